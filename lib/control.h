@@ -2,7 +2,8 @@
  * The control plane (DESIGN section 10): ranks meet at a root, prove a shared secret, and keep that connection, over which
  * small authenticated messages travel between any two ranks. It also tells who died and who left.
  *
- * The root is a thread of the process that called rondo_get_unique_id, or of rank 0. It routes; it knows nothing of collectives.
+ * The root is a thread of the process that called rondo_get_unique_id, or of rank 0. It routes; it knows nothing of
+ * collectives.
  */
 #ifndef RONDO_LIB_CONTROL_H
 #define RONDO_LIB_CONTROL_H

@@ -6,7 +6,8 @@
 
 enum rondo_log_level { RONDO_LOG_ERROR, RONDO_LOG_WARN, RONDO_LOG_INFO, RONDO_LOG_DEBUG };
 
-/* Makes the message rondo_last_error() returns on this thread, and returns code, so that `return rondo_fail(...)` reads well. */
+/* Makes the message rondo_last_error() returns on this thread, and returns code, so that `return rondo_fail(...)` reads well.
+ */
 rondo_result_t rondo_fail(rondo_result_t code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Writes one line to standard error if RONDO_LOG admits the level. rank < 0: none known yet. */

@@ -2,8 +2,8 @@
  * Reduction and copying of element vectors on the host device. The element operators themselves are single source
  * (device/operators.h), so that both devices give the same bits.
  */
-#ifndef RONDO_DEVICE_REDUCE_H
-#define RONDO_DEVICE_REDUCE_H
+#ifndef RONDO_DEVICE_FOLD_H
+#define RONDO_DEVICE_FOLD_H
 
 #include "rondo.h"
 #include <stddef.h>
@@ -16,7 +16,7 @@
  * Pointers are aligned to the element. A destination may be the same as a source, but must not overlap one otherwise.
  * destinations 1 to 64, sources 1 to 64. Streams large copies past the cache when streaming is not 0 (a hint).
  */
-void rondo_reduce(void *const *dst, int destinations, const void *const *src, int sources, size_t count, rondo_datatype_t type,
-                  rondo_op_t op, int average, int streaming);
+void rondo_fold(void *const *dst, int destinations, const void *const *src, int sources, size_t count, rondo_datatype_t type,
+                rondo_op_t op, int average, int streaming);
 
 #endif
