@@ -11,7 +11,8 @@
 
 static _Thread_local char last_error[MESSAGE_BYTES];
 
-const char *rondo_strerror(int code) {
+const char *rondo_strerror(int code)
+{
     switch ((rondo_result_t) code) {
     case RONDO_SUCCESS:
         return "success";
@@ -47,11 +48,13 @@ const char *rondo_strerror(int code) {
     return "unknown error code";
 }
 
-const char *rondo_last_error(void) {
+const char *rondo_last_error(void)
+{
     return last_error;
 }
 
-rondo_result_t rondo_fail(rondo_result_t code, const char *format, ...) {
+rondo_result_t rondo_fail(rondo_result_t code, const char *format, ...)
+{
     /* The arguments may quote last_error itself. */
     char message[MESSAGE_BYTES];
     va_list arguments;
@@ -62,7 +65,8 @@ rondo_result_t rondo_fail(rondo_result_t code, const char *format, ...) {
     return code;
 }
 
-static int admitted(enum rondo_log_level level) {
+static int admitted(enum rondo_log_level level)
+{
     static const char *const names[] = {"error", "warn", "info", "debug"};
     const char *wanted = getenv("RONDO_LOG");
     if (wanted == NULL || *wanted == '\0')
@@ -73,7 +77,8 @@ static int admitted(enum rondo_log_level level) {
     return level <= RONDO_LOG_WARN;
 }
 
-void rondo_log(enum rondo_log_level level, int rank, const char *format, ...) {
+void rondo_log(enum rondo_log_level level, int rank, const char *format, ...)
+{
     static const char *const labels[] = {"ERROR", "WARN", "INFO", "DEBUG"};
     if (!admitted(level))
         return;

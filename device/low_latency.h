@@ -1,0 +1,43 @@
+/*
+ * The LL protocol: every 8-byte word of a slot carries 4 bytes of data and a 4-byte flag, stored together, so that the data
+ * announce themselves and need neither a fence nor a tail. The flag is the slot's position + 1: a slot is used again only after
+ * the credit (head) has come back, so an old flag never equals the one waited for.
+ */
+#ifndef RONDO_DEVICE_LOW_LATENCY_H
+#define RONDO_DEVICE_LOW_LATENCY_H
+
+#include "platform.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* bytes: a multiple of 4, here and below. Relaxed stores suffice: a reader takes the data and the flag in one load. */
+RONDO_FUNCTION void rondo_ll_store(uint64_t *slot, const void *data, size_t bytes, uint32_t flag)
+{
+    const char *from = (const char *) data;
+    for (size_t i = 0; i < bytes / 4; i++) {
+        uint32_t value;
+        memcpy(&value, from + 4 * i, 4);
+        rondo_store_relaxed(slot + i, (uint64_t) flag << 32 | value);
+    }
+}
+
+/* Whether all words have arrived. The last one is looked at first: it usually comes last. */
+RONDO_FUNCTION int rondo_ll_ready(const uint64_t *slot, size_t bytes, uint32_t flag)
+{
+    for (size_t i = bytes / 4; i > 0; i--)
+        if ((uint32_t) (rondo_load_relaxed(slot + i - 1) >> 32) != flag)
+            return 0;
+    return 1;
+}
+
+RONDO_FUNCTION void rondo_ll_load(void *data, const uint64_t *slot, size_t bytes)
+{
+    char *to = (char *) data;
+    for (size_t i = 0; i < bytes / 4; i++) {
+        uint32_t value = (uint32_t) rondo_load_relaxed(slot + i);
+        memcpy(to + 4 * i, &value, 4);
+    }
+}
+
+#endif

@@ -1,0 +1,235 @@
+/*
+ * The data that host and device share: programs, operations, lanes, connectors' ends, contexts, queues, the daemon. Plain
+ * structs in device memory (queues in host memory); no pointers to anything the device cannot reach.
+ */
+#ifndef RONDO_DEVICE_STRUCTURES_H
+#define RONDO_DEVICE_STRUCTURES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RONDO_CACHE_LINE 64
+
+/* ---- programs (DESIGN section 8) ---- */
+
+enum rondo_buffer { RONDO_INPUT, RONDO_OUTPUT, RONDO_SCRATCH, RONDO_BUFFERS };
+
+/* A fused primitive is a set of actions: recv_reduce_copy_send is all four. Its sources are what it receives, then (with
+ * REDUCE, or if it does not receive) its source chunk, then (with REDUCE and without RECEIVE) its destination chunk; the result
+ * is stored to the destination chunk (with COPY) and into the slots of its send connectors (with SEND). */
+enum rondo_action { RONDO_RECEIVE = 1, RONDO_REDUCE = 2, RONDO_COPY = 4, RONDO_SEND = 8 };
+
+enum rondo_instruction_flag {
+    RONDO_FINISH = 1,     /* the result is complete: apply the operator's last step (AVG's division) */
+    RONDO_NOTIFY = 2,     /* instructions of other blocks depend on this one */
+    RONDO_SIGNAL = 4,     /* moves no chunk but one slot that says where this rank's buffers are; once an operation */
+    RONDO_DRAIN = 8,      /* waits until the peers have taken all that its send connectors hold; once an operation */
+    RONDO_DIRECT_IN = 16, /* received data are read where they lie, in the peer's buffer */
+    RONDO_DIRECT_OUT = 32 /* sent data are written straight into the peer's buffer */
+};
+
+struct rondo_instruction {
+    uint8_t actions, flags;
+    uint8_t source_buffer, destination_buffer; /* enum rondo_buffer */
+    uint32_t source_index, destination_index;  /* chunks */
+    uint16_t count;                            /* consecutive chunks */
+    uint8_t receive_first, receive_count;      /* of the block's ends */
+    uint8_t send_first, send_count;
+    uint8_t local_place; /* where among the received sources the local one stands, so that all ranks fold in one order */
+    uint8_t unused;
+    uint32_t remote_index;                   /* direct: the peer's chunk, of its input (in) or its output (out) */
+    uint16_t dependency_first, dependencies; /* into the program's dependency list */
+};
+
+struct rondo_dependency {
+    uint16_t block, step; /* wait until that block has executed this step for the same tile */
+};
+
+struct rondo_program_block {
+    uint32_t instruction_first, instructions;
+    uint32_t end_first, ends; /* the connectors' ends this block uses; nobody else uses them in this program */
+};
+
+/* One rank's program: this header, then blocks, instructions and dependencies in one piece of memory, uploaded as it is. */
+struct rondo_program {
+    uint32_t bytes;
+    uint32_t blocks, ends;
+    uint32_t block_offset, instruction_offset, dependency_offset; /* bytes from the start of the header */
+    uint32_t chunks[RONDO_BUFFERS];
+    uint32_t largest_count; /* of any instruction */
+};
+
+/* ---- operations ---- */
+
+struct rondo_extent {
+    uint64_t offset, count; /* elements */
+};
+
+/* Where a buffer's chunks lie: by a table, or as groups of group_count elements cut into group_chunks chunks of chunk_count
+ * elements (the last ones shorter or empty). */
+struct rondo_layout {
+    const struct rondo_extent *table;
+    uint64_t group_count, chunk_count;
+    uint32_t group_chunks;
+};
+
+struct rondo_end;
+
+/* The static part of a context: a program bound to buffers, sizes and connectors. Written by the host while not submitted. */
+struct rondo_operation {
+    const struct rondo_program *program;
+    struct rondo_end *const *ends; /* program->ends of them */
+    char *buffers[RONDO_BUFFERS];
+    struct rondo_layout layouts[RONDO_BUFFERS];
+    uint64_t slice; /* elements of one chunk that travel in one slot */
+    uint64_t tile;  /* elements of one chunk that an instruction handles before the next one gets its turn */
+    uint64_t tiles;
+    uint8_t type, op, element_bytes;
+    uint8_t streaming; /* results are too large to stay in the cache */
+    uint32_t average;  /* divisor of the FINISH step; 0: none */
+    uint32_t lane;
+    uint64_t windows[2][2]; /* what a SIGNAL tells: {window, offset} of input and output (see struct rondo_end) */
+    uint64_t unfinished;    /* program blocks; the one that makes it 0 completes the operation */
+};
+
+/* ---- connectors (DESIGN section 7) ---- */
+
+enum rondo_protocol { RONDO_PROTOCOL_SIMPLE, RONDO_PROTOCOL_LL, RONDO_PROTOCOLS };
+
+/* One end of a connector, in the memory of the rank that uses it. Counters count slots and never wrap. */
+struct rondo_end {
+    uint64_t position;   /* slots this end has filled (sender) or taken (receiver); written by the block that runs the lane */
+    uint64_t seen;       /* last value read from watched */
+    uint64_t *watched;   /* the peer's counter: tail (receiver), head (sender) */
+    uint64_t *published; /* ours: head (receiver), tail (sender) */
+    char *slots;
+    uint32_t slot_bytes; /* stride; LL slots hold half as much payload */
+    uint32_t slot_count; /* a power of two */
+    uint32_t protocol;
+    int32_t peer;         /* rank in the world, for reports */
+    char *const *windows; /* base addresses by which the peer's memory is reached here; window 0 is the address space itself */
+    char *direct[2];      /* the peer's input and output in the current operation, as its SIGNAL told */
+};
+
+/* What a SIGNAL slot holds. */
+struct rondo_signal {
+    uint64_t window[2], offset[2];
+};
+
+/* ---- lanes and contexts ---- */
+
+#define RONDO_LANE_DEPTH 16 /* operations of one lane that the device may hold */
+
+/* An order domain. Block 0 appends to the ring; the first operation alone is runnable. */
+struct rondo_lane {
+    uint64_t submitted; /* operations appended; released by block 0 after the ring entry and the operation's buffers */
+    uint64_t completed; /* released by the block that finishes the first operation, after all blocks' effects */
+    uint64_t ring[RONDO_LANE_DEPTH];  /* program blocks << 32 | operation slot */
+    uint32_t failed;                  /* an rondo_result_t set by the host: operations end with it instead of waiting on */
+    uint32_t context_first, contexts; /* one context and one semaphore a program block, up to the largest program's */
+    int32_t priority;
+};
+
+/* The dynamic part: where one program block of a lane's operation stands. One cache line. */
+struct rondo_context {
+    uint64_t operation; /* number of the operation in its lane, so that a position is never taken for another's */
+    uint64_t tile;
+    uint32_t instruction, slice;
+    uint32_t finished; /* this block's part of the operation is done */
+    uint32_t unused_word;
+    uint64_t unused[4];
+};
+
+/* ---- queues ---- */
+
+#define RONDO_QUEUE_DEPTH 4096 /* of SQ, CQ and news; the host never has more operations on the device */
+
+/* One cache line; ticket is released last, and says that the entry is valid: its position in the queue + 1. */
+struct rondo_sqe {
+    uint64_t ticket;
+    uint32_t operation; /* slot */
+    uint32_t rebind;    /* the buffers below replace the operation's */
+    char *buffers[2];
+    uint64_t unused[4];
+};
+
+/* A CQE is one 8-byte store: low 32 bits of the submission's number, result, operation slot + 1 (so never 0, which is empty).
+ */
+#define RONDO_CQE(slot, result, number)                                                                                        \
+    (((uint64_t) ((slot) + 1) << 40) | ((uint64_t) (uint8_t) (result) << 32) | (uint32_t) (number))
+#define RONDO_CQE_SLOT(cqe)   ((uint32_t) ((cqe) >> 40) - 1)
+#define RONDO_CQE_RESULT(cqe) ((uint32_t) ((cqe) >> 32) & 0xff)
+
+/* ---- the daemon (DESIGN section 6) ---- */
+
+enum rondo_order { RONDO_ORDER_FIFO, RONDO_ORDER_PRIORITY };
+
+struct rondo_policy {
+    uint64_t initial;    /* polls granted to the first task */
+    uint64_t cap;        /* upper bound of a task's grant */
+    uint32_t decay;      /* percent: each later task's grant relative to the one before it */
+    uint32_t boost;      /* factor on a task's grant after each successful primitive */
+    uint32_t order;      /* enum rondo_order */
+    uint32_t preempt;    /* 0: waits have no budget */
+    uint32_t yield_mask; /* a wait gives the core away every yield_mask + 1 polls */
+    uint32_t unused;
+    uint64_t quit_idle_ns, quit_stuck_ns, residency_ns;
+};
+
+/* One program block of a lane whose first operation is unfinished. */
+struct rondo_task {
+    uint32_t lane, program_block;
+    int32_t priority;
+};
+
+#define RONDO_CONTEXT_CACHE 8
+
+struct rondo_block_statistics {
+    uint64_t preemptions, context_loads, context_saves, primitives, bytes_sent;
+};
+
+/* One block's own state. It outlives daemons: a quit loses nothing. */
+struct rondo_block {
+    uint64_t news_read; /* released after the entry is read: block 0 does not overwrite what a block has not seen */
+    uint32_t index;
+    uint32_t tasks;
+    uint32_t progressed, informed; /* in the current round: a task advanced; news came */
+    uint32_t rounds_without_fetch;
+    uint32_t voted, inside; /* has a standing vote; takes part in the current daemon */
+    uint32_t epoch;         /* of the vote */
+    uint32_t completions;   /* operations this block was the last to finish */
+    uint64_t entered_ns, last_progress_ns, last_news_ns;
+    struct rondo_task *task_table;
+    uint64_t current_lane; /* lane + 1 of the task being visited, for reports */
+    struct rondo_block_statistics statistics;
+    struct {
+        uint32_t context; /* index, or UINT32_MAX */
+        uint32_t dirty;
+        struct rondo_context value;
+    } cache[RONDO_CONTEXT_CACHE];
+};
+
+struct rondo_daemon {
+    /* Words the host and blocks fight over, each on a line of its own. */
+    uint64_t alive __attribute__((aligned(RONDO_CACHE_LINE)));     /* 1: a daemon runs, or has been claimed to be started */
+    uint64_t consensus __attribute__((aligned(RONDO_CACHE_LINE))); /* epoch, verdict and votes: see daemon.h */
+    uint64_t cq_ticket __attribute__((aligned(RONDO_CACHE_LINE)));
+    uint64_t fetched __attribute__((aligned(RONDO_CACHE_LINE))); /* SQEs taken; block 0 writes */
+    uint64_t announced;                                          /* news written; block 0 writes */
+    uint64_t quits;
+    uint32_t block_count;
+    uint32_t stop; /* the host's word that waits without a budget end too */
+    struct rondo_policy policy;
+    struct rondo_sqe *sq; /* host memory */
+    uint64_t *cq;         /* host memory */
+    uint64_t *news;       /* position + 1 and lane: entries are valid when their position matches */
+    struct rondo_lane **lanes;
+    struct rondo_operation **operations;
+    struct rondo_context *contexts;
+    uint64_t *semaphores; /* one a context: operation number << 32 | steps executed; released by its block */
+    uint64_t *waiting;    /* one a context, for reports: rank + 1 whose slot was missing when last stuck */
+    uint8_t *queued;      /* a context is in its block's task table; that block's alone */
+    struct rondo_block *blocks;
+};
+
+#endif
