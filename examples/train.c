@@ -1,0 +1,311 @@
+/* Data-parallel training: every rank holds the same network, computes the gradients of its share of each batch, and sums them
+ * with the other ranks', each tensor's by a persistent all-reduce of its own. These are started the moment their gradients are
+ * there, in an order that (on purpose) differs from rank to rank and from step to step. README.md says how to run it. */
+#include "digits.h"
+#include "network.h"
+#include "random.h"
+#include "rondo.h"
+#include <getopt.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MOST_RANKS = 64, TEST_SHARE = 5 /* one digit in five is kept for the test */ };
+static const float LEARNING_RATE = 0.05f, MOMENTUM = 0.9f;
+
+/* Any failure ends this process; ranks in other processes then see RONDO_ERR_PEER and end too. */
+#define CHECK(call) check(call, #call)
+static void check(rondo_result_t result, const char *call)
+{
+    if (result != RONDO_SUCCESS) {
+        fprintf(stderr, "train: %s: %s: %s\n", call, rondo_strerror(result), rondo_last_error());
+        exit(EXIT_FAILURE);
+    }
+}
+
+struct options {
+    int epochs, batch, ranks; /* ranks 0: this process is one rank, placed by the environment */
+    uint64_t seed;
+    bool shuffled;
+    double required_accuracy; /* of the test, per cent */
+    const char *data;
+};
+
+/* The digits and which of them are for training and for the test; the same on all ranks. */
+struct samples {
+    struct digit *digits;
+    int *train, *test;
+    int train_count, test_count;
+};
+
+struct trainer {
+    const struct options *options;
+    struct samples samples;
+    rondo_comm_t world;
+    int rank, size;
+    struct network network;
+    rondo_request_t sums[NETWORK_TENSORS]; /* all-reduce each tensor's gradient in place */
+    uint64_t batch_random, order_random;
+};
+
+static void load(const struct options *options, struct samples *samples)
+{
+    int count;
+    samples->digits = digits_read(options->data, &count);
+    int *which = samples->digits ? malloc((size_t) count * sizeof *which) : NULL;
+    if (!which)
+        exit(EXIT_FAILURE);
+    for (int i = 0; i < count; i++)
+        which[i] = i;
+    uint64_t random = 0; /* not the options' seed: runs are compared on the same test */
+    random_shuffle(which, count, &random);
+    samples->train_count = count - (count + TEST_SHARE - 1) / TEST_SHARE;
+    samples->test_count = count - samples->train_count;
+    samples->train = which;
+    samples->test = which + samples->train_count;
+}
+
+static int share_start(int count, int rank, int size)
+{
+    return (int) ((int64_t) count * rank / size);
+}
+
+/* The gradients are summed, not averaged, and each rank divides by the whole batch: the ranks' shares need not be equal. */
+static void step(struct trainer *trainer, const int *batch, int batch_size)
+{
+    struct network *network = &trainer->network;
+    const struct digit *digits = trainer->samples.digits;
+    const int from = share_start(batch_size, trainer->rank, trainer->size);
+    const int to = share_start(batch_size, trainer->rank + 1, trainer->size);
+    network_forward(network, digits, batch + from, to - from);
+    network_backward(network, digits, batch + from, 1.0f / (float) batch_size);
+
+    int order[NETWORK_TENSORS]; /* the last layer first, or any */
+    for (int i = 0; i < NETWORK_TENSORS; i++)
+        order[i] = NETWORK_TENSORS - 1 - i;
+    if (trainer->options->shuffled)
+        random_shuffle(order, NETWORK_TENSORS, &trainer->order_random);
+    for (int i = 0; i < NETWORK_TENSORS; i++) {
+        network_gradient(network, order[i]);
+        CHECK(rondo_start(trainer->sums[order[i]]));
+    }
+    CHECK(rondo_waitall(NETWORK_TENSORS, trainer->sums));
+    network_update(network, LEARNING_RATE, MOMENTUM);
+}
+
+/* Every rank shuffles alike, so that all of them mean the same batches. */
+static void train(struct trainer *trainer)
+{
+    struct samples *samples = &trainer->samples;
+    for (int epoch = 0; epoch < trainer->options->epochs; epoch++) {
+        random_shuffle(samples->train, samples->train_count, &trainer->batch_random);
+        for (int first = 0; first < samples->train_count; first += trainer->options->batch) {
+            const int left = samples->train_count - first;
+            step(trainer, samples->train + first, left < trainer->options->batch ? left : trainer->options->batch);
+        }
+    }
+}
+
+/* The percentage told right; each rank looks at its share. */
+static double accuracy(struct trainer *trainer, const int *which, int count)
+{
+    const int from = share_start(count, trainer->rank, trainer->size),
+              to = share_start(count, trainer->rank + 1, trainer->size);
+    int64_t correct = 0;
+    for (int i = from; i < to; i++) {
+        network_forward(&trainer->network, trainer->samples.digits, which + i, 1);
+        correct += network_correct(&trainer->network, trainer->samples.digits, which + i);
+    }
+    CHECK(rondo_allreduce(RONDO_IN_PLACE, &correct, 1, RONDO_INT64, RONDO_SUM, trainer->world));
+    return 100.0 * (double) correct / count;
+}
+
+static bool replicas_agree(struct trainer *trainer)
+{
+    uint64_t smallest = network_hash(&trainer->network), largest = smallest;
+    CHECK(rondo_allreduce(RONDO_IN_PLACE, &smallest, 1, RONDO_UINT64, RONDO_MIN, trainer->world));
+    CHECK(rondo_allreduce(RONDO_IN_PLACE, &largest, 1, RONDO_UINT64, RONDO_MAX, trainer->world));
+    return smallest == largest;
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double) now.tv_sec + 1e-9 * (double) now.tv_nsec;
+}
+
+static bool train_and_report(struct trainer *trainer, rondo_t runtime)
+{
+    const struct options *options = trainer->options;
+    const struct samples *samples = &trainer->samples;
+    const double start = seconds();
+    train(trainer);
+    const double elapsed = seconds() - start;
+    const double train_accuracy = accuracy(trainer, samples->train, samples->train_count);
+    const double test_accuracy = accuracy(trainer, samples->test, samples->test_count);
+    const bool same = replicas_agree(trainer);
+    rondo_stats_t stats;
+    CHECK(rondo_get_stats(runtime, &stats));
+    if (trainer->rank == 0) {
+        printf("%d ranks, %d epochs of %d digits in batches of %d, gradients in %s order\n", trainer->size, options->epochs,
+               samples->train_count, options->batch, options->shuffled ? "shuffled" : "the same");
+        printf("%.3f s, %llu preemptions on rank 0\n", elapsed, (unsigned long long) stats.preemptions);
+        printf("train accuracy %.2f %%\n", train_accuracy);
+        printf("test accuracy %.2f %%\n", test_accuracy);
+        printf("checksum %.6f, %s on all ranks\n", network_checksum(&trainer->network),
+               same ? "the same bits" : "NOT THE SAME");
+    }
+    return same && test_accuracy >= options->required_accuracy;
+}
+
+static bool run_rank(const struct options *options, const rondo_config_t *config)
+{
+    struct trainer trainer = {.options = options, .batch_random = options->seed};
+    rondo_t runtime;
+    load(options, &trainer.samples);
+    if (!network_create(&trainer.network, options->batch, options->seed)) {
+        fprintf(stderr, "train: no memory for the network\n");
+        exit(EXIT_FAILURE);
+    }
+    CHECK(rondo_init(&runtime, config));
+    CHECK(rondo_comm_world(runtime, &trainer.world));
+    CHECK(rondo_comm_rank(trainer.world, &trainer.rank));
+    CHECK(rondo_comm_size(trainer.world, &trainer.size));
+    trainer.order_random = options->seed + (uint64_t) trainer.rank + 1;
+    for (int i = 0; i < NETWORK_TENSORS; i++) {
+        const struct tensor *tensor = &trainer.network.tensors[i];
+        CHECK(rondo_allreduce_init(RONDO_IN_PLACE, tensor->gradient, (size_t) tensor->count, RONDO_FLOAT, RONDO_SUM,
+                                   trainer.world, NULL, &trainer.sums[i]));
+    }
+
+    const bool good = train_and_report(&trainer, runtime);
+
+    for (int i = 0; i < NETWORK_TENSORS; i++)
+        CHECK(rondo_request_free(&trainer.sums[i]));
+    CHECK(rondo_finalize(runtime));
+    network_destroy(&trainer.network);
+    free(trainer.samples.train);
+    free(trainer.samples.digits);
+    return good;
+}
+
+struct place {
+    const struct options *options;
+    rondo_config_t config;
+    pthread_t thread;
+    bool good;
+};
+
+static void *run_thread(void *argument)
+{
+    struct place *place = argument;
+    place->good = run_rank(place->options, &place->config);
+    return NULL;
+}
+
+/* Ranks as threads of this process: each has a runtime of its own, and they meet by the unique id. */
+static bool run_threads(const struct options *options)
+{
+    struct place places[MOST_RANKS];
+    rondo_unique_id_t id;
+    bool good = true;
+    CHECK(rondo_get_unique_id(&id));
+    for (int rank = 0; rank < options->ranks; rank++) {
+        struct place *place = &places[rank];
+        *place = (struct place){.options = options, .config = RONDO_CONFIG_DEFAULT};
+        place->config.rank = rank;
+        place->config.size = options->ranks;
+        place->config.unique_id = &id;
+        place->config.device = RONDO_DEVICE_HOST;
+        if (pthread_create(&place->thread, NULL, run_thread, place) != 0) {
+            fprintf(stderr, "train: no thread for rank %d\n", rank);
+            exit(EXIT_FAILURE);
+        }
+    }
+    for (int rank = 0; rank < options->ranks; rank++) {
+        pthread_join(places[rank].thread, NULL);
+        good = good && places[rank].good;
+    }
+    return good;
+}
+
+static int usage(void)
+{
+    fprintf(stderr,
+            "usage: train [options]\n"
+            "  --epochs N            times through the training digits (30)\n"
+            "  --batch N             digits a step, all ranks together (32)\n"
+            "  --seed N              of the network and the order of digits (1)\n"
+            "  --ranks N             run N ranks, up to %d, as threads; else one, placed by the environment\n"
+            "  --order ORDER         in which the gradients are started: shuffled (default) or same\n"
+            "  --require-accuracy X  exit 1 when fewer than X %% of the test's digits are told right (0)\n"
+            "  --data FILE           the digits (examples/data/digits.txt)\n",
+            MOST_RANKS);
+    return 2;
+}
+
+/* Whole numbers from `least` to `most`. */
+static bool parse_int(const char *text, long least, long most, int *value)
+{
+    char *end;
+    const long number = strtol(text, &end, 10);
+    *value = (int) number;
+    return end != text && *end == 0 && number >= least && number <= most;
+}
+
+static bool parse_options(int argc, char **argv, struct options *options)
+{
+    static const struct option names[] = {
+        {"epochs", required_argument, NULL, 'e'}, {"batch", required_argument, NULL, 'b'},
+        {"seed", required_argument, NULL, 's'},   {"ranks", required_argument, NULL, 'r'},
+        {"order", required_argument, NULL, 'o'},  {"require-accuracy", required_argument, NULL, 'a'},
+        {"data", required_argument, NULL, 'd'},   {NULL, 0, NULL, 0},
+    };
+    bool good = true;
+    int name;
+    char *end;
+    while (good && (name = getopt_long(argc, argv, "", names, NULL)) != -1)
+        switch (name) {
+        case 'e':
+            good = parse_int(optarg, 0, 1000000, &options->epochs);
+            break;
+        case 'b':
+            good = parse_int(optarg, 1, 65536, &options->batch);
+            break;
+        case 's':
+            options->seed = strtoull(optarg, &end, 10);
+            good = end != optarg && *end == 0;
+            break;
+        case 'r':
+            good = parse_int(optarg, 1, MOST_RANKS, &options->ranks);
+            break;
+        case 'o':
+            options->shuffled = strcmp(optarg, "shuffled") == 0;
+            good = options->shuffled || strcmp(optarg, "same") == 0;
+            break;
+        case 'a':
+            options->required_accuracy = strtod(optarg, &end);
+            good = end != optarg && *end == 0;
+            break;
+        case 'd':
+            options->data = optarg;
+            break;
+        default:
+            good = false;
+        }
+    return good && optind == argc;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.epochs = 30, .batch = 32, .seed = 1, .shuffled = true, .data = "examples/data/digits.txt"};
+    if (!parse_options(argc, argv, &options))
+        return usage();
+    rondo_config_t config = RONDO_CONFIG_DEFAULT;
+    config.device = RONDO_DEVICE_HOST; /* the gradients are host memory */
+    const bool good = options.ranks ? run_threads(&options) : run_rank(&options, &config);
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}
