@@ -27,7 +27,6 @@ int main(void)
     CHECK(rondo_comm_world(runtime, &world));
     CHECK(rondo_comm_rank(world, &rank));
     CHECK(rondo_comm_size(world, &size));
-
     int32_t mine[COUNT], sum[COUNT];
     for (int i = 0; i < COUNT; i++)
         mine[i] = i * (rank + 1);
