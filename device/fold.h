@@ -9,12 +9,16 @@
 #include <stddef.h>
 
 /*
- * dst[d][i] = src[0][i] op src[1][i] op ... , i < count, d < destinations, folded from left to right; with one source a copy.
+ * dst[d][i] = src[0][i] op src[1][i] op ... , i < count, d < destinations, folded from left to right by the rules of
+ * operators.h; with one source an exact copy, whatever the operator.
  * average > 0: the results are then divided by it (the last step of RONDO_AVG, which otherwise sums).
  * 16- and 8-bit floats are folded in float and rounded once (nearest even; float8e4m3 and e5m2 as OCP says: e4m3 saturates to
  * NaN, e5m2 overflows to infinity).
  * Pointers are aligned to the element. A destination may be the same as a source, but must not overlap one otherwise.
- * destinations 1 to 64, sources 1 to 64. Streams large copies past the cache when streaming is not 0 (a hint).
+ * destinations 1 to 64, sources 1 to 64. The operator exists for the type (bitwise ones do for integers only).
+ * streaming not 0: a hint that destination 0 will not be read soon. From 16 KiB, and unless it is also a source, it is then
+ * stored past the cache (the other destinations are not). It pays when the caller's whole result outgrows the last cache; the
+ * slices in which the caller folds it need not. All stores are ordered before any later release by the calling thread.
  */
 void rondo_fold(void *const *dst, int destinations, const void *const *src, int sources, size_t count, rondo_datatype_t type,
                 rondo_op_t op, int average, int streaming);

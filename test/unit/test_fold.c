@@ -1,0 +1,521 @@
+/*
+ * rondo_fold and the element types against a reference written here from the formats' definitions: every type, operator, number
+ * of sources and destinations, with odd counts and offsets, in place, past the cache, by every set of kernels this machine
+ * runs.
+ */
+#include "device/fold.h"
+#include "device/fold_kernels.h"
+#include "device/operators.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+/* ---- reference ---- */
+
+enum { MAX_SOURCES = 9, MAX_DESTINATIONS = 4, CANARY = 64 };
+
+/* A small float: its fields' widths, its largest finite and its NaN's encoding, and how it is converted. */
+struct format {
+    rondo_datatype_t type;
+    int width, mantissa, bias;
+    unsigned largest, beyond, nan; /* beyond: what overflow gives */
+    float (*to_float)(unsigned);
+    unsigned (*from_float)(float);
+    double *values; /* of the encodings 0 to largest, and of the next one if it went on */
+};
+
+#define ADAPT(name, type)                                                                                                      \
+    static float name##_to(unsigned code)                                                                                      \
+    {                                                                                                                          \
+        return rondo_##name##_to_float((type) code);                                                                           \
+    }                                                                                                                          \
+    static unsigned name##_from(float value)                                                                                   \
+    {                                                                                                                          \
+        return rondo_##name##_from_float(value);                                                                               \
+    }
+RONDO_CONVERTED_TYPES(ADAPT)
+
+static struct format formats[] = {
+    {RONDO_FLOAT16, 16, 10, 15, 0x7bff, 0x7c00, 0x7e00, float16_to, float16_from, NULL},
+    {RONDO_BFLOAT16, 16, 7, 127, 0x7f7f, 0x7f80, 0x7fc0, bfloat16_to, bfloat16_from, NULL},
+    {RONDO_FLOAT8E4M3, 8, 3, 7, 0x7e, 0x7f, 0x7f, float8e4m3_to, float8e4m3_from, NULL},
+    {RONDO_FLOAT8E5M2, 8, 2, 15, 0x7b, 0x7c, 0x7e, float8e5m2_to, float8e5m2_from, NULL},
+};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+static const size_t sizes[RONDO_DATATYPE_COUNT] = {1, 1, 4, 4, 8, 8, 2, 2, 4, 8, 1, 1};
+
+static struct format *format_of(rondo_datatype_t type)
+{
+    for (int f = 0; f < FORMATS; f++) {
+        if (formats[f].type == type)
+            return &formats[f];
+    }
+    return NULL;
+}
+
+static int is_float(rondo_datatype_t type)
+{
+    return type == RONDO_FLOAT || type == RONDO_DOUBLE || format_of(type);
+}
+
+static double decode_finite(const struct format *format, unsigned code)
+{
+    int exponent = (int) (code >> format->mantissa), fraction = (int) (code & ((1u << format->mantissa) - 1));
+    if (exponent == 0)
+        return ldexp(fraction, 1 - format->bias - format->mantissa);
+    return ldexp(fraction + (1 << format->mantissa), exponent - format->bias - format->mantissa);
+}
+
+static double decode(const struct format *format, unsigned code)
+{
+    unsigned sign = code >> (format->width - 1), magnitude = code & ((1u << (format->width - 1)) - 1);
+    double value = magnitude <= format->largest                                   ? decode_finite(format, magnitude)
+                   : magnitude == format->beyond && format->beyond != format->nan ? HUGE_VAL
+                                                                                  : NAN;
+    return sign ? -value : value;
+}
+
+static unsigned encode(const struct format *format, double value)
+{
+    if (isnan(value))
+        return format->nan;
+    unsigned sign = signbit(value) ? 1u << (format->width - 1) : 0, low = 0, high = format->largest + 1;
+    double magnitude = fabs(value);
+    if (magnitude >= format->values[high])
+        return sign | format->beyond;
+    while (high - low > 1) {
+        unsigned middle = (low + high) / 2;
+        if (format->values[middle] <= magnitude)
+            low = middle;
+        else
+            high = middle;
+    }
+    double tie = (format->values[low] + format->values[high]) / 2;
+    unsigned up = magnitude > tie || (magnitude == tie && low % 2 == 1);
+    return sign | (low + up > format->largest ? format->beyond : low + up);
+}
+
+static int make_formats(void **state)
+{
+    (void) state;
+    for (int f = 0; f < FORMATS; f++) {
+        formats[f].values = malloc((formats[f].largest + 2) * sizeof(double));
+        if (!formats[f].values)
+            return -1;
+        for (unsigned code = 0; code <= formats[f].largest + 1; code++)
+            formats[f].values[code] = decode_finite(&formats[f], code);
+    }
+    return 0;
+}
+
+static int free_formats(void **state)
+{
+    (void) state;
+    for (int f = 0; f < FORMATS; f++)
+        free(formats[f].values);
+    return 0;
+}
+
+static uint64_t integer_at(rondo_datatype_t type, const void *element)
+{
+    switch (type) {
+    case RONDO_INT8:
+        return (uint64_t) * (const int8_t *) element;
+    case RONDO_UINT8:
+        return *(const uint8_t *) element;
+    case RONDO_INT32:
+        return (uint64_t) * (const int32_t *) element;
+    case RONDO_UINT32:
+        return *(const uint32_t *) element;
+    default:
+        return *(const uint64_t *) element;
+    }
+}
+
+static double float_at(rondo_datatype_t type, const void *element)
+{
+    const struct format *format = format_of(type);
+    if (format)
+        return decode(format, format->width == 8 ? *(const uint8_t *) element : *(const uint16_t *) element);
+    return type == RONDO_FLOAT ? (double) *(const float *) element : *(const double *) element;
+}
+
+static void put_float(rondo_datatype_t type, void *element, double value)
+{
+    const struct format *format = format_of(type);
+    const uint32_t float_nan = 0x7fc00000;
+    const uint64_t double_nan = UINT64_C(0x7ff8) << 48;
+    float single = (float) value;
+    uint16_t code = (uint16_t) (format ? encode(format, value) : 0);
+    if (format)
+        memcpy(element, &code, sizes[type]); /* little endian */
+    else if (type == RONDO_FLOAT)
+        memcpy(element, isnan(value) ? (const void *) &float_nan : &single, sizeof single);
+    else
+        memcpy(element, isnan(value) ? (const void *) &double_nan : &value, sizeof value);
+}
+
+static int logical(rondo_op_t op, int a, int b)
+{
+    return op == RONDO_LAND ? a && b : op == RONDO_LOR ? a || b : a != b;
+}
+
+static uint64_t combine_integers(rondo_op_t op, uint64_t a, uint64_t b, int is_signed)
+{
+    int less = is_signed ? (int64_t) a < (int64_t) b : a < b;
+    switch (op) {
+    case RONDO_SUM:
+    case RONDO_AVG:
+        return a + b;
+    case RONDO_PROD:
+        return a * b;
+    case RONDO_MIN:
+        return less ? a : b;
+    case RONDO_MAX:
+        return less ? b : a;
+    case RONDO_BAND:
+        return a & b;
+    case RONDO_BOR:
+        return a | b;
+    case RONDO_BXOR:
+        return a ^ b;
+    default:
+        return (uint64_t) logical(op, a != 0, b != 0);
+    }
+}
+
+static double combine_floats(rondo_op_t op, double a, double b)
+{
+    switch (op) {
+    case RONDO_SUM:
+    case RONDO_AVG:
+        return a + b;
+    case RONDO_PROD:
+        return a * b;
+    case RONDO_MIN:
+    case RONDO_MAX:
+        if (isnan(a) || isnan(b))
+            return NAN;
+        if (a == b)
+            return (op == RONDO_MIN) == !!signbit(a) ? a : b;
+        return (op == RONDO_MIN) == (a < b) ? a : b;
+    default:
+        return logical(op, a != 0, b != 0);
+    }
+}
+
+/* One element of the result. Doubles hold floats' sums, products and quotients so exactly that rounding again is innocuous. */
+static void fold_element(void *result, const void *const *src, int sources, size_t i, rondo_datatype_t type, rondo_op_t op,
+                         int average)
+{
+    size_t size = sizes[type];
+    if (sources == 1 && average <= 0) {
+        memcpy(result, (const char *) src[0] + i * size, size);
+    } else if (is_float(type)) {
+        double value = float_at(type, (const char *) src[0] + i * size);
+        for (int s = 1; s < sources; s++) {
+            value = combine_floats(op, value, float_at(type, (const char *) src[s] + i * size));
+            value = type == RONDO_DOUBLE ? value : (double) (float) value;
+        }
+        if (average > 0)
+            value = type == RONDO_DOUBLE ? value / average : (double) (float) (value / average);
+        put_float(type, result, value);
+    } else {
+        int is_signed = type == RONDO_INT8 || type == RONDO_INT32 || type == RONDO_INT64;
+        uint64_t value = integer_at(type, (const char *) src[0] + i * size);
+        for (int s = 1; s < sources; s++)
+            value = combine_integers(op, value, integer_at(type, (const char *) src[s] + i * size), is_signed);
+        memcpy(result, &value, size);
+        if (average > 0) {
+            value = integer_at(type, result);
+            value = is_signed ? (uint64_t) ((int64_t) value / average) : value / (uint64_t) average;
+            memcpy(result, &value, size);
+        }
+    }
+}
+
+/* ---- data ---- */
+
+static uint64_t random_state = 1;
+
+static uint64_t random_bits(void)
+{
+    random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return random_state >> 33 ^ random_state << 21;
+}
+
+static size_t random_below(size_t bound)
+{
+    return (size_t) (random_bits() >> 8) % bound;
+}
+
+/* Any bits, or what is special to floats, or modest values, so that folds of many meet every case. */
+static void put_random(rondo_datatype_t type, void *element)
+{
+    static const double special[] = {0.0, -0.0, 1.0, -1.0, HUGE_VAL, -HUGE_VAL, NAN, 3e-45, -6e-8, 448.0, 65504.0, 3e38};
+    uint64_t bits = random_bits();
+    size_t kind = random_below(8);
+    memcpy(element, &bits, sizes[type]);
+    if (kind < 2 && is_float(type))
+        put_float(type, element, special[random_below(sizeof special / sizeof *special)]);
+    else if (kind < 6 && is_float(type))
+        put_float(type, element, ((double) random_below(4096) - 2048) / 64);
+    else if (kind < 2)
+        memset(element, 0, sizes[type]);
+}
+
+struct data {
+    void *src[MAX_SOURCES], *memory[MAX_SOURCES];
+    char *expected;
+};
+
+/* Sources end where their allocation does, so that AddressSanitizer sees reads beyond. */
+static void make_data(struct data *data, int sources, size_t count, rondo_datatype_t type, rondo_op_t op, int average)
+{
+    size_t size = sizes[type];
+    for (int s = 0; s < sources; s++) {
+        size_t offset = random_below(70) * size;
+        data->memory[s] = malloc(offset + count * size);
+        assert_non_null(data->memory[s]);
+        data->src[s] = (char *) data->memory[s] + offset;
+        for (size_t i = 0; i < count; i++)
+            put_random(type, (char *) data->src[s] + i * size);
+    }
+    data->expected = malloc(count * size);
+    assert_non_null(data->expected);
+    for (size_t i = 0; i < count; i++)
+        fold_element(data->expected + i * size, (const void *const *) data->src, sources, i, type, op, average);
+}
+
+static void free_data(struct data *data, int sources)
+{
+    for (int s = 0; s < sources; s++)
+        free(data->memory[s]);
+    free(data->expected);
+}
+
+/* One call; in_place: the source that destination in_place_at takes the place of, -1 for none. */
+static void check(const struct data *data, int destinations, int sources, size_t count, rondo_datatype_t type, rondo_op_t op,
+                  int average, int streaming, int in_place, int in_place_at, const char *kernels)
+{
+    size_t size = sizes[type], bytes = count * size;
+    void *dst[MAX_DESTINATIONS] = {NULL};
+    char *memory[MAX_DESTINATIONS];
+    const void *src[MAX_SOURCES] = {NULL};
+    for (int s = 0; s < sources; s++)
+        src[s] = data->src[s];
+    for (int d = 0; d < destinations; d++) {
+        size_t offset = CANARY + random_below(70) * size;
+        memory[d] = malloc(offset + bytes + CANARY);
+        assert_non_null(memory[d]);
+        memset(memory[d], 0xa5, offset + bytes + CANARY);
+        dst[d] = memory[d] + offset;
+    }
+    if (in_place >= 0) {
+        memcpy(dst[in_place_at], src[in_place], bytes);
+        src[in_place] = dst[in_place_at];
+    }
+    rondo_fold(dst, destinations, src, sources, count, type, op, average, streaming);
+    for (int d = 0; d < destinations; d++) {
+        char *result = dst[d];
+        for (size_t i = 0; i < bytes; i++) {
+            if (result[i] != data->expected[i])
+                fail_msg("%s: type %d op %d, %d sources, %d destinations, %zu elements, average %d, streaming %d, source %d "
+                         "in place at %d: element %zu of destination %d differs",
+                         kernels, type, op, sources, destinations, count, average, streaming, in_place, in_place_at, i / size,
+                         d);
+        }
+        for (const char *c = memory[d]; c < result; c++)
+            assert_int_equal((unsigned char) *c, 0xa5);
+        for (int c = 0; c < CANARY; c++)
+            assert_int_equal((unsigned char) result[bytes + (size_t) c], 0xa5);
+        free(memory[d]);
+    }
+}
+
+static int exists(rondo_datatype_t type, rondo_op_t op)
+{
+    return op < RONDO_BAND || !is_float(type);
+}
+
+/* ---- tests ---- */
+
+static void test_decodes_every_encoding(void **state)
+{
+    (void) state;
+    for (int f = 0; f < FORMATS; f++) {
+        for (unsigned code = 0; code < 1u << formats[f].width; code++) {
+            double expected = decode(&formats[f], code), value = (double) formats[f].to_float(code);
+            if (isnan(expected)) {
+                assert_true(isnan(value));
+                assert_int_equal(formats[f].from_float((float) value), formats[f].nan);
+            } else {
+                assert_true(value == expected && signbit(value) == signbit(expected));
+                assert_int_equal(formats[f].from_float((float) value), code);
+            }
+        }
+    }
+}
+
+/* Floats at and beside every value and every tie of a format, special ones, and a sweep through all exponents. */
+static size_t floats_to_encode(const struct format *format, float *values, size_t room)
+{
+    static const uint32_t special[] = {0x7f800000, 0x7f800001, 0x7fc00000, 0x7fffffff, 0x7f7fffff, 1, 0x007fffff, 0x00800000};
+    size_t count = 0;
+    for (unsigned code = 0; code <= format->largest; code++) {
+        float value = (float) format->values[code];
+        float tie = (float) ((format->values[code] + format->values[code + 1]) / 2);
+        float near[] = {value, nextafterf(value, INFINITY), tie, nextafterf(tie, 0), nextafterf(tie, INFINITY)};
+        for (size_t i = 0; i < sizeof near / sizeof *near; i++)
+            values[count++] = near[i];
+    }
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        values[count++] = rondo_float_of_bits(special[i]);
+    for (uint32_t bits = 0; bits < 0x7f800000; bits += 30011)
+        values[count++] = rondo_float_of_bits(bits);
+    for (size_t i = 0, positive = count; i < positive; i++)
+        values[count++] = rondo_float_of_bits(rondo_float_bits(values[i]) ^ UINT32_C(0x80000000));
+    assert_true(count <= room);
+    return count;
+}
+
+static void test_encodes_to_nearest_even(void **state)
+{
+    (void) state;
+    enum { ROOM = 600000 };
+    float *values = malloc(ROOM * sizeof *values);
+    assert_non_null(values);
+    for (int f = 0; f < FORMATS; f++) {
+        size_t count = floats_to_encode(&formats[f], values, ROOM);
+        for (size_t i = 0; i < count; i++)
+            assert_int_equal(formats[f].from_float(values[i]), encode(&formats[f], (double) values[i]));
+    }
+    free(values);
+}
+
+/* The vectorized conversions; they may assume that a NaN to be narrowed is the one NaN. */
+static void test_kernels_convert_alike(void **state)
+{
+    (void) state;
+    enum { ROOM = 600000 };
+    float *values = malloc(ROOM * sizeof *values), *wide = malloc(65536 * sizeof *wide);
+    uint16_t *narrow = malloc(ROOM * sizeof *narrow);
+    assert_true(values && wide && narrow);
+    for (int f = 0; f < FORMATS; f++) {
+        size_t count = floats_to_encode(&formats[f], values, ROOM), codes = (size_t) 1 << formats[f].width;
+        for (size_t i = 0; i < count; i++)
+            values[i] = rondo_canonical_float(values[i]);
+        for (int k = 0; rondo_fold_kernels_at(k); k++) {
+            const struct rondo_fold_kernels *kernels = rondo_fold_kernels_at(k);
+            kernels->narrow[formats[f].type](narrow, values, count);
+            for (size_t i = 0; i < count; i++) {
+                unsigned code = formats[f].width == 8 ? ((uint8_t *) narrow)[i] : narrow[i];
+                assert_int_equal(code, encode(&formats[f], (double) values[i]));
+            }
+            for (size_t code = 0; code < codes; code++) {
+                if (formats[f].width == 8)
+                    ((uint8_t *) narrow)[code] = (uint8_t) code;
+                else
+                    narrow[code] = (uint16_t) code;
+            }
+            kernels->widen[formats[f].type](wide, narrow, codes);
+            for (unsigned code = 0; code < codes; code++) {
+                float expected = (float) decode(&formats[f], code);
+                assert_true(isnan(expected) ? isnan(wide[code]) : rondo_float_bits(expected) == rondo_float_bits(wide[code]));
+            }
+        }
+    }
+    free(values);
+    free(wide);
+    free(narrow);
+}
+
+static void test_folds(void **state)
+{
+    (void) state;
+    static const size_t counts[] = {1, 5, 77, 1031, 4211};
+    for (int t = 0; t < RONDO_DATATYPE_COUNT; t++) {
+        for (int o = 0; o < RONDO_OP_COUNT; o++) {
+            if (!exists((rondo_datatype_t) t, (rondo_op_t) o))
+                continue;
+            for (int sources = 1; sources <= MAX_SOURCES; sources++) {
+                size_t count = counts[(size_t) (t + o + sources) % 5];
+                int average = o == RONDO_AVG ? (sources % 3 == 0 ? 0 : sources % 3 == 1 ? sources : 200) : 0;
+                struct data data;
+                make_data(&data, sources, count, (rondo_datatype_t) t, (rondo_op_t) o, average);
+                for (int k = 0; rondo_fold_kernels_at(k); k++) {
+                    rondo_fold_force(rondo_fold_kernels_at(k));
+                    for (int destinations = 1; destinations <= MAX_DESTINATIONS; destinations++) {
+                        int in_place = (int) random_below((size_t) sources + 1) - 1;
+                        check(&data, destinations, sources, count, (rondo_datatype_t) t, (rondo_op_t) o, average, 1, in_place,
+                              (int) random_below((size_t) destinations), rondo_fold_kernels_at(k)->name);
+                    }
+                }
+                free_data(&data, sources);
+            }
+        }
+    }
+    rondo_fold_force(NULL);
+}
+
+/* Sizes that go past the cache, and the shapes that have loops of their own. */
+static void test_folds_large(void **state)
+{
+    (void) state;
+    static const rondo_op_t ops[] = {RONDO_SUM, RONDO_AVG, RONDO_MAX};
+    for (int t = 0; t < RONDO_DATATYPE_COUNT; t++) {
+        for (size_t o = 0; o < 3; o++) {
+            for (int sources = 1; sources <= 3; sources++) {
+                size_t count = 16384 / sizes[t] + random_below(5000);
+                int average = ops[o] == RONDO_AVG && sources != 2 ? 3 : 0;
+                struct data data;
+                make_data(&data, sources, count, (rondo_datatype_t) t, ops[o], average);
+                for (int k = 0; rondo_fold_kernels_at(k); k++) {
+                    rondo_fold_force(rondo_fold_kernels_at(k));
+                    for (int destinations = 1; destinations <= 3; destinations++) {
+                        for (int streaming = 0; streaming <= 1; streaming++) {
+                            const char *name = rondo_fold_kernels_at(k)->name;
+                            check(&data, destinations, sources, count, (rondo_datatype_t) t, ops[o], average, streaming, -1, 0,
+                                  name);
+                            check(&data, destinations, sources, count, (rondo_datatype_t) t, ops[o], average, streaming,
+                                  (int) random_below((size_t) sources), (int) random_below((size_t) destinations), name);
+                        }
+                    }
+                }
+                free_data(&data, sources);
+            }
+        }
+    }
+    rondo_fold_force(NULL);
+}
+
+static void test_folds_nothing(void **state)
+{
+    (void) state;
+    char byte = 7;
+    void *dst[] = {&byte, &byte};
+    const void *src[] = {&byte, &byte};
+    rondo_fold(dst, 2, src, 2, 0, RONDO_UINT8, RONDO_SUM, 0, 1);
+    rondo_fold(dst, 1, src, 1, 0, RONDO_UINT8, RONDO_SUM, 0, 0);
+    assert_int_equal(byte, 7);
+}
+
+int main(void)
+{
+    for (int k = 0; rondo_fold_kernels_at(k); k++)
+        printf("kernels: %s\n", rondo_fold_kernels_at(k)->name);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_decodes_every_encoding),
+        cmocka_unit_test(test_encodes_to_nearest_even),
+        cmocka_unit_test(test_kernels_convert_alike),
+        cmocka_unit_test(test_folds),
+        cmocka_unit_test(test_folds_large),
+        cmocka_unit_test(test_folds_nothing),
+    };
+    return cmocka_run_group_tests(tests, make_formats, free_formats);
+}
