@@ -264,6 +264,22 @@ RONDO_FUNCTION void rondo_decide(struct rondo_daemon *daemon, const struct rondo
     rondo_store_release(&daemon->consensus, (epoch + 1) << 32 | (goes_on ? 0 : RONDO_QUIT));
 }
 
+/* The epoch this block voted in may be over: what was decided. */
+RONDO_FUNCTION enum rondo_verdict rondo_learn_verdict(struct rondo_daemon *daemon, struct rondo_block *block)
+{
+    uint64_t word = rondo_load_acquire(&daemon->consensus);
+    if ((uint32_t) (word >> 32) == block->epoch)
+        return RONDO_DAEMON_STAYS;
+    block->epoch = (uint32_t) (word >> 32);
+    block->voted = 0;
+    if (word & RONDO_QUIT) {
+        block->inside = 0;
+        return RONDO_DAEMON_QUITS;
+    }
+    block->last_news_ns = rondo_clock_ns();
+    return RONDO_DAEMON_STAYS;
+}
+
 /* At the end of a round: vote, withdraw, or learn what was decided. */
 RONDO_FUNCTION enum rondo_verdict rondo_consult(struct rondo_daemon *daemon, struct rondo_block *block)
 {
@@ -286,19 +302,22 @@ RONDO_FUNCTION enum rondo_verdict rondo_consult(struct rondo_daemon *daemon, str
             rondo_decide(daemon, block, overstayed);
     }
     uint64_t word = rondo_load_acquire(&daemon->consensus);
-    if ((uint32_t) (word >> 32) != block->epoch) {
-        block->epoch = (uint32_t) (word >> 32);
-        block->voted = 0;
-        if (!(word & RONDO_QUIT)) {
-            block->last_news_ns = now;
-            return RONDO_DAEMON_STAYS;
-        }
-        block->inside = 0;
-        return RONDO_DAEMON_QUITS;
-    }
+    if ((uint32_t) (word >> 32) != block->epoch)
+        return rondo_learn_verdict(daemon, block);
     if (!wants_to_leave && !(word & RONDO_DECIDING) && rondo_exchange_if(&daemon->consensus, word, word - 1))
         block->voted = 0;
     return RONDO_DAEMON_STAYS;
+}
+
+/* A block whose runner has to leave gives up idling: only for a daemon of one block, which needs nobody's consent. */
+RONDO_FUNCTION enum rondo_verdict rondo_daemon_retire(struct rondo_daemon *daemon, struct rondo_block *block)
+{
+    if (!block->voted) {
+        block->voted = 1;
+        rondo_fetch_add(&daemon->consensus, 1);
+    }
+    rondo_decide(daemon, block, 0);
+    return rondo_learn_verdict(daemon, block);
 }
 
 /* One round of one block. Not re-entrant: one thread (block of threads) at a time. */

@@ -114,13 +114,6 @@ RONDO_FUNCTION int rondo_has_room(struct rondo_end *end)
     return end->position - end->seen < end->slot_count;
 }
 
-RONDO_FUNCTION int rondo_is_drained(struct rondo_end *end)
-{
-    if (end->seen != end->position)
-        end->seen = rondo_load_acquire(end->watched);
-    return end->seen == end->position;
-}
-
 RONDO_FUNCTION uint64_t rondo_semaphore_value(const struct rondo_run *run, uint32_t block, uint32_t step)
 {
     const struct rondo_program *program = run->operation->program;
@@ -141,18 +134,14 @@ RONDO_FUNCTION const void *rondo_missing(struct rondo_run *run, const struct ron
             if (value >> 32 != wanted >> 32 || value < wanted)
                 return run;
         }
-    int wait_in = !(instruction->flags & RONDO_DIRECT_IN) || run->context->slice == 0;
-    int wait_out = !(instruction->flags & RONDO_DIRECT_OUT) || run->context->slice == 0;
-    if ((instruction->actions & RONDO_RECEIVE) && wait_in)
+    if ((instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN))
         for (uint32_t i = 0; i < instruction->receive_count; i++)
             if (!rondo_arrived(run->ends[instruction->receive_first + i], bytes))
                 return run->ends[instruction->receive_first + i];
-    if ((instruction->actions & RONDO_SEND) && wait_out)
-        for (uint32_t i = 0; i < instruction->send_count; i++) {
-            struct rondo_end *end = run->ends[instruction->send_first + i];
-            if (instruction->flags & RONDO_DRAIN ? !rondo_is_drained(end) : !rondo_has_room(end))
-                return end;
-        }
+    if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT))
+        for (uint32_t i = 0; i < instruction->send_count; i++)
+            if (!rondo_has_room(run->ends[instruction->send_first + i]))
+                return run->ends[instruction->send_first + i];
     return NULL;
 }
 
@@ -302,10 +291,10 @@ RONDO_FUNCTION void rondo_exchange_signals(struct rondo_run *run, const struct r
 }
 
 /* Publishes what the primitive did. Release: the payload before the tail, the end of our reading before the head. LL needs no
- * tail (its flags tell), only credits. Direct ends publish with the last slice. */
-RONDO_FUNCTION void rondo_publish(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes, int last)
+ * tail (its flags tell), only credits. */
+RONDO_FUNCTION void rondo_publish(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
-    if ((instruction->actions & RONDO_SEND) && (last || !(instruction->flags & RONDO_DIRECT_OUT)))
+    if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT))
         for (uint32_t i = 0; i < instruction->send_count; i++) {
             struct rondo_end *end = run->ends[instruction->send_first + i];
             end->position++;
@@ -313,7 +302,7 @@ RONDO_FUNCTION void rondo_publish(struct rondo_run *run, const struct rondo_inst
                 rondo_store_release(end->published, end->position);
             rondo_count(&run->statistics->bytes_sent, bytes);
         }
-    if ((instruction->actions & RONDO_RECEIVE) && (last || !(instruction->flags & RONDO_DIRECT_IN)))
+    if ((instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN))
         for (uint32_t i = 0; i < instruction->receive_count; i++) {
             struct rondo_end *end = run->ends[instruction->receive_first + i];
             end->position++;
@@ -330,18 +319,15 @@ RONDO_FUNCTION void rondo_succeeded(struct rondo_run *run)
     rondo_count(&run->statistics->primitives, 1);
 }
 
-/* SIGNAL and DRAIN: once an operation, whatever its length. 0: stuck. */
-RONDO_FUNCTION int rondo_run_control(struct rondo_run *run, const struct rondo_instruction *instruction)
+/* 0: stuck. */
+RONDO_FUNCTION int rondo_run_signal(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
-    uint64_t when = instruction->flags & RONDO_SIGNAL ? 0 : run->operation->tiles - 1;
-    if (run->context->tile != when)
+    if (run->context->tile != 0)
         return 1;
     if (!rondo_wait_ready(run, instruction, sizeof(struct rondo_signal)))
         return 0;
-    if (instruction->flags & RONDO_SIGNAL) {
-        rondo_exchange_signals(run, instruction);
-        rondo_publish(run, instruction, sizeof(struct rondo_signal), 1);
-    }
+    rondo_exchange_signals(run, instruction);
+    rondo_publish(run, instruction, sizeof(struct rondo_signal));
     rondo_succeeded(run);
     return 1;
 }
@@ -356,10 +342,9 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
             return 0;
         rondo_move(run, instruction);
         context->slice++;
-        size_t next = context->slice * run->operation->slice < run->operation->tile ? rondo_slice_bytes(run, instruction) : 0;
-        rondo_publish(run, instruction, bytes, next == 0);
+        rondo_publish(run, instruction, bytes);
         rondo_succeeded(run);
-        bytes = next;
+        bytes = context->slice * run->operation->slice < run->operation->tile ? rondo_slice_bytes(run, instruction) : 0;
     }
     context->slice = 0;
     return 1;
@@ -372,8 +357,8 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     while (context->tile < run->operation->tiles) {
         while (context->instruction < run->list->instructions) {
             const struct rondo_instruction *instruction = run->instructions + context->instruction;
-            int done = instruction->flags & (RONDO_SIGNAL | RONDO_DRAIN) ? rondo_run_control(run, instruction)
-                                                                         : rondo_run_slices(run, instruction);
+            int done =
+                instruction->flags & RONDO_SIGNAL ? rondo_run_signal(run, instruction) : rondo_run_slices(run, instruction);
             if (!done)
                 return RONDO_OUTCOME_STUCK;
             if (instruction->flags & RONDO_NOTIFY) /* release: this instruction's stores before its semaphore */

@@ -22,10 +22,9 @@ enum rondo_action { RONDO_RECEIVE = 1, RONDO_REDUCE = 2, RONDO_COPY = 4, RONDO_S
 enum rondo_instruction_flag {
     RONDO_FINISH = 1,     /* the result is complete: apply the operator's last step (AVG's division) */
     RONDO_NOTIFY = 2,     /* instructions of other blocks depend on this one */
-    RONDO_SIGNAL = 4,     /* moves no chunk but one slot that says where this rank's buffers are; once an operation */
-    RONDO_DRAIN = 8,      /* waits until the peers have taken all that its send connectors hold; once an operation */
-    RONDO_DIRECT_IN = 16, /* received data are read where they lie, in the peer's buffer */
-    RONDO_DIRECT_OUT = 32 /* sent data are written straight into the peer's buffer */
+    RONDO_SIGNAL = 4,     /* moves no chunk but one slot, once an operation, that says where this rank's buffers are */
+    RONDO_DIRECT_IN = 8,  /* received data are read where they lie, in the peer's input; the signals around order it */
+    RONDO_DIRECT_OUT = 16 /* sent data are written straight into the peer's output; likewise */
 };
 
 struct rondo_instruction {

@@ -1,0 +1,60 @@
+/*
+ * A device: memory, and somewhere to run the daemon. The two kinds (host threads, CUDA) stand behind one table; the library
+ * above knows no other difference between them.
+ */
+#ifndef RONDO_DEVICE_DEVICE_H
+#define RONDO_DEVICE_DEVICE_H
+
+#include "rondo.h"
+#include "structures.h"
+
+struct rondo_device;
+
+struct rondo_device_options {
+    int rank;
+    uint32_t blocks;
+    struct rondo_policy policy;
+    /* Called after the daemon has quit, and after a completion that no helping thread will notice. From any thread; must be
+     * brief and must not call back into the device. */
+    void (*notify)(void *argument);
+    void *notify_argument;
+};
+
+struct rondo_device_kind {
+    const char *name;
+    rondo_result_t (*create)(struct rondo_device **device, const struct rondo_device_options *options);
+    void (*destroy)(struct rondo_device *device); /* ends the daemon first */
+
+    /* Zeroed memory that the daemon can reach; for contexts, operations, ends. Page-aligned if large. NULL: none left. */
+    void *(*allocate)(struct rondo_device *device, size_t bytes);
+    void (*release)(struct rondo_device *device, void *memory, size_t bytes);
+
+    /* Runs a daemon. The caller has just changed daemon->alive from 0 to 1. will_help: it will call help next. */
+    void (*start)(struct rondo_device *device, int will_help);
+    /* Lends the calling thread to the daemon. begin: 0 if another thread has it (try again, or sleep). Then turns, each about a
+     * round, as long as the caller likes; a turn returns 1 if the daemon has quit. end gives it back; idle: nothing is
+     * outstanding, so the daemon need not go on. NULL where threads cannot help. */
+    int (*help_begin)(struct rondo_device *device);
+    int (*help_turn)(struct rondo_device *device);
+    void (*help_end)(struct rondo_device *device, int idle);
+
+    /* Waits until the device is idle: until the daemon that runs now has quit. */
+    rondo_result_t (*synchronize)(struct rondo_device *device);
+};
+
+/* Every kind's struct begins with this. */
+struct rondo_device {
+    const struct rondo_device_kind *kind;
+    struct rondo_daemon *daemon;
+};
+
+extern const struct rondo_device_kind rondo_host_device;
+
+/* The tables that every kind's daemon needs, out of the kind's allocate. RONDO_ERR_MEMORY. */
+#define RONDO_LANES_MAX      16384
+#define RONDO_CONTEXTS_MAX   65536
+#define RONDO_OPERATIONS_MAX 65536
+rondo_result_t rondo_daemon_create(struct rondo_device *device, const struct rondo_device_options *options);
+void rondo_daemon_destroy(struct rondo_device *device);
+
+#endif

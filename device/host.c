@@ -1,0 +1,285 @@
+/*
+ * The host device: a block is a thread, or for block 0 any thread that waits for a result and runs the block meanwhile
+ * (DESIGN section 6, last paragraph). "Quitting" parks the threads.
+ *
+ * A block is run by whoever holds its claim. Invariant: while daemon->alive is 1, every block is claimed, or its thread has
+ * been woken and not yet gone back to sleep.
+ */
+#include "daemon.h"
+#include "device.h"
+
+#include "error.h"
+#include "futex.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define THREAD_STACK_BYTES (512 * 1024)
+#define LONG_NS            3600000000000u
+
+struct runner {
+    struct rondo_host *host;
+    uint32_t claimed;  /* 1: somebody runs the block */
+    uint32_t wanted;   /* threads that would like to take the block over from its own thread */
+    uint32_t wake;     /* bumped to call the block's own thread */
+    uint32_t sleepers; /* 1 while that thread sleeps */
+    uint64_t idle_turns;
+    int started;
+    pthread_t thread;
+};
+
+struct rondo_host {
+    struct rondo_device base;
+    void (*notify)(void *argument);
+    void *notify_argument;
+    uint32_t stopping;
+    uint32_t quit_event, quit_sleepers;
+    uint32_t blocks;
+    struct runner *runners;
+};
+
+static struct rondo_host *host_of(struct rondo_device *device)
+{
+    return (struct rondo_host *) device;
+}
+
+static int try_claim(struct runner *runner)
+{
+    uint32_t free_claim = 0;
+    return __atomic_load_n(&runner->claimed, __ATOMIC_RELAXED) == 0 &&
+           __atomic_compare_exchange_n(&runner->claimed, &free_claim, 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+static void drop_claim(struct runner *runner)
+{
+    __atomic_store_n(&runner->claimed, 0, __ATOMIC_SEQ_CST);
+}
+
+static void call_thread(struct runner *runner)
+{
+    rondo_event_signal(&runner->wake, &runner->sleepers);
+}
+
+static void announce_quit(struct rondo_host *host)
+{
+    rondo_event_signal(&host->quit_event, &host->quit_sleepers);
+    host->notify(host->notify_argument);
+}
+
+static int is_alive(struct rondo_host *host)
+{
+    return __atomic_load_n(&host->base.daemon->alive, __ATOMIC_SEQ_CST) != 0;
+}
+
+/* One turn of a claimed block. 1: the daemon is out. */
+static int turn(struct rondo_host *host, uint32_t index, int return_early)
+{
+    struct rondo_daemon *daemon = host->base.daemon;
+    struct rondo_block *block = &daemon->blocks[index];
+    struct runner *runner = &host->runners[index];
+    if (!block->inside) {
+        if (!is_alive(host))
+            return 1;
+        rondo_daemon_enter(daemon, block);
+    }
+    uint32_t completions = block->completions;
+    if (rondo_daemon_round(daemon, block, return_early) == RONDO_DAEMON_QUITS) {
+        if (index == 0)
+            announce_quit(host);
+        return 1;
+    }
+    if (block->completions != completions && !return_early)
+        host->notify(host->notify_argument);
+    if (block->progressed || block->informed)
+        runner->idle_turns = 0;
+    else
+        rondo_relax(runner->idle_turns++, daemon->policy.yield_mask < 63 ? daemon->policy.yield_mask : 63);
+    return 0;
+}
+
+static void run_own_block(struct runner *runner)
+{
+    struct rondo_host *host = runner->host;
+    uint32_t index = (uint32_t) (runner - host->runners);
+    while (is_alive(host) && try_claim(runner)) {
+        int out = 0;
+        while (!out && !__atomic_load_n(&runner->wanted, __ATOMIC_SEQ_CST))
+            out = turn(host, index, 0);
+        drop_claim(runner);
+        if (!out)
+            return; /* whoever wants it takes it, and calls us when it leaves */
+    }
+}
+
+static void *runner_main(void *argument)
+{
+    struct runner *runner = argument;
+    struct rondo_host *host = runner->host;
+    while (!__atomic_load_n(&host->stopping, __ATOMIC_ACQUIRE)) {
+        uint32_t seen = __atomic_load_n(&runner->wake, __ATOMIC_SEQ_CST);
+        run_own_block(runner);
+        if (__atomic_load_n(&host->stopping, __ATOMIC_ACQUIRE))
+            break;
+        rondo_event_sleep(&runner->wake, seen, &runner->sleepers, LONG_NS);
+    }
+    return NULL;
+}
+
+/* ---- the table's functions ---- */
+
+static void *allocate(struct rondo_device *device, size_t bytes)
+{
+    (void) device;
+    if (bytes == 0)
+        bytes = 1;
+    if (bytes >= 65536) { /* touched lazily */
+        void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        return memory == MAP_FAILED ? NULL : memory;
+    }
+    void *memory = aligned_alloc(RONDO_CACHE_LINE, (bytes + RONDO_CACHE_LINE - 1) & ~(size_t) (RONDO_CACHE_LINE - 1));
+    if (memory != NULL)
+        memset(memory, 0, bytes);
+    return memory;
+}
+
+static void release(struct rondo_device *device, void *memory, size_t bytes)
+{
+    (void) device;
+    if (memory == NULL)
+        return;
+    if (bytes >= 65536)
+        munmap(memory, bytes);
+    else
+        free(memory);
+}
+
+static void start(struct rondo_device *device, int will_help)
+{
+    struct rondo_host *host = host_of(device);
+    for (uint32_t b = will_help ? 1 : 0; b < host->blocks; b++)
+        call_thread(&host->runners[b]);
+}
+
+static int help_begin(struct rondo_device *device)
+{
+    struct runner *runner = &host_of(device)->runners[0];
+    if (try_claim(runner))
+        return 1;
+    /* Its own thread lets go at the end of a round; another helper does not, so do not insist. */
+    __atomic_fetch_add(&runner->wanted, 1, __ATOMIC_SEQ_CST);
+    int claimed = 0;
+    for (int i = 0; i < 50 && !claimed; i++) {
+        rondo_relax((uint64_t) i, 7);
+        claimed = try_claim(runner);
+    }
+    __atomic_fetch_sub(&runner->wanted, 1, __ATOMIC_SEQ_CST);
+    if (!claimed && is_alive(host_of(device)) && !__atomic_load_n(&runner->claimed, __ATOMIC_SEQ_CST))
+        call_thread(runner);
+    return claimed;
+}
+
+static int help_turn(struct rondo_device *device)
+{
+    return turn(host_of(device), 0, 1);
+}
+
+static void help_end(struct rondo_device *device, int idle)
+{
+    struct rondo_host *host = host_of(device);
+    struct rondo_block *block = &host->base.daemon->blocks[0];
+    int out = !block->inside;
+    if (!out && idle && host->blocks == 1 && rondo_daemon_retire(host->base.daemon, block) == RONDO_DAEMON_QUITS) {
+        announce_quit(host);
+        out = 1;
+    }
+    drop_claim(&host->runners[0]);
+    /* A start that counted on our help, or whose call its thread missed while we held the claim, is passed on. */
+    if (!out || is_alive(host))
+        call_thread(&host->runners[0]);
+}
+
+static rondo_result_t synchronize(struct rondo_device *device)
+{
+    struct rondo_host *host = host_of(device);
+    uint32_t first = __atomic_load_n(&host->quit_event, __ATOMIC_SEQ_CST);
+    while (is_alive(host)) {
+        uint32_t seen = __atomic_load_n(&host->quit_event, __ATOMIC_SEQ_CST);
+        if (seen != first)
+            break;
+        rondo_event_sleep(&host->quit_event, seen, &host->quit_sleepers, 100000000);
+    }
+    return RONDO_SUCCESS;
+}
+
+static void destroy(struct rondo_device *device)
+{
+    struct rondo_host *host = host_of(device);
+    __atomic_store_n(&host->stopping, 1, __ATOMIC_SEQ_CST);
+    if (host->base.daemon != NULL)
+        __atomic_store_n(&host->base.daemon->stop, 1, __ATOMIC_SEQ_CST);
+    for (uint32_t b = 0; b < host->blocks; b++) {
+        struct runner *runner = &host->runners[b];
+        if (!runner->started)
+            continue;
+        __atomic_fetch_add(&runner->wanted, 1, __ATOMIC_SEQ_CST);
+        call_thread(runner);
+        pthread_join(runner->thread, NULL);
+    }
+    rondo_daemon_destroy(device);
+    free(host->runners);
+    free(host);
+}
+
+static rondo_result_t create(struct rondo_device **device, const struct rondo_device_options *options)
+{
+    struct rondo_host *host = calloc(1, sizeof(*host));
+    if (host != NULL)
+        host->runners = calloc(options->blocks, sizeof(*host->runners));
+    if (host == NULL || host->runners == NULL) {
+        free(host);
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the host device");
+    }
+    host->base.kind = &rondo_host_device;
+    host->blocks = options->blocks;
+    host->notify = options->notify;
+    host->notify_argument = options->notify_argument;
+    rondo_result_t result = rondo_daemon_create(&host->base, options);
+
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals belong to the application's threads */
+    for (uint32_t b = 0; result == RONDO_SUCCESS && b < options->blocks; b++) {
+        struct runner *runner = &host->runners[b];
+        runner->host = host;
+        int error = pthread_create(&runner->thread, &attributes, runner_main, runner);
+        if (error != 0)
+            result = rondo_fail(RONDO_ERR_SYSTEM, "cannot create the thread of block %u: %s", b, strerror(error));
+        runner->started = error == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (result != RONDO_SUCCESS)
+        destroy(&host->base);
+    else
+        *device = &host->base;
+    return result;
+}
+
+const struct rondo_device_kind rondo_host_device = {
+    .name = "host",
+    .create = create,
+    .destroy = destroy,
+    .allocate = allocate,
+    .release = release,
+    .start = start,
+    .help_begin = help_begin,
+    .help_turn = help_turn,
+    .help_end = help_end,
+    .synchronize = synchronize,
+};

@@ -1,0 +1,32 @@
+/* A block's ends to every other rank, in rank order: outgoing ones first, then incoming ones. */
+#ifndef RONDO_LIB_PROGRAMS_PEERS_H
+#define RONDO_LIB_PROGRAMS_PEERS_H
+
+#include "programs.h"
+
+struct rondo_peer_ends {
+    uint8_t out_first, in_first, count;
+};
+
+static inline struct rondo_peer_ends rondo_add_peer_ends(struct rondo_builder *builder, const struct rondo_shape *shape,
+                                                         int channel)
+{
+    struct rondo_peer_ends ends = {0, 0, (uint8_t) (shape->size - 1)};
+    for (int direction = 1; direction >= 0; direction--)
+        for (int peer = 0; peer < shape->size; peer++)
+            if (peer != shape->rank) {
+                uint8_t end =
+                    rondo_builder_end(builder, peer, channel, direction ? RONDO_OUTGOING : RONDO_INCOMING, shape->protocol);
+                if (peer == (shape->rank == 0 ? 1 : 0))
+                    *(direction ? &ends.out_first : &ends.in_first) = end;
+            }
+    return ends;
+}
+
+/* The place of a peer among all others, in rank order. */
+static inline uint8_t rondo_peer_place(const struct rondo_shape *shape, int peer)
+{
+    return (uint8_t) (peer < shape->rank ? peer : peer - 1);
+}
+
+#endif

@@ -1,0 +1,84 @@
+/* The table of algorithms, and what all builders share. */
+#include "programs.h"
+
+#include <string.h>
+
+const char *rondo_kind_name(enum rondo_kind kind)
+{
+    static const char *const names[RONDO_KINDS] = {
+        "allreduce", "reduce",  "bcast",   "reduce_scatter", "allgather", "allgatherv", "alltoall", "alltoallv",
+        "gather",    "scatter", "barrier", "scan",           "exscan",    "alltonext",  "send",     "recv",
+    };
+    return (unsigned) kind < RONDO_KINDS ? names[kind] : "unknown";
+}
+
+#define ONE(kind) (1u << (kind))
+
+static const struct rondo_algorithm algorithms[] = {
+    {.name = "local", .kinds = ONE(RONDO_KINDS) - 1, .build = rondo_build_local},
+    {.name = "ring",
+     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER) |
+              ONE(RONDO_KIND_ALLGATHERV) | ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE),
+     .build = rondo_build_ring},
+    {.name = "allpairs",
+     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER) |
+              ONE(RONDO_KIND_ALLGATHERV) | ONE(RONDO_KIND_BARRIER),
+     .build = rondo_build_all_pairs,
+     .low_latency = 1},
+    {.name = "direct",
+     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER) |
+              ONE(RONDO_KIND_ALLTOALL) | ONE(RONDO_KIND_BCAST),
+     .build = rondo_build_direct,
+     .direct = 1},
+    {.name = "linear",
+     .kinds = ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE) | ONE(RONDO_KIND_GATHER) | ONE(RONDO_KIND_SCATTER) |
+              ONE(RONDO_KIND_ALLTOALL) | ONE(RONDO_KIND_ALLTOALLV),
+     .build = rondo_build_linear,
+     .low_latency = 1},
+    {.name = "chain",
+     .kinds = ONE(RONDO_KIND_SCAN) | ONE(RONDO_KIND_EXSCAN) | ONE(RONDO_KIND_ALLTONEXT) | ONE(RONDO_KIND_SEND_TO) |
+              ONE(RONDO_KIND_RECEIVE_FROM),
+     .build = rondo_build_chain,
+     .low_latency = 1},
+};
+
+const struct rondo_algorithm *rondo_algorithm_table(int *count)
+{
+    *count = (int) (sizeof(algorithms) / sizeof(algorithms[0]));
+    return algorithms;
+}
+
+const struct rondo_algorithm *rondo_algorithm_find(const char *name, enum rondo_kind kind)
+{
+    for (size_t i = 0; i < sizeof(algorithms) / sizeof(algorithms[0]); i++)
+        if (strcmp(algorithms[i].name, name) == 0 && (algorithms[i].kinds & ONE(kind)))
+            return &algorithms[i];
+    return NULL;
+}
+
+void rondo_shape_chunks(const struct rondo_shape *shape, uint32_t chunks[RONDO_BUFFERS])
+{
+    uint32_t channels = (uint32_t) shape->channels, all = channels * (uint32_t) shape->size;
+    uint32_t input = channels, output = channels;
+    switch (shape->kind) {
+    case RONDO_KIND_ALLREDUCE:
+    case RONDO_KIND_ALLTOALL:
+    case RONDO_KIND_ALLTOALLV:
+        input = output = all;
+        break;
+    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_SCATTER:
+        input = all;
+        break;
+    case RONDO_KIND_ALLGATHER:
+    case RONDO_KIND_ALLGATHERV:
+    case RONDO_KIND_GATHER:
+        output = all;
+        break;
+    default:
+        break;
+    }
+    chunks[RONDO_INPUT] = input;
+    chunks[RONDO_OUTPUT] = output;
+    chunks[RONDO_SCRATCH] = shape->kind == RONDO_KIND_EXSCAN ? channels : 0;
+}

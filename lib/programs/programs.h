@@ -1,0 +1,63 @@
+/*
+ * The algorithm library: one entry an algorithm, one file a family. To add an algorithm, write its builder, and add it to the
+ * table in programs.c; lib/select.c decides when it is used.
+ */
+#ifndef RONDO_LIB_PROGRAMS_H
+#define RONDO_LIB_PROGRAMS_H
+
+#include "plan.h"
+
+enum rondo_kind {
+    RONDO_KIND_ALLREDUCE,
+    RONDO_KIND_REDUCE,
+    RONDO_KIND_BCAST,
+    RONDO_KIND_REDUCE_SCATTER,
+    RONDO_KIND_ALLGATHER,
+    RONDO_KIND_ALLGATHERV,
+    RONDO_KIND_ALLTOALL,
+    RONDO_KIND_ALLTOALLV,
+    RONDO_KIND_GATHER,
+    RONDO_KIND_SCATTER,
+    RONDO_KIND_BARRIER,
+    RONDO_KIND_SCAN,
+    RONDO_KIND_EXSCAN,
+    RONDO_KIND_ALLTONEXT,
+    RONDO_KIND_SEND_TO,
+    RONDO_KIND_RECEIVE_FROM,
+    RONDO_KINDS
+};
+const char *rondo_kind_name(enum rondo_kind kind);
+
+/* Everything a program may depend on. The same on all ranks but for rank (and peer). */
+struct rondo_shape {
+    enum rondo_kind kind;
+    int rank, size;
+    int root; /* or the peer of a send or receive */
+    int channels;
+    enum rondo_protocol protocol;
+};
+
+struct rondo_algorithm {
+    const char *name;
+    uint32_t kinds; /* 1 << enum rondo_kind, of those it implements */
+    rondo_result_t (*build)(const struct rondo_shape *shape, struct rondo_plan **plan);
+    int low_latency;     /* it may run over LL connectors; for small sizes */
+    int direct;          /* it reads and writes the peers' buffers */
+    int in_place_unsafe; /* must not run in place */
+};
+
+const struct rondo_algorithm *rondo_algorithm_find(const char *name, enum rondo_kind kind);
+const struct rondo_algorithm *rondo_algorithm_table(int *count);
+
+/* The chunks of the collective's buffers when every block of its arguments (a rank's part; all of an all-reduce, cut into
+ * size) is cut into one piece a channel. */
+void rondo_shape_chunks(const struct rondo_shape *shape, uint32_t chunks[RONDO_BUFFERS]);
+
+rondo_result_t rondo_build_local(const struct rondo_shape *shape, struct rondo_plan **plan);
+rondo_result_t rondo_build_ring(const struct rondo_shape *shape, struct rondo_plan **plan);
+rondo_result_t rondo_build_all_pairs(const struct rondo_shape *shape, struct rondo_plan **plan);
+rondo_result_t rondo_build_direct(const struct rondo_shape *shape, struct rondo_plan **plan);
+rondo_result_t rondo_build_linear(const struct rondo_shape *shape, struct rondo_plan **plan);
+rondo_result_t rondo_build_chain(const struct rondo_shape *shape, struct rondo_plan **plan);
+
+#endif
