@@ -1,0 +1,268 @@
+/* See ranks.h. Every rank is a thread, the one from the environment too, so that the main thread is free to watch. */
+#include "ranks.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How long ranks may take to come back once one has failed: their own timeouts, and then this. */
+#define GRACE_SECONDS 10.0
+
+struct ranks_group {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int threads;
+    int gone;         /* ranks whose body has returned, or that never got as far */
+    int ended;        /* ranks that are through with their runtime too */
+    bool failed;      /* some rank has */
+    bool unsaid;      /* no failure has been printed yet */
+    double failed_at; /* ranks_clock() of the first failure */
+    int code;
+    /* The sum in progress. */
+    int arrived;
+    uint64_t generation;
+    uint64_t sums[RANKS_TOTAL_MAX], totals[RANKS_TOTAL_MAX];
+};
+
+struct thread {
+    const struct ranks_plan *plan;
+    struct ranks_group *group;
+    rondo_unique_id_t *id;
+    int index;
+    pthread_t handle;
+};
+
+double ranks_clock(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double) now.tv_sec + 1e-9 * (double) now.tv_nsec;
+}
+
+/* With the lock held: ends the sum in progress once everybody who can still come has come. */
+static void settle(struct ranks_group *group)
+{
+    if (group->arrived > 0 && group->arrived + group->gone >= group->threads) {
+        memcpy(group->totals, group->sums, sizeof(group->totals));
+        memset(group->sums, 0, sizeof(group->sums));
+        group->arrived = 0;
+        group->generation++;
+    }
+    pthread_cond_broadcast(&group->changed);
+}
+
+static void total_in_process(struct ranks_group *group, uint64_t *values, int count)
+{
+    pthread_mutex_lock(&group->lock);
+    for (int i = 0; i < count; i++)
+        group->sums[i] += values[i];
+    group->arrived++;
+    uint64_t generation = group->generation;
+    settle(group);
+    while (group->generation == generation)
+        pthread_cond_wait(&group->changed, &group->lock);
+    /* The next sum cannot end before this rank takes part in it or leaves, so totals is still this one's. */
+    memcpy(values, group->totals, (size_t) count * sizeof(values[0]));
+    pthread_mutex_unlock(&group->lock);
+}
+
+rondo_result_t ranks_total(struct rank *rank, rondo_comm_t comm, uint64_t *values, int count)
+{
+    if (rank->threads) {
+        total_in_process(rank->group, values, count);
+        return RONDO_SUCCESS;
+    }
+    uint64_t sums[RANKS_TOTAL_MAX];
+    rondo_result_t code = rondo_allreduce(values, sums, (size_t) count, RONDO_UINT64, RONDO_SUM, comm);
+    if (code == RONDO_SUCCESS)
+        memcpy(values, sums, (size_t) count * sizeof(values[0]));
+    return code;
+}
+
+static void mark(struct ranks_group *group)
+{
+    pthread_mutex_lock(&group->lock);
+    if (!group->failed) {
+        group->failed = true;
+        group->failed_at = ranks_clock();
+        pthread_cond_broadcast(&group->changed);
+    }
+    pthread_mutex_unlock(&group->lock);
+}
+
+void ranks_mark_failed(struct rank *rank)
+{
+    mark(rank->group);
+}
+
+static int complain(struct ranks_group *group, const char *verb, int rank, const char *what, rondo_result_t code)
+{
+    /* Fetched before anything else can replace it. */
+    char message[1024];
+    snprintf(message, sizeof(message), "%s", rondo_last_error());
+    pthread_mutex_lock(&group->lock);
+    bool print = group->unsaid || (code != RONDO_ERR_ABORTED && code != RONDO_ERR_PEER);
+    group->unsaid = false;
+    pthread_mutex_unlock(&group->lock);
+    mark(group);
+    if (print && rank >= 0)
+        fprintf(stderr, "rondo %s: rank %d: %s: %s: %s\n", verb, rank, what, rondo_strerror((int) code), message);
+    else if (print)
+        fprintf(stderr, "rondo %s: %s: %s: %s\n", verb, what, rondo_strerror((int) code), message);
+    return EXIT_WRONG;
+}
+
+int ranks_fail(struct rank *rank, const char *what, rondo_result_t code)
+{
+    return complain(rank->group, rank->verb, rank->rank, what, code);
+}
+
+/* counter: gone or ended. */
+static void count_out(struct ranks_group *group, int *counter, int code)
+{
+    pthread_mutex_lock(&group->lock);
+    ++*counter;
+    if (code > group->code)
+        group->code = code;
+    settle(group);
+    pthread_mutex_unlock(&group->lock);
+}
+
+static rondo_result_t join(const struct thread *thread, struct rank *rank)
+{
+    const struct options_runtime *options = thread->plan->runtime;
+    rondo_config_t config = RONDO_CONFIG_DEFAULT;
+    if (thread->id != NULL) {
+        config.rank = thread->index;
+        config.size = options->threads;
+        config.unique_id = thread->id;
+    }
+    config.device = options->device;
+    config.transports = options->transports;
+    config.timeout = options->timeout;
+    config.preempt = options->preempt;
+    rondo_result_t code = rondo_init(&rank->runtime, &config);
+    if (code != RONDO_SUCCESS) {
+        rank->runtime = NULL;
+        return code;
+    }
+    if ((code = rondo_comm_world(rank->runtime, &rank->world)) != RONDO_SUCCESS ||
+        (code = rondo_comm_rank(rank->world, &rank->rank)) != RONDO_SUCCESS)
+        return code;
+    return rondo_comm_size(rank->world, &rank->size);
+}
+
+static void *run_rank(void *argument)
+{
+    struct thread *thread = argument;
+    struct ranks_group *group = thread->group;
+    struct rank rank = {.rank = thread->id != NULL ? thread->index : -1,
+                        .threads = thread->id != NULL,
+                        .verb = thread->plan->verb,
+                        .group = group};
+    int exit_code;
+    rondo_result_t code = join(thread, &rank);
+    if (code != RONDO_SUCCESS)
+        exit_code = complain(group, rank.verb, rank.rank, "start", code);
+    else
+        exit_code = thread->plan->body(&rank, thread->plan->argument);
+    count_out(group, &group->gone, exit_code);
+
+    pthread_mutex_lock(&group->lock);
+    bool failed = group->failed;
+    pthread_mutex_unlock(&group->lock);
+    if (rank.world != NULL && failed)
+        rondo_comm_abort(rank.world, exit_code);
+    if (rank.runtime != NULL) {
+        code = rondo_finalize(rank.runtime);
+        if (code != RONDO_SUCCESS && !failed)
+            exit_code = complain(group, rank.verb, rank.rank, "finalize", code);
+    }
+    count_out(group, &group->ended, exit_code);
+    return NULL;
+}
+
+/* Returns true when every rank has ended, false when the grace after a failure is over. */
+static bool watch(struct ranks_group *group, double grace)
+{
+    pthread_mutex_lock(&group->lock);
+    while (group->ended < group->threads) {
+        if (!group->failed) {
+            pthread_cond_wait(&group->changed, &group->lock);
+            continue;
+        }
+        double end = group->failed_at + grace;
+        if (ranks_clock() >= end)
+            break;
+        struct timespec deadline = {.tv_sec = (time_t) end, .tv_nsec = (long) ((end - (double) (time_t) end) * 1e9)};
+        pthread_cond_timedwait(&group->changed, &group->lock, &deadline);
+    }
+    bool all = group->ended == group->threads;
+    pthread_mutex_unlock(&group->lock);
+    return all;
+}
+
+static void abandon(const struct ranks_plan *plan, struct ranks_group *group)
+{
+    pthread_mutex_lock(&group->lock);
+    int code = group->code > EXIT_WRONG ? group->code : EXIT_WRONG;
+    int missing = group->threads - group->ended, silent = group->threads - group->gone;
+    pthread_mutex_unlock(&group->lock);
+    if (silent > 0 && plan->abandon != NULL) {
+        int other = plan->abandon(plan->argument);
+        code = other > code ? other : code;
+    }
+    fprintf(stderr, "rondo %s: %d of this process's ranks did not come back after the failure; leaving without them\n",
+            plan->verb, missing);
+    fflush(NULL);
+    _exit(code);
+}
+
+int ranks_run(const struct ranks_plan *plan)
+{
+    int count = plan->runtime->threads > 0 ? plan->runtime->threads : 1;
+    rondo_unique_id_t id;
+    struct ranks_group group = {.threads = count, .unsaid = true};
+    struct thread *threads = calloc((size_t) count, sizeof(*threads));
+    if (threads == NULL) {
+        fprintf(stderr, "rondo %s: out of memory for %d ranks\n", plan->verb, count);
+        return EXIT_WRONG;
+    }
+    pthread_mutex_init(&group.lock, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&group.changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+
+    if (plan->runtime->threads > 0) {
+        rondo_result_t code = rondo_get_unique_id(&id);
+        if (code != RONDO_SUCCESS) {
+            free(threads);
+            return complain(&group, plan->verb, -1, "unique id", code);
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        threads[i] = (struct thread){.plan = plan, .group = &group, .id = plan->runtime->threads > 0 ? &id : NULL, .index = i};
+        int error = pthread_create(&threads[i].handle, NULL, run_rank, &threads[i]);
+        if (error != 0) {
+            /* The ranks already running would wait for the missing one. */
+            fprintf(stderr, "rondo %s: cannot start a thread for rank %d: %s\n", plan->verb, i, strerror(error));
+            fflush(NULL);
+            _exit(EXIT_WRONG);
+        }
+    }
+    double timeout = plan->runtime->timeout > 0 ? plan->runtime->timeout : 0;
+    if (!watch(&group, GRACE_SECONDS + 2 * timeout))
+        abandon(plan, &group);
+    for (int i = 0; i < count; i++)
+        pthread_join(threads[i].handle, NULL);
+    free(threads);
+    pthread_cond_destroy(&group.changed);
+    pthread_mutex_destroy(&group.lock);
+    return group.code;
+}

@@ -1,0 +1,55 @@
+/*
+ * Runs the ranks of a verb: N of them as threads of this process, or the one that the environment (mpirun, srun) names. Each
+ * has its own runtime. A rank that fails aborts the world, so that no other waits for it, and a watchdog ends the process if
+ * some rank does not come back even so.
+ */
+#ifndef RONDO_TOOLS_RANKS_H
+#define RONDO_TOOLS_RANKS_H
+
+#include "options.h"
+#include "rondo.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ranks_group;
+
+struct rank {
+    rondo_t runtime;
+    rondo_comm_t world;
+    int rank, size;
+    bool threads; /* all ranks live in this process */
+    const char *verb;
+    struct ranks_group *group;
+};
+
+/* What each rank does between its init and its finalize; returns an exit code. */
+typedef int (*ranks_body_t)(struct rank *rank, void *argument);
+
+struct ranks_plan {
+    const char *verb;
+    const struct options_runtime *runtime;
+    ranks_body_t body;
+    void *argument;
+    /* May be NULL. Called from the main thread when the watchdog gives up on ranks that hang after a failure; the process then
+     * ends with the code it returns. */
+    int (*abandon)(void *argument);
+};
+
+/* Returns the largest exit code of this process's ranks. */
+int ranks_run(const struct ranks_plan *plan);
+
+/* Sums each of the values over all ranks; collective. Between threads it needs nothing of the library, and ranks that have
+ * failed are not waited for; between processes it is an allreduce on comm. */
+enum { RANKS_TOTAL_MAX = 16 };
+rondo_result_t ranks_total(struct rank *rank, rondo_comm_t comm, uint64_t *values, int count);
+
+/* Says on standard error what failed, with the library's message (for every rank that fails by itself; those that merely learn
+ * of an abort stay silent), marks the run as failed and returns EXIT_WRONG. The caller then returns from its body. */
+int ranks_fail(struct rank *rank, const char *what, rondo_result_t code);
+
+/* Marks the run as failed, which starts the watchdog and makes this rank abort the world when its body returns. */
+void ranks_mark_failed(struct rank *rank);
+
+double ranks_clock(void); /* seconds, CLOCK_MONOTONIC */
+
+#endif
