@@ -3,6 +3,7 @@
  * beside a peer. See bench.h for its parts.
  */
 #include "bench.h"
+#include "environment.h"
 #include "output.h"
 #include "verbs.h"
 
@@ -366,6 +367,20 @@ static int body(struct rank *rank, void *argument)
     return code;
 }
 
+/* Blocking and non-blocking calls carry no attribute; the library reads their algorithm and protocol when it starts. */
+static int set_variable(const char *option, const char *name, const char *value)
+{
+    int rows;
+    const struct rondo_variable *table = rondo_environment_table(&rows);
+    if (value == NULL)
+        return 0;
+    for (int i = 0; i < rows; i++) {
+        if (strcmp(table[i].name, name) == 0)
+            return setenv(name, value, 1) == 0 ? 0 : EXIT_WRONG;
+    }
+    return options_refuse("bench", "%s %s: this library offers no choice (it reads no %s)", option, value, name);
+}
+
 int verb_bench(int argc, char **argv)
 {
     struct bench_options options;
@@ -373,11 +388,9 @@ int verb_bench(int argc, char **argv)
     int code = bench_options_read(argc, argv, &options, &help_wanted);
     if (code != 0 || help_wanted)
         return code;
-    /* Blocking and non-blocking calls carry no attribute; these the library reads when it starts. */
-    if (options.algorithm != NULL)
-        setenv("RONDO_ALGORITHM", options.algorithm, 1);
-    if (options.protocol != NULL)
-        setenv("RONDO_PROTOCOL", options.protocol, 1);
+    if ((code = set_variable("--algorithm", "RONDO_ALGORITHM", options.algorithm)) != 0 ||
+        (code = set_variable("--protocol", "RONDO_PROTOCOL", options.protocol)) != 0)
+        return code;
     struct ranks_plan plan = {.verb = "bench", .runtime = &options.runtime, .body = body, .argument = &options};
     return ranks_run(&plan);
 }

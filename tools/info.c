@@ -3,6 +3,8 @@
 #include "options.h"
 #include "output.h"
 #include "rondo.h"
+#include "segment.h"
+#include "transport.h"
 #include "verbs.h"
 
 #include <getopt.h>
@@ -39,9 +41,8 @@ static json_t *describe_host(FILE *stream)
 {
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
-    const char *id = getenv("RONDO_HOSTID");
-    if (id == NULL || id[0] == '\0')
-        id = host;
+    char id[128];
+    rondo_segment_host_id(NULL, id, sizeof(id));
     cpu_set_t set;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     int usable = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : (int) online;
@@ -57,7 +58,7 @@ static json_t *describe_host(FILE *stream)
     return object;
 }
 
-/* One line for each device that an environment or an option may name. */
+/* One for each device that an option or the environment may name. */
 static json_t *describe_devices(FILE *stream)
 {
     json_t *array = json_array();
@@ -78,33 +79,20 @@ static json_t *describe_devices(FILE *stream)
     return array;
 }
 
-struct transport {
-    const char *name;
-    char why_not[128]; /* empty: usable */
-};
-
-/* Shared memory needs /dev/shm or an anonymous memory file; the latter is what is tried. */
-static int list_transports(struct transport *transports)
-{
-    transports[0] = (struct transport){.name = "shm", .why_not = ""};
-    if (access("/dev/shm", R_OK | W_OK | X_OK) != 0)
-        snprintf(transports[0].why_not, sizeof(transports[0].why_not), "/dev/shm is not accessible");
-    return 1;
-}
-
 static json_t *describe_transports(FILE *stream)
 {
-    struct transport transports[16];
-    int count = list_transports(transports);
+    int count;
+    const struct rondo_transport *const *transports = rondo_transport_table(&count);
     json_t *array = json_array();
     fprintf(stream, "\ntransports\n");
     for (int i = 0; i < count; i++) {
-        const char *reason = transports[i].why_not;
-        fprintf(stream, "  %-6s %s%s\n", transports[i].name, reason[0] == '\0' ? "usable" : "not usable: ", reason);
+        const char *reason = transports[i]->unusable();
+        fprintf(stream, "  %-6s %s%s\n", transports[i]->name,
+                reason == NULL ? "usable" : "not usable: ", reason == NULL ? "" : reason);
         json_t *object = json_object();
-        json_object_set_new(object, "transport", json_string(transports[i].name));
-        json_object_set_new(object, "usable", json_boolean(reason[0] == '\0'));
-        json_object_set_new(object, "why_not", reason[0] == '\0' ? json_null() : json_string(reason));
+        json_object_set_new(object, "transport", json_string(transports[i]->name));
+        json_object_set_new(object, "usable", json_boolean(reason == NULL));
+        json_object_set_new(object, "why_not", reason == NULL ? json_null() : json_string(reason));
         json_array_append_new(array, object);
     }
     return array;
@@ -113,7 +101,7 @@ static json_t *describe_transports(FILE *stream)
 /* A secret is told to nobody who reads a log of this. */
 static const char *shown(const char *name, const char *value)
 {
-    return value != NULL && strcmp(name, "RONDO_SECRET") == 0 ? "(hidden)" : value;
+    return value[0] != '\0' && strcmp(name, "RONDO_SECRET") == 0 ? "(hidden)" : value;
 }
 
 static json_t *describe_environment(FILE *stream)
