@@ -7,7 +7,6 @@
 #include "output.h"
 #include "verbs.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

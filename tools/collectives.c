@@ -92,15 +92,14 @@ static struct origin untouched(const struct call *c, size_t index)
     return (struct origin){.kind = ORIGIN_UNTOUCHED, .length = c->output_elements - index};
 }
 
-static struct origin inputs(const struct call *c, int first, int last, size_t index, size_t length)
+static struct origin inputs(int first, int last, size_t index, size_t length)
 {
-    (void) c;
     return (struct origin){.kind = ORIGIN_INPUT, .first = first, .last = last, .index = index, .length = length};
 }
 
 static struct origin everybody(const struct call *c, size_t index)
 {
-    return inputs(c, 0, c->ranks - 1, index, c->output_elements - index);
+    return inputs(0, c->ranks - 1, index, c->output_elements - index);
 }
 
 static struct origin everybody_at_root(const struct call *c, size_t index)
@@ -110,21 +109,21 @@ static struct origin everybody_at_root(const struct call *c, size_t index)
 
 static struct origin root_input(const struct call *c, size_t index)
 {
-    return inputs(c, c->root, c->root, index, c->output_elements - index);
+    return inputs(c->root, c->root, index, c->output_elements - index);
 }
 
 static struct origin own_block_reduced(const struct call *c, size_t index)
 {
     if (index >= c->count) /* in place: what the other blocks hold afterwards is not said */
         return (struct origin){.kind = ORIGIN_ANYTHING, .length = c->output_elements - index};
-    return inputs(c, 0, c->ranks - 1, (size_t) c->rank * c->count + index, c->count - index);
+    return inputs(0, c->ranks - 1, (size_t) c->rank * c->count + index, c->count - index);
 }
 
 static struct origin block_of_each(const struct call *c, size_t index)
 {
     int source = (int) (index / c->count);
     size_t within = index % c->count;
-    return inputs(c, source, source, within, c->count - within);
+    return inputs(source, source, within, c->count - within);
 }
 
 static struct origin block_of_each_at_root(const struct call *c, size_t index)
@@ -151,7 +150,7 @@ static struct origin uneven_block_of_each(const struct call *c, size_t index)
 {
     int source = uneven_source(c, index);
     size_t within = index - c->receive_displacements[source];
-    return inputs(c, source, source, within, c->receive_counts[source] - within);
+    return inputs(source, source, within, c->receive_counts[source] - within);
 }
 
 static struct origin my_uneven_block_of_each(const struct call *c, size_t index)
@@ -160,37 +159,37 @@ static struct origin my_uneven_block_of_each(const struct call *c, size_t index)
     size_t within = index - c->receive_displacements[source], displacement = 0;
     for (int r = 0; r < c->rank; r++)
         displacement += share_between(c, source, r);
-    return inputs(c, source, source, displacement + within, c->receive_counts[source] - within);
+    return inputs(source, source, displacement + within, c->receive_counts[source] - within);
 }
 
 static struct origin my_block_of_root(const struct call *c, size_t index)
 {
     if (call_is_in_place(c))
         return untouched(c, index);
-    return inputs(c, c->root, c->root, (size_t) c->rank * c->count + index, c->output_elements - index);
+    return inputs(c->root, c->root, (size_t) c->rank * c->count + index, c->output_elements - index);
 }
 
 static struct origin ranks_up_to_me(const struct call *c, size_t index)
 {
-    return inputs(c, 0, c->rank, index, c->output_elements - index);
+    return inputs(0, c->rank, index, c->output_elements - index);
 }
 
 static struct origin ranks_before_me(const struct call *c, size_t index)
 {
     if (c->rank > 0)
-        return inputs(c, 0, c->rank - 1, index, c->output_elements - index);
-    return c->in_place ? inputs(c, 0, 0, index, c->output_elements - index) : untouched(c, index);
+        return inputs(0, c->rank - 1, index, c->output_elements - index);
+    return c->in_place ? inputs(0, 0, index, c->output_elements - index) : untouched(c, index);
 }
 
 static struct origin rank_before_me(const struct call *c, size_t index)
 {
-    return c->rank > 0 ? inputs(c, c->rank - 1, c->rank - 1, index, c->output_elements - index) : untouched(c, index);
+    return c->rank > 0 ? inputs(c->rank - 1, c->rank - 1, index, c->output_elements - index) : untouched(c, index);
 }
 
 static struct origin rank_before_me_in_ring(const struct call *c, size_t index)
 {
     int source = (c->rank + c->ranks - 1) % c->ranks;
-    return inputs(c, source, source, index, c->output_elements - index);
+    return inputs(source, source, index, c->output_elements - index);
 }
 
 static double whole(int ranks)
@@ -250,11 +249,6 @@ const struct collective *collective_find(const char *name)
             return &table[i];
     }
     return NULL;
-}
-
-const struct collective *collective_at(enum collective_id id)
-{
-    return &table[id];
 }
 
 bool call_shape(struct call *c, size_t bytes)

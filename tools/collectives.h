@@ -78,7 +78,6 @@ struct collective {
 
 /* NULL if there is none of that name. */
 const struct collective *collective_find(const char *name);
-const struct collective *collective_at(enum collective_id id);
 
 /* From collective, rank, ranks, root, type and in_place (set by the caller), and the size asked for: everything up to the
  * buffers. False: out of memory. */

@@ -1,7 +1,6 @@
 /* See ranks.h. Every rank is a thread, the one from the environment too, so that the main thread is free to watch. */
 #include "ranks.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
