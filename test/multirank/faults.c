@@ -1,0 +1,256 @@
+/*
+ * One rank of a job to which something terrible is done from outside (test_faults.py): it prints what it is doing on single
+ * lines (READY, RESULT code seconds message, FINALIZED) and never ends by itself before the fault has reached it. The
+ * environment says which rank it is.
+ */
+#include "ranks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *scenario = "blocking";
+static long count = 1000, absent = -1, seconds = 3;
+
+static void report(rondo_result_t result, double started)
+{
+    char message[1024];
+    snprintf(message, sizeof(message), "%s", rondo_last_error());
+    for (char *at = message; *at != '\0'; at++)
+        if (*at == '\n')
+            *at = ' ';
+    printf("RESULT %d %.3f %s\n", (int) result, ranks_seconds() - started, message);
+    fflush(stdout);
+}
+
+static void ready(void)
+{
+    printf("READY\n");
+    fflush(stdout);
+}
+
+static float *filled(size_t elements, float value)
+{
+    float *memory = malloc((elements + 1) * sizeof(*memory));
+    for (size_t i = 0; i < elements; i++)
+        memory[i] = value;
+    return memory;
+}
+
+/* All-reduces without end, in one of the three forms; the result is checked until the fault ends them. */
+static rondo_result_t endless(struct rank *me, const char *form, double limit)
+{
+    size_t n = (size_t) count;
+    float *send = filled(n, (float) (me->rank + 1)), *recv = filled(n, 0);
+    rondo_request_t request = NULL;
+    int persistent = strcmp(form, "persistent") == 0, nonblocking = strcmp(form, "nonblocking") == 0;
+    rondo_result_t result = RONDO_SUCCESS;
+    const float wanted = (float) (me->size * (me->size + 1) / 2);
+    double start = ranks_seconds();
+    if (persistent)
+        result = rondo_allreduce_init(send, recv, n, RONDO_FLOAT, RONDO_SUM, me->world, NULL, &request);
+    for (long k = 0; result == RONDO_SUCCESS; k++) {
+        if (persistent) {
+            if ((result = rondo_start(request)) == RONDO_SUCCESS)
+                result = rondo_wait(request);
+        } else if (nonblocking) {
+            if ((result = rondo_iallreduce(send, recv, n, RONDO_FLOAT, RONDO_SUM, me->world, &request)) == RONDO_SUCCESS)
+                for (int done = 0; !done && result == RONDO_SUCCESS;)
+                    result = rondo_test(request, &done);
+        } else {
+            result = rondo_allreduce(send, recv, n, RONDO_FLOAT, RONDO_SUM, me->world);
+        }
+        if (k == 20)
+            ready();
+        if (result != RONDO_SUCCESS)
+            break;
+        CHECK(recv[0] == wanted && recv[n - 1] == wanted, "run %ld: %g and %g, not %g", k, (double) recv[0],
+              (double) recv[n - 1], (double) wanted);
+        /* All ranks must stop at the same operation: rank 0 says when. */
+        if (limit > 0 && k % 16 == 0) {
+            int32_t stop = me->rank == 0 && ranks_seconds() - start > limit;
+            if ((result = rondo_bcast(&stop, 1, RONDO_INT32, 0, me->world)) != RONDO_SUCCESS || stop)
+                break;
+        }
+    }
+    if (persistent && request != NULL) {
+        rondo_result_t freed = rondo_request_free(&request);
+        CHECK(freed == RONDO_SUCCESS, "free of the failed request: %s", rondo_last_error());
+    }
+    free(send);
+    free(recv);
+    return result;
+}
+
+/* Messages from rank 1 that never come, or a send that it never takes. */
+static rondo_result_t stuck_message(struct rank *me, int sending)
+{
+    size_t n = (size_t) count;
+    float *memory = filled(n, 1);
+    rondo_result_t result = RONDO_SUCCESS;
+    MUST(rondo_barrier(me->world));
+    ready();
+    if (me->rank == 1)
+        pause();
+    else if (sending)
+        result = rondo_send(memory, n, RONDO_FLOAT, 1, me->world);
+    else
+        result = rondo_recv(memory, n, RONDO_FLOAT, 1, me->world);
+    free(memory);
+    return result;
+}
+
+/* Many started operations of every kind, of which rank `absent` starts none. */
+static rondo_result_t stuck_mix(struct rank *me)
+{
+    enum { KINDS = 6 };
+    size_t n = (size_t) count;
+    rondo_request_t requests[KINDS];
+    float *memory = filled(n * (size_t) (me->size + 2) * KINDS, 1);
+    for (int k = 0; k < KINDS; k++) {
+        float *send = memory + (size_t) k * n * (size_t) (me->size + 2), *recv = send + n;
+        if (k % 3 == 0)
+            MUST(rondo_allreduce_init(send, recv, n, RONDO_FLOAT, RONDO_SUM, me->world, NULL, &requests[k]));
+        else if (k % 3 == 1)
+            MUST(rondo_allgather_init(send, recv, n, RONDO_FLOAT, me->world, NULL, &requests[k]));
+        else
+            MUST(rondo_barrier_init(me->world, NULL, &requests[k]));
+    }
+    MUST(rondo_barrier(me->world));
+    rondo_result_t result = RONDO_SUCCESS;
+    if (me->rank == absent) {
+        ready();
+        pause();
+    }
+    MUST(rondo_startall(KINDS, requests));
+    ready();
+    for (int k = 0; k < KINDS; k++) { /* every one of them fails, in the same way */
+        rondo_result_t each = rondo_wait(requests[k]);
+        CHECK(k == 0 || each == result, "request %d: %s, not %s", k, rondo_strerror(each), rondo_strerror(result));
+        result = each;
+    }
+    for (int k = 0; k < KINDS; k++)
+        CHECK(rondo_request_free(&requests[k]) == RONDO_SUCCESS, "free of request %d: %s", k, rondo_last_error());
+    free(memory);
+    return result;
+}
+
+/* Rank `absent` stays away from one all-reduce until the others have given up. */
+static rondo_result_t absence(struct rank *me)
+{
+    float *send = filled((size_t) count, 1), *recv = filled((size_t) count, 0);
+    rondo_result_t result = RONDO_SUCCESS;
+    MUST(rondo_barrier(me->world));
+    ready();
+    if (me->rank == absent)
+        ranks_sleep((double) seconds);
+    result = rondo_allreduce(send, recv, (size_t) count, RONDO_FLOAT, RONDO_SUM, me->world);
+    /* The buffers may go only now, when no peer touches them any more. */
+    free(send);
+    free(recv);
+    return result;
+}
+
+/* Rank 1 aborts a duplicate with code 42 while the others wait on it; the world goes on working. */
+static rondo_result_t abortion(struct rank *me)
+{
+    rondo_comm_t comm;
+    float *send = filled((size_t) count, 1), *recv = filled((size_t) count, 0);
+    MUST(rondo_comm_dup(me->world, &comm));
+    MUST(rondo_allreduce(send, recv, (size_t) count, RONDO_FLOAT, RONDO_SUM, comm));
+    ready();
+    rondo_result_t result;
+    if (me->rank == 1) {
+        ranks_sleep(0.3);
+        MUST(rondo_comm_abort(comm, 42));
+    }
+    result = rondo_allreduce(send, recv, (size_t) count, RONDO_FLOAT, RONDO_SUM, comm);
+    char message[1024];
+    snprintf(message, sizeof(message), "%s", rondo_last_error());
+    CHECK(strstr(message, "42") != NULL, "the message lacks the code: %s", message);
+    rondo_result_t again = rondo_allreduce(send, recv, (size_t) count, RONDO_FLOAT, RONDO_SUM, comm);
+    CHECK(again == RONDO_ERR_ABORTED, "the next operation: %s", rondo_strerror(again));
+    int64_t one = 1, sum = 0;
+    MUST(rondo_allreduce(&one, &sum, 1, RONDO_INT64, RONDO_SUM, me->world));
+    CHECK(sum == me->size, "sum %lld", (long long) sum);
+    MUST(rondo_comm_free(&comm));
+    free(send);
+    free(recv);
+    return result;
+}
+
+/* The largest job there is to disturb: one that meets, works for some seconds, splits (new connections) and ends well. */
+static rondo_result_t serve(struct rank *me)
+{
+    rondo_result_t result = endless(me, "blocking", (double) seconds);
+    for (int k = 0; k < 5 && result == RONDO_SUCCESS; k++) {
+        rondo_comm_t comm;
+        MUST(rondo_comm_split(me->world, 0, -me->rank, &comm));
+        int64_t mine = me->rank, sum = 0;
+        MUST(rondo_allreduce(&mine, &sum, 1, RONDO_INT64, RONDO_SUM, comm));
+        CHECK(sum == me->size * (me->size - 1) / 2, "sum %lld", (long long) sum);
+        MUST(rondo_comm_free(&comm));
+    }
+    return result;
+}
+
+/* Rank 1 ends its process in good health but without rondo_finalize. */
+static rondo_result_t deserter(struct rank *me)
+{
+    MUST(rondo_barrier(me->world));
+    ready();
+    if (me->rank == 1)
+        _exit(0);
+    return endless(me, "blocking", 0);
+}
+
+int main(int argc, char **argv)
+{
+    const struct ranks_option options[] = {
+        {"--scenario", NULL, &scenario, "what to do until the fault"},
+        {"--count", &count, NULL, "elements"},
+        {"--absent", &absent, NULL, "the rank that does not start"},
+        {"--seconds", &seconds, NULL, "how long to serve, or to be absent"},
+    };
+    ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
+    rondo_config_t config = RONDO_CONFIG_DEFAULT;
+    config.device = RONDO_DEVICE_HOST;
+    struct rank me = {0};
+    double start = ranks_seconds();
+    STEP("rondo_init");
+    rondo_result_t result = rondo_init(&me.runtime, &config);
+    if (result != RONDO_SUCCESS) {
+        CHECK(me.runtime == NULL, "a failed init made a runtime");
+        report(result, start);
+        return ranks_finish("faults");
+    }
+    MUST(rondo_comm_world(me.runtime, &me.world));
+    MUST(rondo_comm_rank(me.world, &me.rank));
+    MUST(rondo_comm_size(me.world, &me.size));
+    ranks_current = me.rank;
+    start = ranks_seconds();
+    STEP("%s", scenario);
+    if (strcmp(scenario, "blocking") == 0 || strcmp(scenario, "nonblocking") == 0 || strcmp(scenario, "persistent") == 0)
+        result = endless(&me, scenario, 0);
+    else if (strcmp(scenario, "receive") == 0 || strcmp(scenario, "send") == 0)
+        result = stuck_message(&me, strcmp(scenario, "send") == 0);
+    else if (strcmp(scenario, "mix") == 0)
+        result = stuck_mix(&me);
+    else if (strcmp(scenario, "absence") == 0)
+        result = absence(&me);
+    else if (strcmp(scenario, "abort") == 0)
+        result = abortion(&me);
+    else if (strcmp(scenario, "serve") == 0)
+        result = serve(&me);
+    else if (strcmp(scenario, "deserter") == 0)
+        result = deserter(&me);
+    else
+        return 2;
+    report(result, start);
+    STEP("rondo_finalize after %s", scenario);
+    result = rondo_finalize(me.runtime);
+    CHECK(result == RONDO_SUCCESS || result == RONDO_ERR_PEER, "finalize: %s: %s", rondo_strerror(result), rondo_last_error());
+    printf("FINALIZED\n");
+    return ranks_finish("faults");
+}

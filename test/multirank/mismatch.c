@@ -1,0 +1,168 @@
+/*
+ * Ranks that disagree about a call: with checking on, every rank gets RONDO_ERR_MISMATCH with a message that names both calls,
+ * nobody hangs, and other communicators go on working. One scenario a kind of disagreement, in all three forms.
+ */
+#include "ranks.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <stdlib.h>
+
+static long ranks = 3;
+static const char *scenario = "count", *form = "blocking";
+
+/* The last rank is the odd one out. */
+static int odd_one(const struct rank *me)
+{
+    return me->rank == me->size - 1;
+}
+
+struct call {
+    const char *words[2]; /* what the message must hold: of the majority's call, of the odd one's */
+    const char *collective;
+    size_t count;
+    rondo_datatype_t type;
+    rondo_op_t op;
+    int root;
+};
+
+static struct call make_call(struct rank *me)
+{
+    struct call call = {{NULL, NULL}, "allreduce", 1234, RONDO_FLOAT, RONDO_SUM, 0};
+    int odd = odd_one(me);
+    if (strcmp(scenario, "count") == 0) {
+        call.count = odd ? 4321 : 1234;
+        call.words[0] = "1234", call.words[1] = "4321";
+    } else if (strcmp(scenario, "type") == 0) {
+        call.type = odd ? RONDO_INT32 : RONDO_FLOAT;
+        call.words[0] = "float", call.words[1] = "int32";
+    } else if (strcmp(scenario, "op") == 0) {
+        call.op = odd ? RONDO_MAX : RONDO_SUM;
+        call.words[0] = "sum", call.words[1] = "max";
+    } else if (strcmp(scenario, "collective") == 0) {
+        call.collective = odd ? "allgather" : "allreduce";
+        call.words[0] = "allreduce", call.words[1] = "allgather";
+    } else if (strcmp(scenario, "root") == 0) {
+        call.collective = "bcast";
+        call.root = odd ? 1 : 0;
+        call.words[0] = "root 0", call.words[1] = "root 1";
+    } else if (strcmp(scenario, "reduce_root") == 0) {
+        call.collective = "reduce";
+        call.root = odd ? 1 : 0;
+        call.words[0] = "root 0", call.words[1] = "root 1";
+    } else if (strcmp(scenario, "barrier") == 0) {
+        call.collective = odd ? "barrier" : "bcast";
+        call.words[0] = "bcast", call.words[1] = "barrier";
+    } else if (strcmp(scenario, "bcast_count") == 0) { /* whose root could be done before anyone has received */
+        call.collective = "bcast";
+        call.count = odd ? 11 : 7;
+        call.words[0] = "7", call.words[1] = "11";
+    } else if (strcmp(scenario, "scan_alltonext") == 0) {
+        call.collective = odd ? "alltonext" : "scan";
+        call.words[0] = "scan", call.words[1] = "alltonext";
+    } else {
+        printf("mismatch: no scenario %s\n", scenario);
+        exit(2);
+    }
+    return call;
+}
+
+/* The operation's error, whichever of its calls reports it. */
+static rondo_result_t perform(const struct call *call, void *send, void *recv, rondo_comm_t comm)
+{
+    rondo_request_t request = NULL;
+    rondo_result_t result;
+    int persistent = strcmp(form, "persistent") == 0;
+    if (!persistent && strcmp(form, "blocking") != 0 && strcmp(form, "nonblocking") != 0) {
+        printf("mismatch: no form %s\n", form);
+        exit(2);
+    }
+#define IN_FORM(name, ...)                                                                                                     \
+    if (strcmp(call->collective, #name) == 0)                                                                                  \
+    result = strcmp(form, "blocking") == 0 ? rondo_##name(__VA_ARGS__)                                                         \
+             : persistent                  ? rondo_##name##_init(__VA_ARGS__, NULL, &request)                                  \
+                                           : rondo_i##name(__VA_ARGS__, &request)
+    IN_FORM(allreduce, send, recv, call->count, call->type, call->op, comm);
+    else IN_FORM(reduce, send, recv, call->count, call->type, call->op, call->root, comm);
+    else IN_FORM(bcast, send, call->count, call->type, call->root, comm);
+    else IN_FORM(allgather, send, recv, call->count, call->type, comm);
+    else IN_FORM(scan, send, recv, call->count, call->type, call->op, comm);
+    else IN_FORM(alltonext, send, recv, call->count, call->type, comm);
+    else IN_FORM(barrier, comm);
+    else result = RONDO_ERR_INTERNAL;
+#undef IN_FORM
+    if (result == RONDO_SUCCESS && persistent) {
+        CHECK(0, "the init of a mismatched persistent %s succeeded", call->collective);
+        return result;
+    }
+    if (result == RONDO_SUCCESS && request != NULL)
+        result = rondo_wait(request);
+    return result;
+}
+
+static void run(struct rank *me)
+{
+    static _Alignas(64) char zone[64][1 << 17];
+    void *send = zone[me->rank], *recv = zone[me->rank] + 24576;
+    rondo_comm_t comm;
+    MUST(rondo_comm_dup(me->world, &comm));
+    struct call call = make_call(me);
+    /* A few good calls first, so that the bad one is not the first of its communicator. */
+    for (int k = 0; k < 3; k++)
+        MUST(rondo_allreduce(send, recv, 10, RONDO_INT32, RONDO_SUM, comm));
+    STEP("mismatched %s", call.collective);
+    double start = ranks_seconds();
+    rondo_result_t result = perform(&call, send, recv, comm);
+    double took = ranks_seconds() - start;
+    char message[1024];
+    snprintf(message, sizeof(message), "%s", rondo_last_error());
+    CHECK(result == RONDO_ERR_MISMATCH, "%s (%d): %s", rondo_strerror(result), (int) result, message);
+    for (int k = 0; k < 2; k++)
+        CHECK(strstr(message, call.words[k]) != NULL, "the message lacks \"%s\": %s", call.words[k], message);
+    CHECK(took < 10, "took %.1f s", took);
+    if (me->rank == 0)
+        printf("mismatch: %s\n", message);
+    /* The world knows nothing of it. */
+    int64_t mine = me->rank + 1, sum = 0;
+    STEP("good call on the world");
+    MUST(rondo_allreduce(&mine, &sum, 1, RONDO_INT64, RONDO_SUM, me->world));
+    CHECK(sum == (int64_t) me->size * (me->size + 1) / 2, "sum %lld", (long long) sum);
+}
+
+/* A send and its receive that disagree: both sides are told. */
+static void run_message(struct rank *me)
+{
+    static int32_t zone[64][128];
+    rondo_result_t result = RONDO_SUCCESS;
+    const char *words[2] = {"20", "30"};
+    int type = strcmp(scenario, "message_type") == 0;
+    if (type)
+        words[0] = "int32", words[1] = "uint32";
+    STEP("mismatched message");
+    if (me->rank == 0)
+        result = rondo_send(zone[0], 20, RONDO_INT32, 1, me->world);
+    else if (me->rank == 1)
+        result = rondo_recv(zone[1], type ? 20 : 30, type ? RONDO_UINT32 : RONDO_INT32, 0, me->world);
+    if (me->rank <= 1) {
+        const char *message = rondo_last_error();
+        CHECK(result == RONDO_ERR_MISMATCH, "%s (%d): %s", rondo_strerror(result), (int) result, message);
+        for (int k = 0; k < 2; k++)
+            CHECK(strstr(message, words[k]) != NULL, "the message lacks \"%s\": %s", words[k], message);
+    }
+    STEP("barrier after the message");
+    MUST(rondo_barrier(me->world));
+}
+
+int main(int argc, char **argv)
+{
+    const struct ranks_option options[] = {
+        {"--ranks", &ranks, NULL, "ranks as threads; 0: from the environment"},
+        {"--scenario", NULL, &scenario, "what differs"},
+        {"--form", NULL, &form, "blocking, nonblocking or persistent"},
+    };
+    ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
+    rondo_config_t config = RONDO_CONFIG_DEFAULT;
+    config.check = 1;
+    ranks_run((int) ranks, &config, strncmp(scenario, "message", 7) == 0 ? run_message : run, NULL);
+    return ranks_finish("mismatch");
+}

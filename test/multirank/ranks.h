@@ -1,0 +1,102 @@
+/*
+ * Harness of the multi-rank programs: runs a function on every rank, counts checks, and turns a hang into a failure that says
+ * where each thread was. Relies on the public API and POSIX only.
+ */
+#ifndef RONDO_TEST_RANKS_H
+#define RONDO_TEST_RANKS_H
+
+#include "rondo.h"
+#include <stdint.h>
+
+struct rank {
+    rondo_t runtime;
+    rondo_comm_t world;
+    int rank, size;
+    void *argument;
+};
+typedef void (*rank_function_t)(struct rank *me);
+
+/* ranks > 0: so many ranks as threads of this process; 0: this process is one rank of a job, as its environment says. config
+ * (NULL: defaults) is copied; its rank, size, id and device are set here. May be called several times by one program. */
+void ranks_run(int ranks, const rondo_config_t *config, rank_function_t function, void *argument);
+
+/* One option of a program's command line, as "--name value". */
+struct ranks_option {
+    const char *name;
+    long *number;      /* either this */
+    const char **text; /* or this is not NULL */
+    const char *meaning;
+};
+/* Starts the watchdog (RANKS_WATCHDOG seconds, else 60). An unknown option ends the program with status 2. */
+void ranks_parse(int argc, char **argv, const struct ranks_option *options, int count);
+
+/* Prints the program's tally and returns its exit status: 1 if any check failed or none was made. */
+int ranks_finish(const char *program);
+
+/* Which rank the calling thread works for; helper threads of a rank set it first. */
+extern _Thread_local int ranks_current;
+
+void ranks_count_check(void);
+void ranks_fail(const char *file, int line, const char *what, const char *format, ...) __attribute__((format(printf, 4, 5)));
+void ranks_die(const char *file, int line, const char *what, rondo_result_t result);
+void ranks_step(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* A failed check is printed and counted, and the program goes on. */
+#define CHECK(condition, ...)                                                                                                  \
+    do {                                                                                                                       \
+        ranks_count_check();                                                                                                   \
+        if (!(condition))                                                                                                      \
+            ranks_fail(__FILE__, __LINE__, #condition, __VA_ARGS__);                                                           \
+    } while (0)
+
+/* For calls without which the other ranks would wait for ever: a failure ends the program. */
+#define MUST(call)                                                                                                             \
+    do {                                                                                                                       \
+        rondo_result_t must_result = (call);                                                                                   \
+        ranks_count_check();                                                                                                   \
+        if (must_result != RONDO_SUCCESS)                                                                                      \
+            ranks_die(__FILE__, __LINE__, #call, must_result);                                                                 \
+    } while (0)
+
+/* The call must return code, and leave a message with fragment in it. */
+#define EXPECT(code, fragment, call)                                                                                           \
+    do {                                                                                                                       \
+        STEP("%s", #call);                                                                                                     \
+        ranks_expect(__FILE__, __LINE__, #call, (call), code, code, fragment);                                                 \
+    } while (0)
+/* Where the interface leaves open which of two codes names the fault. */
+#define EXPECT_EITHER(code, other, fragment, call)                                                                             \
+    do {                                                                                                                       \
+        STEP("%s", #call);                                                                                                     \
+        ranks_expect(__FILE__, __LINE__, #call, (call), code, other, fragment);                                                \
+    } while (0)
+
+void ranks_expect(const char *file, int line, const char *call, rondo_result_t got, rondo_result_t wanted,
+                  rondo_result_t or_else, const char *fragment);
+/* The pointer as printf has it; one of eight buffers of the thread, in turn. */
+const char *ranks_pointer_text(const void *pointer);
+
+/* Notes what this thread is about to do, for the watchdog's report. */
+#define STEP(...) ranks_step(__FILE__, __LINE__, __VA_ARGS__)
+
+double ranks_seconds(void); /* monotonic */
+void ranks_sleep(double seconds);
+
+/* A small generator (splitmix64) so that every rank can compute every other rank's choices. */
+static inline uint64_t ranks_hash(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+static inline uint64_t ranks_random(uint64_t *state)
+{
+    return *state = ranks_hash(*state);
+}
+static inline int ranks_below(uint64_t *state, int limit)
+{
+    return (int) (ranks_random(state) % (uint64_t) limit);
+}
+
+#endif
