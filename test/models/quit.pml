@@ -1,0 +1,271 @@
+/* The sleep/wake race between submitters and the daemon of a device with two blocks.
+ *
+ * A daemon leaves an idle device by consensus of its blocks, and a submitter starts one when it finds none. Each side writes
+ * one word and then reads the other's (tail then alive; alive then tail), so each needs a full fence between the two.
+ * Memory is TSO-like: a store waits in its process's buffer and reaches memory at any later time, in order; a load reads
+ * memory. A fence and a read-modify-write with release drain the buffer first.
+ * A claim does not wait for the blocks of the daemon before it: some may enter while others still have to learn that they are
+ * out. That is the host device; a GPU, which runs its launches one after the other, allows less.
+ *
+ * Every loop below waits on a guard instead of spinning, so the state graph has no cycle (run.py checks that too): every
+ * execution ends, and what holds in all end states holds eventually.
+ *
+ * Each of these removes one part of the protocol and must be caught: NO_SUBMIT_FENCE, NO_QUIT_FENCE, NO_FINAL_LOOK,
+ * NO_WITHDRAW, LATE_WITHDRAW, NO_NOTICE, NO_CLAIM, NO_RECLAIM, NO_EPOCH.
+ * NO_NOTICE with POLLER must hold: a poller that restarts the daemon while submitted > completed makes up for it.
+ */
+#define BLOCKS 2
+#define SUBMITTERS 2
+#define OPS 3                            /* the first submitter submits two, the second one */
+#define PROCESSES (SUBMITTERS + BLOCKS)
+
+/* Words in memory that are written by plain stores, through the buffers. */
+#define TAIL    0                        /* operations submitted; a buffered store adds one */
+#define ALIVE   1                        /* a daemon runs, or has been claimed to be started */
+#define FETCHED 2                        /* operations that block 0 has taken from the queue */
+#define NEWS    3                        /* operations that block 0 has announced to block 1 */
+#define READ    4                        /* operations of those that block 1 has noticed */
+#define VERDICT 5                        /* not a word of its own: the store that ends an epoch of the consensus word */
+#define WORDS   5
+byte memory[WORDS];
+chan buffer[PROCESSES] = [2] of { byte, byte };
+
+/* The consensus word: one atomic word. All but the verdict are read-modify-writes. */
+byte epoch, votes;
+bool deciding;                           /* all have voted; the last voter has its final look */
+bool quits;                              /* how the previous epoch ended: quit, else go on */
+
+/* Not part of the protocol: what the properties are stated in. A daemon is known by the number of its claim. */
+byte claims;                             /* how often somebody has taken the device: alive from 0 to 1 to start a daemon */
+byte yielded;                            /* the last daemon that has set alive = 0 and not taken it back */
+byte executed[BLOCKS * OPS];             /* how often a block has run an operation */
+byte executions;
+
+#define store(word, value) buffer[me]!word,value
+#define drained            empty(buffer[me])
+
+/* At most one daemon has the device: a claim finds the one before it gone, and who works has not yielded. */
+#define claim assert(claims == yielded); claims++
+#define has_device (yielded < daemon)
+
+proctype store_buffer(byte me)
+{
+    byte word, value;
+end_drain:
+    do
+    :: d_step {
+           buffer[me]?word,value;
+           if
+           :: word == TAIL    -> memory[TAIL]++
+           :: word == VERDICT -> epoch++; votes = 0; deciding = false; quits = value
+           :: else            -> memory[word] = value
+           fi;
+           word = 0; value = 0
+       }
+    od
+}
+
+proctype submitter(byte me; byte count)
+{
+    do
+    :: count > 0 ->
+           store(TAIL, 1);
+           count--;
+#ifndef NO_SUBMIT_FENCE
+           drained;
+#endif
+           if
+           :: memory[ALIVE] -> goto submitted
+           :: else          -> skip
+           fi;
+           atomic {
+               drained;
+               if
+#ifndef NO_CLAIM
+               :: memory[ALIVE]  -> skip
+               :: !memory[ALIVE] ->
+#else
+               :: true ->
+#endif
+                      memory[ALIVE] = 1; claim
+               fi
+           };
+submitted: skip
+    :: else -> break
+    od
+}
+
+/* What a block has to do is in the queue for block 0, in the news for the others. `seen` counts the operations that a block
+ * has dealt with; it stands for the contexts and task tables that are kept in device memory. */
+#define work ((index == 0 -> memory[TAIL] : memory[NEWS]) > seen)
+
+/* Block 0 may call itself idle only when what it announced has been noticed: a vote that stands from before the news would
+ * otherwise count as the vote of a block that knows them. */
+#ifdef NO_NOTICE
+#define noticed true
+#else
+#define noticed (index != 0 || memory[READ] == seen)
+#endif
+
+/* How a block that has voted learns what was decided. */
+#ifdef NO_EPOCH
+#define decided (!memory[ALIVE])
+#define out true
+#else
+#define decided (epoch != voted_in)
+#define out quits
+#endif
+
+proctype block(byte me; byte index)
+{
+    byte seen, voted_in;
+    byte daemon;                         /* not part of the protocol */
+    bool last;
+#if defined(NO_WITHDRAW) || defined(LATE_WITHDRAW)
+    bool counted;                        /* its vote stands while it works */
+#endif
+
+end_parked:
+    atomic { memory[ALIVE] -> daemon = claims; voted_in = epoch };
+
+look:
+    if
+    :: work             -> goto take
+    :: !work && noticed -> skip
+    fi;
+
+    atomic {                             /* vote */
+        drained;
+        votes++;
+        last = (votes == BLOCKS)
+    };
+    if
+    :: !last -> goto voted
+    :: last  -> last = false
+    fi;
+    atomic {                             /* decide for all, unless somebody has withdrawn meanwhile */
+        drained;
+        if
+        :: epoch == voted_in && votes == BLOCKS && !deciding -> deciding = true; goto decide
+        :: else -> skip
+        fi
+    };
+
+voted:
+    if
+    :: decided -> goto learn
+    :: work    -> skip
+    fi;
+#if defined(NO_WITHDRAW) || defined(LATE_WITHDRAW)
+    counted = true;
+    goto take;
+#endif
+withdraw:
+    atomic {
+        drained;
+        if
+        :: epoch == voted_in && !deciding -> votes--; goto look
+        :: else -> skip
+        fi
+    };
+    decided;
+learn:
+    atomic {
+        if
+        :: out  -> goto leave
+        :: !out -> voted_in = epoch; goto look
+        fi
+    };
+
+take:
+    if
+    :: index == 0 -> store(NEWS, seen + 1); store(FETCHED, seen + 1)
+    :: index != 0 -> store(READ, seen + 1)
+    fi;
+    atomic {                             /* execute */
+        assert(has_device);
+        assert(executed[index * OPS + seen] == 0);
+        executed[index * OPS + seen]++;
+        executions++;
+        seen++
+    };
+#ifdef NO_WITHDRAW
+    if
+    :: counted  -> counted = false; goto voted
+    :: !counted -> skip
+    fi;
+#endif
+#ifdef LATE_WITHDRAW
+    if
+    :: counted  -> counted = false; goto withdraw
+    :: !counted -> skip
+    fi;
+#endif
+    goto look;
+
+decide:
+    atomic { store(ALIVE, 0); yielded = daemon };
+#ifndef NO_QUIT_FENCE
+    drained;
+#endif
+#ifdef NO_FINAL_LOOK
+    goto quit;
+#endif
+    if
+    :: memory[TAIL] == memory[FETCHED] -> goto quit
+    :: else -> skip
+    fi;
+    atomic {                             /* go on, unless a submitter has claimed the device: its daemon will do the work */
+        drained;
+        if
+#ifndef NO_RECLAIM
+        :: memory[ALIVE]  -> goto quit
+        :: !memory[ALIVE] ->
+#else
+        :: true ->
+#endif
+               memory[ALIVE] = 1;
+               assert(claims == daemon);
+               yielded = daemon - 1
+        fi
+    };
+    store(VERDICT, false);
+    goto conclude;
+quit:
+    store(VERDICT, true);
+conclude:
+    epoch != voted_in;
+    goto learn;
+
+leave:
+    atomic { drained; voted_in = 0; daemon = 0 };
+    goto end_parked
+}
+
+/* An end state in which this process still waits is a lost wake-up: everybody is out or stuck, and an operation is left. */
+proctype everything_executed()
+{
+#ifdef POLLER
+    do
+    :: atomic { !memory[ALIVE] && executions < BLOCKS * memory[TAIL] -> memory[ALIVE] = 1; claim }
+    :: executions == BLOCKS * OPS -> break
+    od
+#else
+    executions == BLOCKS * OPS
+#endif
+}
+
+init
+{
+    atomic {
+        run submitter(0, 2);
+        run submitter(1, 1);
+        run block(2, 0);
+        run block(3, 1);
+        run store_buffer(0);
+        run store_buffer(1);
+        run store_buffer(2);
+        run store_buffer(3);
+        run everything_executed()
+    }
+}
