@@ -180,6 +180,31 @@ static rondo_result_t abortion(struct rank *me)
     return result;
 }
 
+/* Rank 1 is killed; the operation on the world fails, and a communicator without that rank goes on working. */
+static rondo_result_t survivors(struct rank *me)
+{
+    rondo_comm_t rest = NULL;
+    MUST(rondo_comm_split(me->world, me->rank == 1 ? -1 : 0, 0, &rest));
+    ready();
+    if (me->rank == 1)
+        pause();
+    rondo_result_t result = rondo_barrier(me->world);
+    char message[1024];
+    snprintf(message, sizeof(message), "%s", rondo_last_error());
+    for (int k = 0; k < 50; k++) {
+        int64_t one = 1, sum = 0;
+        STEP("survivors' all-reduce %d", k);
+        rondo_result_t each = k % 2 == 0 ? rondo_allreduce(&one, &sum, 1, RONDO_INT64, RONDO_SUM, rest) : rondo_barrier(rest);
+        CHECK(each == RONDO_SUCCESS, "all-reduce %d: %s", k, rondo_last_error());
+        CHECK(k % 2 != 0 || sum == me->size - 1, "sum %lld", (long long) sum);
+    }
+    rondo_result_t again = rondo_barrier(me->world);
+    CHECK(again == RONDO_ERR_PEER, "the next operation on the world: %s", rondo_strerror(again));
+    MUST(rondo_comm_free(&rest));
+    CHECK(strstr(message, "1") != NULL, "the message does not name the rank: %s", message);
+    return result;
+}
+
 /* The largest job there is to disturb: one that meets, works for some seconds, splits (new connections) and ends well. */
 static rondo_result_t serve(struct rank *me)
 {
@@ -241,6 +266,8 @@ int main(int argc, char **argv)
         result = absence(&me);
     else if (strcmp(scenario, "abort") == 0)
         result = abortion(&me);
+    else if (strcmp(scenario, "survivors") == 0)
+        result = survivors(&me);
     else if (strcmp(scenario, "serve") == 0)
         result = serve(&me);
     else if (strcmp(scenario, "deserter") == 0)

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NOTES = 256, NOTE_BYTES = 192, PRINTED_FAILURES = 25 };
+enum { NOTES = 2048, NOTE_BYTES = 192, PRINTED_FAILURES = 25 };
 
 _Thread_local int ranks_current = -1;
 
@@ -190,9 +190,6 @@ void ranks_run(int ranks, const rondo_config_t *config, rank_function_t function
         pthread_join(threads[r], NULL);
     free(threads);
     free(launches);
-    /* A program may run many small worlds, each with threads of its own. */
-    atomic_store(&notes_used, 0);
-    my_note = NULL;
 }
 
 double ranks_seconds(void)

@@ -1,0 +1,167 @@
+"""Ranks that die, stop, stay away or give up: every other rank is told so in time and can go on."""
+import signal
+import time
+
+import pytest
+from harness import ABORTED, BOOTSTRAP, PATIENCE, PEER, SUCCESS, TIMEOUT, Job, free_port, program
+
+LIMIT = 5 * PATIENCE  # seconds from a death to the error
+
+
+def where(root):
+    return f"127.0.0.1:{free_port()}" if root == "tcp" else None
+
+
+def faults(size, scenario, *options, **extra):
+    return Job(size, program("faults"), "--scenario", scenario, *options, seconds=30, **extra)
+
+
+def kill_and_collect(job, victim):
+    job.wait_for("READY")
+    time.sleep(0.2)
+    job.ranks[victim].process.send_signal(signal.SIGKILL)
+    killed = time.monotonic()
+    others = [rank for rank in job.ranks if rank != victim]
+    for rank, (code, _, message) in job.results(others).items():
+        took = time.monotonic() - killed
+        assert code == PEER, f"rank {rank}: {code}: {message}\n{job.output()}"
+        assert took < LIMIT, f"rank {rank} took {took:.1f} s"
+    job.wait_for("FINALIZED", others)
+    job.finish(others)
+
+
+@pytest.mark.parametrize("root", ["unix", "tcp"])
+@pytest.mark.parametrize("victim", [0, 1, 3])
+@pytest.mark.parametrize("scenario", ["blocking", "nonblocking", "persistent"])
+def test_killed_in_the_middle(scenario, victim, root):
+    with faults(4, scenario, root=where(root)) as job:
+        kill_and_collect(job, victim)
+
+
+@pytest.mark.parametrize("count", [1, 3000000])
+def test_killed_in_small_and_large_operations(count):
+    with faults(3, "blocking", "--count", count) as job:
+        kill_and_collect(job, 2)
+
+
+@pytest.mark.parametrize("scenario", ["receive", "send", "mix", "survivors"])
+def test_killed_before_it_did_its_part(scenario):
+    with faults(3, scenario, "--absent", 1, "--count", 200000 if scenario == "send" else 1000) as job:
+        kill_and_collect(job, 1)
+
+
+def test_killed_one_of_two():
+    with faults(2, "blocking") as job:
+        kill_and_collect(job, 1)
+
+
+def test_all_but_one_killed():
+    with faults(5, "blocking") as job:
+        job.wait_for("READY")
+        for victim in (1, 3, 4, 0):
+            job.ranks[victim].process.send_signal(signal.SIGKILL)
+        killed = time.monotonic()
+        code, _, message = job.results([2])[2]
+        assert code == PEER, message
+        assert time.monotonic() - killed < LIMIT
+        job.finish([2])
+
+
+def test_exit_without_finalize():
+    with faults(3, "deserter") as job:
+        job.wait_for("READY", [0, 2])
+        for rank, (code, _, message) in job.results([0, 2]).items():
+            assert code == PEER, f"rank {rank}: {code}: {message}"
+        job.finish([0, 2])
+
+
+def test_stopped_and_continued():
+    """A rank that the system does not run for a while is late, not dead."""
+    with faults(3, "serve", "--seconds", 4) as job:
+        job.wait_for("READY")
+        job.ranks[1].process.send_signal(signal.SIGSTOP)
+        time.sleep(2)
+        job.ranks[1].process.send_signal(signal.SIGCONT)
+        for rank, (code, _, message) in job.results().items():
+            assert code == SUCCESS, f"rank {rank}: {code}: {message}"
+        job.finish()
+
+
+def test_stopped_beyond_the_timeout():
+    with faults(3, "blocking", RONDO_TIMEOUT=1) as job:
+        job.wait_for("READY")
+        job.ranks[2].process.send_signal(signal.SIGSTOP)
+        for rank, (code, _, message) in job.results([0, 1]).items():
+            assert code == TIMEOUT, f"rank {rank}: {code}: {message}"
+        job.ranks[2].process.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("absent", [0, 2])
+@pytest.mark.parametrize("count", [1, 100000])
+def test_a_rank_that_never_starts_its_operation(absent, count):
+    with faults(4, "absence", "--absent", absent, "--seconds", 5, "--count", count, RONDO_TIMEOUT=2) as job:
+        for rank, (code, seconds, message) in job.results().items():
+            assert code == TIMEOUT, f"rank {rank}: {code}: {message}\n{job.output()}"
+            if rank != absent:
+                assert 1.5 < seconds < 2 + LIMIT, f"rank {rank} took {seconds} s"
+        job.finish()
+        reports = [line for line in job.output().splitlines() if "allreduce" in line and "RESULT" not in line]
+        assert any(f"rank {absent}" in line or f"ranks {absent}" in line for line in reports), job.output()
+
+
+def test_many_operations_that_one_rank_never_starts():
+    with faults(3, "mix", "--absent", 2, RONDO_TIMEOUT=2) as job:
+        for rank, (code, seconds, message) in job.results([0, 1]).items():
+            assert code == TIMEOUT, f"rank {rank}: {code}: {message}"
+            assert seconds < 2 + LIMIT
+        job.ranks[2].process.kill()
+        job.finish([0, 1])
+        report = job.output()
+        assert "allgather" in report and "barrier" in report and "allreduce" in report, report
+
+
+@pytest.mark.parametrize("count", [1, 1000000])
+def test_abort(count):
+    with faults(3, "abort", "--count", count) as job:
+        for rank, (code, _, message) in job.results().items():
+            assert code == ABORTED, f"rank {rank}: {code}: {message}"
+        job.finish()
+
+
+@pytest.mark.parametrize("root", ["unix", "tcp"])
+@pytest.mark.parametrize("missing", [0, 2])
+def test_missing_at_the_start(missing, root):
+    present = [rank for rank in range(3) if rank != missing]
+    with faults(3, "blocking", only=present, root=where(root), RONDO_CONNECT_TIMEOUT=2) as job:
+        for rank, (code, seconds, message) in job.results().items():
+            assert code == BOOTSTRAP, f"rank {rank}: {code}: {message}"
+            assert 1.5 < seconds < 2 + LIMIT, f"rank {rank} took {seconds} s"
+            assert f"rank {missing}" in message or f"ranks {missing}" in message, message
+        job.finish()
+
+
+def test_killed_while_others_are_still_missing():
+    with faults(3, "blocking", only=[0, 1], RONDO_CONNECT_TIMEOUT=3) as job:
+        time.sleep(0.5)
+        job.ranks[1].process.kill()
+        code, seconds, message = job.results([0])[0]
+        assert code in (BOOTSTRAP, PEER), f"{code}: {message}"
+        assert seconds < 3 + LIMIT
+        job.finish([0])
+
+
+def test_one_rank_given_twice():
+    port = free_port()
+    with faults(2, "blocking", only=[0], root=f"127.0.0.1:{port}", RONDO_CONNECT_TIMEOUT=3) as job:
+        with faults(2, "blocking", only=[0], root=f"127.0.0.1:{port}", RONDO_CONNECT_TIMEOUT=3) as twin:
+            results = [job.results()[0], twin.results()[0]]
+    assert all(code == BOOTSTRAP for code, _, _ in results), results
+
+
+def test_sizes_that_differ():
+    root = f"127.0.0.1:{free_port()}"
+    with faults(3, "blocking", only=[0], root=root, RONDO_CONNECT_TIMEOUT=3) as job:
+        with faults(2, "blocking", only=[1], root=root, RONDO_CONNECT_TIMEOUT=3) as other:
+            code, _, message = other.results()[1]
+            assert code == BOOTSTRAP, message
+            assert job.results()[0][0] == BOOTSTRAP

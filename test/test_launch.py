@@ -1,0 +1,115 @@
+"""How ranks come to be: launchers, plain processes, threads, and several of these together."""
+import re
+
+import pytest
+from harness import Job, TRANSPORT, free_port, program, run
+
+SUBSET = ["--types", "float,int8", "--ops", "sum,max", "--counts", "0,3,1000,4099"]
+TALLY = re.compile(r"^matrix: (\d+) checks, 0 failures", re.MULTILINE)
+
+
+def all_passed(output, ranks):
+    tallies = TALLY.findall(output)
+    assert len(tallies) == ranks, output[-4000:]
+    assert f"cases on {ranks} ranks" in output, output[-4000:]
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4, 9])
+def test_open_mpi(ranks):
+    output = run("mpirun.openmpi", "--oversubscribe", "--allow-run-as-root", "-n", ranks, program("matrix"), "--ranks", 0,
+                 *SUBSET)
+    all_passed(output, ranks)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4, 9])
+def test_mpich(ranks):
+    output = run("mpirun.mpich", "-n", ranks, program("matrix"), "--ranks", 0, *SUBSET)
+    all_passed(output, ranks)
+
+
+def processes(size, *options, **extra):
+    with Job(size, program("matrix"), "--ranks", 0, *SUBSET, *options, **extra) as job:
+        job.finish()
+        all_passed("\n".join(line for rank in job.ranks.values() for line in rank.lines), size)
+
+
+@pytest.mark.parametrize("ranks", range(1, 10))
+def test_processes_on_one_host(ranks):
+    processes(ranks)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+def test_processes_with_a_root(ranks):
+    processes(ranks, root=f"127.0.0.1:{free_port()}")
+
+
+def test_processes_with_a_root_by_name_and_a_secret():
+    processes(3, root=f"localhost:{free_port()}", RONDO_SECRET="open sesame")
+
+
+def test_processes_without_a_job_name():
+    """Ranks that one parent started find each other by that parent."""
+    processes(3, RONDO_JOB=None)
+
+
+def test_two_jobs_side_by_side():
+    command = [program("matrix"), "--ranks", "0", *SUBSET]
+    with Job(3, *command) as one, Job(3, *command) as other:
+        one.finish()
+        other.finish()
+
+
+@pytest.mark.parametrize("size_variable", ["SLURM_NTASKS", "SLURM_STEP_NUM_TASKS"])
+def test_slurm(size_variable):
+    step = str(free_port())  # as good as any number that no other test uses
+
+    def slurm(rank):
+        return {"SLURM_PROCID": str(rank), size_variable: "3", "SLURM_JOB_ID": "4711", "SLURM_STEP_ID": step,
+                "SLURM_LOCALID": str(rank), "RONDO_RANK": None, "RONDO_SIZE": None, "RONDO_JOB": None}
+
+    with Job(3, program("matrix"), "--ranks", "0", *SUBSET, each=slurm) as job:
+        job.finish()
+        all_passed("\n".join(line for rank in job.ranks.values() for line in rank.lines), 3)
+
+
+def test_same_host_id_everywhere():
+    processes(3, RONDO_HOSTID="somewhere")
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_ranks_on_different_hosts_have_no_transport_yet(root):
+    """RONDO_HOSTID sets ranks apart; without a network transport that is an error which says so, not a hang."""
+    with Job(3, program("faults"), "--scenario", "blocking", seconds=20, root=f"127.0.0.1:{free_port()}" if root else None,
+             each=lambda rank: {"RONDO_HOSTID": f"host{rank}"}) as job:
+        for rank, (code, _, message) in job.results().items():
+            assert code == TRANSPORT, f"rank {rank}: {code}: {message}"
+            assert "transport" in message, message
+            assert re.search(r"rank \d", message), message
+        job.finish()
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (1, 3), (3, 1), (4, 5)])
+def test_processes_of_several_ranks(shape):
+    """The unique id is carried from one process to the other by the command line."""
+    here, there = shape
+    size = here + there
+    with Job(1, program("hybrid"), "--size", size, "--first", 0, "--threads", here) as maker:
+        unique_id = maker.wait_for("ID ")[0].split()[1]
+        with Job(1, program("hybrid"), "--size", size, "--first", here, "--threads", there, "--id", unique_id) as user:
+            user.finish()
+            maker.finish()
+
+
+def test_several_jobs_in_one_process():
+    run(program("hybrid"), "--worlds", 4, "--threads", 3)
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_mix_of_processes(ranks):
+    with Job(ranks, program("mix"), "--ranks", 0, "--threads", 2, "--iterations", 3, "--persistent", 4, "--seed", ranks) as job:
+        job.finish()
+
+
+def test_messages_between_processes():
+    with Job(3, program("p2p"), "--ranks", 0) as job:
+        job.finish()

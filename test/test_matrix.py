@@ -1,0 +1,23 @@
+"""Every collective x type x operator x in place x odd counts x roots, in all three forms, on 1 to 9 ranks as threads."""
+import pytest
+from harness import program, run
+
+COLLECTIVES = ["allreduce", "reduce", "reduce_scatter", "scan", "exscan", "bcast", "allgather", "allgatherv", "alltoall",
+               "alltoallv", "gather", "scatter", "alltonext", "barrier"]
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("ranks", [2, 3, 8])
+def test_full(collective, ranks):
+    run(program("matrix"), "--ranks", ranks, "--collectives", collective)
+
+
+@pytest.mark.parametrize("ranks", [1, 4, 5, 6, 7, 9])
+def test_all_collectives(ranks):
+    run(program("matrix"), "--ranks", ranks, "--types", "int8,uint64,float16,float,float8e4m3", "--ops", "sum,min,avg,bxor",
+        "--counts", "0,1,3,17,4099", "--seed", ranks)
+
+
+@pytest.mark.parametrize("ranks", [3, 4])
+def test_large_counts(ranks):
+    run(program("matrix"), "--ranks", ranks, "--counts", "70001", "--seed", ranks + 10)

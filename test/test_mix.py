@@ -1,0 +1,35 @@
+"""Random mixes of collectives and messages, started in different orders on every rank, from several threads."""
+import pytest
+from harness import program, run
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 5, 7, 9])
+@pytest.mark.parametrize("synchronize", [0, 1])
+def test_orders(ranks, synchronize):
+    run(program("mix"), "--ranks", ranks, "--seed", 10 * ranks + synchronize, "--synchronize", synchronize, "--threads", 2,
+        "--iterations", 4, "--persistent", 4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_priorities(seed):
+    run(program("mix"), "--ranks", 4, "--order", "priority", "--seed", 100 + seed, "--iterations", 6)
+
+
+@pytest.mark.parametrize("spin", [1, 50])
+@pytest.mark.parametrize("order", ["fifo", "priority"])
+def test_small_budgets(spin, order):
+    """A budget so small that nearly every wait is preempted."""
+    run(program("mix"), "--ranks", 4, "--spin", spin, "--order", order, "--iterations", 5, "--seed", 200 + spin)
+
+
+def test_many_threads():
+    run(program("mix"), "--ranks", 2, "--threads", 6, "--persistent", 4, "--iterations", 4, "--seed", 300)
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3])
+def test_blocks(blocks):
+    run(program("mix"), "--ranks", 3, "--blocks", blocks, "--iterations", 4, "--max-count", 60000, "--seed", 400 + blocks)
+
+
+def test_many_persistent():
+    run(program("mix"), "--ranks", 3, "--threads", 1, "--persistent", 40, "--iterations", 4, "--seed", 500)

@@ -1,0 +1,18 @@
+"""Sends and receives, one behaviour a test."""
+import pytest
+from harness import program, run
+
+SCENARIOS = ["ordered", "group_ring", "group_all", "group_nonblocking", "group_with_collective", "self", "early", "large",
+             "empty", "persistent", "many", "communicators"]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+def test_scenario(scenario, ranks):
+    if scenario == "many" and ranks == 1:
+        ranks = 3  # on one rank it is `self` many times over, which persistent and self have covered
+    run(program("p2p"), "--ranks", ranks, "--scenario", scenario)
+
+
+def test_all_in_one_job():
+    run(program("p2p"), "--ranks", 3, "--seed", 2)

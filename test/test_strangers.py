@@ -1,0 +1,198 @@
+"""Garbage, half messages, floods and wrong secrets on the port where ranks meet: the job does not notice."""
+import os
+import random
+import socket
+import time
+
+import pytest
+from harness import BOOTSTRAP, SUCCESS, Job, free_port, program
+
+SECRET = "open sesame"
+
+
+def serving(size, port, *, only=None, secret=SECRET, seconds=3, **extra):
+    return Job(size, program("faults"), "--scenario", "serve", "--seconds", seconds, only=only, seconds=40,
+               root=f"127.0.0.1:{port}", RONDO_SECRET=secret, **extra)
+
+
+def connect(port):
+    return socket.create_connection(("127.0.0.1", port), timeout=2)
+
+
+def send_and_leave(port, data):
+    try:
+        with connect(port) as stranger:
+            stranger.sendall(data)
+    except OSError:
+        pass  # being thrown out is fine
+
+
+def garbage(port, held):
+    noise = random.Random(1)
+    for length in (1, 3, 4, 7, 8, 16, 31, 64, 65, 200, 4096, 1 << 20):
+        send_and_leave(port, noise.randbytes(length))
+        send_and_leave(port, b"\0" * length)
+        send_and_leave(port, b"\xff" * length)
+    send_and_leave(port, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+
+
+def silence(port, held):
+    """Connections that say nothing, or a byte, and stay."""
+    for k in range(40):
+        held.append(connect(port))
+        if k % 2:
+            held[-1].sendall(b"\1")
+
+
+def drip(port, held):
+    """A stranger that sends a byte at a time."""
+    stranger = connect(port)
+    held.append(stranger)
+    try:
+        for k in range(60):
+            stranger.sendall(bytes([k]))
+            time.sleep(0.02)
+    except OSError:
+        pass
+
+
+def flood(port, held):
+    """More connections than anyone would keep, some of which are never read from."""
+    for k in range(1200):
+        try:
+            held.append(connect(port))
+            if k % 5 == 0:
+                held[-1].setblocking(False)
+                held[-1].send(os.urandom(2000))
+        except OSError:
+            pass
+        if k % 3 == 0 and held:
+            held.pop(0).close()
+
+
+def echo(port, held):
+    """Sends back whatever the root says first, as one who replays a handshake would."""
+    for _ in range(20):
+        try:
+            stranger = connect(port)
+            held.append(stranger)
+            stranger.settimeout(0.2)
+            stranger.sendall(stranger.recv(4096))
+            stranger.sendall(stranger.recv(4096))
+        except OSError:
+            pass
+
+
+ATTACKS = [garbage, silence, drip, flood, echo]
+
+
+def all_well(job):
+    for rank, (code, _, message) in job.results().items():
+        assert code == SUCCESS, f"rank {rank}: {code}: {message}\n{job.output()}"
+    job.finish()
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
+def test_strangers_while_the_job_runs(attack):
+    port, held = free_port(), []
+    with serving(3, port) as job:
+        job.wait_for("READY")
+        attack(port, held)
+        all_well(job)
+    for stranger in held:
+        stranger.close()
+
+
+def listening(port):
+    """Whether someone listens, without a connection of our own."""
+    with open("/proc/net/tcp") as table:
+        return any(line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A" for line in list(table)[1:])
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
+def test_strangers_while_ranks_meet(attack):
+    port, held = free_port(), []
+    with serving(3, port, only=[0], seconds=1) as job:
+        deadline = time.monotonic() + 10
+        while not listening(port) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert listening(port), job.output()
+        attack(port, held)
+        with serving(3, port, only=[1, 2], seconds=1) as others:
+            all_well(others)
+            all_well(job)
+    for stranger in held:
+        stranger.close()
+
+
+@pytest.mark.parametrize("secret", ["open barley", "", None])
+def test_wrong_secret_while_ranks_meet(secret):
+    """It is refused with an error that says why; the rightful rank still comes in."""
+    port = free_port()
+    with serving(3, port, only=[0, 1], seconds=1) as job:
+        with serving(3, port, only=[2], secret=secret, RONDO_CONNECT_TIMEOUT=3) as impostor:
+            code, _, message = impostor.results()[2]
+            assert code == BOOTSTRAP, message
+            assert "secret" in message, message
+            assert SECRET not in message
+        with serving(3, port, only=[2], seconds=1) as rightful:
+            all_well(rightful)
+            all_well(job)
+
+
+def test_wrong_secret_while_the_job_runs():
+    port = free_port()
+    with serving(3, port) as job:
+        job.wait_for("READY")
+        with serving(3, port, only=[1], secret="open barley", RONDO_CONNECT_TIMEOUT=2) as impostor:
+            assert impostor.results()[1][0] == BOOTSTRAP
+        all_well(job)
+
+
+def test_second_claimant_of_a_rank_while_the_job_runs():
+    """It knows the secret and is still too late."""
+    port = free_port()
+    with serving(3, port) as job:
+        job.wait_for("READY")
+        with serving(3, port, only=[1], RONDO_CONNECT_TIMEOUT=2) as second:
+            assert second.results()[1][0] == BOOTSTRAP
+        all_well(job)
+
+
+def test_garbage_on_the_sockets_of_one_host():
+    """Without an address ranks meet on a Unix socket: whatever Rondo listens on under the job's processes gets garbage."""
+    with Job(3, program("faults"), "--scenario", "serve", "--seconds", 3, seconds=40) as job:
+        job.wait_for("READY")
+        tried = 0
+        for name in unix_listeners(job):
+            for data in (b"", b"\0", os.urandom(8), os.urandom(5000)):
+                with socket.socket(socket.AF_UNIX) as stranger:
+                    stranger.settimeout(2)
+                    try:
+                        stranger.connect(name)
+                        tried += 1
+                        stranger.sendall(data)
+                    except OSError:
+                        pass
+        assert tried > 0, "the job listens on no Unix socket"
+        all_well(job)
+
+
+def unix_listeners(job):
+    """Addresses of the Unix sockets that processes of the job listen on, abstract ones included."""
+    inodes = set()
+    for rank in job.ranks.values():
+        folder = f"/proc/{rank.process.pid}/fd"
+        for descriptor in os.listdir(folder):
+            try:
+                target = os.readlink(f"{folder}/{descriptor}")
+            except FileNotFoundError:
+                continue
+            if target.startswith("socket:["):
+                inodes.add(target[8:-1])
+    with open("/proc/net/unix") as table:
+        for line in list(table)[1:]:
+            fields = line.split(None, 7)
+            if len(fields) == 8 and fields[6] in inodes and int(fields[3], 16) & 0x10000:
+                name = fields[7].rstrip("\n")
+                yield "\0" + name[1:] if name.startswith("@") else name
