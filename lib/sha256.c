@@ -12,11 +12,13 @@ static const uint32_t round_constants[64] = {
     0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
     0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-static uint32_t rotate(uint32_t value, int right) {
+static uint32_t rotate(uint32_t value, int right)
+{
     return value >> right | value << (32 - right);
 }
 
-static void compress(uint32_t state[8], const unsigned char *block) {
+static void compress(uint32_t state[8], const unsigned char *block)
+{
     uint32_t schedule[64];
     for (int i = 0; i < 16; i++)
         schedule[i] = (uint32_t) block[4 * i] << 24 | (uint32_t) block[4 * i + 1] << 16 | (uint32_t) block[4 * i + 2] << 8 |
@@ -41,14 +43,16 @@ static void compress(uint32_t state[8], const unsigned char *block) {
     state[4] += e, state[5] += f, state[6] += g, state[7] += h;
 }
 
-void rondo_sha256_begin(struct rondo_sha256 *hash) {
+void rondo_sha256_begin(struct rondo_sha256 *hash)
+{
     static const uint32_t initial[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     memset(hash, 0, sizeof(*hash));
     memcpy(hash->state, initial, sizeof(initial));
 }
 
-void rondo_sha256_add(struct rondo_sha256 *hash, const void *data, size_t bytes) {
+void rondo_sha256_add(struct rondo_sha256 *hash, const void *data, size_t bytes)
+{
     const unsigned char *from = data;
     size_t filled = (size_t) (hash->bytes % RONDO_SHA256_BLOCK);
     hash->bytes += bytes;
@@ -68,7 +72,8 @@ void rondo_sha256_add(struct rondo_sha256 *hash, const void *data, size_t bytes)
         memcpy(hash->block, from, bytes);
 }
 
-void rondo_sha256_end(struct rondo_sha256 *hash, unsigned char digest[RONDO_SHA256_BYTES]) {
+void rondo_sha256_end(struct rondo_sha256 *hash, unsigned char digest[RONDO_SHA256_BYTES])
+{
     static const unsigned char padding[RONDO_SHA256_BLOCK] = {0x80};
     uint64_t bits = hash->bytes * 8;
     size_t filled = (size_t) (hash->bytes % RONDO_SHA256_BLOCK);
@@ -81,7 +86,8 @@ void rondo_sha256_end(struct rondo_sha256 *hash, unsigned char digest[RONDO_SHA2
         digest[i] = (unsigned char) (hash->state[i / 4] >> (24 - 8 * (i % 4)));
 }
 
-void rondo_hmac_begin(struct rondo_hmac *hmac, const void *key, size_t bytes) {
+void rondo_hmac_begin(struct rondo_hmac *hmac, const void *key, size_t bytes)
+{
     unsigned char block[RONDO_SHA256_BLOCK] = {0}, padded[RONDO_SHA256_BLOCK];
     if (bytes > sizeof(block)) {
         struct rondo_sha256 hash;
@@ -103,18 +109,21 @@ void rondo_hmac_begin(struct rondo_hmac *hmac, const void *key, size_t bytes) {
     explicit_bzero(padded, sizeof(padded));
 }
 
-void rondo_hmac_add(struct rondo_hmac *hmac, const void *data, size_t bytes) {
+void rondo_hmac_add(struct rondo_hmac *hmac, const void *data, size_t bytes)
+{
     rondo_sha256_add(&hmac->inner, data, bytes);
 }
 
-void rondo_hmac_end(struct rondo_hmac *hmac, unsigned char tag[RONDO_SHA256_BYTES]) {
+void rondo_hmac_end(struct rondo_hmac *hmac, unsigned char tag[RONDO_SHA256_BYTES])
+{
     unsigned char digest[RONDO_SHA256_BYTES];
     rondo_sha256_end(&hmac->inner, digest);
     rondo_sha256_add(&hmac->outer, digest, sizeof(digest));
     rondo_sha256_end(&hmac->outer, tag);
 }
 
-int rondo_sha256_equal(const void *left, const void *right, size_t bytes) {
+int rondo_sha256_equal(const void *left, const void *right, size_t bytes)
+{
     const volatile unsigned char *a = left, *b = right;
     unsigned char difference = 0;
     for (size_t i = 0; i < bytes; i++)

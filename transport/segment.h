@@ -21,21 +21,25 @@ struct rondo_segment_handle {
 };
 
 rondo_result_t rondo_segments_create(struct rondo_segments **segments, struct rondo_control *control);
-/* Unmaps what is imported and drops what was made; runtimes of the same process that imported a segment keep it alive. */
+/* Before the control is closed. Unmaps what is imported and drops what was made; what others have imported stays theirs, in
+ * this process and in others. */
 void rondo_segments_destroy(struct rondo_segments *segments);
 
 rondo_result_t rondo_segment_allocate(struct rondo_segments *segments, size_t bytes, struct rondo_segment **segment);
+/* The handle is good until the segment's maker releases it, or is destroyed: whoever imports it must do so before. */
 void rondo_segment_export(const struct rondo_segment *segment, struct rondo_segment_handle *handle);
-/* In the process that made it: the very same mapping (so that thread sanitizers see the sharing). Else asks the maker's control
- * thread for the descriptor (same user only, with the handle's key) and maps it; bounded by 10 seconds. Imports of one segment
- * are counted and share one mapping. Must not be called on a control thread. */
+/* Asks the maker's control thread (same user only, with the handle's key); bounded by 10 seconds. In the process that made the
+ * segment the answer is the very same struct, its references counted, so that thread sanitizers see the sharing; else it is the
+ * descriptor, which is mapped. Imports of one segment by one runtime are counted and share one mapping. RONDO_ERR_TRANSPORT if
+ * the maker is gone or has released it. Must not be called on a control thread. */
 rondo_result_t rondo_segment_import(struct rondo_segments *segments, const struct rondo_segment_handle *handle,
                                     struct rondo_segment **segment);
-/* Undoes one allocate or import. */
+/* Undoes one allocate or import. After that of the allocate nobody can import the segment any more. */
 void rondo_segment_release(struct rondo_segments *segments, struct rondo_segment *segment);
 
-/* Text that is equal exactly for processes that can share segments: same boot, same network and PID namespace; or
- * RONDO_HOSTID / config->host_id where given. Writes at most bytes, always terminated. */
+/* Text that is equal exactly for processes that can share segments: same boot, same network, PID and user namespace, same user;
+ * and the same override (config->host_id), or where that is NULL the same RONDO_HOSTID, if any. Writes at most bytes (256 are
+ * enough for an override of 100), always terminated. */
 void rondo_segment_host_id(const char *override, char *text, size_t bytes);
 
 #endif

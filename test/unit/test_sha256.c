@@ -8,7 +8,8 @@
 
 #include <cmocka.h>
 
-static void digits(const unsigned char *bytes, char text[2 * RONDO_SHA256_BYTES + 1]) {
+static void digits(const unsigned char *bytes, char text[2 * RONDO_SHA256_BYTES + 1])
+{
     for (int i = 0; i < RONDO_SHA256_BYTES; i++) {
         text[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
         text[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
@@ -17,7 +18,8 @@ static void digits(const unsigned char *bytes, char text[2 * RONDO_SHA256_BYTES 
 }
 
 /* The message is added in pieces of the given size. */
-static void check_hash(const char *message, size_t bytes, size_t piece, const char *expected) {
+static void check_hash(const char *message, size_t bytes, size_t piece, const char *expected)
+{
     struct rondo_sha256 hash;
     unsigned char digest[RONDO_SHA256_BYTES];
     char text[2 * RONDO_SHA256_BYTES + 1];
@@ -29,7 +31,8 @@ static void check_hash(const char *message, size_t bytes, size_t piece, const ch
     assert_string_equal(text, expected);
 }
 
-static void test_nist(void **state) {
+static void test_nist(void **state)
+{
     (void) state;
     static const struct {
         const char *message, *digest;
@@ -46,7 +49,8 @@ static void test_nist(void **state) {
             check_hash(vectors[i].message, strlen(vectors[i].message), piece, vectors[i].digest);
 }
 
-static void test_million(void **state) {
+static void test_million(void **state)
+{
     (void) state;
     size_t bytes = 1000000;
     char *message = malloc(bytes);
@@ -58,7 +62,8 @@ static void test_million(void **state) {
     free(message);
 }
 
-static void check_tag(const void *key, size_t key_bytes, const void *message, size_t bytes, const char *expected) {
+static void check_tag(const void *key, size_t key_bytes, const void *message, size_t bytes, const char *expected)
+{
     struct rondo_hmac keyed;
     rondo_hmac_begin(&keyed, key, key_bytes);
     /* Twice from one key, so that a copied key is seen to be unharmed by the first use. */
@@ -75,7 +80,8 @@ static void check_tag(const void *key, size_t key_bytes, const void *message, si
     }
 }
 
-static void test_rfc4231(void **state) {
+static void test_rfc4231(void **state)
+{
     (void) state;
     char key[131], message[152];
     memset(key, 0x0b, 20);
@@ -100,7 +106,8 @@ static void test_rfc4231(void **state) {
     check_tag(key, 131, longer, strlen(longer), "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2");
 }
 
-static void test_equal(void **state) {
+static void test_equal(void **state)
+{
     (void) state;
     unsigned char left[32] = {1, 2, 3}, right[32] = {1, 2, 3};
     assert_true(rondo_sha256_equal(left, right, sizeof(left)));
@@ -112,7 +119,8 @@ static void test_equal(void **state) {
         }
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nist),
         cmocka_unit_test(test_million),

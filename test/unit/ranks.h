@@ -1,0 +1,241 @@
+/* Ranks for the tests of the control plane: each a control with a handler that notes what came, and checks that every source's
+ * messages come in order. Threads other than the first may not use cmocka's assertions, so helpers report by value. */
+#ifndef RONDO_TEST_UNIT_RANKS_H
+#define RONDO_TEST_UNIT_RANKS_H
+
+#include "background.h"
+#include "control.h"
+
+#include <dirent.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { RANKS_MOST = 32, NUMBERED = 16, PLAIN = 17 };
+
+struct rank {
+    struct rondo_control_options options;
+    struct rondo_control *control;
+    rondo_result_t result; /* of connecting */
+    char error[1024];
+    double seconds; /* that connecting took */
+
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    uint32_t next[RANKS_MOST]; /* by source: numbered messages that came */
+    int disordered, plain, lost;
+    int died[RANKS_MOST], left[RANKS_MOST];
+    size_t plain_bytes;
+};
+
+static inline double seconds_now(void)
+{
+    return (double) rondo_background_now() / 1000;
+}
+
+/* NUMBERED messages start with their number among those of their source. */
+static void note(void *argument, int source, uint32_t type, const void *data, size_t bytes)
+{
+    struct rank *rank = argument;
+    pthread_mutex_lock(&rank->mutex);
+    if (type == RONDO_CONTROL_DIED) {
+        rank->died[source]++;
+    } else if (type == RONDO_CONTROL_LEFT) {
+        rank->left[source]++;
+    } else if (type == RONDO_CONTROL_LOST) {
+        rank->lost++;
+    } else if (type == NUMBERED) {
+        uint32_t number = UINT32_MAX;
+        const unsigned char *filling = data;
+        if (bytes >= sizeof(number))
+            number = *(const uint32_t *) data;
+        if (number != rank->next[source] || ((uintptr_t) data & 7) != 0)
+            rank->disordered++;
+        for (size_t i = sizeof(number); i < bytes; i += 1 + bytes / 64)
+            if (filling[i] != (unsigned char) (number + (uint32_t) i))
+                rank->disordered++;
+        rank->next[source]++;
+    } else {
+        rank->plain++;
+        rank->plain_bytes += bytes;
+    }
+    pthread_cond_broadcast(&rank->changed);
+    pthread_mutex_unlock(&rank->mutex);
+}
+
+static inline void rank_prepare(struct rank *rank, int number, int size)
+{
+    memset(rank, 0, sizeof(*rank));
+    rank->options.rank = number;
+    rank->options.size = size;
+    rank->options.connect_timeout = 30;
+    pthread_mutex_init(&rank->mutex, NULL);
+    pthread_cond_init(&rank->changed, NULL);
+}
+
+static inline void *rank_connect(void *argument)
+{
+    struct rank *rank = argument;
+    double begin = seconds_now();
+    rank->result = rondo_control_connect(&rank->control, &rank->options, note, rank);
+    rank->seconds = seconds_now() - begin;
+    snprintf(rank->error, sizeof(rank->error), "%s", rank->result == RONDO_SUCCESS ? "" : rondo_last_error());
+    return NULL;
+}
+
+static inline void *rank_close(void *argument)
+{
+    struct rank *rank = argument;
+    if (rank->result == RONDO_SUCCESS)
+        rondo_control_close(rank->control);
+    rank->control = NULL;
+    return NULL;
+}
+
+/* Runs function for all of them at once. */
+static inline void in_parallel(struct rank *ranks, int count, void *(*function)(void *) )
+{
+    pthread_t threads[RANKS_MOST];
+    for (int i = 0; i < count; i++)
+        if (pthread_create(&threads[i], NULL, function, &ranks[i]) != 0)
+            abort();
+    for (int i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static inline void connect_all(struct rank *ranks, int count)
+{
+    in_parallel(ranks, count, rank_connect);
+    for (int i = 0; i < count; i++)
+        if (ranks[i].result != RONDO_SUCCESS)
+            fail_msg("rank %d: %s", ranks[i].options.rank, ranks[i].error);
+}
+
+static inline int send_number(struct rank *rank, int dest, uint32_t number, size_t bytes)
+{
+    unsigned char *data = malloc(bytes);
+    if (data == NULL)
+        return RONDO_ERR_MEMORY;
+    for (size_t i = 0; i < bytes; i++)
+        data[i] = (unsigned char) (number + (uint32_t) i);
+    memcpy(data, &number, sizeof(number));
+    rondo_result_t result = rondo_control_send(rank->control, dest, NUMBERED, data, bytes);
+    free(data);
+    return (int) result;
+}
+
+/* Waits until *counter, which the mutex guards, is at least wanted. */
+static inline int await(struct rank *rank, const void *counter, int wanted, double seconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (time_t) seconds + 1;
+    int value, waited = 0;
+    pthread_mutex_lock(&rank->mutex);
+    while ((value = *(const volatile int *) counter) < wanted && waited == 0)
+        waited = pthread_cond_timedwait(&rank->changed, &rank->mutex, &until);
+    pthread_mutex_unlock(&rank->mutex);
+    return value >= wanted;
+}
+
+static inline int read_counter(struct rank *rank, const void *counter)
+{
+    pthread_mutex_lock(&rank->mutex);
+    int value = *(const volatile int *) counter;
+    pthread_mutex_unlock(&rank->mutex);
+    return value;
+}
+
+/* A TCP port of 127.0.0.1 that is free now. */
+static inline int free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(fd, (struct sockaddr *) &address, bytes) != 0 || getsockname(fd, (struct sockaddr *) &address, &bytes) != 0)
+        abort();
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+static inline int tcp_connect(int port)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t) port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (connect(fd, (struct sockaddr *) &address, sizeof(address)) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static inline int count_entries(const char *folder)
+{
+    DIR *directory = opendir(folder);
+    int count = 0;
+    while (directory != NULL && readdir(directory) != NULL)
+        count++;
+    if (directory != NULL)
+        closedir(directory);
+    return count;
+}
+
+/* Setup and teardown of each test: it must leave neither threads nor descriptors behind. */
+struct resources {
+    int threads, descriptors;
+};
+
+static inline int remember_resources(void **state)
+{
+    struct resources *before = malloc(sizeof(*before));
+    if (before == NULL)
+        return -1;
+    before->threads = count_entries("/proc/self/task");
+    before->descriptors = count_entries("/proc/self/fd");
+    *state = before;
+    return 0;
+}
+
+static inline int expect_resources(void **state)
+{
+    struct resources *before = *state, now = {0, 0};
+    double until = seconds_now() + 5;
+    do {
+        now.threads = count_entries("/proc/self/task");
+        now.descriptors = count_entries("/proc/self/fd");
+        if (now.threads <= before->threads && now.descriptors <= before->descriptors) {
+            free(before);
+            return 0;
+        }
+        usleep(5000);
+    } while (seconds_now() < until);
+    fprintf(stderr, "left behind: %d threads, %d descriptors\n", now.threads - before->threads,
+            now.descriptors - before->descriptors);
+    free(before);
+    return -1;
+}
+
+/* This program again, as another process, with the given arguments. A fresh program rather than a fork, so that neither threads
+ * nor descriptors come along. */
+static inline pid_t start_process(char *const arguments[])
+{
+    pid_t process = fork();
+    if (process == 0) {
+        execv("/proc/self/exe", arguments);
+        _exit(127);
+    }
+    return process;
+}
+
+#endif
