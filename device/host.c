@@ -8,11 +8,11 @@
 #include "daemon.h"
 #include "device.h"
 
+#include "background.h"
 #include "error.h"
 #include "futex.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -248,22 +248,12 @@ static rondo_result_t create(struct rondo_device **device, const struct rondo_de
     host->notify_argument = options->notify_argument;
     rondo_result_t result = rondo_daemon_create(&host->base, options);
 
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals belong to the application's threads */
     for (uint32_t b = 0; result == RONDO_SUCCESS && b < options->blocks; b++) {
         struct runner *runner = &host->runners[b];
         runner->host = host;
-        int error = pthread_create(&runner->thread, &attributes, runner_main, runner);
-        if (error != 0)
-            result = rondo_fail(RONDO_ERR_SYSTEM, "cannot create the thread of block %u: %s", b, strerror(error));
-        runner->started = error == 0;
+        result = rondo_background_start(&runner->thread, "rondo block", THREAD_STACK_BYTES, runner_main, runner);
+        runner->started = result == RONDO_SUCCESS;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
     if (result != RONDO_SUCCESS)
         destroy(&host->base);
     else

@@ -132,7 +132,9 @@ typedef struct {
 } rondo_config_t;
 
 #define RONDO_CONFIG_DEFAULT                                                                                                   \
-    { -1, -1, NULL, RONDO_DEVICE_AUTO, -1, NULL, NULL, -1.0, -1, -1, -1, NULL, NULL, -1, -1, -1, -1, -1, -1, -1, -1 }
+    {                                                                                                                          \
+        -1, -1, NULL, RONDO_DEVICE_AUTO, -1, NULL, NULL, -1.0, -1, -1, -1, NULL, NULL, -1, -1, -1, -1, -1, -1, -1, -1          \
+    }
 
 /* Collective over all ranks of the job. config NULL: environment alone. Blocks until all ranks have met, or fails with
  * RONDO_ERR_BOOTSTRAP naming the missing ranks after RONDO_CONNECT_TIMEOUT seconds. */
@@ -156,9 +158,10 @@ typedef struct {
     uint64_t preemptions;          /* tasks left unfinished because a wait outran its budget */
     uint64_t context_loads, context_saves;
     uint64_t daemon_starts, daemon_quits;
-    uint64_t primitives;      /* instructions' slices executed */
-    uint64_t bytes_sent;      /* payload put into connectors */
-    uint64_t memory_reserved; /* bytes of connector memory in use */
+    uint64_t primitives;       /* instructions' slices executed */
+    uint64_t bytes_sent;       /* payload put into connectors */
+    uint64_t memory_reserved;  /* bytes of connector memory in use */
+    uint64_t memory_allocated; /* bytes of rondo_alloc in use */
     uint64_t memory_budget;
 } rondo_stats_t;
 RONDO_API rondo_result_t rondo_get_stats(rondo_t rt, rondo_stats_t *stats);
@@ -190,7 +193,9 @@ typedef struct {
     const char *program; /* algorithm or program name; NULL: chosen */
 } rondo_attr_t;
 #define RONDO_ATTR_DEFAULT                                                                                                     \
-    { 0, 0, NULL }
+    {                                                                                                                          \
+        0, 0, NULL                                                                                                             \
+    }
 
 /* Starts an inactive persistent request. Neither blocks nor talks to other ranks. RONDO_ERR_STATE if it is active. */
 RONDO_API rondo_result_t rondo_start(rondo_request_t request);

@@ -170,33 +170,34 @@ static enum outcome try_place(struct attempt *attempt, const struct rondo_addres
     return outcome;
 }
 
-static rondo_result_t not_found(const struct attempt *attempt)
+static rondo_result_t not_found(const struct attempt *attempt, const char *trouble)
 {
     const struct rondo_control_options *options = attempt->options;
     if (options->unique_id == NULL && options->root == NULL)
         return rondo_fail(RONDO_ERR_BOOTSTRAP,
                           "rank %d found no rank 0 of job \"%s\" on this host within %.3g s (%s); across hosts, "
                           "RONDO_ROOT=host:port must be set",
-                          options->rank, options->job != NULL ? options->job : "", options->connect_timeout, attempt->trouble);
+                          options->rank, options->job != NULL ? options->job : "", options->connect_timeout, trouble);
     return rondo_fail(RONDO_ERR_BOOTSTRAP, "rank %d could not join the root at %s within %.3g s: %s", options->rank,
-                      where(options), options->connect_timeout, attempt->trouble);
+                      where(options), options->connect_timeout, trouble);
 }
 
 static rondo_result_t find_root(struct attempt *attempt, const struct rondo_address *places, int count)
 {
+    char trouble[sizeof(attempt->trouble)] = "no time";
     for (int pause = PAUSE_FIRST_MS;; pause = pause * 2 < PAUSE_MOST_MS ? pause * 2 : PAUSE_MOST_MS) {
-        char trouble[sizeof(attempt->trouble)] = "";
         for (int i = 0; i < count; i++) {
             enum outcome outcome = try_place(attempt, &places[i]);
             if (outcome != RETRY)
                 return outcome == JOINED ? RONDO_SUCCESS : RONDO_ERR_BOOTSTRAP;
-            /* Of many candidates most are refused connections; what else happened says more. */
-            if (i == 0 || strcmp(attempt->trouble, strerror(ECONNREFUSED)) != 0)
+            /* An attempt that the deadline cut short says less than those before it. Of many candidates most are refused
+             * connections; what else happened says more. */
+            int cut_short = rondo_background_now() >= attempt->deadline && pause > PAUSE_FIRST_MS;
+            if (!cut_short && (i == 0 || strcmp(attempt->trouble, strerror(ECONNREFUSED)) != 0))
                 memcpy(trouble, attempt->trouble, sizeof(trouble));
         }
-        memcpy(attempt->trouble, trouble, sizeof(trouble));
         if (rondo_background_now() >= attempt->deadline)
-            return not_found(attempt);
+            return not_found(attempt, trouble);
         rondo_meeting_pause(pause, attempt->deadline);
     }
 }

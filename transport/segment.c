@@ -189,7 +189,13 @@ static rondo_result_t fetch(const struct handle *handle, struct import *import)
     import->made = thing;
     import->known = thing != NULL ? &import->made->known : &import->mapping;
     import->mapping.handle = *handle;
-    return thing != NULL ? RONDO_SUCCESS : map(handle, fd, &import->mapping.segment);
+    if (thing == NULL)
+        return map(handle, fd, &import->mapping.segment);
+    if (import->made->known.handle.bytes == handle->bytes)
+        return RONDO_SUCCESS;
+    let_go(thing);
+    return rondo_fail(RONDO_ERR_TRANSPORT, "a handle says %llu bytes of a segment that has other",
+                      (unsigned long long) handle->bytes);
 }
 
 static void drop_import(struct import *import)

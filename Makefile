@@ -1,0 +1,139 @@
+# Rondo. `make help` lists the targets; `make` prints what was detected and builds everything that can be built.
+BUILD   ?= build
+CC      ?= cc
+PREFIX  ?= /usr/local
+OPT     ?= -O3 -g
+SANITIZE ?=
+PYTHON  ?= python3
+
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+.DEFAULT_GOAL := all
+
+include make/detect.mk
+
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wno-maybe-uninitialized -Werror
+# Exact results must not depend on the instruction set: no contraction, and no traps to let the compiler vectorize.
+CFLAGS   := -std=c11 -D_GNU_SOURCE $(OPT) $(WARNINGS) -fPIC -pthread -fvisibility=hidden -ffp-contract=off -fno-trapping-math \
+            -MMD -MP $(SANITIZE) $(EXTRA_CFLAGS)
+CPPFLAGS := -Iinclude -I. -Idevice -Ilib -Itransport $(DETECTED_DEFINES)
+LDFLAGS  := -pthread $(SANITIZE)
+LDLIBS   := -lm
+
+LIB_SOURCES := $(wildcard lib/*.c lib/programs/*.c transport/*.c) device/device.c device/host.c device/fold.c device/fold_kernels.c
+LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(FOLD_VARIANTS:%=$(BUILD)/obj/device/fold_kernels_%.o)
+TOOL_SOURCES := $(filter-out tools/peer_mpi.c,$(wildcard tools/*.c))
+TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o)
+EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train)
+UNIT_TESTS  := $(patsubst test/unit/%.c,$(BUILD)/test/%,$(wildcard test/unit/*.c))
+MULTIRANK_SHARED := test/multirank/ranks.c
+MULTIRANK   := $(patsubst test/multirank/%.c,$(BUILD)/test/%,$(filter-out $(MULTIRANK_SHARED),$(wildcard test/multirank/*.c)))
+FORMATTED   := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
+
+VERSION := $(shell sed -n 's/^\#define RONDO_VERSION_[A-Z]* *//p' include/rondo.h | paste -sd.)
+SONAME  := librondo.so.$(firstword $(subst ., ,$(VERSION)))
+
+.PHONY: all lib tool examples tests detect install demo test check-format format asan tsan clean help compile-commands
+all: detect lib tool examples
+
+lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
+tool: $(BUILD)/rondo $(if $(MPICC),$(BUILD)/rondo-peer-mpi.so)
+examples: $(EXAMPLES)
+tests: $(UNIT_TESTS) $(MULTIRANK)
+
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+# The vector kernels, once an instruction set; chosen at run time.
+$(BUILD)/obj/device/fold_kernels_avx2.o: VARIANT := -DRONDO_FOLD_VARIANT=avx2 -mavx2 -mf16c
+$(BUILD)/obj/device/fold_kernels_avx512.o: VARIANT := -DRONDO_FOLD_VARIANT=avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl \
+                                                      -mprefer-vector-width=512
+$(BUILD)/obj/device/fold_kernels_%.o: device/fold_kernels.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(VARIANT) -c $< -o $@
+
+$(BUILD)/librondo.so: $(LIB_OBJECTS)
+	$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--no-undefined $(LDFLAGS) $^ -o $(BUILD)/librondo.so.$(VERSION) $(LDLIBS)
+	@ln -sf librondo.so.$(VERSION) $(BUILD)/$(SONAME) && ln -sf librondo.so.$(VERSION) $@
+
+$(BUILD)/librondo.a: $(LIB_OBJECTS)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(BUILD)/rondo: $(TOOL_OBJECTS) $(BUILD)/librondo.a
+	$(CC) $(LDFLAGS) -rdynamic $^ -o $@ -ljansson -ldl $(LDLIBS)
+
+$(BUILD)/rondo-peer-mpi.so: tools/peer_mpi.c
+	@mkdir -p $(@D)
+	OMPI_CC=$(CC) MPICH_CC=$(CC) $(MPICC) $(CPPFLAGS) $(CFLAGS) -shared $< -o $@
+
+$(BUILD)/examples/allreduce: $(BUILD)/obj/examples/allreduce.o
+$(BUILD)/examples/heat: $(BUILD)/obj/examples/heat.o
+$(BUILD)/examples/train: $(BUILD)/obj/examples/train.o $(BUILD)/obj/examples/digits.o $(BUILD)/obj/examples/network.o
+$(EXAMPLES): $(BUILD)/librondo.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) $(filter %.o,$^) $(BUILD)/librondo.a -o $@ $(LDLIBS)
+
+$(UNIT_TESTS): $(BUILD)/test/%: $(BUILD)/obj/test/unit/%.o $(BUILD)/librondo.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) $^ -o $@ -lcmocka $(LDLIBS)
+
+$(MULTIRANK): $(BUILD)/test/%: $(BUILD)/obj/test/multirank/%.o $(MULTIRANK_SHARED:%.c=$(BUILD)/obj/%.o) $(BUILD)/librondo.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin
+	install -m 644 include/*.h $(DESTDIR)$(PREFIX)/include
+	install -m 755 $(BUILD)/librondo.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib
+	ln -sf librondo.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
+	ln -sf librondo.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/librondo.so
+	install -m 644 $(BUILD)/librondo.a $(DESTDIR)$(PREFIX)/lib
+	install -m 755 $(BUILD)/rondo $(wildcard $(BUILD)/rondo-peer-*.so) $(DESTDIR)$(PREFIX)/bin
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' make/rondo.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/rondo.pc
+
+# ---- what a newcomer runs; both install what they lack ----
+demo:
+	@make/require demo
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all && BUILD=$(BUILD) make/demo
+
+test:
+	@make/require test
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all tests
+	@$(MAKE) --no-print-directory check-format
+	@RONDO_BUILD=$(BUILD) $(PYTHON) -m pytest -q test
+
+# The host device under the sanitizers. Slow tests (large counts, long stress) are left to the plain build.
+ASAN_OPTIONS_ := detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=0
+asan:
+	@make/require test
+	$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(BUILD)/asan OPT="-O1 -g" SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" all tests
+	ASAN_OPTIONS=$(ASAN_OPTIONS_) UBSAN_OPTIONS=print_stacktrace=1 RONDO_BUILD=$(BUILD)/asan $(PYTHON) -m pytest -q -m "not slow" test
+tsan:
+	@make/require test
+	$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(BUILD)/tsan OPT="-O1 -g" SANITIZE="-fsanitize=thread" all tests
+	TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$(CURDIR)/test/tsan.supp" RONDO_BUILD=$(BUILD)/tsan $(PYTHON) -m pytest -q -m "not slow" test
+
+check-format:
+	@clang-format --dry-run --Werror $(FORMATTED) && echo "formatting: ok"
+format:
+	clang-format -i $(FORMATTED)
+
+compile-commands: compile_commands.json
+compile_commands.json: Makefile make/detect.mk
+	@$(MAKE) --no-print-directory -nwB all tests | $(PYTHON) make/compile-commands > $@
+
+clean:
+	rm -rf $(BUILD) compile_commands.json
+
+help:
+	@echo "make              the library, the command and the examples, in $(BUILD)/"
+	@echo "make demo         shows what Rondo is for; installs what it lacks"
+	@echo "make test         the tests; installs what they lack"
+	@echo "make asan, tsan   the tests under the sanitizers"
+	@echo "make install      PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)"
+	@echo "make format       clang-format; make check-format only looks"
+	@echo "make compile_commands.json"
+
+-include $(LIB_OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(wildcard $(BUILD)/obj/test/*/*.d $(BUILD)/obj/examples/*.d)

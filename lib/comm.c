@@ -1,0 +1,239 @@
+/* See comm.h. */
+#include "comm.h"
+
+#include "lane.h"
+#include "mailbox.h"
+#include "queue.h"
+#include "register.h"
+#include "request.h"
+#include "select.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void find_locality(struct rondo_comm *comm)
+{
+    const struct rondo_runtime *runtime = comm->runtime;
+    const struct rondo_peer *self = &runtime->peers[runtime->rank];
+    comm->same_process = comm->same_host = 1;
+    for (int i = 0; i < comm->size; i++) {
+        const struct rondo_peer *peer = &runtime->peers[comm->members[i]];
+        int same_host = strcmp(peer->host_id, self->host_id) == 0;
+        comm->same_host &= same_host;
+        comm->same_process &= same_host && memcmp(peer->process, self->process, sizeof(self->process)) == 0;
+    }
+}
+
+rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, const int *members, int size,
+                                 struct rondo_comm **result)
+{
+    struct rondo_comm *comm = calloc(1, sizeof(*comm));
+    rondo_result_t status = RONDO_SUCCESS;
+    if (comm == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a communicator");
+    comm->runtime = runtime;
+    comm->id = id;
+    comm->size = size;
+    comm->rank = -1;
+    pthread_mutex_init(&comm->lane_lock, NULL);
+    comm->members = calloc((size_t) size, sizeof(*comm->members));
+    comm->persistent_p2p = calloc(2 * (size_t) size, sizeof(*comm->persistent_p2p));
+    comm->windows =
+        runtime->device->kind->allocate(runtime->device, (size_t) size * RONDO_WINDOWS_MAX * sizeof(*comm->windows));
+    if (comm->members == NULL || comm->persistent_p2p == NULL || comm->windows == NULL)
+        status = rondo_fail(RONDO_ERR_MEMORY, "no memory for a communicator of %d ranks", size);
+    for (int i = 0; i < size && status == RONDO_SUCCESS; i++) {
+        comm->members[i] = members[i];
+        if (members[i] == runtime->rank)
+            comm->rank = i;
+    }
+    if (status == RONDO_SUCCESS) {
+        find_locality(comm);
+        struct rondo_lane_options options = {
+            .id = RONDO_LANE_COLLECTIVE,
+            .peer = -1,
+            .slot_bytes = {
+                [RONDO_PROTOCOL_SIMPLE] = runtime->settings.slot_bytes, [RONDO_PROTOCOL_LL] = 2 * RONDO_LL_BYTES_MAX}};
+        status = rondo_lane_create(comm, &options, &comm->collective);
+    }
+    if (status != RONDO_SUCCESS) {
+        rondo_comm_destroy(comm);
+        return status;
+    }
+    pthread_mutex_lock(&runtime->lock);
+    comm->next = runtime->comms;
+    runtime->comms = comm;
+    pthread_mutex_unlock(&runtime->lock);
+    /* Members that went before the communicator was listed. */
+    for (int i = 0; i < size; i++)
+        if (__atomic_load_n(&runtime->gone[members[i]], __ATOMIC_ACQUIRE) != RONDO_SUCCESS)
+            rondo_comm_fail(comm, RONDO_ERR_PEER, "rank %d has gone", members[i]);
+    *result = comm;
+    return RONDO_SUCCESS;
+}
+
+void rondo_comm_destroy(struct rondo_comm *comm)
+{
+    struct rondo_runtime *runtime = comm->runtime;
+    pthread_mutex_lock(&runtime->lock);
+    for (struct rondo_comm **link = &runtime->comms; *link != NULL; link = &(*link)->next)
+        if (*link == comm) {
+            *link = comm->next;
+            break;
+        }
+    while (comm->pins > 0) { /* a control thread is telling it about a failure */
+        pthread_mutex_unlock(&runtime->lock);
+        sched_yield();
+        pthread_mutex_lock(&runtime->lock);
+    }
+    pthread_mutex_unlock(&runtime->lock);
+    while (comm->lanes != NULL)
+        rondo_lane_free(comm->lanes);
+    while (comm->registrations != NULL)
+        rondo_window_close(comm, comm->registrations);
+    if (comm->windows != NULL)
+        runtime->device->kind->release(runtime->device, comm->windows,
+                                       (size_t) comm->size * RONDO_WINDOWS_MAX * sizeof(*comm->windows));
+    pthread_mutex_destroy(&comm->lane_lock);
+    free(comm->persistent_p2p);
+    free(comm->members);
+    free(comm);
+}
+
+/* ---- the public calls ---- */
+
+static rondo_result_t check(const void *handle, const void *result, const char *function)
+{
+    if (handle == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: the handle is NULL", function);
+    if (result == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: the result pointer is NULL", function);
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_comm_world(rondo_t rt, rondo_comm_t *comm)
+{
+    rondo_result_t result = check(rt, comm, "rondo_comm_world");
+    if (result == RONDO_SUCCESS)
+        *comm = rt->world;
+    return result;
+}
+
+rondo_result_t rondo_comm_rank(rondo_comm_t comm, int *rank)
+{
+    rondo_result_t result = check(comm, rank, "rondo_comm_rank");
+    if (result == RONDO_SUCCESS)
+        *rank = comm->rank;
+    return result;
+}
+
+rondo_result_t rondo_comm_size(rondo_comm_t comm, int *size)
+{
+    rondo_result_t result = check(comm, size, "rondo_comm_size");
+    if (result == RONDO_SUCCESS)
+        *size = comm->size;
+    return result;
+}
+
+struct split {
+    int32_t color, key;
+    int32_t world, old_rank;
+    uint64_t id; /* the rank's proposal; the first member's counts */
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct split *first = a, *second = b;
+    if (first->key != second->key)
+        return first->key < second->key ? -1 : 1;
+    return first->old_rank < second->old_rank ? -1 : 1;
+}
+
+rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_comm_t *new_comm)
+{
+    rondo_result_t result = check(comm, new_comm, "rondo_comm_split");
+    if (result != RONDO_SUCCESS)
+        return result;
+    *new_comm = NULL;
+    if (rondo_comm_failure(comm) != RONDO_SUCCESS)
+        return rondo_fail(rondo_comm_failure(comm), "rondo_comm_split: %s", comm->failure);
+    struct rondo_runtime *runtime = comm->runtime;
+    struct split *all = calloc((size_t) comm->size, sizeof(*all));
+    int *members = calloc((size_t) comm->size, sizeof(*members));
+    if (all == NULL || members == NULL) {
+        free(all);
+        free(members);
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to split %d ranks", comm->size);
+    }
+    struct split mine = {color < 0 ? -1 : color, key, runtime->rank, comm->rank, 0};
+    /* Ids: the proposer's rank and its own count, so no two of the job are equal. */
+    mine.id = (uint64_t) (runtime->rank + 1) << 32 | __atomic_add_fetch(&runtime->comm_ids, 1, __ATOMIC_RELAXED);
+    result = rondo_exchange(comm, "rondo_comm_split", &mine, sizeof(mine), all);
+    if (result == RONDO_SUCCESS && color >= 0) {
+        int size = 0;
+        for (int rank = 0; rank < comm->size; rank++)
+            if (all[rank].color == color)
+                all[size++] = all[rank];
+        qsort(all, (size_t) size, sizeof(*all), by_key);
+        for (int rank = 0; rank < size; rank++)
+            members[rank] = all[rank].world;
+        result = rondo_comm_create(runtime, all[0].id, members, size, new_comm);
+    }
+    free(all);
+    free(members);
+    return result;
+}
+
+rondo_result_t rondo_comm_dup(rondo_comm_t comm, rondo_comm_t *result)
+{
+    return rondo_comm_split(comm, 0, 0, result);
+}
+
+rondo_result_t rondo_comm_free(rondo_comm_t *comm)
+{
+    if (comm == NULL || *comm == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_free: the communicator is NULL");
+    struct rondo_runtime *runtime = (*comm)->runtime;
+    if (*comm == runtime->world)
+        return rondo_fail(RONDO_ERR_STATE, "rondo_comm_free: the world communicator belongs to the runtime");
+    pthread_mutex_lock(&runtime->queue.lock);
+    int active = (*comm)->active;
+    pthread_mutex_unlock(&runtime->queue.lock);
+    if (active > 0)
+        return rondo_fail(RONDO_ERR_STATE, "rondo_comm_free: %d requests are active on the communicator", active);
+    rondo_request_destroy_all(*comm);
+    rondo_comm_destroy(*comm);
+    *comm = NULL;
+    return RONDO_SUCCESS;
+}
+
+struct abort_message {
+    uint64_t comm;
+    int64_t code;
+};
+
+rondo_result_t rondo_comm_abort(rondo_comm_t comm, int code)
+{
+    if (comm == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_abort: the communicator is NULL");
+    struct abort_message message = {comm->id, code};
+    for (int i = 0; i < comm->size; i++)
+        if (i != comm->rank)
+            rondo_control_send(comm->runtime->control, comm->members[i], RONDO_MESSAGE_ABORT, &message, sizeof(message));
+    rondo_comm_fail(comm, RONDO_ERR_ABORTED, "aborted with code %d by rank %d", code, comm->runtime->rank);
+    return RONDO_SUCCESS;
+}
+
+void rondo_comm_abort_message(struct rondo_runtime *runtime, int source, const void *data, size_t bytes)
+{
+    struct abort_message message;
+    if (bytes != sizeof(message))
+        return;
+    memcpy(&message, data, sizeof(message));
+    struct rondo_comm *comm = rondo_comm_pin(runtime, message.comm);
+    if (comm == NULL)
+        return;
+    rondo_comm_fail(comm, RONDO_ERR_ABORTED, "aborted with code %d by rank %d", (int) message.code, source);
+    rondo_comm_unpin(comm);
+}

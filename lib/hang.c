@@ -1,0 +1,274 @@
+/* See hang.h. */
+#include "hang.h"
+
+#include "call.h"
+#include "hang_report.h"
+#include "platform.h"
+#include "queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ANSWER_NS 2000000000u /* rank 0 waits so long for the others' statements */
+#define REPORT_NS 5000000000u /* and a rank so long for the report */
+#define COMMS_MAX 256
+
+struct rondo_hang {
+    pthread_mutex_t lock;
+    /* Every rank: */
+    uint64_t asked_ns;
+    /* Rank 0: */
+    int collecting;
+    uint64_t since_ns;
+    struct rondo_hang_statement *statements; /* [size] */
+};
+
+struct report {
+    uint32_t comms, unused;
+    uint64_t ids[COMMS_MAX];
+    char text[];
+};
+
+rondo_result_t rondo_hang_create(struct rondo_hang **hang)
+{
+    *hang = calloc(1, sizeof(**hang));
+    if (*hang == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for hang reports");
+    pthread_mutex_init(&(*hang)->lock, NULL);
+    return RONDO_SUCCESS;
+}
+
+static void forget(struct rondo_runtime *runtime)
+{
+    struct rondo_hang *hang = runtime->hang;
+    for (int rank = 0; hang->statements != NULL && rank < runtime->size; rank++)
+        free(hang->statements[rank].entries);
+    free(hang->statements);
+    hang->statements = NULL;
+    hang->collecting = 0;
+}
+
+void rondo_hang_destroy(struct rondo_runtime *runtime)
+{
+    if (runtime->hang == NULL)
+        return;
+    forget(runtime);
+    pthread_mutex_destroy(&runtime->hang->lock);
+    free(runtime->hang);
+}
+
+/* ---- what this rank is doing ---- */
+
+static void locate(const struct rondo_host_lane *lane, struct rondo_hang_entry *entry)
+{
+    const struct rondo_comm *comm = lane->comm;
+    memset(entry, 0, sizeof(*entry));
+    entry->comm = comm->id;
+    entry->lane = lane->id;
+    entry->waiting_on = entry->sender = entry->receiver = -1;
+    if (lane->peer >= 0) {
+        entry->sender = comm->members[lane->outgoing ? comm->rank : lane->peer];
+        entry->receiver = comm->members[lane->outgoing ? lane->peer : comm->rank];
+        entry->members[0] = entry->sender;
+        entry->members[1] = entry->receiver;
+        entry->size = entry->sender == entry->receiver ? 1 : 2;
+        return;
+    }
+    entry->size = comm->size;
+    for (int i = 0; i < comm->size && i < RONDO_HANG_MEMBERS; i++)
+        entry->members[i] = comm->members[i];
+}
+
+static void observe(const struct rondo_runtime *runtime, const struct rondo_request *request, uint64_t now,
+                    struct rondo_hang_entry *entry)
+{
+    const struct rondo_daemon *daemon = runtime->daemon;
+    const struct rondo_host_lane *lane = request->lane;
+    locate(lane, entry);
+    entry->number = request->number;
+    entry->overdue = (double) (now - request->started_ns) / 1e9 >= runtime->settings.timeout;
+    rondo_call_describe(&request->call, entry->text, sizeof(entry->text));
+    if (!request->submitted || rondo_load_relaxed(&lane->device->completed) != request->device_number)
+        return;
+    for (uint32_t b = 0; b < daemon->block_count; b++)
+        entry->executing |= rondo_load_relaxed(&daemon->blocks[b].current_lane) == (uint64_t) lane->index + 1;
+    for (uint32_t c = 0; c < lane->device->contexts && entry->waiting_on < 0; c++)
+        entry->waiting_on = (int32_t) rondo_load_relaxed(&daemon->waiting[lane->device->context_first + c]) - 1;
+}
+
+static void state(struct rondo_runtime *runtime)
+{
+    struct rondo_hang_entry *entries = calloc(RONDO_HANG_ENTRIES, sizeof(*entries));
+    size_t count = 0;
+    uint64_t now = rondo_clock_ns();
+    if (entries == NULL)
+        return;
+    pthread_mutex_lock(&runtime->lock);
+    pthread_mutex_lock(&runtime->queue.lock);
+    for (const struct rondo_request *request = runtime->queue.active; request != NULL && count < RONDO_HANG_ENTRIES;
+         request = request->active_after)
+        if (request->lane != NULL)
+            observe(runtime, request, now, &entries[count++]);
+    for (const struct rondo_comm *comm = runtime->comms; comm != NULL; comm = comm->next)
+        for (const struct rondo_host_lane *lane = comm->lanes; lane != NULL && count < RONDO_HANG_ENTRIES; lane = lane->next) {
+            locate(lane, &entries[count]);
+            entries[count++].number = lane->started;
+        }
+    pthread_mutex_unlock(&runtime->queue.lock);
+    pthread_mutex_unlock(&runtime->lock);
+    rondo_control_send(runtime->control, 0, RONDO_MESSAGE_HANG_STATE, entries, count * sizeof(*entries));
+    free(entries);
+}
+
+/* ---- rank 0 collects ---- */
+
+static void send_report(struct rondo_runtime *runtime)
+{
+    struct rondo_hang *hang = runtime->hang;
+    char *text = rondo_hang_compose(hang->statements, runtime->size);
+    size_t bytes = text == NULL ? 0 : strlen(text) + 1;
+    if (bytes > 65536)
+        bytes = 65536;
+    struct report *report = calloc(1, sizeof(*report) + bytes + 1);
+    for (int rank = 0; report != NULL && rank < runtime->size; rank++)
+        for (int i = 0; i < hang->statements[rank].count; i++) {
+            const struct rondo_hang_entry *entry = &hang->statements[rank].entries[i];
+            uint32_t known = 0;
+            while (known < report->comms && report->ids[known] != entry->comm)
+                known++;
+            if (entry->overdue && known == report->comms && known < COMMS_MAX)
+                report->ids[report->comms++] = entry->comm;
+        }
+    if (report != NULL) {
+        if (text != NULL)
+            memcpy(report->text, text, bytes);
+        rondo_control_send(runtime->control, RONDO_CONTROL_ALL, RONDO_MESSAGE_HANG_REPORT, report, sizeof(*report) + bytes + 1);
+        rondo_control_send(runtime->control, 0, RONDO_MESSAGE_HANG_REPORT, report, sizeof(*report) + bytes + 1);
+    }
+    free(report);
+    free(text);
+    forget(runtime);
+}
+
+static void begin_collecting(struct rondo_runtime *runtime)
+{
+    struct rondo_hang *hang = runtime->hang;
+    pthread_mutex_lock(&hang->lock);
+    int begin = !hang->collecting;
+    if (begin) {
+        hang->statements = calloc((size_t) runtime->size, sizeof(*hang->statements));
+        hang->collecting = begin = hang->statements != NULL;
+        hang->since_ns = rondo_clock_ns();
+    }
+    pthread_mutex_unlock(&hang->lock);
+    for (int rank = 0; begin && rank < runtime->size; rank++)
+        rondo_control_send(runtime->control, rank, RONDO_MESSAGE_HANG_QUERY, NULL, 0);
+}
+
+static void take_statement(struct rondo_runtime *runtime, int source, const void *data, size_t bytes)
+{
+    struct rondo_hang *hang = runtime->hang;
+    pthread_mutex_lock(&hang->lock);
+    if (hang->collecting && !hang->statements[source].arrived && bytes % sizeof(struct rondo_hang_entry) == 0) {
+        struct rondo_hang_statement *statement = &hang->statements[source];
+        statement->entries = malloc(bytes + 1);
+        if (statement->entries != NULL) {
+            memcpy(statement->entries, data, bytes);
+            statement->count = (int) (bytes / sizeof(struct rondo_hang_entry));
+        }
+        statement->arrived = 1;
+        for (int i = 0; i < statement->count; i++)
+            statement->entries[i].text[sizeof(statement->entries[i].text) - 1] = '\0';
+        int complete = 1;
+        for (int rank = 0; rank < runtime->size; rank++)
+            complete &= hang->statements[rank].arrived || __atomic_load_n(&runtime->gone[rank], __ATOMIC_ACQUIRE) != 0;
+        if (complete)
+            send_report(runtime);
+    }
+    pthread_mutex_unlock(&hang->lock);
+}
+
+/* ---- every rank ---- */
+
+static void take_report(struct rondo_runtime *runtime, const void *data, size_t bytes)
+{
+    if (bytes <= sizeof(struct report))
+        return;
+    struct report *report = malloc(bytes);
+    if (report == NULL)
+        return;
+    memcpy(report, data, bytes);
+    ((char *) report)[bytes - 1] = '\0';
+    rondo_log(RONDO_LOG_ERROR, runtime->rank, "%s", report->text);
+    for (uint32_t i = 0; i < report->comms && i < COMMS_MAX; i++) {
+        struct rondo_comm *comm = rondo_comm_pin(runtime, report->ids[i]);
+        if (comm == NULL)
+            continue;
+        rondo_comm_fail(comm, RONDO_ERR_TIMEOUT, "%s", report->text);
+        rondo_comm_unpin(comm);
+    }
+    free(report);
+}
+
+static int overdue(struct rondo_runtime *runtime, uint64_t now, uint64_t *comm)
+{
+    int found = 0;
+    pthread_mutex_lock(&runtime->queue.lock);
+    for (const struct rondo_request *request = runtime->queue.active; request != NULL && !found;
+         request = request->active_after)
+        if ((double) (now - request->started_ns) / 1e9 >= runtime->settings.timeout &&
+            rondo_comm_failure(request->comm) == RONDO_SUCCESS) {
+            *comm = request->comm->id;
+            found = 1;
+        }
+    pthread_mutex_unlock(&runtime->queue.lock);
+    return found;
+}
+
+void rondo_hang_check(struct rondo_runtime *runtime)
+{
+    struct rondo_hang *hang = runtime->hang;
+    uint64_t now = rondo_clock_ns(), id;
+    if (runtime->settings.timeout <= 0)
+        return;
+    pthread_mutex_lock(&hang->lock);
+    if (hang->collecting && now - hang->since_ns >= ANSWER_NS)
+        send_report(runtime);
+    pthread_mutex_unlock(&hang->lock);
+    if (!overdue(runtime, now, &id)) {
+        hang->asked_ns = 0;
+        return;
+    }
+    if (hang->asked_ns == 0) {
+        hang->asked_ns = now;
+        rondo_control_send(runtime->control, 0, RONDO_MESSAGE_HANG_ASK, NULL, 0);
+    } else if (now - hang->asked_ns >= REPORT_NS) { /* rank 0 does not answer either */
+        struct rondo_comm *comm = rondo_comm_pin(runtime, id);
+        if (comm != NULL) {
+            rondo_comm_fail(comm, RONDO_ERR_TIMEOUT, "stuck for more than %g s, and rank 0 sends no hang report",
+                            runtime->settings.timeout);
+            rondo_comm_unpin(comm);
+        }
+        hang->asked_ns = 0;
+    }
+}
+
+void rondo_hang_message(struct rondo_runtime *runtime, int source, uint32_t type, const void *data, size_t bytes)
+{
+    switch (type) {
+    case RONDO_MESSAGE_HANG_ASK:
+        if (runtime->rank == 0)
+            begin_collecting(runtime);
+        break;
+    case RONDO_MESSAGE_HANG_QUERY:
+        state(runtime);
+        break;
+    case RONDO_MESSAGE_HANG_STATE:
+        if (runtime->rank == 0)
+            take_statement(runtime, source, data, bytes);
+        break;
+    default:
+        take_report(runtime, data, bytes);
+        break;
+    }
+}

@@ -1,0 +1,205 @@
+/* See hang_report.h. */
+#include "hang_report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int same(const struct rondo_hang_entry *a, const struct rondo_hang_entry *b)
+{
+    return a->comm == b->comm && a->lane == b->lane && a->sender == b->sender && a->receiver == b->receiver;
+}
+
+static const struct rondo_hang_entry *find(const struct rondo_hang_statement *statement,
+                                           const struct rondo_hang_entry *operation)
+{
+    for (int i = 0; i < statement->count; i++) {
+        const struct rondo_hang_entry *entry = &statement->entries[i];
+        if (entry->text[0] != '\0' && same(entry, operation) && entry->number == operation->number)
+            return entry;
+    }
+    return NULL;
+}
+
+/* Whether the rank has yet to start the operation. */
+static int not_started(const struct rondo_hang_statement *statement, const struct rondo_hang_entry *operation)
+{
+    uint64_t started = 0;
+    if (find(statement, operation) != NULL)
+        return 0;
+    for (int i = 0; i < statement->count; i++) {
+        const struct rondo_hang_entry *entry = &statement->entries[i];
+        if (!same(entry, operation))
+            continue;
+        uint64_t upto = entry->text[0] == '\0' ? entry->number : entry->number + 1;
+        started = upto > started ? upto : started;
+    }
+    return started <= operation->number;
+}
+
+static const struct rondo_hang_entry *running(const struct rondo_hang_statement *statement)
+{
+    for (int i = 0; i < statement->count; i++)
+        if (statement->entries[i].executing)
+            return &statement->entries[i];
+    return NULL;
+}
+
+static int members_of(const struct rondo_hang_entry *entry)
+{
+    return entry->size < RONDO_HANG_MEMBERS ? entry->size : RONDO_HANG_MEMBERS;
+}
+
+static void name(FILE *out, const struct rondo_hang_entry *operation)
+{
+    fprintf(out, "%s on communicator %llu", operation->text, (unsigned long long) operation->comm);
+    if (operation->lane >> 60 == 0)
+        fprintf(out, ", call %llu", (unsigned long long) operation->number);
+    else if (operation->lane >> 60 == 1 || operation->lane >> 60 == 3)
+        fprintf(out, ", persistent %llu, start %llu", (unsigned long long) (operation->lane & ~((uint64_t) 15 << 60)),
+                (unsigned long long) operation->number);
+}
+
+static void list(FILE *out, const char *label, const int *ranks, int count)
+{
+    if (count == 0)
+        return;
+    fprintf(out, "; %s rank%s", label, count == 1 ? "" : "s");
+    for (int i = 0; i < count && i < 32; i++)
+        fprintf(out, "%s %d", i == 0 ? "" : ",", ranks[i]);
+    if (count > 32)
+        fprintf(out, " and %d more", count - 32);
+}
+
+static void report_operation(FILE *out, const struct rondo_hang_statement *statements, int ranks,
+                             const struct rondo_hang_entry *operation)
+{
+    int in[RONDO_HANG_MEMBERS], out_of[RONDO_HANG_MEMBERS], silent[RONDO_HANG_MEMBERS];
+    int ins = 0, outs = 0, silents = 0;
+    for (int i = 0; i < members_of(operation); i++) {
+        int rank = operation->members[i];
+        if (rank < 0 || rank >= ranks)
+            continue;
+        if (!statements[rank].arrived)
+            silent[silents++] = rank;
+        else if (find(&statements[rank], operation) != NULL)
+            in[ins++] = rank;
+        else if (not_started(&statements[rank], operation))
+            out_of[outs++] = rank;
+    }
+    fprintf(out, "  ");
+    name(out, operation);
+    list(out, "started by", in, ins);
+    list(out, "not started by", out_of, outs);
+    list(out, "no answer from", silent, silents);
+    fprintf(out, "\n");
+    for (int i = 0; i < ins; i++) {
+        const struct rondo_hang_entry *entry = find(&statements[in[i]], operation);
+        if (entry->executing && entry->waiting_on >= 0)
+            fprintf(out, "    rank %d is in it and waits for rank %d\n", in[i], entry->waiting_on);
+    }
+}
+
+/* Rank waits for another if it sits in an operation that the other has not got to, because that one sits in a different one.
+ * Returns the next rank of a cycle search from rank, or -1. */
+static int waits_for(const struct rondo_hang_statement *statements, int ranks, int rank, int after)
+{
+    const struct rondo_hang_entry *operation = running(&statements[rank]);
+    if (operation == NULL)
+        return -1;
+    for (int i = 0; i < members_of(operation); i++) {
+        int other = operation->members[i];
+        if (other <= after || other == rank || other < 0 || other >= ranks)
+            continue;
+        const struct rondo_hang_entry *elsewhere = running(&statements[other]);
+        int pending = find(&statements[other], operation) != NULL || not_started(&statements[other], operation);
+        if (elsewhere != NULL && pending && !(same(elsewhere, operation) && elsewhere->number == operation->number))
+            return other;
+    }
+    return -1;
+}
+
+/* Depth-first from start; path holds the ranks on the way. Returns the cycle's length, or 0. visited bounds the work. */
+static int find_cycle(const struct rondo_hang_statement *statements, int ranks, int start, int *path, char *visited)
+{
+    int depth = 0;
+    int *next = malloc((size_t) ranks * sizeof(*next));
+    if (next == NULL)
+        return 0;
+    path[0] = start;
+    next[0] = -1;
+    visited[start] = 1;
+    while (depth >= 0) {
+        int to = waits_for(statements, ranks, path[depth], next[depth]);
+        if (to < 0) {
+            depth--;
+            continue;
+        }
+        next[depth] = to;
+        for (int i = 0; i <= depth; i++)
+            if (path[i] == to) {
+                int length = depth - i + 1;
+                memmove(path, path + i, (size_t) length * sizeof(*path));
+                free(next);
+                return length;
+            }
+        if (visited[to])
+            continue;
+        visited[to] = 1;
+        depth++;
+        path[depth] = to;
+        next[depth] = -1;
+    }
+    free(next);
+    return 0;
+}
+
+static void report_cycle(FILE *out, const struct rondo_hang_statement *statements, int ranks)
+{
+    int *path = malloc((size_t) ranks * sizeof(*path));
+    char *visited = calloc(1, (size_t) ranks);
+    int length = 0;
+    for (int rank = 0; path != NULL && visited != NULL && rank < ranks && length == 0; rank++)
+        if (!visited[rank])
+            length = find_cycle(statements, ranks, rank, path, visited);
+    if (length > 0) {
+        fprintf(out, "  circular wait:\n");
+        for (int i = 0; i < length; i++) {
+            const struct rondo_hang_entry *operation = running(&statements[path[i]]);
+            fprintf(out, "    rank %d sits in ", path[i]);
+            name(out, operation);
+            fprintf(out, " and waits for rank %d\n", path[(i + 1) % length]);
+        }
+    }
+    free(path);
+    free(visited);
+}
+
+char *rondo_hang_compose(const struct rondo_hang_statement *statements, int ranks)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    int reported = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (out == NULL)
+        return NULL;
+    fprintf(out, "hang report: operations stuck beyond the timeout\n");
+    for (int rank = 0; rank < ranks; rank++)
+        for (int i = 0; i < statements[rank].count; i++) {
+            const struct rondo_hang_entry *entry = &statements[rank].entries[i];
+            int seen = !entry->overdue;
+            for (int before = 0; before < rank && !seen; before++) {
+                const struct rondo_hang_entry *other = find(&statements[before], entry);
+                seen = other != NULL && other->overdue;
+            }
+            if (seen)
+                continue;
+            if (++reported <= 64)
+                report_operation(out, statements, ranks, entry);
+        }
+    if (reported > 64)
+        fprintf(out, "  and %d more operations\n", reported - 64);
+    report_cycle(out, statements, ranks);
+    fclose(out);
+    return text;
+}

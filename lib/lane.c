@@ -1,0 +1,252 @@
+/* See lane.h. */
+#include "lane.h"
+
+#include "connect.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOT_COUNT 4
+
+/* Program blocks a lane's operations may have: all-to-next has two a channel. */
+#define LANE_CONTEXTS(runtime) (2 * (runtime)->settings.channels)
+
+static rondo_result_t place(struct rondo_runtime *runtime, struct rondo_host_lane *lane)
+{
+    uint32_t contexts = LANE_CONTEXTS(runtime);
+    pthread_mutex_lock(&runtime->lock);
+    struct rondo_host_lane *old = runtime->free_lanes;
+    if (old != NULL) { /* its counters go on, so the daemon needs to be told nothing */
+        runtime->free_lanes = old->next;
+        lane->index = old->index;
+        lane->device = old->device;
+        lane->submitted = lane->finished = old->submitted;
+        pthread_mutex_unlock(&runtime->lock);
+        free(old);
+        __atomic_store_n(&lane->device->failed, 0, __ATOMIC_RELEASE);
+        return RONDO_SUCCESS;
+    }
+    rondo_result_t result = RONDO_SUCCESS;
+    if (runtime->lanes_used == RONDO_LANES_MAX || runtime->contexts_used + contexts > RONDO_CONTEXTS_MAX)
+        result = rondo_fail(RONDO_ERR_MEMORY, "%u lanes with %u contexts are in use; the daemon's table holds no more",
+                            runtime->lanes_used, runtime->contexts_used);
+    else if ((lane->device = runtime->device->kind->allocate(runtime->device, sizeof(*lane->device))) == NULL)
+        result = rondo_fail(RONDO_ERR_MEMORY, "no device memory for a lane");
+    if (result == RONDO_SUCCESS) {
+        lane->index = runtime->lanes_used++;
+        lane->device->context_first = runtime->contexts_used;
+        lane->device->contexts = contexts;
+        runtime->contexts_used += contexts;
+        runtime->daemon->lanes[lane->index] = lane->device; /* published with the first submission */
+    }
+    pthread_mutex_unlock(&runtime->lock);
+    return result;
+}
+
+rondo_result_t rondo_lane_create(struct rondo_comm *comm, const struct rondo_lane_options *options,
+                                 struct rondo_host_lane **result)
+{
+    struct rondo_runtime *runtime = comm->runtime;
+    struct rondo_host_lane *lane = calloc(1, sizeof(*lane));
+    if (lane == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a lane");
+    lane->comm = comm;
+    lane->id = options->id;
+    lane->peer = options->peer;
+    lane->outgoing = options->outgoing;
+    lane->slot_count = SLOT_COUNT;
+    memcpy(lane->slot_bytes, options->slot_bytes, sizeof(lane->slot_bytes));
+    rondo_result_t status = place(runtime, lane);
+    if (status != RONDO_SUCCESS) {
+        free(lane);
+        return status;
+    }
+    pthread_mutex_init(&lane->bind_lock, NULL);
+    lane->device->priority = options->priority;
+    pthread_mutex_lock(&runtime->lock);
+    lane->next = comm->lanes;
+    comm->lanes = lane;
+    rondo_result_t failed = rondo_comm_failure(comm);
+    if (failed != RONDO_SUCCESS)
+        __atomic_store_n(&lane->device->failed, (uint32_t) failed, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&runtime->lock);
+    *result = lane;
+    return RONDO_SUCCESS;
+}
+
+static void key_of(const struct rondo_host_lane *lane, const struct rondo_connection *what, struct rondo_connector_key *key)
+{
+    const struct rondo_comm *comm = lane->comm;
+    int outgoing = what->direction == RONDO_OUTGOING;
+    memset(key, 0, sizeof(*key));
+    key->comm = comm->id;
+    key->lane = lane->id;
+    key->source = comm->members[outgoing ? comm->rank : what->peer];
+    key->destination = comm->members[outgoing ? what->peer : comm->rank];
+    key->channel = what->channel;
+    key->protocol = what->protocol;
+}
+
+static void free_binding(struct rondo_runtime *runtime, struct rondo_binding *binding)
+{
+    struct rondo_device *device = runtime->device;
+    if (binding->plan != NULL) {
+        device->kind->release(device, binding->program, binding->plan->program->bytes);
+        device->kind->release(device, binding->ends, (binding->plan->program->ends + 1) * sizeof(*binding->ends));
+    }
+    rondo_plan_free(binding->plan);
+    free(binding);
+}
+
+void rondo_lane_free(struct rondo_host_lane *lane)
+{
+    struct rondo_runtime *runtime = lane->comm->runtime;
+    pthread_mutex_lock(&runtime->lock);
+    for (struct rondo_host_lane **link = &lane->comm->lanes; *link != NULL; link = &(*link)->next)
+        if (*link == lane) {
+            *link = lane->next;
+            break;
+        }
+    pthread_mutex_unlock(&runtime->lock);
+    while (lane->bindings != NULL) {
+        struct rondo_binding *binding = lane->bindings;
+        lane->bindings = binding->next;
+        free_binding(runtime, binding);
+    }
+    for (int i = 0; i < lane->link_count; i++) {
+        struct rondo_connector_key key;
+        key_of(lane, &lane->links[i].what, &key);
+        rondo_disconnect(runtime, &key, lane->links[i].connector);
+        runtime->device->kind->release(runtime->device, lane->links[i].end, sizeof(struct rondo_end));
+    }
+    free(lane->links);
+    lane->links = NULL;
+    lane->link_count = 0;
+    pthread_mutex_destroy(&lane->bind_lock);
+    pthread_mutex_lock(&runtime->lock);
+    lane->next = runtime->free_lanes;
+    runtime->free_lanes = lane;
+    pthread_mutex_unlock(&runtime->lock);
+}
+
+/* ---- binding ---- */
+
+static struct rondo_link *find_link(struct rondo_host_lane *lane, const struct rondo_connection *what)
+{
+    for (int i = 0; i < lane->link_count; i++)
+        if (memcmp(&lane->links[i].what, what, sizeof(*what)) == 0)
+            return &lane->links[i];
+    return NULL;
+}
+
+static struct rondo_end *make_end(struct rondo_host_lane *lane, const struct rondo_connector *connector, int peer)
+{
+    struct rondo_runtime *runtime = lane->comm->runtime;
+    struct rondo_end *end = runtime->device->kind->allocate(runtime->device, sizeof(*end));
+    if (end == NULL)
+        return NULL;
+    end->watched = connector->watched;
+    end->published = connector->published;
+    end->slots = connector->slots;
+    end->slot_bytes = connector->spec.slot_bytes;
+    end->slot_count = connector->spec.slot_count;
+    end->protocol = connector->spec.protocol;
+    end->peer = connector->spec.peer;
+    end->windows = lane->comm->windows + (size_t) peer * RONDO_WINDOWS_MAX;
+    return end;
+}
+
+/* Connects what the plan wants and the lane does not have yet. */
+static rondo_result_t connect_missing(struct rondo_host_lane *lane, const struct rondo_plan *plan)
+{
+    struct rondo_runtime *runtime = lane->comm->runtime;
+    int count = (int) plan->program->ends, missing = 0;
+    struct rondo_connector_wish *wishes = calloc((size_t) count + 1, sizeof(*wishes));
+    const struct rondo_connection **whats = calloc((size_t) count + 1, sizeof(*whats));
+    struct rondo_link *links = realloc(lane->links, ((size_t) lane->link_count + (size_t) count + 1) * sizeof(*links));
+    rondo_result_t result = RONDO_SUCCESS;
+    if (links != NULL)
+        lane->links = links;
+    if (wishes == NULL || whats == NULL || links == NULL)
+        result = rondo_fail(RONDO_ERR_MEMORY, "no memory to connect %d connectors", count);
+    for (int i = 0; i < count && result == RONDO_SUCCESS; i++) {
+        const struct rondo_connection *what = &plan->connections[i];
+        if (find_link(lane, what) != NULL)
+            continue;
+        whats[missing] = what;
+        wishes[missing].direction = (enum rondo_direction) what->direction;
+        key_of(lane, what, &wishes[missing].key);
+        wishes[missing].spec.slot_bytes = lane->slot_bytes[what->protocol];
+        wishes[missing].spec.slot_count = lane->slot_count;
+        wishes[missing].spec.protocol = what->protocol;
+        wishes[missing].spec.peer = lane->comm->members[what->peer];
+        missing++;
+    }
+    if (result == RONDO_SUCCESS && missing > 0)
+        result = rondo_connect(runtime, wishes, missing);
+    for (int i = 0; i < missing && result == RONDO_SUCCESS; i++) {
+        struct rondo_end *end = make_end(lane, wishes[i].connector, whats[i]->peer);
+        if (end == NULL) {
+            result = rondo_fail(RONDO_ERR_MEMORY, "no device memory for a connector's end");
+            for (int k = i; k < missing; k++)
+                rondo_disconnect(runtime, &wishes[k].key, wishes[k].connector);
+        } else {
+            lane->links[lane->link_count++] = (struct rondo_link){*whats[i], wishes[i].connector, end};
+        }
+    }
+    free(wishes);
+    free(whats);
+    return result;
+}
+
+static rondo_result_t make_binding(struct rondo_host_lane *lane, const struct rondo_algorithm *algorithm,
+                                   const struct rondo_shape *shape, struct rondo_binding **result)
+{
+    struct rondo_device *device = lane->comm->runtime->device;
+    struct rondo_binding *binding = calloc(1, sizeof(*binding));
+    if (binding == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a binding");
+    binding->algorithm = algorithm;
+    binding->shape = *shape;
+    rondo_result_t status = algorithm->build(shape, &binding->plan);
+    if (status == RONDO_SUCCESS && binding->plan->program->blocks > lane->device->contexts)
+        status = rondo_fail(RONDO_ERR_INTERNAL, "program %s has %u blocks, its lane %u contexts", algorithm->name,
+                            binding->plan->program->blocks, lane->device->contexts);
+    if (status == RONDO_SUCCESS)
+        status = connect_missing(lane, binding->plan);
+    if (status == RONDO_SUCCESS) {
+        uint32_t ends = binding->plan->program->ends;
+        binding->program = device->kind->allocate(device, binding->plan->program->bytes);
+        binding->ends = device->kind->allocate(device, (ends + 1) * sizeof(*binding->ends));
+        if (binding->program == NULL || binding->ends == NULL) {
+            status = rondo_fail(RONDO_ERR_MEMORY, "no device memory for a program");
+        } else {
+            memcpy(binding->program, binding->plan->program, binding->plan->program->bytes);
+            for (uint32_t i = 0; i < ends; i++)
+                binding->ends[i] = find_link(lane, &binding->plan->connections[i])->end;
+        }
+    }
+    if (status != RONDO_SUCCESS) {
+        free_binding(lane->comm->runtime, binding);
+        return status;
+    }
+    binding->next = lane->bindings;
+    lane->bindings = binding;
+    *result = binding;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_lane_bind(struct rondo_host_lane *lane, const struct rondo_algorithm *algorithm,
+                               const struct rondo_shape *shape, struct rondo_binding **result)
+{
+    rondo_result_t status = RONDO_SUCCESS;
+    pthread_mutex_lock(&lane->bind_lock);
+    struct rondo_binding *binding = lane->bindings;
+    while (binding != NULL && (binding->algorithm != algorithm || memcmp(&binding->shape, shape, sizeof(*shape)) != 0))
+        binding = binding->next;
+    if (binding == NULL)
+        status = make_binding(lane, algorithm, shape, &binding);
+    pthread_mutex_unlock(&lane->bind_lock);
+    *result = binding;
+    return status;
+}

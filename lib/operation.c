@@ -1,0 +1,273 @@
+/* See operation.h. */
+#include "operation.h"
+
+#include "engine.h"
+#include "lane.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DIRECT_SLICE_BYTES (256 * 1024)
+
+static uint64_t round_up(uint64_t value, uint64_t multiple)
+{
+    return (value + multiple - 1) / multiple * multiple;
+}
+
+static uint64_t divide_up(uint64_t value, uint64_t by)
+{
+    return (value + by - 1) / by;
+}
+
+void rondo_call_buffers(const struct rondo_comm *comm, const struct rondo_call *call, char **input, char **output)
+{
+    size_t block = call->count * rondo_type_bytes(call->type);
+    char *send = (char *) (uintptr_t) call->send, *receive = (char *) call->recv;
+    int in_place = call->send == RONDO_IN_PLACE;
+    *input = in_place ? receive : send;
+    *output = receive;
+    switch (call->kind) {
+    case RONDO_KIND_ALLGATHER:
+        if (in_place)
+            *input = receive + (size_t) comm->rank * block;
+        break;
+    case RONDO_KIND_ALLGATHERV:
+        if (in_place)
+            *input = receive + call->receive_displacements[comm->rank] * rondo_type_bytes(call->type);
+        break;
+    case RONDO_KIND_GATHER:
+        if (in_place)
+            *input = receive + (size_t) comm->rank * block;
+        if (comm->rank != call->root)
+            *output = NULL;
+        break;
+    case RONDO_KIND_SCATTER:
+        *input = comm->rank == call->root ? send : NULL;
+        if (call->recv == RONDO_IN_PLACE)
+            *output = send + (size_t) comm->rank * block;
+        break;
+    case RONDO_KIND_REDUCE:
+        if (comm->rank != call->root)
+            *output = NULL;
+        break;
+    case RONDO_KIND_BCAST:
+        *input = *output = receive;
+        break;
+    case RONDO_KIND_BARRIER:
+        *input = comm->runtime->nothing;
+        break;
+    case RONDO_KIND_SEND_TO:
+        *output = NULL;
+        break;
+    case RONDO_KIND_RECEIVE_FROM:
+        *input = NULL;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Blocks of the call's arguments in a buffer. */
+static uint32_t groups_of(const struct rondo_comm *comm, enum rondo_kind kind, enum rondo_buffer buffer)
+{
+    uint32_t all = (uint32_t) comm->size;
+    switch (kind) {
+    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_SCATTER:
+        return buffer == RONDO_INPUT ? all : 1;
+    case RONDO_KIND_ALLGATHER:
+    case RONDO_KIND_GATHER:
+        return buffer == RONDO_OUTPUT ? all : 1;
+    case RONDO_KIND_ALLTOALL:
+        return all;
+    default:
+        return 1;
+    }
+}
+
+static void regular_layout(struct rondo_layout *layout, uint64_t count, uint32_t groups, uint32_t chunks, size_t element_bytes)
+{
+    uint64_t line = RONDO_CACHE_LINE / element_bytes;
+    layout->table = NULL;
+    layout->group_count = count;
+    layout->group_chunks = chunks / groups == 0 ? 1 : chunks / groups;
+    layout->chunk_count = divide_up(count, layout->group_chunks);
+    if (layout->group_chunks > 1) /* pieces do not share cache lines */
+        layout->chunk_count = round_up(layout->chunk_count, line);
+    if (layout->chunk_count == 0)
+        layout->chunk_count = 1;
+}
+
+/* size blocks of given counts at given places, each cut into pieces, one a channel. */
+static rondo_result_t irregular_layout(struct rondo_request *request, int which, struct rondo_layout *layout,
+                                       const size_t *counts, const size_t *displacements, int blocks, uint32_t chunks,
+                                       size_t element_bytes)
+{
+    struct rondo_device *device = request->runtime->device;
+    uint32_t pieces = chunks / (uint32_t) blocks;
+    struct rondo_extent *table = device->kind->allocate(device, chunks * sizeof(*table));
+    if (table == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no device memory for a layout of %u chunks", chunks);
+    for (int block = 0; block < blocks; block++) {
+        uint64_t piece = divide_up(counts[block], pieces);
+        if (pieces > 1)
+            piece = round_up(piece, RONDO_CACHE_LINE / element_bytes);
+        for (uint32_t p = 0; p < pieces; p++) {
+            uint64_t start = p * piece < counts[block] ? p * piece : counts[block];
+            uint64_t left = counts[block] - start;
+            struct rondo_extent extent = {displacements[block] + start, left < piece ? left : piece};
+            table[(uint32_t) block * pieces + p] = extent;
+        }
+    }
+    request->tables[which] = table;
+    request->table_entries[which] = chunks;
+    layout->table = table;
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t set_layouts(struct rondo_request *request, const struct rondo_plan *plan)
+{
+    const struct rondo_call *call = &request->call;
+    const struct rondo_comm *comm = request->comm;
+    struct rondo_operation *operation = request->operation;
+    const uint32_t *chunks = plan->program->chunks;
+    size_t element_bytes = operation->element_bytes;
+    for (int b = 0; b < RONDO_BUFFERS; b++)
+        regular_layout(&operation->layouts[b], call->count, groups_of(comm, call->kind, (enum rondo_buffer) b), chunks[b],
+                       element_bytes);
+    if (call->kind == RONDO_KIND_ALLGATHERV) {
+        size_t nowhere = 0;
+        rondo_result_t result =
+            irregular_layout(request, 0, &operation->layouts[RONDO_INPUT], &call->receive_counts[comm->rank], &nowhere, 1,
+                             chunks[RONDO_INPUT], element_bytes);
+        if (result == RONDO_SUCCESS)
+            result = irregular_layout(request, 1, &operation->layouts[RONDO_OUTPUT], call->receive_counts,
+                                      call->receive_displacements, comm->size, chunks[RONDO_OUTPUT], element_bytes);
+        return result;
+    }
+    if (call->kind == RONDO_KIND_ALLTOALLV) {
+        rondo_result_t result = irregular_layout(request, 0, &operation->layouts[RONDO_INPUT], call->send_counts,
+                                                 call->send_displacements, comm->size, chunks[RONDO_INPUT], element_bytes);
+        if (result == RONDO_SUCCESS)
+            result = irregular_layout(request, 1, &operation->layouts[RONDO_OUTPUT], call->receive_counts,
+                                      call->receive_displacements, comm->size, chunks[RONDO_OUTPUT], element_bytes);
+        return result;
+    }
+    return RONDO_SUCCESS;
+}
+
+static uint64_t largest_chunk(const struct rondo_layout *layout, uint32_t chunks)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; layout->table != NULL && i < chunks; i++)
+        most = layout->table[i].count > most ? layout->table[i].count : most;
+    if (layout->table == NULL && chunks > 0)
+        most = layout->chunk_count < layout->group_count ? layout->chunk_count : layout->group_count;
+    return most;
+}
+
+/* How much travels in a slot, and how much an instruction handles at once. */
+static void set_slices(struct rondo_request *request, const struct rondo_plan *plan, const struct rondo_choice *choice)
+{
+    struct rondo_operation *operation = request->operation;
+    const struct rondo_program *program = plan->program;
+    uint64_t most = 1;
+    for (int b = 0; b < RONDO_BUFFERS; b++) {
+        uint64_t chunk = largest_chunk(&operation->layouts[b], program->chunks[b]);
+        most = chunk > most ? chunk : most;
+    }
+    if (plan->unsliced) {
+        operation->slice = DIRECT_SLICE_BYTES / operation->element_bytes;
+        operation->tile = most;
+    } else {
+        uint64_t payload = request->lane->slot_bytes[choice->protocol];
+        if (choice->protocol == RONDO_PROTOCOL_LL) {
+            uint64_t staging = RONDO_STAGING_BYTES / (plan->largest_receive + 1);
+            payload = payload / 2 < staging ? payload / 2 : staging;
+        }
+        payload = payload / program->largest_count / RONDO_PIECE_ALIGNMENT * RONDO_PIECE_ALIGNMENT;
+        operation->slice = payload / operation->element_bytes;
+        operation->tile = operation->slice;
+    }
+    operation->tiles = divide_up(most, operation->tile);
+}
+
+/* {window, offset} by which the other ranks reach a buffer. */
+static void set_window(const struct rondo_comm *comm, const char *buffer, uint64_t window[2])
+{
+    window[0] = 0;
+    window[1] = (uint64_t) (uintptr_t) buffer;
+    if (comm->same_process)
+        return;
+    for (const struct rondo_registration *r = comm->registrations; r != NULL; r = r->next)
+        if (buffer >= r->base && buffer < r->base + r->bytes) {
+            window[0] = r->window;
+            window[1] = (uint64_t) (buffer - r->base);
+            return;
+        }
+}
+
+rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct rondo_choice *choice)
+{
+    const struct rondo_call *call = &request->call;
+    struct rondo_comm *comm = request->comm;
+    struct rondo_device *device = request->runtime->device;
+    struct rondo_operation *operation = request->operation;
+    struct rondo_binding *binding;
+    struct rondo_shape shape;
+    memset(&shape, 0, sizeof(shape)); /* shapes are compared as bytes */
+    shape.kind = call->kind;
+    shape.rank = comm->rank;
+    shape.size = comm->size;
+    shape.root = call->root;
+    shape.channels = choice->channels;
+    shape.protocol = choice->protocol;
+    rondo_result_t result = rondo_lane_bind(request->lane, choice->algorithm, &shape, &binding);
+    if (result != RONDO_SUCCESS)
+        return result;
+
+    operation->program = binding->program;
+    operation->ends = binding->ends;
+    operation->type = (uint8_t) call->type;
+    operation->op = (uint8_t) (call->op == RONDO_AVG ? RONDO_SUM : call->op);
+    operation->average = call->op == RONDO_AVG ? (uint32_t) comm->size : 0;
+    operation->element_bytes = (uint8_t) rondo_type_bytes(call->type);
+    operation->lane = request->lane->index;
+    rondo_call_buffers(comm, call, &operation->buffers[RONDO_INPUT], &operation->buffers[RONDO_OUTPUT]);
+    for (int b = 0; b < 2; b++)
+        set_window(comm, operation->buffers[b], operation->windows[b]);
+    result = set_layouts(request, binding->plan);
+    if (result == RONDO_SUCCESS && binding->plan->program->chunks[RONDO_SCRATCH] > 0) {
+        request->scratch_bytes = call->count * operation->element_bytes;
+        request->scratch = device->kind->allocate(device, request->scratch_bytes);
+        operation->buffers[RONDO_SCRATCH] = request->scratch;
+        if (request->scratch == NULL)
+            result = rondo_fail(RONDO_ERR_MEMORY, "no device memory for %zu bytes of scratch", request->scratch_bytes);
+    }
+    if (result != RONDO_SUCCESS) {
+        rondo_operation_unbind(request);
+        return result;
+    }
+    set_slices(request, binding->plan, choice);
+    operation->streaming = rondo_call_bytes(comm, call) >= (size_t) 32 << 20;
+    rondo_log(RONDO_LOG_DEBUG, request->runtime->rank,
+              "%s, %zu bytes: algorithm %s, protocol %s, %d channel%s, %llu tiles of %llu elements",
+              rondo_kind_name(call->kind), rondo_call_bytes(comm, call), choice->algorithm->name,
+              choice->protocol == RONDO_PROTOCOL_LL ? "LL" : "simple", choice->channels, choice->channels == 1 ? "" : "s",
+              (unsigned long long) operation->tiles, (unsigned long long) operation->tile);
+    return RONDO_SUCCESS;
+}
+
+void rondo_operation_unbind(struct rondo_request *request)
+{
+    struct rondo_device *device = request->runtime->device;
+    for (int i = 0; i < 2; i++)
+        if (request->tables[i] != NULL) {
+            device->kind->release(device, request->tables[i], request->table_entries[i] * sizeof(struct rondo_extent));
+            request->tables[i] = NULL;
+        }
+    if (request->scratch != NULL) {
+        device->kind->release(device, request->scratch, request->scratch_bytes);
+        request->scratch = NULL;
+    }
+}

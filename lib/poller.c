@@ -1,0 +1,72 @@
+/* See poller.h. */
+#include "poller.h"
+
+#include "background.h"
+#include "futex.h"
+#include "hang.h"
+#include "queue.h"
+
+#include <string.h>
+
+#define TICK_NS     100000000u
+#define STACK_BYTES ((size_t) 1 << 20) /* callbacks run on it */
+
+void rondo_poller_wake(struct rondo_runtime *runtime)
+{
+    rondo_event_signal(&runtime->poller.event, &runtime->poller.sleepers);
+}
+
+static void call_back(struct rondo_runtime *runtime)
+{
+    struct rondo_queue *queue = &runtime->queue;
+    for (;;) {
+        pthread_mutex_lock(&queue->lock);
+        struct rondo_request **last = &queue->called; /* the list is newest first */
+        while (*last != NULL && (*last)->next_waiting != NULL)
+            last = &(*last)->next_waiting;
+        struct rondo_request *request = *last;
+        *last = NULL;
+        void (*callback)(void *, rondo_result_t) = request != NULL ? request->callback : NULL;
+        if (request != NULL)
+            request->callback = NULL;
+        pthread_mutex_unlock(&queue->lock);
+        if (request == NULL)
+            return;
+        callback(request->callback_argument, request->result);
+        __atomic_store_n(&request->state, RONDO_REQUEST_DONE, __ATOMIC_RELEASE);
+        rondo_event_signal(&queue->event, &queue->sleepers);
+    }
+}
+
+static void *poll(void *argument)
+{
+    struct rondo_runtime *runtime = argument;
+    struct rondo_poller *poller = &runtime->poller;
+    while (!__atomic_load_n(&poller->stopping, __ATOMIC_ACQUIRE)) {
+        uint32_t seen = __atomic_load_n(&poller->event, __ATOMIC_SEQ_CST);
+        rondo_queue_reap(runtime);
+        call_back(runtime);
+        rondo_hang_check(runtime);
+        uint64_t pause = rondo_queue_outstanding(runtime) ? rondo_queue_restart(runtime, 0) : 0;
+        rondo_event_sleep(&poller->event, seen, &poller->sleepers, pause > 0 ? pause : TICK_NS);
+    }
+    return NULL;
+}
+
+rondo_result_t rondo_poller_create(struct rondo_runtime *runtime)
+{
+    rondo_result_t result = rondo_background_start(&runtime->poller.thread, "rondo poller", STACK_BYTES, poll, runtime);
+    runtime->poller.running = result == RONDO_SUCCESS;
+    return result;
+}
+
+void rondo_poller_destroy(struct rondo_runtime *runtime)
+{
+    struct rondo_poller *poller = &runtime->poller;
+    if (!poller->running)
+        return;
+    __atomic_store_n(&poller->stopping, 1, __ATOMIC_RELEASE);
+    rondo_poller_wake(runtime);
+    pthread_join(poller->thread, NULL);
+    poller->running = 0;
+}

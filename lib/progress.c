@@ -1,0 +1,220 @@
+/* See progress.h. */
+#include "progress.h"
+
+#include "check.h"
+#include "futex.h"
+#include "platform.h"
+#include "poller.h"
+#include "queue.h"
+#include "request.h"
+
+#include <stdlib.h>
+
+#define NAP_NS 1000000u
+
+static uint32_t state_of(const struct rondo_request *request)
+{
+    return __atomic_load_n(&request->state, __ATOMIC_ACQUIRE);
+}
+
+void rondo_progress_start(struct rondo_request *request, int will_wait)
+{
+    rondo_queue_start(request, will_wait);
+    /* It cannot have been freed: nobody waits for it before the start returns, and it waits for the verdict we ask for. */
+    if (request->checked && request->lane != NULL && rondo_comm_failure(request->comm) == RONDO_SUCCESS)
+        rondo_check_ask(request);
+}
+
+static int is_alive(const struct rondo_runtime *runtime)
+{
+    return rondo_load_acquire(&runtime->daemon->alive) != 0;
+}
+
+/* Runs the daemon on this thread until the request is done or the daemon is out. 0: somebody else runs it. */
+static int help(struct rondo_runtime *runtime, const struct rondo_request *request)
+{
+    const struct rondo_device_kind *kind = runtime->device->kind;
+    if (kind->help_begin == NULL || !kind->help_begin(runtime->device))
+        return 0;
+    int out = 0;
+    while (!out && state_of(request) != RONDO_REQUEST_DONE) {
+        out = kind->help_turn(runtime->device);
+        rondo_queue_reap(runtime);
+    }
+    kind->help_end(runtime->device, !rondo_queue_outstanding(runtime));
+    return 1;
+}
+
+static void wait_done(struct rondo_request *request)
+{
+    struct rondo_runtime *runtime = request->runtime;
+    struct rondo_queue *queue = &runtime->queue;
+    for (;;) {
+        uint32_t seen = __atomic_load_n(&queue->event, __ATOMIC_SEQ_CST);
+        rondo_queue_reap(runtime);
+        if (state_of(request) == RONDO_REQUEST_DONE)
+            return;
+        int was_alive = is_alive(runtime);
+        int helped = was_alive && help(runtime, request);
+        if (state_of(request) == RONDO_REQUEST_DONE)
+            return;
+        uint64_t pause = rondo_queue_restart(runtime, 1);
+        if (is_alive(runtime) && (helped || !was_alive))
+            continue;
+        rondo_event_sleep(&queue->event, seen, &queue->sleepers, pause > 0 ? pause : NAP_NS);
+    }
+}
+
+/* The request is done: hands out its result, and frees it or makes it inactive. */
+static rondo_result_t conclude(struct rondo_request *request)
+{
+    rondo_result_t result = request->result;
+    if (result != RONDO_SUCCESS)
+        rondo_fail(result, "%s: %s", rondo_kind_name(request->call.kind),
+                   request->message != NULL ? request->message : rondo_strerror(result));
+    if (request->persistent)
+        __atomic_store_n(&request->state, RONDO_REQUEST_INACTIVE, __ATOMIC_RELEASE);
+    else
+        rondo_request_destroy(request);
+    return result;
+}
+
+rondo_result_t rondo_progress_wait(struct rondo_request *request)
+{
+    wait_done(request);
+    return conclude(request);
+}
+
+/* ---- the public calls ---- */
+
+static rondo_result_t check_handle(const struct rondo_request *request, const char *function)
+{
+    if (request == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: the request is NULL", function);
+    if (request->comm == NULL)
+        return rondo_fail(RONDO_ERR_STATE, "%s: the request %p has been freed", function, (const void *) request);
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t check_startable(struct rondo_request *request, const char *function)
+{
+    rondo_result_t result = check_handle(request, function);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (!request->persistent)
+        return rondo_fail(RONDO_ERR_STATE, "%s: the request is not persistent", function);
+    if (state_of(request) != RONDO_REQUEST_INACTIVE)
+        return rondo_fail(RONDO_ERR_STATE, "%s: the request (%s) is active", function, rondo_kind_name(request->call.kind));
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_start(rondo_request_t request)
+{
+    rondo_result_t result = check_startable(request, "rondo_start");
+    if (result == RONDO_SUCCESS)
+        rondo_progress_start(request, 0);
+    return result;
+}
+
+rondo_result_t rondo_startall(int count, rondo_request_t *requests)
+{
+    if (count < 0 || (count > 0 && requests == NULL))
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_startall: %d requests at %p", count, (void *) requests);
+    for (int i = 0; i < count; i++) { /* none is started if one cannot be */
+        rondo_result_t result = check_startable(requests[i], "rondo_startall");
+        if (result != RONDO_SUCCESS)
+            return result;
+    }
+    for (int i = 0; i < count; i++) {
+        rondo_result_t result = rondo_start(requests[i]); /* fails where a request is given twice */
+        if (result != RONDO_SUCCESS)
+            return result;
+    }
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_start_on_stream(rondo_request_t request, void *stream)
+{
+    (void) stream;
+    rondo_result_t result = check_startable(request, "rondo_start_on_stream");
+    if (result != RONDO_SUCCESS)
+        return result;
+    return rondo_fail(RONDO_ERR_UNSUPPORTED, "rondo_start_on_stream: the %s device has no streams",
+                      request->runtime->device->kind->name);
+}
+
+rondo_result_t rondo_test(rondo_request_t request, int *done)
+{
+    if (done == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_test: done is NULL");
+    *done = 0;
+    rondo_result_t result = check_handle(request, "rondo_test");
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (state_of(request) == RONDO_REQUEST_ACTIVE)
+        rondo_queue_reap(request->runtime);
+    uint32_t state = state_of(request);
+    *done = state != RONDO_REQUEST_ACTIVE;
+    return state == RONDO_REQUEST_DONE ? conclude(request) : RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_wait(rondo_request_t request)
+{
+    rondo_result_t result = check_handle(request, "rondo_wait");
+    if (result != RONDO_SUCCESS || state_of(request) == RONDO_REQUEST_INACTIVE)
+        return result;
+    return rondo_progress_wait(request);
+}
+
+rondo_result_t rondo_waitall(int count, rondo_request_t *requests)
+{
+    rondo_result_t first = RONDO_SUCCESS;
+    if (count < 0 || (count > 0 && requests == NULL))
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_waitall: %d requests at %p", count, (void *) requests);
+    for (int i = 0; i < count; i++) {
+        if (requests[i] == NULL)
+            continue;
+        int persistent = requests[i]->persistent;
+        rondo_result_t result = rondo_wait(requests[i]);
+        if (!persistent)
+            requests[i] = NULL;
+        first = first == RONDO_SUCCESS ? result : first;
+    }
+    return first;
+}
+
+rondo_result_t rondo_request_free(rondo_request_t *request)
+{
+    if (request == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_request_free: the pointer is NULL");
+    rondo_result_t result = check_handle(*request, "rondo_request_free");
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (state_of(*request) == RONDO_REQUEST_ACTIVE)
+        return rondo_fail(RONDO_ERR_STATE, "rondo_request_free: the request (%s) is active",
+                          rondo_kind_name((*request)->call.kind));
+    rondo_request_destroy(*request);
+    *request = NULL;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_request_callback(rondo_request_t request, void (*fn)(void *arg, rondo_result_t result), void *arg)
+{
+    rondo_result_t result = check_handle(request, "rondo_request_callback");
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (fn == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_request_callback: fn is NULL");
+    struct rondo_queue *queue = &request->runtime->queue;
+    int too_late;
+    pthread_mutex_lock(&queue->lock);
+    too_late = state_of(request) == RONDO_REQUEST_DONE;
+    if (!too_late) {
+        request->callback_argument = arg;
+        request->callback = fn;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    if (too_late) /* it completed before the callback was set: the promise is that it is called once */
+        fn(arg, request->result);
+    return RONDO_SUCCESS;
+}

@@ -1,0 +1,344 @@
+/* See queue.h. */
+#include "queue.h"
+
+#include "futex.h"
+#include "platform.h"
+#include "poller.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_PAUSE_NS 20000u
+#define LAST_PAUSE_NS  4000000u
+
+rondo_result_t rondo_queue_create(struct rondo_runtime *runtime)
+{
+    struct rondo_queue *queue = &runtime->queue;
+    pthread_mutex_init(&queue->lock, NULL);
+    queue->by_slot = calloc(RONDO_OPERATIONS_MAX, sizeof(struct rondo_request *));
+    queue->restart_pause_ns = FIRST_PAUSE_NS;
+    return queue->by_slot != NULL ? RONDO_SUCCESS : rondo_fail(RONDO_ERR_MEMORY, "no memory for the queue");
+}
+
+void rondo_queue_destroy(struct rondo_runtime *runtime)
+{
+    struct rondo_queue *queue = &runtime->queue;
+    for (uint32_t slot = 0; queue->by_slot != NULL && slot < queue->slots_used; slot++) {
+        struct rondo_request *request = queue->by_slot[slot];
+        runtime->device->kind->release(runtime->device, request->operation, sizeof(*request->operation));
+        free(request);
+    }
+    free(queue->by_slot);
+    pthread_mutex_destroy(&queue->lock);
+}
+
+rondo_result_t rondo_request_take(struct rondo_runtime *runtime, struct rondo_request **result)
+{
+    struct rondo_queue *queue = &runtime->queue;
+    pthread_mutex_lock(&queue->lock);
+    struct rondo_request *request = queue->free_requests;
+    rondo_result_t status = RONDO_SUCCESS;
+    if (request != NULL) {
+        queue->free_requests = request->next_free;
+    } else if (queue->slots_used == RONDO_OPERATIONS_MAX) {
+        status = rondo_fail(RONDO_ERR_MEMORY, "%u requests exist; there can be no more", queue->slots_used);
+    } else {
+        request = calloc(1, sizeof(*request));
+        if (request != NULL)
+            request->operation = runtime->device->kind->allocate(runtime->device, sizeof(*request->operation));
+        if (request == NULL || request->operation == NULL) {
+            free(request);
+            request = NULL;
+            status = rondo_fail(RONDO_ERR_MEMORY, "no memory for a request");
+        } else {
+            request->runtime = runtime;
+            request->slot = queue->slots_used++;
+            queue->by_slot[request->slot] = request;
+            runtime->daemon->operations[request->slot] = request->operation; /* published with the first submission */
+        }
+    }
+    pthread_mutex_unlock(&queue->lock);
+    *result = request;
+    return status;
+}
+
+void rondo_request_give_back(struct rondo_request *request)
+{
+    struct rondo_queue *queue = &request->runtime->queue;
+    struct rondo_request fresh = {.runtime = request->runtime, .operation = request->operation, .slot = request->slot};
+    free(request->message);
+    free(request->counts);
+    pthread_mutex_lock(&queue->lock);
+    *request = fresh;
+    request->next_free = queue->free_requests;
+    queue->free_requests = request;
+    pthread_mutex_unlock(&queue->lock);
+}
+
+/* ---- under the queue lock ---- */
+
+static void link_active(struct rondo_queue *queue, struct rondo_request *request)
+{
+    request->active_before = NULL;
+    request->active_after = queue->active;
+    if (queue->active != NULL)
+        queue->active->active_before = request;
+    queue->active = request;
+    request->comm->active++;
+}
+
+static void complete(struct rondo_request *request, rondo_result_t result, const char *message)
+{
+    struct rondo_queue *queue = &request->runtime->queue;
+    if (request->active_before != NULL)
+        request->active_before->active_after = request->active_after;
+    else
+        queue->active = request->active_after;
+    if (request->active_after != NULL)
+        request->active_after->active_before = request->active_before;
+    request->comm->active--;
+    request->result = result;
+    free(request->message);
+    request->message = message != NULL ? strdup(message) : NULL;
+    __atomic_store_n(&queue->completed, queue->completed + 1, __ATOMIC_RELAXED);
+    if (request->callback != NULL) { /* the poller calls it, and releases the request to its waiter then */
+        request->next_waiting = queue->called;
+        queue->called = request;
+        rondo_poller_wake(request->runtime);
+        return;
+    }
+    /* Release: result and message before the state that lets the waiter look at them. */
+    __atomic_store_n(&request->state, RONDO_REQUEST_DONE, __ATOMIC_RELEASE);
+}
+
+/* Writes the SQE. The device has room. */
+static void submit(struct rondo_runtime *runtime, struct rondo_request *request)
+{
+    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_sqe *sqe = &runtime->daemon->sq[queue->tail % RONDO_QUEUE_DEPTH];
+    request->operation->unfinished = request->operation->program->blocks;
+    sqe->operation = request->slot;
+    sqe->rebind = 0;
+    request->submitted = 1;
+    request->device_number = request->lane->submitted++;
+    queue->in_flight++;
+    queue->tail++;
+    /* Release: entry and operation before the ticket that makes them valid. */
+    rondo_store_release(&sqe->ticket, queue->tail);
+}
+
+static int fits(const struct rondo_runtime *runtime, const struct rondo_host_lane *lane)
+{
+    return runtime->queue.in_flight < RONDO_QUEUE_DEPTH && lane->submitted - lane->finished < RONDO_LANE_DEPTH;
+}
+
+/* In order: a lane's operations reach the device as they were started. */
+static int feed(struct rondo_runtime *runtime, struct rondo_host_lane *lane)
+{
+    int fed = 0;
+    while (lane->waiting_first != NULL && lane->waiting_first->approved && fits(runtime, lane)) {
+        struct rondo_request *request = lane->waiting_first;
+        lane->waiting_first = request->next_waiting;
+        if (lane->waiting_first == NULL)
+            lane->waiting_last = NULL;
+        runtime->queue.waiting--;
+        if (request->empty) {
+            complete(request, RONDO_SUCCESS, NULL);
+            continue;
+        }
+        submit(runtime, request);
+        fed++;
+    }
+    return fed;
+}
+
+static void enqueue(struct rondo_runtime *runtime, struct rondo_request *request)
+{
+    struct rondo_host_lane *lane = request->lane;
+    request->next_waiting = NULL;
+    if (lane->waiting_last != NULL)
+        lane->waiting_last->next_waiting = request;
+    else
+        lane->waiting_first = request;
+    lane->waiting_last = request;
+    runtime->queue.waiting++;
+}
+
+static void unlink_waiting(struct rondo_runtime *runtime, struct rondo_request *request)
+{
+    struct rondo_host_lane *lane = request->lane;
+    struct rondo_request *before = NULL, *at = lane->waiting_first;
+    while (at != request) {
+        before = at;
+        at = at->next_waiting;
+    }
+    if (before != NULL)
+        before->next_waiting = request->next_waiting;
+    else
+        lane->waiting_first = request->next_waiting;
+    if (lane->waiting_last == request)
+        lane->waiting_last = before;
+    runtime->queue.waiting--;
+}
+
+/* A new submission gets a daemon at once, whatever pause the last runs have earned. The submitter's half of the sleep/wake race
+ * (daemon.h: rondo_decide): the entry is written, fence, then alive is looked at. */
+static int claim_start(struct rondo_runtime *runtime)
+{
+    struct rondo_queue *queue = &runtime->queue;
+    queue->restart_pause_ns = FIRST_PAUSE_NS;
+    queue->not_before_ns = 0;
+    rondo_fence(&runtime->daemon->alive);
+    if (rondo_load_acquire(&runtime->daemon->alive) != 0 || !rondo_exchange_if(&runtime->daemon->alive, 0, 1))
+        return 0;
+    queue->starts++;
+    return 1;
+}
+
+/* ---- the calls ---- */
+
+void rondo_queue_start(struct rondo_request *request, int will_help)
+{
+    struct rondo_runtime *runtime = request->runtime;
+    struct rondo_queue *queue = &runtime->queue;
+    int start = 0;
+    pthread_mutex_lock(&queue->lock);
+    rondo_result_t failed = rondo_comm_failure(request->comm);
+    __atomic_store_n(&request->state, RONDO_REQUEST_ACTIVE, __ATOMIC_RELAXED);
+    request->started_ns = runtime->settings.timeout > 0 ? rondo_clock_ns() : 0;
+    request->submitted = 0;
+    request->approved = !request->checked;
+    link_active(queue, request);
+    __atomic_store_n(&queue->submitted, queue->submitted + 1, __ATOMIC_RELAXED);
+    if (request->lane != NULL)
+        request->number = request->lane->started++;
+    if (failed != RONDO_SUCCESS) {
+        complete(request, failed, request->comm->failure);
+    } else if (request->lane == NULL || (request->empty && !request->checked)) {
+        complete(request, RONDO_SUCCESS, NULL);
+    } else if (request->approved && request->lane->waiting_first == NULL && fits(runtime, request->lane)) {
+        submit(runtime, request);
+        start = claim_start(runtime);
+    } else {
+        enqueue(runtime, request);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    if (start)
+        runtime->device->kind->start(runtime->device, will_help);
+}
+
+void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm, uint64_t lane_id, int peer, uint64_t number,
+                         rondo_result_t verdict, const char *message)
+{
+    struct rondo_queue *queue = &runtime->queue;
+    int start = 0;
+    pthread_mutex_lock(&queue->lock);
+    struct rondo_request *request = queue->active;
+    while (request != NULL && (request->lane == NULL || request->submitted || request->comm->id != comm ||
+                               request->lane->id != lane_id || request->lane->peer != peer || request->number != number))
+        request = request->active_after;
+    if (request == NULL) { /* ended by a failure meanwhile */
+        pthread_mutex_unlock(&queue->lock);
+        return;
+    }
+    struct rondo_host_lane *lane = request->lane;
+    request->approved = 1;
+    if (verdict != RONDO_SUCCESS) {
+        unlink_waiting(runtime, request);
+        complete(request, verdict, message);
+    }
+    if (feed(runtime, lane) > 0)
+        start = claim_start(runtime);
+    pthread_mutex_unlock(&queue->lock);
+    rondo_event_signal(&queue->event, &queue->sleepers);
+    if (start)
+        runtime->device->kind->start(runtime->device, 0);
+}
+
+int rondo_queue_reap(struct rondo_runtime *runtime)
+{
+    struct rondo_queue *queue = &runtime->queue;
+    int reaped = 0, fed = 0, start = 0;
+    uint64_t head = __atomic_load_n(&queue->head, __ATOMIC_RELAXED);
+    if (rondo_load_relaxed(&runtime->daemon->cq[head % RONDO_QUEUE_DEPTH]) == 0)
+        return 0; /* a hint; another thread may be taking them */
+    pthread_mutex_lock(&queue->lock);
+    for (;;) {
+        uint64_t *entry = &runtime->daemon->cq[queue->head % RONDO_QUEUE_DEPTH];
+        uint64_t cqe = rondo_load_acquire(entry); /* pairs with the release in rondo_finish_part */
+        if (cqe == 0)
+            break;
+        struct rondo_request *request = queue->by_slot[RONDO_CQE_SLOT(cqe)];
+        rondo_result_t result = (rondo_result_t) RONDO_CQE_RESULT(cqe);
+        /* The device writes here again only after a later submission, whose release comes after this store. */
+        rondo_store_relaxed(entry, 0);
+        __atomic_store_n(&queue->head, queue->head + 1, __ATOMIC_RELAXED);
+        queue->in_flight--;
+        request->lane->finished++;
+        complete(request, result, result != RONDO_SUCCESS ? request->comm->failure : NULL);
+        fed += feed(runtime, request->lane);
+        reaped++;
+    }
+    if (fed > 0)
+        start = claim_start(runtime);
+    pthread_mutex_unlock(&queue->lock);
+    if (reaped > 0)
+        rondo_event_signal(&queue->event, &queue->sleepers);
+    if (start)
+        runtime->device->kind->start(runtime->device, 0);
+    return reaped;
+}
+
+void rondo_queue_fail_waiting(struct rondo_comm *comm)
+{
+    struct rondo_runtime *runtime = comm->runtime;
+    struct rondo_queue *queue = &runtime->queue;
+    pthread_mutex_lock(&queue->lock);
+    for (struct rondo_request *request = queue->active, *after; request != NULL; request = after) {
+        after = request->active_after;
+        if (request->comm != comm || request->submitted || request->lane == NULL)
+            continue;
+        unlink_waiting(runtime, request);
+        complete(request, rondo_comm_failure(comm), comm->failure);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    rondo_event_signal(&queue->event, &queue->sleepers);
+}
+
+void rondo_queue_stir(struct rondo_runtime *runtime)
+{
+    rondo_event_signal(&runtime->queue.event, &runtime->queue.sleepers);
+}
+
+int rondo_queue_outstanding(struct rondo_runtime *runtime)
+{
+    return __atomic_load_n(&runtime->queue.submitted, __ATOMIC_RELAXED) !=
+           __atomic_load_n(&runtime->queue.completed, __ATOMIC_RELAXED);
+}
+
+uint64_t rondo_queue_restart(struct rondo_runtime *runtime, int will_help)
+{
+    struct rondo_queue *queue = &runtime->queue;
+    uint64_t pause = 0;
+    int start = 0;
+    pthread_mutex_lock(&queue->lock);
+    if (queue->in_flight > 0 && rondo_load_acquire(&runtime->daemon->alive) == 0) {
+        uint64_t now = rondo_clock_ns();
+        if (queue->not_before_ns == 0) { /* first seen: the daemon has just quit */
+            queue->not_before_ns = now + queue->restart_pause_ns;
+            if (queue->restart_pause_ns < LAST_PAUSE_NS)
+                queue->restart_pause_ns *= 2;
+        }
+        if (now < queue->not_before_ns) {
+            pause = queue->not_before_ns - now;
+        } else if (rondo_exchange_if(&runtime->daemon->alive, 0, 1)) {
+            queue->not_before_ns = 0;
+            queue->starts++;
+            start = 1;
+        }
+    }
+    pthread_mutex_unlock(&queue->lock);
+    if (start)
+        runtime->device->kind->start(runtime->device, will_help);
+    return pause;
+}

@@ -1,0 +1,32 @@
+/* The host ends of SQ and CQ: submission, completion, and keeping a daemon alive while there is work. */
+#ifndef RONDO_LIB_QUEUE_H
+#define RONDO_LIB_QUEUE_H
+
+#include "runtime.h"
+
+rondo_result_t rondo_queue_create(struct rondo_runtime *runtime);
+void rondo_queue_destroy(struct rondo_runtime *runtime);
+
+/* An inactive request with an operation slot; from the pool, so usually without allocation. */
+rondo_result_t rondo_request_take(struct rondo_runtime *runtime, struct rondo_request **request);
+void rondo_request_give_back(struct rondo_request *request);
+
+/* Makes the request active and hands it to its lane; will_help: the caller goes on to wait. Never blocks: what does not fit on
+ * the device waits on the host. A communicator that has failed completes it with its failure. */
+void rondo_queue_start(struct rondo_request *request, int will_help);
+/* Checking: the verdict over an operation, named by its communicator, lane (and peer in it) and number, is in. */
+void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm, uint64_t lane, int peer, uint64_t number,
+                         rondo_result_t verdict, const char *message);
+/* Completes what the device has finished, and feeds it what waits. Any thread. Returns how many it completed. */
+int rondo_queue_reap(struct rondo_runtime *runtime);
+/* Ends requests of a failed communicator that are not on the device. */
+void rondo_queue_fail_waiting(struct rondo_comm *comm);
+
+/* Work is outstanding and no daemon runs: starts one if its pause is over; returns the nanoseconds to wait before the next try
+ * (0: a daemon runs or nothing is outstanding). */
+uint64_t rondo_queue_restart(struct rondo_runtime *runtime, int will_help);
+/* Wakes threads that sleep until something happens. */
+void rondo_queue_stir(struct rondo_runtime *runtime);
+int rondo_queue_outstanding(struct rondo_runtime *runtime);
+
+#endif

@@ -1,0 +1,199 @@
+/* See register.h. Also rondo_alloc and rondo_free, whose memory is what can be opened across processes. */
+#include "register.h"
+
+#include "mailbox.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct offer {
+    struct rondo_segment_handle segment;
+    uint64_t offset, bytes;
+    uint64_t window;
+    uint64_t mappable;
+};
+
+rondo_result_t rondo_alloc(rondo_t runtime, size_t bytes, void **memory)
+{
+    if (runtime == NULL || memory == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_alloc: %s is NULL", runtime == NULL ? "the runtime" : "memory");
+    if (bytes > PTRDIFF_MAX)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_alloc: %zu bytes are more than an object can have", bytes);
+    struct rondo_allocation *allocation = calloc(1, sizeof(*allocation));
+    if (allocation == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to describe an allocation");
+    rondo_result_t result = rondo_segment_allocate(runtime->segments, bytes == 0 ? 1 : bytes, &allocation->segment);
+    if (result != RONDO_SUCCESS) {
+        free(allocation);
+        return result;
+    }
+    allocation->bytes = bytes;
+    pthread_mutex_lock(&runtime->lock);
+    allocation->next = runtime->allocations;
+    runtime->allocations = allocation;
+    pthread_mutex_unlock(&runtime->lock);
+    *memory = allocation->segment->base;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_free(rondo_t runtime, void *memory)
+{
+    if (runtime == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_free: the runtime is NULL");
+    if (memory == NULL)
+        return RONDO_SUCCESS;
+    pthread_mutex_lock(&runtime->lock);
+    struct rondo_allocation **link = &runtime->allocations;
+    while (*link != NULL && (*link)->segment->base != memory)
+        link = &(*link)->next;
+    struct rondo_allocation *allocation = *link;
+    if (allocation != NULL)
+        *link = allocation->next;
+    pthread_mutex_unlock(&runtime->lock);
+    if (allocation == NULL)
+        return rondo_fail(RONDO_ERR_BUFFER, "rondo_free: %p is not memory of rondo_alloc on this runtime", memory);
+    rondo_segment_release(runtime->segments, allocation->segment);
+    free(allocation);
+    return RONDO_SUCCESS;
+}
+
+int rondo_is_allocated(struct rondo_runtime *runtime, const char *base, size_t bytes, struct rondo_segment_handle *handle,
+                       uint64_t *offset)
+{
+    int found = 0;
+    pthread_mutex_lock(&runtime->lock);
+    for (struct rondo_allocation *a = runtime->allocations; a != NULL && !found; a = a->next) {
+        const char *start = a->segment->base;
+        if (base >= start && base <= start + a->bytes && bytes <= a->bytes - (size_t) (base - start)) {
+            rondo_segment_export(a->segment, handle);
+            *offset = (uint64_t) (base - start);
+            found = 1;
+        }
+    }
+    pthread_mutex_unlock(&runtime->lock);
+    return found;
+}
+
+static uint32_t take_window(struct rondo_comm *comm)
+{
+    for (uint32_t window = 1; window < RONDO_WINDOWS_MAX; window++) {
+        const struct rondo_registration *user = comm->registrations;
+        while (user != NULL && user->window != window)
+            user = user->next;
+        if (user == NULL)
+            return window;
+    }
+    return 0;
+}
+
+static rondo_result_t map_members(struct rondo_comm *comm, struct rondo_registration *registration, const struct offer *offers)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    for (int rank = 0; rank < comm->size && result == RONDO_SUCCESS; rank++) {
+        const struct offer *offer = &offers[rank];
+        if (rank == comm->rank || offer->bytes == 0)
+            continue;
+        result = rondo_segment_import(comm->runtime->segments, &offer->segment, &registration->imported[rank]);
+        if (result != RONDO_SUCCESS)
+            continue;
+        const struct rondo_segment *segment = registration->imported[rank];
+        if (offer->window >= RONDO_WINDOWS_MAX || offer->offset > segment->bytes ||
+            offer->bytes > segment->bytes - offer->offset)
+            result = rondo_fail(RONDO_ERR_TRANSPORT, "rank %d offers %llu bytes at %llu of a segment of %zu", rank,
+                                (unsigned long long) offer->bytes, (unsigned long long) offer->offset, segment->bytes);
+        else
+            comm->windows[(size_t) rank * RONDO_WINDOWS_MAX + offer->window] = segment->base + offer->offset;
+    }
+    return result;
+}
+
+rondo_result_t rondo_window_open(struct rondo_comm *comm, char *base, size_t bytes, struct rondo_registration **result)
+{
+    struct rondo_registration *registration = calloc(1, sizeof(*registration));
+    struct offer mine, *offers = calloc((size_t) comm->size, sizeof(*offers));
+    rondo_result_t status = RONDO_SUCCESS;
+    memset(&mine, 0, sizeof(mine));
+    if (registration != NULL)
+        registration->imported = calloc((size_t) comm->size, sizeof(struct rondo_segment *));
+    if (registration == NULL || offers == NULL || registration->imported == NULL) {
+        status = rondo_fail(RONDO_ERR_MEMORY, "no memory to register a buffer");
+        goto fail;
+    }
+    registration->base = base;
+    registration->bytes = bytes;
+    registration->window = take_window(comm);
+    mine.bytes = bytes;
+    mine.window = registration->window;
+    mine.mappable = comm->same_process || bytes == 0 ||
+                    (mine.window != 0 && rondo_is_allocated(comm->runtime, base, bytes, &mine.segment, &mine.offset));
+    status = rondo_exchange(comm, "register", &mine, sizeof(mine), offers);
+    if (status != RONDO_SUCCESS)
+        goto fail;
+    registration->usable = 1;
+    for (int rank = 0; rank < comm->size; rank++)
+        registration->usable &= offers[rank].mappable != 0;
+    if (registration->usable && !comm->same_process)
+        status = map_members(comm, registration, offers);
+    if (status != RONDO_SUCCESS)
+        goto fail;
+    registration->next = comm->registrations;
+    comm->registrations = registration;
+    free(offers);
+    *result = registration;
+    return RONDO_SUCCESS;
+
+fail:
+    free(offers);
+    if (registration != NULL)
+        rondo_window_close(comm, registration);
+    return status;
+}
+
+void rondo_window_close(struct rondo_comm *comm, struct rondo_registration *registration)
+{
+    for (struct rondo_registration **link = &comm->registrations; *link != NULL; link = &(*link)->next)
+        if (*link == registration) {
+            *link = registration->next;
+            break;
+        }
+    for (int rank = 0; registration->imported != NULL && rank < comm->size; rank++)
+        if (registration->imported[rank] != NULL)
+            rondo_segment_release(comm->runtime->segments, registration->imported[rank]);
+    free(registration->imported);
+    free(registration);
+}
+
+const struct rondo_registration *rondo_window_find(const struct rondo_comm *comm, const char *base, size_t bytes)
+{
+    const struct rondo_registration *r = comm->registrations;
+    while (r != NULL &&
+           !(r->usable && base >= r->base && base <= r->base + r->bytes && bytes <= r->bytes - (size_t) (base - r->base)))
+        r = r->next;
+    return r;
+}
+
+rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buf, size_t bytes)
+{
+    struct rondo_registration *registration;
+    if (comm == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_register: the communicator is NULL");
+    if (buf == NULL && bytes > 0)
+        return rondo_fail(RONDO_ERR_BUFFER, "rondo_comm_register: buf is NULL for %zu bytes", bytes);
+    rondo_result_t result = rondo_window_open(comm, buf, bytes, &registration);
+    if (result == RONDO_SUCCESS && !registration->usable)
+        rondo_log(RONDO_LOG_INFO, comm->runtime->rank,
+                  "a registered buffer of %zu bytes is not reachable by all ranks (rondo_alloc)", bytes);
+    return result;
+}
+
+rondo_result_t rondo_comm_deregister(rondo_comm_t comm, void *buf)
+{
+    if (comm == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_deregister: the communicator is NULL");
+    for (struct rondo_registration *r = comm->registrations; r != NULL; r = r->next)
+        if (r->base == buf) {
+            rondo_window_close(comm, r);
+            return RONDO_SUCCESS;
+        }
+    return rondo_fail(RONDO_ERR_BUFFER, "rondo_comm_deregister: %p is not registered on this communicator", buf);
+}

@@ -1,0 +1,18 @@
+/* Windows: memory of one rank that the others of a communicator have mapped, for direct access. */
+#ifndef RONDO_LIB_REGISTER_H
+#define RONDO_LIB_REGISTER_H
+
+#include "runtime.h"
+
+/* Collective. Opens [base, +bytes) of every member to all others if that is possible for all of them; registration->usable
+ * says so. base may be NULL. */
+rondo_result_t rondo_window_open(struct rondo_comm *comm, char *base, size_t bytes, struct rondo_registration **registration);
+void rondo_window_close(struct rondo_comm *comm, struct rondo_registration *registration);
+
+/* The usable registration that holds the range; NULL if none does. */
+const struct rondo_registration *rondo_window_find(const struct rondo_comm *comm, const char *base, size_t bytes);
+/* Whether [base, +bytes) lies in memory of rondo_alloc. */
+int rondo_is_allocated(struct rondo_runtime *runtime, const char *base, size_t bytes, struct rondo_segment_handle *handle,
+                       uint64_t *offset);
+
+#endif

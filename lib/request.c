@@ -1,0 +1,377 @@
+/* See request.h. Making requests; lib/progress.c starts and waits. */
+#include "request.h"
+
+#include "call.h"
+#include "check.h"
+#include "lane.h"
+#include "operation.h"
+#include "progress.h"
+#include "queue.h"
+#include "register.h"
+#include "select.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SMALLEST_SLOT 256u
+
+static int is_p2p(const struct rondo_call *call)
+{
+    return call->kind == RONDO_KIND_SEND_TO || call->kind == RONDO_KIND_RECEIVE_FROM;
+}
+
+static int moves_nothing(const struct rondo_call *call)
+{
+    return call->count == 0 && call->kind != RONDO_KIND_ALLGATHERV && call->kind != RONDO_KIND_ALLTOALLV;
+}
+
+/* The arrays of a v-collective, copied: the user's may go out of scope. */
+static rondo_result_t copy_arrays(struct rondo_request *request)
+{
+    struct rondo_call *call = &request->call;
+    size_t n = (size_t) request->comm->size;
+    const size_t **arrays[4] = {&call->send_counts, &call->send_displacements, &call->receive_counts,
+                                &call->receive_displacements};
+    if (call->kind != RONDO_KIND_ALLGATHERV && call->kind != RONDO_KIND_ALLTOALLV)
+        return RONDO_SUCCESS;
+    request->counts = calloc(4 * n, sizeof(size_t));
+    if (request->counts == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the counts of %zu ranks", n);
+    for (size_t i = 0; i < 4; i++)
+        if (*arrays[i] != NULL) {
+            memcpy(request->counts + i * n, *arrays[i], n * sizeof(size_t));
+            *arrays[i] = request->counts + i * n;
+        }
+    return RONDO_SUCCESS;
+}
+
+/* ---- lanes ---- */
+
+static uint32_t clamp_slot(size_t bytes, size_t most)
+{
+    size_t rounded = (bytes + 63) / 64 * 64;
+    return (uint32_t) (rounded < SMALLEST_SLOT ? SMALLEST_SLOT : rounded > most ? most : rounded);
+}
+
+static void lane_slots(const struct rondo_comm *comm, struct rondo_lane_options *options)
+{
+    options->slot_bytes[RONDO_PROTOCOL_SIMPLE] = comm->runtime->settings.slot_bytes;
+    options->slot_bytes[RONDO_PROTOCOL_LL] = 2 * RONDO_LL_BYTES_MAX;
+}
+
+/* The lane of (communicator, peer, direction), made at first use. */
+static rondo_result_t p2p_lane(struct rondo_comm *comm, const struct rondo_call *call, struct rondo_host_lane **result)
+{
+    int outgoing = call->kind == RONDO_KIND_SEND_TO;
+    pthread_mutex_lock(&comm->lane_lock);
+    pthread_mutex_lock(&comm->runtime->lock);
+    struct rondo_host_lane *lane = comm->lanes;
+    while (lane != NULL && !(lane->id == RONDO_LANE_P2P && lane->peer == call->root && lane->outgoing == outgoing))
+        lane = lane->next;
+    pthread_mutex_unlock(&comm->runtime->lock);
+    rondo_result_t status = RONDO_SUCCESS;
+    if (lane == NULL) {
+        struct rondo_lane_options options = {.id = RONDO_LANE_P2P, .peer = call->root, .outgoing = outgoing};
+        lane_slots(comm, &options);
+        status = rondo_lane_create(comm, &options, &lane);
+    }
+    pthread_mutex_unlock(&comm->lane_lock);
+    *result = lane;
+    return status;
+}
+
+/* A persistent operation's own lane: its slots are no larger than what it sends at a time. */
+static rondo_result_t own_lane(struct rondo_request *request, int priority, const struct rondo_choice *choice)
+{
+    struct rondo_comm *comm = request->comm;
+    const struct rondo_call *call = &request->call;
+    struct rondo_lane_options options = {.peer = -1, .priority = priority};
+    lane_slots(comm, &options);
+    if (is_p2p(call)) {
+        int outgoing = call->kind == RONDO_KIND_SEND_TO;
+        options.peer = call->root;
+        options.outgoing = outgoing;
+        options.id = RONDO_LANE_P2P_PERSISTENT + comm->persistent_p2p[2 * call->root + outgoing]++;
+    } else {
+        options.id = RONDO_LANE_PERSISTENT + comm->persistent++;
+    }
+    size_t bytes = rondo_message_bytes(comm, call);
+    if (choice->algorithm->direct)
+        bytes = 0; /* signals only */
+    else if (choice->algorithm->build == rondo_build_ring && call->kind == RONDO_KIND_ALLREDUCE)
+        bytes = bytes / (size_t) comm->size + RONDO_CACHE_LINE;
+    if (bytes < options.slot_bytes[RONDO_PROTOCOL_SIMPLE]) {
+        options.slot_bytes[RONDO_PROTOCOL_SIMPLE] = clamp_slot(bytes, options.slot_bytes[RONDO_PROTOCOL_SIMPLE]);
+        options.slot_bytes[RONDO_PROTOCOL_LL] = clamp_slot(2 * bytes, options.slot_bytes[RONDO_PROTOCOL_LL]);
+    }
+    request->owns_lane = 1;
+    return rondo_lane_create(comm, &options, &request->lane);
+}
+
+/* An init of nothing counts all the same, so that later ones match. */
+static void skip_own_lane(struct rondo_comm *comm, const struct rondo_call *call)
+{
+    if (is_p2p(call))
+        comm->persistent_p2p[2 * call->root + (call->kind == RONDO_KIND_SEND_TO)]++;
+    else
+        comm->persistent++;
+}
+
+/* ---- direct access ---- */
+
+static size_t buffer_bytes(const struct rondo_comm *comm, const struct rondo_call *call, int output)
+{
+    size_t bytes = call->count * rondo_type_bytes(call->type), all = bytes * (size_t) comm->size;
+    switch (call->kind) {
+    case RONDO_KIND_REDUCE_SCATTER:
+        return output ? bytes : all;
+    case RONDO_KIND_ALLGATHER:
+        return output ? all : bytes;
+    case RONDO_KIND_ALLTOALL:
+        return all;
+    default:
+        return bytes;
+    }
+}
+
+static int may_be_direct(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    return comm->size > 1 &&
+           (call->kind == RONDO_KIND_ALLREDUCE || call->kind == RONDO_KIND_REDUCE_SCATTER ||
+            call->kind == RONDO_KIND_ALLGATHER || call->kind == RONDO_KIND_ALLTOALL || call->kind == RONDO_KIND_BCAST);
+}
+
+static int reachable(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    char *input, *output;
+    if (!may_be_direct(comm, call))
+        return 0;
+    if (comm->same_process)
+        return 1;
+    rondo_call_buffers(comm, call, &input, &output);
+    return rondo_window_find(comm, input, buffer_bytes(comm, call, 0)) != NULL &&
+           rondo_window_find(comm, output, buffer_bytes(comm, call, 1)) != NULL;
+}
+
+/* A persistent operation's buffers are known to all at init: open them if that may pay. Collective, because whether it may is
+ * known to all. */
+static rondo_result_t open_buffers(struct rondo_request *request)
+{
+    struct rondo_comm *comm = request->comm;
+    const struct rondo_call *call = &request->call;
+    char *buffers[2];
+    if (!may_be_direct(comm, call) || comm->same_process || !comm->same_host || rondo_call_bytes(comm, call) <= 16 * 1024)
+        return RONDO_SUCCESS;
+    rondo_call_buffers(comm, call, &buffers[0], &buffers[1]);
+    for (int b = 0; b < 2; b++) {
+        rondo_result_t result = rondo_window_open(comm, buffers[b], buffer_bytes(comm, call, b), &request->windows[b]);
+        if (result != RONDO_SUCCESS)
+            return result;
+    }
+    return RONDO_SUCCESS;
+}
+
+/* ---- making ---- */
+
+void rondo_request_destroy(struct rondo_request *request)
+{
+    struct rondo_comm *comm = request->comm;
+    rondo_operation_unbind(request);
+    if (request->owns_lane && request->lane != NULL)
+        rondo_lane_free(request->lane);
+    for (int b = 0; b < 2; b++)
+        if (request->windows[b] != NULL)
+            rondo_window_close(comm, request->windows[b]);
+    rondo_request_give_back(request);
+}
+
+void rondo_request_destroy_all(struct rondo_comm *comm)
+{
+    struct rondo_queue *queue = &comm->runtime->queue;
+    for (;;) {
+        struct rondo_request *request = NULL;
+        pthread_mutex_lock(&queue->lock);
+        for (uint32_t slot = 0; slot < queue->slots_used && request == NULL; slot++)
+            if (queue->by_slot[slot]->comm == comm)
+                request = queue->by_slot[slot];
+        pthread_mutex_unlock(&queue->lock);
+        if (request == NULL)
+            return;
+        rondo_request_destroy(request);
+    }
+}
+
+static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *call, const rondo_attr_t *attr, int persistent,
+                           struct rondo_request **result)
+{
+    static const rondo_attr_t defaults = RONDO_ATTR_DEFAULT;
+    struct rondo_request *request;
+    struct rondo_choice choice;
+    const rondo_attr_t *attributes = attr != NULL ? attr : &defaults;
+    rondo_result_t status = rondo_comm_failure(comm);
+    if (status != RONDO_SUCCESS)
+        return rondo_fail(status, "%s: %s", rondo_kind_name(call->kind), comm->failure);
+    if (attributes->compress_rate != 0)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "%s: compress_rate %d: this build has no compression",
+                          rondo_kind_name(call->kind), attributes->compress_rate);
+    status = rondo_request_take(comm->runtime, &request);
+    if (status != RONDO_SUCCESS)
+        return status;
+    request->comm = comm;
+    request->call = *call;
+    request->persistent = persistent;
+    request->checked = comm->runtime->settings.check && (!persistent || is_p2p(call));
+    request->empty = moves_nothing(call);
+    status = copy_arrays(request);
+    if (status == RONDO_SUCCESS && persistent && !is_p2p(call)) {
+        if (comm->runtime->settings.check && comm->size > 1)
+            status = rondo_check_init(comm, &request->call);
+        if (status == RONDO_SUCCESS)
+            status = open_buffers(request);
+    }
+    if (status == RONDO_SUCCESS)
+        status = rondo_select(comm, &request->call, reachable(comm, &request->call), attributes->program, &choice);
+    if (status == RONDO_SUCCESS) {
+        if (persistent && request->empty)
+            skip_own_lane(comm, call);
+        else if (persistent)
+            status = own_lane(request, attributes->priority, &choice);
+        else if (is_p2p(call))
+            status = p2p_lane(comm, call, &request->lane);
+        else
+            request->lane = comm->collective;
+    }
+    if (status == RONDO_SUCCESS && !request->empty)
+        status = rondo_operation_bind(request, &choice);
+    if (status != RONDO_SUCCESS) {
+        rondo_request_destroy(request);
+        return status;
+    }
+    *result = request;
+    return RONDO_SUCCESS;
+}
+
+/* ---- the forms ---- */
+
+static rondo_result_t check(rondo_comm_t comm, const struct rondo_call *call)
+{
+    if (comm == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: the communicator is NULL", rondo_kind_name(call->kind));
+    return rondo_call_check(comm, call);
+}
+
+/* Inside a group of this thread? Then the request joins it. */
+static int joins_group(struct rondo_comm *comm, struct rondo_request *request)
+{
+    int joins = 0;
+    pthread_mutex_lock(&comm->runtime->lock);
+    if (comm->grouping && pthread_equal(comm->group_owner, pthread_self())) {
+        joins = 1;
+        request->next_grouped = NULL;
+        if (comm->group_last != NULL)
+            comm->group_last->next_grouped = request;
+        else
+            comm->group_first = request;
+        comm->group_last = request;
+    }
+    pthread_mutex_unlock(&comm->runtime->lock);
+    return joins;
+}
+
+rondo_result_t rondo_call_blocking(rondo_comm_t comm, const struct rondo_call *call)
+{
+    struct rondo_request *request;
+    rondo_result_t result = check(comm, call);
+    if (result == RONDO_SUCCESS)
+        result = make(comm, call, NULL, 0, &request);
+    if (result != RONDO_SUCCESS)
+        return result;
+    request->waited_by_group = 1;
+    if (comm->grouping && joins_group(comm, request))
+        return RONDO_SUCCESS;
+    rondo_progress_start(request, 1);
+    return rondo_progress_wait(request);
+}
+
+rondo_result_t rondo_call_nonblocking(rondo_comm_t comm, const struct rondo_call *call, rondo_request_t *result_request)
+{
+    struct rondo_request *request;
+    if (result_request == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: request is NULL", rondo_kind_name(call->kind));
+    *result_request = NULL;
+    rondo_result_t result = check(comm, call);
+    if (result == RONDO_SUCCESS)
+        result = make(comm, call, NULL, 0, &request);
+    if (result != RONDO_SUCCESS)
+        return result;
+    *result_request = request;
+    if (!comm->grouping || !joins_group(comm, request))
+        rondo_progress_start(request, 0);
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_call_persistent(rondo_comm_t comm, const struct rondo_call *call, const rondo_attr_t *attr,
+                                     rondo_request_t *request)
+{
+    if (request == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: request is NULL", rondo_kind_name(call->kind));
+    *request = NULL;
+    rondo_result_t result = check(comm, call);
+    return result == RONDO_SUCCESS ? make(comm, call, attr, 1, request) : result;
+}
+
+rondo_result_t rondo_call_on_stream(rondo_comm_t comm, const struct rondo_call *call, void *stream)
+{
+    (void) stream;
+    rondo_result_t result = check(comm, call);
+    if (result != RONDO_SUCCESS)
+        return result;
+    return rondo_fail(RONDO_ERR_UNSUPPORTED, "%s_on_stream: the %s device has no streams", rondo_kind_name(call->kind),
+                      comm->runtime->device->kind->name);
+}
+
+rondo_result_t rondo_group_start(rondo_comm_t comm)
+{
+    if (comm == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_group_start: the communicator is NULL");
+    rondo_result_t result = RONDO_SUCCESS;
+    pthread_mutex_lock(&comm->runtime->lock);
+    if (comm->grouping)
+        result = rondo_fail(RONDO_ERR_STATE, "rondo_group_start: a group is open on this communicator");
+    comm->group_owner = pthread_self();
+    comm->grouping = 1;
+    pthread_mutex_unlock(&comm->runtime->lock);
+    return result;
+}
+
+rondo_result_t rondo_group_end(rondo_comm_t comm)
+{
+    if (comm == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_group_end: the communicator is NULL");
+    pthread_mutex_lock(&comm->runtime->lock);
+    int open = comm->grouping && pthread_equal(comm->group_owner, pthread_self());
+    struct rondo_request *first = comm->group_first, *next;
+    if (open) {
+        comm->grouping = 0;
+        comm->group_first = comm->group_last = NULL;
+    }
+    pthread_mutex_unlock(&comm->runtime->lock);
+    if (!open)
+        return rondo_fail(RONDO_ERR_STATE, "rondo_group_end: this thread has no group open on the communicator");
+    rondo_result_t result = RONDO_SUCCESS;
+    struct rondo_request *blocking = NULL;
+    for (struct rondo_request *request = first; request != NULL; request = next) {
+        next = request->next_grouped; /* a started request may be finished and freed by another thread */
+        if (request->waited_by_group) {
+            request->next_grouped = blocking;
+            blocking = request;
+        }
+        rondo_progress_start(request, 0);
+    }
+    for (; blocking != NULL; blocking = next) {
+        next = blocking->next_grouped;
+        rondo_result_t one = rondo_progress_wait(blocking);
+        result = result == RONDO_SUCCESS ? one : result;
+    }
+    return result;
+}

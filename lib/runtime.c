@@ -1,0 +1,410 @@
+/* Init and finalize: the order in which the parts of a runtime come to life, and what the ranks tell each other meanwhile. */
+#include "runtime.h"
+
+#include "background.h"
+#include "check.h"
+#include "comm.h"
+#include "connect.h"
+#include "environment.h"
+#include "hang.h"
+#include "mailbox.h"
+#include "platform.h"
+#include "poller.h"
+#include "profile.h"
+#include "queue.h"
+#include "request.h"
+#include "settings.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_SLOT_BYTES (64 * 1024)
+
+static void handle(void *argument, int source, uint32_t type, const void *data, size_t bytes)
+{
+    struct rondo_runtime *runtime = argument;
+    switch (type) {
+    case RONDO_CONTROL_DIED:
+        rondo_peer_gone(runtime, source, "has died");
+        break;
+    case RONDO_CONTROL_LEFT:
+        rondo_peer_gone(runtime, source, "has left");
+        break;
+    case RONDO_CONTROL_LOST:
+        for (int rank = 0; rank < runtime->size; rank++)
+            if (rank != runtime->rank)
+                rondo_peer_gone(runtime, rank, "cannot be reached: the connection to the root is lost");
+        break;
+    case RONDO_MESSAGE_MAIL:
+        rondo_mailbox_deliver(runtime, source, data, bytes);
+        break;
+    case RONDO_MESSAGE_CONNECT:
+    case RONDO_MESSAGE_CONNECTED:
+    case RONDO_MESSAGE_CLOSE:
+        rondo_connect_message(runtime, source, type, data, bytes);
+        break;
+    case RONDO_MESSAGE_CHECK:
+    case RONDO_MESSAGE_VERDICT:
+        rondo_check_message(runtime, source, type, data, bytes);
+        break;
+    case RONDO_MESSAGE_ABORT:
+        rondo_comm_abort_message(runtime, source, data, bytes);
+        break;
+    case RONDO_MESSAGE_HANG_ASK:
+    case RONDO_MESSAGE_HANG_QUERY:
+    case RONDO_MESSAGE_HANG_STATE:
+    case RONDO_MESSAGE_HANG_REPORT:
+        rondo_hang_message(runtime, source, type, data, bytes);
+        break;
+    default:
+        rondo_log(RONDO_LOG_WARN, runtime->rank, "dropped a message of unknown type %u from rank %d", type, source);
+    }
+}
+
+/* ---- the parts ---- */
+
+static rondo_result_t create_tables(struct rondo_runtime *runtime)
+{
+    rondo_result_t result = rondo_mailbox_create(&runtime->mailbox);
+    if (result == RONDO_SUCCESS)
+        result = rondo_connect_create(&runtime->connections);
+    if (result == RONDO_SUCCESS)
+        result = rondo_check_create(&runtime->checker);
+    if (result == RONDO_SUCCESS)
+        result = rondo_hang_create(&runtime->hang);
+    return result;
+}
+
+/* Either explicitly, or as the launcher says. */
+static rondo_result_t meet(struct rondo_runtime *runtime, const rondo_config_t *config)
+{
+    struct rondo_launch launch;
+    struct rondo_control_options options = {0};
+    int given = config != NULL && (config->rank >= 0 || config->size >= 0);
+    rondo_result_t result = RONDO_SUCCESS;
+    memset(&launch, 0, sizeof(launch));
+    if (!given || config->unique_id == NULL)
+        result = rondo_environment_launch(&launch);
+    if (result == RONDO_SUCCESS)
+        result = rondo_environment_text("RONDO_ROOT", &options.root);
+    if (result == RONDO_SUCCESS)
+        result = rondo_environment_text("RONDO_SECRET", &options.secret);
+    if (result != RONDO_SUCCESS)
+        return result;
+    runtime->rank = given ? config->rank : launch.rank;
+    runtime->size = given ? config->size : launch.size;
+    if (runtime->size < 1 || runtime->rank < 0 || runtime->rank >= runtime->size)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rank %d of %d: give both, with 0 <= rank < size", runtime->rank, runtime->size);
+    options.rank = runtime->rank;
+    options.size = runtime->size;
+    options.unique_id = config != NULL ? config->unique_id : NULL;
+    options.job = launch.job;
+    options.connect_timeout = runtime->settings.connect_timeout;
+    runtime->gone = calloc((size_t) runtime->size, sizeof(*runtime->gone));
+    runtime->peers = calloc((size_t) runtime->size, sizeof(*runtime->peers));
+    if (runtime->gone == NULL || runtime->peers == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", runtime->size);
+    return rondo_control_connect(&runtime->control, &options, handle, runtime);
+}
+
+static rondo_result_t choose_transports(struct rondo_runtime *runtime, const char *names)
+{
+    int count;
+    const struct rondo_transport *const *all = rondo_transport_table(&count);
+    if (names == NULL || *names == '\0') {
+        for (int i = 0; i < count; i++)
+            if (all[i]->unusable() == NULL)
+                runtime->transports[runtime->transport_count++] = all[i];
+        return RONDO_SUCCESS;
+    }
+    char list[256], *rest = list, *name;
+    if (strlen(names) >= sizeof(list))
+        return rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_TRANSPORTS has %zu characters", strlen(names));
+    strcpy(list, names);
+    while ((name = strsep(&rest, ",")) != NULL) {
+        const struct rondo_transport *transport = rondo_transport_find(name);
+        if (transport == NULL || transport->unusable() != NULL)
+            return rondo_fail(RONDO_ERR_TRANSPORT, "transport '%s': %s", name,
+                              transport == NULL ? "there is none of that name in this build" : transport->unusable());
+        if (runtime->transport_count < (int) (sizeof(runtime->transports) / sizeof(runtime->transports[0])))
+            runtime->transports[runtime->transport_count++] = transport;
+    }
+    return RONDO_SUCCESS;
+}
+
+/* The world as far as an exchange needs it. The second exchange makes sure that nobody connects to a rank which does not know
+ * the others yet. */
+static rondo_result_t introduce(struct rondo_runtime *runtime, const struct rondo_startup *startup)
+{
+    struct rondo_comm *world = calloc(1, sizeof(*world));
+    struct rondo_peer self;
+    char ready = 1, *all_ready = calloc(1, (size_t) runtime->size);
+    cpu_set_t set;
+    memset(&self, 0, sizeof(self));
+    rondo_result_t result = RONDO_SUCCESS;
+    if (world != NULL)
+        world->members = calloc((size_t) runtime->size, sizeof(*world->members));
+    if (world == NULL || world->members == NULL || all_ready == NULL) {
+        result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a world of %d ranks", runtime->size);
+        goto done;
+    }
+    world->runtime = runtime;
+    world->id = UINT64_MAX;
+    world->rank = runtime->rank;
+    world->size = runtime->size;
+    for (int rank = 0; rank < runtime->size; rank++)
+        world->members[rank] = rank;
+    pthread_mutex_lock(&runtime->lock);
+    world->next = runtime->comms;
+    runtime->comms = world;
+    pthread_mutex_unlock(&runtime->lock);
+    for (int rank = 0; rank < runtime->size; rank++) /* who went before the world was listed */
+        if (__atomic_load_n(&runtime->gone[rank], __ATOMIC_ACQUIRE) != RONDO_SUCCESS)
+            rondo_comm_fail(world, RONDO_ERR_PEER, "rank %d has gone", rank);
+
+    rondo_segment_host_id(startup->host_id, self.host_id, sizeof(self.host_id));
+    self.blocks = (uint32_t) startup->blocks;
+    self.cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t) CPU_COUNT(&set) : 1;
+    self.slot_bytes = startup->slot_bytes != 0 ? (uint32_t) (startup->slot_bytes + 63) / 64 * 64 : DEFAULT_SLOT_BYTES;
+    result = rondo_background_process((unsigned char *) self.process);
+    if (result == RONDO_SUCCESS)
+        result = rondo_exchange(world, "rondo_init", &self, sizeof(self), runtime->peers);
+    if (result == RONDO_SUCCESS)
+        result = rondo_exchange(world, "rondo_init", &ready, 1, all_ready);
+
+    pthread_mutex_lock(&runtime->lock);
+    for (struct rondo_comm **link = &runtime->comms; *link != NULL; link = &(*link)->next)
+        if (*link == world) {
+            *link = world->next;
+            break;
+        }
+    while (world->pins > 0) {
+        pthread_mutex_unlock(&runtime->lock);
+        sched_yield();
+        pthread_mutex_lock(&runtime->lock);
+    }
+    pthread_mutex_unlock(&runtime->lock);
+done:
+    if (world != NULL)
+        free(world->members);
+    free(world);
+    free(all_ready);
+    return result;
+}
+
+/* Ranks that share the rank's host. */
+static uint32_t neighbours(const struct rondo_runtime *runtime, int rank)
+{
+    uint32_t count = 0;
+    for (int other = 0; other < runtime->size; other++)
+        count += strcmp(runtime->peers[other].host_id, runtime->peers[rank].host_id) == 0;
+    return count;
+}
+
+static uint32_t blocks_of(const struct rondo_runtime *runtime, int rank)
+{
+    const struct rondo_peer *peer = &runtime->peers[rank];
+    uint32_t blocks = peer->blocks != 0 ? peer->blocks : peer->cores / neighbours(runtime, rank);
+    return blocks < 1 ? 1 : blocks > 4 && peer->blocks == 0 ? 4 : blocks;
+}
+
+/* What all ranks agree on, by the same computation over the same data. */
+static void agree(struct rondo_runtime *runtime)
+{
+    runtime->settings.channels = RONDO_CHANNELS_MAX;
+    runtime->settings.slot_bytes = UINT32_MAX;
+    for (int rank = 0; rank < runtime->size; rank++) {
+        uint32_t blocks = blocks_of(runtime, rank), slot_bytes = runtime->peers[rank].slot_bytes;
+        if (blocks < runtime->settings.channels)
+            runtime->settings.channels = blocks;
+        if (slot_bytes < runtime->settings.slot_bytes)
+            runtime->settings.slot_bytes = slot_bytes;
+    }
+}
+
+static void notify(void *argument)
+{
+    struct rondo_runtime *runtime = argument;
+    if (rondo_queue_outstanding(runtime))
+        rondo_poller_wake(runtime);
+    rondo_queue_stir(runtime);
+}
+
+static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_startup *startup)
+{
+    if (startup->device == RONDO_DEVICE_CUDA)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "this build of Rondo has no CUDA device (RONDO_DEVICE=cuda)");
+    struct rondo_device_options options = {
+        .rank = runtime->rank, .blocks = blocks_of(runtime, runtime->rank), .notify = notify, .notify_argument = runtime};
+    uint32_t threads = options.blocks * neighbours(runtime, runtime->rank);
+    startup->policy.yield_mask = threads > runtime->peers[runtime->rank].cores ? 15 : 1023;
+    options.policy = startup->policy;
+    runtime->device_type = RONDO_DEVICE_HOST;
+    rondo_result_t result = rondo_host_device.create(&runtime->device, &options);
+    if (result == RONDO_SUCCESS)
+        runtime->daemon = runtime->device->daemon;
+    if (result == RONDO_SUCCESS &&
+        (runtime->nothing = runtime->device->kind->allocate(runtime->device, RONDO_CACHE_LINE)) == NULL)
+        result = rondo_fail(RONDO_ERR_MEMORY, "no device memory");
+    return result;
+}
+
+static rondo_result_t create_world(struct rondo_runtime *runtime)
+{
+    int *members = calloc((size_t) runtime->size, sizeof(*members));
+    if (members == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", runtime->size);
+    for (int rank = 0; rank < runtime->size; rank++)
+        members[rank] = rank;
+    rondo_result_t result = rondo_comm_create(runtime, 0, members, runtime->size, &runtime->world);
+    free(members);
+    return result;
+}
+
+static void tear_down(struct rondo_runtime *runtime)
+{
+    rondo_poller_destroy(runtime);
+    while (runtime->comms != NULL) {
+        rondo_request_destroy_all(runtime->comms);
+        rondo_comm_destroy(runtime->comms);
+    }
+    if (runtime->control != NULL)
+        rondo_control_close(runtime->control); /* from here on no handler runs */
+    rondo_connect_destroy(runtime);
+    while (runtime->allocations != NULL)
+        rondo_free(runtime, runtime->allocations->segment->base);
+    for (uint32_t lane = 0; runtime->device != NULL && lane < runtime->lanes_used; lane++)
+        runtime->device->kind->release(runtime->device, runtime->daemon->lanes[lane], sizeof(struct rondo_lane));
+    rondo_queue_destroy(runtime);
+    if (runtime->nothing != NULL)
+        runtime->device->kind->release(runtime->device, runtime->nothing, RONDO_CACHE_LINE);
+    if (runtime->device != NULL)
+        runtime->device->kind->destroy(runtime->device);
+    while (runtime->free_lanes != NULL) {
+        struct rondo_host_lane *lane = runtime->free_lanes;
+        runtime->free_lanes = lane->next;
+        free(lane);
+    }
+    rondo_arena_destroy(runtime->arena);
+    if (runtime->segments != NULL)
+        rondo_segments_destroy(runtime->segments);
+    rondo_hang_destroy(runtime);
+    rondo_check_destroy(runtime->checker);
+    rondo_mailbox_destroy(runtime->mailbox);
+    pthread_mutex_destroy(&runtime->lock);
+    free(runtime->gone);
+    free(runtime->peers);
+    free(runtime);
+}
+
+/* ---- the public calls ---- */
+
+rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
+{
+    struct rondo_startup startup;
+    if (rt == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_init: rt is NULL");
+    *rt = NULL;
+    struct rondo_runtime *runtime = calloc(1, sizeof(*runtime));
+    if (runtime == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a runtime");
+    pthread_mutex_init(&runtime->lock, NULL);
+    rondo_result_t result = rondo_queue_create(runtime);
+    if (result == RONDO_SUCCESS)
+        result = rondo_settings_read(config, &runtime->settings, &startup);
+    if (result == RONDO_SUCCESS)
+        result = choose_transports(runtime, startup.transports);
+    if (result == RONDO_SUCCESS)
+        result = create_tables(runtime);
+    if (result == RONDO_SUCCESS)
+        result = meet(runtime, config);
+    if (result == RONDO_SUCCESS)
+        result = rondo_segments_create(&runtime->segments, runtime->control);
+    if (result == RONDO_SUCCESS)
+        result = rondo_arena_create(&runtime->arena, runtime->segments, (uint64_t) startup.memory);
+    if (result == RONDO_SUCCESS)
+        result = introduce(runtime, &startup);
+    if (result == RONDO_SUCCESS) {
+        agree(runtime);
+        result = create_device(runtime, &startup);
+    }
+    if (result == RONDO_SUCCESS)
+        result = create_world(runtime);
+    if (result == RONDO_SUCCESS)
+        result = rondo_poller_create(runtime);
+    if (result == RONDO_SUCCESS && strcmp(startup.spin, "profile") == 0)
+        result = rondo_profile(runtime);
+    if (result != RONDO_SUCCESS) {
+        char message[512]; /* tearing down may fail calls of its own */
+        strncpy(message, rondo_last_error(), sizeof(message) - 1);
+        message[sizeof(message) - 1] = '\0';
+        tear_down(runtime);
+        return rondo_fail(result, "%s", message);
+    }
+    *rt = runtime;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_finalize(rondo_t runtime)
+{
+    if (runtime == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_finalize: the runtime is NULL");
+    pthread_mutex_lock(&runtime->queue.lock);
+    uint64_t outstanding = runtime->queue.submitted - runtime->queue.completed;
+    pthread_mutex_unlock(&runtime->queue.lock);
+    if (outstanding > 0)
+        return rondo_fail(RONDO_ERR_STATE, "rondo_finalize: %llu operations have not completed",
+                          (unsigned long long) outstanding);
+    /* Nobody leaves while others may still be waiting for a last slot's credit or a connection. A communicator that has failed
+     * has nobody to wait for. */
+    char here = 1, *all = calloc(1, (size_t) runtime->size);
+    if (all != NULL && rondo_comm_failure(runtime->world) == RONDO_SUCCESS)
+        rondo_exchange(runtime->world, "rondo_finalize", &here, 1, all);
+    free(all);
+    tear_down(runtime);
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_device(rondo_t runtime, rondo_device_t *device)
+{
+    if (runtime == NULL || device == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_device: %s is NULL", runtime == NULL ? "the runtime" : "device");
+    *device = runtime->device_type;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_device_synchronize(rondo_t runtime)
+{
+    if (runtime == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_device_synchronize: the runtime is NULL");
+    return runtime->device->kind->synchronize(runtime->device);
+}
+
+rondo_result_t rondo_get_stats(rondo_t runtime, rondo_stats_t *stats)
+{
+    if (runtime == NULL || stats == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_get_stats: %s is NULL", runtime == NULL ? "the runtime" : "stats");
+    memset(stats, 0, sizeof(*stats));
+    pthread_mutex_lock(&runtime->queue.lock);
+    stats->submitted = runtime->queue.submitted;
+    stats->completed = runtime->queue.completed;
+    stats->daemon_starts = runtime->queue.starts;
+    pthread_mutex_unlock(&runtime->queue.lock);
+    stats->daemon_quits = rondo_load_relaxed(&runtime->daemon->quits);
+    for (uint32_t b = 0; b < runtime->daemon->block_count; b++) {
+        const struct rondo_block_statistics *block = &runtime->daemon->blocks[b].statistics;
+        stats->preemptions += rondo_load_relaxed(&block->preemptions);
+        stats->context_loads += rondo_load_relaxed(&block->context_loads);
+        stats->context_saves += rondo_load_relaxed(&block->context_saves);
+        stats->primitives += rondo_load_relaxed(&block->primitives);
+        stats->bytes_sent += rondo_load_relaxed(&block->bytes_sent);
+    }
+    stats->memory_reserved = rondo_arena_reserved(runtime->arena);
+    pthread_mutex_lock(&runtime->lock);
+    for (const struct rondo_allocation *a = runtime->allocations; a != NULL; a = a->next)
+        stats->memory_allocated += a->segment->bytes;
+    pthread_mutex_unlock(&runtime->lock);
+    stats->memory_budget = rondo_arena_budget(runtime->arena);
+    return RONDO_SUCCESS;
+}

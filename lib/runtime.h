@@ -1,0 +1,275 @@
+/*
+ * The runtime: one rank on one device, and all that hangs from it. Every module of lib/ sees these structs; each comment says
+ * which lock protects what. Locks are taken in the order connect lock, runtime lock, queue lock, and none is held while waiting
+ * for another rank.
+ */
+#ifndef RONDO_LIB_RUNTIME_H
+#define RONDO_LIB_RUNTIME_H
+
+#include "arena.h"
+#include "control.h"
+#include "device.h"
+#include "error.h"
+#include "programs/programs.h"
+#include "segment.h"
+#include "transport.h"
+
+#include <pthread.h>
+
+#define RONDO_HOST_ID_BYTES 128
+#define RONDO_CHANNELS_MAX  16
+
+/* What every rank tells all others at init. */
+struct rondo_peer {
+    char host_id[RONDO_HOST_ID_BYTES];
+    uint64_t process[2]; /* random, one a process */
+    uint32_t blocks;     /* configured; 0: by cores */
+    uint32_t cores;      /* this process may run on */
+    uint32_t slot_bytes;
+    uint32_t unused;
+};
+
+struct rondo_settings {
+    double timeout;         /* seconds, 0 never */
+    double connect_timeout; /* seconds */
+    int check;
+    uint32_t channels;   /* most that a program may use: the least of all ranks' blocks */
+    uint32_t slot_bytes; /* largest slot of the simple protocol */
+    char algorithm[32];  /* "" chosen */
+    char protocol[16];   /* "" chosen, "simple" or "ll" */
+};
+
+/* ---- calls: what the user asked for ---- */
+
+struct rondo_call {
+    enum rondo_kind kind;
+    const void *send;
+    void *recv;
+    size_t count; /* elements of a block, as the collective's function defines it */
+    const size_t *send_counts, *send_displacements, *receive_counts, *receive_displacements; /* owned by the request */
+    rondo_datatype_t type;
+    rondo_op_t op;
+    int root; /* or the peer */
+};
+
+/* ---- lanes ---- */
+
+/* Names a lane in the whole job, with its communicator. */
+#define RONDO_LANE_COLLECTIVE     0
+#define RONDO_LANE_PERSISTENT     ((uint64_t) 1 << 60) /* + how many inits came before */
+#define RONDO_LANE_P2P            ((uint64_t) 2 << 60) /* source and destination are in the connector's key */
+#define RONDO_LANE_P2P_PERSISTENT ((uint64_t) 3 << 60)
+
+/* A connector of the lane, as this rank sees it. */
+struct rondo_link {
+    struct rondo_connection what;
+    struct rondo_connector *connector;
+    struct rondo_end *end; /* device memory */
+};
+
+/* A plan with its connectors: what operations of one shape on one lane share. */
+struct rondo_binding {
+    struct rondo_binding *next;
+    struct rondo_shape shape;
+    const struct rondo_algorithm *algorithm;
+    struct rondo_plan *plan;
+    struct rondo_program *program; /* device copy */
+    struct rondo_end **ends;       /* device memory */
+};
+
+struct rondo_host_lane {
+    struct rondo_host_lane *next; /* of the communicator (runtime lock) */
+    struct rondo_comm *comm;
+    uint64_t id;
+    int peer; /* p2p: rank in the communicator; else -1 */
+    int outgoing;
+    uint32_t index; /* in the daemon's table */
+    struct rondo_lane *device;
+    uint32_t slot_bytes[RONDO_PROTOCOLS];
+    uint32_t slot_count;
+    pthread_mutex_t bind_lock; /* links and bindings; one thread binds at a time */
+    struct rondo_link *links;
+    int link_count;
+    struct rondo_binding *bindings;
+    /* Queue lock: */
+    uint64_t started, submitted, finished; /* operations; those started and not submitted wait in the list */
+    struct rondo_request *waiting_first, *waiting_last;
+};
+
+/* ---- requests ---- */
+
+enum rondo_request_state { RONDO_REQUEST_INACTIVE, RONDO_REQUEST_ACTIVE, RONDO_REQUEST_DONE };
+
+struct rondo_request {
+    struct rondo_runtime *runtime;
+    struct rondo_comm *comm;
+    struct rondo_host_lane *lane; /* NULL: nothing to move, completes at start */
+    struct rondo_call call;
+    struct rondo_operation *operation; /* device memory */
+    uint32_t slot;
+    int persistent, owns_lane;
+    int empty;           /* nothing to move */
+    int checked;         /* waits for a verdict at every start */
+    int waited_by_group; /* of a blocking call */
+    struct rondo_request *next_grouped;
+    struct rondo_registration *windows[2]; /* opened for it; owned */
+    uint32_t state;                        /* enum rondo_request_state; DONE is released after result and message */
+    rondo_result_t result;
+    char *message;                  /* of a failure; owned */
+    size_t *counts;                 /* the call's arrays; owned */
+    struct rondo_extent *tables[2]; /* layouts; device memory, owned */
+    size_t table_entries[2];
+    void *scratch; /* device memory, owned */
+    size_t scratch_bytes;
+    /* Queue lock: */
+    uint64_t number;        /* in the lane, of those started */
+    uint64_t device_number; /* of those submitted: the daemon's count */
+    uint64_t started_ns;
+    int approved;  /* checking: all ranks called alike */
+    int submitted; /* is on the device */
+    struct rondo_request *next_waiting;
+    struct rondo_request *active_before, *active_after;
+    void (*callback)(void *argument, rondo_result_t result);
+    void *callback_argument;
+    struct rondo_request *next_free;
+};
+
+/* ---- communicators ---- */
+
+struct rondo_registration {
+    struct rondo_registration *next;
+    char *base;
+    size_t bytes;
+    int usable; /* by all ranks */
+    uint32_t window;
+    struct rondo_segment **imported; /* a member each; NULL for this rank */
+};
+
+#define RONDO_WINDOWS_MAX 256
+
+struct rondo_comm {
+    struct rondo_comm *next;
+    struct rondo_runtime *runtime;
+    uint64_t id;
+    int rank, size;
+    int *members;                       /* ranks in the world */
+    int same_process, same_host;        /* all members */
+    pthread_mutex_t lane_lock;          /* one thread at a time makes a p2p lane */
+    int pins;                           /* library threads that use the struct (runtime lock) */
+    struct rondo_host_lane *collective; /* the communicator's own lane */
+    struct rondo_host_lane *lanes;
+    struct rondo_request *group_first, *group_last; /* being collected (runtime lock) */
+    int grouping;                                   /* looked at without the lock by the thread that owns the group */
+    pthread_t group_owner;
+    uint64_t exchanges;       /* collective exchanges so far */
+    uint64_t persistent;      /* collective inits so far */
+    uint64_t *persistent_p2p; /* inits so far, [2 * peer + outgoing] */
+    uint32_t failed;          /* an rondo_result_t; sticky; released after failure */
+    char failure[1000];
+    int active; /* requests (queue lock) */
+    struct rondo_registration *registrations;
+    uint32_t windows_used;
+    char **windows; /* [member][RONDO_WINDOWS_MAX]; device memory */
+};
+
+/* ---- the runtime ---- */
+
+/* The host ends of the queues. */
+struct rondo_queue {
+    pthread_mutex_t lock;
+    uint64_t tail;      /* SQEs written */
+    uint64_t head;      /* CQEs taken */
+    uint64_t in_flight; /* operations on the device; at most RONDO_QUEUE_DEPTH */
+    uint64_t submitted, completed;
+    struct rondo_request **by_slot; /* RONDO_OPERATIONS_MAX */
+    uint32_t slots_used;
+    struct rondo_request *free_requests; /* with their slots */
+    struct rondo_request *active;        /* started and not completed */
+    struct rondo_request *called;        /* completed, callback not yet called */
+    uint64_t waiting;                    /* requests in lanes' lists */
+    uint32_t event, sleepers;            /* bumped at completions */
+    uint64_t restart_pause_ns, not_before_ns;
+    uint64_t starts;
+};
+
+struct rondo_poller {
+    pthread_t thread;
+    int running;
+    uint32_t stopping, event, sleepers;
+};
+
+struct rondo_allocation {
+    struct rondo_allocation *next;
+    struct rondo_segment *segment;
+    size_t bytes;
+};
+
+struct rondo_connect_table;
+struct rondo_mailbox;
+struct rondo_checker;
+struct rondo_hang;
+struct rondo_router;
+
+struct rondo_runtime {
+    int rank, size;
+    struct rondo_settings settings;
+    struct rondo_control *control;
+    struct rondo_segments *segments;
+    struct rondo_arena *arena;
+    struct rondo_device *device;
+    rondo_device_t device_type;
+    struct rondo_daemon *daemon;
+    char *nothing; /* device memory that may be read: what a barrier sends */
+    struct rondo_peer *peers;
+    const struct rondo_transport *transports[8];
+    int transport_count;
+    struct rondo_queue queue;
+    struct rondo_poller poller;
+    struct rondo_connect_table *connections;
+    struct rondo_mailbox *mailbox;
+    struct rondo_checker *checker;
+    struct rondo_hang *hang;
+    pthread_mutex_t lock; /* the lists below, lanes and contexts */
+    struct rondo_comm *world, *comms;
+    struct rondo_allocation *allocations;
+    uint32_t lanes_used, contexts_used;
+    struct rondo_host_lane *free_lanes;
+    uint64_t comm_ids;
+    uint32_t *gone; /* [rank]: an rondo_result_t once it has died or left; atomic */
+};
+
+/* control message types */
+enum rondo_message {
+    RONDO_MESSAGE_MAIL = RONDO_CONTROL_FIRST_USER_TYPE,
+    RONDO_MESSAGE_CONNECT,
+    RONDO_MESSAGE_CONNECTED,
+    RONDO_MESSAGE_CLOSE,
+    RONDO_MESSAGE_CHECK,
+    RONDO_MESSAGE_VERDICT,
+    RONDO_MESSAGE_ABORT,
+    RONDO_MESSAGE_HANG_ASK,
+    RONDO_MESSAGE_HANG_QUERY,
+    RONDO_MESSAGE_HANG_STATE,
+    RONDO_MESSAGE_HANG_REPORT
+};
+
+/* failure.c: ends everything on the communicator with the code; the first failure stays. */
+void rondo_comm_fail(struct rondo_comm *comm, rondo_result_t code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The rank has died (RONDO_ERR_PEER) or left: fails the communicators that it is in. */
+/* The communicator of that id, protected from being freed until unpinned; NULL if there is none. */
+struct rondo_comm *rondo_comm_pin(struct rondo_runtime *runtime, uint64_t id);
+void rondo_comm_unpin(struct rondo_comm *comm);
+void rondo_peer_gone(struct rondo_runtime *runtime, int rank, const char *how);
+static inline rondo_result_t rondo_comm_failure(const struct rondo_comm *comm)
+{
+    return (rondo_result_t) __atomic_load_n(&comm->failed, __ATOMIC_ACQUIRE);
+}
+
+size_t rondo_type_bytes(rondo_datatype_t type);
+const char *rondo_type_name(rondo_datatype_t type);
+const char *rondo_op_name(rondo_op_t op);
+/* "allreduce(count 10, float, sum)"; always terminated. */
+void rondo_call_describe(const struct rondo_call *call, char *text, size_t bytes);
+
+#endif

@@ -1,0 +1,124 @@
+/* See select.h. The thresholds were measured with `rondo bench` on two cores (docs/host-performance.md). */
+#include "select.h"
+
+#include <string.h>
+
+#define KIB ((size_t) 1024)
+
+size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    size_t bytes = call->count * rondo_type_bytes(call->type), most = 0;
+    switch (call->kind) {
+    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_ALLGATHER:
+    case RONDO_KIND_ALLTOALL:
+    case RONDO_KIND_GATHER:
+    case RONDO_KIND_SCATTER:
+        return bytes * (size_t) comm->size;
+    case RONDO_KIND_ALLGATHERV:
+        for (int rank = 0; rank < comm->size; rank++)
+            most = call->receive_counts[rank] > most ? call->receive_counts[rank] : most;
+        return most * rondo_type_bytes(call->type) * (size_t) comm->size;
+    case RONDO_KIND_ALLTOALLV:
+        return 0;
+    default:
+        return bytes;
+    }
+}
+
+/* One shot costs size - 1 messages a rank; worth it while a message is cheaper than a ring's 2 * (size - 1) steps. */
+static size_t one_shot_limit(int size)
+{
+    return size <= 4 ? 16 * KIB : size <= 8 ? 8 * KIB : size <= 32 ? 2 * KIB : 0;
+}
+
+static const char *by_size(const struct rondo_comm *comm, const struct rondo_call *call, int direct)
+{
+    size_t bytes = rondo_call_bytes(comm, call), per_rank = bytes / (size_t) comm->size;
+    int use_direct = direct && bytes > 16 * KIB;
+    switch (call->kind) {
+    case RONDO_KIND_ALLREDUCE:
+        return bytes <= one_shot_limit(comm->size) ? "allpairs" : use_direct ? "direct" : "ring";
+    case RONDO_KIND_REDUCE_SCATTER:
+        return per_rank <= one_shot_limit(comm->size)       ? "allpairs"
+               : use_direct && call->send != RONDO_IN_PLACE ? "direct"
+                                                            : "ring";
+    case RONDO_KIND_ALLGATHER:
+        return per_rank <= one_shot_limit(comm->size) ? "allpairs" : use_direct ? "direct" : "ring";
+    case RONDO_KIND_ALLGATHERV:
+        return per_rank <= one_shot_limit(comm->size) ? "allpairs" : "ring";
+    case RONDO_KIND_BCAST:
+        return bytes <= one_shot_limit(comm->size) ? "linear" : use_direct ? "direct" : "ring";
+    case RONDO_KIND_REDUCE:
+        return bytes <= one_shot_limit(comm->size) ? "linear" : "ring";
+    case RONDO_KIND_ALLTOALL:
+        return use_direct && call->send != RONDO_IN_PLACE ? "direct" : "linear";
+    case RONDO_KIND_ALLTOALLV:
+    case RONDO_KIND_GATHER:
+    case RONDO_KIND_SCATTER:
+        return "linear";
+    case RONDO_KIND_BARRIER:
+        return "allpairs";
+    default:
+        return "chain";
+    }
+}
+
+size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    size_t bytes = rondo_call_bytes(comm, call);
+    switch (call->kind) {
+    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_ALLGATHER:
+    case RONDO_KIND_ALLGATHERV:
+    case RONDO_KIND_ALLTOALL:
+    case RONDO_KIND_GATHER:
+    case RONDO_KIND_SCATTER:
+        return bytes / (size_t) comm->size;
+    case RONDO_KIND_ALLTOALLV:
+        return SIZE_MAX;
+    default:
+        return bytes;
+    }
+}
+
+rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_call *call, int direct, const char *name,
+                            struct rondo_choice *choice)
+{
+    const struct rondo_settings *settings = &comm->runtime->settings;
+    const char *wanted = name != NULL ? name : settings->algorithm;
+    int alone = comm->size == 1 && call->kind != RONDO_KIND_SEND_TO && call->kind != RONDO_KIND_RECEIVE_FROM;
+    choice->algorithm = NULL;
+    if (alone)
+        wanted = "local";
+    if (*wanted != '\0')
+        choice->algorithm = rondo_algorithm_find(wanted, call->kind);
+    if (name != NULL && !alone && (choice->algorithm == NULL || strcmp(name, "local") == 0))
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no algorithm '%s' for %s", name, rondo_kind_name(call->kind));
+    if (choice->algorithm != NULL && choice->algorithm->direct) {
+        if (!direct)
+            return rondo_fail(RONDO_ERR_UNSUPPORTED,
+                              "algorithm '%s' needs buffers that all ranks can reach (rondo_alloc, rondo_comm_register)",
+                              wanted);
+        if (call->send == RONDO_IN_PLACE && (call->kind == RONDO_KIND_REDUCE_SCATTER || call->kind == RONDO_KIND_ALLTOALL))
+            return rondo_fail(RONDO_ERR_UNSUPPORTED, "algorithm '%s' does not run %s in place", wanted,
+                              rondo_kind_name(call->kind));
+    }
+    if (choice->algorithm == NULL || (!alone && strcmp(choice->algorithm->name, "local") == 0))
+        choice->algorithm = rondo_algorithm_find(by_size(comm, call, direct), call->kind);
+
+    size_t message = rondo_message_bytes(comm, call);
+    int low_latency = choice->algorithm->low_latency && message <= RONDO_LL_BYTES_MAX;
+    if (strcmp(settings->protocol, "simple") == 0)
+        low_latency = 0;
+    if (strcmp(settings->protocol, "ll") == 0 && !choice->algorithm->direct)
+        low_latency = 1;
+    choice->protocol = low_latency ? RONDO_PROTOCOL_LL : RONDO_PROTOCOL_SIMPLE;
+
+    size_t channels = message / (256 * KIB);
+    int single = choice->algorithm->build == rondo_build_all_pairs || choice->algorithm->build == rondo_build_local;
+    if (single || channels < 1 || call->kind == RONDO_KIND_ALLTOALLV)
+        channels = 1;
+    choice->channels = channels < settings->channels ? (int) channels : (int) settings->channels;
+    return RONDO_SUCCESS;
+}

@@ -1,0 +1,27 @@
+/* Which algorithm, protocol and channel count an operation gets. All ranks must choose alike, so the choice may depend only on
+ * what all of them know. */
+#ifndef RONDO_LIB_SELECT_H
+#define RONDO_LIB_SELECT_H
+
+#include "runtime.h"
+
+struct rondo_choice {
+    const struct rondo_algorithm *algorithm;
+    enum rondo_protocol protocol;
+    int channels;
+};
+
+/* direct: all ranks can reach each other's buffers of this call. name: an algorithm the user insists on, or NULL. */
+rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_call *call, int direct, const char *name,
+                            struct rondo_choice *choice);
+
+/* Bytes that decide: the larger of what a rank puts in and what it gets out, as all ranks know it (v-collectives: 0 where only
+ * each rank knows its own). */
+size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *call);
+
+/* What travels in one connector for it: the size that decides the protocol. SIZE_MAX where ranks cannot know. */
+size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_call *call);
+
+#define RONDO_LL_BYTES_MAX 8192 /* of an LL connector's slot, payload */
+
+#endif

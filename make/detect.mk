@@ -1,0 +1,25 @@
+# What this machine offers. Each row: found or not, and why. Every one of them is optional.
+has_header = $(shell printf '\#include <$(1)>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo 1)
+
+MPICC     := $(firstword $(shell command -v mpicc 2>/dev/null))
+NVCC      := $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+HAS_VERBS := $(and $(call has_header,infiniband/verbs.h),$(call has_header,rdma/rdma_cma.h))
+HAS_UCX   := $(call has_header,ucp/api/ucp.h)
+HAS_NUMA  := $(call has_header,numa.h)
+
+# Nothing of this build uses CUDA, verbs, UCX or libnuma yet: they are detected so that the table says so.
+DETECTED_DEFINES := -DRONDO_WITH_CUDA=0 -DRONDO_WITH_VERBS=0 -DRONDO_WITH_UCX=0 -DRONDO_WITH_NUMA=0 \
+                    -DRONDO_WITH_MPI=$(if $(MPICC),1,0)
+
+ifeq ($(shell uname -m),x86_64)
+FOLD_VARIANTS := avx2 avx512
+DETECTED_DEFINES += -DRONDO_FOLD_AVX2 -DRONDO_FOLD_AVX512
+endif
+
+detect:
+	@printf '%-9s %-4s %s\n' feature in why
+	@printf '%-9s %-4s %s\n' CUDA no "$(if $(NVCC),found $(NVCC); ,no nvcc; )the CUDA device is not part of this version"
+	@printf '%-9s %-4s %s\n' verbs no "$(if $(HAS_VERBS),headers found; ,no infiniband/verbs.h or rdma/rdma_cma.h; )the rdma transport is not part of this version"
+	@printf '%-9s %-4s %s\n' UCX no "$(if $(HAS_UCX),headers found; ,no ucp/api/ucp.h; )the ucx transport is not part of this version"
+	@printf '%-9s %-4s %s\n' libnuma no "$(if $(HAS_NUMA),header found; ,no numa.h; )nothing uses it yet"
+	@printf '%-9s %-4s %s\n' MPI $(if $(MPICC),yes "$(MPICC): rondo bench --peer mpi",no "no mpicc: rondo bench has no --peer mpi")

@@ -1,0 +1,61 @@
+/*
+ * A transport connects two ranks by connectors: one-directional rings of slots with a tail (written by the sender) and a head
+ * (written by the receiver). One file a transport; to add one, write its table and add it to transport.c. The library asks
+ * them in order of merit.
+ */
+#ifndef RONDO_TRANSPORT_TRANSPORT_H
+#define RONDO_TRANSPORT_TRANSPORT_H
+
+#include "rondo.h"
+#include "structures.h"
+
+struct rondo_runtime;
+struct rondo_transport;
+
+/* What sender and receiver agree on before they connect. */
+struct rondo_connector_spec {
+    uint32_t slot_bytes; /* a multiple of 64 */
+    uint32_t slot_count; /* a power of two */
+    uint32_t protocol;   /* enum rondo_protocol */
+    int32_t peer;        /* the other side's rank in the world */
+};
+
+/* What the receiver tells the sender; plain data, at most this long. */
+struct rondo_ticket {
+    char transport[16];
+    unsigned char bytes[176];
+};
+
+/* One side of a connector. The transport fills in what an end (structures.h) needs. */
+struct rondo_connector {
+    const struct rondo_transport *transport;
+    struct rondo_connector_spec spec;
+    uint64_t *watched, *published;
+    char *slots;
+    void *own; /* the transport's */
+};
+
+struct rondo_transport {
+    const char *name;
+    /* NULL if this build and machine can use it, else why not. */
+    const char *(*unusable)(void);
+    int (*reaches)(const struct rondo_runtime *runtime, int peer);
+    /* The receiver's side, which owns the slots. Called on any thread, the control thread included; must not wait for others.
+     */
+    rondo_result_t (*listen)(struct rondo_runtime *runtime, struct rondo_connector *connector, struct rondo_ticket *ticket);
+    /* The sender's side. Not on a control thread. */
+    rondo_result_t (*connect)(struct rondo_runtime *runtime, struct rondo_connector *connector,
+                              const struct rondo_ticket *ticket);
+    void (*close_listener)(struct rondo_runtime *runtime, struct rondo_connector *connector);
+    void (*close_sender)(struct rondo_runtime *runtime, struct rondo_connector *connector);
+};
+
+extern const struct rondo_transport rondo_transport_shm;
+
+const struct rondo_transport *const *rondo_transport_table(int *count);
+const struct rondo_transport *rondo_transport_find(const char *name);
+/* The best transport of the runtime's list that reaches the peer; RONDO_ERR_TRANSPORT naming both hosts if none does. Both
+ * sides choose alike, because the choice depends only on what both know. */
+rondo_result_t rondo_transport_choose(const struct rondo_runtime *runtime, int peer, const struct rondo_transport **transport);
+
+#endif
