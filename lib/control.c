@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum {
@@ -67,6 +68,8 @@ static void lose(struct rondo_control *control)
     control->broken = 1;
     int expected = control->closing;
     pthread_mutex_unlock(&control->mutex);
+    /* If it was this end that found the other unbelievable, the root must learn that it has lost this rank. */
+    shutdown(control->wire.fd, SHUT_RDWR);
     if (!expected)
         control->handler(control->argument, control->rank, RONDO_CONTROL_LOST, NULL, 0);
 }

@@ -1,0 +1,542 @@
+/* The control plane among strangers: garbage, floods, wrong secrets, and somebody in the middle who repeats, alters, drops or
+ * swaps what ranks send. The job must not notice, or notice for what it is: a broken connection. */
+#include "ranks.h"
+
+#include "handshake.h"
+#include "wire.h"
+
+#include <signal.h>
+#include <poll.h>
+#include <sys/un.h>
+
+static char root[64];
+static int port;
+
+static void use_tcp(struct rank *ranks, int size)
+{
+    port = free_port();
+    snprintf(root, sizeof(root), "127.0.0.1:%d", port);
+    for (int i = 0; i < size; i++) {
+        rank_prepare(&ranks[i], i, size);
+        ranks[i].options.root = root;
+        ranks[i].options.secret = "a secret";
+    }
+}
+
+static void expect_exchange(struct rank *ranks, int size, uint32_t number)
+{
+    for (int i = 0; i < size; i++)
+        for (int dest = 0; dest < size; dest++)
+            assert_int_equal(send_number(&ranks[i], dest, number, 64), RONDO_SUCCESS);
+    for (int i = 0; i < size; i++) {
+        for (int source = 0; source < size; source++) {
+            assert_true(await(&ranks[i], &ranks[i].next[source], (int) number + 1, 20));
+            assert_int_equal(read_counter(&ranks[i], &ranks[i].died[source]), 0);
+        }
+        assert_int_equal(read_counter(&ranks[i], &ranks[i].disordered), 0);
+        assert_int_equal(read_counter(&ranks[i], &ranks[i].lost), 0);
+    }
+}
+
+static void test_wrong_secret(void **state)
+{
+    (void) state;
+    struct rank ranks[3], strangers[3];
+    pthread_t thread;
+    static const char *const secrets[] = {"another secret", "", "a secret "};
+    use_tcp(ranks, 3);
+    for (int i = 0; i < 3; i++) {
+        strangers[i] = ranks[i == 0 ? 1 : i];
+        strangers[i].options.secret = secrets[i];
+    }
+    assert_int_equal(pthread_create(&thread, NULL, rank_connect, &ranks[0]), 0);
+    usleep(50000);
+    in_parallel(strangers, 3, rank_connect);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(strangers[i].result, RONDO_ERR_BOOTSTRAP);
+        assert_non_null(strstr(strangers[i].error, "refused the secret"));
+        assert_non_null(strstr(strangers[i].error, "RONDO_SECRET"));
+        assert_true(strangers[i].seconds < 5);
+    }
+    in_parallel(ranks + 1, 2, rank_connect);
+    pthread_join(thread, NULL);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(ranks[i].result, RONDO_SUCCESS);
+    in_parallel(strangers, 3, rank_connect);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(strangers[i].result, RONDO_ERR_BOOTSTRAP);
+    expect_exchange(ranks, 3, 0);
+    in_parallel(ranks, 3, rank_close);
+}
+
+/* A rank whose secret is right and whose root's is not tells nobody anything: neither side believes the other. */
+static void test_false_root(void **state)
+{
+    (void) state;
+    struct rank rank;
+    use_tcp(&rank, 1);
+    rank.options.size = 2;
+    rank.options.rank = 1;
+    rank.options.connect_timeout = 0.5;
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t) port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1, served = 0;
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    assert_int_equal(bind(listener, (struct sockaddr *) &address, sizeof(address)), 0);
+    assert_int_equal(listen(listener, 16), 0);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, rank_connect, &rank), 0);
+    for (struct pollfd poller = {listener, POLLIN, 0}; poll(&poller, 1, 1000) > 0;) {
+        struct rondo_handshake handshake;
+        struct rondo_hmac guess;
+        int fd = accept(listener, NULL, NULL);
+        rondo_hmac_begin(&guess, "a guess", 7);
+        assert_int_equal(rondo_handshake_make_challenge(&handshake), RONDO_SUCCESS);
+        (void) send(fd, handshake.challenge, sizeof(handshake.challenge), MSG_NOSIGNAL);
+        if (recv(fd, handshake.hello, sizeof(handshake.hello), MSG_WAITALL) == sizeof(handshake.hello)) {
+            rondo_handshake_make_verdict(&handshake, &guess, RONDO_HANDSHAKE_WELCOME, 0);
+            (void) send(fd, handshake.verdict, sizeof(handshake.verdict), MSG_NOSIGNAL);
+            served++;
+        }
+        close(fd);
+    }
+    pthread_join(thread, NULL);
+    close(listener);
+    assert_true(served > 0);
+    assert_int_equal(rank.result, RONDO_ERR_BOOTSTRAP);
+    assert_non_null(strstr(rank.error, "does not know the secret"));
+}
+
+/* Strangers of several kinds keep coming until told to stop. */
+struct flood {
+    int unix_socket; /* else TCP */
+    struct sockaddr_un address;
+    socklen_t bytes;
+    int most; /* connections, held open */
+    atomic_int stop, made;
+};
+
+static int flood_connect(const struct flood *flood)
+{
+    if (!flood->unix_socket)
+        return tcp_connect(port);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    if (connect(fd, (const struct sockaddr *) &flood->address, flood->bytes) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static void *pour(void *argument)
+{
+    struct flood *flood = argument;
+    enum { HELD = 500 };
+    int held[HELD], count = 0;
+    unsigned char garbage[4096];
+    memset(garbage, 0xa5, sizeof(garbage));
+    for (int i = 0; i < HELD; i++)
+        held[i] = -1;
+    while (!atomic_load(&flood->stop) && count < flood->most) {
+        int fd = flood_connect(flood);
+        if (fd < 0) {
+            usleep(1000);
+            continue;
+        }
+        switch (count % 5) {
+        case 0: /* says nothing */
+            break;
+        case 1:
+            (void) send(fd, garbage, sizeof(garbage), MSG_NOSIGNAL | MSG_DONTWAIT);
+            break;
+        case 2: /* half of something that begins well */
+            memcpy(garbage, "RONDOctl\1\0\0\0", 12);
+            (void) send(fd, garbage, RONDO_HANDSHAKE_HELLO / 2, MSG_NOSIGNAL | MSG_DONTWAIT);
+            break;
+        case 3: /* all of it, with a false proof */
+            memcpy(garbage, "RONDOctl\1\0\0\0\1\0\0\0\3\0\0\0", 20);
+            (void) send(fd, garbage, RONDO_HANDSHAKE_HELLO, MSG_NOSIGNAL | MSG_DONTWAIT);
+            break;
+        default:
+            (void) send(fd, "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL | MSG_DONTWAIT);
+        }
+        if (held[count % HELD] >= 0)
+            close(held[count % HELD]);
+        held[count % HELD] = fd;
+        count++;
+        atomic_store(&flood->made, count);
+    }
+    while (!atomic_load(&flood->stop))
+        usleep(1000);
+    for (int i = 0; i < HELD; i++)
+        if (held[i] >= 0)
+            close(held[i]);
+    return NULL;
+}
+
+/* The first rank listens; then the flood comes, and only then the others. */
+static void form_in_flood(struct rank *ranks, int size, struct flood *flood)
+{
+    pthread_t first, pourer;
+    assert_int_equal(pthread_create(&first, NULL, rank_connect, &ranks[0]), 0);
+    assert_int_equal(pthread_create(&pourer, NULL, pour, flood), 0);
+    for (int i = 0; i < 20000 && atomic_load(&flood->made) < 300; i++)
+        usleep(1000);
+    assert_true(atomic_load(&flood->made) >= 300);
+    in_parallel(ranks + 1, size - 1, rank_connect);
+    pthread_join(first, NULL);
+    for (int i = 0; i < size; i++) {
+        if (ranks[i].result != RONDO_SUCCESS)
+            fail_msg("rank %d: %s", i, ranks[i].error);
+        assert_true(ranks[i].seconds < 10);
+    }
+    for (uint32_t number = 0; number < 20; number++)
+        expect_exchange(ranks, size, number);
+    assert_true(atomic_load(&flood->made) >= flood->most || flood->most > 500);
+    atomic_store(&flood->stop, 1);
+    pthread_join(pourer, NULL);
+    expect_exchange(ranks, size, 20);
+    in_parallel(ranks, size, rank_close);
+}
+
+static void test_flood(void **state)
+{
+    (void) state;
+    struct rank ranks[4];
+    struct flood held = {.most = 500}, endless = {.most = 1000000};
+    use_tcp(ranks, 4);
+    form_in_flood(ranks, 4, &held);
+    use_tcp(ranks, 4);
+    form_in_flood(ranks, 4, &endless);
+}
+
+static void test_unix_flood(void **state)
+{
+    (void) state;
+    static const char *const prefix = "rondo-";
+    struct rank ranks[4];
+    struct flood flood = {.most = 500, .unix_socket = 1, .address.sun_family = AF_UNIX};
+    char job[64], name[100];
+    snprintf(job, sizeof(job), "test-hostile-%ld", (long) getpid());
+    struct rondo_sha256 hash;
+    unsigned char digest[RONDO_SHA256_BYTES];
+    rondo_sha256_begin(&hash);
+    rondo_sha256_add(&hash, job, strlen(job));
+    rondo_sha256_end(&hash, digest);
+    int at = snprintf(name, sizeof(name), "%s%lu-", prefix, (unsigned long) geteuid());
+    for (int i = 0; i < 16; i++)
+        at += snprintf(name + at, sizeof(name) - (size_t) at, "%02x", digest[i]);
+    at += snprintf(name + at, sizeof(name) - (size_t) at, "-0");
+    memcpy(flood.address.sun_path + 1, name, (size_t) at);
+    flood.bytes = (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1 + (size_t) at);
+    for (int i = 0; i < 4; i++) {
+        rank_prepare(&ranks[i], i, 4);
+        ranks[i].options.job = job;
+    }
+    form_in_flood(ranks, 4, &flood);
+}
+
+/* Another user may hold the name under which a job would meet. Only root can play two users. */
+static void test_squatter(void **state)
+{
+    (void) state;
+    struct rank ranks[2];
+    char job[64], name[100];
+    if (geteuid() != 0) {
+        print_message("only root can play another user: left out\n");
+        skip();
+    }
+    snprintf(job, sizeof(job), "test-squatter-%ld", (long) getpid());
+    struct rondo_sha256 hash;
+    unsigned char digest[RONDO_SHA256_BYTES];
+    rondo_sha256_begin(&hash);
+    rondo_sha256_add(&hash, job, strlen(job));
+    rondo_sha256_end(&hash, digest);
+    int at = snprintf(name, sizeof(name), "rondo-%lu-", (unsigned long) geteuid()), ready[2];
+    for (int i = 0; i < 16; i++)
+        at += snprintf(name + at, sizeof(name) - (size_t) at, "%02x", digest[i]);
+    snprintf(name + at, sizeof(name) - (size_t) at, "-0");
+    assert_int_equal(pipe(ready), 0);
+    char pipe_end[16];
+    snprintf(pipe_end, sizeof(pipe_end), "%d", ready[1]);
+    char *arguments[] = {"test", name, pipe_end, NULL};
+    pid_t process = start_process(arguments);
+    char byte;
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    for (int i = 0; i < 2; i++) {
+        rank_prepare(&ranks[i], i, 2);
+        ranks[i].options.job = job;
+    }
+    connect_all(ranks, 2);
+    expect_exchange(ranks, 2, 0);
+    in_parallel(ranks, 2, rank_close);
+    kill(process, SIGKILL);
+    waitpid(process, NULL, 0);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+static int squat(const char *name, int ready)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    memcpy(address.sun_path + 1, name, strlen(name));
+    if (setuid(12345) != 0)
+        return 1;
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (bind(fd, (struct sockaddr *) &address, (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name))) != 0 ||
+        listen(fd, 1) != 0 || write(ready, "x", 1) != 1)
+        return 2;
+    return sleep(30) != 0;
+}
+
+/* ---- somebody in the middle -----------------------------------------------------------------------------------------------
+ */
+
+enum mischief { NONE, REPEAT, ALTER_DATA, ALTER_HEADER, ALTER_LENGTH, ALTER_TAG, OMIT, SWAP, CUT };
+
+/* Passes on what one rank and the root say, and does mischief to frame number 3 of one direction. */
+struct middle {
+    int listener, port;
+    int towards_root; /* the direction to be harmed */
+    enum mischief mischief;
+    unsigned char hello[RONDO_HANDSHAKE_HELLO]; /* overheard */
+    pthread_t thread;
+};
+
+/* Reads one frame with poll-free blocking reads; 0 at the end. */
+static size_t read_frame(int fd, unsigned char *frame, size_t most)
+{
+    if (recv(fd, frame, RONDO_WIRE_HEADER, MSG_WAITALL) != RONDO_WIRE_HEADER)
+        return 0;
+    size_t rest = ((size_t) rondo_wire_load32(frame) + 7) / 8 * 8 + RONDO_WIRE_TAG;
+    if (RONDO_WIRE_HEADER + rest > most || recv(fd, frame + RONDO_WIRE_HEADER, rest, MSG_WAITALL) != (ssize_t) rest)
+        return 0;
+    return RONDO_WIRE_HEADER + rest;
+}
+
+static void pass(int fd, const unsigned char *bytes, size_t count)
+{
+    (void) send(fd, bytes, count, MSG_NOSIGNAL);
+}
+
+static void harm(enum mischief mischief, int from, int to, unsigned char *frame, size_t bytes)
+{
+    unsigned char next[4096];
+    size_t next_bytes;
+    switch (mischief) {
+    case ALTER_DATA:
+        frame[RONDO_WIRE_HEADER + 5] ^= 1;
+        break;
+    case ALTER_HEADER: /* the destination */
+        frame[12] ^= 1;
+        break;
+    case ALTER_LENGTH:
+        frame[0] ^= 8;
+        break;
+    case ALTER_TAG:
+        frame[bytes - 1] ^= 0x80;
+        break;
+    default:
+        break;
+    }
+    if (mischief == SWAP && (next_bytes = read_frame(from, next, sizeof(next))) > 0)
+        pass(to, next, next_bytes);
+    if (mischief != OMIT)
+        pass(to, frame, mischief == CUT ? bytes / 2 : bytes);
+    if (mischief == REPEAT)
+        pass(to, frame, bytes);
+    if (mischief == CUT)
+        shutdown(to, SHUT_RDWR);
+}
+
+static void *stand_in_the_middle(void *argument)
+{
+    struct middle *middle = argument;
+    unsigned char bytes[4096];
+    int rank_end = accept(middle->listener, NULL, NULL), root_end = tcp_connect(port), frames[2] = {0, 0};
+    if (recv(root_end, bytes, RONDO_HANDSHAKE_CHALLENGE, MSG_WAITALL) == RONDO_HANDSHAKE_CHALLENGE)
+        pass(rank_end, bytes, RONDO_HANDSHAKE_CHALLENGE);
+    if (recv(rank_end, middle->hello, sizeof(middle->hello), MSG_WAITALL) == sizeof(middle->hello))
+        pass(root_end, middle->hello, sizeof(middle->hello));
+    if (recv(root_end, bytes, RONDO_HANDSHAKE_VERDICT, MSG_WAITALL) == RONDO_HANDSHAKE_VERDICT)
+        pass(rank_end, bytes, RONDO_HANDSHAKE_VERDICT);
+    for (int open = 1; open;) {
+        struct pollfd pollers[2] = {{rank_end, POLLIN, 0}, {root_end, POLLIN, 0}};
+        if (poll(pollers, 2, 20000) <= 0)
+            break;
+        for (int side = 0; side < 2 && open; side++) {
+            int from = side == 0 ? rank_end : root_end, to = side == 0 ? root_end : rank_end;
+            if (pollers[side].revents == 0)
+                continue;
+            size_t count = read_frame(from, bytes, sizeof(bytes));
+            if (count == 0)
+                open = 0;
+            else if (middle->towards_root == (side == 0) && ++frames[side] == 3)
+                harm(middle->mischief, from, to, bytes, count);
+            else
+                pass(to, bytes, count);
+        }
+    }
+    close(rank_end);
+    close(root_end);
+    close(middle->listener);
+    return NULL;
+}
+
+static void start_middle(struct middle *middle)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof(address);
+    middle->listener = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(middle->listener, (struct sockaddr *) &address, bytes), 0);
+    assert_int_equal(listen(middle->listener, 1), 0);
+    assert_int_equal(getsockname(middle->listener, (struct sockaddr *) &address, &bytes), 0);
+    middle->port = ntohs(address.sin_port);
+    assert_int_equal(pthread_create(&middle->thread, NULL, stand_in_the_middle, middle), 0);
+}
+
+static void suffer(enum mischief mischief, int towards_root)
+{
+    struct rank ranks[3];
+    struct middle middle = {.mischief = mischief, .towards_root = towards_root};
+    char place[64];
+    use_tcp(ranks, 3);
+    start_middle(&middle);
+    snprintf(place, sizeof(place), "127.0.0.1:%d", middle.port);
+    ranks[2].options.root = place;
+    /* The root must be there when the middle connects to it. */
+    pthread_t first, last;
+    assert_int_equal(pthread_create(&first, NULL, rank_connect, &ranks[0]), 0);
+    usleep(50000);
+    assert_int_equal(pthread_create(&last, NULL, rank_connect, &ranks[2]), 0);
+    rank_connect(&ranks[1]);
+    pthread_join(first, NULL);
+    pthread_join(last, NULL);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(ranks[i].result, RONDO_SUCCESS);
+    /* Between rank 2 and its neighbours the third frame is harmed: towards rank 2 the first is the news that all are ready. */
+    struct rank *sender = towards_root ? &ranks[2] : &ranks[0], *receiver = towards_root ? &ranks[0] : &ranks[2];
+    int dest = towards_root ? 0 : 2, source = towards_root ? 2 : 0, whole = towards_root ? 2 : 1;
+    if (mischief == REPEAT)
+        whole++;
+    for (uint32_t number = 0; number < 5; number++)
+        send_number(sender, dest, number, 64);
+    if (mischief == NONE) {
+        assert_true(await(receiver, &receiver->next[source], 5, 10));
+    } else {
+        assert_true(await(&ranks[0], &ranks[0].died[2], 1, 10));
+        assert_true(await(&ranks[1], &ranks[1].died[2], 1, 10));
+        assert_true(await(&ranks[2], &ranks[2].lost, 1, 10));
+        assert_int_equal(read_counter(receiver, &receiver->next[source]), whole);
+        assert_int_equal(read_counter(receiver, &receiver->disordered), 0);
+        assert_int_equal(send_number(&ranks[0], 1, 0, 64), RONDO_SUCCESS);
+        assert_true(await(&ranks[1], &ranks[1].next[0], 1, 10));
+    }
+    in_parallel(ranks, 3, rank_close);
+    pthread_join(middle.thread, NULL);
+}
+
+static void test_middle(void **state)
+{
+    (void) state;
+    for (int mischief = NONE; mischief <= CUT; mischief++)
+        for (int towards_root = 0; towards_root < 2; towards_root++)
+            suffer((enum mischief) mischief, towards_root);
+}
+
+/* What a rank said to prove itself proves nothing the second time. */
+static void test_overheard_hello(void **state)
+{
+    (void) state;
+    struct rank ranks[2];
+    struct middle middle = {.mischief = NONE};
+    char place[64];
+    unsigned char bytes[256];
+    use_tcp(ranks, 2);
+    start_middle(&middle);
+    snprintf(place, sizeof(place), "127.0.0.1:%d", middle.port);
+    ranks[1].options.root = place;
+    pthread_t first;
+    assert_int_equal(pthread_create(&first, NULL, rank_connect, &ranks[0]), 0);
+    usleep(50000);
+    rank_connect(&ranks[1]);
+    pthread_join(first, NULL);
+    assert_int_equal(ranks[0].result, RONDO_SUCCESS);
+    assert_int_equal(ranks[1].result, RONDO_SUCCESS);
+    int fd = tcp_connect(port);
+    assert_true(fd >= 0);
+    assert_int_equal(recv(fd, bytes, RONDO_HANDSHAKE_CHALLENGE, MSG_WAITALL), RONDO_HANDSHAKE_CHALLENGE);
+    pass(fd, middle.hello, sizeof(middle.hello));
+    assert_int_equal(recv(fd, bytes, RONDO_HANDSHAKE_VERDICT, MSG_WAITALL), RONDO_HANDSHAKE_VERDICT);
+    assert_int_equal(rondo_wire_load32(bytes), RONDO_HANDSHAKE_SECRET);
+    assert_int_equal(recv(fd, bytes, sizeof(bytes), 0), 0);
+    close(fd);
+    expect_exchange(ranks, 2, 0);
+    in_parallel(ranks, 2, rank_close);
+    pthread_join(middle.thread, NULL);
+}
+
+/* A rank that stops reading: the others go on, and after enough has piled up for it, it is dead. */
+static void sleep_in_handler(void *argument, int source, uint32_t type, const void *data, size_t bytes)
+{
+    struct rank *rank = argument;
+    if (type == PLAIN)
+        while (read_counter(rank, &rank->disordered) == 0)
+            usleep(10000);
+    else
+        note(argument, source, type, data, bytes);
+}
+
+static void *connect_sleepy(void *argument)
+{
+    struct rank *rank = argument;
+    rank->result = rondo_control_connect(&rank->control, &rank->options, sleep_in_handler, rank);
+    return NULL;
+}
+
+static void test_stuck_receiver(void **state)
+{
+    (void) state;
+    struct rank ranks[3];
+    pthread_t sleepy;
+    size_t bytes = 256 << 10;
+    unsigned char *data = calloc(1, bytes);
+    assert_non_null(data);
+    use_tcp(ranks, 3);
+    assert_int_equal(pthread_create(&sleepy, NULL, connect_sleepy, &ranks[2]), 0);
+    in_parallel(ranks, 2, rank_connect);
+    pthread_join(sleepy, NULL);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(ranks[i].result, RONDO_SUCCESS);
+    double begin = seconds_now();
+    uint32_t number = 0;
+    /* It sleeps for good; the others' traffic goes on all the while. */
+    for (int round = 0; read_counter(&ranks[1], &ranks[1].died[2]) == 0; round++) {
+        assert_true(seconds_now() - begin < 60);
+        rondo_control_send(ranks[0].control, 2, PLAIN, data, round < 400 ? bytes : 8);
+        if (round >= 400)
+            usleep(10000);
+        assert_int_equal(send_number(&ranks[0], 1, number, 64), RONDO_SUCCESS);
+        number++;
+        assert_true(await(&ranks[1], &ranks[1].next[0], (int) number, 20));
+    }
+    pthread_mutex_lock(&ranks[2].mutex);
+    ranks[2].disordered = 1;
+    pthread_mutex_unlock(&ranks[2].mutex);
+    assert_true(await(&ranks[2], &ranks[2].lost, 1, 20));
+    free(data);
+    in_parallel(ranks, 3, rank_close);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, remember_resources, expect_resources)
+
+int main(int count, char **arguments)
+{
+    if (count == 3)
+        return squat(arguments[1], atoi(arguments[2]));
+    const struct CMUnitTest tests[] = {
+        TEST(test_wrong_secret), TEST(test_false_root), TEST(test_flood),           TEST(test_unix_flood),
+        TEST(test_squatter),     TEST(test_middle),     TEST(test_overheard_hello), TEST(test_stuck_receiver),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,353 @@
+/* Segments: shared within a process as one mapping, with other processes through a descriptor that only who has the key gets.
+ */
+#include "ranks.h"
+
+#include "handover.h"
+#include "segment.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/un.h>
+
+enum { MEMBERS = 3 };
+
+/* Ranks of this process, each with its segments. It must not move: the handlers point into it. */
+struct job {
+    int count;
+    struct rank ranks[MEMBERS];
+    struct rondo_segments *segments[MEMBERS];
+};
+
+static void begin(struct job *job, int count)
+{
+    static char name[64];
+    static int number;
+    snprintf(name, sizeof(name), "test-segment-%ld-%d", (long) getpid(), number++);
+    job->count = count;
+    for (int i = 0; i < count; i++) {
+        rank_prepare(&job->ranks[i], i, count);
+        job->ranks[i].options.job = name;
+    }
+    connect_all(job->ranks, count);
+    for (int i = 0; i < count; i++)
+        assert_int_equal(rondo_segments_create(&job->segments[i], job->ranks[i].control), RONDO_SUCCESS);
+}
+
+static void end(struct job *job)
+{
+    for (int i = 0; i < job->count; i++)
+        rondo_segments_destroy(job->segments[i]);
+    in_parallel(job->ranks, job->count, rank_close);
+}
+
+/* 1 if the page is mapped. */
+static int is_mapped(void *page)
+{
+    unsigned char resident;
+    return mincore(page, 1, &resident) == 0;
+}
+
+static void test_same_process(void **state)
+{
+    (void) state;
+    struct job job;
+    struct rondo_segment *made, *first, *again, *other;
+    struct rondo_segment_handle handle;
+    begin(&job, 3);
+    assert_int_equal(rondo_segment_allocate(job.segments[0], 0, &made), RONDO_ERR_ARGUMENT);
+    assert_int_equal(rondo_segment_allocate(job.segments[0], SIZE_MAX, &made), RONDO_ERR_ARGUMENT);
+    assert_int_equal(rondo_segment_allocate(job.segments[0], 5000, &made), RONDO_SUCCESS);
+    size_t page = (size_t) sysconf(_SC_PAGESIZE);
+    assert_true(made->bytes >= 5000 && made->bytes % page == 0 && (uintptr_t) made->base % page == 0);
+    for (size_t i = 0; i < made->bytes; i++)
+        assert_int_equal(made->base[i], 0);
+    rondo_segment_export(made, &handle);
+    assert_int_equal(rondo_segment_import(job.segments[1], &handle, &first), RONDO_SUCCESS);
+    assert_int_equal(rondo_segment_import(job.segments[1], &handle, &again), RONDO_SUCCESS);
+    assert_int_equal(rondo_segment_import(job.segments[2], &handle, &other), RONDO_SUCCESS);
+    assert_ptr_equal(first, made);
+    assert_ptr_equal(again, made);
+    assert_ptr_equal(other, made);
+    /* The maker's own release ends neither the others' use nor that of an import it has itself. */
+    assert_int_equal(rondo_segment_import(job.segments[0], &handle, &again), RONDO_SUCCESS);
+    char *base = made->base;
+    rondo_segment_release(job.segments[0], made);
+    rondo_segment_release(job.segments[0], made);
+    base[0] = 'x';
+    struct rondo_segment *late = NULL;
+    assert_int_equal(rondo_segment_import(job.segments[1], &handle, &late), RONDO_SUCCESS);
+    rondo_segment_release(job.segments[2], other);
+    assert_int_equal(rondo_segment_import(job.segments[2], &handle, &late), RONDO_ERR_TRANSPORT);
+    for (int i = 0; i < 3; i++) {
+        assert_true(is_mapped(base));
+        rondo_segment_release(job.segments[1], first);
+    }
+    assert_false(is_mapped(base));
+    end(&job);
+}
+
+static void test_outlives_maker(void **state)
+{
+    (void) state;
+    struct job job;
+    struct rondo_segment *made, *imported;
+    struct rondo_segment_handle handle;
+    begin(&job, 2);
+    assert_int_equal(rondo_segment_allocate(job.segments[0], 1, &made), RONDO_SUCCESS);
+    rondo_segment_export(made, &handle);
+    assert_int_equal(rondo_segment_import(job.segments[1], &handle, &imported), RONDO_SUCCESS);
+    rondo_segments_destroy(job.segments[0]);
+    job.segments[0] = NULL;
+    char *base = imported->base;
+    base[0] = 'y';
+    assert_int_equal(rondo_segment_import(job.segments[1], &handle, &imported), RONDO_SUCCESS);
+    end(&job);
+    assert_false(is_mapped(base));
+}
+
+static void test_wrong_handles(void **state)
+{
+    (void) state;
+    struct job job;
+    struct rondo_segment *made, *imported;
+    struct rondo_segment_handle handle, wrong = {{0}};
+    begin(&job, 2);
+    assert_int_equal(rondo_segment_import(job.segments[1], &wrong, &imported), RONDO_ERR_ARGUMENT);
+    assert_int_equal(rondo_segment_allocate(job.segments[0], 1, &made), RONDO_SUCCESS);
+    rondo_segment_export(made, &handle);
+    /* Whichever of the bytes it uses is another, it opens nothing. */
+    for (size_t i = 0; i < 48; i++) {
+        wrong = handle;
+        wrong.bytes[i] ^= 1;
+        rondo_result_t result = rondo_segment_import(job.segments[1], &wrong, &imported);
+        if (result == RONDO_SUCCESS)
+            fail_msg("byte %zu does not matter", i);
+    }
+    end(&job);
+}
+
+enum { ASKED = 18, TOLD = 19 };
+
+/* What the parent's handler keeps of the child's messages. */
+struct mail {
+    struct rank rank; /* first, for await() */
+    struct rondo_segment_handle handle;
+};
+
+static void keep_mail(void *argument, int source, uint32_t type, const void *data, size_t bytes)
+{
+    struct mail *mail = argument;
+    if (type == ASKED && bytes == sizeof(mail->handle)) {
+        pthread_mutex_lock(&mail->rank.mutex);
+        memcpy(&mail->handle, data, bytes);
+        pthread_mutex_unlock(&mail->rank.mutex);
+    }
+    note(argument, source, type, data, bytes);
+}
+
+/* Rank 1, another process: writes into rank 0's segment, and rank 0 into its own. */
+static int be_child(const char *job, const char *behaviour)
+{
+    struct mail mail;
+    struct rondo_segments *segments;
+    struct rondo_segment *mine, *theirs, *again;
+    struct rondo_segment_handle handle;
+    rank_prepare(&mail.rank, 1, 2);
+    mail.rank.options.job = job;
+    if (rondo_control_connect(&mail.rank.control, &mail.rank.options, keep_mail, &mail) != RONDO_SUCCESS)
+        return 10;
+    if (rondo_segments_create(&segments, mail.rank.control) != RONDO_SUCCESS)
+        return 11;
+    if (rondo_segment_allocate(segments, 1 << 20, &mine) != RONDO_SUCCESS)
+        return 12;
+    rondo_segment_export(mine, &handle);
+    if (rondo_control_send(mail.rank.control, 0, ASKED, &handle, sizeof(handle)) != RONDO_SUCCESS)
+        return 13;
+    if (!await(&mail.rank, &mail.rank.plain, 1, 20))
+        return 14;
+    if (rondo_segment_import(segments, &mail.handle, &theirs) != RONDO_SUCCESS ||
+        rondo_segment_import(segments, &mail.handle, &again) != RONDO_SUCCESS || theirs != again)
+        return 15;
+    /* A segment that was imported can be passed on like one that was made. */
+    rondo_segment_export(theirs, &handle);
+    if (memcmp(&handle, &mail.handle, sizeof(handle)) != 0)
+        return 16;
+    strcpy(theirs->base + 4096, "written by another process");
+    if (rondo_control_send(mail.rank.control, 0, TOLD, NULL, 0) != RONDO_SUCCESS)
+        return 17;
+    if (!await(&mail.rank, &mail.rank.plain, 2, 20))
+        return 18;
+    if (strcmp(mine->base + mine->bytes - 64, "and back") != 0)
+        return 19;
+    rondo_segment_release(segments, again);
+    theirs->base[0] = 1; /* still mapped */
+    rondo_segment_release(segments, theirs);
+    if (strcmp(behaviour, "die") == 0)
+        kill(getpid(), SIGKILL);
+    rondo_segments_destroy(segments);
+    rondo_control_close(mail.rank.control);
+    return mail.rank.lost;
+}
+
+static void two_processes(const char *behaviour)
+{
+    struct mail mail;
+    struct rondo_segments *segments;
+    struct rondo_segment *mine, *theirs;
+    struct rondo_segment_handle handle;
+    char job[64];
+    int status;
+    snprintf(job, sizeof(job), "test-segment-%ld-%s", (long) getpid(), behaviour);
+    char *arguments[] = {"test", job, (char *) (uintptr_t) behaviour, NULL};
+    pid_t process = start_process(arguments);
+    rank_prepare(&mail.rank, 0, 2);
+    mail.rank.options.job = job;
+    assert_int_equal(rondo_control_connect(&mail.rank.control, &mail.rank.options, keep_mail, &mail), RONDO_SUCCESS);
+    assert_int_equal(rondo_segments_create(&segments, mail.rank.control), RONDO_SUCCESS);
+    assert_int_equal(rondo_segment_allocate(segments, 1 << 16, &mine), RONDO_SUCCESS);
+    rondo_segment_export(mine, &handle);
+    assert_true(await(&mail.rank, &mail.rank.plain, 1, 20));
+    assert_int_equal(rondo_segment_import(segments, &mail.handle, &theirs), RONDO_SUCCESS);
+    assert_int_equal(theirs->bytes, 1 << 20);
+    assert_int_equal(rondo_control_send(mail.rank.control, 1, ASKED, &handle, sizeof(handle)), RONDO_SUCCESS);
+    assert_true(await(&mail.rank, &mail.rank.plain, 2, 20));
+    assert_string_equal(mine->base + 4096, "written by another process");
+    strcpy(theirs->base + theirs->bytes - 64, "and back");
+    assert_int_equal(rondo_control_send(mail.rank.control, 1, TOLD, NULL, 0), RONDO_SUCCESS);
+    assert_int_equal(waitpid(process, &status, 0), process);
+    if (strcmp(behaviour, "die") == 0)
+        assert_true(WIFSIGNALED(status));
+    else
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    /* What is mapped stays, whatever became of its maker; what is not can be had no more. */
+    assert_string_equal(theirs->base + theirs->bytes - 64, "and back");
+    rondo_segment_release(segments, theirs);
+    assert_int_equal(rondo_segment_import(segments, &mail.handle, &theirs), RONDO_ERR_TRANSPORT);
+    rondo_segments_destroy(segments);
+    rondo_control_close(mail.rank.control);
+}
+
+static void test_two_processes(void **state)
+{
+    (void) state;
+    two_processes("leave");
+    two_processes("die");
+}
+
+/* Clients that connect and ask for nothing, for half of something, or for too much, while others import. */
+static void test_intruders(void **state)
+{
+    (void) state;
+    struct job job;
+    struct rondo_segment *made, *imported;
+    struct rondo_segment_handle handle;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    enum { INTRUDERS = 300 };
+    int intruders[INTRUDERS];
+    static const unsigned char garbage[4096];
+    begin(&job, 2);
+    assert_int_equal(rondo_segment_allocate(job.segments[0], 1, &made), RONDO_SUCCESS);
+    rondo_segment_export(made, &handle);
+    int at = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "rondo-handover-");
+    for (int i = 0; i < RONDO_HANDOVER_NAME; i++)
+        at += snprintf(address.sun_path + 1 + at, sizeof(address.sun_path) - 1 - (size_t) at, "%02x", handle.bytes[i]);
+    socklen_t bytes = (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1 + (size_t) at);
+    double begun = seconds_now();
+    for (int i = 0; i < INTRUDERS; i++) {
+        intruders[i] = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+        assert_int_equal(connect(intruders[i], (struct sockaddr *) &address, bytes), 0);
+        if (i % 3 > 0)
+            (void) send(intruders[i], garbage, i % 3 == 1 ? 5 : sizeof(garbage), MSG_NOSIGNAL);
+        if (i % 20 == 0) {
+            assert_int_equal(rondo_segment_import(job.segments[1], &handle, &imported), RONDO_SUCCESS);
+            rondo_segment_release(job.segments[1], imported);
+        }
+    }
+    assert_true(seconds_now() - begun < 5);
+    /* Those that sent something wrong were dropped at once; of the silent ones the oldest, and in time all. */
+    for (int i = 0; i < INTRUDERS; i++) {
+        struct pollfd poller = {intruders[i], POLLIN, 0};
+        assert_int_equal(poll(&poller, 1, 6000), 1);
+        close(intruders[i]);
+    }
+    end(&job);
+}
+
+struct importer {
+    pthread_t thread;
+    struct rondo_segments *segments;
+    struct rondo_segment_handle handle;
+    int failures;
+};
+
+static void *import_often(void *argument)
+{
+    struct importer *importer = argument;
+    for (int i = 0; i < 50; i++) {
+        struct rondo_segment *segment;
+        if (rondo_segment_import(importer->segments, &importer->handle, &segment) != RONDO_SUCCESS) {
+            importer->failures++;
+            continue;
+        }
+        atomic_fetch_add((atomic_int *) (void *) segment->base, 1);
+        rondo_segment_release(importer->segments, segment);
+    }
+    return NULL;
+}
+
+static void test_many_threads(void **state)
+{
+    (void) state;
+    struct job job;
+    struct rondo_segment *made;
+    struct importer importers[8];
+    begin(&job, 2);
+    assert_int_equal(rondo_segment_allocate(job.segments[0], 1, &made), RONDO_SUCCESS);
+    for (int i = 0; i < 8; i++) {
+        importers[i] = (struct importer){.segments = job.segments[1]};
+        rondo_segment_export(made, &importers[i].handle);
+        assert_int_equal(pthread_create(&importers[i].thread, NULL, import_often, &importers[i]), 0);
+    }
+    for (int i = 0; i < 8; i++) {
+        pthread_join(importers[i].thread, NULL);
+        assert_int_equal(importers[i].failures, 0);
+    }
+    assert_int_equal(atomic_load((atomic_int *) (void *) made->base), 400);
+    end(&job);
+}
+
+static void test_host_id(void **state)
+{
+    (void) state;
+    char here[256], same[256], other[256], tiny[4] = "xyz";
+    unsetenv("RONDO_HOSTID");
+    rondo_segment_host_id(NULL, here, sizeof(here));
+    rondo_segment_host_id("", same, sizeof(same));
+    assert_string_equal(here, same);
+    assert_true(strlen(here) > 30);
+    rondo_segment_host_id("a", other, sizeof(other));
+    assert_string_not_equal(here, other);
+    setenv("RONDO_HOSTID", "a", 1);
+    rondo_segment_host_id(NULL, same, sizeof(same));
+    assert_string_equal(same, other);
+    rondo_segment_host_id("b", same, sizeof(same));
+    assert_string_not_equal(same, other);
+    unsetenv("RONDO_HOSTID");
+    rondo_segment_host_id(NULL, tiny, sizeof(tiny));
+    assert_int_equal(strlen(tiny), 3);
+    assert_memory_equal(tiny, here, 3);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, remember_resources, expect_resources)
+
+int main(int count, char **arguments)
+{
+    if (count == 3)
+        return be_child(arguments[1], arguments[2]);
+    const struct CMUnitTest tests[] = {
+        TEST(test_same_process), TEST(test_outlives_maker), TEST(test_wrong_handles), TEST(test_two_processes),
+        TEST(test_intruders),    TEST(test_many_threads),   TEST(test_host_id),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
