@@ -171,7 +171,8 @@ static void name_missing(const struct router *router, char *text, size_t bytes)
             at += snprintf(text + at, bytes - (size_t) at, "%s %d", named++ > 0 ? "," : "", rank);
     if (missing > named)
         at += snprintf(text + at, bytes - (size_t) at, " and %d more", missing - named);
-    snprintf(text + at, bytes - (size_t) at, " of %d did not come within %.3g s", roster->size, router->waited);
+    snprintf(text + at, bytes - (size_t) at, " of %d did not come within %.*f s", roster->size, router->waited < 10,
+             router->waited);
 }
 
 /* Ends what has had its time. Returns the milliseconds until this is due again, -1 for never. */
