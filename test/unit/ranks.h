@@ -1,5 +1,6 @@
 /* Ranks for the tests of the control plane: each a control with a handler that notes what came, and checks that every source's
- * messages come in order. Threads other than the first may not use cmocka's assertions, so helpers report by value. */
+ * messages come in order. Threads other than the first may not use cmocka's assertions, so what runs on them reports by value.
+ */
 #ifndef RONDO_TEST_UNIT_RANKS_H
 #define RONDO_TEST_UNIT_RANKS_H
 
