@@ -7,6 +7,8 @@ SANITIZE ?=
 PYTHON  ?= python3
 
 MAKEFLAGS += --no-builtin-rules
+Q := $(if $(V),,@)
+say = @$(if $(V),:,printf '  %-5s %s\n' $(1) $(2))
 .SUFFIXES:
 .DEFAULT_GOAL := all
 
@@ -43,7 +45,7 @@ tests: $(UNIT_TESTS) $(MULTIRANK)
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
 # The vector kernels, once an instruction set; chosen at run time.
 $(BUILD)/obj/device/fold_kernels_avx2.o: VARIANT := -DRONDO_FOLD_VARIANT=avx2 -mavx2 -mf16c
@@ -51,37 +53,37 @@ $(BUILD)/obj/device/fold_kernels_avx512.o: VARIANT := -DRONDO_FOLD_VARIANT=avx51
                                                       -mprefer-vector-width=512
 $(BUILD)/obj/device/fold_kernels_%.o: device/fold_kernels.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(VARIANT) -c $< -o $@
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(VARIANT) -c $< -o $@
 
 $(BUILD)/librondo.so: $(LIB_OBJECTS)
-	$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--no-undefined $(LDFLAGS) $^ -o $(BUILD)/librondo.so.$(VERSION) $(LDLIBS)
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--no-undefined $(LDFLAGS) $^ -o $(BUILD)/librondo.so.$(VERSION) $(LDLIBS)
 	@ln -sf librondo.so.$(VERSION) $(BUILD)/$(SONAME) && ln -sf librondo.so.$(VERSION) $@
 
 $(BUILD)/librondo.a: $(LIB_OBJECTS)
 	@rm -f $@
-	ar rcs $@ $^
+	$(Q)ar rcs $@ $^
 
 $(BUILD)/rondo: $(TOOL_OBJECTS) $(BUILD)/librondo.a
-	$(CC) $(LDFLAGS) -rdynamic $^ -o $@ -ljansson -ldl $(LDLIBS)
+	$(Q)$(CC) $(LDFLAGS) -rdynamic $^ -o $@ -ljansson -ldl $(LDLIBS)
 
 $(BUILD)/rondo-peer-mpi.so: tools/peer_mpi.c
 	@mkdir -p $(@D)
-	OMPI_CC=$(CC) MPICH_CC=$(CC) $(MPICC) $(CPPFLAGS) $(CFLAGS) -shared $< -o $@
+	$(Q)OMPI_CC=$(CC) MPICH_CC=$(CC) $(MPICC) $(CPPFLAGS) $(CFLAGS) -shared $< -o $@
 
 $(BUILD)/examples/allreduce: $(BUILD)/obj/examples/allreduce.o
 $(BUILD)/examples/heat: $(BUILD)/obj/examples/heat.o
 $(BUILD)/examples/train: $(BUILD)/obj/examples/train.o $(BUILD)/obj/examples/digits.o $(BUILD)/obj/examples/network.o
 $(EXAMPLES): $(BUILD)/librondo.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) $(filter %.o,$^) $(BUILD)/librondo.a -o $@ $(LDLIBS)
+	$(Q)$(CC) $(LDFLAGS) $(filter %.o,$^) $(BUILD)/librondo.a -o $@ $(LDLIBS)
 
 $(UNIT_TESTS): $(BUILD)/test/%: $(BUILD)/obj/test/unit/%.o $(BUILD)/librondo.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) $^ -o $@ -lcmocka $(LDLIBS)
+	$(Q)$(CC) $(LDFLAGS) $^ -o $@ -lcmocka $(LDLIBS)
 
 $(MULTIRANK): $(BUILD)/test/%: $(BUILD)/obj/test/multirank/%.o $(MULTIRANK_SHARED:%.c=$(BUILD)/obj/%.o) $(BUILD)/librondo.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
+	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin

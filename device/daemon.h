@@ -76,7 +76,7 @@ RONDO_FUNCTION void rondo_fetch(struct rondo_daemon *daemon)
         rondo_store_release(&lane->submitted, lane->submitted + 1);
         rondo_store_release(&daemon->news[daemon->announced % RONDO_QUEUE_DEPTH],
                             (daemon->announced + 1) << 32 | operation->lane);
-        daemon->announced++;
+        rondo_store_release(&daemon->announced, daemon->announced + 1);
         rondo_store_relaxed(&daemon->fetched, daemon->fetched + 1);
     }
 }
@@ -250,18 +250,21 @@ RONDO_FUNCTION void rondo_daemon_enter(struct rondo_daemon *daemon, struct rondo
 /* The last vote is in: decides for all. The final look and the submitter's (host: submit) are the two sides of the sleep/wake
  * race: we clear alive, fence, look at the queue; it writes the queue, fences, looks at alive. One of the two sees the other.
  */
-RONDO_FUNCTION void rondo_decide(struct rondo_daemon *daemon, const struct rondo_block *block, int must_leave)
+RONDO_FUNCTION void rondo_decide(struct rondo_daemon *daemon, int must_leave)
 {
-    uint64_t epoch = block->epoch;
-    if (!rondo_exchange_if(&daemon->consensus, epoch << 32 | daemon->block_count,
-                           epoch << 32 | RONDO_DECIDING | daemon->block_count))
+    for (uint32_t b = 0; b < daemon->block_count && !must_leave; b++)
+        if (rondo_load_acquire(&daemon->blocks[b].news_read) != rondo_load_acquire(&daemon->announced))
+            return; /* that block voted before the news came, and will withdraw */
+    uint64_t word = rondo_load_acquire(&daemon->consensus);
+    if ((word & RONDO_VOTES_MASK) != daemon->block_count || (word & RONDO_DECIDING) ||
+        !rondo_exchange_if(&daemon->consensus, word, word | RONDO_DECIDING))
         return; /* somebody withdrew */
     rondo_store_release(&daemon->alive, 0);
     rondo_fence(&daemon->alive);
     int goes_on = !must_leave && rondo_submission_waits(daemon) && rondo_exchange_if(&daemon->alive, 0, 1);
     if (!goes_on)
         rondo_count(&daemon->quits, 1);
-    rondo_store_release(&daemon->consensus, (epoch + 1) << 32 | (goes_on ? 0 : RONDO_QUIT));
+    rondo_store_release(&daemon->consensus, ((word >> 32) + 1) << 32 | (goes_on ? 0 : RONDO_QUIT));
 }
 
 /* The epoch this block voted in may be over: what was decided. */
@@ -278,6 +281,20 @@ RONDO_FUNCTION enum rondo_verdict rondo_learn_verdict(struct rondo_daemon *daemo
     }
     block->last_news_ns = rondo_clock_ns();
     return RONDO_DAEMON_STAYS;
+}
+
+/* Takes a standing vote back, unless it has been counted already: then the verdict stands. Waits only for a decider's look. */
+RONDO_FUNCTION enum rondo_verdict rondo_withdraw(struct rondo_daemon *daemon, struct rondo_block *block)
+{
+    for (;;) {
+        uint64_t word = rondo_load_acquire(&daemon->consensus);
+        if ((uint32_t) (word >> 32) != block->epoch)
+            return rondo_learn_verdict(daemon, block);
+        if (!(word & RONDO_DECIDING) && rondo_exchange_if(&daemon->consensus, word, word - 1)) {
+            block->voted = 0;
+            return RONDO_DAEMON_STAYS;
+        }
+    }
 }
 
 /* At the end of a round: vote, withdraw, or learn what was decided. */
@@ -299,14 +316,12 @@ RONDO_FUNCTION enum rondo_verdict rondo_consult(struct rondo_daemon *daemon, str
         block->voted = 1;
         uint64_t word = rondo_fetch_add(&daemon->consensus, 1) + 1;
         if ((word & RONDO_VOTES_MASK) == daemon->block_count)
-            rondo_decide(daemon, block, overstayed);
+            rondo_decide(daemon, overstayed);
     }
     uint64_t word = rondo_load_acquire(&daemon->consensus);
     if ((uint32_t) (word >> 32) != block->epoch)
         return rondo_learn_verdict(daemon, block);
-    if (!wants_to_leave && !(word & RONDO_DECIDING) && rondo_exchange_if(&daemon->consensus, word, word - 1))
-        block->voted = 0;
-    return RONDO_DAEMON_STAYS;
+    return wants_to_leave ? RONDO_DAEMON_STAYS : rondo_withdraw(daemon, block);
 }
 
 /* A block whose runner has to leave gives up idling: only for a daemon of one block, which needs nobody's consent. */
@@ -316,7 +331,7 @@ RONDO_FUNCTION enum rondo_verdict rondo_daemon_retire(struct rondo_daemon *daemo
         block->voted = 1;
         rondo_fetch_add(&daemon->consensus, 1);
     }
-    rondo_decide(daemon, block, 0);
+    rondo_decide(daemon, 0);
     return rondo_learn_verdict(daemon, block);
 }
 
@@ -332,6 +347,8 @@ RONDO_FUNCTION enum rondo_verdict rondo_daemon_round(struct rondo_daemon *daemon
     }
     block->progressed = block->informed = 0;
     rondo_read_news(daemon, block);
+    if (block->voted && block->informed && rondo_withdraw(daemon, block) == RONDO_DAEMON_QUITS)
+        return RONDO_DAEMON_QUITS; /* decided before the news could be told; the host starts another daemon for them */
     rondo_visit_tasks(daemon, block, return_early);
     return rondo_consult(daemon, block);
 }

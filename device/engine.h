@@ -160,9 +160,10 @@ RONDO_FUNCTION int rondo_wait_ready(struct rondo_run *run, const struct rondo_in
             return 1;
         if (run->policy->preempt ? polls >= run->budget : rondo_load_relaxed32(run->stop) || rondo_load_relaxed32(run->failed))
             break;
-        if (polls == 64)
+        if (!run->policy->preempt)
             rondo_report_missing(run, missing);
-        rondo_relax(polls, run->policy->yield_mask);
+        if (rondo_relax(polls, run->policy->yield_mask))
+            polls += run->policy->yield_polls; /* it took as long as so many polls, and let others run */
     }
     rondo_report_missing(run, missing);
     return 0;
@@ -240,7 +241,9 @@ RONDO_FUNCTION void rondo_move(struct rondo_run *run, const struct rondo_instruc
             for (uint32_t i = 0; i < instruction->send_count; i++) {
                 const struct rondo_end *end = run->ends[instruction->send_first + i];
                 if (instruction->flags & RONDO_DIRECT_OUT) {
-                    destinations[destination_count++] = rondo_remote(run, end, RONDO_OUTPUT, instruction->remote_index + k);
+                    /* the signal came in by the peer's other end */
+                    const struct rondo_end *from = run->ends[instruction->receive_first + i];
+                    destinations[destination_count++] = rondo_remote(run, from, RONDO_OUTPUT, instruction->remote_index + k);
                 } else if (end->protocol == RONDO_PROTOCOL_LL) {
                     if (packed == NULL) {
                         packed = staged + staged_bytes;

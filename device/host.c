@@ -104,13 +104,16 @@ static void run_own_block(struct runner *runner)
 {
     struct rondo_host *host = runner->host;
     uint32_t index = (uint32_t) (runner - host->runners);
-    while (is_alive(host) && try_claim(runner)) {
+    while (!__atomic_load_n(&host->stopping, __ATOMIC_RELAXED) && is_alive(host) && try_claim(runner)) {
         int out = 0;
-        while (!out && !__atomic_load_n(&runner->wanted, __ATOMIC_SEQ_CST))
+        while (!out && !__atomic_load_n(&runner->wanted, __ATOMIC_SEQ_CST) &&
+               !__atomic_load_n(&host->stopping, __ATOMIC_RELAXED))
             out = turn(host, index, 0);
         drop_claim(runner);
-        if (!out)
-            return; /* whoever wants it takes it, and calls us when it leaves */
+        /* Whoever wants it takes it now, and calls us when it leaves. If it has given up meanwhile, we go on: it lowers wanted
+         * and then looks at the claim, we drop the claim and then look at wanted; one of us sees the other. */
+        if (!out && __atomic_load_n(&runner->wanted, __ATOMIC_SEQ_CST))
+            return;
     }
 }
 
@@ -224,7 +227,6 @@ static void destroy(struct rondo_device *device)
         struct runner *runner = &host->runners[b];
         if (!runner->started)
             continue;
-        __atomic_fetch_add(&runner->wanted, 1, __ATOMIC_SEQ_CST);
         call_thread(runner);
         pthread_join(runner->thread, NULL);
     }

@@ -69,19 +69,20 @@ RONDO_FUNCTION void rondo_count(uint64_t *counter, uint64_t more)
     rondo_store_relaxed(counter, rondo_load_relaxed(counter) + more);
 }
 
-/* Called between two polls of a wait. Every so often the core is given away: two cores may have to carry many ranks, and the
- * rank waited for may be the one that is not running. */
-RONDO_FUNCTION void rondo_relax(uint64_t polls, uint32_t yield_mask)
+/* Called between two polls of a wait. Every so often the core is given away (returns 1): two cores may have to carry many
+ * ranks, and the rank waited for may be the one that is not running. */
+RONDO_FUNCTION int rondo_relax(uint64_t polls, uint32_t yield_mask)
 {
-    if (((polls + 1) & yield_mask) == 0) {
+    if ((polls & yield_mask) == yield_mask) {
         sched_yield();
-        return;
+        return 1;
     }
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
     __asm__ volatile("yield");
 #endif
+    return 0;
 }
 
 RONDO_FUNCTION uint64_t rondo_clock_ns(void)

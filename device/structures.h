@@ -24,7 +24,7 @@ enum rondo_instruction_flag {
     RONDO_NOTIFY = 2,     /* instructions of other blocks depend on this one */
     RONDO_SIGNAL = 4,     /* moves no chunk but one slot, once an operation, that says where this rank's buffers are */
     RONDO_DIRECT_IN = 8,  /* received data are read where they lie, in the peer's input; the signals around order it */
-    RONDO_DIRECT_OUT = 16 /* sent data are written straight into the peer's output; likewise */
+    RONDO_DIRECT_OUT = 16 /* sent data are written straight into the output of the peers that it receives from; likewise */
 };
 
 struct rondo_instruction {
@@ -164,14 +164,14 @@ struct rondo_sqe {
 enum rondo_order { RONDO_ORDER_FIFO, RONDO_ORDER_PRIORITY };
 
 struct rondo_policy {
-    uint64_t initial;    /* polls granted to the first task */
-    uint64_t cap;        /* upper bound of a task's grant */
-    uint32_t decay;      /* percent: each later task's grant relative to the one before it */
-    uint32_t boost;      /* factor on a task's grant after each successful primitive */
-    uint32_t order;      /* enum rondo_order */
-    uint32_t preempt;    /* 0: waits have no budget */
-    uint32_t yield_mask; /* a wait gives the core away every yield_mask + 1 polls */
-    uint32_t unused;
+    uint64_t initial;     /* polls granted to the first task */
+    uint64_t cap;         /* upper bound of a task's grant */
+    uint32_t decay;       /* percent: each later task's grant relative to the one before it */
+    uint32_t boost;       /* factor on a task's grant after each successful primitive */
+    uint32_t order;       /* enum rondo_order */
+    uint32_t preempt;     /* 0: waits have no budget */
+    uint32_t yield_mask;  /* a wait gives the core away every yield_mask + 1 polls */
+    uint32_t yield_polls; /* and then counts as so many polls more: a multiple of yield_mask + 1 */
     uint64_t quit_idle_ns, quit_stuck_ns, residency_ns;
 };
 

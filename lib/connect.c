@@ -33,6 +33,7 @@ struct rondo_connect_table {
     struct listener *buckets[BUCKETS];
     struct pending *pending;
     uint64_t next_cookie;
+    int shut; /* the runtime is being finalized */
 };
 
 struct ask {
@@ -59,11 +60,11 @@ rondo_result_t rondo_connect_create(struct rondo_connect_table **result)
     return RONDO_SUCCESS;
 }
 
-void rondo_connect_destroy(struct rondo_runtime *runtime)
+void rondo_connect_shut(struct rondo_runtime *runtime)
 {
     struct rondo_connect_table *table = runtime->connections;
-    if (table == NULL)
-        return;
+    pthread_mutex_lock(&table->lock);
+    table->shut = 1;
     for (int b = 0; b < BUCKETS; b++)
         while (table->buckets[b] != NULL) {
             struct listener *listener = table->buckets[b];
@@ -71,10 +72,17 @@ void rondo_connect_destroy(struct rondo_runtime *runtime)
             listener->connector.transport->close_listener(runtime, &listener->connector);
             free(listener);
         }
+    pthread_mutex_unlock(&table->lock);
+}
+
+void rondo_connect_destroy(struct rondo_runtime *runtime)
+{
+    struct rondo_connect_table *table = runtime->connections;
+    if (table == NULL)
+        return;
     pthread_cond_destroy(&table->answered);
     pthread_mutex_destroy(&table->lock);
     free(table);
-    runtime->connections = NULL;
 }
 
 static struct listener **bucket_of(struct rondo_connect_table *table, const struct rondo_connector_key *key)
@@ -100,6 +108,8 @@ static rondo_result_t listen_on(struct rondo_runtime *runtime, const struct rond
 {
     struct rondo_connect_table *table = runtime->connections;
     struct listener *listener = find(table, key);
+    if (table->shut)
+        return rondo_fail(RONDO_ERR_PEER, "rank %d is being finalized", runtime->rank);
     if (listener != NULL) {
         const struct rondo_connector_spec *other = &listener->connector.spec;
         if (other->slot_bytes != spec->slot_bytes || other->slot_count != spec->slot_count)

@@ -22,6 +22,8 @@ struct rondo_connector_wish {
 };
 
 rondo_result_t rondo_connect_create(struct rondo_connect_table **table);
+/* Closes all connectors; later requests are refused. Then, when no control thread runs any more, destroy. */
+void rondo_connect_shut(struct rondo_runtime *runtime);
 void rondo_connect_destroy(struct rondo_runtime *runtime);
 /* From the control handler. */
 void rondo_connect_message(struct rondo_runtime *runtime, int source, uint32_t type, const void *data, size_t bytes);

@@ -48,7 +48,7 @@ static void *poll(void *argument)
         call_back(runtime);
         rondo_hang_check(runtime);
         uint64_t pause = rondo_queue_outstanding(runtime) ? rondo_queue_restart(runtime, 0) : 0;
-        rondo_event_sleep(&poller->event, seen, &poller->sleepers, pause > 0 ? pause : TICK_NS);
+        rondo_event_sleep(&poller->event, seen, &poller->sleepers, pause > 0 && pause < TICK_NS ? pause : TICK_NS);
     }
     return NULL;
 }

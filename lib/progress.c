@@ -54,13 +54,14 @@ static void wait_done(struct rondo_request *request)
         rondo_queue_reap(runtime);
         if (state_of(request) == RONDO_REQUEST_DONE)
             return;
-        int was_alive = is_alive(runtime);
-        int helped = was_alive && help(runtime, request);
-        if (state_of(request) == RONDO_REQUEST_DONE)
-            return;
-        uint64_t pause = rondo_queue_restart(runtime, 1);
-        if (is_alive(runtime) && (helped || !was_alive))
+        if (is_alive(runtime) && help(runtime, request))
             continue;
+        /* Out: start it again, and keep the promise to help even if the request is done by now: no other thread was called. */
+        uint64_t pause = rondo_queue_restart(runtime, 1);
+        if (pause == RONDO_QUEUE_STARTED) {
+            help(runtime, request);
+            continue;
+        }
         rondo_event_sleep(&queue->event, seen, &queue->sleepers, pause > 0 ? pause : NAP_NS);
     }
 }

@@ -340,5 +340,5 @@ uint64_t rondo_queue_restart(struct rondo_runtime *runtime, int will_help)
     pthread_mutex_unlock(&queue->lock);
     if (start)
         runtime->device->kind->start(runtime->device, will_help);
-    return pause;
+    return start ? RONDO_QUEUE_STARTED : pause;
 }

@@ -22,8 +22,9 @@ int rondo_queue_reap(struct rondo_runtime *runtime);
 /* Ends requests of a failed communicator that are not on the device. */
 void rondo_queue_fail_waiting(struct rondo_comm *comm);
 
-/* Work is outstanding and no daemon runs: starts one if its pause is over; returns the nanoseconds to wait before the next try
- * (0: a daemon runs or nothing is outstanding). */
+/* Work is outstanding and no daemon runs: starts one if its pause is over (RONDO_QUEUE_STARTED), or returns the nanoseconds to
+ * wait before the next try. 0: a daemon runs, or nothing is outstanding. */
+#define RONDO_QUEUE_STARTED UINT64_MAX
 uint64_t rondo_queue_restart(struct rondo_runtime *runtime, int will_help);
 /* Wakes threads that sleep until something happens. */
 void rondo_queue_stir(struct rondo_runtime *runtime);

@@ -238,7 +238,9 @@ static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_
     struct rondo_device_options options = {
         .rank = runtime->rank, .blocks = blocks_of(runtime, runtime->rank), .notify = notify, .notify_argument = runtime};
     uint32_t threads = options.blocks * neighbours(runtime, runtime->rank);
-    startup->policy.yield_mask = threads > runtime->peers[runtime->rank].cores ? 15 : 1023;
+    int crowded = threads > runtime->peers[runtime->rank].cores;
+    startup->policy.yield_mask = crowded ? 15 : 1023;
+    startup->policy.yield_polls = crowded ? 1024 : 0;
     options.policy = startup->policy;
     runtime->device_type = RONDO_DEVICE_HOST;
     rondo_result_t result = rondo_host_device.create(&runtime->device, &options);
@@ -269,11 +271,16 @@ static void tear_down(struct rondo_runtime *runtime)
         rondo_request_destroy_all(runtime->comms);
         rondo_comm_destroy(runtime->comms);
     }
+    if (runtime->connections != NULL)
+        rondo_connect_shut(runtime);
+    while (runtime->allocations != NULL)
+        rondo_free(runtime, runtime->allocations->segment->base);
+    rondo_arena_destroy(runtime->arena);
+    if (runtime->segments != NULL)
+        rondo_segments_destroy(runtime->segments);
     if (runtime->control != NULL)
         rondo_control_close(runtime->control); /* from here on no handler runs */
     rondo_connect_destroy(runtime);
-    while (runtime->allocations != NULL)
-        rondo_free(runtime, runtime->allocations->segment->base);
     for (uint32_t lane = 0; runtime->device != NULL && lane < runtime->lanes_used; lane++)
         runtime->device->kind->release(runtime->device, runtime->daemon->lanes[lane], sizeof(struct rondo_lane));
     rondo_queue_destroy(runtime);
@@ -286,9 +293,6 @@ static void tear_down(struct rondo_runtime *runtime)
         runtime->free_lanes = lane->next;
         free(lane);
     }
-    rondo_arena_destroy(runtime->arena);
-    if (runtime->segments != NULL)
-        rondo_segments_destroy(runtime->segments);
     rondo_hang_destroy(runtime);
     rondo_check_destroy(runtime->checker);
     rondo_mailbox_destroy(runtime->mailbox);
