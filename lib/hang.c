@@ -79,6 +79,12 @@ static void locate(const struct rondo_host_lane *lane, struct rondo_hang_entry *
         entry->members[i] = comm->members[i];
 }
 
+/* now may have been read before the request was started. */
+static int is_overdue(const struct rondo_runtime *runtime, const struct rondo_request *request, uint64_t now)
+{
+    return now > request->started_ns && (double) (now - request->started_ns) / 1e9 >= runtime->settings.timeout;
+}
+
 static void observe(const struct rondo_runtime *runtime, const struct rondo_request *request, uint64_t now,
                     struct rondo_hang_entry *entry)
 {
@@ -86,7 +92,7 @@ static void observe(const struct rondo_runtime *runtime, const struct rondo_requ
     const struct rondo_host_lane *lane = request->lane;
     locate(lane, entry);
     entry->number = request->number;
-    entry->overdue = (double) (now - request->started_ns) / 1e9 >= runtime->settings.timeout;
+    entry->overdue = is_overdue(runtime, request, now);
     rondo_call_describe(&request->call, entry->text, sizeof(entry->text));
     if (!request->submitted || rondo_load_relaxed(&lane->device->completed) != request->device_number)
         return;
@@ -216,8 +222,7 @@ static int overdue(struct rondo_runtime *runtime, uint64_t now, uint64_t *comm)
     pthread_mutex_lock(&runtime->queue.lock);
     for (const struct rondo_request *request = runtime->queue.active; request != NULL && !found;
          request = request->active_after)
-        if ((double) (now - request->started_ns) / 1e9 >= runtime->settings.timeout &&
-            rondo_comm_failure(request->comm) == RONDO_SUCCESS) {
+        if (is_overdue(runtime, request, now) && rondo_comm_failure(request->comm) == RONDO_SUCCESS) {
             *comm = request->comm->id;
             found = 1;
         }

@@ -239,7 +239,7 @@ static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_
         .rank = runtime->rank, .blocks = blocks_of(runtime, runtime->rank), .notify = notify, .notify_argument = runtime};
     uint32_t threads = options.blocks * neighbours(runtime, runtime->rank);
     int crowded = threads > runtime->peers[runtime->rank].cores;
-    startup->policy.yield_mask = crowded ? 15 : 1023;
+    startup->policy.yield_mask = crowded ? 15 : 8191;
     startup->policy.yield_polls = crowded ? 1024 : 0;
     options.policy = startup->policy;
     runtime->device_type = RONDO_DEVICE_HOST;
