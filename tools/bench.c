@@ -210,7 +210,7 @@ static rondo_result_t check_once(struct session *s, struct call *call, const str
     return code;
 }
 
-/* Checked before the timing, and again after it, when whatever many runs leave behind in the library would show. */
+/* Checked before the timing, and after the last timed run: where that does not spoil its own input by a fresh run instead. */
 static rondo_result_t measure(struct session *s, struct call *call, uint64_t seed, struct row *row, const char **what)
 {
     const struct bench_options *o = s->options;
@@ -225,14 +225,17 @@ static rondo_result_t measure(struct session *s, struct call *call, uint64_t see
     *what = "checked run";
     if (o->check && (code = check_once(s, call, &values, &row->wrong)) != RONDO_SUCCESS)
         return code;
-    code = bench_time(s->rank, o, call, s->peer, &row->timing, what);
+    code = bench_time(s->rank, o, call, s->peer, &values, &s->buffers, &row->timing, what);
     if (code != RONDO_SUCCESS)
         return code;
+    row->wrong += row->timing.wrong;
     *what = "checked run after the timed ones";
-    values.seed = ~seed;
-    bench_fill(call, &values, &s->buffers);
-    if (o->check && (code = check_once(s, call, &values, &row->wrong)) != RONDO_SUCCESS)
-        return code;
+    if (o->check && (!bench_repeats(call) || o->collective->id == COLLECTIVE_BARRIER)) {
+        values.seed = ~seed;
+        bench_fill(call, &values, &s->buffers);
+        if ((code = check_once(s, call, &values, &row->wrong)) != RONDO_SUCCESS)
+            return code;
+    }
     *what = "free";
     return call_close(call, o->mode);
 }

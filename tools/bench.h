@@ -40,7 +40,9 @@ struct bench_buffers {
 
 /* Writes fresh inputs for the row and poisons everything that the call must write or must leave alone. */
 void bench_fill(const struct call *call, const struct values *values, const struct bench_buffers *buffers);
-/* Poisons the output again where the input does not lie in it. */
+/* Whether the call can be repeated with the same result, because no rank's input is overwritten. The same on all ranks. */
+bool bench_repeats(const struct call *call);
+/* Poisons the output again, unless it holds the input. */
 void bench_poison(const struct call *call, const struct bench_buffers *buffers);
 /* Elements that are not as they must be: of the output, of the input (which must not change), and of the guards. */
 uint64_t bench_check(const struct call *call, const struct values *values, const struct bench_buffers *buffers);
@@ -50,9 +52,11 @@ rondo_result_t bench_check_barrier(struct call *call, enum form mode, uint64_t s
 struct bench_timing {
     int iterations;
     double seconds, peer_seconds; /* of one iteration: the median over batches of the slowest rank's; peer 0 without a peer */
+    uint64_t wrong;               /* elements after the last timed iteration, where that is checked */
 };
 /* Times the call, which is open, and the peer's in turn. Collective. what tells on failure what failed. */
 rondo_result_t bench_time(struct rank *rank, const struct bench_options *options, struct call *call, struct peer_state *peer,
-                          struct bench_timing *timing, const char **what);
+                          const struct values *values, const struct bench_buffers *buffers, struct bench_timing *timing,
+                          const char **what);
 
 #endif

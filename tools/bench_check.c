@@ -39,6 +39,11 @@ void bench_poison(const struct call *c, const struct bench_buffers *buffers)
         memset(buffers->output, POISON, c->output_elements * c->type_bytes);
 }
 
+bool bench_repeats(const struct call *c)
+{
+    return !c->in_place || c->collective->id == COLLECTIVE_BCAST;
+}
+
 uint64_t bench_check(const struct call *c, const struct values *values, const struct bench_buffers *buffers)
 {
     uint64_t wrong = 0;

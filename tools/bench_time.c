@@ -96,9 +96,11 @@ static double median(double *values, int count)
 }
 
 rondo_result_t bench_time(struct rank *rank, const struct bench_options *options, struct call *call, struct peer_state *peer,
-                          struct bench_timing *timing, const char **what)
+                          const struct values *values, const struct bench_buffers *buffers, struct bench_timing *timing,
+                          const char **what)
 {
     struct bench b = {.rank = rank, .options = options, .call = call, .peer = peer, .what = what, .message = ""};
+    bool check = options->check && bench_repeats(call);
     double mine[2 * BATCHES_MAX] = {0}, slowest[2 * BATCHES_MAX];
     int iterations = 0;
     *what = "warm-up";
@@ -111,9 +113,14 @@ rondo_result_t bench_time(struct rank *rank, const struct bench_options *options
     int batches = iterations < BATCHES_MAX ? iterations : BATCHES_MAX;
     for (int k = 0; k < batches; k++) {
         int some = (int) ((int64_t) iterations * (k + 1) / batches - (int64_t) iterations * k / batches);
+        bool check_now = check && k == batches - 1;
+        if (check_now)
+            bench_poison(call, buffers);
         if ((code = batch(&b, some, &mine[k])) != RONDO_SUCCESS)
             return code;
         mine[k] /= some;
+        if (check_now)
+            timing->wrong = bench_check(call, values, buffers);
         if (options->peer == NULL)
             continue;
         if ((code = peer_batch(&b, some, &mine[BATCHES_MAX + k])) != RONDO_SUCCESS)

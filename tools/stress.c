@@ -129,12 +129,13 @@ static void add_statistics(struct rank *rank, uint64_t *totals)
     totals[BYTES_SENT] = stats.bytes_sent;
 }
 
-/* The hang is told once a process; the library has logged it too, as its policy for logs is. */
+/* The library has logged the report of a hang in full; its text is not told again. */
 static void tell_failure(struct stress *s, struct rank *rank, rondo_result_t error, const char *message)
 {
     ranks_mark_failed(rank);
     if (error == RONDO_ERR_TIMEOUT && !atomic_flag_test_and_set(&s->hang_told))
-        fprintf(stderr, "rondo stress: rank %d is stuck: %s\n", rank->rank, message);
+        fprintf(stderr, "rondo stress: rank %d has been stuck for %g s: %.*s\n", rank->rank, s->options.runtime.timeout,
+                (int) strcspn(message, "\n"), message);
     else if (error != RONDO_ERR_TIMEOUT && error != RONDO_ERR_ABORTED)
         fprintf(stderr, "rondo stress: rank %d: %s: %s\n", rank->rank, rondo_strerror((int) error), message);
 }
