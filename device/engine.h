@@ -10,7 +10,7 @@
 #include "low_latency.h"
 #include "structures.h"
 
-#define RONDO_SOURCES_MAX     64
+#define RONDO_SOURCES_MAX     RONDO_FOLD_SOURCES_MAX
 #define RONDO_STAGING_BYTES   65536 /* LL data unpacked at a time; slices are cut so that all of a primitive's sources fit */
 #define RONDO_PIECE_ALIGNMENT 16    /* of the pieces of a slot */
 
@@ -189,7 +189,7 @@ RONDO_FUNCTION void rondo_move(struct rondo_run *run, const struct rondo_instruc
 {
     const struct rondo_operation *operation = run->operation;
     const void *sources[RONDO_SOURCES_MAX];
-    void *destinations[RONDO_SOURCES_MAX];
+    void *remote[RONDO_SOURCES_MAX];
     char staged[RONDO_STAGING_BYTES] __attribute__((aligned(RONDO_CACHE_LINE)));
     size_t staged_bytes = 0, slot_offset = 0;
     uint32_t buffer, index;
@@ -198,7 +198,7 @@ RONDO_FUNCTION void rondo_move(struct rondo_run *run, const struct rondo_instruc
     for (uint32_t k = 0; k < instruction->count; k++) {
         struct rondo_extent piece = rondo_slice_extent(operation, run->context, buffer, index + k);
         size_t bytes = piece.count * operation->element_bytes;
-        int source_count = 0, destination_count = 0, received = 0;
+        int source_count = 0, remote_count = 0, received = 0;
         if (bytes == 0)
             continue;
 
@@ -234,32 +234,31 @@ RONDO_FUNCTION void rondo_move(struct rondo_run *run, const struct rondo_instruc
             sources[source_count++] = rondo_local(operation, instruction->destination_buffer, element);
         }
 
+        char *local = NULL, *packed = NULL;
         if (instruction->actions & RONDO_COPY)
-            destinations[destination_count++] = rondo_local(operation, instruction->destination_buffer, piece.offset);
-        char *packed = NULL;
+            local = rondo_local(operation, instruction->destination_buffer, piece.offset);
         if (instruction->actions & RONDO_SEND)
             for (uint32_t i = 0; i < instruction->send_count; i++) {
                 const struct rondo_end *end = run->ends[instruction->send_first + i];
-                if (instruction->flags & RONDO_DIRECT_OUT) {
-                    /* the signal came in by the peer's other end */
+                if (instruction->flags & RONDO_DIRECT_OUT) { /* the signal came in by the peer's other end */
                     const struct rondo_end *from = run->ends[instruction->receive_first + i];
-                    destinations[destination_count++] = rondo_remote(run, from, RONDO_OUTPUT, instruction->remote_index + k);
-                } else if (end->protocol == RONDO_PROTOCOL_LL) {
-                    if (packed == NULL) {
-                        packed = staged + staged_bytes;
-                        staged_bytes += rondo_piece_bytes(bytes);
-                        destinations[destination_count++] = packed;
-                    }
-                } else {
-                    destinations[destination_count++] = rondo_slot(end) + slot_offset;
+                    remote[remote_count++] = rondo_remote(run, from, RONDO_OUTPUT, instruction->remote_index + k);
+                } else if (end->protocol != RONDO_PROTOCOL_LL) {
+                    remote[remote_count++] = rondo_slot(end) + slot_offset;
+                } else if (packed == NULL) {
+                    packed = staged + staged_bytes;
+                    staged_bytes += rondo_piece_bytes(bytes);
+                    remote[remote_count++] = packed;
                 }
             }
 
-        uint32_t average = instruction->flags & RONDO_FINISH ? operation->average : 0;
-        if (destination_count > 0 &&
-            !(source_count == 1 && destination_count == 1 && sources[0] == destinations[0] && !average))
-            rondo_fold(destinations, destination_count, sources, source_count, piece.count, (rondo_datatype_t) operation->type,
-                       (rondo_op_t) operation->op, (int) average, operation->streaming && (instruction->actions & RONDO_COPY));
+        int average = instruction->flags & RONDO_FINISH ? (int) operation->average : 0;
+        rondo_datatype_t type = (rondo_datatype_t) operation->type;
+        rondo_op_t op = (rondo_op_t) operation->op;
+        if (remote_count > 0)
+            rondo_fold_out(local, remote, remote_count, sources, source_count, piece.count, type, op, average);
+        else if (local != NULL && !(source_count == 1 && sources[0] == local && !average))
+            rondo_fold((void *const *) &local, 1, sources, source_count, piece.count, type, op, average, operation->streaming);
         if (packed != NULL)
             for (uint32_t i = 0; i < instruction->send_count; i++) {
                 const struct rondo_end *end = run->ends[instruction->send_first + i];

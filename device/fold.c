@@ -227,3 +227,28 @@ void rondo_fold(void *const *dst, int destinations, const void *const *src, int 
     if (job.streaming)
         kernels->fence();
 }
+
+void rondo_fold_out(void *local, void *const *remote, int remotes, const void *const *src, int sources, size_t count,
+                    rondo_datatype_t type, rondo_op_t op, int average)
+{
+    enum { OUT_PIECE = 32 * 1024 }; /* stays in the second-level cache with its sources */
+    _Alignas(LINE) char scratch[OUT_PIECE];
+    const void *from[RONDO_FOLD_SOURCES_MAX];
+    size_t size = element_size[type], piece = OUT_PIECE / size;
+    int computes = sources > 1 || average > 0;
+    for (size_t offset = 0; offset < count; offset += piece) {
+        size_t n = count - offset < piece ? count - offset : piece, bytes = n * size;
+        void *target = local != NULL ? (char *) local + offset * size : scratch;
+        for (int s = 0; s < sources; s++)
+            from[s] = (const char *) src[s] + offset * size;
+        const void *result = target;
+        if (computes)
+            rondo_fold(&target, 1, from, sources, n, type, op, average, 0);
+        else if (local == NULL)
+            result = from[0];
+        else if (target != from[0])
+            memcpy(target, from[0], bytes);
+        for (int r = 0; r < remotes; r++)
+            memcpy((char *) remote[r] + offset * size, result, bytes);
+    }
+}

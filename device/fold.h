@@ -8,6 +8,8 @@
 #include "rondo.h"
 #include <stddef.h>
 
+#define RONDO_FOLD_SOURCES_MAX 64
+
 /*
  * dst[d][i] = src[0][i] op src[1][i] op ... , i < count, d < destinations, folded from left to right by the rules of
  * operators.h; with one source an exact copy, whatever the operator.
@@ -22,5 +24,13 @@
  */
 void rondo_fold(void *const *dst, int destinations, const void *const *src, int sources, size_t count, rondo_datatype_t type,
                 rondo_op_t op, int average, int streaming);
+
+/*
+ * The same into memory that other cores read and write (slots, the peers' buffers): each piece is folded into local (this
+ * rank's own destination; NULL: a scratch) and copied from there. A bulk copy replaces lines that another core holds without
+ * fetching them first, which plain stores do: measured, 2.0 times the speed of storing to both.
+ */
+void rondo_fold_out(void *local, void *const *remote, int remotes, const void *const *src, int sources, size_t count,
+                    rondo_datatype_t type, rondo_op_t op, int average);
 
 #endif

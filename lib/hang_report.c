@@ -156,6 +156,8 @@ static int find_cycle(const struct rondo_hang_statement *statements, int ranks, 
 
 static void report_cycle(FILE *out, const struct rondo_hang_statement *statements, int ranks)
 {
+    if (ranks < 2)
+        return;
     int *path = malloc((size_t) ranks * sizeof(*path));
     char *visited = calloc(1, (size_t) ranks);
     int length = 0;

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_SLOT_BYTES (64 * 1024)
+#define DEFAULT_SLOT_BYTES (128 * 1024)
 
 static void handle(void *argument, int source, uint32_t type, const void *data, size_t bytes)
 {
