@@ -55,12 +55,11 @@ RONDO_FUNCTION int rondo_exchange_if(uint64_t *word, uint64_t expected, uint64_t
 {
     return __atomic_compare_exchange_n(word, &expected, desired, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
-/* Orders every earlier access before every later one, stores before loads included. A read-modify-write rather than a bare
- * fence, because the thread sanitizer does not model fences. */
-RONDO_FUNCTION void rondo_fence(uint64_t *any_shared_word)
+/* The fence of a Dekker-like handshake in which both sides pass through the same word: of two such read-modify-writes one comes
+ * later in the word's modification order, and it sees all that its predecessor's side wrote before (release/acquire). */
+RONDO_FUNCTION void rondo_fence(uint64_t *shared_word)
 {
-    __atomic_fetch_add(any_shared_word, 0, __ATOMIC_SEQ_CST);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    __atomic_fetch_add(shared_word, 0, __ATOMIC_SEQ_CST);
 }
 
 /* A counter with one writer that others may read at any time. */

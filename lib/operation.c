@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DIRECT_SLICE_BYTES (256 * 1024)
+#define DIRECT_SLICE_BYTES ((uint64_t) 256 * 1024)
 
 static uint64_t round_up(uint64_t value, uint64_t multiple)
 {
