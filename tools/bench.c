@@ -210,6 +210,16 @@ static rondo_result_t check_once(struct session *s, struct call *call, const str
     return code;
 }
 
+/* Blocking and non-blocking calls take the algorithm from the environment, where one that does not fit the call is passed over
+ * in silence. A persistent operation refuses it. */
+static rondo_result_t check_algorithm(struct call *call, const struct bench_options *o)
+{
+    if (o->algorithm == NULL || o->mode == FORM_PERSISTENT)
+        return RONDO_SUCCESS;
+    rondo_result_t code = call_open(call, FORM_PERSISTENT);
+    return code == RONDO_SUCCESS ? call_close(call, FORM_PERSISTENT) : code;
+}
+
 /* Checked before the timing, and after the last timed run: where that does not spoil its own input by a fresh run instead. */
 static rondo_result_t measure(struct session *s, struct call *call, uint64_t seed, struct row *row, const char **what)
 {
@@ -219,7 +229,9 @@ static rondo_result_t measure(struct session *s, struct call *call, uint64_t see
     values_prepare(&values, o->collective->prefix);
     bench_fill(call, &values, &s->buffers);
     *what = "prepare";
-    rondo_result_t code = call_open(call, o->mode);
+    rondo_result_t code = check_algorithm(call, o);
+    if (code == RONDO_SUCCESS)
+        code = call_open(call, o->mode);
     if (code != RONDO_SUCCESS)
         return code;
     *what = "checked run";

@@ -9,7 +9,10 @@
 #include <unistd.h>
 
 /* How long ranks may take to come back once one has failed: their own timeouts, and then this. */
-#define GRACE_SECONDS 10.0
+#define GRACE_SECONDS      10.0
+/* How much later than rank 0 a failed rank of another process ends: launchers kill all at the first that fails, and rank 0 has
+ * a report to finish. */
+#define LINGER_NANOSECONDS 500000000
 
 struct ranks_group {
     pthread_mutex_t lock;
@@ -176,6 +179,8 @@ static void *run_rank(void *argument)
     pthread_mutex_unlock(&group->lock);
     if (rank.world != NULL && failed)
         rondo_comm_abort(rank.world, exit_code);
+    if (exit_code != 0 && !rank.threads && rank.rank > 0)
+        nanosleep(&(struct timespec){.tv_nsec = LINGER_NANOSECONDS}, NULL);
     if (rank.runtime != NULL) {
         code = rondo_finalize(rank.runtime);
         if (code != RONDO_SUCCESS && !failed)
