@@ -244,6 +244,7 @@ RONDO_FUNCTION void rondo_daemon_enter(struct rondo_daemon *daemon, struct rondo
     block->entered_ns = block->last_progress_ns = block->last_news_ns = now;
     block->epoch = (uint32_t) (rondo_load_acquire(&daemon->consensus) >> 32);
     block->voted = 0;
+    block->untimed_rounds = 0;
     block->inside = 1;
 }
 
@@ -301,11 +302,15 @@ RONDO_FUNCTION enum rondo_verdict rondo_withdraw(struct rondo_daemon *daemon, st
 RONDO_FUNCTION enum rondo_verdict rondo_consult(struct rondo_daemon *daemon, struct rondo_block *block)
 {
     const struct rondo_policy *policy = &daemon->policy;
+    /* The clock is not free: while there is something to do it is read now and then only. */
+    if ((block->progressed || block->informed) && !block->voted && ++block->untimed_rounds % 16 != 0)
+        return RONDO_DAEMON_STAYS;
     uint64_t now = rondo_clock_ns();
-    if (block->progressed)
+    if (block->progressed || block->untimed_rounds > 0)
         block->last_progress_ns = now;
     if (block->informed)
         block->last_news_ns = now;
+    block->untimed_rounds = 0;
     uint64_t latest = block->last_news_ns > block->last_progress_ns ? block->last_news_ns : block->last_progress_ns;
     int overstayed = now - block->entered_ns >= policy->residency_ns;
     int wants_to_leave = overstayed || now - latest >= (block->tasks == 0 ? policy->quit_idle_ns : policy->quit_stuck_ns);

@@ -193,7 +193,7 @@ struct rondo_block {
     uint32_t index;
     uint32_t tasks;
     uint32_t progressed, informed; /* in the current round: a task advanced; news came */
-    uint32_t rounds_without_fetch;
+    uint32_t rounds_without_fetch, untimed_rounds;
     uint32_t voted, inside; /* has a standing vote; takes part in the current daemon */
     uint32_t epoch;         /* of the vote */
     uint32_t completions;   /* operations this block was the last to finish */

@@ -65,22 +65,27 @@ rondo_result_t rondo_fail(rondo_result_t code, const char *format, ...)
     return code;
 }
 
-static int admitted(enum rondo_log_level level)
+/* RONDO_LOG is read once a process. */
+int rondo_log_admits(enum rondo_log_level level)
 {
     static const char *const names[] = {"error", "warn", "info", "debug"};
-    const char *wanted = getenv("RONDO_LOG");
-    if (wanted == NULL || *wanted == '\0')
-        return level <= RONDO_LOG_WARN;
-    for (int i = 0; i < 4; i++)
-        if (strcmp(wanted, names[i]) == 0)
-            return (int) level <= i;
-    return level <= RONDO_LOG_WARN;
+    static int most = -1;
+    int admitted = __atomic_load_n(&most, __ATOMIC_RELAXED);
+    if (admitted < 0) {
+        const char *wanted = getenv("RONDO_LOG");
+        admitted = RONDO_LOG_WARN;
+        for (int i = 0; wanted != NULL && i < 4; i++)
+            if (strcmp(wanted, names[i]) == 0)
+                admitted = i;
+        __atomic_store_n(&most, admitted, __ATOMIC_RELAXED);
+    }
+    return (int) level <= admitted;
 }
 
 void rondo_log(enum rondo_log_level level, int rank, const char *format, ...)
 {
     static const char *const labels[] = {"ERROR", "WARN", "INFO", "DEBUG"};
-    if (!admitted(level))
+    if (!rondo_log_admits(level))
         return;
     char line[4096], prefix[64] = "";
     if (rank >= 0)

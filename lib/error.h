@@ -10,6 +10,8 @@ enum rondo_log_level { RONDO_LOG_ERROR, RONDO_LOG_WARN, RONDO_LOG_INFO, RONDO_LO
  */
 rondo_result_t rondo_fail(rondo_result_t code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Whether RONDO_LOG admits the level; cheap. */
+int rondo_log_admits(enum rondo_log_level level);
 /* Writes one line to standard error if RONDO_LOG admits the level. rank < 0: none known yet. */
 void rondo_log(enum rondo_log_level level, int rank, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -250,11 +250,12 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     }
     set_slices(request, binding->plan, choice);
     operation->streaming = rondo_call_bytes(comm, call) >= (size_t) 32 << 20;
-    rondo_log(RONDO_LOG_DEBUG, request->runtime->rank,
-              "%s, %zu bytes: algorithm %s, protocol %s, %d channel%s, %llu tiles of %llu elements",
-              rondo_kind_name(call->kind), rondo_call_bytes(comm, call), choice->algorithm->name,
-              choice->protocol == RONDO_PROTOCOL_LL ? "LL" : "simple", choice->channels, choice->channels == 1 ? "" : "s",
-              (unsigned long long) operation->tiles, (unsigned long long) operation->tile);
+    if (rondo_log_admits(RONDO_LOG_DEBUG))
+        rondo_log(RONDO_LOG_DEBUG, request->runtime->rank,
+                  "%s, %zu bytes: algorithm %s, protocol %s, %d channel%s, %llu tiles of %llu elements",
+                  rondo_kind_name(call->kind), rondo_call_bytes(comm, call), choice->algorithm->name,
+                  choice->protocol == RONDO_PROTOCOL_LL ? "LL" : "simple", choice->channels, choice->channels == 1 ? "" : "s",
+                  (unsigned long long) operation->tiles, (unsigned long long) operation->tile);
     return RONDO_SUCCESS;
 }
 
