@@ -176,17 +176,18 @@ static rondo_result_t make_buffers(struct session *s)
     return RONDO_SUCCESS;
 }
 
-/* After a failure they stay: the daemon may still hold the addresses of operations that never finished. */
 static rondo_result_t release_buffers(struct session *s)
 {
     rondo_result_t first = RONDO_SUCCESS;
-    for (int i = 0; i < 2 && !s->failed; i++) {
+    for (int i = 0; i < 2; i++) {
         if (s->memory[i] == NULL)
             continue;
         if (!s->options->registered) {
-            free(s->memory[i]);
+            ranks_free_later(s->rank, s->memory[i]);
             continue;
         }
+        if (s->failed) /* deregistering needs the other ranks; the runtime takes the memory with it */
+            continue;
         rondo_result_t code = rondo_comm_deregister(s->rank->world, s->memory[i]);
         if (code == RONDO_SUCCESS)
             code = rondo_free(s->rank->runtime, s->memory[i]);

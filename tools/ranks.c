@@ -14,6 +14,11 @@
  * a report to finish. */
 #define LINGER_NANOSECONDS 500000000
 
+struct leftover {
+    struct leftover *next;
+    void *memory;
+};
+
 struct ranks_group {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -24,6 +29,7 @@ struct ranks_group {
     bool unsaid;      /* no failure has been printed yet */
     double failed_at; /* ranks_clock() of the first failure */
     int code;
+    struct leftover *leftovers;
     /* The sum in progress. */
     int arrived;
     uint64_t generation;
@@ -99,6 +105,29 @@ static void mark(struct ranks_group *group)
 void ranks_mark_failed(struct rank *rank)
 {
     mark(rank->group);
+}
+
+void ranks_free_later(struct rank *rank, void *memory)
+{
+    struct leftover *leftover = malloc(sizeof(*leftover));
+    if (leftover == NULL || memory == NULL) {
+        free(leftover); /* and the memory is leaked, for want of memory */
+        return;
+    }
+    pthread_mutex_lock(&rank->group->lock);
+    *leftover = (struct leftover){.next = rank->group->leftovers, .memory = memory};
+    rank->group->leftovers = leftover;
+    pthread_mutex_unlock(&rank->group->lock);
+}
+
+static void free_leftovers(struct ranks_group *group)
+{
+    while (group->leftovers != NULL) {
+        struct leftover *leftover = group->leftovers;
+        group->leftovers = leftover->next;
+        free(leftover->memory);
+        free(leftover);
+    }
 }
 
 static int complain(struct ranks_group *group, const char *verb, int rank, const char *what, rondo_result_t code)
@@ -265,6 +294,7 @@ int ranks_run(const struct ranks_plan *plan)
         abandon(plan, &group);
     for (int i = 0; i < count; i++)
         pthread_join(threads[i].handle, NULL);
+    free_leftovers(&group);
     free(threads);
     pthread_cond_destroy(&group.changed);
     pthread_mutex_destroy(&group.lock);

@@ -50,6 +50,10 @@ int ranks_fail(struct rank *rank, const char *what, rondo_result_t code);
 /* Marks the run as failed, which starts the watchdog and makes this rank abort the world when its body returns. */
 void ranks_mark_failed(struct rank *rank);
 
+/* Frees malloc'd memory once every rank of this process is through with its runtime: after a failure, operations that never
+ * finished may be holding its address until then. */
+void ranks_free_later(struct rank *rank, void *memory);
+
 double ranks_clock(void); /* seconds, CLOCK_MONOTONIC */
 
 #endif

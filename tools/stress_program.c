@@ -197,15 +197,15 @@ static rondo_result_t iterate(struct program *p)
     return code;
 }
 
-/* Not after a failure: the daemon may still hold the buffers' addresses. */
-static rondo_result_t release(struct program *p)
+/* After a failure the requests are left to the runtime's end. */
+static rondo_result_t release(struct program *p, bool failed)
 {
     rondo_result_t first = RONDO_SUCCESS;
-    for (int k = 0; k < p->options->collectives; k++) {
-        rondo_result_t code = rondo_request_free(&p->operations[k].request);
+    for (int k = 0; p->operations != NULL && k < p->options->collectives; k++) {
+        rondo_result_t code = failed ? RONDO_SUCCESS : rondo_request_free(&p->operations[k].request);
         first = first != RONDO_SUCCESS ? first : code;
-        free(p->operations[k].send);
-        free(p->operations[k].receive);
+        ranks_free_later(p->rank, p->operations[k].send);
+        ranks_free_later(p->rank, p->operations[k].receive);
     }
     free(p->operations);
     free(p->order);
@@ -222,15 +222,18 @@ rondo_result_t stress_program(struct rank *rank, const struct stress_options *op
     rondo_result_t code = prepare(&p);
     if (code == RONDO_SUCCESS)
         code = iterate(&p);
-    if (code == RONDO_SUCCESS)
-        code = release(&p);
+    bool stopped = code != RONDO_SUCCESS;
+    if (!stopped)
+        code = release(&p, false);
     if (code == RONDO_SUCCESS)
         return code;
     snprintf(message, bytes, "%s", rondo_last_error());
     atomic_fetch_add(&outcome->failed, 1);
     if (code == RONDO_ERR_TIMEOUT)
         atomic_fetch_add(&outcome->deadlock, 1);
-    if (p.operations != NULL)
+    if (stopped && p.operations != NULL)
         count_finished(&p);
+    if (stopped)
+        release(&p, true);
     return code;
 }
