@@ -12,15 +12,14 @@ def pytest_configure(config):
 
 
 def leftovers():
-    """What a runtime could leave behind: anything in /dev/shm, sockets in /tmp, and Rondo's files there."""
+    """What a runtime could leave behind: anything in /dev/shm, and sockets in /tmp."""
     found = {f"/dev/shm/{name}" for name in os.listdir("/dev/shm")}
     for entry in Path("/tmp").iterdir():
         try:
-            is_socket = stat.S_ISSOCK(entry.lstat().st_mode)
+            if stat.S_ISSOCK(entry.lstat().st_mode):
+                found.add(str(entry))
         except FileNotFoundError:
             continue
-        if is_socket or entry.name.startswith((".rondo", "rondo-", "rondo_", "rondo.")) and not entry.name.endswith(".md"):
-            found.add(str(entry))
     return found
 
 

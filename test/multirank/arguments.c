@@ -48,15 +48,16 @@ static void pointers(struct rank *me)
     EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_reduce_scatter(send, NULL, 4, RONDO_DOUBLE, RONDO_SUM, world));
     EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_alltoall(send, NULL, 4, RONDO_DOUBLE, world));
     EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_scan(NULL, recv, 4, RONDO_DOUBLE, RONDO_SUM, world));
-    EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_exscan(send, NULL, 4, RONDO_DOUBLE, RONDO_SUM, world));
+    if (me->rank > 0) /* rank 0's is left as it is, so it may be anything there */
+        EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_exscan(send, NULL, 4, RONDO_DOUBLE, RONDO_SUM, world));
     EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_send(NULL, 4, RONDO_DOUBLE, 0, world));
     EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_recv(NULL, 4, RONDO_DOUBLE, 0, world));
     CHECK(request == NULL, "a refused call made a request %p", (void *) request);
     size_t counts[64] = {0}, displs[64] = {0};
     EXPECT(RONDO_ERR_ARGUMENT, "counts", rondo_allgatherv(send, 0, recv, NULL, displs, RONDO_DOUBLE, world));
-    EXPECT(RONDO_ERR_ARGUMENT, "displs", rondo_allgatherv(send, 0, recv, counts, NULL, RONDO_DOUBLE, world));
+    EXPECT(RONDO_ERR_ARGUMENT, "displ", rondo_allgatherv(send, 0, recv, counts, NULL, RONDO_DOUBLE, world));
     EXPECT(RONDO_ERR_ARGUMENT, "counts", rondo_alltoallv(send, NULL, displs, recv, counts, displs, RONDO_DOUBLE, world));
-    EXPECT(RONDO_ERR_ARGUMENT, "displs", rondo_alltoallv(send, counts, displs, recv, counts, NULL, RONDO_DOUBLE, world));
+    EXPECT(RONDO_ERR_ARGUMENT, "displ", rondo_alltoallv(send, counts, displs, recv, counts, NULL, RONDO_DOUBLE, world));
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_comm_rank(NULL, &number));
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_comm_rank(world, NULL));
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_comm_size(world, NULL));
@@ -219,8 +220,11 @@ static void aliasing(struct rank *me)
     EXPECT(RONDO_ERR_BUFFER, "", rondo_reduce_scatter(buffer, buffer + 2 * size - 1, 2, RONDO_DOUBLE, RONDO_SUM, world));
     EXPECT(RONDO_ERR_BUFFER, "", rondo_alltoall(buffer, buffer, 2, RONDO_DOUBLE, world));
     EXPECT(RONDO_ERR_BUFFER, "", rondo_scan(buffer, buffer, 2, RONDO_DOUBLE, RONDO_SUM, world));
-    EXPECT(RONDO_ERR_BUFFER, "", rondo_exscan_init(buffer, buffer + 1, 2, RONDO_DOUBLE, RONDO_SUM, world, NULL, &request));
-    EXPECT(RONDO_ERR_BUFFER, "", rondo_alltonext(buffer, buffer, 2, RONDO_DOUBLE, world));
+    /* Where a rank's recv is left as it is, or its send is not read, nothing can alias. */
+    if (me->rank > 0)
+        EXPECT(RONDO_ERR_BUFFER, "", rondo_exscan_init(buffer, buffer + 1, 2, RONDO_DOUBLE, RONDO_SUM, world, NULL, &request));
+    if (me->rank > 0 && me->rank < me->size - 1)
+        EXPECT(RONDO_ERR_BUFFER, "", rondo_alltonext(buffer, buffer, 2, RONDO_DOUBLE, world));
     size_t lengths[64], displs[64];
     for (size_t r = 0; r < size; r++)
         lengths[r] = 2, displs[r] = 2 * r;

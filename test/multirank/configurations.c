@@ -44,7 +44,7 @@ static void configurations(void)
     EXPECT_CONFIG(bad, no, "99", config.device = (rondo_device_t) 99);
     EXPECT_CONFIG(bad, bad, "lifo", config.order = "lifo");
     EXPECT_CONFIG(bad, bad, "sometimes", config.spin = "sometimes");
-    EXPECT_CONFIG(bad, bad, "pigeon", config.transports = "shm,pigeon");
+    EXPECT_CONFIG(bad, RONDO_ERR_TRANSPORT, "pigeon", config.transports = "shm,pigeon");
     EXPECT_CONFIG(bad, bad, "-5", config.timeout = -5);
     EXPECT_CONFIG(bad, bad, "-17", config.blocks = -17);
     EXPECT_CONFIG(bad, bad, "-18", config.spin_initial = -18);
@@ -52,7 +52,6 @@ static void configurations(void)
     expect_variable(__LINE__, "RONDO_TIMEOUT", "soon");
     expect_variable(__LINE__, "RONDO_CHECK", "maybe");
     expect_variable(__LINE__, "RONDO_ORDER", "lifo");
-    expect_variable(__LINE__, "RONDO_TRANSPORTS", "pigeon");
     expect_variable(__LINE__, "RONDO_DEVICE", "abacus");
     rondo_unique_id_t junk;
     memset(&junk, 0x5a, sizeof(junk));

@@ -56,8 +56,7 @@ static rondo_result_t endless(struct rank *me, const char *form, double limit)
                 result = rondo_wait(request);
         } else if (nonblocking) {
             if ((result = rondo_iallreduce(send, recv, n, RONDO_FLOAT, RONDO_SUM, me->world, &request)) == RONDO_SUCCESS)
-                for (int done = 0; !done && result == RONDO_SUCCESS;)
-                    result = rondo_test(request, &done);
+                result = ranks_poll(request);
         } else {
             result = rondo_allreduce(send, recv, n, RONDO_FLOAT, RONDO_SUM, me->world);
         }

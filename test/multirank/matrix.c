@@ -54,12 +54,10 @@ static void run_persistent(struct trial *t)
     for (int round = 0; round < restarts; round++) {
         trial_fill(t, round);
         MUST(rondo_start(request));
-        if (round % 2 == 0) {
+        if (round % 2 == 0)
             MUST(rondo_wait(request));
-        } else {
-            for (int done = 0; !done;)
-                MUST(rondo_test(request, &done));
-        }
+        else
+            MUST(ranks_poll(request));
         trial_verify(t, "persistent", round);
     }
     MUST(rondo_request_free(&request));

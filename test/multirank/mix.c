@@ -103,12 +103,10 @@ static void finish_message(struct message *m, rondo_request_t *requests)
 /* Both ends by whatever means: wait, or polling. */
 static void complete(struct operation *operation, uint64_t *own)
 {
-    if (ranks_below(own, 2)) {
+    if (ranks_below(own, 2))
         MUST(rondo_wait(operation->request));
-        return;
-    }
-    for (int done = 0; !done;)
-        MUST(rondo_test(operation->request, &done));
+    else
+        MUST(ranks_poll(operation->request));
 }
 
 static void shuffle(int *order_of, int count, uint64_t *own)

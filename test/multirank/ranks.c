@@ -2,6 +2,7 @@
 #include "ranks.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -190,6 +191,17 @@ void ranks_run(int ranks, const rondo_config_t *config, rank_function_t function
         pthread_join(threads[r], NULL);
     free(threads);
     free(launches);
+}
+
+rondo_result_t ranks_poll(rondo_request_t request)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    for (int done = 0, polls = 1; result == RONDO_SUCCESS && !done; polls++) {
+        result = rondo_test(request, &done);
+        if (polls % 16 == 0)
+            sched_yield();
+    }
+    return result;
 }
 
 double ranks_seconds(void)

@@ -79,6 +79,9 @@ const char *ranks_pointer_text(const void *pointer);
 /* Notes what this thread is about to do, for the watchdog's report. */
 #define STEP(...) ranks_step(__FILE__, __LINE__, __VA_ARGS__)
 
+/* Polls the request until it is done, giving the core away now and then. */
+rondo_result_t ranks_poll(rondo_request_t request);
+
 double ranks_seconds(void); /* monotonic */
 void ranks_sleep(double seconds);
 
