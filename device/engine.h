@@ -255,6 +255,11 @@ RONDO_FUNCTION void rondo_move(struct rondo_run *run, const struct rondo_instruc
         int average = instruction->flags & RONDO_FINISH ? (int) operation->average : 0;
         rondo_datatype_t type = (rondo_datatype_t) operation->type;
         rondo_op_t op = (rondo_op_t) operation->op;
+        int logical = op == RONDO_LAND || op == RONDO_LOR || op == RONDO_LXOR;
+        if (logical && (instruction->flags & RONDO_FINISH) && source_count == 1) {
+            sources[source_count++] = sources[0]; /* one contribution alone becomes 0 or 1 too: x or x */
+            op = RONDO_LOR;
+        }
         if (remote_count > 0)
             rondo_fold_out(local, remote, remote_count, sources, source_count, piece.count, type, op, average);
         else if (local != NULL && !(source_count == 1 && sources[0] == local && !average))

@@ -108,14 +108,6 @@ static rondo_result_t check_apart(const struct rondo_call *call, const void *sen
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t multiply(const struct rondo_call *call, size_t blocks, size_t *total)
-{
-    if (blocks != 0 && call->count > SIZE_MAX / blocks)
-        FAIL(RONDO_ERR_ARGUMENT, "%s: count %zu times %zu ranks overflows", rondo_kind_name(call->kind), call->count, blocks);
-    *total = call->count * blocks;
-    return RONDO_SUCCESS;
-}
-
 /* Extent in elements of blocks of given counts and displacements. */
 static rondo_result_t extent_of(const struct rondo_call *call, const char *name, const size_t *counts,
                                 const size_t *displacements, int blocks, size_t *extent)
@@ -146,14 +138,24 @@ static rondo_result_t check_disjoint(const struct rondo_call *call, const size_t
     return RONDO_SUCCESS;
 }
 
+/* On all ranks alike, also those that have no use for the whole: a call must not be refused on some only. */
+static rondo_result_t check_count(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    int blocks = call->kind == RONDO_KIND_REDUCE_SCATTER || call->kind == RONDO_KIND_ALLGATHER ||
+                 call->kind == RONDO_KIND_ALLTOALL || call->kind == RONDO_KIND_GATHER || call->kind == RONDO_KIND_SCATTER;
+    size_t most = PTRDIFF_MAX / rondo_type_bytes(call->type) / (blocks ? (size_t) comm->size : 1);
+    if (call->count > most)
+        FAIL(RONDO_ERR_ARGUMENT, "%s: count %zu of %s%s is more bytes than an object can have", rondo_kind_name(call->kind),
+             call->count, rondo_type_name(call->type), blocks ? " for each rank" : "");
+    return RONDO_SUCCESS;
+}
+
 static rondo_result_t check_buffers(const struct rondo_comm *comm, const struct rondo_call *call)
 {
-    size_t all = 0, send = call->count, receive = call->count;
+    size_t all = call->count * (size_t) comm->size, send = call->count, receive = call->count;
     int in_place = call->send == RONDO_IN_PLACE, at_root = comm->rank == call->root, uses_receive = 1, uses_send = 1;
     int may_be_in_place = 1;
-    rondo_result_t result = multiply(call, (size_t) comm->size, &all);
-    if (result != RONDO_SUCCESS)
-        return result;
+    rondo_result_t result = RONDO_SUCCESS;
     switch (call->kind) {
     case RONDO_KIND_REDUCE_SCATTER:
         send = all;
@@ -243,7 +245,8 @@ rondo_result_t rondo_call_check(const struct rondo_comm *comm, const struct rond
     if ((rooted(call->kind) || is_p2p(call->kind)) && (call->root < 0 || call->root >= comm->size))
         FAIL(RONDO_ERR_ARGUMENT, "%s: %s %d is not a rank of a communicator of %d", function,
              rooted(call->kind) ? "root" : "peer", call->root, comm->size);
-    return check_buffers(comm, call);
+    rondo_result_t result = check_count(comm, call);
+    return result == RONDO_SUCCESS ? check_buffers(comm, call) : result;
 }
 
 /* What all ranks must have in common. Sends and receives: what the two must. */

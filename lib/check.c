@@ -17,15 +17,15 @@ struct statement {
     int32_t peer;             /* of the lane, as this rank sees it */
     int32_t sender, receiver; /* p2p, else -1: two statements of one lane id that are not about the same pair */
     int32_t expected;         /* statements there will be */
-    int32_t unused;
+    int32_t outgoing;         /* of the lane */
     struct rondo_signature signature;
     char text[TEXT_BYTES];
 };
 
 struct verdict {
     uint64_t comm, lane, number;
-    int32_t peer;
-    int32_t result;
+    int32_t peer, outgoing; /* of the lane, as the receiver of the verdict sees it */
+    int32_t result, unused;
     char text[3 * TEXT_BYTES];
 };
 
@@ -36,7 +36,7 @@ struct trial {
     int arrived;
     int disagree;
     struct statement other; /* the first that disagrees */
-    int *sources, *peers;
+    int *sources, *peers, *outgoing;
 };
 
 struct rondo_checker {
@@ -53,6 +53,7 @@ static void free_trial(struct trial *trial)
 {
     free(trial->sources);
     free(trial->peers);
+    free(trial->outgoing);
     free(trial);
 }
 
@@ -90,6 +91,7 @@ void rondo_check_ask(struct rondo_request *request)
     statement.lane = lane->id;
     statement.number = request->number;
     statement.peer = lane->peer;
+    statement.outgoing = lane->outgoing;
     statement.expected = comm->size;
     int judge = comm->members[0];
     if (lane->peer >= 0) {
@@ -119,7 +121,8 @@ static struct trial *open_trial(struct rondo_checker *checker, const struct stat
         return NULL;
     trial->sources = calloc((size_t) statement->expected, sizeof(*trial->sources));
     trial->peers = calloc((size_t) statement->expected, sizeof(*trial->peers));
-    if (trial->sources == NULL || trial->peers == NULL) {
+    trial->outgoing = calloc((size_t) statement->expected, sizeof(*trial->outgoing));
+    if (trial->sources == NULL || trial->peers == NULL || trial->outgoing == NULL) {
         free_trial(trial);
         return NULL;
     }
@@ -137,6 +140,7 @@ static void judge(struct rondo_runtime *runtime, const struct trial *trial)
         disagreement(&trial->first, &trial->other, verdict.text, sizeof(verdict.text));
     for (int i = 0; i < trial->first.expected; i++) {
         verdict.peer = trial->peers[i];
+        verdict.outgoing = trial->outgoing[i];
         rondo_control_send(runtime->control, trial->sources[i], RONDO_MESSAGE_VERDICT, &verdict, sizeof(verdict));
     }
 }
@@ -149,6 +153,7 @@ static void hear(struct rondo_runtime *runtime, int source, const struct stateme
         return;
     trial->sources[trial->arrived] = source;
     trial->peers[trial->arrived] = statement->peer;
+    trial->outgoing[trial->arrived] = statement->outgoing;
     trial->arrived++;
     if (!trial->disagree && memcmp(&trial->first.signature, &statement->signature, sizeof(statement->signature)) != 0) {
         trial->disagree = 1;
@@ -176,8 +181,8 @@ void rondo_check_message(struct rondo_runtime *runtime, int source, uint32_t typ
         struct verdict verdict;
         memcpy(&verdict, data, sizeof(verdict));
         verdict.text[sizeof(verdict.text) - 1] = '\0';
-        rondo_queue_approve(runtime, verdict.comm, verdict.lane, verdict.peer, verdict.number, (rondo_result_t) verdict.result,
-                            verdict.text);
+        rondo_queue_approve(runtime, verdict.comm, verdict.lane, verdict.peer, verdict.outgoing, verdict.number,
+                            (rondo_result_t) verdict.result, verdict.text);
     }
 }
 

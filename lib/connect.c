@@ -12,8 +12,8 @@ struct listener {
     struct rondo_connector_key key;
     struct rondo_connector connector;
     struct rondo_ticket ticket;
-    int opened; /* by this rank's lane */
-    int asked;  /* by the sender, and not closed since */
+    enum { UNOPENED, OPEN, CLOSED } opened; /* by this rank's lane */
+    int asked;                              /* by the sender, and not closed since */
 };
 
 /* A sender's request under way. */
@@ -141,10 +141,10 @@ static rondo_result_t listen_on(struct rondo_runtime *runtime, const struct rond
     return RONDO_SUCCESS;
 }
 
-/* Under the lock. */
+/* Under the lock. A sender may have filled slots, finished and closed before this rank's lane opens: they are kept for it. */
 static void close_if_unused(struct rondo_runtime *runtime, struct listener *listener)
 {
-    if (listener->opened || listener->asked)
+    if (listener->opened != CLOSED || listener->asked)
         return;
     struct listener **link = bucket_of(runtime->connections, &listener->key);
     while (*link != listener)
@@ -299,7 +299,7 @@ rondo_result_t rondo_connect(struct rondo_runtime *runtime, struct rondo_connect
             struct listener *listener;
             result = listen_on(runtime, &wish->key, &wish->spec, &listener);
             if (result == RONDO_SUCCESS) {
-                listener->opened = 1;
+                listener->opened = OPEN;
                 wish->connector = &listener->connector;
             }
             pthread_mutex_unlock(&table->lock);
@@ -345,7 +345,7 @@ void rondo_disconnect(struct rondo_runtime *runtime, const struct rondo_connecto
     struct listener *listener = key->destination == runtime->rank ? find(table, key) : NULL;
     int receives = listener != NULL && connector == &listener->connector;
     if (receives) {
-        listener->opened = 0;
+        listener->opened = CLOSED;
         close_if_unused(runtime, listener);
     }
     pthread_mutex_unlock(&table->lock);

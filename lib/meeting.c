@@ -178,8 +178,9 @@ static rondo_result_t not_found(const struct attempt *attempt, const char *troub
                           "rank %d found no rank 0 of job \"%s\" on this host within %.3g s (%s); across hosts, "
                           "RONDO_ROOT=host:port must be set",
                           options->rank, options->job != NULL ? options->job : "", options->connect_timeout, trouble);
-    return rondo_fail(RONDO_ERR_BOOTSTRAP, "rank %d could not join the root at %s within %.3g s: %s", options->rank,
-                      where(options), options->connect_timeout, trouble);
+    return rondo_fail(RONDO_ERR_BOOTSTRAP,
+                      "rank %d could not join the root (rank 0, or who made the unique id) at %s within %.3g s: %s",
+                      options->rank, where(options), options->connect_timeout, trouble);
 }
 
 static rondo_result_t find_root(struct attempt *attempt, const struct rondo_address *places, int count)

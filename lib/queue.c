@@ -227,21 +227,33 @@ void rondo_queue_start(struct rondo_request *request, int will_help)
         runtime->device->kind->start(runtime->device, will_help);
 }
 
-void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm, uint64_t lane_id, int peer, uint64_t number,
-                         rondo_result_t verdict, const char *message)
+static struct rondo_host_lane *find_lane(struct rondo_comm *comm, uint64_t id, int peer, int outgoing)
+{
+    pthread_mutex_lock(&comm->runtime->lock);
+    struct rondo_host_lane *lane = comm->lanes;
+    while (lane != NULL && (lane->id != id || lane->peer != peer || lane->outgoing != outgoing))
+        lane = lane->next;
+    pthread_mutex_unlock(&comm->runtime->lock);
+    return lane;
+}
+
+void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm_id, uint64_t lane_id, int peer, int outgoing,
+                         uint64_t number, rondo_result_t verdict, const char *message)
 {
     struct rondo_queue *queue = &runtime->queue;
     int start = 0;
+    struct rondo_comm *comm = rondo_comm_pin(runtime, comm_id);
+    struct rondo_host_lane *lane = comm != NULL ? find_lane(comm, lane_id, peer, outgoing) : NULL;
     pthread_mutex_lock(&queue->lock);
-    struct rondo_request *request = queue->active;
-    while (request != NULL && (request->lane == NULL || request->submitted || request->comm->id != comm ||
-                               request->lane->id != lane_id || request->lane->peer != peer || request->number != number))
-        request = request->active_after;
+    struct rondo_request *request = lane != NULL ? lane->waiting_first : NULL;
+    while (request != NULL && request->number != number)
+        request = request->next_waiting;
     if (request == NULL) { /* ended by a failure meanwhile */
         pthread_mutex_unlock(&queue->lock);
+        if (comm != NULL)
+            rondo_comm_unpin(comm);
         return;
     }
-    struct rondo_host_lane *lane = request->lane;
     request->approved = 1;
     if (verdict != RONDO_SUCCESS) {
         unlink_waiting(runtime, request);
@@ -250,6 +262,7 @@ void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm, uint64_t 
     if (feed(runtime, lane) > 0)
         start = claim_start(runtime);
     pthread_mutex_unlock(&queue->lock);
+    rondo_comm_unpin(comm);
     rondo_event_signal(&queue->event, &queue->sleepers);
     if (start)
         runtime->device->kind->start(runtime->device, 0);

@@ -14,8 +14,8 @@ void rondo_request_give_back(struct rondo_request *request);
 /* Makes the request active and hands it to its lane; will_help: the caller goes on to wait. Never blocks: what does not fit on
  * the device waits on the host. A communicator that has failed completes it with its failure. */
 void rondo_queue_start(struct rondo_request *request, int will_help);
-/* Checking: the verdict over an operation, named by its communicator, lane (and peer in it) and number, is in. */
-void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm, uint64_t lane, int peer, uint64_t number,
+/* Checking: the verdict over an operation, named by its communicator, lane (and its peer and direction) and number, is in. */
+void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm, uint64_t lane, int peer, int outgoing, uint64_t number,
                          rondo_result_t verdict, const char *message);
 /* Completes what the device has finished, and feeds it what waits. Any thread. Returns how many it completed. */
 int rondo_queue_reap(struct rondo_runtime *runtime);

@@ -93,12 +93,14 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
     const char *wanted = name != NULL ? name : settings->algorithm;
     int alone = comm->size == 1 && call->kind != RONDO_KIND_SEND_TO && call->kind != RONDO_KIND_RECEIVE_FROM;
     choice->algorithm = NULL;
+    if (name != NULL && rondo_algorithm_find(name, call->kind) == NULL)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no algorithm '%s' for %s", name, rondo_kind_name(call->kind));
     if (alone)
         wanted = "local";
     if (*wanted != '\0')
         choice->algorithm = rondo_algorithm_find(wanted, call->kind);
-    if (name != NULL && !alone && (choice->algorithm == NULL || strcmp(name, "local") == 0))
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no algorithm '%s' for %s", name, rondo_kind_name(call->kind));
+    if (name != NULL && !alone && strcmp(name, "local") == 0)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "algorithm 'local' is for a communicator of one rank, not of %d", comm->size);
     if (choice->algorithm != NULL && choice->algorithm->direct) {
         if (!direct)
             return rondo_fail(RONDO_ERR_UNSUPPORTED,

@@ -17,7 +17,7 @@ static int64_t integer(struct reader *reader, int64_t configured, const char *na
     int64_t value = configured;
     if (reader->result != RONDO_SUCCESS)
         return least;
-    if (configured < 0)
+    if (configured == -1)
         reader->result = rondo_environment_integer(name, &value);
     if (reader->result == RONDO_SUCCESS && (value < least || value > most))
         reader->result = rondo_fail(RONDO_ERR_ARGUMENT, "%s = %lld is not in [%lld, %lld]", name, (long long) value,
@@ -28,15 +28,17 @@ static int64_t integer(struct reader *reader, int64_t configured, const char *na
 static int64_t size(struct reader *reader, int64_t configured, const char *name)
 {
     int64_t value = configured;
-    if (reader->result == RONDO_SUCCESS && configured < 0)
+    if (reader->result == RONDO_SUCCESS && configured == -1)
         reader->result = rondo_environment_size(name, &value);
+    if (reader->result == RONDO_SUCCESS && value < 0)
+        reader->result = rondo_fail(RONDO_ERR_ARGUMENT, "%s = %lld is negative", name, (long long) value);
     return value;
 }
 
 static double real(struct reader *reader, double configured, const char *name)
 {
     double value = configured;
-    if (reader->result == RONDO_SUCCESS && configured < 0)
+    if (reader->result == RONDO_SUCCESS && configured >= -1 && configured <= -1)
         reader->result = rondo_environment_real(name, &value);
     if (reader->result == RONDO_SUCCESS && !(value >= 0 && value < 1e9))
         reader->result = rondo_fail(RONDO_ERR_ARGUMENT, "%s = %g is not in [0, 1e9) seconds", name, value);

@@ -45,12 +45,14 @@ static void scan(struct rondo_builder *builder, const struct rondo_shape *shape,
 
     if (shape->kind == RONDO_KIND_SCAN) {
         step.actions = (uint8_t) (RONDO_COPY | send | (first ? 0 : RONDO_RECEIVE | RONDO_REDUCE));
+        step.flags = RONDO_FINISH;
         rondo_builder_add(builder, &step);
     } else if (first) {
         step.actions = RONDO_SEND;
         rondo_builder_add(builder, &step);
     } else if (last) {
         step.actions = RONDO_RECEIVE | RONDO_COPY;
+        step.flags = RONDO_FINISH;
         rondo_builder_add(builder, &step);
     } else { /* the prefix rests in scratch, because in place the output is the input that is still needed */
         struct rondo_instruction take = step, pass_on = step, store = step;
@@ -62,6 +64,7 @@ static void scan(struct rondo_builder *builder, const struct rondo_shape *shape,
         pass_on.destination_buffer = RONDO_INPUT; /* its second source */
         rondo_builder_add(builder, &pass_on);
         store.actions = RONDO_COPY;
+        store.flags = RONDO_FINISH;
         store.source_buffer = RONDO_SCRATCH;
         rondo_builder_add(builder, &store);
     }

@@ -11,7 +11,10 @@ rondo_result_t rondo_build_local(const struct rondo_shape *shape, struct rondo_p
     rondo_builder_block(builder);
     int copies = shape->kind != RONDO_KIND_BARRIER && shape->kind != RONDO_KIND_EXSCAN && shape->kind != RONDO_KIND_ALLTONEXT &&
                  shape->kind != RONDO_KIND_BCAST;
-    struct rondo_instruction copy = {.actions = RONDO_COPY, .destination_buffer = RONDO_OUTPUT, .count = 1};
+    int reduces = shape->kind == RONDO_KIND_ALLREDUCE || shape->kind == RONDO_KIND_REDUCE ||
+                  shape->kind == RONDO_KIND_REDUCE_SCATTER || shape->kind == RONDO_KIND_SCAN;
+    struct rondo_instruction copy = {
+        .actions = RONDO_COPY, .flags = reduces ? RONDO_FINISH : 0, .destination_buffer = RONDO_OUTPUT, .count = 1};
     if (copies)
         rondo_builder_add(builder, &copy);
     return rondo_builder_finish(builder, chunks, plan);
