@@ -362,11 +362,12 @@ rondo_result_t rondo_group_end(rondo_comm_t comm)
     struct rondo_request *blocking = NULL;
     for (struct rondo_request *request = first; request != NULL; request = next) {
         next = request->next_grouped; /* a started request may be finished and freed by another thread */
-        if (request->waited_by_group) {
+        int waited = request->waited_by_group;
+        if (waited) {
             request->next_grouped = blocking;
             blocking = request;
         }
-        rondo_progress_start(request, 0);
+        rondo_progress_start(request, waited);
     }
     for (; blocking != NULL; blocking = next) {
         next = blocking->next_grouped;
