@@ -93,7 +93,8 @@ struct rondo_operation {
 
 /* ---- connectors (DESIGN section 7) ---- */
 
-enum rondo_protocol { RONDO_PROTOCOL_SIMPLE, RONDO_PROTOCOL_LL, RONDO_PROTOCOLS };
+/* SMALL is the simple protocol in small slots: connectors for small operations need little memory. */
+enum rondo_protocol { RONDO_PROTOCOL_SIMPLE, RONDO_PROTOCOL_LL, RONDO_PROTOCOL_SMALL, RONDO_PROTOCOLS };
 
 /* One end of a connector, in the memory of the rank that uses it. Counters count slots and never wrap. */
 struct rondo_end {

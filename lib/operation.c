@@ -3,6 +3,7 @@
 
 #include "engine.h"
 #include "lane.h"
+#include "register.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -193,18 +194,15 @@ static void set_slices(struct rondo_request *request, const struct rondo_plan *p
 }
 
 /* {window, offset} by which the other ranks reach a buffer. */
-static void set_window(const struct rondo_comm *comm, const char *buffer, uint64_t window[2])
+static void set_window(struct rondo_request *request, enum rondo_buffer which)
 {
-    window[0] = 0;
-    window[1] = (uint64_t) (uintptr_t) buffer;
-    if (comm->same_process)
-        return;
-    for (const struct rondo_registration *r = comm->registrations; r != NULL; r = r->next)
-        if (buffer >= r->base && buffer < r->base + r->bytes) {
-            window[0] = r->window;
-            window[1] = (uint64_t) (buffer - r->base);
-            return;
-        }
+    const char *buffer = request->operation->buffers[which];
+    uint64_t *window = request->operation->windows[which];
+    const struct rondo_registration *own = request->windows[which];
+    window[0] = own != NULL ? own->window : 0;
+    window[1] = own != NULL ? 0 : (uint64_t) (uintptr_t) buffer;
+    if (own == NULL && !request->comm->same_process)
+        rondo_window_find(request->comm, buffer, 1, window);
 }
 
 rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct rondo_choice *choice)
@@ -234,8 +232,8 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     operation->element_bytes = (uint8_t) rondo_type_bytes(call->type);
     operation->lane = request->lane->index;
     rondo_call_buffers(comm, call, &operation->buffers[RONDO_INPUT], &operation->buffers[RONDO_OUTPUT]);
-    for (int b = 0; b < 2; b++)
-        set_window(comm, operation->buffers[b], operation->windows[b]);
+    set_window(request, RONDO_INPUT);
+    set_window(request, RONDO_OUTPUT);
     result = set_layouts(request, binding->plan);
     if (result == RONDO_SUCCESS && binding->plan->program->chunks[RONDO_SCRATCH] > 0) {
         request->scratch_bytes = call->count * operation->element_bytes;
@@ -254,8 +252,11 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
         rondo_log(RONDO_LOG_DEBUG, request->runtime->rank,
                   "%s, %zu bytes: algorithm %s, protocol %s, %d channel%s, %llu tiles of %llu elements",
                   rondo_kind_name(call->kind), rondo_call_bytes(comm, call), choice->algorithm->name,
-                  choice->protocol == RONDO_PROTOCOL_LL ? "LL" : "simple", choice->channels, choice->channels == 1 ? "" : "s",
-                  (unsigned long long) operation->tiles, (unsigned long long) operation->tile);
+                  choice->protocol == RONDO_PROTOCOL_LL      ? "LL"
+                  : choice->protocol == RONDO_PROTOCOL_SMALL ? "simple in small slots"
+                                                             : "simple",
+                  choice->channels, choice->channels == 1 ? "" : "s", (unsigned long long) operation->tiles,
+                  (unsigned long long) operation->tile);
     return RONDO_SUCCESS;
 }
 

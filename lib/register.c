@@ -74,6 +74,7 @@ int rondo_is_allocated(struct rondo_runtime *runtime, const char *base, size_t b
     return found;
 }
 
+/* Under the runtime lock. */
 static uint32_t take_window(struct rondo_comm *comm)
 {
     for (uint32_t window = 1; window < RONDO_WINDOWS_MAX; window++) {
@@ -121,7 +122,12 @@ rondo_result_t rondo_window_open(struct rondo_comm *comm, char *base, size_t byt
     }
     registration->base = base;
     registration->bytes = bytes;
+    /* Listed at once, so that its window is taken; usable, and so found, only when all members agree. */
+    pthread_mutex_lock(&comm->runtime->lock);
     registration->window = take_window(comm);
+    registration->next = comm->registrations;
+    __atomic_store_n(&comm->registrations, registration, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&comm->runtime->lock);
     mine.bytes = bytes;
     mine.window = registration->window;
     mine.mappable = comm->same_process || bytes == 0 ||
@@ -129,15 +135,16 @@ rondo_result_t rondo_window_open(struct rondo_comm *comm, char *base, size_t byt
     status = rondo_exchange(comm, "register", &mine, sizeof(mine), offers);
     if (status != RONDO_SUCCESS)
         goto fail;
-    registration->usable = 1;
+    int usable = 1;
     for (int rank = 0; rank < comm->size; rank++)
-        registration->usable &= offers[rank].mappable != 0;
-    if (registration->usable && !comm->same_process)
+        usable &= offers[rank].mappable != 0;
+    if (usable && !comm->same_process)
         status = map_members(comm, registration, offers);
     if (status != RONDO_SUCCESS)
         goto fail;
-    registration->next = comm->registrations;
-    comm->registrations = registration;
+    pthread_mutex_lock(&comm->runtime->lock);
+    registration->usable = usable;
+    pthread_mutex_unlock(&comm->runtime->lock);
     free(offers);
     *result = registration;
     return RONDO_SUCCESS;
@@ -151,11 +158,13 @@ fail:
 
 void rondo_window_close(struct rondo_comm *comm, struct rondo_registration *registration)
 {
+    pthread_mutex_lock(&comm->runtime->lock);
     for (struct rondo_registration **link = &comm->registrations; *link != NULL; link = &(*link)->next)
         if (*link == registration) {
             *link = registration->next;
             break;
         }
+    pthread_mutex_unlock(&comm->runtime->lock);
     for (int rank = 0; registration->imported != NULL && rank < comm->size; rank++)
         if (registration->imported[rank] != NULL)
             rondo_segment_release(comm->runtime->segments, registration->imported[rank]);
@@ -163,13 +172,21 @@ void rondo_window_close(struct rondo_comm *comm, struct rondo_registration *regi
     free(registration);
 }
 
-const struct rondo_registration *rondo_window_find(const struct rondo_comm *comm, const char *base, size_t bytes)
+int rondo_window_find(const struct rondo_comm *comm, const char *base, size_t bytes, uint64_t window[2])
 {
-    const struct rondo_registration *r = comm->registrations;
-    while (r != NULL &&
-           !(r->usable && base >= r->base && base <= r->base + r->bytes && bytes <= r->bytes - (size_t) (base - r->base)))
-        r = r->next;
-    return r;
+    int found = 0;
+    if (__atomic_load_n(&comm->registrations, __ATOMIC_RELAXED) == NULL)
+        return 0; /* the usual case costs no lock */
+    pthread_mutex_lock(&comm->runtime->lock);
+    for (const struct rondo_registration *r = comm->registrations; r != NULL && !found; r = r->next)
+        if (r->by_user && r->usable && base >= r->base && base <= r->base + r->bytes &&
+            bytes <= r->bytes - (size_t) (base - r->base)) {
+            window[0] = r->window;
+            window[1] = (uint64_t) (base - r->base);
+            found = 1;
+        }
+    pthread_mutex_unlock(&comm->runtime->lock);
+    return found;
 }
 
 rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buf, size_t bytes)
@@ -180,7 +197,12 @@ rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buf, size_t bytes)
     if (buf == NULL && bytes > 0)
         return rondo_fail(RONDO_ERR_BUFFER, "rondo_comm_register: buf is NULL for %zu bytes", bytes);
     rondo_result_t result = rondo_window_open(comm, buf, bytes, &registration);
-    if (result == RONDO_SUCCESS && !registration->usable)
+    if (result != RONDO_SUCCESS)
+        return result;
+    pthread_mutex_lock(&comm->runtime->lock);
+    registration->by_user = 1;
+    pthread_mutex_unlock(&comm->runtime->lock);
+    if (!registration->usable)
         rondo_log(RONDO_LOG_INFO, comm->runtime->rank,
                   "a registered buffer of %zu bytes is not reachable by all ranks (rondo_alloc)", bytes);
     return result;
@@ -190,10 +212,13 @@ rondo_result_t rondo_comm_deregister(rondo_comm_t comm, void *buf)
 {
     if (comm == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_deregister: the communicator is NULL");
-    for (struct rondo_registration *r = comm->registrations; r != NULL; r = r->next)
-        if (r->base == buf) {
-            rondo_window_close(comm, r);
-            return RONDO_SUCCESS;
-        }
-    return rondo_fail(RONDO_ERR_BUFFER, "rondo_comm_deregister: %p is not registered on this communicator", buf);
+    pthread_mutex_lock(&comm->runtime->lock);
+    struct rondo_registration *registration = comm->registrations;
+    while (registration != NULL && !(registration->by_user && registration->base == buf))
+        registration = registration->next;
+    pthread_mutex_unlock(&comm->runtime->lock);
+    if (registration == NULL)
+        return rondo_fail(RONDO_ERR_BUFFER, "rondo_comm_deregister: %p is not registered on this communicator", buf);
+    rondo_window_close(comm, registration);
+    return RONDO_SUCCESS;
 }

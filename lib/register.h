@@ -9,8 +9,9 @@
 rondo_result_t rondo_window_open(struct rondo_comm *comm, char *base, size_t bytes, struct rondo_registration **registration);
 void rondo_window_close(struct rondo_comm *comm, struct rondo_registration *registration);
 
-/* The usable registration that holds the range; NULL if none does. */
-const struct rondo_registration *rondo_window_find(const struct rondo_comm *comm, const char *base, size_t bytes);
+/* 1 and {window, offset} if a usable registration of the user's holds the range. Not those of persistent operations: the other
+ * ranks' buffers of some other call need not lie in theirs, and all ranks must choose alike. */
+int rondo_window_find(const struct rondo_comm *comm, const char *base, size_t bytes, uint64_t window[2]);
 /* Whether [base, +bytes) lies in memory of rondo_alloc. */
 int rondo_is_allocated(struct rondo_runtime *runtime, const char *base, size_t bytes, struct rondo_segment_handle *handle,
                        uint64_t *offset);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define SMALLEST_SLOT 256u
+#define SLOT_USEFUL   ((size_t) 1 << 24) /* beyond it no slot is made smaller, and twice it does not overflow */
 
 static int is_p2p(const struct rondo_call *call)
 {
@@ -53,12 +54,6 @@ static uint32_t clamp_slot(size_t bytes, size_t most)
     return (uint32_t) (rounded < SMALLEST_SLOT ? SMALLEST_SLOT : rounded > most ? most : rounded);
 }
 
-static void lane_slots(const struct rondo_comm *comm, struct rondo_lane_options *options)
-{
-    options->slot_bytes[RONDO_PROTOCOL_SIMPLE] = comm->runtime->settings.slot_bytes;
-    options->slot_bytes[RONDO_PROTOCOL_LL] = 2 * RONDO_LL_BYTES_MAX;
-}
-
 /* The lane of (communicator, peer, direction), made at first use. */
 static rondo_result_t p2p_lane(struct rondo_comm *comm, const struct rondo_call *call, struct rondo_host_lane **result)
 {
@@ -72,7 +67,7 @@ static rondo_result_t p2p_lane(struct rondo_comm *comm, const struct rondo_call 
     rondo_result_t status = RONDO_SUCCESS;
     if (lane == NULL) {
         struct rondo_lane_options options = {.id = RONDO_LANE_P2P, .peer = call->root, .outgoing = outgoing};
-        lane_slots(comm, &options);
+        rondo_lane_slots(comm->runtime, options.slot_bytes);
         status = rondo_lane_create(comm, &options, &lane);
     }
     pthread_mutex_unlock(&comm->lane_lock);
@@ -86,7 +81,7 @@ static rondo_result_t own_lane(struct rondo_request *request, int priority, cons
     struct rondo_comm *comm = request->comm;
     const struct rondo_call *call = &request->call;
     struct rondo_lane_options options = {.peer = -1, .priority = priority};
-    lane_slots(comm, &options);
+    rondo_lane_slots(comm->runtime, options.slot_bytes);
     if (is_p2p(call)) {
         int outgoing = call->kind == RONDO_KIND_SEND_TO;
         options.peer = call->root;
@@ -100,10 +95,8 @@ static rondo_result_t own_lane(struct rondo_request *request, int priority, cons
         bytes = 0; /* signals only */
     else if (choice->algorithm->build == rondo_build_ring && call->kind == RONDO_KIND_ALLREDUCE)
         bytes = bytes / (size_t) comm->size + RONDO_CACHE_LINE;
-    if (bytes < options.slot_bytes[RONDO_PROTOCOL_SIMPLE]) {
-        options.slot_bytes[RONDO_PROTOCOL_SIMPLE] = clamp_slot(bytes, options.slot_bytes[RONDO_PROTOCOL_SIMPLE]);
-        options.slot_bytes[RONDO_PROTOCOL_LL] = clamp_slot(2 * bytes, options.slot_bytes[RONDO_PROTOCOL_LL]);
-    }
+    for (int p = 0; p < RONDO_PROTOCOLS && bytes < SLOT_USEFUL; p++)
+        options.slot_bytes[p] = clamp_slot(p == RONDO_PROTOCOL_LL ? 2 * bytes : bytes, options.slot_bytes[p]);
     request->owns_lane = 1;
     return rondo_lane_create(comm, &options, &request->lane);
 }
@@ -141,16 +134,21 @@ static int may_be_direct(const struct rondo_comm *comm, const struct rondo_call 
             call->kind == RONDO_KIND_ALLGATHER || call->kind == RONDO_KIND_ALLTOALL || call->kind == RONDO_KIND_BCAST);
 }
 
-static int reachable(const struct rondo_comm *comm, const struct rondo_call *call)
+static int reachable(const struct rondo_request *request)
 {
+    const struct rondo_comm *comm = request->comm;
+    const struct rondo_call *call = &request->call;
     char *input, *output;
     if (!may_be_direct(comm, call))
         return 0;
     if (comm->same_process)
         return 1;
+    if (request->windows[0] != NULL)
+        return request->windows[0]->usable && request->windows[1]->usable;
+    uint64_t window[2];
     rondo_call_buffers(comm, call, &input, &output);
-    return rondo_window_find(comm, input, buffer_bytes(comm, call, 0)) != NULL &&
-           rondo_window_find(comm, output, buffer_bytes(comm, call, 1)) != NULL;
+    return rondo_window_find(comm, input, buffer_bytes(comm, call, 0), window) &&
+           rondo_window_find(comm, output, buffer_bytes(comm, call, 1), window);
 }
 
 /* A persistent operation's buffers are known to all at init: open them if that may pay. Collective, because whether it may is
@@ -230,7 +228,7 @@ static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *cal
             status = open_buffers(request);
     }
     if (status == RONDO_SUCCESS)
-        status = rondo_select(comm, &request->call, reachable(comm, &request->call), attributes->program, &choice);
+        status = rondo_select(comm, &request->call, reachable(request), attributes->program, &choice);
     if (status == RONDO_SUCCESS) {
         if (persistent && request->empty)
             skip_own_lane(comm, call);

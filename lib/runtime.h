@@ -140,7 +140,8 @@ struct rondo_registration {
     struct rondo_registration *next;
     char *base;
     size_t bytes;
-    int usable; /* by all ranks */
+    int usable;  /* by all ranks */
+    int by_user; /* rondo_comm_register, else a persistent operation's */
     uint32_t window;
     struct rondo_segment **imported; /* a member each; NULL for this rank */
 };

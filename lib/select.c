@@ -119,7 +119,8 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
         low_latency = 0;
     if (strcmp(settings->protocol, "ll") == 0 && !choice->algorithm->direct)
         low_latency = 1;
-    choice->protocol = low_latency ? RONDO_PROTOCOL_LL : RONDO_PROTOCOL_SIMPLE;
+    int small = choice->algorithm->low_latency && message <= RONDO_SMALL_BYTES_MAX;
+    choice->protocol = low_latency ? RONDO_PROTOCOL_LL : small ? RONDO_PROTOCOL_SMALL : RONDO_PROTOCOL_SIMPLE;
 
     size_t channels = message / (256 * KIB);
     int single = choice->algorithm->build == rondo_build_all_pairs || choice->algorithm->build == rondo_build_local;
@@ -127,4 +128,12 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
         channels = 1;
     choice->channels = channels < settings->channels ? (int) channels : (int) settings->channels;
     return RONDO_SUCCESS;
+}
+
+void rondo_lane_slots(const struct rondo_runtime *runtime, uint32_t slot_bytes[RONDO_PROTOCOLS])
+{
+    uint32_t most = runtime->settings.slot_bytes;
+    slot_bytes[RONDO_PROTOCOL_SIMPLE] = most;
+    slot_bytes[RONDO_PROTOCOL_SMALL] = most < RONDO_SMALL_BYTES_MAX ? most : RONDO_SMALL_BYTES_MAX;
+    slot_bytes[RONDO_PROTOCOL_LL] = 2 * RONDO_LL_BYTES_MAX;
 }

@@ -22,6 +22,10 @@ size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *
 /* What travels in one connector for it: the size that decides the protocol. SIZE_MAX where ranks cannot know. */
 size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_call *call);
 
-#define RONDO_LL_BYTES_MAX 8192 /* of an LL connector's slot, payload */
+#define RONDO_LL_BYTES_MAX    8192  /* of an LL connector's slot, payload */
+#define RONDO_SMALL_BYTES_MAX 16384 /* of a SMALL one's */
+
+/* Slot sizes of a lane that serves operations of all sizes. */
+void rondo_lane_slots(const struct rondo_runtime *runtime, uint32_t slot_bytes[RONDO_PROTOCOLS]);
 
 #endif

@@ -1,0 +1,155 @@
+/*
+ * Direct access: persistent operations on memory of rondo_alloc, blocking ones inside registered ranges, buffers that only some
+ * ranks can open, what happens after deregistration, and the memory budget. As threads and as processes.
+ */
+#include "ranks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT  70001
+#define OFFSET 17 /* elements: buffers need not begin where a registration does */
+
+static float value(int rank, size_t index, int round)
+{
+    return (float) ((index * 7 + (size_t) rank * 3 + (size_t) round) % 11);
+}
+
+static void fill(float *buffer, size_t count, int rank, int round)
+{
+    for (size_t i = 0; i < count; i++)
+        buffer[i] = value(rank, i, round);
+}
+
+static void check_sum(const struct rank *me, const float *result, size_t count, size_t first, int round, const char *what)
+{
+    size_t wrong = 0;
+    for (size_t i = 0; i < count; i++) {
+        float sum = 0;
+        for (int rank = 0; rank < me->size; rank++)
+            sum += value(rank, first + i, round);
+        wrong += result[i] < sum || result[i] > sum;
+    }
+    CHECK(wrong == 0, "%s: %zu of %zu elements are wrong", what, wrong, count);
+}
+
+static void check_from(const float *result, size_t count, int rank, size_t first, int round, const char *what)
+{
+    size_t wrong = 0;
+    for (size_t i = 0; i < count; i++)
+        wrong += result[i] < value(rank, first + i, round) || result[i] > value(rank, first + i, round);
+    CHECK(wrong == 0, "%s: %zu of %zu elements from rank %d are wrong", what, wrong, count, rank);
+}
+
+/* Every collective that has a direct algorithm, on buffers of size * COUNT elements. */
+static void persistent(struct rank *me, float *send, float *receive, const char *program, const char *what)
+{
+    rondo_attr_t attr = RONDO_ATTR_DEFAULT;
+    rondo_request_t requests[5];
+    size_t all = (size_t) me->size * COUNT;
+    float *outputs[5];
+    attr.program = program;
+    for (int i = 0; i < 5; i++)
+        outputs[i] = receive + (size_t) i * all;
+    MUST(rondo_allreduce_init(send, outputs[0], COUNT, RONDO_FLOAT, RONDO_SUM, me->world, &attr, &requests[0]));
+    MUST(rondo_reduce_scatter_init(send, outputs[1], COUNT, RONDO_FLOAT, RONDO_SUM, me->world, &attr, &requests[1]));
+    MUST(rondo_allgather_init(send, outputs[2], COUNT, RONDO_FLOAT, me->world, &attr, &requests[2]));
+    MUST(rondo_alltoall_init(send, outputs[3], COUNT, RONDO_FLOAT, me->world, &attr, &requests[3]));
+    MUST(rondo_bcast_init(outputs[4], COUNT, RONDO_FLOAT, me->size - 1, me->world, &attr, &requests[4]));
+    for (int round = 0; round < 3; round++) {
+        fill(send, all, me->rank, round);
+        fill(outputs[4], COUNT, me->rank, round);
+        for (int i = 0; i < 5; i++) /* another order on every rank */
+            MUST(rondo_start(requests[(i * 2 + me->rank + round) % 5]));
+        MUST(rondo_waitall(5, requests));
+        check_sum(me, outputs[0], COUNT, 0, round, what);
+        check_sum(me, outputs[1], COUNT, (size_t) me->rank * COUNT, round, what);
+        for (int rank = 0; rank < me->size; rank++) {
+            check_from(outputs[2] + (size_t) rank * COUNT, COUNT, rank, 0, round, what);
+            check_from(outputs[3] + (size_t) rank * COUNT, COUNT, rank, (size_t) me->rank * COUNT, round, what);
+        }
+        check_from(outputs[4], COUNT, me->size - 1, 0, round, what);
+        MUST(rondo_barrier(me->world)); /* nobody refills what others still compare with */
+    }
+    for (int i = 0; i < 5; i++)
+        MUST(rondo_request_free(&requests[i]));
+}
+
+static void registered(struct rank *me, float *send, float *receive)
+{
+    size_t all = (size_t) me->size * COUNT;
+    MUST(rondo_comm_register(me->world, send, (all + OFFSET) * sizeof(float)));
+    MUST(rondo_comm_register(me->world, receive, (all + OFFSET) * sizeof(float)));
+    for (int round = 0; round < 3; round++) {
+        fill(send + OFFSET, all, me->rank, round);
+        MUST(rondo_allreduce(send + OFFSET, receive + OFFSET, COUNT, RONDO_FLOAT, RONDO_SUM, me->world));
+        check_sum(me, receive + OFFSET, COUNT, 0, round, "registered");
+        fill(receive + OFFSET, all, me->rank, round);
+        MUST(rondo_allreduce(RONDO_IN_PLACE, receive + OFFSET, COUNT, RONDO_FLOAT, RONDO_SUM, me->world));
+        check_sum(me, receive + OFFSET, COUNT, 0, round, "registered, in place");
+        if (round == 1) {
+            MUST(rondo_comm_deregister(me->world, send));
+            MUST(rondo_comm_deregister(me->world, receive));
+        }
+    }
+    CHECK(rondo_comm_deregister(me->world, send) == RONDO_ERR_BUFFER, "a second deregistration succeeds");
+}
+
+static void run(struct rank *me)
+{
+    size_t all = (size_t) me->size * COUNT;
+    float *send, *receive, *ordinary = malloc((all + OFFSET) * sizeof(float));
+    MUST(rondo_alloc(me->runtime, (all + OFFSET) * sizeof(float), (void **) &send));
+    MUST(rondo_alloc(me->runtime, (5 * all + OFFSET) * sizeof(float), (void **) &receive));
+    CHECK(ordinary != NULL, "no memory");
+    persistent(me, send, receive, NULL, "chosen, rondo_alloc");
+    if (me->size > 1)
+        persistent(me, send + OFFSET, receive + OFFSET, "direct", "direct, rondo_alloc");
+    /* One rank's input cannot be opened by other processes: all do without. */
+    persistent(me, me->rank == 0 ? ordinary : send, receive, NULL, "one ordinary buffer");
+    registered(me, send, receive);
+    free(ordinary);
+    MUST(rondo_free(me->runtime, send));
+    MUST(rondo_free(me->runtime, receive));
+    CHECK(rondo_free(me->runtime, &all) == RONDO_ERR_BUFFER, "memory that rondo_alloc did not give is freed");
+}
+
+/* A budget that holds a few connectors: inits beyond it fail with the figures; those before it go on working. */
+static void budget(struct rank *me)
+{
+    rondo_request_t requests[64];
+    rondo_stats_t stats;
+    float *buffer = calloc(1 << 20, sizeof(float));
+    int made = 0;
+    rondo_result_t result = RONDO_SUCCESS;
+    if (me->size == 1 || buffer == NULL) {
+        CHECK(buffer != NULL, "no memory");
+        free(buffer);
+        return;
+    }
+    for (; made < 64 && result == RONDO_SUCCESS; made++) {
+        result = rondo_send_init(buffer, 1 << 20, RONDO_FLOAT, (me->rank + 1) % me->size, me->world, NULL, &requests[made]);
+        CHECK(result == RONDO_SUCCESS || (result == RONDO_ERR_MEMORY && strstr(rondo_last_error(), "budget") != NULL), "%d: %s",
+              result, rondo_last_error());
+    }
+    CHECK(result == RONDO_ERR_MEMORY && made > 1, "%d inits of 512 KiB fit into 2 MiB", made);
+    MUST(rondo_get_stats(me->runtime, &stats));
+    CHECK(stats.memory_reserved <= stats.memory_budget && stats.memory_budget == 2 << 20, "%llu bytes of %llu are reserved",
+          (unsigned long long) stats.memory_reserved, (unsigned long long) stats.memory_budget);
+    for (int i = 0; i < made - 1; i++)
+        MUST(rondo_request_free(&requests[i]));
+    free(buffer);
+    MUST(rondo_barrier(me->world));
+}
+
+int main(int argc, char **argv)
+{
+    long ranks = 3;
+    rondo_config_t config = RONDO_CONFIG_DEFAULT;
+    const struct ranks_option options[] = {{"--ranks", &ranks, NULL, "ranks as threads; 0: from the environment"}};
+    ranks_parse(argc, argv, options, 1);
+    ranks_run((int) ranks, NULL, run, NULL);
+    config.memory_budget = 2 << 20;
+    ranks_run((int) ranks, &config, budget, NULL);
+    return ranks_finish("direct");
+}
