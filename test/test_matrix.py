@@ -7,7 +7,7 @@ COLLECTIVES = ["allreduce", "reduce", "reduce_scatter", "scan", "exscan", "bcast
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES)
-@pytest.mark.parametrize("ranks", [2, 3, 8])
+@pytest.mark.parametrize("ranks", [2, 3, pytest.param(8, marks=pytest.mark.slow)])
 def test_full(collective, ranks):
     run(program("matrix"), "--ranks", ranks, "--collectives", collective)
 
