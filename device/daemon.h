@@ -240,8 +240,7 @@ RONDO_FUNCTION void rondo_visit_tasks(struct rondo_daemon *daemon, struct rondo_
 
 RONDO_FUNCTION void rondo_daemon_enter(struct rondo_daemon *daemon, struct rondo_block *block)
 {
-    uint64_t now = rondo_clock_ns();
-    block->entered_ns = block->last_progress_ns = block->last_news_ns = now;
+    block->entered_ns = 0; /* when the clock is read first: short stays need none */
     block->epoch = (uint32_t) (rondo_load_acquire(&daemon->consensus) >> 32);
     block->voted = 0;
     block->untimed_rounds = 0;
@@ -306,6 +305,8 @@ RONDO_FUNCTION enum rondo_verdict rondo_consult(struct rondo_daemon *daemon, str
     if ((block->progressed || block->informed) && !block->voted && ++block->untimed_rounds % 16 != 0)
         return RONDO_DAEMON_STAYS;
     uint64_t now = rondo_clock_ns();
+    if (block->entered_ns == 0)
+        block->entered_ns = block->last_progress_ns = block->last_news_ns = now;
     if (block->progressed || block->untimed_rounds > 0)
         block->last_progress_ns = now;
     if (block->informed)
@@ -329,15 +330,19 @@ RONDO_FUNCTION enum rondo_verdict rondo_consult(struct rondo_daemon *daemon, str
     return wants_to_leave ? RONDO_DAEMON_STAYS : rondo_withdraw(daemon, block);
 }
 
-/* A block whose runner has to leave gives up idling: only for a daemon of one block, which needs nobody's consent. */
+/* The only block of a daemon gives up idling, because its runner has to leave: there is nobody to consult. Otherwise as
+ * rondo_decide. */
 RONDO_FUNCTION enum rondo_verdict rondo_daemon_retire(struct rondo_daemon *daemon, struct rondo_block *block)
 {
-    if (!block->voted) {
-        block->voted = 1;
-        rondo_fetch_add(&daemon->consensus, 1);
-    }
-    rondo_decide(daemon, 0);
-    return rondo_learn_verdict(daemon, block);
+    if (block->voted && rondo_withdraw(daemon, block) == RONDO_DAEMON_QUITS)
+        return RONDO_DAEMON_QUITS;
+    rondo_store_release(&daemon->alive, 0);
+    rondo_fence(&daemon->alive);
+    if (rondo_submission_waits(daemon) && rondo_exchange_if(&daemon->alive, 0, 1))
+        return RONDO_DAEMON_STAYS;
+    rondo_count(&daemon->quits, 1);
+    block->inside = 0;
+    return RONDO_DAEMON_QUITS;
 }
 
 /* One round of one block. Not re-entrant: one thread (block of threads) at a time. */

@@ -231,22 +231,33 @@ static rondo_result_t make_binding(struct rondo_host_lane *lane, const struct ro
         return status;
     }
     binding->next = lane->bindings;
-    lane->bindings = binding;
+    /* Release: the list is read without the lock, and bindings never change once they are in it. */
+    __atomic_store_n(&lane->bindings, binding, __ATOMIC_RELEASE);
     *result = binding;
     return RONDO_SUCCESS;
+}
+
+static struct rondo_binding *find_binding(struct rondo_host_lane *lane, const struct rondo_algorithm *algorithm,
+                                          const struct rondo_shape *shape)
+{
+    struct rondo_binding *binding = __atomic_load_n(&lane->bindings, __ATOMIC_ACQUIRE);
+    while (binding != NULL && (binding->algorithm != algorithm || memcmp(&binding->shape, shape, sizeof(*shape)) != 0))
+        binding = binding->next;
+    return binding;
 }
 
 rondo_result_t rondo_lane_bind(struct rondo_host_lane *lane, const struct rondo_algorithm *algorithm,
                                const struct rondo_shape *shape, struct rondo_binding **result)
 {
     rondo_result_t status = RONDO_SUCCESS;
-    pthread_mutex_lock(&lane->bind_lock);
-    struct rondo_binding *binding = lane->bindings;
-    while (binding != NULL && (binding->algorithm != algorithm || memcmp(&binding->shape, shape, sizeof(*shape)) != 0))
-        binding = binding->next;
-    if (binding == NULL)
-        status = make_binding(lane, algorithm, shape, &binding);
-    pthread_mutex_unlock(&lane->bind_lock);
+    struct rondo_binding *binding = find_binding(lane, algorithm, shape);
+    if (binding == NULL) {
+        pthread_mutex_lock(&lane->bind_lock);
+        binding = find_binding(lane, algorithm, shape); /* another thread may just have made it */
+        if (binding == NULL)
+            status = make_binding(lane, algorithm, shape, &binding);
+        pthread_mutex_unlock(&lane->bind_lock);
+    }
     *result = binding;
     return status;
 }

@@ -226,8 +226,9 @@ static void agree(struct rondo_runtime *runtime)
 static void notify(void *argument)
 {
     struct rondo_runtime *runtime = argument;
-    if (rondo_queue_outstanding(runtime))
-        rondo_poller_wake(runtime);
+    if (!rondo_queue_outstanding(runtime))
+        return; /* nobody waits for anything of the device */
+    rondo_poller_wake(runtime);
     rondo_queue_stir(runtime);
 }
 
