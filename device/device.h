@@ -23,7 +23,8 @@ struct rondo_device_options {
 struct rondo_device_kind {
     const char *name;
     rondo_result_t (*create)(struct rondo_device **device, const struct rondo_device_options *options);
-    void (*destroy)(struct rondo_device *device); /* ends the daemon first */
+    void (*halt)(struct rondo_device *device);    /* ends the daemon for good: from here on it touches no memory */
+    void (*destroy)(struct rondo_device *device); /* after halt */
 
     /* Zeroed memory that the daemon can reach; for contexts, operations, ends. Page-aligned if large. NULL: none left. */
     void *(*allocate)(struct rondo_device *device, size_t bytes);

@@ -217,7 +217,7 @@ static rondo_result_t synchronize(struct rondo_device *device)
     return RONDO_SUCCESS;
 }
 
-static void destroy(struct rondo_device *device)
+static void halt(struct rondo_device *device)
 {
     struct rondo_host *host = host_of(device);
     __atomic_store_n(&host->stopping, 1, __ATOMIC_SEQ_CST);
@@ -229,7 +229,13 @@ static void destroy(struct rondo_device *device)
             continue;
         call_thread(runner);
         pthread_join(runner->thread, NULL);
+        runner->started = 0;
     }
+}
+
+static void destroy(struct rondo_device *device)
+{
+    struct rondo_host *host = host_of(device);
     rondo_daemon_destroy(device);
     free(host->runners);
     free(host);
@@ -256,16 +262,19 @@ static rondo_result_t create(struct rondo_device **device, const struct rondo_de
         result = rondo_background_start(&runner->thread, "rondo block", THREAD_STACK_BYTES, runner_main, runner);
         runner->started = result == RONDO_SUCCESS;
     }
-    if (result != RONDO_SUCCESS)
+    if (result != RONDO_SUCCESS) {
+        halt(&host->base);
         destroy(&host->base);
-    else
-        *device = &host->base;
-    return result;
+        return result;
+    }
+    *device = &host->base;
+    return RONDO_SUCCESS;
 }
 
 const struct rondo_device_kind rondo_host_device = {
     .name = "host",
     .create = create,
+    .halt = halt,
     .destroy = destroy,
     .allocate = allocate,
     .release = release,

@@ -268,6 +268,8 @@ static rondo_result_t create_world(struct rondo_runtime *runtime)
 static void tear_down(struct rondo_runtime *runtime)
 {
     rondo_poller_destroy(runtime);
+    if (runtime->device != NULL)
+        runtime->device->kind->halt(runtime->device);
     while (runtime->comms != NULL) {
         rondo_request_destroy_all(runtime->comms);
         rondo_comm_destroy(runtime->comms);
