@@ -89,7 +89,7 @@ RONDO_FUNCTION void rondo_add_tasks(struct rondo_daemon *daemon, struct rondo_bl
         if (daemon->queued[context])
             continue;
         daemon->queued[context] = 1;
-        struct rondo_task task = {lane_index, b, lane->priority};
+        struct rondo_task task = {lane_index, b, (int32_t) rondo_load_relaxed32(&lane->priority)};
         uint32_t place = block->tasks++;
         if (daemon->policy.order == RONDO_ORDER_PRIORITY) /* FIFO inside one priority */
             for (; place > 0 && block->task_table[place - 1].priority < task.priority; place--)

@@ -127,7 +127,7 @@ struct rondo_lane {
     uint64_t ring[RONDO_LANE_DEPTH];  /* program blocks << 32 | operation slot */
     uint32_t failed;                  /* an rondo_result_t set by the host: operations end with it instead of waiting on */
     uint32_t context_first, contexts; /* one context and one semaphore a program block, up to the largest program's */
-    int32_t priority;
+    uint32_t priority; /* an int32_t; atomic, because late news of a lane's earlier life may read it while a new one begins */
 };
 
 /* The dynamic part: where one program block of a lane's operation stands. One cache line. */

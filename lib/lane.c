@@ -62,7 +62,7 @@ rondo_result_t rondo_lane_create(struct rondo_comm *comm, const struct rondo_lan
         return status;
     }
     pthread_mutex_init(&lane->bind_lock, NULL);
-    lane->device->priority = options->priority;
+    __atomic_store_n(&lane->device->priority, (uint32_t) options->priority, __ATOMIC_RELAXED);
     pthread_mutex_lock(&runtime->lock);
     lane->next = comm->lanes;
     comm->lanes = lane;
