@@ -5,6 +5,7 @@ PREFIX  ?= /usr/local
 OPT     ?= -O3 -g
 SANITIZE ?=
 PYTHON  ?= python3
+TESTS   ?= test
 
 MAKEFLAGS += --no-builtin-rules
 Q := $(if $(V),,@)
@@ -104,18 +105,18 @@ test:
 	@make/require test
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all tests
 	@$(MAKE) --no-print-directory check-format
-	@RONDO_BUILD=$(BUILD) $(PYTHON) -m pytest -q test
+	@RONDO_BUILD=$(BUILD) $(PYTHON) -m pytest -q $(TESTS)
 
 # The host device under the sanitizers. Slow tests (large counts, long stress) are left to the plain build.
 ASAN_OPTIONS_ := detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=0
 asan:
 	@make/require test
 	$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(BUILD)/asan OPT="-O1 -g" SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" all tests
-	ASAN_OPTIONS=$(ASAN_OPTIONS_) UBSAN_OPTIONS=print_stacktrace=1 RONDO_BUILD=$(BUILD)/asan $(PYTHON) -m pytest -q -m "not slow" test
+	ASAN_OPTIONS=$(ASAN_OPTIONS_) UBSAN_OPTIONS=print_stacktrace=1 RONDO_BUILD=$(BUILD)/asan $(PYTHON) -m pytest -q -m "not slow" $(TESTS)
 tsan:
 	@make/require test
 	$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(BUILD)/tsan OPT="-O1 -g" SANITIZE="-fsanitize=thread" all tests
-	TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$(CURDIR)/test/tsan.supp" RONDO_BUILD=$(BUILD)/tsan $(PYTHON) -m pytest -q -m "not slow" test
+	TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$(CURDIR)/test/tsan.supp" RONDO_BUILD=$(BUILD)/tsan $(PYTHON) -m pytest -q -m "not slow" $(TESTS)
 
 check-format:
 	@clang-format --dry-run --Werror $(FORMATTED) && echo "formatting: ok"
@@ -133,7 +134,7 @@ help:
 	@echo "make              the library, the command and the examples, in $(BUILD)/"
 	@echo "make demo         shows what Rondo is for; installs what it lacks"
 	@echo "make test         the tests; installs what they lack"
-	@echo "make asan, tsan   the tests under the sanitizers"
+	@echo "make asan, tsan   the tests under the sanitizers (TESTS=test/test_mix.py: only those)"
 	@echo "make install      PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)"
 	@echo "make format       clang-format; make check-format only looks"
 	@echo "make compile_commands.json"

@@ -113,7 +113,7 @@ static void summarize(struct rondo_plan *plan, const struct rondo_builder *build
         if ((all[i].actions & RONDO_RECEIVE) && all[i].receive_count > plan->largest_receive)
             plan->largest_receive = all[i].receive_count;
         if (all[i].flags & (RONDO_DIRECT_IN | RONDO_DIRECT_OUT))
-            plan->direct = plan->unsliced = 1;
+            plan->unsliced = 1;
     }
 }
 

@@ -22,7 +22,6 @@ struct rondo_connection {
 struct rondo_plan {
     struct rondo_program *program; /* host copy of the image */
     struct rondo_connection *connections;
-    int direct;               /* exchanges buffer addresses: all ranks' buffers must be reachable */
     int unsliced;             /* no slots carry payload: one tile covers all */
     uint32_t largest_receive; /* sources that one primitive receives, for LL staging */
 };

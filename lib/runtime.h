@@ -209,7 +209,6 @@ struct rondo_connect_table;
 struct rondo_mailbox;
 struct rondo_checker;
 struct rondo_hang;
-struct rondo_router;
 
 struct rondo_runtime {
     int rank, size;

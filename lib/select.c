@@ -1,13 +1,11 @@
 /* See select.h. The thresholds were measured with `rondo bench` on two cores (docs/host-performance.md). */
 #include "select.h"
 
+#include "fold.h"
+
 #include <string.h>
 
 #define KIB ((size_t) 1024)
-
-/* Largest message of the LL protocol. None on the host device: polling the very line that the sender is writing makes the line
- * travel more often than a tail beside it does (8 bytes between two processes: 0.63 us with LL, 0.42 without). */
-#define LL_LIMIT 0
 
 size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *call)
 {
@@ -39,7 +37,7 @@ static size_t one_shot_limit(int size)
 static const char *by_size(const struct rondo_comm *comm, const struct rondo_call *call, int direct)
 {
     size_t bytes = rondo_call_bytes(comm, call), per_rank = bytes / (size_t) comm->size;
-    int use_direct = direct && bytes > 16 * KIB;
+    int use_direct = direct && bytes > 16 * KIB && comm->size <= RONDO_FOLD_SOURCES_MAX;
     switch (call->kind) {
     case RONDO_KIND_ALLREDUCE:
         return bytes <= one_shot_limit(comm->size) ? "allpairs" : use_direct ? "direct" : "ring";
@@ -101,6 +99,10 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
         choice->algorithm = rondo_algorithm_find(wanted, call->kind);
     if (name != NULL && !alone && strcmp(name, "local") == 0)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "algorithm 'local' is for a communicator of one rank, not of %d", comm->size);
+    if (choice->algorithm != NULL && comm->size > RONDO_FOLD_SOURCES_MAX && call->kind != RONDO_KIND_BARRIER &&
+        (choice->algorithm->folds_all || (call->kind == RONDO_KIND_REDUCE && choice->algorithm->build == rondo_build_linear)))
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "algorithm '%s' serves %s of at most %d ranks, not of %d", wanted,
+                          rondo_kind_name(call->kind), RONDO_FOLD_SOURCES_MAX, comm->size);
     if (choice->algorithm != NULL && choice->algorithm->direct) {
         if (!direct)
             return rondo_fail(RONDO_ERR_UNSUPPORTED,
@@ -114,11 +116,9 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
         choice->algorithm = rondo_algorithm_find(by_size(comm, call, direct), call->kind);
 
     size_t message = rondo_message_bytes(comm, call);
-    int low_latency = choice->algorithm->low_latency && LL_LIMIT > 0 && message <= LL_LIMIT;
-    if (strcmp(settings->protocol, "simple") == 0)
-        low_latency = 0;
-    if (strcmp(settings->protocol, "ll") == 0 && !choice->algorithm->direct)
-        low_latency = 1;
+    /* LL only where it is asked for: on the host device, polling the very line that the sender is writing makes the line travel
+     * more often than a tail beside it does (8 bytes between two processes: 0.63 us with LL, 0.42 without). */
+    int low_latency = strcmp(settings->protocol, "ll") == 0 && !choice->algorithm->direct;
     int small = choice->algorithm->low_latency && message <= RONDO_SMALL_BYTES_MAX;
     choice->protocol = low_latency ? RONDO_PROTOCOL_LL : small ? RONDO_PROTOCOL_SMALL : RONDO_PROTOCOL_SIMPLE;
 

@@ -55,8 +55,12 @@ rondo_result_t rondo_build_all_pairs(const struct rondo_shape *shape, struct ron
     case RONDO_KIND_BARRIER: /* an element from everybody, kept by nobody */
         receive.actions = RONDO_RECEIVE;
         receive.flags = 0;
+        receive.receive_count = 1;
         rondo_builder_add(builder, &send);
-        rondo_builder_add(builder, &receive);
+        for (uint8_t peer = 0; peer < ends.count; peer++) {
+            receive.receive_first = (uint8_t) (ends.in_first + peer);
+            rondo_builder_add(builder, &receive);
+        }
         break;
     default: /* all-reduce */
         rondo_builder_add(builder, &send);

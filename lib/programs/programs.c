@@ -24,12 +24,14 @@ static const struct rondo_algorithm algorithms[] = {
      .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER) |
               ONE(RONDO_KIND_ALLGATHERV) | ONE(RONDO_KIND_BARRIER),
      .build = rondo_build_all_pairs,
-     .low_latency = 1},
+     .low_latency = 1,
+     .folds_all = 1},
     {.name = "direct",
      .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER) |
               ONE(RONDO_KIND_ALLTOALL) | ONE(RONDO_KIND_BCAST),
      .build = rondo_build_direct,
-     .direct = 1},
+     .direct = 1,
+     .folds_all = 1},
     {.name = "linear",
      .kinds = ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE) | ONE(RONDO_KIND_GATHER) | ONE(RONDO_KIND_SCATTER) |
               ONE(RONDO_KIND_ALLTOALL) | ONE(RONDO_KIND_ALLTOALLV),

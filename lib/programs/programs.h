@@ -41,9 +41,9 @@ struct rondo_algorithm {
     const char *name;
     uint32_t kinds; /* 1 << enum rondo_kind, of those it implements */
     rondo_result_t (*build)(const struct rondo_shape *shape, struct rondo_plan **plan);
-    int low_latency;     /* it may run over LL connectors; for small sizes */
-    int direct;          /* it reads and writes the peers' buffers */
-    int in_place_unsafe; /* must not run in place */
+    int low_latency; /* it may run over LL connectors; for small sizes */
+    int direct;      /* it reads and writes the peers' buffers */
+    int folds_all;   /* one primitive folds all ranks' data: at most RONDO_FOLD_SOURCES_MAX of them */
 };
 
 const struct rondo_algorithm *rondo_algorithm_find(const char *name, enum rondo_kind kind);
