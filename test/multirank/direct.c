@@ -150,6 +150,7 @@ int main(int argc, char **argv)
     ranks_parse(argc, argv, options, 1);
     ranks_run((int) ranks, NULL, run, NULL);
     config.memory_budget = 2 << 20;
+    config.blocks = 1; /* one channel, so one connector a send, wherever this runs */
     ranks_run((int) ranks, &config, budget, NULL);
     return ranks_finish("direct");
 }
