@@ -6,6 +6,8 @@ OPT     ?= -O3 -g
 SANITIZE ?=
 PYTHON  ?= python3
 TESTS   ?= test
+# Other versions format differently.
+CLANG_FORMAT ?= clang-format-14
 
 MAKEFLAGS += --no-builtin-rules
 Q := $(if $(V),,@)
@@ -119,9 +121,9 @@ tsan:
 	TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$(CURDIR)/test/tsan.supp" RONDO_BUILD=$(BUILD)/tsan $(PYTHON) -m pytest -q -m "not slow" $(TESTS)
 
 check-format:
-	@clang-format --dry-run --Werror $(FORMATTED) && echo "formatting: ok"
+	@$(CLANG_FORMAT) --dry-run --Werror $(FORMATTED) && echo "formatting: ok"
 format:
-	clang-format -i $(FORMATTED)
+	$(CLANG_FORMAT) -i $(FORMATTED)
 
 compile-commands: compile_commands.json
 compile_commands.json: Makefile make/detect.mk

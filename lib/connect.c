@@ -12,8 +12,8 @@ struct listener {
     struct rondo_connector_key key;
     struct rondo_connector connector;
     struct rondo_ticket ticket;
-    enum { UNOPENED, OPEN, CLOSED } opened; /* by this rank's lane */
-    int asked;                              /* by the sender, and not closed since */
+    enum { UNOPENED, OPEN, CLOSED } opened;   /* by this rank's lane */
+    enum { UNASKED, ASKED, WITHDRAWN } asked; /* by the sender */
 };
 
 /* A sender's request under way. */
@@ -141,10 +141,11 @@ static rondo_result_t listen_on(struct rondo_runtime *runtime, const struct rond
     return RONDO_SUCCESS;
 }
 
-/* Under the lock. A sender may have filled slots, finished and closed before this rank's lane opens: they are kept for it. */
+/* Under the lock. Both sides come and go exactly once, in any order: a sender may have filled slots, finished and closed before
+ * this rank's lane opens, and a receiver that needed nothing may be gone before the sender asks. */
 static void close_if_unused(struct rondo_runtime *runtime, struct listener *listener)
 {
-    if (listener->opened != CLOSED || listener->asked)
+    if (listener->opened != CLOSED || listener->asked != WITHDRAWN)
         return;
     struct listener **link = bucket_of(runtime->connections, &listener->key);
     while (*link != listener)
@@ -170,7 +171,7 @@ static void answer_ask(struct rondo_runtime *runtime, int source, const struct a
     else
         result = listen_on(runtime, &ask->key, &spec, &listener);
     if (result == RONDO_SUCCESS) {
-        listener->asked = 1;
+        listener->asked = ASKED;
         answer.ticket = listener->ticket;
     } else {
         strncpy(answer.message, rondo_last_error(), sizeof(answer.message) - 1);
@@ -213,7 +214,7 @@ void rondo_connect_message(struct rondo_runtime *runtime, int source, uint32_t t
         pthread_mutex_lock(&table->lock);
         struct listener *listener = key.source == source ? find(table, &key) : NULL;
         if (listener != NULL) {
-            listener->asked = 0;
+            listener->asked = WITHDRAWN;
             close_if_unused(runtime, listener);
         }
         pthread_mutex_unlock(&table->lock);
