@@ -23,11 +23,15 @@ CFLAGS   := -std=c11 -D_GNU_SOURCE $(OPT) $(WARNINGS) -fPIC -pthread -fvisibilit
             -MMD -MP $(SANITIZE) $(EXTRA_CFLAGS)
 CPPFLAGS := -Iinclude -I. -Idevice -Ilib -Itransport $(DETECTED_DEFINES)
 LDFLAGS  := -pthread $(SANITIZE)
-LDLIBS   := -lm
+LDLIBS   := $(CUDA_LIBS) -lm
+# The engine's arithmetic must give the same bits as the host's: no contraction, IEEE division, subnormals.
+NVCCFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -fPIC,-fvisibility=hidden,-Wall $(CUDA_CODE) -MD -MP
 
-LIB_SOURCES := $(wildcard lib/*.c lib/programs/*.c transport/*.c) device/device.c device/host.c device/fold.c device/fold_kernels.c
-LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(FOLD_VARIANTS:%=$(BUILD)/obj/device/fold_kernels_%.o)
-TOOL_SOURCES := $(filter-out tools/peer_mpi.c,$(wildcard tools/*.c))
+CUDA_ONLY   := device/cuda.c transport/p2p.c transport/cuda_memory.c tools/peer_nccl.c
+LIB_SOURCES := $(filter-out $(if $(HAS_CUDA),,$(CUDA_ONLY)),$(wildcard lib/*.c lib/programs/*.c transport/*.c device/*.c))
+LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(FOLD_VARIANTS:%=$(BUILD)/obj/device/fold_kernels_%.o) \
+               $(if $(HAS_CUDA),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard device/*.cu)))
+TOOL_SOURCES := $(filter-out tools/peer_mpi.c $(if $(HAS_CUDA),,$(CUDA_ONLY)),$(wildcard tools/*.c))
 TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o)
 EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train)
 UNIT_TESTS  := $(patsubst test/unit/%.c,$(BUILD)/test/%,$(wildcard test/unit/*.c))
@@ -57,6 +61,10 @@ $(BUILD)/obj/device/fold_kernels_avx512.o: VARIANT := -DRONDO_FOLD_VARIANT=avx51
 $(BUILD)/obj/device/fold_kernels_%.o: device/fold_kernels.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(VARIANT) -c $< -o $@
+
+$(BUILD)/obj/%.cu.o: %.cu
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) -ccbin $(CC) $(CPPFLAGS) $(NVCCFLAGS) -c $< -o $@
 
 $(BUILD)/librondo.so: $(LIB_OBJECTS)
 	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--no-undefined $(LDFLAGS) $^ -o $(BUILD)/librondo.so.$(VERSION) $(LDLIBS)

@@ -26,9 +26,19 @@ struct rondo_device_kind {
     void (*halt)(struct rondo_device *device);    /* ends the daemon for good: from here on it touches no memory */
     void (*destroy)(struct rondo_device *device); /* after halt */
 
-    /* Zeroed memory that the daemon can reach; for contexts, operations, ends. Page-aligned if large. NULL: none left. */
+    /* Zeroed memory of the device: contexts, programs, ends, scratch. The host may not touch it, except by upload and download,
+     * which copy and return when the copy is done, whether a daemon runs or not. Page-aligned if large. NULL: none left. */
     void *(*allocate)(struct rondo_device *device, size_t bytes);
     void (*release)(struct rondo_device *device, void *memory, size_t bytes);
+    rondo_result_t (*upload)(struct rondo_device *device, void *to, const void *from, size_t bytes);
+    rondo_result_t (*download)(struct rondo_device *device, void *to, const void *from, size_t bytes);
+    /* Zeroed host memory that the daemon reaches too, at the same address. */
+    void *(*allocate_host)(struct rondo_device *device, size_t bytes);
+    void (*release_host)(struct rondo_device *device, void *memory, size_t bytes);
+    /* Makes host memory that somebody else has mapped (a shared segment) reachable by the daemon, at the same address; and
+     * undoes it, which may wait for the daemon to leave. */
+    rondo_result_t (*adopt)(struct rondo_device *device, void *memory, size_t bytes);
+    void (*disown)(struct rondo_device *device, void *memory);
 
     /* Runs a daemon. The caller has just changed daemon->alive from 0 to 1. will_help: it will call help next. */
     void (*start)(struct rondo_device *device, int will_help);

@@ -1,4 +1,5 @@
 # What this machine offers. Each row: found or not, and why. Every one of them is optional.
+comma := ,
 has_header = $(shell printf '\#include <$(1)>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo 1)
 
 MPICC     := $(firstword $(shell command -v mpicc 2>/dev/null))
@@ -7,9 +8,24 @@ HAS_VERBS := $(and $(call has_header,infiniband/verbs.h),$(call has_header,rdma/
 HAS_UCX   := $(call has_header,ucp/api/ucp.h)
 HAS_NUMA  := $(call has_header,numa.h)
 
-# Nothing of this build uses CUDA, verbs, UCX or libnuma yet: they are detected so that the table says so.
-DETECTED_DEFINES := -DRONDO_WITH_CUDA=0 -DRONDO_WITH_VERBS=0 -DRONDO_WITH_UCX=0 -DRONDO_WITH_NUMA=0 \
-                    -DRONDO_WITH_MPI=$(if $(MPICC),1,0)
+# CUDA=0 leaves the CUDA device out. The architectures are those of the list that this nvcc knows, and PTX of the last of them.
+CUDA      ?= 1
+CUDA_HOME := $(if $(NVCC),$(patsubst %/bin/,%,$(dir $(realpath $(NVCC)))))
+CUDA_ARCHITECTURES ?= 70 80 90
+ifneq ($(CUDA),0)
+ifneq ($(and $(NVCC),$(wildcard $(CUDA_HOME)/include/cuda_runtime_api.h)),)
+HAS_CUDA  := 1
+CUDA_KNOWN := $(patsubst compute_%,%,$(shell $(NVCC) --list-gpu-arch))
+CUDA_BUILT := $(or $(filter $(CUDA_KNOWN),$(CUDA_ARCHITECTURES)),$(firstword $(CUDA_KNOWN)))
+CUDA_CODE := $(foreach a,$(CUDA_BUILT),-gencode arch=compute_$(a),code=sm_$(a)) \
+             -gencode arch=compute_$(lastword $(CUDA_BUILT)),code=compute_$(lastword $(CUDA_BUILT))
+CUDA_LIBS := -L$(CUDA_HOME)/lib64 -lcudart_static -lrt -ldl
+endif
+endif
+
+# Nothing of this build uses verbs or UCX yet: they are detected so that the table says so.
+DETECTED_DEFINES := -DRONDO_WITH_CUDA=$(if $(HAS_CUDA),1,0) -DRONDO_WITH_VERBS=0 -DRONDO_WITH_UCX=0 \
+                    -DRONDO_WITH_NUMA=0 -DRONDO_WITH_MPI=$(if $(MPICC),1,0) $(if $(HAS_CUDA),-I$(CUDA_HOME)/include)
 
 ifeq ($(shell uname -m),x86_64)
 FOLD_VARIANTS := avx2 avx512
@@ -18,7 +34,7 @@ endif
 
 detect:
 	@printf '%-9s %-4s %s\n' feature in why
-	@printf '%-9s %-4s %s\n' CUDA no "$(if $(NVCC),found $(NVCC); ,no nvcc; )the CUDA device is not part of this version"
+	@printf '%-9s %-4s %s\n' CUDA $(if $(HAS_CUDA),yes "$(NVCC), sm_$(subst $() ,$(comma) sm_,$(strip $(CUDA_BUILT))) and PTX",no "$(if $(filter 0,$(CUDA)),CUDA=0,no nvcc)")
 	@printf '%-9s %-4s %s\n' verbs no "$(if $(HAS_VERBS),headers found; ,no infiniband/verbs.h or rdma/rdma_cma.h; )the rdma transport is not part of this version"
 	@printf '%-9s %-4s %s\n' UCX no "$(if $(HAS_UCX),headers found; ,no ucp/api/ucp.h; )the ucx transport is not part of this version"
 	@printf '%-9s %-4s %s\n' libnuma no "$(if $(HAS_NUMA),header found; ,no numa.h; )nothing uses it yet"

@@ -1,0 +1,31 @@
+/*
+ * A piece: what one slice of a primitive does to one run of elements. The engine (single source) describes pieces; how a block
+ * carries one out is the device's: device/host_move.h folds on the calling thread, device/cuda_move.h with a block's threads.
+ */
+#ifndef RONDO_DEVICE_PIECE_H
+#define RONDO_DEVICE_PIECE_H
+
+#include "fold.h"
+
+#include <stdint.h>
+
+/* result[i] = source[0][i] op source[1][i] op ..., i < count, folded from left to right by the rules of operators.h (with one
+ * source an exact copy), divided by average if that is not 0, and stored to local (if not NULL) and to every remote. Pointers
+ * are aligned to the element, sources and destinations alike or not. local may be the same as a source, and overlaps none
+ * otherwise; remotes overlap nothing. Sources and remotes in LL packets (low_latency.h) are 8-byte words of 4 bytes of data and
+ * a flag, aligned to 16; a piece ends in whole packets of 16 bytes, whose last data bytes may be padding. */
+struct rondo_piece {
+    uint64_t count; /* elements */
+    uint32_t average;
+    uint8_t type, op, element_bytes;
+    uint8_t streaming; /* the result will not be read soon: a hint */
+    uint8_t sources, remotes;
+    uint16_t unused;
+    uint64_t ll_sources, ll_remotes; /* bit i: source i (remote i) is LL packets; the flag that marks them is in *_flags[i] */
+    char *local;
+    const char *source[RONDO_FOLD_SOURCES_MAX];
+    char *remote[RONDO_FOLD_SOURCES_MAX];
+    uint32_t source_flags[RONDO_FOLD_SOURCES_MAX], remote_flags[RONDO_FOLD_SOURCES_MAX];
+};
+
+#endif
