@@ -27,7 +27,7 @@ void rondo_progress_start(struct rondo_request *request, int will_wait)
 
 static int is_alive(const struct rondo_runtime *runtime)
 {
-    return rondo_load_acquire(&runtime->daemon->alive) != 0;
+    return rondo_device_alive(runtime->device);
 }
 
 /* Runs the daemon on this thread until the request is done or the daemon is out. 0: somebody else runs it. */

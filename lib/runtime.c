@@ -133,66 +133,6 @@ static rondo_result_t choose_transports(struct rondo_runtime *runtime, const cha
     return RONDO_SUCCESS;
 }
 
-/* The world as far as an exchange needs it. The second exchange makes sure that nobody connects to a rank which does not know
- * the others yet. */
-static rondo_result_t introduce(struct rondo_runtime *runtime, const struct rondo_startup *startup)
-{
-    struct rondo_comm *world = calloc(1, sizeof(*world));
-    struct rondo_peer self;
-    char ready = 1, *all_ready = calloc(1, (size_t) runtime->size);
-    cpu_set_t set;
-    memset(&self, 0, sizeof(self));
-    rondo_result_t result = RONDO_SUCCESS;
-    if (world != NULL)
-        world->members = calloc((size_t) runtime->size, sizeof(*world->members));
-    if (world == NULL || world->members == NULL || all_ready == NULL) {
-        result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a world of %d ranks", runtime->size);
-        goto done;
-    }
-    world->runtime = runtime;
-    world->id = UINT64_MAX;
-    world->rank = runtime->rank;
-    world->size = runtime->size;
-    for (int rank = 0; rank < runtime->size; rank++)
-        world->members[rank] = rank;
-    pthread_mutex_lock(&runtime->lock);
-    world->next = runtime->comms;
-    runtime->comms = world;
-    pthread_mutex_unlock(&runtime->lock);
-    for (int rank = 0; rank < runtime->size; rank++) /* who went before the world was listed */
-        if (__atomic_load_n(&runtime->gone[rank], __ATOMIC_ACQUIRE) != RONDO_SUCCESS)
-            rondo_comm_fail(world, RONDO_ERR_PEER, "rank %d has gone", rank);
-
-    rondo_segment_host_id(startup->host_id, self.host_id, sizeof(self.host_id));
-    self.blocks = (uint32_t) startup->blocks;
-    self.cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t) CPU_COUNT(&set) : 1;
-    self.slot_bytes = startup->slot_bytes != 0 ? (uint32_t) (startup->slot_bytes + 63) / 64 * 64 : DEFAULT_SLOT_BYTES;
-    result = rondo_background_process((unsigned char *) self.process);
-    if (result == RONDO_SUCCESS)
-        result = rondo_exchange(world, "rondo_init", &self, sizeof(self), runtime->peers);
-    if (result == RONDO_SUCCESS)
-        result = rondo_exchange(world, "rondo_init", &ready, 1, all_ready);
-
-    pthread_mutex_lock(&runtime->lock);
-    for (struct rondo_comm **link = &runtime->comms; *link != NULL; link = &(*link)->next)
-        if (*link == world) {
-            *link = world->next;
-            break;
-        }
-    while (world->pins > 0) {
-        pthread_mutex_unlock(&runtime->lock);
-        sched_yield();
-        pthread_mutex_lock(&runtime->lock);
-    }
-    pthread_mutex_unlock(&runtime->lock);
-done:
-    if (world != NULL)
-        free(world->members);
-    free(world);
-    free(all_ready);
-    return result;
-}
-
 /* Ranks that share the rank's host. */
 static uint32_t neighbours(const struct rondo_runtime *runtime, int rank)
 {
@@ -236,8 +176,11 @@ static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_
 {
     if (startup->device == RONDO_DEVICE_CUDA)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "this build of Rondo has no CUDA device (RONDO_DEVICE=cuda)");
-    struct rondo_device_options options = {
-        .rank = runtime->rank, .blocks = blocks_of(runtime, runtime->rank), .notify = notify, .notify_argument = runtime};
+    struct rondo_device_options options = {.rank = runtime->rank,
+                                           .blocks = blocks_of(runtime, runtime->rank),
+                                           .lane_contexts = 2 * runtime->settings.channels,
+                                           .notify = notify,
+                                           .notify_argument = runtime};
     uint32_t threads = options.blocks * neighbours(runtime, runtime->rank);
     int crowded = threads > runtime->peers[runtime->rank].cores;
     startup->policy.yield_mask = crowded ? 15 : 8191;
@@ -245,11 +188,73 @@ static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_
     options.policy = startup->policy;
     runtime->device_type = RONDO_DEVICE_HOST;
     rondo_result_t result = rondo_host_device.create(&runtime->device, &options);
-    if (result == RONDO_SUCCESS)
-        runtime->daemon = runtime->device->daemon;
     if (result == RONDO_SUCCESS &&
         (runtime->nothing = runtime->device->kind->allocate(runtime->device, RONDO_CACHE_LINE)) == NULL)
         result = rondo_fail(RONDO_ERR_MEMORY, "no device memory");
+    return result;
+}
+
+/* The world as far as an exchange needs it. The second exchange makes sure that nobody connects to a rank which does not know
+ * the others yet. */
+static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_startup *startup)
+{
+    struct rondo_comm *world = calloc(1, sizeof(*world));
+    struct rondo_peer self;
+    char ready = 1, *all_ready = calloc(1, (size_t) runtime->size);
+    cpu_set_t set;
+    memset(&self, 0, sizeof(self));
+    rondo_result_t result = RONDO_SUCCESS;
+    if (world != NULL)
+        world->members = calloc((size_t) runtime->size, sizeof(*world->members));
+    if (world == NULL || world->members == NULL || all_ready == NULL) {
+        result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a world of %d ranks", runtime->size);
+        goto done;
+    }
+    world->runtime = runtime;
+    world->id = UINT64_MAX;
+    world->rank = runtime->rank;
+    world->size = runtime->size;
+    for (int rank = 0; rank < runtime->size; rank++)
+        world->members[rank] = rank;
+    pthread_mutex_lock(&runtime->lock);
+    world->next = runtime->comms;
+    runtime->comms = world;
+    pthread_mutex_unlock(&runtime->lock);
+    for (int rank = 0; rank < runtime->size; rank++) /* who went before the world was listed */
+        if (__atomic_load_n(&runtime->gone[rank], __ATOMIC_ACQUIRE) != RONDO_SUCCESS)
+            rondo_comm_fail(world, RONDO_ERR_PEER, "rank %d has gone", rank);
+
+    rondo_segment_host_id(startup->host_id, self.host_id, sizeof(self.host_id));
+    self.blocks = (uint32_t) startup->blocks;
+    self.cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t) CPU_COUNT(&set) : 1;
+    self.slot_bytes = startup->slot_bytes != 0 ? (uint32_t) (startup->slot_bytes + 63) / 64 * 64 : DEFAULT_SLOT_BYTES;
+    result = rondo_background_process((unsigned char *) self.process);
+    if (result == RONDO_SUCCESS)
+        result = rondo_exchange(world, "rondo_init", &self, sizeof(self), runtime->peers);
+    if (result == RONDO_SUCCESS) {
+        agree(runtime);
+        result = create_device(runtime, startup); /* from the next exchange on others may ask for its memory */
+    }
+    if (result == RONDO_SUCCESS)
+        result = rondo_exchange(world, "rondo_init", &ready, 1, all_ready);
+
+    pthread_mutex_lock(&runtime->lock);
+    for (struct rondo_comm **link = &runtime->comms; *link != NULL; link = &(*link)->next)
+        if (*link == world) {
+            *link = world->next;
+            break;
+        }
+    while (world->pins > 0) {
+        pthread_mutex_unlock(&runtime->lock);
+        sched_yield();
+        pthread_mutex_lock(&runtime->lock);
+    }
+    pthread_mutex_unlock(&runtime->lock);
+done:
+    if (world != NULL)
+        free(world->members);
+    free(world);
+    free(all_ready);
     return result;
 }
 
@@ -284,8 +289,6 @@ static void tear_down(struct rondo_runtime *runtime)
     if (runtime->control != NULL)
         rondo_control_close(runtime->control); /* from here on no handler runs */
     rondo_connect_destroy(runtime);
-    for (uint32_t lane = 0; runtime->device != NULL && lane < runtime->lanes_used; lane++)
-        runtime->device->kind->release(runtime->device, runtime->daemon->lanes[lane], sizeof(struct rondo_lane));
     rondo_queue_destroy(runtime);
     if (runtime->nothing != NULL)
         runtime->device->kind->release(runtime->device, runtime->nothing, RONDO_CACHE_LINE);
@@ -332,10 +335,6 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
         result = rondo_arena_create(&runtime->arena, runtime->segments, (uint64_t) startup.memory);
     if (result == RONDO_SUCCESS)
         result = introduce(runtime, &startup);
-    if (result == RONDO_SUCCESS) {
-        agree(runtime);
-        result = create_device(runtime, &startup);
-    }
     if (result == RONDO_SUCCESS)
         result = create_world(runtime);
     if (result == RONDO_SUCCESS)
@@ -398,14 +397,19 @@ rondo_result_t rondo_get_stats(rondo_t runtime, rondo_stats_t *stats)
     stats->completed = runtime->queue.completed;
     stats->daemon_starts = runtime->queue.starts;
     pthread_mutex_unlock(&runtime->queue.lock);
-    stats->daemon_quits = rondo_load_relaxed(&runtime->daemon->quits);
-    for (uint32_t b = 0; b < runtime->daemon->block_count; b++) {
-        const struct rondo_block_statistics *block = &runtime->daemon->blocks[b].statistics;
-        stats->preemptions += rondo_load_relaxed(&block->preemptions);
-        stats->context_loads += rondo_load_relaxed(&block->context_loads);
-        stats->context_saves += rondo_load_relaxed(&block->context_saves);
-        stats->primitives += rondo_load_relaxed(&block->primitives);
-        stats->bytes_sent += rondo_load_relaxed(&block->bytes_sent);
+    const struct rondo_daemon *daemon = runtime->device->daemon;
+    stats->daemon_quits = stats->daemon_starts - (uint64_t) rondo_device_alive(runtime->device);
+    for (uint32_t b = 0; b < daemon->block_count; b++) {
+        struct rondo_block_statistics block;
+        rondo_result_t result =
+            runtime->device->kind->download(runtime->device, &block, &daemon->reports[b].statistics, sizeof(block));
+        if (result != RONDO_SUCCESS)
+            return result;
+        stats->preemptions += block.preemptions;
+        stats->context_loads += block.context_loads;
+        stats->context_saves += block.context_saves;
+        stats->primitives += block.primitives;
+        stats->bytes_sent += block.bytes_sent;
     }
     stats->memory_reserved = rondo_arena_reserved(runtime->arena);
     pthread_mutex_lock(&runtime->lock);

@@ -84,7 +84,8 @@ struct rondo_host_lane {
     int peer; /* p2p: rank in the communicator; else -1 */
     int outgoing;
     uint32_t index; /* in the daemon's table */
-    struct rondo_lane *device;
+    int32_t priority;
+    uint32_t revives; /* nothing has been submitted in this life of the table's entry (queue lock) */
     uint32_t slot_bytes[RONDO_PROTOCOLS];
     uint32_t slot_count;
     pthread_mutex_t bind_lock; /* links and bindings; one thread binds at a time */
@@ -105,8 +106,10 @@ struct rondo_request {
     struct rondo_comm *comm;
     struct rondo_host_lane *lane; /* NULL: nothing to move, completes at start */
     struct rondo_call call;
-    struct rondo_operation *operation; /* device memory */
+    struct rondo_operation *operation; /* host memory that the device reaches */
     uint32_t slot;
+    uint32_t blocks; /* of its program */
+    int fresh;       /* the device has no copy of it yet (queue lock) */
     int persistent, owns_lane;
     int empty;           /* nothing to move */
     int checked;         /* waits for a verdict at every start */
@@ -218,7 +221,6 @@ struct rondo_runtime {
     struct rondo_arena *arena;
     struct rondo_device *device;
     rondo_device_t device_type;
-    struct rondo_daemon *daemon;
     char *nothing; /* device memory that may be read: what a barrier sends */
     struct rondo_peer *peers;
     const struct rondo_transport *transports[8];
@@ -232,7 +234,7 @@ struct rondo_runtime {
     pthread_mutex_t lock; /* the lists below, lanes and contexts */
     struct rondo_comm *world, *comms;
     struct rondo_allocation *allocations;
-    uint32_t lanes_used, contexts_used;
+    uint32_t lanes_used;
     struct rondo_host_lane *free_lanes;
     uint64_t comm_ids;
     uint32_t *gone; /* [rank]: an rondo_result_t once it has died or left; atomic */
