@@ -353,3 +353,21 @@ void rondo_disconnect(struct rondo_runtime *runtime, const struct rondo_connecto
     if (!receives)
         close_sender(runtime, key, connector);
 }
+
+void rondo_connect_forget(struct rondo_runtime *runtime, uint64_t comm, uint64_t lane)
+{
+    struct rondo_connect_table *table = runtime->connections;
+    pthread_mutex_lock(&table->lock);
+    for (int b = 0; b < BUCKETS; b++)
+        for (struct listener **link = &table->buckets[b]; *link != NULL;) {
+            struct listener *listener = *link;
+            if (listener->key.comm != comm || listener->key.lane != lane) {
+                link = &listener->next;
+                continue;
+            }
+            *link = listener->next;
+            listener->connector.transport->close_listener(runtime, &listener->connector);
+            free(listener);
+        }
+    pthread_mutex_unlock(&table->lock);
+}

@@ -196,9 +196,14 @@ rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buf, size_t bytes)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_register: the communicator is NULL");
     if (buf == NULL && bytes > 0)
         return rondo_fail(RONDO_ERR_BUFFER, "rondo_comm_register: buf is NULL for %zu bytes", bytes);
-    rondo_result_t result = rondo_window_open(comm, buf, bytes, &registration);
-    if (result != RONDO_SUCCESS)
-        return result;
+    int refused;
+    rondo_result_t result = rondo_window_open(comm, buf, bytes, &registration), agreed;
+    /* A rank that cannot open a peer's memory is known to all: what is registered decides how calls are run. */
+    agreed = comm->same_process ? result : rondo_agree(comm, "rondo_comm_register", result, &refused);
+    if (result == RONDO_SUCCESS && agreed != RONDO_SUCCESS)
+        rondo_window_close(comm, registration);
+    if (agreed != RONDO_SUCCESS)
+        return agreed;
     pthread_mutex_lock(&comm->runtime->lock);
     registration->by_user = 1;
     pthread_mutex_unlock(&comm->runtime->lock);

@@ -3,17 +3,21 @@
 
 #include "call.h"
 #include "check.h"
+#include "connect.h"
 #include "lane.h"
+#include "mailbox.h"
 #include "operation.h"
 #include "progress.h"
 #include "queue.h"
 #include "register.h"
 #include "select.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SMALLEST_SLOT 256u
+#define MESSAGE_BYTES 1024
 #define SLOT_USEFUL   ((size_t) 1 << 24) /* beyond it no slot is made smaller, and twice it does not overflow */
 
 static int is_p2p(const struct rondo_call *call)
@@ -75,20 +79,24 @@ static rondo_result_t p2p_lane(struct rondo_comm *comm, const struct rondo_call 
     return status;
 }
 
+/* Names the lane of the next persistent operation. An init counts even if it makes no lane, so that later ones match. */
+static uint64_t next_lane_id(struct rondo_comm *comm, const struct rondo_call *call)
+{
+    if (is_p2p(call))
+        return RONDO_LANE_P2P_PERSISTENT + comm->persistent_p2p[2 * call->root + (call->kind == RONDO_KIND_SEND_TO)]++;
+    return RONDO_LANE_PERSISTENT + comm->persistent++;
+}
+
 /* A persistent operation's own lane: its slots are no larger than what it sends at a time. */
-static rondo_result_t own_lane(struct rondo_request *request, int priority, const struct rondo_choice *choice)
+static rondo_result_t own_lane(struct rondo_request *request, uint64_t id, int priority, const struct rondo_choice *choice)
 {
     struct rondo_comm *comm = request->comm;
     const struct rondo_call *call = &request->call;
-    struct rondo_lane_options options = {.peer = -1, .priority = priority};
+    struct rondo_lane_options options = {.id = id, .peer = -1, .priority = priority};
     rondo_lane_slots(comm->runtime, options.slot_bytes);
     if (is_p2p(call)) {
-        int outgoing = call->kind == RONDO_KIND_SEND_TO;
         options.peer = call->root;
-        options.outgoing = outgoing;
-        options.id = RONDO_LANE_P2P_PERSISTENT + comm->persistent_p2p[2 * call->root + outgoing]++;
-    } else {
-        options.id = RONDO_LANE_PERSISTENT + comm->persistent++;
+        options.outgoing = call->kind == RONDO_KIND_SEND_TO;
     }
     size_t bytes = rondo_message_bytes(comm, call);
     if (choice->algorithm->direct)
@@ -99,15 +107,6 @@ static rondo_result_t own_lane(struct rondo_request *request, int priority, cons
         options.slot_bytes[p] = clamp_slot(p == RONDO_PROTOCOL_LL ? 2 * bytes : bytes, options.slot_bytes[p]);
     request->owns_lane = 1;
     return rondo_lane_create(comm, &options, &request->lane);
-}
-
-/* An init of nothing counts all the same, so that later ones match. */
-static void skip_own_lane(struct rondo_comm *comm, const struct rondo_call *call)
-{
-    if (is_p2p(call))
-        comm->persistent_p2p[2 * call->root + (call->kind == RONDO_KIND_SEND_TO)]++;
-    else
-        comm->persistent++;
 }
 
 /* ---- direct access ---- */
@@ -152,34 +151,37 @@ static int reachable(const struct rondo_request *request)
 }
 
 /* A persistent operation's buffers are known to all at init: open them if that may pay. Collective, because whether it may is
- * known to all. */
-static rondo_result_t open_buffers(struct rondo_request *request)
+ * known to all; a rank on which one cannot be opened goes on with the other, as its peers do. */
+static rondo_result_t open_buffers(struct rondo_comm *comm, const struct rondo_call *call,
+                                   struct rondo_registration *windows[2])
 {
-    struct rondo_comm *comm = request->comm;
-    const struct rondo_call *call = &request->call;
     char *buffers[2];
+    rondo_result_t result = RONDO_SUCCESS;
     if (!may_be_direct(comm, call) || comm->same_process || !comm->same_host || rondo_call_bytes(comm, call) <= 16 * 1024)
         return RONDO_SUCCESS;
     rondo_call_buffers(comm, call, &buffers[0], &buffers[1]);
     for (int b = 0; b < 2; b++) {
-        rondo_result_t result = rondo_window_open(comm, buffers[b], buffer_bytes(comm, call, b), &request->windows[b]);
-        if (result != RONDO_SUCCESS)
-            return result;
+        rondo_result_t one = rondo_window_open(comm, buffers[b], buffer_bytes(comm, call, b), &windows[b]);
+        result = one != RONDO_SUCCESS ? one : result; /* the last one's message is the one that is kept */
     }
-    return RONDO_SUCCESS;
+    return result;
 }
 
 /* ---- making ---- */
 
+static void close_windows(struct rondo_comm *comm, struct rondo_registration *const windows[2])
+{
+    for (int b = 0; b < 2; b++)
+        if (windows[b] != NULL)
+            rondo_window_close(comm, windows[b]);
+}
+
 void rondo_request_destroy(struct rondo_request *request)
 {
-    struct rondo_comm *comm = request->comm;
     rondo_operation_unbind(request);
     if (request->owns_lane && request->lane != NULL)
         rondo_lane_free(request->lane);
-    for (int b = 0; b < 2; b++)
-        if (request->windows[b] != NULL)
-            rondo_window_close(comm, request->windows[b]);
+    close_windows(request->comm, request->windows);
     rondo_request_give_back(request);
 }
 
@@ -199,52 +201,99 @@ void rondo_request_destroy_all(struct rondo_comm *comm)
     }
 }
 
+struct making {
+    struct rondo_comm *comm;
+    const struct rondo_call *call;
+    const rondo_attr_t *attr;
+    int persistent;
+    uint64_t lane_id;                      /* of a persistent collective */
+    struct rondo_registration *windows[2]; /* opened for it; the request's once there is one */
+    int refused;                           /* all ranks know that one of them could not make it */
+};
+
+static rondo_result_t choose_lane(struct making *making, struct rondo_request *request, const struct rondo_choice *choice)
+{
+    struct rondo_comm *comm = making->comm;
+    const struct rondo_call *call = making->call;
+    if (making->persistent) {
+        uint64_t id = is_p2p(call) ? next_lane_id(comm, call) : making->lane_id;
+        return request->empty ? RONDO_SUCCESS : own_lane(request, id, making->attr->priority, choice);
+    }
+    if (is_p2p(call))
+        return p2p_lane(comm, call, &request->lane);
+    request->lane = comm->collective;
+    return RONDO_SUCCESS;
+}
+
+/* This rank's own part. On failure *result may be a request all the same, to be destroyed. */
+static rondo_result_t build(struct making *making, struct rondo_request **result)
+{
+    struct rondo_comm *comm = making->comm;
+    const struct rondo_call *call = making->call;
+    struct rondo_request *request;
+    struct rondo_choice choice;
+    if (making->attr->compress_rate != 0)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "%s: compress_rate %d: this build has no compression",
+                          rondo_kind_name(call->kind), making->attr->compress_rate);
+    rondo_result_t status = rondo_request_take(comm->runtime, &request);
+    if (status != RONDO_SUCCESS)
+        return status;
+    *result = request;
+    request->comm = comm;
+    request->call = *call;
+    request->persistent = making->persistent;
+    request->checked = comm->runtime->settings.check && (!making->persistent || is_p2p(call));
+    request->empty = moves_nothing(call);
+    memcpy(request->windows, making->windows, sizeof(request->windows));
+    status = copy_arrays(request);
+    if (status == RONDO_SUCCESS)
+        status = rondo_select(comm, &request->call, reachable(request), making->attr->program, &choice);
+    if (status == RONDO_SUCCESS)
+        status = choose_lane(making, request, &choice);
+    if (status == RONDO_SUCCESS && !request->empty)
+        status = rondo_operation_bind(request, &choice);
+    return status;
+}
+
+static rondo_result_t undo(const struct making *making, struct rondo_request *request, rondo_result_t status)
+{
+    char message[MESSAGE_BYTES];
+    snprintf(message, sizeof(message), "%s", rondo_last_error());
+    if (request != NULL)
+        rondo_request_destroy(request);
+    else
+        close_windows(making->comm, making->windows);
+    if (making->refused)
+        rondo_connect_forget(making->comm->runtime, making->comm->id, making->lane_id);
+    return rondo_fail(status, "%s", message);
+}
+
+/* A persistent collective is made on all ranks or on none, or later ones would not match. The steps that it takes with the
+ * others come before this rank's own, so that it takes them whatever becomes of those; where a comparison of the calls fails,
+ * it does so on all ranks, and none waits for the agreement. */
 static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *call, const rondo_attr_t *attr, int persistent,
                            struct rondo_request **result)
 {
     static const rondo_attr_t defaults = RONDO_ATTR_DEFAULT;
-    struct rondo_request *request;
-    struct rondo_choice choice;
-    const rondo_attr_t *attributes = attr != NULL ? attr : &defaults;
+    struct making making = {.comm = comm, .call = call, .attr = attr != NULL ? attr : &defaults, .persistent = persistent};
+    struct rondo_request *request = NULL;
     rondo_result_t status = rondo_comm_failure(comm);
     if (status != RONDO_SUCCESS)
         return rondo_fail(status, "%s: %s", rondo_kind_name(call->kind), comm->failure);
-    if (attributes->compress_rate != 0)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "%s: compress_rate %d: this build has no compression",
-                          rondo_kind_name(call->kind), attributes->compress_rate);
-    status = rondo_request_take(comm->runtime, &request);
-    if (status != RONDO_SUCCESS)
-        return status;
-    request->comm = comm;
-    request->call = *call;
-    request->persistent = persistent;
-    request->checked = comm->runtime->settings.check && (!persistent || is_p2p(call));
-    request->empty = moves_nothing(call);
-    status = copy_arrays(request);
-    if (status == RONDO_SUCCESS && persistent && !is_p2p(call)) {
+    if (persistent && !is_p2p(call)) {
         if (comm->runtime->settings.check && comm->size > 1)
-            status = rondo_check_init(comm, &request->call);
-        if (status == RONDO_SUCCESS)
-            status = open_buffers(request);
+            status = rondo_check_init(comm, call);
+        if (status != RONDO_SUCCESS)
+            return status;
+        making.lane_id = next_lane_id(comm, call);
+        status = open_buffers(comm, call, making.windows);
     }
     if (status == RONDO_SUCCESS)
-        status = rondo_select(comm, &request->call, reachable(request), attributes->program, &choice);
-    if (status == RONDO_SUCCESS) {
-        if (persistent && request->empty)
-            skip_own_lane(comm, call);
-        else if (persistent)
-            status = own_lane(request, attributes->priority, &choice);
-        else if (is_p2p(call))
-            status = p2p_lane(comm, call, &request->lane);
-        else
-            request->lane = comm->collective;
-    }
-    if (status == RONDO_SUCCESS && !request->empty)
-        status = rondo_operation_bind(request, &choice);
-    if (status != RONDO_SUCCESS) {
-        rondo_request_destroy(request);
-        return status;
-    }
+        status = build(&making, &request);
+    if (persistent && !is_p2p(call) && comm->size > 1 && !moves_nothing(call))
+        status = rondo_agree(comm, rondo_kind_name(call->kind), status, &making.refused);
+    if (status != RONDO_SUCCESS)
+        return undo(&making, request, status);
     *result = request;
     return RONDO_SUCCESS;
 }
