@@ -51,6 +51,15 @@ struct rondo_device_kind {
     int (*help_turn)(struct rondo_device *device);
     void (*help_end)(struct rondo_device *device, int idle);
 
+    /* Whoever waits has to look at the queues by himself, at least so often; 0: notify is called. */
+    uint64_t poll_ns;
+    /* Operations in the order of a stream, executed by a kernel there, all of them at once; they are copied. bytes: the most that
+     * one of them moves, a hint. NULL where there are no streams. */
+    rondo_result_t (*enqueue)(struct rondo_device *device, struct rondo_stream_operation *operations, int count, size_t bytes,
+                              void *stream);
+    /* Whether the stream is being captured into a graph; -1: it is no stream of this device. */
+    int (*is_captured)(struct rondo_device *device, void *stream);
+
     /* Waits until the device is idle: until the daemon that runs now has quit. */
     rondo_result_t (*synchronize)(struct rondo_device *device);
 };

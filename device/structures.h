@@ -125,6 +125,7 @@ struct rondo_signal {
 struct rondo_lane {
     uint64_t submitted;      /* operations appended; released by block 0 after the ring entry and the operation's copy */
     uint64_t completed;      /* released by the block that finishes the first operation, after all blocks' effects */
+    uint64_t ordered;   /* of the operations completed, those that kernels on streams executed in an order given by the host */
     uint64_t finished_parts; /* program blocks of the first operation that are done; 0 again when it completes */
     uint64_t ring[RONDO_LANE_DEPTH]; /* program blocks << 32 | operation slot */
     uint32_t failed;                 /* an rondo_result_t, written by block 0: operations end with it instead of waiting on */
@@ -139,6 +140,15 @@ struct rondo_context {
     uint32_t finished; /* this block's part of the operation is done */
     uint32_t piece;    /* pieces of the slice that are done, where a slice's pieces may be stuck one by one */
     uint64_t unused[4];
+};
+
+/* What a kernel on a stream executes. order: it waits until so many ordered ones of its lane have completed; RONDO_UNORDERED in a
+ * graph, whose launches nobody counts. */
+#define RONDO_UNORDERED UINT64_MAX
+struct rondo_stream_operation {
+    struct rondo_operation operation;
+    uint64_t order;
+    uint32_t block_first, blocks; /* of the grid */
 };
 
 /* ---- queues ---- */

@@ -255,8 +255,10 @@ void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm_id, uint64
     struct rondo_request *request = lane != NULL ? lane->waiting_first : NULL;
     while (request != NULL && request->number != number)
         request = request->next_waiting;
-    if (request == NULL) { /* ended by a failure meanwhile */
+    if (request == NULL) { /* ended by a failure meanwhile, or in stream order, where nothing waits for the verdict */
         pthread_mutex_unlock(&queue->lock);
+        if (comm != NULL && verdict != RONDO_SUCCESS)
+            rondo_comm_fail(comm, verdict, "%s", message);
         if (comm != NULL)
             rondo_comm_unpin(comm);
         return;

@@ -11,6 +11,7 @@
 #include "queue.h"
 #include "register.h"
 #include "select.h"
+#include "stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,19 +59,20 @@ static uint32_t clamp_slot(size_t bytes, size_t most)
     return (uint32_t) (rounded < SMALLEST_SLOT ? SMALLEST_SLOT : rounded > most ? most : rounded);
 }
 
-/* The lane of (communicator, peer, direction), made at first use. */
-static rondo_result_t p2p_lane(struct rondo_comm *comm, const struct rondo_call *call, struct rondo_host_lane **result)
+/* The lane of that id, peer (-1: none) and direction, made at first use. */
+static rondo_result_t shared_lane(struct rondo_comm *comm, uint64_t id, const struct rondo_call *call,
+                                  struct rondo_host_lane **result)
 {
-    int outgoing = call->kind == RONDO_KIND_SEND_TO;
+    int peer = is_p2p(call) ? call->root : -1, outgoing = call->kind == RONDO_KIND_SEND_TO;
     pthread_mutex_lock(&comm->lane_lock);
     pthread_mutex_lock(&comm->runtime->lock);
     struct rondo_host_lane *lane = comm->lanes;
-    while (lane != NULL && !(lane->id == RONDO_LANE_P2P && lane->peer == call->root && lane->outgoing == outgoing))
+    while (lane != NULL && !(lane->id == id && lane->peer == peer && lane->outgoing == outgoing))
         lane = lane->next;
     pthread_mutex_unlock(&comm->runtime->lock);
     rondo_result_t status = RONDO_SUCCESS;
     if (lane == NULL) {
-        struct rondo_lane_options options = {.id = RONDO_LANE_P2P, .peer = call->root, .outgoing = outgoing};
+        struct rondo_lane_options options = {.id = id, .peer = peer, .outgoing = outgoing};
         rondo_lane_slots(comm->runtime, options.slot_bytes);
         status = rondo_lane_create(comm, &options, &lane);
     }
@@ -201,11 +203,13 @@ void rondo_request_destroy_all(struct rondo_comm *comm)
     }
 }
 
+enum rondo_form { RONDO_FORM_STARTED, RONDO_FORM_PERSISTENT, RONDO_FORM_STREAM };
+
 struct making {
     struct rondo_comm *comm;
     const struct rondo_call *call;
     const rondo_attr_t *attr;
-    int persistent;
+    int persistent, streamed;
     uint64_t lane_id;                      /* of a persistent collective */
     struct rondo_registration *windows[2]; /* opened for it; the request's once there is one */
     int refused;                           /* all ranks know that one of them could not make it */
@@ -219,8 +223,10 @@ static rondo_result_t choose_lane(struct making *making, struct rondo_request *r
         uint64_t id = is_p2p(call) ? next_lane_id(comm, call) : making->lane_id;
         return request->empty ? RONDO_SUCCESS : own_lane(request, id, making->attr->priority, choice);
     }
+    if (making->streamed)
+        return shared_lane(comm, is_p2p(call) ? RONDO_LANE_P2P_STREAM : RONDO_LANE_STREAM, call, &request->lane);
     if (is_p2p(call))
-        return p2p_lane(comm, call, &request->lane);
+        return shared_lane(comm, RONDO_LANE_P2P, call, &request->lane);
     request->lane = comm->collective;
     return RONDO_SUCCESS;
 }
@@ -242,6 +248,7 @@ static rondo_result_t build(struct making *making, struct rondo_request **result
     request->comm = comm;
     request->call = *call;
     request->persistent = making->persistent;
+    request->streamed = making->streamed;
     request->checked = comm->runtime->settings.check && (!making->persistent || is_p2p(call));
     request->empty = moves_nothing(call);
     memcpy(request->windows, making->windows, sizeof(request->windows));
@@ -271,11 +278,13 @@ static rondo_result_t undo(const struct making *making, struct rondo_request *re
 /* A persistent collective is made on all ranks or on none, or later ones would not match. The steps that it takes with the
  * others come before this rank's own, so that it takes them whatever becomes of those; where a comparison of the calls fails,
  * it does so on all ranks, and none waits for the agreement. */
-static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *call, const rondo_attr_t *attr, int persistent,
-                           struct rondo_request **result)
+static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *call, const rondo_attr_t *attr,
+                           enum rondo_form form, struct rondo_request **result)
 {
+    int persistent = form == RONDO_FORM_PERSISTENT;
     static const rondo_attr_t defaults = RONDO_ATTR_DEFAULT;
-    struct making making = {.comm = comm, .call = call, .attr = attr != NULL ? attr : &defaults, .persistent = persistent};
+    struct making making = {.comm = comm, .call = call, .attr = attr != NULL ? attr : &defaults, .persistent = persistent,
+                            .streamed = form == RONDO_FORM_STREAM};
     struct rondo_request *request = NULL;
     rondo_result_t status = rondo_comm_failure(comm);
     if (status != RONDO_SUCCESS)
@@ -330,7 +339,7 @@ rondo_result_t rondo_call_blocking(rondo_comm_t comm, const struct rondo_call *c
     struct rondo_request *request;
     rondo_result_t result = check(comm, call);
     if (result == RONDO_SUCCESS)
-        result = make(comm, call, NULL, 0, &request);
+        result = make(comm, call, NULL, RONDO_FORM_STARTED, &request);
     if (result != RONDO_SUCCESS)
         return result;
     request->waited_by_group = 1;
@@ -348,7 +357,7 @@ rondo_result_t rondo_call_nonblocking(rondo_comm_t comm, const struct rondo_call
     *result_request = NULL;
     rondo_result_t result = check(comm, call);
     if (result == RONDO_SUCCESS)
-        result = make(comm, call, NULL, 0, &request);
+        result = make(comm, call, NULL, RONDO_FORM_STARTED, &request);
     if (result != RONDO_SUCCESS)
         return result;
     *result_request = request;
@@ -364,17 +373,25 @@ rondo_result_t rondo_call_persistent(rondo_comm_t comm, const struct rondo_call 
         return rondo_fail(RONDO_ERR_ARGUMENT, "%s: request is NULL", rondo_kind_name(call->kind));
     *request = NULL;
     rondo_result_t result = check(comm, call);
-    return result == RONDO_SUCCESS ? make(comm, call, attr, 1, request) : result;
+    return result == RONDO_SUCCESS ? make(comm, call, attr, RONDO_FORM_PERSISTENT, request) : result;
 }
 
 rondo_result_t rondo_call_on_stream(rondo_comm_t comm, const struct rondo_call *call, void *stream)
 {
-    (void) stream;
+    struct rondo_request *request;
+    int captured;
     rondo_result_t result = check(comm, call);
+    if (result == RONDO_SUCCESS)
+        result = rondo_stream_check(comm->runtime, rondo_kind_name(call->kind), stream, &captured);
+    if (result == RONDO_SUCCESS)
+        result = make(comm, call, NULL, RONDO_FORM_STREAM, &request);
     if (result != RONDO_SUCCESS)
         return result;
-    return rondo_fail(RONDO_ERR_UNSUPPORTED, "%s_on_stream: the %s device has no streams", rondo_kind_name(call->kind),
-                      comm->runtime->device->kind->name);
+    request->stream = stream;
+    request->captured = captured;
+    if (comm->grouping && joins_group(comm, request))
+        return RONDO_SUCCESS;
+    return rondo_stream_enqueue(request);
 }
 
 rondo_result_t rondo_group_start(rondo_comm_t comm)
@@ -389,6 +406,30 @@ rondo_result_t rondo_group_start(rondo_comm_t comm)
     comm->grouping = 1;
     pthread_mutex_unlock(&comm->runtime->lock);
     return result;
+}
+
+/* Takes those in stream order out of the list, and enqueues all of a stream together. */
+static rondo_result_t enqueue_group(struct rondo_request **list)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    for (;;) {
+        struct rondo_request **link = list, *first = NULL, **last = &first;
+        while (*link != NULL) {
+            struct rondo_request *request = *link;
+            if (!request->streamed || (first != NULL && request->stream != first->stream)) {
+                link = &request->next_grouped;
+                continue;
+            }
+            *link = request->next_grouped;
+            request->next_grouped = NULL;
+            *last = request;
+            last = &request->next_grouped;
+        }
+        if (first == NULL)
+            return result;
+        rondo_result_t one = rondo_stream_enqueue(first);
+        result = result == RONDO_SUCCESS ? one : result;
+    }
 }
 
 rondo_result_t rondo_group_end(rondo_comm_t comm)
@@ -407,6 +448,8 @@ rondo_result_t rondo_group_end(rondo_comm_t comm)
         return rondo_fail(RONDO_ERR_STATE, "rondo_group_end: this thread has no group open on the communicator");
     rondo_result_t result = RONDO_SUCCESS;
     struct rondo_request *blocking = NULL;
+    if (first != NULL && comm->runtime->device->kind->enqueue != NULL)
+        result = enqueue_group(&first);
     for (struct rondo_request *request = first; request != NULL; request = next) {
         next = request->next_grouped; /* a started request may be finished and freed by another thread */
         int waited = request->waited_by_group;

@@ -3,6 +3,9 @@
 
 #include "background.h"
 #include "check.h"
+#if RONDO_WITH_CUDA
+#include "cuda_device.h"
+#endif
 #include "comm.h"
 #include "connect.h"
 #include "environment.h"
@@ -20,6 +23,7 @@
 #include <string.h>
 
 #define DEFAULT_SLOT_BYTES (128 * 1024)
+#define CUDA_BLOCKS        16
 
 static void handle(void *argument, int source, uint32_t type, const void *data, size_t bytes)
 {
@@ -77,7 +81,7 @@ static rondo_result_t create_tables(struct rondo_runtime *runtime)
 }
 
 /* Either explicitly, or as the launcher says. */
-static rondo_result_t meet(struct rondo_runtime *runtime, const rondo_config_t *config)
+static rondo_result_t meet(struct rondo_runtime *runtime, const rondo_config_t *config, int *local_rank)
 {
     struct rondo_launch launch;
     struct rondo_control_options options = {0};
@@ -92,6 +96,7 @@ static rondo_result_t meet(struct rondo_runtime *runtime, const rondo_config_t *
         result = rondo_environment_text("RONDO_SECRET", &options.secret);
     if (result != RONDO_SUCCESS)
         return result;
+    *local_rank = given ? -1 : launch.local_rank;
     runtime->rank = given ? config->rank : launch.rank;
     runtime->size = given ? config->size : launch.size;
     if (runtime->size < 1 || runtime->rank < 0 || runtime->rank >= runtime->size)
@@ -145,6 +150,8 @@ static uint32_t neighbours(const struct rondo_runtime *runtime, int rank)
 static uint32_t blocks_of(const struct rondo_runtime *runtime, int rank)
 {
     const struct rondo_peer *peer = &runtime->peers[rank];
+    if (peer->device == RONDO_DEVICE_CUDA)
+        return peer->blocks != 0 ? peer->blocks : CUDA_BLOCKS;
     uint32_t blocks = peer->blocks != 0 ? peer->blocks : peer->cores / neighbours(runtime, rank);
     return blocks < 1 ? 1 : blocks > 4 && peer->blocks == 0 ? 4 : blocks;
 }
@@ -172,22 +179,50 @@ static void notify(void *argument)
     rondo_queue_stir(runtime);
 }
 
+/* A GPU if there is one and nothing else was asked for; which one by the rank on its host, so far as the launcher tells. */
+static rondo_result_t choose_device(struct rondo_runtime *runtime, const rondo_config_t *config, int local_rank,
+                                    const struct rondo_startup *startup)
+{
+    const char *why = "this build is without CUDA";
+    int count = 0;
+    runtime->device_index = -1;
+    runtime->device_type = RONDO_DEVICE_HOST;
+    if (startup->device == RONDO_DEVICE_HOST)
+        return RONDO_SUCCESS;
+#if RONDO_WITH_CUDA
+    count = rondo_cuda_count(&why);
+#endif
+    int index = config != NULL ? config->device_index : -1;
+    if (count == 0 && startup->device == RONDO_DEVICE_AUTO && index < 0)
+        return RONDO_SUCCESS;
+    if (count == 0)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no CUDA device: %s", why);
+    if (index >= count)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "device_index %d: this machine has %d GPUs", index, count);
+    runtime->device_type = RONDO_DEVICE_CUDA;
+    runtime->device_index = index >= 0 ? index : (local_rank >= 0 ? local_rank : runtime->rank) % count;
+    return RONDO_SUCCESS;
+}
+
 static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_startup *startup)
 {
-    if (startup->device == RONDO_DEVICE_CUDA)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "this build of Rondo has no CUDA device (RONDO_DEVICE=cuda)");
     struct rondo_device_options options = {.rank = runtime->rank,
                                            .blocks = blocks_of(runtime, runtime->rank),
                                            .lane_contexts = 2 * runtime->settings.channels,
                                            .notify = notify,
                                            .notify_argument = runtime};
+    const struct rondo_device_kind *kind = &rondo_host_device;
     uint32_t threads = options.blocks * neighbours(runtime, runtime->rank);
     int crowded = threads > runtime->peers[runtime->rank].cores;
     startup->policy.yield_mask = crowded ? 15 : 8191;
     startup->policy.yield_polls = crowded ? 1024 : 0;
     options.policy = startup->policy;
-    runtime->device_type = RONDO_DEVICE_HOST;
-    rondo_result_t result = rondo_host_device.create(&runtime->device, &options);
+    options.index = runtime->device_index;
+#if RONDO_WITH_CUDA
+    if (runtime->device_type == RONDO_DEVICE_CUDA)
+        kind = &rondo_cuda_device;
+#endif
+    rondo_result_t result = kind->create(&runtime->device, &options);
     if (result == RONDO_SUCCESS &&
         (runtime->nothing = runtime->device->kind->allocate(runtime->device, RONDO_CACHE_LINE)) == NULL)
         result = rondo_fail(RONDO_ERR_MEMORY, "no device memory");
@@ -225,6 +260,7 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_star
             rondo_comm_fail(world, RONDO_ERR_PEER, "rank %d has gone", rank);
 
     rondo_segment_host_id(startup->host_id, self.host_id, sizeof(self.host_id));
+    self.device = (uint32_t) runtime->device_type;
     self.blocks = (uint32_t) startup->blocks;
     self.cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t) CPU_COUNT(&set) : 1;
     self.slot_bytes = startup->slot_bytes != 0 ? (uint32_t) (startup->slot_bytes + 63) / 64 * 64 : DEFAULT_SLOT_BYTES;
@@ -313,6 +349,7 @@ static void tear_down(struct rondo_runtime *runtime)
 rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
 {
     struct rondo_startup startup;
+    int local_rank = -1;
     if (rt == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_init: rt is NULL");
     *rt = NULL;
@@ -328,7 +365,9 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
     if (result == RONDO_SUCCESS)
         result = create_tables(runtime);
     if (result == RONDO_SUCCESS)
-        result = meet(runtime, config);
+        result = meet(runtime, config, &local_rank);
+    if (result == RONDO_SUCCESS)
+        result = choose_device(runtime, config, local_rank, &startup);
     if (result == RONDO_SUCCESS)
         result = rondo_segments_create(&runtime->segments, runtime->control);
     if (result == RONDO_SUCCESS)
