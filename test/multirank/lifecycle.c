@@ -98,6 +98,16 @@ static void requests(struct rank *me)
           (unsigned long long) early);
 }
 
+/* Peers tell of what they have freed in messages, which take a moment. */
+static void await_reserved(struct rank *me, uint64_t most)
+{
+    double until = ranks_seconds() + 20;
+    while (reserved(me) > most && ranks_seconds() < until)
+        ranks_sleep(0.001);
+    CHECK(reserved(me) <= most, "%llu bytes stay reserved, %llu before", (unsigned long long) reserved(me),
+          (unsigned long long) most);
+}
+
 /* Over the budget of any rank the init fails on every rank; what exists works on, and room comes back. */
 static void budget(struct rank *me)
 {
@@ -105,6 +115,8 @@ static void budget(struct rank *me)
     static float zone[64][2 * COUNT];
     rondo_request_t *made = calloc(MOST, sizeof(*made));
     good(me, me->world); /* connects it while there is room */
+    MUST(rondo_barrier(me->world));
+    uint64_t before = reserved(me);
     for (int round = 0; round < 3; round++) {
         int count = 0;
         rondo_result_t result = RONDO_SUCCESS;
@@ -132,6 +144,8 @@ static void budget(struct rank *me)
         MUST(rondo_waitall(least, made));
         for (int i = 0; i < count; i++)
             MUST(rondo_request_free(&made[i]));
+        STEP("room after round %d", round);
+        await_reserved(me, before);
         STEP("barrier after round %d", round);
         MUST(rondo_barrier(me->world));
     }
