@@ -23,11 +23,11 @@ CFLAGS   := -std=c11 -D_GNU_SOURCE $(OPT) $(WARNINGS) -fPIC -pthread -fvisibilit
             -MMD -MP $(SANITIZE) $(EXTRA_CFLAGS)
 CPPFLAGS := -Iinclude -I. -Idevice -Ilib -Itransport $(DETECTED_DEFINES)
 LDFLAGS  := -pthread $(SANITIZE)
-LDLIBS   := $(CUDA_LIBS) -lm
+LDLIBS   := $(CUDA_LIBS) $(NUMA_LIBS) -lm
 # The engine's arithmetic must give the same bits as the host's: no contraction, IEEE division, subnormals.
 NVCCFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -fPIC,-fvisibility=hidden,-Wall $(CUDA_CODE) -MD -MP
 
-CUDA_ONLY   := device/cuda.c transport/p2p.c transport/cuda_memory.c tools/peer_nccl.c
+CUDA_ONLY   := device/cuda.c transport/p2p.c $(wildcard transport/cuda_*.c) tools/peer_nccl.c
 LIB_SOURCES := $(filter-out $(if $(HAS_CUDA),,$(CUDA_ONLY)),$(wildcard lib/*.c lib/programs/*.c transport/*.c device/*.c))
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(FOLD_VARIANTS:%=$(BUILD)/obj/device/fold_kernels_%.o) \
                $(if $(HAS_CUDA),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard device/*.cu)))
@@ -104,7 +104,7 @@ install: all
 	ln -sf librondo.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/librondo.so
 	install -m 644 $(BUILD)/librondo.a $(DESTDIR)$(PREFIX)/lib
 	install -m 755 $(BUILD)/rondo $(wildcard $(BUILD)/rondo-peer-*.so) $(DESTDIR)$(PREFIX)/bin
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' make/rondo.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/rondo.pc
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LDLIBS)|' make/rondo.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/rondo.pc
 
 # ---- what a newcomer runs; both install what they lack ----
 demo:
