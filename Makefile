@@ -37,6 +37,8 @@ EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train)
 UNIT_TESTS  := $(patsubst test/unit/%.c,$(BUILD)/test/%,$(wildcard test/unit/*.c))
 MULTIRANK_SHARED := test/multirank/ranks.c
 MULTIRANK   := $(patsubst test/multirank/%.c,$(BUILD)/test/%,$(filter-out $(MULTIRANK_SHARED),$(wildcard test/multirank/*.c)))
+# For machines with GPUs; they link cudart themselves.
+GPU_TESTS   := $(if $(HAS_CUDA),$(patsubst test/gpu/%.c,$(BUILD)/test/gpu_%,$(wildcard test/gpu/*.c)))
 FORMATTED   := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 
 VERSION := $(shell sed -n 's/^\#define RONDO_VERSION_[A-Z]* *//p' include/rondo.h | paste -sd.)
@@ -48,7 +50,7 @@ all: detect lib tool examples
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
 tool: $(BUILD)/rondo $(if $(MPICC),$(BUILD)/rondo-peer-mpi.so)
 examples: $(EXAMPLES)
-tests: $(UNIT_TESTS) $(MULTIRANK)
+tests: $(UNIT_TESTS) $(MULTIRANK) $(GPU_TESTS)
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -93,6 +95,10 @@ $(UNIT_TESTS): $(BUILD)/test/%: $(BUILD)/obj/test/unit/%.o $(BUILD)/librondo.a
 	$(Q)$(CC) $(LDFLAGS) $^ -o $@ -lcmocka $(LDLIBS)
 
 $(MULTIRANK): $(BUILD)/test/%: $(BUILD)/obj/test/multirank/%.o $(MULTIRANK_SHARED:%.c=$(BUILD)/obj/%.o) $(BUILD)/librondo.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
+
+$(GPU_TESTS): $(BUILD)/test/gpu_%: $(BUILD)/obj/test/gpu/%.o $(BUILD)/librondo.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 
