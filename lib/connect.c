@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define BUCKETS 4096
+#define SHUT_MS 2000 /* that a rank waits at its end for others to let go of its memory */
 
 /* This rank's half of a connector: memory that the other side reaches. The receiver has one always; the sender where the
  * transport says so (offer). */
@@ -92,11 +93,35 @@ static void free_half(struct rondo_runtime *runtime, struct half *half)
     free(half);
 }
 
+/* Under the lock. Memory of a GPU must not be freed while others have it mapped; of shared memory each has its own share. */
+static int is_mapped_by_others(const struct rondo_runtime *runtime)
+{
+    for (int b = 0; b < BUCKETS; b++)
+        for (const struct half *half = runtime->connections->buckets[b]; half != NULL; half = half->next)
+            if (half->connector.transport->offer != NULL && half->asked == ASKED &&
+                __atomic_load_n(&runtime->gone[half->connector.spec.peer], __ATOMIC_ACQUIRE) == RONDO_SUCCESS)
+                return 1;
+    return 0;
+}
+
+/* Under the lock, which the wait releases. They do so at their own end, whatever this rank does. */
+static void await_withdrawals(struct rondo_runtime *runtime)
+{
+    struct rondo_connect_table *table = runtime->connections;
+    struct timespec deadline;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += SHUT_MS / 1000;
+    while (is_mapped_by_others(runtime) && pthread_cond_timedwait(&table->answered, &table->lock, &deadline) == 0)
+        ;
+}
+
 void rondo_connect_shut(struct rondo_runtime *runtime)
 {
     struct rondo_connect_table *table = runtime->connections;
     pthread_mutex_lock(&table->lock);
     table->shut = 1;
+    if (runtime->control != NULL)
+        await_withdrawals(runtime);
     for (int b = 0; b < BUCKETS; b++)
         while (table->buckets[b] != NULL) {
             struct half *half = table->buckets[b];
@@ -246,6 +271,7 @@ static void withdraw(struct rondo_runtime *runtime, int source, const struct wit
         half->asked = WITHDRAWN;
         close_if_unused(runtime, half);
     }
+    pthread_cond_broadcast(&table->answered);
     pthread_mutex_unlock(&table->lock);
 }
 

@@ -37,7 +37,7 @@ endif
 
 detect:
 	@printf '%-9s %-4s %s\n' feature in why
-	@printf '%-9s %-4s %s\n' CUDA $(if $(HAS_CUDA),yes "$(NVCC), sm_$(subst $() ,$(comma) sm_,$(strip $(CUDA_BUILT))) and PTX",no "$(if $(filter 0,$(CUDA)),CUDA=0,no nvcc)")
+	@printf '%-9s %-4s %s\n' CUDA $(if $(HAS_CUDA),yes "$(NVCC)$(comma) sm_$(subst $() ,$(comma) sm_,$(strip $(CUDA_BUILT))) and PTX",no "$(if $(filter 0,$(CUDA)),CUDA=0,no nvcc)")
 	@printf '%-9s %-4s %s\n' verbs no "$(if $(HAS_VERBS),headers found; ,no infiniband/verbs.h or rdma/rdma_cma.h; )the rdma transport is not part of this version"
 	@printf '%-9s %-4s %s\n' UCX no "$(if $(HAS_UCX),headers found; ,no ucp/api/ucp.h; )the ucx transport is not part of this version"
 	@printf '%-9s %-4s %s\n' libnuma $(if $(HAS_NUMA),yes "slots in host memory lie near the rank's GPU",no "$(if $(filter 0,$(NUMA)),NUMA=0,no numa.h)")

@@ -17,25 +17,34 @@ static char why_not[256] = "";
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUcontext contexts[RONDO_CUDA_DEVICES_MAX];
 
-/* The version is that of the header, so that the function is what its declaration says. */
-static int find_function(const char *name, void **function)
+/* The version is that of the header, so that the function is what its declaration says. *known: the driver has it. */
+static cudaError_t look_up(const char *name, void **function, int *known)
 {
+    *known = 1;
 #if CUDART_VERSION >= 12000
     enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-#else
-    const int found = 0, cudaDriverEntryPointSuccess = 0;
-#endif
 #if CUDART_VERSION >= 12050
     cudaError_t status = cudaGetDriverEntryPointByVersion(name, function, CUDART_VERSION, cudaEnableDefault, &found);
-#elif CUDART_VERSION >= 12000
-    cudaError_t status = cudaGetDriverEntryPoint(name, function, cudaEnableDefault, &found);
 #else
-    cudaError_t status = cudaGetDriverEntryPoint(name, function, cudaEnableDefault);
+    cudaError_t status = cudaGetDriverEntryPoint(name, function, cudaEnableDefault, &found);
 #endif
-    if (status == cudaSuccess && found == cudaDriverEntryPointSuccess && *function != NULL)
+    *known = found == cudaDriverEntryPointSuccess;
+    return status;
+#else
+    return cudaGetDriverEntryPoint(name, function, cudaEnableDefault);
+#endif
+}
+
+static int find_function(const char *name, void **function)
+{
+    int known;
+    cudaError_t status = look_up(name, function, &known);
+    if (status == cudaSuccess && known && *function != NULL)
         return 1;
-    snprintf(why_not, sizeof(why_not), "the CUDA driver has no %s: %s", name,
-             status == cudaSuccess ? "it is too old" : cudaGetErrorString(status));
+    if (status != cudaSuccess)
+        snprintf(why_not, sizeof(why_not), "no CUDA driver: %s", cudaGetErrorString(status));
+    else
+        snprintf(why_not, sizeof(why_not), "the CUDA driver is too old: it has no %s", name);
     return 0;
 }
 

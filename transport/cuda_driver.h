@@ -32,6 +32,7 @@
     X(cuIpcGetMemHandle)                                                                                                       \
     X(cuIpcOpenMemHandle)                                                                                                      \
     X(cuIpcCloseMemHandle)                                                                                                     \
+    X(cuMemCreate)                                                                                                             \
     X(cuMemRetainAllocationHandle)                                                                                             \
     X(cuMemRelease)                                                                                                            \
     X(cuMemExportToShareableHandle)                                                                                            \

@@ -227,15 +227,19 @@ static int has_access(int device, enum rondo_cuda_kind kind, CUmemoryPool pool, 
 
 int rondo_cuda_reachable(const struct rondo_cuda_export *exported, const struct rondo_gpu_identity *reader)
 {
+    const struct rondo_cuda_driver *driver = rondo_cuda_driver();
     const struct handle *data = &exported->handle;
-    struct rondo_gpu_identity owner;
+    CUdevice owner, other;
+    int can = 0;
     if (!reader->present)
         return 0;
-    if (data->kind == RONDO_CUDA_ALLOCATION) {
-        rondo_gpu_identify(data->device, &owner);
-        return rondo_gpu_reaches(reader, &owner);
-    }
-    return has_access(reader->ordinal, (enum rondo_cuda_kind) data->kind, exported->pool, data->pointer);
+    if (data->kind != RONDO_CUDA_ALLOCATION)
+        return has_access(reader->ordinal, (enum rondo_cuda_kind) data->kind, exported->pool, data->pointer);
+    if (reader->ordinal == data->device)
+        return 1;
+    return driver->cuDeviceGet(&owner, data->device) == CUDA_SUCCESS &&
+           driver->cuDeviceGet(&other, reader->ordinal) == CUDA_SUCCESS &&
+           driver->cuDeviceCanAccessPeer(&can, other, owner) == CUDA_SUCCESS && can;
 }
 
 rondo_result_t rondo_cuda_still(const struct rondo_cuda_export *exported)

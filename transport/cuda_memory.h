@@ -49,8 +49,8 @@ struct rondo_cuda_mapping;
 
 /* Leaves *identity all zero, with a log line, if there is no such GPU. */
 void rondo_gpu_identify(int device_index, struct rondo_gpu_identity *identity);
-/* Whether my GPU can load from and store to memory of theirs: it is the same, or has peer access. Where it sees too little to
- * know (each process sees its own GPU alone, by CUDA_VISIBLE_DEVICES), the answer is no. */
+/* Whether my GPU can load from and store to memory of theirs: it is the same, or has peer access. Of GPUs that
+ * CUDA_VISIBLE_DEVICES hides from a process, NVML tells; where that is missing, too, the answer is no. */
 int rondo_gpu_reaches(const struct rondo_gpu_identity *mine, const struct rondo_gpu_identity *theirs);
 /* "0000:1b:00.0"; 0 if unknown. */
 int rondo_gpu_bus_id(int device_index, char bus_id[RONDO_GPU_BUS_ID_BYTES]);

@@ -127,17 +127,8 @@ static int map_new(const struct side *side, size_t bytes, int exportable, struct
     CUmemAccessDesc access = {.location = properties.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     if (exportable)
         properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    int (*create)(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *, unsigned long long) = NULL;
-    void *symbol = NULL;
-    enum cudaDriverEntryPointQueryResult found;
-#if CUDART_VERSION >= 12050
-    cudaGetDriverEntryPointByVersion("cuMemCreate", &symbol, CUDART_VERSION, cudaEnableDefault, &found);
-#else
-    cudaGetDriverEntryPoint("cuMemCreate", &symbol, cudaEnableDefault, &found);
-#endif
-    memcpy(&create, &symbol, sizeof(create));
     mapped->bytes = (bytes + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
-    return create != NULL && create(&mapped->handle, mapped->bytes, &properties, 0) == 0 &&
+    return driver->cuMemCreate(&mapped->handle, mapped->bytes, &properties, 0) == CUDA_SUCCESS &&
            driver->cuMemAddressReserve(&mapped->base, mapped->bytes, 0, 0, 0) == CUDA_SUCCESS &&
            driver->cuMemMap(mapped->base, mapped->bytes, 0, mapped->handle, 0) == CUDA_SUCCESS &&
            driver->cuMemSetAccess(mapped->base, mapped->bytes, &access, 1) == CUDA_SUCCESS;
