@@ -27,7 +27,7 @@ LDLIBS   := $(CUDA_LIBS) $(NUMA_LIBS) -lm
 # The engine's arithmetic must give the same bits as the host's: no contraction, IEEE division, subnormals.
 NVCCFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -fPIC,-fvisibility=hidden,-Wall $(CUDA_CODE) -MD -MP
 
-CUDA_ONLY   := device/cuda.c transport/p2p.c $(wildcard transport/cuda_*.c) tools/peer_nccl.c
+CUDA_ONLY   := device/cuda_device.c transport/p2p.c $(wildcard transport/cuda_*.c) tools/peer_nccl.c
 LIB_SOURCES := $(filter-out $(if $(HAS_CUDA),,$(CUDA_ONLY)),$(wildcard lib/*.c lib/programs/*.c transport/*.c device/*.c))
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(FOLD_VARIANTS:%=$(BUILD)/obj/device/fold_kernels_%.o) \
                $(if $(HAS_CUDA),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard device/*.cu)))

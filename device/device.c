@@ -2,65 +2,133 @@
 #include "device.h"
 
 #include "error.h"
+#include "platform.h"
 
-static size_t queue_bytes(const struct rondo_daemon *daemon)
+#include <stdlib.h>
+#include <string.h>
+
+/* Tasks that one block can have: its share of every lane's contexts. */
+static size_t tasks_of(const struct rondo_daemon *daemon)
 {
-    return RONDO_QUEUE_DEPTH * (sizeof(*daemon->sq) + sizeof(*daemon->cq));
+    return (size_t) daemon->lane_count * ((daemon->lane_contexts + daemon->block_count - 1) / daemon->block_count);
+}
+
+struct table {
+    void **place;
+    size_t bytes;
+};
+
+enum { TABLES = 10 };
+
+static void list_tables(struct rondo_daemon *daemon, struct rondo_task **tasks, struct table tables[TABLES])
+{
+    size_t contexts = (size_t) daemon->lane_count * daemon->lane_contexts;
+    const struct table all[TABLES] = {
+        {(void **) &daemon->news, RONDO_QUEUE_DEPTH * sizeof(*daemon->news)},
+        {(void **) &daemon->lanes, daemon->lane_count * sizeof(*daemon->lanes)},
+        {(void **) &daemon->operations, RONDO_OPERATIONS_MAX * sizeof(*daemon->operations)},
+        {(void **) &daemon->contexts, contexts * sizeof(*daemon->contexts)},
+        {(void **) &daemon->semaphores, contexts * sizeof(*daemon->semaphores)},
+        {(void **) &daemon->waiting, contexts * sizeof(*daemon->waiting)},
+        {(void **) &daemon->queued, contexts},
+        {(void **) &daemon->blocks, daemon->block_count * sizeof(*daemon->blocks)},
+        {(void **) &daemon->reports, daemon->block_count * sizeof(*daemon->reports)},
+        {(void **) tasks, daemon->block_count * tasks_of(daemon) * sizeof(**tasks)},
+    };
+    memcpy(tables, all, sizeof(all));
+}
+
+static rondo_result_t set_up_blocks(struct rondo_device *device, struct rondo_task *tasks)
+{
+    struct rondo_daemon *daemon = device->daemon;
+    struct rondo_block *blocks = calloc(daemon->block_count, sizeof(*blocks));
+    if (blocks == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for %u blocks", daemon->block_count);
+    for (uint32_t b = 0; b < daemon->block_count; b++) {
+        blocks[b].index = b;
+        blocks[b].task_table = tasks + b * tasks_of(daemon);
+        blocks[b].report = daemon->reports + b;
+        for (int line = 0; line < RONDO_CONTEXT_CACHE; line++)
+            blocks[b].cache[line].context = UINT32_MAX;
+    }
+    rondo_result_t result = device->kind->upload(device, daemon->blocks, blocks, daemon->block_count * sizeof(*blocks));
+    free(blocks);
+    return result;
 }
 
 rondo_result_t rondo_daemon_create(struct rondo_device *device, const struct rondo_device_options *options)
 {
-    void *(*allocate)(struct rondo_device *, size_t) = device->kind->allocate;
-    struct rondo_daemon *daemon = allocate(device, sizeof(*daemon));
+    const struct rondo_device_kind *kind = device->kind;
+    struct table tables[TABLES];
+    struct rondo_task *tasks;
+    struct rondo_daemon *daemon = calloc(1, sizeof(*daemon));
     if (daemon == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the daemon's state (%zu bytes)", sizeof(*daemon));
     device->daemon = daemon;
     daemon->block_count = options->blocks;
+    daemon->lane_contexts = options->lane_contexts;
+    daemon->lane_count = RONDO_CONTEXTS_MAX / options->lane_contexts;
+    if (daemon->lane_count > RONDO_LANES_MAX)
+        daemon->lane_count = RONDO_LANES_MAX;
     daemon->policy = options->policy;
-    daemon->sq = allocate(device, queue_bytes(daemon));
-    daemon->cq = daemon->sq == NULL ? NULL : (uint64_t *) (daemon->sq + RONDO_QUEUE_DEPTH);
-    daemon->news = allocate(device, RONDO_QUEUE_DEPTH * sizeof(*daemon->news));
-    daemon->lanes = allocate(device, RONDO_LANES_MAX * sizeof(*daemon->lanes));
-    daemon->operations = allocate(device, RONDO_OPERATIONS_MAX * sizeof(*daemon->operations));
-    daemon->contexts = allocate(device, RONDO_CONTEXTS_MAX * sizeof(*daemon->contexts));
-    daemon->semaphores = allocate(device, RONDO_CONTEXTS_MAX * sizeof(*daemon->semaphores));
-    daemon->waiting = allocate(device, RONDO_CONTEXTS_MAX * sizeof(*daemon->waiting));
-    daemon->queued = allocate(device, RONDO_CONTEXTS_MAX);
-    daemon->blocks = allocate(device, options->blocks * sizeof(*daemon->blocks));
-    int complete = daemon->sq && daemon->news && daemon->lanes && daemon->operations && daemon->contexts &&
-                   daemon->semaphores && daemon->waiting && daemon->queued && daemon->blocks;
-    for (uint32_t b = 0; complete && b < options->blocks; b++) {
-        struct rondo_block *block = &daemon->blocks[b];
-        block->index = b;
-        block->task_table = allocate(device, RONDO_CONTEXTS_MAX * sizeof(*block->task_table));
-        complete = block->task_table != NULL;
-        for (int line = 0; line < RONDO_CONTEXT_CACHE; line++)
-            block->cache[line].context = UINT32_MAX;
-    }
-    if (!complete) {
+    rondo_result_t result = RONDO_SUCCESS;
+    list_tables(daemon, &tasks, tables);
+    daemon->queues = kind->allocate_host(device, sizeof(*daemon->queues));
+    device->image = kind->allocate(device, sizeof(*daemon));
+    if (daemon->queues == NULL || device->image == NULL)
+        result = rondo_fail(RONDO_ERR_MEMORY, "no memory for the daemon's queues");
+    for (int i = 0; i < TABLES && result == RONDO_SUCCESS; i++)
+        if ((*tables[i].place = kind->allocate(device, tables[i].bytes)) == NULL)
+            result = rondo_fail(RONDO_ERR_MEMORY, "no device memory for the daemon's tables (%zu bytes)", tables[i].bytes);
+    device->tasks = tasks;
+    if (result == RONDO_SUCCESS)
+        result = set_up_blocks(device, tasks);
+    if (result == RONDO_SUCCESS)
+        result = kind->upload(device, device->image, daemon, sizeof(*daemon));
+    if (result != RONDO_SUCCESS)
         rondo_daemon_destroy(device);
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the daemon's tables");
-    }
-    return RONDO_SUCCESS;
+    return result;
 }
 
 void rondo_daemon_destroy(struct rondo_device *device)
 {
-    void (*release)(struct rondo_device *, void *, size_t) = device->kind->release;
+    const struct rondo_device_kind *kind = device->kind;
     struct rondo_daemon *daemon = device->daemon;
+    struct table tables[TABLES];
     if (daemon == NULL)
         return;
-    for (uint32_t b = 0; daemon->blocks != NULL && b < daemon->block_count; b++)
-        release(device, daemon->blocks[b].task_table, RONDO_CONTEXTS_MAX * sizeof(struct rondo_task));
-    release(device, daemon->blocks, daemon->block_count * sizeof(*daemon->blocks));
-    release(device, daemon->queued, RONDO_CONTEXTS_MAX);
-    release(device, daemon->waiting, RONDO_CONTEXTS_MAX * sizeof(*daemon->waiting));
-    release(device, daemon->semaphores, RONDO_CONTEXTS_MAX * sizeof(*daemon->semaphores));
-    release(device, daemon->contexts, RONDO_CONTEXTS_MAX * sizeof(*daemon->contexts));
-    release(device, daemon->operations, RONDO_OPERATIONS_MAX * sizeof(*daemon->operations));
-    release(device, daemon->lanes, RONDO_LANES_MAX * sizeof(*daemon->lanes));
-    release(device, daemon->news, RONDO_QUEUE_DEPTH * sizeof(*daemon->news));
-    release(device, daemon->sq, queue_bytes(daemon));
-    release(device, daemon, sizeof(*daemon));
+    list_tables(daemon, &device->tasks, tables);
+    for (int i = 0; i < TABLES; i++)
+        if (*tables[i].place != NULL)
+            kind->release(device, *tables[i].place, tables[i].bytes);
+    if (device->image != NULL)
+        kind->release(device, device->image, sizeof(*daemon));
+    if (daemon->queues != NULL)
+        kind->release_host(device, daemon->queues, sizeof(*daemon->queues));
+    free(daemon);
     device->daemon = NULL;
+}
+
+int rondo_device_alive(const struct rondo_device *device)
+{
+    const struct rondo_queues *queues = device->daemon->queues;
+    for (;;) {
+        uint64_t launches = rondo_load_acquire(&queues->launches);
+        uint64_t state = rondo_load_acquire(&queues->state);
+        if (state == RONDO_STATE(launches, RONDO_DAEMON_LEFT))
+            return 0;
+        if (state != RONDO_STATE(launches, RONDO_DAEMON_LEAVING))
+            return 1;      /* runs, or is being started */
+        rondo_relax(0, 0); /* it looks at the queue a last time */
+    }
+}
+
+int rondo_device_claim(struct rondo_device *device)
+{
+    struct rondo_queues *queues = device->daemon->queues;
+    if (rondo_device_alive(device))
+        return 0;
+    rondo_store_release(&queues->launches, queues->launches + 1);
+    rondo_fence(&queues->fence); /* a thread that gives a block up looks whether there is a daemon after it has done so */
+    return 1;
 }

@@ -12,7 +12,9 @@ struct rondo_device;
 
 struct rondo_device_options {
     int rank;
+    int index; /* which GPU */
     uint32_t blocks;
+    uint32_t lane_contexts; /* the most program blocks of an operation */
     struct rondo_policy policy;
     /* Called after the daemon has quit, and after a completion that no helping thread will notice. From any thread; must be
      * brief and must not call back into the device. */
@@ -40,7 +42,7 @@ struct rondo_device_kind {
     rondo_result_t (*adopt)(struct rondo_device *device, void *memory, size_t bytes);
     void (*disown)(struct rondo_device *device, void *memory);
 
-    /* Runs a daemon. The caller has just changed daemon->alive from 0 to 1. will_help: it will call help next. */
+    /* Runs a daemon. The caller has just claimed it (rondo_device_claim). will_help: it will call help next. */
     void (*start)(struct rondo_device *device, int will_help);
     /* Lends the calling thread to the daemon. begin: 0 if another thread has it (try again, or sleep). Then turns, each about a
      * round, as long as the caller likes; a turn returns 1 if the daemon has quit. end gives it back; idle: nothing is
@@ -49,6 +51,15 @@ struct rondo_device_kind {
     int (*help_turn)(struct rondo_device *device);
     void (*help_end)(struct rondo_device *device, int idle);
 
+    /* Whoever waits has to look at the queues by himself, at least so often; 0: notify is called. */
+    uint64_t poll_ns;
+    /* Operations in the order of a stream, executed by a kernel there, all of them at once; they are copied. bytes: the most that
+     * one of them moves, a hint. NULL where there are no streams. */
+    rondo_result_t (*enqueue)(struct rondo_device *device, struct rondo_stream_operation *operations, int count, size_t bytes,
+                              void *stream);
+    /* Whether the stream is being captured into a graph; -1: it is no stream of this device. */
+    int (*is_captured)(struct rondo_device *device, void *stream);
+
     /* Waits until the device is idle: until the daemon that runs now has quit. */
     rondo_result_t (*synchronize)(struct rondo_device *device);
 };
@@ -56,16 +67,22 @@ struct rondo_device_kind {
 /* Every kind's struct begins with this. */
 struct rondo_device {
     const struct rondo_device_kind *kind;
-    struct rondo_daemon *daemon;
+    struct rondo_daemon *daemon; /* the host's copy: addresses and sizes */
+    struct rondo_daemon *image;  /* what the daemon works with; device memory */
+    struct rondo_task *tasks;
 };
 
 extern const struct rondo_device_kind rondo_host_device;
 
 /* The tables that every kind's daemon needs, out of the kind's allocate. RONDO_ERR_MEMORY. */
-#define RONDO_LANES_MAX      16384
 #define RONDO_CONTEXTS_MAX   65536
 #define RONDO_OPERATIONS_MAX 65536
 rondo_result_t rondo_daemon_create(struct rondo_device *device, const struct rondo_device_options *options);
 void rondo_daemon_destroy(struct rondo_device *device);
+
+/* Whether a daemon runs or has been claimed. Waits while one is about to leave, which takes it one look at the queue. */
+int rondo_device_alive(const struct rondo_device *device);
+/* Takes the right to start one: 1 if there is none. Under the queue lock. */
+int rondo_device_claim(struct rondo_device *device);
 
 #endif

@@ -1,20 +1,23 @@
 /*
  * The engine: interprets one program block of an operation, one primitive after the other, until it is done or a wait outruns
  * its budget. Between two primitives the context says exactly where it stands, so it can stop and come back anywhere
- * (DESIGN sections 4 and 6). Single source; a device supplies platform.h and rondo_fold.
+ * (DESIGN sections 4 and 6). Single source: one thread of a block runs it, and has the pieces of work that it describes carried
+ * out by the block's team (host_move.h, cuda_team.h).
  */
 #ifndef RONDO_DEVICE_ENGINE_H
 #define RONDO_DEVICE_ENGINE_H
 
-#include "fold.h"
 #include "low_latency.h"
+#include "piece.h"
+#include "platform.h"
 #include "structures.h"
 
 #define RONDO_SOURCES_MAX     RONDO_FOLD_SOURCES_MAX
-#define RONDO_STAGING_BYTES   65536 /* LL data unpacked at a time; slices are cut so that all of a primitive's sources fit */
-#define RONDO_PIECE_ALIGNMENT 16    /* of the pieces of a slot */
+#define RONDO_PIECE_ALIGNMENT 16 /* of the pieces of a slot */
 
 enum rondo_outcome { RONDO_OUTCOME_STUCK, RONDO_OUTCOME_FINISHED };
+
+struct rondo_team;
 
 /* What a run of a program block needs to know; lives on the block's stack. */
 struct rondo_run {
@@ -24,15 +27,25 @@ struct rondo_run {
     const struct rondo_dependency *dependencies;
     struct rondo_end *const *ends;
     struct rondo_context *context;
-    uint64_t *semaphores; /* of the lane */
-    uint64_t *waiting;    /* of this context */
+    struct rondo_team *team;
+    const struct rondo_instruction *unpublished; /* begun, but not told to anybody */
+    uint64_t *semaphores;                        /* of the lane */
+    uint64_t *waiting;                           /* of this context */
     struct rondo_block_statistics *statistics;
     const struct rondo_policy *policy;
-    const uint32_t *stop, *failed; /* end waits that have no budget */
+    const struct rondo_queues *queues;
+    const uint32_t *failed;     /* of the lane: ends waits that have no budget */
+    const uint64_t *interrupts; /* the host's that the block has answered; others end waits without a budget too */
     uint64_t budget;
     uint32_t program_block;
     uint32_t advanced;
 };
+
+#if defined(__CUDACC__)
+#include "cuda_team.h"
+#else
+#include "host_move.h"
+#endif
 
 RONDO_FUNCTION struct rondo_extent rondo_chunk_extent(const struct rondo_layout *layout, uint32_t index)
 {
@@ -98,9 +111,9 @@ RONDO_FUNCTION char *rondo_slot(const struct rondo_end *end)
 /* A slot has arrived. The acquire makes everything its producer wrote before publishing the tail visible. */
 RONDO_FUNCTION int rondo_arrived(struct rondo_end *end, size_t bytes)
 {
-    if (end->protocol == RONDO_PROTOCOL_LL) {
-        return rondo_ll_ready((const uint64_t *) (const void *) rondo_slot(end), bytes, (uint32_t) (end->position + 1));
-    }
+    if (end->protocol == RONDO_PROTOCOL_LL)
+        return RONDO_TEAM_POLLS_LL ||
+               rondo_ll_ready((const uint64_t *) (const void *) rondo_slot(end), bytes, (uint32_t) (end->position + 1));
     if (end->seen <= end->position)
         end->seen = rondo_load_acquire(end->watched);
     return end->seen > end->position;
@@ -130,7 +143,7 @@ RONDO_FUNCTION const void *rondo_missing(struct rondo_run *run, const struct ron
             const struct rondo_dependency *on = run->dependencies + instruction->dependency_first + i;
             uint64_t wanted = rondo_semaphore_value(run, on->block, on->step);
             /* Acquire pairs with the release in rondo_notify: the other block's stores are visible. */
-            uint64_t value = rondo_load_acquire(run->semaphores + on->block);
+            uint64_t value = rondo_load_acquire_device(run->semaphores + on->block);
             if (value >> 32 != wanted >> 32 || value < wanted)
                 return run;
         }
@@ -150,6 +163,14 @@ RONDO_FUNCTION void rondo_report_missing(const struct rondo_run *run, const void
     rondo_store_relaxed(run->waiting, missing == run ? 0 : (uint64_t) ((const struct rondo_end *) missing)->peer + 1);
 }
 
+/* Whether a wait of so many polls has to end. Without preemption only the host and failure end one. */
+RONDO_FUNCTION int rondo_outrun(const struct rondo_run *run, uint64_t polls)
+{
+    if (run->policy->preempt)
+        return polls >= run->budget;
+    return rondo_load_relaxed32(run->failed) != 0 || rondo_load_relaxed(&run->queues->interrupts) != *run->interrupts;
+}
+
 /* Waits within the task's budget. 0: stuck. */
 RONDO_FUNCTION int rondo_wait_ready(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
@@ -158,7 +179,7 @@ RONDO_FUNCTION int rondo_wait_ready(struct rondo_run *run, const struct rondo_in
         missing = rondo_missing(run, instruction, bytes);
         if (missing == NULL)
             return 1;
-        if (run->policy->preempt ? polls >= run->budget : rondo_load_relaxed32(run->stop) || rondo_load_relaxed32(run->failed))
+        if (rondo_outrun(run, polls))
             break;
         if (!run->policy->preempt)
             rondo_report_missing(run, missing);
@@ -183,96 +204,91 @@ RONDO_FUNCTION char *rondo_remote(const struct rondo_run *run, const struct rond
     return end->direct[buffer] + element * run->operation->element_bytes;
 }
 
-/* Executes one slice of one instruction: everything it waits for is there. Pieces of several chunks lie one after the other in
- * a slot. */
-RONDO_FUNCTION void rondo_move(struct rondo_run *run, const struct rondo_instruction *instruction)
+/* The local chunk's place among the received sources. */
+RONDO_FUNCTION void rondo_add_local(struct rondo_run *run, struct rondo_piece *piece, uint32_t buffer, uint32_t index,
+                                    int place)
+{
+    uint64_t element = rondo_slice_extent(run->operation, run->context, buffer, index).offset;
+    for (int i = piece->sources; i > place; i--) {
+        piece->source[i] = piece->source[i - 1];
+        piece->source_flags[i] = piece->source_flags[i - 1];
+    }
+    uint64_t below = ((uint64_t) 1 << place) - 1;
+    piece->ll_sources = (piece->ll_sources & below) | (piece->ll_sources & ~below) << 1;
+    piece->source[place] = rondo_local(run->operation, buffer, element);
+    piece->sources++;
+}
+
+RONDO_FUNCTION void rondo_describe_sources(struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
+                                           size_t slot_offset, struct rondo_piece *piece)
+{
+    int received = instruction->actions & RONDO_RECEIVE ? instruction->receive_count : 0;
+    piece->sources = 0;
+    piece->ll_sources = 0;
+    for (int i = 0; i < received; i++) {
+        const struct rondo_end *end = run->ends[instruction->receive_first + i];
+        if (instruction->flags & RONDO_DIRECT_IN) {
+            piece->source[i] = rondo_remote(run, end, RONDO_INPUT, instruction->remote_index + k);
+        } else if (end->protocol == RONDO_PROTOCOL_LL) {
+            piece->source[i] = rondo_slot(end) + 2 * slot_offset;
+            piece->source_flags[i] = (uint32_t) (end->position + 1);
+            piece->ll_sources |= (uint64_t) 1 << i;
+        } else {
+            piece->source[i] = rondo_slot(end) + slot_offset;
+        }
+        piece->sources++;
+    }
+    if ((instruction->actions & RONDO_REDUCE) || !received)
+        rondo_add_local(run, piece, instruction->source_buffer, instruction->source_index + k,
+                        instruction->local_place < received ? instruction->local_place : received);
+    if ((instruction->actions & RONDO_REDUCE) && !received)
+        rondo_add_local(run, piece, instruction->destination_buffer, instruction->destination_index + k, piece->sources);
+}
+
+RONDO_FUNCTION void rondo_describe_destinations(struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
+                                                size_t slot_offset, uint64_t element, struct rondo_piece *piece)
+{
+    int sent = instruction->actions & RONDO_SEND ? instruction->send_count : 0;
+    piece->local =
+        instruction->actions & RONDO_COPY ? rondo_local(run->operation, instruction->destination_buffer, element) : NULL;
+    piece->remotes = (uint8_t) sent;
+    piece->ll_remotes = 0;
+    for (int i = 0; i < sent; i++) {
+        const struct rondo_end *end = run->ends[instruction->send_first + i];
+        if (instruction->flags & RONDO_DIRECT_OUT) { /* the signal came in by the peer's other end */
+            const struct rondo_end *from = run->ends[instruction->receive_first + i];
+            piece->remote[i] = rondo_remote(run, from, RONDO_OUTPUT, instruction->remote_index + k);
+        } else if (end->protocol == RONDO_PROTOCOL_LL) {
+            piece->remote[i] = rondo_slot(end) + 2 * slot_offset;
+            piece->remote_flags[i] = (uint32_t) (end->position + 1);
+            piece->ll_remotes |= (uint64_t) 1 << i;
+        } else {
+            piece->remote[i] = rondo_slot(end) + slot_offset;
+        }
+    }
+}
+
+/* What the primitive does to the current slice of its k-th chunks. Pieces lie one after the other in a slot. */
+RONDO_FUNCTION void rondo_describe(struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
+                                   size_t slot_offset, struct rondo_extent extent, struct rondo_piece *piece)
 {
     const struct rondo_operation *operation = run->operation;
-    const void *sources[RONDO_SOURCES_MAX];
-    void *remote[RONDO_SOURCES_MAX];
-    char staged[RONDO_STAGING_BYTES] __attribute__((aligned(RONDO_CACHE_LINE)));
-    size_t staged_bytes = 0, slot_offset = 0;
-    uint32_t buffer, index;
-    rondo_measured_chunk(instruction, &buffer, &index);
-
-    for (uint32_t k = 0; k < instruction->count; k++) {
-        struct rondo_extent piece = rondo_slice_extent(operation, run->context, buffer, index + k);
-        size_t bytes = piece.count * operation->element_bytes;
-        int source_count = 0, remote_count = 0, received = 0;
-        if (bytes == 0)
-            continue;
-
-        if (instruction->actions & RONDO_RECEIVE)
-            for (uint32_t i = 0; i < instruction->receive_count; i++) {
-                const struct rondo_end *end = run->ends[instruction->receive_first + i];
-                if (instruction->flags & RONDO_DIRECT_IN) {
-                    sources[source_count++] = rondo_remote(run, end, RONDO_INPUT, instruction->remote_index + k);
-                } else if (end->protocol == RONDO_PROTOCOL_LL) {
-                    char *unpacked = staged + staged_bytes;
-                    rondo_ll_load(unpacked, (const uint64_t *) (const void *) rondo_slot(end) + slot_offset / 4,
-                                  rondo_piece_bytes(bytes));
-                    staged_bytes += rondo_piece_bytes(bytes);
-                    sources[source_count++] = unpacked;
-                } else {
-                    sources[source_count++] = rondo_slot(end) + slot_offset;
-                }
-                received++;
-            }
-        if ((instruction->actions & RONDO_REDUCE) || !received) {
-            int place = instruction->local_place < received ? instruction->local_place : received;
-            uint64_t element =
-                rondo_slice_extent(operation, run->context, instruction->source_buffer, instruction->source_index + k).offset;
-            for (int i = source_count; i > place; i--)
-                sources[i] = sources[i - 1];
-            sources[place] = rondo_local(operation, instruction->source_buffer, element);
-            source_count++;
-        }
-        if ((instruction->actions & RONDO_REDUCE) && !received) {
-            uint64_t element =
-                rondo_slice_extent(operation, run->context, instruction->destination_buffer, instruction->destination_index + k)
-                    .offset;
-            sources[source_count++] = rondo_local(operation, instruction->destination_buffer, element);
-        }
-
-        char *local = NULL, *packed = NULL;
-        if (instruction->actions & RONDO_COPY)
-            local = rondo_local(operation, instruction->destination_buffer, piece.offset);
-        if (instruction->actions & RONDO_SEND)
-            for (uint32_t i = 0; i < instruction->send_count; i++) {
-                const struct rondo_end *end = run->ends[instruction->send_first + i];
-                if (instruction->flags & RONDO_DIRECT_OUT) { /* the signal came in by the peer's other end */
-                    const struct rondo_end *from = run->ends[instruction->receive_first + i];
-                    remote[remote_count++] = rondo_remote(run, from, RONDO_OUTPUT, instruction->remote_index + k);
-                } else if (end->protocol != RONDO_PROTOCOL_LL) {
-                    remote[remote_count++] = rondo_slot(end) + slot_offset;
-                } else if (packed == NULL) {
-                    packed = staged + staged_bytes;
-                    staged_bytes += rondo_piece_bytes(bytes);
-                    remote[remote_count++] = packed;
-                }
-            }
-
-        int average = instruction->flags & RONDO_FINISH ? (int) operation->average : 0;
-        rondo_datatype_t type = (rondo_datatype_t) operation->type;
-        rondo_op_t op = (rondo_op_t) operation->op;
-        int logical = op == RONDO_LAND || op == RONDO_LOR || op == RONDO_LXOR;
-        if (logical && (instruction->flags & RONDO_FINISH) && source_count == 1) {
-            sources[source_count++] = sources[0]; /* one contribution alone becomes 0 or 1 too: x or x */
-            op = RONDO_LOR;
-        }
-        if (remote_count > 0)
-            rondo_fold_out(local, remote, remote_count, sources, source_count, piece.count, type, op, average);
-        else if (local != NULL && !(source_count == 1 && sources[0] == local && !average))
-            rondo_fold((void *const *) &local, 1, sources, source_count, piece.count, type, op, average, operation->streaming);
-        if (packed != NULL)
-            for (uint32_t i = 0; i < instruction->send_count; i++) {
-                const struct rondo_end *end = run->ends[instruction->send_first + i];
-                if (end->protocol == RONDO_PROTOCOL_LL)
-                    rondo_ll_store((uint64_t *) (void *) rondo_slot(end) + slot_offset / 4, packed, rondo_piece_bytes(bytes),
-                                   (uint32_t) (end->position + 1));
-            }
-        slot_offset += rondo_piece_bytes(bytes);
-        staged_bytes = 0;
+    int finishes = instruction->flags & RONDO_FINISH;
+    piece->count = extent.count;
+    piece->average = finishes ? operation->average : 0;
+    piece->type = operation->type;
+    piece->op = operation->op;
+    piece->element_bytes = operation->element_bytes;
+    piece->streaming = operation->streaming;
+    rondo_describe_sources(run, instruction, k, slot_offset, piece);
+    rondo_describe_destinations(run, instruction, k, slot_offset, extent.offset, piece);
+    int logical = operation->op == RONDO_LAND || operation->op == RONDO_LOR || operation->op == RONDO_LXOR;
+    if (logical && finishes && piece->sources == 1) { /* one contribution alone becomes 0 or 1 too: x or x */
+        piece->source[1] = piece->source[0];
+        piece->source_flags[1] = piece->source_flags[0];
+        piece->ll_sources |= piece->ll_sources << 1;
+        piece->sources = 2;
+        piece->op = RONDO_LOR;
     }
 }
 
@@ -297,33 +313,111 @@ RONDO_FUNCTION void rondo_exchange_signals(struct rondo_run *run, const struct r
         }
 }
 
-/* Publishes what the primitive did. Release: the payload before the tail, the end of our reading before the head. LL needs no
- * tail (its flags tell), only credits. */
-RONDO_FUNCTION void rondo_publish(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
+/* ---- publishing ---- */
+
+/* The primitive's slots count as filled and taken from here on, though others are told later. */
+RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
-    if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT))
+    if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT)) {
+        for (uint32_t i = 0; i < instruction->send_count; i++)
+            run->ends[instruction->send_first + i]->position++;
+        rondo_count(&run->statistics->bytes_sent, bytes * instruction->send_count);
+    }
+    if ((instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN))
+        for (uint32_t i = 0; i < instruction->receive_count; i++)
+            run->ends[instruction->receive_first + i]->position++;
+    run->unpublished = instruction;
+    run->advanced = 1;
+    run->budget = run->budget > run->policy->cap / run->policy->boost ? run->policy->cap : run->budget * run->policy->boost;
+    rondo_count(&run->statistics->primitives, 1);
+}
+
+/* Tells the peers. Release: the payload before the tail, the end of our reading before the head. LL needs no tail (its flags
+ * tell), only credits, and the values that were read through it have been used by now. */
+RONDO_FUNCTION void rondo_publish(struct rondo_run *run)
+{
+    const struct rondo_instruction *instruction = run->unpublished;
+    if (instruction == NULL)
+        return;
+    run->unpublished = NULL;
+    int sends = (instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT);
+    int receives = (instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN);
+    if (sends && run->ends[instruction->send_first]->protocol != RONDO_PROTOCOL_LL) {
+        rondo_publish_begin();
         for (uint32_t i = 0; i < instruction->send_count; i++) {
             struct rondo_end *end = run->ends[instruction->send_first + i];
-            end->position++;
-            if (end->protocol != RONDO_PROTOCOL_LL)
-                rondo_store_release(end->published, end->position);
-            rondo_count(&run->statistics->bytes_sent, bytes);
+            rondo_publish_word(end->published, end->position);
         }
-    if ((instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN))
-        for (uint32_t i = 0; i < instruction->receive_count; i++) {
-            struct rondo_end *end = run->ends[instruction->receive_first + i];
-            end->position++;
-            rondo_store_release(end->published, end->position);
-        }
+    }
+    for (uint32_t i = 0; receives && i < instruction->receive_count; i++) {
+        struct rondo_end *end = run->ends[instruction->receive_first + i];
+        rondo_publish_word(end->published, end->position);
+    }
+}
+
+/* Whatever has been begun is done, and told. */
+RONDO_FUNCTION void rondo_settle(struct rondo_run *run)
+{
+    if (RONDO_TEAM_OVERLAPS)
+        rondo_team_finish(run->team);
+    rondo_publish(run);
 }
 
 /* ---- the interpreter ---- */
 
-RONDO_FUNCTION void rondo_succeeded(struct rondo_run *run)
+RONDO_FUNCTION int rondo_receives_ll(const struct rondo_run *run, const struct rondo_instruction *instruction)
 {
-    run->advanced = 1;
-    run->budget = run->budget > run->policy->cap / run->policy->boost ? run->policy->cap : run->budget * run->policy->boost;
-    rondo_count(&run->statistics->primitives, 1);
+    return (instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN) &&
+           instruction->receive_count > 0 && run->ends[instruction->receive_first]->protocol == RONDO_PROTOCOL_LL;
+}
+
+/* The piece's data have to be waited for by the team. It stores nothing before all are there. 0: stuck. */
+RONDO_FUNCTION int rondo_begin_polling(struct rondo_run *run, const struct rondo_instruction *instruction)
+{
+    uint64_t polls = 0;
+    for (;;) {
+        uint64_t most = run->policy->preempt && run->budget < 256 ? run->budget : 256;
+        rondo_team_begin(run->team, most);
+        rondo_publish(run); /* of the primitive before: while the team polls */
+        if (rondo_team_finish(run->team))
+            return 1;
+        polls += most;
+        if (rondo_outrun(run, polls)) {
+            rondo_report_missing(run, run->ends[instruction->receive_first]);
+            return 0;
+        }
+    }
+}
+
+/* One slice of the instruction: everything it waits for is there, but for LL data where the team looks for them. The last piece
+ * may go on while the next slice is prepared. 0: stuck. */
+RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruction *instruction)
+{
+    struct rondo_context *context = run->context;
+    int polls = RONDO_TEAM_POLLS_LL && rondo_receives_ll(run, instruction);
+    size_t slot_offset = 0;
+    uint32_t buffer, index;
+    rondo_measured_chunk(instruction, &buffer, &index);
+    for (uint32_t k = 0; k < instruction->count; k++) {
+        struct rondo_extent extent = rondo_slice_extent(run->operation, context, buffer, index + k);
+        size_t bytes = extent.count * run->operation->element_bytes;
+        if (bytes > 0 && k >= context->piece) {
+            rondo_describe(run, instruction, k, slot_offset, extent, rondo_team_piece(run->team));
+            rondo_team_finish(run->team); /* the piece before */
+            if (polls && !rondo_begin_polling(run, instruction)) {
+                run->advanced |= context->piece != k;
+                context->piece = k;
+                return 0;
+            }
+            if (!polls) {
+                rondo_team_begin(run->team, 0);
+                rondo_publish(run);
+            }
+        }
+        slot_offset += rondo_piece_bytes(bytes);
+    }
+    context->piece = 0;
+    return 1;
 }
 
 /* 0: stuck. */
@@ -331,11 +425,12 @@ RONDO_FUNCTION int rondo_run_signal(struct rondo_run *run, const struct rondo_in
 {
     if (run->context->tile != 0)
         return 1;
+    rondo_settle(run);
     if (!rondo_wait_ready(run, instruction, sizeof(struct rondo_signal)))
         return 0;
     rondo_exchange_signals(run, instruction);
-    rondo_publish(run, instruction, sizeof(struct rondo_signal));
-    rondo_succeeded(run);
+    rondo_commit(run, instruction, sizeof(struct rondo_signal));
+    rondo_publish(run);
     return 1;
 }
 
@@ -345,20 +440,25 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
     struct rondo_context *context = run->context;
     size_t bytes = rondo_slice_bytes(run, instruction);
     while (bytes > 0) {
-        if (!rondo_wait_ready(run, instruction, bytes))
+        if (rondo_missing(run, instruction, bytes) != NULL) {
+            rondo_settle(run); /* the peers may be waiting for it */
+            if (!rondo_wait_ready(run, instruction, bytes))
+                return 0;
+        }
+        if (!rondo_move(run, instruction))
             return 0;
-        rondo_move(run, instruction);
         context->slice++;
-        rondo_publish(run, instruction, bytes);
-        rondo_succeeded(run);
+        rondo_publish(run); /* of the primitive before, if this one moved nothing */
+        rondo_commit(run, instruction, bytes);
+        if (!RONDO_TEAM_OVERLAPS)
+            rondo_publish(run);
         bytes = context->slice * run->operation->slice < run->operation->tile ? rondo_slice_bytes(run, instruction) : 0;
     }
     context->slice = 0;
     return 1;
 }
 
-/* Runs on from the context until the block's list is done or a wait outruns the budget. */
-RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
+RONDO_FUNCTION enum rondo_outcome rondo_interpret(struct rondo_run *run)
 {
     struct rondo_context *context = run->context;
     while (context->tile < run->operation->tiles) {
@@ -368,9 +468,11 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
                 instruction->flags & RONDO_SIGNAL ? rondo_run_signal(run, instruction) : rondo_run_slices(run, instruction);
             if (!done)
                 return RONDO_OUTCOME_STUCK;
-            if (instruction->flags & RONDO_NOTIFY) /* release: this instruction's stores before its semaphore */
-                rondo_store_release(run->semaphores + run->program_block,
-                                    rondo_semaphore_value(run, run->program_block, context->instruction));
+            if (instruction->flags & RONDO_NOTIFY) { /* release: this instruction's stores before its semaphore */
+                rondo_settle(run);
+                rondo_store_release_device(run->semaphores + run->program_block,
+                                           rondo_semaphore_value(run, run->program_block, context->instruction));
+            }
             context->instruction++;
             run->advanced = 1;
         }
@@ -378,6 +480,18 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
         context->tile++;
     }
     return RONDO_OUTCOME_FINISHED;
+}
+
+/* Runs on from the context until the block's list is done or a wait outruns the budget. */
+RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
+{
+    run->unpublished = NULL;
+    run->advanced = 0;
+    rondo_team_load(run->team, run);
+    enum rondo_outcome outcome = rondo_interpret(run);
+    rondo_settle(run);
+    rondo_team_unload(run->team, run);
+    return outcome;
 }
 
 #endif

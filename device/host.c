@@ -2,7 +2,7 @@
  * The host device: a block is a thread, or for block 0 any thread that waits for a result and runs the block meanwhile
  * (DESIGN section 6, last paragraph). "Quitting" parks the threads.
  *
- * A block is run by whoever holds its claim. Invariant: while daemon->alive is 1, every block is claimed, or its thread has
+ * A block is run by whoever holds its claim. Invariant: while a daemon is alive, every block is claimed, or its thread has
  * been woken and not yet gone back to sleep.
  */
 #include "daemon.h"
@@ -27,6 +27,7 @@ struct runner {
     uint32_t wake;     /* bumped to call the block's own thread */
     uint32_t sleepers; /* 1 while that thread sleeps */
     uint64_t idle_turns;
+    struct rondo_team team;
     int started;
     pthread_t thread;
 };
@@ -71,13 +72,13 @@ static void announce_quit(struct rondo_host *host)
 
 static int is_alive(struct rondo_host *host)
 {
-    return __atomic_load_n(&host->base.daemon->alive, __ATOMIC_SEQ_CST) != 0;
+    return rondo_device_alive(&host->base);
 }
 
 /* One turn of a claimed block. 1: the daemon is out. */
 static int turn(struct rondo_host *host, uint32_t index, int return_early)
 {
-    struct rondo_daemon *daemon = host->base.daemon;
+    struct rondo_daemon *daemon = host->base.image;
     struct rondo_block *block = &daemon->blocks[index];
     struct runner *runner = &host->runners[index];
     if (!block->inside) {
@@ -86,7 +87,7 @@ static int turn(struct rondo_host *host, uint32_t index, int return_early)
         rondo_daemon_enter(daemon, block);
     }
     uint32_t completions = block->completions;
-    if (rondo_daemon_round(daemon, block, return_early) == RONDO_DAEMON_QUITS) {
+    if (rondo_daemon_round(daemon, block, &runner->team, return_early) == RONDO_DAEMON_QUITS) {
         if (index == 0)
             announce_quit(host);
         return 1;
@@ -159,6 +160,21 @@ static void release(struct rondo_device *device, void *memory, size_t bytes)
         free(memory);
 }
 
+/* Words others write are read and written as such. */
+static rondo_result_t copy(struct rondo_device *device, void *to, const void *from, size_t bytes)
+{
+    (void) device;
+    uint64_t *out = to;
+    const uint64_t *in = from;
+    if (((uintptr_t) to | (uintptr_t) from | bytes) % 8 != 0) {
+        memcpy(to, from, bytes);
+        return RONDO_SUCCESS;
+    }
+    for (size_t i = 0; i < bytes / 8; i++)
+        rondo_store_relaxed(out + i, rondo_load_relaxed(in + i));
+    return RONDO_SUCCESS;
+}
+
 static void start(struct rondo_device *device, int will_help)
 {
     struct rondo_host *host = host_of(device);
@@ -192,9 +208,9 @@ static int help_turn(struct rondo_device *device)
 static void help_end(struct rondo_device *device, int idle)
 {
     struct rondo_host *host = host_of(device);
-    struct rondo_block *block = &host->base.daemon->blocks[0];
+    struct rondo_block *block = &host->base.image->blocks[0];
     int out = !block->inside;
-    if (!out && idle && host->blocks == 1 && rondo_daemon_retire(host->base.daemon, block) == RONDO_DAEMON_QUITS) {
+    if (!out && idle && host->blocks == 1 && rondo_daemon_retire(host->base.image, block) == RONDO_DAEMON_QUITS) {
         announce_quit(host);
         out = 1;
     }
@@ -221,8 +237,11 @@ static void halt(struct rondo_device *device)
 {
     struct rondo_host *host = host_of(device);
     __atomic_store_n(&host->stopping, 1, __ATOMIC_SEQ_CST);
-    if (host->base.daemon != NULL)
-        __atomic_store_n(&host->base.daemon->stop, 1, __ATOMIC_SEQ_CST);
+    if (host->base.daemon != NULL) {
+        struct rondo_queues *queues = host->base.daemon->queues;
+        rondo_store_relaxed32(&queues->stop, 1);
+        __atomic_fetch_add(&queues->interrupts, 1, __ATOMIC_SEQ_CST);
+    }
     for (uint32_t b = 0; b < host->blocks; b++) {
         struct runner *runner = &host->runners[b];
         if (!runner->started)
@@ -278,6 +297,10 @@ const struct rondo_device_kind rondo_host_device = {
     .destroy = destroy,
     .allocate = allocate,
     .release = release,
+    .upload = copy,
+    .download = copy,
+    .allocate_host = allocate,
+    .release_host = release,
     .start = start,
     .help_begin = help_begin,
     .help_turn = help_turn,

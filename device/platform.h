@@ -1,53 +1,143 @@
 /*
- * What the single-source engine and daemon need of the machine they run on: memory ordering, agreement of a block's threads,
- * relaxation of spins, a clock. Host: C11 with GCC's atomic builtins (known to the thread sanitizer). A CUDA section goes
- * beside it; nothing else in device/ may depend on which of the two it is.
+ * What the single-source engine and daemon need of the machine they run on: memory ordering, relaxation of spins, a clock.
+ * Nothing else in device/ but the way a piece is carried out (host_move.h, cuda_team.h) depends on which of the two it is.
+ *
+ * Words are shared either with other devices, processes or the host ("system"), or between the blocks of one device
+ * ("device"); on the host these are the same.
  */
 #ifndef RONDO_DEVICE_PLATFORM_H
 #define RONDO_DEVICE_PLATFORM_H
 
 #include "qualifiers.h"
 
-#include <sched.h>
 #include <stdint.h>
-#include <time.h>
 
-/* Acquire and release at the scope of everything that can reach the word: other processes, other devices. */
-RONDO_FUNCTION uint64_t rondo_load_acquire(const uint64_t *word)
-{
-    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-}
-RONDO_FUNCTION uint64_t rondo_load_relaxed(const uint64_t *word)
-{
-    return __atomic_load_n(word, __ATOMIC_RELAXED);
-}
-RONDO_FUNCTION void rondo_store_release(uint64_t *word, uint64_t value)
-{
-    __atomic_store_n(word, value, __ATOMIC_RELEASE);
-}
-RONDO_FUNCTION void rondo_store_relaxed(uint64_t *word, uint64_t value)
-{
-    __atomic_store_n(word, value, __ATOMIC_RELAXED);
-}
-RONDO_FUNCTION uint32_t rondo_load_acquire32(const uint32_t *word)
-{
-    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-}
-RONDO_FUNCTION uint32_t rondo_load_relaxed32(const uint32_t *word)
-{
-    return __atomic_load_n(word, __ATOMIC_RELAXED);
-}
-RONDO_FUNCTION void rondo_store_release32(uint32_t *word, uint32_t value)
-{
-    __atomic_store_n(word, value, __ATOMIC_RELEASE);
-}
+#if defined(__CUDACC__)
 
-/* Read-modify-write on words of the device's own memory only (facts: a GPU's atomics on host memory are not atomic). */
+/* ---- CUDA: PTX of sm_70 and later, whose memory model these names are from ---- */
+
+#define RONDO_DEFINE_WORD(suffix, type, bits, register)                                                                        \
+    RONDO_FUNCTION type rondo_load_acquire##suffix(const type *word)                                                           \
+    {                                                                                                                          \
+        type value;                                                                                                            \
+        asm volatile("ld.acquire.sys.u" bits " %0, [%1];" : "=" register(value) : "l"(word) : "memory");                       \
+        return value;                                                                                                          \
+    }                                                                                                                          \
+    RONDO_FUNCTION type rondo_load_acquire_device##suffix(const type *word)                                                    \
+    {                                                                                                                          \
+        type value;                                                                                                            \
+        asm volatile("ld.acquire.gpu.u" bits " %0, [%1];" : "=" register(value) : "l"(word) : "memory");                       \
+        return value;                                                                                                          \
+    }                                                                                                                          \
+    RONDO_FUNCTION type rondo_load_relaxed##suffix(const type *word)                                                           \
+    {                                                                                                                          \
+        type value;                                                                                                            \
+        asm volatile("ld.relaxed.sys.u" bits " %0, [%1];" : "=" register(value) : "l"(word) : "memory");                       \
+        return value;                                                                                                          \
+    }                                                                                                                          \
+    RONDO_FUNCTION void rondo_store_release##suffix(type *word, type value)                                                    \
+    {                                                                                                                          \
+        asm volatile("st.release.sys.u" bits " [%0], %1;" ::"l"(word), register(value) : "memory");                            \
+    }                                                                                                                          \
+    RONDO_FUNCTION void rondo_store_release_device##suffix(type *word, type value)                                             \
+    {                                                                                                                          \
+        asm volatile("st.release.gpu.u" bits " [%0], %1;" ::"l"(word), register(value) : "memory");                            \
+    }                                                                                                                          \
+    RONDO_FUNCTION void rondo_store_relaxed##suffix(type *word, type value)                                                    \
+    {                                                                                                                          \
+        asm volatile("st.relaxed.sys.u" bits " [%0], %1;" ::"l"(word), register(value) : "memory");                            \
+    }
+RONDO_DEFINE_WORD(, uint64_t, "64", "l")
+RONDO_DEFINE_WORD(32, uint32_t, "32", "r")
+#undef RONDO_DEFINE_WORD
+
 RONDO_FUNCTION uint64_t rondo_fetch_add(uint64_t *word, uint64_t value)
 {
-    return __atomic_fetch_add(word, value, __ATOMIC_ACQ_REL);
+    uint64_t old;
+    asm volatile("atom.acq_rel.gpu.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(word), "l"(value) : "memory");
+    return old;
 }
-RONDO_FUNCTION uint32_t rondo_fetch_add32(uint32_t *word, uint32_t value)
+RONDO_FUNCTION int rondo_exchange_if(uint64_t *word, uint64_t expected, uint64_t desired)
+{
+    uint64_t old;
+    asm volatile("atom.acq_rel.gpu.cas.b64 %0, [%1], %2, %3;" : "=l"(old) : "l"(word), "l"(expected), "l"(desired) : "memory");
+    return old == expected;
+}
+/* A GPU cannot change a word of the host's memory atomically; fence.sc is enough without one. */
+RONDO_FUNCTION void rondo_fence(uint64_t *shared_word)
+{
+    (void) shared_word;
+    asm volatile("fence.sc.sys;" ::: "memory");
+}
+
+/* One fence for several words that are then published. */
+RONDO_FUNCTION void rondo_publish_begin(void)
+{
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
+}
+RONDO_FUNCTION void rondo_publish_word(uint64_t *word, uint64_t value)
+{
+    rondo_store_relaxed(word, value);
+}
+
+/* No result, so nothing is waited for. */
+RONDO_FUNCTION void rondo_count(uint64_t *counter, uint64_t more)
+{
+    asm volatile("red.relaxed.gpu.add.u64 [%0], %1;" ::"l"(counter), "l"(more) : "memory");
+}
+
+RONDO_FUNCTION int rondo_relax(uint64_t polls, uint32_t yield_mask)
+{
+    (void) polls;
+    (void) yield_mask;
+    return 0;
+}
+
+RONDO_FUNCTION uint64_t rondo_clock_ns(void)
+{
+    uint64_t now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+}
+
+#else
+
+/* ---- the host: C11 with GCC's atomic builtins, known to the thread sanitizer ---- */
+
+#include <sched.h>
+#include <time.h>
+
+#define RONDO_DEFINE_WORD(suffix, type)                                                                                        \
+    RONDO_FUNCTION type rondo_load_acquire##suffix(const type *word)                                                           \
+    {                                                                                                                          \
+        return __atomic_load_n(word, __ATOMIC_ACQUIRE);                                                                        \
+    }                                                                                                                          \
+    RONDO_FUNCTION type rondo_load_acquire_device##suffix(const type *word)                                                    \
+    {                                                                                                                          \
+        return __atomic_load_n(word, __ATOMIC_ACQUIRE);                                                                        \
+    }                                                                                                                          \
+    RONDO_FUNCTION type rondo_load_relaxed##suffix(const type *word)                                                           \
+    {                                                                                                                          \
+        return __atomic_load_n(word, __ATOMIC_RELAXED);                                                                        \
+    }                                                                                                                          \
+    RONDO_FUNCTION void rondo_store_release##suffix(type *word, type value)                                                    \
+    {                                                                                                                          \
+        __atomic_store_n(word, value, __ATOMIC_RELEASE);                                                                       \
+    }                                                                                                                          \
+    RONDO_FUNCTION void rondo_store_release_device##suffix(type *word, type value)                                             \
+    {                                                                                                                          \
+        __atomic_store_n(word, value, __ATOMIC_RELEASE);                                                                       \
+    }                                                                                                                          \
+    RONDO_FUNCTION void rondo_store_relaxed##suffix(type *word, type value)                                                    \
+    {                                                                                                                          \
+        __atomic_store_n(word, value, __ATOMIC_RELAXED);                                                                       \
+    }
+RONDO_DEFINE_WORD(, uint64_t)
+RONDO_DEFINE_WORD(32, uint32_t)
+#undef RONDO_DEFINE_WORD
+
+/* Read-modify-write on words of the device's own memory only. */
+RONDO_FUNCTION uint64_t rondo_fetch_add(uint64_t *word, uint64_t value)
 {
     return __atomic_fetch_add(word, value, __ATOMIC_ACQ_REL);
 }
@@ -60,6 +150,15 @@ RONDO_FUNCTION int rondo_exchange_if(uint64_t *word, uint64_t expected, uint64_t
 RONDO_FUNCTION void rondo_fence(uint64_t *shared_word)
 {
     __atomic_fetch_add(shared_word, 0, __ATOMIC_SEQ_CST);
+}
+
+/* Release orders each word by itself. */
+RONDO_FUNCTION void rondo_publish_begin(void)
+{
+}
+RONDO_FUNCTION void rondo_publish_word(uint64_t *word, uint64_t value)
+{
+    rondo_store_release(word, value);
 }
 
 /* A counter with one writer that others may read at any time. */
@@ -91,4 +190,5 @@ RONDO_FUNCTION uint64_t rondo_clock_ns(void)
     return (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
 }
 
+#endif
 #endif

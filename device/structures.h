@@ -74,7 +74,8 @@ struct rondo_layout {
 
 struct rondo_end;
 
-/* The static part of a context: a program bound to buffers, sizes and connectors. Written by the host while not submitted. */
+/* The static part of a context: a program bound to buffers, sizes and connectors. The host writes it in its own memory; the
+ * daemon copies it when it fetches a submission that says so, and a kernel on a stream gets it as its argument. */
 struct rondo_operation {
     const struct rondo_program *program;
     struct rondo_end *const *ends; /* program->ends of them */
@@ -88,7 +89,6 @@ struct rondo_operation {
     uint32_t average;  /* divisor of the FINISH step; 0: none */
     uint32_t lane;
     uint64_t windows[2][2]; /* what a SIGNAL tells: {window, offset} of input and output (see struct rondo_end) */
-    uint64_t unfinished;    /* program blocks; the one that makes it 0 completes the operation */
 };
 
 /* ---- connectors (DESIGN section 7) ---- */
@@ -120,13 +120,15 @@ struct rondo_signal {
 
 #define RONDO_LANE_DEPTH 16 /* operations of one lane that the device may hold */
 
-/* An order domain. Block 0 appends to the ring; the first operation alone is runnable. */
+/* An order domain. Block 0 appends to the ring; the first operation alone is runnable. Lane l has the contexts (and semaphores)
+ * from l * daemon->lane_contexts on, one a program block. */
 struct rondo_lane {
-    uint64_t submitted; /* operations appended; released by block 0 after the ring entry and the operation's buffers */
-    uint64_t completed; /* released by the block that finishes the first operation, after all blocks' effects */
-    uint64_t ring[RONDO_LANE_DEPTH];  /* program blocks << 32 | operation slot */
-    uint32_t failed;                  /* an rondo_result_t set by the host: operations end with it instead of waiting on */
-    uint32_t context_first, contexts; /* one context and one semaphore a program block, up to the largest program's */
+    uint64_t submitted;      /* operations appended; released by block 0 after the ring entry and the operation's copy */
+    uint64_t completed;      /* released by the block that finishes the first operation, after all blocks' effects */
+    uint64_t ordered;   /* of the operations completed, those that kernels on streams executed in an order given by the host */
+    uint64_t finished_parts; /* program blocks of the first operation that are done; 0 again when it completes */
+    uint64_t ring[RONDO_LANE_DEPTH]; /* program blocks << 32 | operation slot */
+    uint32_t failed;                 /* an rondo_result_t, written by block 0: operations end with it instead of waiting on */
     uint32_t priority; /* an int32_t; atomic, because late news of a lane's earlier life may read it while a new one begins */
 };
 
@@ -136,22 +138,42 @@ struct rondo_context {
     uint64_t tile;
     uint32_t instruction, slice;
     uint32_t finished; /* this block's part of the operation is done */
-    uint32_t unused_word;
+    uint32_t piece;    /* pieces of the slice that are done, where a slice's pieces may be stuck one by one */
     uint64_t unused[4];
+};
+
+/* What a kernel on a stream executes. order: it waits until so many ordered ones of its lane have completed; RONDO_UNORDERED in a
+ * graph, whose launches nobody counts. */
+#define RONDO_UNORDERED UINT64_MAX
+struct rondo_stream_operation {
+    struct rondo_operation operation;
+    uint64_t order;
+    uint32_t block_first, blocks; /* of the grid */
 };
 
 /* ---- queues ---- */
 
+#define RONDO_LANES_MAX   16384
 #define RONDO_QUEUE_DEPTH 4096 /* of SQ, CQ and news; the host never has more operations on the device */
 
 /* One cache line; ticket is released last, and says that the entry is valid: its position in the queue + 1. */
 struct rondo_sqe {
     uint64_t ticket;
     uint32_t operation; /* slot */
-    uint32_t rebind;    /* the buffers below replace the operation's */
-    char *buffers[2];
-    uint64_t unused[4];
+    uint32_t lane;
+    int32_t priority; /* of the lane */
+    uint32_t blocks;  /* of the program */
+    uint32_t revives; /* the first of a new life of the lane: an earlier failure is forgotten */
+    uint32_t unused_word;
+    const struct rondo_operation *fresh; /* host memory: copy the operation from there first; NULL: the copy is up to date */
+    uint64_t interrupts;                 /* the host's count when it wrote the entry */
+    uint64_t unused[2];
 };
+
+/* News to all blocks: the entry's number (+ 1, low 32 bits), the program's blocks, the lane. */
+#define RONDO_NEWS(number, blocks, lane) (((number) + 1) << 32 | (uint64_t) (blocks) << 16 | (lane))
+#define RONDO_NEWS_BLOCKS(entry)         ((uint32_t) (entry) >> 16)
+#define RONDO_NEWS_LANE(entry)           ((uint32_t) (entry) &0xffff)
 
 /* A CQE is one 8-byte store: low 32 bits of the submission's number, result, operation slot + 1 (so never 0, which is empty).
  */
@@ -159,6 +181,26 @@ struct rondo_sqe {
     (((uint64_t) ((slot) + 1) << 40) | ((uint64_t) (uint8_t) (result) << 32) | (uint32_t) (number))
 #define RONDO_CQE_SLOT(cqe)   ((uint32_t) ((cqe) >> 40) - 1)
 #define RONDO_CQE_RESULT(cqe) ((uint32_t) ((cqe) >> 32) & 0xff)
+
+/* What host and daemon write to each other: host memory, where a GPU's read-modify-writes are not atomic, so every word has one
+ * writer. */
+enum rondo_daemon_state { RONDO_DAEMON_LEFT, RONDO_DAEMON_RUNS, RONDO_DAEMON_LEAVING };
+#define RONDO_STATE(launch, what) ((launch) << 2 | (uint64_t) (what))
+
+struct rondo_queues {
+    /* The host's, under its queue lock: */
+    uint64_t launches __attribute__((aligned(RONDO_CACHE_LINE)));   /* daemons started */
+    uint64_t fence;                                                 /* a word to fence on (platform.h: rondo_fence) */
+    uint64_t interrupts __attribute__((aligned(RONDO_CACHE_LINE))); /* bumped after a change of stop or failed */
+    uint32_t stop;                                                  /* the daemon shall leave */
+    uint32_t lanes_used;                                            /* bound of the lanes in use */
+    /* The daemon's: the launch it stands for << 2 | enum rondo_daemon_state. While it is LEAVING, the host waits: the daemon is
+     * looking at the queue a last time. */
+    uint64_t state __attribute__((aligned(RONDO_CACHE_LINE)));
+    uint64_t cq[RONDO_QUEUE_DEPTH] __attribute__((aligned(RONDO_CACHE_LINE)));
+    struct rondo_sqe sq[RONDO_QUEUE_DEPTH] __attribute__((aligned(RONDO_CACHE_LINE)));
+    uint32_t failed[RONDO_LANES_MAX]; /* the host's: what the lanes' operations end with */
+};
 
 /* ---- the daemon (DESIGN section 6) ---- */
 
@@ -188,9 +230,16 @@ struct rondo_block_statistics {
     uint64_t preemptions, context_loads, context_saves, primitives, bytes_sent;
 };
 
+/* What others want to know of a block. */
+struct rondo_block_report {
+    uint64_t news_read __attribute__((aligned(RONDO_CACHE_LINE))); /* released after the entry is read: block 0 does not
+                                                                      overwrite what a block has not seen */
+    uint64_t current_lane;                                         /* lane + 1 of the task being visited */
+    struct rondo_block_statistics statistics;
+};
+
 /* One block's own state. It outlives daemons: a quit loses nothing. */
 struct rondo_block {
-    uint64_t news_read; /* released after the entry is read: block 0 does not overwrite what a block has not seen */
     uint32_t index;
     uint32_t tasks;
     uint32_t progressed, informed; /* in the current round: a task advanced; news came */
@@ -198,10 +247,13 @@ struct rondo_block {
     uint32_t voted, inside; /* has a standing vote; takes part in the current daemon */
     uint32_t epoch;         /* of the vote */
     uint32_t completions;   /* operations this block was the last to finish */
+    uint32_t rounds;        /* block 0 */
+    uint32_t unused;
+    uint64_t news_read;
+    uint64_t interrupts; /* of the host's, answered (block 0) */
     uint64_t entered_ns, last_progress_ns, last_news_ns;
     struct rondo_task *task_table;
-    uint64_t current_lane; /* lane + 1 of the task being visited, for reports */
-    struct rondo_block_statistics statistics;
+    struct rondo_block_report *report;
     struct {
         uint32_t context; /* index, or UINT32_MAX */
         uint32_t dirty;
@@ -209,27 +261,29 @@ struct rondo_block {
     } cache[RONDO_CONTEXT_CACHE];
 };
 
+/* In device memory; the host has a copy of its own, for the addresses. */
 struct rondo_daemon {
-    /* Words the host and blocks fight over, each on a line of its own. */
-    uint64_t alive __attribute__((aligned(RONDO_CACHE_LINE)));     /* 1: a daemon runs, or has been claimed to be started */
+    /* Words that blocks fight over, each on a line of its own. */
     uint64_t consensus __attribute__((aligned(RONDO_CACHE_LINE))); /* epoch, verdict and votes: see daemon.h */
     uint64_t cq_ticket __attribute__((aligned(RONDO_CACHE_LINE)));
     uint64_t fetched __attribute__((aligned(RONDO_CACHE_LINE))); /* SQEs taken; block 0 writes */
     uint64_t announced;                                          /* news written; block 0 writes */
-    uint64_t quits;
-    uint32_t block_count;
-    uint32_t stop; /* the host's word that waits without a budget end too */
+    uint64_t answered;                                           /* of the host's interrupts; block 0 writes */
+    uint32_t stopped;                                            /* block 0 has learnt of queues->stop */
+    uint32_t block_count __attribute__((aligned(RONDO_CACHE_LINE)));
+    uint32_t lane_contexts; /* contexts of each lane: the most program blocks an operation may have */
+    uint32_t lane_count;    /* of the table */
     struct rondo_policy policy;
-    struct rondo_sqe *sq; /* host memory */
-    uint64_t *cq;         /* host memory */
-    uint64_t *news;       /* position + 1 and lane: entries are valid when their position matches */
-    struct rondo_lane **lanes;
-    struct rondo_operation **operations;
+    struct rondo_queues *queues; /* host memory */
+    uint64_t *news;              /* position + 1 and lane: entries are valid when their position matches */
+    struct rondo_lane *lanes;
+    struct rondo_operation *operations;
     struct rondo_context *contexts;
     uint64_t *semaphores; /* one a context: operation number << 32 | steps executed; released by its block */
     uint64_t *waiting;    /* one a context, for reports: rank + 1 whose slot was missing when last stuck */
     uint8_t *queued;      /* a context is in its block's task table; that block's alone */
     struct rondo_block *blocks;
+    struct rondo_block_report *reports;
 };
 
 #endif

@@ -219,8 +219,8 @@ RONDO_API rondo_result_t rondo_request_callback(rondo_request_t request, void (*
 
 /* ---- collectives ----------------------------------------------------------------------------------------------------------
  * Each X comes in four forms: rondo_X blocks; rondo_iX returns a request at once; rondo_X_init makes a persistent request
- * (collective in the same order on all ranks; attr may be NULL); rondo_X_on_stream is ordered on a cudaStream_t and returns
- * RONDO_ERR_UNSUPPORTED on the host device. */
+ * (collective in the same order on all ranks; attr may be NULL; good arguments given, it is made on all ranks or fails on all);
+ * rondo_X_on_stream is ordered on a cudaStream_t and returns RONDO_ERR_UNSUPPORTED on the host device. */
 
 /* recv[i] = op over ranks of send[i], i < count. MPI 6.9.6. */
 RONDO_API rondo_result_t rondo_allreduce(const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_op_t op,

@@ -7,6 +7,7 @@
 #include "register.h"
 #include "request.h"
 #include "select.h"
+#include "stream.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -39,6 +40,7 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
     comm->size = size;
     comm->rank = -1;
     pthread_mutex_init(&comm->lane_lock, NULL);
+    pthread_mutex_init(&comm->stream_lock, NULL);
     comm->members = calloc((size_t) size, sizeof(*comm->members));
     comm->persistent_p2p = calloc(2 * (size_t) size, sizeof(*comm->persistent_p2p));
     comm->windows =
@@ -87,6 +89,7 @@ void rondo_comm_destroy(struct rondo_comm *comm)
         pthread_mutex_lock(&runtime->lock);
     }
     pthread_mutex_unlock(&runtime->lock);
+    rondo_stream_forget(comm);
     while (comm->lanes != NULL)
         rondo_lane_free(comm->lanes);
     while (comm->registrations != NULL)
@@ -95,6 +98,7 @@ void rondo_comm_destroy(struct rondo_comm *comm)
         runtime->device->kind->release(runtime->device, comm->windows,
                                        (size_t) comm->size * RONDO_WINDOWS_MAX * sizeof(*comm->windows));
     pthread_mutex_destroy(&comm->lane_lock);
+    pthread_mutex_destroy(&comm->stream_lock);
     free(comm->persistent_p2p);
     free(comm->members);
     free(comm);

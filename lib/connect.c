@@ -489,3 +489,20 @@ void rondo_disconnect(struct rondo_runtime *runtime, const struct rondo_connecto
     if (tells)
         rondo_control_send(runtime->control, peer, RONDO_MESSAGE_CLOSE, &what, sizeof(what));
 }
+
+void rondo_connect_forget(struct rondo_runtime *runtime, uint64_t comm, uint64_t lane)
+{
+    struct rondo_connect_table *table = runtime->connections;
+    pthread_mutex_lock(&table->lock);
+    for (int b = 0; b < BUCKETS; b++)
+        for (struct half **link = &table->buckets[b]; *link != NULL;) {
+            struct half *half = *link;
+            if (half->key.comm != comm || half->key.lane != lane) {
+                link = &half->next;
+                continue;
+            }
+            *link = half->next;
+            free_half(runtime, half);
+        }
+    pthread_mutex_unlock(&table->lock);
+}

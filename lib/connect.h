@@ -34,5 +34,9 @@ void rondo_connect_stir(struct rondo_runtime *runtime);
 rondo_result_t rondo_connect(struct rondo_runtime *runtime, struct rondo_connector_wish *wishes, int count);
 /* Gives up one side. The slots are used again when both sides have. */
 void rondo_disconnect(struct rondo_runtime *runtime, const struct rondo_connector_key *key, struct rondo_connector *connector);
+/* Drops what is left of a lane that no rank will use, when all have given up their sides and know it of each other. A sender
+ * that failed before it asked would otherwise leave slots behind here, as would a receiver that failed before it opened. What a
+ * rank sent before the others knew has arrived by then: the control plane keeps the order. */
+void rondo_connect_forget(struct rondo_runtime *runtime, uint64_t comm, uint64_t lane);
 
 #endif

@@ -1,6 +1,7 @@
 /* Failure of communicators: whatever made it, every operation on one ends with it, here and now. */
 #include "connect.h"
 #include "futex.h"
+#include "lane.h"
 #include "mailbox.h"
 #include "poller.h"
 #include "queue.h"
@@ -21,7 +22,7 @@ void rondo_comm_fail(struct rondo_comm *comm, rondo_result_t code, const char *f
         __atomic_store_n(&comm->failed, (uint32_t) code, __ATOMIC_RELEASE); /* after the text */
         /* Operations on the device end at their next visit; the daemon is run until they have. */
         for (struct rondo_host_lane *lane = comm->lanes; lane != NULL; lane = lane->next)
-            __atomic_store_n(&lane->device->failed, (uint32_t) code, __ATOMIC_RELEASE);
+            rondo_lane_fail(lane, code);
     }
     pthread_mutex_unlock(&runtime->lock);
     if (!first)

@@ -85,21 +85,29 @@ static int is_overdue(const struct rondo_runtime *runtime, const struct rondo_re
     return now > request->started_ns && (double) (now - request->started_ns) / 1e9 >= runtime->settings.timeout;
 }
 
+/* A word of the device's memory. */
+static uint64_t look(const struct rondo_runtime *runtime, const uint64_t *word)
+{
+    uint64_t value = 0;
+    runtime->device->kind->download(runtime->device, &value, word, sizeof(value));
+    return value;
+}
+
 static void observe(const struct rondo_runtime *runtime, const struct rondo_request *request, uint64_t now,
                     struct rondo_hang_entry *entry)
 {
-    const struct rondo_daemon *daemon = runtime->daemon;
+    const struct rondo_daemon *daemon = runtime->device->daemon;
     const struct rondo_host_lane *lane = request->lane;
     locate(lane, entry);
     entry->number = request->number;
     entry->overdue = is_overdue(runtime, request, now);
     rondo_call_describe(&request->call, entry->text, sizeof(entry->text));
-    if (!request->submitted || rondo_load_relaxed(&lane->device->completed) != request->device_number)
+    if (!request->submitted || lane->finished != request->device_number)
         return;
     for (uint32_t b = 0; b < daemon->block_count; b++)
-        entry->executing |= rondo_load_relaxed(&daemon->blocks[b].current_lane) == (uint64_t) lane->index + 1;
-    for (uint32_t c = 0; c < lane->device->contexts && entry->waiting_on < 0; c++)
-        entry->waiting_on = (int32_t) rondo_load_relaxed(&daemon->waiting[lane->device->context_first + c]) - 1;
+        entry->executing |= look(runtime, &daemon->reports[b].current_lane) == (uint64_t) lane->index + 1;
+    for (uint32_t c = 0; c < daemon->lane_contexts && entry->waiting_on < 0; c++)
+        entry->waiting_on = (int32_t) look(runtime, &daemon->waiting[lane->index * daemon->lane_contexts + c]) - 1;
 }
 
 static void state(struct rondo_runtime *runtime)

@@ -2,42 +2,33 @@
 #include "lane.h"
 
 #include "connect.h"
+#include "platform.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define SLOT_COUNT 4
 
-/* Program blocks a lane's operations may have: all-to-next has two a channel. */
-#define LANE_CONTEXTS(runtime) (2 * (runtime)->settings.channels)
-
 static rondo_result_t place(struct rondo_runtime *runtime, struct rondo_host_lane *lane)
 {
-    uint32_t contexts = LANE_CONTEXTS(runtime);
+    struct rondo_daemon *daemon = runtime->device->daemon;
     pthread_mutex_lock(&runtime->lock);
     struct rondo_host_lane *old = runtime->free_lanes;
     if (old != NULL) { /* its counters go on, so the daemon needs to be told nothing */
         runtime->free_lanes = old->next;
         lane->index = old->index;
-        lane->device = old->device;
         lane->submitted = lane->finished = old->submitted;
         pthread_mutex_unlock(&runtime->lock);
         free(old);
-        __atomic_store_n(&lane->device->failed, 0, __ATOMIC_RELEASE);
+        rondo_store_release32(&daemon->queues->failed[lane->index], 0);
         return RONDO_SUCCESS;
     }
     rondo_result_t result = RONDO_SUCCESS;
-    if (runtime->lanes_used == RONDO_LANES_MAX || runtime->contexts_used + contexts > RONDO_CONTEXTS_MAX)
-        result = rondo_fail(RONDO_ERR_MEMORY, "%u lanes with %u contexts are in use; the daemon's table holds no more",
-                            runtime->lanes_used, runtime->contexts_used);
-    else if ((lane->device = runtime->device->kind->allocate(runtime->device, sizeof(*lane->device))) == NULL)
-        result = rondo_fail(RONDO_ERR_MEMORY, "no device memory for a lane");
-    if (result == RONDO_SUCCESS) {
+    if (runtime->lanes_used == daemon->lane_count) {
+        result = rondo_fail(RONDO_ERR_MEMORY, "%u lanes are in use; the daemon's table holds no more", runtime->lanes_used);
+    } else {
         lane->index = runtime->lanes_used++;
-        lane->device->context_first = runtime->contexts_used;
-        lane->device->contexts = contexts;
-        runtime->contexts_used += contexts;
-        runtime->daemon->lanes[lane->index] = lane->device; /* published with the first submission */
+        rondo_store_release32(&daemon->queues->lanes_used, runtime->lanes_used);
     }
     pthread_mutex_unlock(&runtime->lock);
     return result;
@@ -62,16 +53,24 @@ rondo_result_t rondo_lane_create(struct rondo_comm *comm, const struct rondo_lan
         return status;
     }
     pthread_mutex_init(&lane->bind_lock, NULL);
-    __atomic_store_n(&lane->device->priority, (uint32_t) options->priority, __ATOMIC_RELAXED);
+    lane->priority = options->priority;
+    lane->revives = 1;
     pthread_mutex_lock(&runtime->lock);
     lane->next = comm->lanes;
     comm->lanes = lane;
     rondo_result_t failed = rondo_comm_failure(comm);
     if (failed != RONDO_SUCCESS)
-        __atomic_store_n(&lane->device->failed, (uint32_t) failed, __ATOMIC_RELEASE);
+        rondo_lane_fail(lane, failed);
     pthread_mutex_unlock(&runtime->lock);
     *result = lane;
     return RONDO_SUCCESS;
+}
+
+void rondo_lane_fail(struct rondo_host_lane *lane, rondo_result_t code)
+{
+    struct rondo_queues *queues = lane->comm->runtime->device->daemon->queues;
+    rondo_store_release32(&queues->failed[lane->index], (uint32_t) code);
+    __atomic_fetch_add(&queues->interrupts, 1, __ATOMIC_SEQ_CST);
 }
 
 static void key_of(const struct rondo_host_lane *lane, const struct rondo_connection *what, struct rondo_connector_key *key)
@@ -90,10 +89,10 @@ static void key_of(const struct rondo_host_lane *lane, const struct rondo_connec
 static void free_binding(struct rondo_runtime *runtime, struct rondo_binding *binding)
 {
     struct rondo_device *device = runtime->device;
-    if (binding->plan != NULL) {
+    if (binding->program != NULL)
         device->kind->release(device, binding->program, binding->plan->program->bytes);
+    if (binding->ends != NULL)
         device->kind->release(device, binding->ends, (binding->plan->program->ends + 1) * sizeof(*binding->ends));
-    }
     rondo_plan_free(binding->plan);
     free(binding);
 }
@@ -142,17 +141,20 @@ static struct rondo_link *find_link(struct rondo_host_lane *lane, const struct r
 static struct rondo_end *make_end(struct rondo_host_lane *lane, const struct rondo_connector *connector, int peer)
 {
     struct rondo_runtime *runtime = lane->comm->runtime;
-    struct rondo_end *end = runtime->device->kind->allocate(runtime->device, sizeof(*end));
-    if (end == NULL)
-        return NULL;
-    end->watched = connector->watched;
-    end->published = connector->published;
-    end->slots = connector->slots;
-    end->slot_bytes = connector->spec.slot_bytes;
-    end->slot_count = connector->spec.slot_count;
-    end->protocol = connector->spec.protocol;
-    end->peer = connector->spec.peer;
-    end->windows = lane->comm->windows + (size_t) peer * RONDO_WINDOWS_MAX;
+    struct rondo_device *device = runtime->device;
+    struct rondo_end *end = device->kind->allocate(device, sizeof(*end));
+    struct rondo_end value = {.watched = connector->watched,
+                              .published = connector->published,
+                              .slots = connector->slots,
+                              .slot_bytes = connector->spec.slot_bytes,
+                              .slot_count = connector->spec.slot_count,
+                              .protocol = connector->spec.protocol,
+                              .peer = connector->spec.peer,
+                              .windows = lane->comm->windows + (size_t) peer * RONDO_WINDOWS_MAX};
+    if (end != NULL && device->kind->upload(device, end, &value, sizeof(value)) != RONDO_SUCCESS) {
+        device->kind->release(device, end, sizeof(*end));
+        end = NULL;
+    }
     return end;
 }
 
@@ -199,6 +201,27 @@ static rondo_result_t connect_missing(struct rondo_host_lane *lane, const struct
     return result;
 }
 
+static rondo_result_t upload_program(struct rondo_host_lane *lane, struct rondo_binding *binding)
+{
+    struct rondo_device *device = lane->comm->runtime->device;
+    const struct rondo_program *program = binding->plan->program;
+    size_t bytes = (program->ends + 1) * sizeof(struct rondo_end *);
+    struct rondo_end **ends = calloc(1, bytes);
+    rondo_result_t result = RONDO_SUCCESS;
+    binding->program = device->kind->allocate(device, program->bytes);
+    binding->ends = device->kind->allocate(device, bytes);
+    if (ends == NULL || binding->program == NULL || binding->ends == NULL)
+        result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a program of %u bytes", program->bytes);
+    for (uint32_t i = 0; i < program->ends && result == RONDO_SUCCESS; i++)
+        ends[i] = find_link(lane, &binding->plan->connections[i])->end;
+    if (result == RONDO_SUCCESS)
+        result = device->kind->upload(device, binding->program, program, program->bytes);
+    if (result == RONDO_SUCCESS)
+        result = device->kind->upload(device, binding->ends, ends, bytes);
+    free(ends);
+    return result;
+}
+
 static rondo_result_t make_binding(struct rondo_host_lane *lane, const struct rondo_algorithm *algorithm,
                                    const struct rondo_shape *shape, struct rondo_binding **result)
 {
@@ -209,23 +232,14 @@ static rondo_result_t make_binding(struct rondo_host_lane *lane, const struct ro
     binding->algorithm = algorithm;
     binding->shape = *shape;
     rondo_result_t status = algorithm->build(shape, &binding->plan);
-    if (status == RONDO_SUCCESS && binding->plan->program->blocks > lane->device->contexts)
+    uint32_t contexts = device->daemon->lane_contexts;
+    if (status == RONDO_SUCCESS && binding->plan->program->blocks > contexts)
         status = rondo_fail(RONDO_ERR_INTERNAL, "program %s has %u blocks, its lane %u contexts", algorithm->name,
-                            binding->plan->program->blocks, lane->device->contexts);
+                            binding->plan->program->blocks, contexts);
     if (status == RONDO_SUCCESS)
         status = connect_missing(lane, binding->plan);
-    if (status == RONDO_SUCCESS) {
-        uint32_t ends = binding->plan->program->ends;
-        binding->program = device->kind->allocate(device, binding->plan->program->bytes);
-        binding->ends = device->kind->allocate(device, (ends + 1) * sizeof(*binding->ends));
-        if (binding->program == NULL || binding->ends == NULL) {
-            status = rondo_fail(RONDO_ERR_MEMORY, "no device memory for a program");
-        } else {
-            memcpy(binding->program, binding->plan->program, binding->plan->program->bytes);
-            for (uint32_t i = 0; i < ends; i++)
-                binding->ends[i] = find_link(lane, &binding->plan->connections[i])->end;
-        }
-    }
+    if (status == RONDO_SUCCESS)
+        status = upload_program(lane, binding);
     if (status != RONDO_SUCCESS) {
         free_binding(lane->comm->runtime, binding);
         return status;

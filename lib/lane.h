@@ -17,6 +17,9 @@ rondo_result_t rondo_lane_create(struct rondo_comm *comm, const struct rondo_lan
 /* No operation of it may be active. Its place in the daemon's table is used again. */
 void rondo_lane_free(struct rondo_host_lane *lane);
 
+/* Ends its operations with the code, at their next visit. */
+void rondo_lane_fail(struct rondo_host_lane *lane, rondo_result_t code);
+
 /* The plan of that shape on that lane, connected. Bounded, and without other ranks' user threads. */
 rondo_result_t rondo_lane_bind(struct rondo_host_lane *lane, const struct rondo_algorithm *algorithm,
                                const struct rondo_shape *shape, struct rondo_binding **binding);

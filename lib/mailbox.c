@@ -1,8 +1,11 @@
 /* See mailbox.h. The first member gathers and sends out the whole. */
 #include "mailbox.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MESSAGE_BYTES 1024
 
 struct header {
     uint64_t comm, number;
@@ -164,5 +167,34 @@ rondo_result_t rondo_exchange(struct rondo_comm *comm, const char *name, const v
     header.step = 1;
     for (int rank = 1; rank < comm->size && result == RONDO_SUCCESS; rank++)
         result = deliver(runtime, comm->members[rank], &header, all, total);
+    return result;
+}
+
+static rondo_result_t first_failure(const struct rondo_comm *comm, const char *name, const int32_t *codes)
+{
+    for (int rank = 0; rank < comm->size; rank++)
+        if (codes[rank] != RONDO_SUCCESS)
+            return rondo_fail((rondo_result_t) codes[rank], "%s: it failed on rank %d: %s", name, comm->members[rank],
+                              rondo_strerror(codes[rank]));
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_agree(struct rondo_comm *comm, const char *name, rondo_result_t mine, int *refused)
+{
+    char message[MESSAGE_BYTES];
+    int32_t code = (int32_t) mine, *codes = calloc((size_t) comm->size, sizeof(*codes));
+    snprintf(message, sizeof(message), "%s", rondo_last_error());
+    *refused = 0;
+    if (codes == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to agree with %d ranks", comm->size);
+    rondo_result_t result = rondo_exchange(comm, name, &code, sizeof(code), codes);
+    int told = result == RONDO_SUCCESS;
+    if (told) {
+        result = first_failure(comm, name, codes);
+        *refused = result != RONDO_SUCCESS;
+    }
+    free(codes);
+    if (mine != RONDO_SUCCESS && (told || rondo_comm_failure(comm) == RONDO_SUCCESS))
+        return rondo_fail(mine, "%s", message);
     return result;
 }

@@ -18,5 +18,10 @@ void rondo_mailbox_stir(struct rondo_runtime *runtime);
  * in the same order on all members. Ends with the communicator's failure, or RONDO_ERR_TIMEOUT after settings.timeout if that
  * is not 0. name: for the message. */
 rondo_result_t rondo_exchange(struct rondo_comm *comm, const char *name, const void *mine, size_t bytes, void *all);
+/* Every member tells how its part of something went (mine, with its message), and if one failed, all fail: a member whose own
+ * part failed as that did, the others with the code of the first. The communicator's own failure goes before either, as it is
+ * why a part failed on the way to a peer that has died. *refused: all members know that one failed. Collective as an exchange.
+ */
+rondo_result_t rondo_agree(struct rondo_comm *comm, const char *name, rondo_result_t mine, int *refused);
 
 #endif

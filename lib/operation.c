@@ -102,13 +102,18 @@ static void regular_layout(struct rondo_layout *layout, uint64_t count, uint32_t
 /* size blocks of given counts at given places, each cut into pieces, one a channel. */
 static rondo_result_t irregular_layout(struct rondo_request *request, int which, struct rondo_layout *layout,
                                        const size_t *counts, const size_t *displacements, int blocks, uint32_t chunks,
-                                       size_t element_bytes)
+                                       size_t element_bytes, uint64_t *largest)
 {
     struct rondo_device *device = request->runtime->device;
     uint32_t pieces = chunks / (uint32_t) blocks;
-    struct rondo_extent *table = device->kind->allocate(device, chunks * sizeof(*table));
-    if (table == NULL)
-        return rondo_fail(RONDO_ERR_MEMORY, "no device memory for a layout of %u chunks", chunks);
+    struct rondo_extent *table = calloc(chunks, sizeof(*table));
+    request->tables[which] = device->kind->allocate(device, chunks * sizeof(*table));
+    request->table_entries[which] = chunks;
+    if (table == NULL || request->tables[which] == NULL) {
+        free(table);
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a layout of %u chunks", chunks);
+    }
+    *largest = 0;
     for (int block = 0; block < blocks; block++) {
         uint64_t piece = divide_up(counts[block], pieces);
         if (pieces > 1)
@@ -118,65 +123,61 @@ static rondo_result_t irregular_layout(struct rondo_request *request, int which,
             uint64_t left = counts[block] - start;
             struct rondo_extent extent = {displacements[block] + start, left < piece ? left : piece};
             table[(uint32_t) block * pieces + p] = extent;
+            *largest = extent.count > *largest ? extent.count : *largest;
         }
     }
-    request->tables[which] = table;
-    request->table_entries[which] = chunks;
-    layout->table = table;
-    return RONDO_SUCCESS;
+    layout->table = request->tables[which];
+    rondo_result_t result = device->kind->upload(device, request->tables[which], table, chunks * sizeof(*table));
+    free(table);
+    return result;
 }
 
-static rondo_result_t set_layouts(struct rondo_request *request, const struct rondo_plan *plan)
+/* largest: the most elements of a chunk of each buffer. */
+static rondo_result_t set_layouts(struct rondo_request *request, const struct rondo_plan *plan, uint64_t largest[RONDO_BUFFERS])
 {
     const struct rondo_call *call = &request->call;
     const struct rondo_comm *comm = request->comm;
     struct rondo_operation *operation = request->operation;
     const uint32_t *chunks = plan->program->chunks;
     size_t element_bytes = operation->element_bytes;
-    for (int b = 0; b < RONDO_BUFFERS; b++)
-        regular_layout(&operation->layouts[b], call->count, groups_of(comm, call->kind, (enum rondo_buffer) b), chunks[b],
-                       element_bytes);
+    for (int b = 0; b < RONDO_BUFFERS; b++) {
+        struct rondo_layout *layout = &operation->layouts[b];
+        regular_layout(layout, call->count, groups_of(comm, call->kind, (enum rondo_buffer) b), chunks[b], element_bytes);
+        largest[b] = chunks[b] == 0 ? 0 : layout->chunk_count < layout->group_count ? layout->chunk_count : layout->group_count;
+    }
     if (call->kind == RONDO_KIND_ALLGATHERV) {
         size_t nowhere = 0;
         rondo_result_t result =
             irregular_layout(request, 0, &operation->layouts[RONDO_INPUT], &call->receive_counts[comm->rank], &nowhere, 1,
-                             chunks[RONDO_INPUT], element_bytes);
+                             chunks[RONDO_INPUT], element_bytes, &largest[RONDO_INPUT]);
         if (result == RONDO_SUCCESS)
             result = irregular_layout(request, 1, &operation->layouts[RONDO_OUTPUT], call->receive_counts,
-                                      call->receive_displacements, comm->size, chunks[RONDO_OUTPUT], element_bytes);
+                                      call->receive_displacements, comm->size, chunks[RONDO_OUTPUT], element_bytes,
+                                      &largest[RONDO_OUTPUT]);
         return result;
     }
     if (call->kind == RONDO_KIND_ALLTOALLV) {
-        rondo_result_t result = irregular_layout(request, 0, &operation->layouts[RONDO_INPUT], call->send_counts,
-                                                 call->send_displacements, comm->size, chunks[RONDO_INPUT], element_bytes);
+        rondo_result_t result =
+            irregular_layout(request, 0, &operation->layouts[RONDO_INPUT], call->send_counts, call->send_displacements,
+                             comm->size, chunks[RONDO_INPUT], element_bytes, &largest[RONDO_INPUT]);
         if (result == RONDO_SUCCESS)
             result = irregular_layout(request, 1, &operation->layouts[RONDO_OUTPUT], call->receive_counts,
-                                      call->receive_displacements, comm->size, chunks[RONDO_OUTPUT], element_bytes);
+                                      call->receive_displacements, comm->size, chunks[RONDO_OUTPUT], element_bytes,
+                                      &largest[RONDO_OUTPUT]);
         return result;
     }
     return RONDO_SUCCESS;
 }
 
-static uint64_t largest_chunk(const struct rondo_layout *layout, uint32_t chunks)
-{
-    uint64_t most = 0;
-    for (uint32_t i = 0; layout->table != NULL && i < chunks; i++)
-        most = layout->table[i].count > most ? layout->table[i].count : most;
-    if (layout->table == NULL && chunks > 0)
-        most = layout->chunk_count < layout->group_count ? layout->chunk_count : layout->group_count;
-    return most;
-}
-
 /* How much travels in a slot, and how much an instruction handles at once. */
-static void set_slices(struct rondo_request *request, const struct rondo_plan *plan, const struct rondo_choice *choice)
+static void set_slices(struct rondo_request *request, const struct rondo_plan *plan, const struct rondo_choice *choice,
+                       const uint64_t largest[RONDO_BUFFERS])
 {
     struct rondo_operation *operation = request->operation;
     const struct rondo_program *program = plan->program;
     uint64_t most = 1;
-    for (int b = 0; b < RONDO_BUFFERS; b++) {
-        uint64_t chunk = largest_chunk(&operation->layouts[b], program->chunks[b]);
-        most = chunk > most ? chunk : most;
-    }
+    for (int b = 0; b < RONDO_BUFFERS; b++)
+        most = largest[b] > most ? largest[b] : most;
     if (plan->unsliced) {
         operation->slice = DIRECT_SLICE_BYTES / operation->element_bytes;
         operation->tile = most;
@@ -234,7 +235,8 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     rondo_call_buffers(comm, call, &operation->buffers[RONDO_INPUT], &operation->buffers[RONDO_OUTPUT]);
     set_window(request, RONDO_INPUT);
     set_window(request, RONDO_OUTPUT);
-    result = set_layouts(request, binding->plan);
+    uint64_t largest[RONDO_BUFFERS];
+    result = set_layouts(request, binding->plan, largest);
     if (result == RONDO_SUCCESS && binding->plan->program->chunks[RONDO_SCRATCH] > 0) {
         request->scratch_bytes = call->count * operation->element_bytes;
         request->scratch = device->kind->allocate(device, request->scratch_bytes);
@@ -246,7 +248,9 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
         rondo_operation_unbind(request);
         return result;
     }
-    set_slices(request, binding->plan, choice);
+    set_slices(request, binding->plan, choice, largest);
+    request->blocks = binding->plan->program->blocks;
+    request->fresh = 1;
     operation->streaming = rondo_call_bytes(comm, call) >= (size_t) 32 << 20;
     if (rondo_log_admits(RONDO_LOG_DEBUG))
         rondo_log(RONDO_LOG_DEBUG, request->runtime->rank,

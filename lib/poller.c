@@ -47,8 +47,10 @@ static void *poll(void *argument)
         rondo_queue_reap(runtime);
         call_back(runtime);
         rondo_hang_check(runtime);
-        uint64_t pause = rondo_queue_outstanding(runtime) ? rondo_queue_restart(runtime, 0) : 0;
-        rondo_event_sleep(&poller->event, seen, &poller->sleepers, pause > 0 && pause < TICK_NS ? pause : TICK_NS);
+        int outstanding = rondo_queue_outstanding(runtime);
+        uint64_t pause = outstanding ? rondo_queue_restart(runtime, 0) : 0;
+        uint64_t most = outstanding && runtime->device->kind->poll_ns != 0 ? runtime->device->kind->poll_ns : TICK_NS;
+        rondo_event_sleep(&poller->event, seen, &poller->sleepers, pause > 0 && pause < most ? pause : most);
     }
     return NULL;
 }

@@ -5,6 +5,7 @@
  */
 #include "profile.h"
 
+#include "mailbox.h"
 #include "platform.h"
 
 #include <stdlib.h>
@@ -24,8 +25,8 @@ static uint64_t poll_cost_ns(const struct rondo_runtime *runtime)
 {
     uint64_t start = rondo_clock_ns();
     for (uint64_t poll = 0; poll < POLLS; poll++) {
-        rondo_load_acquire(&runtime->daemon->alive);
-        rondo_relax(poll, runtime->daemon->policy.yield_mask);
+        rondo_load_acquire(&runtime->device->daemon->queues->state);
+        rondo_relax(poll, runtime->device->daemon->policy.yield_mask);
     }
     uint64_t cost = (rondo_clock_ns() - start) / POLLS;
     return cost == 0 ? 1 : cost;
@@ -43,16 +44,24 @@ rondo_result_t rondo_profile(struct rondo_runtime *runtime)
     }
     qsort(times, ROUNDS, sizeof(times[0]), by_value);
     grant = times[ROUNDS / 2] * ANSWER_TIMES / poll_cost_ns(runtime);
-    rondo_result_t result = rondo_allreduce(RONDO_IN_PLACE, &grant, 1, RONDO_UINT64, RONDO_MAX, runtime->world);
+    uint64_t *grants = calloc((size_t) runtime->size, sizeof(*grants));
+    if (grants == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the grants of %d ranks", runtime->size);
+    rondo_result_t result = rondo_exchange(runtime->world, "profile", &grant, sizeof(grant), grants);
+    for (int rank = 0; rank < runtime->size; rank++) /* the largest, and at least 100 */
+        grant = grants[rank] > grant ? grants[rank] : grant;
+    free(grants);
     if (result != RONDO_SUCCESS)
         return result;
     if (grant < 100)
         grant = 100;
     /* The daemon is out or idle, and reads the policy in its next round at the earliest. */
     rondo_device_synchronize(runtime);
-    runtime->daemon->policy.initial = grant;
-    runtime->daemon->policy.cap = grant * CAP_FACTOR;
+    struct rondo_device *device = runtime->device;
+    device->daemon->policy.initial = grant;
+    device->daemon->policy.cap = grant * CAP_FACTOR;
+    result = device->kind->upload(device, &device->image->policy, &device->daemon->policy, sizeof(device->daemon->policy));
     rondo_log(RONDO_LOG_INFO, runtime->rank, "profile: an answer takes %llu ns; first task %llu polls, at most %llu",
               (unsigned long long) times[ROUNDS / 2], (unsigned long long) grant, (unsigned long long) (grant * CAP_FACTOR));
-    return RONDO_SUCCESS;
+    return result;
 }

@@ -7,10 +7,14 @@
 #include "poller.h"
 #include "queue.h"
 #include "request.h"
+#include "stream.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
-#define NAP_NS 1000000u
+#define NAP_NS        1000000u
+#define LOOKS_A_ROUND 64
+#define WATCH_NS      2000000u /* then a waiter sleeps between its looks */
 
 static uint32_t state_of(const struct rondo_request *request)
 {
@@ -27,7 +31,7 @@ void rondo_progress_start(struct rondo_request *request, int will_wait)
 
 static int is_alive(const struct rondo_runtime *runtime)
 {
-    return rondo_load_acquire(&runtime->daemon->alive) != 0;
+    return rondo_device_alive(runtime->device);
 }
 
 /* Runs the daemon on this thread until the request is done or the daemon is out. 0: somebody else runs it. */
@@ -45,10 +49,38 @@ static int help(struct rondo_runtime *runtime, const struct rondo_request *reque
     return 1;
 }
 
+/* The device tells nobody: look at its queue, without pause at first. */
+static void watch_done(struct rondo_request *request)
+{
+    struct rondo_runtime *runtime = request->runtime;
+    struct rondo_queue *queue = &runtime->queue;
+    uint64_t since = 0;
+    for (uint64_t looks = 1; state_of(request) != RONDO_REQUEST_DONE; looks++) {
+        if (rondo_queue_reap(runtime) > 0 || looks % LOOKS_A_ROUND != 0) {
+            rondo_relax(0, UINT32_MAX);
+            continue;
+        }
+        uint64_t now = rondo_clock_ns();
+        since = since == 0 ? now : since;
+        rondo_queue_restart(runtime, 0);
+        if (now - since > WATCH_NS) {
+            uint32_t seen = __atomic_load_n(&queue->event, __ATOMIC_SEQ_CST);
+            if (state_of(request) != RONDO_REQUEST_DONE)
+                rondo_event_sleep(&queue->event, seen, &queue->sleepers, runtime->device->kind->poll_ns);
+        } else {
+            sched_yield();
+        }
+    }
+}
+
 static void wait_done(struct rondo_request *request)
 {
     struct rondo_runtime *runtime = request->runtime;
     struct rondo_queue *queue = &runtime->queue;
+    if (runtime->device->kind->poll_ns != 0) {
+        watch_done(request);
+        return;
+    }
     for (;;) {
         uint32_t seen = __atomic_load_n(&queue->event, __ATOMIC_SEQ_CST);
         rondo_queue_reap(runtime);
@@ -112,6 +144,9 @@ static rondo_result_t check_startable(struct rondo_request *request, const char 
 rondo_result_t rondo_start(rondo_request_t request)
 {
     rondo_result_t result = check_startable(request, "rondo_start");
+    if (result == RONDO_SUCCESS && request->lane != NULL && !rondo_stream_idle(request->lane))
+        result = rondo_fail(RONDO_ERR_STATE, "rondo_start: the request (%s) has not been executed on its stream yet",
+                            rondo_kind_name(request->call.kind));
     if (result == RONDO_SUCCESS)
         rondo_progress_start(request, 0);
     return result;
@@ -136,12 +171,14 @@ rondo_result_t rondo_startall(int count, rondo_request_t *requests)
 
 rondo_result_t rondo_start_on_stream(rondo_request_t request, void *stream)
 {
-    (void) stream;
     rondo_result_t result = check_startable(request, "rondo_start_on_stream");
+    if (result == RONDO_SUCCESS)
+        result = rondo_stream_check(request->runtime, "rondo_start_on_stream", stream, &request->captured);
     if (result != RONDO_SUCCESS)
         return result;
-    return rondo_fail(RONDO_ERR_UNSUPPORTED, "rondo_start_on_stream: the %s device has no streams",
-                      request->runtime->device->kind->name);
+    request->stream = stream;
+    request->next_grouped = NULL;
+    return rondo_stream_enqueue(request);
 }
 
 rondo_result_t rondo_test(rondo_request_t request, int *done)

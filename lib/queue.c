@@ -25,7 +25,7 @@ void rondo_queue_destroy(struct rondo_runtime *runtime)
     struct rondo_queue *queue = &runtime->queue;
     for (uint32_t slot = 0; queue->by_slot != NULL && slot < queue->slots_used; slot++) {
         struct rondo_request *request = queue->by_slot[slot];
-        runtime->device->kind->release(runtime->device, request->operation, sizeof(*request->operation));
+        runtime->device->kind->release_host(runtime->device, request->operation, sizeof(*request->operation));
         free(request);
     }
     free(queue->by_slot);
@@ -45,7 +45,7 @@ rondo_result_t rondo_request_take(struct rondo_runtime *runtime, struct rondo_re
     } else {
         request = calloc(1, sizeof(*request));
         if (request != NULL)
-            request->operation = runtime->device->kind->allocate(runtime->device, sizeof(*request->operation));
+            request->operation = runtime->device->kind->allocate_host(runtime->device, sizeof(*request->operation));
         if (request == NULL || request->operation == NULL) {
             free(request);
             request = NULL;
@@ -54,7 +54,6 @@ rondo_result_t rondo_request_take(struct rondo_runtime *runtime, struct rondo_re
             request->runtime = runtime;
             request->slot = queue->slots_used++;
             queue->by_slot[request->slot] = request;
-            runtime->daemon->operations[request->slot] = request->operation; /* published with the first submission */
         }
     }
     pthread_mutex_unlock(&queue->lock);
@@ -115,10 +114,18 @@ static void complete(struct rondo_request *request, rondo_result_t result, const
 static void submit(struct rondo_runtime *runtime, struct rondo_request *request)
 {
     struct rondo_queue *queue = &runtime->queue;
-    struct rondo_sqe *sqe = &runtime->daemon->sq[queue->tail % RONDO_QUEUE_DEPTH];
-    request->operation->unfinished = request->operation->program->blocks;
+    struct rondo_queues *queues = runtime->device->daemon->queues;
+    struct rondo_sqe *sqe = &queues->sq[queue->tail % RONDO_QUEUE_DEPTH];
+    struct rondo_host_lane *lane = request->lane;
     sqe->operation = request->slot;
-    sqe->rebind = 0;
+    sqe->lane = lane->index;
+    sqe->priority = lane->priority;
+    sqe->blocks = request->blocks;
+    sqe->revives = lane->revives;
+    sqe->fresh = request->fresh ? request->operation : NULL;
+    sqe->interrupts = rondo_load_relaxed(&queues->interrupts);
+    request->fresh = 0;
+    lane->revives = 0;
     request->submitted = 1;
     request->device_number = request->lane->submitted++;
     queue->in_flight++;
@@ -182,14 +189,14 @@ static void unlink_waiting(struct rondo_runtime *runtime, struct rondo_request *
 }
 
 /* A new submission gets a daemon at once, whatever pause the last runs have earned. The submitter's half of the sleep/wake race
- * (daemon.h: rondo_decide): the entry is written, fence, then alive is looked at. */
+ * (daemon.h: rondo_leave): the entry is written, fence, then the daemon's state is looked at. */
 static int claim_start(struct rondo_runtime *runtime)
 {
     struct rondo_queue *queue = &runtime->queue;
     queue->restart_pause_ns = FIRST_PAUSE_NS;
     queue->not_before_ns = 0;
-    rondo_fence(&runtime->daemon->alive);
-    if (rondo_load_acquire(&runtime->daemon->alive) != 0 || !rondo_exchange_if(&runtime->daemon->alive, 0, 1))
+    rondo_fence(&runtime->device->daemon->queues->fence);
+    if (!rondo_device_claim(runtime->device))
         return 0;
     queue->starts++;
     return 1;
@@ -248,8 +255,10 @@ void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm_id, uint64
     struct rondo_request *request = lane != NULL ? lane->waiting_first : NULL;
     while (request != NULL && request->number != number)
         request = request->next_waiting;
-    if (request == NULL) { /* ended by a failure meanwhile */
+    if (request == NULL) { /* ended by a failure meanwhile, or in stream order, where nothing waits for the verdict */
         pthread_mutex_unlock(&queue->lock);
+        if (comm != NULL && verdict != RONDO_SUCCESS)
+            rondo_comm_fail(comm, verdict, "%s", message);
         if (comm != NULL)
             rondo_comm_unpin(comm);
         return;
@@ -273,11 +282,12 @@ int rondo_queue_reap(struct rondo_runtime *runtime)
     struct rondo_queue *queue = &runtime->queue;
     int reaped = 0, fed = 0, start = 0;
     uint64_t head = __atomic_load_n(&queue->head, __ATOMIC_RELAXED);
-    if (rondo_load_relaxed(&runtime->daemon->cq[head % RONDO_QUEUE_DEPTH]) == 0)
+    uint64_t *cq = runtime->device->daemon->queues->cq;
+    if (rondo_load_relaxed(&cq[head % RONDO_QUEUE_DEPTH]) == 0)
         return 0; /* a hint; another thread may be taking them */
     pthread_mutex_lock(&queue->lock);
     for (;;) {
-        uint64_t *entry = &runtime->daemon->cq[queue->head % RONDO_QUEUE_DEPTH];
+        uint64_t *entry = &cq[queue->head % RONDO_QUEUE_DEPTH];
         uint64_t cqe = rondo_load_acquire(entry); /* pairs with the release in rondo_finish_part */
         if (cqe == 0)
             break;
@@ -335,7 +345,7 @@ uint64_t rondo_queue_restart(struct rondo_runtime *runtime, int will_help)
     uint64_t pause = 0;
     int start = 0;
     pthread_mutex_lock(&queue->lock);
-    if (queue->in_flight > 0 && rondo_load_acquire(&runtime->daemon->alive) == 0) {
+    if (queue->in_flight > 0 && !rondo_device_alive(runtime->device)) {
         uint64_t now = rondo_clock_ns();
         if (queue->not_before_ns == 0) { /* first seen: the daemon has just quit */
             queue->not_before_ns = now + queue->restart_pause_ns;
@@ -344,7 +354,7 @@ uint64_t rondo_queue_restart(struct rondo_runtime *runtime, int will_help)
         }
         if (now < queue->not_before_ns) {
             pause = queue->not_before_ns - now;
-        } else if (rondo_exchange_if(&runtime->daemon->alive, 0, 1)) {
+        } else if (rondo_device_claim(runtime->device)) {
             queue->not_before_ns = 0;
             queue->starts++;
             start = 1;

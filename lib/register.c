@@ -104,15 +104,6 @@ int rondo_is_allocated(struct rondo_runtime *runtime, const char *base, size_t b
 
 /* ---- windows ---- */
 
-/* The table is the device's memory. */
-static rondo_result_t write_entry(struct rondo_device *device, char **entry, char *address)
-{
-    if (device->kind->upload != NULL)
-        return device->kind->upload(device, entry, &address, sizeof(address));
-    *entry = address;
-    return RONDO_SUCCESS;
-}
-
 /* Under the runtime lock. */
 static uint32_t take_window(struct rondo_comm *comm)
 {
@@ -157,7 +148,8 @@ static rondo_result_t map_members(struct rondo_comm *comm, struct rondo_registra
             return rondo_fail(RONDO_ERR_TRANSPORT, "rank %d offers window %llu", rank, (unsigned long long) offer->window);
         result = import(comm, registration, offer, rank, &address);
         if (result == RONDO_SUCCESS)
-            result = write_entry(device, &comm->windows[(size_t) rank * RONDO_WINDOWS_MAX + offer->window], address);
+            result = device->kind->upload(device, &comm->windows[(size_t) rank * RONDO_WINDOWS_MAX + offer->window], &address,
+                                          sizeof(address));
     }
     return result;
 }
@@ -326,9 +318,14 @@ rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buf, size_t bytes)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_register: the communicator is NULL");
     if (buf == NULL && bytes > 0)
         return rondo_fail(RONDO_ERR_BUFFER, "rondo_comm_register: buf is NULL for %zu bytes", bytes);
-    rondo_result_t result = rondo_window_open(comm, buf, bytes, &registration);
-    if (result != RONDO_SUCCESS)
-        return result;
+    int refused;
+    rondo_result_t result = rondo_window_open(comm, buf, bytes, &registration), agreed;
+    /* A rank that cannot open a peer's memory is known to all: what is registered decides how calls are run. */
+    agreed = comm->same_process ? result : rondo_agree(comm, "rondo_comm_register", result, &refused);
+    if (result == RONDO_SUCCESS && agreed != RONDO_SUCCESS)
+        rondo_window_close(comm, registration);
+    if (agreed != RONDO_SUCCESS)
+        return agreed;
     pthread_mutex_lock(&comm->runtime->lock);
     registration->by_user = 1;
     pthread_mutex_unlock(&comm->runtime->lock);

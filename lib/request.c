@@ -3,17 +3,22 @@
 
 #include "call.h"
 #include "check.h"
+#include "connect.h"
 #include "lane.h"
+#include "mailbox.h"
 #include "operation.h"
 #include "progress.h"
 #include "queue.h"
 #include "register.h"
 #include "select.h"
+#include "stream.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SMALLEST_SLOT 256u
+#define MESSAGE_BYTES 1024
 #define SLOT_USEFUL   ((size_t) 1 << 24) /* beyond it no slot is made smaller, and twice it does not overflow */
 
 static int is_p2p(const struct rondo_call *call)
@@ -54,19 +59,20 @@ static uint32_t clamp_slot(size_t bytes, size_t most)
     return (uint32_t) (rounded < SMALLEST_SLOT ? SMALLEST_SLOT : rounded > most ? most : rounded);
 }
 
-/* The lane of (communicator, peer, direction), made at first use. */
-static rondo_result_t p2p_lane(struct rondo_comm *comm, const struct rondo_call *call, struct rondo_host_lane **result)
+/* The lane of that id, peer (-1: none) and direction, made at first use. */
+static rondo_result_t shared_lane(struct rondo_comm *comm, uint64_t id, const struct rondo_call *call,
+                                  struct rondo_host_lane **result)
 {
-    int outgoing = call->kind == RONDO_KIND_SEND_TO;
+    int peer = is_p2p(call) ? call->root : -1, outgoing = call->kind == RONDO_KIND_SEND_TO;
     pthread_mutex_lock(&comm->lane_lock);
     pthread_mutex_lock(&comm->runtime->lock);
     struct rondo_host_lane *lane = comm->lanes;
-    while (lane != NULL && !(lane->id == RONDO_LANE_P2P && lane->peer == call->root && lane->outgoing == outgoing))
+    while (lane != NULL && !(lane->id == id && lane->peer == peer && lane->outgoing == outgoing))
         lane = lane->next;
     pthread_mutex_unlock(&comm->runtime->lock);
     rondo_result_t status = RONDO_SUCCESS;
     if (lane == NULL) {
-        struct rondo_lane_options options = {.id = RONDO_LANE_P2P, .peer = call->root, .outgoing = outgoing};
+        struct rondo_lane_options options = {.id = id, .peer = peer, .outgoing = outgoing};
         rondo_lane_slots(comm->runtime, options.slot_bytes);
         status = rondo_lane_create(comm, &options, &lane);
     }
@@ -75,20 +81,24 @@ static rondo_result_t p2p_lane(struct rondo_comm *comm, const struct rondo_call 
     return status;
 }
 
+/* Names the lane of the next persistent operation. An init counts even if it makes no lane, so that later ones match. */
+static uint64_t next_lane_id(struct rondo_comm *comm, const struct rondo_call *call)
+{
+    if (is_p2p(call))
+        return RONDO_LANE_P2P_PERSISTENT + comm->persistent_p2p[2 * call->root + (call->kind == RONDO_KIND_SEND_TO)]++;
+    return RONDO_LANE_PERSISTENT + comm->persistent++;
+}
+
 /* A persistent operation's own lane: its slots are no larger than what it sends at a time. */
-static rondo_result_t own_lane(struct rondo_request *request, int priority, const struct rondo_choice *choice)
+static rondo_result_t own_lane(struct rondo_request *request, uint64_t id, int priority, const struct rondo_choice *choice)
 {
     struct rondo_comm *comm = request->comm;
     const struct rondo_call *call = &request->call;
-    struct rondo_lane_options options = {.peer = -1, .priority = priority};
+    struct rondo_lane_options options = {.id = id, .peer = -1, .priority = priority};
     rondo_lane_slots(comm->runtime, options.slot_bytes);
     if (is_p2p(call)) {
-        int outgoing = call->kind == RONDO_KIND_SEND_TO;
         options.peer = call->root;
-        options.outgoing = outgoing;
-        options.id = RONDO_LANE_P2P_PERSISTENT + comm->persistent_p2p[2 * call->root + outgoing]++;
-    } else {
-        options.id = RONDO_LANE_PERSISTENT + comm->persistent++;
+        options.outgoing = call->kind == RONDO_KIND_SEND_TO;
     }
     size_t bytes = rondo_message_bytes(comm, call);
     if (choice->algorithm->direct)
@@ -99,15 +109,6 @@ static rondo_result_t own_lane(struct rondo_request *request, int priority, cons
         options.slot_bytes[p] = clamp_slot(p == RONDO_PROTOCOL_LL ? 2 * bytes : bytes, options.slot_bytes[p]);
     request->owns_lane = 1;
     return rondo_lane_create(comm, &options, &request->lane);
-}
-
-/* An init of nothing counts all the same, so that later ones match. */
-static void skip_own_lane(struct rondo_comm *comm, const struct rondo_call *call)
-{
-    if (is_p2p(call))
-        comm->persistent_p2p[2 * call->root + (call->kind == RONDO_KIND_SEND_TO)]++;
-    else
-        comm->persistent++;
 }
 
 /* ---- direct access ---- */
@@ -152,34 +153,37 @@ static int reachable(const struct rondo_request *request)
 }
 
 /* A persistent operation's buffers are known to all at init: open them if that may pay. Collective, because whether it may is
- * known to all. */
-static rondo_result_t open_buffers(struct rondo_request *request)
+ * known to all; a rank on which one cannot be opened goes on with the other, as its peers do. */
+static rondo_result_t open_buffers(struct rondo_comm *comm, const struct rondo_call *call,
+                                   struct rondo_registration *windows[2])
 {
-    struct rondo_comm *comm = request->comm;
-    const struct rondo_call *call = &request->call;
     char *buffers[2];
+    rondo_result_t result = RONDO_SUCCESS;
     if (!may_be_direct(comm, call) || comm->same_process || !comm->same_host || rondo_call_bytes(comm, call) <= 16 * 1024)
         return RONDO_SUCCESS;
     rondo_call_buffers(comm, call, &buffers[0], &buffers[1]);
     for (int b = 0; b < 2; b++) {
-        rondo_result_t result = rondo_window_open(comm, buffers[b], buffer_bytes(comm, call, b), &request->windows[b]);
-        if (result != RONDO_SUCCESS)
-            return result;
+        rondo_result_t one = rondo_window_open(comm, buffers[b], buffer_bytes(comm, call, b), &windows[b]);
+        result = one != RONDO_SUCCESS ? one : result; /* the last one's message is the one that is kept */
     }
-    return RONDO_SUCCESS;
+    return result;
 }
 
 /* ---- making ---- */
 
+static void close_windows(struct rondo_comm *comm, struct rondo_registration *const windows[2])
+{
+    for (int b = 0; b < 2; b++)
+        if (windows[b] != NULL)
+            rondo_window_close(comm, windows[b]);
+}
+
 void rondo_request_destroy(struct rondo_request *request)
 {
-    struct rondo_comm *comm = request->comm;
     rondo_operation_unbind(request);
     if (request->owns_lane && request->lane != NULL)
         rondo_lane_free(request->lane);
-    for (int b = 0; b < 2; b++)
-        if (request->windows[b] != NULL)
-            rondo_window_close(comm, request->windows[b]);
+    close_windows(request->comm, request->windows);
     rondo_request_give_back(request);
 }
 
@@ -199,52 +203,106 @@ void rondo_request_destroy_all(struct rondo_comm *comm)
     }
 }
 
-static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *call, const rondo_attr_t *attr, int persistent,
-                           struct rondo_request **result)
+enum rondo_form { RONDO_FORM_STARTED, RONDO_FORM_PERSISTENT, RONDO_FORM_STREAM };
+
+struct making {
+    struct rondo_comm *comm;
+    const struct rondo_call *call;
+    const rondo_attr_t *attr;
+    int persistent, streamed;
+    uint64_t lane_id;                      /* of a persistent collective */
+    struct rondo_registration *windows[2]; /* opened for it; the request's once there is one */
+    int refused;                           /* all ranks know that one of them could not make it */
+};
+
+static rondo_result_t choose_lane(struct making *making, struct rondo_request *request, const struct rondo_choice *choice)
 {
-    static const rondo_attr_t defaults = RONDO_ATTR_DEFAULT;
+    struct rondo_comm *comm = making->comm;
+    const struct rondo_call *call = making->call;
+    if (making->persistent) {
+        uint64_t id = is_p2p(call) ? next_lane_id(comm, call) : making->lane_id;
+        return request->empty ? RONDO_SUCCESS : own_lane(request, id, making->attr->priority, choice);
+    }
+    if (making->streamed)
+        return shared_lane(comm, is_p2p(call) ? RONDO_LANE_P2P_STREAM : RONDO_LANE_STREAM, call, &request->lane);
+    if (is_p2p(call))
+        return shared_lane(comm, RONDO_LANE_P2P, call, &request->lane);
+    request->lane = comm->collective;
+    return RONDO_SUCCESS;
+}
+
+/* This rank's own part. On failure *result may be a request all the same, to be destroyed. */
+static rondo_result_t build(struct making *making, struct rondo_request **result)
+{
+    struct rondo_comm *comm = making->comm;
+    const struct rondo_call *call = making->call;
     struct rondo_request *request;
     struct rondo_choice choice;
-    const rondo_attr_t *attributes = attr != NULL ? attr : &defaults;
+    if (making->attr->compress_rate != 0)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "%s: compress_rate %d: this build has no compression",
+                          rondo_kind_name(call->kind), making->attr->compress_rate);
+    rondo_result_t status = rondo_request_take(comm->runtime, &request);
+    if (status != RONDO_SUCCESS)
+        return status;
+    *result = request;
+    request->comm = comm;
+    request->call = *call;
+    request->persistent = making->persistent;
+    request->streamed = making->streamed;
+    request->checked = comm->runtime->settings.check && (!making->persistent || is_p2p(call));
+    request->empty = moves_nothing(call);
+    memcpy(request->windows, making->windows, sizeof(request->windows));
+    status = copy_arrays(request);
+    if (status == RONDO_SUCCESS)
+        status = rondo_select(comm, &request->call, reachable(request), making->attr->program, &choice);
+    if (status == RONDO_SUCCESS)
+        status = choose_lane(making, request, &choice);
+    if (status == RONDO_SUCCESS && !request->empty)
+        status = rondo_operation_bind(request, &choice);
+    return status;
+}
+
+static rondo_result_t undo(const struct making *making, struct rondo_request *request, rondo_result_t status)
+{
+    char message[MESSAGE_BYTES];
+    snprintf(message, sizeof(message), "%s", rondo_last_error());
+    if (request != NULL)
+        rondo_request_destroy(request);
+    else
+        close_windows(making->comm, making->windows);
+    if (making->refused)
+        rondo_connect_forget(making->comm->runtime, making->comm->id, making->lane_id);
+    return rondo_fail(status, "%s", message);
+}
+
+/* A persistent collective is made on all ranks or on none, or later ones would not match. The steps that it takes with the
+ * others come before this rank's own, so that it takes them whatever becomes of those; where a comparison of the calls fails,
+ * it does so on all ranks, and none waits for the agreement. */
+static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *call, const rondo_attr_t *attr,
+                           enum rondo_form form, struct rondo_request **result)
+{
+    int persistent = form == RONDO_FORM_PERSISTENT;
+    static const rondo_attr_t defaults = RONDO_ATTR_DEFAULT;
+    struct making making = {.comm = comm, .call = call, .attr = attr != NULL ? attr : &defaults, .persistent = persistent,
+                            .streamed = form == RONDO_FORM_STREAM};
+    struct rondo_request *request = NULL;
     rondo_result_t status = rondo_comm_failure(comm);
     if (status != RONDO_SUCCESS)
         return rondo_fail(status, "%s: %s", rondo_kind_name(call->kind), comm->failure);
-    if (attributes->compress_rate != 0)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "%s: compress_rate %d: this build has no compression",
-                          rondo_kind_name(call->kind), attributes->compress_rate);
-    status = rondo_request_take(comm->runtime, &request);
-    if (status != RONDO_SUCCESS)
-        return status;
-    request->comm = comm;
-    request->call = *call;
-    request->persistent = persistent;
-    request->checked = comm->runtime->settings.check && (!persistent || is_p2p(call));
-    request->empty = moves_nothing(call);
-    status = copy_arrays(request);
-    if (status == RONDO_SUCCESS && persistent && !is_p2p(call)) {
+    if (persistent && !is_p2p(call)) {
         if (comm->runtime->settings.check && comm->size > 1)
-            status = rondo_check_init(comm, &request->call);
-        if (status == RONDO_SUCCESS)
-            status = open_buffers(request);
+            status = rondo_check_init(comm, call);
+        if (status != RONDO_SUCCESS)
+            return status;
+        making.lane_id = next_lane_id(comm, call);
+        status = open_buffers(comm, call, making.windows);
     }
     if (status == RONDO_SUCCESS)
-        status = rondo_select(comm, &request->call, reachable(request), attributes->program, &choice);
-    if (status == RONDO_SUCCESS) {
-        if (persistent && request->empty)
-            skip_own_lane(comm, call);
-        else if (persistent)
-            status = own_lane(request, attributes->priority, &choice);
-        else if (is_p2p(call))
-            status = p2p_lane(comm, call, &request->lane);
-        else
-            request->lane = comm->collective;
-    }
-    if (status == RONDO_SUCCESS && !request->empty)
-        status = rondo_operation_bind(request, &choice);
-    if (status != RONDO_SUCCESS) {
-        rondo_request_destroy(request);
-        return status;
-    }
+        status = build(&making, &request);
+    if (persistent && !is_p2p(call) && comm->size > 1 && !moves_nothing(call))
+        status = rondo_agree(comm, rondo_kind_name(call->kind), status, &making.refused);
+    if (status != RONDO_SUCCESS)
+        return undo(&making, request, status);
     *result = request;
     return RONDO_SUCCESS;
 }
@@ -281,7 +339,7 @@ rondo_result_t rondo_call_blocking(rondo_comm_t comm, const struct rondo_call *c
     struct rondo_request *request;
     rondo_result_t result = check(comm, call);
     if (result == RONDO_SUCCESS)
-        result = make(comm, call, NULL, 0, &request);
+        result = make(comm, call, NULL, RONDO_FORM_STARTED, &request);
     if (result != RONDO_SUCCESS)
         return result;
     request->waited_by_group = 1;
@@ -299,7 +357,7 @@ rondo_result_t rondo_call_nonblocking(rondo_comm_t comm, const struct rondo_call
     *result_request = NULL;
     rondo_result_t result = check(comm, call);
     if (result == RONDO_SUCCESS)
-        result = make(comm, call, NULL, 0, &request);
+        result = make(comm, call, NULL, RONDO_FORM_STARTED, &request);
     if (result != RONDO_SUCCESS)
         return result;
     *result_request = request;
@@ -315,17 +373,25 @@ rondo_result_t rondo_call_persistent(rondo_comm_t comm, const struct rondo_call 
         return rondo_fail(RONDO_ERR_ARGUMENT, "%s: request is NULL", rondo_kind_name(call->kind));
     *request = NULL;
     rondo_result_t result = check(comm, call);
-    return result == RONDO_SUCCESS ? make(comm, call, attr, 1, request) : result;
+    return result == RONDO_SUCCESS ? make(comm, call, attr, RONDO_FORM_PERSISTENT, request) : result;
 }
 
 rondo_result_t rondo_call_on_stream(rondo_comm_t comm, const struct rondo_call *call, void *stream)
 {
-    (void) stream;
+    struct rondo_request *request;
+    int captured;
     rondo_result_t result = check(comm, call);
+    if (result == RONDO_SUCCESS)
+        result = rondo_stream_check(comm->runtime, rondo_kind_name(call->kind), stream, &captured);
+    if (result == RONDO_SUCCESS)
+        result = make(comm, call, NULL, RONDO_FORM_STREAM, &request);
     if (result != RONDO_SUCCESS)
         return result;
-    return rondo_fail(RONDO_ERR_UNSUPPORTED, "%s_on_stream: the %s device has no streams", rondo_kind_name(call->kind),
-                      comm->runtime->device->kind->name);
+    request->stream = stream;
+    request->captured = captured;
+    if (comm->grouping && joins_group(comm, request))
+        return RONDO_SUCCESS;
+    return rondo_stream_enqueue(request);
 }
 
 rondo_result_t rondo_group_start(rondo_comm_t comm)
@@ -340,6 +406,30 @@ rondo_result_t rondo_group_start(rondo_comm_t comm)
     comm->grouping = 1;
     pthread_mutex_unlock(&comm->runtime->lock);
     return result;
+}
+
+/* Takes those in stream order out of the list, and enqueues all of a stream together. */
+static rondo_result_t enqueue_group(struct rondo_request **list)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    for (;;) {
+        struct rondo_request **link = list, *first = NULL, **last = &first;
+        while (*link != NULL) {
+            struct rondo_request *request = *link;
+            if (!request->streamed || (first != NULL && request->stream != first->stream)) {
+                link = &request->next_grouped;
+                continue;
+            }
+            *link = request->next_grouped;
+            request->next_grouped = NULL;
+            *last = request;
+            last = &request->next_grouped;
+        }
+        if (first == NULL)
+            return result;
+        rondo_result_t one = rondo_stream_enqueue(first);
+        result = result == RONDO_SUCCESS ? one : result;
+    }
 }
 
 rondo_result_t rondo_group_end(rondo_comm_t comm)
@@ -358,6 +448,8 @@ rondo_result_t rondo_group_end(rondo_comm_t comm)
         return rondo_fail(RONDO_ERR_STATE, "rondo_group_end: this thread has no group open on the communicator");
     rondo_result_t result = RONDO_SUCCESS;
     struct rondo_request *blocking = NULL;
+    if (first != NULL && comm->runtime->device->kind->enqueue != NULL)
+        result = enqueue_group(&first);
     for (struct rondo_request *request = first; request != NULL; request = next) {
         next = request->next_grouped; /* a started request may be finished and freed by another thread */
         int waited = request->waited_by_group;

@@ -3,6 +3,9 @@
 
 #include "background.h"
 #include "check.h"
+#if RONDO_WITH_CUDA
+#include "cuda_device.h"
+#endif
 #include "comm.h"
 #include "connect.h"
 #include "environment.h"
@@ -20,6 +23,7 @@
 #include <string.h>
 
 #define DEFAULT_SLOT_BYTES (128 * 1024)
+#define CUDA_BLOCKS        16
 
 static void handle(void *argument, int source, uint32_t type, const void *data, size_t bytes)
 {
@@ -77,7 +81,7 @@ static rondo_result_t create_tables(struct rondo_runtime *runtime)
 }
 
 /* Either explicitly, or as the launcher says. */
-static rondo_result_t meet(struct rondo_runtime *runtime, const rondo_config_t *config)
+static rondo_result_t meet(struct rondo_runtime *runtime, const rondo_config_t *config, int *local_rank)
 {
     struct rondo_launch launch;
     struct rondo_control_options options = {0};
@@ -92,6 +96,7 @@ static rondo_result_t meet(struct rondo_runtime *runtime, const rondo_config_t *
         result = rondo_environment_text("RONDO_SECRET", &options.secret);
     if (result != RONDO_SUCCESS)
         return result;
+    *local_rank = given ? -1 : launch.local_rank;
     runtime->rank = given ? config->rank : launch.rank;
     runtime->size = given ? config->size : launch.size;
     if (runtime->size < 1 || runtime->rank < 0 || runtime->rank >= runtime->size)
@@ -133,9 +138,100 @@ static rondo_result_t choose_transports(struct rondo_runtime *runtime, const cha
     return RONDO_SUCCESS;
 }
 
+/* Ranks that share the rank's host. */
+static uint32_t neighbours(const struct rondo_runtime *runtime, int rank)
+{
+    uint32_t count = 0;
+    for (int other = 0; other < runtime->size; other++)
+        count += strcmp(runtime->peers[other].host_id, runtime->peers[rank].host_id) == 0;
+    return count;
+}
+
+static uint32_t blocks_of(const struct rondo_runtime *runtime, int rank)
+{
+    const struct rondo_peer *peer = &runtime->peers[rank];
+    if (peer->device == RONDO_DEVICE_CUDA)
+        return peer->blocks != 0 ? peer->blocks : CUDA_BLOCKS;
+    uint32_t blocks = peer->blocks != 0 ? peer->blocks : peer->cores / neighbours(runtime, rank);
+    return blocks < 1 ? 1 : blocks > 4 && peer->blocks == 0 ? 4 : blocks;
+}
+
+/* What all ranks agree on, by the same computation over the same data. */
+static void agree(struct rondo_runtime *runtime)
+{
+    runtime->settings.channels = RONDO_CHANNELS_MAX;
+    runtime->settings.slot_bytes = UINT32_MAX;
+    for (int rank = 0; rank < runtime->size; rank++) {
+        uint32_t blocks = blocks_of(runtime, rank), slot_bytes = runtime->peers[rank].slot_bytes;
+        if (blocks < runtime->settings.channels)
+            runtime->settings.channels = blocks;
+        if (slot_bytes < runtime->settings.slot_bytes)
+            runtime->settings.slot_bytes = slot_bytes;
+    }
+}
+
+static void notify(void *argument)
+{
+    struct rondo_runtime *runtime = argument;
+    if (!rondo_queue_outstanding(runtime))
+        return; /* nobody waits for anything of the device */
+    rondo_poller_wake(runtime);
+    rondo_queue_stir(runtime);
+}
+
+/* A GPU if there is one and nothing else was asked for; which one by the rank on its host, so far as the launcher tells. */
+static rondo_result_t choose_device(struct rondo_runtime *runtime, const rondo_config_t *config, int local_rank,
+                                    const struct rondo_startup *startup)
+{
+    const char *why = "this build is without CUDA";
+    int count = 0;
+    runtime->device_index = -1;
+    runtime->device_type = RONDO_DEVICE_HOST;
+    if (startup->device == RONDO_DEVICE_HOST)
+        return RONDO_SUCCESS;
+#if RONDO_WITH_CUDA
+    count = rondo_cuda_count(&why);
+#endif
+    int index = config != NULL ? config->device_index : -1;
+    if (count == 0 && startup->device == RONDO_DEVICE_AUTO && index < 0)
+        return RONDO_SUCCESS;
+    if (count == 0)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no CUDA device: %s", why);
+    if (index >= count)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "device_index %d: this machine has %d GPUs", index, count);
+    runtime->device_type = RONDO_DEVICE_CUDA;
+    runtime->device_index = index >= 0 ? index : (local_rank >= 0 ? local_rank : runtime->rank) % count;
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_startup *startup)
+{
+    struct rondo_device_options options = {.rank = runtime->rank,
+                                           .blocks = blocks_of(runtime, runtime->rank),
+                                           .lane_contexts = 2 * runtime->settings.channels,
+                                           .notify = notify,
+                                           .notify_argument = runtime};
+    const struct rondo_device_kind *kind = &rondo_host_device;
+    uint32_t threads = options.blocks * neighbours(runtime, runtime->rank);
+    int crowded = threads > runtime->peers[runtime->rank].cores;
+    startup->policy.yield_mask = crowded ? 15 : 8191;
+    startup->policy.yield_polls = crowded ? 1024 : 0;
+    options.policy = startup->policy;
+    options.index = runtime->device_index;
+#if RONDO_WITH_CUDA
+    if (runtime->device_type == RONDO_DEVICE_CUDA)
+        kind = &rondo_cuda_device;
+#endif
+    rondo_result_t result = kind->create(&runtime->device, &options);
+    if (result == RONDO_SUCCESS &&
+        (runtime->nothing = runtime->device->kind->allocate(runtime->device, RONDO_CACHE_LINE)) == NULL)
+        result = rondo_fail(RONDO_ERR_MEMORY, "no device memory");
+    return result;
+}
+
 /* The world as far as an exchange needs it. The second exchange makes sure that nobody connects to a rank which does not know
  * the others yet. */
-static rondo_result_t introduce(struct rondo_runtime *runtime, const struct rondo_startup *startup)
+static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_startup *startup)
 {
     struct rondo_comm *world = calloc(1, sizeof(*world));
     struct rondo_peer self;
@@ -164,6 +260,7 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, const struct rond
             rondo_comm_fail(world, RONDO_ERR_PEER, "rank %d has gone", rank);
 
     rondo_segment_host_id(startup->host_id, self.host_id, sizeof(self.host_id));
+    self.device = (uint32_t) runtime->device_type;
     if (runtime->device_type == RONDO_DEVICE_CUDA)
         rondo_gpu_identify(runtime->device_index, &self.gpu);
     self.blocks = (uint32_t) startup->blocks;
@@ -172,6 +269,10 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, const struct rond
     result = rondo_background_process((unsigned char *) self.process);
     if (result == RONDO_SUCCESS)
         result = rondo_exchange(world, "rondo_init", &self, sizeof(self), runtime->peers);
+    if (result == RONDO_SUCCESS) {
+        agree(runtime);
+        result = create_device(runtime, startup); /* from the next exchange on others may ask for its memory */
+    }
     if (result == RONDO_SUCCESS)
         result = rondo_exchange(world, "rondo_init", &ready, 1, all_ready);
 
@@ -192,66 +293,6 @@ done:
         free(world->members);
     free(world);
     free(all_ready);
-    return result;
-}
-
-/* Ranks that share the rank's host. */
-static uint32_t neighbours(const struct rondo_runtime *runtime, int rank)
-{
-    uint32_t count = 0;
-    for (int other = 0; other < runtime->size; other++)
-        count += strcmp(runtime->peers[other].host_id, runtime->peers[rank].host_id) == 0;
-    return count;
-}
-
-static uint32_t blocks_of(const struct rondo_runtime *runtime, int rank)
-{
-    const struct rondo_peer *peer = &runtime->peers[rank];
-    uint32_t blocks = peer->blocks != 0 ? peer->blocks : peer->cores / neighbours(runtime, rank);
-    return blocks < 1 ? 1 : blocks > 4 && peer->blocks == 0 ? 4 : blocks;
-}
-
-/* What all ranks agree on, by the same computation over the same data. */
-static void agree(struct rondo_runtime *runtime)
-{
-    runtime->settings.channels = RONDO_CHANNELS_MAX;
-    runtime->settings.slot_bytes = UINT32_MAX;
-    for (int rank = 0; rank < runtime->size; rank++) {
-        uint32_t blocks = blocks_of(runtime, rank), slot_bytes = runtime->peers[rank].slot_bytes;
-        if (blocks < runtime->settings.channels)
-            runtime->settings.channels = blocks;
-        if (slot_bytes < runtime->settings.slot_bytes)
-            runtime->settings.slot_bytes = slot_bytes;
-    }
-}
-
-static void notify(void *argument)
-{
-    struct rondo_runtime *runtime = argument;
-    if (!rondo_queue_outstanding(runtime))
-        return; /* nobody waits for anything of the device */
-    rondo_poller_wake(runtime);
-    rondo_queue_stir(runtime);
-}
-
-static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_startup *startup)
-{
-    if (startup->device == RONDO_DEVICE_CUDA)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "this build of Rondo has no CUDA device (RONDO_DEVICE=cuda)");
-    struct rondo_device_options options = {
-        .rank = runtime->rank, .blocks = blocks_of(runtime, runtime->rank), .notify = notify, .notify_argument = runtime};
-    uint32_t threads = options.blocks * neighbours(runtime, runtime->rank);
-    int crowded = threads > runtime->peers[runtime->rank].cores;
-    startup->policy.yield_mask = crowded ? 15 : 8191;
-    startup->policy.yield_polls = crowded ? 1024 : 0;
-    options.policy = startup->policy;
-    runtime->device_type = RONDO_DEVICE_HOST;
-    rondo_result_t result = rondo_host_device.create(&runtime->device, &options);
-    if (result == RONDO_SUCCESS)
-        runtime->daemon = runtime->device->daemon;
-    if (result == RONDO_SUCCESS &&
-        (runtime->nothing = runtime->device->kind->allocate(runtime->device, RONDO_CACHE_LINE)) == NULL)
-        result = rondo_fail(RONDO_ERR_MEMORY, "no device memory");
     return result;
 }
 
@@ -286,8 +327,6 @@ static void tear_down(struct rondo_runtime *runtime)
     if (runtime->control != NULL)
         rondo_control_close(runtime->control); /* from here on no handler runs */
     rondo_connect_destroy(runtime);
-    for (uint32_t lane = 0; runtime->device != NULL && lane < runtime->lanes_used; lane++)
-        runtime->device->kind->release(runtime->device, runtime->daemon->lanes[lane], sizeof(struct rondo_lane));
     rondo_queue_destroy(runtime);
     if (runtime->nothing != NULL)
         runtime->device->kind->release(runtime->device, runtime->nothing, RONDO_CACHE_LINE);
@@ -312,6 +351,7 @@ static void tear_down(struct rondo_runtime *runtime)
 rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
 {
     struct rondo_startup startup;
+    int local_rank = -1;
     if (rt == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_init: rt is NULL");
     *rt = NULL;
@@ -328,17 +368,15 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
     if (result == RONDO_SUCCESS)
         result = create_tables(runtime);
     if (result == RONDO_SUCCESS)
-        result = meet(runtime, config);
+        result = meet(runtime, config, &local_rank);
+    if (result == RONDO_SUCCESS)
+        result = choose_device(runtime, config, local_rank, &startup);
     if (result == RONDO_SUCCESS)
         result = rondo_segments_create(&runtime->segments, runtime->control);
     if (result == RONDO_SUCCESS)
         result = rondo_arena_create(&runtime->arena, (uint64_t) startup.memory);
     if (result == RONDO_SUCCESS)
         result = introduce(runtime, &startup);
-    if (result == RONDO_SUCCESS) {
-        agree(runtime);
-        result = create_device(runtime, &startup);
-    }
     if (result == RONDO_SUCCESS)
         result = create_world(runtime);
     if (result == RONDO_SUCCESS)
@@ -401,14 +439,19 @@ rondo_result_t rondo_get_stats(rondo_t runtime, rondo_stats_t *stats)
     stats->completed = runtime->queue.completed;
     stats->daemon_starts = runtime->queue.starts;
     pthread_mutex_unlock(&runtime->queue.lock);
-    stats->daemon_quits = rondo_load_relaxed(&runtime->daemon->quits);
-    for (uint32_t b = 0; b < runtime->daemon->block_count; b++) {
-        const struct rondo_block_statistics *block = &runtime->daemon->blocks[b].statistics;
-        stats->preemptions += rondo_load_relaxed(&block->preemptions);
-        stats->context_loads += rondo_load_relaxed(&block->context_loads);
-        stats->context_saves += rondo_load_relaxed(&block->context_saves);
-        stats->primitives += rondo_load_relaxed(&block->primitives);
-        stats->bytes_sent += rondo_load_relaxed(&block->bytes_sent);
+    const struct rondo_daemon *daemon = runtime->device->daemon;
+    stats->daemon_quits = stats->daemon_starts - (uint64_t) rondo_device_alive(runtime->device);
+    for (uint32_t b = 0; b < daemon->block_count; b++) {
+        struct rondo_block_statistics block;
+        rondo_result_t result =
+            runtime->device->kind->download(runtime->device, &block, &daemon->reports[b].statistics, sizeof(block));
+        if (result != RONDO_SUCCESS)
+            return result;
+        stats->preemptions += block.preemptions;
+        stats->context_loads += block.context_loads;
+        stats->context_saves += block.context_saves;
+        stats->primitives += block.primitives;
+        stats->bytes_sent += block.bytes_sent;
     }
     stats->memory_reserved = rondo_arena_reserved(runtime->arena);
     pthread_mutex_lock(&runtime->lock);

@@ -18,7 +18,7 @@
 #include <pthread.h>
 
 #define RONDO_HOST_ID_BYTES 128
-#define RONDO_CHANNELS_MAX  16
+#define RONDO_CHANNELS_MAX  32
 
 /* What every rank tells all others at init. */
 struct rondo_peer {
@@ -27,7 +27,7 @@ struct rondo_peer {
     uint32_t blocks;     /* configured; 0: by cores */
     uint32_t cores;      /* this process may run on */
     uint32_t slot_bytes;
-    uint32_t unused;
+    uint32_t device; /* rondo_device_t */
     struct rondo_gpu_identity gpu; /* all zero: a rank on the host device */
 };
 
@@ -61,6 +61,8 @@ struct rondo_call {
 #define RONDO_LANE_PERSISTENT     ((uint64_t) 1 << 60) /* + how many inits came before */
 #define RONDO_LANE_P2P            ((uint64_t) 2 << 60) /* source and destination are in the connector's key */
 #define RONDO_LANE_P2P_PERSISTENT ((uint64_t) 3 << 60)
+#define RONDO_LANE_STREAM         ((uint64_t) 4 << 60)
+#define RONDO_LANE_P2P_STREAM     ((uint64_t) 5 << 60)
 
 /* A connector of the lane, as this rank sees it. */
 struct rondo_link {
@@ -86,7 +88,8 @@ struct rondo_host_lane {
     int peer; /* p2p: rank in the communicator; else -1 */
     int outgoing;
     uint32_t index; /* in the daemon's table */
-    struct rondo_lane *device;
+    int32_t priority;
+    uint32_t revives; /* nothing has been submitted in this life of the table's entry (queue lock) */
     uint32_t slot_bytes[RONDO_PROTOCOLS];
     uint32_t slot_count;
     pthread_mutex_t bind_lock; /* links and bindings; one thread binds at a time */
@@ -94,6 +97,7 @@ struct rondo_host_lane {
     int link_count;
     struct rondo_binding *bindings;
     /* Queue lock: */
+    uint64_t enqueued;           /* operations in stream order, but for those in graphs (the communicator's stream lock) */
     uint64_t started, submitted, finished; /* operations; those started and not submitted wait in the list */
     struct rondo_request *waiting_first, *waiting_last;
 };
@@ -107,12 +111,16 @@ struct rondo_request {
     struct rondo_comm *comm;
     struct rondo_host_lane *lane; /* NULL: nothing to move, completes at start */
     struct rondo_call call;
-    struct rondo_operation *operation; /* device memory */
+    struct rondo_operation *operation; /* host memory that the device reaches */
     uint32_t slot;
+    uint32_t blocks; /* of its program */
+    int fresh;       /* the device has no copy of it yet (queue lock) */
     int persistent, owns_lane;
     int empty;           /* nothing to move */
     int checked;         /* waits for a verdict at every start */
     int waited_by_group; /* of a blocking call */
+    void *stream;        /* in whose order it is executed */
+    int streamed, captured;
     struct rondo_request *next_grouped;
     struct rondo_registration *windows[2]; /* opened for it; owned */
     uint32_t state;                        /* enum rondo_request_state; DONE is released after result and message */
@@ -159,7 +167,10 @@ struct rondo_comm {
     int rank, size;
     int *members;                       /* ranks in the world */
     int same_process, same_host;        /* all members */
-    pthread_mutex_t lane_lock;          /* one thread at a time makes a p2p lane */
+    pthread_mutex_t lane_lock;          /* one thread at a time makes a shared lane */
+    pthread_mutex_t stream_lock;        /* numbers of operations in stream order, and the list of those retired */
+    struct rondo_request *retired;      /* enqueued, and not needed but for memory that their kernels use */
+    int retired_count;
     int pins;                           /* library threads that use the struct (runtime lock) */
     struct rondo_host_lane *collective; /* the communicator's own lane */
     struct rondo_host_lane *lanes;
@@ -224,8 +235,7 @@ struct rondo_runtime {
     struct rondo_arena *arena;
     struct rondo_device *device;
     rondo_device_t device_type;
-    int device_index; /* which GPU; -1 on the host device */
-    struct rondo_daemon *daemon;
+    int device_index; /* which GPU; -1 */
     char *nothing; /* device memory that may be read: what a barrier sends */
     struct rondo_peer *peers;
     const struct rondo_transport *transports[8];
@@ -239,7 +249,7 @@ struct rondo_runtime {
     pthread_mutex_t lock; /* the lists below, lanes and contexts */
     struct rondo_comm *world, *comms;
     struct rondo_allocation *allocations;
-    uint32_t lanes_used, contexts_used;
+    uint32_t lanes_used;
     struct rondo_host_lane *free_lanes;
     uint64_t comm_ids;
     uint32_t *gone; /* [rank]: an rondo_result_t once it has died or left; atomic */

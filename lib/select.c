@@ -84,36 +84,53 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
     }
 }
 
+/* Why the algorithm cannot run this call; NULL if it can. */
+static const char *misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
+                          const struct rondo_algorithm *algorithm)
+{
+    int folds_all = algorithm->folds_all || (call->kind == RONDO_KIND_REDUCE && algorithm->build == rondo_build_linear);
+    if (algorithm->build == rondo_build_local)
+        return "it is for a communicator of one rank";
+    if (folds_all && comm->size > RONDO_FOLD_SOURCES_MAX && call->kind != RONDO_KIND_BARRIER)
+        return "these are more ranks than it folds at a time";
+    if (algorithm->direct && !direct)
+        return "it needs buffers that all ranks can reach (rondo_alloc, rondo_comm_register)";
+    if (algorithm->direct && call->send == RONDO_IN_PLACE &&
+        (call->kind == RONDO_KIND_REDUCE_SCATTER || call->kind == RONDO_KIND_ALLTOALL))
+        return "it does not run this collective in place";
+    return NULL;
+}
+
+/* An algorithm that the user insists on for this call is taken or refused; one that the settings name, where it fits. */
+static rondo_result_t choose(const struct rondo_comm *comm, const struct rondo_call *call, int direct, const char *insisted,
+                             const struct rondo_algorithm **result)
+{
+    const char *wanted = insisted != NULL ? insisted : comm->runtime->settings.algorithm;
+    int alone = comm->size == 1 && call->kind != RONDO_KIND_SEND_TO && call->kind != RONDO_KIND_RECEIVE_FROM;
+    const struct rondo_algorithm *algorithm = *wanted != '\0' ? rondo_algorithm_find(wanted, call->kind) : NULL;
+    if (insisted != NULL && algorithm == NULL)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no algorithm '%s' for %s", insisted, rondo_kind_name(call->kind));
+    if (alone) {
+        *result = rondo_algorithm_find("local", call->kind);
+        return RONDO_SUCCESS;
+    }
+    const char *why = algorithm != NULL ? misfit(comm, call, direct, algorithm) : NULL;
+    if (insisted != NULL && why != NULL)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "algorithm '%s' cannot run %s on %d ranks: %s", insisted,
+                          rondo_kind_name(call->kind), comm->size, why);
+    if (algorithm == NULL || why != NULL)
+        algorithm = rondo_algorithm_find(by_size(comm, call, direct), call->kind);
+    *result = algorithm;
+    return RONDO_SUCCESS;
+}
+
 rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_call *call, int direct, const char *name,
                             struct rondo_choice *choice)
 {
     const struct rondo_settings *settings = &comm->runtime->settings;
-    const char *wanted = name != NULL ? name : settings->algorithm;
-    int alone = comm->size == 1 && call->kind != RONDO_KIND_SEND_TO && call->kind != RONDO_KIND_RECEIVE_FROM;
-    choice->algorithm = NULL;
-    if (name != NULL && rondo_algorithm_find(name, call->kind) == NULL)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no algorithm '%s' for %s", name, rondo_kind_name(call->kind));
-    if (alone)
-        wanted = "local";
-    if (*wanted != '\0')
-        choice->algorithm = rondo_algorithm_find(wanted, call->kind);
-    if (name != NULL && !alone && strcmp(name, "local") == 0)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "algorithm 'local' is for a communicator of one rank, not of %d", comm->size);
-    if (choice->algorithm != NULL && comm->size > RONDO_FOLD_SOURCES_MAX && call->kind != RONDO_KIND_BARRIER &&
-        (choice->algorithm->folds_all || (call->kind == RONDO_KIND_REDUCE && choice->algorithm->build == rondo_build_linear)))
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "algorithm '%s' serves %s of at most %d ranks, not of %d", wanted,
-                          rondo_kind_name(call->kind), RONDO_FOLD_SOURCES_MAX, comm->size);
-    if (choice->algorithm != NULL && choice->algorithm->direct) {
-        if (!direct)
-            return rondo_fail(RONDO_ERR_UNSUPPORTED,
-                              "algorithm '%s' needs buffers that all ranks can reach (rondo_alloc, rondo_comm_register)",
-                              wanted);
-        if (call->send == RONDO_IN_PLACE && (call->kind == RONDO_KIND_REDUCE_SCATTER || call->kind == RONDO_KIND_ALLTOALL))
-            return rondo_fail(RONDO_ERR_UNSUPPORTED, "algorithm '%s' does not run %s in place", wanted,
-                              rondo_kind_name(call->kind));
-    }
-    if (choice->algorithm == NULL || (!alone && strcmp(choice->algorithm->name, "local") == 0))
-        choice->algorithm = rondo_algorithm_find(by_size(comm, call, direct), call->kind);
+    rondo_result_t status = choose(comm, call, direct, name, &choice->algorithm);
+    if (status != RONDO_SUCCESS)
+        return status;
 
     size_t message = rondo_message_bytes(comm, call);
     /* LL only where it is asked for: on the host device, polling the very line that the sender is writing makes the line travel

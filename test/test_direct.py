@@ -12,3 +12,13 @@ def test_threads(ranks):
 def test_processes(ranks):
     with Job(ranks, program("direct"), "--ranks", 0) as job:
         job.finish()
+
+
+@pytest.mark.parametrize("algorithm", ["direct", "allpairs", "local", "no_such"])
+def test_algorithm_of_the_environment(algorithm):
+    """It is used where it fits; every other call gets the algorithm that it would have got."""
+    few = ["--types", "float", "--ops", "sum", "--counts", "17,70001"]
+    run(program("matrix"), "--ranks", 3, *few, RONDO_ALGORITHM=algorithm)
+    run(program("direct"), "--ranks", 3, RONDO_ALGORITHM=algorithm)
+    with Job(2, program("matrix"), "--ranks", 0, *few, RONDO_ALGORITHM=algorithm) as job:
+        job.finish()

@@ -50,6 +50,31 @@ def test_killed_before_it_did_its_part(scenario):
         kill_and_collect(job, 1)
 
 
+@pytest.mark.parametrize("victim", [0, 2])
+@pytest.mark.parametrize("scenario", ["dup", "split", "register", "init"])
+def test_killed_between_operations(scenario, victim):
+    """Somewhere in one of many calls; and where all others wait for it in such a call."""
+    with faults(4, scenario) as job:
+        kill_and_collect(job, victim)
+    with faults(4, scenario, "--absent", victim) as job:
+        kill_and_collect(job, victim)
+
+
+@pytest.mark.parametrize("absent, victim", [(0, 0), (2, 2), (0, 1), (2, 1), (2, 0)])
+def test_killed_in_finalize(absent, victim):
+    """The others are in rondo_finalize, waiting for rank absent; one of them is killed, or that rank is."""
+    with faults(3, "finalize", "--absent", absent, "--seconds", 2) as job:
+        job.wait_for("READY")
+        job.results([rank for rank in job.ranks if rank != absent])
+        time.sleep(0.2)
+        job.ranks[victim].process.send_signal(signal.SIGKILL)
+        killed = time.monotonic()
+        others = [rank for rank in job.ranks if rank != victim]
+        job.wait_for("FINALIZED", others)
+        assert time.monotonic() - killed < LIMIT, job.output()
+        job.finish(others)
+
+
 def test_killed_one_of_two():
     with faults(2, "blocking") as job:
         kill_and_collect(job, 1)

@@ -95,6 +95,28 @@ static void registered(struct rank *me, float *send, float *receive)
     CHECK(rondo_comm_deregister(me->world, send) == RONDO_ERR_BUFFER, "a second deregistration succeeds");
 }
 
+/* An init that insists on the algorithm is refused where it does not fit, by all ranks, and without a trace. */
+static void insisted(struct rank *me, float *receive)
+{
+    rondo_attr_t attr = RONDO_ATTR_DEFAULT;
+    rondo_request_t request = NULL;
+    attr.program = "direct";
+    for (int k = 0; k < 3; k++) {
+        EXPECT(RONDO_ERR_UNSUPPORTED, "in place",
+               rondo_reduce_scatter_init(RONDO_IN_PLACE, receive, COUNT, RONDO_FLOAT, RONDO_SUM, me->world, &attr, &request));
+        EXPECT(RONDO_ERR_UNSUPPORTED, "in place",
+               rondo_alltoall_init(RONDO_IN_PLACE, receive, COUNT, RONDO_FLOAT, me->world, &attr, &request));
+        CHECK(request == NULL, "a refused init made a request");
+    }
+    attr.program = NULL;
+    fill(receive, (size_t) me->size * COUNT, me->rank, 0);
+    MUST(rondo_reduce_scatter_init(RONDO_IN_PLACE, receive, COUNT, RONDO_FLOAT, RONDO_SUM, me->world, &attr, &request));
+    MUST(rondo_start(request));
+    MUST(rondo_wait(request));
+    check_sum(me, receive, COUNT, (size_t) me->rank * COUNT, 0, "after a refusal");
+    MUST(rondo_request_free(&request));
+}
+
 static void run(struct rank *me)
 {
     size_t all = (size_t) me->size * COUNT;
@@ -103,8 +125,10 @@ static void run(struct rank *me)
     MUST(rondo_alloc(me->runtime, (5 * all + OFFSET) * sizeof(float), (void **) &receive));
     CHECK(ordinary != NULL, "no memory");
     persistent(me, send, receive, NULL, "chosen, rondo_alloc");
-    if (me->size > 1)
+    if (me->size > 1) {
         persistent(me, send + OFFSET, receive + OFFSET, "direct", "direct, rondo_alloc");
+        insisted(me, receive);
+    }
     /* One rank's input cannot be opened by other processes: all do without. */
     persistent(me, me->rank == 0 ? ordinary : send, receive, NULL, "one ordinary buffer");
     registered(me, send, receive);

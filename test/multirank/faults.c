@@ -229,13 +229,91 @@ static rondo_result_t deserter(struct rank *me)
     return endless(me, "blocking", 0);
 }
 
+struct churn {
+    float *send, *recv; /* memory of rondo_alloc */
+    size_t bytes;
+    long round;
+};
+
+static rondo_result_t divide(struct rank *me, struct churn *churn)
+{
+    rondo_comm_t comm = NULL;
+    int whole = strcmp(scenario, "dup") == 0;
+    rondo_result_t result = whole ? rondo_comm_dup(me->world, &comm)
+                                  : rondo_comm_split(me->world, (me->rank + (int) (churn->round % 2)) % 2, -me->rank, &comm);
+    CHECK((result == RONDO_SUCCESS) == (comm != NULL), "%s: communicator %p", rondo_strerror(result), (void *) comm);
+    if (comm != NULL)
+        MUST(rondo_comm_free(&comm));
+    return result;
+}
+
+static rondo_result_t open_and_close(struct rank *me, struct churn *churn)
+{
+    rondo_result_t result = rondo_comm_register(me->world, churn->send, churn->bytes);
+    if (result != RONDO_SUCCESS)
+        return result;
+    result = rondo_comm_register(me->world, churn->recv, churn->bytes);
+    if (result == RONDO_SUCCESS)
+        MUST(rondo_comm_deregister(me->world, churn->recv));
+    MUST(rondo_comm_deregister(me->world, churn->send));
+    return result;
+}
+
+/* Large ones open their buffers, small ones connect slots. */
+static rondo_result_t make_and_free(struct rank *me, struct churn *churn)
+{
+    rondo_request_t request = NULL;
+    size_t n = churn->round % 2 == 0 ? churn->bytes / sizeof(float) : 100;
+    rondo_result_t result = churn->round % 3 == 0 ? rondo_bcast_init(churn->recv, n, RONDO_FLOAT, 0, me->world, NULL, &request)
+                                                  : rondo_allreduce_init(churn->send, churn->recv, n, RONDO_FLOAT, RONDO_SUM,
+                                                                         me->world, NULL, &request);
+    CHECK((result == RONDO_SUCCESS) == (request != NULL), "%s: request %p", rondo_strerror(result), (void *) request);
+    if (request != NULL)
+        MUST(rondo_request_free(&request));
+    return result;
+}
+
+/* Collective calls that are no operations, again and again; rank `absent` stays away from all after the first few. */
+static rondo_result_t churning(struct rank *me, rondo_result_t (*step)(struct rank *me, struct churn *churn))
+{
+    struct churn churn = {.bytes = 30000 * sizeof(float)};
+    rondo_result_t result = RONDO_SUCCESS;
+    MUST(rondo_alloc(me->runtime, churn.bytes, (void **) &churn.send));
+    MUST(rondo_alloc(me->runtime, churn.bytes, (void **) &churn.recv));
+    for (; result == RONDO_SUCCESS; churn.round++) {
+        if (churn.round == 20)
+            ready();
+        if (churn.round == 20 && me->rank == absent)
+            pause();
+        result = step(me, &churn);
+    }
+    char message[1024]; /* the next calls may fail too, with messages of their own */
+    snprintf(message, sizeof(message), "%s", rondo_last_error());
+    rondo_result_t again = step(me, &churn);
+    CHECK(again == result, "the next call: %s, not %s", rondo_strerror(again), rondo_strerror(result));
+    CHECK(strstr(message, "rank ") != NULL, "the message names no rank: %s", message);
+    MUST(rondo_free(me->runtime, churn.send));
+    MUST(rondo_free(me->runtime, churn.recv));
+    return result;
+}
+
+/* Rank `absent` comes late to rondo_finalize, in which all others wait for it. */
+static rondo_result_t late(struct rank *me)
+{
+    MUST(rondo_barrier(me->world));
+    ready();
+    if (me->rank == absent)
+        ranks_sleep((double) seconds);
+    return RONDO_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
     const struct ranks_option options[] = {
         {"--scenario", NULL, &scenario, "what to do until the fault"},
         {"--count", &count, NULL, "elements"},
         {"--absent", &absent, NULL, "the rank that does not start"},
-        {"--seconds", &seconds, NULL, "how long to serve, or to be absent"},
+        {"--seconds", &seconds, NULL, "how long to serve, to be absent or late"},
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
     rondo_config_t config = RONDO_CONFIG_DEFAULT;
@@ -271,6 +349,14 @@ int main(int argc, char **argv)
         result = serve(&me);
     else if (strcmp(scenario, "deserter") == 0)
         result = deserter(&me);
+    else if (strcmp(scenario, "dup") == 0 || strcmp(scenario, "split") == 0)
+        result = churning(&me, divide);
+    else if (strcmp(scenario, "register") == 0)
+        result = churning(&me, open_and_close);
+    else if (strcmp(scenario, "init") == 0)
+        result = churning(&me, make_and_free);
+    else if (strcmp(scenario, "finalize") == 0)
+        result = late(&me);
     else
         return 2;
     report(result, start);

@@ -1,0 +1,21 @@
+/* What the CUDA device offers beyond device.h: operations in stream order, and care with the application's CUDA state. */
+#ifndef RONDO_DEVICE_CUDA_DEVICE_H
+#define RONDO_DEVICE_CUDA_DEVICE_H
+
+#include "device.h"
+
+#include <cuda_runtime_api.h>
+
+extern const struct rondo_device_kind rondo_cuda_device;
+
+/* GPUs that can be used; 0 with the reason (if why is not NULL). */
+int rondo_cuda_count(const char **why);
+
+/* Fails with what went wrong, and leaves no error of ours for the application to find. */
+rondo_result_t rondo_cuda_fail(cudaError_t error, const char *what);
+
+/* Makes the GPU current for the calling thread, and what was current before current again. */
+int rondo_cuda_enter(int index);
+void rondo_cuda_exit(int before, int index);
+
+#endif

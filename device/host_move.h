@@ -1,0 +1,83 @@
+/*
+ * How a host thread carries out a piece: it folds it itself, at once. Data of LL slots are unpacked first and packed last.
+ */
+#ifndef RONDO_DEVICE_HOST_MOVE_H
+#define RONDO_DEVICE_HOST_MOVE_H
+
+#include "low_latency.h"
+#include "piece.h"
+#include "structures.h"
+
+#define RONDO_STAGING_BYTES 65536 /* LL data unpacked at a time; slices are cut so that all of a primitive's sources fit */
+
+/* A piece is done when rondo_team_begin returns; the engine has looked at the flags of LL data before. */
+#define RONDO_TEAM_OVERLAPS 0
+#define RONDO_TEAM_POLLS_LL 0
+
+struct rondo_team {
+    struct rondo_piece piece;
+};
+
+RONDO_FUNCTION struct rondo_piece *rondo_team_piece(struct rondo_team *team)
+{
+    return &team->piece;
+}
+
+RONDO_FUNCTION void rondo_team_begin(struct rondo_team *team, uint64_t polls)
+{
+    const struct rondo_piece *piece = &team->piece;
+    (void) polls;
+    const void *sources[RONDO_FOLD_SOURCES_MAX];
+    void *remotes[RONDO_FOLD_SOURCES_MAX];
+    char staged[RONDO_STAGING_BYTES] __attribute__((aligned(RONDO_CACHE_LINE)));
+    char *packed = NULL, *free_stage = staged, *local = piece->local;
+    size_t padded = (piece->count * piece->element_bytes + 15) & ~(size_t) 15;
+    int remote_count = 0;
+    for (int i = 0; i < piece->sources; i++) {
+        sources[i] = piece->source[i];
+        if (piece->ll_sources >> i & 1) {
+            rondo_ll_load(free_stage, (const uint64_t *) (const void *) piece->source[i], padded);
+            sources[i] = free_stage;
+            free_stage += padded;
+        }
+    }
+    for (int i = 0; i < piece->remotes; i++) {
+        if (!(piece->ll_remotes >> i & 1)) {
+            remotes[remote_count++] = piece->remote[i];
+        } else if (packed == NULL) {
+            packed = free_stage;
+            remotes[remote_count++] = packed;
+        }
+    }
+    rondo_datatype_t type = (rondo_datatype_t) piece->type;
+    rondo_op_t op = (rondo_op_t) piece->op;
+    int average = (int) piece->average;
+    if (remote_count > 0)
+        rondo_fold_out(local, remotes, remote_count, sources, piece->sources, piece->count, type, op, average);
+    else if (local != NULL && !(piece->sources == 1 && sources[0] == local && !average))
+        rondo_fold((void *const *) &local, 1, sources, piece->sources, piece->count, type, op, average, piece->streaming);
+    for (int i = 0; packed != NULL && i < piece->remotes; i++)
+        if (piece->ll_remotes >> i & 1)
+            rondo_ll_store((uint64_t *) (void *) piece->remote[i], packed, padded, piece->remote_flags[i]);
+}
+
+RONDO_FUNCTION int rondo_team_finish(struct rondo_team *team)
+{
+    (void) team;
+    return 1;
+}
+
+/* Puts a part's instructions and ends where they are quickly reached; here they are. */
+struct rondo_run;
+RONDO_FUNCTION void rondo_team_load(struct rondo_team *team, struct rondo_run *run)
+{
+    (void) team;
+    (void) run;
+}
+RONDO_FUNCTION void rondo_team_unload(struct rondo_team *team, struct rondo_run *run)
+{
+    (void) team;
+    (void) run;
+}
+
+#endif

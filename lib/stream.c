@@ -1,0 +1,159 @@
+/* See stream.h. */
+#include "stream.h"
+
+#include "check.h"
+#include "request.h"
+#include "select.h"
+
+#include <stdlib.h>
+
+#define RETIRED_MAX 64 /* before their memory is looked after */
+
+rondo_result_t rondo_stream_check(const struct rondo_runtime *runtime, const char *function, void *stream, int *captured)
+{
+    const struct rondo_device_kind *kind = runtime->device->kind;
+    *captured = 0;
+    if (kind->enqueue == NULL)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "%s: the %s device has no streams", function, kind->name);
+    *captured = kind->is_captured(runtime->device, stream);
+    if (*captured < 0)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: %p is not a stream of this runtime's GPU", function, stream);
+    return RONDO_SUCCESS;
+}
+
+static uint64_t executed(const struct rondo_host_lane *lane)
+{
+    struct rondo_device *device = lane->comm->runtime->device;
+    uint64_t count = 0;
+    device->kind->download(device, &count, &device->daemon->lanes[lane->index].ordered, sizeof(count));
+    return count;
+}
+
+int rondo_stream_idle(const struct rondo_host_lane *lane)
+{
+    return lane->enqueued == 0 || executed(lane) == lane->enqueued;
+}
+
+/* ---- what requests that are over still hold: layouts and scratch that their kernels may not have read yet ---- */
+
+static void retire(struct rondo_request *request)
+{
+    struct rondo_comm *comm = request->comm;
+    if (request->tables[0] == NULL && request->tables[1] == NULL && request->scratch == NULL) {
+        rondo_request_destroy(request); /* the kernel has a copy of the rest */
+        return;
+    }
+    request->next_grouped = comm->retired;
+    comm->retired = request;
+    if (++comm->retired_count < RETIRED_MAX)
+        return;
+    struct rondo_request **link = &comm->retired;
+    while (*link != NULL) {
+        struct rondo_request *old = *link;
+        if (old->device_number == RONDO_UNORDERED || executed(old->lane) <= old->device_number) {
+            link = &old->next_grouped; /* a graph may be launched at any time */
+            continue;
+        }
+        *link = old->next_grouped;
+        comm->retired_count--;
+        rondo_request_destroy(old);
+    }
+}
+
+void rondo_stream_forget(struct rondo_comm *comm)
+{
+    while (comm->retired != NULL) {
+        struct rondo_request *request = comm->retired;
+        comm->retired = request->next_grouped;
+        rondo_request_destroy(request);
+    }
+    comm->retired_count = 0;
+}
+
+/* ---- enqueuing ---- */
+
+static void describe(struct rondo_request *request, struct rondo_stream_operation *operation)
+{
+    operation->operation = *request->operation;
+    operation->blocks = request->blocks;
+    operation->order = request->captured ? RONDO_UNORDERED : request->lane->enqueued++;
+    request->device_number = operation->order;
+}
+
+/* Asks for the comparison of the calls; a mismatch fails the communicator, and so ends the kernels. */
+static void ask(struct rondo_request *request)
+{
+    struct rondo_queue *queue = &request->runtime->queue;
+    if (!request->checked || request->captured)
+        return;
+    pthread_mutex_lock(&queue->lock);
+    request->number = request->lane->started++;
+    pthread_mutex_unlock(&queue->lock);
+    rondo_check_ask(request);
+}
+
+static rondo_result_t launch(struct rondo_comm *comm, struct rondo_request *const *requests, int count)
+{
+    const struct rondo_device_kind *kind = comm->runtime->device->kind;
+    struct rondo_stream_operation *operations = calloc((size_t) count, sizeof(*operations));
+    size_t most = 0;
+    if (operations == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to enqueue %d operations", count);
+    /* Numbers are handed out in the order of the launches: an operation that waits for one behind it in its stream would wait
+     * for ever. */
+    pthread_mutex_lock(&comm->stream_lock);
+    for (int i = 0; i < count; i++) {
+        size_t bytes = rondo_call_bytes(comm, &requests[i]->call);
+        most = bytes > most ? bytes : most;
+        describe(requests[i], &operations[i]);
+    }
+    rondo_result_t result = kind->enqueue(comm->runtime->device, operations, count, most, requests[0]->stream);
+    for (int i = 0; i < count && result != RONDO_SUCCESS; i++)
+        if (!requests[i]->captured)
+            requests[i]->lane->enqueued--;
+    pthread_mutex_unlock(&comm->stream_lock);
+    free(operations);
+    return result;
+}
+
+rondo_result_t rondo_stream_enqueue(struct rondo_request *first)
+{
+    struct rondo_comm *comm = first->comm;
+    struct rondo_request *small[4], **requests = small;
+    int all = 0, count = 0;
+    rondo_result_t result = rondo_comm_failure(comm);
+    if (result != RONDO_SUCCESS)
+        rondo_fail(result, "%s: %s", rondo_kind_name(first->call.kind), comm->failure);
+    for (const struct rondo_request *request = first; request != NULL; request = request->next_grouped)
+        all++;
+    if (all > 4)
+        requests = calloc((size_t) all, sizeof(struct rondo_request *));
+    if (requests == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to enqueue %d operations", all);
+    struct rondo_request *next;
+    all = 0;
+    for (struct rondo_request *request = first; request != NULL; request = next) {
+        next = request->next_grouped;
+        requests[all++] = request;
+    }
+    for (int i = 0; i < all; i++)
+        if (!requests[i]->empty) {
+            struct rondo_request *request = requests[i];
+            requests[i] = requests[count]; /* those that move something come first */
+            requests[count++] = request;
+        }
+    if (result == RONDO_SUCCESS && count > 0)
+        result = launch(comm, requests, count);
+    for (int i = 0; i < all; i++) {
+        if (i < count && result == RONDO_SUCCESS)
+            ask(requests[i]);
+        if (requests[i]->persistent)
+            continue;
+        pthread_mutex_lock(&comm->stream_lock);
+        retire(requests[i]);
+        pthread_mutex_unlock(&comm->stream_lock);
+    }
+    if (requests != small)
+        free(requests);
+    return result;
+}

@@ -1,0 +1,31 @@
+"""What comes and goes gives everything back: communicators, requests, runtimes, connector memory."""
+import pytest
+from harness import Job, program, run
+
+SCENARIOS = ["communicators", "many_communicators", "requests", "budget", "callbacks", "left_alive"]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_threads(scenario, ranks):
+    if scenario == "budget" and ranks == 1:
+        ranks = 2  # one rank needs no connectors
+    run(program("lifecycle"), "--ranks", ranks, "--scenario", scenario)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_processes(scenario):
+    with Job(3, program("lifecycle"), "--ranks", 0, "--scenario", scenario) as job:
+        job.finish()
+
+
+@pytest.mark.parametrize("poor", [0, 2])
+def test_budget_of_one_rank(poor):
+    """The others could make the operations that it cannot."""
+    budgets = lambda rank: {"RONDO_MEMORY": "2M" if rank == poor else "64M"}
+    with Job(4, program("lifecycle"), "--ranks", 0, "--scenario", "budget", "--budget", -1, each=budgets) as job:
+        job.finish()
+
+
+def test_runtimes():
+    run(program("lifecycle"), "--scenario", "runtimes")
