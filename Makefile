@@ -23,11 +23,11 @@ CFLAGS   := -std=c11 -D_GNU_SOURCE $(OPT) $(WARNINGS) -fPIC -pthread -fvisibilit
             -MMD -MP $(SANITIZE) $(EXTRA_CFLAGS)
 CPPFLAGS := -Iinclude -I. -Idevice -Ilib -Itransport $(DETECTED_DEFINES)
 LDFLAGS  := -pthread $(SANITIZE)
-LDLIBS   := $(CUDA_LIBS) -lm
+LDLIBS   := $(CUDA_LIBS) $(NUMA_LIBS) -lm
 # The engine's arithmetic must give the same bits as the host's: no contraction, IEEE division, subnormals.
 NVCCFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -fPIC,-fvisibility=hidden,-Wall $(CUDA_CODE) -MD -MP
 
-CUDA_ONLY   := device/cuda_device.c transport/p2p.c transport/cuda_memory.c tools/peer_nccl.c
+CUDA_ONLY   := device/cuda_device.c transport/p2p.c $(wildcard transport/cuda_*.c) tools/peer_nccl.c
 LIB_SOURCES := $(filter-out $(if $(HAS_CUDA),,$(CUDA_ONLY)),$(wildcard lib/*.c lib/programs/*.c transport/*.c device/*.c))
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(FOLD_VARIANTS:%=$(BUILD)/obj/device/fold_kernels_%.o) \
                $(if $(HAS_CUDA),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard device/*.cu)))
@@ -37,6 +37,8 @@ EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train)
 UNIT_TESTS  := $(patsubst test/unit/%.c,$(BUILD)/test/%,$(wildcard test/unit/*.c))
 MULTIRANK_SHARED := test/multirank/ranks.c
 MULTIRANK   := $(patsubst test/multirank/%.c,$(BUILD)/test/%,$(filter-out $(MULTIRANK_SHARED),$(wildcard test/multirank/*.c)))
+# For machines with GPUs; they link cudart themselves.
+GPU_TESTS   := $(if $(HAS_CUDA),$(patsubst test/gpu/%.c,$(BUILD)/test/gpu_%,$(wildcard test/gpu/*.c)))
 FORMATTED   := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 
 VERSION := $(shell sed -n 's/^\#define RONDO_VERSION_[A-Z]* *//p' include/rondo.h | paste -sd.)
@@ -48,7 +50,7 @@ all: detect lib tool examples
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
 tool: $(BUILD)/rondo $(if $(MPICC),$(BUILD)/rondo-peer-mpi.so)
 examples: $(EXAMPLES)
-tests: $(UNIT_TESTS) $(MULTIRANK)
+tests: $(UNIT_TESTS) $(MULTIRANK) $(GPU_TESTS)
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -96,6 +98,10 @@ $(MULTIRANK): $(BUILD)/test/%: $(BUILD)/obj/test/multirank/%.o $(MULTIRANK_SHARE
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 
+$(GPU_TESTS): $(BUILD)/test/gpu_%: $(BUILD)/obj/test/gpu/%.o $(BUILD)/librondo.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
+
 install: all
 	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin
 	install -m 644 include/*.h $(DESTDIR)$(PREFIX)/include
@@ -104,7 +110,7 @@ install: all
 	ln -sf librondo.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/librondo.so
 	install -m 644 $(BUILD)/librondo.a $(DESTDIR)$(PREFIX)/lib
 	install -m 755 $(BUILD)/rondo $(wildcard $(BUILD)/rondo-peer-*.so) $(DESTDIR)$(PREFIX)/bin
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' make/rondo.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/rondo.pc
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LDLIBS)|' make/rondo.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/rondo.pc
 
 # ---- what a newcomer runs; both install what they lack ----
 demo:

@@ -12,7 +12,12 @@ void rondo_window_close(struct rondo_comm *comm, struct rondo_registration *regi
 /* 1 and {window, offset} if a usable registration of the user's holds the range. Not those of persistent operations: the other
  * ranks' buffers of some other call need not lie in theirs, and all ranks must choose alike. */
 int rondo_window_find(const struct rondo_comm *comm, const char *base, size_t bytes, uint64_t window[2]);
-/* Whether [base, +bytes) lies in memory of rondo_alloc. */
+/* On a GPU, at a start: whether the buffer is still the allocation that was opened; RONDO_ERR_BUFFER if it was freed since. The
+ * first for a persistent operation's own (NULL: RONDO_SUCCESS), the second for whichever registration of the user's holds the
+ * range. One driver call each; nothing on the host device. */
+rondo_result_t rondo_window_still(const struct rondo_registration *registration);
+rondo_result_t rondo_windows_still(const struct rondo_comm *comm, const char *base, size_t bytes);
+/* Whether [base, +bytes) lies in host memory of rondo_alloc. */
 int rondo_is_allocated(struct rondo_runtime *runtime, const char *base, size_t bytes, struct rondo_segment_handle *handle,
                        uint64_t *offset);
 

@@ -261,6 +261,8 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_star
 
     rondo_segment_host_id(startup->host_id, self.host_id, sizeof(self.host_id));
     self.device = (uint32_t) runtime->device_type;
+    if (runtime->device_type == RONDO_DEVICE_CUDA)
+        rondo_gpu_identify(runtime->device_index, &self.gpu);
     self.blocks = (uint32_t) startup->blocks;
     self.cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t) CPU_COUNT(&set) : 1;
     self.slot_bytes = startup->slot_bytes != 0 ? (uint32_t) (startup->slot_bytes + 63) / 64 * 64 : DEFAULT_SLOT_BYTES;
@@ -318,7 +320,7 @@ static void tear_down(struct rondo_runtime *runtime)
     if (runtime->connections != NULL)
         rondo_connect_shut(runtime);
     while (runtime->allocations != NULL)
-        rondo_free(runtime, runtime->allocations->segment->base);
+        rondo_free(runtime, runtime->allocations->base);
     rondo_arena_destroy(runtime->arena);
     if (runtime->segments != NULL)
         rondo_segments_destroy(runtime->segments);
@@ -357,6 +359,7 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
     if (runtime == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a runtime");
     pthread_mutex_init(&runtime->lock, NULL);
+    runtime->device_index = -1;
     rondo_result_t result = rondo_queue_create(runtime);
     if (result == RONDO_SUCCESS)
         result = rondo_settings_read(config, &runtime->settings, &startup);
@@ -371,7 +374,7 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
     if (result == RONDO_SUCCESS)
         result = rondo_segments_create(&runtime->segments, runtime->control);
     if (result == RONDO_SUCCESS)
-        result = rondo_arena_create(&runtime->arena, runtime->segments, (uint64_t) startup.memory);
+        result = rondo_arena_create(&runtime->arena, (uint64_t) startup.memory);
     if (result == RONDO_SUCCESS)
         result = introduce(runtime, &startup);
     if (result == RONDO_SUCCESS)
@@ -453,7 +456,7 @@ rondo_result_t rondo_get_stats(rondo_t runtime, rondo_stats_t *stats)
     stats->memory_reserved = rondo_arena_reserved(runtime->arena);
     pthread_mutex_lock(&runtime->lock);
     for (const struct rondo_allocation *a = runtime->allocations; a != NULL; a = a->next)
-        stats->memory_allocated += a->segment->bytes;
+        stats->memory_allocated += a->reserved;
     pthread_mutex_unlock(&runtime->lock);
     stats->memory_budget = rondo_arena_budget(runtime->arena);
     return RONDO_SUCCESS;

@@ -8,6 +8,7 @@
 
 #include "arena.h"
 #include "control.h"
+#include "cuda_memory.h"
 #include "device.h"
 #include "error.h"
 #include "programs/programs.h"
@@ -27,6 +28,7 @@ struct rondo_peer {
     uint32_t cores;      /* this process may run on */
     uint32_t slot_bytes;
     uint32_t device; /* rondo_device_t */
+    struct rondo_gpu_identity gpu; /* all zero: a rank on the host device */
 };
 
 struct rondo_settings {
@@ -151,7 +153,9 @@ struct rondo_registration {
     int usable;  /* by all ranks */
     int by_user; /* rondo_comm_register, else a persistent operation's */
     uint32_t window;
-    struct rondo_segment **imported; /* a member each; NULL for this rank */
+    struct rondo_segment **imported;      /* a member each; NULL for this rank */
+    struct rondo_cuda_export *exported;   /* on a GPU: this rank's buffer, if others reach it */
+    struct rondo_cuda_mapping **mappings; /* on a GPU, in place of imported; NULL also where no mapping was needed */
 };
 
 #define RONDO_WINDOWS_MAX 256
@@ -212,8 +216,10 @@ struct rondo_poller {
 
 struct rondo_allocation {
     struct rondo_allocation *next;
-    struct rondo_segment *segment;
-    size_t bytes;
+    char *base;
+    size_t bytes;                  /* asked for */
+    size_t reserved;               /* taken */
+    struct rondo_segment *segment; /* NULL: memory of the GPU */
 };
 
 struct rondo_connect_table;

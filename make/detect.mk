@@ -6,7 +6,10 @@ MPICC     := $(firstword $(shell command -v mpicc 2>/dev/null))
 NVCC      := $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
 HAS_VERBS := $(and $(call has_header,infiniband/verbs.h),$(call has_header,rdma/rdma_cma.h))
 HAS_UCX   := $(call has_header,ucp/api/ucp.h)
-HAS_NUMA  := $(call has_header,numa.h)
+# NUMA=0 leaves libnuma out.
+NUMA      ?= 1
+HAS_NUMA  := $(if $(filter-out 0,$(NUMA)),$(and $(call has_header,numa.h),$(call has_header,numaif.h)))
+NUMA_LIBS := $(if $(HAS_NUMA),-lnuma)
 
 # CUDA=0 leaves the CUDA device out. The architectures are those of the list that this nvcc knows, and PTX of the last of them.
 CUDA      ?= 1
@@ -25,7 +28,7 @@ endif
 
 # Nothing of this build uses verbs or UCX yet: they are detected so that the table says so.
 DETECTED_DEFINES := -DRONDO_WITH_CUDA=$(if $(HAS_CUDA),1,0) -DRONDO_WITH_VERBS=0 -DRONDO_WITH_UCX=0 \
-                    -DRONDO_WITH_NUMA=0 -DRONDO_WITH_MPI=$(if $(MPICC),1,0) $(if $(HAS_CUDA),-I$(CUDA_HOME)/include)
+                    -DRONDO_WITH_NUMA=$(if $(HAS_NUMA),1,0) -DRONDO_WITH_MPI=$(if $(MPICC),1,0) $(if $(HAS_CUDA),-I$(CUDA_HOME)/include)
 
 ifeq ($(shell uname -m),x86_64)
 FOLD_VARIANTS := avx2 avx512
@@ -34,8 +37,8 @@ endif
 
 detect:
 	@printf '%-9s %-4s %s\n' feature in why
-	@printf '%-9s %-4s %s\n' CUDA $(if $(HAS_CUDA),yes "$(NVCC), sm_$(subst $() ,$(comma) sm_,$(strip $(CUDA_BUILT))) and PTX",no "$(if $(filter 0,$(CUDA)),CUDA=0,no nvcc)")
+	@printf '%-9s %-4s %s\n' CUDA $(if $(HAS_CUDA),yes "$(NVCC)$(comma) sm_$(subst $() ,$(comma) sm_,$(strip $(CUDA_BUILT))) and PTX",no "$(if $(filter 0,$(CUDA)),CUDA=0,no nvcc)")
 	@printf '%-9s %-4s %s\n' verbs no "$(if $(HAS_VERBS),headers found; ,no infiniband/verbs.h or rdma/rdma_cma.h; )the rdma transport is not part of this version"
 	@printf '%-9s %-4s %s\n' UCX no "$(if $(HAS_UCX),headers found; ,no ucp/api/ucp.h; )the ucx transport is not part of this version"
-	@printf '%-9s %-4s %s\n' libnuma no "$(if $(HAS_NUMA),header found; ,no numa.h; )nothing uses it yet"
+	@printf '%-9s %-4s %s\n' libnuma $(if $(HAS_NUMA),yes "slots in host memory lie near the rank's GPU",no "$(if $(filter 0,$(NUMA)),NUMA=0,no numa.h)")
 	@printf '%-9s %-4s %s\n' MPI $(if $(MPICC),yes "$(MPICC): rondo bench --peer mpi",no "no mpicc: rondo bench has no --peer mpi")

@@ -28,6 +28,7 @@ struct handle {
     uint64_t bytes;
 };
 _Static_assert(sizeof(struct handle) <= sizeof(struct rondo_segment_handle), "a handle must fit");
+_Static_assert(sizeof(struct handle) <= sizeof(struct rondo_loan), "a handle must fit");
 
 /* What a struct rondo_segment that leaves this file is the first part of. */
 struct known {
@@ -35,8 +36,8 @@ struct known {
     struct handle handle;
 };
 
-/* A segment of this process. It lives while it is referred to: once by its maker until that releases it or is destroyed, and
- * once by each import in this process. */
+/* A segment of this process, or a descriptor on offer, which has no base. It lives while it is referred to: once by its maker
+ * until that releases it or is destroyed, and once by each import in this process. */
 struct made {
     struct known known;
     atomic_int references;
@@ -71,7 +72,8 @@ static void let_go(void *thing)
     struct made *made = thing;
     if (atomic_fetch_sub(&made->references, 1) > 1)
         return;
-    munmap(made->known.segment.base, made->known.segment.bytes);
+    if (made->known.segment.base != NULL)
+        munmap(made->known.segment.base, made->known.segment.bytes);
     close(made->fd);
     free(made);
 }
@@ -111,6 +113,21 @@ rondo_result_t rondo_segments_create(struct rondo_segments **result, struct rond
     return RONDO_SUCCESS;
 }
 
+/* What others can ask for, once it is complete. */
+static void publish(struct rondo_segments *segments, struct made *made, char *base, uint64_t bytes)
+{
+    struct handle *handle = &made->known.handle;
+    atomic_init(&made->references, 1);
+    memcpy(handle->maker, segments->name, sizeof(handle->maker));
+    handle->bytes = bytes;
+    pthread_mutex_lock(&segments->mutex);
+    handle->request.id = ++segments->made_count;
+    made->known.segment = (struct rondo_segment){base, bytes, handle->request.id};
+    made->next = segments->made;
+    segments->made = made;
+    pthread_mutex_unlock(&segments->mutex);
+}
+
 rondo_result_t rondo_segment_allocate(struct rondo_segments *segments, size_t bytes, struct rondo_segment **segment)
 {
     size_t page = page_bytes();
@@ -138,15 +155,7 @@ rondo_result_t rondo_segment_allocate(struct rondo_segments *segments, size_t by
         free(made);
         return status;
     }
-    atomic_init(&made->references, 1);
-    memcpy(handle->maker, segments->name, sizeof(handle->maker));
-    handle->bytes = whole;
-    pthread_mutex_lock(&segments->mutex);
-    handle->request.id = ++segments->made_count;
-    made->known.segment = (struct rondo_segment){base, whole, handle->request.id};
-    made->next = segments->made;
-    segments->made = made;
-    pthread_mutex_unlock(&segments->mutex);
+    publish(segments, made, base, whole);
     *segment = &made->known.segment;
     return RONDO_SUCCESS;
 }
@@ -191,10 +200,10 @@ static rondo_result_t fetch(const struct handle *handle, struct import *import)
     import->mapping.handle = *handle;
     if (thing == NULL)
         return map(handle, fd, &import->mapping.segment);
-    if (import->made->known.handle.bytes == handle->bytes)
+    if (import->made->known.handle.bytes == handle->bytes && import->made->known.segment.base != NULL)
         return RONDO_SUCCESS;
     let_go(thing);
-    return rondo_fail(RONDO_ERR_TRANSPORT, "a handle says %llu bytes of a segment that has other",
+    return rondo_fail(RONDO_ERR_TRANSPORT, "a handle says %llu bytes of what has other, or is no segment",
                       (unsigned long long) handle->bytes);
 }
 
@@ -285,6 +294,56 @@ void rondo_segment_release(struct rondo_segments *segments, struct rondo_segment
         drop_import(dropped);
     if (made != NULL)
         let_go(made);
+}
+
+rondo_result_t rondo_loan_offer(struct rondo_segments *segments, int fd, uint64_t bytes, struct rondo_loan *loan)
+{
+    struct made *made = calloc(1, sizeof(*made));
+    rondo_result_t status = RONDO_SUCCESS;
+    if (made == NULL)
+        status = rondo_fail(RONDO_ERR_MEMORY, "no memory to lend a descriptor");
+    else
+        status = rondo_background_random(made->known.handle.request.key, sizeof(made->known.handle.request.key));
+    if (status != RONDO_SUCCESS) {
+        free(made);
+        close(fd);
+        return status;
+    }
+    made->fd = fd;
+    publish(segments, made, NULL, bytes);
+    memset(loan, 0, sizeof(*loan));
+    memcpy(loan->bytes, &made->known.handle, sizeof(made->known.handle));
+    return RONDO_SUCCESS;
+}
+
+void rondo_loan_withdraw(struct rondo_segments *segments, const struct rondo_loan *loan)
+{
+    struct made *made = NULL;
+    pthread_mutex_lock(&segments->mutex);
+    for (struct made **link = &segments->made; *link != NULL && made == NULL; link = &(*link)->next)
+        if ((*link)->known.segment.base == NULL && memcmp(&(*link)->known.handle, loan->bytes, sizeof(struct handle)) == 0) {
+            made = *link;
+            *link = made->next;
+            break;
+        }
+    pthread_mutex_unlock(&segments->mutex);
+    if (made != NULL)
+        let_go(made);
+}
+
+rondo_result_t rondo_loan_take(const struct rondo_loan *loan, int *fd)
+{
+    struct handle handle;
+    void *thing;
+    memcpy(&handle, loan->bytes, sizeof(handle));
+    rondo_result_t result = rondo_handover_ask(handle.maker, &handle.request, IMPORT_MS, fd, &thing);
+    if (result != RONDO_SUCCESS || thing == NULL)
+        return result;
+    *fd = fcntl(((struct made *) thing)->fd, F_DUPFD_CLOEXEC, 0);
+    if (*fd < 0)
+        result = rondo_fail(RONDO_ERR_SYSTEM, "cannot duplicate a descriptor: %s", strerror(errno));
+    let_go(thing);
+    return result;
 }
 
 void rondo_segments_destroy(struct rondo_segments *segments)

@@ -37,6 +37,18 @@ rondo_result_t rondo_segment_import(struct rondo_segments *segments, const struc
 /* Undoes one allocate or import. After that of the allocate nobody can import the segment any more. */
 void rondo_segment_release(struct rondo_segments *segments, struct rondo_segment *segment);
 
+/* Descriptors of other things than segments, handed over in the same way. */
+struct rondo_loan {
+    unsigned char bytes[48]; /* travels in control messages; plain data */
+};
+
+/* Takes fd, and closes it when it is withdrawn. bytes: whatever size it has, not 0. */
+rondo_result_t rondo_loan_offer(struct rondo_segments *segments, int fd, uint64_t bytes, struct rondo_loan *loan);
+/* Those who have it keep it. Nothing happens if the loan is not one of these segments' offers. */
+void rondo_loan_withdraw(struct rondo_segments *segments, const struct rondo_loan *loan);
+/* *fd becomes the caller's own. Bounded and restricted as an import; RONDO_ERR_TRANSPORT if the offer is gone. */
+rondo_result_t rondo_loan_take(const struct rondo_loan *loan, int *fd);
+
 /* Text that is equal exactly for processes that can share segments: same boot, same network, PID and user namespace, same user;
  * and the same override (config->host_id), or where that is NULL the same RONDO_HOSTID, if any. Writes at most bytes (256 are
  * enough for an override of 100), always terminated. */

@@ -1,11 +1,14 @@
 /*
  * Shared memory: between processes of one host through segments, inside one process through the same addresses. The receiver
- * owns the region; the sender maps it.
+ * owns the region; the sender maps it. A rank on a GPU makes the segments reachable by it, and has its own near it.
  */
 #include "transport.h"
 
+#include "adopted.h"
 #include "arena.h"
+#include "cuda_memory.h"
 #include "error.h"
+#include "memory_node.h"
 #include "runtime.h"
 
 #include <stdlib.h>
@@ -37,24 +40,66 @@ static size_t region_bytes(const struct rondo_connector_spec *spec)
     return SLOTS_OFFSET + (size_t) spec->slot_bytes * spec->slot_count;
 }
 
+/* ---- the receiver's memory ---- */
+
+static rondo_result_t slab_allocate(void *argument, size_t bytes, struct rondo_slab *slab)
+{
+    struct rondo_runtime *runtime = argument;
+    struct rondo_segment *segment;
+    rondo_result_t result = rondo_segment_allocate(runtime->segments, bytes, &segment);
+    if (result != RONDO_SUCCESS)
+        return result;
+    char bus_id[RONDO_GPU_BUS_ID_BYTES];
+    if (runtime->device_type == RONDO_DEVICE_CUDA && rondo_gpu_bus_id(runtime->device_index, bus_id))
+        rondo_memory_prefer(segment->base, segment->bytes, rondo_memory_node(bus_id)); /* before adopt touches the pages */
+    result = rondo_adopt(runtime, segment);
+    if (result != RONDO_SUCCESS) {
+        rondo_segment_release(runtime->segments, segment);
+        return result;
+    }
+    *slab = (struct rondo_slab){segment->base, segment->bytes, segment};
+    return RONDO_SUCCESS;
+}
+
+static void slab_release(void *argument, struct rondo_slab *slab)
+{
+    struct rondo_runtime *runtime = argument;
+    rondo_disown(runtime, slab->own);
+    rondo_segment_release(runtime->segments, slab->own);
+}
+
+static rondo_result_t slab_zero(void *argument, void *memory, size_t bytes)
+{
+    (void) argument;
+    memset(memory, 0, bytes);
+    return RONDO_SUCCESS;
+}
+
+/* On the host a slab is address space, whose pages cost memory only once touched; a device has all of them pinned. */
+static const struct rondo_slab_source host_slabs = {(size_t) 64 << 20, slab_allocate, slab_release, slab_zero};
+static const struct rondo_slab_source pinned_slabs = {(size_t) 8 << 20, slab_allocate, slab_release, slab_zero};
+
+/* ---- connectors ---- */
+
 static rondo_result_t listen(struct rondo_runtime *runtime, struct rondo_connector *connector, struct rondo_ticket *ticket)
 {
     struct rondo_region *region = calloc(1, sizeof(*region));
     if (region == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory to describe a connector");
-    rondo_result_t result = rondo_arena_allocate(runtime->arena, region_bytes(&connector->spec), region);
+    const struct rondo_slab_source *source = runtime->device_type == RONDO_DEVICE_CUDA ? &pinned_slabs : &host_slabs;
+    rondo_result_t result = rondo_arena_allocate(runtime->arena, source, runtime, region_bytes(&connector->spec), region);
     if (result != RONDO_SUCCESS) {
         free(region);
         return result;
     }
-    char *base = region->segment->base + region->offset;
+    char *base = region->slab->base + region->offset;
     connector->own = region;
     connector->watched = (uint64_t *) (void *) (base + TAIL_OFFSET);
     connector->published = (uint64_t *) (void *) (base + HEAD_OFFSET);
     connector->slots = base + SLOTS_OFFSET;
 
     struct ticket_data data = {.offset = region->offset, .bytes = region->bytes};
-    rondo_segment_export(region->segment, &data.segment);
+    rondo_segment_export(region->slab->own, &data.segment);
     memcpy(ticket->bytes, &data, sizeof(data));
     return RONDO_SUCCESS;
 }
@@ -75,6 +120,11 @@ static rondo_result_t connect(struct rondo_runtime *runtime, struct rondo_connec
                           connector->spec.peer, (unsigned long long) data.bytes, (unsigned long long) data.offset,
                           segment->bytes, region_bytes(&connector->spec));
     }
+    result = rondo_adopt(runtime, segment);
+    if (result != RONDO_SUCCESS) {
+        rondo_segment_release(runtime->segments, segment);
+        return result;
+    }
     char *base = segment->base + data.offset;
     connector->own = segment;
     connector->watched = (uint64_t *) (void *) (base + HEAD_OFFSET);
@@ -91,6 +141,7 @@ static void close_listener(struct rondo_runtime *runtime, struct rondo_connector
 
 static void close_sender(struct rondo_runtime *runtime, struct rondo_connector *connector)
 {
+    rondo_disown(runtime, connector->own);
     rondo_segment_release(runtime->segments, connector->own);
 }
 

@@ -6,7 +6,11 @@
 
 #include <string.h>
 
-static const struct rondo_transport *const transports[] = {&rondo_transport_shm};
+static const struct rondo_transport *const transports[] = {
+#if RONDO_WITH_CUDA
+    &rondo_transport_p2p,
+#endif
+    &rondo_transport_shm};
 #define COUNT ((int) (sizeof(transports) / sizeof(transports[0])))
 
 const struct rondo_transport *const *rondo_transport_table(int *count)

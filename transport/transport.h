@@ -20,7 +20,7 @@ struct rondo_connector_spec {
     int32_t peer;        /* the other side's rank in the world */
 };
 
-/* What the receiver tells the sender; plain data, at most this long. */
+/* What one side tells the other; plain data, at most this long. */
 struct rondo_ticket {
     char transport[16];
     unsigned char bytes[176];
@@ -40,16 +40,26 @@ struct rondo_transport {
     /* NULL if this build and machine can use it, else why not. */
     const char *(*unusable)(void);
     int (*reaches)(const struct rondo_runtime *runtime, int peer);
-    /* The receiver's side, which owns the slots. Called on any thread, the control thread included; must not wait for others.
-     */
+    /* The receiver's memory, which has the slots, and what the sender must know of it. Called on any thread, the control thread
+     * included; must not wait for others. */
     rondo_result_t (*listen)(struct rondo_runtime *runtime, struct rondo_connector *connector, struct rondo_ticket *ticket);
-    /* The sender's side. Not on a control thread. */
+    /* The sender reaches it. Not on a control thread. */
     rondo_result_t (*connect)(struct rondo_runtime *runtime, struct rondo_connector *connector,
                               const struct rondo_ticket *ticket);
-    void (*close_listener)(struct rondo_runtime *runtime, struct rondo_connector *connector);
+    /* Where the sender has memory, too: that memory, as listen, and the receiver reaches it, as connect. connect then follows
+     * offer on the same connector, and accept follows listen. Both NULL where the sender has none. */
+    rondo_result_t (*offer)(struct rondo_runtime *runtime, struct rondo_connector *connector, struct rondo_ticket *ticket);
+    rondo_result_t (*accept)(struct rondo_runtime *runtime, struct rondo_connector *connector,
+                             const struct rondo_ticket *ticket);
+    /* Undo connect and accept. Not on a control thread. */
     void (*close_sender)(struct rondo_runtime *runtime, struct rondo_connector *connector);
+    void (*close_receiver)(struct rondo_runtime *runtime, struct rondo_connector *connector);
+    /* Undo listen and offer, when neither side uses the memory any more. */
+    void (*close_listener)(struct rondo_runtime *runtime, struct rondo_connector *connector);
+    void (*close_offer)(struct rondo_runtime *runtime, struct rondo_connector *connector);
 };
 
+extern const struct rondo_transport rondo_transport_p2p;
 extern const struct rondo_transport rondo_transport_shm;
 
 const struct rondo_transport *const *rondo_transport_table(int *count);

@@ -1,0 +1,157 @@
+/* See cuda_pointer.h. Also rondo_buffer_check. */
+#include "cuda_pointer.h"
+
+#include "cuda_memory.h"
+#include "error.h"
+#include "runtime.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+
+/* The answers to one question about an address; what the driver has no answer to stays 0. */
+struct answers {
+    CUmemorytype type;
+    unsigned is_managed, legacy_ipc;
+    int device;
+    CUdeviceptr on_device, start;
+    size_t size;
+    unsigned long long buffer_id, handle_types;
+    CUmemoryPool pool;
+};
+
+static CUresult ask(__typeof__(cuPointerGetAttributes) *query, const void *address, struct answers *answers)
+{
+    CUpointer_attribute names[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                   CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                   CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
+                                   CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                   CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
+                                   CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                                   CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+                                   CU_POINTER_ATTRIBUTE_BUFFER_ID,
+                                   CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES,
+                                   CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE};
+    void *values[] = {&answers->type,  &answers->is_managed, &answers->legacy_ipc, &answers->device,       &answers->on_device,
+                      &answers->start, &answers->size,       &answers->buffer_id,  &answers->handle_types, &answers->pool};
+    memset(answers, 0, sizeof(*answers));
+    return query(sizeof(names) / sizeof(names[0]), names, values, (CUdeviceptr) (uintptr_t) address);
+}
+
+static enum rondo_cuda_kind classify(const struct answers *answers)
+{
+    if (answers->type == 0)
+        return RONDO_CUDA_UNKNOWN;
+    if (answers->is_managed)
+        return RONDO_CUDA_MANAGED;
+    if (answers->type == CU_MEMORYTYPE_HOST)
+        return RONDO_CUDA_HOST;
+    if (answers->pool != NULL)
+        return RONDO_CUDA_POOL;
+    return answers->legacy_ipc ? RONDO_CUDA_ALLOCATION : RONDO_CUDA_MAPPED;
+}
+
+rondo_result_t rondo_cuda_inspect(const void *address, struct rondo_cuda_pointer *pointer)
+{
+    struct answers answers;
+    const struct rondo_cuda_driver *driver = rondo_cuda_driver();
+    if (driver == NULL)
+        return RONDO_ERR_DEVICE;
+    rondo_result_t result =
+        rondo_cuda_result(ask(driver->cuPointerGetAttributes, address, &answers), RONDO_ERR_DEVICE, "cuPointerGetAttributes");
+    *pointer = (struct rondo_cuda_pointer){.kind = classify(&answers),
+                                           .device = answers.device,
+                                           .on_device = answers.on_device,
+                                           .start = answers.start,
+                                           .size = answers.size,
+                                           .buffer_id = answers.buffer_id,
+                                           .handle_types = answers.handle_types,
+                                           .pool = answers.pool};
+    return result;
+}
+
+const char *rondo_cuda_describe(const struct rondo_cuda_pointer *pointer, char *text, size_t bytes)
+{
+    switch (pointer->kind) {
+    case RONDO_CUDA_HOST:
+        snprintf(text, bytes, "pinned host memory");
+        break;
+    case RONDO_CUDA_MANAGED:
+        snprintf(text, bytes, "managed memory");
+        break;
+    case RONDO_CUDA_ALLOCATION:
+        snprintf(text, bytes, "memory of GPU %d", pointer->device);
+        break;
+    case RONDO_CUDA_POOL:
+        snprintf(text, bytes, "memory of GPU %d (cudaMallocAsync)", pointer->device);
+        break;
+    case RONDO_CUDA_MAPPED:
+        snprintf(text, bytes, "memory of GPU %d (cuMemMap)", pointer->device);
+        break;
+    default:
+        snprintf(text, bytes, "pageable host memory, or none at all");
+    }
+    return text;
+}
+
+/* ---- arguments ---- */
+
+/* The driver's function if the application has loaded the driver: a rank on the host device neither loads nor starts it. */
+static __typeof__(cuPointerGetAttributes) *query_if_loaded(void)
+{
+    static __typeof__(cuPointerGetAttributes) *query;
+    static uint32_t calls;
+    __typeof__(cuPointerGetAttributes) *known = __atomic_load_n(&query, __ATOMIC_ACQUIRE);
+    if (known != NULL || (__atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED) & 255) != 0)
+        return known;
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (library == NULL)
+        return NULL;
+    void *symbol = dlsym(library, "cuPointerGetAttributes");
+    memcpy(&known, &symbol, sizeof(known));
+    __atomic_store_n(&query, known, __ATOMIC_RELEASE);
+    dlclose(library); /* the application's own reference keeps it */
+    return known;
+}
+
+static rondo_result_t check_host(const void *buf, const char *function)
+{
+    struct answers answers;
+    __typeof__(cuPointerGetAttributes) *query = query_if_loaded();
+    if (query == NULL || ask(query, buf, &answers) != CUDA_SUCCESS)
+        return RONDO_SUCCESS; /* what the driver does not know is not its memory */
+    if (answers.type != CU_MEMORYTYPE_DEVICE || answers.is_managed)
+        return RONDO_SUCCESS;
+    return rondo_fail(RONDO_ERR_BUFFER, "%s: %p is memory of GPU %d, but this rank is on the host device", function, buf,
+                      answers.device);
+}
+
+rondo_result_t rondo_buffer_check(struct rondo_runtime *runtime, const void *buf, size_t bytes, const char *function)
+{
+    struct rondo_cuda_pointer pointer;
+    char where[64];
+    if (bytes == 0)
+        return RONDO_SUCCESS;
+    if (runtime->device_type != RONDO_DEVICE_CUDA)
+        return check_host(buf, function);
+    rondo_result_t result = rondo_cuda_inspect(buf, &pointer);
+    if (result != RONDO_SUCCESS)
+        return result;
+    int mine = pointer.kind == RONDO_CUDA_ALLOCATION || pointer.kind == RONDO_CUDA_POOL || pointer.kind == RONDO_CUDA_MAPPED
+                   ? pointer.device == runtime->device_index
+                   : pointer.kind != RONDO_CUDA_UNKNOWN;
+    rondo_cuda_describe(&pointer, where, sizeof(where));
+    if (!mine)
+        return rondo_fail(RONDO_ERR_BUFFER,
+                          "%s: %p is %s; this rank is on GPU %d and takes memory of that GPU, managed memory, or pinned host "
+                          "memory (cudaHostAlloc, cudaHostRegister)",
+                          function, buf, where, runtime->device_index);
+    if (pointer.kind == RONDO_CUDA_HOST && pointer.on_device != (CUdeviceptr) (uintptr_t) buf)
+        return rondo_fail(RONDO_ERR_BUFFER, "%s: %p is pinned host memory that GPU %d has at another address, or not at all",
+                          function, buf, runtime->device_index);
+    /* Mappings may stand side by side; an allocation ends where it ends. */
+    size_t before = (size_t) ((CUdeviceptr) (uintptr_t) buf - pointer.start);
+    if (pointer.kind == RONDO_CUDA_ALLOCATION && (before > pointer.size || bytes > pointer.size - before))
+        return rondo_fail(RONDO_ERR_BUFFER, "%s: %zu bytes at %p reach beyond their allocation, which has %zu after it",
+                          function, bytes, buf, before > pointer.size ? 0 : pointer.size - before);
+    return RONDO_SUCCESS;
+}

@@ -1,0 +1,13 @@
+/* Placement of host memory near a GPU, where the machine has several memory nodes and this build has libnuma. */
+#ifndef RONDO_TRANSPORT_MEMORY_NODE_H
+#define RONDO_TRANSPORT_MEMORY_NODE_H
+
+#include <stddef.h>
+
+/* The memory node of a PCI device ("0000:1b:00.0", in any case); -1 if unknown or there is but one. */
+int rondo_memory_node(const char *pci_bus_id);
+/* Pages of [base, +bytes), which is page-aligned and not touched yet, come from the node while it has any. node -1: nothing. A
+ * hint: where it cannot be given, nothing is lost but speed. */
+void rondo_memory_prefer(void *base, size_t bytes, int node);
+
+#endif
