@@ -146,21 +146,15 @@ static int body(struct rank *rank, void *argument)
     atomic_store(&s->size, rank->size);
     if (rank->rank == 0)
         atomic_store(&s->has_rank0, true);
-    /* The totals of processes travel on a communicator of their own: nothing stuck on the world can be in their way. */
-    rondo_comm_t aside = rank->world;
-    rondo_result_t error = rank->threads ? RONDO_SUCCESS : rondo_comm_dup(rank->world, &aside);
-    if (error != RONDO_SUCCESS)
-        return ranks_fail(rank, "a second communicator", error);
-
     struct stress_outcome *outcome = &s->outcomes[rank->threads ? rank->rank : 0];
     char message[1024] = "";
-    error = stress_program(rank, &s->options, outcome, message, sizeof(message));
+    rondo_result_t error = stress_program(rank, &s->options, outcome, message, sizeof(message));
     if (error != RONDO_SUCCESS)
         tell_failure(s, rank, error, message);
     uint64_t totals[TOTALS] = {0};
     add_outcome(outcome, totals);
     add_statistics(rank, totals);
-    bool complete = ranks_total(rank, aside, totals, TOTALS) == RONDO_SUCCESS;
+    bool complete = ranks_total(rank, totals, TOTALS) == RONDO_SUCCESS;
     return report(s, totals, rank->size, complete);
 }
 
