@@ -25,7 +25,8 @@ CPPFLAGS := -Iinclude -I. -Idevice -Ilib -Itransport $(DETECTED_DEFINES)
 LDFLAGS  := -pthread $(SANITIZE)
 LDLIBS   := $(CUDA_LIBS) -lm
 # The engine's arithmetic must give the same bits as the host's: no contraction, IEEE division, subnormals.
-NVCCFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -fPIC,-fvisibility=hidden,-Wall $(CUDA_CODE) -MD -MP
+# Linked by the C compiler: nothing may need the run-time library of C++.
+NVCCFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -fPIC,-fvisibility=hidden,-fno-exceptions,-fno-threadsafe-statics,-Wall $(CUDA_CODE) -MD -MP
 
 CUDA_ONLY   := device/cuda_device.c transport/p2p.c transport/cuda_memory.c
 TOOL_CUDA_ONLY := tools/buffers_cuda.c tools/peer_nccl.c tools/nccl.c tools/interfere.c tools/stress_peer.c

@@ -86,16 +86,18 @@ static const struct buffers_kind *kind_of(int gpu)
     return &on_host;
 }
 
+rondo_result_t buffers_open_on(struct buffers *b, int gpu)
+{
+    *b = (struct buffers){.gpu = gpu, .kind = kind_of(gpu)};
+    return b->kind->open(b);
+}
+
 rondo_result_t buffers_open(struct buffers *b, rondo_t runtime)
 {
     int gpu;
     *b = (struct buffers){.gpu = -1};
     rondo_result_t code = rondo_device_index(runtime, &gpu);
-    if (code != RONDO_SUCCESS)
-        return code;
-    b->gpu = gpu;
-    b->kind = kind_of(gpu);
-    return b->kind->open(b);
+    return code == RONDO_SUCCESS ? buffers_open_on(b, gpu) : code;
 }
 
 void buffers_close(struct buffers *b)

@@ -33,7 +33,8 @@ struct buffers_kind {
 extern const struct buffers_kind buffers_on_cuda; /* in builds with CUDA */
 
 rondo_result_t buffers_open(struct buffers *buffers, rondo_t runtime);
-void buffers_close(struct buffers *buffers); /* zeroed ones too */
+rondo_result_t buffers_open_on(struct buffers *buffers, int gpu); /* where there is no runtime */
+void buffers_close(struct buffers *buffers);                      /* zeroed ones too */
 bool buffers_are_on_gpu(const struct buffers *buffers);
 
 /* Aligned to 256 bytes at least. buffers_release needs no struct: its owner may be gone. gpu: that of the struct. */
