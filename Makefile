@@ -40,7 +40,7 @@ TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o) \
 JANSSON     := $(or $(filter /%,$(shell $(CC) -print-file-name=libjansson.a)),-ljansson)
 EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train)
 UNIT_TESTS  := $(patsubst test/unit/%.c,$(BUILD)/test/%,$(wildcard test/unit/*.c))
-MULTIRANK_SHARED := test/multirank/ranks.c
+MULTIRANK_SHARED := test/multirank/ranks.c test/multirank/device_memory.c
 MULTIRANK   := $(patsubst test/multirank/%.c,$(BUILD)/test/%,$(filter-out $(MULTIRANK_SHARED),$(wildcard test/multirank/*.c)))
 FORMATTED   := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 
