@@ -25,17 +25,22 @@ CPPFLAGS := -Iinclude -I. -Idevice -Ilib -Itransport $(DETECTED_DEFINES)
 LDFLAGS  := -pthread $(SANITIZE)
 LDLIBS   := $(CUDA_LIBS) $(NUMA_LIBS) -lm
 # The engine's arithmetic must give the same bits as the host's: no contraction, IEEE division, subnormals.
-NVCCFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -fPIC,-fvisibility=hidden,-Wall $(CUDA_CODE) -MD -MP
+# Linked by the C compiler: nothing may need the run-time library of C++.
+NVCCFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -fPIC,-fvisibility=hidden,-fno-exceptions,-fno-threadsafe-statics,-Wall $(CUDA_CODE) -MD -MP
 
-CUDA_ONLY   := device/cuda_device.c transport/p2p.c $(wildcard transport/cuda_*.c) tools/peer_nccl.c
+CUDA_ONLY   := device/cuda_device.c transport/p2p.c $(wildcard transport/cuda_*.c)
+TOOL_CUDA_ONLY := tools/buffers_cuda.c tools/peer_nccl.c tools/nccl.c tools/interfere.c tools/stress_peer.c
 LIB_SOURCES := $(filter-out $(if $(HAS_CUDA),,$(CUDA_ONLY)),$(wildcard lib/*.c lib/programs/*.c transport/*.c device/*.c))
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(FOLD_VARIANTS:%=$(BUILD)/obj/device/fold_kernels_%.o) \
                $(if $(HAS_CUDA),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard device/*.cu)))
-TOOL_SOURCES := $(filter-out tools/peer_mpi.c $(if $(HAS_CUDA),,$(CUDA_ONLY)),$(wildcard tools/*.c))
-TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o)
+TOOL_SOURCES := $(filter-out tools/peer_mpi.c $(if $(HAS_CUDA),,$(TOOL_CUDA_ONLY)),$(wildcard tools/*.c))
+TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o) \
+                $(if $(HAS_CUDA),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard tools/*.cu)))
+# In the command itself, so that it also runs where jansson is not installed.
+JANSSON     := $(or $(filter /%,$(shell $(CC) -print-file-name=libjansson.a)),-ljansson)
 EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train)
 UNIT_TESTS  := $(patsubst test/unit/%.c,$(BUILD)/test/%,$(wildcard test/unit/*.c))
-MULTIRANK_SHARED := test/multirank/ranks.c
+MULTIRANK_SHARED := test/multirank/ranks.c test/multirank/device_memory.c
 MULTIRANK   := $(patsubst test/multirank/%.c,$(BUILD)/test/%,$(filter-out $(MULTIRANK_SHARED),$(wildcard test/multirank/*.c)))
 # For machines with GPUs; they link cudart themselves.
 GPU_TESTS   := $(if $(HAS_CUDA),$(patsubst test/gpu/%.c,$(BUILD)/test/gpu_%,$(wildcard test/gpu/*.c)))
@@ -77,7 +82,7 @@ $(BUILD)/librondo.a: $(LIB_OBJECTS)
 	$(Q)ar rcs $@ $^
 
 $(BUILD)/rondo: $(TOOL_OBJECTS) $(BUILD)/librondo.a
-	$(Q)$(CC) $(LDFLAGS) -rdynamic $^ -o $@ -ljansson -ldl $(LDLIBS)
+	$(Q)$(CC) $(LDFLAGS) -rdynamic $^ -o $@ $(JANSSON) -ldl $(LDLIBS)
 
 $(BUILD)/rondo-peer-mpi.so: tools/peer_mpi.c
 	@mkdir -p $(@D)

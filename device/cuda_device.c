@@ -29,14 +29,15 @@ static struct rondo_cuda *cuda_of(struct rondo_device *device)
 }
 
 /* Our own failure is reported by its code and must not be found by the application as its last error. */
-rondo_result_t rondo_cuda_fail(cudaError_t error, const char *what)
+static rondo_result_t report(cudaError_t error, const char *what)
 {
     cudaGetLastError();
     rondo_result_t code = error == cudaErrorMemoryAllocation ? RONDO_ERR_MEMORY : RONDO_ERR_DEVICE;
     return rondo_fail(code, "%s: %s (%s)", what, cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
-int rondo_cuda_enter(int index)
+/* Makes the GPU current for the calling thread; returns what was. */
+static int make_current(int index)
 {
     int before = -1;
     if (cudaGetDevice(&before) != cudaSuccess)
@@ -46,7 +47,7 @@ int rondo_cuda_enter(int index)
     return before;
 }
 
-void rondo_cuda_exit(int before, int index)
+static void restore_current(int before, int index)
 {
     if (before >= 0 && before != index)
         cudaSetDevice(before);
@@ -58,7 +59,7 @@ static void *obtain_device(void *argument, size_t bytes)
 {
     struct rondo_cuda *cuda = argument;
     void *memory = NULL;
-    int before = rondo_cuda_enter(cuda->index);
+    int before = make_current(cuda->index);
     cudaError_t error = cudaMalloc(&memory, bytes);
     if (error == cudaSuccess)
         error = cudaMemsetAsync(memory, 0, bytes, cuda->copies);
@@ -68,7 +69,7 @@ static void *obtain_device(void *argument, size_t bytes)
         cudaGetLastError();
         memory = NULL;
     }
-    rondo_cuda_exit(before, cuda->index);
+    restore_current(before, cuda->index);
     return memory;
 }
 
@@ -81,24 +82,24 @@ static void give_device_back(void *argument, void *memory)
 static void clear_device(void *argument, void *memory, size_t bytes)
 {
     struct rondo_cuda *cuda = argument;
-    int before = rondo_cuda_enter(cuda->index);
+    int before = make_current(cuda->index);
     cudaMemsetAsync(memory, 0, bytes, cuda->copies);
     cudaStreamSynchronize(cuda->copies);
-    rondo_cuda_exit(before, cuda->index);
+    restore_current(before, cuda->index);
 }
 
 static void *obtain_host(void *argument, size_t bytes)
 {
     struct rondo_cuda *cuda = argument;
     void *memory = NULL;
-    int before = rondo_cuda_enter(cuda->index);
+    int before = make_current(cuda->index);
     if (cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess) {
         cudaGetLastError();
         memory = NULL;
     } else {
         memset(memory, 0, bytes);
     }
-    rondo_cuda_exit(before, cuda->index);
+    restore_current(before, cuda->index);
     return memory;
 }
 
@@ -144,14 +145,14 @@ static enum cudaStreamCaptureMode relax_capture(enum cudaStreamCaptureMode mode)
 
 static rondo_result_t copy(struct rondo_cuda *cuda, void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
-    int before = rondo_cuda_enter(cuda->index);
+    int before = make_current(cuda->index);
     enum cudaStreamCaptureMode mode = relax_capture(cudaStreamCaptureModeRelaxed);
     cudaError_t error = cudaMemcpyAsync(to, from, bytes, kind, cuda->copies);
     if (error == cudaSuccess)
         error = cudaStreamSynchronize(cuda->copies);
     relax_capture(mode);
-    rondo_cuda_exit(before, cuda->index);
-    return error == cudaSuccess ? RONDO_SUCCESS : rondo_cuda_fail(error, "copying between host and GPU");
+    restore_current(before, cuda->index);
+    return error == cudaSuccess ? RONDO_SUCCESS : report(error, "copying between host and GPU");
 }
 
 static rondo_result_t upload(struct rondo_device *device, void *to, const void *from, size_t bytes)
@@ -167,23 +168,23 @@ static rondo_result_t download(struct rondo_device *device, void *to, const void
 static rondo_result_t adopt(struct rondo_device *device, void *memory, size_t bytes)
 {
     struct rondo_cuda *cuda = cuda_of(device);
-    int before = rondo_cuda_enter(cuda->index);
+    int before = make_current(cuda->index);
     cudaError_t error = cudaHostRegister(memory, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped);
     if (error == cudaErrorHostMemoryAlreadyRegistered) { /* by another runtime of this process */
         cudaGetLastError();
         error = cudaSuccess;
     }
-    rondo_cuda_exit(before, cuda->index);
-    return error == cudaSuccess ? RONDO_SUCCESS : rondo_cuda_fail(error, "registering shared memory with the GPU");
+    restore_current(before, cuda->index);
+    return error == cudaSuccess ? RONDO_SUCCESS : report(error, "registering shared memory with the GPU");
 }
 
 static void disown(struct rondo_device *device, void *memory)
 {
     struct rondo_cuda *cuda = cuda_of(device);
-    int before = rondo_cuda_enter(cuda->index);
+    int before = make_current(cuda->index);
     if (cudaHostUnregister(memory) != cudaSuccess)
         cudaGetLastError();
-    rondo_cuda_exit(before, cuda->index);
+    restore_current(before, cuda->index);
 }
 
 /* ---- running ---- */
@@ -192,9 +193,10 @@ static void start(struct rondo_device *device, int will_help)
 {
     struct rondo_cuda *cuda = cuda_of(device);
     (void) will_help;
-    void *arguments[] = {&device->image};
-    int before = rondo_cuda_enter(cuda->index);
-    cudaError_t error = cudaLaunchKernel(rondo_cuda_daemon_kernel(), (dim3){cuda->blocks, 1, 1},
+    static const struct rondo_cuda_batch none;
+    void *arguments[] = {(void *) (uintptr_t) &none, &device->image};
+    int before = make_current(cuda->index);
+    cudaError_t error = cudaLaunchKernel(rondo_cuda_kernel(), (dim3){cuda->blocks, 1, 1},
                                          (dim3){RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL, 1, 1}, arguments, 0, cuda->launches);
     if (error != cudaSuccess) {
         struct rondo_queues *queues = device->daemon->queues;
@@ -204,16 +206,16 @@ static void start(struct rondo_device *device, int will_help)
         /* There is no daemon, so its word is ours. */
         rondo_store_release(&queues->state, RONDO_STATE(queues->launches, RONDO_DAEMON_LEFT));
     }
-    rondo_cuda_exit(before, cuda->index);
+    restore_current(before, cuda->index);
 }
 
 static rondo_result_t synchronize(struct rondo_device *device)
 {
     struct rondo_cuda *cuda = cuda_of(device);
-    int before = rondo_cuda_enter(cuda->index);
+    int before = make_current(cuda->index);
     cudaError_t error = cudaDeviceSynchronize();
-    rondo_cuda_exit(before, cuda->index);
-    return error == cudaSuccess ? RONDO_SUCCESS : rondo_cuda_fail(error, "rondo_device_synchronize");
+    restore_current(before, cuda->index);
+    return error == cudaSuccess ? RONDO_SUCCESS : report(error, "rondo_device_synchronize");
 }
 
 /* Small operations need few threads: their barriers are cheaper. */
@@ -230,8 +232,7 @@ static rondo_result_t enqueue(struct rondo_device *device, struct rondo_stream_o
 {
     struct rondo_cuda *cuda = cuda_of(device);
     struct rondo_cuda_batch batch;
-    void *arguments[] = {operations, &device->image};
-    const void *kernel = rondo_cuda_stream_kernel();
+    void *arguments[] = {&batch, &device->image};
     uint32_t blocks = 0, threads = workers_for(bytes) + RONDO_CUDA_CONTROL;
     if (count > RONDO_CUDA_BATCH)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "a group of %d operations on a stream; at most %d", count, RONDO_CUDA_BATCH);
@@ -239,27 +240,23 @@ static rondo_result_t enqueue(struct rondo_device *device, struct rondo_stream_o
         operations[i].block_first = blocks;
         blocks += operations[i].blocks;
     }
-    if (count > 1) {
-        batch.count = (uint32_t) count;
-        memcpy(batch.operations, operations, (size_t) count * sizeof(*operations));
-        arguments[0] = &batch;
-        kernel = rondo_cuda_batch_kernel();
-    }
-    int before = rondo_cuda_enter(cuda->index);
+    batch.count = (uint32_t) count;
+    memcpy(batch.operations, operations, (size_t) count * sizeof(*operations));
+    int before = make_current(cuda->index);
     cudaError_t error =
-        cudaLaunchKernel(kernel, (dim3){blocks, 1, 1}, (dim3){threads, 1, 1}, arguments, 0, (cudaStream_t) stream);
-    rondo_cuda_exit(before, cuda->index);
-    return error == cudaSuccess ? RONDO_SUCCESS : rondo_cuda_fail(error, "launching an operation on a stream");
+        cudaLaunchKernel(rondo_cuda_kernel(), (dim3){blocks, 1, 1}, (dim3){threads, 1, 1}, arguments, 0, (cudaStream_t) stream);
+    restore_current(before, cuda->index);
+    return error == cudaSuccess ? RONDO_SUCCESS : report(error, "launching an operation on a stream");
 }
 
 static int is_captured(struct rondo_device *device, void *stream)
 {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    int before = rondo_cuda_enter(cuda_of(device)->index);
+    int before = make_current(cuda_of(device)->index);
     cudaError_t error = cudaStreamIsCapturing((cudaStream_t) stream, &status);
-    rondo_cuda_exit(before, cuda_of(device)->index);
+    restore_current(before, cuda_of(device)->index);
     if (error != cudaSuccess) {
-        rondo_cuda_fail(error, "looking at a stream");
+        report(error, "looking at a stream");
         return -1;
     }
     return status == cudaStreamCaptureStatusActive;
@@ -273,16 +270,16 @@ static void halt(struct rondo_device *device)
     struct rondo_queues *queues = device->daemon->queues;
     rondo_store_relaxed32(&queues->stop, 1);
     __atomic_fetch_add(&queues->interrupts, 1, __ATOMIC_SEQ_CST);
-    int before = rondo_cuda_enter(cuda->index);
+    int before = make_current(cuda->index);
     cudaDeviceSynchronize(); /* kernels on the application's streams end too */
     cudaGetLastError();
-    rondo_cuda_exit(before, cuda->index);
+    restore_current(before, cuda->index);
 }
 
 static void destroy(struct rondo_device *device)
 {
     struct rondo_cuda *cuda = cuda_of(device);
-    int before = rondo_cuda_enter(cuda->index);
+    int before = make_current(cuda->index);
     rondo_daemon_destroy(device);
     rondo_pool_destroy(cuda->device_pool);
     rondo_pool_destroy(cuda->host_pool);
@@ -290,30 +287,27 @@ static void destroy(struct rondo_device *device)
         cudaStreamDestroy(cuda->launches);
     if (cuda->copies != NULL)
         cudaStreamDestroy(cuda->copies);
-    rondo_cuda_exit(before, cuda->index);
+    restore_current(before, cuda->index);
     free(cuda);
 }
 
-/* Loads the kernels: the first launch of one that is not loaded waits for whatever runs on the GPU. */
-static rondo_result_t load_kernels(const struct rondo_cuda *cuda)
+/* Loads the kernel: the first launch of one that is not loaded waits for whatever runs on the GPU. */
+static rondo_result_t load_kernel(const struct rondo_cuda *cuda)
 {
-    const void *kernels[] = {rondo_cuda_daemon_kernel(), rondo_cuda_stream_kernel(), rondo_cuda_batch_kernel()};
     struct cudaFuncAttributes attributes;
-    for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
-        cudaError_t error = cudaFuncGetAttributes(&attributes, kernels[i]);
-        if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
-            struct cudaDeviceProp properties;
-            cudaGetLastError();
-            cudaGetDeviceProperties(&properties, cuda->index);
-            return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d (%s) has compute capability %d.%d, for which this build has no code",
-                              cuda->index, properties.name, properties.major, properties.minor);
-        }
-        if (error != cudaSuccess)
-            return rondo_cuda_fail(error, "loading the kernels");
-        if (attributes.maxThreadsPerBlock < RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL)
-            return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d runs blocks of at most %d threads of the daemon, not %d", cuda->index,
-                              attributes.maxThreadsPerBlock, RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL);
+    cudaError_t error = cudaFuncGetAttributes(&attributes, rondo_cuda_kernel());
+    if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
+        struct cudaDeviceProp properties;
+        cudaGetLastError();
+        cudaGetDeviceProperties(&properties, cuda->index);
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d (%s) has compute capability %d.%d, for which this build has no code",
+                          cuda->index, properties.name, properties.major, properties.minor);
     }
+    if (error != cudaSuccess)
+        return report(error, "loading the kernel");
+    if (attributes.maxThreadsPerBlock < RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d runs blocks of at most %d threads of the daemon, not %d", cuda->index,
+                          attributes.maxThreadsPerBlock, RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL);
     return RONDO_SUCCESS;
 }
 
@@ -325,7 +319,7 @@ static rondo_result_t open_streams(struct rondo_cuda *cuda)
         error = cudaStreamCreateWithPriority(&cuda->launches, cudaStreamNonBlocking, highest);
     if (error == cudaSuccess)
         error = cudaStreamCreateWithFlags(&cuda->copies, cudaStreamNonBlocking);
-    return error == cudaSuccess ? RONDO_SUCCESS : rondo_cuda_fail(error, "creating streams");
+    return error == cudaSuccess ? RONDO_SUCCESS : report(error, "creating streams");
 }
 
 static rondo_result_t open_pools(struct rondo_cuda *cuda)
@@ -351,8 +345,8 @@ static rondo_result_t create(struct rondo_device **device, const struct rondo_de
     cuda->index = options->index;
     cuda->rank = options->rank;
     cuda->blocks = options->blocks;
-    int before = rondo_cuda_enter(cuda->index);
-    rondo_result_t result = load_kernels(cuda);
+    int before = make_current(cuda->index);
+    rondo_result_t result = load_kernel(cuda);
     if (result == RONDO_SUCCESS)
         result = open_streams(cuda);
     if (result == RONDO_SUCCESS)
@@ -363,7 +357,7 @@ static rondo_result_t create(struct rondo_device **device, const struct rondo_de
         destroy(&cuda->base);
     else
         *device = &cuda->base;
-    rondo_cuda_exit(before, cuda->index);
+    restore_current(before, cuda->index);
     return result;
 }
 

@@ -11,11 +11,4 @@ extern const struct rondo_device_kind rondo_cuda_device;
 /* GPUs that can be used; 0 with the reason (if why is not NULL). */
 int rondo_cuda_count(const char **why);
 
-/* Fails with what went wrong, and leaves no error of ours for the application to find. */
-rondo_result_t rondo_cuda_fail(cudaError_t error, const char *what);
-
-/* Makes the GPU current for the calling thread, and what was current before current again. */
-int rondo_cuda_enter(int index);
-void rondo_cuda_exit(int before, int index);
-
 #endif

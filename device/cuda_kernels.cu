@@ -51,78 +51,47 @@ static __device__ void rondo_lead_operation(struct rondo_daemon *daemon, const s
     }
 }
 
-static __device__ void rondo_gather_team(struct rondo_team *team)
+static __device__ void rondo_lead(const struct rondo_stream_operation *operation, int is_daemon, struct rondo_daemon *daemon,
+                                  struct rondo_block *block, struct rondo_context *context, struct rondo_team *team)
 {
-    if (threadIdx.x == 0)
-        team->current = team->running = team->step = 0;
+    if (is_daemon)
+        rondo_lead_daemon(daemon, block, team);
+    else
+        rondo_lead_operation(daemon, operation, context, team);
 }
 
-static __global__ void __launch_bounds__(RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL, 1) rondo_daemon_main(struct rondo_daemon *daemon)
+/* The one kernel: what it includes is large, and compiled once. Without operations it is the daemon. */
+static __global__ void __launch_bounds__(RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL, 1)
+    rondo_main(const __grid_constant__ struct rondo_cuda_batch batch, struct rondo_daemon *daemon)
 {
     __shared__ struct rondo_team team;
+    __shared__ struct rondo_context context;
     __shared__ struct rondo_block block;
-    uint32_t workers = blockDim.x - RONDO_CUDA_CONTROL;
-    rondo_gather_team(&team);
-    rondo_copy_words(&block, &daemon->blocks[blockIdx.x], sizeof(block), threadIdx.x, blockDim.x);
+    uint32_t workers = blockDim.x - RONDO_CUDA_CONTROL, i = 0;
+    if (threadIdx.x == 0)
+        team.current = team.running = team.step = 0;
+    if (threadIdx.x < sizeof(context) / 4)
+        ((uint32_t *) &context)[threadIdx.x] = 0;
+    if (batch.count == 0)
+        rondo_copy_words(&block, &daemon->blocks[blockIdx.x], sizeof(block), threadIdx.x, blockDim.x);
+    while (i + 1 < batch.count && batch.operations[i + 1].block_first <= blockIdx.x)
+        i++;
     __syncthreads();
     if (threadIdx.x < workers) {
         rondo_team_work(&team, threadIdx.x, workers);
     } else if (threadIdx.x == workers) {
-        rondo_lead_daemon(daemon, &block, &team);
+        rondo_lead(&batch.operations[i], batch.count == 0, daemon, &block, &context, &team);
         rondo_team_dismiss(&team);
     } else {
         rondo_team_follow(&team);
     }
+    if (batch.count != 0)
+        return;
     __syncthreads();
     rondo_copy_words(&daemon->blocks[blockIdx.x], &block, sizeof(block), threadIdx.x, blockDim.x);
 }
 
-static __device__ __forceinline__ void rondo_run_operation(const struct rondo_stream_operation *operation,
-                                                           struct rondo_daemon *daemon)
+const void *rondo_cuda_kernel(void)
 {
-    __shared__ struct rondo_team team;
-    __shared__ struct rondo_context context;
-    uint32_t workers = blockDim.x - RONDO_CUDA_CONTROL;
-    rondo_gather_team(&team);
-    if (threadIdx.x < sizeof(context) / 4)
-        ((uint32_t *) &context)[threadIdx.x] = 0;
-    __syncthreads();
-    if (threadIdx.x < workers) {
-        rondo_team_work(&team, threadIdx.x, workers);
-    } else if (threadIdx.x == workers) {
-        rondo_lead_operation(daemon, operation, &context, &team);
-        rondo_team_dismiss(&team);
-    } else {
-        rondo_team_follow(&team);
-    }
-}
-
-static __global__ void __launch_bounds__(RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL, 1)
-    rondo_stream(const __grid_constant__ struct rondo_stream_operation operation, struct rondo_daemon *daemon)
-{
-    rondo_run_operation(&operation, daemon);
-}
-
-static __global__ void __launch_bounds__(RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL, 1)
-    rondo_batch(const __grid_constant__ struct rondo_cuda_batch batch, struct rondo_daemon *daemon)
-{
-    uint32_t i = 0;
-    while (i + 1 < batch.count && batch.operations[i + 1].block_first <= blockIdx.x)
-        i++;
-    rondo_run_operation(&batch.operations[i], daemon);
-}
-
-const void *rondo_cuda_daemon_kernel(void)
-{
-    return (const void *) rondo_daemon_main;
-}
-
-const void *rondo_cuda_stream_kernel(void)
-{
-    return (const void *) rondo_stream;
-}
-
-const void *rondo_cuda_batch_kernel(void)
-{
-    return (const void *) rondo_batch;
+    return (const void *) rondo_main;
 }

@@ -4,15 +4,9 @@
 
 #include "structures.h"
 
-#include <cuda_runtime_api.h>
-
 #define RONDO_CUDA_WORKERS_MAX 512
 #define RONDO_CUDA_CONTROL     32 /* threads of a block that are not workers */
-#if CUDART_VERSION >= 12010 && !defined(RONDO_CUDA_SMALL_ARGUMENTS)
-#define RONDO_CUDA_BATCH 96 /* 32 KiB of arguments */
-#else
-#define RONDO_CUDA_BATCH 12 /* 4 KiB */
-#endif
+#define RONDO_CUDA_BATCH       12 /* operations of one launch: 4 KiB of arguments are what every CUDA offers */
 
 struct rondo_cuda_batch {
     uint32_t count;
@@ -23,13 +17,9 @@ struct rondo_cuda_batch {
 extern "C" {
 #endif
 
-/* Arguments of cudaLaunchKernel's func. */
-/* kernel(struct rondo_daemon *image): the daemon, one block a daemon's block. */
-const void *rondo_cuda_daemon_kernel(void);
-/* kernel(struct rondo_stream_operation operation, struct rondo_daemon *image): one operation, one block a program block. */
-const void *rondo_cuda_stream_kernel(void);
-/* kernel(struct rondo_cuda_batch batch, struct rondo_daemon *image): several at once. */
-const void *rondo_cuda_batch_kernel(void);
+/* kernel(struct rondo_cuda_batch batch, struct rondo_daemon *image), as cudaLaunchKernel's func: the operations of the batch, one
+ * block a program block of each; with an empty batch the daemon, one block a daemon's block. */
+const void *rondo_cuda_kernel(void);
 
 #ifdef __cplusplus
 }

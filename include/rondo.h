@@ -144,6 +144,8 @@ RONDO_API rondo_result_t rondo_finalize(rondo_t rt);
 /* Starts a meeting point in this process (a background thread that ends when all ranks have left) and writes its id. */
 RONDO_API rondo_result_t rondo_get_unique_id(rondo_unique_id_t *id);
 RONDO_API rondo_result_t rondo_device(rondo_t rt, rondo_device_t *device);
+/* Which GPU the runtime is on, as CUDA counts them in this process; -1 on the host device. */
+RONDO_API rondo_result_t rondo_device_index(rondo_t rt, int *index);
 
 /* Device memory that transports can reach directly (64-byte aligned or better). */
 RONDO_API rondo_result_t rondo_alloc(rondo_t rt, size_t bytes, void **memory);

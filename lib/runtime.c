@@ -422,6 +422,14 @@ rondo_result_t rondo_device(rondo_t runtime, rondo_device_t *device)
     return RONDO_SUCCESS;
 }
 
+rondo_result_t rondo_device_index(rondo_t runtime, int *index)
+{
+    if (runtime == NULL || index == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_device_index: %s is NULL", runtime == NULL ? "the runtime" : "index");
+    *index = -1;
+    return RONDO_SUCCESS;
+}
+
 rondo_result_t rondo_device_synchronize(rondo_t runtime)
 {
     if (runtime == NULL)

@@ -1,10 +1,12 @@
-/* The parts of `rondo bench`: options (bench_options.c), a row's check (bench_check.c) and timing (bench_time.c), and the loop
- * over rows (bench.c). */
+/* The parts of `rondo bench`: options (bench_options.c), what a rank has and does for all of its rows (bench.c), a row's check
+ * (bench_check.c), timing (bench_time.c) and output (bench_output.c), the whole of a network's gradients (bench_gradients.c),
+ * and the search for the best algorithms (bench_tune.c). */
 #ifndef RONDO_TOOLS_BENCH_H
 #define RONDO_TOOLS_BENCH_H
 
 #include "collectives.h"
 #include "options.h"
+#include "output.h"
 #include "peer.h"
 #include "ranks.h"
 #include "values.h"
@@ -19,11 +21,13 @@ struct bench_options {
     rondo_op_t op;
     int root;
     bool check, in_place;
-    bool registered; /* buffers from rondo_alloc, opened by rondo_comm_register */
+    bool registered; /* buffers opened by rondo_comm_register, and made known to the peer */
+    bool gradients;  /* not one collective, but a network's gradients */
+    bool same_order; /* of those, on all ranks */
     enum form mode;
-    const char *algorithm, *protocol; /* NULL: chosen by the library */
-    int compress;                     /* bits a value, 0 = off */
-    const char *json;
+    const char *algorithm, *protocol, *channels; /* NULL: chosen by the library */
+    int compress;                                /* bits a value, 0 = off */
+    const char *json, *tune;
     const struct peer *peer; /* NULL: none */
 };
 
@@ -31,32 +35,89 @@ struct bench_options {
 int bench_options_read(int argc, char **argv, struct bench_options *options, bool *help_wanted);
 const char *bench_mode_name(enum form mode);
 
-/* The memory of all rows of a rank, with a guard of GUARD bytes before and after each buffer. */
+/* One memory for all rows of a rank, with a guard of BENCH_GUARD bytes before and after each buffer. */
 enum { BENCH_GUARD = 4096 };
 struct bench_buffers {
+    struct buffers *device;
     char *input, *output; /* where the buffers begin, behind their guards */
     size_t input_bytes, output_bytes;
 };
 
-/* Writes fresh inputs for the row and poisons everything that the call must write or must leave alone. */
-void bench_fill(const struct call *call, const struct values *values, const struct bench_buffers *buffers);
-/* Whether the call can be repeated with the same result, because no rank's input is overwritten. The same on all ranks. */
-bool bench_repeats(const struct call *call);
-/* Poisons the output again, unless it holds the input. */
-void bench_poison(const struct call *call, const struct bench_buffers *buffers);
-/* Elements that are not as they must be: of the output, of the input (which must not change), and of the guards. */
-uint64_t bench_check(const struct call *call, const struct values *values, const struct bench_buffers *buffers);
-/* Whether a barrier lets any rank out before the last has come in; *wrong is 1 if so. Collective. */
-rondo_result_t bench_check_barrier(struct call *call, enum form mode, uint64_t seed, uint64_t *wrong);
+/* A rank's own. */
+struct bench {
+    struct rank *rank;
+    const struct bench_options *options;
+    struct bench_buffers buffers;
+    void *memory[2]; /* with their guards */
+    void *stream;    /* on a GPU */
+    struct peer_state *peer;
+    rondo_device_t device;
+    json_t *rows;      /* rank 0 only */
+    bool failed;       /* operations may be left behind; the world is going to be aborted */
+    char message[512]; /* of the failure */
+};
 
+/* The library's message goes into the JSON too. Returns EXIT_WRONG. */
+int bench_fail(struct bench *bench, const char *what, rondo_result_t code);
+/* Memory of so many bytes for input and output, guards not counted, registered if the options say so. */
+rondo_result_t bench_make_buffers(struct bench *bench, size_t input_bytes, size_t output_bytes);
+/* A call of the options' collective, not yet shaped. */
+struct call bench_call(struct bench *bench);
+
+/* What may be known of a row beyond its times. */
 struct bench_timing {
     int iterations;
     double seconds, peer_seconds; /* of one iteration: the median over batches of the slowest rank's; peer 0 without a peer */
     uint64_t wrong;               /* elements after the last timed iteration, where that is checked */
 };
-/* Times the call, which is open, and the peer's in turn. Collective. what tells on failure what failed. */
-rondo_result_t bench_time(struct rank *rank, const struct bench_options *options, struct call *call, struct peer_state *peer,
-                          const struct values *values, const struct bench_buffers *buffers, struct bench_timing *timing,
-                          const char **what);
+struct bench_row {
+    size_t bytes, count;
+    struct bench_timing timing;
+    double algorithm_gbs, bus_gbs;
+    uint64_t wrong;
+};
+void bench_print_title(const struct bench *bench);
+/* On rank 0: prints the row and adds it to the JSON. */
+void bench_put_row(struct bench *bench, const struct bench_row *row);
+int bench_write_json(struct bench *bench, const char *error);
+
+/* Writes fresh inputs for the row and poisons everything that the call must write or must leave alone. repeat: a long input may
+ * repeat its first part, for it will not be checked. */
+rondo_result_t bench_fill(const struct call *call, const struct values *values, const struct bench_buffers *buffers,
+                          bool repeat);
+/* Whether the call can be repeated with the same result, because no rank's input is overwritten. The same on all ranks. */
+bool bench_repeats(const struct call *call);
+/* Poisons the output again, unless it holds the input. */
+rondo_result_t bench_poison(const struct call *call, const struct bench_buffers *buffers);
+/* Adds the elements that are not as they must be: of the output, of the input (which must not change), and of the guards. */
+rondo_result_t bench_check(const struct call *call, const struct values *values, const struct bench_buffers *buffers,
+                           uint64_t *wrong);
+/* Whether a barrier lets any rank out before the last has come in; *wrong is 1 if so. Collective. */
+rondo_result_t bench_check_barrier(struct rank *rank, struct call *call, enum form mode, uint64_t seed, uint64_t *wrong);
+
+/* What is timed: one iteration of it, on Rondo's side and on the peer's. */
+struct bench_work {
+    size_t bytes;
+    void *argument;
+    rondo_result_t (*run)(void *argument);
+    rondo_result_t (*finish)(void *argument); /* waits for what runs have enqueued */
+    int (*peer_run)(void *argument, char *message, size_t bytes);
+    bool peer_waits; /* for each run of the peer, not just for the last of a batch: as Rondo's own form does */
+    /* NULL, or around the last batch: to poison the output, and to check it. */
+    rondo_result_t (*before_last)(void *argument);
+    rondo_result_t (*after_last)(void *argument, uint64_t *wrong);
+};
+/* Times Rondo and the peer in turn. Collective. what tells on failure what failed. */
+rondo_result_t bench_time(struct bench *bench, const struct bench_work *work, struct bench_timing *timing, const char **what);
+
+/* The one row of the gradients. Returns an exit code; adds to *wrong. */
+int bench_gradients(struct bench *bench, uint64_t *wrong);
+
+/* Runs the bench once for each candidate and writes the table of the best. run: one bench with these options, whose rows (rank
+ * 0's) are appended to rows. Returns an exit code. */
+int bench_tune(const struct bench_options *options, int (*run)(const struct bench_options *options, json_t *rows));
+/* An environment variable of the library for an option's value; NULL unsets it. */
+int bench_set_variable(const char *option, const char *name, const char *value);
+bool bench_has_variable(const char *name);
 
 #endif

@@ -15,6 +15,9 @@ enum {
     OPT_MODE,
     OPT_ALGORITHM,
     OPT_PROTOCOL,
+    OPT_CHANNELS,
+    OPT_TUNE,
+    OPT_ORDER,
     OPT_COMPRESS,
     OPT_TRANSPORTS,
     OPT_REGISTER,
@@ -39,6 +42,9 @@ static const struct option long_options[] = {
     {"mode", required_argument, NULL, OPT_MODE},
     {"algorithm", required_argument, NULL, OPT_ALGORITHM},
     {"protocol", required_argument, NULL, OPT_PROTOCOL},
+    {"channels", required_argument, NULL, OPT_CHANNELS},
+    {"tune", required_argument, NULL, OPT_TUNE},
+    {"order", required_argument, NULL, OPT_ORDER},
     {"compress", required_argument, NULL, OPT_COMPRESS},
     {"transports", required_argument, NULL, OPT_TRANSPORTS},
     {"register", no_argument, NULL, OPT_REGISTER},
@@ -51,7 +57,8 @@ static const struct option long_options[] = {
 static const char help[] =
     "usage: rondo bench COLLECTIVE [OPTIONS]\n"
     "  allreduce reduce bcast reduce_scatter allgather allgatherv alltoall alltoallv gather scatter barrier scan exscan\n"
-    "  alltonext sendrecv. Exit 1: wrong data or another error.\n"
+    "  alltonext sendrecv; or gradients: the 161 tensors of a ResNet-50, a persistent all-reduce each, started in an order of\n"
+    "  the rank's own (the peer's: the same on all ranks). Exit 1: wrong data or another error.\n"
     "  -b, --min-bytes SIZE   smallest size (8); sizes take the suffixes K, M, G\n"
     "  -e, --max-bytes SIZE   largest size (64M)\n"
     "  -f, --factor N         from one size to the next (4)\n"
@@ -63,18 +70,28 @@ static const char help[] =
     "  -c, --check            compare every element with an exact reference\n"
     "  -i, --in-place         the input is taken from the output buffer\n"
     "  --ranks N              that many ranks as threads of this process (else from the environment: mpirun, srun)\n"
-    "  --device host|cuda     where the collectives run\n"
-    "  --mode MODE            blocking, nonblocking, persistent, or stream (CUDA only)\n"
-    "  --algorithm NAME, --protocol NAME   instead of those that the library would choose\n"
+    "  --device host|cuda     where the collectives run (auto: a GPU where there is one)\n"
+    "  --mode MODE            blocking, nonblocking, persistent; on CUDA also stream and persistent-stream: enqueued back to\n"
+    "                         back on a stream\n"
+    "  --algorithm NAME, --protocol NAME, --channels N   instead of those that the library would choose\n"
+    "  --tune FILE            tries them all, and writes which are the fastest (with --ranks)\n"
+    "  --order WHICH          of gradients: random (the default) or same\n"
     "  --compress RATE        bits a value of floats (persistent only)\n"
     "  --transports LIST      in order of preference\n"
     "  --register             buffers that the other ranks may reach directly\n"
     "  --peer mpi|nccl        the same work on the peer, in turn; ratio = peer's time / Rondo's\n"
     "  --json FILE            - for standard output\n";
 
+static const char *const mode_names[] = {[FORM_BLOCKING] = "blocking",
+                                         [FORM_NONBLOCKING] = "nonblocking",
+                                         [FORM_PERSISTENT] = "persistent",
+                                         [FORM_STREAM] = "stream",
+                                         [FORM_PERSISTENT_STREAM] = "persistent-stream"};
+enum { MODES = sizeof(mode_names) / sizeof(mode_names[0]) };
+
 const char *bench_mode_name(enum form mode)
 {
-    return mode == FORM_PERSISTENT ? "persistent" : mode == FORM_NONBLOCKING ? "nonblocking" : "blocking";
+    return mode_names[mode];
 }
 
 /* What the options say as text until all of them are known. */
@@ -134,6 +151,17 @@ static int read_one(int option, struct bench_options *o, struct texts *texts)
     case OPT_PROTOCOL:
         o->protocol = optarg;
         return 0;
+    case OPT_CHANNELS:
+        o->channels = optarg;
+        return read_integer("--channels", optarg, 1, &factor);
+    case OPT_TUNE:
+        o->tune = optarg;
+        return 0;
+    case OPT_ORDER:
+        o->same_order = strcmp(optarg, "same") == 0;
+        return o->same_order || strcmp(optarg, "random") == 0
+                   ? 0
+                   : options_refuse(VERB, "--order '%s' is not an order (random, same)", optarg);
     case OPT_COMPRESS:
         return read_integer("--compress", optarg, 1, &o->compress);
     case OPT_TRANSPORTS:
@@ -153,20 +181,28 @@ static int read_one(int option, struct bench_options *o, struct texts *texts)
 
 static int read_mode(struct bench_options *o, const char *text)
 {
-    if (text == NULL || strcmp(text, "blocking") == 0)
-        o->mode = FORM_BLOCKING;
-    else if (strcmp(text, "nonblocking") == 0)
-        o->mode = FORM_NONBLOCKING;
-    else if (strcmp(text, "persistent") == 0)
-        o->mode = FORM_PERSISTENT;
-    else if (strcmp(text, "stream") == 0)
-        return options_refuse(VERB, "--mode stream needs a CUDA device, not %s", options_device_name(o->runtime.device));
-    else
-        return options_refuse(VERB, "--mode '%s' is not a mode (blocking, nonblocking, persistent, stream)", text);
-    if (o->compress > 0 && o->mode != FORM_PERSISTENT)
+    int mode = 0;
+    while (text != NULL && mode < MODES && strcmp(text, mode_names[mode]) != 0)
+        mode++;
+    if (mode == MODES)
+        return options_refuse(VERB, "--mode '%s' is not a mode (blocking, nonblocking, persistent, stream, persistent-stream)",
+                              text);
+    if (text == NULL && o->gradients)
+        mode = FORM_PERSISTENT;
+    o->mode = (enum form) mode;
+    if (form_is_on_stream(o->mode) && (o->runtime.device == RONDO_DEVICE_HOST || !RONDO_WITH_CUDA))
+        return options_refuse(VERB, "--mode %s needs a CUDA device, not %s", text, options_device_name(o->runtime.device));
+    if (o->compress > 0 && !form_is_persistent(o->mode))
         return options_refuse(VERB, "--compress %d is an attribute of persistent operations: add --mode persistent",
                               o->compress);
     return 0;
+}
+
+/* The transports that Rondo may use, for a peer that is to use no better ones. */
+static bool between_gpus(const struct bench_options *o)
+{
+    const char *list = o->runtime.transports != NULL ? o->runtime.transports : getenv("RONDO_TRANSPORTS");
+    return list == NULL || list[0] == '\0' || strstr(list, "p2p") != NULL;
 }
 
 static int read_peer(struct bench_options *o, const char *text)
@@ -175,8 +211,10 @@ static int read_peer(struct bench_options *o, const char *text)
         return 0;
     if (strcmp(text, "mpi") != 0 && strcmp(text, "nccl") != 0)
         return options_refuse(VERB, "--peer '%s' is not a peer (mpi, nccl)", text);
-    if (strcmp(text, "nccl") == 0 && o->runtime.device != RONDO_DEVICE_CUDA)
+    if (strcmp(text, "nccl") == 0 && o->runtime.device == RONDO_DEVICE_HOST)
         return options_refuse(VERB, "--peer nccl needs --device cuda, not %s", options_device_name(o->runtime.device));
+    if (strcmp(text, "nccl") == 0 && !between_gpus(o))
+        setenv("NCCL_P2P_DISABLE", "1", 1); /* before it is loaded */
     char message[1024];
     o->peer = peer_load(text, message, sizeof(message));
     if (o->peer == NULL)
@@ -211,8 +249,34 @@ static int check_combination(const struct bench_options *o)
         return options_refuse(VERB, "%s has no --in-place form", c->name);
     if (o->runtime.threads > 0 && o->root >= o->runtime.threads)
         return options_refuse(VERB, "-r %d is not one of %d ranks", o->root, o->runtime.threads);
+    if (o->mode == FORM_PERSISTENT_STREAM && c->id == COLLECTIVE_SENDRECV)
+        return options_refuse(VERB, "sendrecv has no --mode persistent-stream: one stream would start its two halves in turn");
     if (o->check && o->compress > 0)
         return options_refuse(VERB, "-c needs exact results; with --compress %d they are not", o->compress);
+    return 0;
+}
+
+static int check_gradients(const struct bench_options *o)
+{
+    if (!o->gradients)
+        return 0;
+    if (o->mode != FORM_PERSISTENT)
+        return options_refuse(VERB, "gradients are persistent: no --mode %s", bench_mode_name(o->mode));
+    if (o->in_place)
+        return options_refuse(VERB, "gradients have no --in-place form");
+    return 0;
+}
+
+static int check_tune(const struct bench_options *o)
+{
+    if (o->tune == NULL)
+        return 0;
+    if (o->gradients || o->peer != NULL || o->algorithm != NULL || o->protocol != NULL || o->channels != NULL ||
+        o->json != NULL)
+        return options_refuse(VERB,
+                              "--tune chooses by itself: no gradients, --peer, --algorithm, --protocol, --channels, --json");
+    if (o->runtime.threads == 0)
+        return options_refuse(VERB, "--tune starts the ranks anew for each candidate: add --ranks N");
     return 0;
 }
 
@@ -243,13 +307,15 @@ int bench_options_read(int argc, char **argv, struct bench_options *o, bool *hel
         return options_refuse(VERB, "which collective? (rondo bench allreduce ...)");
     if (optind + 1 < argc)
         return options_refuse(VERB, "one collective at a time, not also '%s'", argv[optind + 1]);
-    o->collective = collective_find(argv[optind]);
+    o->gradients = strcmp(argv[optind], "gradients") == 0;
+    o->collective = collective_find(o->gradients ? "allreduce" : argv[optind]);
     if (o->collective == NULL)
         return options_refuse(VERB,
                               "'%s' is not a collective (allreduce, reduce, bcast, reduce_scatter, allgather, allgatherv, "
-                              "alltoall, alltoallv, gather, scatter, barrier, scan, exscan, alltonext, sendrecv)",
+                              "alltoall, alltoallv, gather, scatter, barrier, scan, exscan, alltonext, sendrecv, gradients)",
                               argv[optind]);
-    if ((code = check_sizes(o, &texts)) != 0 || (code = read_mode(o, texts.mode)) != 0 || (code = check_combination(o)) != 0)
+    if ((code = check_sizes(o, &texts)) != 0 || (code = read_mode(o, texts.mode)) != 0 || (code = check_combination(o)) != 0 ||
+        (code = check_gradients(o)) != 0 || (code = read_peer(o, texts.peer)) != 0)
         return code;
-    return read_peer(o, texts.peer);
+    return check_tune(o);
 }

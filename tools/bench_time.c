@@ -1,6 +1,7 @@
 /*
  * The timing of a row. Batches of Rondo and of the peer alternate, so that both meet the same machine; each begins at a
- * barrier of its own. A batch takes as long as its slowest rank; the row is the median of its batches.
+ * barrier of its own. What is enqueued on a stream is enqueued back to back, and a batch ends when the stream is done. A batch
+ * takes as long as its slowest rank; the row is the median of its batches.
  */
 #include "bench.h"
 
@@ -11,74 +12,82 @@
 enum { BATCHES_MAX = 10, ITERATIONS_MIN = 5, ITERATIONS_MAX = 2000 };
 #define ROW_SECONDS 0.2 /* that a row's iterations should take, where their number is free */
 
-struct bench {
-    struct rank *rank;
-    const struct bench_options *options;
-    struct call *call;
-    struct peer_state *peer;
+struct timer {
+    struct bench *bench;
+    const struct bench_work *work;
     const char **what;
     char message[256]; /* of the peer */
 };
 
-static rondo_result_t peer_failed(struct bench *b, const char *what)
+static rondo_result_t peer_failed(struct timer *t, const char *what)
 {
-    fprintf(stderr, "rondo bench: rank %d: peer %s: %s: %s\n", b->rank->rank, b->options->peer->name, what, b->message);
-    *b->what = "the peer's run";
+    fprintf(stderr, "rondo bench: rank %d: peer %s: %s: %s\n", t->bench->rank->rank, t->bench->options->peer->name, what,
+            t->message);
+    *t->what = "the peer's run";
     return RONDO_ERR_SYSTEM;
 }
 
-static rondo_result_t batch(struct bench *b, int iterations, double *seconds)
+static rondo_result_t batch(struct timer *t, int iterations, double *seconds)
 {
-    rondo_result_t code = rondo_barrier(b->rank->world);
+    const struct bench_work *work = t->work;
+    rondo_result_t code = rondo_barrier(t->bench->rank->world);
     double start = ranks_clock();
     for (int i = 0; code == RONDO_SUCCESS && i < iterations; i++)
-        code = call_run(b->call, b->options->mode);
+        code = work->run(work->argument);
+    if (code == RONDO_SUCCESS)
+        code = work->finish(work->argument);
     *seconds = ranks_clock() - start;
     return code;
 }
 
 /* The daemon must have stopped polling before the peer is measured: it would take the peer's processor. */
-static rondo_result_t peer_batch(struct bench *b, int iterations, double *seconds)
+static rondo_result_t peer_batch(struct timer *t, int iterations, double *seconds)
 {
-    const struct peer *peer = b->options->peer;
-    rondo_result_t code = rondo_device_synchronize(b->rank->runtime);
+    const struct bench_work *work = t->work;
+    const struct peer *peer = t->bench->options->peer;
+    struct peer_state *state = t->bench->peer;
+    size_t room = sizeof(t->message);
+    rondo_result_t code = rondo_device_synchronize(t->bench->rank->runtime);
     if (code != RONDO_SUCCESS)
         return code;
-    if (peer->barrier(b->peer, b->message, sizeof(b->message)) != 0)
-        return peer_failed(b, "barrier");
+    if (peer->barrier(state, t->message, room) != 0)
+        return peer_failed(t, "barrier");
     double start = ranks_clock();
     for (int i = 0; i < iterations; i++) {
-        if (peer->run(b->peer, b->message, sizeof(b->message)) != 0)
-            return peer_failed(b, "run");
+        if (work->peer_run(work->argument, t->message, room) != 0)
+            return peer_failed(t, "run");
+        if ((work->peer_waits || i + 1 == iterations) && peer->finish != NULL && peer->finish(state, t->message, room) != 0)
+            return peer_failed(t, "end of the run");
     }
     *seconds = ranks_clock() - start;
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t warm_up(struct bench *b)
+static rondo_result_t warm_up(struct timer *t)
 {
-    int warmup = b->options->warmup >= 0 ? b->options->warmup : b->call->bytes <= 65536 ? 20 : 3;
+    const struct bench_options *options = t->bench->options;
+    int warmup = options->warmup >= 0 ? options->warmup : t->work->bytes <= 65536 ? 20 : 3;
     double ignored;
-    rondo_result_t code = batch(b, warmup, &ignored);
-    if (code == RONDO_SUCCESS && b->options->peer != NULL)
-        code = peer_batch(b, warmup, &ignored);
+    rondo_result_t code = batch(t, warmup, &ignored);
+    if (code == RONDO_SUCCESS && options->peer != NULL)
+        code = peer_batch(t, warmup, &ignored);
     return code;
 }
 
 /* Rank 0 decides from a short trial; all ranks must agree. */
-static rondo_result_t choose_iterations(struct bench *b, int *iterations)
+static rondo_result_t choose_iterations(struct timer *t, int *iterations)
 {
-    *iterations = b->options->iterations;
+    *iterations = t->bench->options->iterations;
     if (*iterations > 0)
         return RONDO_SUCCESS;
-    int trial = b->call->bytes <= 65536 ? 10 : 2;
+    int trial = t->work->bytes <= 65536 ? 10 : 2;
     double seconds;
-    rondo_result_t code = batch(b, trial, &seconds);
+    rondo_result_t code = batch(t, trial, &seconds);
     if (code != RONDO_SUCCESS)
         return code;
     double wanted = ROW_SECONDS * trial / (seconds > 1e-9 ? seconds : 1e-9);
-    int32_t decided = wanted > ITERATIONS_MAX ? ITERATIONS_MAX : wanted < ITERATIONS_MIN ? ITERATIONS_MIN : (int32_t) wanted;
-    code = rondo_bcast(&decided, 1, RONDO_INT32, 0, b->rank->world);
+    int decided = wanted > ITERATIONS_MAX ? ITERATIONS_MAX : wanted < ITERATIONS_MIN ? ITERATIONS_MIN : (int) wanted;
+    code = ranks_share(t->bench->rank, &decided, sizeof(decided));
     *iterations = decided;
     return code;
 }
@@ -95,42 +104,39 @@ static double median(double *values, int count)
     return count % 2 == 1 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
 }
 
-rondo_result_t bench_time(struct rank *rank, const struct bench_options *options, struct call *call, struct peer_state *peer,
-                          const struct values *values, const struct bench_buffers *buffers, struct bench_timing *timing,
-                          const char **what)
+rondo_result_t bench_time(struct bench *bench, const struct bench_work *work, struct bench_timing *timing, const char **what)
 {
-    struct bench b = {.rank = rank, .options = options, .call = call, .peer = peer, .what = what, .message = ""};
-    bool check = options->check && bench_repeats(call);
-    double mine[2 * BATCHES_MAX] = {0}, slowest[2 * BATCHES_MAX];
+    struct timer t = {.bench = bench, .work = work, .what = what, .message = ""};
+    double times[2 * BATCHES_MAX] = {0};
     int iterations = 0;
     *what = "warm-up";
-    rondo_result_t code = warm_up(&b);
+    rondo_result_t code = warm_up(&t);
     if (code == RONDO_SUCCESS)
-        code = choose_iterations(&b, &iterations);
+        code = choose_iterations(&t, &iterations);
     if (code != RONDO_SUCCESS)
         return code;
     *what = "timed run";
     int batches = iterations < BATCHES_MAX ? iterations : BATCHES_MAX;
     for (int k = 0; k < batches; k++) {
         int some = (int) ((int64_t) iterations * (k + 1) / batches - (int64_t) iterations * k / batches);
-        bool check_now = check && k == batches - 1;
-        if (check_now)
-            bench_poison(call, buffers);
-        if ((code = batch(&b, some, &mine[k])) != RONDO_SUCCESS)
+        bool last = k == batches - 1;
+        if (last && work->before_last != NULL && (code = work->before_last(work->argument)) != RONDO_SUCCESS)
             return code;
-        mine[k] /= some;
-        if (check_now)
-            timing->wrong = bench_check(call, values, buffers);
-        if (options->peer == NULL)
+        if ((code = batch(&t, some, &times[k])) != RONDO_SUCCESS)
+            return code;
+        times[k] /= some;
+        if (last && work->after_last != NULL && (code = work->after_last(work->argument, &timing->wrong)) != RONDO_SUCCESS)
+            return code;
+        if (bench->options->peer == NULL)
             continue;
-        if ((code = peer_batch(&b, some, &mine[BATCHES_MAX + k])) != RONDO_SUCCESS)
+        if ((code = peer_batch(&t, some, &times[BATCHES_MAX + k])) != RONDO_SUCCESS)
             return code;
-        mine[BATCHES_MAX + k] /= some;
+        times[BATCHES_MAX + k] /= some;
     }
     *what = "exchange of times";
-    code = rondo_allreduce(mine, slowest, 2 * BATCHES_MAX, RONDO_DOUBLE, RONDO_MAX, rank->world);
+    code = ranks_most(bench->rank, times, 2 * BATCHES_MAX);
     timing->iterations = iterations;
-    timing->seconds = median(slowest, batches);
-    timing->peer_seconds = options->peer != NULL ? median(slowest + BATCHES_MAX, batches) : 0.0;
+    timing->seconds = median(times, batches);
+    timing->peer_seconds = bench->options->peer != NULL ? median(times + BATCHES_MAX, batches) : 0.0;
     return code;
 }

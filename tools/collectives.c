@@ -322,28 +322,56 @@ void call_release(struct call *c)
     c->counts = NULL;
 }
 
+bool form_is_persistent(enum form form)
+{
+    return form == FORM_PERSISTENT || form == FORM_PERSISTENT_STREAM;
+}
+
+bool form_is_on_stream(enum form form)
+{
+    return form == FORM_STREAM || form == FORM_PERSISTENT_STREAM;
+}
+
 rondo_result_t call_open(struct call *c, enum form form)
 {
     c->requests[0] = c->requests[1] = NULL;
-    return form == FORM_PERSISTENT ? c->collective->invoke(c, form) : RONDO_SUCCESS;
+    return form_is_persistent(form) ? c->collective->invoke(c, form) : RONDO_SUCCESS;
+}
+
+static rondo_result_t start_on_stream(struct call *c)
+{
+    rondo_result_t code = RONDO_SUCCESS;
+    for (int i = 0; code == RONDO_SUCCESS && i < c->request_count; i++)
+        code = rondo_start_on_stream(c->requests[i], c->stream);
+    return code;
 }
 
 rondo_result_t call_run(struct call *c, enum form form)
 {
     rondo_result_t code;
-    if (form == FORM_PERSISTENT)
+    switch (form) {
+    case FORM_PERSISTENT_STREAM:
+        return start_on_stream(c);
+    case FORM_PERSISTENT:
         code = rondo_startall(c->request_count, c->requests);
-    else
+        break;
+    default:
         code = c->collective->invoke(c, form);
-    if (code != RONDO_SUCCESS || form == FORM_BLOCKING)
+    }
+    if (code != RONDO_SUCCESS || form == FORM_BLOCKING || form == FORM_STREAM)
         return code;
     return rondo_waitall(c->request_count, c->requests);
+}
+
+rondo_result_t call_finish(struct call *c, enum form form)
+{
+    return form_is_on_stream(form) ? buffers_wait(c->buffers, c->stream, 0) : RONDO_SUCCESS;
 }
 
 rondo_result_t call_close(struct call *c, enum form form)
 {
     rondo_result_t first = RONDO_SUCCESS;
-    for (int i = 0; form == FORM_PERSISTENT && i < c->request_count; i++) {
+    for (int i = 0; form_is_persistent(form) && i < c->request_count; i++) {
         rondo_result_t code = c->requests[i] != NULL ? rondo_request_free(&c->requests[i]) : RONDO_SUCCESS;
         first = first != RONDO_SUCCESS ? first : code;
     }

@@ -5,6 +5,7 @@
 #ifndef RONDO_TOOLS_COLLECTIVES_H
 #define RONDO_TOOLS_COLLECTIVES_H
 
+#include "buffers.h"
 #include "rondo.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,7 +29,10 @@ enum collective_id {
     COLLECTIVE_COUNT
 };
 
-enum form { FORM_BLOCKING, FORM_NONBLOCKING, FORM_PERSISTENT };
+/* The two on a stream are only enqueued by a run; call_finish waits for them. */
+enum form { FORM_BLOCKING, FORM_NONBLOCKING, FORM_PERSISTENT, FORM_STREAM, FORM_PERSISTENT_STREAM };
+bool form_is_persistent(enum form form);
+bool form_is_on_stream(enum form form);
 
 /* One collective with everything that its call needs, on one rank. */
 struct call {
@@ -55,6 +59,8 @@ struct call {
 
     rondo_request_t requests[2];
     int request_count;
+    void *stream;            /* of the forms on a stream */
+    struct buffers *buffers; /* of the rank */
 };
 
 /* Where a run of elements of the output comes from. */
@@ -91,9 +97,11 @@ void call_bind(struct call *call, void *input, void *output);
 struct origin call_origin(const struct call *call, size_t index);
 void call_release(struct call *call); /* frees the counts */
 
-/* Makes the requests of a persistent call; call_run then performs it once, in the form that it was opened for. */
+/* Makes the requests of a persistent call; call_run then performs it once, in the form that it was opened for; call_finish
+ * waits for all runs on the stream, and has nothing to do in the other forms. */
 rondo_result_t call_open(struct call *call, enum form form);
 rondo_result_t call_run(struct call *call, enum form form);
+rondo_result_t call_finish(struct call *call, enum form form);
 rondo_result_t call_close(struct call *call, enum form form);
 
 /* One a collective, in collectives_invoke.c. */

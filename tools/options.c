@@ -151,8 +151,10 @@ int options_device(const char *verb, const char *option, const char *text, rondo
 {
     if (strcmp(text, "host") == 0)
         *device = RONDO_DEVICE_HOST;
+    else if (strcmp(text, "auto") == 0)
+        *device = RONDO_DEVICE_AUTO;
     else if (strcmp(text, "cuda") != 0)
-        return options_refuse(verb, "%s '%s' is not a device (host, cuda)", option, text);
+        return options_refuse(verb, "%s '%s' is not a device (auto, host, cuda)", option, text);
     else if (!RONDO_WITH_CUDA)
         return options_refuse(verb, "%s cuda: this build is without CUDA", option);
     else

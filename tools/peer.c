@@ -1,4 +1,4 @@
-/* Finds and loads the shared object of a peer. See peer.h. */
+/* Finds a peer, in the command or in a shared object of its own. See peer.h. */
 #include "peer.h"
 
 #include <dlfcn.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-const struct peer *peer_load(const char *name, char *message, size_t bytes)
+static const struct peer *load_object(const char *name, char *message, size_t bytes)
 {
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
@@ -34,4 +34,16 @@ const struct peer *peer_load(const char *name, char *message, size_t bytes)
     }
     memcpy(&entry, &symbol, sizeof(entry));
     return entry();
+}
+
+const struct peer *peer_load(const char *name, char *message, size_t bytes)
+{
+    if (strcmp(name, "nccl") != 0)
+        return load_object(name, message, bytes);
+#if RONDO_WITH_CUDA
+    return peer_nccl(message, bytes);
+#else
+    snprintf(message, bytes, "built without CUDA");
+    return NULL;
+#endif
 }

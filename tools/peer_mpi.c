@@ -31,8 +31,9 @@ static int failed(int error, char *message, size_t bytes)
     return 1;
 }
 
-static int open_mpi(struct peer_state **result, int rank, int size, char *message, size_t bytes)
+static int open_mpi(struct peer_state **result, const struct peer_place *place, char *message, size_t bytes)
 {
+    int rank = place->rank, size = place->size;
     int mpi_rank, mpi_size, provided;
     int error = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
     if (error != MPI_SUCCESS)

@@ -17,6 +17,7 @@
 struct leftover {
     struct leftover *next;
     void *memory;
+    int gpu;
 };
 
 struct ranks_group {
@@ -30,10 +31,10 @@ struct ranks_group {
     double failed_at; /* ranks_clock() of the first failure */
     int code;
     struct leftover *leftovers;
-    /* The sum in progress. */
+    /* The exchange in progress, and what the last one has gathered: RANKS_GATHER_MAX bytes a rank. */
     int arrived;
     uint64_t generation;
-    uint64_t sums[RANKS_TOTAL_MAX], totals[RANKS_TOTAL_MAX];
+    char *gathering, *gathered;
 };
 
 struct thread {
@@ -51,43 +52,128 @@ double ranks_clock(void)
     return (double) now.tv_sec + 1e-9 * (double) now.tv_nsec;
 }
 
-/* With the lock held: ends the sum in progress once everybody who can still come has come. */
+/* With the lock held: ends the exchange in progress once everybody who can still come has come. */
 static void settle(struct ranks_group *group)
 {
+    size_t bytes = (size_t) group->threads * RANKS_GATHER_MAX;
     if (group->arrived > 0 && group->arrived + group->gone >= group->threads) {
-        memcpy(group->totals, group->sums, sizeof(group->totals));
-        memset(group->sums, 0, sizeof(group->sums));
+        memcpy(group->gathered, group->gathering, bytes);
+        memset(group->gathering, 0, bytes);
         group->arrived = 0;
         group->generation++;
     }
     pthread_cond_broadcast(&group->changed);
 }
 
-static void total_in_process(struct ranks_group *group, uint64_t *values, int count)
+static void gather_in_process(const struct rank *rank, const void *mine, size_t bytes, char *all)
 {
+    struct ranks_group *group = rank->group;
     pthread_mutex_lock(&group->lock);
-    for (int i = 0; i < count; i++)
-        group->sums[i] += values[i];
+    memcpy(group->gathering + (size_t) rank->rank * RANKS_GATHER_MAX, mine, bytes);
     group->arrived++;
     uint64_t generation = group->generation;
     settle(group);
     while (group->generation == generation)
         pthread_cond_wait(&group->changed, &group->lock);
-    /* The next sum cannot end before this rank takes part in it or leaves, so totals is still this one's. */
-    memcpy(values, group->totals, (size_t) count * sizeof(values[0]));
+    /* The next exchange cannot end before this rank takes part in it or leaves, so gathered is still this one's. */
+    for (int r = 0; r < group->threads; r++)
+        memcpy(all + (size_t) r * bytes, group->gathered + (size_t) r * RANKS_GATHER_MAX, bytes);
     pthread_mutex_unlock(&group->lock);
 }
 
-rondo_result_t ranks_total(struct rank *rank, rondo_comm_t comm, uint64_t *values, int count)
+/* The gather of processes: a persistent all-gather of RANKS_GATHER_MAX bytes a rank. */
+struct ranks_aside {
+    rondo_comm_t comm;
+    rondo_request_t request;
+    void *send, *receive; /* device memory */
+    char *gathered;
+};
+
+static rondo_result_t open_aside(struct rank *rank)
 {
-    if (rank->threads) {
-        total_in_process(rank->group, values, count);
-        return RONDO_SUCCESS;
-    }
-    uint64_t sums[RANKS_TOTAL_MAX];
-    rondo_result_t code = rondo_allreduce(values, sums, (size_t) count, RONDO_UINT64, RONDO_SUM, comm);
+    struct ranks_aside *aside = rank->aside = calloc(1, sizeof(*aside));
+    size_t whole = (size_t) rank->size * RANKS_GATHER_MAX;
+    rondo_attr_t attr = RONDO_ATTR_DEFAULT;
+    rondo_result_t code = RONDO_ERR_MEMORY;
+    attr.program = rank->size > 1 ? "ring" : NULL; /* whatever the verb tries on the world */
+    if (aside != NULL && (aside->gathered = malloc(whole)) != NULL)
+        code = rondo_comm_dup(rank->world, &aside->comm);
     if (code == RONDO_SUCCESS)
-        memcpy(values, sums, (size_t) count * sizeof(values[0]));
+        code = buffers_allocate(&rank->buffers, RANKS_GATHER_MAX, &aside->send);
+    if (code == RONDO_SUCCESS)
+        code = buffers_allocate(&rank->buffers, whole, &aside->receive);
+    if (code == RONDO_SUCCESS)
+        code = rondo_allgather_init(aside->send, aside->receive, RANKS_GATHER_MAX, RONDO_UINT8, aside->comm, &attr,
+                                    &aside->request);
+    return code;
+}
+
+/* After the runtime's end, which frees the request. */
+static void close_aside(struct rank *rank)
+{
+    if (rank->aside == NULL)
+        return;
+    buffers_release(rank->buffers.gpu, rank->aside->send);
+    buffers_release(rank->buffers.gpu, rank->aside->receive);
+    free(rank->aside->gathered);
+    free(rank->aside);
+}
+
+static rondo_result_t gather_of_processes(struct rank *rank, const void *mine, size_t bytes, char *all)
+{
+    struct ranks_aside *aside = rank->aside;
+    rondo_result_t code = buffers_put(&rank->buffers, aside->send, mine, bytes);
+    if (code == RONDO_SUCCESS)
+        code = rondo_start(aside->request);
+    if (code == RONDO_SUCCESS)
+        code = rondo_wait(aside->request);
+    if (code == RONDO_SUCCESS)
+        code = buffers_get(&rank->buffers, aside->gathered, aside->receive, (size_t) rank->size * RANKS_GATHER_MAX);
+    for (int r = 0; code == RONDO_SUCCESS && r < rank->size; r++)
+        memcpy(all + (size_t) r * bytes, aside->gathered + (size_t) r * RANKS_GATHER_MAX, bytes);
+    return code;
+}
+
+rondo_result_t ranks_gather(struct rank *rank, const void *mine, size_t bytes, void *all)
+{
+    if (!rank->threads)
+        return gather_of_processes(rank, mine, bytes, all);
+    gather_in_process(rank, mine, bytes, all);
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t ranks_total(struct rank *rank, uint64_t *values, int count)
+{
+    uint64_t *all = malloc((size_t) (rank->size * count) * sizeof(*all));
+    rondo_result_t code = all == NULL ? RONDO_ERR_MEMORY : ranks_gather(rank, values, (size_t) count * sizeof(*all), all);
+    for (int i = 0; code == RONDO_SUCCESS && i < count; i++) {
+        values[i] = 0;
+        for (int r = 0; r < rank->size; r++)
+            values[i] += all[r * count + i];
+    }
+    free(all);
+    return code;
+}
+
+rondo_result_t ranks_most(struct rank *rank, double *values, int count)
+{
+    double *all = malloc((size_t) (rank->size * count) * sizeof(*all));
+    rondo_result_t code = all == NULL ? RONDO_ERR_MEMORY : ranks_gather(rank, values, (size_t) count * sizeof(*all), all);
+    for (int i = 0; code == RONDO_SUCCESS && i < count; i++) {
+        for (int r = 0; r < rank->size; r++)
+            values[i] = all[r * count + i] > values[i] ? all[r * count + i] : values[i];
+    }
+    free(all);
+    return code;
+}
+
+rondo_result_t ranks_share(struct rank *rank, void *value, size_t bytes)
+{
+    char *all = malloc((size_t) rank->size * bytes);
+    rondo_result_t code = all == NULL ? RONDO_ERR_MEMORY : ranks_gather(rank, value, bytes, all);
+    if (code == RONDO_SUCCESS)
+        memcpy(value, all, bytes);
+    free(all);
     return code;
 }
 
@@ -115,7 +201,7 @@ void ranks_free_later(struct rank *rank, void *memory)
         return;
     }
     pthread_mutex_lock(&rank->group->lock);
-    *leftover = (struct leftover){.next = rank->group->leftovers, .memory = memory};
+    *leftover = (struct leftover){.next = rank->group->leftovers, .memory = memory, .gpu = rank->buffers.gpu};
     rank->group->leftovers = leftover;
     pthread_mutex_unlock(&rank->group->lock);
 }
@@ -125,7 +211,7 @@ static void free_leftovers(struct ranks_group *group)
     while (group->leftovers != NULL) {
         struct leftover *leftover = group->leftovers;
         group->leftovers = leftover->next;
-        free(leftover->memory);
+        buffers_release(leftover->gpu, leftover->memory);
         free(leftover);
     }
 }
@@ -184,7 +270,10 @@ static rondo_result_t join(const struct thread *thread, struct rank *rank)
     if ((code = rondo_comm_world(rank->runtime, &rank->world)) != RONDO_SUCCESS ||
         (code = rondo_comm_rank(rank->world, &rank->rank)) != RONDO_SUCCESS)
         return code;
-    return rondo_comm_size(rank->world, &rank->size);
+    if ((code = rondo_comm_size(rank->world, &rank->size)) != RONDO_SUCCESS ||
+        (code = buffers_open(&rank->buffers, rank->runtime)) != RONDO_SUCCESS || rank->threads)
+        return code;
+    return open_aside(rank);
 }
 
 static void *run_rank(void *argument)
@@ -193,6 +282,7 @@ static void *run_rank(void *argument)
     struct ranks_group *group = thread->group;
     struct rank rank = {.rank = thread->id != NULL ? thread->index : -1,
                         .threads = thread->id != NULL,
+                        .buffers = {.gpu = -1},
                         .verb = thread->plan->verb,
                         .group = group};
     int exit_code;
@@ -215,6 +305,8 @@ static void *run_rank(void *argument)
         if (code != RONDO_SUCCESS && !failed)
             exit_code = complain(group, rank.verb, rank.rank, "finalize", code);
     }
+    close_aside(&rank);
+    buffers_close(&rank.buffers);
     count_out(group, &group->ended, exit_code);
     return NULL;
 }
@@ -261,7 +353,9 @@ int ranks_run(const struct ranks_plan *plan)
     rondo_unique_id_t id;
     struct ranks_group group = {.threads = count, .unsaid = true};
     struct thread *threads = calloc((size_t) count, sizeof(*threads));
-    if (threads == NULL) {
+    group.gathering = calloc((size_t) count, RANKS_GATHER_MAX);
+    group.gathered = calloc((size_t) count, RANKS_GATHER_MAX);
+    if (threads == NULL || group.gathering == NULL || group.gathered == NULL) {
         fprintf(stderr, "rondo %s: out of memory for %d ranks\n", plan->verb, count);
         return EXIT_WRONG;
     }
@@ -275,6 +369,8 @@ int ranks_run(const struct ranks_plan *plan)
     if (plan->runtime->threads > 0) {
         rondo_result_t code = rondo_get_unique_id(&id);
         if (code != RONDO_SUCCESS) {
+            free(group.gathering);
+            free(group.gathered);
             free(threads);
             return complain(&group, plan->verb, -1, "unique id", code);
         }
@@ -295,6 +391,8 @@ int ranks_run(const struct ranks_plan *plan)
     for (int i = 0; i < count; i++)
         pthread_join(threads[i].handle, NULL);
     free_leftovers(&group);
+    free(group.gathering);
+    free(group.gathered);
     free(threads);
     pthread_cond_destroy(&group.changed);
     pthread_mutex_destroy(&group.lock);

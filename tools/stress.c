@@ -3,12 +3,12 @@
  * exact results; 1: wrong data or another error; 3: a deadlock, with the library's hang report.
  */
 #include "stress.h"
+#include "environment.h"
+#include "interfere.h"
 #include "output.h"
 #include "verbs.h"
 
-#include <getopt.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +38,8 @@ _Static_assert((int) TOTALS <= (int) RANKS_TOTAL_MAX, "totals fit into one sum")
 struct stress {
     struct stress_options options;
     struct stress_outcome *outcomes; /* of this process's ranks */
+    struct stress_peer peer;
+    double limit; /* seconds; of a call beside the collectives; 0: none */
     double started;
     atomic_int size;       /* of the job, once known */
     atomic_bool has_rank0; /* this process does, and so reports */
@@ -53,12 +55,76 @@ static int exit_code(const uint64_t *totals, uint64_t expected)
     return totals[FAILED] > 0 || totals[FINISHED] != expected ? EXIT_WRONG : 0;
 }
 
-/* Prints the summary and writes the JSON, once and where rank 0 is. complete: totals are over all ranks of the job. */
-static int report(struct stress *s, const uint64_t *totals, int size, bool complete)
+/* Of the calls beside the collectives, over all ranks. */
+struct interference {
+    uint64_t counts[INTERFERE_CALLS];
+    double longest[INTERFERE_CALLS];
+    double limit; /* seconds; 0: none */
+};
+
+static bool in_the_way(const struct interference *found)
+{
+    for (int i = 0; found != NULL && i < INTERFERE_CALLS; i++) {
+        if (found->limit > 0 && found->longest[i] > found->limit)
+            return true;
+    }
+    return false;
+}
+
+static void print_interference(FILE *stream, const struct interference *found)
+{
+    fprintf(stream, "  calls beside the collectives, the longest of each in ms");
+    if (found->limit > 0)
+        fprintf(stream, " (limit %.1f)", found->limit * 1e3);
+    for (int i = 0; i < INTERFERE_CALLS; i++)
+        fprintf(stream, "%s %s %.3f of %" PRIu64, i == 0 ? ":" : ",", interfere_names[i], found->longest[i] * 1e3,
+                found->counts[i]);
+    fprintf(stream, "\n");
+}
+
+static json_t *json_interference(const struct interference *found)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "limit_us", json_real(found->limit * 1e6));
+    for (int i = 0; i < INTERFERE_CALLS; i++) {
+        json_t *call = json_object();
+        json_object_set_new(call, "calls", json_integer((json_int_t) found->counts[i]));
+        json_object_set_new(call, "longest_us", json_real(found->longest[i] * 1e6));
+        json_object_set_new(object, interfere_names[i], call);
+    }
+    return object;
+}
+
+static void print_peer(FILE *stream, const struct stress_peer *peer)
+{
+    if (!peer->ran)
+        fprintf(stream, "NCCL: not run: %s\n", peer->message);
+    else
+        fprintf(stream, "NCCL: %s: %" PRIu64 " of %" PRIu64 " collectives finished\n",
+                peer->hung ? "HUNG, and was killed" : "ok", peer->finished, peer->expected);
+}
+
+static json_t *json_peer(const struct stress_peer *peer)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "name", json_string("nccl"));
+    json_object_set_new(object, "ran", json_boolean(peer->ran));
+    json_object_set_new(object, "hung", json_boolean(peer->hung));
+    json_object_set_new(object, "finished", json_integer((json_int_t) peer->finished));
+    json_object_set_new(object, "expected", json_integer((json_int_t) peer->expected));
+    json_object_set_new(object, "message", json_string(peer->message));
+    return object;
+}
+
+/* Prints the summary and writes the JSON, once and where rank 0 is. complete: totals are over all ranks of the job. beside may
+ * be NULL. */
+static int report(struct stress *s, const uint64_t *totals, int size, bool complete, const struct interference *beside)
 {
     const struct stress_options *o = &s->options;
     uint64_t expected = (uint64_t) size * (uint64_t) o->collectives * (uint64_t) o->iterations;
     int code = exit_code(totals, expected);
+    if (code == 0 && in_the_way(beside))
+        code = EXIT_WRONG;
     if (!atomic_load(&s->has_rank0) || atomic_flag_test_and_set(&s->reported))
         return code;
     double seconds = ranks_clock() - s->started;
@@ -67,11 +133,14 @@ static int report(struct stress *s, const uint64_t *totals, int size, bool compl
             code == 0               ? "ok"
             : code == EXIT_DEADLOCK ? "DEADLOCK"
             : totals[WRONG] > 0     ? "WRONG"
+            : in_the_way(beside)    ? "IN THE WAY"
                                     : "FAILED",
             totals[FINISHED], expected, totals[WRONG], seconds);
     fprintf(stream, "  ");
     for (int i = PREEMPTIONS; i < TOTALS; i++)
         fprintf(stream, "%s %" PRIu64 "%s", total_names[i], totals[i], i + 1 < TOTALS ? ", " : "\n");
+    if (beside != NULL)
+        print_interference(stream, beside);
     if (!complete)
         fprintf(stream, "  (of some ranks only: not all could be asked)\n");
     fflush(stream);
@@ -90,6 +159,9 @@ static int report(struct stress *s, const uint64_t *totals, int size, bool compl
     json_object_set_new(object, "iterations", json_integer(o->iterations));
     json_object_set_new(object, "order", json_string(o->random_order ? "random" : "same"));
     json_object_set_new(object, "sync", json_boolean(o->synchronize));
+    json_object_set_new(object, "streams", json_integer(o->streams));
+    json_object_set_new(object, "interference", beside != NULL ? json_interference(beside) : json_null());
+    json_object_set_new(object, "peer", o->peer != NULL ? json_peer(&s->peer) : json_null());
     json_object_set_new(object, "preempt", json_boolean(o->runtime.preempt != 0));
     json_object_set_new(object, "timeout", json_real(o->runtime.timeout));
     json_object_set_new(object, "seed", json_integer((json_int_t) o->seed));
@@ -112,7 +184,7 @@ static int abandon(void *argument)
     uint64_t totals[TOTALS] = {0};
     for (int i = 0; i < (s->options.runtime.threads > 0 ? s->options.runtime.threads : 1); i++)
         add_outcome(&s->outcomes[i], totals);
-    return report(s, totals, atomic_load(&s->size), false);
+    return report(s, totals, atomic_load(&s->size), false, NULL);
 }
 
 static void add_statistics(struct rank *rank, uint64_t *totals)
@@ -140,150 +212,87 @@ static void tell_failure(struct stress *s, struct rank *rank, rondo_result_t err
         fprintf(stderr, "rondo stress: rank %d: %s: %s\n", rank->rank, rondo_strerror((int) error), message);
 }
 
+/* What could not be known before there was a device. */
+static int check_device(struct rank *rank, const struct stress_options *o)
+{
+    bool cuda = o->streams > 0 || o->interfere;
+    if (!cuda || buffers_are_on_gpu(&rank->buffers))
+        return 0;
+    return rank->rank > 0 ? EXIT_USAGE : options_refuse(VERB, "--streams and --interfere need a CUDA device, not host");
+}
+
+static rondo_result_t run_program(struct stress *s, struct rank *rank, struct stress_outcome *outcome, char *message,
+                                  size_t bytes)
+{
+    return s->options.streams > 0 ? stress_streams(rank, &s->options, outcome, message, bytes)
+                                  : stress_program(rank, &s->options, outcome, message, bytes);
+}
+
+/* The sum and the largest of all ranks' records. */
+static rondo_result_t collect(struct rank *rank, const struct interfere_record *record, struct interference *found)
+{
+    memcpy(found->counts, record->counts, sizeof(found->counts));
+    memcpy(found->longest, record->longest, sizeof(found->longest));
+    rondo_result_t code = ranks_total(rank, found->counts, INTERFERE_CALLS);
+    return code == RONDO_SUCCESS ? ranks_most(rank, found->longest, INTERFERE_CALLS) : code;
+}
+
+/* The program with a thread of other calls beside it. */
+static rondo_result_t run_with_interference(struct stress *s, struct rank *rank, struct stress_outcome *outcome,
+                                            struct interfere_record *record, char *message, size_t bytes)
+{
+#if RONDO_WITH_CUDA
+    struct interfere *beside = s->options.interfere ? interfere_start(rank->buffers.gpu) : NULL;
+    rondo_result_t error = run_program(s, rank, outcome, message, bytes);
+    if (beside != NULL)
+        interfere_stop(beside, record);
+    if (error == RONDO_SUCCESS && s->options.interfere && (beside == NULL || record->failure[0] != '\0')) {
+        snprintf(message, bytes, "beside the collectives: %s", beside == NULL ? "no thread" : record->failure);
+        atomic_fetch_add(&outcome->failed, 1);
+        error = RONDO_ERR_DEVICE;
+    }
+    return error;
+#else
+    (void) record;
+    return run_program(s, rank, outcome, message, bytes);
+#endif
+}
+
 static int body(struct rank *rank, void *argument)
 {
     struct stress *s = argument;
     atomic_store(&s->size, rank->size);
     if (rank->rank == 0)
         atomic_store(&s->has_rank0, true);
-    /* The totals of processes travel on a communicator of their own: nothing stuck on the world can be in their way. */
-    rondo_comm_t aside = rank->world;
-    rondo_result_t error = rank->threads ? RONDO_SUCCESS : rondo_comm_dup(rank->world, &aside);
-    if (error != RONDO_SUCCESS)
-        return ranks_fail(rank, "a second communicator", error);
-
+    int code = check_device(rank, &s->options);
+    if (code != 0)
+        return code;
     struct stress_outcome *outcome = &s->outcomes[rank->threads ? rank->rank : 0];
+    struct interfere_record record = {.failure = ""};
+    struct interference beside = {.limit = s->limit};
     char message[1024] = "";
-    error = stress_program(rank, &s->options, outcome, message, sizeof(message));
+    rondo_result_t error = run_with_interference(s, rank, outcome, &record, message, sizeof(message));
     if (error != RONDO_SUCCESS)
         tell_failure(s, rank, error, message);
     uint64_t totals[TOTALS] = {0};
     add_outcome(outcome, totals);
     add_statistics(rank, totals);
-    bool complete = ranks_total(rank, aside, totals, TOTALS) == RONDO_SUCCESS;
-    return report(s, totals, rank->size, complete);
+    bool complete = ranks_total(rank, totals, TOTALS) == RONDO_SUCCESS;
+    if (s->options.interfere)
+        complete = complete && collect(rank, &record, &beside) == RONDO_SUCCESS;
+    return report(s, totals, rank->size, complete, s->options.interfere ? &beside : NULL);
 }
 
-enum {
-    OPT_RANKS = 256,
-    OPT_COLLECTIVES,
-    OPT_ITERATIONS,
-    OPT_ORDER,
-    OPT_SYNC,
-    OPT_NO_PREEMPT,
-    OPT_TIMEOUT,
-    OPT_SEED,
-    OPT_DEVICE,
-    OPT_TRANSPORTS,
-    OPT_JSON,
-    OPT_HELP
-};
-
-static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, OPT_RANKS},
-    {"collectives", required_argument, NULL, OPT_COLLECTIVES},
-    {"iterations", required_argument, NULL, OPT_ITERATIONS},
-    {"order", required_argument, NULL, OPT_ORDER},
-    {"sync", no_argument, NULL, OPT_SYNC},
-    {"no-preempt", no_argument, NULL, OPT_NO_PREEMPT},
-    {"timeout", required_argument, NULL, OPT_TIMEOUT},
-    {"seed", required_argument, NULL, OPT_SEED},
-    {"device", required_argument, NULL, OPT_DEVICE},
-    {"transports", required_argument, NULL, OPT_TRANSPORTS},
-    {"json", required_argument, NULL, OPT_JSON},
-    {"help", no_argument, NULL, OPT_HELP},
-    {NULL, 0, NULL, 0},
-};
-
-static const char help[] =
-    "usage: rondo stress [OPTIONS]\n"
-    "  Every rank starts the same persistent all-reduces (256 B to 1 MiB, float and double) in an order of its own, waits for\n"
-    "  all of them and verifies every result, again and again. Exit 0: all finished with exact results; 1: wrong data or\n"
-    "  another error; 3: deadlock.\n"
-    "  --ranks N         that many ranks as threads of this process (else from the environment: mpirun, srun)\n"
-    "  --collectives K   all-reduces an iteration (8)\n"
-    "  --iterations I    (100)\n"
-    "  --order WHICH     random: each rank's own in each iteration (the default); same: one order on all ranks\n"
-    "  --sync            device synchronizations at random points between starts, two an iteration and rank on average\n"
-    "  --no-preempt      the daemon holds on to a stuck collective (for comparison)\n"
-    "  --timeout S       seconds until a stuck collective is a deadlock (20; 5 with --no-preempt)\n"
-    "  --seed X          of orders and data (1)\n"
-    "  --device host|cuda, --transports LIST, --json FILE (- for standard output)\n";
-
-static int read_order(struct stress_options *o, const char *text)
+/* How long a call beside persistent operations may take: none, if operations are on streams, for it may have to wait for those.
+ */
+static int read_limit(struct stress *s)
 {
-    if (strcmp(text, "random") != 0 && strcmp(text, "same") != 0)
-        return options_refuse(VERB, "--order '%s' is not an order (random, same)", text);
-    o->random_order = strcmp(text, "random") == 0;
-    return 0;
-}
-
-static int read_one(int option, struct stress_options *o)
-{
-    int64_t value = 0;
-    int code = 0;
-    switch (option) {
-    case OPT_RANKS:
-        return options_ranks(VERB, "--ranks", optarg, &o->runtime.threads);
-    case OPT_COLLECTIVES:
-        code = options_integer(VERB, "--collectives", optarg, 1, 4096, &value);
-        o->collectives = (int) value;
-        return code;
-    case OPT_ITERATIONS:
-        code = options_integer(VERB, "--iterations", optarg, 1, INT_MAX, &value);
-        o->iterations = (int) value;
-        return code;
-    case OPT_ORDER:
-        return read_order(o, optarg);
-    case OPT_SYNC:
-        o->synchronize = true;
-        return 0;
-    case OPT_NO_PREEMPT:
-        o->runtime.preempt = 0;
-        return 0;
-    case OPT_TIMEOUT:
-        code = options_real(VERB, "--timeout", optarg, 0.0, &o->runtime.timeout);
-        if (code == 0 && o->runtime.timeout == 0)
-            code = options_refuse(VERB, "--timeout %s would never tell a deadlock", optarg);
-        return code;
-    case OPT_SEED:
-        code = options_integer(VERB, "--seed", optarg, 0, INT64_MAX, &value);
-        o->seed = (uint64_t) value;
-        return code;
-    case OPT_DEVICE:
-        return options_device(VERB, "--device", optarg, &o->runtime.device);
-    case OPT_TRANSPORTS:
-        o->runtime.transports = optarg;
-        return 0;
-    default: /* OPT_JSON */
-        o->json = optarg;
-        return 0;
-    }
-}
-
-/* *help_wanted: nothing else is to be done. */
-static int read_options(int argc, char **argv, struct stress_options *o, bool *help_wanted)
-{
-    /* Ranks in several processes must agree on the seed, so the default is no clock's. */
-    *o = (struct stress_options){
-        .runtime = OPTIONS_RUNTIME_DEFAULT, .collectives = 8, .iterations = 100, .random_order = true, .seed = 1};
-    int option, code;
-    opterr = 0;
-    while ((option = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
-        if (option == '?' || option == ':')
-            return options_unknown(VERB, option, argv);
-        if (option == OPT_HELP) {
-            *help_wanted = true;
-            fputs(help, stdout);
-            return 0;
-        }
-        if ((code = read_one(option, o)) != 0)
-            return code;
-    }
-    if (optind < argc)
-        return options_refuse(VERB, "'%s' is not an option", argv[optind]);
-    if (o->runtime.timeout < 0)
-        o->runtime.timeout = o->runtime.preempt == 0 ? 5.0 : 20.0;
+    static const double slack = 0.05;
+    int64_t residency = 0;
+    if (rondo_environment_integer("RONDO_RESIDENCY", &residency) != RONDO_SUCCESS)
+        return options_refuse(VERB, "%s", rondo_last_error());
+    if (s->options.interfere && s->options.streams == 0)
+        s->limit = 2e-6 * (double) residency + slack;
     return 0;
 }
 
@@ -291,9 +300,17 @@ int verb_stress(int argc, char **argv)
 {
     struct stress s = {.reported = ATOMIC_FLAG_INIT, .hang_told = ATOMIC_FLAG_INIT};
     bool help_wanted = false;
-    int code = read_options(argc, argv, &s.options, &help_wanted);
+    int code = stress_options_read(argc, argv, &s.options, &help_wanted);
     if (code != 0 || help_wanted)
         return code;
+    if ((code = read_limit(&s)) != 0)
+        return code;
+#if RONDO_WITH_CUDA
+    if (s.options.peer != NULL) {
+        stress_on_peer(&s.options, &s.peer);
+        print_peer(output_stream(s.options.json), &s.peer);
+    }
+#endif
     size_t ranks = s.options.runtime.threads > 0 ? (size_t) s.options.runtime.threads : 1;
     s.outcomes = calloc(ranks, sizeof(*s.outcomes));
     if (s.outcomes == NULL) {

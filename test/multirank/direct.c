@@ -4,6 +4,7 @@
  */
 #include "ranks.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,29 +16,49 @@ static float value(int rank, size_t index, int round)
     return (float) ((index * 7 + (size_t) rank * 3 + (size_t) round) % 11);
 }
 
+static float *image_of(size_t count)
+{
+    float *image = malloc((count + 1) * sizeof(*image));
+    if (image == NULL) {
+        printf("FAILED: out of memory in the test\n");
+        exit(1);
+    }
+    return image;
+}
+
+/* Buffers are memory of the device. */
 static void fill(float *buffer, size_t count, int rank, int round)
 {
+    float *image = image_of(count);
     for (size_t i = 0; i < count; i++)
-        buffer[i] = value(rank, i, round);
+        image[i] = value(rank, i, round);
+    ranks_put(buffer, image, count * sizeof(*image));
+    free(image);
 }
 
 static void check_sum(const struct rank *me, const float *result, size_t count, size_t first, int round, const char *what)
 {
     size_t wrong = 0;
+    float *image = image_of(count);
+    ranks_get(image, result, count * sizeof(*image));
     for (size_t i = 0; i < count; i++) {
         float sum = 0;
         for (int rank = 0; rank < me->size; rank++)
             sum += value(rank, first + i, round);
-        wrong += result[i] < sum || result[i] > sum;
+        wrong += image[i] < sum || image[i] > sum;
     }
+    free(image);
     CHECK(wrong == 0, "%s: %zu of %zu elements are wrong", what, wrong, count);
 }
 
 static void check_from(const float *result, size_t count, int rank, size_t first, int round, const char *what)
 {
     size_t wrong = 0;
+    float *image = image_of(count);
+    ranks_get(image, result, count * sizeof(*image));
     for (size_t i = 0; i < count; i++)
-        wrong += result[i] < value(rank, first + i, round) || result[i] > value(rank, first + i, round);
+        wrong += image[i] < value(rank, first + i, round) || image[i] > value(rank, first + i, round);
+    free(image);
     CHECK(wrong == 0, "%s: %zu of %zu elements from rank %d are wrong", what, wrong, count, rank);
 }
 
@@ -120,19 +141,18 @@ static void insisted(struct rank *me, float *receive)
 static void run(struct rank *me)
 {
     size_t all = (size_t) me->size * COUNT;
-    float *send, *receive, *ordinary = malloc((all + OFFSET) * sizeof(float));
+    float *send, *receive, *ordinary = ranks_allocate((all + OFFSET) * sizeof(float));
     MUST(rondo_alloc(me->runtime, (all + OFFSET) * sizeof(float), (void **) &send));
     MUST(rondo_alloc(me->runtime, (5 * all + OFFSET) * sizeof(float), (void **) &receive));
-    CHECK(ordinary != NULL, "no memory");
     persistent(me, send, receive, NULL, "chosen, rondo_alloc");
     if (me->size > 1) {
         persistent(me, send + OFFSET, receive + OFFSET, "direct", "direct, rondo_alloc");
         insisted(me, receive);
     }
-    /* One rank's input cannot be opened by other processes: all do without. */
+    /* On the host device one rank's input cannot be opened by other processes: all do without. */
     persistent(me, me->rank == 0 ? ordinary : send, receive, NULL, "one ordinary buffer");
     registered(me, send, receive);
-    free(ordinary);
+    ranks_release(ordinary);
     MUST(rondo_free(me->runtime, send));
     MUST(rondo_free(me->runtime, receive));
     CHECK(rondo_free(me->runtime, &all) == RONDO_ERR_BUFFER, "memory that rondo_alloc did not give is freed");
@@ -174,7 +194,8 @@ int main(int argc, char **argv)
     ranks_parse(argc, argv, options, 1);
     ranks_run((int) ranks, NULL, run, NULL);
     config.memory_budget = 2 << 20;
-    config.blocks = 1; /* one channel, so one connector a send, wherever this runs */
-    ranks_run((int) ranks, &config, budget, NULL);
+    config.blocks = 1;                       /* one channel, so one connector a send, wherever this runs */
+    if (ranks_device() == RONDO_DEVICE_HOST) /* the figures are those of its connectors */
+        ranks_run((int) ranks, &config, budget, NULL);
     return ranks_finish("direct");
 }

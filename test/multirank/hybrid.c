@@ -2,6 +2,7 @@
  * Jobs that are neither all threads nor all processes: several processes with several ranks each, which meet through a unique
  * id carried on the command line; and several independent jobs at once in one process.
  */
+#include "device_memory.h"
 #include "trial.h"
 
 #include <pthread.h>
@@ -36,13 +37,14 @@ static void *run_rank(void *number)
     config.rank = *(int *) number;
     config.size = (int) size;
     config.unique_id = &id;
-    config.device = RONDO_DEVICE_HOST;
+    config.device = ranks_device();
     ranks_current = config.rank;
     STEP("rondo_init");
     MUST(rondo_init(&me.runtime, &config));
     MUST(rondo_comm_world(me.runtime, &me.world));
     MUST(rondo_comm_rank(me.world, &me.rank));
     MUST(rondo_comm_size(me.world, &me.size));
+    ranks_use_device(me.runtime);
     CHECK(me.rank == config.rank && me.size == size, "rank %d of %d", me.rank, me.size);
     exercise(&me);
     STEP("rondo_finalize");

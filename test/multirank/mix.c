@@ -20,7 +20,7 @@ struct message { /* to the next rank of the communicator, and from the one befor
     int rank, size;
     uint64_t seed;
     size_t count;
-    int32_t *out, *in;
+    int32_t *out, *in; /* memory of the device */
 };
 
 struct operation {
@@ -77,11 +77,16 @@ static void start_message(struct message *m, rondo_comm_t comm, uint64_t message
     MUST(rondo_comm_size(comm, &m->size));
     m->seed = message_seed;
     m->count = (size_t) (message_seed % (uint64_t) max_count);
-    m->out = malloc((m->count + 1) * sizeof(int32_t));
-    m->in = malloc((m->count + 1) * sizeof(int32_t));
+    size_t bytes = (m->count + 1) * sizeof(int32_t);
+    int32_t *image = malloc(bytes);
+    m->out = ranks_allocate(bytes);
+    m->in = ranks_allocate(bytes);
+    memset(image, CANARY, bytes);
+    ranks_put(m->in, image, bytes);
     for (size_t i = 0; i < m->count; i++)
-        m->out[i] = message_element(m, m->rank, i);
-    memset(m->in, CANARY, (m->count + 1) * sizeof(int32_t));
+        image[i] = message_element(m, m->rank, i);
+    ranks_put(m->out, image, bytes);
+    free(image);
     MUST(rondo_isend(m->out, m->count, RONDO_INT32, (m->rank + 1) % m->size, comm, &requests[0]));
     MUST(rondo_irecv(m->in, m->count, RONDO_INT32, (m->rank + m->size - 1) % m->size, comm, &requests[1]));
 }
@@ -90,14 +95,17 @@ static void finish_message(struct message *m, rondo_request_t *requests)
 {
     MUST(rondo_waitall(2, requests));
     int from = (m->rank + m->size - 1) % m->size;
-    size_t bad = 0, first = 0;
+    size_t bad = 0, first = 0, bytes = (m->count + 1) * sizeof(int32_t);
+    int32_t *image = malloc(bytes);
+    ranks_get(image, m->in, bytes);
     for (size_t i = 0; i < m->count; i++)
-        if (m->in[i] != message_element(m, from, i) && bad++ == 0)
+        if (image[i] != message_element(m, from, i) && bad++ == 0)
             first = i;
     CHECK(bad == 0, "message of %zu from %d of %d: %zu wrong elements, first %zu", m->count, from, m->size, bad, first);
-    CHECK(m->in[m->count] == (int32_t) 0xa5a5a5a5, "message of %zu ran over its end", m->count);
-    free(m->out);
-    free(m->in);
+    CHECK(image[m->count] == (int32_t) 0xa5a5a5a5, "message of %zu ran over its end", m->count);
+    free(image);
+    ranks_release(m->out);
+    ranks_release(m->in);
 }
 
 /* Both ends by whatever means: wait, or polling. */

@@ -16,33 +16,65 @@ static int32_t element(int from, int to, int number, size_t i)
     return (int32_t) ranks_hash((uint64_t) seed << 48 ^ (uint64_t) from << 40 ^ (uint64_t) to << 32 ^ (uint64_t) number << 24 ^
                                 i);
 }
+/* All buffers are memory of the device, with a canary before and after; fill writes to them, check compares. */
 static int32_t *buffer(size_t count)
 {
-    int32_t *memory = malloc((count + 2) * sizeof(*memory));
-    memset(memory, 0xa5, (count + 2) * sizeof(*memory));
+    size_t bytes = (count + 2) * sizeof(int32_t);
+    int32_t *memory = ranks_allocate(bytes), *image = malloc(bytes);
+    memset(image, 0xa5, bytes);
+    ranks_put(memory, image, bytes);
+    free(image);
     return memory + 1;
+}
+static void fill(int32_t *memory, int from, int to, int number, size_t count)
+{
+    int32_t *image = malloc((count + 1) * sizeof(*image));
+    for (size_t i = 0; i < count; i++)
+        image[i] = element(from, to, number, i);
+    ranks_put(memory, image, count * sizeof(*image));
+    free(image);
+}
+static void wipe(int32_t *memory, size_t count)
+{
+    int32_t *image = malloc(count * sizeof(*image));
+    memset(image, 0xa5, count * sizeof(*image));
+    ranks_put(memory, image, count * sizeof(*image));
+    free(image);
 }
 static int32_t *outgoing(int from, int to, int number, size_t count)
 {
     int32_t *memory = buffer(count);
-    for (size_t i = 0; i < count; i++)
-        memory[i] = element(from, to, number, i);
+    fill(memory, from, to, number, count);
     return memory;
 }
 static void check(const int32_t *memory, int from, int to, int number, size_t count)
 {
     size_t bad = 0, first = 0;
+    int32_t *image = malloc((count + 2) * sizeof(*image)), *payload = image + 1;
+    ranks_get(image, memory - 1, (count + 2) * sizeof(*image));
     for (size_t i = 0; i < count; i++)
-        if (memory[i] != element(from, to, number, i) && bad++ == 0)
+        if (payload[i] != element(from, to, number, i) && bad++ == 0)
             first = i;
     CHECK(bad == 0, "message %d from %d, %zu elements: %zu wrong, first [%zu] = %d, not %d", number, from, count, bad, first,
-          memory[first], element(from, to, number, first));
-    CHECK(memory[-1] == (int32_t) 0xa5a5a5a5 && memory[count] == (int32_t) 0xa5a5a5a5, "message %d from %d, %zu: overrun",
+          payload[first], element(from, to, number, first));
+    CHECK(payload[-1] == (int32_t) 0xa5a5a5a5 && payload[count] == (int32_t) 0xa5a5a5a5, "message %d from %d, %zu: overrun",
           number, from, count);
+    free(image);
 }
 static void drop(int32_t *memory)
 {
-    free(memory - 1);
+    ranks_release(memory - 1);
+}
+
+/* A sum of one number each. */
+static int32_t sum_of(struct rank *me, int32_t mine)
+{
+    int32_t *memory = ranks_allocate(2 * sizeof(int32_t)), sum = 0;
+    ranks_put(memory, &mine, sizeof(mine));
+    MUST(rondo_allreduce(memory, memory + 1, 1, RONDO_INT32, RONDO_SUM, me->world));
+    ranks_get(&sum, memory + 1, sizeof(sum));
+    ranks_release(memory);
+    return sum;
 }
 
 /* Many messages of different lengths between two ranks arrive in the order of the sends, whatever forms the calls have. */
@@ -152,14 +184,17 @@ static void group_with_collective(struct rank *me)
     enum { COUNT = 777 };
     int right = (me->rank + 1) % me->size, left = (me->rank + me->size - 1) % me->size;
     int32_t *out = outgoing(me->rank, right, 4, COUNT), *in = buffer(COUNT);
-    int32_t one = 1, sum = 0;
+    int32_t one = 1, sum = 0, *word = ranks_allocate(2 * sizeof(int32_t));
+    ranks_put(word, &one, sizeof(one));
     MUST(rondo_group_start(me->world));
     MUST(rondo_recv(in, COUNT, RONDO_INT32, left, me->world));
-    MUST(rondo_allreduce(&one, &sum, 1, RONDO_INT32, RONDO_SUM, me->world));
+    MUST(rondo_allreduce(word, word + 1, 1, RONDO_INT32, RONDO_SUM, me->world));
     MUST(rondo_send(out, COUNT, RONDO_INT32, right, me->world));
     STEP("group with a collective");
     MUST(rondo_group_end(me->world));
     check(in, left, me->rank, 4, COUNT);
+    ranks_get(&sum, word + 1, sizeof(sum));
+    ranks_release(word);
     CHECK(sum == me->size, "sum %d of %d ranks", sum, me->size);
     drop(out);
     drop(in);
@@ -175,7 +210,7 @@ static void self(struct rank *me)
     MUST(rondo_irecv(in, COUNT, RONDO_INT32, me->rank, me->world, &requests[1]));
     MUST(rondo_waitall(2, requests));
     check(in, me->rank, me->rank, 5, COUNT);
-    memset(in, 0xa5, COUNT * sizeof(*in));
+    wipe(in, COUNT);
     STEP("irecv, then blocking send to self");
     MUST(rondo_irecv(in, COUNT, RONDO_INT32, me->rank, me->world, &requests[1]));
     MUST(rondo_send(out, COUNT, RONDO_INT32, me->rank, me->world));
@@ -194,9 +229,8 @@ static void early(struct rank *me)
     rondo_request_t sent;
     MUST(rondo_isend(out, COUNT, RONDO_INT32, right, me->world, &sent));
     for (int k = 0; k < 20; k++) {
-        int32_t mine = me->rank + k, sum = 0;
         STEP("collective %d beside the pending send", k);
-        MUST(rondo_allreduce(&mine, &sum, 1, RONDO_INT32, RONDO_SUM, me->world));
+        int32_t sum = sum_of(me, me->rank + k);
         CHECK(sum == me->size * (me->size - 1) / 2 + k * me->size, "sum %d", sum);
     }
     int done = 1;
@@ -252,9 +286,8 @@ static void persistent(struct rank *me)
     for (int round = 0; round < ROUNDS; round++) {
         STEP("persistent round %d", round);
         for (int k = 0; k < PAIRS; k++) {
-            for (size_t i = 0; i < COUNT; i++)
-                out[k][i] = element(me->rank, right, round * PAIRS + k, i);
-            memset(in[k], 0xa5, COUNT * sizeof(int32_t));
+            fill(out[k], me->rank, right, round * PAIRS + k, COUNT);
+            wipe(in[k], COUNT);
             all[(k + me->rank + round) % PAIRS] = sends[k];
             all[PAIRS + (k * 2 + me->rank) % PAIRS] = receives[k];
         }
@@ -281,11 +314,15 @@ static void many(struct rank *me)
     enum { MESSAGES = 3000, COUNT = 3 };
     int right = (me->rank + 1) % me->size, left = (me->rank + me->size - 1) % me->size;
     rondo_request_t *requests = calloc(2 * MESSAGES, sizeof(*requests));
-    int32_t *out = malloc(MESSAGES * COUNT * sizeof(*out)), *in = calloc(MESSAGES * COUNT, sizeof(*in));
+    size_t bytes = MESSAGES * COUNT * sizeof(int32_t);
+    int32_t *out = ranks_allocate(bytes), *in = ranks_allocate(bytes), *image = calloc(MESSAGES, COUNT * sizeof(*image));
+    ranks_put(in, image, bytes);
+    for (int k = 0; k < MESSAGES; k++)
+        for (size_t i = 0; i < COUNT; i++)
+            image[k * COUNT + (int) i] = element(me->rank, right, k, i);
+    ranks_put(out, image, bytes);
     for (int k = 0; k < MESSAGES; k++) {
         STEP("pending send %d", k);
-        for (size_t i = 0; i < COUNT; i++)
-            out[k * COUNT + (int) i] = element(me->rank, right, k, i);
         MUST(rondo_isend(out + k * COUNT, COUNT, RONDO_INT32, right, me->world, &requests[k]));
     }
     for (int k = 0; k < MESSAGES; k++) {
@@ -294,14 +331,16 @@ static void many(struct rank *me)
     }
     STEP("waiting for %d messages", 2 * MESSAGES);
     MUST(rondo_waitall(2 * MESSAGES, requests));
+    ranks_get(image, in, bytes);
     int bad = 0;
     for (int k = 0; k < MESSAGES; k++)
         for (size_t i = 0; i < COUNT; i++)
-            bad += in[k * COUNT + (int) i] != element(left, me->rank, k, i);
+            bad += image[k * COUNT + (int) i] != element(left, me->rank, k, i);
     CHECK(bad == 0, "%d of %d elements wrong", bad, MESSAGES * COUNT);
     free(requests);
-    free(out);
-    free(in);
+    free(image);
+    ranks_release(out);
+    ranks_release(in);
 }
 
 /* Two communicators between the same ranks are separate matching spaces. */

@@ -1,5 +1,6 @@
 /* See ranks.h. */
 #include "ranks.h"
+#include "device_memory.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -156,6 +157,7 @@ static void *run_rank(void *opaque)
     MUST(rondo_comm_rank(me.world, &me.rank));
     MUST(rondo_comm_size(me.world, &me.size));
     ranks_current = me.rank;
+    ranks_use_device(me.runtime);
     launch->function(&me);
     STEP("rondo_finalize");
     MUST(rondo_finalize(me.runtime));
@@ -168,7 +170,7 @@ void ranks_run(int ranks, const rondo_config_t *config, rank_function_t function
     struct launch base = {RONDO_CONFIG_DEFAULT, function, argument};
     if (config != NULL)
         base.config = *config;
-    base.config.device = RONDO_DEVICE_HOST;
+    base.config.device = ranks_device();
     if (ranks == 0) {
         run_rank(&base);
         return;

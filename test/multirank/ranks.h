@@ -1,6 +1,7 @@
 /*
  * Harness of the multi-rank programs: runs a function on every rank, counts checks, and turns a hang into a failure that says
- * where each thread was. Relies on the public API and POSIX only.
+ * where each thread was. With RONDO_DEVICE=cuda the ranks' buffers are memory of their GPUs. Relies on the public API, POSIX
+ * and, in builds with CUDA, its runtime only.
  */
 #ifndef RONDO_TEST_RANKS_H
 #define RONDO_TEST_RANKS_H
@@ -19,6 +20,16 @@ typedef void (*rank_function_t)(struct rank *me);
 /* ranks > 0: so many ranks as threads of this process; 0: this process is one rank of a job, as its environment says. config
  * (NULL: defaults) is copied; its rank, size, id and device are set here. May be called several times by one program. */
 void ranks_run(int ranks, const rondo_config_t *config, rank_function_t function, void *argument);
+
+/* The device that RONDO_DEVICE asks for; without it the host. */
+rondo_device_t ranks_device(void);
+
+/* Memory of the current rank's device (ranks_current), and copies between it and the host, which are done on return. On the
+ * host device it is malloc'ed. A failure ends the program. */
+void *ranks_allocate(size_t bytes);
+void ranks_release(void *memory);
+void ranks_put(void *memory, const void *from, size_t bytes);
+void ranks_get(void *to, const void *memory, size_t bytes);
 
 /* One option of a program's command line, as "--name value". */
 struct ranks_option {

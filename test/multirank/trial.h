@@ -47,7 +47,9 @@ struct trial {
     int rank, size;
 
     size_t element, send_elements, recv_elements;
-    unsigned char *send_area, *recv_area, *send_copy, *expected;
+    unsigned char *send_device, *recv_device; /* memory of the device, as large as the areas: what the call is given */
+    unsigned char *send_area, *recv_area;     /* what was put there, and what was found there */
+    unsigned char *send_copy, *expected;
     size_t send_area_bytes, recv_area_bytes;
     size_t out_counts[TRIAL_RANKS], out_displs[TRIAL_RANKS], in_counts[TRIAL_RANKS], in_displs[TRIAL_RANKS];
 };
@@ -159,6 +161,8 @@ static inline void trial_prepare(struct trial *t)
     }
     t->send_area_bytes = 2 * CANARY_BYTES + t->element * (t->send_elements + 1);
     t->recv_area_bytes = 2 * CANARY_BYTES + t->element * (t->recv_elements + 1);
+    t->send_device = ranks_allocate(t->send_area_bytes);
+    t->recv_device = ranks_allocate(t->recv_area_bytes);
     t->send_area = malloc(t->send_area_bytes);
     t->send_copy = malloc(t->send_area_bytes);
     t->recv_area = malloc(t->recv_area_bytes);
@@ -171,11 +175,13 @@ static inline void trial_prepare(struct trial *t)
 
 static inline void trial_release(struct trial *t)
 {
+    ranks_release(t->send_device);
+    ranks_release(t->recv_device);
     free(t->send_area);
     free(t->send_copy);
     free(t->recv_area);
     free(t->expected);
-    t->send_area = t->send_copy = t->recv_area = t->expected = NULL;
+    t->send_device = t->recv_device = t->send_area = t->send_copy = t->recv_area = t->expected = NULL;
 }
 
 static inline uint64_t block_index(int block, size_t index)
@@ -322,6 +328,8 @@ static inline void trial_fill(struct trial *t, int round)
     memcpy(t->send_copy, t->send_area, t->send_area_bytes);
     memcpy(t->expected, t->recv_area, t->recv_area_bytes);
     fill_expected(t, round, trial_payload(t, t->expected));
+    ranks_put(t->send_device, t->send_area, t->send_area_bytes);
+    ranks_put(t->recv_device, t->recv_area, t->recv_area_bytes);
 }
 
 /* Blocking: performs it. Otherwise *request is set; a persistent one still has to be started. */
@@ -332,8 +340,8 @@ static inline rondo_result_t trial_call(const struct trial *t, enum form form, c
     (form == BLOCKING      ? rondo_##name(__VA_ARGS__)                                                                         \
      : form == NONBLOCKING ? rondo_i##name(__VA_ARGS__, request)                                                               \
                            : rondo_##name##_init(__VA_ARGS__, attr, request))
-    const void *send = trial_uses_in_place(t) ? RONDO_IN_PLACE : trial_payload(t, t->send_area);
-    void *recv = trial_payload(t, t->recv_area);
+    const void *send = trial_uses_in_place(t) ? RONDO_IN_PLACE : trial_payload(t, t->send_device);
+    void *recv = trial_payload(t, t->recv_device);
     int ignored_null = (t->seed & 1) != 0 && collective_has_root(t->what) && t->rank != t->root;
     switch (t->what) {
     case ALLREDUCE:
@@ -360,7 +368,7 @@ static inline rondo_result_t trial_call(const struct trial *t, enum form form, c
         return IN_FORM(gather, send, ignored_null ? NULL : recv, t->count, t->type, t->root, t->comm);
     case SCATTER:
         if (trial_uses_in_place(t))
-            return IN_FORM(scatter, trial_payload(t, t->send_area), RONDO_IN_PLACE, t->count, t->type, t->root, t->comm);
+            return IN_FORM(scatter, trial_payload(t, t->send_device), RONDO_IN_PLACE, t->count, t->type, t->root, t->comm);
         return IN_FORM(scatter, ignored_null ? NULL : send, recv, t->count, t->type, t->root, t->comm);
     case ALLTONEXT:
         return IN_FORM(alltonext, send, recv, t->count, t->type, t->comm);
@@ -374,6 +382,8 @@ static inline rondo_result_t trial_call(const struct trial *t, enum form form, c
 static inline int trial_verify(const struct trial *t, const char *how, int round)
 {
     char text[256];
+    ranks_get(t->send_area, t->send_device, t->send_area_bytes);
+    ranks_get(t->recv_area, t->recv_device, t->recv_area_bytes);
     /* In place, reduce_scatter leaves the input's other blocks undefined. */
     size_t skip_from = 0, skip_bytes = 0;
     if (t->what == REDUCE_SCATTER && t->in_place) {

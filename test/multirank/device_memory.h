@@ -1,0 +1,10 @@
+/* Memory of a rank's device, for the harness (ranks.h has the calls for the programs). */
+#ifndef RONDO_TEST_DEVICE_MEMORY_H
+#define RONDO_TEST_DEVICE_MEMORY_H
+
+#include "rondo.h"
+
+/* Once a rank, on its own thread, with ranks_current set: which GPU its memory is on. */
+void ranks_use_device(rondo_t runtime);
+
+#endif
