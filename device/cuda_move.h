@@ -418,8 +418,7 @@ RONDO_CUDA_INLINE int rondo_cuda_packets(int type, int op, int average, int batc
 /* ---- one set of functions per type and operator ---- */
 
 /*
- * Every loop is a function of its own: together they would keep more alive than there are registers. plain_few and plain_many,
- * packets_few and packets_many are for up to 2 and for more sources; the types for which there is no such loop name another.
+ * Every loop is a function of its own: together they would keep more alive than there are registers.
  */
 #define RONDO_CUDA_DEFINE_TILES(name, type, op, only, batch, deep)                                                             \
     RONDO_CUDA_CALLED uint64_t name(const struct rondo_cuda_view *given)                                                       \

@@ -1,0 +1,476 @@
+/*
+ * Tests device/cuda_move.h on a GPU: random pieces, many at a time, against rondo_fold on the host, bit by bit and with every
+ * byte around them. With --speed it measures the main shapes instead. Usage: move [--seed N] [--rounds N] | --speed
+ */
+extern "C" {
+#include "fold.h"
+}
+#include "cuda_move.h"
+
+#include <cuda_runtime.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(call)                                                                                                            \
+    do {                                                                                                                       \
+        cudaError_t error_ = (call);                                                                                           \
+        if (error_ != cudaSuccess) {                                                                                           \
+            printf("line %d: %s\n", __LINE__, cudaGetErrorString(error_));                                                     \
+            exit(1);                                                                                                           \
+        }                                                                                                                      \
+    } while (0)
+
+enum { THREADS = 544, CASES_MAX = 1024, ARENA = 96 << 20, GUARD = 64, POLLS = 50 };
+
+struct task {
+    struct rondo_piece piece;
+    uint32_t threads;
+    uint32_t again; /* times it is carried out, each time further on by step bytes, of so many in all (0: the same again) */
+    uint64_t step, wrap;
+};
+
+/* One block per task; answers[2 * task] is the least and [.. + 1] the greatest of what the workers returned. */
+__global__ void __launch_bounds__(THREADS, 1) carry_out(const struct task *tasks, int *answers)
+{
+    __shared__ struct rondo_piece piece;
+    const struct task *task = tasks + blockIdx.x;
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < task->again; i++) {
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            piece = task->piece;
+            for (int s = 0; s < piece.sources; s++)
+                piece.source[s] += at;
+            for (int r = 0; r < piece.remotes; r++)
+                piece.remote[r] += at;
+            if (piece.local != NULL)
+                piece.local += at;
+        }
+        __syncthreads();
+        if (threadIdx.x < task->threads) {
+            int answer = rondo_cuda_work(&piece, threadIdx.x, task->threads, POLLS);
+            if (i == 0) {
+                atomicMin(answers + 2 * blockIdx.x, answer);
+                atomicMax(answers + 2 * blockIdx.x + 1, answer);
+            }
+        }
+        at = at + task->step < task->wrap ? at + task->step : 0;
+    }
+}
+
+/* ---- random numbers ---- */
+
+static uint64_t random_state = 88172645463325252u;
+
+static uint64_t random_bits(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state * 2685821657736338717u;
+}
+
+static uint32_t random_below(uint32_t limit)
+{
+    return (uint32_t) ((random_bits() >> 33) % limit);
+}
+
+/* Small numbers as likely as large ones. */
+static uint64_t random_count(uint64_t most)
+{
+    uint64_t limit = 1;
+    for (uint32_t doublings = random_below(18); doublings > 0 && limit < most; doublings--)
+        limit *= 2;
+    return 1 + random_below((uint32_t) (limit < most ? limit : most));
+}
+
+/* ---- cases ---- */
+
+static const uint8_t element_bytes[RONDO_DATATYPE_COUNT] = {1, 1, 4, 4, 8, 8, 2, 2, 4, 8, 1, 1};
+
+struct expected {
+    struct task task; /* with offsets into the arena for pointers */
+    size_t begin, end;
+    int arrives;
+};
+
+static char *arena, *wanted; /* before; after */
+static size_t arena_used;
+
+static size_t reserve(size_t bytes, size_t alignment, size_t beyond)
+{
+    size_t at = (arena_used + GUARD + 15) / 16 * 16 + beyond / alignment * alignment;
+    arena_used = at + bytes + GUARD;
+    return at;
+}
+
+static int is_floating(int type)
+{
+    return type >= RONDO_FLOAT16;
+}
+
+static void fill_elements(char *to, uint64_t count, int type)
+{
+    /* Any bits, NaNs and infinities among them; or such that sums stay finite. */
+    int tame = is_floating(type) && random_below(2);
+    for (uint64_t i = 0; i < count * element_bytes[type]; i += 8) {
+        uint64_t bits = random_bits();
+        size_t left = (size_t) (count * element_bytes[type] - i);
+        if (tame && element_bytes[type] == 8)
+            bits = (bits & 0x800fffffffffffffu) | (uint64_t) (1010 + random_below(20)) << 52;
+        else if (tame && type == RONDO_FLOAT)
+            bits = (bits & 0x807fffff807fffffu) | 0x3f8000003f000000u;
+        else if (tame && type == RONDO_BFLOAT16)
+            bits = (bits & 0x80ff80ff80ff80ffu) | 0x3f003f003f803f00u;
+        else if (tame)
+            bits &= element_bytes[type] == 2 ? 0xbfffbfffbfffbfffu : 0xbfbfbfbfbfbfbfbfu;
+        memcpy(to + i, &bits, left < 8 ? left : 8);
+    }
+}
+
+static size_t packet_bytes(uint64_t bytes)
+{
+    return (size_t) ((bytes + 7) / 8 * 16);
+}
+
+static void write_packets(char *to, const char *data, uint64_t bytes, uint32_t flag)
+{
+    for (uint64_t i = 0; i < (bytes + 7) / 8 * 2; i++) {
+        uint32_t word = 0;
+        if (4 * i < bytes)
+            memcpy(&word, data + 4 * i, bytes - 4 * i < 4 ? (size_t) (bytes - 4 * i) : 4);
+        memcpy(to + 8 * i, &word, 4);
+        memcpy(to + 8 * i + 4, &flag, 4);
+    }
+}
+
+/* Where a pointer points beyond 16, in bytes; the piece's style is to have all aligned, all alike, or each its own. */
+static size_t random_beyond(int style, size_t common)
+{
+    return style == 0 ? 0 : style == 1 ? common : random_below(16);
+}
+
+static int random_operator(int type, uint32_t *average)
+{
+    static const int operators[] = {RONDO_SUM, RONDO_PROD, RONDO_MIN,  RONDO_MAX, RONDO_AVG, RONDO_LAND,
+                                    RONDO_LOR, RONDO_LXOR, RONDO_BAND, RONDO_BOR, RONDO_BXOR};
+    int op = operators[random_below(is_floating(type) ? 8 : 11)];
+    *average = 0;
+    if (random_below(3) == 0)
+        op = RONDO_SUM;
+    if (op != RONDO_AVG)
+        return op;
+    *average = 1 + random_below(300);
+    return RONDO_SUM;
+}
+
+static void make_sources(struct expected *e, int style, size_t common, uint32_t packed, const void **values)
+{
+    struct rondo_piece *piece = &e->task.piece;
+    size_t bytes = (size_t) (piece->count * piece->element_bytes);
+    for (int s = 0; s < piece->sources; s++) {
+        char *value = (char *) malloc(bytes + 8);
+        fill_elements(value, piece->count, piece->type);
+        values[s] = value;
+        if (random_below(4) < packed) {
+            size_t at = reserve(packet_bytes(bytes), 16, 0);
+            piece->source[s] = (const char *) at;
+            piece->ll_sources |= (uint64_t) 1 << s;
+            piece->source_flags[s] = (uint32_t) random_bits();
+            write_packets(arena + at, value, bytes, piece->source_flags[s]);
+        } else {
+            size_t at = reserve(bytes, piece->element_bytes, random_beyond(style, common));
+            piece->source[s] = (const char *) at;
+            memcpy(arena + at, value, bytes);
+        }
+    }
+}
+
+static void make_destinations(struct expected *e, int style, size_t common, uint32_t packed, int has_local)
+{
+    struct rondo_piece *piece = &e->task.piece;
+    size_t bytes = (size_t) (piece->count * piece->element_bytes);
+    int same = random_below(3) == 0 ? (int) random_below(piece->sources) : -1;
+    piece->local = NULL;
+    if (has_local && same >= 0 && !(piece->ll_sources >> same & 1))
+        piece->local = (char *) piece->source[same];
+    else if (has_local)
+        piece->local = (char *) reserve(bytes, piece->element_bytes, random_beyond(style, common));
+    for (int r = 0; r < piece->remotes; r++)
+        if (random_below(4) < packed) {
+            piece->ll_remotes |= (uint64_t) 1 << r;
+            piece->remote_flags[r] = (uint32_t) random_bits();
+            piece->remote[r] = (char *) reserve(packet_bytes(bytes), 16, 0);
+        } else {
+            piece->remote[r] = (char *) reserve(bytes, piece->element_bytes, random_beyond(style, common));
+        }
+}
+
+/* Makes one flag of one source a wrong one. */
+static void lose_a_packet(struct expected *e)
+{
+    struct rondo_piece *piece = &e->task.piece;
+    int s = (int) random_below(piece->sources);
+    if (!(piece->ll_sources >> s & 1))
+        return;
+    size_t words = packet_bytes(piece->count * piece->element_bytes) / 8;
+    arena[(size_t) piece->source[s] + random_below((uint32_t) words) * 8 + 4] ^= 1;
+    e->arrives = 0;
+}
+
+/* Writes the result where it belongs in the image of the arena afterwards. */
+static void expect_result(const struct expected *e, const void *const *values)
+{
+    const struct rondo_piece *piece = &e->task.piece;
+    size_t bytes = (size_t) (piece->count * piece->element_bytes);
+    char *result = (char *) malloc(bytes + 8);
+    void *destination = result;
+    rondo_fold(&destination, 1, values, piece->sources, (size_t) piece->count, (rondo_datatype_t) piece->type,
+               (rondo_op_t) piece->op, (int) piece->average, 0);
+    if (piece->local != NULL)
+        memcpy(wanted + (size_t) piece->local, result, bytes);
+    for (int r = 0; r < piece->remotes; r++)
+        if (piece->ll_remotes >> r & 1)
+            write_packets(wanted + (size_t) piece->remote[r], result, bytes, piece->remote_flags[r]);
+        else
+            memcpy(wanted + (size_t) piece->remote[r], result, bytes);
+    free(result);
+}
+
+static void make_case(struct expected *e)
+{
+    struct rondo_piece *piece = &e->task.piece;
+    const void *values[RONDO_FOLD_SOURCES_MAX];
+    memset(e, 0, sizeof *e);
+    e->arrives = 1;
+    e->begin = arena_used;
+    e->task.threads = 64u << random_below(4);
+    e->task.again = 1;
+    piece->type = (uint8_t) random_below(RONDO_DATATYPE_COUNT);
+    piece->element_bytes = element_bytes[piece->type];
+    piece->op = (uint8_t) random_operator(piece->type, &piece->average);
+    piece->sources = (uint8_t) (1 + random_below(random_below(12) == 0 ? 64 : 8));
+    piece->remotes = (uint8_t) random_below(random_below(12) == 0 ? 65 : random_below(2) ? 3 : 8);
+    piece->count = random_count(piece->sources + piece->remotes > 16 ? 3000 : 100000);
+    int has_local = piece->remotes == 0 || random_below(2);
+    int style = (int) random_below(4);
+    size_t common = random_below(16);
+    /* Of 4: how many sources, destinations are LL. */
+    uint32_t packed_in = random_below(2) ? 0 : random_below(5), packed_out = random_below(2) ? 0 : random_below(5);
+
+    make_sources(e, style, common, packed_in, values);
+    make_destinations(e, style, common, packed_out, has_local);
+    if (random_below(5) == 0)
+        lose_a_packet(e);
+    e->end = arena_used;
+    memcpy(wanted + e->begin, arena + e->begin, e->end - e->begin);
+    if (e->arrives)
+        expect_result(e, values);
+    for (int s = 0; s < piece->sources; s++)
+        free((void *) values[s]);
+}
+
+/* Turns offsets into addresses in the device's copy of the arena. */
+static void place(struct task *task, char *base)
+{
+    for (int s = 0; s < task->piece.sources; s++)
+        task->piece.source[s] = base + (size_t) task->piece.source[s];
+    for (int r = 0; r < task->piece.remotes; r++)
+        task->piece.remote[r] = base + (size_t) task->piece.remote[r];
+    if (task->piece.local != NULL)
+        task->piece.local = base + (size_t) task->piece.local;
+}
+
+/* ---- checking ---- */
+
+/* What follows the data in a destination's last packet may be anything. */
+static void forgive_padding(const struct expected *e, const char *found)
+{
+    const struct rondo_piece *piece = &e->task.piece;
+    uint64_t bytes = piece->count * piece->element_bytes;
+    for (int r = 0; r < piece->remotes; r++)
+        for (uint64_t i = bytes; (piece->ll_remotes >> r & 1) && i < (bytes + 7) / 8 * 8; i++) {
+            size_t at = (size_t) piece->remote[r] + i / 4 * 8 + i % 4;
+            wanted[at] = found[at];
+        }
+}
+
+static int check_case(const struct expected *e, const char *found, const int *answers)
+{
+    const struct rondo_piece *piece = &e->task.piece;
+    size_t bad = e->begin;
+    if (e->arrives)
+        forgive_padding(e, found);
+    while (bad < e->end && found[bad] == wanted[bad])
+        bad++;
+    if (bad == e->end && answers[0] == e->arrives && answers[1] == e->arrives)
+        return 1;
+    printf("failed: type %d op %d average %u count %llu sources %d (LL %llx) local %d remotes %d (LL %llx) threads %u arrives "
+           "%d: returned %d..%d",
+           piece->type, piece->op, piece->average, (unsigned long long) piece->count, piece->sources,
+           (unsigned long long) piece->ll_sources, piece->local != NULL, piece->remotes, (unsigned long long) piece->ll_remotes,
+           e->task.threads, e->arrives, answers[0], answers[1]);
+    if (bad < e->end) {
+        printf("; byte %zu is %02x, not %02x; local at %zu, sources at", bad, (uint8_t) found[bad], (uint8_t) wanted[bad],
+               (size_t) piece->local);
+        for (int s = 0; s < piece->sources && s < 4; s++)
+            printf(" %zu", (size_t) piece->source[s]);
+        printf(", remotes at");
+        for (int r = 0; r < piece->remotes && r < 4; r++)
+            printf(" %zu", (size_t) piece->remote[r]);
+    }
+    printf("\n");
+    return 0;
+}
+
+static int test(int rounds)
+{
+    struct expected *cases = (struct expected *) calloc(CASES_MAX, sizeof *cases);
+    struct task *tasks = (struct task *) calloc(CASES_MAX, sizeof *tasks), *device_tasks;
+    int *answers = (int *) calloc(2 * CASES_MAX, sizeof *answers), *device_answers, passed = 0, failed = 0;
+    char *found = (char *) malloc(ARENA), *device_arena;
+    arena = (char *) malloc(ARENA);
+    wanted = (char *) malloc(ARENA);
+    CHECK(cudaMalloc(&device_arena, ARENA));
+    CHECK(cudaMalloc(&device_tasks, CASES_MAX * sizeof *tasks));
+    CHECK(cudaMalloc(&device_answers, 2 * CASES_MAX * sizeof *answers));
+    for (int round = 0; round < rounds; round++) {
+        int count = 0;
+        arena_used = 0;
+        for (size_t i = 0; i < ARENA; i += 8) {
+            uint64_t poison = random_bits();
+            memcpy(arena + i, &poison, 8);
+        }
+        /* The largest case: 16 plain or packed operands of 100000 elements of 8 bytes. */
+        while (count < CASES_MAX && arena_used + 16 * 1700000 < ARENA) {
+            make_case(&cases[count]);
+            tasks[count] = cases[count].task;
+            place(&tasks[count], device_arena);
+            answers[2 * count] = 2;
+            answers[2 * count + 1] = -1;
+            count++;
+        }
+        CHECK(cudaMemcpy(device_arena, arena, ARENA, cudaMemcpyHostToDevice));
+        CHECK(cudaMemcpy(device_tasks, tasks, count * sizeof *tasks, cudaMemcpyHostToDevice));
+        CHECK(cudaMemcpy(device_answers, answers, 2 * count * sizeof *answers, cudaMemcpyHostToDevice));
+        carry_out<<<count, THREADS>>>(device_tasks, device_answers);
+        CHECK(cudaGetLastError());
+        CHECK(cudaMemcpy(answers, device_answers, 2 * count * sizeof *answers, cudaMemcpyDeviceToHost));
+        CHECK(cudaMemcpy(found, device_arena, ARENA, cudaMemcpyDeviceToHost));
+        for (int i = 0; i < count; i++)
+            if (check_case(&cases[i], found, answers + 2 * i))
+                passed++;
+            else
+                failed++;
+        if (failed > 20)
+            break;
+    }
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed > 0;
+}
+
+/* ---- speed ---- */
+
+enum { BLOCKS = 16, BUFFERS = 9, PART = 4 << 20 }; /* bytes of a buffer for each block */
+
+struct shape {
+    const char *name;
+    int sources, destinations;
+};
+
+static char *buffers[2][BUFFERS]; /* on the first device, on its peer */
+
+enum place { LOCAL, FROM_PEER, TO_PEER };
+
+/* GB/s of payload. At a peer is every source (destination) but the first of several. */
+static double measure(struct shape shape, enum place where, int blocks, uint64_t bytes, size_t beyond_sources,
+                      size_t beyond_destinations)
+{
+    struct task tasks[BLOCKS] = {}, *device_tasks;
+    int *answers;
+    cudaEvent_t start, stop;
+    float milliseconds, best = 1e9f;
+    for (int b = 0; b < blocks; b++) {
+        struct task *task = &tasks[b];
+        struct rondo_piece *piece = &task->piece;
+        piece->type = RONDO_FLOAT;
+        piece->op = RONDO_SUM;
+        piece->element_bytes = 4;
+        piece->count = bytes / 4;
+        piece->sources = (uint8_t) shape.sources;
+        piece->remotes = (uint8_t) shape.destinations;
+        for (int s = 0; s < shape.sources; s++)
+            piece->source[s] =
+                buffers[where == FROM_PEER && (s > 0 || shape.sources == 1)][s] + (size_t) b * PART + beyond_sources;
+        for (int d = 0; d < shape.destinations; d++)
+            piece->remote[d] = buffers[where == TO_PEER && (d > 0 || shape.destinations == 1)][4 + d] + (size_t) b * PART +
+                               beyond_destinations;
+        task->threads = 512;
+        task->again = (uint32_t) ((128u << 20) / bytes);
+        task->step = bytes;
+        task->wrap = PART - bytes;
+    }
+    CHECK(cudaMalloc(&device_tasks, sizeof tasks));
+    CHECK(cudaMalloc(&answers, 2 * BLOCKS * sizeof *answers));
+    CHECK(cudaMemcpy(device_tasks, tasks, sizeof tasks, cudaMemcpyHostToDevice));
+    CHECK(cudaEventCreate(&start));
+    CHECK(cudaEventCreate(&stop));
+    for (int i = 0; i < 4; i++) {
+        CHECK(cudaEventRecord(start));
+        carry_out<<<blocks, THREADS>>>(device_tasks, answers);
+        CHECK(cudaEventRecord(stop));
+        CHECK(cudaEventSynchronize(stop));
+        CHECK(cudaEventElapsedTime(&milliseconds, start, stop));
+        best = milliseconds < best ? milliseconds : best;
+    }
+    CHECK(cudaFree(device_tasks));
+    CHECK(cudaFree(answers));
+    return (double) blocks * tasks[0].again * (double) bytes / best / 1e6;
+}
+
+static int speed(void)
+{
+    static const struct shape shapes[] = {{"copy 1->1", 1, 1}, {"copy 1->2", 1, 2}, {"sum 2->1", 2, 1},
+                                          {"sum 2->2", 2, 2},  {"sum 4->1", 4, 1},  {"sum 4->4", 4, 4}};
+    static const char *const places[] = {"local", "from peer", "to peer"};
+    static const uint64_t sizes[] = {16 << 10, 128 << 10, 512 << 10};
+    int devices;
+    CHECK(cudaGetDeviceCount(&devices));
+    for (int device = 0; device < devices && device < 2; device++) {
+        CHECK(cudaSetDevice(device));
+        for (int i = 0; i < BUFFERS; i++)
+            CHECK(cudaMalloc(&buffers[device][i], (size_t) BLOCKS * PART + 64));
+        for (int i = 0; i < BUFFERS; i++)
+            CHECK(cudaMemset(buffers[device][i], 0, (size_t) BLOCKS * PART + 64));
+        CHECK(cudaDeviceSynchronize());
+    }
+    CHECK(cudaSetDevice(0));
+    if (devices > 1)
+        CHECK(cudaDeviceEnablePeerAccess(1, 0));
+    printf("GB/s of payload: 1 block, 16 blocks; aligned, all 4 bytes off, sources 4 bytes off\n");
+    for (int where = LOCAL; where <= (devices > 1 ? TO_PEER : LOCAL); where++)
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+            for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+                printf("%-10s %-9s %4llu KiB:", shapes[i].name, places[where], (unsigned long long) sizes[k] >> 10);
+                for (int off = 0; off < 3; off++)
+                    printf("  %6.1f %7.1f", measure(shapes[i], (enum place) where, 1, sizes[k], off ? 4 : 0, off == 1 ? 4 : 0),
+                           measure(shapes[i], (enum place) where, BLOCKS, sizes[k], off ? 4 : 0, off == 1 ? 4 : 0));
+                printf("\n");
+                fflush(stdout);
+            }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int rounds = 40;
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--speed") == 0)
+            return speed();
+        else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
+            random_state ^= strtoull(argv[++i], NULL, 0) * 2654435761u;
+        else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)
+            rounds = atoi(argv[++i]);
+    return test(rounds);
+}
