@@ -55,6 +55,10 @@ static int exit_code(const uint64_t *totals, uint64_t expected)
     return totals[FAILED] > 0 || totals[FINISHED] != expected ? EXIT_WRONG : 0;
 }
 
+const char *const interfere_names[INTERFERE_CALLS] = {
+    "cudaMalloc",       "cudaFree",           "cudaHostAlloc", "cudaFreeHost",
+    "cudaHostRegister", "cudaHostUnregister", "first launch",  "first launch's kernel end"};
+
 /* Of the calls beside the collectives, over all ranks. */
 struct interference {
     uint64_t counts[INTERFERE_CALLS];
