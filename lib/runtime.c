@@ -426,7 +426,7 @@ rondo_result_t rondo_device_index(rondo_t runtime, int *index)
 {
     if (runtime == NULL || index == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_device_index: %s is NULL", runtime == NULL ? "the runtime" : "index");
-    *index = -1;
+    *index = runtime->device_index;
     return RONDO_SUCCESS;
 }
 

@@ -11,10 +11,6 @@
 
 enum { GPUS_MAX = 64, BYTES = 1 << 20, PAGE = 4096, ROUNDS_A_LAUNCH = 4, PAUSE_NANOSECONDS = 1000000 };
 
-const char *const interfere_names[INTERFERE_CALLS] = {
-    "cudaMalloc",       "cudaFree",           "cudaHostAlloc", "cudaFreeHost",
-    "cudaHostRegister", "cudaHostUnregister", "first launch",  "first launch's kernel end"};
-
 /* A kernel is loaded once a GPU, whichever thread is the first to launch it. */
 static atomic_int launched[GPUS_MAX];
 

@@ -18,7 +18,7 @@ enum interfere_call {
     INTERFERE_KERNEL_END,   /* and until that kernel has run */
     INTERFERE_CALLS
 };
-extern const char *const interfere_names[INTERFERE_CALLS];
+extern const char *const interfere_names[INTERFERE_CALLS]; /* in stress.c */
 
 struct interfere_record {
     uint64_t counts[INTERFERE_CALLS];

@@ -55,6 +55,10 @@ static int exit_code(const uint64_t *totals, uint64_t expected)
     return totals[FAILED] > 0 || totals[FINISHED] != expected ? EXIT_WRONG : 0;
 }
 
+const char *const interfere_names[INTERFERE_CALLS] = {
+    "cudaMalloc",       "cudaFree",           "cudaHostAlloc", "cudaFreeHost",
+    "cudaHostRegister", "cudaHostUnregister", "first launch",  "first launch's kernel end"};
+
 /* Of the calls beside the collectives, over all ranks. */
 struct interference {
     uint64_t counts[INTERFERE_CALLS];
@@ -296,6 +300,14 @@ static int read_limit(struct stress *s)
     return 0;
 }
 
+static void run_peer(struct stress *s)
+{
+#if RONDO_WITH_CUDA
+    stress_on_peer(&s->options, &s->peer);
+#endif
+    print_peer(output_stream(s->options.json), &s->peer);
+}
+
 int verb_stress(int argc, char **argv)
 {
     struct stress s = {.reported = ATOMIC_FLAG_INIT, .hang_told = ATOMIC_FLAG_INIT};
@@ -305,12 +317,8 @@ int verb_stress(int argc, char **argv)
         return code;
     if ((code = read_limit(&s)) != 0)
         return code;
-#if RONDO_WITH_CUDA
-    if (s.options.peer != NULL) {
-        stress_on_peer(&s.options, &s.peer);
-        print_peer(output_stream(s.options.json), &s.peer);
-    }
-#endif
+    if (s.options.peer != NULL)
+        run_peer(&s);
     size_t ranks = s.options.runtime.threads > 0 ? (size_t) s.options.runtime.threads : 1;
     s.outcomes = calloc(ranks, sizeof(*s.outcomes));
     if (s.outcomes == NULL) {

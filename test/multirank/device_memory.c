@@ -182,3 +182,23 @@ void ranks_get(void *to, const void *memory, size_t bytes)
     else
         memcpy(to, memory, bytes);
 }
+
+rondo_result_t ranks_sum(rondo_comm_t comm, int64_t mine, int64_t *sum)
+{
+    int64_t *memory = ranks_allocate(2 * sizeof(*memory));
+    ranks_put(memory, &mine, sizeof(mine));
+    rondo_result_t result = rondo_allreduce(memory, memory + 1, 1, RONDO_INT64, RONDO_SUM, comm);
+    ranks_get(sum, memory + 1, sizeof(*sum));
+    ranks_release(memory);
+    return result;
+}
+
+rondo_result_t ranks_tell(rondo_comm_t comm, int64_t *number)
+{
+    int64_t *memory = ranks_allocate(sizeof(*memory));
+    ranks_put(memory, number, sizeof(*number));
+    rondo_result_t result = rondo_bcast(memory, 1, RONDO_INT64, 0, comm);
+    ranks_get(number, memory, sizeof(*number));
+    ranks_release(memory);
+    return result;
+}

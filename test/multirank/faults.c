@@ -3,6 +3,7 @@
  * lines (READY, RESULT code seconds message, FINALIZED) and never ends by itself before the fault has reached it. The
  * environment says which rank it is.
  */
+#include "device_memory.h"
 #include "ranks.h"
 
 #include <stdio.h>
@@ -30,11 +31,14 @@ static void ready(void)
     fflush(stdout);
 }
 
+/* Memory of the device. */
 static float *filled(size_t elements, float value)
 {
-    float *memory = malloc((elements + 1) * sizeof(*memory));
+    float *memory = ranks_allocate(elements * sizeof(*memory)), *image = malloc((elements + 1) * sizeof(*image));
     for (size_t i = 0; i < elements; i++)
-        memory[i] = value;
+        image[i] = value;
+    ranks_put(memory, image, elements * sizeof(*image));
+    free(image);
     return memory;
 }
 
@@ -64,12 +68,15 @@ static rondo_result_t endless(struct rank *me, const char *form, double limit)
             ready();
         if (result != RONDO_SUCCESS)
             break;
-        CHECK(recv[0] == wanted && recv[n - 1] == wanted, "run %ld: %g and %g, not %g", k, (double) recv[0],
-              (double) recv[n - 1], (double) wanted);
+        float first, last;
+        ranks_get(&first, recv, sizeof(first));
+        ranks_get(&last, recv + n - 1, sizeof(last));
+        CHECK(first == wanted && last == wanted, "run %ld: %g and %g, not %g", k, (double) first, (double) last,
+              (double) wanted);
         /* All ranks must stop at the same operation: rank 0 says when. */
         if (limit > 0 && k % 16 == 0) {
-            int32_t stop = me->rank == 0 && ranks_seconds() - start > limit;
-            if ((result = rondo_bcast(&stop, 1, RONDO_INT32, 0, me->world)) != RONDO_SUCCESS || stop)
+            int64_t stop = me->rank == 0 && ranks_seconds() - start > limit;
+            if ((result = ranks_tell(me->world, &stop)) != RONDO_SUCCESS || stop)
                 break;
         }
     }
@@ -77,8 +84,8 @@ static rondo_result_t endless(struct rank *me, const char *form, double limit)
         rondo_result_t freed = rondo_request_free(&request);
         CHECK(freed == RONDO_SUCCESS, "free of the failed request: %s", rondo_last_error());
     }
-    free(send);
-    free(recv);
+    ranks_release(send);
+    ranks_release(recv);
     return result;
 }
 
@@ -96,7 +103,7 @@ static rondo_result_t stuck_message(struct rank *me, int sending)
         result = rondo_send(memory, n, RONDO_FLOAT, 1, me->world);
     else
         result = rondo_recv(memory, n, RONDO_FLOAT, 1, me->world);
-    free(memory);
+    ranks_release(memory);
     return result;
 }
 
@@ -131,7 +138,7 @@ static rondo_result_t stuck_mix(struct rank *me)
     }
     for (int k = 0; k < KINDS; k++)
         CHECK(rondo_request_free(&requests[k]) == RONDO_SUCCESS, "free of request %d: %s", k, rondo_last_error());
-    free(memory);
+    ranks_release(memory);
     return result;
 }
 
@@ -146,8 +153,8 @@ static rondo_result_t absence(struct rank *me)
         ranks_sleep((double) seconds);
     result = rondo_allreduce(send, recv, (size_t) count, RONDO_FLOAT, RONDO_SUM, me->world);
     /* The buffers may go only now, when no peer touches them any more. */
-    free(send);
-    free(recv);
+    ranks_release(send);
+    ranks_release(recv);
     return result;
 }
 
@@ -170,12 +177,12 @@ static rondo_result_t abortion(struct rank *me)
     CHECK(strstr(message, "42") != NULL, "the message lacks the code: %s", message);
     rondo_result_t again = rondo_allreduce(send, recv, (size_t) count, RONDO_FLOAT, RONDO_SUM, comm);
     CHECK(again == RONDO_ERR_ABORTED, "the next operation: %s", rondo_strerror(again));
-    int64_t one = 1, sum = 0;
-    MUST(rondo_allreduce(&one, &sum, 1, RONDO_INT64, RONDO_SUM, me->world));
+    int64_t sum = 0;
+    MUST(ranks_sum(me->world, 1, &sum));
     CHECK(sum == me->size, "sum %lld", (long long) sum);
     MUST(rondo_comm_free(&comm));
-    free(send);
-    free(recv);
+    ranks_release(send);
+    ranks_release(recv);
     return result;
 }
 
@@ -191,9 +198,9 @@ static rondo_result_t survivors(struct rank *me)
     char message[1024];
     snprintf(message, sizeof(message), "%s", rondo_last_error());
     for (int k = 0; k < 50; k++) {
-        int64_t one = 1, sum = 0;
+        int64_t sum = 0;
         STEP("survivors' all-reduce %d", k);
-        rondo_result_t each = k % 2 == 0 ? rondo_allreduce(&one, &sum, 1, RONDO_INT64, RONDO_SUM, rest) : rondo_barrier(rest);
+        rondo_result_t each = k % 2 == 0 ? ranks_sum(rest, 1, &sum) : rondo_barrier(rest);
         CHECK(each == RONDO_SUCCESS, "all-reduce %d: %s", k, rondo_last_error());
         CHECK(k % 2 != 0 || sum == me->size - 1, "sum %lld", (long long) sum);
     }
@@ -211,8 +218,8 @@ static rondo_result_t serve(struct rank *me)
     for (int k = 0; k < 5 && result == RONDO_SUCCESS; k++) {
         rondo_comm_t comm;
         MUST(rondo_comm_split(me->world, 0, -me->rank, &comm));
-        int64_t mine = me->rank, sum = 0;
-        MUST(rondo_allreduce(&mine, &sum, 1, RONDO_INT64, RONDO_SUM, comm));
+        int64_t sum = 0;
+        MUST(ranks_sum(comm, me->rank, &sum));
         CHECK(sum == me->size * (me->size - 1) / 2, "sum %lld", (long long) sum);
         MUST(rondo_comm_free(&comm));
     }
@@ -317,7 +324,7 @@ int main(int argc, char **argv)
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
     rondo_config_t config = RONDO_CONFIG_DEFAULT;
-    config.device = RONDO_DEVICE_HOST;
+    config.device = ranks_device();
     struct rank me = {0};
     double start = ranks_seconds();
     STEP("rondo_init");
@@ -331,6 +338,7 @@ int main(int argc, char **argv)
     MUST(rondo_comm_rank(me.world, &me.rank));
     MUST(rondo_comm_size(me.world, &me.size));
     ranks_current = me.rank;
+    ranks_use_device(me.runtime);
     start = ranks_seconds();
     STEP("%s", scenario);
     if (strcmp(scenario, "blocking") == 0 || strcmp(scenario, "nonblocking") == 0 || strcmp(scenario, "persistent") == 0)

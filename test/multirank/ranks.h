@@ -30,6 +30,9 @@ void *ranks_allocate(size_t bytes);
 void ranks_release(void *memory);
 void ranks_put(void *memory, const void *from, size_t bytes);
 void ranks_get(void *to, const void *memory, size_t bytes);
+/* The sum of one number a rank, by an all-reduce on device memory; of rank 0's, the number itself on all. */
+rondo_result_t ranks_sum(rondo_comm_t comm, int64_t mine, int64_t *sum);
+rondo_result_t ranks_tell(rondo_comm_t comm, int64_t *number);
 
 /* One option of a program's command line, as "--name value". */
 struct ranks_option {
