@@ -151,6 +151,9 @@ static struct rondo_end *make_end(struct rondo_host_lane *lane, const struct ron
                               .protocol = connector->spec.protocol,
                               .peer = connector->spec.peer,
                               .windows = lane->comm->windows + (size_t) peer * RONDO_WINDOWS_MAX};
+    rondo_log(RONDO_LOG_DEBUG, runtime->rank, "connector with rank %d over %s: slots %p, watches %p, publishes %p",
+              connector->spec.peer, connector->transport->name, (void *) value.slots, (void *) value.watched,
+              (void *) value.published);
     if (end != NULL && device->kind->upload(device, end, &value, sizeof(value)) != RONDO_SUCCESS) {
         device->kind->release(device, end, sizeof(*end));
         end = NULL;

@@ -254,8 +254,9 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     operation->streaming = rondo_call_bytes(comm, call) >= (size_t) 32 << 20;
     if (rondo_log_admits(RONDO_LOG_DEBUG))
         rondo_log(RONDO_LOG_DEBUG, request->runtime->rank,
-                  "%s, %zu bytes: algorithm %s, protocol %s, %d channel%s, %llu tiles of %llu elements",
-                  rondo_kind_name(call->kind), rondo_call_bytes(comm, call), choice->algorithm->name,
+                  "%s, %zu bytes, %p to %p: algorithm %s, protocol %s, %d channel%s, %llu tiles of %llu elements",
+                  rondo_kind_name(call->kind), rondo_call_bytes(comm, call), (void *) operation->buffers[RONDO_INPUT],
+                  (void *) operation->buffers[RONDO_OUTPUT], choice->algorithm->name,
                   choice->protocol == RONDO_PROTOCOL_LL      ? "LL"
                   : choice->protocol == RONDO_PROTOCOL_SMALL ? "simple in small slots"
                                                              : "simple",
