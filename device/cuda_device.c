@@ -1,6 +1,6 @@
 /*
- * The CUDA device: memory of one GPU, and the daemon as a kernel on a stream of its own (DESIGN section 6). The daemon tells the
- * host nothing by itself: waiting threads and the poller look at the queues.
+ * The CUDA device: memory of one GPU, and the daemon as a kernel on a stream of its own (DESIGN section 6). The daemon tells
+ * the host nothing by itself: waiting threads and the poller look at the queues.
  */
 #include "cuda_device.h"
 
@@ -196,8 +196,9 @@ static void start(struct rondo_device *device, int will_help)
     static const struct rondo_cuda_batch none;
     void *arguments[] = {(void *) (uintptr_t) &none, &device->image};
     int before = make_current(cuda->index);
-    cudaError_t error = cudaLaunchKernel(rondo_cuda_kernel(), (dim3){cuda->blocks, 1, 1},
-                                         (dim3){RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL, 1, 1}, arguments, 0, cuda->launches);
+    cudaError_t error =
+        cudaLaunchKernel(rondo_cuda_kernel(), (dim3){cuda->blocks, 1, 1},
+                         (dim3){RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL, 1, 1}, arguments, 0, cuda->launches);
     if (error != cudaSuccess) {
         struct rondo_queues *queues = device->daemon->queues;
         cudaGetLastError();

@@ -17,8 +17,8 @@ struct rondo_cuda_batch {
 extern "C" {
 #endif
 
-/* kernel(struct rondo_cuda_batch batch, struct rondo_daemon *image), as cudaLaunchKernel's func: the operations of the batch, one
- * block a program block of each; with an empty batch the daemon, one block a daemon's block. */
+/* kernel(struct rondo_cuda_batch batch, struct rondo_daemon *image), as cudaLaunchKernel's func: the operations of the batch,
+ * one block a program block of each; with an empty batch the daemon, one block a daemon's block. */
 const void *rondo_cuda_kernel(void);
 
 #ifdef __cplusplus

@@ -114,8 +114,11 @@ RONDO_FUNCTION void rondo_team_load(struct rondo_team *team, struct rondo_run *r
 /* Writes back what has changed. */
 RONDO_FUNCTION void rondo_team_unload(struct rondo_team *team, struct rondo_run *run)
 {
-    (void) run;
-    for (uint32_t i = 0; team->loaded && i < team->end_count; i++) {
+    if (!team->loaded)
+        return;
+    run->instructions = team->instructions_home; /* the run may go on, and load again */
+    run->ends = team->ends_home;
+    for (uint32_t i = 0; i < team->end_count; i++) {
         struct rondo_end *home = team->home[i];
         const struct rondo_end *end = &team->ends[i];
         home->position = end->position;

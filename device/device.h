@@ -53,8 +53,8 @@ struct rondo_device_kind {
 
     /* Whoever waits has to look at the queues by himself, at least so often; 0: notify is called. */
     uint64_t poll_ns;
-    /* Operations in the order of a stream, executed by a kernel there, all of them at once; they are copied. bytes: the most that
-     * one of them moves, a hint. NULL where there are no streams. */
+    /* Operations in the order of a stream, executed by a kernel there, all of them at once; they are copied. bytes: the most
+     * that one of them moves, a hint. NULL where there are no streams. */
     rondo_result_t (*enqueue)(struct rondo_device *device, struct rondo_stream_operation *operations, int count, size_t bytes,
                               void *stream);
     /* Whether the stream is being captured into a graph; -1: it is no stream of this device. */

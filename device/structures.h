@@ -123,10 +123,10 @@ struct rondo_signal {
 /* An order domain. Block 0 appends to the ring; the first operation alone is runnable. Lane l has the contexts (and semaphores)
  * from l * daemon->lane_contexts on, one a program block. */
 struct rondo_lane {
-    uint64_t submitted;      /* operations appended; released by block 0 after the ring entry and the operation's copy */
-    uint64_t completed;      /* released by the block that finishes the first operation, after all blocks' effects */
+    uint64_t submitted; /* operations appended; released by block 0 after the ring entry and the operation's copy */
+    uint64_t completed; /* released by the block that finishes the first operation, after all blocks' effects */
     uint64_t ordered;   /* of the operations completed, those that kernels on streams executed in an order given by the host */
-    uint64_t finished_parts; /* program blocks of the first operation that are done; 0 again when it completes */
+    uint64_t finished_parts;         /* program blocks of the first operation that are done; 0 again when it completes */
     uint64_t ring[RONDO_LANE_DEPTH]; /* program blocks << 32 | operation slot */
     uint32_t failed;                 /* an rondo_result_t, written by block 0: operations end with it instead of waiting on */
     uint32_t priority; /* an int32_t; atomic, because late news of a lane's earlier life may read it while a new one begins */
@@ -142,8 +142,8 @@ struct rondo_context {
     uint64_t unused[4];
 };
 
-/* What a kernel on a stream executes. order: it waits until so many ordered ones of its lane have completed; RONDO_UNORDERED in a
- * graph, whose launches nobody counts. */
+/* What a kernel on a stream executes. order: it waits until so many ordered ones of its lane have completed; RONDO_UNORDERED in
+ * a graph, whose launches nobody counts. */
 #define RONDO_UNORDERED UINT64_MAX
 struct rondo_stream_operation {
     struct rondo_operation operation;

@@ -283,7 +283,10 @@ static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *cal
 {
     int persistent = form == RONDO_FORM_PERSISTENT;
     static const rondo_attr_t defaults = RONDO_ATTR_DEFAULT;
-    struct making making = {.comm = comm, .call = call, .attr = attr != NULL ? attr : &defaults, .persistent = persistent,
+    struct making making = {.comm = comm,
+                            .call = call,
+                            .attr = attr != NULL ? attr : &defaults,
+                            .persistent = persistent,
                             .streamed = form == RONDO_FORM_STREAM};
     struct rondo_request *request = NULL;
     rondo_result_t status = rondo_comm_failure(comm);

@@ -27,7 +27,7 @@ struct rondo_peer {
     uint32_t blocks;     /* configured; 0: by cores */
     uint32_t cores;      /* this process may run on */
     uint32_t slot_bytes;
-    uint32_t device; /* rondo_device_t */
+    uint32_t device;               /* rondo_device_t */
     struct rondo_gpu_identity gpu; /* all zero: a rank on the host device */
 };
 
@@ -97,7 +97,7 @@ struct rondo_host_lane {
     int link_count;
     struct rondo_binding *bindings;
     /* Queue lock: */
-    uint64_t enqueued;           /* operations in stream order, but for those in graphs (the communicator's stream lock) */
+    uint64_t enqueued; /* operations in stream order, but for those in graphs (the communicator's stream lock) */
     uint64_t started, submitted, finished; /* operations; those started and not submitted wait in the list */
     struct rondo_request *waiting_first, *waiting_last;
 };
@@ -165,11 +165,11 @@ struct rondo_comm {
     struct rondo_runtime *runtime;
     uint64_t id;
     int rank, size;
-    int *members;                       /* ranks in the world */
-    int same_process, same_host;        /* all members */
-    pthread_mutex_t lane_lock;          /* one thread at a time makes a shared lane */
-    pthread_mutex_t stream_lock;        /* numbers of operations in stream order, and the list of those retired */
-    struct rondo_request *retired;      /* enqueued, and not needed but for memory that their kernels use */
+    int *members;                  /* ranks in the world */
+    int same_process, same_host;   /* all members */
+    pthread_mutex_t lane_lock;     /* one thread at a time makes a shared lane */
+    pthread_mutex_t stream_lock;   /* numbers of operations in stream order, and the list of those retired */
+    struct rondo_request *retired; /* enqueued, and not needed but for memory that their kernels use */
     int retired_count;
     int pins;                           /* library threads that use the struct (runtime lock) */
     struct rondo_host_lane *collective; /* the communicator's own lane */
@@ -236,7 +236,7 @@ struct rondo_runtime {
     struct rondo_device *device;
     rondo_device_t device_type;
     int device_index; /* which GPU; -1 */
-    char *nothing; /* device memory that may be read: what a barrier sends */
+    char *nothing;    /* device memory that may be read: what a barrier sends */
     struct rondo_peer *peers;
     const struct rondo_transport *transports[8];
     int transport_count;
