@@ -29,7 +29,7 @@ LDLIBS   := $(CUDA_LIBS) $(NUMA_LIBS) -lm
 NVCCFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -fPIC,-fvisibility=hidden,-fno-exceptions,-fno-threadsafe-statics,-Wall $(CUDA_CODE) -MD -MP
 
 CUDA_ONLY   := device/cuda_device.c transport/p2p.c $(wildcard transport/cuda_*.c)
-TOOL_CUDA_ONLY := tools/buffers_cuda.c tools/peer_nccl.c tools/nccl.c tools/interfere.c tools/stress_peer.c
+TOOL_CUDA_ONLY := tools/info_gpus.c tools/buffers_cuda.c tools/peer_nccl.c tools/nccl.c tools/interfere.c tools/stress_peer.c
 LIB_SOURCES := $(filter-out $(if $(HAS_CUDA),,$(CUDA_ONLY)),$(wildcard lib/*.c lib/programs/*.c transport/*.c device/*.c))
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(FOLD_VARIANTS:%=$(BUILD)/obj/device/fold_kernels_%.o) \
                $(if $(HAS_CUDA),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard device/*.cu)))
@@ -49,7 +49,9 @@ FORMATTED   := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 VERSION := $(shell sed -n 's/^\#define RONDO_VERSION_[A-Z]* *//p' include/rondo.h | paste -sd.)
 SONAME  := librondo.so.$(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: all lib tool examples tests detect install demo test check-format format asan tsan clean help compile-commands
+ALL_GPU     := lib tool examples $(MULTIRANK) $(GPU_TESTS)
+
+.PHONY: all lib tool examples tests detect install demo test gpu-test gpu-bench check-format format asan tsan clean help compile-commands
 all: detect lib tool examples
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
@@ -128,6 +130,15 @@ test:
 	@$(MAKE) --no-print-directory check-format
 	@RONDO_BUILD=$(BUILD) $(PYTHON) -m pytest -q $(TESTS)
 
+# On a machine with GPUs. Tables of speed go to RESULTS; OPTIONS are those of the scripts.
+RESULTS ?= $(BUILD)/gpu-bench
+gpu-test:
+	@$(MAKE) --no-print-directory -s -j$$(nproc) $(ALL_GPU)
+	@BUILD=$(BUILD) make/gpu-test $(OPTIONS)
+gpu-bench:
+	@$(MAKE) --no-print-directory -s -j$$(nproc) tool
+	@BUILD=$(BUILD) make/gpu-bench $(RESULTS) $(OPTIONS)
+
 # The host device under the sanitizers. Slow tests (large counts, long stress) are left to the plain build.
 ASAN_OPTIONS_ := detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=0
 asan:
@@ -155,6 +166,8 @@ help:
 	@echo "make              the library, the command and the examples, in $(BUILD)/"
 	@echo "make demo         shows what Rondo is for; installs what it lacks"
 	@echo "make test         the tests; installs what they lack"
+	@echo "make gpu-test     the tests that need GPUs"
+	@echo "make gpu-bench    speed beside NCCL, in tables with targets (OPTIONS=--quick: fewer)"
 	@echo "make asan, tsan   the tests under the sanitizers (TESTS=test/test_mix.py: only those)"
 	@echo "make install      PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)"
 	@echo "make format       clang-format; make check-format only looks"

@@ -297,18 +297,21 @@ static int run_rows(struct bench *b, uint64_t *wrong)
 static int check_against_job(struct bench *b)
 {
     const struct bench_options *o = b->options;
-    bool speak = b->rank->rank == 0;
+    bool cuda = b->device == RONDO_DEVICE_CUDA;
+    char message[160] = "";
     if (o->collective->rooted && o->root >= b->rank->size)
-        return speak ? options_refuse("bench", "-r %d is not one of %d ranks", o->root, b->rank->size) : EXIT_USAGE;
-    if (form_is_on_stream(o->mode) && b->device != RONDO_DEVICE_CUDA)
-        return speak ? options_refuse("bench", "--mode %s needs a CUDA device, not %s", bench_mode_name(o->mode),
-                                      options_device_name(b->device))
-                     : EXIT_USAGE;
-    if (o->peer != NULL && o->peer->needs_device_memory && b->device != RONDO_DEVICE_CUDA)
-        return speak ? options_refuse("bench", "--peer %s needs a CUDA device, not %s", o->peer->name,
-                                      options_device_name(b->device))
-                     : EXIT_USAGE;
-    return 0;
+        snprintf(message, sizeof(message), "-r %d is not one of %d ranks", o->root, b->rank->size);
+    else if (form_is_on_stream(o->mode) && !cuda)
+        snprintf(message, sizeof(message), "--mode %s needs a CUDA device, not %s", bench_mode_name(o->mode),
+                 options_device_name(b->device));
+    else if (o->peer != NULL && o->peer->needs_device_memory && !cuda)
+        snprintf(message, sizeof(message), "--peer %s needs a CUDA device, not %s", o->peer->name,
+                 options_device_name(b->device));
+    else if (o->peer != NULL && !o->peer->needs_device_memory && cuda)
+        snprintf(message, sizeof(message), "--peer %s takes host memory: add --device host", o->peer->name);
+    if (message[0] == '\0')
+        return 0;
+    return b->rank->rank == 0 ? options_refuse("bench", "%s", message) : EXIT_USAGE;
 }
 
 static int gather_for_peer(void *argument, const void *mine, size_t bytes, void *all)

@@ -1,5 +1,6 @@
 /* `rondo info`: what this build has, what this machine offers it, and how the environment configures it. */
 #include "environment.h"
+#include "info.h"
 #include "options.h"
 #include "output.h"
 #include "rondo.h"
@@ -58,25 +59,39 @@ static json_t *describe_host(FILE *stream)
     return object;
 }
 
+static void add_device(json_t *array, FILE *stream, const char *name, const char *why_not)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "device", json_string(name));
+    json_object_set_new(object, "usable", json_boolean(why_not == NULL));
+    json_object_set_new(object, "why_not", why_not == NULL ? json_null() : json_string(why_not));
+    json_array_append_new(array, object);
+    fprintf(stream, "  %-6s %s%s\n", name, why_not == NULL ? "usable" : "not usable: ", why_not == NULL ? "" : why_not);
+}
+
 /* One for each device that an option or the environment may name. */
 static json_t *describe_devices(FILE *stream)
 {
     json_t *array = json_array();
-    json_t *object = json_object();
-    json_object_set_new(object, "device", json_string("host"));
-    json_object_set_new(object, "usable", json_true());
-    json_object_set_new(object, "why_not", json_null());
-    json_array_append_new(array, object);
-    fprintf(stream, "\ndevices\n  host   usable\n");
-    if (!RONDO_WITH_CUDA) {
-        object = json_object();
-        json_object_set_new(object, "device", json_string("cuda"));
-        json_object_set_new(object, "usable", json_false());
-        json_object_set_new(object, "why_not", json_string("built without CUDA"));
-        json_array_append_new(array, object);
-        fprintf(stream, "  cuda   not usable: built without CUDA\n");
-    }
+    const char *why_not = "built without CUDA";
+#if RONDO_WITH_CUDA
+    if (info_gpu_count(&why_not) > 0)
+        why_not = NULL;
+#endif
+    fprintf(stream, "\ndevices\n");
+    add_device(array, stream, "host", NULL);
+    add_device(array, stream, "cuda", why_not);
     return array;
+}
+
+static json_t *describe_gpus(FILE *stream)
+{
+#if RONDO_WITH_CUDA
+    return info_gpus(stream);
+#else
+    (void) stream;
+    return json_array();
+#endif
 }
 
 static json_t *describe_transports(FILE *stream)
@@ -213,6 +228,7 @@ int verb_info(int argc, char **argv)
     json_object_set_new(root, "host", describe_host(stream));
     json_object_set_new(root, "launch", describe_launch(stream));
     json_object_set_new(root, "devices", describe_devices(stream));
+    json_object_set_new(root, "gpus", describe_gpus(stream));
     json_object_set_new(root, "transports", describe_transports(stream));
     json_object_set_new(root, "runtime", describe_runtime(stream, &code));
     json_object_set_new(root, "environment", describe_environment(stream));

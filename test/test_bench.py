@@ -1,0 +1,76 @@
+"""`rondo bench` on the host device: every collective checked, the gradients of a network, the search for the best algorithms."""
+import json
+
+import pytest
+from harness import program, run
+
+COLLECTIVES = ["allreduce", "reduce", "bcast", "reduce_scatter", "allgather", "allgatherv", "alltoall", "alltoallv", "gather",
+               "scatter", "barrier", "scan", "exscan", "alltonext", "sendrecv"]
+
+
+def bench(tmp_path, *options, expect=0):
+    where = tmp_path / "bench.json"
+    run(program("rondo"), "bench", *options, "--device", "host", "--json", where, expect=expect)
+    return json.loads(where.read_text())
+
+
+@pytest.mark.parametrize("mode", ["blocking", "nonblocking", "persistent"])
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_every_element(tmp_path, collective, mode):
+    found = bench(tmp_path, collective, "--ranks", 3, "-c", "-b", 12, "-e", "6M", "-f", 512, "-n", 4, "--mode", mode)
+    assert [row["wrong"] for row in found["rows"]] == [0] * len(found["rows"])
+    assert found["collective"] == collective and found["mode"] == mode and found["device"] == "host"
+
+
+def test_registered_buffers(tmp_path):
+    found = bench(tmp_path, "allreduce", "--ranks", 3, "-c", "-b", 8, "-e", "1M", "-f", 64, "-n", 4, "--register")
+    assert all(row["wrong"] == 0 for row in found["rows"])
+
+
+@pytest.mark.parametrize("order", ["random", "same"])
+def test_gradients(tmp_path, order):
+    found = bench(tmp_path, "gradients", "--ranks", 2, "-c", "-n", 2, "--order", order)
+    assert found["collective"] == "gradients"
+    (row,) = found["rows"]
+    assert row["count"] == 25557032  # the parameters of a ResNet-50
+    assert row["wrong"] == 0
+
+
+def tune(tmp_path, table, *options):
+    run(program("rondo"), "bench", *options, "--device", "host", "--tune", table)
+    return json.loads(table.read_text())
+
+
+def test_tuning(tmp_path):
+    """Rows are sorted, cover all sizes, and leave those of others in the file alone."""
+    table = tmp_path / "table.json"
+    small = ["-b", 64, "-e", "64K", "-f", 32, "-n", 5]
+    rows = tune(tmp_path, table, "allreduce", "--ranks", 3, *small)
+    assert {row["collective"] for row in rows} == {"allreduce"}
+    rows = tune(tmp_path, table, "allgather", "--ranks", 2, *small)
+    rows = tune(tmp_path, table, "allreduce", "--ranks", 2, *small)
+    kinds = [("allgather", 2), ("allreduce", 2), ("allreduce", 3)]
+    keys = [(row["collective"], row["ranks"], row["max_bytes"]) for row in rows]
+    assert keys == sorted(set(keys))
+    assert sorted({key[:2] for key in keys}) == kinds
+    for kind in kinds:
+        assert max(key[2] for key in keys if key[:2] == kind) == 2 ** 63 - 1
+    assert all({"algorithm", "protocol", "channels"} <= set(row) for row in rows)
+
+
+def test_a_file_that_is_no_table(tmp_path):
+    table = tmp_path / "table.json"
+    table.write_text("{}")
+    run(program("rondo"), "bench", "allreduce", "--ranks", 2, "--device", "host", "-b", 64, "-e", 64, "-n", 1, "--tune", table,
+        expect=1)
+    assert table.read_text() == "{}"
+
+
+@pytest.mark.parametrize("options", [
+    ("allfoo",), (), ("allreduce", "--mode", "sideways"), ("allreduce", "--mode", "stream", "--device", "host"),
+    ("allreduce", "--peer", "nccl", "--device", "host"), ("gradients", "--mode", "blocking"), ("allreduce", "--order", "no"),
+    ("allreduce", "--tune", "x"), ("allreduce", "--ranks", "2", "--tune", "x", "--algorithm", "ring"),
+    ("allreduce", "--channels", "0"), ("sendrecv", "--mode", "persistent-stream", "--device", "cuda"),
+])
+def test_bad_usage(options):
+    run(program("rondo"), "bench", *options, expect=2)
