@@ -13,6 +13,9 @@ struct rondo_cuda_block {
     struct rondo_daemon daemon;
 };
 
+/* One object that the compiler knows the place of: accesses through a pointer it knows nothing of are slower by far. */
+static __shared__ struct rondo_cuda_block rondo_here;
+
 static __device__ void rondo_lead_daemon(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team)
 {
     rondo_daemon_enter(daemon, block);
@@ -33,16 +36,16 @@ static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, c
     struct rondo_lane *lane = &daemon->lanes[team->operation.lane];
     const struct rondo_queues *queues = daemon->queues;
     uint64_t number = context->operation - 1;
-    struct rondo_run *run = &team->run; /* not on the stack: local memory is slow after every acquire */
-    rondo_prepare_run(run, daemon, team->operation.lane, &given->operation, part, context);
-    run->fresh = 0; /* the preamble has loaded it */
-    run->team = team;
-    run->statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
-    run->policy = &daemon->policy;
-    run->interrupts = NULL;
+    struct rondo_run run;
+    rondo_prepare_run(&run, daemon, team->operation.lane, &given->operation, part, context);
+    run.fresh = 0; /* the preamble has loaded it */
+    run.team = team;
+    run.statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
+    run.policy = &daemon->policy;
+    run.interrupts = NULL;
     do
-        run->budget = daemon->policy.cap;
-    while (rondo_engine_run(run) == RONDO_OUTCOME_STUCK && !rondo_interrupted(queues, team->operation.lane));
+        run.budget = daemon->policy.cap;
+    while (rondo_engine_run(&run) == RONDO_OUTCOME_STUCK && !rondo_interrupted(queues, team->operation.lane));
     if (given->blocks > 1) {
         if (rondo_fetch_add(&lane->finished_parts, 1) + 1 != given->blocks)
             return;
@@ -77,30 +80,36 @@ static __device__ void rondo_await_turn(const struct rondo_daemon *daemon, const
     context->operation = rondo_load_acquire_device(&lane->completed) + 1;
 }
 
-static __device__ __noinline__ void rondo_block_main(struct rondo_cuda_block *shared, const struct rondo_daemon *daemon,
+static __device__ __noinline__ void rondo_block_main(const struct rondo_daemon *daemon,
                                                      const struct rondo_stream_operation *given)
 {
-    struct rondo_team *team = &shared->team;
+    struct rondo_cuda_block *shared = &rondo_here;
+    struct rondo_team *team = &rondo_here.team;
     uint32_t workers = blockDim.x - RONDO_CUDA_CONTROL, part = given != NULL ? blockIdx.x - given->block_first : 0;
     if (threadIdx.x == 0) {
         team->current = team->turn = team->running = team->step = 0;
         team->home = given != NULL ? &given->operation : NULL;
         team->program_block = part;
+        team->page = 0;
     }
     rondo_copy_vectors(&shared->daemon, daemon, sizeof(*daemon), threadIdx.x, blockDim.x);
     if (given == NULL) {
         rondo_copy_vectors(&shared->block, &daemon->blocks[blockIdx.x], sizeof(shared->block), threadIdx.x, blockDim.x);
     } else {
+        /* What the host wrote before it launched the kernel is there; what the kernels before may have written is not yet. */
         rondo_copy_vectors(&team->operation, &given->operation, sizeof(team->operation), threadIdx.x, blockDim.x);
         if (threadIdx.x < sizeof(shared->context) / 4)
             ((uint32_t *) &shared->context)[threadIdx.x] = 0;
-        rondo_after_stream();
         __syncthreads();
         rondo_team_load_part(team, threadIdx.x, blockDim.x);
+        __syncthreads();
+        rondo_team_load_instructions(team, threadIdx.x, blockDim.x);
+        rondo_after_stream();
         if (threadIdx.x == workers)
             rondo_await_turn(daemon, given, &shared->context);
-        __syncthreads();
-        rondo_team_load_lists(team, threadIdx.x, blockDim.x);
+        if (given->waits)
+            __syncthreads();
+        rondo_team_load_ends(team, threadIdx.x, blockDim.x);
     }
     __syncthreads();
     if (threadIdx.x < workers) {
@@ -124,25 +133,22 @@ static __device__ __noinline__ void rondo_block_main(struct rondo_cuda_block *sh
 
 RONDO_KERNEL rondo_daemon_kernel(const __grid_constant__ struct rondo_daemon daemon)
 {
-    __shared__ struct rondo_cuda_block shared;
-    rondo_block_main(&shared, &daemon, NULL);
+    rondo_block_main(&daemon, NULL);
 }
 
 RONDO_KERNEL rondo_operation_kernel(const __grid_constant__ struct rondo_daemon daemon,
                                     const __grid_constant__ struct rondo_stream_operation operation)
 {
-    __shared__ struct rondo_cuda_block shared;
-    rondo_block_main(&shared, &daemon, &operation);
+    rondo_block_main(&daemon, &operation);
 }
 
 RONDO_KERNEL rondo_operations_kernel(const __grid_constant__ struct rondo_daemon daemon,
                                      const __grid_constant__ struct rondo_cuda_batch batch)
 {
-    __shared__ struct rondo_cuda_block shared;
     uint32_t i = 0;
     while (i + 1 < batch.count && batch.operations[i + 1].block_first <= blockIdx.x)
         i++;
-    rondo_block_main(&shared, &daemon, &batch.operations[i]);
+    rondo_block_main(&daemon, &batch.operations[i]);
 }
 
 const void *rondo_cuda_kernel(enum rondo_cuda_kernel kernel)

@@ -15,20 +15,18 @@
 #define RONDO_TEAM_POLLS_LL 1
 
 #define RONDO_TEAM_CONTROL_THREADS 32
-#define RONDO_TEAM_INSTRUCTIONS    64 /* of a part, that fit into shared memory; longer lists are read where they are */
-#define RONDO_TEAM_ENDS            32
+#define RONDO_TEAM_PAGE            64 /* instructions of a part that are in shared memory at a time */
 
 /* Named barriers; cuda_move.h has those from 8 on. */
 #define RONDO_BARRIER_START 1
 #define RONDO_BARRIER_DONE  2
 #define RONDO_BARRIER_LOAD  3
 
-enum rondo_command { RONDO_COMMAND_PIECE, RONDO_COMMAND_LOAD, RONDO_COMMAND_COPY, RONDO_COMMAND_EXIT };
+enum rondo_command { RONDO_COMMAND_PIECE, RONDO_COMMAND_LOAD, RONDO_COMMAND_PAGE, RONDO_COMMAND_COPY, RONDO_COMMAND_EXIT };
 enum rondo_follow { RONDO_FOLLOW_START, RONDO_FOLLOW_DONE, RONDO_FOLLOW_EXIT };
 
 /* In shared memory. */
 struct rondo_team {
-    struct rondo_run run;         /* what the leader executes */
     struct rondo_piece pieces[2]; /* one is worked on while the other is described */
     uint64_t polls;               /* that LL data are waited for */
     uint32_t current;             /* the piece to describe next */
@@ -45,15 +43,14 @@ struct rondo_team {
     /* The part of an operation that is here, and where the operation lives. */
     const struct rondo_operation *home;
     uint32_t program_block;
-    uint32_t fits;            /* and so are the part's instructions and ends */
+    uint32_t page;            /* of its instructions */
     struct rondo_part part __attribute__((aligned(16)));
     const void *copied;       /* by the command to copy */
     void *copy;
     uint32_t copy_bytes;
     struct rondo_operation operation;
-    struct rondo_instruction instructions[RONDO_TEAM_INSTRUCTIONS] __attribute__((aligned(16)));
-    struct rondo_end ends[RONDO_TEAM_ENDS] __attribute__((aligned(16)));
-    struct rondo_end *ends_home[RONDO_TEAM_ENDS], *ends_here[RONDO_TEAM_ENDS];
+    struct rondo_instruction instructions[RONDO_TEAM_PAGE];
+    struct rondo_end ends[RONDO_PROGRAM_ENDS_MAX] __attribute__((aligned(16)));
 };
 
 RONDO_FUNCTION void rondo_barrier_sync(uint32_t barrier)
@@ -127,21 +124,47 @@ RONDO_FUNCTION void rondo_team_load(struct rondo_team *team, struct rondo_run *r
     if (run->fresh || team->home != run->home || team->program_block != run->program_block) {
         team->home = run->home;
         team->program_block = run->program_block;
+        team->page = run->instruction / RONDO_TEAM_PAGE;
         rondo_team_command(team, RONDO_COMMAND_LOAD);
         rondo_team_finish(team);
     }
     run->operation = &team->operation;
     run->part = &team->part;
-    run->instructions = team->fits ? team->instructions : team->part.instructions;
-    run->ends = team->fits ? team->ends_here : team->part.ends;
+    run->row = team->ends;
+    run->ends = NULL;
+}
+
+RONDO_FUNCTION int rondo_team_has_instruction(const struct rondo_team *team, uint32_t index)
+{
+    return index / RONDO_TEAM_PAGE == team->page;
+}
+
+/* Nothing may be running. */
+RONDO_FUNCTION void rondo_team_load_page(struct rondo_team *team, uint32_t index)
+{
+    team->page = index / RONDO_TEAM_PAGE;
+    rondo_team_command(team, RONDO_COMMAND_PAGE);
+    rondo_team_finish(team);
+}
+
+RONDO_FUNCTION const struct rondo_instruction *rondo_team_instruction(const struct rondo_team *team,
+                                                                      const struct rondo_run *run, uint32_t index)
+{
+    (void) run;
+    return &team->instructions[index % RONDO_TEAM_PAGE];
+}
+
+RONDO_FUNCTION struct rondo_end *rondo_part_end(const struct rondo_part *part, uint32_t index)
+{
+    return part->row != NULL ? part->row + index : part->ends[index];
 }
 
 /* Writes back what has changed. */
 RONDO_FUNCTION void rondo_team_unload(struct rondo_team *team, struct rondo_run *run)
 {
     (void) run;
-    for (uint32_t i = 0; team->fits && i < team->part.end_count; i++) {
-        struct rondo_end *home = team->ends_home[i];
+    for (uint32_t i = 0; i < team->part.end_count; i++) {
+        struct rondo_end *home = rondo_part_end(&team->part, i);
         const struct rondo_end *end = &team->ends[i];
         home->position = end->position;
         home->seen = end->seen;
@@ -180,7 +203,7 @@ RONDO_FUNCTION void rondo_team_follow(struct rondo_team *team)
     }
 }
 
-/* By vectors of 16 bytes, several in flight. */
+/* By vectors of 16 bytes. */
 RONDO_FUNCTION void rondo_copy_vectors(void *to, const void *from, uint32_t bytes, uint32_t thread, uint32_t threads)
 {
 #pragma unroll 4
@@ -188,29 +211,31 @@ RONDO_FUNCTION void rondo_copy_vectors(void *to, const void *from, uint32_t byte
         ((uint4 *) to)[i] = ((const uint4 *) from)[i];
 }
 
-/* The part's lists, which are found by what is in team->part. */
-RONDO_FUNCTION void rondo_team_load_lists(struct rondo_team *team, uint32_t thread, uint32_t threads)
+/* The page of the part's instructions. */
+RONDO_FUNCTION void rondo_team_load_instructions(struct rondo_team *team, uint32_t thread, uint32_t threads)
+{
+    const struct rondo_part *part = &team->part;
+    uint32_t first = team->page * RONDO_TEAM_PAGE;
+    uint32_t count = part->instruction_count - first < RONDO_TEAM_PAGE ? part->instruction_count - first : RONDO_TEAM_PAGE;
+    rondo_copy_vectors(team->instructions, part->instructions + first, count * (uint32_t) sizeof(team->instructions[0]), thread,
+                       threads);
+}
+
+/* A vector that a kernel before this one may have written while this one was already there: not out of the first-level cache. */
+RONDO_FUNCTION uint4 rondo_load_late(const uint4 *from)
+{
+    uint4 v;
+    asm volatile("ld.relaxed.gpu.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(from) : "memory");
+    return v;
+}
+
+RONDO_FUNCTION void rondo_team_load_ends(struct rondo_team *team, uint32_t thread, uint32_t threads)
 {
     const struct rondo_part *part = &team->part;
     const uint32_t vectors = sizeof(struct rondo_end) / 16;
-    int fits = part->instruction_count <= RONDO_TEAM_INSTRUCTIONS && part->end_count <= RONDO_TEAM_ENDS;
-    if (thread == 0)
-        team->fits = (uint32_t) fits;
-    if (!fits)
-        return;
-    if (part->row != NULL)
-        rondo_copy_vectors(team->ends, part->row, part->end_count * (uint32_t) sizeof(team->ends[0]), thread, threads);
-    for (uint32_t i = thread; i < part->end_count * vectors; i += threads) {
-        struct rondo_end *home = part->row != NULL ? part->row + i / vectors : part->ends[i / vectors];
-        if (part->row == NULL)
-            ((uint4 *) &team->ends[i / vectors])[i % vectors] = ((const uint4 *) home)[i % vectors];
-        if (i % vectors == 0) {
-            team->ends_home[i / vectors] = home;
-            team->ends_here[i / vectors] = &team->ends[i / vectors];
-        }
-    }
-    rondo_copy_vectors(team->instructions, part->instructions,
-                       part->instruction_count * (uint32_t) sizeof(team->instructions[0]), thread, threads);
+    for (uint32_t i = thread; i < part->end_count * vectors; i += threads)
+        ((uint4 *) &team->ends[i / vectors])[i % vectors] =
+            rondo_load_late((const uint4 *) rondo_part_end(part, i / vectors) + i % vectors);
 }
 
 /* The part itself, from the operation that is here. */
@@ -227,7 +252,8 @@ RONDO_FUNCTION void rondo_team_load_work(struct rondo_team *team, uint32_t threa
     rondo_workers_sync(threads);
     rondo_team_load_part(team, thread, threads);
     rondo_workers_sync(threads);
-    rondo_team_load_lists(team, thread, threads);
+    rondo_team_load_instructions(team, thread, threads);
+    rondo_team_load_ends(team, thread, threads);
 }
 
 RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, uint32_t threads)
@@ -241,6 +267,8 @@ RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, ui
             return;
         if (command == RONDO_COMMAND_LOAD)
             rondo_team_load_work(team, thread, threads);
+        else if (command == RONDO_COMMAND_PAGE)
+            rondo_team_load_instructions(team, thread, threads);
         else if (command == RONDO_COMMAND_COPY)
             rondo_copy_vectors(team->copy, team->copied, team->copy_bytes, thread, threads);
         else

@@ -38,13 +38,14 @@ struct rondo_instruction {
     uint8_t unused;
     uint32_t remote_index;                   /* direct: the peer's chunk, of its input (in) or its output (out) */
     uint16_t dependency_first, dependencies; /* into the program's dependency list */
-    uint32_t unused_word;                    /* a multiple of 16 bytes, for copies by vectors */
-};
+    uint32_t unused_word;
+} __attribute__((aligned(16)));
 
 struct rondo_dependency {
     uint16_t block, step; /* wait until that block has executed this step for the same tile */
 };
 
+#define RONDO_PROGRAM_ENDS_MAX 255 /* of a block */
 struct rondo_program_block {
     uint32_t instruction_first, instructions;
     uint32_t end_first, ends; /* the connectors' ends this block uses; nobody else uses them in this program */
