@@ -154,7 +154,9 @@ struct rondo_stream_operation {
 /* ---- queues ---- */
 
 #define RONDO_LANES_MAX   16384
-#define RONDO_QUEUE_DEPTH 4096 /* of SQ, CQ and news; the host never has more operations on the device */
+/* Of SQ, CQ and news; the host never has more operations on the device. Twice the lanes, for the first operation of every lane
+ * must always find room (lib/queue.c: fits). */
+#define RONDO_QUEUE_DEPTH (2 * RONDO_LANES_MAX)
 
 /* One cache line; ticket is released last, and says that the entry is valid: its position in the queue + 1. */
 struct rondo_sqe {

@@ -134,9 +134,15 @@ static void submit(struct rondo_runtime *runtime, struct rondo_request *request)
     rondo_store_release(&sqe->ticket, queue->tail);
 }
 
+/* The first operation of a lane always goes to the device: others of its kind, on this rank and elsewhere, may wait for it.
+ * What follows in the lane goes there early only while there is room for the first ones of all lanes; else it goes when it is
+ * the first, fed by the completion of the one before it. So no lane waits for another's completions. Why the queues hold them:
+ * since in_flight was last within FOLLOWERS_MAX, only first ones have been added, and a lane has one of them at a time. */
+#define FOLLOWERS_MAX (RONDO_QUEUE_DEPTH - RONDO_LANES_MAX)
 static int fits(const struct rondo_runtime *runtime, const struct rondo_host_lane *lane)
 {
-    return runtime->queue.in_flight < RONDO_QUEUE_DEPTH && lane->submitted - lane->finished < RONDO_LANE_DEPTH;
+    uint64_t there = lane->submitted - lane->finished;
+    return there == 0 || (there < RONDO_LANE_DEPTH && runtime->queue.in_flight < FOLLOWERS_MAX);
 }
 
 /* In order: a lane's operations reach the device as they were started. */

@@ -195,7 +195,7 @@ struct rondo_queue {
     pthread_mutex_t lock;
     uint64_t tail;      /* SQEs written */
     uint64_t head;      /* CQEs taken */
-    uint64_t in_flight; /* operations on the device; at most RONDO_QUEUE_DEPTH */
+    uint64_t in_flight; /* operations on the device; at most RONDO_QUEUE_DEPTH (queue.c: fits) */
     uint64_t submitted, completed;
     struct rondo_request **by_slot; /* RONDO_OPERATIONS_MAX */
     uint32_t slots_used;
