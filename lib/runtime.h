@@ -117,6 +117,7 @@ struct rondo_request {
     int fresh;       /* the device has no copy of it yet (queue lock) */
     int persistent, owns_lane;
     int empty;           /* nothing to move */
+    int direct;          /* peers reach its buffers */
     int checked;         /* waits for a verdict at every start */
     int waited_by_group; /* of a blocking call */
     void *stream;        /* in whose order it is executed */

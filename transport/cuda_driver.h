@@ -28,6 +28,7 @@
     X(cuMemsetD8Async)                                                                                                         \
     X(cuStreamCreate)                                                                                                          \
     X(cuStreamSynchronize)                                                                                                     \
+    X(cuPointerGetAttribute)                                                                                                   \
     X(cuPointerGetAttributes)                                                                                                  \
     X(cuIpcGetMemHandle)                                                                                                       \
     X(cuIpcOpenMemHandle)                                                                                                      \
