@@ -6,6 +6,7 @@
 #include "runtime.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 
 /* The answers to one question about an address; what the driver has no answer to stays 0. */
@@ -95,13 +96,35 @@ const char *rondo_cuda_describe(const struct rondo_cuda_pointer *pointer, char *
 
 /* ---- arguments ---- */
 
+/* Stops at the first object: the count of objects ever loaded is the same for all. */
+static int count_loaded(struct dl_phdr_info *info, size_t bytes, void *count)
+{
+    (void) bytes;
+    *(unsigned long long *) count = info->dlpi_adds;
+    return 1;
+}
+
+/* Whether anything may have been loaded since this thread last asked; it looks at every 16th call, which costs next to nothing,
+ * where searching for a library costs microseconds. */
+static int may_be_loaded(void)
+{
+    static _Thread_local unsigned long long known;
+    static _Thread_local uint32_t calls;
+    unsigned long long now = 0;
+    if (calls++ % 16 != 0)
+        return 0;
+    dl_iterate_phdr(count_loaded, &now);
+    int more = now != known;
+    known = now;
+    return more;
+}
+
 /* The driver's function if the application has loaded the driver: a rank on the host device neither loads nor starts it. */
 static __typeof__(cuPointerGetAttributes) *query_if_loaded(void)
 {
     static __typeof__(cuPointerGetAttributes) *query;
-    static _Thread_local uint32_t calls; /* a word that all threads counted in would cost them more than the check */
     __typeof__(cuPointerGetAttributes) *known = __atomic_load_n(&query, __ATOMIC_ACQUIRE);
-    if (known != NULL || (calls++ & 255) != 0)
+    if (known != NULL || !may_be_loaded())
         return known;
     void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (library == NULL)
