@@ -9,6 +9,7 @@
 #include "platform.h"
 #include "pool.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,8 @@ struct rondo_cuda {
     uint32_t blocks;
     cudaStream_t launches, copies;
     struct rondo_pool *device_pool, *host_pool;
+    uint32_t failing, failed; /* it cannot be used any more; failed is released after failure */
+    char failure[256];
 };
 
 static struct rondo_cuda *cuda_of(struct rondo_device *device)
@@ -28,29 +31,43 @@ static struct rondo_cuda *cuda_of(struct rondo_device *device)
     return (struct rondo_cuda *) device;
 }
 
-/* Our own failure is reported by its code and must not be found by the application as its last error. */
 static rondo_result_t report(cudaError_t error, const char *what)
 {
-    cudaGetLastError();
     rondo_result_t code = error == cudaErrorMemoryAllocation ? RONDO_ERR_MEMORY : RONDO_ERR_DEVICE;
     return rondo_fail(code, "%s: %s (%s)", what, cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
-/* Makes the GPU current for the calling thread; returns what was. */
-static int make_current(int index)
+/* What of the calling thread's CUDA state our calls change. */
+struct caller {
+    int device;
+    int clean; /* it has no error that it has not looked at */
+    enum cudaStreamCaptureMode mode;
+};
+
+/* Makes the GPU current for the calling thread. While a thread captures a stream of its own, calls like ours, on any thread,
+ * must declare that they have nothing to do with it. */
+static struct caller enter(int index)
 {
-    int before = -1;
-    if (cudaGetDevice(&before) != cudaSuccess)
-        before = -1;
-    if (before != index)
+    struct caller caller = {.device = -1, .mode = cudaStreamCaptureModeRelaxed};
+    caller.clean = cudaPeekAtLastError() == cudaSuccess;
+    if (cudaThreadExchangeStreamCaptureMode(&caller.mode) != cudaSuccess)
+        caller.mode = cudaStreamCaptureModeRelaxed;
+    if (cudaGetDevice(&caller.device) != cudaSuccess)
+        caller.device = -1;
+    if (caller.device != index)
         cudaSetDevice(index);
-    return before;
+    return caller;
 }
 
-static void restore_current(int before, int index)
+/* An error of ours is reported by its code and is not found by the application as its last one, but nor do we take one away
+ * that was there before. One that has ruined the context stays in any case. */
+static void leave(struct caller caller, int index)
 {
-    if (before >= 0 && before != index)
-        cudaSetDevice(before);
+    if (caller.device >= 0 && caller.device != index)
+        cudaSetDevice(caller.device);
+    cudaThreadExchangeStreamCaptureMode(&caller.mode);
+    if (caller.clean && cudaPeekAtLastError() != cudaSuccess)
+        cudaGetLastError();
 }
 
 /* ---- memory ---- */
@@ -59,54 +76,54 @@ static void *obtain_device(void *argument, size_t bytes)
 {
     struct rondo_cuda *cuda = argument;
     void *memory = NULL;
-    int before = make_current(cuda->index);
+    struct caller caller = enter(cuda->index);
     cudaError_t error = cudaMalloc(&memory, bytes);
     if (error == cudaSuccess)
         error = cudaMemsetAsync(memory, 0, bytes, cuda->copies);
     if (error == cudaSuccess)
         error = cudaStreamSynchronize(cuda->copies);
-    if (error != cudaSuccess) {
-        cudaGetLastError();
+    if (error != cudaSuccess)
         memory = NULL;
-    }
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
     return memory;
 }
 
 static void give_device_back(void *argument, void *memory)
 {
-    (void) argument;
+    struct rondo_cuda *cuda = argument;
+    struct caller caller = enter(cuda->index);
     cudaFree(memory);
+    leave(caller, cuda->index);
 }
 
 static void clear_device(void *argument, void *memory, size_t bytes)
 {
     struct rondo_cuda *cuda = argument;
-    int before = make_current(cuda->index);
+    struct caller caller = enter(cuda->index);
     cudaMemsetAsync(memory, 0, bytes, cuda->copies);
     cudaStreamSynchronize(cuda->copies);
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
 }
 
 static void *obtain_host(void *argument, size_t bytes)
 {
     struct rondo_cuda *cuda = argument;
     void *memory = NULL;
-    int before = make_current(cuda->index);
-    if (cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess) {
-        cudaGetLastError();
+    struct caller caller = enter(cuda->index);
+    if (cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess)
         memory = NULL;
-    } else {
+    else
         memset(memory, 0, bytes);
-    }
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
     return memory;
 }
 
 static void give_host_back(void *argument, void *memory)
 {
-    (void) argument;
+    struct rondo_cuda *cuda = argument;
+    struct caller caller = enter(cuda->index);
     cudaFreeHost(memory);
+    leave(caller, cuda->index);
 }
 
 static void clear_host(void *argument, void *memory, size_t bytes)
@@ -135,23 +152,13 @@ static void release_host(struct rondo_device *device, void *memory, size_t bytes
     rondo_pool_return(cuda_of(device)->host_pool, memory, bytes);
 }
 
-/* While the thread captures a stream of its own, calls like ours must declare that they have nothing to do with it. */
-static enum cudaStreamCaptureMode relax_capture(enum cudaStreamCaptureMode mode)
-{
-    if (cudaThreadExchangeStreamCaptureMode(&mode) != cudaSuccess)
-        cudaGetLastError();
-    return mode;
-}
-
 static rondo_result_t copy(struct rondo_cuda *cuda, void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
-    int before = make_current(cuda->index);
-    enum cudaStreamCaptureMode mode = relax_capture(cudaStreamCaptureModeRelaxed);
+    struct caller caller = enter(cuda->index);
     cudaError_t error = cudaMemcpyAsync(to, from, bytes, kind, cuda->copies);
     if (error == cudaSuccess)
         error = cudaStreamSynchronize(cuda->copies);
-    relax_capture(mode);
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
     return error == cudaSuccess ? RONDO_SUCCESS : report(error, "copying between host and GPU");
 }
 
@@ -168,26 +175,34 @@ static rondo_result_t download(struct rondo_device *device, void *to, const void
 static rondo_result_t adopt(struct rondo_device *device, void *memory, size_t bytes)
 {
     struct rondo_cuda *cuda = cuda_of(device);
-    int before = make_current(cuda->index);
+    struct caller caller = enter(cuda->index);
     cudaError_t error = cudaHostRegister(memory, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped);
-    if (error == cudaErrorHostMemoryAlreadyRegistered) { /* by another runtime of this process */
-        cudaGetLastError();
+    if (error == cudaErrorHostMemoryAlreadyRegistered) /* by another runtime of this process */
         error = cudaSuccess;
-    }
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
     return error == cudaSuccess ? RONDO_SUCCESS : report(error, "registering shared memory with the GPU");
 }
 
 static void disown(struct rondo_device *device, void *memory)
 {
     struct rondo_cuda *cuda = cuda_of(device);
-    int before = make_current(cuda->index);
-    if (cudaHostUnregister(memory) != cudaSuccess)
-        cudaGetLastError();
-    restore_current(before, cuda->index);
+    struct caller caller = enter(cuda->index);
+    (void) cudaHostUnregister(memory);
+    leave(caller, cuda->index);
 }
 
 /* ---- running ---- */
+
+/* For good; the first failure stays. */
+static void fail(struct rondo_cuda *cuda, const char *what, cudaError_t error)
+{
+    if (__atomic_exchange_n(&cuda->failing, 1, __ATOMIC_RELAXED))
+        return;
+    snprintf(cuda->failure, sizeof(cuda->failure), "GPU %d: %s: %s (%s)", cuda->index, what, cudaGetErrorString(error),
+             cudaGetErrorName(error));
+    __atomic_store_n(&cuda->failed, 1, __ATOMIC_RELEASE); /* after the text */
+    rondo_log(RONDO_LOG_ERROR, cuda->rank, "%s", cuda->failure);
+}
 
 static void start(struct rondo_device *device, int will_help)
 {
@@ -195,27 +210,38 @@ static void start(struct rondo_device *device, int will_help)
     (void) will_help;
     static const struct rondo_cuda_batch none;
     void *arguments[] = {(void *) (uintptr_t) &none, &device->image};
-    int before = make_current(cuda->index);
+    struct caller caller = enter(cuda->index);
     cudaError_t error =
         cudaLaunchKernel(rondo_cuda_kernel(), (dim3){cuda->blocks, 1, 1},
                          (dim3){RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL, 1, 1}, arguments, 0, cuda->launches);
     if (error != cudaSuccess) {
         struct rondo_queues *queues = device->daemon->queues;
-        cudaGetLastError();
-        rondo_log(RONDO_LOG_ERROR, cuda->rank, "the daemon cannot be launched on GPU %d: %s", cuda->index,
-                  cudaGetErrorString(error));
+        fail(cuda, "the daemon cannot be launched", error);
         /* There is no daemon, so its word is ours. */
         rondo_store_release(&queues->state, RONDO_STATE(queues->launches, RONDO_DAEMON_LEFT));
     }
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
+}
+
+static rondo_result_t check(struct rondo_device *device)
+{
+    struct rondo_cuda *cuda = cuda_of(device);
+    if (!__atomic_load_n(&cuda->failed, __ATOMIC_ACQUIRE)) {
+        struct caller caller = enter(cuda->index);
+        cudaError_t error = cudaStreamQuery(cuda->launches);
+        if (error != cudaSuccess && error != cudaErrorNotReady)
+            fail(cuda, "the context is lost", error);
+        leave(caller, cuda->index);
+    }
+    return __atomic_load_n(&cuda->failed, __ATOMIC_ACQUIRE) ? rondo_fail(RONDO_ERR_DEVICE, "%s", cuda->failure) : RONDO_SUCCESS;
 }
 
 static rondo_result_t synchronize(struct rondo_device *device)
 {
     struct rondo_cuda *cuda = cuda_of(device);
-    int before = make_current(cuda->index);
+    struct caller caller = enter(cuda->index);
     cudaError_t error = cudaDeviceSynchronize();
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
     return error == cudaSuccess ? RONDO_SUCCESS : report(error, "rondo_device_synchronize");
 }
 
@@ -243,19 +269,19 @@ static rondo_result_t enqueue(struct rondo_device *device, struct rondo_stream_o
     }
     batch.count = (uint32_t) count;
     memcpy(batch.operations, operations, (size_t) count * sizeof(*operations));
-    int before = make_current(cuda->index);
+    struct caller caller = enter(cuda->index);
     cudaError_t error =
         cudaLaunchKernel(rondo_cuda_kernel(), (dim3){blocks, 1, 1}, (dim3){threads, 1, 1}, arguments, 0, (cudaStream_t) stream);
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
     return error == cudaSuccess ? RONDO_SUCCESS : report(error, "launching an operation on a stream");
 }
 
 static int is_captured(struct rondo_device *device, void *stream)
 {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    int before = make_current(cuda_of(device)->index);
+    struct caller caller = enter(cuda_of(device)->index);
     cudaError_t error = cudaStreamIsCapturing((cudaStream_t) stream, &status);
-    restore_current(before, cuda_of(device)->index);
+    leave(caller, cuda_of(device)->index);
     if (error != cudaSuccess) {
         report(error, "looking at a stream");
         return -1;
@@ -271,16 +297,15 @@ static void halt(struct rondo_device *device)
     struct rondo_queues *queues = device->daemon->queues;
     rondo_store_relaxed32(&queues->stop, 1);
     __atomic_fetch_add(&queues->interrupts, 1, __ATOMIC_SEQ_CST);
-    int before = make_current(cuda->index);
+    struct caller caller = enter(cuda->index);
     cudaDeviceSynchronize(); /* kernels on the application's streams end too */
-    cudaGetLastError();
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
 }
 
 static void destroy(struct rondo_device *device)
 {
     struct rondo_cuda *cuda = cuda_of(device);
-    int before = make_current(cuda->index);
+    struct caller caller = enter(cuda->index);
     rondo_daemon_destroy(device);
     rondo_pool_destroy(cuda->device_pool);
     rondo_pool_destroy(cuda->host_pool);
@@ -288,7 +313,7 @@ static void destroy(struct rondo_device *device)
         cudaStreamDestroy(cuda->launches);
     if (cuda->copies != NULL)
         cudaStreamDestroy(cuda->copies);
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
     free(cuda);
 }
 
@@ -299,7 +324,6 @@ static rondo_result_t load_kernel(const struct rondo_cuda *cuda)
     cudaError_t error = cudaFuncGetAttributes(&attributes, rondo_cuda_kernel());
     if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
         struct cudaDeviceProp properties;
-        cudaGetLastError();
         cudaGetDeviceProperties(&properties, cuda->index);
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d (%s) has compute capability %d.%d, for which this build has no code",
                           cuda->index, properties.name, properties.major, properties.minor);
@@ -346,7 +370,7 @@ static rondo_result_t create(struct rondo_device **device, const struct rondo_de
     cuda->index = options->index;
     cuda->rank = options->rank;
     cuda->blocks = options->blocks;
-    int before = make_current(cuda->index);
+    struct caller caller = enter(cuda->index);
     rondo_result_t result = load_kernel(cuda);
     if (result == RONDO_SUCCESS)
         result = open_streams(cuda);
@@ -358,16 +382,17 @@ static rondo_result_t create(struct rondo_device **device, const struct rondo_de
         destroy(&cuda->base);
     else
         *device = &cuda->base;
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
     return result;
 }
 
 int rondo_cuda_count(const char **why)
 {
-    int count = 0;
+    int count = 0, clean = cudaPeekAtLastError() == cudaSuccess;
     cudaError_t error = cudaGetDeviceCount(&count);
     if (error != cudaSuccess) {
-        cudaGetLastError();
+        if (clean)
+            cudaGetLastError();
         if (why != NULL)
             *why = cudaGetErrorString(error);
         return 0;
@@ -392,6 +417,7 @@ const struct rondo_device_kind rondo_cuda_device = {
     .adopt = adopt,
     .disown = disown,
     .start = start,
+    .check = check,
     .enqueue = enqueue,
     .is_captured = is_captured,
     .synchronize = synchronize,

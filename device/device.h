@@ -44,6 +44,9 @@ struct rondo_device_kind {
 
     /* Runs a daemon. The caller has just claimed it (rondo_device_claim). will_help: it will call help next. */
     void (*start)(struct rondo_device *device, int will_help);
+    /* RONDO_ERR_DEVICE with the reason once the device cannot be used any more: a daemon could not be launched, or the device's
+     * state is lost. For good; from then on no daemon runs. Cheap enough for ten times a second. NULL: always usable. */
+    rondo_result_t (*check)(struct rondo_device *device);
     /* Lends the calling thread to the daemon. begin: 0 if another thread has it (try again, or sleep). Then turns, each about a
      * round, as long as the caller likes; a turn returns 1 if the daemon has quit. end gives it back; idle: nothing is
      * outstanding, so the daemon need not go on. NULL where threads cannot help. */

@@ -202,7 +202,7 @@ static int claim_start(struct rondo_runtime *runtime)
     queue->restart_pause_ns = FIRST_PAUSE_NS;
     queue->not_before_ns = 0;
     rondo_fence(&runtime->device->daemon->queues->fence);
-    if (!rondo_device_claim(runtime->device))
+    if (queue->abandoned || !rondo_device_claim(runtime->device))
         return 0;
     queue->starts++;
     return 1;
@@ -292,7 +292,7 @@ int rondo_queue_reap(struct rondo_runtime *runtime)
     if (rondo_load_relaxed(&cq[head % RONDO_QUEUE_DEPTH]) == 0)
         return 0; /* a hint; another thread may be taking them */
     pthread_mutex_lock(&queue->lock);
-    for (;;) {
+    while (!queue->abandoned) {
         uint64_t *entry = &cq[queue->head % RONDO_QUEUE_DEPTH];
         uint64_t cqe = rondo_load_acquire(entry); /* pairs with the release in rondo_finish_part */
         if (cqe == 0)
@@ -334,6 +334,26 @@ void rondo_queue_fail_waiting(struct rondo_comm *comm)
     rondo_event_signal(&queue->event, &queue->sleepers);
 }
 
+void rondo_queue_abandon(struct rondo_runtime *runtime, rondo_result_t result, const char *why)
+{
+    struct rondo_queue *queue = &runtime->queue;
+    rondo_queue_reap(runtime); /* what was finished before is finished */
+    pthread_mutex_lock(&queue->lock);
+    queue->abandoned = 1;
+    while (queue->active != NULL) {
+        struct rondo_request *request = queue->active;
+        if (request->submitted) {
+            queue->in_flight--;
+            request->lane->finished++;
+        } else if (request->lane != NULL) {
+            unlink_waiting(runtime, request);
+        }
+        complete(request, result, why);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    rondo_queue_stir(runtime);
+}
+
 void rondo_queue_stir(struct rondo_runtime *runtime)
 {
     rondo_event_signal(&runtime->queue.event, &runtime->queue.sleepers);
@@ -351,7 +371,7 @@ uint64_t rondo_queue_restart(struct rondo_runtime *runtime, int will_help)
     uint64_t pause = 0;
     int start = 0;
     pthread_mutex_lock(&queue->lock);
-    if (queue->in_flight > 0 && !rondo_device_alive(runtime->device)) {
+    if (queue->in_flight > 0 && !queue->abandoned && !rondo_device_alive(runtime->device)) {
         uint64_t now = rondo_clock_ns();
         if (queue->not_before_ns == 0) { /* first seen: the daemon has just quit */
             queue->not_before_ns = now + queue->restart_pause_ns;

@@ -207,12 +207,14 @@ struct rondo_queue {
     uint32_t event, sleepers;            /* bumped at completions */
     uint64_t restart_pause_ns, not_before_ns;
     uint64_t starts;
+    int abandoned; /* there will be no daemon any more */
 };
 
 struct rondo_poller {
     pthread_t thread;
     int running;
     uint32_t stopping, event, sleepers;
+    uint64_t looked_ns; /* at the device */
 };
 
 struct rondo_allocation {
@@ -274,11 +276,13 @@ enum rondo_message {
 /* failure.c: ends everything on the communicator with the code; the first failure stays. */
 void rondo_comm_fail(struct rondo_comm *comm, rondo_result_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The rank has died (RONDO_ERR_PEER) or left: fails the communicators that it is in. */
 /* The communicator of that id, protected from being freed until unpinned; NULL if there is none. */
 struct rondo_comm *rondo_comm_pin(struct rondo_runtime *runtime, uint64_t id);
 void rondo_comm_unpin(struct rondo_comm *comm);
+/* The rank has died (RONDO_ERR_PEER) or left: fails the communicators that it is in. */
 void rondo_peer_gone(struct rondo_runtime *runtime, int rank, const char *how);
+/* The device is lost, and no daemon runs any more: fails all communicators, and ends what was on the device. */
+void rondo_device_lost(struct rondo_runtime *runtime, rondo_result_t code, const char *why);
 static inline rondo_result_t rondo_comm_failure(const struct rondo_comm *comm)
 {
     return (rondo_result_t) __atomic_load_n(&comm->failed, __ATOMIC_ACQUIRE);
