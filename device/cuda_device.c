@@ -322,7 +322,8 @@ static rondo_result_t load_kernel(const struct rondo_cuda *cuda)
 {
     struct cudaFuncAttributes attributes;
     cudaError_t error = cudaFuncGetAttributes(&attributes, rondo_cuda_kernel());
-    if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
+    if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction ||
+        error == cudaErrorUnsupportedPtxVersion || error == cudaErrorInvalidPtx) {
         struct cudaDeviceProp properties;
         cudaGetDeviceProperties(&properties, cuda->index);
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d (%s) has compute capability %d.%d, for which this build has no code",
@@ -334,6 +335,33 @@ static rondo_result_t load_kernel(const struct rondo_cuda *cuda)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d runs blocks of at most %d threads of the daemon, not %d", cuda->index,
                           attributes.maxThreadsPerBlock, RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL);
     return RONDO_SUCCESS;
+}
+
+/* The daemon's blocks leave by agreement of all, so all must be able to run at once. */
+static rondo_result_t check_blocks(const struct rondo_cuda *cuda)
+{
+    int multiprocessors = 0, each = 0;
+    cudaError_t error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, cuda->index);
+    if (error == cudaSuccess)
+        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, rondo_cuda_kernel(),
+                                                              RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL, 0);
+    if (error != cudaSuccess)
+        return report(error, "asking for the GPU's multiprocessors");
+    if (cuda->blocks > (uint32_t) (multiprocessors * each))
+        return rondo_fail(RONDO_ERR_ARGUMENT,
+                          "%u blocks (RONDO_BLOCKS): GPU %d has %d multiprocessors, which run %d of the daemon's blocks at once",
+                          cuda->blocks, cuda->index, multiprocessors, multiprocessors * each);
+    return RONDO_SUCCESS;
+}
+
+/* What was wanted is in the last message. */
+static rondo_result_t report_memory(const struct rondo_cuda *cuda)
+{
+    char wanted[256];
+    size_t left = 0, all = 0;
+    snprintf(wanted, sizeof(wanted), "%s", rondo_last_error());
+    cudaMemGetInfo(&left, &all);
+    return rondo_fail(RONDO_ERR_MEMORY, "GPU %d has %zu MiB of %zu MiB free: %s", cuda->index, left >> 20, all >> 20, wanted);
 }
 
 static rondo_result_t open_streams(struct rondo_cuda *cuda)
@@ -373,11 +401,15 @@ static rondo_result_t create(struct rondo_device **device, const struct rondo_de
     struct caller caller = enter(cuda->index);
     rondo_result_t result = load_kernel(cuda);
     if (result == RONDO_SUCCESS)
+        result = check_blocks(cuda);
+    if (result == RONDO_SUCCESS)
         result = open_streams(cuda);
     if (result == RONDO_SUCCESS)
         result = open_pools(cuda);
     if (result == RONDO_SUCCESS)
         result = rondo_daemon_create(&cuda->base, options);
+    if (result == RONDO_ERR_MEMORY)
+        result = report_memory(cuda);
     if (result != RONDO_SUCCESS)
         destroy(&cuda->base);
     else
