@@ -254,24 +254,90 @@ static uint32_t workers_for(size_t bytes)
     return workers;
 }
 
+static uint32_t blocks_of(const struct rondo_stream_operation *operations, int count)
+{
+    uint32_t blocks = 0;
+    for (int i = 0; i < count; i++)
+        blocks += operations[i].blocks;
+    return blocks;
+}
+
+/* Blocks that carry a group: no more than can be expected to run at once, whatever else does. */
+static uint32_t widest(const struct rondo_cuda *cuda)
+{
+    return 2 * cuda->blocks;
+}
+
+static size_t group_bytes(const struct rondo_device *device, const struct rondo_stream_operation *operations, int count)
+{
+    const struct rondo_cuda *cuda = (const struct rondo_cuda *) device;
+    uint32_t parts = blocks_of(operations, count);
+    if (count == 1 || (count <= RONDO_CUDA_BATCH && parts <= widest(cuda)))
+        return 0;
+    return ((size_t) count * sizeof(*operations) + (size_t) parts * sizeof(uint32_t) + 7) / 8 * 8 + 2 * sizeof(uint64_t);
+}
+
+/* The list of a large group: operations, owners of the parts, a one, and (on the host) where the one goes when all is done. */
+struct group_list {
+    size_t list_bytes, all_bytes;
+    char *host, *memory;
+};
+
+/* Has the list brought into the GPU's memory, in the stream's order, and described in the batch. */
+static cudaError_t send_group(const struct group_list *group, const struct rondo_stream_operation *operations, int count,
+                              cudaStream_t stream, struct rondo_cuda_batch *batch)
+{
+    uint32_t *owners = (uint32_t *) (void *) (group->host + group->list_bytes), parts = 0;
+    uint64_t *last = (uint64_t *) (void *) (group->host + group->all_bytes);
+    memcpy(group->host, operations, group->list_bytes);
+    for (int i = 0; i < count; i++)
+        for (uint32_t b = 0; b < operations[i].blocks; b++)
+            owners[parts++] = (uint32_t) i;
+    last[-2] = 1;
+    last[-1] = 0;
+    batch->parts = parts;
+    batch->list = (const struct rondo_stream_operation *) (const void *) group->memory;
+    batch->owners = (const uint32_t *) (const void *) (group->memory + group->list_bytes);
+    return cudaMemcpyAsync(group->memory, group->host, group->all_bytes - sizeof(uint64_t), cudaMemcpyHostToDevice, stream);
+}
+
+/* Without it the memory is kept for longer than it need be, and that is all. */
+static void tell_done(const struct group_list *group, cudaStream_t stream)
+{
+    (void) cudaMemcpyAsync(group->host + group->all_bytes - 8, group->memory + group->all_bytes - 16, 8, cudaMemcpyDeviceToHost,
+                           stream);
+}
+
 static rondo_result_t enqueue(struct rondo_device *device, struct rondo_stream_operation *operations, int count, size_t bytes,
-                              void *stream)
+                              void *host, void *memory, void *stream)
 {
     struct rondo_cuda *cuda = cuda_of(device);
-    struct rondo_cuda_batch batch;
+    struct rondo_cuda_batch batch; /* large, so not cleared */
+    struct group_list group = {(size_t) count * sizeof(*operations), group_bytes(device, operations, count), host, memory};
     void *arguments[] = {&batch, &device->image};
     uint32_t blocks = 0, threads = workers_for(bytes) + RONDO_CUDA_CONTROL;
-    if (count > RONDO_CUDA_BATCH)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "a group of %d operations on a stream; at most %d", count, RONDO_CUDA_BATCH);
+    batch.count = batch.parts = 0;
+    cudaError_t error = cudaSuccess;
     for (int i = 0; i < count; i++) {
         operations[i].block_first = blocks;
         blocks += operations[i].blocks;
     }
-    batch.count = (uint32_t) count;
-    memcpy(batch.operations, operations, (size_t) count * sizeof(*operations));
+    if (host != NULL && blocks > widest(cuda) * RONDO_CUDA_PARTS_MAX)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "a group of %d operations with %u program blocks on a stream; at most %u",
+                          count, blocks, widest(cuda) * RONDO_CUDA_PARTS_MAX);
     struct caller caller = enter(cuda->index);
-    cudaError_t error =
-        cudaLaunchKernel(rondo_cuda_kernel(), (dim3){blocks, 1, 1}, (dim3){threads, 1, 1}, arguments, 0, (cudaStream_t) stream);
+    if (host != NULL) {
+        error = send_group(&group, operations, count, (cudaStream_t) stream, &batch);
+        blocks = blocks < widest(cuda) ? blocks : widest(cuda);
+    } else {
+        batch.count = (uint32_t) count;
+        memcpy(batch.operations, operations, (size_t) count * sizeof(*operations));
+    }
+    if (error == cudaSuccess)
+        error = cudaLaunchKernel(rondo_cuda_kernel(), (dim3){blocks, 1, 1}, (dim3){threads, 1, 1}, arguments, 0,
+                                 (cudaStream_t) stream);
+    if (error == cudaSuccess && host != NULL)
+        tell_done(&group, (cudaStream_t) stream);
     leave(caller, cuda->index);
     return error == cudaSuccess ? RONDO_SUCCESS : report(error, "launching an operation on a stream");
 }
@@ -348,9 +414,10 @@ static rondo_result_t check_blocks(const struct rondo_cuda *cuda)
     if (error != cudaSuccess)
         return report(error, "asking for the GPU's multiprocessors");
     if (cuda->blocks > (uint32_t) (multiprocessors * each))
-        return rondo_fail(RONDO_ERR_ARGUMENT,
-                          "%u blocks (RONDO_BLOCKS): GPU %d has %d multiprocessors, which run %d of the daemon's blocks at once",
-                          cuda->blocks, cuda->index, multiprocessors, multiprocessors * each);
+        return rondo_fail(
+            RONDO_ERR_ARGUMENT,
+            "%u blocks (RONDO_BLOCKS): GPU %d has %d multiprocessors, which run %d of the daemon's blocks at once",
+            cuda->blocks, cuda->index, multiprocessors, multiprocessors * each);
     return RONDO_SUCCESS;
 }
 
@@ -451,6 +518,7 @@ const struct rondo_device_kind rondo_cuda_device = {
     .start = start,
     .check = check,
     .enqueue = enqueue,
+    .group_bytes = group_bytes,
     .is_captured = is_captured,
     .synchronize = synchronize,
 };

@@ -56,10 +56,14 @@ struct rondo_device_kind {
 
     /* Whoever waits has to look at the queues by himself, at least so often; 0: notify is called. */
     uint64_t poll_ns;
-    /* Operations in the order of a stream, executed by a kernel there, all of them at once; they are copied. bytes: the most
-     * that one of them moves, a hint. NULL where there are no streams. */
+    /* Operations in the order of a stream, executed by a kernel there, all of them at once, so that they may wait for each
+     * other on whichever ranks; they are copied. bytes: the most that one of them moves, a hint. host, memory: what group_bytes
+     * says they need, of allocate_host and of allocate; both are the kernel's until all are executed, when the last 8 bytes of
+     * host become other than 0. NULL where there are no streams. */
     rondo_result_t (*enqueue)(struct rondo_device *device, struct rondo_stream_operation *operations, int count, size_t bytes,
-                              void *stream);
+                              void *host, void *memory, void *stream);
+    /* Of a group that is too large to travel with its kernel; else 0. */
+    size_t (*group_bytes)(const struct rondo_device *device, const struct rondo_stream_operation *operations, int count);
     /* Whether the stream is being captured into a graph; -1: it is no stream of this device. */
     int (*is_captured)(struct rondo_device *device, void *stream);
 

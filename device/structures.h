@@ -202,6 +202,9 @@ struct rondo_queues {
     uint64_t cq[RONDO_QUEUE_DEPTH] __attribute__((aligned(RONDO_CACHE_LINE)));
     struct rondo_sqe sq[RONDO_QUEUE_DEPTH] __attribute__((aligned(RONDO_CACHE_LINE)));
     uint32_t failed[RONDO_LANES_MAX]; /* the host's: what the lanes' operations end with */
+    /* Of kernels on streams: 1 + the lane's count of the operation that waits there for longer than the largest budget; 0: none
+     * does. Short operations never touch it. */
+    uint64_t stuck[RONDO_LANES_MAX];
 };
 
 /* ---- the daemon (DESIGN section 6) ---- */

@@ -194,6 +194,7 @@ static void close_windows(struct rondo_comm *comm, struct rondo_registration *co
 void rondo_request_destroy(struct rondo_request *request)
 {
     rondo_operation_unbind(request);
+    rondo_stream_leave_group(request);
     if (request->owns_lane && request->lane != NULL)
         rondo_lane_free(request->lane);
     close_windows(request->comm, request->windows);
@@ -203,6 +204,7 @@ void rondo_request_destroy(struct rondo_request *request)
 void rondo_request_destroy_all(struct rondo_comm *comm)
 {
     struct rondo_queue *queue = &comm->runtime->queue;
+    rondo_stream_forget(comm); /* else its list would name requests that are no more */
     for (;;) {
         struct rondo_request *request = NULL;
         pthread_mutex_lock(&queue->lock);

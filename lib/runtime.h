@@ -96,6 +96,7 @@ struct rondo_host_lane {
     struct rondo_link *links;
     int link_count;
     struct rondo_binding *bindings;
+    uint64_t stuck, stuck_ns; /* what a kernel on a stream says of it (structures.h), and since when (runtime lock) */
     /* Queue lock: */
     uint64_t enqueued; /* operations in stream order, but for those in graphs (the communicator's stream lock) */
     uint64_t started, submitted, finished; /* operations; those started and not submitted wait in the list */
@@ -122,6 +123,7 @@ struct rondo_request {
     int waited_by_group; /* of a blocking call */
     void *stream;        /* in whose order it is executed */
     int streamed, captured;
+    struct rondo_stream_group *group; /* whose memory the kernel reads; shared by its members */
     struct rondo_request *next_grouped;
     struct rondo_registration *windows[2]; /* opened for it; owned */
     uint32_t state;                        /* enum rondo_request_state; DONE is released after result and message */
@@ -166,12 +168,12 @@ struct rondo_comm {
     struct rondo_runtime *runtime;
     uint64_t id;
     int rank, size;
-    int *members;                  /* ranks in the world */
-    int same_process, same_host;   /* all members */
-    pthread_mutex_t lane_lock;     /* one thread at a time makes a shared lane */
-    pthread_mutex_t stream_lock;   /* numbers of operations in stream order, and the list of those retired */
-    struct rondo_request *retired; /* enqueued, and not needed but for memory that their kernels use */
-    int retired_count;
+    int *members;                       /* ranks in the world */
+    int same_process, same_host;        /* all members */
+    pthread_mutex_t lane_lock;          /* one thread at a time makes a shared lane */
+    pthread_mutex_t stream_lock;        /* numbers of operations in stream order, and the list of those retired */
+    struct rondo_request *retired;      /* enqueued, and not needed but for memory that their kernels use */
+    int retired_count, retired_limit;   /* at the limit it is looked what can be freed */
     int pins;                           /* library threads that use the struct (runtime lock) */
     struct rondo_host_lane *collective; /* the communicator's own lane */
     struct rondo_host_lane *lanes;
