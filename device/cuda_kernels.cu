@@ -129,8 +129,8 @@ static __device__ int rondo_visit_part(struct rondo_daemon *daemon, const struct
 }
 
 /* Every part is visited again and again, so none waits for another of the same block: members of a group may wait for each other
- * across ranks in any way, however few blocks carry them. */
-static __device__ void rondo_lead_group(struct rondo_daemon *daemon, const struct rondo_cuda_batch *batch,
+ * across ranks in any way, however few blocks carry them. Not inlined: the registers are the other two's. */
+static __device__ __noinline__ void rondo_lead_group(struct rondo_daemon *daemon, const struct rondo_cuda_batch *batch,
                                         struct rondo_context *context, struct rondo_team *team)
 {
     struct rondo_part_flags flags[RONDO_CUDA_PARTS_MAX];
