@@ -1,7 +1,7 @@
 /*
- * Operations in stream order, on all GPUs there are, a rank each (on a single GPU three share it): CUDA graphs that are captured
- * once and launched many times, groups larger than a launch carries, buffers that may not be used, and what becomes of an
- * operation that a rank never enqueues.
+ * Operations in stream order, on all GPUs there are, a rank each (on a single GPU three share it): CUDA graphs that are
+ * captured once and launched many times, groups larger than a launch carries, buffers that may not be used, and what becomes of
+ * an operation that a rank never enqueues.
  */
 #include "../multirank/ranks.h"
 
