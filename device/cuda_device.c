@@ -20,6 +20,7 @@ struct rondo_cuda {
     int index; /* which GPU */
     int rank;
     uint32_t blocks;
+    int overlaps; /* a kernel may be launched before the one it follows in its stream is done */
     cudaStream_t launches, copies;
     struct rondo_pool *device_pool, *host_pool;
     uint32_t failing, failed; /* it cannot be used any more; failed is released after failure */
@@ -208,11 +209,10 @@ static void start(struct rondo_device *device, int will_help)
 {
     struct rondo_cuda *cuda = cuda_of(device);
     (void) will_help;
-    static const struct rondo_cuda_batch none;
-    void *arguments[] = {(void *) (uintptr_t) &none, &device->image};
+    void *arguments[] = {device->daemon};
     struct caller caller = enter(cuda->index);
     cudaError_t error =
-        cudaLaunchKernel(rondo_cuda_kernel(), (dim3){cuda->blocks, 1, 1},
+        cudaLaunchKernel(rondo_cuda_kernel(RONDO_CUDA_DAEMON), (dim3){cuda->blocks, 1, 1},
                          (dim3){RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL, 1, 1}, arguments, 0, cuda->launches);
     if (error != cudaSuccess) {
         struct rondo_queues *queues = device->daemon->queues;
@@ -251,7 +251,7 @@ static uint32_t workers_for(size_t bytes)
     uint32_t workers = 64;
     while (workers < RONDO_CUDA_WORKERS_MAX && (size_t) workers * 8 < bytes)
         workers *= 2;
-    return workers;
+    return workers < RONDO_CUDA_WORKERS_MAX ? workers : RONDO_CUDA_WORKERS_MAX;
 }
 
 static uint32_t blocks_of(const struct rondo_stream_operation *operations, int count)
@@ -283,9 +283,9 @@ struct group_list {
     char *host, *memory;
 };
 
-/* Has the list brought into the GPU's memory, in the stream's order, and described in the batch. */
+/* Has the list brought into the GPU's memory, in the stream's order, and described for the kernel. */
 static cudaError_t send_group(const struct group_list *group, const struct rondo_stream_operation *operations, int count,
-                              cudaStream_t stream, struct rondo_cuda_batch *batch)
+                              cudaStream_t stream, struct rondo_cuda_group *list)
 {
     uint32_t *owners = (uint32_t *) (void *) (group->host + group->list_bytes), parts = 0;
     uint64_t *last = (uint64_t *) (void *) (group->host + group->all_bytes);
@@ -295,9 +295,9 @@ static cudaError_t send_group(const struct group_list *group, const struct rondo
             owners[parts++] = (uint32_t) i;
     last[-2] = 1;
     last[-1] = 0;
-    batch->parts = parts;
-    batch->list = (const struct rondo_stream_operation *) (const void *) group->memory;
-    batch->owners = (const uint32_t *) (const void *) (group->memory + group->list_bytes);
+    list->parts = parts;
+    list->operations = (const struct rondo_stream_operation *) (const void *) group->memory;
+    list->owners = (const uint32_t *) (const void *) (group->memory + group->list_bytes);
     return cudaMemcpyAsync(group->memory, group->host, group->all_bytes - sizeof(uint64_t), cudaMemcpyHostToDevice, stream);
 }
 
@@ -309,14 +309,15 @@ static void tell_done(const struct group_list *group, cudaStream_t stream)
 }
 
 static rondo_result_t enqueue(struct rondo_device *device, struct rondo_stream_operation *operations, int count, size_t bytes,
-                              void *host, void *memory, void *stream)
+                              void *host, void *memory, void *stream, int captured)
 {
     struct rondo_cuda *cuda = cuda_of(device);
     struct rondo_cuda_batch batch; /* large, so not cleared */
+    struct rondo_cuda_group list;
     struct group_list group = {(size_t) count * sizeof(*operations), group_bytes(device, operations, count), host, memory};
-    void *arguments[] = {&batch, &device->image};
+    enum rondo_cuda_kernel kernel = host != NULL ? RONDO_CUDA_GROUP : count > 1 ? RONDO_CUDA_OPERATIONS : RONDO_CUDA_OPERATION;
+    void *arguments[] = {device->daemon, host != NULL ? (void *) &list : count > 1 ? (void *) &batch : (void *) operations};
     uint32_t blocks = 0, threads = workers_for(bytes) + RONDO_CUDA_CONTROL;
-    batch.count = batch.parts = 0;
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < count; i++) {
         operations[i].block_first = blocks;
@@ -327,15 +328,22 @@ static rondo_result_t enqueue(struct rondo_device *device, struct rondo_stream_o
                           count, blocks, widest(cuda) * RONDO_CUDA_PARTS_MAX);
     struct caller caller = enter(cuda->index);
     if (host != NULL) {
-        error = send_group(&group, operations, count, (cudaStream_t) stream, &batch);
+        error = send_group(&group, operations, count, (cudaStream_t) stream, &list);
         blocks = blocks < widest(cuda) ? blocks : widest(cuda);
-    } else {
+    } else if (count > 1) {
         batch.count = (uint32_t) count;
         memcpy(batch.operations, operations, (size_t) count * sizeof(*operations));
     }
+    /* The kernel's beginning may overlap the end of its like before it (rondo_after_stream); older GPUs know no such thing. */
+    cudaLaunchAttribute early = {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
+                                 .val.programmaticStreamSerializationAllowed = 1};
+    cudaLaunchConfig_t launch = {.gridDim = {blocks, 1, 1},
+                                 .blockDim = {threads, 1, 1},
+                                 .stream = (cudaStream_t) stream,
+                                 .attrs = &early,
+                                 .numAttrs = cuda->overlaps && !captured ? 1 : 0};
     if (error == cudaSuccess)
-        error = cudaLaunchKernel(rondo_cuda_kernel(), (dim3){blocks, 1, 1}, (dim3){threads, 1, 1}, arguments, 0,
-                                 (cudaStream_t) stream);
+        error = cudaLaunchKernelExC(&launch, rondo_cuda_kernel(kernel), arguments);
     if (error == cudaSuccess && host != NULL)
         tell_done(&group, (cudaStream_t) stream);
     leave(caller, cuda->index);
@@ -353,6 +361,21 @@ static int is_captured(struct rondo_device *device, void *stream)
         return -1;
     }
     return status == cudaStreamCaptureStatusActive;
+}
+
+static uint64_t stream_id(struct rondo_device *device, void *stream)
+{
+    unsigned long long id = 0;
+#if CUDART_VERSION >= 12000
+    struct caller caller = enter(cuda_of(device)->index);
+    if (cudaStreamGetId((cudaStream_t) stream, &id) != cudaSuccess)
+        id = 0;
+    leave(caller, cuda_of(device)->index);
+#else
+    (void) device;
+    (void) stream;
+#endif
+    return id;
 }
 
 /* ---- life ---- */
@@ -383,24 +406,24 @@ static void destroy(struct rondo_device *device)
     free(cuda);
 }
 
-/* Loads the kernel: the first launch of one that is not loaded waits for whatever runs on the GPU. */
-static rondo_result_t load_kernel(const struct rondo_cuda *cuda)
+/* Loads the kernels: the first launch of one that is not loaded waits for whatever runs on the GPU. */
+static rondo_result_t load_kernels(struct rondo_cuda *cuda)
 {
-    struct cudaFuncAttributes attributes;
-    cudaError_t error = cudaFuncGetAttributes(&attributes, rondo_cuda_kernel());
+    struct cudaDeviceProp properties;
+    cudaError_t error = cudaGetDeviceProperties(&properties, cuda->index);
+    for (int k = 0; k < RONDO_CUDA_KERNELS && error == cudaSuccess; k++) {
+        struct cudaFuncAttributes attributes;
+        error = cudaFuncGetAttributes(&attributes, rondo_cuda_kernel((enum rondo_cuda_kernel) k));
+        if (error == cudaSuccess && attributes.maxThreadsPerBlock < RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL)
+            return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d runs blocks of at most %d threads of the daemon, not %d",
+                              cuda->index, attributes.maxThreadsPerBlock, RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL);
+    }
     if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction ||
-        error == cudaErrorUnsupportedPtxVersion || error == cudaErrorInvalidPtx) {
-        struct cudaDeviceProp properties;
-        cudaGetDeviceProperties(&properties, cuda->index);
+        error == cudaErrorUnsupportedPtxVersion || error == cudaErrorInvalidPtx)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d (%s) has compute capability %d.%d, for which this build has no code",
                           cuda->index, properties.name, properties.major, properties.minor);
-    }
-    if (error != cudaSuccess)
-        return report(error, "loading the kernel");
-    if (attributes.maxThreadsPerBlock < RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d runs blocks of at most %d threads of the daemon, not %d", cuda->index,
-                          attributes.maxThreadsPerBlock, RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL);
-    return RONDO_SUCCESS;
+    cuda->overlaps = properties.major >= 9;
+    return error == cudaSuccess ? RONDO_SUCCESS : report(error, "loading the kernels");
 }
 
 /* The daemon's blocks leave by agreement of all, so all must be able to run at once. */
@@ -409,7 +432,7 @@ static rondo_result_t check_blocks(const struct rondo_cuda *cuda)
     int multiprocessors = 0, each = 0;
     cudaError_t error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, cuda->index);
     if (error == cudaSuccess)
-        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, rondo_cuda_kernel(),
+        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, rondo_cuda_kernel(RONDO_CUDA_DAEMON),
                                                               RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL, 0);
     if (error != cudaSuccess)
         return report(error, "asking for the GPU's multiprocessors");
@@ -466,7 +489,7 @@ static rondo_result_t create(struct rondo_device **device, const struct rondo_de
     cuda->rank = options->rank;
     cuda->blocks = options->blocks;
     struct caller caller = enter(cuda->index);
-    rondo_result_t result = load_kernel(cuda);
+    rondo_result_t result = load_kernels(cuda);
     if (result == RONDO_SUCCESS)
         result = check_blocks(cuda);
     if (result == RONDO_SUCCESS)
@@ -519,6 +542,7 @@ const struct rondo_device_kind rondo_cuda_device = {
     .check = check,
     .enqueue = enqueue,
     .group_bytes = group_bytes,
+    .stream_id = stream_id,
     .is_captured = is_captured,
     .synchronize = synchronize,
 };

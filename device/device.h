@@ -59,11 +59,13 @@ struct rondo_device_kind {
     /* Operations in the order of a stream, executed by a kernel there, all of them at once, so that they may wait for each
      * other on whichever ranks; they are copied. bytes: the most that one of them moves, a hint. host, memory: what group_bytes
      * says they need, of allocate_host and of allocate; both are the kernel's until all are executed, when the last 8 bytes of
-     * host become other than 0. NULL where there are no streams. */
+     * host become other than 0. captured: the stream is being captured. NULL where there are no streams. */
     rondo_result_t (*enqueue)(struct rondo_device *device, struct rondo_stream_operation *operations, int count, size_t bytes,
-                              void *host, void *memory, void *stream);
+                              void *host, void *memory, void *stream, int captured);
     /* Of a group that is too large to travel with its kernel; else 0. */
     size_t (*group_bytes)(const struct rondo_device *device, const struct rondo_stream_operation *operations, int count);
+    /* Never the same for two streams, handles are; 0: not known. */
+    uint64_t (*stream_id)(struct rondo_device *device, void *stream);
     /* Whether the stream is being captured into a graph; -1: it is no stream of this device. */
     int (*is_captured)(struct rondo_device *device, void *stream);
 
@@ -74,8 +76,7 @@ struct rondo_device_kind {
 /* Every kind's struct begins with this. */
 struct rondo_device {
     const struct rondo_device_kind *kind;
-    struct rondo_daemon *daemon; /* the host's copy: addresses and sizes */
-    struct rondo_daemon *image;  /* what the daemon works with; device memory */
+    struct rondo_daemon *daemon; /* addresses and sizes, which a daemon is given when it starts */
     struct rondo_task *tasks;
 };
 
