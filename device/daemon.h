@@ -98,7 +98,8 @@ RONDO_FUNCTION void rondo_remove_task(const struct rondo_daemon *daemon, struct 
 /* ---- queues ---- */
 
 /* What a submission tells a block, in the terms of news. number: of the operation in its lane, if it is the first. */
-RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct rondo_block *block, uint64_t news, uint64_t number)
+RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct rondo_block *block, uint64_t news,
+                                    uint64_t number)
 {
     struct rondo_task task = {.lane = RONDO_NEWS_LANE(news), .program_block = block->index};
     const struct rondo_lane *lane = &daemon->lanes[task.lane];
@@ -173,8 +174,7 @@ RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct ro
     if (told)
         rondo_publish_device_begin();
     rondo_publish_word(&lane->ring[submitted % RONDO_LANE_DEPTH], RONDO_RING(submitted, blocks, operation));
-    uint64_t news_flags =
-        (completed == submitted ? RONDO_NEWS_FIRST : 0) | (flags & RONDO_SQE_FRESH ? RONDO_NEWS_FRESH : 0);
+    uint64_t news_flags = (completed == submitted ? RONDO_NEWS_FIRST : 0) | (flags & RONDO_SQE_FRESH ? RONDO_NEWS_FRESH : 0);
     uint64_t news = RONDO_NEWS(block->news_read, news_flags, operation, blocks, number);
     if (told) {
         rondo_publish_word(&daemon->news[block->news_read % RONDO_QUEUE_DEPTH], news);
@@ -257,8 +257,7 @@ RONDO_FUNCTION void rondo_finish_part(const struct rondo_daemon *daemon, struct 
 
 /* Sets up the run of one program block of an operation, which is not looked at: the team brings it in (rondo_team_load). */
 RONDO_FUNCTION void rondo_prepare_run(struct rondo_run *run, const struct rondo_daemon *daemon, uint32_t lane,
-                                      const struct rondo_operation *home, uint32_t program_block,
-                                      struct rondo_context *context)
+                                      const struct rondo_operation *home, uint32_t program_block, struct rondo_context *context)
 {
     uint32_t first = lane * daemon->lane_contexts;
     run->home = home;
@@ -409,7 +408,8 @@ RONDO_FUNCTION int rondo_leave(const struct rondo_daemon *daemon, int must_leave
 RONDO_FUNCTION void rondo_decide(const struct rondo_daemon *daemon, int must_leave)
 {
     for (uint32_t b = 0; b < daemon->block_count && !must_leave; b++)
-        if (rondo_load_acquire_device(&daemon->reports[b].news_read) != rondo_load_acquire_device(&daemon->meeting_point->announced))
+        if (rondo_load_acquire_device(&daemon->reports[b].news_read) !=
+            rondo_load_acquire_device(&daemon->meeting_point->announced))
             return; /* that block voted before the news came, and will withdraw */
     uint64_t word = rondo_load_acquire_device(&daemon->meeting_point->consensus);
     if ((word & RONDO_VOTES_MASK) != daemon->block_count || (word & RONDO_DECIDING) ||

@@ -64,7 +64,8 @@ rondo_result_t rondo_daemon_create(struct rondo_device *device, const struct ron
     const struct rondo_device_kind *kind = device->kind;
     struct table tables[TABLES];
     struct rondo_task *tasks;
-    struct rondo_daemon *daemon = aligned_alloc(RONDO_CACHE_LINE, (sizeof(*daemon) + RONDO_CACHE_LINE - 1) / RONDO_CACHE_LINE * RONDO_CACHE_LINE);
+    struct rondo_daemon *daemon =
+        aligned_alloc(RONDO_CACHE_LINE, (sizeof(*daemon) + RONDO_CACHE_LINE - 1) / RONDO_CACHE_LINE * RONDO_CACHE_LINE);
     if (daemon == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the daemon's state (%zu bytes)", sizeof(*daemon));
     memset(daemon, 0, sizeof(*daemon));

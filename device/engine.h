@@ -97,13 +97,15 @@ RONDO_FUNCTION struct rondo_end *rondo_end_of(const struct rondo_run *run, uint3
 RONDO_FUNCTION struct rondo_extent rondo_chunk_extent(const struct rondo_layout *layout, uint32_t index)
 {
     struct rondo_extent extent;
-    if (layout->table != NULL)
-        return layout->table[index];
+    const struct rondo_extent *table = layout->table;
     uint64_t count = layout->group_count, most = layout->chunk_count, within = 0;
+    uint32_t chunks = layout->group_chunks;
+    if (table != NULL)
+        return table[index];
     extent.offset = index * count;
-    if (layout->group_chunks > 1) { /* a division is slow */
-        within = index % layout->group_chunks * most;
-        extent.offset = index / layout->group_chunks * count + within;
+    if (chunks > 1) { /* a division is slow */
+        within = index % chunks * most;
+        extent.offset = index / chunks * count + within;
     }
     extent.count = within >= count ? 0 : count - within < most ? count - within : most;
     return extent;
@@ -346,6 +348,7 @@ RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct ron
     piece->element_bytes = (uint8_t) run->element_bytes;
     piece->streaming = operation->streaming;
     piece->local = destination;
+    piece->exchanges = (instruction->flags & RONDO_EXCHANGE) != 0;
     piece->sources = piece->remotes = 0;
     piece->ll_sources = piece->ll_remotes = 0;
     if (receives)
@@ -358,7 +361,8 @@ RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct ron
         rondo_add_local(piece, source, instruction->local_place < received ? instruction->local_place : received);
     }
     if ((actions & RONDO_REDUCE) && !receives)
-        rondo_add_local(piece, rondo_local_chunk(run, instruction->destination_buffer, instruction->destination_index + k, stretch),
+        rondo_add_local(piece,
+                        rondo_local_chunk(run, instruction->destination_buffer, instruction->destination_index + k, stretch),
                         piece->sources);
     if (actions & RONDO_SEND)
         rondo_describe_sent(run, instruction, k, slot_offset, stretch, piece);
@@ -520,11 +524,11 @@ RONDO_FUNCTION int rondo_run_signal(struct rondo_run *run, const struct rondo_in
 /* All slices of the instruction in the current tile. 0: stuck; slice says at which. */
 RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
-    struct rondo_extent measured = rondo_measured_chunk(run, instruction, 0);
-    for (;;) {
+    const struct rondo_extent measured = rondo_measured_chunk(run, instruction, 0);
+    for (const uint32_t slices = run->operation->slices; run->slice < slices;) {
         struct rondo_stretch stretch = rondo_current_stretch(run);
         size_t bytes = rondo_slice_bytes(run, instruction, measured, stretch);
-        if (stretch.most == 0 || bytes == 0)
+        if (bytes == 0)
             break;
         if (rondo_missing(run, instruction, bytes) != RONDO_MISSES_NOTHING) {
             rondo_settle(run); /* the peers may be waiting for it */

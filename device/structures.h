@@ -20,11 +20,12 @@ enum rondo_buffer { RONDO_INPUT, RONDO_OUTPUT, RONDO_SCRATCH, RONDO_BUFFERS };
 enum rondo_action { RONDO_RECEIVE = 1, RONDO_REDUCE = 2, RONDO_COPY = 4, RONDO_SEND = 8 };
 
 enum rondo_instruction_flag {
-    RONDO_FINISH = 1,     /* the result is complete: apply the operator's last step (AVG's division) */
-    RONDO_NOTIFY = 2,     /* instructions of other blocks depend on this one */
-    RONDO_SIGNAL = 4,     /* moves no chunk but one slot, once an operation, that says where this rank's buffers are */
-    RONDO_DIRECT_IN = 8,  /* received data are read where they lie, in the peer's input; the signals around order it */
-    RONDO_DIRECT_OUT = 16 /* sent data are written straight into the output of the peers that it receives from; likewise */
+    RONDO_FINISH = 1,      /* the result is complete: apply the operator's last step (AVG's division) */
+    RONDO_NOTIFY = 2,      /* instructions of other blocks depend on this one */
+    RONDO_SIGNAL = 4,      /* moves no chunk but one slot, once an operation, that says where this rank's buffers are */
+    RONDO_DIRECT_IN = 8,   /* received data are read where they lie, in the peer's input; the signals around order it */
+    RONDO_DIRECT_OUT = 16, /* sent data are written straight into the output of the peers that it receives from; likewise */
+    RONDO_EXCHANGE = 32    /* what is sent is the source chunk, before anything is waited for; where the team polls LL data */
 };
 
 struct rondo_instruction {
@@ -98,8 +99,10 @@ struct rondo_operation {
     uint64_t slice; /* elements of one chunk that travel in one slot */
     uint64_t tile;  /* elements of one chunk that an instruction handles before the next one gets its turn */
     uint64_t tiles;
+    uint32_t slices; /* of a tile, at most */
     uint8_t type, op, element_bytes;
-    uint8_t streaming; /* results are too large to stay in the cache */
+    uint8_t streaming;      /* results are too large to stay in the cache */
+    uint8_t direct;         /* peers' buffers are reached: signals say where they are */
     uint32_t average;       /* divisor of the FINISH step; 0: none */
     uint64_t windows[2][2]; /* what a SIGNAL tells: {window, offset} of input and output (see struct rondo_end) */
 } __attribute__((aligned(16)));
@@ -163,9 +166,9 @@ struct rondo_context {
     uint64_t unused[4];
 };
 
-/* What a kernel on a stream executes. order: its place among the operations of its lane that the host has put in an order. waits:
- * the one before it may be on another stream, so the kernel waits until so many have completed. RONDO_UNORDERED in a graph,
- * whose launches nobody counts. */
+/* What a kernel on a stream executes. order: its place among the operations of its lane that the host has put in an order.
+ * waits: the one before it may be on another stream, so the kernel waits until so many have completed. RONDO_UNORDERED in a
+ * graph, whose launches nobody counts. */
 #define RONDO_UNORDERED UINT64_MAX
 struct rondo_stream_operation {
     struct rondo_operation operation;
@@ -177,27 +180,29 @@ struct rondo_stream_operation {
 /* ---- queues ---- */
 
 #define RONDO_LANES_MAX   16384
-#define RONDO_QUEUE_DEPTH 4096 /* of SQ, CQ and news; the host never has more operations on the device */
+/* Of SQ, CQ and news; the host never has more operations on the device. Twice the lanes, for the first operation of every lane
+ * must always find room (lib/queue.c: fits). */
+#define RONDO_QUEUE_DEPTH (2 * RONDO_LANES_MAX)
 
 /* One cache line. The high half of each of the first two words is the entry's position in the queue + 1, which says that the
  * word is valid; together they are what a daemon needs to know of most submissions, and read at once. The others are written
  * before them, and read only if there is MORE. */
 struct rondo_sqe {
-    uint64_t what;  /* RONDO_SQE(position, blocks of the program << 16 | operation slot) */
-    uint64_t where; /* RONDO_SQE(position, flags | lane) */
+    uint64_t what;                       /* RONDO_SQE(position, blocks of the program << 16 | operation slot) */
+    uint64_t where;                      /* RONDO_SQE(position, flags | lane) */
     const struct rondo_operation *fresh; /* host memory: copy the operation from there first; NULL: the copy is up to date */
     uint64_t interrupts;                 /* the host's count when it wrote the entry */
     int32_t priority;                    /* of the lane */
     uint32_t revives;                    /* the first of a new life of the lane: an earlier failure is forgotten */
     uint64_t unused[3];
 };
-#define RONDO_SQE(position, payload)     (((position) + 1) << 32 | (uint64_t) (payload))
-#define RONDO_SQE_IS(word, position)     ((uint32_t) ((word) >> 32) == (uint32_t) ((position) + 1))
-#define RONDO_SQE_MORE                   0x80000000u
-#define RONDO_SQE_FRESH                  0x40000000u /* the operation is not what it was when the slot was used last */
-#define RONDO_SQE_OPERATION(what)        ((uint32_t) (what) &0xffff)
-#define RONDO_SQE_BLOCKS(what)           ((uint32_t) (what) >> 16)
-#define RONDO_SQE_LANE(where)            ((uint32_t) (where) &0xffff)
+#define RONDO_SQE(position, payload) (((position) + 1) << 32 | (uint64_t) (payload))
+#define RONDO_SQE_IS(word, position) ((uint32_t) ((word) >> 32) == (uint32_t) ((position) + 1))
+#define RONDO_SQE_MORE               0x80000000u
+#define RONDO_SQE_FRESH              0x40000000u /* the operation is not what it was when the slot was used last */
+#define RONDO_SQE_OPERATION(what)    ((uint32_t) (what) &0xffff)
+#define RONDO_SQE_BLOCKS(what)       ((uint32_t) (what) >> 16)
+#define RONDO_SQE_LANE(where)        ((uint32_t) (where) &0xffff)
 
 /* News to all blocks, in one word: the entry's number + 1 (24 bits), whether the operation is its lane's first unfinished one
  * and whether it is fresh, its slot (16 bits), the program's blocks (8), the lane (14). */
@@ -236,6 +241,9 @@ struct rondo_queues {
     uint64_t cq[RONDO_QUEUE_DEPTH] __attribute__((aligned(RONDO_CACHE_LINE)));
     struct rondo_sqe sq[RONDO_QUEUE_DEPTH] __attribute__((aligned(RONDO_CACHE_LINE)));
     uint32_t failed[RONDO_LANES_MAX]; /* the host's: what the lanes' operations end with */
+    /* Of kernels on streams: 1 + the lane's count of the operation that waits there for longer than the largest budget; 0: none
+     * does. Short operations never touch it. */
+    uint64_t stuck[RONDO_LANES_MAX];
 };
 
 /* ---- the daemon (DESIGN section 6) ---- */
@@ -296,7 +304,7 @@ struct rondo_block {
     uint64_t news_read;
     uint64_t fetched;      /* block 0: SQEs taken */
     uint64_t news_granted; /* block 0: so many may be written until the others are asked how far they are */
-    uint64_t interrupts; /* of the host's, answered (block 0) */
+    uint64_t interrupts;   /* of the host's, answered (block 0) */
     uint64_t entered_ns, last_progress_ns, last_news_ns;
     struct rondo_task near[RONDO_TASKS_NEAR];
     struct rondo_task *task_table;
