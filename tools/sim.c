@@ -28,13 +28,13 @@ enum {
 };
 
 static const struct option long_options[] = {
-    {"preset", required_argument, NULL, OPT_PRESET},   {"list", no_argument, NULL, OPT_LIST},
-    {"table", no_argument, NULL, OPT_TABLE},           {"rounds", required_argument, NULL, OPT_ROUNDS},
-    {"seed", required_argument, NULL, OPT_SEED},       {"threads", required_argument, NULL, OPT_THREADS},
-    {"model", required_argument, NULL, OPT_MODEL},     {"test", required_argument, NULL, OPT_TEST},
-    {"order", required_argument, NULL, OPT_ORDER},     {"method", required_argument, NULL, OPT_METHOD},
-    {"show", no_argument, NULL, OPT_SHOW},             {"json", required_argument, NULL, OPT_JSON},
-    {"help", no_argument, NULL, OPT_HELP},             {NULL, 0, NULL, 0},
+    {"preset", required_argument, NULL, OPT_PRESET}, {"list", no_argument, NULL, OPT_LIST},
+    {"table", no_argument, NULL, OPT_TABLE},         {"rounds", required_argument, NULL, OPT_ROUNDS},
+    {"seed", required_argument, NULL, OPT_SEED},     {"threads", required_argument, NULL, OPT_THREADS},
+    {"model", required_argument, NULL, OPT_MODEL},   {"test", required_argument, NULL, OPT_TEST},
+    {"order", required_argument, NULL, OPT_ORDER},   {"method", required_argument, NULL, OPT_METHOD},
+    {"show", no_argument, NULL, OPT_SHOW},           {"json", required_argument, NULL, OPT_JSON},
+    {"help", no_argument, NULL, OPT_HELP},           {NULL, 0, NULL, 0},
 };
 
 static const char help[] =
@@ -196,10 +196,15 @@ static int show(FILE *out, const struct sim_config *config, uint64_t number)
 
 static json_t *json_of(const struct sim_config *config, const struct sim_result *r)
 {
-    json_t *root = json_pack("{s:s, s:f, s:f, s:f, s:I, s:I, s:I, s:f, s:f}", "name", config->name, "deadlock_ratio", r->ratio,
-                             "low", r->low, "high", r->high, "rounds", (json_int_t) r->rounds, "deadlocks",
-                             (json_int_t) r->deadlocks, "seed", (json_int_t) config->seed, "seconds", r->seconds,
-                             "rounds_per_second", (double) r->rounds / r->seconds);
+    const struct sim_ratio *d = &r->deadlocks, *c = &r->cycles;
+    json_t *root =
+        json_pack("{s:s, s:f, s:f, s:f, s:I, s:I, s:s, s:I, s:f, s:f}", "name", config->name, "deadlock_ratio", d->ratio, "low",
+                  d->low, "high", d->high, "rounds", (json_int_t) r->rounds, "deadlocks", (json_int_t) d->count, "test",
+                  config->test == SIM_CYCLE ? "cycle" : "intersection", "seed", (json_int_t) config->seed, "seconds",
+                  r->seconds, "rounds_per_second", (double) r->rounds / r->seconds);
+    json_object_set_new(root, "cycle",
+                        json_pack("{s:f, s:f, s:f, s:I}", "deadlock_ratio", c->ratio, "low", c->low, "high", c->high,
+                                  "deadlocks", (json_int_t) c->count));
     if (r->first != UINT64_MAX)
         json_object_set_new(root, "first_deadlock_round", json_integer((json_int_t) r->first));
     return root;
@@ -208,58 +213,68 @@ static json_t *json_of(const struct sim_config *config, const struct sim_result 
 static int run_one(const struct options *o)
 {
     struct sim_config config;
-    struct sim_result result;
+    struct sim_result r;
     FILE *out = output_stream(o->json);
     int code = load(o, o->preset, &config);
     if (code == 0)
-        code = sim_run(&config, (int) o->threads, &result);
+        code = sim_run(&config, (int) o->threads, &r);
     if (code == 0) {
-        fprintf(out,
-                "%s: %llu of %llu rounds deadlock: %.4g%% (95%% interval %.4g%% to %.4g%%); seed %llu, %.2f s, %.0f rounds/s\n",
-                config.name, (unsigned long long) result.deadlocks, (unsigned long long) result.rounds, 100 * result.ratio,
-                100 * result.low, 100 * result.high, (unsigned long long) config.seed, result.seconds,
-                (double) result.rounds / result.seconds);
-        if (o->show && result.first == UINT64_MAX)
-            fputs("no round deadlocked: there is nothing to show\n", out);
+        const struct sim_ratio *d = &r.deadlocks, *c = &r.cycles;
+        fprintf(out, "%s: %llu of %llu rounds deadlock: %.4g%% (95%% interval %.4g%% to %.4g%%)\n", config.name,
+                (unsigned long long) d->count, (unsigned long long) r.rounds, 100 * d->ratio, 100 * d->low, 100 * d->high);
+        if (config.test == SIM_INTERSECTION || config.resource_limit > 0)
+            fprintf(out, "  with GPUs that wait in a circle: %llu, %.4g%% (%.4g%% to %.4g%%); the others %s\n",
+                    (unsigned long long) c->count, 100 * c->ratio, 100 * c->low, 100 * c->high,
+                    config.test == SIM_INTERSECTION ? "meet the intersection test, but would come right" : "lack resources");
+        fprintf(out, "  seed %llu, %.2f s, %.0f rounds/s\n", (unsigned long long) config.seed, r.seconds,
+                (double) r.rounds / r.seconds);
+        if (o->show && r.first == UINT64_MAX)
+            fputs("nobody waits in a circle: there is nothing to show\n", out);
         else if (o->show)
-            code = show(out, &config, result.first);
+            code = show(out, &config, r.first);
     }
     if (code == 0)
-        code = output_json(VERB, o->json, json_of(&config, &result));
+        code = output_json(VERB, o->json, json_of(&config, &r));
     sim_config_free(&config);
     return code;
 }
 
+enum { TABLE_COLUMNS = 9 };
+
+static void table_row(FILE *out, const struct output_column *columns, const struct sim_preset *preset,
+                      const struct sim_result *r)
+{
+    double values[TABLE_COLUMNS - 1] = {preset->paper,   r->deadlocks.ratio, r->deadlocks.low, r->deadlocks.high,
+                                        r->cycles.ratio, r->cycles.low,      r->cycles.high,   r->seconds / 100};
+    char cells[TABLE_COLUMNS][32];
+    const char *row[TABLE_COLUMNS];
+    snprintf(cells[0], sizeof(cells[0]), "%s", preset->name);
+    for (int k = 1; k < TABLE_COLUMNS; k++)
+        snprintf(cells[k], sizeof(cells[k]), "%.*f", k == 1 || k == TABLE_COLUMNS - 1 ? 2 : 3, 100 * values[k - 1]);
+    for (int k = 0; k < TABLE_COLUMNS; k++)
+        row[k] = cells[k];
+    output_row(out, columns, TABLE_COLUMNS, row);
+}
+
 static int run_table(const struct options *o)
 {
-    static const struct output_column columns[] = {{"configuration", "", -28}, {"paper", "(%)", 8}, {"ratio", "(%)", 9},
-                                                   {"low", "(%)", 9},          {"high", "(%)", 9},  {"rounds", "", 9},
-                                                   {"time", "(s)", 8}};
+    static const struct output_column columns[TABLE_COLUMNS] = {
+        {"configuration", "", -28}, {"paper", "(%)", 7}, {"ratio", "(%)", 7}, {"low", "(%)", 7}, {"high", "(%)", 7},
+        {"cycle", "(%)", 7},        {"low", "(%)", 7},   {"high", "(%)", 7},  {"time", "(s)", 8}};
     const struct sim_preset *presets;
     size_t count = sim_presets(&presets);
     FILE *out = output_stream(o->json);
     json_t *rows = json_array();
     int code = 0;
-    output_header(out, columns, 7);
+    output_header(out, columns, TABLE_COLUMNS);
     for (size_t i = 0; i < count && code == 0; i++) {
         struct sim_config config;
         struct sim_result r;
-        char cells[7][32];
-        const char *row[7];
-        /* Rows that a chosen test is not for keep theirs. */
         struct options mine = *o;
         if (strncmp(presets[i].name, "single", 6) == 0)
-            mine.test = -1;
+            mine.test = -1; /* a chosen test is for the others */
         if ((code = load(&mine, presets[i].name, &config)) == 0 && (code = sim_run(&config, (int) o->threads, &r)) == 0) {
-            double values[4] = {presets[i].paper, r.ratio, r.low, r.high};
-            snprintf(cells[0], sizeof(cells[0]), "%s", presets[i].name);
-            for (int k = 0; k < 4; k++)
-                snprintf(cells[k + 1], sizeof(cells[k + 1]), "%.4g", 100 * values[k]);
-            snprintf(cells[5], sizeof(cells[5]), "%llu", (unsigned long long) r.rounds);
-            snprintf(cells[6], sizeof(cells[6]), "%.2f", r.seconds);
-            for (int k = 0; k < 7; k++)
-                row[k] = cells[k];
-            output_row(out, columns, 7, row);
+            table_row(out, columns, &presets[i], &r);
             json_t *object = json_of(&config, &r);
             json_object_set_new(object, "paper_ratio", json_real(presets[i].paper));
             json_array_append_new(rows, object);
@@ -289,7 +304,8 @@ static int list(const struct options *o)
 
 int verb_sim(int argc, char **argv)
 {
-    struct options o = {.rounds = -1, .seed = -1, .threads = sysconf(_SC_NPROCESSORS_ONLN), .model = -1, .test = -1, .order = -1};
+    struct options o = {
+        .rounds = -1, .seed = -1, .threads = sysconf(_SC_NPROCESSORS_ONLN), .model = -1, .test = -1, .order = -1};
     bool help_wanted = false;
     int code = read_options(argc, argv, &o, &help_wanted);
     if (code != 0 || help_wanted)

@@ -69,16 +69,16 @@ int sim_preset_load(const char *name, struct sim_config *config);
  * cycle whatever the groups. */
 struct sim_layout {
     int gpus, groups;
-    int *member_first, *member;   /* [groups + 1], flat */
-    uint32_t *collective_first;   /* [groups + 1] */
-    uint32_t *group_of, *order;   /* [collectives] */
-    uint64_t *list_first;         /* [gpus + 1] */
-    uint32_t *list;               /* each GPU's collectives in the common order */
-    uint32_t *slot_first;         /* [gpus + 1]: a GPU's memberships, by group */
-    uint32_t *slot_group;         /* [memberships] */
-    uint64_t *slot_position;      /* [memberships + 1]: into position */
-    uint32_t *position;           /* [as list]: place in the GPU's list of a group's first, second, ... collective */
-    uint64_t *choice_first;       /* [gpus + 1]: places at which a GPU can leave the order: all but its last */
+    int *member_first, *member; /* [groups + 1], flat */
+    uint32_t *collective_first; /* [groups + 1] */
+    uint32_t *group_of, *order; /* [collectives] */
+    uint64_t *list_first;       /* [gpus + 1] */
+    uint32_t *list;             /* each GPU's collectives in the common order */
+    uint32_t *slot_first;       /* [gpus + 1]: a GPU's memberships, by group */
+    uint32_t *slot_group;       /* [memberships] */
+    uint64_t *slot_position;    /* [memberships + 1]: into position */
+    uint32_t *position;         /* [as list]: place in the GPU's list of a group's first, second, ... collective */
+    uint64_t *choice_first;     /* [gpus + 1]: places at which a GPU can leave the order: all but its last */
     uint32_t collectives;
     const struct sim_config *config; /* for names */
 };
@@ -123,6 +123,8 @@ void sim_round_draw(const struct sim_layout *layout, const struct sim_config *co
 void sim_round_free(struct sim_round *round);
 /* The segment of the GPU that has place strictly inside (some of it is started and some not), or NULL. */
 const struct sim_segment *sim_segment_at(const struct sim_round *round, int gpu, uint32_t place);
+/* The segment that a list position belongs to, or NULL. */
+const struct sim_segment *sim_segment_with(const struct sim_round *round, int gpu, uint32_t position);
 
 /* A GPU that has started so many collectives of its list. */
 struct sim_point {
@@ -164,14 +166,26 @@ int sim_events_make(const struct sim_layout *layout, struct sim_events **events)
 void sim_events_free(struct sim_events *events);
 int sim_events_decide(struct sim_events *events, const struct sim_config *config, const struct sim_round *round);
 
+/* The synchronization model in time, with the intersection test, without going through all events. */
+struct sim_timed;
+int sim_timed_make(const struct sim_layout *layout, struct sim_timed **timed);
+void sim_timed_free(struct sim_timed *timed);
+int sim_timed_decide(struct sim_timed *timed, const struct sim_round *round);
+
 void sim_show(FILE *out, const struct sim_layout *layout, const struct sim_config *config, const struct sim_cycle *cycle,
               uint64_t number);
 
 /* ---- many rounds ---- */
 
-struct sim_result {
-    uint64_t rounds, deadlocks;
+struct sim_ratio {
+    uint64_t count;
     double ratio, low, high; /* 95% interval, exact (Clopper and Pearson) */
+};
+
+struct sim_result {
+    uint64_t rounds;
+    struct sim_ratio deadlocks; /* by the configuration's test */
+    struct sim_ratio cycles;    /* of these, those with a cycle */
     double seconds;
     uint64_t first; /* number of the first round that deadlocked; UINT64_MAX: none */
 };

@@ -10,9 +10,9 @@
 #define VERB "sim"
 
 enum { GPUS_MAX = 1 << 20, GROUPS_MAX = 1 << 20 };
-#define COUNT_MAX   (INT64_C(1) << 26) /* collectives of a group */
-#define ROUNDS_MAX  (INT64_C(1) << 40)
-#define FIXED_SEED  2023 /* the artifact's */
+#define COUNT_MAX  (INT64_C(1) << 26) /* collectives of a group */
+#define ROUNDS_MAX (INT64_C(1) << 40)
+#define FIXED_SEED 2023 /* the artifact's */
 
 void sim_config_free(struct sim_config *config)
 {
@@ -94,8 +94,8 @@ static int read_three_d(json_t *root, struct sim_config *c)
         return code;
     double gpus = (double) c->tp * c->dp * c->pp, groups = ((double) c->tp + c->dp) * c->pp;
     if (gpus > GPUS_MAX || groups > GROUPS_MAX)
-        return options_refuse(VERB, "%d x %d x %d is %.0f GPUs in %.0f groups; at most %d of each can be simulated", c->tp, c->dp,
-                              c->pp, gpus, groups, GPUS_MAX);
+        return options_refuse(VERB, "%d x %d x %d is %.0f GPUs in %.0f groups; at most %d of each can be simulated", c->tp,
+                              c->dp, c->pp, gpus, groups, GPUS_MAX);
     c->gpus = (int) gpus;
     c->groups = (int) groups;
     return 0;
@@ -146,7 +146,8 @@ static int read_members(json_t *lists, struct sim_config *c)
 static int read_free(json_t *root, struct sim_config *c)
 {
     int code;
-    if ((code = small(root, "gpu_num", GPUS_MAX, &c->gpus)) != 0 || (code = small(root, "group_num", GROUPS_MAX, &c->groups)) != 0)
+    if ((code = small(root, "gpu_num", GPUS_MAX, &c->gpus)) != 0 ||
+        (code = small(root, "group_num", GROUPS_MAX, &c->groups)) != 0)
         return code;
     json_t *lists = json_object_get(root, "gpu_per_group"), *counts = json_object_get(root, "coll_cnt_per_group"), *entry;
     if (!json_is_array(lists) || json_array_size(lists) != (size_t) c->groups)

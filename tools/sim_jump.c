@@ -23,7 +23,7 @@
 #define ORDERS_MAX 65536
 
 struct range {
-    uint32_t low, high; /* order values */
+    uint32_t low, high;     /* order values */
     size_t first, segments; /* of hot */
 };
 
@@ -369,7 +369,7 @@ int sim_jump_decide(struct sim_jump *j, const struct sim_config *config, const s
     long ranges = hot <= 0 ? hot : make_ranges(j, (size_t) hot);
     int found = ranges < 0 ? -1 : 0;
     for (long i = 0; i < ranges && found == 0; i++)
-        found = single ? decide_range_single(j, round, &j->ranges[i], cycle)
-                       : decide_range_sync(j, round, &j->ranges[i], cycle);
+        found =
+            single ? decide_range_single(j, round, &j->ranges[i], cycle) : decide_range_sync(j, round, &j->ranges[i], cycle);
     return found;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VERB "sim"
+#define VERB     "sim"
 #define LIST_MAX (UINT64_C(1) << 27) /* entries of all GPUs' lists: 16 bytes each, and more while a round is drawn */
 
 void sim_layout_free(struct sim_layout *l)

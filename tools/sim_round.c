@@ -163,6 +163,12 @@ const struct sim_segment *sim_segment_at(const struct sim_round *round, int gpu,
     return s != NULL && place > s->first && place < s->first + s->length ? s : NULL;
 }
 
+const struct sim_segment *sim_segment_with(const struct sim_round *round, int gpu, uint32_t position)
+{
+    const struct sim_segment *s = last_segment(round, gpu, position);
+    return s != NULL && position < s->first + s->length ? s : NULL;
+}
+
 bool sim_point_has(const struct sim_layout *layout, const struct sim_round *round, const struct sim_point *point,
                    uint32_t position)
 {

@@ -17,10 +17,11 @@ static void say(FILE *out, const struct sim_layout *l, const struct sim_config *
             fprintf(out, "  GPU %d executes %s and waits for GPU %d, which has %s before it\n", link->at.gpu, waited,
                     next->at.gpu, nexts);
         else
-            fprintf(out,
-                    "  GPU %d, suspended by its synchronization after %u collectives, waits for %s, which GPU %d has not started: "
-                    "it is suspended too\n",
-                    link->at.gpu, link->at.before, waited, next->at.gpu);
+            fprintf(
+                out,
+                "  GPU %d, suspended by its synchronization after %u collectives, waits for %s, which GPU %d has not started: "
+                "it is suspended too\n",
+                link->at.gpu, link->at.before, waited, next->at.gpu);
     }
     if (cycle->count > LINKS_SHOWN)
         fprintf(out, "  and %zu more, back to GPU %d\n", cycle->count - LINKS_SHOWN, cycle->links[0].at.gpu);
@@ -29,7 +30,8 @@ static void say(FILE *out, const struct sim_layout *l, const struct sim_config *
 /* One line a GPU: what it executes, its synchronization, what it has not started. Only what is in the cycle is drawn. */
 static void draw(FILE *out, const struct sim_layout *l, const struct sim_config *config, const struct sim_cycle *cycle)
 {
-    fprintf(out, "\n             %-24s%s  %s\n", "executing", config->model == SIM_SINGLE ? "     " : "suspended", "not started");
+    fprintf(out, "\n             %-24s%s  %s\n", "executing", config->model == SIM_SINGLE ? "     " : "suspended",
+            "not started");
     for (size_t i = 0; i < cycle->count && i < LINKS_SHOWN; i++) {
         const struct sim_link *link = &cycle->links[i], *before = &cycle->links[(i + cycle->count - 1) % cycle->count];
         char executes[32], lacks[32], executed[36], lacked[36];
