@@ -9,16 +9,17 @@
 #include <stdlib.h>
 
 struct trajectory {
-    uint64_t pass;       /* of its next turn, and */
-    uint32_t before;     /* what it has started by then */
-    uint32_t length;     /* of its list */
-    size_t next, end;    /* its synchronizations */
+    uint64_t pass;    /* of its next turn, and */
+    uint32_t before;  /* what it has started by then */
+    uint32_t length;  /* of its list */
+    size_t next, end; /* its synchronizations */
     bool suspended;
-    uint32_t stamp;      /* of its event in the heap: others are out of date */
+    uint32_t stamp; /* of its event in the heap: others are out of date */
 };
 
+/* At the same time a synchronization comes first: what another may be waiting for is not started then but later. */
 struct event {
-    uint64_t time;
+    uint64_t key; /* 2 * time, and 1 more for the end of a suspension */
     int gpu;
     uint32_t stamp;
 };
@@ -58,6 +59,7 @@ int sim_timed_make(const struct sim_layout *layout, struct sim_timed **timed)
 
 static bool push(struct sim_timed *t, uint64_t time, int gpu)
 {
+    uint64_t key = 2 * time + t->gpus[gpu].suspended;
     if (t->heap_count == t->heap_room) {
         size_t room = t->heap_room == 0 ? 256 : 2 * t->heap_room;
         struct event *larger = realloc(t->heap, room * sizeof(*larger));
@@ -67,9 +69,9 @@ static bool push(struct sim_timed *t, uint64_t time, int gpu)
         t->heap_room = room;
     }
     size_t i = t->heap_count++;
-    for (; i > 0 && t->heap[(i - 1) / 2].time > time; i = (i - 1) / 2)
+    for (; i > 0 && t->heap[(i - 1) / 2].key > key; i = (i - 1) / 2)
         t->heap[i] = t->heap[(i - 1) / 2];
-    t->heap[i] = (struct event){time, gpu, ++t->gpus[gpu].stamp};
+    t->heap[i] = (struct event){key, gpu, ++t->gpus[gpu].stamp};
     return true;
 }
 
@@ -78,9 +80,9 @@ static struct event pop(struct sim_timed *t)
     struct event first = t->heap[0], last = t->heap[--t->heap_count];
     size_t i = 0;
     for (size_t child; (child = 2 * i + 1) < t->heap_count; i = child) {
-        if (child + 1 < t->heap_count && t->heap[child + 1].time < t->heap[child].time)
+        if (child + 1 < t->heap_count && t->heap[child + 1].key < t->heap[child].key)
             child++;
-        if (t->heap[child].time >= last.time)
+        if (t->heap[child].key >= last.key)
             break;
         t->heap[i] = t->heap[child];
     }
@@ -257,14 +259,15 @@ int sim_timed_decide(struct sim_timed *t, const struct sim_round *round)
     while (t->heap_count > 0) {
         struct event e = pop(t);
         struct trajectory *at = &t->gpus[e.gpu];
+        uint64_t time = e.key / 2;
         if (e.stamp != at->stamp)
             continue;
         if (at->suspended) {
-            uint64_t when = success(t, round, e.gpu, e.time);
-            if (when == e.time ? !resume(t, round, e.gpu, e.time) : when != UINT64_MAX && !push(t, when, e.gpu))
+            uint64_t when = success(t, round, e.gpu, time);
+            if (when == time ? !resume(t, round, e.gpu, time) : when != UINT64_MAX && !push(t, when, e.gpu))
                 return -1;
         } else {
-            int found = synchronize(t, round, e.gpu, e.time);
+            int found = synchronize(t, round, e.gpu, time);
             if (found != 0)
                 return found;
         }
