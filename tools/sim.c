@@ -2,6 +2,7 @@
 #include "sim.h"
 #include "options.h"
 #include "output.h"
+#include "sim_rondo.h"
 #include "verbs.h"
 
 #include <getopt.h>
@@ -23,18 +24,31 @@ enum {
     OPT_ORDER,
     OPT_METHOD,
     OPT_SHOW,
+    OPT_BENCH,
+    OPT_BYTES,
+    OPT_START,
     OPT_JSON,
     OPT_HELP
 };
 
 static const struct option long_options[] = {
-    {"preset", required_argument, NULL, OPT_PRESET}, {"list", no_argument, NULL, OPT_LIST},
-    {"table", no_argument, NULL, OPT_TABLE},         {"rounds", required_argument, NULL, OPT_ROUNDS},
-    {"seed", required_argument, NULL, OPT_SEED},     {"threads", required_argument, NULL, OPT_THREADS},
-    {"model", required_argument, NULL, OPT_MODEL},   {"test", required_argument, NULL, OPT_TEST},
-    {"order", required_argument, NULL, OPT_ORDER},   {"method", required_argument, NULL, OPT_METHOD},
-    {"show", no_argument, NULL, OPT_SHOW},           {"json", required_argument, NULL, OPT_JSON},
-    {"help", no_argument, NULL, OPT_HELP},           {NULL, 0, NULL, 0},
+    {"preset", required_argument, NULL, OPT_PRESET},
+    {"list", no_argument, NULL, OPT_LIST},
+    {"table", no_argument, NULL, OPT_TABLE},
+    {"rounds", required_argument, NULL, OPT_ROUNDS},
+    {"seed", required_argument, NULL, OPT_SEED},
+    {"threads", required_argument, NULL, OPT_THREADS},
+    {"model", required_argument, NULL, OPT_MODEL},
+    {"test", required_argument, NULL, OPT_TEST},
+    {"order", required_argument, NULL, OPT_ORDER},
+    {"method", required_argument, NULL, OPT_METHOD},
+    {"show", no_argument, NULL, OPT_SHOW},
+    {"json", required_argument, NULL, OPT_JSON},
+    {"bench", required_argument, NULL, OPT_BENCH},
+    {"bytes", required_argument, NULL, OPT_BYTES},
+    {"start-us", required_argument, NULL, OPT_START},
+    {"help", no_argument, NULL, OPT_HELP},
+    {NULL, 0, NULL, 0},
 };
 
 static const char help[] =
@@ -53,6 +67,9 @@ static const char help[] =
     "  --order WHICH     a GPU's collectives: interleaved (one of each of its groups in turn) or concatenated\n"
     "  --method WHICH    jump (decides a round from its disorder alone) or events (goes through all events)\n"
     "  --show            tells one deadlock in words and draws it\n"
+    "  --bench FILE      rondo: time of a primitive from a JSON of `rondo bench allreduce`, the row nearest to --bytes N "
+    "(64K)\n"
+    "  --start-us X      rondo: microseconds from one start to the next (10)\n"
     "  --json FILE       (- for standard output)\n";
 
 struct options {
@@ -61,6 +78,7 @@ struct options {
     int64_t rounds, seed, threads; /* -1: not given */
     int model, test, order;        /* likewise */
     enum sim_method method;
+    struct sim_rondo_options rondo;
 };
 
 static int read_word(const char *option, const char *text, const char *const *words, int count, int *value)
@@ -81,6 +99,7 @@ static int read_one(int option, struct options *o)
     static const char *const models[] = {"single", "sync", "rondo"}, *const tests[] = {"cycle", "intersection"};
     static const char *const orders[] = {"interleaved", "concatenated"}, *const methods[] = {"jump", "events"};
     int word = 0, code;
+    size_t bytes = 0;
     switch (option) {
     case OPT_PRESET:
         o->preset = optarg;
@@ -110,6 +129,15 @@ static int read_one(int option, struct options *o)
     case OPT_SHOW:
         o->show = true;
         return 0;
+    case OPT_BENCH:
+        o->rondo.bench = optarg;
+        return 0;
+    case OPT_BYTES:
+        code = options_size(VERB, "--bytes", optarg, &bytes);
+        o->rondo.bytes = (int64_t) bytes;
+        return code;
+    case OPT_START:
+        return options_real(VERB, "--start-us", optarg, 0.001, &o->rondo.start_us);
     default: /* OPT_JSON */
         o->json = optarg;
         return 0;
@@ -165,8 +193,12 @@ static int load(const struct options *o, const char *preset, struct sim_config *
         config->model = (enum sim_model) o->model;
     if (o->test >= 0)
         config->test = (enum sim_test) o->test;
+    if (config->model != SIM_SYNC && o->test < 0)
+        config->test = SIM_CYCLE; /* a preset's is of its own model */
     if (o->order >= 0)
         config->order = (enum sim_order) o->order;
+    if (o->table && config->model == SIM_RONDO)
+        return options_refuse(VERB, "--table is of models that can deadlock, not rondo");
     return sim_config_check(config);
 }
 
@@ -216,6 +248,14 @@ static int run_one(const struct options *o)
     struct sim_result r;
     FILE *out = output_stream(o->json);
     int code = load(o, o->preset, &config);
+    if (code == 0 && config.model == SIM_RONDO) {
+        struct sim_rondo_options rondo = o->rondo;
+        rondo.json = o->json;
+        config.rounds = o->rounds > 0 ? config.rounds : 1; /* each is a round in time */
+        code = sim_rondo_run(&config, &rondo);
+        sim_config_free(&config);
+        return code;
+    }
     if (code == 0)
         code = sim_run(&config, (int) o->threads, &r);
     if (code == 0) {
@@ -304,8 +344,13 @@ static int list(const struct options *o)
 
 int verb_sim(int argc, char **argv)
 {
-    struct options o = {
-        .rounds = -1, .seed = -1, .threads = sysconf(_SC_NPROCESSORS_ONLN), .model = -1, .test = -1, .order = -1};
+    struct options o = {.rounds = -1,
+                        .seed = -1,
+                        .threads = sysconf(_SC_NPROCESSORS_ONLN),
+                        .model = -1,
+                        .test = -1,
+                        .order = -1,
+                        .rondo = {.bytes = 65536, .start_us = -1}};
     bool help_wanted = false;
     int code = read_options(argc, argv, &o, &help_wanted);
     if (code != 0 || help_wanted)
