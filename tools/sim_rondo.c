@@ -174,7 +174,7 @@ static void visit(struct world *w, int gpu, double now)
     const struct sim_machine *m = w->machine;
     if (g->at >= g->tasks) {
         double since = g->tasks == 0 ? m->quit_idle : m->quit_stuck;
-        if (now - g->entered >= m->residency || (now - g->last_progress >= since && g->fetched == g->started)) {
+        if (now >= g->entered + m->residency || (now >= g->last_progress + since && g->fetched == g->started)) {
             leave(w, gpu, now);
             return;
         }
