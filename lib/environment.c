@@ -25,6 +25,8 @@ static const struct rondo_variable table[] = {
     {"RONDO_HOSTID", "", "text that sets this rank apart from ranks with another one, as if it were on another host"},
     {"RONDO_LOG", "warn", "least severe messages to print on standard error: error, warn, info or debug"},
     {"RONDO_TIMEOUT", "0", "seconds until a stuck operation is reported and failed; 0: never"},
+    {"RONDO_REPORT_SIGNAL", "",
+     "signal (e.g. USR1) on which a process logs what all ranks are doing and wait for; unset: none"},
     {"RONDO_CONNECT_TIMEOUT", "60", "seconds to wait for all ranks to meet"},
     {"RONDO_CHECK", "0", "1: compare every call across ranks and fail on a mismatch"},
     {"RONDO_PREEMPT", "1", "0: a stuck operation is never preempted (for comparison only)"},

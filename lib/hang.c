@@ -2,7 +2,9 @@
 #include "hang.h"
 
 #include "call.h"
+#include "futex.h"
 #include "hang_report.h"
+#include "hang_signal.h"
 #include "platform.h"
 #include "queue.h"
 
@@ -12,15 +14,24 @@
 #define ANSWER_NS 2000000000u /* rank 0 waits so long for the others' statements */
 #define REPORT_NS 5000000000u /* and a rank so long for the report */
 #define COMMS_MAX 256
+#define TEXT_MAX  65536
 
 struct rondo_hang {
     pthread_mutex_t lock;
     /* Every rank: */
     uint64_t asked_ns;
+    int watches_signal;
+    uint64_t demands;           /* reports asked for without a timeout (lock) */
+    uint64_t logged_demand;     /* the latest that a signal asked for: its answer goes to the log (lock) */
+    uint64_t answered;          /* the latest demand that has been answered (lock) */
+    char *answer;               /* its text, owned (lock) */
+    uint32_t answers, sleepers; /* futex: bumped after each answer */
     /* Rank 0: */
     int collecting;
+    int due; /* somebody asked because of a timeout: the report ends what is stuck */
     uint64_t since_ns;
     struct rondo_hang_statement *statements; /* [size] */
+    uint64_t *demanding;                     /* [size]: the demand of each rank that waits for an answer; 0: none */
 };
 
 struct report {
@@ -35,7 +46,13 @@ rondo_result_t rondo_hang_create(struct rondo_hang **hang)
     if (*hang == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for hang reports");
     pthread_mutex_init(&(*hang)->lock, NULL);
-    return RONDO_SUCCESS;
+    rondo_result_t result = rondo_hang_signal_watch(&(*hang)->watches_signal);
+    if (result != RONDO_SUCCESS) {
+        pthread_mutex_destroy(&(*hang)->lock);
+        free(*hang);
+        *hang = NULL;
+    }
+    return result;
 }
 
 static void forget(struct rondo_runtime *runtime)
@@ -44,16 +61,21 @@ static void forget(struct rondo_runtime *runtime)
     for (int rank = 0; hang->statements != NULL && rank < runtime->size; rank++)
         free(hang->statements[rank].entries);
     free(hang->statements);
+    free(hang->demanding);
     hang->statements = NULL;
-    hang->collecting = 0;
+    hang->demanding = NULL;
+    hang->collecting = hang->due = 0;
 }
 
 void rondo_hang_destroy(struct rondo_runtime *runtime)
 {
     if (runtime->hang == NULL)
         return;
+    if (runtime->hang->watches_signal)
+        rondo_hang_signal_ignore();
     forget(runtime);
     pthread_mutex_destroy(&runtime->hang->lock);
+    free(runtime->hang->answer);
     free(runtime->hang);
 }
 
@@ -136,13 +158,40 @@ static void state(struct rondo_runtime *runtime)
 
 /* ---- rank 0 collects ---- */
 
+/* To every rank that asked without a timeout: its demand's number, then the text. */
+static void send_answers(struct rondo_runtime *runtime)
+{
+    struct rondo_hang *hang = runtime->hang;
+    char *text = NULL;
+    for (int rank = 0; rank < runtime->size; rank++) {
+        if (hang->demanding[rank] == 0)
+            continue;
+        if (text == NULL && (text = rondo_hang_compose(hang->statements, runtime->size, 1)) == NULL)
+            return;
+        size_t bytes = strlen(text) + 1 < TEXT_MAX ? strlen(text) + 1 : TEXT_MAX;
+        char *message = malloc(sizeof(uint64_t) + bytes);
+        if (message != NULL) {
+            memcpy(message, &hang->demanding[rank], sizeof(uint64_t));
+            memcpy(message + sizeof(uint64_t), text, bytes);
+            rondo_control_send(runtime->control, rank, RONDO_MESSAGE_HANG_ANSWER, message, sizeof(uint64_t) + bytes);
+        }
+        free(message);
+    }
+    free(text);
+}
+
 static void send_report(struct rondo_runtime *runtime)
 {
     struct rondo_hang *hang = runtime->hang;
-    char *text = rondo_hang_compose(hang->statements, runtime->size);
+    send_answers(runtime);
+    if (!hang->due) {
+        forget(runtime);
+        return;
+    }
+    char *text = rondo_hang_compose(hang->statements, runtime->size, 0);
     size_t bytes = text == NULL ? 0 : strlen(text) + 1;
-    if (bytes > 65536)
-        bytes = 65536;
+    if (bytes > TEXT_MAX)
+        bytes = TEXT_MAX;
     struct report *report = calloc(1, sizeof(*report) + bytes + 1);
     for (int rank = 0; report != NULL && rank < runtime->size; rank++)
         for (int i = 0; i < hang->statements[rank].count; i++) {
@@ -164,16 +213,26 @@ static void send_report(struct rondo_runtime *runtime)
     forget(runtime);
 }
 
-static void begin_collecting(struct rondo_runtime *runtime)
+/* demand: the asking rank's number for it; 0: because of a timeout. */
+static void begin_collecting(struct rondo_runtime *runtime, int source, uint64_t demand)
 {
     struct rondo_hang *hang = runtime->hang;
     pthread_mutex_lock(&hang->lock);
     int begin = !hang->collecting;
     if (begin) {
         hang->statements = calloc((size_t) runtime->size, sizeof(*hang->statements));
-        hang->collecting = begin = hang->statements != NULL;
+        hang->demanding = calloc((size_t) runtime->size, sizeof(*hang->demanding));
+        hang->collecting = 1;
         hang->since_ns = rondo_clock_ns();
+        if (hang->statements == NULL || hang->demanding == NULL) {
+            forget(runtime);
+            begin = 0;
+        }
     }
+    if (hang->collecting && demand != 0)
+        hang->demanding[source] = demand;
+    else if (hang->collecting)
+        hang->due = 1;
     pthread_mutex_unlock(&hang->lock);
     for (int rank = 0; begin && rank < runtime->size; rank++)
         rondo_control_send(runtime->control, rank, RONDO_MESSAGE_HANG_QUERY, NULL, 0);
@@ -224,6 +283,69 @@ static void take_report(struct rondo_runtime *runtime, const void *data, size_t 
     free(report);
 }
 
+static void take_answer(struct rondo_runtime *runtime, const char *data, size_t bytes)
+{
+    struct rondo_hang *hang = runtime->hang;
+    uint64_t number;
+    if (bytes <= sizeof(number))
+        return;
+    char *text = malloc(bytes - sizeof(number));
+    if (text == NULL)
+        return;
+    memcpy(&number, data, sizeof(number));
+    memcpy(text, data + sizeof(number), bytes - sizeof(number));
+    text[bytes - sizeof(number) - 1] = '\0';
+    pthread_mutex_lock(&hang->lock);
+    int wanted_in_log = hang->logged_demand > hang->answered && hang->logged_demand <= number;
+    hang->answered = number > hang->answered ? number : hang->answered;
+    free(hang->answer);
+    hang->answer = text;
+    if (wanted_in_log)
+        rondo_log(RONDO_LOG_ERROR, runtime->rank, "%s", text);
+    pthread_mutex_unlock(&hang->lock);
+    rondo_event_signal(&hang->answers, &hang->sleepers);
+}
+
+static rondo_result_t demand(struct rondo_runtime *runtime, int to_log, uint64_t *number)
+{
+    struct rondo_hang *hang = runtime->hang;
+    pthread_mutex_lock(&hang->lock);
+    *number = ++hang->demands;
+    if (to_log)
+        hang->logged_demand = *number;
+    pthread_mutex_unlock(&hang->lock);
+    return rondo_control_send(runtime->control, 0, RONDO_MESSAGE_HANG_ASK, number, sizeof(*number));
+}
+
+rondo_result_t rondo_report(rondo_t runtime, char *text, size_t bytes)
+{
+    if (runtime == NULL || text == NULL || bytes == 0)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_report: the runtime is %p, the text %p of %zu bytes", (void *) runtime,
+                          (void *) text, bytes);
+    struct rondo_hang *hang = runtime->hang;
+    uint64_t number, began = rondo_clock_ns();
+    rondo_result_t result = demand(runtime, 0, &number);
+    text[0] = '\0';
+    while (result == RONDO_SUCCESS) {
+        uint32_t seen = __atomic_load_n(&hang->answers, __ATOMIC_SEQ_CST);
+        pthread_mutex_lock(&hang->lock);
+        int answered = hang->answered >= number;
+        if (answered) {
+            size_t length = strlen(hang->answer) < bytes ? strlen(hang->answer) : bytes - 1;
+            memcpy(text, hang->answer, length);
+            text[length] = '\0';
+        }
+        pthread_mutex_unlock(&hang->lock);
+        uint64_t waited = rondo_clock_ns() - began;
+        if (answered)
+            return RONDO_SUCCESS;
+        if (waited >= REPORT_NS)
+            return rondo_fail(RONDO_ERR_TIMEOUT, "rondo_report: rank 0 has not answered for %.1f s", (double) waited / 1e9);
+        rondo_event_sleep(&hang->answers, seen, &hang->sleepers, REPORT_NS - waited);
+    }
+    return result;
+}
+
 static int overdue(struct rondo_runtime *runtime, uint64_t now, uint64_t *comm)
 {
     int found = 0;
@@ -241,13 +363,15 @@ static int overdue(struct rondo_runtime *runtime, uint64_t now, uint64_t *comm)
 void rondo_hang_check(struct rondo_runtime *runtime)
 {
     struct rondo_hang *hang = runtime->hang;
-    uint64_t now = rondo_clock_ns(), id;
-    if (runtime->settings.timeout <= 0)
-        return;
+    uint64_t now = rondo_clock_ns(), id, number;
+    if (hang->watches_signal && rondo_hang_signal_came())
+        demand(runtime, 1, &number);
     pthread_mutex_lock(&hang->lock);
-    if (hang->collecting && now - hang->since_ns >= ANSWER_NS)
+    if (hang->collecting && now - hang->since_ns >= ANSWER_NS && now > hang->since_ns)
         send_report(runtime);
     pthread_mutex_unlock(&hang->lock);
+    if (runtime->settings.timeout <= 0)
+        return;
     if (!overdue(runtime, now, &id)) {
         hang->asked_ns = 0;
         return;
@@ -270,8 +394,12 @@ void rondo_hang_message(struct rondo_runtime *runtime, int source, uint32_t type
 {
     switch (type) {
     case RONDO_MESSAGE_HANG_ASK:
-        if (runtime->rank == 0)
-            begin_collecting(runtime);
+        if (runtime->rank == 0) {
+            uint64_t number = 0;
+            if (bytes == sizeof(number))
+                memcpy(&number, data, sizeof(number));
+            begin_collecting(runtime, source, number);
+        }
         break;
     case RONDO_MESSAGE_HANG_QUERY:
         state(runtime);
@@ -279,6 +407,9 @@ void rondo_hang_message(struct rondo_runtime *runtime, int source, uint32_t type
     case RONDO_MESSAGE_HANG_STATE:
         if (runtime->rank == 0)
             take_statement(runtime, source, data, bytes);
+        break;
+    case RONDO_MESSAGE_HANG_ANSWER:
+        take_answer(runtime, data, bytes);
         break;
     default:
         take_report(runtime, data, bytes);

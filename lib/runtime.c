@@ -59,6 +59,7 @@ static void handle(void *argument, int source, uint32_t type, const void *data, 
     case RONDO_MESSAGE_HANG_QUERY:
     case RONDO_MESSAGE_HANG_STATE:
     case RONDO_MESSAGE_HANG_REPORT:
+    case RONDO_MESSAGE_HANG_ANSWER:
         rondo_hang_message(runtime, source, type, data, bytes);
         break;
     default:

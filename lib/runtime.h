@@ -267,7 +267,8 @@ enum rondo_message {
     RONDO_MESSAGE_HANG_ASK,
     RONDO_MESSAGE_HANG_QUERY,
     RONDO_MESSAGE_HANG_STATE,
-    RONDO_MESSAGE_HANG_REPORT
+    RONDO_MESSAGE_HANG_REPORT,
+    RONDO_MESSAGE_HANG_ANSWER
 };
 
 /* failure.c: ends everything on the communicator with the code; the first failure stays. */

@@ -42,7 +42,7 @@ struct world {
     const struct sim_machine *machine;
     struct sim_rondo_outcome *out;
     struct gpu *gpus;
-    uint16_t *progress; /* primitives done, by list position of each GPU */
+    uint16_t *progress;  /* primitives done, by list position of each GPU */
     uint32_t *submitted; /* list positions in the order of their starts, each GPU's from list_first */
     struct event *heap;
     size_t count, room;

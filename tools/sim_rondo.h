@@ -15,20 +15,20 @@
 
 /* All times in nanoseconds. */
 struct sim_machine {
-    double start;     /* from one start to the next */
-    double primitive; /* one step of a ring, data at hand */
-    double poll;      /* one look at a connector */
-    double visit;     /* leaving a task for another */
-    double launch;    /* starting a daemon */
-    uint32_t slots;   /* a sender may be ahead of its receiver */
+    double start;                      /* from one start to the next */
+    double primitive;                  /* one step of a ring, data at hand */
+    double poll;                       /* one look at a connector */
+    double visit;                      /* leaving a task for another */
+    double launch;                     /* starting a daemon */
+    uint32_t slots;                    /* a sender may be ahead of its receiver */
     double initial, cap, boost, decay; /* polls, polls, factor, percent: device/structures.h, struct rondo_policy */
     double quit_idle, quit_stuck, residency, first_pause, last_pause;
 };
 
 struct sim_rondo_outcome {
-    double finish;  /* when the last collective was done everywhere */
+    double finish;            /* when the last collective was done everywhere */
     double spinning, working; /* summed over GPUs: polls in vain, primitives */
-    uint64_t collectives; /* parts: one a GPU and collective */
+    uint64_t collectives;     /* parts: one a GPU and collective */
     uint64_t preemptions, quits, finished;
     uint64_t longest_queue;
     bool stuck; /* it never ended: a defect of the model or of Rondo */
@@ -38,9 +38,9 @@ struct sim_rondo_outcome {
 int sim_rondo_round(const struct sim_layout *layout, const struct sim_round *round, const struct sim_machine *machine,
                     struct sim_rondo_outcome *outcome);
 
-/* --model rondo: rounds of the configuration, and one in order for comparison. bench: a JSON of `rondo bench allreduce`, whose row
- * nearest to bytes gives the time of a primitive; NULL: the default. start_us < 0: the default. Prints, writes the JSON and returns
- * the exit code. */
+/* --model rondo: rounds of the configuration, and one in order for comparison. bench: a JSON of `rondo bench allreduce`, whose
+ * row nearest to bytes gives the time of a primitive; NULL: the default. start_us < 0: the default. Prints, writes the JSON and
+ * returns the exit code. */
 struct sim_rondo_options {
     const char *bench, *json;
     int64_t bytes;

@@ -43,9 +43,9 @@ static int read_policy(struct sim_machine *machine)
     const struct {
         const char *name;
         double scale, *value;
-    } settings[] = {{"RONDO_SPIN_INITIAL", 1, &machine->initial},   {"RONDO_SPIN_DECAY", 1, &machine->decay},
-                    {"RONDO_SPIN_BOOST", 1, &machine->boost},       {"RONDO_SPIN_CAP", 1, &machine->cap},
-                    {"RONDO_QUIT_IDLE", 1e3, &machine->quit_idle},  {"RONDO_QUIT_STUCK", 1e3, &machine->quit_stuck},
+    } settings[] = {{"RONDO_SPIN_INITIAL", 1, &machine->initial},  {"RONDO_SPIN_DECAY", 1, &machine->decay},
+                    {"RONDO_SPIN_BOOST", 1, &machine->boost},      {"RONDO_SPIN_CAP", 1, &machine->cap},
+                    {"RONDO_QUIT_IDLE", 1e3, &machine->quit_idle}, {"RONDO_QUIT_STUCK", 1e3, &machine->quit_stuck},
                     {"RONDO_RESIDENCY", 1e3, &machine->residency}};
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
         int64_t value;
@@ -86,14 +86,14 @@ static int tell(const struct sim_config *config, const struct sim_rondo_options 
             (double) sum->quits / rounds / config->gpus, (unsigned long long) sum->longest_queue,
             (unsigned long long) ideal->longest_queue, 100 * spun, machine->primitive / 1e3, machine->start / 1e3,
             (unsigned long long) config->seed);
-    json_t *root = json_pack("{s:s, s:s, s:f, s:I, s:I, s:b, s:I, s:I, s:f, s:f, s:f, s:I, s:f, s:f, s:I, s:I, s:f, s:f}", "name",
-                             config->name, "model", "rondo", "deadlock_ratio", sum->stuck ? 1.0 : 0.0, "finished",
-                             (json_int_t) sum->finished, "expected", (json_int_t) sum->collectives, "deadlock", (int) sum->stuck,
-                             "rounds", (json_int_t) config->rounds, "ranks", (json_int_t) config->gpus, "finish_us", finish / 1e3,
-                             "ideal_us", ideal->finish / 1e3, "waste", waste, "preemptions", (json_int_t) sum->preemptions,
-                             "preemptions_per_collective", (double) sum->preemptions / parts, "spinning", spun, "daemon_quits",
-                             (json_int_t) sum->quits, "seed", (json_int_t) config->seed, "primitive_us", machine->primitive / 1e3,
-                             "start_us", machine->start / 1e3);
+    json_t *root = json_pack("{s:s, s:s, s:f, s:I, s:I, s:b, s:I, s:I, s:f, s:f, s:f, s:I, s:f, s:f, s:I, s:I, s:f, s:f}",
+                             "name", config->name, "model", "rondo", "deadlock_ratio", sum->stuck ? 1.0 : 0.0, "finished",
+                             (json_int_t) sum->finished, "expected", (json_int_t) sum->collectives, "deadlock",
+                             (int) sum->stuck, "rounds", (json_int_t) config->rounds, "ranks", (json_int_t) config->gpus,
+                             "finish_us", finish / 1e3, "ideal_us", ideal->finish / 1e3, "waste", waste, "preemptions",
+                             (json_int_t) sum->preemptions, "preemptions_per_collective", (double) sum->preemptions / parts,
+                             "spinning", spun, "daemon_quits", (json_int_t) sum->quits, "seed", (json_int_t) config->seed,
+                             "primitive_us", machine->primitive / 1e3, "start_us", machine->start / 1e3);
     int code = output_json(VERB, o->json, root);
     return sum->stuck ? EXIT_DEADLOCK : code;
 }
