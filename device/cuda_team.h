@@ -45,9 +45,9 @@ struct rondo_team {
     /* The part of an operation that is here, and where the operation lives. */
     const struct rondo_operation *home;
     uint32_t program_block;
-    uint32_t fits;            /* and so are the part's instructions and ends */
+    uint32_t fits; /* and so are the part's instructions and ends */
     struct rondo_part part __attribute__((aligned(16)));
-    const void *copied;       /* by the command to copy */
+    const void *copied; /* by the command to copy */
     void *copy;
     uint32_t copy_bytes;
     struct rondo_operation operation;

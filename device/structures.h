@@ -98,7 +98,7 @@ struct rondo_operation {
     uint64_t tile;  /* elements of one chunk that an instruction handles before the next one gets its turn */
     uint64_t tiles;
     uint8_t type, op, element_bytes;
-    uint8_t streaming; /* results are too large to stay in the cache */
+    uint8_t streaming;      /* results are too large to stay in the cache */
     uint32_t average;       /* divisor of the FINISH step; 0: none */
     uint64_t windows[2][2]; /* what a SIGNAL tells: {window, offset} of input and output (see struct rondo_end) */
 } __attribute__((aligned(16)));
@@ -162,9 +162,9 @@ struct rondo_context {
     uint64_t unused[4];
 };
 
-/* What a kernel on a stream executes. order: its place among the operations of its lane that the host has put in an order. waits:
- * the one before it may be on another stream, so the kernel waits until so many have completed. RONDO_UNORDERED in a graph,
- * whose launches nobody counts. */
+/* What a kernel on a stream executes. order: its place among the operations of its lane that the host has put in an order.
+ * waits: the one before it may be on another stream, so the kernel waits until so many have completed. RONDO_UNORDERED in a
+ * graph, whose launches nobody counts. */
 #define RONDO_UNORDERED UINT64_MAX
 struct rondo_stream_operation {
     struct rondo_operation operation;
@@ -182,21 +182,21 @@ struct rondo_stream_operation {
  * word is valid; together they are what a daemon needs to know of most submissions, and read at once. The others are written
  * before them, and read only if there is MORE. */
 struct rondo_sqe {
-    uint64_t what;  /* RONDO_SQE(position, blocks of the program << 16 | operation slot) */
-    uint64_t where; /* RONDO_SQE(position, flags | lane) */
+    uint64_t what;                       /* RONDO_SQE(position, blocks of the program << 16 | operation slot) */
+    uint64_t where;                      /* RONDO_SQE(position, flags | lane) */
     const struct rondo_operation *fresh; /* host memory: copy the operation from there first; NULL: the copy is up to date */
     uint64_t interrupts;                 /* the host's count when it wrote the entry */
     int32_t priority;                    /* of the lane */
     uint32_t revives;                    /* the first of a new life of the lane: an earlier failure is forgotten */
     uint64_t unused[3];
 };
-#define RONDO_SQE(position, payload)     (((position) + 1) << 32 | (uint64_t) (payload))
-#define RONDO_SQE_IS(word, position)     ((uint32_t) ((word) >> 32) == (uint32_t) ((position) + 1))
-#define RONDO_SQE_MORE                   0x80000000u
-#define RONDO_SQE_FRESH                  0x40000000u /* the operation is not what it was when the slot was used last */
-#define RONDO_SQE_OPERATION(what)        ((uint32_t) (what) &0xffff)
-#define RONDO_SQE_BLOCKS(what)           ((uint32_t) (what) >> 16)
-#define RONDO_SQE_LANE(where)            ((uint32_t) (where) &0xffff)
+#define RONDO_SQE(position, payload) (((position) + 1) << 32 | (uint64_t) (payload))
+#define RONDO_SQE_IS(word, position) ((uint32_t) ((word) >> 32) == (uint32_t) ((position) + 1))
+#define RONDO_SQE_MORE               0x80000000u
+#define RONDO_SQE_FRESH              0x40000000u /* the operation is not what it was when the slot was used last */
+#define RONDO_SQE_OPERATION(what)    ((uint32_t) (what) &0xffff)
+#define RONDO_SQE_BLOCKS(what)       ((uint32_t) (what) >> 16)
+#define RONDO_SQE_LANE(where)        ((uint32_t) (where) &0xffff)
 
 /* News to all blocks, in one word: the entry's number + 1 (24 bits), whether the operation is its lane's first unfinished one
  * and whether it is fresh, its slot (16 bits), the program's blocks (8), the lane (14). */
@@ -281,6 +281,12 @@ struct rondo_block_report {
     struct rondo_block_statistics statistics;
 };
 
+/* What a block has been doing: trace.h. Host memory. */
+#define RONDO_TRACE_DEPTH 16384
+struct rondo_trace_ring {
+    uint64_t words[RONDO_TRACE_DEPTH][2];
+};
+
 /* One block's own state. It outlives daemons: a quit loses nothing. */
 struct rondo_block {
     uint32_t index;
@@ -295,11 +301,13 @@ struct rondo_block {
     uint64_t news_read;
     uint64_t fetched;      /* block 0: SQEs taken */
     uint64_t news_granted; /* block 0: so many may be written until the others are asked how far they are */
-    uint64_t interrupts; /* of the host's, answered (block 0) */
+    uint64_t interrupts;   /* of the host's, answered (block 0) */
     uint64_t entered_ns, last_progress_ns, last_news_ns;
     struct rondo_task near[RONDO_TASKS_NEAR];
     struct rondo_task *task_table;
     struct rondo_block_report *report;
+    struct rondo_trace_ring *trace; /* NULL: nobody wants to know */
+    uint64_t traced;                /* records written */
     struct {
         uint32_t context; /* index, or UINT32_MAX */
         uint32_t dirty;

@@ -27,6 +27,7 @@ static const struct rondo_variable table[] = {
     {"RONDO_TIMEOUT", "0", "seconds until a stuck operation is reported and failed; 0: never"},
     {"RONDO_REPORT_SIGNAL", "",
      "signal (e.g. USR1) on which a process logs what all ranks are doing and wait for; unset: none"},
+    {"RONDO_TRACE", "", "file to write a trace of the daemon to, as Chrome trace JSON of all ranks of this host; unset: none"},
     {"RONDO_CONNECT_TIMEOUT", "60", "seconds to wait for all ranks to meet"},
     {"RONDO_CHECK", "0", "1: compare every call across ranks and fail on a mismatch"},
     {"RONDO_PREEMPT", "1", "0: a stuck operation is never preempted (for comparison only)"},

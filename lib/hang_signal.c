@@ -30,7 +30,8 @@ static int signal_number(const char *text)
     static const struct {
         const char *name;
         int number;
-    } names[] = {{"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"QUIT", SIGQUIT}, {"HUP", SIGHUP}, {"WINCH", SIGWINCH}, {"URG", SIGURG}};
+    } names[] = {{"USR1", SIGUSR1}, {"USR2", SIGUSR2},   {"QUIT", SIGQUIT},
+                 {"HUP", SIGHUP},   {"WINCH", SIGWINCH}, {"URG", SIGURG}};
     const char *name = strncmp(text, "SIG", 3) == 0 ? text + 3 : text;
     char *end;
     long number = strtol(text, &end, 10);

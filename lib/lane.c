@@ -223,7 +223,8 @@ static void describe_parts(const struct rondo_binding *binding, struct rondo_end
 {
     const struct rondo_program *program = binding->plan->program;
     const char *host = (const char *) program, *image = (const char *) binding->program;
-    const struct rondo_program_block *blocks = (const struct rondo_program_block *) (const void *) (host + program->block_offset);
+    const struct rondo_program_block *blocks =
+        (const struct rondo_program_block *) (const void *) (host + program->block_offset);
     for (uint32_t b = 0; b < program->blocks; b++) {
         uint32_t first = blocks[b].end_first, count = blocks[b].ends, neighbours = 1;
         parts[b].instructions = (const struct rondo_instruction *) (const void *) (image + program->instruction_offset) +

@@ -198,10 +198,10 @@ struct rondo_comm {
 /* The host ends of the queues. */
 struct rondo_queue {
     pthread_mutex_t lock;
-    uint64_t tail;      /* SQEs written */
+    uint64_t tail;       /* SQEs written */
     uint64_t interrupts; /* the count that the daemon has been told of last */
-    uint64_t head;      /* CQEs taken */
-    uint64_t in_flight; /* operations on the device; at most RONDO_QUEUE_DEPTH */
+    uint64_t head;       /* CQEs taken */
+    uint64_t in_flight;  /* operations on the device; at most RONDO_QUEUE_DEPTH */
     uint64_t submitted, completed;
     struct rondo_request **by_slot; /* RONDO_OPERATIONS_MAX */
     uint32_t slots_used;
@@ -232,6 +232,7 @@ struct rondo_connect_table;
 struct rondo_mailbox;
 struct rondo_checker;
 struct rondo_hang;
+struct rondo_trace;
 
 struct rondo_runtime {
     int rank, size;
@@ -252,7 +253,8 @@ struct rondo_runtime {
     struct rondo_mailbox *mailbox;
     struct rondo_checker *checker;
     struct rondo_hang *hang;
-    pthread_mutex_t lock; /* the lists below, lanes and contexts */
+    struct rondo_trace *trace; /* NULL: none asked for */
+    pthread_mutex_t lock;      /* the lists below, lanes and contexts */
     struct rondo_comm *world, *comms;
     struct rondo_allocation *allocations;
     uint32_t lanes_used;

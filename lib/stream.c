@@ -118,8 +118,8 @@ static rondo_result_t launch(struct rondo_comm *comm, struct rondo_request *cons
         most = bytes > most ? bytes : most;
         describe(requests[i], &operations[i]);
     }
-    rondo_result_t result = kind->enqueue(comm->runtime->device, operations, count, most, requests[0]->stream,
-                                          requests[0]->captured);
+    rondo_result_t result =
+        kind->enqueue(comm->runtime->device, operations, count, most, requests[0]->stream, requests[0]->captured);
     for (int i = 0; i < count && result != RONDO_SUCCESS; i++)
         if (!requests[i]->captured)
             requests[i]->lane->enqueued--;

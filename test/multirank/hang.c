@@ -31,8 +31,8 @@ static rondo_result_t order(struct rank *me)
     rondo_request_t requests[2];
     float *memory = ranks_allocate(4 * COUNT * sizeof(*memory));
     for (int k = 0; k < 2; k++)
-        MUST(rondo_allreduce_init(memory + 2 * k * COUNT, memory + (2 * k + 1) * COUNT, COUNT, RONDO_FLOAT, RONDO_SUM, me->world,
-                                  NULL, &requests[k]));
+        MUST(rondo_allreduce_init(memory + 2 * k * COUNT, memory + (2 * k + 1) * COUNT, COUNT, RONDO_FLOAT, RONDO_SUM,
+                                  me->world, NULL, &requests[k]));
     MUST(rondo_barrier(me->world));
     say("READY");
     MUST(rondo_start(requests[is_culprit(me)]));
