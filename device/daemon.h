@@ -10,6 +10,7 @@
 #define RONDO_DEVICE_DAEMON_H
 
 #include "engine.h"
+#include "trace.h"
 
 enum rondo_verdict { RONDO_DAEMON_STAYS, RONDO_DAEMON_QUITS };
 
@@ -98,7 +99,8 @@ RONDO_FUNCTION void rondo_remove_task(const struct rondo_daemon *daemon, struct 
 /* ---- queues ---- */
 
 /* What a submission tells a block, in the terms of news. number: of the operation in its lane, if it is the first. */
-RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct rondo_block *block, uint64_t news, uint64_t number)
+RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct rondo_block *block, uint64_t news,
+                                    uint64_t number)
 {
     struct rondo_task task = {.lane = RONDO_NEWS_LANE(news), .program_block = block->index};
     const struct rondo_lane *lane = &daemon->lanes[task.lane];
@@ -173,8 +175,7 @@ RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct ro
     if (told)
         rondo_publish_device_begin();
     rondo_publish_word(&lane->ring[submitted % RONDO_LANE_DEPTH], RONDO_RING(submitted, blocks, operation));
-    uint64_t news_flags =
-        (completed == submitted ? RONDO_NEWS_FIRST : 0) | (flags & RONDO_SQE_FRESH ? RONDO_NEWS_FRESH : 0);
+    uint64_t news_flags = (completed == submitted ? RONDO_NEWS_FIRST : 0) | (flags & RONDO_SQE_FRESH ? RONDO_NEWS_FRESH : 0);
     uint64_t news = RONDO_NEWS(block->news_read, news_flags, operation, blocks, number);
     if (told) {
         rondo_publish_word(&daemon->news[block->news_read % RONDO_QUEUE_DEPTH], news);
@@ -183,6 +184,7 @@ RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct ro
         rondo_publish_word(&daemon->meeting_point->announced, block->news_read);
     }
     rondo_add_tasks(daemon, block, news, completed);
+    rondo_trace(block, RONDO_TRACE_FETCH, number, 0, submitted);
     block->fetched++;
     rondo_store_relaxed(&daemon->meeting_point->fetched, block->fetched);
 }
@@ -247,6 +249,7 @@ RONDO_FUNCTION void rondo_finish_part(const struct rondo_daemon *daemon, struct 
             return;
         rondo_store_relaxed(&lane->finished_parts, 0); /* released with completed, before anybody can add again */
     }
+    rondo_trace(block, RONDO_TRACE_COMPLETE, task->lane, task->program_block, task->number);
     uint64_t ticket = rondo_fetch_add_relaxed(&daemon->meeting_point->cq_ticket, 1);
     rondo_publish_begin();
     rondo_publish_word(&lane->completed, task->number + 1);
@@ -257,8 +260,7 @@ RONDO_FUNCTION void rondo_finish_part(const struct rondo_daemon *daemon, struct 
 
 /* Sets up the run of one program block of an operation, which is not looked at: the team brings it in (rondo_team_load). */
 RONDO_FUNCTION void rondo_prepare_run(struct rondo_run *run, const struct rondo_daemon *daemon, uint32_t lane,
-                                      const struct rondo_operation *home, uint32_t program_block,
-                                      struct rondo_context *context)
+                                      const struct rondo_operation *home, uint32_t program_block, struct rondo_context *context)
 {
     uint32_t first = lane * daemon->lane_contexts;
     run->home = home;
@@ -338,17 +340,20 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
     uint32_t blocks;
     enum rondo_outcome outcome = RONDO_OUTCOME_FINISHED;
     task->visited = 1;
+    rondo_trace(block, RONDO_TRACE_RESUME, task->lane, task->program_block, task->number);
     if (failed)
         blocks = daemon->operations[task->slot].blocks;
     else
         outcome = rondo_run_part(daemon, block, team, task, context, grant, &blocks);
     if (outcome == RONDO_OUTCOME_STUCK) {
         rondo_count(&block->report->statistics.preemptions, 1);
+        rondo_trace(block, RONDO_TRACE_PREEMPT, task->lane, task->program_block, task->number);
         return RONDO_VISIT_KEEP;
     }
     block->progressed = 1;
     context->finished = 1;
     rondo_context_changed(block, index);
+    rondo_trace(block, RONDO_TRACE_PART, task->lane, task->program_block, task->number);
     rondo_finish_part(daemon, block, task, blocks, failed);
     task->known = task->visited = 0;
     return rondo_load_acquire_device(&lane->submitted) == task->number + 1 ? RONDO_VISIT_REMOVE : RONDO_VISIT_REQUEUE;
@@ -389,6 +394,7 @@ RONDO_FUNCTION void rondo_daemon_enter(const struct rondo_daemon *daemon, struct
     block->voted = 0;
     block->untimed_rounds = 0;
     block->inside = 1;
+    rondo_trace(block, RONDO_TRACE_ENTER, 0, 0, 0);
 }
 
 /* Leaves, unless a submission waits: returns 1 if the daemon is out. This look and the submitter's (host: rondo_queue_start)
@@ -409,7 +415,8 @@ RONDO_FUNCTION int rondo_leave(const struct rondo_daemon *daemon, int must_leave
 RONDO_FUNCTION void rondo_decide(const struct rondo_daemon *daemon, int must_leave)
 {
     for (uint32_t b = 0; b < daemon->block_count && !must_leave; b++)
-        if (rondo_load_acquire_device(&daemon->reports[b].news_read) != rondo_load_acquire_device(&daemon->meeting_point->announced))
+        if (rondo_load_acquire_device(&daemon->reports[b].news_read) !=
+            rondo_load_acquire_device(&daemon->meeting_point->announced))
             return; /* that block voted before the news came, and will withdraw */
     uint64_t word = rondo_load_acquire_device(&daemon->meeting_point->consensus);
     if ((word & RONDO_VOTES_MASK) != daemon->block_count || (word & RONDO_DECIDING) ||
@@ -429,6 +436,7 @@ RONDO_FUNCTION enum rondo_verdict rondo_learn_verdict(const struct rondo_daemon 
     block->voted = 0;
     if (word & RONDO_QUIT) {
         block->inside = 0;
+        rondo_trace(block, RONDO_TRACE_QUIT, 0, 0, 0);
         return RONDO_DAEMON_QUITS;
     }
     block->last_news_ns = rondo_clock_ns();
@@ -491,6 +499,7 @@ RONDO_FUNCTION enum rondo_verdict rondo_daemon_retire(const struct rondo_daemon 
     if (!rondo_leave(daemon, 0))
         return RONDO_DAEMON_STAYS;
     block->inside = 0;
+    rondo_trace(block, RONDO_TRACE_QUIT, 0, 0, 0);
     return RONDO_DAEMON_QUITS;
 }
 
