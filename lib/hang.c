@@ -205,8 +205,10 @@ static void send_report(struct rondo_runtime *runtime)
     if (report != NULL) {
         if (text != NULL)
             memcpy(report->text, text, bytes);
-        rondo_control_send(runtime->control, RONDO_CONTROL_ALL, RONDO_MESSAGE_HANG_REPORT, report, sizeof(*report) + bytes + 1);
+        /* To this rank first: another that is told earlier may leave at once, and its leaving must not come before the report.
+         */
         rondo_control_send(runtime->control, 0, RONDO_MESSAGE_HANG_REPORT, report, sizeof(*report) + bytes + 1);
+        rondo_control_send(runtime->control, RONDO_CONTROL_ALL, RONDO_MESSAGE_HANG_REPORT, report, sizeof(*report) + bytes + 1);
     }
     free(report);
     free(text);
