@@ -282,7 +282,7 @@ struct rondo_block_report {
 };
 
 /* What a block has been doing: trace.h. Host memory. */
-#define RONDO_TRACE_DEPTH 16384
+#define RONDO_TRACE_DEPTH 32768
 struct rondo_trace_ring {
     uint64_t words[RONDO_TRACE_DEPTH][2];
 };

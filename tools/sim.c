@@ -23,6 +23,8 @@ enum {
     OPT_TEST,
     OPT_ORDER,
     OPT_METHOD,
+    OPT_DISORDER,
+    OPT_SYNC,
     OPT_SHOW,
     OPT_BENCH,
     OPT_BYTES,
@@ -43,6 +45,8 @@ static const struct option long_options[] = {
     {"order", required_argument, NULL, OPT_ORDER},
     {"method", required_argument, NULL, OPT_METHOD},
     {"show", no_argument, NULL, OPT_SHOW},
+    {"disorder", required_argument, NULL, OPT_DISORDER},
+    {"sync", required_argument, NULL, OPT_SYNC},
     {"json", required_argument, NULL, OPT_JSON},
     {"bench", required_argument, NULL, OPT_BENCH},
     {"bytes", required_argument, NULL, OPT_BYTES},
@@ -62,6 +66,7 @@ static const char help[] =
     "  --threads N       (as many as there are processors)\n"
     "  --model NAME      single, sync or rondo, whatever the configuration says. rondo: the same starts under Rondo's\n"
     "                    preemptive scheduler, which finishes all of them: time, preemptions and waste\n"
+    "  --disorder P, --sync P  probabilities, whatever the configuration says\n"
     "  --test WHICH      sync model: cycle (a circle of suspended GPUs), or intersection (the published simulator's weaker\n"
     "                    test, which also takes for a deadlock what would still come right)\n"
     "  --order WHICH     a GPU's collectives: interleaved (one of each of its groups in turn) or concatenated\n"
@@ -73,6 +78,7 @@ static const char help[] =
     "  --json FILE       (- for standard output)\n";
 
 struct options {
+    double disorder, sync; /* -1: not given */
     const char *file, *preset, *json;
     bool list, table, show;
     int64_t rounds, seed, threads; /* -1: not given */
@@ -92,6 +98,12 @@ static int read_word(const char *option, const char *text, const char *const *wo
         snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s", i > 0 ? ", " : "", words[i]);
     }
     return options_refuse(VERB, "%s '%s' is none of %s", option, text, known);
+}
+
+static int read_probability(const char *option, double *value)
+{
+    int code = options_real(VERB, option, optarg, 0, value);
+    return code != 0 || *value <= 1 ? code : options_refuse(VERB, "%s %s is not a probability (0 to 1)", option, optarg);
 }
 
 static int read_one(int option, struct options *o)
@@ -126,6 +138,10 @@ static int read_one(int option, struct options *o)
         code = read_word("--method", optarg, methods, 2, &word);
         o->method = (enum sim_method) word;
         return code;
+    case OPT_DISORDER:
+        return read_probability("--disorder", &o->disorder);
+    case OPT_SYNC:
+        return read_probability("--sync", &o->sync);
     case OPT_SHOW:
         o->show = true;
         return 0;
@@ -189,12 +205,16 @@ static int load(const struct options *o, const char *preset, struct sim_config *
         config->rounds = (uint64_t) o->rounds;
     if (o->seed >= 0)
         config->seed = (uint64_t) o->seed;
+    if (o->disorder >= 0)
+        config->disorder = o->disorder;
+    if (o->sync >= 0)
+        config->sync = o->sync;
     if (o->model >= 0)
         config->model = (enum sim_model) o->model;
     if (o->test >= 0)
         config->test = (enum sim_test) o->test;
-    if (config->model != SIM_SYNC && o->test < 0)
-        config->test = SIM_CYCLE; /* a preset's is of its own model */
+    if (o->model >= 0 && config->model != SIM_SYNC && o->test < 0)
+        config->test = SIM_CYCLE; /* the configuration's is of its own model */
     if (o->order >= 0)
         config->order = (enum sim_order) o->order;
     if (o->table && config->model == SIM_RONDO)
@@ -344,7 +364,9 @@ static int list(const struct options *o)
 
 int verb_sim(int argc, char **argv)
 {
-    struct options o = {.rounds = -1,
+    struct options o = {.disorder = -1,
+                        .sync = -1,
+                        .rounds = -1,
                         .seed = -1,
                         .threads = sysconf(_SC_NPROCESSORS_ONLN),
                         .model = -1,

@@ -207,8 +207,6 @@ int sim_config_read(json_t *root, const char *name, struct sim_config *c)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     c->seed = fixed ? FIXED_SEED : (uint64_t) now.tv_sec * 1000003u ^ (uint64_t) now.tv_nsec;
-    if (c->model == SIM_SINGLE)
-        c->sync = 0;
     code = c->grouping == SIM_THREE_D ? read_three_d(root, c) : read_free(root, c);
     if (code == 0 && (c->name = strdup(name)) == NULL)
         code = options_refuse(VERB, "no memory for a name");
@@ -217,7 +215,7 @@ int sim_config_read(json_t *root, const char *name, struct sim_config *c)
 
 int sim_config_check(const struct sim_config *c)
 {
-    if (c->sync >= 1)
+    if (c->sync >= 1 && c->model != SIM_SINGLE)
         return options_refuse(VERB, "with a synchronization probability of 1 no GPU ever starts a collective");
     if (c->test == SIM_INTERSECTION && c->model != SIM_SYNC)
         return options_refuse(VERB, "the intersection test is for the synchronization model (StreamWithSync)");

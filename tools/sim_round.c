@@ -128,7 +128,8 @@ void sim_round_draw(const struct sim_layout *l, const struct sim_config *config,
     struct sim_random random = sim_random_seed(config->seed, number);
     round->segment_count = round->order_count = round->synchronization_count = 0;
     draw_disorder(l, config->disorder, &random, round);
-    draw_synchronizations(l, config->sync, &random, round);
+    if (config->model != SIM_SINGLE)
+        draw_synchronizations(l, config->sync, &random, round);
 }
 
 void sim_round_free(struct sim_round *round)

@@ -13,17 +13,20 @@
 enum { OPT_SVG = 256, OPT_ALL, OPT_JSON, OPT_HELP, BINS = 20, MOST_SHOWN = 10 };
 
 static const struct option long_options[] = {
-    {"svg", required_argument, NULL, OPT_SVG},   {"all", no_argument, NULL, OPT_ALL}, {"json", required_argument, NULL, OPT_JSON},
-    {"help", no_argument, NULL, OPT_HELP},       {NULL, 0, NULL, 0},
+    {"svg", required_argument, NULL, OPT_SVG},
+    {"all", no_argument, NULL, OPT_ALL},
+    {"json", required_argument, NULL, OPT_JSON},
+    {"help", no_argument, NULL, OPT_HELP},
+    {NULL, 0, NULL, 0},
 };
 
-static const char help[] =
-    "usage: rondo trace summary FILE [OPTIONS]\n"
-    "  What a trace shows (RONDO_TRACE=FILE; it also opens in Perfetto or chrome://tracing): context switches of each operation\n"
-    "  and the length of the task queue over time.\n"
-    "  --svg FILE        both as plots, a line a rank\n"
-    "  --all             every operation, not only those that were switched most\n"
-    "  --json FILE       (- for standard output)\n";
+static const char help[] = "usage: rondo trace summary FILE [OPTIONS]\n"
+                           "  What a trace shows (RONDO_TRACE=FILE; it also opens in Perfetto or chrome://tracing): context "
+                           "switches of each operation\n"
+                           "  and the length of the task queue over time.\n"
+                           "  --svg FILE        both as plots, a line a rank\n"
+                           "  --all             every operation, not only those that were switched most\n"
+                           "  --json FILE       (- for standard output)\n";
 
 struct summary {
     size_t operations, unfinished, fetches;
@@ -78,7 +81,8 @@ static void print_ranks(FILE *out, const struct summary *all, int ranks)
 
 static int by_switches(const void *a, const void *b)
 {
-    const struct trace_operation *x = *(const struct trace_operation *const *) a, *y = *(const struct trace_operation *const *) b;
+    const struct trace_operation *x = *(const struct trace_operation *const *) a,
+                                 *y = *(const struct trace_operation *const *) b;
     return x->switches != y->switches ? (x->switches < y->switches ? 1 : -1) : (x > y) - (x < y);
 }
 
@@ -93,9 +97,9 @@ static void print_operations(FILE *out, const struct trace *t, bool everything)
         qsort(order, t->count, sizeof(*order), by_switches);
     fprintf(out, everything ? "\noperations:\n" : "\nmost often switched:\n");
     for (size_t i = 0; i < t->count && (everything || i < MOST_SHOWN); i++)
-        fprintf(out, "  rank %d, lane %u, number %u: %llu switches in %llu visits, queue %d  %s\n", order[i]->rank, order[i]->lane,
-                order[i]->number, (unsigned long long) order[i]->switches, (unsigned long long) order[i]->visits, order[i]->queue,
-                order[i]->text);
+        fprintf(out, "  rank %d, lane %u, number %u: %llu switches in %llu visits, queue %d  %s\n", order[i]->rank,
+                order[i]->lane, order[i]->number, (unsigned long long) order[i]->switches,
+                (unsigned long long) order[i]->visits, order[i]->queue, order[i]->text);
     free(order);
 }
 
@@ -132,11 +136,11 @@ static json_t *json_of(const struct trace *t, const struct summary *all)
     }
     for (size_t i = 0; i < t->count; i++) {
         const struct trace_operation *o = &t->operations[i];
-        json_array_append_new(operations,
-                              json_pack("{s:i, s:I, s:I, s:s, s:I, s:I, s:i, s:f}", "rank", o->rank, "lane", (json_int_t) o->lane,
-                                        "number", (json_int_t) o->number, "operation", o->text, "context_switches",
-                                        (json_int_t) o->switches, "visits", (json_int_t) o->visits, "queue", o->queue, "time_us",
-                                        o->completed >= 0 && o->fetched >= 0 ? o->completed - o->fetched : -1.0));
+        json_array_append_new(operations, json_pack("{s:i, s:I, s:I, s:s, s:I, s:I, s:i, s:f}", "rank", o->rank, "lane",
+                                                    (json_int_t) o->lane, "number", (json_int_t) o->number, "operation",
+                                                    o->text, "context_switches", (json_int_t) o->switches, "visits",
+                                                    (json_int_t) o->visits, "queue", o->queue, "time_us",
+                                                    o->completed >= 0 && o->fetched >= 0 ? o->completed - o->fetched : -1.0));
     }
     return json_pack("{s:o, s:o, s:I, s:I, s:I}", "ranks", ranks, "operations", operations, "context_switches",
                      (json_int_t) switches, "daemon_quits", (json_int_t) t->quits, "lost", (json_int_t) t->lost);

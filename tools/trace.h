@@ -29,8 +29,8 @@ struct trace {
 int trace_load(const char *path, struct trace *trace);
 void trace_free(struct trace *trace);
 
-/* Two plots above each other, a line a rank: context switches and queue length by operation, in the order of starts. Returns 0 or
- * EXIT_WRONG. */
+/* Two plots above each other, a line a rank: context switches and queue length by operation, in the order of starts. Returns 0
+ * or EXIT_WRONG. */
 int trace_plot(const struct trace *trace, const char *path);
 
 #endif

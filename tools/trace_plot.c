@@ -52,8 +52,8 @@ static void axes(FILE *out, const struct panel *panel, double most, size_t longe
     for (double value = 0; value <= (double) longest; value += across)
         fprintf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g</text>\n", LEFT + WIDTH * value / (double) longest,
                 panel->y + HEIGHT + 18, value);
-    fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">operations in the order of their starts</text>\n", LEFT + WIDTH / 2,
-            panel->y + HEIGHT + 36);
+    fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">operations in the order of their starts</text>\n",
+            LEFT + WIDTH / 2, panel->y + HEIGHT + 36);
 }
 
 /* Where there are more operations than can be told apart, each point is the largest of a few. */
@@ -100,10 +100,11 @@ int trace_plot(const struct trace *trace, const char *path)
         fprintf(stderr, "rondo trace: cannot write %s: %s\n", path, strerror(errno));
         return EXIT_WRONG;
     }
-    fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" font-size=\"12\">\n"
-            "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-            LEFT + WIDTH + 40, TOP + 20 + 2 * PANEL);
+    fprintf(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" font-size=\"12\">\n"
+        "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
+        LEFT + WIDTH + 40, TOP + 20 + 2 * PANEL);
     for (int rank = 0; rank < trace->ranks && rank < RANKS_DRAWN; rank++)
         fprintf(out, "<text x=\"%d\" y=\"20\" fill=\"%s\">rank %d</text>\n", LEFT + 80 * rank, colors[rank], rank);
     for (size_t i = 0; i < sizeof(panels) / sizeof(panels[0]); i++)
