@@ -86,8 +86,10 @@ def test_a_killed_job_leaves_a_trace(tmp_path):
 
 def test_plots(tmp_path):
     trace, _ = stress(tmp_path, "--ranks", 3, "--collectives", 6, "--iterations", 4)
-    summary(trace, "--svg", tmp_path / "plot.svg", "--all")
+    summary(trace, "--svg", tmp_path / "plot.svg", "--timeline", tmp_path / "line.svg", "--all")
     tree = ElementTree.parse(tmp_path / "plot.svg")
+    visits = ElementTree.parse(tmp_path / "line.svg").findall(".//{http://www.w3.org/2000/svg}rect")
+    assert len(visits) == 1 + sum(e["ph"] == "X" for e in json.loads(trace.read_text()))
     lines = tree.findall(".//{http://www.w3.org/2000/svg}polyline")
     assert len(lines) == 2 * 3 and all(len(line.get("points").split()) == 24 for line in lines)
 

@@ -10,14 +10,12 @@
 
 #define VERB "trace"
 
-enum { OPT_SVG = 256, OPT_ALL, OPT_JSON, OPT_HELP, BINS = 20, MOST_SHOWN = 10 };
+enum { OPT_SVG = 256, OPT_TIMELINE, OPT_ALL, OPT_JSON, OPT_HELP, BINS = 20, MOST_SHOWN = 10 };
 
 static const struct option long_options[] = {
-    {"svg", required_argument, NULL, OPT_SVG},
-    {"all", no_argument, NULL, OPT_ALL},
-    {"json", required_argument, NULL, OPT_JSON},
-    {"help", no_argument, NULL, OPT_HELP},
-    {NULL, 0, NULL, 0},
+    {"svg", required_argument, NULL, OPT_SVG}, {"timeline", required_argument, NULL, OPT_TIMELINE},
+    {"all", no_argument, NULL, OPT_ALL},       {"json", required_argument, NULL, OPT_JSON},
+    {"help", no_argument, NULL, OPT_HELP},     {NULL, 0, NULL, 0},
 };
 
 static const char help[] = "usage: rondo trace summary FILE [OPTIONS]\n"
@@ -25,6 +23,7 @@ static const char help[] = "usage: rondo trace summary FILE [OPTIONS]\n"
                            "switches of each operation\n"
                            "  and the length of the task queue over time.\n"
                            "  --svg FILE        both as plots, a line a rank\n"
+                           "  --timeline FILE   the visits of each block over time, as a picture; pale: ended in preemption\n"
                            "  --all             every operation, not only those that were switched most\n"
                            "  --json FILE       (- for standard output)\n";
 
@@ -146,7 +145,7 @@ static json_t *json_of(const struct trace *t, const struct summary *all)
                      (json_int_t) switches, "daemon_quits", (json_int_t) t->quits, "lost", (json_int_t) t->lost);
 }
 
-static int summarize(const char *path, const char *svg, const char *json, bool everything)
+static int summarize(const char *path, const char *svg, const char *timeline, const char *json, bool everything)
 {
     struct trace t;
     int code = trace_load(path, &t);
@@ -167,6 +166,8 @@ static int summarize(const char *path, const char *svg, const char *json, bool e
     print_queue(out, &t);
     if (svg != NULL)
         code = trace_plot(&t, svg);
+    if (code == 0 && timeline != NULL)
+        code = trace_draw(&t, timeline);
     if (code == 0)
         code = output_json(VERB, json, json_of(&t, all));
     free(all);
@@ -176,7 +177,7 @@ static int summarize(const char *path, const char *svg, const char *json, bool e
 
 int verb_trace(int argc, char **argv)
 {
-    const char *svg = NULL, *json = NULL;
+    const char *svg = NULL, *timeline = NULL, *json = NULL;
     bool everything = false;
     int option;
     opterr = 0;
@@ -184,6 +185,9 @@ int verb_trace(int argc, char **argv)
         switch (option) {
         case OPT_SVG:
             svg = optarg;
+            break;
+        case OPT_TIMELINE:
+            timeline = optarg;
             break;
         case OPT_ALL:
             everything = true;
@@ -202,5 +206,5 @@ int verb_trace(int argc, char **argv)
         return options_refuse(VERB, "'%s' is not what rondo trace can do (summary)", optind < argc ? argv[optind] : "");
     if (optind + 2 != argc)
         return options_refuse(VERB, "summary takes one file, not %d", argc - optind - 1);
-    return summarize(argv[optind + 1], svg, json, everything);
+    return summarize(argv[optind + 1], svg, timeline, json, everything);
 }

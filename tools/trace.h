@@ -17,9 +17,19 @@ struct trace_operation {
     char text[96]; /* the call; "" where the trace does not tell */
 };
 
+/* One visit of a block to a task. */
+struct trace_visit {
+    int rank, block;
+    uint32_t lane;
+    double from, length; /* microseconds */
+    int preempted;
+};
+
 struct trace {
     struct trace_operation *operations; /* by rank, then in the order of their starts (or fetches) */
     size_t count;
+    struct trace_visit *visits; /* as they are in the file */
+    size_t visit_count, visit_room;
     int ranks; /* the largest rank + 1 */
     uint64_t lost, quits;
     double first, last; /* of all events */
@@ -32,5 +42,8 @@ void trace_free(struct trace *trace);
 /* Two plots above each other, a line a rank: context switches and queue length by operation, in the order of starts. Returns 0
  * or EXIT_WRONG. */
 int trace_plot(const struct trace *trace, const char *path);
+
+/* A track for each block: its visits, a colour for each lane; those that ended in preemption are pale. */
+int trace_draw(const struct trace *trace, const char *path);
 
 #endif

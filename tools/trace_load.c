@@ -39,6 +39,20 @@ static bool add(struct notes *notes, struct note note)
     return true;
 }
 
+static bool keep(struct trace *trace, struct trace_visit visit)
+{
+    if (trace->visit_count == trace->visit_room) {
+        size_t room = trace->visit_room == 0 ? 1024 : 2 * trace->visit_room;
+        struct trace_visit *larger = realloc(trace->visits, room * sizeof(*larger));
+        if (larger == NULL)
+            return false;
+        trace->visits = larger;
+        trace->visit_room = room;
+    }
+    trace->visits[trace->visit_count++] = visit;
+    return true;
+}
+
 /* Returns false without memory. */
 static bool take(json_t *event, struct trace *trace, struct notes *notes)
 {
@@ -69,6 +83,9 @@ static bool take(json_t *event, struct trace *trace, struct notes *notes)
         const char *end = json_string_value(json_object_get(arguments, "end"));
         note.what = VISIT;
         note.value = end != NULL && strcmp(end, "preempted") == 0;
+        if (!keep(trace, (struct trace_visit){note.rank, (int) json_integer_value(json_object_get(event, "tid")), note.lane,
+                                              note.time, json_number_value(json_object_get(event, "dur")), note.value}))
+            return false;
     } else {
         return true;
     }
@@ -155,11 +172,14 @@ int trace_load(const char *path, struct trace *trace)
         code = options_refuse(VERB, "%s: no memory for %zu events", path, json_array_size(events));
     free(notes.list);
     json_decref(root);
+    if (code != 0)
+        trace_free(trace);
     return code;
 }
 
 void trace_free(struct trace *trace)
 {
     free(trace->operations);
+    free(trace->visits);
     *trace = (struct trace){0};
 }

@@ -3,6 +3,7 @@
 #include "trace.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #define WIDTH  900
@@ -31,13 +32,12 @@ static double queue(const struct trace_operation *o)
     return o->queue < 0 ? 0 : o->queue;
 }
 
-/* 1, 2 or 5 times a power of ten, so that about five steps reach most. */
+/* 1, 2 or 5 times a power of ten, so that there are five steps or fewer; at least 1. */
 static double nice_step(double most)
 {
-    double step = 1;
-    while (step * 5 < most)
-        step *= step * 10 <= most || most / step > 25 ? 10 : most / step > 10 ? 5 : 2;
-    return step;
+    double power = pow(10, floor(log10(most / 5)));
+    double step = power * (most / 5 <= power ? 1 : most / 5 <= 2 * power ? 2 : most / 5 <= 5 * power ? 5 : 10);
+    return step > 1 ? step : 1;
 }
 
 static void axes(FILE *out, const struct panel *panel, double most, size_t longest)
@@ -110,7 +110,8 @@ int trace_plot(const struct trace *trace, const char *path)
     for (size_t i = 0; i < sizeof(panels) / sizeof(panels[0]); i++)
         plot(out, trace, &panels[i]);
     fprintf(out, "</svg>\n");
-    if (ferror(out) || fclose(out) != 0) {
+    int failed = ferror(out);
+    if (fclose(out) != 0 || failed) {
         fprintf(stderr, "rondo trace: cannot write %s: %s\n", path, strerror(errno));
         return EXIT_WRONG;
     }
