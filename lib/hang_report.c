@@ -203,7 +203,7 @@ static void report_places(FILE *out, const struct rondo_hang_statement *statemen
             continue;
         fprintf(out, "    in ");
         name(out, running(&statements[here[0]]));
-        list(out, "sits", here, count);
+        list(out, "there:", here, count);
         fprintf(out, "\n");
     }
     int elsewhere = 0;

@@ -1,7 +1,7 @@
 /*
  * Traces (RONDO_TRACE=file): what each block of the daemon did and when, as Chrome trace JSON, with ranks as processes and
- * blocks as threads of them. All ranks of a host write to one file, each some lines at a time under a lock on it; between these
- * it is complete JSON, so that a job which is killed leaves a trace too.
+ * blocks as threads of them. All ranks of a host write to one file, each some lines at a time under a lock on it. Between these
+ * writes it is complete JSON, so that a job which is killed leaves a trace too (inside a write: with its last line cut off).
  */
 #ifndef RONDO_LIB_TRACING_H
 #define RONDO_LIB_TRACING_H

@@ -264,7 +264,7 @@ static json_t *json_of(const struct sim_config *config, const struct sim_result 
 
 static int run_one(const struct options *o)
 {
-    struct sim_config config;
+    struct sim_config config = {0};
     struct sim_result r;
     FILE *out = output_stream(o->json);
     int code = load(o, o->preset, &config);
@@ -328,7 +328,7 @@ static int run_table(const struct options *o)
     int code = 0;
     output_header(out, columns, TABLE_COLUMNS);
     for (size_t i = 0; i < count && code == 0; i++) {
-        struct sim_config config;
+        struct sim_config config = {0};
         struct sim_result r;
         struct options mine = *o;
         if (strncmp(presets[i].name, "single", 6) == 0)

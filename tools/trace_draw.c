@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDTH  1000
-#define LEFT   110
-#define TOP    30
-#define TRACK  22
-#define GAP    4
+#define WIDTH 1000
+#define LEFT  110
+#define TOP   30
+#define TRACK 22
+#define GAP   4
 
 enum { TRACKS_MAX = 64 };
 
@@ -95,10 +95,11 @@ int trace_draw(const struct trace *trace, const char *path)
         last = v->from + v->length > last ? v->from + v->length : last;
     }
     double span = last > first ? last - first : 1, scale = WIDTH / span;
-    fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" font-size=\"12\">\n"
-            "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-            LEFT + WIDTH + 30, height);
+    fprintf(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" font-size=\"12\">\n"
+        "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
+        LEFT + WIDTH + 30, height);
     draw_axis(out, height - 6, span, scale);
     for (int t = 0; t < count; t++) {
         int y = TOP + t * (TRACK + GAP);

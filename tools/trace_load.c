@@ -165,7 +165,8 @@ int trace_load(const char *path, struct trace *trace)
     {
         enough = enough && take(event, trace, &notes);
     }
-    qsort(notes.list, notes.count, sizeof(*notes.list), by_operation);
+    if (notes.count > 0)
+        qsort(notes.list, notes.count, sizeof(*notes.list), by_operation);
     if (!json_is_array(events) || notes.count == 0)
         code = options_refuse(VERB, "%s has no events of a Rondo daemon", path);
     else if (!enough || !fold(&notes, trace))
