@@ -9,16 +9,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
-#define STARTS       4096 /* between two looks of the poller */
+#define STARTS       4096               /* between two looks of the poller */
+#define KEPT_MAX     ((size_t) 2 << 20) /* records, before they are written */
+#define QUIET_NS     200000000u
 #define BUFFER_BYTES ((size_t) 256 << 10)
 #define LINE_BYTES   512
-#define DRAIN_NS     1000000u
+#define DRAIN_NS     5000000u
 #define HOST_TRACK   1000
 
 struct start {
@@ -26,6 +29,16 @@ struct start {
     uint32_t lane;
     struct rondo_call call;
 };
+
+/* A record that waits to be written: making text of it costs more than all the rest, and would take the time from the ranks
+ * whose cores it shares. So it waits for the end, or until nothing has been completed for a while (it may be a hang that
+ * somebody is going to end by killing the job), or until there are too many. */
+struct kept {
+    uint64_t time; /* of LOST: how many */
+    uint64_t what;
+    uint32_t block;
+};
+#define LOST 0 /* as a kind */
 
 /* The visit that a block is on. */
 struct visit {
@@ -43,11 +56,16 @@ struct rondo_trace {
     int64_t ahead; /* nanoseconds that the device's clock is before the host's, modulo its 52 bits; at most */
     int ahead_known;
     uint8_t *kinds; /* [RONDO_LANES_MAX]: enum rondo_kind of the lane's operations, + 1 */
-    struct start *starts;
+    struct start *starts, *kept_starts;
     uint32_t start_count; /* queue lock */
+    size_t kept_start_count, kept_start_room;
+    struct kept *kept;
+    size_t kept_count, kept_room;
+    uint64_t quiet_since; /* host clock: the last drain that saw a completion */
     uint64_t starts_lost;
     char *buffer;
     size_t used;
+    double last_us; /* of the record written last */
 };
 
 /* ---- the file ---- */
@@ -113,15 +131,25 @@ static const char *lane_name(const struct rondo_trace *trace, uint32_t lane)
     return trace->kinds[lane] == 0 ? "operation" : rondo_kind_name((enum rondo_kind)(trace->kinds[lane] - 1));
 }
 
-static void write_record(struct rondo_runtime *runtime, uint32_t b, uint64_t time, uint64_t what)
+static void write_record(struct rondo_runtime *runtime, const struct kept *record)
 {
     struct rondo_trace *trace = runtime->trace;
+    uint64_t time = record->time, what = record->what;
+    uint32_t b = record->block;
     struct visit *visit = &trace->visits[b];
     uint32_t lane = RONDO_TRACE_LANE(what), number = RONDO_TRACE_NUMBER(what), kind = RONDO_TRACE_KIND(what);
     const char *name = lane_name(trace, lane);
     double ts = host_us(trace, time);
     int rank = runtime->rank;
+    if (kind != LOST)
+        trace->last_us = ts;
     switch (kind) {
+    case LOST:
+        visit->open = 0;
+        line(runtime,
+             "{\"name\":\"lost records\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%u,\"ts\":%.3f,\"args\":{\"count\":%llu}}",
+             rank, b, trace->last_us, (unsigned long long) time);
+        return;
     case RONDO_TRACE_FETCH:
         line(runtime,
              "{\"name\":\"fetch\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%u,\"ts\":%.3f,\"args\":{\"lane\":%u,\"number\":%"
@@ -159,34 +187,57 @@ static void write_record(struct rondo_runtime *runtime, uint32_t b, uint64_t tim
     }
 }
 
+static bool grow(void *array, size_t *room, size_t count, size_t size)
+{
+    void **place = array;
+    if (count < *room)
+        return true;
+    size_t wanted = *room == 0 ? 4096 : 2 * *room;
+    void *larger = realloc(*place, wanted * size);
+    if (larger == NULL)
+        return false;
+    *place = larger;
+    *room = wanted;
+    return true;
+}
+
+static void keep(struct rondo_trace *trace, struct kept record)
+{
+    if (grow(&trace->kept, &trace->kept_room, trace->kept_count, sizeof(*trace->kept)))
+        trace->kept[trace->kept_count++] = record;
+    else
+        trace->lost++;
+}
+
 /* The reader's half of trace.h: a word of the expected lap is the one, an earlier one means that it has not been written yet, a
- * later one that the block has gone round since. Then half a ring is skipped, at least, to get out of its way. */
-static void drain_block(struct rondo_runtime *runtime, uint32_t b)
+ * later one that the block has gone round since. Then half a ring is skipped, at least, to get out of its way. Returns how many
+ * operations were completed. */
+static uint64_t drain_block(struct rondo_runtime *runtime, uint32_t b)
 {
     struct rondo_trace *trace = runtime->trace;
     const struct rondo_trace_ring *ring = &runtime->device->trace[b];
-    for (uint64_t most = 2 * RONDO_TRACE_DEPTH; most > 0 && !trace->broken; most--) {
+    uint64_t completed = 0;
+    for (uint64_t most = 2 * RONDO_TRACE_DEPTH; most > 0; most--) {
         uint64_t index = trace->taken[b];
         const uint64_t *words = ring->words[index % RONDO_TRACE_DEPTH];
         uint64_t time = rondo_load_relaxed(&words[0]), what = rondo_load_relaxed(&words[1]);
         uint32_t expected = RONDO_TRACE_INDEX_LAP(index);
         uint32_t first = (RONDO_TRACE_LAP(time) - expected) & 0xfff, second = (RONDO_TRACE_LAP(what) - expected) & 0xfff;
         if (first == 0 && second == 0) {
-            write_record(runtime, b, RONDO_TRACE_TIME(time), what);
+            keep(trace, (struct kept){RONDO_TRACE_TIME(time), what, b});
+            completed += RONDO_TRACE_KIND(what) == RONDO_TRACE_COMPLETE;
             trace->taken[b]++;
             continue;
         }
         uint32_t laps = first < 0x800 && first > 0 ? first : second < 0x800 ? second : 0;
         if (laps == 0)
-            return;
+            break;
         uint64_t skipped = (uint64_t) laps * RONDO_TRACE_DEPTH - RONDO_TRACE_DEPTH / 2;
         trace->taken[b] += skipped;
         trace->lost += skipped;
-        trace->visits[b].open = 0;
-        line(runtime,
-             "{\"name\":\"lost records\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%u,\"ts\":%.3f,\"args\":{\"count\":%llu}}",
-             runtime->rank, b, (double) rondo_clock_ns() / 1e3, (unsigned long long) skipped);
+        keep(trace, (struct kept){skipped, (uint64_t) LOST << 60, b});
     }
+    return completed;
 }
 
 /* A device with a clock of its own: a record cannot be from the future, so the smallest difference seen is the best guess of
@@ -209,23 +260,41 @@ static void compare_clocks(struct rondo_runtime *runtime)
     }
 }
 
-static void write_starts(struct rondo_runtime *runtime)
+static void take_starts(struct rondo_runtime *runtime)
 {
     struct rondo_trace *trace = runtime->trace;
     pthread_mutex_lock(&runtime->queue.lock);
     for (uint32_t i = 0; i < trace->start_count; i++) {
-        const struct start *s = &trace->starts[i];
-        char text[96];
-        rondo_call_describe(&s->call, text, sizeof(text));
-        trace->kinds[s->lane] = (uint8_t) (s->call.kind + 1);
-        line(runtime,
-             "{\"name\":\"start\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"args\":{\"lane\":%u,\"number\":%"
-             "llu,"
-             "\"operation\":\"%s\"}}",
-             runtime->rank, HOST_TRACK, (double) s->time / 1e3, s->lane, (unsigned long long) (s->number & 0x3ffff), text);
+        if (grow(&trace->kept_starts, &trace->kept_start_room, trace->kept_start_count, sizeof(*trace->kept_starts)))
+            trace->kept_starts[trace->kept_start_count++] = trace->starts[i];
+        else
+            trace->starts_lost++;
     }
     trace->start_count = 0;
     pthread_mutex_unlock(&runtime->queue.lock);
+}
+
+static void write_start(struct rondo_runtime *runtime, const struct start *s)
+{
+    char text[96];
+    rondo_call_describe(&s->call, text, sizeof(text));
+    runtime->trace->kinds[s->lane] = (uint8_t) (s->call.kind + 1);
+    line(runtime,
+         "{\"name\":\"start\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"args\":{\"lane\":%u,\"number\":%llu,"
+         "\"operation\":\"%s\"}}",
+         runtime->rank, HOST_TRACK, (double) s->time / 1e3, s->lane, (unsigned long long) (s->number & 0x3ffff), text);
+}
+
+/* All that is kept. */
+static void write_kept(struct rondo_runtime *runtime)
+{
+    struct rondo_trace *trace = runtime->trace;
+    for (size_t i = 0; i < trace->kept_start_count; i++) /* first: they name the lanes */
+        write_start(runtime, &trace->kept_starts[i]);
+    for (size_t i = 0; i < trace->kept_count; i++)
+        write_record(runtime, &trace->kept[i]);
+    trace->kept_start_count = trace->kept_count = 0;
+    flush(runtime);
 }
 
 /* ---- the calls ---- */
@@ -242,14 +311,27 @@ void rondo_trace_start(struct rondo_runtime *runtime, const struct rondo_request
             (struct start){rondo_clock_ns(), request->device_number, request->lane->index, request->call};
 }
 
+static void drain(struct rondo_runtime *runtime)
+{
+    struct rondo_trace *trace = runtime->trace;
+    uint64_t completed = 0;
+    compare_clocks(runtime);
+    take_starts(runtime);
+    for (uint32_t b = 0; b < runtime->device->daemon->block_count; b++)
+        completed += drain_block(runtime, b);
+    if (completed > 0)
+        trace->quiet_since = rondo_clock_ns();
+}
+
 void rondo_trace_drain(struct rondo_runtime *runtime, uint64_t *most)
 {
-    if (runtime->trace == NULL || runtime->trace->broken || runtime->device->trace == NULL)
+    struct rondo_trace *trace = runtime->trace;
+    if (trace == NULL || trace->broken)
         return;
-    compare_clocks(runtime);
-    write_starts(runtime); /* first: they name the lanes */
-    for (uint32_t b = 0; b < runtime->device->daemon->block_count; b++)
-        drain_block(runtime, b);
+    drain(runtime);
+    if (trace->kept_count >= KEPT_MAX ||
+        (trace->kept_count + trace->kept_start_count > 0 && rondo_clock_ns() - trace->quiet_since >= QUIET_NS))
+        write_kept(runtime);
     *most = *most < DRAIN_NS ? *most : DRAIN_NS;
 }
 
@@ -284,6 +366,8 @@ static void free_trace(struct rondo_trace *trace)
     free(trace->visits);
     free(trace->kinds);
     free(trace->starts);
+    free(trace->kept_starts);
+    free(trace->kept);
     free(trace->buffer);
     free(trace);
 }
@@ -344,12 +428,11 @@ rondo_result_t rondo_trace_begin(struct rondo_runtime *runtime)
 void rondo_trace_destroy(struct rondo_runtime *runtime)
 {
     struct rondo_trace *trace = runtime->trace;
-    uint64_t most = DRAIN_NS;
     if (trace == NULL)
         return;
     if (trace->file >= 0) {
-        rondo_trace_drain(runtime, &most);
-        flush(runtime);
+        drain(runtime);
+        write_kept(runtime);
         if (trace->lost + trace->starts_lost > 0)
             rondo_log(RONDO_LOG_WARN, runtime->rank, "RONDO_TRACE: %llu records were overwritten before they could be written",
                       (unsigned long long) (trace->lost + trace->starts_lost));

@@ -71,10 +71,11 @@ def test_ranks_of_several_processes_share_the_file(tmp_path):
 
 
 def test_a_killed_job_leaves_a_trace(tmp_path):
+    """A job that hangs has written what it did before somebody kills it."""
     trace = tmp_path / "trace.json"
-    with Job(2, program("faults"), "--scenario", "blocking", RONDO_TRACE=trace) as job:
+    with Job(2, program("hang"), "--scenario", "absence", "--culprits", 2, "--seconds", 30, RONDO_TRACE=trace) as job:
         job.wait_for("READY")
-        time.sleep(0.5)
+        time.sleep(1.5)
         for rank in job.ranks.values():
             rank.process.send_signal(signal.SIGKILL)
         for rank in job.ranks.values():
@@ -84,7 +85,9 @@ def test_a_killed_job_leaves_a_trace(tmp_path):
             lines[-1:] = ["{}]"]
         events = [event for event in json.loads("\n".join(lines)) if event]
         check_form(events, 2)
-        assert sum(e["name"] == "complete" for e in events) > 10
+        assert sum(e["name"] == "complete" for e in events) >= 2  # the barrier
+        assert any("allreduce" in e["args"]["operation"] for e in events if e["name"] == "start")
+        assert any(e["args"]["end"] == "preempted" for e in events if e["ph"] == "X")
 
 
 def test_plots(tmp_path):
