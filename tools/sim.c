@@ -215,6 +215,8 @@ static int load(const struct options *o, const char *preset, struct sim_config *
         config->test = (enum sim_test) o->test;
     if (o->model >= 0 && config->model != SIM_SYNC && o->test < 0)
         config->test = SIM_CYCLE; /* the configuration's is of its own model */
+    if (config->model != SIM_SYNC)
+        config->resource_limit = -1; /* as in the artifact, it is of that model */
     if (o->order >= 0)
         config->order = (enum sim_order) o->order;
     if (o->table && config->model == SIM_RONDO)

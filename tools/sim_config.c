@@ -219,8 +219,5 @@ int sim_config_check(const struct sim_config *c)
         return options_refuse(VERB, "with a synchronization probability of 1 no GPU ever starts a collective");
     if (c->test == SIM_INTERSECTION && c->model != SIM_SYNC)
         return options_refuse(VERB, "the intersection test is for the synchronization model (StreamWithSync)");
-    if (c->resource_limit > 0 && c->model != SIM_SYNC)
-        return options_refuse(VERB, "a resource limit (%lld) is for the synchronization model (StreamWithSync)",
-                              (long long) c->resource_limit);
     return 0;
 }
