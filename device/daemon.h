@@ -10,6 +10,7 @@
 #define RONDO_DEVICE_DAEMON_H
 
 #include "engine.h"
+#include "trace.h"
 
 enum rondo_verdict { RONDO_DAEMON_STAYS, RONDO_DAEMON_QUITS };
 
@@ -183,6 +184,7 @@ RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct ro
         rondo_publish_word(&daemon->meeting_point->announced, block->news_read);
     }
     rondo_add_tasks(daemon, block, news, completed);
+    rondo_trace(block, RONDO_TRACE_FETCH, number, 0, submitted);
     block->fetched++;
     rondo_store_relaxed(&daemon->meeting_point->fetched, block->fetched);
 }
@@ -247,6 +249,7 @@ RONDO_FUNCTION void rondo_finish_part(const struct rondo_daemon *daemon, struct 
             return;
         rondo_store_relaxed(&lane->finished_parts, 0); /* released with completed, before anybody can add again */
     }
+    rondo_trace(block, RONDO_TRACE_COMPLETE, task->lane, task->program_block, task->number);
     uint64_t ticket = rondo_fetch_add_relaxed(&daemon->meeting_point->cq_ticket, 1);
     rondo_publish_begin();
     rondo_publish_word(&lane->completed, task->number + 1);
@@ -337,17 +340,20 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
     uint32_t blocks;
     enum rondo_outcome outcome = RONDO_OUTCOME_FINISHED;
     task->visited = 1;
+    rondo_trace(block, RONDO_TRACE_RESUME, task->lane, task->program_block, task->number);
     if (failed)
         blocks = daemon->operations[task->slot].blocks;
     else
         outcome = rondo_run_part(daemon, block, team, task, context, grant, &blocks);
     if (outcome == RONDO_OUTCOME_STUCK) {
         rondo_count(&block->report->statistics.preemptions, 1);
+        rondo_trace(block, RONDO_TRACE_PREEMPT, task->lane, task->program_block, task->number);
         return RONDO_VISIT_KEEP;
     }
     block->progressed = 1;
     context->finished = 1;
     rondo_context_changed(block, index);
+    rondo_trace(block, RONDO_TRACE_PART, task->lane, task->program_block, task->number);
     rondo_finish_part(daemon, block, task, blocks, failed);
     task->known = task->visited = 0;
     return rondo_load_acquire_device(&lane->submitted) == task->number + 1 ? RONDO_VISIT_REMOVE : RONDO_VISIT_REQUEUE;
@@ -388,6 +394,7 @@ RONDO_FUNCTION void rondo_daemon_enter(const struct rondo_daemon *daemon, struct
     block->voted = 0;
     block->untimed_rounds = 0;
     block->inside = 1;
+    rondo_trace(block, RONDO_TRACE_ENTER, 0, 0, 0);
 }
 
 /* Leaves, unless a submission waits: returns 1 if the daemon is out. This look and the submitter's (host: rondo_queue_start)
@@ -429,6 +436,7 @@ RONDO_FUNCTION enum rondo_verdict rondo_learn_verdict(const struct rondo_daemon 
     block->voted = 0;
     if (word & RONDO_QUIT) {
         block->inside = 0;
+        rondo_trace(block, RONDO_TRACE_QUIT, 0, 0, 0);
         return RONDO_DAEMON_QUITS;
     }
     block->last_news_ns = rondo_clock_ns();
@@ -491,6 +499,7 @@ RONDO_FUNCTION enum rondo_verdict rondo_daemon_retire(const struct rondo_daemon 
     if (!rondo_leave(daemon, 0))
         return RONDO_DAEMON_STAYS;
     block->inside = 0;
+    rondo_trace(block, RONDO_TRACE_QUIT, 0, 0, 0);
     return RONDO_DAEMON_QUITS;
 }
 

@@ -51,6 +51,7 @@ static rondo_result_t set_up_blocks(struct rondo_device *device, struct rondo_ta
         blocks[b].index = b;
         blocks[b].task_table = tasks + b * tasks_of(daemon);
         blocks[b].report = daemon->reports + b;
+        blocks[b].trace = device->trace != NULL ? device->trace + b : NULL;
         for (int line = 0; line < RONDO_CONTEXT_CACHE; line++)
             blocks[b].cache[line].context = UINT32_MAX;
     }
@@ -81,6 +82,8 @@ rondo_result_t rondo_daemon_create(struct rondo_device *device, const struct ron
     daemon->queues = kind->allocate_host(device, sizeof(*daemon->queues));
     if (daemon->queues == NULL)
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for the daemon's queues");
+    if (options->trace && (device->trace = kind->allocate_host(device, options->blocks * sizeof(*device->trace))) == NULL)
+        result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a trace of %u blocks", options->blocks);
     for (int i = 0; i < TABLES && result == RONDO_SUCCESS; i++)
         if ((*tables[i].place = kind->allocate(device, tables[i].bytes)) == NULL)
             result = rondo_fail(RONDO_ERR_MEMORY, "no device memory for the daemon's tables (%zu bytes)", tables[i].bytes);
@@ -105,6 +108,9 @@ void rondo_daemon_destroy(struct rondo_device *device)
             kind->release(device, *tables[i].place, tables[i].bytes);
     if (daemon->queues != NULL)
         kind->release_host(device, daemon->queues, sizeof(*daemon->queues));
+    if (device->trace != NULL)
+        kind->release_host(device, device->trace, daemon->block_count * sizeof(*device->trace));
+    device->trace = NULL;
     free(daemon);
     device->daemon = NULL;
 }

@@ -16,6 +16,7 @@ struct rondo_device_options {
     uint32_t blocks;
     uint32_t lane_contexts; /* the most program blocks of an operation */
     struct rondo_policy policy;
+    int trace; /* the blocks record what they do (trace.h) */
     /* Called after the daemon has quit, and after a completion that no helping thread will notice. From any thread; must be
      * brief and must not call back into the device. */
     void (*notify)(void *argument);
@@ -78,6 +79,7 @@ struct rondo_device {
     const struct rondo_device_kind *kind;
     struct rondo_daemon *daemon; /* addresses and sizes, which a daemon is given when it starts */
     struct rondo_task *tasks;
+    struct rondo_trace_ring *trace; /* one a block; NULL: none asked for */
 };
 
 extern const struct rondo_device_kind rondo_host_device;

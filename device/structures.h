@@ -290,6 +290,12 @@ struct rondo_block_report {
     struct rondo_block_statistics statistics;
 };
 
+/* What a block has been doing: trace.h. Host memory. */
+#define RONDO_TRACE_DEPTH 32768
+struct rondo_trace_ring {
+    uint64_t words[RONDO_TRACE_DEPTH][2];
+};
+
 /* One block's own state. It outlives daemons: a quit loses nothing. */
 struct rondo_block {
     uint32_t index;
@@ -309,6 +315,8 @@ struct rondo_block {
     struct rondo_task near[RONDO_TASKS_NEAR];
     struct rondo_task *task_table;
     struct rondo_block_report *report;
+    struct rondo_trace_ring *trace; /* NULL: nobody wants to know */
+    uint64_t traced;                /* records written */
     struct {
         uint32_t context; /* index, or UINT32_MAX */
         uint32_t dirty;

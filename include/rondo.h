@@ -168,6 +168,12 @@ typedef struct {
 } rondo_stats_t;
 RONDO_API rondo_result_t rondo_get_stats(rondo_t rt, rondo_stats_t *stats);
 
+/* Writes to text, of bytes bytes (cut if longer), what all ranks are doing: each operation that is active anywhere, the ranks
+ * that have started it, those that have not, and whom the others wait for; without preemption also a circular wait. Stops and
+ * ends nothing; the others need not call anything. Takes some milliseconds, two seconds if a rank does not answer (it is
+ * named). RONDO_ERR_TIMEOUT if rank 0, which collects, has not answered after five; RONDO_ERR_PEER if it is gone. */
+RONDO_API rondo_result_t rondo_report(rondo_t rt, char *text, size_t bytes);
+
 /* ---- communicators --------------------------------------------------------------------------------------------------------
  */
 

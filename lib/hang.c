@@ -2,7 +2,9 @@
 #include "hang.h"
 
 #include "call.h"
+#include "futex.h"
 #include "hang_report.h"
+#include "hang_signal.h"
 #include "platform.h"
 #include "queue.h"
 
@@ -14,6 +16,7 @@
 #define REPORT_NS 5000000000u /* and a rank so long for the report */
 #define WATCH_NS  100000000u
 #define COMMS_MAX 256
+#define TEXT_MAX  65536
 
 struct rondo_hang {
     pthread_mutex_t lock;
@@ -21,10 +24,18 @@ struct rondo_hang {
     uint64_t asked_ns;
     uint64_t watched_ns, stream_comm; /* when lanes of streams were looked at last, and a communicator with one overdue */
     int on_stream;                    /* there is one */
+    int watches_signal;
+    uint64_t demands;           /* reports asked for without a timeout (lock) */
+    uint64_t logged_demand;     /* the latest that a signal asked for: its answer goes to the log (lock) */
+    uint64_t answered;          /* the latest demand that has been answered (lock) */
+    char *answer;               /* its text, owned (lock) */
+    uint32_t answers, sleepers; /* futex: bumped after each answer */
     /* Rank 0: */
     int collecting;
+    int due; /* somebody asked because of a timeout: the report ends what is stuck */
     uint64_t since_ns;
     struct rondo_hang_statement *statements; /* [size] */
+    uint64_t *demanding;                     /* [size]: the demand of each rank that waits for an answer; 0: none */
 };
 
 struct report {
@@ -39,7 +50,13 @@ rondo_result_t rondo_hang_create(struct rondo_hang **hang)
     if (*hang == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for hang reports");
     pthread_mutex_init(&(*hang)->lock, NULL);
-    return RONDO_SUCCESS;
+    rondo_result_t result = rondo_hang_signal_watch(&(*hang)->watches_signal);
+    if (result != RONDO_SUCCESS) {
+        pthread_mutex_destroy(&(*hang)->lock);
+        free(*hang);
+        *hang = NULL;
+    }
+    return result;
 }
 
 static void forget(struct rondo_runtime *runtime)
@@ -48,16 +65,21 @@ static void forget(struct rondo_runtime *runtime)
     for (int rank = 0; hang->statements != NULL && rank < runtime->size; rank++)
         free(hang->statements[rank].entries);
     free(hang->statements);
+    free(hang->demanding);
     hang->statements = NULL;
-    hang->collecting = 0;
+    hang->demanding = NULL;
+    hang->collecting = hang->due = 0;
 }
 
 void rondo_hang_destroy(struct rondo_runtime *runtime)
 {
     if (runtime->hang == NULL)
         return;
+    if (runtime->hang->watches_signal)
+        rondo_hang_signal_ignore();
     forget(runtime);
     pthread_mutex_destroy(&runtime->hang->lock);
+    free(runtime->hang->answer);
     free(runtime->hang);
 }
 
@@ -154,13 +176,40 @@ static void state(struct rondo_runtime *runtime)
 
 /* ---- rank 0 collects ---- */
 
+/* To every rank that asked without a timeout: its demand's number, then the text. */
+static void send_answers(struct rondo_runtime *runtime)
+{
+    struct rondo_hang *hang = runtime->hang;
+    char *text = NULL;
+    for (int rank = 0; rank < runtime->size; rank++) {
+        if (hang->demanding[rank] == 0)
+            continue;
+        if (text == NULL && (text = rondo_hang_compose(hang->statements, runtime->size, 1)) == NULL)
+            return;
+        size_t bytes = strlen(text) + 1 < TEXT_MAX ? strlen(text) + 1 : TEXT_MAX;
+        char *message = malloc(sizeof(uint64_t) + bytes);
+        if (message != NULL) {
+            memcpy(message, &hang->demanding[rank], sizeof(uint64_t));
+            memcpy(message + sizeof(uint64_t), text, bytes);
+            rondo_control_send(runtime->control, rank, RONDO_MESSAGE_HANG_ANSWER, message, sizeof(uint64_t) + bytes);
+        }
+        free(message);
+    }
+    free(text);
+}
+
 static void send_report(struct rondo_runtime *runtime)
 {
     struct rondo_hang *hang = runtime->hang;
-    char *text = rondo_hang_compose(hang->statements, runtime->size);
+    send_answers(runtime);
+    if (!hang->due) {
+        forget(runtime);
+        return;
+    }
+    char *text = rondo_hang_compose(hang->statements, runtime->size, 0);
     size_t bytes = text == NULL ? 0 : strlen(text) + 1;
-    if (bytes > 65536)
-        bytes = 65536;
+    if (bytes > TEXT_MAX)
+        bytes = TEXT_MAX;
     struct report *report = calloc(1, sizeof(*report) + bytes + 1);
     for (int rank = 0; report != NULL && rank < runtime->size; rank++)
         for (int i = 0; i < hang->statements[rank].count; i++) {
@@ -174,24 +223,36 @@ static void send_report(struct rondo_runtime *runtime)
     if (report != NULL) {
         if (text != NULL)
             memcpy(report->text, text, bytes);
-        rondo_control_send(runtime->control, RONDO_CONTROL_ALL, RONDO_MESSAGE_HANG_REPORT, report, sizeof(*report) + bytes + 1);
+        /* To this rank first: another that is told earlier may leave at once, and its leaving must not come before the report.
+         */
         rondo_control_send(runtime->control, 0, RONDO_MESSAGE_HANG_REPORT, report, sizeof(*report) + bytes + 1);
+        rondo_control_send(runtime->control, RONDO_CONTROL_ALL, RONDO_MESSAGE_HANG_REPORT, report, sizeof(*report) + bytes + 1);
     }
     free(report);
     free(text);
     forget(runtime);
 }
 
-static void begin_collecting(struct rondo_runtime *runtime)
+/* demand: the asking rank's number for it; 0: because of a timeout. */
+static void begin_collecting(struct rondo_runtime *runtime, int source, uint64_t demand)
 {
     struct rondo_hang *hang = runtime->hang;
     pthread_mutex_lock(&hang->lock);
     int begin = !hang->collecting;
     if (begin) {
         hang->statements = calloc((size_t) runtime->size, sizeof(*hang->statements));
-        hang->collecting = begin = hang->statements != NULL;
+        hang->demanding = calloc((size_t) runtime->size, sizeof(*hang->demanding));
+        hang->collecting = 1;
         hang->since_ns = rondo_clock_ns();
+        if (hang->statements == NULL || hang->demanding == NULL) {
+            forget(runtime);
+            begin = 0;
+        }
     }
+    if (hang->collecting && demand != 0)
+        hang->demanding[source] = demand;
+    else if (hang->collecting)
+        hang->due = 1;
     pthread_mutex_unlock(&hang->lock);
     for (int rank = 0; begin && rank < runtime->size; rank++)
         rondo_control_send(runtime->control, rank, RONDO_MESSAGE_HANG_QUERY, NULL, 0);
@@ -242,6 +303,69 @@ static void take_report(struct rondo_runtime *runtime, const void *data, size_t 
     free(report);
 }
 
+static void take_answer(struct rondo_runtime *runtime, const char *data, size_t bytes)
+{
+    struct rondo_hang *hang = runtime->hang;
+    uint64_t number;
+    if (bytes <= sizeof(number))
+        return;
+    char *text = malloc(bytes - sizeof(number));
+    if (text == NULL)
+        return;
+    memcpy(&number, data, sizeof(number));
+    memcpy(text, data + sizeof(number), bytes - sizeof(number));
+    text[bytes - sizeof(number) - 1] = '\0';
+    pthread_mutex_lock(&hang->lock);
+    int wanted_in_log = hang->logged_demand > hang->answered && hang->logged_demand <= number;
+    hang->answered = number > hang->answered ? number : hang->answered;
+    free(hang->answer);
+    hang->answer = text;
+    if (wanted_in_log)
+        rondo_log(RONDO_LOG_ERROR, runtime->rank, "%s", text);
+    pthread_mutex_unlock(&hang->lock);
+    rondo_event_signal(&hang->answers, &hang->sleepers);
+}
+
+static rondo_result_t demand(struct rondo_runtime *runtime, int to_log, uint64_t *number)
+{
+    struct rondo_hang *hang = runtime->hang;
+    pthread_mutex_lock(&hang->lock);
+    *number = ++hang->demands;
+    if (to_log)
+        hang->logged_demand = *number;
+    pthread_mutex_unlock(&hang->lock);
+    return rondo_control_send(runtime->control, 0, RONDO_MESSAGE_HANG_ASK, number, sizeof(*number));
+}
+
+rondo_result_t rondo_report(rondo_t runtime, char *text, size_t bytes)
+{
+    if (runtime == NULL || text == NULL || bytes == 0)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_report: the runtime is %p, the text %p of %zu bytes", (void *) runtime,
+                          (void *) text, bytes);
+    struct rondo_hang *hang = runtime->hang;
+    uint64_t number, began = rondo_clock_ns();
+    rondo_result_t result = demand(runtime, 0, &number);
+    text[0] = '\0';
+    while (result == RONDO_SUCCESS) {
+        uint32_t seen = __atomic_load_n(&hang->answers, __ATOMIC_SEQ_CST);
+        pthread_mutex_lock(&hang->lock);
+        int answered = hang->answered >= number;
+        if (answered) {
+            size_t length = strlen(hang->answer) < bytes ? strlen(hang->answer) : bytes - 1;
+            memcpy(text, hang->answer, length);
+            text[length] = '\0';
+        }
+        pthread_mutex_unlock(&hang->lock);
+        uint64_t waited = rondo_clock_ns() - began;
+        if (answered)
+            return RONDO_SUCCESS;
+        if (waited >= REPORT_NS)
+            return rondo_fail(RONDO_ERR_TIMEOUT, "rondo_report: rank 0 has not answered for %.1f s", (double) waited / 1e9);
+        rondo_event_sleep(&hang->answers, seen, &hang->sleepers, REPORT_NS - waited);
+    }
+    return result;
+}
+
 static int overdue(struct rondo_runtime *runtime, uint64_t now, uint64_t *comm)
 {
     int found = 0;
@@ -274,7 +398,8 @@ static void watch_streams(struct rondo_runtime *runtime, uint64_t now)
                 lane->stuck = stuck;
                 lane->stuck_ns = now;
             }
-            if (stuck != 0 && (double) (now - lane->stuck_ns) / 1e9 >= runtime->settings.timeout &&
+            if (stuck != 0 && runtime->settings.timeout > 0 &&
+                (double) (now - lane->stuck_ns) / 1e9 >= runtime->settings.timeout &&
                 rondo_comm_failure(comm) == RONDO_SUCCESS) {
                 hang->stream_comm = comm->id;
                 hang->on_stream = 1;
@@ -286,14 +411,16 @@ static void watch_streams(struct rondo_runtime *runtime, uint64_t now)
 void rondo_hang_check(struct rondo_runtime *runtime)
 {
     struct rondo_hang *hang = runtime->hang;
-    uint64_t now = rondo_clock_ns(), id;
-    if (runtime->settings.timeout <= 0)
-        return;
+    uint64_t now = rondo_clock_ns(), id, number;
+    if (hang->watches_signal && rondo_hang_signal_came())
+        demand(runtime, 1, &number);
     pthread_mutex_lock(&hang->lock);
-    if (hang->collecting && now - hang->since_ns >= ANSWER_NS)
+    if (hang->collecting && now - hang->since_ns >= ANSWER_NS && now > hang->since_ns)
         send_report(runtime);
     pthread_mutex_unlock(&hang->lock);
     watch_streams(runtime, now);
+    if (runtime->settings.timeout <= 0)
+        return;
     id = hang->stream_comm;
     if (!overdue(runtime, now, &id) && !hang->on_stream) {
         hang->asked_ns = 0;
@@ -317,8 +444,12 @@ void rondo_hang_message(struct rondo_runtime *runtime, int source, uint32_t type
 {
     switch (type) {
     case RONDO_MESSAGE_HANG_ASK:
-        if (runtime->rank == 0)
-            begin_collecting(runtime);
+        if (runtime->rank == 0) {
+            uint64_t number = 0;
+            if (bytes == sizeof(number))
+                memcpy(&number, data, sizeof(number));
+            begin_collecting(runtime, source, number);
+        }
         break;
     case RONDO_MESSAGE_HANG_QUERY:
         state(runtime);
@@ -326,6 +457,9 @@ void rondo_hang_message(struct rondo_runtime *runtime, int source, uint32_t type
     case RONDO_MESSAGE_HANG_STATE:
         if (runtime->rank == 0)
             take_statement(runtime, source, data, bytes);
+        break;
+    case RONDO_MESSAGE_HANG_ANSWER:
+        take_answer(runtime, data, bytes);
         break;
     default:
         take_report(runtime, data, bytes);

@@ -45,9 +45,20 @@ static const struct rondo_hang_entry *running(const struct rondo_hang_statement 
     return NULL;
 }
 
-static int members_of(const struct rondo_hang_entry *entry)
+/* Whether the rank takes part. Members that the entry has no room for have the lane among their own entries; one that has not
+ * answered may be a member. */
+static int is_member(const struct rondo_hang_statement *statements, int rank, const struct rondo_hang_entry *operation)
 {
-    return entry->size < RONDO_HANG_MEMBERS ? entry->size : RONDO_HANG_MEMBERS;
+    int listed = operation->size < RONDO_HANG_MEMBERS ? operation->size : RONDO_HANG_MEMBERS;
+    for (int i = 0; i < listed; i++)
+        if (operation->members[i] == rank)
+            return 1;
+    if (listed == operation->size)
+        return 0;
+    for (int i = 0; i < statements[rank].count; i++)
+        if (same(&statements[rank].entries[i], operation))
+            return 1;
+    return !statements[rank].arrived;
 }
 
 static void name(FILE *out, const struct rondo_hang_entry *operation)
@@ -74,11 +85,12 @@ static void list(FILE *out, const char *label, const int *ranks, int count)
 static void report_operation(FILE *out, const struct rondo_hang_statement *statements, int ranks,
                              const struct rondo_hang_entry *operation)
 {
-    int in[RONDO_HANG_MEMBERS], out_of[RONDO_HANG_MEMBERS], silent[RONDO_HANG_MEMBERS];
-    int ins = 0, outs = 0, silents = 0;
-    for (int i = 0; i < members_of(operation); i++) {
-        int rank = operation->members[i];
-        if (rank < 0 || rank >= ranks)
+    int *in = malloc(3 * (size_t) ranks * sizeof(*in));
+    if (in == NULL)
+        return;
+    int *out_of = in + ranks, *silent = out_of + ranks, ins = 0, outs = 0, silents = 0;
+    for (int rank = 0; rank < ranks; rank++) {
+        if (!is_member(statements, rank, operation))
             continue;
         if (!statements[rank].arrived)
             silent[silents++] = rank;
@@ -95,9 +107,12 @@ static void report_operation(FILE *out, const struct rondo_hang_statement *state
     fprintf(out, "\n");
     for (int i = 0; i < ins; i++) {
         const struct rondo_hang_entry *entry = find(&statements[in[i]], operation);
-        if (entry->executing && entry->waiting_on >= 0)
-            fprintf(out, "    rank %d is in it and waits for rank %d\n", in[i], entry->waiting_on);
+        if (entry->waiting_on >= 0)
+            fprintf(out,
+                    entry->executing ? "    rank %d is in it and waits for rank %d\n" : "    rank %d last waited for rank %d\n",
+                    in[i], entry->waiting_on);
     }
+    free(in);
 }
 
 /* Rank waits for another if it sits in an operation that the other has not got to, because that one sits in a different one.
@@ -107,9 +122,8 @@ static int waits_for(const struct rondo_hang_statement *statements, int ranks, i
     const struct rondo_hang_entry *operation = running(&statements[rank]);
     if (operation == NULL)
         return -1;
-    for (int i = 0; i < members_of(operation); i++) {
-        int other = operation->members[i];
-        if (other <= after || other == rank || other < 0 || other >= ranks)
+    for (int other = after + 1; other < ranks; other++) {
+        if (other == rank || !is_member(statements, other, operation))
             continue;
         const struct rondo_hang_entry *elsewhere = running(&statements[other]);
         int pending = find(&statements[other], operation) != NULL || not_started(&statements[other], operation);
@@ -154,6 +168,56 @@ static int find_cycle(const struct rondo_hang_statement *statements, int ranks, 
     return 0;
 }
 
+/* Who sits in what, of all ranks that sit in something; and who sits elsewhere than most. */
+static void report_places(FILE *out, const struct rondo_hang_statement *statements, int ranks)
+{
+    int *place = malloc(3 * (size_t) ranks * sizeof(*place));
+    if (place == NULL)
+        return;
+    int *of_place = place + ranks, *here = of_place + ranks, places = 0, most = -1, sitting = 0;
+    for (int rank = 0; rank < ranks; rank++) {
+        const struct rondo_hang_entry *operation = running(&statements[rank]);
+        place[rank] = -1;
+        for (int other = 0; operation != NULL && other < rank && place[rank] < 0; other++) {
+            const struct rondo_hang_entry *theirs = running(&statements[other]);
+            if (theirs != NULL && same(theirs, operation) && theirs->number == operation->number)
+                place[rank] = place[other];
+        }
+        if (operation != NULL && place[rank] < 0) {
+            of_place[places] = 0;
+            place[rank] = places++;
+        }
+        if (operation != NULL) {
+            sitting++;
+            of_place[place[rank]]++;
+        }
+    }
+    for (int p = 0; p < places; p++) {
+        int count = 0;
+        if (2 * of_place[p] > sitting)
+            most = p;
+        for (int rank = 0; rank < ranks; rank++)
+            if (place[rank] == p)
+                here[count++] = rank;
+        if (p >= 16)
+            continue;
+        fprintf(out, "    in ");
+        name(out, running(&statements[here[0]]));
+        list(out, "there:", here, count);
+        fprintf(out, "\n");
+    }
+    int elsewhere = 0;
+    for (int rank = 0; rank < ranks && most >= 0; rank++)
+        if (place[rank] >= 0 && place[rank] != most)
+            here[elsewhere++] = rank;
+    if (elsewhere > 0) {
+        fprintf(out, "    in another order than most");
+        list(out, "namely", here, elsewhere);
+        fprintf(out, "\n");
+    }
+    free(place);
+}
+
 static void report_cycle(FILE *out, const struct rondo_hang_statement *statements, int ranks)
 {
     if (ranks < 2)
@@ -172,12 +236,19 @@ static void report_cycle(FILE *out, const struct rondo_hang_statement *statement
             name(out, operation);
             fprintf(out, " and waits for rank %d\n", path[(i + 1) % length]);
         }
+        report_places(out, statements, ranks);
     }
     free(path);
     free(visited);
 }
 
-char *rondo_hang_compose(const struct rondo_hang_statement *statements, int ranks)
+/* Whether the report tells the entry; the first rank's stands for all. */
+static int is_told(const struct rondo_hang_entry *entry, int all)
+{
+    return entry->text[0] != '\0' && (all || entry->overdue);
+}
+
+char *rondo_hang_compose(const struct rondo_hang_statement *statements, int ranks, int all)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -185,14 +256,14 @@ char *rondo_hang_compose(const struct rondo_hang_statement *statements, int rank
     FILE *out = open_memstream(&text, &bytes);
     if (out == NULL)
         return NULL;
-    fprintf(out, "hang report: operations stuck beyond the timeout\n");
+    fprintf(out, all ? "report: operations that are active\n" : "hang report: operations stuck beyond the timeout\n");
     for (int rank = 0; rank < ranks; rank++)
         for (int i = 0; i < statements[rank].count; i++) {
             const struct rondo_hang_entry *entry = &statements[rank].entries[i];
-            int seen = !entry->overdue;
+            int seen = !is_told(entry, all);
             for (int before = 0; before < rank && !seen; before++) {
                 const struct rondo_hang_entry *other = find(&statements[before], entry);
-                seen = other != NULL && other->overdue;
+                seen = other != NULL && is_told(other, all);
             }
             if (seen)
                 continue;
@@ -201,6 +272,8 @@ char *rondo_hang_compose(const struct rondo_hang_statement *statements, int rank
         }
     if (reported > 64)
         fprintf(out, "  and %d more operations\n", reported - 64);
+    if (reported == 0)
+        fprintf(out, "  none\n");
     report_cycle(out, statements, ranks);
     fclose(out);
     return text;

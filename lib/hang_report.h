@@ -12,11 +12,11 @@
 struct rondo_hang_entry {
     uint64_t comm, lane, number; /* idle lane: number = operations started so far */
     int32_t overdue;
-    int32_t executing;        /* a block is inside it now */
-    int32_t waiting_on;       /* rank in the world whose slot is missing; -1 none */
-    int32_t size;             /* of the communicator */
-    int32_t sender, receiver; /* p2p: ranks in the world; else -1 */
-    int32_t members[RONDO_HANG_MEMBERS];
+    int32_t executing;                   /* a block is inside it now */
+    int32_t waiting_on;                  /* rank in the world whose slot is missing; -1 none */
+    int32_t size;                        /* of the communicator */
+    int32_t sender, receiver;            /* p2p: ranks in the world; else -1 */
+    int32_t members[RONDO_HANG_MEMBERS]; /* of a larger one: the first; the others are known by their own statements */
     char text[96];
 };
 
@@ -26,7 +26,8 @@ struct rondo_hang_statement {
     struct rondo_hang_entry *entries;
 };
 
-/* statements: one a rank. Returns the text (to be freed), or NULL without memory. */
-char *rondo_hang_compose(const struct rondo_hang_statement *statements, int ranks);
+/* statements: one a rank. all: of every active operation, not only of those that are overdue. Returns the text (to be freed),
+ * or NULL without memory. */
+char *rondo_hang_compose(const struct rondo_hang_statement *statements, int ranks, int all);
 
 #endif

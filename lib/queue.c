@@ -4,6 +4,7 @@
 #include "futex.h"
 #include "platform.h"
 #include "poller.h"
+#include "tracing.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -130,6 +131,7 @@ static void submit(struct rondo_runtime *runtime, struct rondo_request *request)
     lane->revives = 0;
     request->submitted = 1;
     request->device_number = request->lane->submitted++;
+    rondo_trace_start(runtime, request);
     queue->in_flight++;
     /* Release: entry and operation before the words that say they are valid. */
     rondo_store_release(&sqe->what, RONDO_SQE(queue->tail, request->blocks << 16 | request->slot));

@@ -10,6 +10,7 @@
 #include "connect.h"
 #include "environment.h"
 #include "hang.h"
+#include "tracing.h"
 #include "mailbox.h"
 #include "platform.h"
 #include "poller.h"
@@ -59,6 +60,7 @@ static void handle(void *argument, int source, uint32_t type, const void *data, 
     case RONDO_MESSAGE_HANG_QUERY:
     case RONDO_MESSAGE_HANG_STATE:
     case RONDO_MESSAGE_HANG_REPORT:
+    case RONDO_MESSAGE_HANG_ANSWER:
         rondo_hang_message(runtime, source, type, data, bytes);
         break;
     default:
@@ -209,6 +211,7 @@ static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_
     struct rondo_device_options options = {.rank = runtime->rank,
                                            .blocks = blocks_of(runtime, runtime->rank),
                                            .lane_contexts = 2 * runtime->settings.channels,
+                                           .trace = runtime->trace != NULL,
                                            .notify = notify,
                                            .notify_argument = runtime};
     const struct rondo_device_kind *kind = &rondo_host_device;
@@ -271,6 +274,9 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_star
         result = rondo_exchange(world, "rondo_init", &self, sizeof(self), runtime->peers);
     if (result == RONDO_SUCCESS) {
         agree(runtime);
+        result = rondo_trace_create(runtime, &runtime->trace);
+    }
+    if (result == RONDO_SUCCESS) {
         result = create_device(runtime, startup); /* from the next exchange on others may ask for its memory */
     }
     if (result == RONDO_SUCCESS)
@@ -313,6 +319,7 @@ static void tear_down(struct rondo_runtime *runtime)
     rondo_poller_destroy(runtime);
     if (runtime->device != NULL)
         runtime->device->kind->halt(runtime->device);
+    rondo_trace_destroy(runtime);
     while (runtime->comms != NULL) {
         rondo_request_destroy_all(runtime->comms);
         rondo_comm_destroy(runtime->comms);
@@ -379,6 +386,8 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
         result = introduce(runtime, &startup);
     if (result == RONDO_SUCCESS)
         result = create_world(runtime);
+    if (result == RONDO_SUCCESS)
+        result = rondo_trace_begin(runtime);
     if (result == RONDO_SUCCESS)
         result = rondo_poller_create(runtime);
     if (result == RONDO_SUCCESS && strcmp(startup.spin, "profile") == 0)

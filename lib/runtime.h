@@ -238,6 +238,7 @@ struct rondo_connect_table;
 struct rondo_mailbox;
 struct rondo_checker;
 struct rondo_hang;
+struct rondo_trace;
 
 struct rondo_runtime {
     int rank, size;
@@ -258,7 +259,8 @@ struct rondo_runtime {
     struct rondo_mailbox *mailbox;
     struct rondo_checker *checker;
     struct rondo_hang *hang;
-    pthread_mutex_t lock; /* the lists below, lanes and contexts */
+    struct rondo_trace *trace; /* NULL: none asked for */
+    pthread_mutex_t lock;      /* the lists below, lanes and contexts */
     struct rondo_comm *world, *comms;
     struct rondo_allocation *allocations;
     uint32_t lanes_used;
@@ -279,7 +281,8 @@ enum rondo_message {
     RONDO_MESSAGE_HANG_ASK,
     RONDO_MESSAGE_HANG_QUERY,
     RONDO_MESSAGE_HANG_STATE,
-    RONDO_MESSAGE_HANG_REPORT
+    RONDO_MESSAGE_HANG_REPORT,
+    RONDO_MESSAGE_HANG_ANSWER
 };
 
 /* failure.c: ends everything on the communicator with the code; the first failure stays. */

@@ -5,5 +5,7 @@
 int verb_info(int argc, char **argv);
 int verb_bench(int argc, char **argv);
 int verb_stress(int argc, char **argv);
+int verb_sim(int argc, char **argv);
+int verb_trace(int argc, char **argv);
 
 #endif

@@ -1,0 +1,103 @@
+/*
+ * One rank of a job that hangs on purpose, or waits long enough to be asked what it is doing (test_hang.py). Prints READY,
+ * REPORT and the report's lines, RESULT code; the environment says which rank it is.
+ */
+#include "device_memory.h"
+#include "ranks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COUNT = 1000, TEXT = 65536 };
+
+static const char *scenario = "order";
+static long culprits = 0, seconds = 2; /* bit r: rank r is one */
+
+static int is_culprit(const struct rank *me)
+{
+    return (int) (culprits >> me->rank & 1);
+}
+
+static void say(const char *word)
+{
+    printf("%s\n", word);
+    fflush(stdout);
+}
+
+/* Two all-reduces; the culprits start them the other way round. */
+static rondo_result_t order(struct rank *me)
+{
+    rondo_request_t requests[2];
+    float *memory = ranks_allocate(4 * COUNT * sizeof(*memory));
+    for (int k = 0; k < 2; k++)
+        MUST(rondo_allreduce_init(memory + 2 * k * COUNT, memory + (2 * k + 1) * COUNT, COUNT, RONDO_FLOAT, RONDO_SUM,
+                                  me->world, NULL, &requests[k]));
+    MUST(rondo_barrier(me->world));
+    say("READY");
+    MUST(rondo_start(requests[is_culprit(me)]));
+    ranks_sleep(0.5); /* so that each rank's daemon is inside its first one */
+    MUST(rondo_start(requests[!is_culprit(me)]));
+    rondo_result_t result = rondo_waitall(2, requests);
+    for (int k = 0; k < 2; k++)
+        MUST(rondo_request_free(&requests[k]));
+    ranks_release(memory);
+    return result;
+}
+
+/* The culprits come to an all-reduce late; meanwhile rank 0 may ask what is going on. */
+static rondo_result_t absence(struct rank *me, int asks)
+{
+    float *memory = ranks_allocate(2 * COUNT * sizeof(*memory));
+    rondo_request_t request = NULL;
+    rondo_result_t result = RONDO_SUCCESS;
+    MUST(rondo_barrier(me->world));
+    say("READY");
+    if (is_culprit(me))
+        ranks_sleep((double) seconds);
+    result = rondo_iallreduce(memory, memory + COUNT, COUNT, RONDO_FLOAT, RONDO_SUM, me->world, &request);
+    if (result != RONDO_SUCCESS) { /* the others have been told meanwhile that it was stuck */
+        ranks_release(memory);
+        return result;
+    }
+    if (asks && me->rank == 0) {
+        char *text = malloc(TEXT), cut[16];
+        ranks_sleep(0.5);
+        MUST(rondo_report(me->runtime, text, TEXT));
+        printf("REPORT\n%s\nEND\n", text);
+        fflush(stdout);
+        MUST(rondo_report(me->runtime, cut, sizeof(cut)));
+        CHECK(strlen(cut) == sizeof(cut) - 1, "the cut report has %zu characters", strlen(cut));
+        EXPECT(RONDO_ERR_ARGUMENT, "rondo_report", rondo_report(me->runtime, NULL, 1));
+        EXPECT(RONDO_ERR_ARGUMENT, "rondo_report", rondo_report(NULL, text, TEXT));
+        free(text);
+    }
+    result = rondo_wait(request);
+    ranks_release(memory);
+    return result;
+}
+
+int main(int argc, char **argv)
+{
+    const struct ranks_option options[] = {
+        {"--scenario", NULL, &scenario, "order, absence, ask"},
+        {"--culprits", &culprits, NULL, "bit mask of the ranks that do otherwise"},
+        {"--seconds", &seconds, NULL, "how long they stay away"},
+    };
+    ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
+    rondo_config_t config = RONDO_CONFIG_DEFAULT;
+    config.device = ranks_device();
+    struct rank me = {0};
+    MUST(rondo_init(&me.runtime, &config));
+    MUST(rondo_comm_world(me.runtime, &me.world));
+    MUST(rondo_comm_rank(me.world, &me.rank));
+    MUST(rondo_comm_size(me.world, &me.size));
+    ranks_current = me.rank;
+    ranks_use_device(me.runtime);
+    rondo_result_t result = strcmp(scenario, "order") == 0 ? order(&me) : absence(&me, strcmp(scenario, "ask") == 0);
+    printf("RESULT %d\n", (int) result);
+    fflush(stdout);
+    result = rondo_finalize(me.runtime);
+    CHECK(result == RONDO_SUCCESS || result == RONDO_ERR_PEER, "finalize: %s", rondo_last_error());
+    return ranks_finish("hang");
+}
