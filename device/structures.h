@@ -109,6 +109,7 @@ struct rondo_end {
     int32_t peer;         /* rank in the world, for reports */
     char *const *windows; /* base addresses by which the peer's memory is reached here; window 0 is the address space itself */
     char *direct[2];      /* the peer's input and output in the current operation, as its SIGNAL told */
+    uint32_t *sizes;      /* a sender's on a network: the bytes of each slot, for the proxy; else NULL */
 };
 
 /* What a SIGNAL slot holds. */

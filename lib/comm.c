@@ -13,6 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Whether the list that all ranks share has a transport for two ranks of one host, whatever their devices, before any network.
+ */
+static int stays_off_network(const struct rondo_runtime *runtime)
+{
+    for (int i = 0; i < runtime->transport_count && runtime->transports[i]->network == NULL; i++)
+        if (runtime->transports[i] == &rondo_transport_shm)
+            return 1;
+    return 0;
+}
+
 static void find_locality(struct rondo_comm *comm)
 {
     const struct rondo_runtime *runtime = comm->runtime;
@@ -26,6 +36,7 @@ static void find_locality(struct rondo_comm *comm)
         comm->same_process &= same_host && memcmp(peer->process, self->process, sizeof(self->process)) == 0 &&
                               !peer->gpu.present && !self->gpu.present;
     }
+    comm->networked = !comm->same_host || !stays_off_network(runtime);
 }
 
 rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, const int *members, int size,

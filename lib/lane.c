@@ -146,6 +146,7 @@ static struct rondo_end *make_end(struct rondo_host_lane *lane, const struct ron
     struct rondo_end value = {.watched = connector->watched,
                               .published = connector->published,
                               .slots = connector->slots,
+                              .sizes = connector->sizes,
                               .slot_bytes = connector->spec.slot_bytes,
                               .slot_count = connector->spec.slot_count,
                               .protocol = connector->spec.protocol,

@@ -5,6 +5,7 @@
 #include "futex.h"
 #include "platform.h"
 #include "poller.h"
+#include "proxy.h"
 #include "queue.h"
 #include "request.h"
 #include "stream.h"
@@ -40,11 +41,15 @@ static int help(struct rondo_runtime *runtime, const struct rondo_request *reque
     const struct rondo_device_kind *kind = runtime->device->kind;
     if (kind->help_begin == NULL || !kind->help_begin(runtime->device))
         return 0;
-    int out = 0;
+    int out = 0, carries = rondo_proxy_begin(runtime->proxy);
     while (!out && state_of(request) != RONDO_REQUEST_DONE) {
         out = kind->help_turn(runtime->device);
         rondo_queue_reap(runtime);
+        if (carries)
+            rondo_proxy_turn(runtime->proxy);
     }
+    if (carries)
+        rondo_proxy_end(runtime->proxy);
     kind->help_end(runtime->device, !rondo_queue_outstanding(runtime));
     return 1;
 }

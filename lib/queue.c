@@ -4,6 +4,7 @@
 #include "futex.h"
 #include "platform.h"
 #include "poller.h"
+#include "proxy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -232,6 +233,8 @@ void rondo_queue_start(struct rondo_request *request, int will_help)
     pthread_mutex_unlock(&queue->lock);
     if (start)
         runtime->device->kind->start(runtime->device, will_help);
+    if (runtime->device->kind->poll_ns != 0) /* that device stirs nobody itself */
+        rondo_proxy_stir(runtime->proxy);
 }
 
 static struct rondo_host_lane *find_lane(struct rondo_comm *comm, uint64_t id, int peer, int outgoing)

@@ -135,7 +135,9 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
     size_t message = rondo_message_bytes(comm, call);
     /* LL only where it is asked for: on the host device, polling the very line that the sender is writing makes the line travel
      * more often than a tail beside it does (8 bytes between two processes: 0.63 us with LL, 0.42 without). */
-    int low_latency = strcmp(settings->protocol, "ll") == 0 && !choice->algorithm->direct;
+    /* And never over a network, which carries whole slots: it would have to look into them to know that they have been filled.
+     */
+    int low_latency = strcmp(settings->protocol, "ll") == 0 && !choice->algorithm->direct && !comm->networked;
     int small = choice->algorithm->low_latency && message <= RONDO_SMALL_BYTES_MAX;
     choice->protocol = low_latency ? RONDO_PROTOCOL_LL : small ? RONDO_PROTOCOL_SMALL : RONDO_PROTOCOL_SIMPLE;
 
