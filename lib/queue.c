@@ -336,6 +336,24 @@ void rondo_queue_stir(struct rondo_runtime *runtime)
     rondo_event_signal(&runtime->queue.event, &runtime->queue.sleepers);
 }
 
+void rondo_queue_hasten(struct rondo_runtime *runtime)
+{
+    struct rondo_queue *queue = &runtime->queue;
+    pthread_mutex_lock(&queue->lock);
+    uint64_t latest = rondo_clock_ns() + FIRST_PAUSE_NS;
+    int sooner = queue->in_flight > 0 && !rondo_device_alive(runtime->device) &&
+                 (queue->not_before_ns == 0 || queue->not_before_ns > latest);
+    if (sooner) {
+        queue->restart_pause_ns = FIRST_PAUSE_NS;
+        queue->not_before_ns = latest;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    if (!sooner)
+        return;
+    rondo_poller_wake(runtime);
+    rondo_queue_stir(runtime);
+}
+
 int rondo_queue_outstanding(struct rondo_runtime *runtime)
 {
     return __atomic_load_n(&runtime->queue.submitted, __ATOMIC_RELAXED) !=

@@ -121,6 +121,8 @@ static int pass(struct rondo_proxy *proxy)
         rondo_ports_bury(proxy->ports, 0);
     for (int i = 0; i < proxy->network_count; i++)
         moved |= proxy->networks[i].network->progress(proxy->networks[i].state);
+    if (moved && rondo_queue_outstanding(proxy->runtime) && !rondo_device_alive(proxy->runtime->device))
+        rondo_queue_hasten(proxy->runtime);
     idle = idle && !moved;
     uint32_t bound = rondo_ports_bound(proxy->ports);
     for (uint32_t number = 0; number < bound; number++) {
@@ -259,9 +261,9 @@ int rondo_proxy_begin(struct rondo_proxy *proxy)
     return claimed;
 }
 
-void rondo_proxy_turn(struct rondo_proxy *proxy)
+int rondo_proxy_turn(struct rondo_proxy *proxy)
 {
-    pass(proxy);
+    return pass(proxy);
 }
 
 /* What the last pass left is carried at the latest when the thread next looks. */
