@@ -84,8 +84,7 @@ static void answer(struct rondo_runtime *runtime, int source, const char *networ
     memset(&message, 0, MESSAGE_LEAST);
     snprintf(message.network, sizeof(message.network), "%s", network);
     pthread_mutex_lock(&runtime->cards->lock); /* the proxy does not end meanwhile */
-    const struct rondo_card *own =
-        runtime->cards->withdrawn ? NULL : rondo_proxy_card(runtime->proxy, message.network);
+    const struct rondo_card *own = runtime->cards->withdrawn ? NULL : rondo_proxy_card(runtime->proxy, message.network);
     if (own != NULL) {
         message.card.bytes = own->bytes;
         memcpy(message.card.data, own->data, own->bytes);
@@ -143,8 +142,9 @@ static rondo_result_t await(struct rondo_runtime *runtime, struct entry *entry)
                               runtime->settings.connect_timeout);
     }
     if (entry->refused)
-        return rondo_fail(RONDO_ERR_TRANSPORT, "rank %d has not opened the network of transport %s (do RONDO_TRANSPORTS match?)",
-                          entry->peer, entry->network);
+        return rondo_fail(RONDO_ERR_TRANSPORT,
+                          "rank %d has not opened the network of transport %s (do RONDO_TRANSPORTS match?)", entry->peer,
+                          entry->network);
     return RONDO_SUCCESS;
 }
 

@@ -26,6 +26,7 @@ static const struct rondo_variable table[] = {
     {"RONDO_LOG", "warn", "least severe messages to print on standard error: error, warn, info or debug"},
     {"RONDO_TIMEOUT", "0", "seconds until a stuck operation is reported and failed; 0: never"},
     {"RONDO_CONNECT_TIMEOUT", "60", "seconds to wait for all ranks to meet"},
+    {"RONDO_HEARTBEAT", "6", "seconds of silence of another host after which it counts as dead; 0: only when TCP says so"},
     {"RONDO_CHECK", "0", "1: compare every call across ranks and fail on a mismatch"},
     {"RONDO_PREEMPT", "1", "0: a stuck operation is never preempted (for comparison only)"},
     {"RONDO_BLOCKS", "0", "blocks the daemon runs; 0: by the device's cores"},

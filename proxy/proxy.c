@@ -328,8 +328,8 @@ void rondo_proxy_leave(struct rondo_proxy *proxy, struct rondo_port *port)
     rondo_proxy_stir(proxy);
     if (await_idle(proxy, port, LEAVE_MS))
         return;
-    rondo_log(RONDO_LOG_INFO, proxy->runtime->rank, "rank %d does not take what is on its way over %s: giving it up", port->peer,
-              port->network->name);
+    rondo_log(RONDO_LOG_INFO, proxy->runtime->rank, "rank %d does not take what is on its way over %s: giving it up",
+              port->peer, port->network->name);
     for (int severed = 0; !severed;) {
         severed = rondo_proxy_begin(proxy);
         if (severed) {

@@ -51,8 +51,8 @@ void rondo_proxy_destroy(struct rondo_proxy *proxy);
 
 /* The device may have published something, or operations have been submitted. Cheap while the proxy is awake. */
 void rondo_proxy_stir(struct rondo_proxy *proxy);
-/* Lends the calling thread: begin returns 0 if another has the claim. Then turns, which return whether anything moved; end gives
- * it back. */
+/* Lends the calling thread: begin returns 0 if another has the claim. Then turns, which return whether anything moved; end
+ * gives it back. */
 int rondo_proxy_begin(struct rondo_proxy *proxy);
 int rondo_proxy_turn(struct rondo_proxy *proxy);
 void rondo_proxy_end(struct rondo_proxy *proxy);

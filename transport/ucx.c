@@ -1,7 +1,7 @@
 /*
- * Ranks reach each other through UCX: TCP, vendors' fabrics, whatever it was built for. A slot and a credit are active messages;
- * large slots are fetched by UCX straight into the receiver's slot, small ones are copied there. Messages name a port and its
- * key: what does not fit a port that is open is dropped, whoever sent it.
+ * Ranks reach each other through UCX: TCP, vendors' fabrics, whatever it was built for. A slot and a credit are active
+ * messages; large slots are fetched by UCX straight into the receiver's slot, small ones are copied there. Messages name a port
+ * and its key: what does not fit a port that is open is dropped, whoever sent it.
  *
  * One worker, used by the holder of the proxy's claim alone. Messages of one peer may overtake each other (small ones large
  * ones), so a receiver's tail is the number up to which all slots have arrived.
@@ -147,8 +147,7 @@ static void send_message(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *
         .memory_type = UCS_MEMORY_TYPE_HOST,
     };
     port->sending++;
-    ucs_status_ptr_t request =
-        ucx->library->ucp_am_send_nbx(endpoint, id, header, header_bytes, data, bytes, &parameters);
+    ucs_status_ptr_t request = ucx->library->ucp_am_send_nbx(endpoint, id, header, header_bytes, data, bytes, &parameters);
     if (UCS_PTR_IS_PTR(request))
         return;
     port->sending--; /* done at once, or refused */
@@ -392,7 +391,8 @@ static void close_network(void *state)
 static ucs_status_t create_context(struct ucx *ucx)
 {
     ucp_config_t *config;
-    ucp_params_t parameters = {.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME,
+    ucp_params_t parameters = {.field_mask =
+                                   UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME,
                                .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
                                .estimated_num_eps = (size_t) ucx->runtime->size,
                                .name = "rondo"};
@@ -441,8 +441,9 @@ static rondo_result_t write_card(struct ucx *ucx, struct rondo_card *card)
     }
     ucx->library->ucp_worker_release_address(ucx->worker, address);
     if (bytes > RONDO_CARD_BYTES)
-        return rondo_fail(RONDO_ERR_TRANSPORT, "the UCX address has %zu bytes, more than %d: UCX_NET_DEVICES can name fewer devices",
-                          bytes, RONDO_CARD_BYTES);
+        return rondo_fail(RONDO_ERR_TRANSPORT,
+                          "the UCX address has %zu bytes, more than %d: UCX_NET_DEVICES can name fewer devices", bytes,
+                          RONDO_CARD_BYTES);
     return RONDO_SUCCESS;
 }
 
@@ -468,8 +469,9 @@ static rondo_result_t open_network(struct rondo_runtime *runtime, struct rondo_p
     if (status == UCS_OK)
         status = create_worker(ucx);
     if (status != UCS_OK)
-        result = rondo_fail(RONDO_ERR_TRANSPORT, "UCX cannot start: %s (do UCX_TLS and UCX_NET_DEVICES name what this host has?)",
-                            library->ucs_status_string(status));
+        result =
+            rondo_fail(RONDO_ERR_TRANSPORT, "UCX cannot start: %s (do UCX_TLS and UCX_NET_DEVICES name what this host has?)",
+                       library->ucs_status_string(status));
     else
         result = write_card(ucx, card);
     if (result != RONDO_SUCCESS)

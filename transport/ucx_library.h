@@ -1,6 +1,6 @@
 /*
- * The functions of libucp that the ucx transport calls, found at run time: a program that stays on one host never loads UCX, and
- * one that was built with it runs where it is missing.
+ * The functions of libucp that the ucx transport calls, found at run time: a program that stays on one host never loads UCX,
+ * and one that was built with it runs where it is missing.
  */
 #ifndef RONDO_TRANSPORT_UCX_LIBRARY_H
 #define RONDO_TRANSPORT_UCX_LIBRARY_H
