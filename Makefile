@@ -55,7 +55,7 @@ SONAME  := librondo.so.$(firstword $(subst ., ,$(VERSION)))
 
 ALL_GPU     := lib tool examples $(MULTIRANK) $(GPU_TESTS)
 
-.PHONY: all lib tool examples tests detect install demo test gpu-test gpu-bench check-format format asan tsan clean help compile-commands
+.PHONY: all lib tool examples tests detect install demo test test-rdma gpu-test gpu-bench check-format format asan tsan clean help compile-commands
 all: detect lib tool examples
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
@@ -134,6 +134,12 @@ test:
 	@$(MAKE) --no-print-directory check-format
 	@RONDO_BUILD=$(BUILD) $(PYTHON) -m pytest -q $(TESTS)
 
+# The rdma transport in a virtual machine with SoftRoCE; needs no RDMA card. STEPS=matrix: only steps of such a name.
+test-rdma:
+	@make/require rdma
+	@$(MAKE) --no-print-directory -s -j$$(nproc) CUDA=0 BUILD=$(BUILD)/rdma-build all tests
+	@$(PYTHON) test/rdma/run.py $(BUILD)/rdma-build $(STEPS)
+
 # On a machine with GPUs. Tables of speed go to RESULTS; OPTIONS are those of the scripts.
 RESULTS ?= $(BUILD)/gpu-bench
 gpu-test:
@@ -170,6 +176,7 @@ help:
 	@echo "make              the library, the command and the examples, in $(BUILD)/"
 	@echo "make demo         shows what Rondo is for; installs what it lacks"
 	@echo "make test         the tests; installs what they lack"
+	@echo "make test-rdma    the rdma transport, in a virtual machine with SoftRoCE"
 	@echo "make gpu-test     the tests that need GPUs"
 	@echo "make gpu-bench    speed beside NCCL, in tables with targets (OPTIONS=--quick: fewer)"
 	@echo "make asan, tsan   the tests under the sanitizers (TESTS=test/test_mix.py: only those)"

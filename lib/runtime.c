@@ -371,11 +371,12 @@ static void tear_down(struct rondo_runtime *runtime)
         rondo_connect_shut(runtime);
     if (runtime->cards != NULL)
         rondo_cards_withdraw(runtime);
-    rondo_proxy_destroy(runtime->proxy);
-    runtime->proxy = NULL;
+    rondo_proxy_close(runtime->proxy);
     while (runtime->allocations != NULL)
         rondo_free(runtime, runtime->allocations->base);
     rondo_arena_destroy(runtime->arena);
+    rondo_proxy_destroy(runtime->proxy);
+    runtime->proxy = NULL;
     if (runtime->segments != NULL)
         rondo_segments_destroy(runtime->segments);
     if (runtime->control != NULL)

@@ -52,8 +52,9 @@ struct rondo_port {
     uint64_t carried;            /* of the device's counter, what the other side has been or is being told */
     uint64_t arrived;            /* the other side's counter */
     uint32_t sending, receiving; /* messages on their way */
-    uint32_t *ready; /* incoming, where slots may arrive out of order: number of the slot that has, low half; 0: none */
-    void *messages;  /* the network's own; freed with the port */
+    uint32_t *ready;    /* incoming, where slots may arrive out of order: number of the slot that has, low half; 0: none */
+    uint64_t last_post; /* the network's count of what it had sent when it last sent something of this port; 0: nothing yet */
+    void *messages;     /* the network's own; freed with the port */
 
     uint32_t state; /* enum rondo_port_state; atomic */
 };

@@ -392,6 +392,7 @@ rondo_result_t rondo_proxy_create(struct rondo_runtime *runtime, struct rondo_pr
     if (status == RONDO_SUCCESS)
         status = open_networks(proxy);
     if (status != RONDO_SUCCESS || proxy->network_count == 0) {
+        rondo_proxy_close(proxy);
         rondo_proxy_destroy(proxy);
         return status;
     }
@@ -401,14 +402,16 @@ rondo_result_t rondo_proxy_create(struct rondo_runtime *runtime, struct rondo_pr
     if (status == RONDO_SUCCESS)
         status = rondo_background_start(&proxy->thread, "rondo proxy", STACK_BYTES, run, proxy);
     proxy->running = status == RONDO_SUCCESS;
-    if (status != RONDO_SUCCESS)
+    if (status != RONDO_SUCCESS) {
+        rondo_proxy_close(proxy);
         rondo_proxy_destroy(proxy);
-    else
+    } else {
         *result = proxy;
+    }
     return status;
 }
 
-void rondo_proxy_destroy(struct rondo_proxy *proxy)
+void rondo_proxy_close(struct rondo_proxy *proxy)
 {
     if (proxy == NULL)
         return;
@@ -419,6 +422,7 @@ void rondo_proxy_destroy(struct rondo_proxy *proxy)
         (void) written;
         rondo_event_signal(&proxy->event, &proxy->displaced);
         pthread_join(proxy->thread, NULL);
+        proxy->running = 0;
     }
     for (int i = 0; i < proxy->network_count; i++)
         proxy->networks[i].network->close(proxy->networks[i].state);
@@ -428,6 +432,16 @@ void rondo_proxy_destroy(struct rondo_proxy *proxy)
         free(loss);
     }
     rondo_ports_destroy(proxy->ports);
+    proxy->ports = NULL;
+}
+
+void rondo_proxy_destroy(struct rondo_proxy *proxy)
+{
+    if (proxy == NULL)
+        return;
+    for (int i = 0; i < proxy->network_count; i++)
+        if (proxy->networks[i].network->destroy != NULL)
+            proxy->networks[i].network->destroy(proxy->networks[i].state);
     if (proxy->wake >= 0)
         close(proxy->wake);
     free(proxy);

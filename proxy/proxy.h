@@ -20,8 +20,10 @@ struct rondo_network {
     const char *name;
     /* At init. card: what other ranks must know to reach this one, at most RONDO_CARD_BYTES, plain data. */
     rondo_result_t (*open)(struct rondo_runtime *runtime, struct rondo_proxy *proxy, void **state, struct rondo_card *card);
-    /* When no port is joined any more. */
+    /* When no port is joined any more: from here on nothing arrives. Ports may still be there. */
     void (*close)(void *state);
+    /* When the memory of all ports has been released. NULL: close has done all. */
+    void (*destroy)(void *state);
     /* On any thread, a control thread included: completes a port that has just been opened (access, messages, ready). NULL:
      * nothing to do. */
     rondo_result_t (*prepare)(void *state, struct rondo_port *port);
@@ -29,7 +31,7 @@ struct rondo_network {
      * carried. Returns whether anything was. */
     int (*carry)(void *state, struct rondo_port *port, uint64_t published);
     /* Whether everything of the port that is on its way has arrived, or never will. */
-    int (*is_quiet)(void *state, const struct rondo_port *port);
+    int (*is_quiet)(void *state, struct rondo_port *port);
     /* Gives the port's connection up, so that nothing more arrives in the other side's memory or comes from there. */
     void (*sever)(void *state, struct rondo_port *port);
     /* Looks after arrivals and completions. Returns whether there were any. */
@@ -44,7 +46,8 @@ struct rondo_network {
 
 /* Opens the network of every transport that the runtime has chosen for some rank. Without one *proxy stays NULL. */
 rondo_result_t rondo_proxy_create(struct rondo_runtime *runtime, struct rondo_proxy **proxy);
-/* When all ports are closed; NULL: nothing. */
+/* Ends the thread and closes the networks, then, when the arena has been destroyed, the rest. NULL: nothing. */
+void rondo_proxy_close(struct rondo_proxy *proxy);
 void rondo_proxy_destroy(struct rondo_proxy *proxy);
 
 /* ---- for whoever submits, waits, or runs the daemon; proxy may be NULL ---- */

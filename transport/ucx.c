@@ -194,7 +194,7 @@ static int carry(void *state, struct rondo_port *port, uint64_t published)
     return 1;
 }
 
-static int is_quiet(void *state, const struct rondo_port *port)
+static int is_quiet(void *state, struct rondo_port *port)
 {
     (void) state;
     return port->sending == 0 && port->receiving == 0;
