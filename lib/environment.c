@@ -61,6 +61,11 @@ static const char *set(const char *name)
     return text != NULL && *text != '\0' ? text : NULL;
 }
 
+int rondo_environment_is_set(const char *name)
+{
+    return set(name) != NULL;
+}
+
 rondo_result_t rondo_environment_text(const char *name, const char **value)
 {
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {

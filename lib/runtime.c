@@ -26,6 +26,8 @@
 
 #define DEFAULT_SLOT_BYTES (128 * 1024)
 #define CUDA_BLOCKS        16
+#define NETWORK_POLLS      8
+#define NETWORK_CHANNELS   4
 
 static void handle(void *argument, int source, uint32_t type, const void *data, size_t bytes)
 {
@@ -188,6 +190,9 @@ static void agree(struct rondo_runtime *runtime)
         if (slot_bytes < runtime->settings.slot_bytes)
             runtime->settings.slot_bytes = slot_bytes;
     }
+    /* Messages between hosts take long: while one is on its way, the same block works on another channel. */
+    if (spans_hosts(runtime, runtime->rank) && runtime->settings.channels < NETWORK_CHANNELS)
+        runtime->settings.channels = NETWORK_CHANNELS;
 }
 
 static void stir(void *argument)
@@ -244,6 +249,9 @@ static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_
     int crowded = threads > runtime->peers[runtime->rank].cores || spans_hosts(runtime, runtime->rank);
     startup->policy.yield_mask = crowded ? 15 : 8191;
     startup->policy.yield_polls = crowded ? 1024 : 0;
+    /* The thread that waits carries slots between two visits, so that a visit which waits for one keeps it from coming. */
+    if (!startup->spin_given && spans_hosts(runtime, runtime->rank) && runtime->device_type == RONDO_DEVICE_HOST)
+        startup->policy.initial = startup->policy.cap = NETWORK_POLLS;
     options.policy = startup->policy;
     options.index = runtime->device_index;
 #if RONDO_WITH_CUDA

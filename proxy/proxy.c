@@ -23,6 +23,7 @@
 #define STACK_BYTES  ((size_t) 1 << 20)
 
 enum {
+    CREDIT_PASSES = 16,     /* that a few credits are held back */
     IDLE_PASSES = 64,       /* without anything to do before the thread sleeps */
     BUSY_PASSES = 16,       /* of those, before it gives its core away between two */
     SLEEP_MS = 100,         /* of a sleep that nothing ends */
@@ -57,7 +58,7 @@ struct rondo_proxy {
     uint64_t fence;   /* a word to fence on (platform.h: rondo_fence) */
     uint32_t stopping;
     uint32_t event, displaced; /* where the thread sleeps while another has the claim */
-    uint32_t deferred;         /* credits were held back in the last pass */
+    uint32_t deferred;         /* passes in a row, without anything moving, in which credits were held back */
     uint32_t running;
     pthread_t thread;
     struct loss *losses; /* pushed by the holder of the claim, taken by the thread */
@@ -85,14 +86,14 @@ static void *state_of(const struct rondo_proxy *proxy, const struct rondo_networ
     return NULL;
 }
 
-/* Credits are worth a message once half of the slots are free, or when there is nothing better to do: a sender may be waiting
- * for a single one. */
+/* Credits are worth a message once half of the slots are free. Fewer are sent when nothing else has moved for a while: a sender
+ * may be waiting for a single one. */
 static int is_worth_it(const struct rondo_port *port, uint64_t published, int idle)
 {
     return port->direction == RONDO_OUTGOING || idle || published - port->carried >= (port->slot_count + 1) / 2;
 }
 
-static int work_port(struct rondo_proxy *proxy, struct rondo_port *port, int idle)
+static int work_port(struct rondo_proxy *proxy, struct rondo_port *port, int idle, int *deferred)
 {
     uint32_t state = __atomic_load_n(&port->state, __ATOMIC_ACQUIRE); /* pairs with rondo_proxy_join */
     if (state == RONDO_PORT_IDLE)
@@ -105,7 +106,7 @@ static int work_port(struct rondo_proxy *proxy, struct rondo_port *port, int idl
         if (is_worth_it(port, published, idle || state == RONDO_PORT_LEAVING))
             moved = port->network->carry(network, port, published);
         else
-            proxy->deferred = 1;
+            *deferred = 1;
     }
     if (state == RONDO_PORT_LEAVING && published == port->carried && port->network->is_quiet(network, port))
         __atomic_store_n(&port->state, RONDO_PORT_IDLE, __ATOMIC_RELEASE); /* after all use of the port */
@@ -115,22 +116,22 @@ static int work_port(struct rondo_proxy *proxy, struct rondo_port *port, int idl
 /* Everything once. Returns whether anything moved. */
 static int pass(struct rondo_proxy *proxy)
 {
-    int moved = 0, idle = proxy->deferred != 0;
-    proxy->deferred = 0;
+    int moved = 0, deferred = 0;
     if (rondo_ports_closed(proxy->ports))
         rondo_ports_bury(proxy->ports, 0);
     for (int i = 0; i < proxy->network_count; i++)
         moved |= proxy->networks[i].network->progress(proxy->networks[i].state);
     if (moved && rondo_queue_outstanding(proxy->runtime) && !rondo_device_alive(proxy->runtime->device))
         rondo_queue_hasten(proxy->runtime);
-    idle = idle && !moved;
+    int idle = proxy->deferred >= CREDIT_PASSES;
     uint32_t bound = rondo_ports_bound(proxy->ports);
     for (uint32_t number = 0; number < bound; number++) {
         struct rondo_port *port = rondo_port_find(proxy->ports, number);
         if (port != NULL)
-            moved |= work_port(proxy, port, idle);
+            moved |= work_port(proxy, port, idle, &deferred);
     }
-    return moved || proxy->deferred;
+    proxy->deferred = deferred && !moved ? proxy->deferred + 1 : 0;
+    return moved;
 }
 
 void rondo_proxy_lose(struct rondo_proxy *proxy, int peer, const char *network, const char *why)
@@ -266,12 +267,16 @@ int rondo_proxy_turn(struct rondo_proxy *proxy)
     return pass(proxy);
 }
 
-/* What the last pass left is carried at the latest when the thread next looks. */
+/* The thread goes on where somebody waits for it; otherwise it looks by itself before long, and is spared a change of threads
+ * when the next operation comes first. */
 void rondo_proxy_end(struct rondo_proxy *proxy)
 {
-    int left = pass(proxy);
+    pass(proxy);
+    int left = rondo_queue_outstanding(proxy->runtime);
+    for (int i = 0; i < proxy->network_count && !left; i++)
+        left = proxy->networks[i].network->is_busy != NULL && proxy->networks[i].network->is_busy(proxy->networks[i].state);
     drop_claim(proxy);
-    if (left || rondo_queue_outstanding(proxy->runtime))
+    if (left)
         rondo_event_signal(&proxy->event, &proxy->displaced);
 }
 

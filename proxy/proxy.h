@@ -36,6 +36,8 @@ struct rondo_network {
     void (*sever)(void *state, struct rondo_port *port);
     /* Looks after arrivals and completions. Returns whether there were any. */
     int (*progress)(void *state);
+    /* Whether messages that are on their way need progress to arrive. NULL: never. */
+    int (*is_busy)(void *state);
     /* Before the proxy sleeps: 1 if whatever comes from now on makes *fd readable; 0 if something has come already. */
     int (*arm)(void *state, int *fd);
     /* The NUMA node that its card is on, or -1. NULL: none to speak of. */

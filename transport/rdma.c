@@ -4,8 +4,8 @@
  * over several queue pairs and cards.
  *
  * Why the order suffices: writes of one reliable queue pair are carried out in order, and a counter is one aligned word.
- * Why a local slot may be filled again once its credit is there: the receiver had all of it, and what the card may still send of
- * it again the other card drops as a duplicate.
+ * Why a local slot may be filled again once its credit is there: the receiver had all of it, and what the card may still send
+ * of it again the other card drops as a duplicate.
  */
 #include "rdma.h"
 
@@ -60,9 +60,10 @@ static rondo_result_t refuse(const struct rondo_rdma *rdma, int rail, size_t byt
     int error = errno;
     getrlimit(RLIMIT_MEMLOCK, &limit);
     if (error == ENOMEM || error == EAGAIN)
-        return rondo_fail(RONDO_ERR_MEMORY,
-                          "rdma: %s cannot lock %zu bytes of memory for slots: %s (this process may lock %llu bytes: ulimit -l)",
-                          rdma->rails[rail].name, bytes, strerror(error), (unsigned long long) limit.rlim_cur);
+        return rondo_fail(
+            RONDO_ERR_MEMORY,
+            "rdma: %s cannot lock %zu bytes of memory for slots: %s (this process may lock %llu bytes: ulimit -l)",
+            rdma->rails[rail].name, bytes, strerror(error), (unsigned long long) limit.rlim_cur);
     return rondo_fail(RONDO_ERR_TRANSPORT, "rdma: %s cannot register %zu bytes of memory: %s", rdma->rails[rail].name, bytes,
                       strerror(error));
 }
@@ -225,8 +226,8 @@ static struct rondo_rdma_queue *queue_by_number(const struct rondo_rdma *rdma, c
                                                 uint32_t number)
 {
     struct rondo_rdma_queue *queue = rdma->all;
-    while (queue != NULL && (&rdma->rails[queue->rail] != rail || queue->id == NULL || queue->id->qp == NULL ||
-                             queue->id->qp->qp_num != number))
+    while (queue != NULL &&
+           (&rdma->rails[queue->rail] != rail || queue->id == NULL || queue->id->qp == NULL || queue->id->qp->qp_num != number))
         queue = queue->next;
     return queue;
 }
@@ -351,8 +352,8 @@ static rondo_result_t open_network(struct rondo_runtime *runtime, struct rondo_p
     if (result == RONDO_SUCCESS)
         result = rondo_environment_integer("RONDO_RDMA_QUEUES", &queues);
     if (result == RONDO_SUCCESS && (queues < 1 || queues > RONDO_RDMA_QUEUES))
-        result = rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_RDMA_QUEUES = %lld is not in [1, %d]", (long long) queues,
-                            RONDO_RDMA_QUEUES);
+        result =
+            rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_RDMA_QUEUES = %lld is not in [1, %d]", (long long) queues, RONDO_RDMA_QUEUES);
     rdma->queues = (int) queues;
     if (result == RONDO_SUCCESS)
         result = rondo_background_random(&rdma->token, sizeof(rdma->token));

@@ -74,10 +74,10 @@ struct rondo_rdma_card {
 };
 
 /* Work requests that a queue pair holds, and how many posts at most go unheard of. */
-#define RONDO_RDMA_DEPTH  256
+#define RONDO_RDMA_DEPTH   256
 #define RONDO_RDMA_UNHEARD 32
 /* Bytes of a slot that is worth a counter of its own. */
-#define RONDO_RDMA_LARGE 16384
+#define RONDO_RDMA_LARGE   16384
 
 /* Finds the cards' ports and listens there. RONDO_ERR_TRANSPORT with what was tried if there is none. */
 rondo_result_t rondo_rdma_open_rails(struct rondo_rdma *rdma);

@@ -72,14 +72,12 @@ static struct rondo_rdma_queue *make_queue(struct rondo_rdma *rdma, int peer, in
 static int create_pair(struct rondo_rdma *rdma, struct rondo_rdma_queue *queue)
 {
     struct rondo_rdma_rail *rail = &rdma->rails[queue->rail];
-    struct ibv_qp_init_attr attributes = {.send_cq = rail->completions,
-                                          .recv_cq = rail->completions,
-                                          .qp_type = IBV_QPT_RC,
-                                          .cap = {.max_send_wr = RONDO_RDMA_DEPTH,
-                                                  .max_recv_wr = 1,
-                                                  .max_send_sge = 1,
-                                                  .max_recv_sge = 1,
-                                                  .max_inline_data = 128}};
+    struct ibv_qp_init_attr attributes = {
+        .send_cq = rail->completions,
+        .recv_cq = rail->completions,
+        .qp_type = IBV_QPT_RC,
+        .cap = {
+            .max_send_wr = RONDO_RDMA_DEPTH, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 128}};
     if (rdma->library->rdma_create_qp(queue->id, rail->domain, &attributes) != 0)
         return -1;
     queue->inline_most = attributes.cap.max_inline_data;
@@ -220,9 +218,9 @@ static int judge(const struct rondo_rdma *rdma, const struct rdma_cm_event *even
     if (event->param.conn.private_data == NULL || event->param.conn.private_data_len < sizeof(*request))
         return -1;
     memcpy(request, event->param.conn.private_data, sizeof(*request));
-    if (request->magic != MAGIC || request->token != rdma->token || request->rank < 0 ||
-        request->rank >= rdma->runtime->size || request->count < 1 || request->count > RONDO_RDMA_QUEUES ||
-        request->index >= request->count || request->rail >= RONDO_RDMA_RAILS || request->other_rail >= rdma->rail_count)
+    if (request->magic != MAGIC || request->token != rdma->token || request->rank < 0 || request->rank >= rdma->runtime->size ||
+        request->count < 1 || request->count > RONDO_RDMA_QUEUES || request->index >= request->count ||
+        request->rail >= RONDO_RDMA_RAILS || request->other_rail >= rdma->rail_count)
         return -1;
     const struct rondo_rdma_peer *peer = &rdma->peers[request->rank];
     if (peer->lost || peer->in[request->index] != NULL || (peer->in_count != 0 && peer->in_count != request->count))

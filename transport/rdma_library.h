@@ -1,7 +1,7 @@
 /*
- * The functions of libibverbs and librdmacm that the rdma transport calls, found at run time: a program that needs no RDMA never
- * loads them, and one that was built with them runs where they are missing. What the headers define inline calls the driver and
- * needs none of this.
+ * The functions of libibverbs and librdmacm that the rdma transport calls, found at run time: a program that needs no RDMA
+ * never loads them, and one that was built with them runs where they are missing. What the headers define inline calls the
+ * driver and needs none of this.
  */
 #ifndef RONDO_TRANSPORT_RDMA_LIBRARY_H
 #define RONDO_TRANSPORT_RDMA_LIBRARY_H

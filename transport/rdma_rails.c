@@ -133,7 +133,8 @@ static int try_address(struct rondo_rdma *rdma, const struct sockaddr *address, 
                 rdma->rail_count++;
                 return 1;
             }
-            rondo_log(RONDO_LOG_WARN, rdma->runtime->rank, "the RDMA device %s cannot be used: %s", rail->name, strerror(errno));
+            rondo_log(RONDO_LOG_WARN, rdma->runtime->rank, "the RDMA device %s cannot be used: %s", rail->name,
+                      strerror(errno));
         }
     }
     close_rail(rdma, rail);
@@ -172,10 +173,11 @@ rondo_result_t rondo_rdma_open_rails(struct rondo_rdma *rdma)
                 try_address(rdma, one->ifa_addr, devices, gid);
     freeifaddrs(interfaces);
     if (rdma->rail_count == 0)
-        return rondo_fail(RONDO_ERR_TRANSPORT,
-                          "rdma: no RDMA device with an address that fits (RONDO_RDMA_DEVICES \"%s\", RONDO_RDMA_GID %lld); each "
-                          "port needs an IP address, for rdma_cm",
-                          devices == NULL ? "" : devices, (long long) gid);
+        return rondo_fail(
+            RONDO_ERR_TRANSPORT,
+            "rdma: no RDMA device with an address that fits (RONDO_RDMA_DEVICES \"%s\", RONDO_RDMA_GID %lld); each "
+            "port needs an IP address, for rdma_cm",
+            devices == NULL ? "" : devices, (long long) gid);
     for (int i = 0; i < rdma->rail_count; i++)
         rondo_log(RONDO_LOG_DEBUG, rdma->runtime->rank, "rdma: rail %d is %s port %u, NUMA node %d", i, rdma->rails[i].name,
                   rdma->rails[i].port, rdma->rails[i].node);

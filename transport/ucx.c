@@ -54,8 +54,9 @@ struct ucx {
     ucp_worker_h worker;
     int descriptor;
     struct peer *peers;
-    uint32_t events; /* arrivals and completions since progress began */
-    int dropping;    /* endpoints of lost peers are to be closed, outside UCX's callbacks */
+    uint32_t under_way; /* messages whose sending or receiving has begun and not ended */
+    uint32_t events;    /* arrivals and completions since progress began */
+    int dropping;       /* endpoints of lost peers are to be closed, outside UCX's callbacks */
     int closing;
 };
 
@@ -130,6 +131,7 @@ static void sent(void *request, ucs_status_t status, void *argument)
     struct rondo_port *port = argument;
     struct ucx *ucx = port->network_state;
     port->sending--;
+    ucx->under_way--;
     ucx->events++;
     if (status != UCS_OK)
         lose(ucx, port->peer, ucx->library->ucs_status_string(status));
@@ -147,10 +149,12 @@ static void send_message(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *
         .memory_type = UCS_MEMORY_TYPE_HOST,
     };
     port->sending++;
+    ucx->under_way++;
     ucs_status_ptr_t request = ucx->library->ucp_am_send_nbx(endpoint, id, header, header_bytes, data, bytes, &parameters);
     if (UCS_PTR_IS_PTR(request))
         return;
     port->sending--; /* done at once, or refused */
+    ucx->under_way--;
     if (UCS_PTR_IS_ERR(request))
         lose(ucx, port->peer, ucx->library->ucs_status_string(UCS_PTR_STATUS(request)));
 }
@@ -218,6 +222,7 @@ static void received(void *request, ucs_status_t status, size_t length, void *ar
     struct ucx *ucx = port->network_state;
     (void) length;
     port->receiving--;
+    ucx->under_way--;
     ucx->events++;
     if (status == UCS_OK)
         take_slot(port, receipt->number);
@@ -240,11 +245,13 @@ static ucs_status_t fetch_slot(struct ucx *ucx, struct rondo_port *port, uint64_
         .memory_type = UCS_MEMORY_TYPE_HOST,
     };
     port->receiving++;
+    ucx->under_way++;
     ucs_status_ptr_t request = ucx->library->ucp_am_recv_data_nbx(
         ucx->worker, descriptor, port->slots + (size_t) slot * port->slot_bytes, bytes, &parameters);
     if (UCS_PTR_IS_PTR(request))
         return UCS_INPROGRESS;
     port->receiving--;
+    ucx->under_way--;
     if (UCS_PTR_IS_ERR(request))
         lose(ucx, port->peer, ucx->library->ucs_status_string(UCS_PTR_STATUS(request)));
     else
@@ -341,15 +348,18 @@ static void sever(void *state, struct rondo_port *port)
 static int progress(void *state)
 {
     struct ucx *ucx = state;
-    unsigned moved = 0, more = 1;
     ucx->events = 0;
-    for (int i = 0; i < 16 && more > 0; i++)
-        moved += more = ucx->library->ucp_worker_progress(ucx->worker);
+    unsigned moved = ucx->library->ucp_worker_progress(ucx->worker);
     for (int rank = 0; ucx->dropping && rank < ucx->runtime->size; rank++)
         if (ucx->peers[rank].lost)
             drop_endpoint(ucx, &ucx->peers[rank]);
     ucx->dropping = 0;
     return moved > 0 || ucx->events > 0;
+}
+
+static int is_busy(void *state)
+{
+    return ((const struct ucx *) state)->under_way > 0;
 }
 
 static int arm(void *state, int *descriptor)
@@ -388,6 +398,18 @@ static void close_network(void *state)
     free(ucx);
 }
 
+/* A slot in one piece, and at once: the rendezvous costs a round trip, and TCP's small segments a system call each. What the
+ * environment says (UCX_RNDV_THRESH and so on) goes before; a UCX that does not know a setting does without. */
+static void adjust(struct ucx *ucx, ucp_config_t *config)
+{
+    static const char *const settings[][3] = {{"RNDV_THRESH", "UCX_RNDV_THRESH", "inf"},
+                                              {"TX_SEG_SIZE", "UCX_TCP_TX_SEG_SIZE", "64k"},
+                                              {"RX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE", "160k"}};
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+        if (getenv(settings[i][1]) == NULL && ucx->library->ucp_config_modify(config, settings[i][0], settings[i][2]) != UCS_OK)
+            rondo_log(RONDO_LOG_DEBUG, ucx->runtime->rank, "UCX does not know %s", settings[i][1]);
+}
+
 static ucs_status_t create_context(struct ucx *ucx)
 {
     ucp_config_t *config;
@@ -399,6 +421,7 @@ static ucs_status_t create_context(struct ucx *ucx)
     ucs_status_t status = ucx->library->ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK)
         return status;
+    adjust(ucx, config);
     status = ucx->library->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &parameters, config, &ucx->context);
     ucx->library->ucp_config_release(config);
     if (status != UCS_OK)
@@ -490,6 +513,7 @@ const struct rondo_network rondo_network_ucx = {
     .is_quiet = is_quiet,
     .sever = sever,
     .progress = progress,
+    .is_busy = is_busy,
     .arm = arm,
 };
 
