@@ -65,6 +65,9 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
     }
     if (status == RONDO_SUCCESS) {
         find_locality(comm);
+        status = rondo_topology_find(runtime, comm->members, size, &comm->topology);
+    }
+    if (status == RONDO_SUCCESS) {
         struct rondo_lane_options options = {.id = RONDO_LANE_COLLECTIVE, .peer = -1};
         rondo_lane_slots(runtime, options.slot_bytes);
         status = rondo_lane_create(comm, &options, &comm->collective);
@@ -110,6 +113,7 @@ void rondo_comm_destroy(struct rondo_comm *comm)
                                        (size_t) comm->size * RONDO_WINDOWS_MAX * sizeof(*comm->windows));
     pthread_mutex_destroy(&comm->lane_lock);
     pthread_mutex_destroy(&comm->stream_lock);
+    rondo_topology_free(&comm->topology);
     free(comm->persistent_p2p);
     free(comm->members);
     free(comm);

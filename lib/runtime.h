@@ -13,6 +13,7 @@
 #include "error.h"
 #include "programs/programs.h"
 #include "segment.h"
+#include "topology.h"
 #include "transport.h"
 
 #include <pthread.h>
@@ -166,8 +167,9 @@ struct rondo_comm {
     struct rondo_runtime *runtime;
     uint64_t id;
     int rank, size;
-    int *members;                  /* ranks in the world */
-    int same_process, same_host;   /* all members */
+    int *members;                /* ranks in the world */
+    int same_process, same_host; /* all members */
+    struct rondo_topology topology;
     int networked;                 /* some members may reach each other over a network */
     pthread_mutex_t lane_lock;     /* one thread at a time makes a shared lane */
     pthread_mutex_t stream_lock;   /* numbers of operations in stream order, and the list of those retired */

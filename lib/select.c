@@ -37,24 +37,28 @@ static size_t one_shot_limit(int size)
 static const char *by_size(const struct rondo_comm *comm, const struct rondo_call *call, int direct)
 {
     size_t bytes = rondo_call_bytes(comm, call), per_rank = bytes / (size_t) comm->size;
+    int apart = comm->topology.nodes > 1 && comm->topology.locals > 1; /* several ranks on each of several hosts */
+    const char *around = apart ? "hierarchical" : "ring";
     int use_direct = direct && bytes > 16 * KIB && comm->size <= RONDO_FOLD_SOURCES_MAX;
     switch (call->kind) {
     case RONDO_KIND_ALLREDUCE:
-        return bytes <= one_shot_limit(comm->size) ? "allpairs" : use_direct ? "direct" : "ring";
+        return bytes <= one_shot_limit(comm->size) ? "allpairs" : use_direct ? "direct" : around;
     case RONDO_KIND_REDUCE_SCATTER:
         return per_rank <= one_shot_limit(comm->size)       ? "allpairs"
                : use_direct && call->send != RONDO_IN_PLACE ? "direct"
-                                                            : "ring";
+                                                            : around;
     case RONDO_KIND_ALLGATHER:
-        return per_rank <= one_shot_limit(comm->size) ? "allpairs" : use_direct ? "direct" : "ring";
+        return per_rank <= one_shot_limit(comm->size) ? "allpairs" : use_direct ? "direct" : around;
     case RONDO_KIND_ALLGATHERV:
         return per_rank <= one_shot_limit(comm->size) ? "allpairs" : "ring";
     case RONDO_KIND_BCAST:
-        return bytes <= one_shot_limit(comm->size) ? "linear" : use_direct ? "direct" : "ring";
+        return bytes <= one_shot_limit(comm->size) ? "linear" : use_direct ? "direct" : around;
     case RONDO_KIND_REDUCE:
         return bytes <= one_shot_limit(comm->size) ? "linear" : "ring";
     case RONDO_KIND_ALLTOALL:
-        return use_direct && call->send != RONDO_IN_PLACE ? "direct" : "linear";
+        return use_direct && call->send != RONDO_IN_PLACE     ? "direct"
+               : apart && comm->size > RONDO_FOLD_SOURCES_MAX ? "hierarchical" /* fewer connectors a rank than ranks */
+                                                              : "linear";
     case RONDO_KIND_ALLTOALLV:
     case RONDO_KIND_GATHER:
     case RONDO_KIND_SCATTER:
@@ -93,6 +97,8 @@ static const char *misfit(const struct rondo_comm *comm, const struct rondo_call
         return "it is for a communicator of one rank";
     if (folds_all && comm->size > RONDO_FOLD_SOURCES_MAX && call->kind != RONDO_KIND_BARRIER)
         return "these are more ranks than it folds at a time";
+    if (algorithm->several_hosts && (comm->topology.nodes < 2 || comm->topology.locals < 2))
+        return "it needs several hosts with equally many ranks, more than one, each";
     if (algorithm->direct && !direct)
         return "it needs buffers that all ranks can reach (rondo_alloc, rondo_comm_register)";
     if (algorithm->direct && call->send == RONDO_IN_PLACE &&

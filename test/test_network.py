@@ -53,6 +53,24 @@ def test_large_counts_over_a_network():
     on_one_host([0, 1, 0], "matrix", "--counts", "70001", "--types", "float,int64", "--ops", "sum")
 
 
+@pytest.mark.parametrize("places", [[0, 0, 1, 1], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2], [h // 2 for h in range(12)]],
+                         ids=lambda places: "".join(map(str, places)))
+def test_hierarchical_programs(places):
+    """Between more hosts than a connector has slots, too."""
+    output = on_one_host(places, "matrix", "--collectives", "allreduce,reduce_scatter,allgather,bcast,alltoall", "--types",
+                         "int8,float", "--ops", "sum,avg", "--counts", "0,1,17,4099,20001", RONDO_ALGORITHM="hierarchical",
+                         RONDO_LOG="debug", seconds=120)
+    for collective in ("allreduce", "reduce_scatter", "allgather", "bcast", "alltoall"):
+        assert re.search(f"{collective}, .*algorithm hierarchical", output), collective
+
+
+def test_hierarchical_programs_need_such_hosts():
+    """Where hosts have different numbers of ranks, another algorithm takes its place."""
+    output = on_one_host([0, 0, 1], "matrix", "--collectives", "allreduce", *SMALL, RONDO_ALGORITHM="hierarchical",
+                         RONDO_LOG="debug")
+    assert "algorithm hierarchical" not in output
+
+
 def test_tiny_slots_and_budgets():
     """Every slot needs its credit, and nearly every wait is preempted."""
     on_one_host([0, 1, 2], "mix", *TOGETHER, "--seed", 11, "--spin", 1, RONDO_SLOT_BYTES=256)
