@@ -21,16 +21,20 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wno-maybe-uninitialized -Werror
 # Exact results must not depend on the instruction set: no contraction, and no traps to let the compiler vectorize.
 CFLAGS   := -std=c11 -D_GNU_SOURCE $(OPT) $(WARNINGS) -fPIC -pthread -fvisibility=hidden -ffp-contract=off -fno-trapping-math \
             -MMD -MP $(SANITIZE) $(EXTRA_CFLAGS)
-CPPFLAGS := -Iinclude -I. -Idevice -Ilib -Itransport $(DETECTED_DEFINES)
+CPPFLAGS := -Iinclude -I. -Idevice -Ilib -Iproxy -Itransport $(DETECTED_DEFINES)
 LDFLAGS  := -pthread $(SANITIZE)
-LDLIBS   := $(CUDA_LIBS) $(NUMA_LIBS) -lm
+# -ldl: UCX and verbs are looked for at run time, so that what was built with them runs where they are missing.
+LDLIBS   := $(CUDA_LIBS) $(NUMA_LIBS) -ldl -lm
 # The engine's arithmetic must give the same bits as the host's: no contraction, IEEE division, subnormals.
 # Linked by the C compiler: nothing may need the run-time library of C++.
 NVCCFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -fPIC,-fvisibility=hidden,-fno-exceptions,-fno-threadsafe-statics,-Wall $(CUDA_CODE) -MD -MP
 
 CUDA_ONLY   := device/cuda_device.c transport/p2p.c $(wildcard transport/cuda_*.c)
+UCX_ONLY    := $(wildcard transport/ucx*.c)
+VERBS_ONLY  := $(wildcard transport/rdma*.c)
 TOOL_CUDA_ONLY := tools/info_gpus.c tools/buffers_cuda.c tools/peer_nccl.c tools/nccl.c tools/interfere.c tools/stress_peer.c
-LIB_SOURCES := $(filter-out $(if $(HAS_CUDA),,$(CUDA_ONLY)),$(wildcard lib/*.c lib/programs/*.c transport/*.c device/*.c))
+LIB_SOURCES := $(filter-out $(if $(HAS_CUDA),,$(CUDA_ONLY)) $(if $(HAS_UCX),,$(UCX_ONLY)) $(if $(HAS_VERBS),,$(VERBS_ONLY)),\
+               $(wildcard lib/*.c lib/programs/*.c proxy/*.c transport/*.c device/*.c))
 CUDA_OBJECTS := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard device/*.cu))
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(FOLD_VARIANTS:%=$(BUILD)/obj/device/fold_kernels_%.o) \
                $(if $(HAS_CUDA),$(CUDA_OBJECTS) $(BUILD)/obj/device/cuda_link.o)
@@ -52,7 +56,7 @@ SONAME  := librondo.so.$(firstword $(subst ., ,$(VERSION)))
 
 ALL_GPU     := lib tool examples $(MULTIRANK) $(GPU_TESTS)
 
-.PHONY: all lib tool examples tests detect install demo test gpu-test gpu-bench check-format format asan tsan clean help compile-commands
+.PHONY: all lib tool examples tests detect install demo test test-rdma gpu-test gpu-bench check-format format asan tsan clean help compile-commands
 all: detect lib tool examples
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
@@ -136,6 +140,12 @@ test:
 	@$(MAKE) --no-print-directory check-format
 	@RONDO_BUILD=$(BUILD) $(PYTHON) -m pytest -q $(TESTS)
 
+# The rdma transport in a virtual machine with SoftRoCE; needs no RDMA card. STEPS=matrix: only steps of such a name.
+test-rdma:
+	@make/require rdma
+	@$(MAKE) --no-print-directory -s -j$$(nproc) CUDA=0 BUILD=$(BUILD)/rdma-build all tests
+	@$(PYTHON) test/rdma/run.py $(BUILD)/rdma-build $(STEPS)
+
 # On a machine with GPUs. Tables of speed go to RESULTS; OPTIONS are those of the scripts.
 RESULTS ?= $(BUILD)/gpu-bench
 gpu-test:
@@ -172,6 +182,7 @@ help:
 	@echo "make              the library, the command and the examples, in $(BUILD)/"
 	@echo "make demo         shows what Rondo is for; installs what it lacks"
 	@echo "make test         the tests; installs what they lack"
+	@echo "make test-rdma    the rdma transport, in a virtual machine with SoftRoCE"
 	@echo "make gpu-test     the tests that need GPUs"
 	@echo "make gpu-bench    speed beside NCCL, in tables with targets (OPTIONS=--quick: fewer)"
 	@echo "make asan, tsan   the tests under the sanitizers (TESTS=test/test_mix.py: only those)"

@@ -21,6 +21,10 @@ struct rondo_device_options {
      * brief and must not call back into the device. */
     void (*notify)(void *argument);
     void *notify_argument;
+    /* Where the daemon runs on host threads: called after a round in which something moved, so that who carries its slots over
+     * a network may sleep. From any thread; must be brief. NULL: not wanted. */
+    void (*stir)(void *argument);
+    void *stir_argument;
 };
 
 struct rondo_device_kind {

@@ -405,8 +405,12 @@ RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instr
 {
     const struct rondo_policy *policy = run->policy;
     if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT)) {
-        for (uint32_t i = 0; i < instruction->send_count; i++)
-            rondo_end_of(run, instruction->send_first + i)->position++;
+        for (uint32_t i = 0; i < instruction->send_count; i++) {
+            struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
+            if (end->sizes != NULL) /* the proxy carries no more than this; published with the tail */
+                rondo_store_relaxed32(end->sizes + (end->position & (end->slot_count - 1)), (uint32_t) bytes);
+            end->position++;
+        }
         rondo_count(&run->statistics->bytes_sent, bytes * instruction->send_count);
     }
     if ((instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN))

@@ -36,6 +36,8 @@ struct rondo_host {
     struct rondo_device base;
     void (*notify)(void *argument);
     void *notify_argument;
+    void (*stir)(void *argument);
+    void *stir_argument;
     uint32_t stopping;
     uint32_t quit_event, quit_sleepers;
     uint32_t blocks;
@@ -87,7 +89,10 @@ static int turn(struct rondo_host *host, uint32_t index, int return_early)
         rondo_daemon_enter(daemon, block);
     }
     uint32_t completions = block->completions;
-    if (rondo_daemon_round(daemon, block, &runner->team, return_early) == RONDO_DAEMON_QUITS) {
+    int quits = rondo_daemon_round(daemon, block, &runner->team, return_early) == RONDO_DAEMON_QUITS;
+    if (block->progressed && host->stir != NULL)
+        host->stir(host->stir_argument);
+    if (quits) {
         if (index == 0)
             announce_quit(host);
         return 1;
@@ -273,6 +278,8 @@ static rondo_result_t create(struct rondo_device **device, const struct rondo_de
     host->blocks = options->blocks;
     host->notify = options->notify;
     host->notify_argument = options->notify_argument;
+    host->stir = options->stir;
+    host->stir_argument = options->stir_argument;
     rondo_result_t result = rondo_daemon_create(&host->base, options);
 
     for (uint32_t b = 0; result == RONDO_SUCCESS && b < options->blocks; b++) {

@@ -125,7 +125,10 @@ struct rondo_end {
     uint32_t protocol;
     int32_t peer;         /* rank in the world, for reports */
     char *const *windows; /* base addresses by which the peer's memory is reached here; window 0 is the address space itself */
-    char *direct[2];      /* the peer's input and output in the current operation, as its SIGNAL told */
+    union {
+        char *direct[2]; /* a receiver's: the peer's input and output in the current operation, as its SIGNAL told */
+        uint32_t *sizes; /* a sender's on a network: where it notes the bytes of each slot, for the proxy; else NULL */
+    };
 };
 
 /* What a SIGNAL slot holds. */

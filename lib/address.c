@@ -213,7 +213,7 @@ int rondo_address_connected(int fd)
 
 void rondo_address_tune(int fd)
 {
-    int on = 1, idle = 3, interval = 2, probes = 3, unanswered_ms = 10000, domain = AF_UNIX;
+    int on = 1, idle = 3, interval = 1, probes = 4, unanswered_ms = 7000, domain = AF_UNIX;
     socklen_t bytes = sizeof(domain);
     if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) != 0 || domain == AF_UNIX)
         return;

@@ -1,5 +1,5 @@
 /* The addresses of a meeting point, "host:port" or a Unix socket without a file, and the sockets made for them: non-blocking,
- * closed on exec, TCP connections with keepalive so that a host that vanishes is noticed within about 10 seconds. */
+ * closed on exec, TCP connections with keepalive so that a host that vanishes is noticed within about 7 seconds. */
 #ifndef RONDO_LIB_ADDRESS_H
 #define RONDO_LIB_ADDRESS_H
 

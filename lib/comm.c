@@ -16,6 +16,19 @@
 
 #define FAILED_STREAMS_NS 1000000000u
 
+/* Whether the list that all ranks share has no network, or a transport for two ranks of one host, whatever their devices,
+ * before any. */
+static int stays_off_network(const struct rondo_runtime *runtime)
+{
+    for (int i = 0; i < runtime->transport_count; i++) {
+        if (runtime->transports[i] == &rondo_transport_shm)
+            return 1;
+        if (runtime->transports[i]->network != NULL)
+            return 0;
+    }
+    return 1;
+}
+
 static void find_locality(struct rondo_comm *comm)
 {
     const struct rondo_runtime *runtime = comm->runtime;
@@ -29,6 +42,7 @@ static void find_locality(struct rondo_comm *comm)
         comm->same_process &= same_host && memcmp(peer->process, self->process, sizeof(self->process)) == 0 &&
                               !peer->gpu.present && !self->gpu.present;
     }
+    comm->networked = !comm->same_host || !stays_off_network(runtime);
 }
 
 rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, const int *members, int size,
@@ -57,6 +71,9 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
     }
     if (status == RONDO_SUCCESS) {
         find_locality(comm);
+        status = rondo_topology_find(runtime, comm->members, size, &comm->topology);
+    }
+    if (status == RONDO_SUCCESS) {
         struct rondo_lane_options options = {.id = RONDO_LANE_COLLECTIVE, .peer = -1};
         rondo_lane_slots(comm, options.slot_bytes);
         status = rondo_lane_create(comm, &options, &comm->collective);
@@ -102,6 +119,7 @@ void rondo_comm_destroy(struct rondo_comm *comm)
                                        (size_t) comm->size * RONDO_WINDOWS_MAX * sizeof(*comm->windows));
     pthread_mutex_destroy(&comm->lane_lock);
     pthread_mutex_destroy(&comm->stream_lock);
+    rondo_topology_free(&comm->topology);
     free(comm->persistent_p2p);
     free(comm->members);
     free(comm);

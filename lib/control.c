@@ -8,6 +8,7 @@
 
 #include "background.h"
 #include "error.h"
+#include "heartbeat.h"
 #include "meeting.h"
 #include "wire.h"
 
@@ -35,6 +36,7 @@ struct rondo_control {
     int wake; /* eventfd: look at the fields again */
     pthread_t thread;
     struct rondo_wire wire;
+    struct rondo_heartbeat heartbeat; /* the control thread's */
 
     pthread_mutex_t mutex; /* guards the sending half of the wire and the two below */
     int closing, broken;   /* closing: goodbye has been queued. broken: sending is of no use any more */
@@ -77,6 +79,8 @@ static void lose(struct rondo_control *control)
 /* 0, or -1 if the root says what no root would. */
 static int deliver(struct rondo_control *control, const struct rondo_wire_frame *frame)
 {
+    if (frame->type == RONDO_WIRE_BEAT)
+        return 0;
     if (frame->source < 0 || frame->source >= control->size)
         return -1;
     if (frame->type == RONDO_CONTROL_DIED || frame->type == RONDO_CONTROL_LEFT)
@@ -104,11 +108,51 @@ static void receive(struct rondo_control *control)
         int state = rondo_wire_fill(&control->wire);
         if (state == 0)
             return;
+        rondo_heartbeat_heard(&control->heartbeat);
         if (state < 0)
             lose(control);
         else
             take_input(control);
     }
+}
+
+/* Sends what is queued. The mutex is held. */
+static void flush(struct rondo_control *control)
+{
+    if (!control->broken && rondo_wire_flush(&control->wire) < 0)
+        control->broken = 1;
+}
+
+/* Only while nothing has been said that ends the connection. */
+static void beat(struct rondo_control *control, int closing)
+{
+    if (closing || atomic_load(&control->lost))
+        return;
+    switch (rondo_heartbeat_look(&control->heartbeat, rondo_background_now())) {
+    case RONDO_HEARTBEAT_NOTHING:
+        return;
+    case RONDO_HEARTBEAT_DEAD:
+        rondo_log(RONDO_LOG_INFO, control->rank, "the root has been silent for %d s", control->heartbeat.most);
+        lose(control);
+        return;
+    case RONDO_HEARTBEAT_SEND:
+        break;
+    }
+    pthread_mutex_lock(&control->mutex);
+    if (!control->closing && !control->broken) {
+        if (control->wire.queued == 0 &&
+            rondo_wire_put(&control->wire, RONDO_WIRE_BEAT, control->rank, RONDO_CONTROL_ALL, NULL, 0) != 0)
+            control->broken = 1;
+        flush(control);
+    }
+    pthread_mutex_unlock(&control->mutex);
+}
+
+/* Milliseconds until the next look at the heartbeat; -1: there is none. */
+static int until_beat(const struct rondo_control *control)
+{
+    int64_t left = control->heartbeat.next - rondo_background_now();
+    return control->heartbeat.next == INT64_MAX || atomic_load(&control->lost) ? -1 : left < 0 ? 0 : (int) left;
 }
 
 static void call_watcher(struct rondo_control *control, int fd)
@@ -117,13 +161,6 @@ static void call_watcher(struct rondo_control *control, int fd)
     if (control->watched == fd)
         control->watcher(control->watcher_argument);
     pthread_mutex_unlock(&control->watch_mutex);
-}
-
-/* Sends what is queued. The mutex is held. */
-static void flush(struct rondo_control *control)
-{
-    if (!control->broken && rondo_wire_flush(&control->wire) < 0)
-        control->broken = 1;
 }
 
 static void *run(void *argument)
@@ -149,7 +186,7 @@ static void *run(void *argument)
         int64_t left = until - rondo_background_now();
         if (closing && (broken || atomic_load(&control->lost) || (left <= 0 && !control->local)))
             return NULL;
-        if (poll(polled, 3, closing && !control->local ? (int) left : -1) < 0)
+        if (poll(polled, 3, closing ? (control->local ? -1 : (int) left) : until_beat(control)) < 0)
             continue;
         if ((polled[1].revents & POLLIN) != 0) {
             uint64_t count;
@@ -165,6 +202,7 @@ static void *run(void *argument)
             receive(control);
         if ((polled[2].revents & (POLLIN | POLLHUP | POLLERR)) != 0)
             call_watcher(control, polled[2].fd);
+        beat(control, closing);
     }
 }
 
@@ -215,6 +253,7 @@ rondo_result_t rondo_control_connect(struct rondo_control **result, const struct
     if (status == RONDO_SUCCESS) {
         /* The handler may be called at once, and may send. */
         *result = control;
+        rondo_heartbeat_begin(&control->heartbeat, control->wire.fd);
         status = rondo_background_start(&control->thread, "rondo-control", STACK_BYTES, run, control);
     }
     if (status != RONDO_SUCCESS) {

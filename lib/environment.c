@@ -23,12 +23,16 @@ static const struct rondo_variable table[] = {
     {"RONDO_DEVICE", "auto", "where collectives run: auto, host or cuda"},
     {"RONDO_TRANSPORTS", "", "comma-separated transports in order of preference; unset: all that are built"},
     {"RONDO_HOSTID", "", "text that sets this rank apart from ranks with another one, as if it were on another host"},
+    {"RONDO_RDMA_DEVICES", "", "comma-separated RDMA devices to use, as name or name:port; unset: all with an IP address"},
+    {"RONDO_RDMA_GID", "-1", "only RDMA ports whose address is this entry of their GID table; -1: whatever it is"},
+    {"RONDO_RDMA_QUEUES", "1", "queue pairs between two ranks, one way; at least one is used on each port of a card"},
     {"RONDO_LOG", "warn", "least severe messages to print on standard error: error, warn, info or debug"},
     {"RONDO_TIMEOUT", "0", "seconds until a stuck operation is reported and failed; 0: never"},
     {"RONDO_REPORT_SIGNAL", "",
      "signal (e.g. USR1) on which a process logs what all ranks are doing and wait for; unset: none"},
     {"RONDO_TRACE", "", "file to write a trace of the daemon to, as Chrome trace JSON of all ranks of this host; unset: none"},
     {"RONDO_CONNECT_TIMEOUT", "60", "seconds to wait for all ranks to meet"},
+    {"RONDO_HEARTBEAT", "6", "seconds of silence of another host after which it counts as dead; 0: only when TCP says so"},
     {"RONDO_CHECK", "0", "1: compare every call across ranks and fail on a mismatch"},
     {"RONDO_PREEMPT", "1", "0: a stuck operation is never preempted (for comparison only)"},
     {"RONDO_BLOCKS", "0", "blocks the daemon runs; 0: by the device's cores"},
@@ -59,6 +63,11 @@ static const char *set(const char *name)
 {
     const char *text = getenv(name);
     return text != NULL && *text != '\0' ? text : NULL;
+}
+
+int rondo_environment_is_set(const char *name)
+{
+    return set(name) != NULL;
 }
 
 rondo_result_t rondo_environment_text(const char *name, const char **value)

@@ -15,6 +15,7 @@ const struct rondo_variable *rondo_environment_table(int *rows);
 /* The value set in the environment, else the table's default. name must be in the table (else RONDO_ERR_INTERNAL); a value that
  * does not parse is RONDO_ERR_ARGUMENT with the name and the text. A size takes the suffixes K, M, G. An empty text is unset.
  */
+int rondo_environment_is_set(const char *name);
 rondo_result_t rondo_environment_text(const char *name, const char **value); /* NULL if unset and the default is "" */
 rondo_result_t rondo_environment_integer(const char *name, int64_t *value);
 rondo_result_t rondo_environment_real(const char *name, double *value);

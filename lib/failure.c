@@ -1,4 +1,5 @@
 /* Failure of communicators: whatever made it, every operation on one ends with it, here and now. */
+#include "card.h"
 #include "connect.h"
 #include "futex.h"
 #include "lane.h"
@@ -8,6 +9,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 void rondo_comm_fail(struct rondo_comm *comm, rondo_result_t code, const char *format, ...)
 {
@@ -42,16 +44,20 @@ static int has_member(const struct rondo_comm *comm, int rank)
     return 0;
 }
 
-/* Fails one communicator after the other that has not failed yet, and which the rank (-1: any) is in; one at a time, because
- * failing takes the runtime lock itself. */
-static void fail_each(struct rondo_runtime *runtime, int rank, rondo_result_t code, const char *text)
+/* Fails one communicator after the other that has not failed yet and that all of the ranks are in (no ranks: every one); one at
+ * a time, because failing takes the runtime lock itself. */
+static void fail_each(struct rondo_runtime *runtime, const int *ranks, int count, rondo_result_t code, const char *text)
 {
     for (;;) {
         struct rondo_comm *comm;
         pthread_mutex_lock(&runtime->lock);
-        for (comm = runtime->comms; comm != NULL; comm = comm->next)
-            if (rondo_comm_failure(comm) == RONDO_SUCCESS && (rank < 0 || has_member(comm, rank)))
+        for (comm = runtime->comms; comm != NULL; comm = comm->next) {
+            int all = rondo_comm_failure(comm) == RONDO_SUCCESS;
+            for (int i = 0; i < count && all; i++)
+                all = has_member(comm, ranks[i]);
+            if (all)
                 break;
+        }
         if (comm != NULL)
             comm->pins++;
         pthread_mutex_unlock(&runtime->lock);
@@ -64,17 +70,50 @@ static void fail_each(struct rondo_runtime *runtime, int rank, rondo_result_t co
 
 void rondo_peer_gone(struct rondo_runtime *runtime, int rank, const char *how)
 {
+    char text[256];
     __atomic_store_n(&runtime->gone[rank], (uint32_t) RONDO_ERR_PEER, __ATOMIC_RELEASE);
     rondo_connect_stir(runtime);
-    char text[160];
+    rondo_cards_stir(runtime);
     snprintf(text, sizeof(text), "rank %d %s", rank, how);
-    fail_each(runtime, rank, RONDO_ERR_PEER, text);
+    fail_each(runtime, &rank, 1, RONDO_ERR_PEER, text);
 }
 
 void rondo_device_lost(struct rondo_runtime *runtime, rondo_result_t code, const char *why)
 {
-    fail_each(runtime, -1, code, why);
+    fail_each(runtime, NULL, 0, code, why);
     rondo_queue_abandon(runtime, code, why);
+}
+
+/* ---- a network that has lost a peer ---- */
+
+struct link_loss {
+    int64_t peer;
+    char text[240];
+};
+
+void rondo_link_lost(struct rondo_runtime *runtime, int peer, const char *network, const char *why)
+{
+    struct link_loss loss = {.peer = peer};
+    int both[2] = {runtime->rank, peer};
+    snprintf(loss.text, sizeof(loss.text), "rank %d cannot be reached by rank %d over %s: %s", peer, runtime->rank, network,
+             why);
+    rondo_log(RONDO_LOG_INFO, runtime->rank, "%s", loss.text);
+    if (__atomic_load_n(&runtime->gone[peer], __ATOMIC_ACQUIRE) == RONDO_SUCCESS)
+        rondo_control_send(runtime->control, RONDO_CONTROL_ALL, RONDO_MESSAGE_LINK_LOST, &loss, sizeof(loss));
+    fail_each(runtime, both, 2, RONDO_ERR_PEER, loss.text);
+}
+
+void rondo_link_message(struct rondo_runtime *runtime, int source, const void *data, size_t bytes)
+{
+    struct link_loss loss;
+    if (bytes != sizeof(loss))
+        return;
+    memcpy(&loss, data, sizeof(loss));
+    loss.text[sizeof(loss.text) - 1] = '\0';
+    if (loss.peer < 0 || loss.peer >= runtime->size)
+        return;
+    int both[2] = {source, (int) loss.peer};
+    fail_each(runtime, both, 2, RONDO_ERR_PEER, loss.text);
 }
 
 struct rondo_comm *rondo_comm_pin(struct rondo_runtime *runtime, uint64_t id)

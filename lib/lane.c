@@ -157,6 +157,7 @@ static struct rondo_end *make_ends(struct rondo_host_lane *lane, const struct ro
         values[i].watched = connector->watched;
         values[i].published = connector->published;
         values[i].slots = connector->slots;
+        values[i].sizes = connector->sizes;
         values[i].slot_bytes = connector->spec.slot_bytes;
         values[i].slot_count = connector->spec.slot_count;
         values[i].protocol = connector->spec.protocol;

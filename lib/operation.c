@@ -144,7 +144,9 @@ static rondo_result_t set_layouts(struct rondo_request *request, const struct ro
     size_t element_bytes = operation->element_bytes;
     for (int b = 0; b < RONDO_BUFFERS; b++) {
         struct rondo_layout *layout = &operation->layouts[b];
-        regular_layout(layout, call->count, groups_of(comm, call->kind, (enum rondo_buffer) b), chunks[b], element_bytes);
+        uint32_t groups = b == RONDO_SCRATCH && plan->scratch_groups > 0 ? plan->scratch_groups
+                                                                         : groups_of(comm, call->kind, (enum rondo_buffer) b);
+        regular_layout(layout, call->count, groups, chunks[b], element_bytes);
         largest[b] = chunks[b] == 0 ? 0 : layout->chunk_count < layout->group_count ? layout->chunk_count : layout->group_count;
     }
     if (call->kind == RONDO_KIND_ALLGATHERV) {
@@ -244,6 +246,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     shape.channels = choice->channels;
     shape.protocol = choice->protocol;
     shape.exchanges = choice->protocol == RONDO_PROTOCOL_LL && request->runtime->device_type == RONDO_DEVICE_CUDA;
+    shape.topology = &comm->topology;
     rondo_result_t result = rondo_lane_bind(request->lane, choice->algorithm, &shape, &binding);
     if (result != RONDO_SUCCESS)
         return result;
@@ -262,7 +265,8 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     uint64_t largest[RONDO_BUFFERS];
     result = set_layouts(request, binding->plan, largest);
     if (result == RONDO_SUCCESS && binding->plan->program->chunks[RONDO_SCRATCH] > 0) {
-        request->scratch_bytes = call->count * operation->element_bytes;
+        uint32_t groups = binding->plan->scratch_groups > 0 ? binding->plan->scratch_groups : 1;
+        request->scratch_bytes = call->count * operation->element_bytes * groups;
         request->scratch = device->kind->allocate(device, request->scratch_bytes);
         operation->buffers[RONDO_SCRATCH] = request->scratch;
         if (request->scratch == NULL)

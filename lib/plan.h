@@ -23,6 +23,7 @@ struct rondo_plan {
     struct rondo_program *program; /* host copy of the image */
     struct rondo_connection *connections;
     int unsliced;             /* no slots carry payload: one tile covers all */
+    uint32_t scratch_groups;  /* blocks of the call's arguments that scratch holds; 0: one */
     uint32_t largest_receive; /* sources that one primitive receives, for LL staging */
 };
 

@@ -5,6 +5,7 @@
 #include "futex.h"
 #include "platform.h"
 #include "poller.h"
+#include "proxy.h"
 #include "queue.h"
 #include "request.h"
 #include "stream.h"
@@ -14,6 +15,7 @@
 
 #define NAP_NS        1000000u
 #define LOOKS_A_ROUND 64
+#define CARRY_NS      100000u  /* that a waiter works for the proxy while no daemon may run */
 #define WATCH_NS      2000000u /* then a waiter sleeps between its looks */
 
 static uint32_t state_of(const struct rondo_request *request)
@@ -40,11 +42,15 @@ static int help(struct rondo_runtime *runtime, const struct rondo_request *reque
     const struct rondo_device_kind *kind = runtime->device->kind;
     if (kind->help_begin == NULL || !kind->help_begin(runtime->device))
         return 0;
-    int out = 0;
+    int out = 0, carries = rondo_proxy_begin(runtime->proxy);
     while (!out && state_of(request) != RONDO_REQUEST_DONE) {
         out = kind->help_turn(runtime->device);
         rondo_queue_reap(runtime);
+        if (carries)
+            rondo_proxy_turn(runtime->proxy);
     }
+    if (carries)
+        rondo_proxy_end(runtime->proxy);
     kind->help_end(runtime->device, !rondo_queue_outstanding(runtime));
     return 1;
 }
@@ -73,6 +79,26 @@ static void watch_done(struct rondo_request *request)
     }
 }
 
+/* No daemon may run for so long: meanwhile the thread carries slots, until something comes that may end the pause. */
+static void pass_time(struct rondo_runtime *runtime, const struct rondo_request *request, uint32_t seen, uint64_t pause)
+{
+    struct rondo_queue *queue = &runtime->queue;
+    if (rondo_proxy_begin(runtime->proxy)) {
+        uint64_t until = rondo_clock_ns() + (pause < CARRY_NS ? pause : CARRY_NS);
+        int moved = 0;
+        while (!moved && rondo_clock_ns() < until && state_of(request) != RONDO_REQUEST_DONE &&
+               __atomic_load_n(&queue->event, __ATOMIC_ACQUIRE) == seen) {
+            moved = rondo_proxy_turn(runtime->proxy);
+            rondo_relax(0, 0);
+        }
+        rondo_proxy_end(runtime->proxy);
+        if (moved || pause < CARRY_NS)
+            return;
+        pause -= CARRY_NS;
+    }
+    rondo_event_sleep(&queue->event, seen, &queue->sleepers, pause);
+}
+
 static void wait_done(struct rondo_request *request)
 {
     struct rondo_runtime *runtime = request->runtime;
@@ -94,7 +120,7 @@ static void wait_done(struct rondo_request *request)
             help(runtime, request);
             continue;
         }
-        rondo_event_sleep(&queue->event, seen, &queue->sleepers, pause > 0 ? pause : NAP_NS);
+        pass_time(runtime, request, seen, pause > 0 ? pause : NAP_NS);
     }
 }
 

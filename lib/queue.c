@@ -4,6 +4,7 @@
 #include "futex.h"
 #include "platform.h"
 #include "poller.h"
+#include "proxy.h"
 #include "tracing.h"
 
 #include <stdlib.h>
@@ -243,6 +244,8 @@ void rondo_queue_start(struct rondo_request *request, int will_help)
     pthread_mutex_unlock(&queue->lock);
     if (start)
         runtime->device->kind->start(runtime->device, will_help);
+    if (runtime->device->kind->poll_ns != 0) /* that device stirs nobody itself */
+        rondo_proxy_stir(runtime->proxy);
 }
 
 static struct rondo_host_lane *find_lane(struct rondo_comm *comm, uint64_t id, int peer, int outgoing)
@@ -362,6 +365,24 @@ void rondo_queue_abandon(struct rondo_runtime *runtime, rondo_result_t result, c
 void rondo_queue_stir(struct rondo_runtime *runtime)
 {
     rondo_event_signal(&runtime->queue.event, &runtime->queue.sleepers);
+}
+
+void rondo_queue_hasten(struct rondo_runtime *runtime)
+{
+    struct rondo_queue *queue = &runtime->queue;
+    pthread_mutex_lock(&queue->lock);
+    uint64_t latest = rondo_clock_ns() + FIRST_PAUSE_NS;
+    int sooner = queue->in_flight > 0 && !rondo_device_alive(runtime->device) &&
+                 (queue->not_before_ns == 0 || queue->not_before_ns > latest);
+    if (sooner) {
+        queue->restart_pause_ns = FIRST_PAUSE_NS;
+        queue->not_before_ns = latest;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    if (!sooner)
+        return;
+    rondo_poller_wake(runtime);
+    rondo_queue_stir(runtime);
 }
 
 int rondo_queue_outstanding(struct rondo_runtime *runtime)

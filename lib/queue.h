@@ -28,6 +28,8 @@ void rondo_queue_fail_waiting(struct rondo_comm *comm);
  * wait before the next try. 0: a daemon runs, or nothing is outstanding. */
 #define RONDO_QUEUE_STARTED UINT64_MAX
 uint64_t rondo_queue_restart(struct rondo_runtime *runtime, int will_help);
+/* Something has come that a stuck operation may be waiting for: if no daemon runs, one may soon. */
+void rondo_queue_hasten(struct rondo_runtime *runtime);
 /* Wakes threads that sleep until something happens. */
 void rondo_queue_stir(struct rondo_runtime *runtime);
 int rondo_queue_outstanding(struct rondo_runtime *runtime);

@@ -79,6 +79,8 @@ void rondo_roster_join(struct rondo_roster *roster, struct rondo_roster_member *
     member->local = local;
     member->deadline = INT64_MAX;
     member->progress = rondo_background_now();
+    rondo_heartbeat_begin(&member->heartbeat, member->wire.fd);
+    roster->beats |= member->heartbeat.next != INT64_MAX;
     roster->by_rank[rank] = member;
     roster->joined++;
     if (roster->joined < roster->size)
@@ -177,6 +179,8 @@ static void route(struct rondo_roster *roster, struct rondo_roster_member *membe
         rondo_roster_lose(roster, member);
     else if (frame->type == RONDO_WIRE_GOODBYE)
         part(roster, member);
+    else if (frame->type == RONDO_WIRE_BEAT)
+        return;
     else if (frame->type < RONDO_CONTROL_FIRST_USER_TYPE)
         rondo_roster_lose(roster, member);
     else if (all)
@@ -193,6 +197,7 @@ void rondo_roster_read(struct rondo_roster *roster, struct rondo_roster_member *
         int state = rondo_wire_fill(&member->wire);
         if (state == 0)
             return;
+        rondo_heartbeat_heard(&member->heartbeat);
         while (state > 0 && member->phase != RONDO_ROSTER_ENDED && (state = rondo_wire_next(&member->wire, &frame)) > 0)
             route(roster, member, &frame);
         if (state < 0)
@@ -285,6 +290,27 @@ static void reap(struct rondo_roster *roster)
         roster->counts[RONDO_ROSTER_ENDED]--;
         free(member);
     }
+}
+
+int64_t rondo_roster_beat(struct rondo_roster *roster, int64_t now)
+{
+    int64_t next = INT64_MAX;
+    if (!roster->beats || !roster->formed || now < roster->next_beat)
+        return roster->beats && roster->formed ? roster->next_beat : INT64_MAX;
+    for (int rank = 0; rank < roster->size; rank++) {
+        struct rondo_roster_member *member = roster->by_rank[rank];
+        if (member == NULL)
+            continue;
+        enum rondo_heartbeat_due due = rondo_heartbeat_look(&member->heartbeat, now);
+        if (due == RONDO_HEARTBEAT_DEAD)
+            rondo_roster_lose(roster, member);
+        else if (due == RONDO_HEARTBEAT_SEND && member->wire.queued == 0)
+            put(roster, member, RONDO_WIRE_BEAT, 0, RONDO_CONTROL_ALL, NULL, 0);
+        if (due != RONDO_HEARTBEAT_DEAD && member->heartbeat.next < next)
+            next = member->heartbeat.next;
+    }
+    roster->next_beat = next;
+    return next;
 }
 
 void rondo_roster_finish_round(struct rondo_roster *roster)

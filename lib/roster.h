@@ -8,6 +8,7 @@
 #define RONDO_LIB_ROSTER_H
 
 #include "handshake.h"
+#include "heartbeat.h"
 #include "wire.h"
 
 enum rondo_roster_phase {
@@ -24,6 +25,7 @@ struct rondo_roster_member {
     struct rondo_roster_member *next_dirty;
     struct rondo_wire wire;
     struct rondo_handshake handshake;
+    struct rondo_heartbeat heartbeat; /* once JOINED */
     enum rondo_roster_phase phase;
     int rank, local;    /* local: of this process */
     int dirty, writing; /* in the list of those to flush; the socket is watched for room */
@@ -33,10 +35,12 @@ struct rondo_roster_member {
 };
 
 struct rondo_roster {
-    int epoll, size;                      /* size 0: not known yet */
-    int joined, left;                     /* ranks that are there; ranks that have left or died after forming */
-    int formed, failed;                   /* all have met; they will not */
-    int counts[RONDO_ROSTER_PHASES];      /* members in each phase */
+    int epoll, size;                 /* size 0: not known yet */
+    int joined, left;                /* ranks that are there; ranks that have left or died after forming */
+    int formed, failed;              /* all have met; they will not */
+    int counts[RONDO_ROSTER_PHASES]; /* members in each phase */
+    int beats;                       /* some members are on other hosts */
+    int64_t next_beat;
     struct rondo_roster_member **by_rank; /* NULL: not there, or no more */
     unsigned char *gone;                  /* by rank: was there after forming, and is no more */
     struct rondo_roster_member *members, *dirty;
@@ -65,6 +69,9 @@ void rondo_roster_fail(struct rondo_roster *roster, const char *reason);
 /* Reads what has come from a member that is not PENDING, and passes it on. */
 void rondo_roster_read(struct rondo_roster *roster, struct rondo_roster_member *member);
 void rondo_roster_mark(struct rondo_roster *roster, struct rondo_roster_member *member); /* to be flushed */
+/* Sends signs of life to those on other hosts, and gives up who has given none. Returns when to look again, INT64_MAX: never.
+ */
+int64_t rondo_roster_beat(struct rondo_roster *roster, int64_t now);
 /* Writes what is queued, closes those who may go, frees those who have ended. */
 void rondo_roster_finish_round(struct rondo_roster *roster);
 

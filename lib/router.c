@@ -200,8 +200,11 @@ static int expire(struct router *router)
         if (router->deadline < next)
             next = router->deadline;
     }
-    /* Whoever ended just now is still to be reaped. */
-    if (roster->counts[RONDO_ROSTER_ENDED] > 0)
+    int64_t beat = rondo_roster_beat(roster, now);
+    if (beat < next)
+        next = beat;
+    /* Whoever ended just now is still to be reaped, and what was queued to be sent. */
+    if (roster->counts[RONDO_ROSTER_ENDED] > 0 || roster->dirty != NULL)
         return 0;
     if (next == INT64_MAX)
         return -1;

@@ -2,6 +2,7 @@
 #include "runtime.h"
 
 #include "background.h"
+#include "card.h"
 #include "check.h"
 #if RONDO_WITH_CUDA
 #include "cuda_device.h"
@@ -15,6 +16,7 @@
 #include "platform.h"
 #include "poller.h"
 #include "profile.h"
+#include "proxy.h"
 #include "queue.h"
 #include "request.h"
 #include "settings.h"
@@ -25,6 +27,8 @@
 
 #define DEFAULT_SLOT_BYTES (128 * 1024)
 #define CUDA_BLOCKS        24
+#define NETWORK_POLLS      8
+#define NETWORK_CHANNELS   4
 
 static void handle(void *argument, int source, uint32_t type, const void *data, size_t bytes)
 {
@@ -63,6 +67,13 @@ static void handle(void *argument, int source, uint32_t type, const void *data, 
     case RONDO_MESSAGE_HANG_ANSWER:
         rondo_hang_message(runtime, source, type, data, bytes);
         break;
+    case RONDO_MESSAGE_CARD_ASK:
+    case RONDO_MESSAGE_CARD:
+        rondo_cards_message(runtime, source, type, data, bytes);
+        break;
+    case RONDO_MESSAGE_LINK_LOST:
+        rondo_link_message(runtime, source, data, bytes);
+        break;
     default:
         rondo_log(RONDO_LOG_WARN, runtime->rank, "dropped a message of unknown type %u from rank %d", type, source);
     }
@@ -75,6 +86,8 @@ static rondo_result_t create_tables(struct rondo_runtime *runtime)
     rondo_result_t result = rondo_mailbox_create(&runtime->mailbox);
     if (result == RONDO_SUCCESS)
         result = rondo_connect_create(&runtime->connections);
+    if (result == RONDO_SUCCESS)
+        result = rondo_cards_create(&runtime->cards);
     if (result == RONDO_SUCCESS)
         result = rondo_check_create(&runtime->checker);
     if (result == RONDO_SUCCESS)
@@ -120,8 +133,8 @@ static rondo_result_t choose_transports(struct rondo_runtime *runtime, const cha
     int count;
     const struct rondo_transport *const *all = rondo_transport_table(&count);
     if (names == NULL || *names == '\0') {
-        for (int i = 0; i < count; i++)
-            if (all[i]->unusable() == NULL)
+        for (int i = 0; i < count; i++) /* of networks it is found out once there are other hosts */
+            if (all[i]->network != NULL || all[i]->unusable() == NULL)
                 runtime->transports[runtime->transport_count++] = all[i];
         return RONDO_SUCCESS;
     }
@@ -149,12 +162,21 @@ static uint32_t neighbours(const struct rondo_runtime *runtime, int rank)
     return count;
 }
 
+/* Whether the rank has ranks on other hosts to talk to, which takes a proxy. */
+static int spans_hosts(const struct rondo_runtime *runtime, int rank)
+{
+    return neighbours(runtime, rank) < (uint32_t) runtime->size;
+}
+
 static uint32_t blocks_of(const struct rondo_runtime *runtime, int rank)
 {
     const struct rondo_peer *peer = &runtime->peers[rank];
     if (peer->device == RONDO_DEVICE_CUDA)
         return peer->blocks != 0 ? peer->blocks : CUDA_BLOCKS;
     uint32_t blocks = peer->blocks != 0 ? peer->blocks : peer->cores / neighbours(runtime, rank);
+    if (peer->blocks == 0 && spans_hosts(runtime, rank))
+        blocks--; /* the proxy needs a core */
+    blocks = blocks > UINT32_MAX / 2 ? 0 : blocks;
     return blocks < 1 ? 1 : blocks > 4 && peer->blocks == 0 ? 4 : blocks;
 }
 
@@ -170,6 +192,14 @@ static void agree(struct rondo_runtime *runtime)
         if (slot_bytes < runtime->settings.slot_bytes)
             runtime->settings.slot_bytes = slot_bytes;
     }
+    /* Messages between hosts take long: while one is on its way, the same block works on another channel. */
+    if (spans_hosts(runtime, runtime->rank) && runtime->settings.channels < NETWORK_CHANNELS)
+        runtime->settings.channels = NETWORK_CHANNELS;
+}
+
+static void stir(void *argument)
+{
+    rondo_proxy_stir(((struct rondo_runtime *) argument)->proxy);
 }
 
 static void notify(void *argument)
@@ -213,12 +243,18 @@ static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_
                                            .lane_contexts = 2 * runtime->settings.channels,
                                            .trace = runtime->trace != NULL,
                                            .notify = notify,
-                                           .notify_argument = runtime};
+                                           .notify_argument = runtime,
+                                           .stir = stir,
+                                           .stir_argument = runtime};
     const struct rondo_device_kind *kind = &rondo_host_device;
     uint32_t threads = options.blocks * neighbours(runtime, runtime->rank);
-    int crowded = threads > runtime->peers[runtime->rank].cores;
+    /* Slots that the proxy brings come late enough for a yield; and the thread that waits may be the one to bring them. */
+    int crowded = threads > runtime->peers[runtime->rank].cores || spans_hosts(runtime, runtime->rank);
     startup->policy.yield_mask = crowded ? 15 : 8191;
     startup->policy.yield_polls = crowded ? 1024 : 0;
+    /* The thread that waits carries slots between two visits, so that a visit which waits for one keeps it from coming. */
+    if (!startup->spin_given && spans_hosts(runtime, runtime->rank) && runtime->device_type == RONDO_DEVICE_HOST)
+        startup->policy.initial = startup->policy.cap = NETWORK_POLLS;
     options.policy = startup->policy;
     options.index = runtime->device_index;
 #if RONDO_WITH_CUDA
@@ -229,6 +265,24 @@ static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_
     if (result == RONDO_SUCCESS &&
         (runtime->nothing = runtime->device->kind->allocate(runtime->device, RONDO_CACHE_LINE)) == NULL)
         result = rondo_fail(RONDO_ERR_MEMORY, "no device memory");
+    return result;
+}
+
+/* Which networks each rank can use: asked for only where there may be need of one, because it takes loading their libraries.
+ * All ranks see the same hosts, and the same list unless RONDO_TRANSPORTS differs. */
+static rondo_result_t compare_networks(struct rondo_runtime *runtime, struct rondo_comm *world, int listed)
+{
+    if (!listed && !spans_hosts(runtime, runtime->rank))
+        return RONDO_SUCCESS;
+    uint32_t mine = rondo_transport_networks(runtime), *all = calloc((size_t) runtime->size, sizeof(*all));
+    if (all == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", runtime->size);
+    rondo_result_t result = RONDO_SUCCESS;
+    if (spans_hosts(runtime, runtime->rank))
+        result = rondo_exchange(world, "rondo_init", &mine, sizeof(mine), all);
+    for (int rank = 0; rank < runtime->size; rank++)
+        runtime->peers[rank].networks = spans_hosts(runtime, runtime->rank) ? all[rank] : mine;
+    free(all);
     return result;
 }
 
@@ -280,6 +334,10 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_star
         result = create_device(runtime, startup); /* from the next exchange on others may ask for its memory */
     }
     if (result == RONDO_SUCCESS)
+        result = compare_networks(runtime, world, startup->transports != NULL);
+    if (result == RONDO_SUCCESS)
+        result = rondo_proxy_create(runtime, &runtime->proxy);
+    if (result == RONDO_SUCCESS)
         result = rondo_exchange(world, "rondo_init", &ready, 1, all_ready);
 
     pthread_mutex_lock(&runtime->lock);
@@ -326,14 +384,20 @@ static void tear_down(struct rondo_runtime *runtime)
     }
     if (runtime->connections != NULL)
         rondo_connect_shut(runtime);
+    if (runtime->cards != NULL)
+        rondo_cards_withdraw(runtime);
+    rondo_proxy_close(runtime->proxy);
     while (runtime->allocations != NULL)
         rondo_free(runtime, runtime->allocations->base);
     rondo_arena_destroy(runtime->arena);
+    rondo_proxy_destroy(runtime->proxy);
+    runtime->proxy = NULL;
     if (runtime->segments != NULL)
         rondo_segments_destroy(runtime->segments);
     if (runtime->control != NULL)
         rondo_control_close(runtime->control); /* from here on no handler runs */
     rondo_connect_destroy(runtime);
+    rondo_cards_destroy(runtime->cards);
     rondo_queue_destroy(runtime);
     if (runtime->nothing != NULL)
         runtime->device->kind->release(runtime->device, runtime->nothing, RONDO_CACHE_LINE);

@@ -13,6 +13,7 @@
 #include "error.h"
 #include "programs/programs.h"
 #include "segment.h"
+#include "topology.h"
 #include "transport.h"
 
 #include <pthread.h>
@@ -29,6 +30,7 @@ struct rondo_peer {
     uint32_t slot_bytes;
     uint32_t device;               /* rondo_device_t */
     struct rondo_gpu_identity gpu; /* all zero: a rank on the host device */
+    uint32_t networks;             /* that it can use, as a set (transport.c), once the ranks have told each other */
 };
 
 struct rondo_settings {
@@ -174,8 +176,10 @@ struct rondo_comm {
     struct rondo_runtime *runtime;
     uint64_t id;
     int rank, size;
-    int *members;                       /* ranks in the world */
-    int same_process, same_host;        /* all members */
+    int *members;                /* ranks in the world */
+    int same_process, same_host; /* all members */
+    struct rondo_topology topology;
+    int networked;                      /* some members may reach each other over a network */
     pthread_mutex_t lane_lock;          /* one thread at a time makes a shared lane */
     pthread_mutex_t stream_lock;        /* numbers of operations in stream order, and the list of those retired */
     struct rondo_request *retired;      /* enqueued, and not needed but for memory that their kernels use */
@@ -239,6 +243,8 @@ struct rondo_mailbox;
 struct rondo_checker;
 struct rondo_hang;
 struct rondo_trace;
+struct rondo_proxy;
+struct rondo_cards;
 
 struct rondo_runtime {
     int rank, size;
@@ -256,6 +262,8 @@ struct rondo_runtime {
     struct rondo_queue queue;
     struct rondo_poller poller;
     struct rondo_connect_table *connections;
+    struct rondo_proxy *proxy; /* NULL: no rank is reached over a network */
+    struct rondo_cards *cards;
     struct rondo_mailbox *mailbox;
     struct rondo_checker *checker;
     struct rondo_hang *hang;
@@ -282,7 +290,10 @@ enum rondo_message {
     RONDO_MESSAGE_HANG_QUERY,
     RONDO_MESSAGE_HANG_STATE,
     RONDO_MESSAGE_HANG_REPORT,
-    RONDO_MESSAGE_HANG_ANSWER
+    RONDO_MESSAGE_HANG_ANSWER,
+    RONDO_MESSAGE_CARD_ASK,
+    RONDO_MESSAGE_CARD,
+    RONDO_MESSAGE_LINK_LOST
 };
 
 /* failure.c: ends everything on the communicator with the code; the first failure stays. */
@@ -295,6 +306,11 @@ void rondo_comm_unpin(struct rondo_comm *comm);
 void rondo_peer_gone(struct rondo_runtime *runtime, int rank, const char *how);
 /* The device is lost, and no daemon runs any more: fails all communicators, and ends what was on the device. */
 void rondo_device_lost(struct rondo_runtime *runtime, rondo_result_t code, const char *why);
+/* This rank and the peer reach each other no more over the network: fails the communicators that both are in, and has the other
+ * ranks fail theirs, which may be waiting for one that waits for the lost one. Not under a lock. */
+void rondo_link_lost(struct rondo_runtime *runtime, int peer, const char *network, const char *why);
+/* From the control handler. */
+void rondo_link_message(struct rondo_runtime *runtime, int source, const void *data, size_t bytes);
 static inline rondo_result_t rondo_comm_failure(const struct rondo_comm *comm)
 {
     return (rondo_result_t) __atomic_load_n(&comm->failed, __ATOMIC_ACQUIRE);

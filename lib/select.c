@@ -38,24 +38,28 @@ static size_t one_shot_limit(int size)
 static const char *by_size(const struct rondo_comm *comm, const struct rondo_call *call, int direct)
 {
     size_t bytes = rondo_call_bytes(comm, call), per_rank = bytes / (size_t) comm->size;
+    int apart = comm->topology.nodes > 1 && comm->topology.locals > 1; /* several ranks on each of several hosts */
+    const char *around = apart ? "hierarchical" : "ring";
     int use_direct = direct && bytes > 16 * KIB && comm->size <= RONDO_FOLD_SOURCES_MAX;
     switch (call->kind) {
     case RONDO_KIND_ALLREDUCE:
-        return bytes <= one_shot_limit(comm->size) ? "allpairs" : use_direct ? "direct" : "ring";
+        return bytes <= one_shot_limit(comm->size) ? "allpairs" : use_direct ? "direct" : around;
     case RONDO_KIND_REDUCE_SCATTER:
         return per_rank <= one_shot_limit(comm->size)       ? "allpairs"
                : use_direct && call->send != RONDO_IN_PLACE ? "direct"
-                                                            : "ring";
+                                                            : around;
     case RONDO_KIND_ALLGATHER:
-        return per_rank <= one_shot_limit(comm->size) ? "allpairs" : use_direct ? "direct" : "ring";
+        return per_rank <= one_shot_limit(comm->size) ? "allpairs" : use_direct ? "direct" : around;
     case RONDO_KIND_ALLGATHERV:
         return per_rank <= one_shot_limit(comm->size) ? "allpairs" : "ring";
     case RONDO_KIND_BCAST:
-        return bytes <= one_shot_limit(comm->size) ? "linear" : use_direct ? "direct" : "ring";
+        return bytes <= one_shot_limit(comm->size) ? "linear" : use_direct ? "direct" : around;
     case RONDO_KIND_REDUCE:
         return bytes <= one_shot_limit(comm->size) ? "linear" : "ring";
     case RONDO_KIND_ALLTOALL:
-        return use_direct && call->send != RONDO_IN_PLACE ? "direct" : "linear";
+        return use_direct && call->send != RONDO_IN_PLACE     ? "direct"
+               : apart && comm->size > RONDO_FOLD_SOURCES_MAX ? "hierarchical" /* fewer connectors a rank than ranks */
+                                                              : "linear";
     case RONDO_KIND_ALLTOALLV:
     case RONDO_KIND_GATHER:
     case RONDO_KIND_SCATTER:
@@ -94,6 +98,8 @@ static const char *misfit(const struct rondo_comm *comm, const struct rondo_call
         return "it is for a communicator of one rank";
     if (folds_all && comm->size > RONDO_FOLD_SOURCES_MAX && call->kind != RONDO_KIND_BARRIER)
         return "these are more ranks than it folds at a time";
+    if (algorithm->several_hosts && (comm->topology.nodes < 2 || comm->topology.locals < 2))
+        return "it needs several hosts with equally many ranks, more than one, each";
     if (algorithm->direct && !direct)
         return "it needs buffers that all ranks can reach (rondo_alloc, rondo_comm_register)";
     if (algorithm->direct && call->send == RONDO_IN_PLACE &&
@@ -130,7 +136,7 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
 {
     const struct rondo_settings *settings = &comm->runtime->settings;
     int asked = name != NULL || *settings->algorithm != '\0' || *settings->protocol != '\0' || settings->wanted_channels > 0;
-    if (!asked && comm->size > 1 && rondo_gpus_only(comm) && rondo_select_gpu(comm, call, direct, choice)) {
+    if (!asked && comm->size > 1 && !comm->networked && rondo_gpus_only(comm) && rondo_select_gpu(comm, call, direct, choice)) {
         if (choice->channels > (int) settings->channels)
             choice->channels = (int) settings->channels;
         return RONDO_SUCCESS;
@@ -142,7 +148,8 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
     size_t message = rondo_message_bytes(comm, call);
     /* LL only where it is asked for: on the host device, polling the very line that the sender is writing makes the line travel
      * more often than a tail beside it does (8 bytes between two processes: 0.63 us with LL, 0.42 without). */
-    int low_latency = strcmp(settings->protocol, "ll") == 0 && !choice->algorithm->direct;
+    /* Never over a network, which carries whole slots: it would have to look into them to know that they have been filled. */
+    int low_latency = strcmp(settings->protocol, "ll") == 0 && !choice->algorithm->direct && !comm->networked;
     int small = choice->algorithm->low_latency && message <= RONDO_SMALL_BYTES_MAX;
     choice->protocol = low_latency ? RONDO_PROTOCOL_LL : small ? RONDO_PROTOCOL_SMALL : RONDO_PROTOCOL_SIMPLE;
 

@@ -73,6 +73,9 @@ static void read_policy(struct reader *reader, const rondo_config_t *config, str
     startup->spin = text(reader, config->spin, "RONDO_SPIN");
     int spin = choice(reader, startup->spin, "RONDO_SPIN", spins, 3);
     policy->preempt = (uint32_t) integer(reader, config->preempt, "RONDO_PREEMPT", 0, 1);
+    startup->spin_given = config->spin_initial != -1 || config->spin_cap != -1 ||
+                          rondo_environment_is_set("RONDO_SPIN_INITIAL") || rondo_environment_is_set("RONDO_SPIN_CAP") ||
+                          rondo_environment_is_set("RONDO_SPIN");
     policy->initial = (uint64_t) integer(reader, config->spin_initial, "RONDO_SPIN_INITIAL", 1, INT64_MAX / 200);
     policy->decay = (uint32_t) integer(reader, config->spin_decay, "RONDO_SPIN_DECAY", 0, 100);
     policy->boost = (uint32_t) integer(reader, config->spin_boost, "RONDO_SPIN_BOOST", 1, 1000);

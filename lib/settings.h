@@ -10,6 +10,7 @@ struct rondo_startup {
     int64_t slot_bytes, memory;
     const char *transports, *host_id, *spin;
     struct rondo_policy policy;
+    int spin_given; /* the polls of the policy were asked for */
 };
 
 /* config may be NULL. RONDO_ERR_ARGUMENT with the name and value of what is wrong. */

@@ -18,6 +18,7 @@ enum rondo_wire_type {
     RONDO_WIRE_READY = 4,   /* root to rank: all have met */
     RONDO_WIRE_FAILED = 5,  /* root to rank: they have not; data is the reason as text */
     RONDO_WIRE_GOODBYE = 6, /* rank to root: closing; the root ends the connection in answer */
+    RONDO_WIRE_BEAT = 7,    /* either way: a sign of life (heartbeat.h) */
 };
 
 enum { RONDO_WIRE_HEADER = 24, RONDO_WIRE_TAG = 16 };

@@ -4,8 +4,11 @@ has_header = $(shell printf '\#include <$(1)>\n' | $(CC) -E -x c - >/dev/null 2>
 
 MPICC     := $(firstword $(shell command -v mpicc 2>/dev/null))
 NVCC      := $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
-HAS_VERBS := $(and $(call has_header,infiniband/verbs.h),$(call has_header,rdma/rdma_cma.h))
-HAS_UCX   := $(call has_header,ucp/api/ucp.h)
+# VERBS=0 and UCX=0 leave those transports out.
+VERBS     ?= 1
+UCX       ?= 1
+HAS_VERBS := $(if $(filter-out 0,$(VERBS)),$(and $(call has_header,infiniband/verbs.h),$(call has_header,rdma/rdma_cma.h)))
+HAS_UCX   := $(if $(filter-out 0,$(UCX)),$(call has_header,ucp/api/ucp.h))
 # NUMA=0 leaves libnuma out.
 NUMA      ?= 1
 HAS_NUMA  := $(if $(filter-out 0,$(NUMA)),$(and $(call has_header,numa.h),$(call has_header,numaif.h)))
@@ -26,8 +29,7 @@ CUDA_LIBS := -L$(CUDA_HOME)/lib64 -lcudart_static -lrt -ldl
 endif
 endif
 
-# Nothing of this build uses verbs or UCX yet: they are detected so that the table says so.
-DETECTED_DEFINES := -DRONDO_WITH_CUDA=$(if $(HAS_CUDA),1,0) -DRONDO_WITH_VERBS=0 -DRONDO_WITH_UCX=0 \
+DETECTED_DEFINES := -DRONDO_WITH_CUDA=$(if $(HAS_CUDA),1,0) -DRONDO_WITH_VERBS=$(if $(HAS_VERBS),1,0) -DRONDO_WITH_UCX=$(if $(HAS_UCX),1,0) \
                     -DRONDO_WITH_NUMA=$(if $(HAS_NUMA),1,0) -DRONDO_WITH_MPI=$(if $(MPICC),1,0) $(if $(HAS_CUDA),-I$(CUDA_HOME)/include)
 
 ifeq ($(shell uname -m),x86_64)
@@ -38,7 +40,7 @@ endif
 detect:
 	@printf '%-9s %-4s %s\n' feature in why
 	@printf '%-9s %-4s %s\n' CUDA $(if $(HAS_CUDA),yes "$(NVCC)$(comma) sm_$(subst $() ,$(comma) sm_,$(strip $(CUDA_BUILT))) and PTX",no "$(if $(filter 0,$(CUDA)),CUDA=0,no nvcc)")
-	@printf '%-9s %-4s %s\n' verbs no "$(if $(HAS_VERBS),headers found; ,no infiniband/verbs.h or rdma/rdma_cma.h; )the rdma transport is not part of this version"
-	@printf '%-9s %-4s %s\n' UCX no "$(if $(HAS_UCX),headers found; ,no ucp/api/ucp.h; )the ucx transport is not part of this version"
+	@printf '%-9s %-4s %s\n' verbs $(if $(HAS_VERBS),yes "the rdma transport; its libraries are looked for at run time",no "$(if $(filter 0,$(VERBS)),VERBS=0,no infiniband/verbs.h or rdma/rdma_cma.h)")
+	@printf '%-9s %-4s %s\n' UCX $(if $(HAS_UCX),yes "the ucx transport; its libraries are looked for at run time",no "$(if $(filter 0,$(UCX)),UCX=0,no ucp/api/ucp.h)")
 	@printf '%-9s %-4s %s\n' libnuma $(if $(HAS_NUMA),yes "slots in host memory lie near the rank's GPU",no "$(if $(filter 0,$(NUMA)),NUMA=0,no numa.h)")
 	@printf '%-9s %-4s %s\n' MPI $(if $(MPICC),yes "$(MPICC): rondo bench --peer mpi",no "no mpicc: rondo bench has no --peer mpi")

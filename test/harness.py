@@ -98,10 +98,11 @@ class Rank:
 class Job:
     """A job of processes that are told rank and size by RONDO_RANK and RONDO_SIZE. A context manager: all are gone after it.
 
-    only: the ranks to start. each: from a rank to variables of its own; None unsets one.
+    only: the ranks to start. each: from a rank to variables of its own; None unsets one. prefix: from a rank to the words before
+    its command, which must become that command (as `ip netns exec` does), so that a signal reaches it.
     """
 
-    def __init__(self, size, *command, seconds=60, only=None, root=None, each=None, **extra):
+    def __init__(self, size, *command, seconds=60, only=None, root=None, each=None, prefix=None, **extra):
         self.seconds = seconds * PATIENCE
         self.deadline = time.monotonic() + self.seconds
         self.ranks = {}
@@ -111,7 +112,8 @@ class Job:
             if each is not None:
                 variables.update(each(rank))
             variables = {name: text for name, text in variables.items() if text is not None}
-            self.ranks[rank] = Rank(rank, [str(word) for word in command], variables)
+            words = [*(prefix(rank) if prefix is not None else []), *command]
+            self.ranks[rank] = Rank(rank, [str(word) for word in words], variables)
 
     def __enter__(self):
         return self

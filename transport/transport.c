@@ -10,7 +10,14 @@ static const struct rondo_transport *const transports[] = {
 #if RONDO_WITH_CUDA
     &rondo_transport_p2p,
 #endif
-    &rondo_transport_shm};
+    &rondo_transport_shm,
+#if RONDO_WITH_VERBS
+    &rondo_transport_rdma,
+#endif
+#if RONDO_WITH_UCX
+    &rondo_transport_ucx,
+#endif
+};
 #define COUNT ((int) (sizeof(transports) / sizeof(transports[0])))
 
 const struct rondo_transport *const *rondo_transport_table(int *count)
@@ -25,6 +32,26 @@ const struct rondo_transport *rondo_transport_find(const char *name)
         if (strcmp(transports[i]->name, name) == 0)
             return transports[i];
     return NULL;
+}
+
+/* A network's bit: the same in all builds, whatever they are without. */
+static uint32_t bit_of(const struct rondo_transport *transport)
+{
+    return strcmp(transport->name, "rdma") == 0 ? 1 : strcmp(transport->name, "ucx") == 0 ? 2 : 0;
+}
+
+int rondo_transport_is_open_to(const struct rondo_runtime *runtime, const struct rondo_transport *transport, int peer)
+{
+    return (runtime->peers[peer].networks & runtime->peers[runtime->rank].networks & bit_of(transport)) != 0;
+}
+
+uint32_t rondo_transport_networks(const struct rondo_runtime *runtime)
+{
+    uint32_t set = 0;
+    for (int i = 0; i < runtime->transport_count; i++)
+        if (runtime->transports[i]->network != NULL && runtime->transports[i]->unusable() == NULL)
+            set |= bit_of(runtime->transports[i]);
+    return set;
 }
 
 rondo_result_t rondo_transport_choose(const struct rondo_runtime *runtime, int peer, const struct rondo_transport **transport)

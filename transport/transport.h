@@ -11,6 +11,7 @@
 
 struct rondo_runtime;
 struct rondo_transport;
+struct rondo_network;
 
 /* What sender and receiver agree on before they connect. */
 struct rondo_connector_spec {
@@ -32,11 +33,14 @@ struct rondo_connector {
     struct rondo_connector_spec spec;
     uint64_t *watched, *published;
     char *slots;
-    void *own; /* the transport's */
+    uint32_t *sizes; /* a sender's on a network: where the device notes the bytes of each slot; else NULL */
+    void *own;       /* the transport's */
 };
 
 struct rondo_transport {
     const char *name;
+    const struct rondo_network
+        *network; /* whose connectors the proxy works (proxy/proxy.h); NULL: the device reaches the peer */
     /* NULL if this build and machine can use it, else why not. */
     const char *(*unusable)(void);
     int (*reaches)(const struct rondo_runtime *runtime, int peer);
@@ -61,9 +65,15 @@ struct rondo_transport {
 
 extern const struct rondo_transport rondo_transport_p2p;
 extern const struct rondo_transport rondo_transport_shm;
+extern const struct rondo_transport rondo_transport_ucx;
+extern const struct rondo_transport rondo_transport_rdma;
 
 const struct rondo_transport *const *rondo_transport_table(int *count);
 const struct rondo_transport *rondo_transport_find(const char *name);
+/* Whether both sides have opened that network. All ranks know of all which they have. */
+int rondo_transport_is_open_to(const struct rondo_runtime *runtime, const struct rondo_transport *transport, int peer);
+/* The networks of the list that this rank can use, as a set. */
+uint32_t rondo_transport_networks(const struct rondo_runtime *runtime);
 /* The best transport of the runtime's list that reaches the peer; RONDO_ERR_TRANSPORT naming both hosts if none does. Both
  * sides choose alike, because the choice depends only on what both know. */
 rondo_result_t rondo_transport_choose(const struct rondo_runtime *runtime, int peer, const struct rondo_transport **transport);

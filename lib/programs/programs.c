@@ -20,6 +20,11 @@ static const struct rondo_algorithm algorithms[] = {
      .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER) |
               ONE(RONDO_KIND_ALLGATHERV) | ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE),
      .build = rondo_build_ring},
+    {.name = "hierarchical",
+     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER) | ONE(RONDO_KIND_BCAST) |
+              ONE(RONDO_KIND_ALLTOALL),
+     .build = rondo_build_hierarchical,
+     .several_hosts = 1},
     {.name = "allpairs",
      .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER) |
               ONE(RONDO_KIND_ALLGATHERV) | ONE(RONDO_KIND_BARRIER),

@@ -6,6 +6,7 @@
 #define RONDO_LIB_PROGRAMS_H
 
 #include "plan.h"
+#include "topology.h"
 
 enum rondo_kind {
     RONDO_KIND_ALLREDUCE,
@@ -36,15 +37,17 @@ struct rondo_shape {
     int channels;
     enum rondo_protocol protocol;
     int exchanges; /* RONDO_EXCHANGE can be used: LL on a device whose teams poll; ranks need not agree */
+    const struct rondo_topology *topology; /* the communicator's */
 };
 
 struct rondo_algorithm {
     const char *name;
     uint32_t kinds; /* 1 << enum rondo_kind, of those it implements */
     rondo_result_t (*build)(const struct rondo_shape *shape, struct rondo_plan **plan);
-    int low_latency; /* it may run over LL connectors; for small sizes */
-    int direct;      /* it reads and writes the peers' buffers */
-    int folds_all;   /* one primitive folds all ranks' data: at most RONDO_FOLD_SOURCES_MAX of them */
+    int low_latency;   /* it may run over LL connectors; for small sizes */
+    int direct;        /* it reads and writes the peers' buffers */
+    int several_hosts; /* needs more than one, with equally many ranks, and more than one, each */
+    int folds_all;     /* one primitive folds all ranks' data: at most RONDO_FOLD_SOURCES_MAX of them */
 };
 
 const struct rondo_algorithm *rondo_algorithm_find(const char *name, enum rondo_kind kind);
@@ -60,6 +63,7 @@ rondo_result_t rondo_build_all_pairs(const struct rondo_shape *shape, struct ron
 rondo_result_t rondo_build_two_shot(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_direct(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_linear(const struct rondo_shape *shape, struct rondo_plan **plan);
+rondo_result_t rondo_build_hierarchical(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_chain(const struct rondo_shape *shape, struct rondo_plan **plan);
 
 #endif

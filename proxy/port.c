@@ -1,0 +1,235 @@
+/* See port.h. A table in pieces, so that it grows without moving: the proxy reads it while other threads open and close. */
+#include "port.h"
+
+#include "background.h"
+#include "error.h"
+#include "ports.h"
+#include "proxy.h"
+#include "runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE          1024
+#define PIECES         (RONDO_PORTS_MAX / PIECE)
+#define HOST_SLAB      ((size_t) 64 << 20) /* of address space; pages cost memory once touched */
+#define PINNED_SLAB    ((size_t) 8 << 20)
+#define COUNTERS_BYTES 128
+
+struct rondo_ports {
+    pthread_mutex_t lock; /* numbers, and the list of closed ports */
+    struct rondo_port **pieces[PIECES];
+    uint32_t bound;
+    uint32_t free_count;
+    uint32_t *free_numbers; /* room for RONDO_PORTS_MAX, touched as far as used */
+    struct rondo_closed *closed;
+};
+
+/* A closed port stays until the holder of the claim has nothing to do with it any more. */
+struct rondo_closed {
+    struct rondo_closed *next;
+    struct rondo_runtime *runtime;
+    struct rondo_port *port;
+};
+
+rondo_result_t rondo_ports_create(struct rondo_ports **result)
+{
+    struct rondo_ports *ports = calloc(1, sizeof(*ports));
+    if (ports != NULL)
+        ports->free_numbers = calloc(RONDO_PORTS_MAX, sizeof(*ports->free_numbers));
+    if (ports == NULL || ports->free_numbers == NULL) {
+        free(ports);
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the table of network connectors");
+    }
+    pthread_mutex_init(&ports->lock, NULL);
+    *result = ports;
+    return RONDO_SUCCESS;
+}
+
+void rondo_ports_destroy(struct rondo_ports *ports)
+{
+    if (ports == NULL)
+        return;
+    rondo_ports_bury(ports, 1);
+    for (uint32_t i = 0; i < PIECES; i++)
+        free(ports->pieces[i]);
+    free(ports->free_numbers);
+    pthread_mutex_destroy(&ports->lock);
+    free(ports);
+}
+
+struct rondo_port *rondo_port_find(struct rondo_ports *ports, uint32_t number)
+{
+    if (number >= __atomic_load_n(&ports->bound, __ATOMIC_ACQUIRE))
+        return NULL;
+    return __atomic_load_n(&ports->pieces[number / PIECE][number % PIECE], __ATOMIC_ACQUIRE);
+}
+
+uint32_t rondo_ports_bound(struct rondo_ports *ports)
+{
+    return __atomic_load_n(&ports->bound, __ATOMIC_ACQUIRE);
+}
+
+/* ---- memory ---- */
+
+static rondo_result_t slab_allocate(void *argument, size_t bytes, struct rondo_slab *slab)
+{
+    struct rondo_runtime *runtime = argument;
+    char *base = runtime->device->kind->allocate_host(runtime->device, bytes);
+    if (base == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for %zu bytes of network slots", bytes);
+    *slab = (struct rondo_slab){base, bytes, NULL};
+    return RONDO_SUCCESS;
+}
+
+static void slab_release(void *argument, struct rondo_slab *slab)
+{
+    struct rondo_runtime *runtime = argument;
+    runtime->device->kind->release_host(runtime->device, slab->base, slab->bytes);
+}
+
+static rondo_result_t slab_zero(void *argument, void *memory, size_t bytes)
+{
+    (void) argument;
+    memset(memory, 0, bytes);
+    return RONDO_SUCCESS;
+}
+
+static const struct rondo_slab_source host_slabs = {HOST_SLAB, slab_allocate, slab_release, slab_zero};
+static const struct rondo_slab_source pinned_slabs = {PINNED_SLAB, slab_allocate, slab_release, slab_zero};
+
+static size_t sizes_bytes(const struct rondo_port *port)
+{
+    size_t bytes = port->slot_count * sizeof(uint32_t);
+    return port->direction == RONDO_OUTGOING ? (bytes + COUNTERS_BYTES - 1) & ~(size_t) (COUNTERS_BYTES - 1) : 0;
+}
+
+static rondo_result_t take_memory(struct rondo_runtime *runtime, struct rondo_ports *ports, void *network_state,
+                                  struct rondo_port *port)
+{
+    const struct rondo_slab_source *source = port->network->slabs;
+    void *argument = source != NULL ? network_state : runtime;
+    if (source == NULL)
+        source = runtime->device_type == RONDO_DEVICE_CUDA ? &pinned_slabs : &host_slabs;
+    size_t bytes = RONDO_PORT_SLOTS + sizes_bytes(port) + (size_t) port->slot_bytes * port->slot_count;
+    rondo_result_t result = rondo_arena_allocate(runtime->arena, source, argument, bytes, &port->region);
+    /* Ports that have been closed may not have been looked at by the proxy yet. */
+    for (int i = 0; i < 100 && result == RONDO_ERR_MEMORY && rondo_ports_closed(ports); i++) {
+        rondo_proxy_stir(runtime->proxy);
+        struct timespec pause = {0, 1000000};
+        nanosleep(&pause, NULL);
+        result = rondo_arena_allocate(runtime->arena, source, argument, bytes, &port->region);
+    }
+    return result;
+}
+
+static void lay_out(struct rondo_port *port)
+{
+    char *base = port->region.slab->base + port->region.offset;
+    uint64_t *tail = (uint64_t *) (void *) (base + RONDO_PORT_TAIL), *head = (uint64_t *) (void *) (base + RONDO_PORT_HEAD);
+    port->slots = base + RONDO_PORT_SLOTS + sizes_bytes(port);
+    if (port->direction == RONDO_OUTGOING) {
+        port->published = tail;
+        port->watched = head;
+        port->sizes = (uint32_t *) (void *) (base + RONDO_PORT_SLOTS);
+    } else {
+        port->published = head;
+        port->watched = tail;
+    }
+}
+
+/* ---- opening and closing ---- */
+
+/* Under the lock. */
+static rondo_result_t enlist(struct rondo_ports *ports, struct rondo_port *port)
+{
+    if (ports->free_count > 0) {
+        port->number = ports->free_numbers[--ports->free_count];
+        __atomic_store_n(&ports->pieces[port->number / PIECE][port->number % PIECE], port, __ATOMIC_RELEASE);
+        return RONDO_SUCCESS;
+    }
+    if (ports->bound == RONDO_PORTS_MAX)
+        return rondo_fail(RONDO_ERR_MEMORY, "%u network connectors are in use; there can be no more", ports->bound);
+    struct rondo_port ***piece = &ports->pieces[ports->bound / PIECE];
+    if (*piece == NULL && (*piece = calloc(PIECE, sizeof(**piece))) == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the table of network connectors");
+    port->number = ports->bound;
+    (*piece)[port->number % PIECE] = port;
+    /* Release: the entry and the piece before the bound that lets the proxy look at them. */
+    __atomic_store_n(&ports->bound, ports->bound + 1, __ATOMIC_RELEASE);
+    return RONDO_SUCCESS;
+}
+
+static void free_port(struct rondo_runtime *runtime, struct rondo_port *port)
+{
+    if (port->region.slab != NULL)
+        rondo_arena_release(runtime->arena, &port->region);
+    free(port->messages);
+    free(port->ready);
+    free(port);
+}
+
+rondo_result_t rondo_port_open(struct rondo_runtime *runtime, struct rondo_ports *ports, const struct rondo_network *network,
+                               void *network_state, const struct rondo_connector_spec *spec, enum rondo_direction direction,
+                               struct rondo_port **result)
+{
+    struct rondo_port *port = calloc(1, sizeof(*port));
+    if (port == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to describe a network connector");
+    port->peer = spec->peer;
+    port->direction = direction;
+    port->network = network;
+    port->network_state = network_state;
+    port->slot_bytes = spec->slot_bytes;
+    port->slot_count = spec->slot_count;
+    rondo_result_t status = rondo_background_random(&port->key, sizeof(port->key));
+    if (status == RONDO_SUCCESS)
+        status = take_memory(runtime, ports, network_state, port);
+    if (status == RONDO_SUCCESS) {
+        lay_out(port);
+        pthread_mutex_lock(&ports->lock);
+        status = enlist(ports, port);
+        pthread_mutex_unlock(&ports->lock);
+    }
+    if (status != RONDO_SUCCESS)
+        free_port(runtime, port);
+    else
+        *result = port;
+    return status;
+}
+
+void rondo_port_close(struct rondo_runtime *runtime, struct rondo_ports *ports, struct rondo_port *port)
+{
+    struct rondo_closed *closed = calloc(1, sizeof(*closed));
+    pthread_mutex_lock(&ports->lock);
+    __atomic_store_n(&ports->pieces[port->number / PIECE][port->number % PIECE], NULL, __ATOMIC_RELEASE);
+    if (closed != NULL) { /* without memory for the note the port is lost to us, not misused */
+        closed->runtime = runtime;
+        closed->port = port;
+        closed->next = ports->closed;
+        __atomic_store_n(&ports->closed, closed, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&ports->lock);
+}
+
+int rondo_ports_closed(struct rondo_ports *ports)
+{
+    return __atomic_load_n(&ports->closed, __ATOMIC_RELAXED) != NULL;
+}
+
+void rondo_ports_bury(struct rondo_ports *ports, int all)
+{
+    pthread_mutex_lock(&ports->lock);
+    for (struct rondo_closed **link = &ports->closed; *link != NULL;) {
+        struct rondo_closed *closed = *link;
+        if (closed->port->sending + closed->port->receiving > 0 && !all) {
+            link = &closed->next;
+            continue;
+        }
+        __atomic_store_n(link, closed->next, __ATOMIC_RELAXED);
+        ports->free_numbers[ports->free_count++] = closed->port->number;
+        free_port(closed->runtime, closed->port);
+        free(closed);
+    }
+    pthread_mutex_unlock(&ports->lock);
+}

@@ -1,0 +1,80 @@
+/*
+ * The proxy: works a rank's network connectors on its device's behalf (DESIGN section 7). The device fills slots and bumps
+ * counters in local memory, as with any connector; the proxy sees the counters move and has the network carry slots one way and
+ * credits the other. It knows nothing of collectives, so preemption never involves it.
+ *
+ * One thread a runtime. While a thread waits for an operation it may do the proxy's work in its place (begin, turn, end), so
+ * that a message needs no change of threads; a claim says who does. Only the holder of the claim calls into networks.
+ */
+#ifndef RONDO_PROXY_PROXY_H
+#define RONDO_PROXY_PROXY_H
+
+#include "port.h"
+
+struct rondo_runtime;
+struct rondo_proxy;
+
+/* What the proxy needs of a network; transport/ucx.c and transport/rdma.c have one each. All but open, close
+ * and prepare are called by the holder of the claim, and wait for nothing. */
+struct rondo_network {
+    const char *name;
+    /* At init. card: what other ranks must know to reach this one, at most RONDO_CARD_BYTES, plain data. */
+    rondo_result_t (*open)(struct rondo_runtime *runtime, struct rondo_proxy *proxy, void **state, struct rondo_card *card);
+    /* When no port is joined any more: from here on nothing arrives. Ports may still be there. */
+    void (*close)(void *state);
+    /* When the memory of all ports has been released. NULL: close has done all. */
+    void (*destroy)(void *state);
+    /* On any thread, a control thread included: completes a port that has just been opened (access, messages, ready). NULL:
+     * nothing to do. */
+    rondo_result_t (*prepare)(void *state, struct rondo_port *port);
+    /* The device has published more than port->carried: has as much of it on its way as there is room for, and counts it in
+     * carried. Returns whether anything was. */
+    int (*carry)(void *state, struct rondo_port *port, uint64_t published);
+    /* Whether everything of the port that is on its way has arrived, or never will. */
+    int (*is_quiet)(void *state, struct rondo_port *port);
+    /* Gives the port's connection up, so that nothing more arrives in the other side's memory or comes from there. */
+    void (*sever)(void *state, struct rondo_port *port);
+    /* Looks after arrivals and completions. Returns whether there were any. */
+    int (*progress)(void *state);
+    /* Whether messages that are on their way need progress to arrive. NULL: never. */
+    int (*is_busy)(void *state);
+    /* Before the proxy sleeps: 1 if whatever comes from now on makes *fd readable; 0 if something has come already. */
+    int (*arm)(void *state, int *fd);
+    /* The NUMA node that its card is on, or -1. NULL: none to speak of. */
+    int (*numa_node)(void *state);
+    /* Memory for ports: a source of the arena, with state as its argument; NULL: the device's plain host memory. */
+    const struct rondo_slab_source *slabs;
+};
+
+/* Opens the network of every transport that the runtime has chosen for some rank. Without one *proxy stays NULL. */
+rondo_result_t rondo_proxy_create(struct rondo_runtime *runtime, struct rondo_proxy **proxy);
+/* Ends the thread and closes the networks, then, when the arena has been destroyed, the rest. NULL: nothing. */
+void rondo_proxy_close(struct rondo_proxy *proxy);
+void rondo_proxy_destroy(struct rondo_proxy *proxy);
+
+/* ---- for whoever submits, waits, or runs the daemon; proxy may be NULL ---- */
+
+/* The device may have published something, or operations have been submitted. Cheap while the proxy is awake. */
+void rondo_proxy_stir(struct rondo_proxy *proxy);
+/* Lends the calling thread: begin returns 0 if another has the claim. Then turns, which return whether anything moved; end
+ * gives it back. */
+int rondo_proxy_begin(struct rondo_proxy *proxy);
+int rondo_proxy_turn(struct rondo_proxy *proxy);
+void rondo_proxy_end(struct rondo_proxy *proxy);
+
+/* ---- for networks and their transports ---- */
+
+void *rondo_proxy_network(const struct rondo_proxy *proxy, const struct rondo_network *network); /* its state */
+struct rondo_ports *rondo_proxy_ports(struct rondo_proxy *proxy);
+/* This rank's card; NULL: the network of that name is not open. */
+const struct rondo_card *rondo_proxy_card(const struct rondo_proxy *proxy, const char *network);
+/* The port's other side is known: from now on it is worked. */
+void rondo_proxy_join(struct rondo_proxy *proxy, struct rondo_port *port);
+/* The reverse: returns when all that the device had published has arrived at the other side, or will never do so; bounded. Not
+ * on a control thread. */
+void rondo_proxy_leave(struct rondo_proxy *proxy, struct rondo_port *port);
+/* By the holder of the claim: the peer cannot be reached over the network any more. Operations with it fail; whatever why says
+ * is copied. */
+void rondo_proxy_lose(struct rondo_proxy *proxy, int peer, const char *network, const char *why);
+
+#endif

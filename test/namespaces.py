@@ -1,0 +1,96 @@
+"""Hosts on one machine: network namespaces, each with one card on a common switch (a bridge in a namespace of its own)."""
+import itertools
+import os
+import subprocess
+
+import pytest
+from harness import Job
+
+_numbers = itertools.count()
+
+
+def _ip(*words, check=True):
+    return subprocess.run(["ip", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=check)
+
+
+def require():
+    """Skips the test, saying why, where namespaces cannot be made."""
+    if os.geteuid() != 0:
+        pytest.skip("network namespaces need root")
+    name = f"rondo-try-{os.getpid()}"
+    made = _ip("netns", "add", name, check=False)
+    if made.returncode != 0:
+        pytest.skip(f"no network namespaces here: {made.stdout.strip()}")
+    bridge = _ip("-n", name, "link", "add", "switch", "type", "bridge", check=False)
+    _ip("netns", "del", name)
+    if bridge.returncode != 0:
+        pytest.skip(f"no bridges here: {bridge.stdout.strip()}")
+
+
+class Hosts:
+    """count hosts, 10.66.N.1, 10.66.N.2 and so on; a context manager, after which nothing of them is left.
+
+    rate: of each card, as tc writes it (1gbit); None: as fast as it goes.
+    """
+
+    def __init__(self, count, rate=None):
+        require()
+        self.count = count
+        self.rate = rate
+        self.mark = f"rondo{os.getpid()}n{next(_numbers)}"
+        self.net = f"10.66.{next(_numbers) % 250}"
+        self.switch = f"{self.mark}-switch"
+
+    def name(self, host):
+        return f"{self.mark}-{host}"
+
+    def address(self, host):
+        return f"{self.net}.{host + 1}"
+
+    def __enter__(self):
+        try:
+            _ip("netns", "add", self.switch)
+            _ip("-n", self.switch, "link", "add", "switch", "type", "bridge")
+            _ip("-n", self.switch, "link", "set", "switch", "up")
+            for host in range(self.count):
+                self._plug(host)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _plug(self, host):
+        name = self.name(host)
+        _ip("netns", "add", name)
+        _ip("link", "add", "net0", "netns", name, "type", "veth", "peer", "name", f"port{host}", "netns", self.switch)
+        _ip("-n", self.switch, "link", "set", f"port{host}", "master", "switch", "up")
+        _ip("-n", name, "addr", "add", f"{self.address(host)}/24", "dev", "net0")
+        _ip("-n", name, "link", "set", "lo", "up")
+        _ip("-n", name, "link", "set", "net0", "up")
+        if self.rate is not None:
+            for space, card in ((name, "net0"), (self.switch, f"port{host}")):
+                subprocess.run(["tc", "-n", space, "qdisc", "add", "dev", card, "root", "tbf", "rate", self.rate, "burst",
+                                "256kb", "latency", "50ms"], check=True)
+
+    def __exit__(self, *_):
+        for host in range(self.count):
+            _ip("netns", "del", self.name(host), check=False)
+        _ip("netns", "del", self.switch, check=False)
+
+    def pull(self, host):
+        """The host's cable, at the switch: nobody is told anything."""
+        _ip("-n", self.switch, "link", "set", f"port{host}", "down")
+
+    def down(self, host):
+        """The host's own card."""
+        _ip("-n", self.name(host), "link", "set", "net0", "down")
+
+    def enter(self, host):
+        return ["ip", "netns", "exec", self.name(host)]
+
+    def job(self, places, *command, port=5555, **extra):
+        """A Job whose rank r is on host places[r]; rank 0's host is where they meet."""
+        extra.setdefault("RONDO_SECRET", "open sesame")
+        extra.setdefault("UCX_TLS", "tcp")
+        extra.setdefault("root", f"{self.address(places[0])}:{port}")
+        return Job(len(places), *command, prefix=lambda rank: self.enter(places[rank]), **extra)

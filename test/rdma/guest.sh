@@ -1,0 +1,146 @@
+#!/bin/busybox sh
+# Process 1 of the virtual machine: makes SoftRoCE devices, runs the steps, says how each went, and ends.
+export PATH=/bin:/test
+/bin/busybox --install -s /bin
+mount -t proc none /proc
+mount -t sysfs none /sys
+mount -t devtmpfs none /dev
+mkdir -p /dev/shm
+mount -t tmpfs none /dev/shm
+mount -t tmpfs none /tmp
+only=$(sed -n 's/.*steps=\([^ ]*\).*/\1/p' /proc/cmdline)
+for module in /modules/*; do
+    insmod "$module" || echo "NOTE no module $module"
+done
+hostname guest
+ip link set lo up
+real-ip link add veth0 type veth peer name veth1
+real-ip addr add 10.1.0.1/24 dev veth0
+real-ip addr add 10.1.1.1/24 dev veth1
+real-ip link set veth0 up
+real-ip link set veth1 up
+real-rdma link add rxe0 type rxe netdev veth0
+real-rdma link add rxe1 type rxe netdev veth1
+sleep 1
+echo "NOTE $(real-rdma link show | tr '\n' ' ')"
+
+export RONDO_TRANSPORTS=shm,rdma RONDO_DEVICE=host RANKS_WATCHDOG=100 RONDO_CONNECT_TIMEOUT=60
+
+wanted() {
+    [ -z "$only" ] && return 0
+    for word in $(echo "$only" | tr ',' ' '); do
+        case $1 in *$word*) return 0 ;; esac
+    done
+    return 1
+}
+# ranks "0 0 1" program arguments...: a rank on each of these hosts; 0 if all end well. Their output is in /tmp/out.RANK.
+start_ranks() {
+    places=$1
+    shift
+    size=$(echo $places | wc -w)
+    job=$((job + 1))
+    rank=0
+    pids=""
+    for place in $places; do
+        RONDO_JOB=job$job RONDO_RANK=$rank RONDO_SIZE=$size RONDO_HOSTID=host$place "$@" >/tmp/out.$rank 2>&1 &
+        pids="$pids $!"
+        rank=$((rank + 1))
+    done
+}
+end_ranks() {
+    bad=0
+    for pid in $pids; do
+        wait "$pid" || bad=1
+    done
+    return $bad
+}
+ranks() {
+    start_ranks "$@"
+    end_ranks
+}
+verdict() { # name, status
+    if [ "$2" -eq 0 ]; then
+        echo "STEP $1 ok, at $(cut -d' ' -f1 /proc/uptime) s"
+    else
+        echo "STEP $1 FAILED, at $(cut -d' ' -f1 /proc/uptime) s"
+        for file in /tmp/out.*; do
+            tail -n 12 "$file" | sed "s|^|  | $file: |"
+        done
+    fi
+    rm -f /tmp/out.*
+}
+step() { # name, places, program, arguments...
+    name=$1
+    shift
+    wanted "$name" || return
+    ranks "$@"
+    verdict "$name" $?
+}
+# A fault: every other rank's result must be an error (of these codes), in time.
+wait_for_word() { # file, word, seconds
+    for i in $(seq 1 $(($3 * 5))); do
+        grep -q "^$2" "$1" && return 0
+        sleep 0.2
+    done
+    return 1
+}
+fault() { # name, places, what to do, ranks that must see it, arguments of faults
+    name=$1
+    seen=$4
+    act=$3
+    places_=$2
+    shift 4
+    wanted "$name" || return
+    start_ranks "$places_" faults "$@"
+    bad=0
+    for rank in $seen; do
+        wait_for_word /tmp/out.$rank READY 60 || bad=1
+    done
+    sleep 1
+    before=$(cut -d. -f1 /proc/uptime)
+    eval "$act"
+    for rank in $seen; do
+        wait_for_word /tmp/out.$rank RESULT 15 || bad=1
+        grep -qE '^RESULT (8|9) ' /tmp/out.$rank || bad=1
+    done
+    after=$(cut -d. -f1 /proc/uptime)
+    [ $((after - before)) -le 12 ] || bad=1
+    for pid in $pids; do
+        kill -9 "$pid" 2>/dev/null
+        wait "$pid" 2>/dev/null
+    done
+    verdict "$name" $bad
+}
+
+export RONDO_RDMA_DEVICES=rxe0
+small="--types float,int8 --ops sum,max --counts 0,3,1000,4099"
+mixed="--threads 2 --iterations 2 --persistent 3"
+step info "0" rondo info
+step barrier "0 1" matrix --ranks 0 --collectives barrier
+step matrix-2 "0 1" matrix --ranks 0 $small
+step matrix-3 "0 1 2" matrix --ranks 0 $small
+step matrix-4 "0 0 1 1" matrix --ranks 0 $small
+step mix-2 "0 1" mix --ranks 0 $mixed --seed 1
+step mix-3 "0 1 1" mix --ranks 0 $mixed --seed 2
+step p2p-2 "0 1" p2p --ranks 0
+step large "0 1" matrix --ranks 0 --counts 70001 --types float --ops sum
+export RONDO_RDMA_QUEUES=3
+step matrix-queues "0 1" matrix --ranks 0 $small
+step mix-queues "0 1" mix --ranks 0 $mixed --seed 4
+unset RONDO_RDMA_QUEUES
+export RONDO_SLOT_BYTES=256
+step mix-tiny-slots "0 1" mix --ranks 0 $mixed --seed 3 --spin 1
+unset RONDO_SLOT_BYTES
+step stress "0 0 1 1" rondo stress --device host --collectives 4 --iterations 5 --order random --sync
+step bench "0 1" rondo bench allreduce -b 8 -e 64K -f 8 -n 5 -w 1 -c --device host
+fault killed "0 1 2" 'kill -9 $(echo $pids | cut -d" " -f2)' "0 2" --scenario blocking
+fault killed-in-large "0 1" 'kill -9 $(echo $pids | cut -d" " -f2)' "0" --scenario blocking --count 100000
+export RONDO_TIMEOUT=3
+fault frozen-with-timeout "0 1" 'kill -STOP $(echo $pids | cut -d" " -f2)' "0" --scenario blocking
+unset RONDO_TIMEOUT
+fault link-down "0 1" 'real-ip link set veth0 down' "0 1" --scenario blocking --count 100000
+real-ip link set veth0 up
+real-ip addr add 10.1.0.1/24 dev veth0 2>/dev/null
+echo END
+sync
+poweroff -f

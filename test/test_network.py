@@ -1,0 +1,311 @@
+"""Ranks on several hosts: namespaces joined by a switch, and ranks of one host that pretend (RONDO_HOSTID)."""
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from harness import BOOTSTRAP, PATIENCE, PEER, SUCCESS, TIMEOUT, TRANSPORT, Job, program, run
+from namespaces import Hosts
+
+SMALL = ["--types", "float,int8", "--ops", "sum,max", "--counts", "0,3,1000,4099"]
+TOGETHER = ["--threads", 2, "--iterations", 3, "--persistent", 4]
+LIMIT = 10 * PATIENCE  # seconds from a fault to its error
+
+
+def pretend(places):
+    return lambda rank: {"RONDO_HOSTID": f"host{places[rank]}"}
+
+
+def on_one_host(places, name, *options, **extra):
+    extra.setdefault("UCX_TLS", "tcp")
+    with Job(len(places), program(name), "--ranks", 0, *options, each=pretend(places), **extra) as job:
+        job.finish()
+        return job.output()
+
+
+# ---- everything the shared-memory transport does, over a network ----
+
+@pytest.mark.parametrize("places", [[0, 1], [0, 1, 2], [0, 0, 1, 1], [0, 1, 0, 1, 0], [0, 1, 2, 3, 4, 5, 6, 7, 8]],
+                         ids=lambda places: "".join(map(str, places)))
+@pytest.mark.parametrize("what", ["matrix", "mix", "p2p"])
+def test_pretended_hosts(what, places):
+    options = {"matrix": SMALL, "mix": [*TOGETHER, "--seed", len(places)], "p2p": []}[what]
+    output = on_one_host(places, what, *options)
+    assert "0 failures" in output
+
+
+@pytest.mark.parametrize("what", ["matrix", "mix", "p2p"])
+def test_a_network_within_a_host(what):
+    """Asked for alone, ucx also serves ranks of one host."""
+    options = {"matrix": SMALL, "mix": [*TOGETHER, "--seed", 3], "p2p": []}[what]
+    on_one_host([0, 0, 0], what, *options, RONDO_TRANSPORTS="ucx")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("collective", ["allreduce", "reduce_scatter", "alltoallv", "exscan", "allgatherv"])
+def test_whole_matrix_over_a_network(collective):
+    on_one_host([0, 1, 1], "matrix", "--collectives", collective)
+
+
+def test_large_counts_over_a_network():
+    on_one_host([0, 1, 0], "matrix", "--counts", "70001", "--types", "float,int64", "--ops", "sum")
+
+
+@pytest.mark.parametrize("places", [[0, 0, 1, 1], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2], [h // 2 for h in range(12)]],
+                         ids=lambda places: "".join(map(str, places)))
+def test_hierarchical_programs(places):
+    """Between more hosts than a connector has slots, too."""
+    output = on_one_host(places, "matrix", "--collectives", "allreduce,reduce_scatter,allgather,bcast,alltoall", "--types",
+                         "int8,float", "--ops", "sum,avg", "--counts", "0,1,17,4099,20001", RONDO_ALGORITHM="hierarchical",
+                         RONDO_LOG="debug", seconds=120)
+    for collective in ("allreduce", "reduce_scatter", "allgather", "bcast", "alltoall"):
+        assert re.search(f"{collective}, .*algorithm hierarchical", output), collective
+
+
+def test_hierarchical_programs_need_such_hosts():
+    """Where hosts have different numbers of ranks, another algorithm takes its place."""
+    output = on_one_host([0, 0, 1], "matrix", "--collectives", "allreduce", *SMALL, RONDO_ALGORITHM="hierarchical",
+                         RONDO_LOG="debug")
+    assert "algorithm hierarchical" not in output
+
+
+def test_tiny_slots_and_budgets():
+    """Every slot needs its credit, and nearly every wait is preempted."""
+    on_one_host([0, 1, 2], "mix", *TOGETHER, "--seed", 11, "--spin", 1, RONDO_SLOT_BYTES=256)
+
+
+@pytest.mark.parametrize("order", ["fifo", "priority"])
+def test_stress_in_random_order(order):
+    """The papers' deadlock program, with device synchronizations, between hosts."""
+    with Job(4, program("rondo"), "stress", "--device", "host", "--collectives", 6, "--iterations", 20, "--order", "random",
+             "--sync", each=pretend([0, 0, 1, 2]), UCX_TLS="tcp", RONDO_ORDER=order) as job:
+        job.finish()
+
+
+@pytest.mark.parametrize("places", [[0, 1], [0, 0, 1, 1], [0, 1, 2, 3]], ids=lambda places: "".join(map(str, places)))
+@pytest.mark.parametrize("what", ["matrix", "mix", "p2p"])
+def test_namespaces(what, places):
+    options = {"matrix": SMALL, "mix": [*TOGETHER, "--seed", len(places)], "p2p": []}[what]
+    with Hosts(max(places) + 1) as hosts, hosts.job(places, program(what), "--ranks", 0, *options) as job:
+        job.finish()
+
+
+# ---- what is chosen, and what is refused ----
+
+def test_shared_memory_where_it_reaches():
+    """Between ranks of a host no byte goes over the network, which is seen in the log."""
+    output = on_one_host([0, 0, 1], "matrix", "--collectives", "allreduce", *SMALL, RONDO_LOG="debug")
+    over = set(re.findall(r"rank (\d) \S* *connector with rank (\d) over (\w+)", output))
+    assert ("0", "1", "shm") in over and ("1", "2", "ucx") in over, over
+    assert not {("0", "1", "ucx"), ("1", "0", "ucx")} & over, over
+
+
+def test_no_network_is_loaded_on_one_host():
+    output = on_one_host([0, 0], "matrix", "--collectives", "barrier", RONDO_LOG="debug", LD_DEBUG="files")
+    assert "libucp" not in output
+
+
+def test_transports_that_do_not_reach():
+    with Job(2, program("faults"), "--scenario", "blocking", seconds=20, each=pretend([0, 1]), RONDO_TRANSPORTS="shm") as job:
+        for rank, (code, _, message) in job.results().items():
+            assert code == TRANSPORT, f"rank {rank}: {code}: {message}"
+            assert "transport" in message and re.search(r"rank \d", message), message
+        job.finish()
+
+
+def test_transports_that_differ():
+    def each(rank):
+        return {**pretend([0, 1])(rank), "RONDO_TRANSPORTS": ["shm", "shm,ucx"][rank]}
+
+    with Job(2, program("faults"), "--scenario", "blocking", seconds=20, each=each, UCX_TLS="tcp") as job:
+        for rank, (code, _, message) in job.results().items():
+            assert code == TRANSPORT, f"rank {rank}: {code}: {message}"
+        job.finish()
+
+
+def test_a_device_that_ucx_does_not_have():
+    with Job(2, program("faults"), "--scenario", "blocking", seconds=20, each=pretend([0, 1]), UCX_NET_DEVICES="nothing0",
+             UCX_TLS="tcp") as job:
+        for rank, (code, _, message) in job.results().items():
+            assert code in (TRANSPORT, PEER), f"rank {rank}: {code}: {message}"
+        assert "UCX_NET_DEVICES" in job.output()
+        job.finish()
+
+
+# ---- faults ----
+
+def expect_errors(job, ranks, codes=(PEER,), since=None):
+    since = time.monotonic() if since is None else since
+    for rank, (code, _, message) in job.results(ranks).items():
+        assert code in codes, f"rank {rank}: {code}: {message}"
+    assert time.monotonic() - since < LIMIT, job.output()
+
+
+def faults(hosts, places, scenario, *options, **extra):
+    return hosts.job(places, program("faults"), "--scenario", scenario, *options, seconds=60, **extra)
+
+
+@pytest.mark.parametrize("scenario, count", [("blocking", 1000), ("blocking", 1000000), ("persistent", 1000)])
+@pytest.mark.parametrize("victim", [0, 2])
+def test_a_cable_is_pulled(scenario, count, victim):
+    """No message says so: every rank must find out by itself, the one behind the cable too."""
+    with Hosts(3) as hosts, faults(hosts, [0, 1, 2], scenario, "--count", count) as job:
+        job.wait_for("READY")
+        time.sleep(0.3)
+        hosts.pull(victim)
+        expect_errors(job, [0, 1, 2])
+        job.finish()
+
+
+def test_a_card_goes_down():
+    with Hosts(2) as hosts, faults(hosts, [0, 0, 1], "blocking", "--count", 100000) as job:
+        job.wait_for("READY")
+        time.sleep(0.3)
+        hosts.down(1)
+        expect_errors(job, [0, 1, 2])
+        job.finish()
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_frozen_host(victim):
+    with Hosts(3) as hosts, faults(hosts, [0, 1, 2], "blocking") as job:
+        job.wait_for("READY")
+        time.sleep(0.3)
+        job.ranks[victim].process.send_signal(signal.SIGSTOP)
+        expect_errors(job, [rank for rank in range(3) if rank != victim])
+        job.finish([rank for rank in range(3) if rank != victim])
+
+
+def test_a_short_freeze_is_no_death():
+    with Hosts(2) as hosts, faults(hosts, [0, 1, 1], "serve", "--seconds", 5) as job:
+        job.wait_for("READY")
+        job.ranks[1].process.send_signal(signal.SIGSTOP)
+        time.sleep(2)
+        job.ranks[1].process.send_signal(signal.SIGCONT)
+        expect_errors(job, [0, 1, 2], (SUCCESS,))
+        job.finish()
+
+
+def test_a_frozen_host_with_a_timeout():
+    with Hosts(3) as hosts, faults(hosts, [0, 1, 2], "blocking", RONDO_TIMEOUT=1) as job:
+        job.wait_for("READY")
+        job.ranks[2].process.send_signal(signal.SIGSTOP)
+        expect_errors(job, [0, 1], (TIMEOUT,))
+        job.ranks[2].process.kill()
+        job.finish([0, 1])
+
+
+@pytest.mark.parametrize("scenario", ["blocking", "nonblocking", "persistent"])
+def test_a_killed_rank(scenario):
+    with Hosts(3) as hosts, faults(hosts, [0, 1, 1, 2], scenario, "--count", 100000) as job:
+        job.wait_for("READY")
+        time.sleep(0.3)
+        job.ranks[1].process.send_signal(signal.SIGKILL)
+        expect_errors(job, [0, 2, 3])
+        job.finish([0, 2, 3])
+
+
+def tcp_ports(hosts, host, pid):
+    """Where the process listens, and its established connections, as (local port, peer address, peer port)."""
+    text = subprocess.run([*hosts.enter(host), "ss", "-Htanp"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    listening, connected = [], []
+    for line in text.splitlines():
+        if f"pid={pid}," not in line:
+            continue
+        state, _, _, local, peer = line.split()[:5]
+        if state == "LISTEN":
+            listening.append(int(local.rsplit(":", 1)[1]))
+        elif state == "ESTAB":
+            connected.append((int(local.rsplit(":", 1)[1]), peer.rsplit(":", 1)[0], int(peer.rsplit(":", 1)[1])))
+    return listening, connected
+
+
+def test_a_data_connection_is_cut():
+    """The control connections live on; the two ends of the cut one find out, and tell the rest."""
+    with Hosts(3) as hosts, faults(hosts, [0, 1, 2], "blocking", "--count", 300000) as job:
+        job.wait_for("READY")
+        time.sleep(0.3)
+        _, connected = tcp_ports(hosts, 1, job.ranks[1].process.pid)
+        cut = [(local, address, port) for local, address, port in connected if address == hosts.address(2)]
+        assert cut, connected
+        for local, address, port in cut:
+            subprocess.run([*hosts.enter(1), "ss", "-K", "dst", address, "dport", "=", str(port)], check=True,
+                           stdout=subprocess.DEVNULL)
+        expect_errors(job, [0, 1, 2])
+        job.finish()
+
+
+def test_strangers_on_a_data_port():
+    """Garbage, silence and half messages on the ports where UCX listens."""
+    script = """
+import random, socket, sys, time
+noise = random.Random(2).randbytes(4096)
+held = []
+for port in map(int, sys.argv[2:]):
+    for data in (b"", b"x", noise[:8], noise[:64], noise, bytes(4096), bytes([255] * 64), b"GET / HTTP/1.1" + noise):
+        try:
+            stranger = socket.create_connection((sys.argv[1], port), timeout=2)
+            held.append(stranger)
+            stranger.sendall(data)
+            if len(data) > 8:
+                stranger.close()
+        except OSError:
+            pass  # of its cards, UCX listens on the loopback too, where a stranger of another host does not come
+time.sleep(1)
+assert held
+"""
+    with Hosts(3) as hosts, faults(hosts, [0, 1], "serve", "--seconds", 4) as job:
+        job.wait_for("READY")
+        ports, _ = tcp_ports(hosts, 1, job.ranks[1].process.pid)
+        assert ports
+        subprocess.run([*hosts.enter(2), sys.executable, "-c", script, hosts.address(1), *map(str, ports)], check=True)
+        expect_errors(job, [0, 1], (SUCCESS,))
+        job.finish()
+
+
+@pytest.mark.parametrize("root", ["10.66.99.99:5555", "unreachable.invalid:5555"])
+def test_a_root_that_is_not_there(root):
+    with Hosts(1) as hosts:
+        started = time.monotonic()
+        with hosts.job([0, 0], program("faults"), "--scenario", "blocking", only=[1], root=root, seconds=30,
+                       RONDO_CONNECT_TIMEOUT=2) as job:
+            (code, _, message), = job.results([1]).values()
+            assert code == BOOTSTRAP, message
+            assert root.split(":")[0] in message, message
+            assert time.monotonic() - started < LIMIT
+            job.finish([1])
+
+
+def test_nobody_answers_at_the_root():
+    """Its address leads to a host that is there; nobody listens."""
+    with Hosts(2) as hosts, hosts.job([0, 1], program("faults"), "--scenario", "blocking", only=[1], seconds=30,
+                                      RONDO_CONNECT_TIMEOUT=2) as job:
+        (code, _, message), = job.results([1]).values()
+        assert code == BOOTSTRAP, message
+        job.finish([1])
+
+
+# ---- launchers ----
+
+def test_open_mpi_across_namespaces(tmp_path):
+    """mpirun starts the ranks by an agent that, like ssh, goes to a host and runs a command there."""
+    with Hosts(2) as hosts:
+        agent = tmp_path / "agent"
+        places = " ".join(f"{hosts.address(host)}) host={hosts.name(host)} ;;" for host in range(2))
+        agent.write_text(f"""#!/bin/sh
+while [ "${{1#-}}" != "$1" ]; do shift; done
+case $1 in {places} esac
+shift
+exec ip netns exec $host unshare --uts sh -c "hostname $host; $*"
+""")
+        agent.chmod(0o755)
+        output = run(*hosts.enter(0), "unshare", "--uts", "sh", "-c", f'hostname {hosts.name(0)}; exec "$@"', "sh",
+                     "mpirun.openmpi", "--allow-run-as-root", "--mca", "plm_rsh_agent", agent, "--mca", "oob_tcp_if_include",
+                     f"{hosts.net}.0/24", "-n", 4, "--host", f"{hosts.address(0)}:2,{hosts.address(1)}:2", "-x", "RONDO_ROOT",
+                     "-x", "RONDO_SECRET", "-x", "UCX_TLS", program("rondo"), "bench", "allreduce", "-b", "8", "-e", "1M", "-f",
+                     "16", "-c", "-n", "5", "-w", "1", "--device", "host", UCX_TLS="tcp", RONDO_SECRET="open sesame",
+                     RONDO_ROOT=f"{hosts.address(0)}:5555", seconds=90)
+        rows = [line.split() for line in output.splitlines() if re.match(r" +\d", line)]
+        assert len(rows) >= 5 and all(row[8] == "0" for row in rows), output

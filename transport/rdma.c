@@ -1,0 +1,398 @@
+/*
+ * Ranks reach each other by RDMA: a slot, then the counter, are written straight into the receiver's memory, in this order on
+ * one reliable queue pair, so that nobody there has to do anything; credits come back in the same way. Connectors are spread
+ * over several queue pairs and cards.
+ *
+ * Why the order suffices: writes of one reliable queue pair are carried out in order, and a counter is one aligned word.
+ * Why a local slot may be filled again once its credit is there: the receiver had all of it, and what the card may still send
+ * of it again the other card drops as a duplicate.
+ */
+#include "rdma.h"
+
+#include "background.h"
+#include "environment.h"
+#include "error.h"
+#include "network.h"
+#include "platform.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define SLAB_BYTES   ((size_t) 8 << 20)
+#define QUIET_PASSES 64 /* between two looks at what seldom comes */
+
+extern const struct rondo_network rondo_network_rdma;
+
+static const char *unusable(void)
+{
+    const char *why;
+    rondo_rdma_library(&why);
+    return why;
+}
+
+static int reaches(const struct rondo_runtime *runtime, int peer)
+{
+    return rondo_transport_is_open_to(runtime, &rondo_transport_rdma, peer);
+}
+
+/* ---- memory: slabs that every rail has registered ---- */
+
+struct registered {
+    struct ibv_mr *regions[RONDO_RDMA_RAILS];
+};
+
+static void unregister(struct rondo_rdma *rdma, struct registered *registered)
+{
+    for (int i = 0; i < rdma->rail_count; i++)
+        if (registered->regions[i] != NULL)
+            rdma->library->ibv_dereg_mr(registered->regions[i]);
+    free(registered);
+}
+
+static rondo_result_t refuse(const struct rondo_rdma *rdma, int rail, size_t bytes)
+{
+    struct rlimit limit = {0, 0};
+    int error = errno;
+    getrlimit(RLIMIT_MEMLOCK, &limit);
+    if (error == ENOMEM || error == EAGAIN)
+        return rondo_fail(
+            RONDO_ERR_MEMORY,
+            "rdma: %s cannot lock %zu bytes of memory for slots: %s (this process may lock %llu bytes: ulimit -l)",
+            rdma->rails[rail].name, bytes, strerror(error), (unsigned long long) limit.rlim_cur);
+    return rondo_fail(RONDO_ERR_TRANSPORT, "rdma: %s cannot register %zu bytes of memory: %s", rdma->rails[rail].name, bytes,
+                      strerror(error));
+}
+
+static rondo_result_t slab_allocate(void *argument, size_t bytes, struct rondo_slab *slab)
+{
+    struct rondo_rdma *rdma = argument;
+    struct rondo_device *device = rdma->runtime->device;
+    struct registered *registered = calloc(1, sizeof(*registered));
+    char *base = registered != NULL ? device->kind->allocate_host(device, bytes) : NULL;
+    rondo_result_t result = RONDO_SUCCESS;
+    if (base == NULL) {
+        free(registered);
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for %zu bytes of network slots", bytes);
+    }
+    for (int i = 0; i < rdma->rail_count && result == RONDO_SUCCESS; i++) {
+        registered->regions[i] =
+            rdma->library->ibv_reg_mr(rdma->rails[i].domain, base, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+        if (registered->regions[i] == NULL)
+            result = refuse(rdma, i, bytes);
+    }
+    if (result != RONDO_SUCCESS) {
+        unregister(rdma, registered);
+        device->kind->release_host(device, base, bytes);
+        return result;
+    }
+    *slab = (struct rondo_slab){base, bytes, registered};
+    return RONDO_SUCCESS;
+}
+
+static void slab_release(void *argument, struct rondo_slab *slab)
+{
+    struct rondo_rdma *rdma = argument;
+    struct rondo_device *device = rdma->runtime->device;
+    unregister(rdma, slab->own);
+    device->kind->release_host(device, slab->base, slab->bytes);
+}
+
+static rondo_result_t slab_zero(void *argument, void *memory, size_t bytes)
+{
+    (void) argument;
+    memset(memory, 0, bytes);
+    return RONDO_SUCCESS;
+}
+
+static const struct rondo_slab_source slabs = {SLAB_BYTES, slab_allocate, slab_release, slab_zero};
+
+static rondo_result_t prepare(void *state, struct rondo_port *port)
+{
+    const struct rondo_rdma *rdma = state;
+    const struct registered *registered = port->region.slab->own;
+    for (int i = 0; i < rdma->rail_count; i++)
+        port->access[i] = registered->regions[i]->rkey;
+    return RONDO_SUCCESS;
+}
+
+/* ---- posting ---- */
+
+static uint64_t room(const struct rondo_rdma_queue *queue)
+{
+    return RONDO_RDMA_DEPTH - (queue->posted - queue->completed);
+}
+
+/* One write into the port's other side. Short ones travel in the request itself, so that their memory need not stay; loud: its
+ * completion is heard of, and with it that of all before. */
+static int post_write(struct rondo_rdma_queue *queue, const struct rondo_port *port, const void *data, size_t bytes,
+                      uint64_t offset, int loud)
+{
+    const struct registered *registered = port->region.slab->own;
+    struct ibv_sge piece = {(uint64_t) (uintptr_t) data, (uint32_t) bytes, registered->regions[queue->rail]->lkey};
+    struct ibv_send_wr request = {.wr_id = queue->posted + 1, .sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
+    struct ibv_send_wr *refused;
+    if (bytes <= queue->inline_most)
+        request.send_flags |= IBV_SEND_INLINE;
+    if (loud)
+        request.send_flags |= IBV_SEND_SIGNALED;
+    request.wr.rdma.remote_addr = port->other_address + offset;
+    request.wr.rdma.rkey = port->other_access[queue->other_rail];
+    int error = ibv_post_send(queue->id->qp, &request, &refused);
+    if (error != 0) {
+        rondo_rdma_lose(queue->rdma, queue->peer, strerror(error));
+        return 0;
+    }
+    queue->posted++;
+    if (loud)
+        queue->signaled = queue->posted;
+    return 1;
+}
+
+/* The counter always travels in the request (rdma_connect.c insists on room for it), so the value may be on the stack. */
+static int post_counter(struct rondo_rdma_queue *queue, struct rondo_port *port, uint64_t value, int loud)
+{
+    uint64_t offset = port->direction == RONDO_OUTGOING ? RONDO_PORT_TAIL : RONDO_PORT_HEAD;
+    if (!post_write(queue, port, &value, sizeof(value), offset, loud || queue->posted - queue->signaled >= RONDO_RDMA_UNHEARD))
+        return 0;
+    port->last_post = queue->posted;
+    return 1;
+}
+
+static int carry_slots(struct rondo_rdma_queue *queue, struct rondo_port *port, uint64_t tail)
+{
+    uint64_t sent = port->carried;
+    while (sent != tail && room(queue) > 2) {
+        uint32_t slot = (uint32_t) (sent & (port->slot_count - 1));
+        uint32_t bytes = rondo_load_relaxed32(port->sizes + slot);
+        uint64_t place = (uint64_t) slot * port->slot_bytes;
+        if (bytes > port->slot_bytes)
+            bytes = port->slot_bytes;
+        if (!post_write(queue, port, port->slots + place, bytes, RONDO_PORT_SLOTS + place, 0))
+            return 0;
+        sent++;
+        /* The receiver may begin with what is there while the rest comes; a counter is cheap beside a large slot. */
+        if (bytes >= RONDO_RDMA_LARGE && sent != tail && !post_counter(queue, port, sent, 0))
+            return 0;
+    }
+    if (sent == port->carried || !post_counter(queue, port, sent, 0))
+        return 0;
+    port->carried = sent;
+    return 1;
+}
+
+static int carry(void *state, struct rondo_port *port, uint64_t published)
+{
+    struct rondo_rdma *rdma = state;
+    struct rondo_rdma_queue *queue = rondo_rdma_queue_of(rdma, port);
+    if (rdma->peers[port->peer].lost)
+        port->carried = published; /* nobody will ever have it */
+    if (queue == NULL || room(queue) < 4)
+        return 0;
+    if (port->direction == RONDO_OUTGOING)
+        return carry_slots(queue, port, published);
+    if (!post_counter(queue, port, published, 0))
+        return 0;
+    port->carried = published;
+    return 1;
+}
+
+/* The last post may be one that nobody hears of: then the counter is sent again, aloud. */
+static int is_quiet(void *state, struct rondo_port *port)
+{
+    struct rondo_rdma *rdma = state;
+    if (port->last_post == 0 || rdma->peers[port->peer].lost)
+        return 1;
+    struct rondo_rdma_queue *queue = rondo_rdma_queue_of(rdma, port);
+    if (queue == NULL || queue->completed >= port->last_post)
+        return 1;
+    if (queue->signaled < port->last_post && room(queue) >= 4)
+        post_counter(queue, port, port->carried, 1);
+    return 0;
+}
+
+static void sever(void *state, struct rondo_port *port)
+{
+    rondo_rdma_lose(state, port->peer, "it does not take what was sent to it");
+}
+
+/* ---- completions ---- */
+
+static struct rondo_rdma_queue *queue_by_number(const struct rondo_rdma *rdma, const struct rondo_rdma_rail *rail,
+                                                uint32_t number)
+{
+    struct rondo_rdma_queue *queue = rdma->all;
+    while (queue != NULL &&
+           (&rdma->rails[queue->rail] != rail || queue->id == NULL || queue->id->qp == NULL || queue->id->qp->qp_num != number))
+        queue = queue->next;
+    return queue;
+}
+
+static int poll_rail(struct rondo_rdma *rdma, struct rondo_rdma_rail *rail)
+{
+    struct ibv_wc done[32];
+    int count = ibv_poll_cq(rail->completions, 32, done);
+    for (int i = 0; i < count; i++) {
+        struct rondo_rdma_queue *queue = queue_by_number(rdma, rail, done[i].qp_num);
+        if (queue == NULL)
+            continue;
+        if (done[i].status == IBV_WC_SUCCESS && done[i].wr_id > queue->completed && done[i].wr_id <= queue->posted)
+            queue->completed = done[i].wr_id;
+        else if (done[i].status != IBV_WC_SUCCESS && queue->phase != RONDO_RDMA_BROKEN)
+            rondo_rdma_lose(rdma, queue->peer, rdma->library->ibv_wc_status_str(done[i].status));
+    }
+    return count > 0;
+}
+
+static void take_rail_events(struct rondo_rdma *rdma, struct rondo_rdma_rail *rail)
+{
+    struct ibv_cq *completions;
+    void *context;
+    while (rdma->library->ibv_get_cq_event(rail->channel, &completions, &context) == 0)
+        rdma->library->ibv_ack_cq_events(completions, 1);
+    rondo_rdma_heed_device(rdma, rail);
+}
+
+static int progress(void *state)
+{
+    struct rondo_rdma *rdma = state;
+    int moved = 0;
+    for (int i = 0; i < rdma->rail_count; i++)
+        moved |= poll_rail(rdma, &rdma->rails[i]);
+    if (rdma->connecting > 0 || ++rdma->passes % QUIET_PASSES == 0) {
+        moved |= rondo_rdma_heed_connections(rdma);
+        for (int i = 0; i < rdma->rail_count; i++)
+            take_rail_events(rdma, &rdma->rails[i]);
+    }
+    return moved;
+}
+
+/* Asks to be told, then looks once more: what came before the asking is not told. */
+static int arm(void *state, int *descriptor)
+{
+    struct rondo_rdma *rdma = state;
+    *descriptor = rdma->descriptor;
+    int came = rondo_rdma_heed_connections(rdma);
+    for (int i = 0; i < rdma->rail_count; i++) {
+        take_rail_events(rdma, &rdma->rails[i]);
+        ibv_req_notify_cq(rdma->rails[i].completions, 0);
+    }
+    for (int i = 0; i < rdma->rail_count; i++)
+        came |= poll_rail(rdma, &rdma->rails[i]);
+    return !came;
+}
+
+/* ---- life ---- */
+
+static void close_network(void *state)
+{
+    struct rondo_rdma *rdma = state;
+    rdma->closing = 1;
+    if (rdma->peers != NULL)
+        rondo_rdma_close_queues(rdma);
+}
+
+/* After the memory that the rails have registered. */
+static void free_network(void *state)
+{
+    struct rondo_rdma *rdma = state;
+    rondo_rdma_close_rails(rdma);
+    if (rdma->descriptor >= 0)
+        close(rdma->descriptor);
+    free(rdma->peers);
+    free(rdma);
+}
+
+static void write_card(const struct rondo_rdma *rdma, struct rondo_card *card)
+{
+    struct rondo_rdma_card own = {
+        .token = rdma->token, .rails = (uint32_t) rdma->rail_count, .queues = (uint32_t) rdma->queues};
+    for (int i = 0; i < rdma->rail_count; i++) {
+        const struct sockaddr_storage *from = &rdma->rails[i].address;
+        struct rondo_rdma_address *to = &own.addresses[i];
+        to->family = from->ss_family;
+        if (from->ss_family == AF_INET) {
+            const struct sockaddr_in *v4 = (const struct sockaddr_in *) from;
+            to->port = v4->sin_port;
+            memcpy(to->bytes, &v4->sin_addr, sizeof(v4->sin_addr));
+        } else {
+            const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *) from;
+            to->port = v6->sin6_port;
+            memcpy(to->bytes, &v6->sin6_addr, sizeof(v6->sin6_addr));
+        }
+    }
+    card->bytes = sizeof(own);
+    memcpy(card->data, &own, sizeof(own));
+}
+
+static rondo_result_t open_network(struct rondo_runtime *runtime, struct rondo_proxy *proxy, void **state,
+                                   struct rondo_card *card)
+{
+    const char *why;
+    int64_t queues = 0;
+    const struct rondo_rdma_library *library = rondo_rdma_library(&why);
+    if (library == NULL)
+        return rondo_fail(RONDO_ERR_TRANSPORT, "rdma: %s", why);
+    struct rondo_rdma *rdma = calloc(1, sizeof(*rdma));
+    if (rdma != NULL)
+        rdma->peers = calloc((size_t) runtime->size, sizeof(*rdma->peers));
+    if (rdma == NULL || rdma->peers == NULL) {
+        free(rdma);
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for rdma");
+    }
+    rdma->library = library;
+    rdma->runtime = runtime;
+    rdma->proxy = proxy;
+    rdma->descriptor = epoll_create1(EPOLL_CLOEXEC);
+    rondo_result_t result = rdma->descriptor >= 0 ? RONDO_SUCCESS : rondo_fail(RONDO_ERR_SYSTEM, "epoll: %s", strerror(errno));
+    if (result == RONDO_SUCCESS)
+        result = rondo_environment_integer("RONDO_RDMA_QUEUES", &queues);
+    if (result == RONDO_SUCCESS && (queues < 1 || queues > RONDO_RDMA_QUEUES))
+        result =
+            rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_RDMA_QUEUES = %lld is not in [1, %d]", (long long) queues, RONDO_RDMA_QUEUES);
+    rdma->queues = (int) queues;
+    if (result == RONDO_SUCCESS)
+        result = rondo_background_random(&rdma->token, sizeof(rdma->token));
+    if (result == RONDO_SUCCESS)
+        result = rondo_rdma_open_rails(rdma);
+    if (result != RONDO_SUCCESS) {
+        close_network(rdma);
+        free_network(rdma);
+        return result;
+    }
+    write_card(rdma, card);
+    *state = rdma;
+    return RONDO_SUCCESS;
+}
+
+static int numa_node_of(void *state)
+{
+    return ((const struct rondo_rdma *) state)->rails[0].node;
+}
+
+const struct rondo_network rondo_network_rdma = {
+    .name = "rdma",
+    .open = open_network,
+    .close = close_network,
+    .destroy = free_network,
+    .prepare = prepare,
+    .carry = carry,
+    .is_quiet = is_quiet,
+    .sever = sever,
+    .progress = progress,
+    .arm = arm,
+    .numa_node = numa_node_of,
+    .slabs = &slabs,
+};
+
+const struct rondo_transport rondo_transport_rdma = {
+    .name = "rdma",
+    .network = &rondo_network_rdma,
+    .unusable = unusable,
+    .reaches = reaches,
+    RONDO_NETWORK_FUNCTIONS,
+};

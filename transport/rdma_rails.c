@@ -1,0 +1,209 @@
+/* The network cards of the rdma transport: whatever local address rdma_cm binds to a device, within what RONDO_RDMA_DEVICES and
+ * RONDO_RDMA_GID allow. One address a port of a card. */
+#include "rdma.h"
+
+#include "environment.h"
+#include "error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+
+#define COMPLETIONS 4096
+#define BACKLOG     1024
+
+static void set_nonblocking(int descriptor)
+{
+    int flags = fcntl(descriptor, F_GETFL);
+    if (flags >= 0)
+        fcntl(descriptor, F_SETFL, flags | O_NONBLOCK);
+}
+
+static void watch(const struct rondo_rdma *rdma, int descriptor)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    set_nonblocking(descriptor);
+    epoll_ctl(rdma->descriptor, EPOLL_CTL_ADD, descriptor, &event);
+}
+
+/* Whether "name" or "name:port" of the list is the rail; an empty list names all. */
+static int is_wanted(const char *list, const struct rondo_rdma_rail *rail)
+{
+    char with_port[80];
+    snprintf(with_port, sizeof(with_port), "%s:%u", rail->name, rail->port);
+    if (list == NULL)
+        return 1;
+    for (const char *at = list; *at != '\0';) {
+        size_t length = strcspn(at, ",");
+        if ((length == strlen(rail->name) && strncmp(at, rail->name, length) == 0) ||
+            (length == strlen(with_port) && strncmp(at, with_port, length) == 0))
+            return 1;
+        at += length + (at[length] == ',');
+    }
+    return 0;
+}
+
+/* Whether the address is the one of that index in the port's table; -1: any is. */
+static int has_gid(const struct rondo_rdma *rdma, const struct rondo_rdma_rail *rail, int64_t index)
+{
+    union ibv_gid gid;
+    if (index < 0)
+        return 1;
+    return rdma->library->ibv_query_gid(rail->verbs, rail->port, (int) index, &gid) == 0 &&
+           memcmp(&gid, &rail->listener->route.addr.addr.ibaddr.sgid, sizeof(gid)) == 0;
+}
+
+static int numa_node(const char *device)
+{
+    char path[160];
+    int node = -1;
+    snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device/numa_node", device);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return -1;
+    if (fscanf(file, "%d", &node) != 1)
+        node = -1;
+    fclose(file);
+    return node;
+}
+
+static int is_known(const struct rondo_rdma *rdma, const struct rondo_rdma_rail *rail)
+{
+    for (int i = 0; i < rdma->rail_count; i++)
+        if (rdma->rails[i].verbs == rail->verbs && rdma->rails[i].port == rail->port)
+            return 1;
+    return 0;
+}
+
+static void close_rail(struct rondo_rdma *rdma, struct rondo_rdma_rail *rail)
+{
+    const struct rondo_rdma_library *library = rdma->library;
+    if (rail->completions != NULL)
+        library->ibv_destroy_cq(rail->completions);
+    if (rail->channel != NULL)
+        library->ibv_destroy_comp_channel(rail->channel);
+    if (rail->domain != NULL)
+        library->ibv_dealloc_pd(rail->domain);
+    if (rail->listener != NULL)
+        library->rdma_destroy_id(rail->listener);
+    memset(rail, 0, sizeof(*rail));
+}
+
+/* The resources of a rail whose listener is bound. 0, or -1 with errno. */
+static int equip(struct rondo_rdma *rdma, struct rondo_rdma_rail *rail)
+{
+    const struct rondo_rdma_library *library = rdma->library;
+    if ((rail->domain = library->ibv_alloc_pd(rail->verbs)) == NULL ||
+        (rail->channel = library->ibv_create_comp_channel(rail->verbs)) == NULL ||
+        (rail->completions = library->ibv_create_cq(rail->verbs, COMPLETIONS, NULL, rail->channel, 0)) == NULL ||
+        library->rdma_listen(rail->listener, BACKLOG) != 0)
+        return -1;
+    struct sockaddr *bound = &rail->listener->route.addr.src_addr;
+    memcpy(&rail->address, bound, bound->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+    rail->node = numa_node(rail->name);
+    watch(rdma, rail->channel->fd);
+    watch(rdma, rail->verbs->async_fd);
+    return 0;
+}
+
+/* 1: the address has become a rail. */
+static int try_address(struct rondo_rdma *rdma, const struct sockaddr *address, const char *devices, int64_t gid)
+{
+    struct rondo_rdma_rail *rail = &rdma->rails[rdma->rail_count];
+    struct sockaddr_storage place;
+    memset(&place, 0, sizeof(place));
+    memcpy(&place, address, address->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+    memset(rail, 0, sizeof(*rail));
+    if (rdma->library->rdma_create_id(rdma->events, &rail->listener, NULL, RDMA_PS_TCP) != 0) {
+        rail->listener = NULL;
+        return 0;
+    }
+    if (rdma->library->rdma_bind_addr(rail->listener, (struct sockaddr *) &place) == 0 && rail->listener->verbs != NULL) {
+        rail->verbs = rail->listener->verbs;
+        rail->port = rail->listener->port_num;
+        snprintf(rail->name, sizeof(rail->name), "%s", rail->verbs->device->name);
+        if (!is_known(rdma, rail) && is_wanted(devices, rail) && has_gid(rdma, rail, gid)) {
+            if (equip(rdma, rail) == 0) {
+                rdma->rail_count++;
+                return 1;
+            }
+            rondo_log(RONDO_LOG_WARN, rdma->runtime->rank, "the RDMA device %s cannot be used: %s", rail->name,
+                      strerror(errno));
+        }
+    }
+    close_rail(rdma, rail);
+    return 0;
+}
+
+static int is_useful(const struct ifaddrs *one)
+{
+    if (one->ifa_addr == NULL || (one->ifa_flags & IFF_UP) == 0 || (one->ifa_flags & IFF_LOOPBACK) != 0)
+        return 0;
+    if (one->ifa_addr->sa_family == AF_INET6)
+        return !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *) (const void *) one->ifa_addr)->sin6_addr);
+    return one->ifa_addr->sa_family == AF_INET;
+}
+
+rondo_result_t rondo_rdma_open_rails(struct rondo_rdma *rdma)
+{
+    const char *devices;
+    int64_t gid;
+    struct ifaddrs *interfaces;
+    rondo_result_t result = rondo_environment_text("RONDO_RDMA_DEVICES", &devices);
+    if (result == RONDO_SUCCESS)
+        result = rondo_environment_integer("RONDO_RDMA_GID", &gid);
+    if (result != RONDO_SUCCESS)
+        return result;
+    rdma->events = rdma->library->rdma_create_event_channel();
+    if (rdma->events == NULL)
+        return rondo_fail(RONDO_ERR_TRANSPORT, "rdma: no event channel: %s (is the module rdma_ucm loaded?)", strerror(errno));
+    watch(rdma, rdma->events->fd);
+    if (getifaddrs(&interfaces) != 0)
+        return rondo_fail(RONDO_ERR_SYSTEM, "getifaddrs: %s", strerror(errno));
+    static const int families[] = {AF_INET, AF_INET6};
+    for (int family = 0; family < 2; family++) /* a port's IPv4 address is taken before others of it */
+        for (struct ifaddrs *one = interfaces; one != NULL && rdma->rail_count < RONDO_RDMA_RAILS; one = one->ifa_next)
+            if (is_useful(one) && one->ifa_addr->sa_family == families[family])
+                try_address(rdma, one->ifa_addr, devices, gid);
+    freeifaddrs(interfaces);
+    if (rdma->rail_count == 0)
+        return rondo_fail(
+            RONDO_ERR_TRANSPORT,
+            "rdma: no RDMA device with an address that fits (RONDO_RDMA_DEVICES \"%s\", RONDO_RDMA_GID %lld); each "
+            "port needs an IP address, for rdma_cm",
+            devices == NULL ? "" : devices, (long long) gid);
+    for (int i = 0; i < rdma->rail_count; i++)
+        rondo_log(RONDO_LOG_DEBUG, rdma->runtime->rank, "rdma: rail %d is %s port %u, NUMA node %d", i, rdma->rails[i].name,
+                  rdma->rails[i].port, rdma->rails[i].node);
+    return RONDO_SUCCESS;
+}
+
+void rondo_rdma_close_rails(struct rondo_rdma *rdma)
+{
+    for (int i = 0; i < rdma->rail_count; i++)
+        close_rail(rdma, &rdma->rails[i]);
+    if (rdma->events != NULL)
+        rdma->library->rdma_destroy_event_channel(rdma->events);
+}
+
+void rondo_rdma_heed_device(struct rondo_rdma *rdma, struct rondo_rdma_rail *rail)
+{
+    struct ibv_async_event event;
+    while (rdma->library->ibv_get_async_event(rail->verbs, &event) == 0) {
+        int ends = event.event_type == IBV_EVENT_DEVICE_FATAL ||
+                   (event.event_type == IBV_EVENT_PORT_ERR && event.element.port_num == rail->port);
+        rdma->library->ibv_ack_async_event(&event);
+        if (!ends || rail->down)
+            continue;
+        rail->down = 1;
+        for (struct rondo_rdma_queue *queue = rdma->all; queue != NULL; queue = queue->next)
+            if (&rdma->rails[queue->rail] == rail)
+                rondo_rdma_lose(rdma, queue->peer, "the RDMA device's port went down");
+    }
+}
