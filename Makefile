@@ -30,7 +30,7 @@ NVCCFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -fPIC,-fvisibility=
 
 CUDA_ONLY   := device/cuda_device.c transport/p2p.c $(wildcard transport/cuda_*.c)
 TOOL_CUDA_ONLY := tools/info_gpus.c tools/buffers_cuda.c tools/peer_nccl.c tools/nccl.c tools/interfere.c tools/stress_peer.c
-LIB_SOURCES := $(filter-out $(if $(HAS_CUDA),,$(CUDA_ONLY)),$(wildcard lib/*.c lib/programs/*.c transport/*.c device/*.c))
+LIB_SOURCES := $(filter-out $(if $(HAS_CUDA),,$(CUDA_ONLY)),$(wildcard lib/*.c lib/program/*.c lib/programs/*.c lib/programs/traced/*.c transport/*.c device/*.c))
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(FOLD_VARIANTS:%=$(BUILD)/obj/device/fold_kernels_%.o) \
                $(if $(HAS_CUDA),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard device/*.cu)))
 TOOL_SOURCES := $(filter-out tools/peer_mpi.c $(if $(HAS_CUDA),,$(TOOL_CUDA_ONLY)),$(wildcard tools/*.c))

@@ -3,6 +3,7 @@
 
 #include "lane.h"
 #include "mailbox.h"
+#include "program/register.h"
 #include "queue.h"
 #include "register.h"
 #include "request.h"
@@ -12,6 +13,18 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+
+static int group_of(const struct rondo_comm *comm)
+{
+    const struct rondo_peer *peers = comm->runtime->peers;
+    int group = 1;
+    while (group < comm->size && strcmp(peers[comm->members[group]].host_id, peers[comm->members[0]].host_id) == 0)
+        group++;
+    for (int i = 0; i < comm->size; i++)
+        if (strcmp(peers[comm->members[i]].host_id, peers[comm->members[i / group * group]].host_id) != 0)
+            return 0;
+    return group == comm->size || comm->size % group != 0 ? 0 : group;
+}
 
 static void find_locality(struct rondo_comm *comm)
 {
@@ -26,6 +39,7 @@ static void find_locality(struct rondo_comm *comm)
         comm->same_process &= same_host && memcmp(peer->process, self->process, sizeof(self->process)) == 0 &&
                               !peer->gpu.present && !self->gpu.present;
     }
+    comm->group = group_of(comm);
 }
 
 rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, const int *members, int size,
@@ -92,6 +106,7 @@ void rondo_comm_destroy(struct rondo_comm *comm)
     rondo_stream_forget(comm);
     while (comm->lanes != NULL)
         rondo_lane_free(comm->lanes);
+    rondo_programs_forget(comm);
     while (comm->registrations != NULL)
         rondo_window_close(comm, comm->registrations);
     if (comm->windows != NULL)

@@ -166,5 +166,6 @@ void rondo_plan_free(struct rondo_plan *plan)
         return;
     free(plan->program);
     free(plan->connections);
+    free(plan->scratch_classes);
     free(plan);
 }

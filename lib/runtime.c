@@ -17,6 +17,7 @@
 #include "queue.h"
 #include "request.h"
 #include "settings.h"
+#include "tuning.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -168,6 +169,13 @@ static void agree(struct rondo_runtime *runtime)
         if (slot_bytes < runtime->settings.slot_bytes)
             runtime->settings.slot_bytes = slot_bytes;
     }
+    uint64_t tuning = runtime->settings.tuning != NULL ? runtime->settings.tuning->fingerprint : 0;
+    for (int rank = 0; rank < runtime->size; rank++)
+        if (runtime->peers[rank].tuning != tuning && runtime->settings.tuning != NULL) {
+            rondo_log(RONDO_LOG_WARN, runtime->rank, "RONDO_TUNING is not used: rank %d has another table, or none", rank);
+            rondo_tuning_free(runtime->settings.tuning);
+            runtime->settings.tuning = NULL;
+        }
 }
 
 static void notify(void *argument)
@@ -266,6 +274,7 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_star
     self.blocks = (uint32_t) startup->blocks;
     self.cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t) CPU_COUNT(&set) : 1;
     self.slot_bytes = startup->slot_bytes != 0 ? (uint32_t) (startup->slot_bytes + 63) / 64 * 64 : DEFAULT_SLOT_BYTES;
+    self.tuning = runtime->settings.tuning != NULL ? runtime->settings.tuning->fingerprint : 0;
     result = rondo_background_process((unsigned char *) self.process);
     if (result == RONDO_SUCCESS)
         result = rondo_exchange(world, "rondo_init", &self, sizeof(self), runtime->peers);
@@ -341,6 +350,7 @@ static void tear_down(struct rondo_runtime *runtime)
     rondo_check_destroy(runtime->checker);
     rondo_mailbox_destroy(runtime->mailbox);
     pthread_mutex_destroy(&runtime->lock);
+    rondo_tuning_free(runtime->settings.tuning);
     free(runtime->gone);
     free(runtime->peers);
     free(runtime);
@@ -363,6 +373,8 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
     rondo_result_t result = rondo_queue_create(runtime);
     if (result == RONDO_SUCCESS)
         result = rondo_settings_read(config, &runtime->settings, &startup);
+    if (result == RONDO_SUCCESS)
+        result = startup.tuning != NULL ? rondo_tuning_read(startup.tuning, &runtime->settings.tuning) : RONDO_SUCCESS;
     if (result == RONDO_SUCCESS)
         result = choose_transports(runtime, startup.transports);
     if (result == RONDO_SUCCESS)

@@ -29,16 +29,18 @@ struct rondo_peer {
     uint32_t slot_bytes;
     uint32_t device;               /* rondo_device_t */
     struct rondo_gpu_identity gpu; /* all zero: a rank on the host device */
+    uint64_t tuning;               /* fingerprint of its table; 0: none */
 };
 
 struct rondo_settings {
     double timeout;         /* seconds, 0 never */
     double connect_timeout; /* seconds */
     int check;
-    uint32_t channels;   /* most that a program may use: the least of all ranks' blocks */
-    uint32_t slot_bytes; /* largest slot of the simple protocol */
-    char algorithm[32];  /* "" chosen */
-    char protocol[16];   /* "" chosen, "simple" or "ll" */
+    uint32_t channels;           /* most that a program may use: the least of all ranks' blocks */
+    uint32_t slot_bytes;         /* largest slot of the simple protocol */
+    char algorithm[64];          /* "" chosen */
+    char protocol[16];           /* "" chosen, "simple" or "ll" */
+    struct rondo_tuning *tuning; /* NULL: none; the runtime's */
 };
 
 /* ---- calls: what the user asked for ---- */
@@ -51,7 +53,8 @@ struct rondo_call {
     const size_t *send_counts, *send_displacements, *receive_counts, *receive_displacements; /* owned by the request */
     rondo_datatype_t type;
     rondo_op_t op;
-    int root; /* or the peer */
+    int root;                /* or the peer */
+    size_t custom_chunks[2]; /* of a custom program's input and output; count elements each */
 };
 
 /* ---- lanes ---- */
@@ -125,10 +128,10 @@ struct rondo_request {
     struct rondo_registration *windows[2]; /* opened for it; owned */
     uint32_t state;                        /* enum rondo_request_state; DONE is released after result and message */
     rondo_result_t result;
-    char *message;                  /* of a failure; owned */
-    size_t *counts;                 /* the call's arrays; owned */
-    struct rondo_extent *tables[2]; /* layouts; device memory, owned */
-    size_t table_entries[2];
+    char *message;                              /* of a failure; owned */
+    size_t *counts;                             /* the call's arrays; owned */
+    struct rondo_extent *tables[RONDO_BUFFERS]; /* layouts; device memory, owned */
+    size_t table_entries[RONDO_BUFFERS];
     void *scratch; /* device memory, owned */
     size_t scratch_bytes;
     /* Queue lock: */
@@ -167,6 +170,7 @@ struct rondo_comm {
     int rank, size;
     int *members;                  /* ranks in the world */
     int same_process, same_host;   /* all members */
+    int group;                     /* members of each host, side by side and as many on all; 0: not so, or one host */
     pthread_mutex_t lane_lock;     /* one thread at a time makes a shared lane */
     pthread_mutex_t stream_lock;   /* numbers of operations in stream order, and the list of those retired */
     struct rondo_request *retired; /* enqueued, and not needed but for memory that their kernels use */
@@ -182,7 +186,8 @@ struct rondo_comm {
     uint64_t *persistent_p2p; /* inits so far, [2 * peer + outgoing] */
     uint32_t failed;          /* an rondo_result_t; sticky; released after failure */
     char failure[1000];
-    int active; /* requests (queue lock) */
+    int active;                        /* requests (queue lock) */
+    struct rondo_registered *programs; /* registered by the user, the latest first; only ever added to */
     struct rondo_registration *registrations;
     uint32_t windows_used;
     char **windows; /* [member][RONDO_WINDOWS_MAX]; device memory */

@@ -39,7 +39,7 @@ int rondo_stream_idle(const struct rondo_host_lane *lane)
 static void retire(struct rondo_request *request)
 {
     struct rondo_comm *comm = request->comm;
-    if (request->tables[0] == NULL && request->tables[1] == NULL && request->scratch == NULL) {
+    if (request->tables[0] == NULL && request->tables[1] == NULL && request->tables[2] == NULL && request->scratch == NULL) {
         rondo_request_destroy(request); /* the kernel has a copy of the rest */
         return;
     }
