@@ -65,6 +65,8 @@ typedef struct {
 } rondo_chunk_t;
 
 RONDO_API rondo_result_t rondo_program_create(rondo_program_t *program, const rondo_program_signature_t *signature);
+/* What the program is for; the strings live as long as it does. Of one that was read from a file, chunks as the file's. */
+RONDO_API rondo_result_t rondo_program_describe(rondo_program_t program, rondo_program_signature_t *signature);
 /* NULL is let pass. A registered program is kept as long as its communicator needs it. */
 RONDO_API void rondo_program_destroy(rondo_program_t program);
 

@@ -112,7 +112,8 @@ static void field(struct reader *r, struct rondo_tuning_row *row, unsigned *seen
         *(which == 1 ? &row->ranks : &row->channels) = amount > INT32_MAX ? INT32_MAX : (int) amount;
     else if (which == 2)
         row->max_bytes = amount;
-    if (which == 4 && strcmp(row->protocol, "") != 0 && strcmp(row->protocol, "simple") != 0 && strcmp(row->protocol, "ll") != 0)
+    if (which == 4 && strcmp(row->protocol, "") != 0 && strcmp(row->protocol, "simple") != 0 &&
+        strcmp(row->protocol, "ll") != 0)
         refuse(r, "a protocol that is neither simple nor ll");
 }
 
@@ -206,7 +207,8 @@ void rondo_tuning_free(struct rondo_tuning *tuning)
     free(tuning);
 }
 
-const struct rondo_tuning_row *rondo_tuning_find(const struct rondo_tuning *tuning, enum rondo_kind kind, int ranks, size_t bytes)
+const struct rondo_tuning_row *rondo_tuning_find(const struct rondo_tuning *tuning, enum rondo_kind kind, int ranks,
+                                                 size_t bytes)
 {
     const struct rondo_tuning_row *best = NULL;
     for (size_t i = 0; tuning != NULL && i < tuning->count; i++) {

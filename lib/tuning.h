@@ -7,10 +7,10 @@
 
 struct rondo_tuning_row {
     enum rondo_kind kind;
-    int ranks, channels;    /* channels 0: the library's own choice */
-    uint64_t max_bytes;     /* the row is for sizes up to it, from the row before on */
-    char algorithm[64];     /* a name that no algorithm has is passed over at selection */
-    char protocol[16];      /* "simple", "ll" or "" */
+    int ranks, channels; /* channels 0: the library's own choice */
+    uint64_t max_bytes;  /* the row is for sizes up to it, from the row before on */
+    char algorithm[64];  /* a name that no algorithm has is passed over at selection */
+    char protocol[16];   /* "simple", "ll" or "" */
 };
 
 struct rondo_tuning {
@@ -24,6 +24,7 @@ rondo_result_t rondo_tuning_read(const char *path, struct rondo_tuning **tuning)
 rondo_result_t rondo_tuning_parse(const char *text, size_t bytes, const char *path, struct rondo_tuning **tuning);
 void rondo_tuning_free(struct rondo_tuning *tuning);
 /* NULL: it says nothing. */
-const struct rondo_tuning_row *rondo_tuning_find(const struct rondo_tuning *tuning, enum rondo_kind kind, int ranks, size_t bytes);
+const struct rondo_tuning_row *rondo_tuning_find(const struct rondo_tuning *tuning, enum rondo_kind kind, int ranks,
+                                                 size_t bytes);
 
 #endif

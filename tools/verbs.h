@@ -5,5 +5,6 @@
 int verb_info(int argc, char **argv);
 int verb_bench(int argc, char **argv);
 int verb_stress(int argc, char **argv);
+int verb_program(int argc, char **argv);
 
 #endif

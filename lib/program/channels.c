@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRIES    8
-#define END_MAX  250 /* of a block; instructions name ends by 8 bits */
+#define TRIES   8
+#define END_MAX 250 /* of a block; instructions name ends by 8 bits */
 
 static uint64_t end_key(uint32_t rank, uint32_t peer, int32_t channel, int outgoing)
 {
@@ -215,8 +215,9 @@ static rondo_result_t choose_blocks(struct placing *p)
         while (!spread(groups + first, next - first, channels, limit)) {
             limit *= 2;
             if (limit > RONDO_COMPILE_BLOCKS * 8) {
-                status = rondo_fail(RONDO_ERR_UNSUPPORTED, "program '%s': rank %u has more connections than its blocks can serve",
-                                    graph->trace->name, groups[first]->rank);
+                status =
+                    rondo_fail(RONDO_ERR_UNSUPPORTED, "program '%s': rank %u has more connections than its blocks can serve",
+                               graph->trace->name, groups[first]->rank);
                 break;
             }
         }

@@ -82,8 +82,8 @@ static void check_ends(struct rondo_checking *c, uint32_t instruction, uint32_t 
 {
     const struct rondo_connection *connections = c->set->plans[rank]->connections + block->end_first;
     if (first + count > block->ends || count == 0 || count > RONDO_FOLD_SOURCES_MAX) {
-        rondo_checking_fail(c, instruction, "%s ends [%u, +%u) of %u", direction == RONDO_INCOMING ? "receives from" : "sends to",
-                            first, count, block->ends);
+        rondo_checking_fail(c, instruction, "%s ends [%u, +%u) of %u",
+                            direction == RONDO_INCOMING ? "receives from" : "sends to", first, count, block->ends);
         return;
     }
     for (uint32_t i = first; i < first + count; i++) {
@@ -110,7 +110,8 @@ static void check_instruction(struct rondo_checking *c, uint32_t number, uint32_
     if (i->count == 0 || i->count > program->largest_count)
         rondo_checking_fail(c, number, "%u chunks are not in [1, %u]", i->count, program->largest_count);
     if (receives && i->receive_count > c->set->plans[rank]->largest_receive && !signal)
-        rondo_checking_fail(c, number, "receives from %u, more than %u", i->receive_count, c->set->plans[rank]->largest_receive);
+        rondo_checking_fail(c, number, "receives from %u, more than %u", i->receive_count,
+                            c->set->plans[rank]->largest_receive);
     if (receives && (i->actions & RONDO_REDUCE) && i->receive_count + 1 > RONDO_FOLD_SOURCES_MAX)
         rondo_checking_fail(c, number, "folds %u chunks, more than %d", i->receive_count + 1, RONDO_FOLD_SOURCES_MAX);
     if ((i->flags & RONDO_DIRECT_OUT) && (!receives || i->send_count > i->receive_count))
@@ -177,12 +178,12 @@ static void add_wire(struct rondo_checking *c, uint32_t rank, uint32_t block, co
     uint32_t *side = outgoing ? &wire->sending_block : &wire->receiving_block;
     if (*side != RONDO_NONE && *side != block)
         c->result = rondo_fail(RONDO_ERR_ARGUMENT,
-                               "program '%s': rank %u: blocks %u and %u both work the connection %s rank %d on channel %u", c->name,
-                               rank, c->blocks[*side].number, c->blocks[block].number, outgoing ? "to" : "from", what->peer,
-                               what->channel);
+                               "program '%s': rank %u: blocks %u and %u both work the connection %s rank %d on channel %u",
+                               c->name, rank, c->blocks[*side].number, c->blocks[block].number, outgoing ? "to" : "from",
+                               what->peer, what->channel);
     if (wire->protocol != what->protocol)
-        c->result = rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': ranks %u and %u differ in the protocol of channel %u", c->name,
-                               source, destination, what->channel);
+        c->result = rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': ranks %u and %u differ in the protocol of channel %u",
+                               c->name, source, destination, what->channel);
     *side = block;
     *at = *found;
 }
@@ -199,13 +200,15 @@ static rondo_result_t check_rank(struct rondo_checking *c, uint32_t rank)
     if (program->blocks == 0 || program->blocks > c->limits->blocks)
         return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': rank %u has %u blocks; 1 to %u are possible", c->name, rank,
                           program->blocks, c->limits->blocks);
-    if (program->largest_count != zero->largest_count || c->set->plans[rank]->largest_receive != c->set->plans[0]->largest_receive)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': ranks 0 and %u would cut their chunks into different slices", c->name,
-                          rank);
+    if (program->largest_count != zero->largest_count ||
+        c->set->plans[rank]->largest_receive != c->set->plans[0]->largest_receive)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': ranks 0 and %u would cut their chunks into different slices",
+                          c->name, rank);
     for (uint32_t b = c->rank_first[rank]; b < c->rank_first[rank + 1] && c->result == RONDO_SUCCESS; b++) {
         const struct rondo_program_block *block = block_list(program) + c->blocks[b].number;
         for (uint32_t e = 0; e < block->ends && c->result == RONDO_SUCCESS; e++)
-            add_wire(c, rank, b, &c->set->plans[rank]->connections[block->end_first + e], &c->end_wires[c->blocks[b].wires + e]);
+            add_wire(c, rank, b, &c->set->plans[rank]->connections[block->end_first + e],
+                     &c->end_wires[c->blocks[b].wires + e]);
         for (uint32_t i = 0; i < block->instructions && c->result == RONDO_SUCCESS; i++)
             check_instruction(c, c->blocks[b].first + i, rank, block);
     }
@@ -219,10 +222,11 @@ rondo_result_t rondo_check_form(struct rondo_checking *c)
     for (size_t w = 0; w < c->wire_count && c->result == RONDO_SUCCESS; w++) {
         const struct rondo_wire *wire = &c->wires[w];
         if (wire->sending_block == RONDO_NONE || wire->receiving_block == RONDO_NONE)
-            c->result = rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': rank %u %s rank %u on channel %u, but not the other way round",
-                                   c->name, wire->sending_block == RONDO_NONE ? wire->destination : wire->source,
-                                   wire->sending_block == RONDO_NONE ? "receives from" : "sends to",
-                                   wire->sending_block == RONDO_NONE ? wire->source : wire->destination, wire->channel);
+            c->result =
+                rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': rank %u %s rank %u on channel %u, but not the other way round",
+                           c->name, wire->sending_block == RONDO_NONE ? wire->destination : wire->source,
+                           wire->sending_block == RONDO_NONE ? "receives from" : "sends to",
+                           wire->sending_block == RONDO_NONE ? wire->source : wire->destination, wire->channel);
     }
     return c->result;
 }
@@ -295,8 +299,7 @@ static rondo_result_t make_state(struct rondo_checking *c)
             enum rondo_buffer buffer = RONDO_INPUT;
             uint32_t index = i;
             rondo_conditions_resolve(conditions, c->shared, rank, &buffer, &index);
-            c->states[c->state_first[rank * RONDO_BUFFERS + buffer] + index].value =
-                rondo_value_input(c->wants.salt, rank, i);
+            c->states[c->state_first[rank * RONDO_BUFFERS + buffer] + index].value = rondo_value_input(c->wants.salt, rank, i);
         }
     for (uint32_t i = 0; i < c->instruction_count; i++) {
         const struct rondo_instruction *instruction = rondo_checking_instruction(c, i);

@@ -24,8 +24,8 @@ struct rondo_parcel {
 };
 
 struct rondo_wire {
-    uint32_t source, destination;             /* ranks */
-    uint32_t sending_block, receiving_block;  /* global numbers; RONDO_NONE */
+    uint32_t source, destination;            /* ranks */
+    uint32_t sending_block, receiving_block; /* global numbers; RONDO_NONE */
     uint16_t channel;
     uint8_t protocol, signalled; /* the receiver knows where the sender's buffers are */
     uint32_t filled, taken;
@@ -33,10 +33,10 @@ struct rondo_wire {
 };
 
 struct rondo_played_block {
-    uint32_t rank, number; /* in its rank */
-    uint32_t first, count; /* instructions, numbered through */
-    uint32_t at;           /* the next step */
-    uint32_t wires;        /* first of its ends' wires */
+    uint32_t rank, number;          /* in its rank */
+    uint32_t first, count;          /* instructions, numbered through */
+    uint32_t at;                    /* the next step */
+    uint32_t wires;                 /* first of its ends' wires */
     uint32_t explored, explored_by; /* of the search under way */
     int queued;
     uint64_t *heard;

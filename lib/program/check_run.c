@@ -80,8 +80,8 @@ static struct rondo_state *state_at(const struct rondo_checking *c, uint32_t ran
     return &c->states[c->state_first[rank * RONDO_BUFFERS + where] + at];
 }
 
-static void say_race(struct rondo_checking *c, uint32_t before, uint32_t after, const char *what, uint32_t rank, uint32_t buffer,
-                     uint32_t index)
+static void say_race(struct rondo_checking *c, uint32_t before, uint32_t after, const char *what, uint32_t rank,
+                     uint32_t buffer, uint32_t index)
 {
     const struct rondo_played_block *other = &c->blocks[c->instructions[before].block];
     rondo_checking_fail(c, after, "race%s: %s chunk %u of rank %u's %s, and nothing orders it after rank %u, block %u, step %u",
@@ -131,8 +131,8 @@ static void expect_class(struct rondo_checking *c, uint32_t instruction, uint32_
                          uint32_t k)
 {
     if (class != measured && !c->set->even)
-        rondo_checking_fail(c, instruction, "%s %u is not as long as the chunk that it moves (length %u, not %u)", what, k, class,
-                            measured);
+        rondo_checking_fail(c, instruction, "%s %u is not as long as the chunk that it moves (length %u, not %u)", what, k,
+                            class, measured);
 }
 
 static struct rondo_value take_in(struct rondo_checking *c, uint32_t instruction, struct rondo_value sum, int *sources,
@@ -167,8 +167,8 @@ static void run_chunk(struct rondo_checking *c, uint32_t instruction, const stru
     for (int r = 0; r < received; r++) {
         if (i->flags & RONDO_DIRECT_IN) {
             uint32_t peer = peer_of(c, block, i->receive_first + (uint32_t) r);
-            result = take_in(c, instruction, result, &sources,
-                             read_chunk(c, instruction, peer, RONDO_INPUT, i->remote_index + k));
+            result =
+                take_in(c, instruction, result, &sources, read_chunk(c, instruction, peer, RONDO_INPUT, i->remote_index + k));
             expect_class(c, instruction, rondo_checking_class(c, peer, RONDO_INPUT, i->remote_index + k), measured,
                          "the peer's input chunk", i->remote_index + k);
             continue;
@@ -179,8 +179,8 @@ static void run_chunk(struct rondo_checking *c, uint32_t instruction, const stru
         expect_class(c, instruction, parcel->chunks[k].class, measured, "received chunk", k);
     }
     if ((i->actions & RONDO_REDUCE) || received == 0) {
-        result = take_in(c, instruction, result, &sources,
-                         read_chunk(c, instruction, rank, i->source_buffer, i->source_index + k));
+        result =
+            take_in(c, instruction, result, &sources, read_chunk(c, instruction, rank, i->source_buffer, i->source_index + k));
         expect_class(c, instruction, rondo_checking_class(c, rank, i->source_buffer, i->source_index + k), measured,
                      "source chunk", i->source_index + k);
     }
@@ -293,14 +293,16 @@ static void check_direct(struct rondo_checking *c, uint32_t instruction, const s
         const struct rondo_wire *wire = wire_of(c, block, i->receive_first + r);
         int told = 0;
         if (!wire->signalled)
-            rondo_checking_fail(c, instruction, "touches the buffers of rank %u before it has told where they are", wire->source);
+            rondo_checking_fail(c, instruction, "touches the buffers of rank %u before it has told where they are",
+                                wire->source);
         for (uint32_t later = instruction + 1; later < block->first + block->count && !told; later++) {
             const struct rondo_instruction *next = rondo_checking_instruction(c, later);
             for (uint32_t s = 0; (next->flags & RONDO_SIGNAL) && (next->actions & RONDO_SEND) && s < next->send_count; s++)
                 told |= peer_of(c, block, next->send_first + s) == wire->source;
         }
         if (!told)
-            rondo_checking_fail(c, instruction, "touches the buffers of rank %u and never tells it that it has done", wire->source);
+            rondo_checking_fail(c, instruction, "touches the buffers of rank %u and never tells it that it has done",
+                                wire->source);
     }
 }
 
@@ -366,19 +368,20 @@ static void check_result(struct rondo_checking *c)
             const struct rondo_state *state = state_at(c, rank, RONDO_OUTPUT, i);
             if (!rondo_value_same(state->value, want))
                 c->result = rondo_fail(RONDO_ERR_ARGUMENT,
-                                       "program '%s'%s: rank %u, output chunk %u %s %u input chunk%s, but must be %s %u", c->name,
-                                       c->shared ? ", in place" : "", rank, i,
+                                       "program '%s'%s: rank %u, output chunk %u %s %u input chunk%s, but must be %s %u",
+                                       c->name, c->shared ? ", in place" : "", rank, i,
                                        state->value.count == want.count ? "is another combination of" : "is the combination of",
                                        state->value.count, state->value.count == 1 ? "" : "s", "that of", want.count);
             else if (whole && conditions->ranks > 1 && !state->value.finished)
-                c->result = rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': rank %u, output chunk %u: no step completes the result",
-                                       c->name, rank, i);
+                c->result =
+                    rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': rank %u, output chunk %u: no step completes the result",
+                               c->name, rank, i);
         }
     for (size_t w = 0; w < c->wire_count && c->result == RONDO_SUCCESS; w++)
         if (c->wires[w].filled != c->wires[w].taken)
             c->result = rondo_fail(RONDO_ERR_ARGUMENT,
-                                   "program '%s': %u messages from rank %u to rank %u on channel %u are never received", c->name,
-                                   c->wires[w].filled - c->wires[w].taken, c->wires[w].source, c->wires[w].destination,
+                                   "program '%s': %u messages from rank %u to rank %u on channel %u are never received",
+                                   c->name, c->wires[w].filled - c->wires[w].taken, c->wires[w].source, c->wires[w].destination,
                                    c->wires[w].channel);
 }
 
@@ -391,8 +394,9 @@ static void check_barrier(struct rondo_checking *c)
             for (uint32_t b = c->rank_first[rank]; b < c->rank_first[rank + 1]; b++)
                 heard |= (int) (c->blocks[b].heard[other / 64] >> (other % 64) & 1);
             if (!heard) {
-                c->result = rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': rank %u can leave the barrier before rank %u has come",
-                                       c->name, rank, other);
+                c->result =
+                    rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': rank %u can leave the barrier before rank %u has come",
+                               c->name, rank, other);
                 return;
             }
         }

@@ -63,7 +63,8 @@ int rondo_conditions_may_share(const struct rondo_conditions *c)
 }
 
 /* Where the smaller buffer begins in the larger. 0: the rank has but one buffer, or they share nothing. */
-static int overlap(const struct rondo_conditions *c, uint32_t rank, enum rondo_buffer *smaller, uint32_t *offset, uint32_t *length)
+static int overlap(const struct rondo_conditions *c, uint32_t rank, enum rondo_buffer *smaller, uint32_t *offset,
+                   uint32_t *length)
 {
     uint32_t input = rondo_conditions_chunks(c, rank, RONDO_INPUT), output = rondo_conditions_chunks(c, rank, RONDO_OUTPUT);
     if (input == 0 || output == 0 || !rondo_conditions_may_share(c))

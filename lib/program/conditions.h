@@ -51,9 +51,9 @@ int rondo_conditions_ordered(const struct rondo_conditions *conditions);
 int rondo_conditions_reduces(const struct rondo_conditions *conditions);
 
 /* ---- values ----
- * What a chunk holds, as a multiset of input chunks: their number, and the sum of a random 128-bit token for each. Two multisets
- * of equal sums are the same but with a probability of about 2^-100, whatever the program: tokens depend on a salt that is drawn
- * anew for every check. */
+ * What a chunk holds, as a multiset of input chunks: their number, and the sum of a random 128-bit token for each. Two
+ * multisets of equal sums are the same but with a probability of about 2^-100, whatever the program: tokens depend on a salt
+ * that is drawn anew for every check. */
 struct rondo_value {
     uint64_t sum[2];
     uint32_t count; /* 0: uninitialized */

@@ -89,8 +89,7 @@ static int is_relay(const struct rondo_node *n)
 static int find_scratch(struct emitting *e)
 {
     struct rondo_graph *graph = e->graph;
-    uint32_t all = graph->scratch[e->rank] +
-                   graph->trace->buffers[e->rank * RONDO_BUFFERS + RONDO_INPUT].count * graph->cut;
+    uint32_t all = graph->scratch[e->rank] + graph->trace->buffers[e->rank * RONDO_BUFFERS + RONDO_INPUT].count * graph->cut;
     e->scratch_index = malloc(((size_t) all + 1) * sizeof(uint32_t));
     e->classes = malloc(((size_t) all + 1) * sizeof(uint32_t));
     if (e->scratch_index == NULL || e->classes == NULL)
@@ -249,10 +248,10 @@ static void measure_relay(const struct emitting *e, const struct rondo_node *n, 
         if (first >= chunks || n->count > chunks - first)
             continue;
         for (uint32_t k = 0; k < n->count; k++) {
-            uint32_t class = n->destination_buffer == RONDO_SCRATCH
-                                 ? scratch_class(e, n->destination + k)
-                                 : rondo_conditions_class(c, e->rank, (enum rondo_buffer) n->destination_buffer,
-                                                          n->destination + k);
+            uint32_t class =
+                n->destination_buffer == RONDO_SCRATCH
+                    ? scratch_class(e, n->destination + k)
+                    : rondo_conditions_class(c, e->rank, (enum rondo_buffer) n->destination_buffer, n->destination + k);
             matching += rondo_conditions_class(c, e->rank, (enum rondo_buffer) b, first + k) == class;
         }
         if (matching == n->count) {
@@ -342,8 +341,8 @@ static rondo_result_t one_rank(struct emitting *e, uint32_t rank)
             row_waits(e, e->lists[i], 1);
         }
         for (uint32_t end = 0; end < e->end_count; end++)
-            rondo_builder_end(e->builder, e->ends[end].peer, e->ends[end].channel, (enum rondo_direction) e->ends[end].direction,
-                              (enum rondo_protocol) e->ends[end].protocol);
+            rondo_builder_end(e->builder, e->ends[end].peer, e->ends[end].channel,
+                              (enum rondo_direction) e->ends[end].direction, (enum rondo_protocol) e->ends[end].protocol);
     }
     uint32_t chunks[RONDO_BUFFERS] = {rondo_conditions_chunks(c, rank, RONDO_INPUT),
                                       rondo_conditions_chunks(c, rank, RONDO_OUTPUT), e->scratch_count};

@@ -120,7 +120,9 @@ static int may_share_channel(const struct rondo_graph *graph, const struct rondo
 static void send_along(struct rondo_graph *graph, uint32_t node)
 {
     struct rondo_node *p = &graph->nodes[node];
-    if (!rondo_node_lives(p) || !(p->actions & RONDO_COPY) || (p->actions & RONDO_SEND))
+    int msccl = graph->options->msccl;
+    if (!rondo_node_lives(p) || !(p->actions & RONDO_COPY) || (p->actions & RONDO_SEND) ||
+        (msccl && !(p->actions & RONDO_RECEIVE)))
         return;
     uint32_t chosen = RONDO_NONE, others = 0;
     for (uint32_t i = p->consumers; i != RONDO_NONE; i = graph->links[i].next) {
@@ -147,7 +149,7 @@ static void send_along(struct rondo_graph *graph, uint32_t node)
     next->from = node;
     s->merged = node;
     p->clobbered = s->clobbered < p->clobbered ? s->clobbered : p->clobbered;
-    if (p->needed || others > 1)
+    if (p->needed || others > 1 || (msccl && !(p->actions & RONDO_REDUCE)))
         return;
     if (p->actions == (RONDO_COPY | RONDO_SEND) && p->flags == 0) {
         p->actions = RONDO_SEND;

@@ -28,7 +28,7 @@ struct playing {
 
 static uint32_t fold_limit(const struct rondo_graph *graph)
 {
-    return graph->options->fold != 0 ? graph->options->fold : 63;
+    return graph->options->msccl ? 1 : graph->options->fold != 0 ? graph->options->fold : 63;
 }
 
 static uint32_t row_length(const struct rondo_graph *graph, uint32_t head)
@@ -96,7 +96,8 @@ static int adds_on(const struct rondo_graph *graph, uint32_t a, uint32_t b)
         return 0;
     for (uint32_t i = a; i != RONDO_NONE; i = graph->nodes[i].next) {
         uint32_t from = graph->nodes[i].from;
-        if (from != RONDO_NONE && graph->nodes[from].rank == graph->nodes[y->from].rank && graph->nodes[i].channel == y->channel)
+        if (from != RONDO_NONE && graph->nodes[from].rank == graph->nodes[y->from].rank &&
+            graph->nodes[i].channel == y->channel)
             return 0;
     }
     return row_length(graph, a) < fold_limit(graph);
@@ -173,7 +174,8 @@ static int prepare(struct playing *p)
         const struct rondo_node *n = &graph->nodes[node];
         if (n->to == RONDO_NONE)
             continue;
-        uint32_t *at = rondo_map_at(&p->map, rondo_connection_key(n->rank, graph->nodes[n->to].rank, graph->nodes[n->to].channel));
+        uint32_t *at =
+            rondo_map_at(&p->map, rondo_connection_key(n->rank, graph->nodes[n->to].rank, graph->nodes[n->to].channel));
         if (at == NULL)
             return 0;
         if (*at == RONDO_NONE)

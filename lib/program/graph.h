@@ -15,7 +15,7 @@ struct rondo_node {
     uint32_t rank, op;            /* op: place in the trace */
     uint32_t source, destination; /* chunks of the physical buffers */
     uint32_t count;
-    uint32_t to, from; /* the node that receives what this one sends; that sends what it receives */
+    uint32_t to, from;                 /* the node that receives what this one sends; that sends what it receives */
     uint32_t previous_first, previous; /* nodes of the rank that must come before */
     uint32_t consumers;                /* list of the nodes that read exactly what this one wrote */
     uint32_t clobbered;                /* the first op that overwrites something this one reads */
@@ -27,7 +27,7 @@ struct rondo_node {
     int32_t channel;
     uint16_t instance, instances;
     uint8_t actions, flags, source_buffer, destination_buffer, written_buffer;
-    uint8_t needed;  /* the result is read by more than the consumers listed, or is part of the output */
+    uint8_t needed;   /* the result is read by more than the consumers listed, or is part of the output */
     uint8_t directed; /* the channel is the user's */
     uint8_t multiple; /* heads a row of nodes that are one instruction */
     uint32_t next;    /* of that row */
@@ -55,9 +55,9 @@ struct rondo_graph {
     struct rondo_link_list *links;
     size_t link_count, link_room;
     struct rondo_place *places;
-    size_t *place_first;  /* [rank][buffer] */
-    uint32_t *scratch;    /* [rank]: the trace's scratch chunks, cut */
-    uint32_t *mark;       /* [node]: for whom it was last seen */
+    size_t *place_first; /* [rank][buffer] */
+    uint32_t *scratch;   /* [rank]: the trace's scratch chunks, cut */
+    uint32_t *mark;      /* [node]: for whom it was last seen */
     size_t mark_room;
     uint32_t *order; /* live nodes */
     size_t ordered;

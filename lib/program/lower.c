@@ -198,8 +198,8 @@ static void set_instance(struct rondo_graph *graph, uint32_t node, const struct 
     n->instance = (uint16_t) part->instance;
     n->instances = (uint16_t) part->op->factor;
     n->directed = part->op->channel >= 0;
-    n->channel = part->op->channel >= 0 ? part->op->channel * (int32_t) part->op->factor + (int32_t) part->instance
-                                        : RONDO_CHANNEL_AUTO;
+    n->channel =
+        part->op->channel >= 0 ? part->op->channel * (int32_t) part->op->factor + (int32_t) part->instance : RONDO_CHANNEL_AUTO;
 }
 
 static void local_part(struct rondo_graph *graph, const struct part *part, uint32_t least)
@@ -274,8 +274,7 @@ static void one_operation(struct rondo_graph *graph, uint32_t number)
         uint32_t at = instance * (all / op->factor), end = (instance + 1) * (all / op->factor);
         while (at < end && !graph->failed) {
             struct part part = {op, number, op->source * graph->cut + at, op->destination * graph->cut + at, 1, instance};
-            while (at + part.count < end &&
-                   in_a_row(graph, op->source_rank, op->source_buffer, part.source, part.count, 0) &&
+            while (at + part.count < end && in_a_row(graph, op->source_rank, op->source_buffer, part.source, part.count, 0) &&
                    in_a_row(graph, op->rank, op->buffer, part.destination, part.count, 1) &&
                    (!op->reduces || in_a_row(graph, op->rank, op->buffer, part.destination, part.count, 0)))
                 part.count++;

@@ -15,11 +15,12 @@ struct rondo_plan_set {
 
 /* What the plans are made for. */
 struct rondo_compile_options {
-    uint32_t blocks;      /* of a rank, at most, if the ends fit into so many */
-    uint32_t slots;       /* of a connector */
-    uint32_t fold;        /* sources of one primitive, at most; 0: RONDO_FOLD_SOURCES_MAX */
+    uint32_t blocks; /* of a rank, at most, if the ends fit into so many */
+    uint32_t slots;  /* of a connector */
+    uint32_t fold;   /* sources of one primitive, at most; 0: RONDO_FOLD_SOURCES_MAX */
     enum rondo_protocol protocol;
-    int plain;            /* nothing is fused and one order is followed (for comparison) */
+    int msccl; /* only instructions that MSCCL has */
+    int plain; /* nothing is fused and one order is followed (for comparison) */
 };
 #define RONDO_COMPILE_SLOTS  4
 #define RONDO_COMPILE_BLOCKS 64

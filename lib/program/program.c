@@ -2,22 +2,18 @@
 #include "program/program.h"
 
 #include "error.h"
+#include "program/raw.h"
 #include "program/trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-rondo_result_t rondo_program_compiled(const struct rondo_trace *trace, uint32_t blocks, uint32_t slots, struct rondo_plan_set **set,
-                                      int *owned)
+rondo_result_t rondo_program_compile(const struct rondo_trace *trace, const struct rondo_compile_options *options, int only,
+                                     struct rondo_plan_set **set)
 {
-    struct rondo_compile_options options = {.blocks = blocks, .slots = slots, .protocol = RONDO_PROTOCOL_SIMPLE};
-    *owned = trace->plans == NULL;
-    if (trace->plans != NULL) {
-        *set = trace->plans;
-        return RONDO_SUCCESS;
-    }
-    return rondo_compile(trace, &options, -1, set);
+    return trace->raw != NULL ? rondo_raw_compile(trace->raw, trace->name, options, set)
+                              : rondo_compile(trace, options, only, set);
 }
 
 rondo_result_t rondo_program_prove(struct rondo_trace *trace, const struct rondo_plan_set *set,
@@ -40,7 +36,7 @@ rondo_result_t rondo_program_check(rondo_program_t trace, const rondo_program_li
 {
     struct rondo_check_limits limits = RONDO_CHECK_LIMITS_DEFAULT;
     struct rondo_plan_set *set = NULL;
-    int owned = 0, in_place;
+    int in_place;
     if (trace == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_check: the program is NULL");
     if (given != NULL && (given->slots < 0 || given->blocks < 0 || given->concurrent < 0 || given->slots > 1024))
@@ -52,13 +48,13 @@ rondo_result_t rondo_program_check(rondo_program_t trace, const rondo_program_li
         limits.blocks = (uint32_t) given->blocks;
     if (given != NULL)
         limits.concurrent = (uint32_t) given->concurrent;
-    rondo_result_t status = trace->plans != NULL ? trace->result : rondo_trace_verify(trace);
+    struct rondo_compile_options options = {.blocks = limits.blocks, .slots = limits.slots, .protocol = RONDO_PROTOCOL_SIMPLE};
+    rondo_result_t status = trace->raw != NULL ? trace->result : rondo_trace_verify(trace);
     if (status == RONDO_SUCCESS)
-        status = rondo_program_compiled(trace, limits.blocks, limits.slots, &set, &owned);
+        status = rondo_program_compile(trace, &options, -1, &set);
     if (status == RONDO_SUCCESS)
         status = rondo_program_prove(trace, set, &limits, &in_place);
-    if (owned)
-        rondo_plan_set_free(set);
+    rondo_plan_set_free(set);
     return status;
 }
 
@@ -71,7 +67,8 @@ rondo_result_t rondo_program_builtin(const char *name, const char *collective, i
     *program = NULL;
     const struct rondo_algorithm *algorithm = kind == RONDO_KINDS ? NULL : rondo_algorithm_find(name, kind);
     if (algorithm == NULL || algorithm->trace == NULL)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no program '%s' for %s", name, collective == NULL ? "NULL" : collective);
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no program '%s' for %s", name,
+                          collective == NULL ? "NULL" : collective);
     if (ranks < 2 || ranks > RONDO_RANKS_MAX || channels < 1 || channels > RONDO_FACTOR_MAX || root < 0 || root >= ranks)
         return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %d ranks, %d channels, root %d", name, ranks, channels, root);
     struct rondo_shape shape = {.kind = kind, .size = ranks, .root = root, .channels = channels};
@@ -98,38 +95,28 @@ void rondo_program_builtin_name(int i, const char **algorithm, const char **coll
             }
 }
 
+rondo_result_t rondo_program_describe(rondo_program_t trace, rondo_program_signature_t *signature)
+{
+    if (trace == NULL || signature == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_describe: %s is NULL", trace == NULL ? "program" : "signature");
+    const struct rondo_conditions *c = &trace->conditions;
+    signature->name = trace->name;
+    signature->collective = rondo_kind_name(c->kind);
+    signature->ranks = (int) c->ranks;
+    signature->chunks = (int) c->pieces;
+    signature->root = (int) c->root;
+    signature->in_place = trace->raw != NULL ? trace->raw->in_place : trace->in_place;
+    signature->inputs = (int) c->inputs;
+    signature->outputs = (int) c->outputs;
+    return RONDO_SUCCESS;
+}
+
 void rondo_program_text_free(char *text)
 {
     free(text);
 }
 
 /* ---- one rank's plan ---- */
-
-/* The plans of a program are shared; each binding owns its own. */
-static rondo_result_t copy_plan(const struct rondo_plan *plan, enum rondo_protocol protocol, struct rondo_plan **result)
-{
-    const struct rondo_program *program = plan->program;
-    size_t connections = program->ends * sizeof(struct rondo_connection), classes = program->chunks[RONDO_SCRATCH] * sizeof(uint32_t);
-    struct rondo_plan *copy = malloc(sizeof(*copy));
-    if (copy == NULL)
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a plan");
-    *copy = *plan;
-    copy->program = malloc(program->bytes);
-    copy->connections = malloc(connections + 1);
-    copy->scratch_classes = plan->scratch_classes != NULL ? malloc(classes + 1) : NULL;
-    if (copy->program == NULL || copy->connections == NULL || (plan->scratch_classes != NULL && copy->scratch_classes == NULL)) {
-        rondo_plan_free(copy);
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a plan of %u bytes", program->bytes);
-    }
-    memcpy(copy->program, program, program->bytes);
-    memcpy(copy->connections, plan->connections, connections);
-    if (copy->scratch_classes != NULL)
-        memcpy(copy->scratch_classes, plan->scratch_classes, classes);
-    for (uint32_t i = 0; i < program->ends; i++)
-        copy->connections[i].protocol = (uint8_t) protocol;
-    *result = copy;
-    return RONDO_SUCCESS;
-}
 
 rondo_result_t rondo_program_plan(const struct rondo_algorithm *algorithm, const struct rondo_shape *shape, uint32_t blocks,
                                   uint32_t slots, int check, struct rondo_plan **plan)
@@ -138,8 +125,6 @@ rondo_result_t rondo_program_plan(const struct rondo_algorithm *algorithm, const
     struct rondo_plan_set *set = NULL;
     rondo_result_t status = RONDO_SUCCESS;
     const struct rondo_trace *trace = algorithm->registered != NULL ? algorithm->registered->trace : NULL;
-    if (trace != NULL && trace->plans != NULL)
-        return copy_plan(trace->plans->plans[shape->rank], shape->protocol, plan);
     if (trace == NULL) {
         status = algorithm->trace(shape, &own);
         trace = own;
@@ -148,7 +133,7 @@ rondo_result_t rondo_program_plan(const struct rondo_algorithm *algorithm, const
     }
     struct rondo_compile_options options = {.blocks = blocks, .slots = slots, .protocol = shape->protocol};
     if (status == RONDO_SUCCESS)
-        status = rondo_compile(trace, &options, check ? -1 : shape->rank, &set);
+        status = rondo_program_compile(trace, &options, check ? -1 : shape->rank, &set);
     if (status == RONDO_SUCCESS && check) {
         struct rondo_check_limits limits = {slots, RONDO_COMPILE_BLOCKS * 8, 0};
         status = rondo_check_plans(set, trace->name, &limits, rondo_conditions_always_shared(&set->conditions));

@@ -17,9 +17,9 @@ struct rondo_registered {
     int even, in_place; /* all chunks must be equally long; it also runs in place */
 };
 
-/* The plans of all ranks. *owned: the caller frees them. */
-rondo_result_t rondo_program_compiled(const struct rondo_trace *trace, uint32_t blocks, uint32_t slots, struct rondo_plan_set **set,
-                                      int *owned);
+/* As rondo_compile; of a program that was read, always the plans of all ranks. */
+rondo_result_t rondo_program_compile(const struct rondo_trace *trace, const struct rondo_compile_options *options, int only,
+                                     struct rondo_plan_set **set);
 /* The checker's verdict on them, and whether they do in place too. */
 rondo_result_t rondo_program_prove(struct rondo_trace *trace, const struct rondo_plan_set *set,
                                    const struct rondo_check_limits *limits, int *in_place);

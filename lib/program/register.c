@@ -88,20 +88,18 @@ static rondo_result_t prepare(struct rondo_comm *comm, struct rondo_trace *trace
     if (rondo_program_named(comm, trace->name, trace->conditions.kind) != NULL)
         return rondo_fail(RONDO_ERR_STATE, "the communicator has a program '%s' for %s already", trace->name,
                           rondo_kind_name(trace->conditions.kind));
-    rondo_result_t status = trace->plans != NULL ? trace->result : rondo_trace_verify(trace);
+    rondo_result_t status = trace->raw != NULL ? trace->result : rondo_trace_verify(trace);
     if (status != RONDO_SUCCESS)
         return status;
     struct rondo_registered *program = calloc(1, sizeof(*program));
     struct rondo_plan_set *set = NULL;
-    int owned = 0;
     /* As lib/lane.c will compile it. */
     uint32_t blocks = runtime->settings.channels * (runtime->device_type == RONDO_DEVICE_CUDA ? 2 : 1);
     struct rondo_check_limits limits = {comm->collective->slot_count, 2 * runtime->settings.channels, 0};
-    if (trace->plans == NULL && limits.blocks < blocks)
-        limits.blocks = blocks;
     if (program == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory to register program '%s'", trace->name);
-    status = rondo_program_compiled(trace, blocks, limits.slots, &set, &owned);
+    struct rondo_compile_options options = {.blocks = blocks, .slots = limits.slots, .protocol = RONDO_PROTOCOL_SIMPLE};
+    status = rondo_program_compile(trace, &options, -1, &set);
     if (status == RONDO_SUCCESS)
         status = rondo_program_prove(trace, set, &limits, &program->in_place);
     if (status == RONDO_SUCCESS) {
@@ -109,8 +107,7 @@ static rondo_result_t prepare(struct rondo_comm *comm, struct rondo_trace *trace
         program->pieces = set->conditions.pieces;
         program->even = set->even;
     }
-    if (owned)
-        rondo_plan_set_free(set);
+    rondo_plan_set_free(set);
     program->root = trace->conditions.root;
     program->min_bytes = min_bytes;
     program->max_bytes = max_bytes;
@@ -137,7 +134,8 @@ rondo_result_t rondo_program_register(rondo_comm_t comm, rondo_program_t trace, 
         status = rondo_exchange(comm, "rondo_program_register", &fingerprint, sizeof(fingerprint), all);
     for (int rank = 0; rank < comm->size && status == RONDO_SUCCESS; rank++)
         if (all[rank] != all[0])
-            status = rondo_fail(RONDO_ERR_MISMATCH, "rondo_program_register: ranks 0 and %d give different programs or sizes", rank);
+            status =
+                rondo_fail(RONDO_ERR_MISMATCH, "rondo_program_register: ranks 0 and %d give different programs or sizes", rank);
     free(all);
     if (status != RONDO_SUCCESS) {
         free(program);

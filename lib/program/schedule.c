@@ -1,8 +1,8 @@
 /*
- * One order for all instructions of all ranks (GC3 section 5.2): those with fewer hops behind them first, among these those with
- * more hops ahead. The order is an execution: an instruction gets its turn only when what it waits for has had its own, its
- * message is the first on its connection, and there is a free slot for what it sends. Blocks execute their instructions in this
- * order, so at every moment of any execution the first instruction that has not run can run, and nothing deadlocks.
+ * One order for all instructions of all ranks (GC3 section 5.2): those with fewer hops behind them first, among these those
+ * with more hops ahead. The order is an execution: an instruction gets its turn only when what it waits for has had its own,
+ * its message is the first on its connection, and there is a free slot for what it sends. Blocks execute their instructions in
+ * this order, so at every moment of any execution the first instruction that has not run can run, and nothing deadlocks.
  */
 #include "program/graph.h"
 
@@ -19,12 +19,12 @@ struct ordering {
     struct rondo_map map;
     struct connection *connections;
     size_t count, room;
-    uint32_t *in, *out;     /* [node]: its connections */
-    uint32_t *waiting;      /* [node]: for so many others */
-    uint32_t *next_first;   /* [node + 1]: of those that wait for it */
+    uint32_t *in, *out;   /* [node]: its connections */
+    uint32_t *waiting;    /* [node]: for so many others */
+    uint32_t *next_first; /* [node + 1]: of those that wait for it */
     uint32_t *next;
-    uint32_t *behind;       /* [node]: the next in a connection's queue, or in a list of parked senders */
-    uint8_t *ready;         /* [node]: it waits for its connections alone */
+    uint32_t *behind; /* [node]: the next in a connection's queue, or in a list of parked senders */
+    uint8_t *ready;   /* [node]: it waits for its connections alone */
     uint32_t *heap;
     size_t heaped;
 };
@@ -71,7 +71,8 @@ static uint32_t pop(struct ordering *o)
 static uint32_t connection_at(struct ordering *o, uint32_t source, uint32_t destination, int32_t channel)
 {
     uint32_t *at = rondo_map_at(&o->map, rondo_connection_key(source, destination, channel));
-    if (at == NULL || (*at == RONDO_NONE && !rondo_grow((void **) &o->connections, o->count, &o->room, sizeof(*o->connections)))) {
+    if (at == NULL ||
+        (*at == RONDO_NONE && !rondo_grow((void **) &o->connections, o->count, &o->room, sizeof(*o->connections)))) {
         o->graph->failed = 1;
         return 0;
     }

@@ -2,7 +2,7 @@
 #include "program/trace.h"
 
 #include "error.h"
-#include "program/plan_set.h"
+#include "program/raw.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -141,8 +141,8 @@ rondo_result_t rondo_program_create(rondo_program_t *program, const rondo_progra
     if (!custom && (signature->chunks < 1 || signature->chunks > 1 << 20))
         return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %d chunks are not in [1, 2^20]", signature->name,
                           signature->chunks);
-    if (custom && (signature->inputs < 0 || signature->outputs < 0 || signature->inputs > 1 << 20 ||
-                   signature->outputs > 1 << 20))
+    if (custom &&
+        (signature->inputs < 0 || signature->outputs < 0 || signature->inputs > 1 << 20 || signature->outputs > 1 << 20))
         return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %d input and %d output chunks are not in [0, 2^20]",
                           signature->name, signature->inputs, signature->outputs);
     struct rondo_conditions conditions = {.kind = kind,
@@ -164,7 +164,7 @@ void rondo_program_destroy(rondo_program_t trace)
     for (size_t i = 0; trace->buffers != NULL && i < (size_t) trace->conditions.ranks * RONDO_BUFFERS; i++)
         free(trace->buffers[i].cells);
     rondo_wants_release(&trace->wants);
-    rondo_plan_set_free(trace->plans);
+    rondo_raw_free(trace->raw);
     free(trace->buffers);
     free(trace->ops);
     free(trace->conditions.requirements);
@@ -215,7 +215,7 @@ static int resolve(struct rondo_trace *trace, int64_t rank, int buffer, uint64_t
                    enum rondo_buffer *resolved_buffer, uint32_t *resolved_index)
 {
     const struct rondo_conditions *c = &trace->conditions;
-    if (trace->plans != NULL) {
+    if (trace->raw != NULL) {
         rondo_trace_fail(trace, RONDO_ERR_STATE, "the program was read from a file and cannot be added to");
         return 0;
     }
@@ -236,12 +236,9 @@ static int resolve(struct rondo_trace *trace, int64_t rank, int buffer, uint64_t
     }
     if (buffer == RONDO_SCRATCH && writes && !extend_scratch(trace, (uint32_t) rank, index + count))
         return 0;
-    enum rondo_buffer last_buffer = (enum rondo_buffer) buffer;
-    uint32_t last = (uint32_t) (index + count - 1);
     *resolved_buffer = (enum rondo_buffer) buffer;
     *resolved_index = (uint32_t) index;
     rondo_conditions_resolve(c, trace->in_place, (uint32_t) rank, resolved_buffer, resolved_index);
-    rondo_conditions_resolve(c, trace->in_place, (uint32_t) rank, &last_buffer, &last);
     return 1;
 }
 
@@ -274,7 +271,8 @@ rondo_chunk_t rondo_chunk(rondo_program_t trace, int rank, rondo_buffer_t buffer
 /* Every chunk of the reference is still what it was. */
 static int fresh(struct rondo_trace *trace, const rondo_chunk_t *c)
 {
-    if (c->program != trace || c->rank < 0 || (uint32_t) c->rank >= trace->conditions.ranks || (unsigned) c->buffer >= RONDO_BUFFERS) {
+    if (c->program != trace || c->rank < 0 || (uint32_t) c->rank >= trace->conditions.ranks ||
+        (unsigned) c->buffer >= RONDO_BUFFERS) {
         rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "not a reference to chunks of this program");
         return 0;
     }
@@ -285,8 +283,9 @@ static int fresh(struct rondo_trace *trace, const rondo_chunk_t *c)
     }
     for (uint32_t k = 0; k < c->count; k++)
         if (cells->cells[c->index + k].written > c->stamp) {
-            rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "stale reference: chunk %u of rank %d's %s was overwritten by operation %u",
-                             c->index + k, c->rank, rondo_buffer_name((int) c->buffer), cells->cells[c->index + k].written);
+            rondo_trace_fail(trace, RONDO_ERR_ARGUMENT,
+                             "stale reference: chunk %u of rank %d's %s was overwritten by operation %u", c->index + k, c->rank,
+                             rondo_buffer_name((int) c->buffer), cells->cells[c->index + k].written);
             return 0;
         }
     return 1;
@@ -326,8 +325,8 @@ static rondo_chunk_t apply(struct rondo_trace *trace, const struct rondo_op *who
     struct rondo_op op = *whole;
     struct rondo_cell *to = cells_of(trace, op.rank, op.buffer)->cells + op.destination;
     const struct rondo_cell *from = cells_of(trace, op.source_rank, op.source_buffer)->cells + op.source;
-    int overlaps = op.source_rank == op.rank && op.source_buffer == op.buffer &&
-                   op.source < op.destination + op.count && op.destination < op.source + op.count;
+    int overlaps = op.source_rank == op.rank && op.source_buffer == op.buffer && op.source < op.destination + op.count &&
+                   op.destination < op.source + op.count;
     if (overlaps) {
         rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "chunks [%u, +%u) of rank %u's %s overlap the destination", op.source,
                          op.count, op.rank, rondo_buffer_name(op.buffer));
@@ -487,7 +486,8 @@ void rondo_program_require(rondo_program_t trace, int rank, size_t output, int c
     for (int i = 0; i < count; i++) {
         struct rondo_term term = {(uint32_t) ranks[i], (uint32_t) indexes[i]};
         if (ranks[i] < 0 || term.rank >= c->ranks || indexes[i] >= c->inputs) {
-            rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "require: there is no input chunk %zu of rank %d", indexes[i], ranks[i]);
+            rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "require: there is no input chunk %zu of rank %d", indexes[i],
+                             ranks[i]);
             return;
         }
         if (!rondo_grow((void **) &c->terms, c->term_count, &c->term_room, sizeof(term))) {
@@ -524,12 +524,12 @@ rondo_result_t rondo_trace_verify(struct rondo_trace *trace)
             rondo_conditions_resolve(c, trace->in_place, rank, &buffer, &index);
             const struct rondo_cell *cell = &trace->buffers[rank * RONDO_BUFFERS + buffer].cells[index];
             if (!rondo_value_same(cell->value, want))
-                status = rondo_fail(RONDO_ERR_ARGUMENT,
-                                    "program '%s': output chunk %u of rank %u ends as the combination of %u input chunks%s, not "
-                                    "of the %u that %s asks for",
-                                    trace->name, i, rank, cell->value.count,
-                                    cell->value.count == want.count ? ", but others" : "", want.count,
-                                    rondo_kind_name(c->kind));
+                status =
+                    rondo_fail(RONDO_ERR_ARGUMENT,
+                               "program '%s': output chunk %u of rank %u ends as the combination of %u input chunks%s, not "
+                               "of the %u that %s asks for",
+                               trace->name, i, rank, cell->value.count, cell->value.count == want.count ? ", but others" : "",
+                               want.count, rondo_kind_name(c->kind));
         }
     rondo_wants_release(&wants);
     return status;

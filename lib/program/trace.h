@@ -1,6 +1,6 @@
 /*
  * A program as it was written: the operations in the order of the calls, and what every chunk holds after the last one. Made by
- * the calls of rondo_program.h (trace.c); the compiler reads it. A program that was read from XML has plans and no trace.
+ * the calls of rondo_program.h (trace.c); the compiler reads it. A program that was read from XML has steps and no trace.
  */
 #ifndef RONDO_LIB_PROGRAM_TRACE_H
 #define RONDO_LIB_PROGRAM_TRACE_H
@@ -38,7 +38,7 @@ struct rondo_cells {
     uint32_t count;
 };
 
-struct rondo_plan_set;
+struct rondo_raw;
 
 struct rondo_trace {
     char name[RONDO_NAME_BYTES];
@@ -54,9 +54,9 @@ struct rondo_trace {
     uint32_t factors[8];
     int depth;
     struct rondo_wants wants;
-    struct rondo_plan_set *plans; /* of a program that was read; owned */
-    uint32_t references;          /* the user's, and one for each registration; atomic */
-    rondo_result_t result;        /* of the first wrong call */
+    struct rondo_raw *raw; /* of a program that was read; owned */
+    uint32_t references;   /* the user's, and one for each registration; atomic */
+    rondo_result_t result; /* of the first wrong call */
     char message[512];
 };
 

@@ -1,6 +1,7 @@
 /*
- * Recursive doubling: all-reduce of any number of ranks (the ranks beyond a power of two fold into a neighbour first: algorithm 2
- * of Zhou et al., "Accelerating MPI AllReduce Communication with Efficient GPU-Based Compression Schemes"), all-gather after Bruck, scan after Hillis and Steele.
+ * Recursive doubling: all-reduce of any number of ranks (the ranks beyond a power of two fold into a neighbour first: algorithm
+ * 2 of Zhou et al., "Accelerating MPI AllReduce Communication with Efficient GPU-Based Compression Schemes"), all-gather after
+ * Bruck, scan after Hillis and Steele.
  */
 #include "programs/traced/traced.h"
 

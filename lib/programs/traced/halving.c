@@ -1,6 +1,6 @@
 /*
- * Recursive halving, and doubling after it (Rabenseifner 2004): all-reduce of any number of ranks, reduce-scatter and all-gather
- * of powers of two. Half of what is left goes to a partner in every step.
+ * Recursive halving, and doubling after it (Rabenseifner 2004): all-reduce of any number of ranks, reduce-scatter and
+ * all-gather of powers of two. Half of what is left goes to a partner in every step.
  */
 #include "programs/traced/traced.h"
 
@@ -38,8 +38,8 @@ static void gather(const struct halving *h, rondo_buffer_t buffer)
     for (int distance = 1; distance < h->power; distance *= 2)
         for (int k = 0; k < h->power; k++) {
             size_t first = part(k ^ distance, distance);
-            rondo_chunk_copy(rondo_chunk(h->program, real(h, k ^ distance), buffer, first, (size_t) distance), real(h, k), buffer,
-                             first);
+            rondo_chunk_copy(rondo_chunk(h->program, real(h, k ^ distance), buffer, first, (size_t) distance), real(h, k),
+                             buffer, first);
         }
 }
 

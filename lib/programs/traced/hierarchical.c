@@ -1,7 +1,7 @@
 /*
- * For ranks on several hosts: within the hosts, between them, and within them again (GC3 figures 1 and 3), so that only what has
- * to crosses the slow links; the two-step all-to-all (figure 8), which sends what one host has for another's rank at once; and
- * all-to-next over all of a host's links (section 7.4). Rank (n, g) is the g-th of host n.
+ * For ranks on several hosts: within the hosts, between them, and within them again (GC3 figures 1 and 3), so that only what
+ * has to crosses the slow links; the two-step all-to-all (figure 8), which sends what one host has for another's rank at once;
+ * and all-to-next over all of a host's links (section 7.4). Rank (n, g) is the g-th of host n.
  */
 #include "programs/traced/traced.h"
 
@@ -147,8 +147,9 @@ rondo_result_t rondo_trace_two_step(const struct rondo_shape *shape, struct rond
                         rondo_chunk_copy(c, rank_of(&h, m, g), SCRATCH, (size_t) rank_of(&h, n, i));
                 }
                 if (n != m)
-                    rondo_chunk_copy(rondo_chunk(h.program, rank_of(&h, m, g), SCRATCH, (size_t) (n * h.group), (size_t) h.group),
-                                     rank_of(&h, n, g), OUT, (size_t) (m * h.group));
+                    rondo_chunk_copy(
+                        rondo_chunk(h.program, rank_of(&h, m, g), SCRATCH, (size_t) (n * h.group), (size_t) h.group),
+                        rank_of(&h, n, g), OUT, (size_t) (m * h.group));
             }
     rondo_program_serialize(h.program);
     return RONDO_SUCCESS;

@@ -1,6 +1,6 @@
 /*
- * The algorithm library in the language of rondo_program.h: one file a family. Each makes the program for a shape (its kind, number
- * of ranks, root, channels and ranks a host); RONDO_ERR_UNSUPPORTED where it does not apply.
+ * The algorithm library in the language of rondo_program.h: one file a family. Each makes the program for a shape (its kind,
+ * number of ranks, root, channels and ranks a host); RONDO_ERR_UNSUPPORTED where it does not apply.
  */
 #ifndef RONDO_LIB_PROGRAMS_TRACED_H
 #define RONDO_LIB_PROGRAMS_TRACED_H

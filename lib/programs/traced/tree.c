@@ -1,7 +1,7 @@
 /*
- * Two binary trees, each for half of the data (Sanders, Speck, Traeff 2009): the inner ranks of the one are leaves of the other,
- * so that all links carry data in both directions. Rooted collectives hand the second half to, or take it from, the second tree's
- * root.
+ * Two binary trees, each for half of the data (Sanders, Speck, Traeff 2009): the inner ranks of the one are leaves of the
+ * other, so that all links carry data in both directions. Rooted collectives hand the second half to, or take it from, the
+ * second tree's root.
  */
 #include "programs/traced/traced.h"
 
