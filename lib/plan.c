@@ -107,6 +107,7 @@ static void summarize(struct rondo_plan *plan, const struct rondo_builder *build
     const struct rondo_instruction *all = (const struct rondo_instruction *) (const void *) builder->instructions.items;
     size_t count = builder->instructions.used / sizeof(*all);
     plan->program->largest_count = 1;
+    plan->largest_receive = 1;
     for (size_t i = 0; i < count; i++) {
         if (all[i].count > plan->program->largest_count)
             plan->program->largest_count = all[i].count;

@@ -12,17 +12,30 @@
 
 #define VERB "program"
 
-enum { OPT_RANKS = 256, OPT_CHANNELS, OPT_ROOT, OPT_COLLECTIVE, OPT_FORMAT, OPT_SLOTS, OPT_BLOCKS, OPT_CONCURRENT, OPT_OUTPUT,
-       OPT_BYTES, OPT_DEVICE, OPT_JSON, OPT_HELP };
+enum {
+    OPT_RANKS = 256,
+    OPT_CHANNELS,
+    OPT_ROOT,
+    OPT_COLLECTIVE,
+    OPT_FORMAT,
+    OPT_SLOTS,
+    OPT_BLOCKS,
+    OPT_CONCURRENT,
+    OPT_OUTPUT,
+    OPT_BYTES,
+    OPT_DEVICE,
+    OPT_JSON,
+    OPT_HELP
+};
 
 static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, OPT_RANKS},           {"channels", required_argument, NULL, OPT_CHANNELS},
-    {"root", required_argument, NULL, OPT_ROOT},             {"collective", required_argument, NULL, OPT_COLLECTIVE},
-    {"format", required_argument, NULL, OPT_FORMAT},         {"slots", required_argument, NULL, OPT_SLOTS},
-    {"blocks", required_argument, NULL, OPT_BLOCKS},         {"concurrent", required_argument, NULL, OPT_CONCURRENT},
-    {"output", required_argument, NULL, OPT_OUTPUT},         {"bytes", required_argument, NULL, OPT_BYTES},
-    {"device", required_argument, NULL, OPT_DEVICE},         {"json", required_argument, NULL, OPT_JSON},
-    {"help", no_argument, NULL, OPT_HELP},                   {NULL, 0, NULL, 0},
+    {"ranks", required_argument, NULL, OPT_RANKS},   {"channels", required_argument, NULL, OPT_CHANNELS},
+    {"root", required_argument, NULL, OPT_ROOT},     {"collective", required_argument, NULL, OPT_COLLECTIVE},
+    {"format", required_argument, NULL, OPT_FORMAT}, {"slots", required_argument, NULL, OPT_SLOTS},
+    {"blocks", required_argument, NULL, OPT_BLOCKS}, {"concurrent", required_argument, NULL, OPT_CONCURRENT},
+    {"output", required_argument, NULL, OPT_OUTPUT}, {"bytes", required_argument, NULL, OPT_BYTES},
+    {"device", required_argument, NULL, OPT_DEVICE}, {"json", required_argument, NULL, OPT_JSON},
+    {"help", no_argument, NULL, OPT_HELP},           {NULL, 0, NULL, 0},
 };
 
 static const char help[] =
@@ -192,8 +205,8 @@ static int show(const struct program_options *o, rondo_program_t program, json_t
     char *text = NULL;
     int draws = strcmp(o->format, "text") != 0;
     rondo_result_t result = strcmp(o->action, "export") == 0 ? rondo_program_write_xml(program, &text)
-                            : draws                         ? rondo_program_write_dot(program, &text)
-                                                            : rondo_program_write_listing(program, &text);
+                            : draws                          ? rondo_program_write_dot(program, &text)
+                                                             : rondo_program_write_listing(program, &text);
     if (result != RONDO_SUCCESS)
         return fail(o, result, json);
     int code = strcmp(o->format, "svg") == 0 && strcmp(o->action, "show") == 0 ? put_svg(o, text) : put(o, text);
@@ -228,7 +241,8 @@ static int list(const struct program_options *o, json_t *json)
 
 int verb_program(int argc, char **argv)
 {
-    struct program_options o = {.ranks = 4, .channels = 1, .format = "text", .limits = {0, 512, 0}, .device = RONDO_DEVICE_HOST};
+    struct program_options o = {
+        .ranks = 4, .channels = 1, .format = "text", .limits = {0, 512, 0}, .device = RONDO_DEVICE_HOST};
     int option, code = 0;
     optind = 1;
     opterr = 0;

@@ -18,7 +18,8 @@ static const char default_bytes[] = "4,68,1020,16K,260K,4M";
 
 static int say(const struct rank *rank, const char *what, rondo_result_t code)
 {
-    fprintf(stderr, "rondo program run: rank %d: %s: %s: %s\n", rank->rank, what, rondo_strerror((int) code), rondo_last_error());
+    fprintf(stderr, "rondo program run: rank %d: %s: %s: %s\n", rank->rank, what, rondo_strerror((int) code),
+            rondo_last_error());
     return EXIT_WRONG;
 }
 
@@ -70,9 +71,11 @@ static int run_row(struct rank *rank, struct running *running, size_t bytes, boo
     if (rank->rank == 0) {
         FILE *out = output_stream(running->options->json);
         if (refused)
-            fprintf(out, "%10zu B  %-12s not run: %s\n", call.bytes, in_place ? "in place" : "out of place", rondo_last_error());
+            fprintf(out, "%10zu B  %-12s not run: %s\n", call.bytes, in_place ? "in place" : "out of place",
+                    rondo_last_error());
         else if (code == 0)
-            fprintf(out, "%10zu B  %-12s %s\n", call.bytes, in_place ? "in place" : "out of place", wrong == 0 ? "right" : "WRONG");
+            fprintf(out, "%10zu B  %-12s %s\n", call.bytes, in_place ? "in place" : "out of place",
+                    wrong == 0 ? "right" : "WRONG");
         json_array_append_new(running->rows, json_pack("{s:I, s:b, s:b, s:I}", "bytes", (json_int_t) call.bytes, "in_place",
                                                        (int) in_place, "ran", (int) !refused, "wrong", (json_int_t) wrong));
     }

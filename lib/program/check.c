@@ -87,6 +87,7 @@ static void check_ends(struct rondo_checking *c, uint32_t instruction, uint32_t 
         return;
     }
     for (uint32_t i = first; i < first + count; i++) {
+        c->wires[c->end_wires[c->blocks[c->instructions[instruction].block].wires + i]].used = 1;
         if (connections[i].direction != direction)
             rondo_checking_fail(c, instruction, "end %u, to rank %d, is of the other direction", i, connections[i].peer);
         for (uint32_t k = first; k < i; k++)
@@ -221,7 +222,7 @@ rondo_result_t rondo_check_form(struct rondo_checking *c)
         c->result = check_rank(c, rank);
     for (size_t w = 0; w < c->wire_count && c->result == RONDO_SUCCESS; w++) {
         const struct rondo_wire *wire = &c->wires[w];
-        if (wire->sending_block == RONDO_NONE || wire->receiving_block == RONDO_NONE)
+        if (wire->used && (wire->sending_block == RONDO_NONE || wire->receiving_block == RONDO_NONE))
             c->result =
                 rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': rank %u %s rank %u on channel %u, but not the other way round",
                            c->name, wire->sending_block == RONDO_NONE ? wire->destination : wire->source,

@@ -27,6 +27,7 @@ struct rondo_wire {
     uint32_t source, destination;            /* ranks */
     uint32_t sending_block, receiving_block; /* global numbers; RONDO_NONE */
     uint16_t channel;
+    uint8_t used;                /* by some instruction */
     uint8_t protocol, signalled; /* the receiver knows where the sender's buffers are */
     uint32_t filled, taken;
     struct rondo_parcel **slots;

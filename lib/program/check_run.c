@@ -199,9 +199,15 @@ static void run_chunk(struct rondo_checking *c, uint32_t instruction, const stru
             rondo_checking_fail(c, instruction, "completes the combination of %u input chunks; there are %u", result.count,
                                 c->conditions->ranks);
     }
+    if ((i->flags & RONDO_FINISH) && !rondo_conditions_reduces(c->conditions))
+        rondo_checking_fail(c, instruction, "completes a result, but %s reduces nothing", rondo_kind_name(c->conditions->kind));
     if (i->flags & RONDO_FINISH)
         result.finished = 1;
-    if (i->actions & RONDO_COPY)
+    /* In place a copy may be of a chunk to itself, which changes nothing. */
+    int to_itself = sources == 1 && received == 0 && !(i->flags & RONDO_FINISH) && (i->actions & RONDO_COPY) &&
+                    state_at(c, rank, i->source_buffer, i->source_index + k) ==
+                        state_at(c, rank, i->destination_buffer, i->destination_index + k);
+    if ((i->actions & RONDO_COPY) && !to_itself)
         write_chunk(c, instruction, rank, i->destination_buffer, i->destination_index + k, result);
     if ((i->actions & RONDO_SEND) && (i->flags & RONDO_DIRECT_OUT))
         for (uint32_t s = 0; s < i->send_count; s++)

@@ -27,10 +27,10 @@ static void add_ends(struct rondo_text *text, const char *word, const struct ron
 static void add_instruction(struct rondo_text *text, const struct rondo_plan *plan, const struct rondo_program_block *block,
                             uint32_t step, const struct rondo_instruction *i)
 {
-    static const char *const names[16] = {"nothing", "receive",      "reduce",      "recv_reduce",     "copy",
-                                          "recv",    "reduce",       "recv_reduce_copy",
-                                          "send",    "recv_send",    "reduce_send", "recv_reduce_send", "copy_send",
-                                          "recv_copy_send",          "reduce_copy_send", "recv_reduce_copy_send"};
+    static const char *const names[16] = {"nothing",   "receive",        "reduce",           "recv_reduce",
+                                          "copy",      "recv",           "reduce",           "recv_reduce_copy",
+                                          "send",      "recv_send",      "reduce_send",      "recv_reduce_send",
+                                          "copy_send", "recv_copy_send", "reduce_copy_send", "recv_reduce_copy_send"};
     const struct rondo_connection *ends = plan->connections + block->end_first;
     int receives = (i->actions & RONDO_RECEIVE) != 0;
     rondo_text_add(text, "    %3u  %-22s", step, i->flags & RONDO_SIGNAL ? "signal" : names[i->actions & 15]);
@@ -124,7 +124,8 @@ static rondo_result_t add_graph(struct rondo_text *text, const struct rondo_trac
                     rondo_text_add(text, "  \"%u:%s[%u]\" [style=dotted];\n  \"%u:%s[%u]\" -> op%u;\n", rank,
                                    rondo_buffer_name((int) buffer), at, rank, rondo_buffer_name((int) buffer), at, i);
                 else
-                    rondo_text_add(text, "  op%u -> op%u%s;\n", *writer, i, op->source_rank == op->rank ? " [style=dashed]" : "");
+                    rondo_text_add(text, "  op%u -> op%u%s;\n", *writer, i,
+                                   op->source_rank == op->rank ? " [style=dashed]" : "");
             }
         for (uint32_t k = 0; k < op->count && status == RONDO_SUCCESS; k++) {
             uint32_t *writer =
@@ -146,7 +147,8 @@ rondo_result_t rondo_program_write_dot(rondo_program_t trace, char **result)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_write_dot: %s is NULL", trace == NULL ? "program" : "text");
     *result = NULL;
     if (trace->raw != NULL)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "program '%s' was read from a file, which has its schedule and no DAG", trace->name);
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "program '%s' was read from a file, which has its schedule and no DAG",
+                          trace->name);
     if (trace->result != RONDO_SUCCESS)
         return rondo_fail(trace->result, "%s", trace->message);
     rondo_text_add(&text, "digraph \"%s\" {\n  node [fontname=monospace, fontsize=10];\n", trace->name);

@@ -34,7 +34,8 @@ static rondo_result_t refuse(const struct rondo_xml_element *e, const char *what
 }
 
 /* A whole number in the range; missing: fallback, or an error if that is out of range too. */
-static rondo_result_t number(const struct rondo_xml_element *e, const char *name, long least, long most, long fallback, long *value)
+static rondo_result_t number(const struct rondo_xml_element *e, const char *name, long least, long most, long fallback,
+                             long *value)
 {
     const struct rondo_xml_attribute *a = rondo_xml_attribute(e, name);
     long result = 0;
@@ -103,7 +104,7 @@ static rondo_result_t read_algo(struct reading *r, const struct rondo_xml_elemen
     r->raw->ranks = calloc((size_t) r->ranks, sizeof(*r->raw->ranks));
     r->seen = calloc((size_t) r->ranks, 1);
     return r->raw->ranks == NULL || r->seen == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory for %ld ranks", r->ranks)
-                                                     : RONDO_SUCCESS;
+                                                    : RONDO_SUCCESS;
 }
 
 /* Chunks of a block of the arguments, from a rank's buffers. In place only one of them may be told. */
@@ -128,12 +129,12 @@ static rondo_result_t find_pieces(struct reading *r, const struct rondo_xml_elem
     }
     long pieces = r->chunks / (in_blocks > out_blocks ? in_blocks : out_blocks);
     if (pieces < 1 || pieces * (in_blocks > out_blocks ? in_blocks : out_blocks) != r->chunks)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "line %d: nchunksperloop=\"%ld\" does not fit %s of %ld ranks", e->line, r->chunks,
-                          rondo_kind_name(c->kind), ranks);
+        return rondo_fail(RONDO_ERR_ARGUMENT, "line %d: nchunksperloop=\"%ld\" does not fit %s of %ld ranks", e->line,
+                          r->chunks, rondo_kind_name(c->kind), ranks);
     if (input > in_blocks * pieces || output > out_blocks * pieces)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "line %d: %ld input and %ld output chunks, but %s of %ld ranks with %ld has %ld and %ld",
-                          e->line, input, output, rondo_kind_name(c->kind), ranks, r->chunks, in_blocks * pieces,
-                          out_blocks * pieces);
+        return rondo_fail(RONDO_ERR_ARGUMENT,
+                          "line %d: %ld input and %ld output chunks, but %s of %ld ranks with %ld has %ld and %ld", e->line,
+                          input, output, rondo_kind_name(c->kind), ranks, r->chunks, in_blocks * pieces, out_blocks * pieces);
     c->pieces = (uint32_t) pieces;
     return RONDO_SUCCESS;
 }
@@ -293,10 +294,10 @@ static rondo_result_t check_waits(const struct rondo_raw *raw)
                 if (step->wait_block < 0)
                     continue;
                 if ((uint32_t) step->wait_block >= raw->ranks[rank].blocks ||
-                    (uint32_t) step->wait_step >=
-                        raw->blocks[raw->ranks[rank].block_first + (uint32_t) step->wait_block].steps)
-                    return rondo_fail(RONDO_ERR_ARGUMENT, "line %d: a wait for step %d of thread block %d, which does not exist",
-                                      step->line, step->wait_step, step->wait_block);
+                    (uint32_t) step->wait_step >= raw->blocks[raw->ranks[rank].block_first + (uint32_t) step->wait_block].steps)
+                    return rondo_fail(RONDO_ERR_ARGUMENT,
+                                      "line %d: a wait for step %d of thread block %d, which does not exist", step->line,
+                                      step->wait_step, step->wait_block);
             }
         }
     return RONDO_SUCCESS;
@@ -350,13 +351,15 @@ static const struct rondo_program_block *block_at(const struct rondo_plan *plan,
 
 static const struct rondo_instruction *instruction_at(const struct rondo_plan *plan, uint32_t b, uint32_t i)
 {
-    return (const struct rondo_instruction *) (const void *) ((const char *) plan->program + plan->program->instruction_offset) +
+    return (const struct rondo_instruction *) (const void *) ((const char *) plan->program +
+                                                              plan->program->instruction_offset) +
            block_at(plan, b)->instruction_first + i;
 }
 
 static const struct rondo_dependency *dependency_at(const struct rondo_plan *plan, uint32_t d)
 {
-    return (const struct rondo_dependency *) (const void *) ((const char *) plan->program + plan->program->dependency_offset) + d;
+    return (const struct rondo_dependency *) (const void *) ((const char *) plan->program + plan->program->dependency_offset) +
+           d;
 }
 
 static const char *type_of(const struct rondo_instruction *i)
@@ -405,11 +408,13 @@ static rondo_result_t write_block(struct writing *w, uint32_t rank, uint32_t b)
         int *peer = ends[e].direction == RONDO_OUTGOING ? &send : &receive;
         if ((*peer >= 0 && *peer != ends[e].peer) || (channel >= 0 && channel != ends[e].channel))
             return rondo_fail(RONDO_ERR_UNSUPPORTED,
-                              "rank %u, block %u: MSCCL's thread blocks have one peer in each direction, on one channel", rank, b);
+                              "rank %u, block %u: MSCCL's thread blocks have one peer in each direction, on one channel", rank,
+                              b);
         *peer = ends[e].peer;
         channel = ends[e].channel;
     }
-    rondo_text_add(&w->text, "    <tb id=\"%u\" send=\"%d\" recv=\"%d\" chan=\"%d\">\n", b, send, receive, channel < 0 ? 0 : channel);
+    rondo_text_add(&w->text, "    <tb id=\"%u\" send=\"%d\" recv=\"%d\" chan=\"%d\">\n", b, send, receive,
+                   channel < 0 ? 0 : channel);
     for (uint32_t i = 0; i < block->instructions; i++) {
         const struct rondo_instruction *instruction = instruction_at(w->plan, b, i);
         const char *type = type_of(instruction);
@@ -418,16 +423,18 @@ static rondo_result_t write_block(struct writing *w, uint32_t rank, uint32_t b)
             return rondo_fail(RONDO_ERR_UNSUPPORTED, "rank %u, block %u, step %u: MSCCL has no such instruction", rank, b, i);
         for (uint32_t d = 1; d < waits; d++) {
             rondo_text_add(&w->text,
-                           "      <step s=\"%u\" type=\"nop\" srcbuf=\"i\" srcoff=\"-1\" dstbuf=\"o\" dstoff=\"-1\" cnt=\"0\"", at++);
+                           "      <step s=\"%u\" type=\"nop\" srcbuf=\"i\" srcoff=\"-1\" dstbuf=\"o\" dstoff=\"-1\" cnt=\"0\"",
+                           at++);
             write_wait(w, dependency_at(w->plan, instruction->dependency_first + d), 0);
         }
         int plain_receive = (instruction->actions & (RONDO_RECEIVE | RONDO_REDUCE)) == RONDO_RECEIVE;
         int stores = (instruction->actions & RONDO_COPY) != 0;
         uint8_t from = plain_receive ? instruction->destination_buffer : instruction->source_buffer;
         uint8_t to = stores ? instruction->destination_buffer : instruction->source_buffer;
-        rondo_text_add(&w->text, "      <step s=\"%u\" type=\"%s\" srcbuf=\"%c\" srcoff=\"%u\" dstbuf=\"%c\" dstoff=\"%u\" cnt=\"%u\"", at,
-                       type, "ios"[from], plain_receive ? instruction->destination_index : instruction->source_index, "ios"[to],
-                       stores ? instruction->destination_index : instruction->source_index, instruction->count);
+        rondo_text_add(&w->text,
+                       "      <step s=\"%u\" type=\"%s\" srcbuf=\"%c\" srcoff=\"%u\" dstbuf=\"%c\" dstoff=\"%u\" cnt=\"%u\"",
+                       at, type, "ios"[from], plain_receive ? instruction->destination_index : instruction->source_index,
+                       "ios"[to], stores ? instruction->destination_index : instruction->source_index, instruction->count);
         write_wait(w, waits > 0 ? dependency_at(w->plan, instruction->dependency_first) : NULL,
                    (instruction->flags & RONDO_NOTIFY) != 0);
     }
@@ -484,8 +491,9 @@ rondo_result_t rondo_program_write_xml(rondo_program_t trace, char **text)
             if (rondo_conditions_chunks(c, rank, (enum rondo_buffer) b) > most)
                 most = rondo_conditions_chunks(c, rank, (enum rondo_buffer) b);
     }
-    rondo_text_add(&w.text, "<algo name=\"%s\" proto=\"Simple\" nchannels=\"%u\" nchunksperloop=\"%u\" ngpus=\"%u\" coll=\"%s\" "
-                            "inplace=\"%d\" outofplace=\"1\" root=\"%u\">\n",
+    rondo_text_add(&w.text,
+                   "<algo name=\"%s\" proto=\"Simple\" nchannels=\"%u\" nchunksperloop=\"%u\" ngpus=\"%u\" coll=\"%s\" "
+                   "inplace=\"%d\" outofplace=\"1\" root=\"%u\">\n",
                    trace->name, channels, most, c->ranks, rondo_kind_name(c->kind), rondo_conditions_always_shared(c), c->root);
     for (uint32_t rank = 0; rank < c->ranks && status == RONDO_SUCCESS; rank++)
         status = write_rank(&w, rank);

@@ -53,8 +53,8 @@ struct playing {
     struct line *lines;
     size_t line_count, line_room;
     struct rondo_map map;
-    struct done *done; /* [step] */
-    uint32_t *at;      /* [block] */
+    struct done *done;    /* [step] */
+    uint32_t *at;         /* [block] */
     uint32_t *order;      /* steps; in the end those of a rank side by side */
     uint32_t *rank_first; /* [rank]: in order */
     uint32_t played;
@@ -97,7 +97,8 @@ static void fail_at(struct playing *p, uint32_t block, const char *what)
 
 /* ---- places ---- */
 
-/* MSCCL's in-place forms: an all-gather's input lies in its output, a reduce-scatter's output in its input, at the rank's block. */
+/* MSCCL's in-place forms: an all-gather's input lies in its output, a reduce-scatter's output in its input, at the rank's
+ * block. */
 static void resolve(const struct rondo_raw *raw, uint32_t rank, uint8_t *buffer, uint32_t *index)
 {
     const struct rondo_conditions *c = &raw->conditions;
@@ -178,7 +179,8 @@ static int locate(struct playing *p, uint32_t rank, uint8_t buffer, uint32_t ind
 static struct line *line_of(struct playing *p, uint32_t source, uint32_t destination, int32_t channel)
 {
     uint32_t *at = rondo_map_at(&p->map, rondo_connection_key(source, destination, channel));
-    if (at == NULL || (*at == RONDO_NONE && !rondo_grow((void **) &p->lines, p->line_count, &p->line_room, sizeof(*p->lines)))) {
+    if (at == NULL ||
+        (*at == RONDO_NONE && !rondo_grow((void **) &p->lines, p->line_count, &p->line_room, sizeof(*p->lines)))) {
         p->result = rondo_fail(RONDO_ERR_MEMORY, "no memory for program '%s'", p->name);
         return NULL;
     }
@@ -191,7 +193,8 @@ static struct line *line_of(struct playing *p, uint32_t source, uint32_t destina
 
 static int may_run(struct playing *p, uint32_t rank, const struct rondo_raw_block *block, const struct rondo_raw_step *step)
 {
-    if (step->wait_block >= 0 && p->at[p->raw->ranks[rank].block_first + (uint32_t) step->wait_block] <= (uint32_t) step->wait_step)
+    if (step->wait_block >= 0 &&
+        p->at[p->raw->ranks[rank].block_first + (uint32_t) step->wait_block] <= (uint32_t) step->wait_step)
         return 0;
     if (step->actions & RONDO_RECEIVE) {
         struct line *line = line_of(p, (uint32_t) block->receive, rank, block->channel);
@@ -398,7 +401,7 @@ static void play(struct playing *p)
 struct writing {
     struct playing *p;
     struct rondo_builder *builder;
-    uint32_t rank, blocks;       /* blocks: of the plan */
+    uint32_t rank, blocks; /* blocks: of the plan */
     struct rondo_connection ends[256];
     uint32_t end_count;
     uint8_t *notifies; /* [step] */
@@ -475,15 +478,15 @@ static rondo_result_t write_step(struct writing *w, uint32_t number)
     const struct rondo_raw_step *step = &p->raw->steps[number];
     const struct done *done = &p->done[number];
     const struct rondo_raw_block *block = &p->raw->blocks[block_of_step(p, w->rank, number)];
-    struct rondo_instruction instruction = {.actions = step->actions,
-                                            .flags = (uint8_t) ((done->finishes ? RONDO_FINISH : 0) |
-                                                                (w->notifies[number] ? RONDO_NOTIFY : 0)),
-                                            .source_buffer = done->source_buffer,
-                                            .destination_buffer = done->destination_buffer,
-                                            .source_index = done->source,
-                                            .destination_index = done->destination,
-                                            .count = (uint16_t) step->count,
-                                            .local_place = 1};
+    struct rondo_instruction instruction = {
+        .actions = step->actions,
+        .flags = (uint8_t) ((done->finishes ? RONDO_FINISH : 0) | (w->notifies[number] ? RONDO_NOTIFY : 0)),
+        .source_buffer = done->source_buffer,
+        .destination_buffer = done->destination_buffer,
+        .source_index = done->source,
+        .destination_index = done->destination,
+        .count = (uint16_t) step->count,
+        .local_place = 1};
     uint32_t in = 0, out = 0;
     if (step->actions & RONDO_RECEIVE) {
         in = end_of(w, block->receive, block->channel, 0);
@@ -494,7 +497,8 @@ static rondo_result_t write_step(struct writing *w, uint32_t number)
         instruction.send_count = 1;
     }
     if (in == RONDO_NONE || out == RONDO_NONE)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "program '%s', rank %u: more than 255 connections in a block", p->name, w->rank);
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "program '%s', rank %u: more than 255 connections in a block", p->name,
+                          w->rank);
     if ((step->actions & RONDO_RECEIVE) && !(step->actions & RONDO_REDUCE))
         instruction.source_buffer = RONDO_INPUT, instruction.source_index = 0;
     if (!(step->actions & RONDO_COPY))
@@ -642,7 +646,8 @@ static rondo_result_t group_by_rank(struct playing *p)
         while (low < high) { /* whose step it is: the last rank whose first step is not behind it */
             uint32_t middle = (low + high + 1) / 2;
             const struct rondo_raw_rank *r = &raw->ranks[middle];
-            uint32_t first = r->block_first < raw->block_count ? raw->blocks[r->block_first].step_first : (uint32_t) raw->step_count;
+            uint32_t first =
+                r->block_first < raw->block_count ? raw->blocks[r->block_first].step_first : (uint32_t) raw->step_count;
             if (first <= p->order[i])
                 low = middle;
             else

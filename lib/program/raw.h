@@ -29,8 +29,9 @@ struct rondo_raw_rank {
 
 struct rondo_raw {
     struct rondo_conditions conditions;
-    int in_place; /* input and output are one, as MSCCL lays them out */
-    int source_is_destination; /* reductions of what arrives take the destination for their own part, whatever the source says */
+    int in_place;              /* input and output are one, as MSCCL lays them out */
+    int source_is_destination; /* reductions of what arrives take the destination for their own part, whatever the source says
+                                */
     struct rondo_raw_rank *ranks;
     struct rondo_raw_block *blocks;
     size_t block_count, block_room;
