@@ -111,7 +111,8 @@ static void summarize(struct rondo_plan *plan, const struct rondo_builder *build
     for (size_t i = 0; i < count; i++) {
         if (all[i].count > plan->program->largest_count)
             plan->program->largest_count = all[i].count;
-        if ((all[i].actions & RONDO_RECEIVE) && all[i].receive_count > plan->largest_receive)
+        int in_slots = (all[i].actions & RONDO_RECEIVE) && !(all[i].flags & (RONDO_SIGNAL | RONDO_DIRECT_IN));
+        if (in_slots && all[i].receive_count > plan->largest_receive)
             plan->largest_receive = all[i].receive_count;
         if (all[i].flags & (RONDO_DIRECT_IN | RONDO_DIRECT_OUT))
             plan->unsliced = 1;

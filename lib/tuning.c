@@ -84,7 +84,7 @@ static uint64_t number(struct reader *r)
 static void field(struct reader *r, struct rondo_tuning_row *row, unsigned *seen)
 {
     static const char *const names[] = {"collective", "ranks", "max_bytes", "algorithm", "protocol", "channels"};
-    char name[32], value[64];
+    char name[32], value[64] = ""; /* all of it is hashed */
     uint64_t amount = 0;
     unsigned which = 0;
     text(r, name, sizeof(name));

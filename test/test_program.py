@@ -95,6 +95,6 @@ def test_bad_tuning(tmp_path, text):
 @pytest.mark.skipif(SANITIZED, reason="what it measures means nothing there")
 def test_tune_is_read(tmp_path):
     path = tmp_path / "table.json"
-    run(program("rondo"), "bench", "allreduce", "--ranks", 2, "-b", 64, "-e", "1K", "--tune", path, seconds=240)
+    run(program("rondo"), "bench", "allreduce", "--ranks", 2, "-b", 64, "-e", "1K", "-f", 16, "-n", 20, "-w", 2, "--tune", path, seconds=240)
     said = run(program("rondo"), "bench", "allreduce", "--ranks", 2, "-b", 64, "-e", 64, RONDO_TUNING=path, RONDO_LOG="debug")
     assert "(tuned)" in said

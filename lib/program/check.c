@@ -110,7 +110,8 @@ static void check_instruction(struct rondo_checking *c, uint32_t number, uint32_
         check_ends(c, number, rank, block, i->send_first, i->send_count, RONDO_OUTGOING);
     if (i->count == 0 || i->count > program->largest_count)
         rondo_checking_fail(c, number, "%u chunks are not in [1, %u]", i->count, program->largest_count);
-    if (receives && i->receive_count > c->set->plans[rank]->largest_receive && !signal)
+    int in_slots = receives && !signal && !(i->flags & RONDO_DIRECT_IN);
+    if (in_slots && i->receive_count > c->set->plans[rank]->largest_receive)
         rondo_checking_fail(c, number, "receives from %u, more than %u", i->receive_count,
                             c->set->plans[rank]->largest_receive);
     if (receives && (i->actions & RONDO_REDUCE) && i->receive_count + 1 > RONDO_FOLD_SOURCES_MAX)
@@ -201,8 +202,8 @@ static rondo_result_t check_rank(struct rondo_checking *c, uint32_t rank)
     if (program->blocks == 0 || program->blocks > c->limits->blocks)
         return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': rank %u has %u blocks; 1 to %u are possible", c->name, rank,
                           program->blocks, c->limits->blocks);
-    if (program->largest_count != zero->largest_count ||
-        c->set->plans[rank]->largest_receive != c->set->plans[0]->largest_receive)
+    const struct rondo_plan *plan = c->set->plans[rank];
+    if (program->largest_count != zero->largest_count || plan->largest_receive != c->set->plans[0]->largest_receive)
         return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': ranks 0 and %u would cut their chunks into different slices",
                           c->name, rank);
     for (uint32_t b = c->rank_first[rank]; b < c->rank_first[rank + 1] && c->result == RONDO_SUCCESS; b++) {

@@ -34,7 +34,8 @@ static void sum(struct rank *me, const char *program, size_t count, int in_place
 {
     rondo_attr_t attr = RONDO_ATTR_DEFAULT;
     rondo_request_t request = NULL;
-    int32_t *input = ranks_allocate((count + 1) * 4), *output = ranks_allocate((count + 1) * 4), *host = malloc((count + 1) * 4);
+    int32_t *input = ranks_allocate((count + 1) * 4), *output = ranks_allocate((count + 1) * 4),
+            *host = malloc((count + 1) * 4);
     attr.program = program;
     for (size_t i = 0; i < count; i++)
         host[i] = (int32_t) (ranks_hash(i * 977 + (uint64_t) me->rank) % 100000);

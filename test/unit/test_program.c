@@ -1,4 +1,5 @@
-/* Programs: the language's errors, the compiler's and checker's promises on all built-in algorithms, mutations, XML, budgets. */
+/* Programs: the language's errors, the compiler's and checker's promises on all built-in algorithms, mutations, XML, budgets.
+ */
 #include "error.h"
 #include "plans.h"
 #include "program/program.h"
@@ -290,7 +291,8 @@ static void test_played(void **state)
                 for (uint32_t empty = 1; set != NULL && empty <= set->conditions.pieces; empty += 1 + empty / 2) {
                     int shared = rondo_conditions_always_shared(&set->conditions);
                     if (!plans_play(set, shared, empty, (uint64_t) ranks * 1000 + blocks))
-                        fail_msg("%s %s %d ranks %u blocks, %u chunks not empty: wrong", name, collective, ranks, blocks, empty);
+                        fail_msg("%s %s %d ranks %u blocks, %u chunks not empty: wrong", name, collective, ranks, blocks,
+                                 empty);
                 }
                 rondo_plan_set_free(set);
             }
@@ -401,7 +403,8 @@ static void test_mutations(void **state)
             accepted++;
             for (uint32_t play = 0; play < 4; play++)
                 if (!plans_play(set, shared, 1 + play * set->conditions.pieces / 3, tried + play))
-                    fail_msg("%s %s, %d ranks: accepted, and wrong (mutation %d)", name, collective, ranks, accepted + rejected);
+                    fail_msg("%s %s, %d ranks: accepted, and wrong (mutation %d)", name, collective, ranks,
+                             accepted + rejected);
         } else {
             rejected++;
         }
@@ -461,7 +464,8 @@ static void refuse_xml(const char *text, const char *words)
     ALGO("<gpu id='0' i_chunks='1' o_chunks='0' s_chunks='0'><tb id='0' send='1' recv='1' chan='0'>" first                     \
          "</tb></gpu>\n<gpu id='1' i_chunks='1' o_chunks='0' s_chunks='0'><tb id='0' send='0' recv='0' chan='0'>" second       \
          "</tb></gpu></algo>")
-#define STEP(s, type) "<step s='" s "' type='" type "' srcbuf='i' srcoff='0' dstbuf='i' dstoff='0' cnt='1' depid='-1' deps='-1'/>"
+#define STEP(s, type)                                                                                                          \
+    "<step s='" s "' type='" type "' srcbuf='i' srcoff='0' dstbuf='i' dstoff='0' cnt='1' depid='-1' deps='-1'/>"
 
 static void test_hostile_xml(void **state)
 {
@@ -481,14 +485,17 @@ static void test_hostile_xml(void **state)
     refuse_xml("<a><a><a><a><a><a><a><a><a><a>", "expected an element algo");
     refuse_xml(PAIR(STEP("1", "s"), ""), "out of order");
     refuse_xml(PAIR(STEP("0", "jump"), ""), "unknown type");
-    refuse_xml(PAIR("<step s='0' type='s' srcbuf='i' srcoff='7' dstbuf='i' dstoff='0' depid='-1' deps='-1'/>", STEP("0", "rrc")),
-               "do not exist");
-    refuse_xml(PAIR("<step s='0' type='s' srcbuf='i' srcoff='0' dstbuf='i' dstoff='0' depid='3' deps='0'/>", ""), "does not exist");
+    refuse_xml(
+        PAIR("<step s='0' type='s' srcbuf='i' srcoff='7' dstbuf='i' dstoff='0' depid='-1' deps='-1'/>", STEP("0", "rrc")),
+        "do not exist");
+    refuse_xml(PAIR("<step s='0' type='s' srcbuf='i' srcoff='0' dstbuf='i' dstoff='0' depid='3' deps='0'/>", ""),
+               "does not exist");
     refuse_xml(PAIR(STEP("0", "s"), ""), "but not the other way round");
     refuse_xml(PAIR(STEP("0", "rrc"), STEP("0", "rrc")), "deadlock");
     refuse_xml(PAIR(STEP("0", "s"), STEP("0", "rrc")), "must be");
-    refuse_xml(PAIR("<step s='0' type='s' srcbuf='s' srcoff='0' dstbuf='i' dstoff='0' depid='-1' deps='-1'/>", STEP("0", "rrc")),
-               "do not exist");
+    refuse_xml(
+        PAIR("<step s='0' type='s' srcbuf='s' srcoff='0' dstbuf='i' dstoff='0' depid='-1' deps='-1'/>", STEP("0", "rrc")),
+        "do not exist");
 }
 
 /* As msccl-tools writes an in-place all-reduce of two ranks: one sends, the other reduces and sends back. */
