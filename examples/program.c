@@ -28,7 +28,8 @@ static rondo_program_t two_steps(int ranks)
     for (int r = 0; r < ranks; r++)
         for (int from = 0; from < ranks; from++)
             if (from != r)
-                rondo_chunk_copy(rondo_chunk(p, from, RONDO_BUFFER_INPUT, (size_t) r, 1), r, RONDO_BUFFER_SCRATCH, (size_t) from);
+                rondo_chunk_copy(rondo_chunk(p, from, RONDO_BUFFER_INPUT, (size_t) r, 1), r, RONDO_BUFFER_SCRATCH,
+                                 (size_t) from);
     for (int r = 0; r < ranks; r++) {
         rondo_chunk_t sum = rondo_chunk(p, r, RONDO_BUFFER_INPUT, (size_t) r, 1);
         for (int from = 0; from < ranks; from++)
@@ -70,7 +71,8 @@ int main(void)
     MUST(rondo_wait(request));
     MUST(rondo_request_free(&request));
     for (int i = 0; i < COUNT; i++)
-        wrong += output[i] < (float) (size * i + size * (size - 1) / 2) || output[i] > (float) (size * i + size * (size - 1) / 2);
+        wrong +=
+            output[i] < (float) (size * i + size * (size - 1) / 2) || output[i] > (float) (size * i + size * (size - 1) / 2);
     if (rank == 0)
         printf("two-steps on %d ranks: %d of %d elements are wrong\n", size, wrong, COUNT);
     MUST(rondo_finalize(runtime));

@@ -3,7 +3,7 @@ import json
 import random
 
 import pytest
-from harness import SANITIZED, program, run
+from harness import ROOT, SANITIZED, program, run
 
 PROGRAMS = {}
 for line in run(program("rondo"), "program", "list").splitlines():
@@ -61,6 +61,30 @@ def test_command(tmp_path):
     run(rondo, "program", "check", tmp_path / "none.xml", expect=1)
     run(rondo, "program", "fly", "ring", expect=2)
     run(rondo, "program", "check", "no-such-algorithm", expect=1)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "test" / "programs" / "bad").glob("*.xml")), ids=lambda path: path.stem)
+def test_bad_programs(path):
+    """Each is rejected, for the reason that its first line tells."""
+    reason = path.read_text().splitlines()[0].removeprefix("<!-- ").removesuffix(" -->")
+    assert reason in run(program("rondo"), "program", "check", path, expect=1)
+
+
+def test_huge_file(tmp_path):
+    """Ten million steps are refused before they take memory."""
+    path = tmp_path / "huge.xml"
+    step = '<step s="{}" type="nop" depid="-1" deps="-1"/>\n'
+    with path.open("w") as file:
+        file.write('<algo name="x" ngpus="1" coll="allreduce" nchunksperloop="1"><gpu id="0" i_chunks="1" o_chunks="1">'
+                   '<tb id="0" send="-1" recv="-1" chan="0">\n')
+        for s in range(2_000_000):
+            file.write(step.format(s))
+    assert "too many steps" in run(program("rondo"), "program", "check", path, expect=1, seconds=30)
+
+
+def test_good_program():
+    out = run(program("rondo"), "program", "run", ROOT / "test" / "programs" / "good" / "two-ranks.xml")
+    assert "right" in out and "WRONG" not in out
 
 
 def tuned(path, rows):

@@ -29,7 +29,9 @@ rondo_result_t rondo_program_prove(struct rondo_trace *trace, const struct rondo
     /* A program for two buffers may or may not do with one; one for one buffer must. */
     rondo_result_t shared = rondo_check_plans(set, trace->name, limits, 1);
     *in_place = shared == RONDO_SUCCESS;
-    return trace->in_place || rondo_conditions_always_shared(c) ? shared : RONDO_SUCCESS;
+    int meant = trace->in_place || rondo_conditions_always_shared(c) ||
+                (trace->raw != NULL && trace->raw->in_place && c->kind != RONDO_KIND_REDUCE_SCATTER); /* theirs is another */
+    return meant ? shared : RONDO_SUCCESS;
 }
 
 rondo_result_t rondo_program_check(rondo_program_t trace, const rondo_program_limits_t *given)

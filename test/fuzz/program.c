@@ -1,6 +1,7 @@
 /*
  * Fuzzing the reader of program files and all behind it: whatever the bytes, they are refused with a message or make a program
- * that the checker judges. `make fuzz` (clang's libFuzzer) runs it on the corpus beside this file; SECONDS=1800 for half an hour.
+ * that the checker judges. `make fuzz` (clang's libFuzzer) runs it on the corpus beside this file; SECONDS=1800 for half an
+ * hour.
  */
 #include "rondo_program.h"
 #include "tuning.h"
