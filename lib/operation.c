@@ -231,6 +231,7 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "a slot of %u bytes cannot hold a part of %u chunks",
                           request->lane->slot_bytes[choice->protocol], program->largest_count);
     operation->tiles = divide_up(most, operation->tile);
+    operation->slices = (uint32_t) divide_up(operation->tile, operation->slice);
     return RONDO_SUCCESS;
 }
 
@@ -262,12 +263,14 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     shape.channels = choice->channels;
     shape.protocol = choice->protocol;
     shape.group = comm->group;
+    shape.exchanges = choice->protocol == RONDO_PROTOCOL_LL && request->runtime->device_type == RONDO_DEVICE_CUDA;
     rondo_result_t result = rondo_lane_bind(request->lane, choice->algorithm, &shape, &binding);
     if (result != RONDO_SUCCESS)
         return result;
 
-    operation->program = binding->program;
-    operation->ends = binding->ends;
+    operation->parts = binding->parts;
+    operation->blocks = binding->plan->program->blocks;
+    operation->first = binding->first;
     operation->type = (uint8_t) call->type;
     operation->op = (uint8_t) (call->op == RONDO_AVG ? RONDO_SUM : call->op);
     operation->average = call->op == RONDO_AVG ? (uint32_t) comm->size : 0;
@@ -295,6 +298,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     }
     request->blocks = binding->plan->program->blocks;
     request->fresh = 1;
+    operation->direct = (uint8_t) choice->algorithm->direct;
     operation->streaming = rondo_call_bytes(comm, call) >= (size_t) 32 << 20;
     if (rondo_log_admits(RONDO_LOG_DEBUG))
         rondo_log(RONDO_LOG_DEBUG, request->runtime->rank,

@@ -3,6 +3,7 @@
 
 #include "fold.h"
 #include "program/register.h"
+#include "select_gpu.h"
 #include "tuning.h"
 
 #include <string.h>
@@ -109,9 +110,9 @@ static const char *misfit(const struct rondo_comm *comm, const struct rondo_call
     return NULL;
 }
 
-/* What nobody insists on: a program registered for the size, then the tuning table, then what was measured elsewhere. */
-static const struct rondo_algorithm *by_rule(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
-                                             struct rondo_choice *choice)
+/* What nobody insists on: a program registered for the size, then the tuning table. NULL: neither says anything. */
+static const struct rondo_algorithm *ruled(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
+                                           struct rondo_choice *choice)
 {
     size_t bytes = rondo_call_bytes(comm, call);
     for (const struct rondo_registered *program = rondo_program_next(comm, NULL); program != NULL;
@@ -128,6 +129,16 @@ static const struct rondo_algorithm *by_rule(const struct rondo_comm *comm, cons
         choice->tuned = row;
         return tuned;
     }
+    return NULL;
+}
+
+/* Then what was measured elsewhere. */
+static const struct rondo_algorithm *by_rule(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
+                                             struct rondo_choice *choice)
+{
+    const struct rondo_algorithm *algorithm = ruled(comm, call, direct, choice);
+    if (algorithm != NULL)
+        return algorithm;
     choice->why = "by size";
     return rondo_algorithm_find(by_size(comm, call, direct), call->kind);
 }
@@ -163,6 +174,14 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
 {
     const struct rondo_settings *settings = &comm->runtime->settings;
     choice->tuned = NULL;
+    int asked = name != NULL || *settings->algorithm != '\0' || *settings->protocol != '\0' || settings->wanted_channels > 0;
+    if (!asked && comm->size > 1 && rondo_gpus_only(comm) && ruled(comm, call, direct, choice) == NULL &&
+        rondo_select_gpu(comm, call, direct, choice)) {
+        if (choice->channels > (int) settings->channels)
+            choice->channels = (int) settings->channels;
+        choice->why = "as measured on GPUs";
+        return RONDO_SUCCESS;
+    }
     rondo_result_t status = choose(comm, call, direct, name, choice);
     if (status != RONDO_SUCCESS)
         return status;
@@ -176,9 +195,12 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
     choice->protocol = low_latency ? RONDO_PROTOCOL_LL : small ? RONDO_PROTOCOL_SMALL : RONDO_PROTOCOL_SIMPLE;
 
     size_t channels = message / (256 * KIB);
-    int single = choice->algorithm->build == rondo_build_all_pairs || choice->algorithm->build == rondo_build_local;
+    int single = (choice->algorithm->build == rondo_build_all_pairs && !rondo_gpus_only(comm)) ||
+                 choice->algorithm->build == rondo_build_local || call->kind == RONDO_KIND_BARRIER;
     if (single || channels < 1 || call->kind == RONDO_KIND_ALLTOALLV)
         channels = 1;
+    else if (settings->wanted_channels > 0)
+        channels = settings->wanted_channels;
     if (choice->tuned != NULL && choice->tuned->channels > 0 && !single)
         channels = (size_t) choice->tuned->channels;
     if (choice->algorithm->registered != NULL)

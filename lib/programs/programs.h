@@ -37,6 +37,7 @@ struct rondo_shape {
     int channels;
     enum rondo_protocol protocol;
     int group; /* ranks of each host, which lie side by side and are as many on all; 0: they do not, or there is but one host */
+    int exchanges; /* RONDO_EXCHANGE can be used: LL on a device whose teams poll; ranks need not agree */
 };
 
 struct rondo_trace;
@@ -65,6 +66,7 @@ void rondo_shape_chunks(const struct rondo_shape *shape, uint32_t chunks[RONDO_B
 rondo_result_t rondo_build_local(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_ring(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_all_pairs(const struct rondo_shape *shape, struct rondo_plan **plan);
+rondo_result_t rondo_build_two_shot(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_direct(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_linear(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_chain(const struct rondo_shape *shape, struct rondo_plan **plan);
