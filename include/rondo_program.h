@@ -94,7 +94,7 @@ RONDO_API void rondo_program_require(rondo_program_t program, int rank, size_t o
 /* What the device must offer for a program to be accepted; 0: Rondo's defaults. */
 typedef struct {
     int slots;      /* of a connector (4) */
-    int blocks;     /* of a rank (64) */
+    int blocks;     /* of a rank (64; 512 at most) */
     int concurrent; /* blocks that run at the same time when preemption is off; 0: all are preemptible */
 } rondo_program_limits_t;
 

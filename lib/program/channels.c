@@ -170,7 +170,7 @@ static int by_channel(const void *a, const void *b)
 /* The groups of one rank (sorted by channel, heaviest first) into `limit` blocks. 0: a block has too many ends. */
 static int spread(struct end **groups, size_t count, uint32_t channels, uint32_t limit)
 {
-    uint32_t loads[RONDO_COMPILE_BLOCKS * 8] = {0}, ends[RONDO_COMPILE_BLOCKS * 8] = {0};
+    uint32_t loads[RONDO_COMPILE_BLOCKS_MAX] = {0}, ends[RONDO_COMPILE_BLOCKS_MAX] = {0};
     uint32_t tag = 0;
     for (size_t i = 0; i < count; i++) {
         tag += i > 0 && groups[i]->channel != groups[i - 1]->channel;
@@ -214,7 +214,7 @@ static rondo_result_t choose_blocks(struct placing *p)
             channels += groups[next]->channel != groups[next - 1]->channel;
         while (!spread(groups + first, next - first, channels, limit)) {
             limit *= 2;
-            if (limit > RONDO_COMPILE_BLOCKS * 8) {
+            if (limit > RONDO_COMPILE_BLOCKS_MAX) {
                 status =
                     rondo_fail(RONDO_ERR_UNSUPPORTED, "program '%s': rank %u has more connections than its blocks can serve",
                                graph->trace->name, groups[first]->rank);

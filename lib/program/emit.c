@@ -206,7 +206,7 @@ static void row_waits(struct emitting *e, uint32_t head, int pass)
     struct rondo_graph *graph = e->graph;
     const struct rondo_node *h = &graph->nodes[head];
     uint32_t blocks = graph->rank_blocks[h->rank];
-    uint32_t latest[RONDO_COMPILE_BLOCKS * 8];
+    uint32_t latest[RONDO_COMPILE_BLOCKS_MAX];
     memset(latest, 0xff, blocks * sizeof(latest[0]));
     for (uint32_t i = head; i != RONDO_NONE; i = graph->nodes[i].next) {
         const struct rondo_node *n = &graph->nodes[i];

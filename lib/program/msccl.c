@@ -468,7 +468,7 @@ static rondo_result_t write_rank(struct writing *w, uint32_t rank)
 rondo_result_t rondo_program_write_xml(rondo_program_t trace, char **text)
 {
     struct rondo_compile_options options = {
-        .blocks = RONDO_COMPILE_BLOCKS * 8, .slots = RONDO_COMPILE_SLOTS, .protocol = RONDO_PROTOCOL_SIMPLE, .msccl = 1};
+        .blocks = RONDO_COMPILE_BLOCKS_MAX, .slots = RONDO_COMPILE_SLOTS, .protocol = RONDO_PROTOCOL_SIMPLE, .msccl = 1};
     struct rondo_plan_set *set = NULL;
     if (trace == NULL || text == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_write_xml: %s is NULL", trace == NULL ? "program" : "text");

@@ -22,8 +22,9 @@ struct rondo_compile_options {
     int msccl; /* only instructions that MSCCL has */
     int plain; /* nothing is fused and one order is followed (for comparison) */
 };
-#define RONDO_COMPILE_SLOTS  4
-#define RONDO_COMPILE_BLOCKS 64
+#define RONDO_COMPILE_SLOTS      4
+#define RONDO_COMPILE_BLOCKS     64
+#define RONDO_COMPILE_BLOCKS_MAX 512
 
 /* only: the rank whose plan is wanted, or -1: all. */
 rondo_result_t rondo_compile(const struct rondo_trace *trace, const struct rondo_compile_options *options, int only,

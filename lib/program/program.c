@@ -41,7 +41,8 @@ rondo_result_t rondo_program_check(rondo_program_t trace, const rondo_program_li
     int in_place;
     if (trace == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_check: the program is NULL");
-    if (given != NULL && (given->slots < 0 || given->blocks < 0 || given->concurrent < 0 || given->slots > 1024))
+    if (given != NULL && (given->slots < 0 || given->blocks < 0 || given->concurrent < 0 || given->slots > 1024 ||
+                          given->blocks > RONDO_COMPILE_BLOCKS_MAX))
         return rondo_fail(RONDO_ERR_ARGUMENT, "limits of %d slots, %d blocks, %d at a time", given->slots, given->blocks,
                           given->concurrent);
     if (given != NULL && given->slots > 0)
@@ -137,7 +138,7 @@ rondo_result_t rondo_program_plan(const struct rondo_algorithm *algorithm, const
     if (status == RONDO_SUCCESS)
         status = rondo_program_compile(trace, &options, check ? -1 : shape->rank, &set);
     if (status == RONDO_SUCCESS && check) {
-        struct rondo_check_limits limits = {slots, RONDO_COMPILE_BLOCKS * 8, 0};
+        struct rondo_check_limits limits = {slots, RONDO_COMPILE_BLOCKS_MAX, 0};
         status = rondo_check_plans(set, trace->name, &limits, rondo_conditions_always_shared(&set->conditions));
     }
     if (status == RONDO_SUCCESS) {

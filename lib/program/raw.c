@@ -532,7 +532,7 @@ static rondo_result_t write_rank(struct writing *w, uint32_t rank, uint32_t larg
     const struct rondo_conditions *c = &p->raw->conditions;
     const struct rondo_raw_rank *r = &p->raw->ranks[rank];
     rondo_result_t status = RONDO_SUCCESS;
-    uint32_t destination = 0, copied = copied_chunks(p, rank, &destination), counts[RONDO_COMPILE_BLOCKS * 8] = {0};
+    uint32_t destination = 0, copied = copied_chunks(p, rank, &destination), counts[RONDO_COMPILE_BLOCKS_MAX] = {0};
     uint32_t copies = copied == 0 ? 0 : (copied + largest_count - 1) / largest_count;
     w->rank = rank;
     w->blocks = r->blocks < p->options->blocks ? r->blocks : p->options->blocks;
@@ -731,7 +731,7 @@ rondo_result_t rondo_raw_compile(const struct rondo_raw *given, const char *name
 {
     struct rondo_plan_set *set = NULL;
     struct rondo_raw copy = *given, *raw = &copy; /* its notes on ranks are this call's own */
-    struct rondo_check_limits limits = {options->slots, RONDO_COMPILE_BLOCKS * 8, 0};
+    struct rondo_check_limits limits = {options->slots, RONDO_COMPILE_BLOCKS_MAX, 0};
     rondo_result_t status = RONDO_SUCCESS;
     char message[512] = "";
     raw->ranks = malloc(raw->conditions.ranks * sizeof(*raw->ranks));

@@ -115,6 +115,17 @@ static void test_errors(void **state)
     expect_wrong(p, "chunks");
 }
 
+/* A rank alone has nothing to send. */
+static void test_one_rank(void **state)
+{
+    (void) state;
+    rondo_program_t p = make("allreduce", 1, 3, 1);
+    assert_right(rondo_program_check(p, NULL));
+    rondo_program_limits_t limits = {0, 513, 0};
+    assert_says(rondo_program_check(p, &limits), RONDO_ERR_ARGUMENT, "513 blocks");
+    rondo_program_destroy(p);
+}
+
 /* What the postcondition says of programs that do something else. */
 static void test_wrong_results(void **state)
 {
@@ -540,10 +551,11 @@ static void test_budgets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors),      cmocka_unit_test(test_wrong_results), cmocka_unit_test(test_custom),
-        cmocka_unit_test(test_library),     cmocka_unit_test(test_slots),         cmocka_unit_test(test_hand_written),
-        cmocka_unit_test(test_played),      cmocka_unit_test(test_mutations),     cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_hostile_xml), cmocka_unit_test(test_msccl),         cmocka_unit_test(test_budgets),
+        cmocka_unit_test(test_one_rank),     cmocka_unit_test(test_errors),      cmocka_unit_test(test_wrong_results),
+        cmocka_unit_test(test_custom),       cmocka_unit_test(test_library),     cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_hand_written), cmocka_unit_test(test_played),      cmocka_unit_test(test_mutations),
+        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_hostile_xml), cmocka_unit_test(test_msccl),
+        cmocka_unit_test(test_budgets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
