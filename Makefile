@@ -34,7 +34,7 @@ UCX_ONLY    := $(wildcard transport/ucx*.c)
 VERBS_ONLY  := $(wildcard transport/rdma*.c)
 TOOL_CUDA_ONLY := tools/info_gpus.c tools/buffers_cuda.c tools/peer_nccl.c tools/nccl.c tools/interfere.c tools/stress_peer.c
 LIB_SOURCES := $(filter-out $(if $(HAS_CUDA),,$(CUDA_ONLY)) $(if $(HAS_UCX),,$(UCX_ONLY)) $(if $(HAS_VERBS),,$(VERBS_ONLY)),\
-               $(wildcard lib/*.c lib/programs/*.c proxy/*.c transport/*.c device/*.c))
+               $(wildcard lib/*.c lib/program/*.c lib/programs/*.c lib/programs/traced/*.c proxy/*.c transport/*.c device/*.c))
 CUDA_OBJECTS := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard device/*.cu))
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(FOLD_VARIANTS:%=$(BUILD)/obj/device/fold_kernels_%.o) \
                $(if $(HAS_CUDA),$(CUDA_OBJECTS) $(BUILD)/obj/device/cuda_link.o)
@@ -43,7 +43,7 @@ TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o) \
                 $(if $(HAS_CUDA),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard tools/*.cu)))
 # In the command itself, so that it also runs where jansson is not installed.
 JANSSON     := $(or $(filter /%,$(shell $(CC) -print-file-name=libjansson.a)),-ljansson)
-EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train)
+EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train program)
 UNIT_TESTS  := $(patsubst test/unit/%.c,$(BUILD)/test/%,$(wildcard test/unit/*.c))
 MULTIRANK_SHARED := test/multirank/ranks.c test/multirank/device_memory.c
 MULTIRANK   := $(patsubst test/multirank/%.c,$(BUILD)/test/%,$(filter-out $(MULTIRANK_SHARED),$(wildcard test/multirank/*.c)))
@@ -56,7 +56,7 @@ SONAME  := librondo.so.$(firstword $(subst ., ,$(VERSION)))
 
 ALL_GPU     := lib tool examples $(MULTIRANK) $(GPU_TESTS)
 
-.PHONY: all lib tool examples tests detect install demo test test-rdma gpu-test gpu-bench check-format format asan tsan clean help compile-commands
+.PHONY: all lib tool examples tests fuzz detect install demo test test-rdma gpu-test gpu-bench check-format format asan tsan clean help compile-commands
 all: detect lib tool examples
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
@@ -101,6 +101,7 @@ $(BUILD)/rondo-peer-mpi.so: tools/peer_mpi.c
 	$(Q)OMPI_CC=$(CC) MPICH_CC=$(CC) $(MPICC) $(CPPFLAGS) $(CFLAGS) -shared $< -o $@
 
 $(BUILD)/examples/allreduce: $(BUILD)/obj/examples/allreduce.o
+$(BUILD)/examples/program: $(BUILD)/obj/examples/program.o
 $(BUILD)/examples/heat: $(BUILD)/obj/examples/heat.o
 $(BUILD)/examples/train: $(BUILD)/obj/examples/train.o $(BUILD)/obj/examples/digits.o $(BUILD)/obj/examples/network.o
 $(EXAMPLES): $(BUILD)/librondo.a
@@ -166,6 +167,18 @@ tsan:
 	$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(BUILD)/tsan CUDA=0 OPT="-O1 -g" SANITIZE="-fsanitize=thread" all tests
 	TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$(CURDIR)/test/tsan.supp" RONDO_BUILD=$(BUILD)/tsan $(PYTHON) -m pytest -q -m "not slow" $(TESTS)
 
+# The reader of program files and the checker, on hostile input, under the sanitizers.
+SECONDS ?= 60
+FUZZ_SOURCES := lib/plan.c lib/error.c lib/tuning.c $(filter-out lib/program/register.c,$(wildcard lib/program/*.c)) \
+                $(wildcard lib/programs/*.c lib/programs/traced/*.c)
+$(BUILD)/fuzz-program: test/fuzz/program.c $(FUZZ_SOURCES)
+	@mkdir -p $(@D)
+	$(Q)clang -g -O1 -std=c11 -D_GNU_SOURCE $(CPPFLAGS) -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined $^ -o $@
+fuzz: $(BUILD)/fuzz-program
+	@mkdir -p $(BUILD)/fuzz-corpus
+	$(BUILD)/fuzz-program -max_total_time=$(SECONDS) -max_len=16384 -rss_limit_mb=2048 -timeout=20 -dict=test/fuzz/words \
+	    $(BUILD)/fuzz-corpus test/fuzz/corpus
+
 check-format:
 	@$(CLANG_FORMAT) --dry-run --Werror $(FORMATTED) && echo "formatting: ok"
 format:
@@ -185,6 +198,7 @@ help:
 	@echo "make test-rdma    the rdma transport, in a virtual machine with SoftRoCE"
 	@echo "make gpu-test     the tests that need GPUs"
 	@echo "make gpu-bench    speed beside NCCL, in tables with targets (OPTIONS=--quick: fewer)"
+	@echo "make fuzz         hostile program files, under the sanitizers (SECONDS=60)"
 	@echo "make asan, tsan   the tests under the sanitizers (TESTS=test/test_mix.py: only those)"
 	@echo "make install      PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)"
 	@echo "make format       clang-format; make check-format only looks"

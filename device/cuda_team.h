@@ -174,6 +174,18 @@ RONDO_FUNCTION void rondo_team_unload(struct rondo_team *team, struct rondo_run 
     }
 }
 
+/* The ends have moved on: so have the others of the same connectors, where the part names one more than once. Rare, and slow.
+ */
+RONDO_FUNCTION void rondo_team_repeat_ends(struct rondo_team *team, uint32_t first, uint32_t count)
+{
+    for (uint32_t i = first; i < first + count; i++)
+        for (uint32_t k = 0; k < team->part.end_count; k++)
+            if (rondo_part_end(&team->part, k) == rondo_part_end(&team->part, i)) {
+                team->ends[k].position = team->ends[i].position;
+                team->ends[k].seen = team->ends[i].seen;
+            }
+}
+
 RONDO_FUNCTION void rondo_team_copy(struct rondo_team *team, void *to, const void *from, uint32_t bytes)
 {
     team->copy = to;

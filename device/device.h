@@ -83,7 +83,7 @@ struct rondo_device {
     const struct rondo_device_kind *kind;
     struct rondo_daemon *daemon; /* addresses and sizes, which a daemon is given when it starts */
     struct rondo_task *tasks;
-    struct rondo_trace_ring *trace; /* one a block; NULL: none asked for */
+    struct rondo_trace_records *trace; /* one a block; NULL: none asked for */
 };
 
 extern const struct rondo_device_kind rondo_host_device;

@@ -85,6 +85,12 @@ RONDO_FUNCTION void rondo_team_unload(struct rondo_team *team, struct rondo_run 
     (void) team;
     (void) run;
 }
+RONDO_FUNCTION void rondo_team_repeat_ends(struct rondo_team *team, uint32_t first, uint32_t count)
+{
+    (void) team;
+    (void) first;
+    (void) count;
+}
 #endif
 
 RONDO_FUNCTION struct rondo_end *rondo_end_of(const struct rondo_run *run, uint32_t index)
@@ -423,6 +429,10 @@ RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instr
     if (run->budget > policy->cap)
         run->budget = policy->cap;
     rondo_count(&run->statistics->primitives, 1);
+    if (run->part->repeats && (instruction->actions & RONDO_SEND))
+        rondo_team_repeat_ends(run->team, instruction->send_first, instruction->send_count);
+    if (run->part->repeats && (instruction->actions & RONDO_RECEIVE))
+        rondo_team_repeat_ends(run->team, instruction->receive_first, instruction->receive_count);
 }
 
 /* Tells the peers. Release: the payload before the tail, the end of our reading before the head. LL needs no tail (its flags

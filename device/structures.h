@@ -84,7 +84,8 @@ struct rondo_part {
     struct rondo_end *const *ends;
     struct rondo_end *row; /* the ends themselves, where they lie one after the other; else NULL */
     uint32_t instruction_count, end_count;
-    uint64_t unused; /* a multiple of 16 bytes */
+    uint32_t repeats; /* an end is named more than once */
+    uint32_t unused;  /* a multiple of 16 bytes */
 };
 
 /* The static part of a context: a program bound to buffers, sizes and connectors. The host writes it in its own memory; the
@@ -295,7 +296,7 @@ struct rondo_block_report {
 
 /* What a block has been doing: trace.h. Host memory. */
 #define RONDO_TRACE_DEPTH 32768
-struct rondo_trace_ring {
+struct rondo_trace_records {
     uint64_t words[RONDO_TRACE_DEPTH][2];
 };
 
@@ -318,8 +319,8 @@ struct rondo_block {
     struct rondo_task near[RONDO_TASKS_NEAR];
     struct rondo_task *task_table;
     struct rondo_block_report *report;
-    struct rondo_trace_ring *trace; /* NULL: nobody wants to know */
-    uint64_t traced;                /* records written */
+    struct rondo_trace_records *trace; /* NULL: nobody wants to know */
+    uint64_t traced;                   /* records written */
     struct {
         uint32_t context; /* index, or UINT32_MAX */
         uint32_t dirty;

@@ -38,7 +38,7 @@ enum rondo_trace_kind {
 RONDO_FUNCTION void rondo_trace(struct rondo_block *block, enum rondo_trace_kind kind, uint32_t lane, uint32_t program_block,
                                 uint64_t number)
 {
-    struct rondo_trace_ring *ring = block->trace;
+    struct rondo_trace_records *ring = block->trace;
     if (ring == NULL)
         return;
     uint64_t index = block->traced++, lap = RONDO_TRACE_INDEX_LAP(index);

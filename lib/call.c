@@ -42,7 +42,7 @@ rondo_result_t rondo_datatype_size(rondo_datatype_t type, size_t *bytes)
 static int reduces(enum rondo_kind kind)
 {
     return kind == RONDO_KIND_ALLREDUCE || kind == RONDO_KIND_REDUCE || kind == RONDO_KIND_REDUCE_SCATTER ||
-           kind == RONDO_KIND_SCAN || kind == RONDO_KIND_EXSCAN;
+           kind == RONDO_KIND_SCAN || kind == RONDO_KIND_EXSCAN || kind == RONDO_KIND_CUSTOM;
 }
 
 static int rooted(enum rondo_kind kind)
@@ -215,6 +215,14 @@ static rondo_result_t check_buffers(const struct rondo_comm *comm, const struct 
                  call->send_counts[comm->rank], call->receive_counts[comm->rank]);
         may_be_in_place = in_place = 0;
         break;
+    case RONDO_KIND_CUSTOM:
+        if (call->count > PTRDIFF_MAX / rondo_type_bytes(call->type) / (call->custom_chunks[0] + call->custom_chunks[1] + 1))
+            FAIL(RONDO_ERR_ARGUMENT, "custom: count %zu of %s is more bytes than an object can have", call->count,
+                 rondo_type_name(call->type));
+        send = call->count * call->custom_chunks[0];
+        receive = call->count * call->custom_chunks[1];
+        may_be_in_place = in_place = 0;
+        break;
     default:
         break;
     }
@@ -241,7 +249,8 @@ rondo_result_t rondo_call_check(const struct rondo_comm *comm, const struct rond
         if ((call->op == RONDO_BAND || call->op == RONDO_BOR || call->op == RONDO_BXOR) && !types[call->type].integer)
             FAIL(RONDO_ERR_ARGUMENT, "%s: the bitwise operator %s is not defined for %s", function, rondo_op_name(call->op),
                  rondo_type_name(call->type));
-        if (call->op == RONDO_AVG && (call->kind == RONDO_KIND_SCAN || call->kind == RONDO_KIND_EXSCAN))
+        if (call->op == RONDO_AVG &&
+            (call->kind == RONDO_KIND_SCAN || call->kind == RONDO_KIND_EXSCAN || call->kind == RONDO_KIND_CUSTOM))
             FAIL(RONDO_ERR_ARGUMENT, "%s: the operator avg is not defined for partial reductions", function);
     }
     if ((rooted(call->kind) || is_p2p(call->kind)) && (call->root < 0 || call->root >= comm->size))

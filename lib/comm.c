@@ -4,6 +4,7 @@
 #include "lane.h"
 #include "mailbox.h"
 #include "platform.h"
+#include "program/register.h"
 #include "queue.h"
 #include "register.h"
 #include "request.h"
@@ -27,6 +28,16 @@ static int stays_off_network(const struct rondo_runtime *runtime)
             return 0;
     }
     return 1;
+}
+
+static int group_of(const struct rondo_topology *topology, int size)
+{
+    if (topology->nodes < 2 || topology->locals == 0)
+        return 0;
+    for (int i = 0; i < size; i++)
+        if (topology->ranks[i] != i)
+            return 0;
+    return topology->locals;
 }
 
 static void find_locality(struct rondo_comm *comm)
@@ -74,6 +85,7 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
         status = rondo_topology_find(runtime, comm->members, size, &comm->topology);
     }
     if (status == RONDO_SUCCESS) {
+        comm->group = group_of(&comm->topology, size);
         struct rondo_lane_options options = {.id = RONDO_LANE_COLLECTIVE, .peer = -1};
         rondo_lane_slots(comm, options.slot_bytes);
         status = rondo_lane_create(comm, &options, &comm->collective);
@@ -112,6 +124,7 @@ void rondo_comm_destroy(struct rondo_comm *comm)
     rondo_stream_forget(comm);
     while (comm->lanes != NULL)
         rondo_lane_free(comm->lanes);
+    rondo_programs_forget(comm);
     while (comm->registrations != NULL)
         rondo_window_close(comm, comm->registrations);
     if (comm->windows != NULL)

@@ -3,6 +3,7 @@
 
 #include "connect.h"
 #include "platform.h"
+#include "program/program.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -175,6 +176,15 @@ static struct rondo_end *make_ends(struct rondo_host_lane *lane, const struct ro
     return ends;
 }
 
+/* A block may name one end several times, so that its instructions find theirs side by side. */
+static int is_wished(const struct rondo_connection **whats, int count, const struct rondo_connection *what)
+{
+    for (int i = 0; i < count; i++)
+        if (memcmp(whats[i], what, sizeof(*what)) == 0)
+            return 1;
+    return 0;
+}
+
 /* Connects what the plan wants and the lane does not have yet. */
 static rondo_result_t connect_missing(struct rondo_host_lane *lane, const struct rondo_plan *plan)
 {
@@ -190,7 +200,7 @@ static rondo_result_t connect_missing(struct rondo_host_lane *lane, const struct
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory to connect %d connectors", count);
     for (int i = 0; i < count && result == RONDO_SUCCESS; i++) {
         const struct rondo_connection *what = &plan->connections[i];
-        if (find_link(lane, what) != NULL)
+        if (find_link(lane, what) != NULL || is_wished(whats, missing, what))
             continue;
         whats[missing] = what;
         wishes[missing].direction = (enum rondo_direction) what->direction;
@@ -220,6 +230,15 @@ static rondo_result_t connect_missing(struct rondo_host_lane *lane, const struct
 }
 
 /* Where the parts of a program lie. ends: their addresses, in the program's order. */
+static uint32_t has_repeated(struct rondo_end *const *ends, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (ends[i] == ends[k])
+                return 1;
+    return 0;
+}
+
 static void describe_parts(const struct rondo_binding *binding, struct rondo_end *const *ends, struct rondo_part *parts)
 {
     const struct rondo_program *program = binding->plan->program;
@@ -237,6 +256,7 @@ static void describe_parts(const struct rondo_binding *binding, struct rondo_end
         while (neighbours < count && ends[first + neighbours] == ends[first] + neighbours)
             neighbours++;
         parts[b].row = count > 0 && neighbours == count ? ends[first] : NULL;
+        parts[b].repeats = parts[b].row == NULL && has_repeated(ends + first, count);
     }
 }
 
@@ -270,6 +290,19 @@ static rondo_result_t upload_program(struct rondo_host_lane *lane, struct rondo_
     return result;
 }
 
+/* A compiled program gets as many blocks as it has channels, or, on a device with blocks to spare, all of the lane's. */
+static rondo_result_t build_plan(const struct rondo_host_lane *lane, const struct rondo_algorithm *algorithm,
+                                 const struct rondo_shape *shape, struct rondo_plan **plan)
+{
+    const struct rondo_runtime *runtime = lane->comm->runtime;
+    if (algorithm->build != NULL)
+        return algorithm->build(shape, plan);
+    uint32_t blocks = algorithm->registered != NULL ? runtime->settings.channels : (uint32_t) shape->channels;
+    if (runtime->device_type == RONDO_DEVICE_CUDA)
+        blocks *= 2;
+    return rondo_program_plan(algorithm, shape, blocks, lane->slot_count, runtime->settings.check, plan);
+}
+
 static rondo_result_t make_binding(struct rondo_host_lane *lane, const struct rondo_algorithm *algorithm,
                                    const struct rondo_shape *shape, struct rondo_binding **result)
 {
@@ -279,11 +312,11 @@ static rondo_result_t make_binding(struct rondo_host_lane *lane, const struct ro
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a binding");
     binding->algorithm = algorithm;
     binding->shape = *shape;
-    rondo_result_t status = algorithm->build(shape, &binding->plan);
     uint32_t contexts = device->daemon->lane_contexts;
+    rondo_result_t status = build_plan(lane, algorithm, shape, &binding->plan);
     if (status == RONDO_SUCCESS && binding->plan->program->blocks > contexts)
-        status = rondo_fail(RONDO_ERR_INTERNAL, "program %s has %u blocks, its lane %u contexts", algorithm->name,
-                            binding->plan->program->blocks, contexts);
+        status = rondo_fail(RONDO_ERR_UNSUPPORTED, "program %s has %u blocks, its lane %u contexts (RONDO_BLOCKS)",
+                            algorithm->name, binding->plan->program->blocks, contexts);
     if (status == RONDO_SUCCESS)
         status = connect_missing(lane, binding->plan);
     if (status == RONDO_SUCCESS)

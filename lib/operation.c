@@ -88,14 +88,16 @@ static uint32_t groups_of(const struct rondo_comm *comm, enum rondo_kind kind, e
     }
 }
 
-static void regular_layout(struct rondo_layout *layout, uint64_t count, uint32_t groups, uint32_t chunks, size_t element_bytes)
+/* even: all chunks equally long; the selection has seen to it that they can be. */
+static void regular_layout(struct rondo_layout *layout, uint64_t count, uint32_t groups, uint32_t chunks, size_t element_bytes,
+                           int even)
 {
     uint64_t line = RONDO_CACHE_LINE / element_bytes;
     layout->table = NULL;
     layout->group_count = count;
     layout->group_chunks = chunks / groups == 0 ? 1 : chunks / groups;
     layout->chunk_count = divide_up(count, layout->group_chunks);
-    if (layout->group_chunks > 1) /* pieces do not share cache lines */
+    if (layout->group_chunks > 1 && !even) /* pieces do not share cache lines */
         layout->chunk_count = round_up(layout->chunk_count, line);
     if (layout->chunk_count == 0)
         layout->chunk_count = 1;
@@ -146,7 +148,9 @@ static rondo_result_t set_layouts(struct rondo_request *request, const struct ro
         struct rondo_layout *layout = &operation->layouts[b];
         uint32_t groups = b == RONDO_SCRATCH && plan->scratch_groups > 0 ? plan->scratch_groups
                                                                          : groups_of(comm, call->kind, (enum rondo_buffer) b);
-        regular_layout(layout, call->count, groups, chunks[b], element_bytes);
+        if (call->kind == RONDO_KIND_CUSTOM)
+            groups = chunks[b] < plan->pieces ? 1 : chunks[b] / plan->pieces;
+        regular_layout(layout, call->count, groups, chunks[b], element_bytes, plan->even);
         largest[b] = chunks[b] == 0 ? 0 : layout->chunk_count < layout->group_count ? layout->chunk_count : layout->group_count;
     }
     if (call->kind == RONDO_KIND_ALLGATHERV) {
@@ -188,9 +192,40 @@ static void spread_slices(struct rondo_operation *operation, uint64_t most, uint
         operation->tile = 2 * operation->slice;
 }
 
+/* Scratch of a compiled program: each chunk as long as the input or output chunk that it mirrors. */
+static rondo_result_t lay_out_scratch(struct rondo_request *request, const struct rondo_plan *plan,
+                                      uint64_t largest[RONDO_BUFFERS])
+{
+    struct rondo_device *device = request->runtime->device;
+    struct rondo_operation *operation = request->operation;
+    uint32_t chunks = plan->program->chunks[RONDO_SCRATCH];
+    uint64_t line = RONDO_CACHE_LINE / operation->element_bytes, end = 0;
+    struct rondo_extent *table = calloc(chunks, sizeof(*table));
+    request->tables[RONDO_SCRATCH] = device->kind->allocate(device, chunks * sizeof(*table));
+    request->table_entries[RONDO_SCRATCH] = chunks;
+    if (table == NULL || request->tables[RONDO_SCRATCH] == NULL) {
+        free(table);
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a layout of %u chunks", chunks);
+    }
+    largest[RONDO_SCRATCH] = 0;
+    for (uint32_t i = 0; i < chunks; i++) {
+        uint32_t class = plan->scratch_classes[i];
+        enum rondo_buffer like = plan->program->chunks[RONDO_OUTPUT] > class ? RONDO_OUTPUT : RONDO_INPUT;
+        table[i].offset = end;
+        table[i].count = rondo_chunk_extent(&operation->layouts[like], class).count;
+        end = round_up(end + table[i].count, line);
+        largest[RONDO_SCRATCH] = table[i].count > largest[RONDO_SCRATCH] ? table[i].count : largest[RONDO_SCRATCH];
+    }
+    request->scratch_bytes = end * operation->element_bytes + RONDO_CACHE_LINE;
+    operation->layouts[RONDO_SCRATCH].table = request->tables[RONDO_SCRATCH];
+    rondo_result_t result = device->kind->upload(device, request->tables[RONDO_SCRATCH], table, chunks * sizeof(*table));
+    free(table);
+    return result;
+}
+
 /* How much travels in a slot, and how much an instruction handles at once. */
-static void set_slices(struct rondo_request *request, const struct rondo_plan *plan, const struct rondo_choice *choice,
-                       const uint64_t largest[RONDO_BUFFERS])
+static rondo_result_t set_slices(struct rondo_request *request, const struct rondo_plan *plan,
+                                 const struct rondo_choice *choice, const uint64_t largest[RONDO_BUFFERS])
 {
     struct rondo_operation *operation = request->operation;
     const struct rondo_program *program = plan->program;
@@ -214,8 +249,12 @@ static void set_slices(struct rondo_request *request, const struct rondo_plan *p
         if (choice->protocol == RONDO_PROTOCOL_SIMPLE && rondo_gpus_only(request->comm))
             spread_slices(operation, most, request->lane->slot_count);
     }
+    if (operation->tile == 0)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "a slot of %u bytes cannot hold a part of %u chunks",
+                          request->lane->slot_bytes[choice->protocol], program->largest_count);
     operation->tiles = divide_up(most, operation->tile);
     operation->slices = (uint32_t) divide_up(operation->tile, operation->slice);
+    return RONDO_SUCCESS;
 }
 
 /* {window, offset} by which the other ranks reach a buffer. */
@@ -245,6 +284,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     shape.root = call->root;
     shape.channels = choice->channels;
     shape.protocol = choice->protocol;
+    shape.group = comm->group;
     shape.exchanges = choice->protocol == RONDO_PROTOCOL_LL && request->runtime->device_type == RONDO_DEVICE_CUDA;
     shape.topology = &comm->topology;
     rondo_result_t result = rondo_lane_bind(request->lane, choice->algorithm, &shape, &binding);
@@ -267,25 +307,28 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     if (result == RONDO_SUCCESS && binding->plan->program->chunks[RONDO_SCRATCH] > 0) {
         uint32_t groups = binding->plan->scratch_groups > 0 ? binding->plan->scratch_groups : 1;
         request->scratch_bytes = call->count * operation->element_bytes * groups;
+        if (binding->plan->scratch_classes != NULL)
+            result = lay_out_scratch(request, binding->plan, largest);
         request->scratch = device->kind->allocate(device, request->scratch_bytes);
         operation->buffers[RONDO_SCRATCH] = request->scratch;
-        if (request->scratch == NULL)
+        if (request->scratch == NULL && result == RONDO_SUCCESS)
             result = rondo_fail(RONDO_ERR_MEMORY, "no device memory for %zu bytes of scratch", request->scratch_bytes);
     }
+    if (result == RONDO_SUCCESS)
+        result = set_slices(request, binding->plan, choice, largest);
     if (result != RONDO_SUCCESS) {
         rondo_operation_unbind(request);
         return result;
     }
-    set_slices(request, binding->plan, choice, largest);
     request->blocks = binding->plan->program->blocks;
     request->fresh = 1;
     operation->direct = (uint8_t) choice->algorithm->direct;
     operation->streaming = rondo_call_bytes(comm, call) >= (size_t) 32 << 20;
     if (rondo_log_admits(RONDO_LOG_DEBUG))
         rondo_log(RONDO_LOG_DEBUG, request->runtime->rank,
-                  "%s, %zu bytes, %p to %p: algorithm %s, protocol %s, %d channel%s, %llu tiles of %llu elements",
+                  "%s, %zu bytes, %p to %p: algorithm %s (%s), protocol %s, %d channel%s, %llu tiles of %llu elements",
                   rondo_kind_name(call->kind), rondo_call_bytes(comm, call), (void *) operation->buffers[RONDO_INPUT],
-                  (void *) operation->buffers[RONDO_OUTPUT], choice->algorithm->name,
+                  (void *) operation->buffers[RONDO_OUTPUT], choice->algorithm->name, choice->why,
                   choice->protocol == RONDO_PROTOCOL_LL      ? "LL"
                   : choice->protocol == RONDO_PROTOCOL_SMALL ? "simple in small slots"
                                                              : "simple",
@@ -297,7 +340,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
 void rondo_operation_unbind(struct rondo_request *request)
 {
     struct rondo_device *device = request->runtime->device;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < RONDO_BUFFERS; i++)
         if (request->tables[i] != NULL) {
             device->kind->release(device, request->tables[i], request->table_entries[i] * sizeof(struct rondo_extent));
             request->tables[i] = NULL;

@@ -105,10 +105,12 @@ static void summarize(struct rondo_plan *plan, const struct rondo_builder *build
     const struct rondo_instruction *all = (const struct rondo_instruction *) (const void *) builder->instructions.items;
     size_t count = builder->instructions.used / sizeof(*all);
     plan->program->largest_count = 1;
+    plan->largest_receive = 1;
     for (size_t i = 0; i < count; i++) {
         if (all[i].count > plan->program->largest_count)
             plan->program->largest_count = all[i].count;
-        if ((all[i].actions & RONDO_RECEIVE) && all[i].receive_count > plan->largest_receive)
+        int in_slots = (all[i].actions & RONDO_RECEIVE) && !(all[i].flags & (RONDO_SIGNAL | RONDO_DIRECT_IN));
+        if (in_slots && all[i].receive_count > plan->largest_receive)
             plan->largest_receive = all[i].receive_count;
         if (all[i].flags & (RONDO_DIRECT_IN | RONDO_DIRECT_OUT))
             plan->unsliced = 1;
@@ -164,5 +166,6 @@ void rondo_plan_free(struct rondo_plan *plan)
         return;
     free(plan->program);
     free(plan->connections);
+    free(plan->scratch_classes);
     free(plan);
 }

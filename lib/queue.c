@@ -132,7 +132,7 @@ static void submit(struct rondo_runtime *runtime, struct rondo_request *request)
     lane->revives = 0;
     request->submitted = 1;
     request->device_number = request->lane->submitted++;
-    rondo_trace_start(runtime, request);
+    rondo_tracing_start(runtime, request);
     queue->in_flight++;
     /* Release: entry and operation before the words that say they are valid. */
     rondo_store_release(&sqe->what, RONDO_SQE(queue->tail, request->blocks << 16 | request->slot));

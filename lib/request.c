@@ -18,6 +18,7 @@
 #include <string.h>
 
 #define SMALLEST_SLOT 256u
+#define COMPILED_SLOT ((size_t) 16384)
 #define MESSAGE_BYTES 1024
 #define SLOT_USEFUL   ((size_t) 1 << 24) /* beyond it no slot is made smaller, and twice it does not overflow */
 
@@ -105,6 +106,8 @@ static rondo_result_t own_lane(struct rondo_request *request, uint64_t id, int p
         bytes = 0; /* signals only */
     else if (choice->algorithm->build == rondo_build_ring && call->kind == RONDO_KIND_ALLREDUCE)
         bytes = bytes / (size_t) comm->size + RONDO_CACHE_LINE;
+    if (choice->algorithm->build == NULL && bytes < COMPILED_SLOT) /* its instructions may take many chunks at once */
+        bytes = COMPILED_SLOT;
     for (int p = 0; p < RONDO_PROTOCOLS && bytes < SLOT_USEFUL; p++)
         options.slot_bytes[p] = clamp_slot(p == RONDO_PROTOCOL_LL ? 2 * bytes : bytes, options.slot_bytes[p]);
     request->owns_lane = 1;

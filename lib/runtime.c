@@ -20,6 +20,7 @@
 #include "queue.h"
 #include "request.h"
 #include "settings.h"
+#include "tuning.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -195,6 +196,13 @@ static void agree(struct rondo_runtime *runtime)
     /* Messages between hosts take long: while one is on its way, the same block works on another channel. */
     if (spans_hosts(runtime, runtime->rank) && runtime->settings.channels < NETWORK_CHANNELS)
         runtime->settings.channels = NETWORK_CHANNELS;
+    uint64_t tuning = runtime->settings.tuning != NULL ? runtime->settings.tuning->fingerprint : 0;
+    for (int rank = 0; rank < runtime->size; rank++)
+        if (runtime->peers[rank].tuning != tuning && runtime->settings.tuning != NULL) {
+            rondo_log(RONDO_LOG_WARN, runtime->rank, "RONDO_TUNING is not used: rank %d has another table, or none", rank);
+            rondo_tuning_free(runtime->settings.tuning);
+            runtime->settings.tuning = NULL;
+        }
 }
 
 static void stir(void *argument)
@@ -323,12 +331,13 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_star
     self.blocks = (uint32_t) startup->blocks;
     self.cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t) CPU_COUNT(&set) : 1;
     self.slot_bytes = startup->slot_bytes != 0 ? (uint32_t) (startup->slot_bytes + 63) / 64 * 64 : DEFAULT_SLOT_BYTES;
+    self.tuning = runtime->settings.tuning != NULL ? runtime->settings.tuning->fingerprint : 0;
     result = rondo_background_process((unsigned char *) self.process);
     if (result == RONDO_SUCCESS)
         result = rondo_exchange(world, "rondo_init", &self, sizeof(self), runtime->peers);
     if (result == RONDO_SUCCESS) {
         agree(runtime);
-        result = rondo_trace_create(runtime, &runtime->trace);
+        result = rondo_tracing_create(runtime, &runtime->trace);
     }
     if (result == RONDO_SUCCESS) {
         result = create_device(runtime, startup); /* from the next exchange on others may ask for its memory */
@@ -377,7 +386,7 @@ static void tear_down(struct rondo_runtime *runtime)
     rondo_poller_destroy(runtime);
     if (runtime->device != NULL)
         runtime->device->kind->halt(runtime->device);
-    rondo_trace_destroy(runtime);
+    rondo_tracing_destroy(runtime);
     while (runtime->comms != NULL) {
         rondo_request_destroy_all(runtime->comms);
         rondo_comm_destroy(runtime->comms);
@@ -412,6 +421,7 @@ static void tear_down(struct rondo_runtime *runtime)
     rondo_check_destroy(runtime->checker);
     rondo_mailbox_destroy(runtime->mailbox);
     pthread_mutex_destroy(&runtime->lock);
+    rondo_tuning_free(runtime->settings.tuning);
     free(runtime->gone);
     free(runtime->peers);
     free(runtime);
@@ -435,6 +445,8 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
     if (result == RONDO_SUCCESS)
         result = rondo_settings_read(config, &runtime->settings, &startup);
     if (result == RONDO_SUCCESS)
+        result = startup.tuning != NULL ? rondo_tuning_read(startup.tuning, &runtime->settings.tuning) : RONDO_SUCCESS;
+    if (result == RONDO_SUCCESS)
         result = choose_transports(runtime, startup.transports);
     if (result == RONDO_SUCCESS)
         result = create_tables(runtime);
@@ -451,7 +463,7 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
     if (result == RONDO_SUCCESS)
         result = create_world(runtime);
     if (result == RONDO_SUCCESS)
-        result = rondo_trace_begin(runtime);
+        result = rondo_tracing_begin(runtime);
     if (result == RONDO_SUCCESS)
         result = rondo_poller_create(runtime);
     if (result == RONDO_SUCCESS && strcmp(startup.spin, "profile") == 0)

@@ -31,17 +31,19 @@ struct rondo_peer {
     uint32_t device;               /* rondo_device_t */
     struct rondo_gpu_identity gpu; /* all zero: a rank on the host device */
     uint32_t networks;             /* that it can use, as a set (transport.c), once the ranks have told each other */
+    uint64_t tuning;               /* fingerprint of its table; 0: none */
 };
 
 struct rondo_settings {
     double timeout;         /* seconds, 0 never */
     double connect_timeout; /* seconds */
     int check;
-    uint32_t channels;        /* most that a program may use: the least of all ranks' blocks */
-    uint32_t slot_bytes;      /* largest slot of the simple protocol */
-    char algorithm[32];       /* "" chosen */
-    char protocol[16];        /* "" chosen, "simple" or "ll" */
-    uint32_t wanted_channels; /* 0: chosen */
+    uint32_t channels;           /* most that a program may use: the least of all ranks' blocks */
+    uint32_t slot_bytes;         /* largest slot of the simple protocol */
+    char algorithm[64];          /* "" chosen */
+    char protocol[16];           /* "" chosen, "simple" or "ll" */
+    struct rondo_tuning *tuning; /* NULL: none; the runtime's */
+    uint32_t wanted_channels;    /* 0: chosen */
 };
 
 /* ---- calls: what the user asked for ---- */
@@ -54,7 +56,8 @@ struct rondo_call {
     const size_t *send_counts, *send_displacements, *receive_counts, *receive_displacements; /* owned by the request */
     rondo_datatype_t type;
     rondo_op_t op;
-    int root; /* or the peer */
+    int root;                /* or the peer */
+    size_t custom_chunks[2]; /* of a custom program's input and output; count elements each */
 };
 
 /* ---- lanes ---- */
@@ -136,10 +139,10 @@ struct rondo_request {
     struct rondo_registration *windows[2]; /* opened for it; owned */
     uint32_t state;                        /* enum rondo_request_state; DONE is released after result and message */
     rondo_result_t result;
-    char *message;                  /* of a failure; owned */
-    size_t *counts;                 /* the call's arrays; owned */
-    struct rondo_extent *tables[2]; /* layouts; device memory, owned */
-    size_t table_entries[2];
+    char *message;                              /* of a failure; owned */
+    size_t *counts;                             /* the call's arrays; owned */
+    struct rondo_extent *tables[RONDO_BUFFERS]; /* layouts; device memory, owned */
+    size_t table_entries[RONDO_BUFFERS];
     void *scratch; /* device memory, owned */
     size_t scratch_bytes;
     /* Queue lock: */
@@ -179,6 +182,7 @@ struct rondo_comm {
     int *members;                /* ranks in the world */
     int same_process, same_host; /* all members */
     struct rondo_topology topology;
+    int group;                          /* members of each host, side by side and as many on all; 0: not so, or one host */
     int networked;                      /* some members may reach each other over a network */
     pthread_mutex_t lane_lock;          /* one thread at a time makes a shared lane */
     pthread_mutex_t stream_lock;        /* numbers of operations in stream order, and the list of those retired */
@@ -195,7 +199,8 @@ struct rondo_comm {
     uint64_t *persistent_p2p; /* inits so far, [2 * peer + outgoing] */
     uint32_t failed;          /* an rondo_result_t; sticky; released after failure */
     char failure[1000];
-    int active; /* requests (queue lock) */
+    int active;                        /* requests (queue lock) */
+    struct rondo_registered *programs; /* registered by the user, the latest first; only ever added to */
     struct rondo_registration *registrations;
     uint32_t windows_used;
     char **windows; /* [member][RONDO_WINDOWS_MAX]; device memory */
@@ -242,7 +247,7 @@ struct rondo_connect_table;
 struct rondo_mailbox;
 struct rondo_checker;
 struct rondo_hang;
-struct rondo_trace;
+struct rondo_tracing;
 struct rondo_proxy;
 struct rondo_cards;
 
@@ -267,8 +272,8 @@ struct rondo_runtime {
     struct rondo_mailbox *mailbox;
     struct rondo_checker *checker;
     struct rondo_hang *hang;
-    struct rondo_trace *trace; /* NULL: none asked for */
-    pthread_mutex_t lock;      /* the lists below, lanes and contexts */
+    struct rondo_tracing *trace; /* NULL: none asked for */
+    pthread_mutex_t lock;        /* the lists below, lanes and contexts */
     struct rondo_comm *world, *comms;
     struct rondo_allocation *allocations;
     uint32_t lanes_used;

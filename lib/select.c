@@ -2,7 +2,9 @@
 #include "select.h"
 
 #include "fold.h"
+#include "program/register.h"
 #include "select_gpu.h"
+#include "tuning.h"
 
 #include <string.h>
 
@@ -105,29 +107,71 @@ static const char *misfit(const struct rondo_comm *comm, const struct rondo_call
     if (algorithm->direct && call->send == RONDO_IN_PLACE &&
         (call->kind == RONDO_KIND_REDUCE_SCATTER || call->kind == RONDO_KIND_ALLTOALL))
         return "it does not run this collective in place";
+    if ((algorithm->separate >> call->kind & 1) && call->send == RONDO_IN_PLACE)
+        return "it does not run this collective in place";
+    if ((algorithm->powers >> call->kind & 1) && (comm->size & (comm->size - 1)) != 0)
+        return "it needs a power of two of ranks";
+    if (algorithm->registered != NULL)
+        return rondo_program_misfit(comm, call, algorithm->registered);
     return NULL;
+}
+
+/* What nobody insists on: a program registered for the size, then the tuning table. NULL: neither says anything. */
+static const struct rondo_algorithm *ruled(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
+                                           struct rondo_choice *choice)
+{
+    size_t bytes = rondo_call_bytes(comm, call);
+    for (const struct rondo_registered *program = rondo_program_next(comm, NULL); program != NULL;
+         program = rondo_program_next(comm, program))
+        if ((program->algorithm.kinds >> call->kind & 1) && program->max_bytes > 0 && bytes >= program->min_bytes &&
+            bytes <= program->max_bytes && misfit(comm, call, direct, &program->algorithm) == NULL) {
+            choice->why = "registered for the size";
+            return &program->algorithm;
+        }
+    const struct rondo_tuning_row *row = rondo_tuning_find(comm->runtime->settings.tuning, call->kind, comm->size, bytes);
+    const struct rondo_algorithm *tuned = row != NULL ? rondo_algorithm_find(row->algorithm, call->kind) : NULL;
+    if (tuned != NULL && misfit(comm, call, direct, tuned) == NULL) {
+        choice->why = "tuned";
+        choice->tuned = row;
+        return tuned;
+    }
+    return NULL;
+}
+
+/* Then what was measured elsewhere. */
+static const struct rondo_algorithm *by_rule(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
+                                             struct rondo_choice *choice)
+{
+    const struct rondo_algorithm *algorithm = ruled(comm, call, direct, choice);
+    if (algorithm != NULL)
+        return algorithm;
+    choice->why = "by size";
+    return rondo_algorithm_find(by_size(comm, call, direct), call->kind);
 }
 
 /* An algorithm that the user insists on for this call is taken or refused; one that the settings name, where it fits. */
 static rondo_result_t choose(const struct rondo_comm *comm, const struct rondo_call *call, int direct, const char *insisted,
-                             const struct rondo_algorithm **result)
+                             struct rondo_choice *choice)
 {
     const char *wanted = insisted != NULL ? insisted : comm->runtime->settings.algorithm;
     int alone = comm->size == 1 && call->kind != RONDO_KIND_SEND_TO && call->kind != RONDO_KIND_RECEIVE_FROM;
-    const struct rondo_algorithm *algorithm = *wanted != '\0' ? rondo_algorithm_find(wanted, call->kind) : NULL;
+    const struct rondo_algorithm *algorithm = NULL;
+    if (*wanted != '\0' && (algorithm = rondo_program_named(comm, wanted, call->kind)) == NULL)
+        algorithm = rondo_algorithm_find(wanted, call->kind);
+    choice->why = insisted != NULL ? "asked for" : "by RONDO_ALGORITHM";
     if (insisted != NULL && algorithm == NULL)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no algorithm '%s' for %s", insisted, rondo_kind_name(call->kind));
     if (alone) {
-        *result = rondo_algorithm_find("local", call->kind);
+        int programmed = algorithm != NULL && algorithm->registered != NULL;
+        choice->algorithm = programmed ? algorithm : rondo_algorithm_find("local", call->kind);
+        choice->why = "one rank";
         return RONDO_SUCCESS;
     }
     const char *why = algorithm != NULL ? misfit(comm, call, direct, algorithm) : NULL;
     if (insisted != NULL && why != NULL)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "algorithm '%s' cannot run %s on %d ranks: %s", insisted,
                           rondo_kind_name(call->kind), comm->size, why);
-    if (algorithm == NULL || why != NULL)
-        algorithm = rondo_algorithm_find(by_size(comm, call, direct), call->kind);
-    *result = algorithm;
+    choice->algorithm = algorithm == NULL || why != NULL ? by_rule(comm, call, direct, choice) : algorithm;
     return RONDO_SUCCESS;
 }
 
@@ -135,13 +179,16 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
                             struct rondo_choice *choice)
 {
     const struct rondo_settings *settings = &comm->runtime->settings;
+    choice->tuned = NULL;
     int asked = name != NULL || *settings->algorithm != '\0' || *settings->protocol != '\0' || settings->wanted_channels > 0;
-    if (!asked && comm->size > 1 && !comm->networked && rondo_gpus_only(comm) && rondo_select_gpu(comm, call, direct, choice)) {
+    if (!asked && comm->size > 1 && !comm->networked && rondo_gpus_only(comm) && ruled(comm, call, direct, choice) == NULL &&
+        rondo_select_gpu(comm, call, direct, choice)) {
         if (choice->channels > (int) settings->channels)
             choice->channels = (int) settings->channels;
+        choice->why = "as measured on GPUs";
         return RONDO_SUCCESS;
     }
-    rondo_result_t status = choose(comm, call, direct, name, &choice->algorithm);
+    rondo_result_t status = choose(comm, call, direct, name, choice);
     if (status != RONDO_SUCCESS)
         return status;
 
@@ -149,7 +196,8 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
     /* LL only where it is asked for: on the host device, polling the very line that the sender is writing makes the line travel
      * more often than a tail beside it does (8 bytes between two processes: 0.63 us with LL, 0.42 without). */
     /* Never over a network, which carries whole slots: it would have to look into them to know that they have been filled. */
-    int low_latency = strcmp(settings->protocol, "ll") == 0 && !choice->algorithm->direct && !comm->networked;
+    const char *protocol = choice->tuned != NULL && *settings->protocol == '\0' ? choice->tuned->protocol : settings->protocol;
+    int low_latency = strcmp(protocol, "ll") == 0 && !choice->algorithm->direct && !comm->networked;
     int small = choice->algorithm->low_latency && message <= RONDO_SMALL_BYTES_MAX;
     choice->protocol = low_latency ? RONDO_PROTOCOL_LL : small ? RONDO_PROTOCOL_SMALL : RONDO_PROTOCOL_SIMPLE;
 
@@ -158,8 +206,12 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
                  choice->algorithm->build == rondo_build_local || call->kind == RONDO_KIND_BARRIER;
     if (settings->wanted_channels > 0)
         channels = settings->wanted_channels;
+    else if (choice->tuned != NULL && choice->tuned->channels > 0)
+        channels = (size_t) choice->tuned->channels;
     if (single || channels < 1 || call->kind == RONDO_KIND_ALLTOALLV)
         channels = 1;
+    if (choice->algorithm->registered != NULL)
+        channels = 1; /* it says itself what it does side by side */
     choice->channels = channels < settings->channels ? (int) channels : (int) settings->channels;
     return RONDO_SUCCESS;
 }

@@ -9,6 +9,8 @@ struct rondo_choice {
     const struct rondo_algorithm *algorithm;
     enum rondo_protocol protocol;
     int channels;
+    const char *why;                      /* for the log */
+    const struct rondo_tuning_row *tuned; /* the row that decided; NULL: none */
 };
 
 /* direct: all ranks can reach each other's buffers of this call. name: an algorithm the user insists on, or NULL. */

@@ -119,6 +119,7 @@ rondo_result_t rondo_settings_read(const rondo_config_t *given, struct rondo_set
     startup->host_id = text(&reader, config->host_id, "RONDO_HOSTID");
     value = text(&reader, NULL, "RONDO_ALGORITHM");
     snprintf(settings->algorithm, sizeof(settings->algorithm), "%s", value == NULL ? "" : value);
+    startup->tuning = text(&reader, NULL, "RONDO_TUNING");
     value = text(&reader, NULL, "RONDO_PROTOCOL");
     snprintf(settings->protocol, sizeof(settings->protocol), "%s", value == NULL ? "" : value);
     choice(&reader, settings->protocol, "RONDO_PROTOCOL", protocols, 3);

@@ -8,7 +8,7 @@ struct rondo_startup {
     rondo_device_t device;
     int64_t blocks; /* 0: by cores */
     int64_t slot_bytes, memory;
-    const char *transports, *host_id, *spin;
+    const char *transports, *host_id, *spin, *tuning;
     struct rondo_policy policy;
     int spin_given; /* the polls of the policy were asked for */
 };

@@ -72,7 +72,8 @@ static int is_executed(const struct rondo_request *request)
 static void retire(struct rondo_request *request)
 {
     struct rondo_comm *comm = request->comm;
-    if (request->tables[0] == NULL && request->tables[1] == NULL && request->scratch == NULL && request->group == NULL) {
+    if (request->tables[0] == NULL && request->tables[1] == NULL && request->tables[2] == NULL && request->scratch == NULL &&
+        request->group == NULL) {
         rondo_request_destroy(request); /* the kernel has a copy of the rest */
         return;
     }

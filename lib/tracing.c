@@ -46,7 +46,7 @@ struct visit {
     int open;
 };
 
-struct rondo_trace {
+struct rondo_tracing {
     char *path;
     int file;
     int broken;      /* writing has failed: told once, no more is recorded */
@@ -72,7 +72,7 @@ struct rondo_trace {
 
 static void give_up(struct rondo_runtime *runtime, const char *what)
 {
-    struct rondo_trace *trace = runtime->trace;
+    struct rondo_tracing *trace = runtime->trace;
     if (!trace->broken)
         rondo_log(RONDO_LOG_WARN, runtime->rank, "RONDO_TRACE: cannot %s %s: %s; the trace ends here", what, trace->path,
                   strerror(errno));
@@ -83,7 +83,7 @@ static void give_up(struct rondo_runtime *runtime, const char *what)
 /* Appends the buffer's lines. The file ends with "\n]\n", which they and a new end replace in one write. */
 static void flush(struct rondo_runtime *runtime)
 {
-    struct rondo_trace *trace = runtime->trace;
+    struct rondo_tracing *trace = runtime->trace;
     static const char end[] = "\n]\n";
     const size_t end_bytes = sizeof(end) - 1;
     if (trace->used == 0 || trace->broken)
@@ -106,7 +106,7 @@ static void flush(struct rondo_runtime *runtime)
 static void line(struct rondo_runtime *runtime, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void line(struct rondo_runtime *runtime, const char *format, ...)
 {
-    struct rondo_trace *trace = runtime->trace;
+    struct rondo_tracing *trace = runtime->trace;
     va_list arguments;
     if (trace->used + 2 * LINE_BYTES > BUFFER_BYTES)
         flush(runtime);
@@ -119,21 +119,21 @@ static void line(struct rondo_runtime *runtime, const char *format, ...)
 }
 
 /* Microseconds on the host's clock. */
-static double host_us(const struct rondo_trace *trace, uint64_t time)
+static double host_us(const struct rondo_tracing *trace, uint64_t time)
 {
     return (double) (int64_t) ((time + (uint64_t) trace->ahead) & RONDO_TRACE_TIME_MASK) / 1e3;
 }
 
 /* ---- records to lines ---- */
 
-static const char *lane_name(const struct rondo_trace *trace, uint32_t lane)
+static const char *lane_name(const struct rondo_tracing *trace, uint32_t lane)
 {
     return trace->kinds[lane] == 0 ? "operation" : rondo_kind_name((enum rondo_kind)(trace->kinds[lane] - 1));
 }
 
 static void write_record(struct rondo_runtime *runtime, const struct kept *record)
 {
-    struct rondo_trace *trace = runtime->trace;
+    struct rondo_tracing *trace = runtime->trace;
     uint64_t time = record->time, what = record->what;
     uint32_t b = record->block;
     struct visit *visit = &trace->visits[b];
@@ -201,7 +201,7 @@ static bool grow(void *array, size_t *room, size_t count, size_t size)
     return true;
 }
 
-static void keep(struct rondo_trace *trace, struct kept record)
+static void keep(struct rondo_tracing *trace, struct kept record)
 {
     if (grow(&trace->kept, &trace->kept_room, trace->kept_count, sizeof(*trace->kept)))
         trace->kept[trace->kept_count++] = record;
@@ -214,8 +214,8 @@ static void keep(struct rondo_trace *trace, struct kept record)
  * operations were completed. */
 static uint64_t drain_block(struct rondo_runtime *runtime, uint32_t b)
 {
-    struct rondo_trace *trace = runtime->trace;
-    const struct rondo_trace_ring *ring = &runtime->device->trace[b];
+    struct rondo_tracing *trace = runtime->trace;
+    const struct rondo_trace_records *ring = &runtime->device->trace[b];
     uint64_t completed = 0;
     for (uint64_t most = 2 * RONDO_TRACE_DEPTH; most > 0; most--) {
         uint64_t index = trace->taken[b];
@@ -244,7 +244,7 @@ static uint64_t drain_block(struct rondo_runtime *runtime, uint32_t b)
  * how far the clocks are apart. */
 static void compare_clocks(struct rondo_runtime *runtime)
 {
-    struct rondo_trace *trace = runtime->trace;
+    struct rondo_tracing *trace = runtime->trace;
     if (runtime->device->kind->poll_ns == 0)
         return;
     for (uint32_t b = 0; b < runtime->device->daemon->block_count; b++) {
@@ -262,7 +262,7 @@ static void compare_clocks(struct rondo_runtime *runtime)
 
 static void take_starts(struct rondo_runtime *runtime)
 {
-    struct rondo_trace *trace = runtime->trace;
+    struct rondo_tracing *trace = runtime->trace;
     pthread_mutex_lock(&runtime->queue.lock);
     for (uint32_t i = 0; i < trace->start_count; i++) {
         if (grow(&trace->kept_starts, &trace->kept_start_room, trace->kept_start_count, sizeof(*trace->kept_starts)))
@@ -288,7 +288,7 @@ static void write_start(struct rondo_runtime *runtime, const struct start *s)
 /* All that is kept. */
 static void write_kept(struct rondo_runtime *runtime)
 {
-    struct rondo_trace *trace = runtime->trace;
+    struct rondo_tracing *trace = runtime->trace;
     for (size_t i = 0; i < trace->kept_start_count; i++) /* first: they name the lanes */
         write_start(runtime, &trace->kept_starts[i]);
     for (size_t i = 0; i < trace->kept_count; i++)
@@ -299,9 +299,9 @@ static void write_kept(struct rondo_runtime *runtime)
 
 /* ---- the calls ---- */
 
-void rondo_trace_start(struct rondo_runtime *runtime, const struct rondo_request *request)
+void rondo_tracing_start(struct rondo_runtime *runtime, const struct rondo_request *request)
 {
-    struct rondo_trace *trace = runtime->trace;
+    struct rondo_tracing *trace = runtime->trace;
     if (trace == NULL)
         return;
     if (trace->start_count == STARTS)
@@ -313,7 +313,7 @@ void rondo_trace_start(struct rondo_runtime *runtime, const struct rondo_request
 
 static void drain(struct rondo_runtime *runtime)
 {
-    struct rondo_trace *trace = runtime->trace;
+    struct rondo_tracing *trace = runtime->trace;
     uint64_t completed = 0;
     compare_clocks(runtime);
     take_starts(runtime);
@@ -323,9 +323,9 @@ static void drain(struct rondo_runtime *runtime)
         trace->quiet_since = rondo_clock_ns();
 }
 
-void rondo_trace_drain(struct rondo_runtime *runtime, uint64_t *most)
+void rondo_tracing_drain(struct rondo_runtime *runtime, uint64_t *most)
 {
-    struct rondo_trace *trace = runtime->trace;
+    struct rondo_tracing *trace = runtime->trace;
     if (trace == NULL || trace->broken)
         return;
     drain(runtime);
@@ -355,7 +355,7 @@ static rondo_result_t empty_file(const char *path)
     return result;
 }
 
-static void free_trace(struct rondo_trace *trace)
+static void free_trace(struct rondo_tracing *trace)
 {
     if (trace == NULL)
         return;
@@ -372,14 +372,14 @@ static void free_trace(struct rondo_trace *trace)
     free(trace);
 }
 
-rondo_result_t rondo_trace_create(struct rondo_runtime *runtime, struct rondo_trace **out)
+rondo_result_t rondo_tracing_create(struct rondo_runtime *runtime, struct rondo_tracing **out)
 {
     const char *path;
     rondo_result_t result = rondo_environment_text("RONDO_TRACE", &path);
     *out = NULL;
     if (result != RONDO_SUCCESS || path == NULL)
         return result;
-    struct rondo_trace *trace = calloc(1, sizeof(*trace));
+    struct rondo_tracing *trace = calloc(1, sizeof(*trace));
     if (trace == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a trace");
     trace->file = -1;
@@ -399,9 +399,9 @@ rondo_result_t rondo_trace_create(struct rondo_runtime *runtime, struct rondo_tr
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_trace_begin(struct rondo_runtime *runtime)
+rondo_result_t rondo_tracing_begin(struct rondo_runtime *runtime)
 {
-    struct rondo_trace *trace = runtime->trace;
+    struct rondo_tracing *trace = runtime->trace;
     if (trace == NULL)
         return RONDO_SUCCESS;
     uint32_t blocks = runtime->device->daemon->block_count;
@@ -425,9 +425,9 @@ rondo_result_t rondo_trace_begin(struct rondo_runtime *runtime)
     return RONDO_SUCCESS;
 }
 
-void rondo_trace_destroy(struct rondo_runtime *runtime)
+void rondo_tracing_destroy(struct rondo_runtime *runtime)
 {
-    struct rondo_trace *trace = runtime->trace;
+    struct rondo_tracing *trace = runtime->trace;
     if (trace == NULL)
         return;
     if (trace->file >= 0) {

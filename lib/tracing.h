@@ -8,18 +8,18 @@
 
 #include "runtime.h"
 
-struct rondo_trace;
+struct rondo_tracing;
 
 /* Before the device is created, and before ranks tell each other that they are ready: reads RONDO_TRACE, and on the first rank
  * of each host empties the file. *trace stays NULL without one. RONDO_ERR_ARGUMENT if the file cannot be written. */
-rondo_result_t rondo_trace_create(struct rondo_runtime *runtime, struct rondo_trace **trace);
+rondo_result_t rondo_tracing_create(struct rondo_runtime *runtime, struct rondo_tracing **trace);
 /* After all are ready. */
-rondo_result_t rondo_trace_begin(struct rondo_runtime *runtime);
+rondo_result_t rondo_tracing_begin(struct rondo_runtime *runtime);
 /* The rest below does nothing without a trace. Of an operation that is being submitted; queue lock held. */
-void rondo_trace_start(struct rondo_runtime *runtime, const struct rondo_request *request);
+void rondo_tracing_start(struct rondo_runtime *runtime, const struct rondo_request *request);
 /* From the poller: takes what the blocks have recorded; most: nanoseconds until it should be called again. */
-void rondo_trace_drain(struct rondo_runtime *runtime, uint64_t *most);
+void rondo_tracing_drain(struct rondo_runtime *runtime, uint64_t *most);
 /* After the daemon's end: writes the rest. */
-void rondo_trace_destroy(struct rondo_runtime *runtime);
+void rondo_tracing_destroy(struct rondo_runtime *runtime);
 
 #endif

@@ -16,8 +16,10 @@
 /* Those that a collective does not have are passed over. Plainer ones come first. */
 static const struct {
     const char *algorithm, *protocol;
-} methods[] = {{"allpairs", "ll"},   {"allpairs", "simple"}, {"linear", "ll"},   {"linear", "simple"},
-               {"direct", "simple"}, {"ring", "ll"},         {"ring", "simple"}, {"chain", "simple"}};
+} methods[] = {{"allpairs", "ll"},         {"allpairs", "simple"}, {"linear", "ll"},      {"linear", "simple"},
+               {"direct", "simple"},       {"ring", "ll"},         {"ring", "simple"},    {"chain", "simple"},
+               {"doubling", "simple"},     {"halving", "simple"},  {"twoshot", "simple"}, {"tree", "simple"},
+               {"hierarchical", "simple"}, {"twostep", "simple"}};
 static const int channel_counts[] = {1, 2, 4, 8, 16, 32};
 #define LENGTH(array) (int) (sizeof(array) / sizeof((array)[0]))
 

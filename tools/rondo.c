@@ -11,6 +11,7 @@ static const struct {
 } verbs[] = {
     {"info", "build options, processors, devices, transports, memory, environment", verb_info},
     {"bench", "time, bandwidth and correctness of a collective, alone or beside a peer", verb_bench},
+    {"program", "check, show, run or export a program of collective communication", verb_program},
     {"stress", "programs that deadlock where collectives hold on to the device", verb_stress},
     {"sim", "how often a job would deadlock without preemption (simulated)", verb_sim},
     {"trace", "what a trace of the daemon shows (RONDO_TRACE)", verb_trace},

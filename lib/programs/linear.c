@@ -127,5 +127,9 @@ rondo_result_t rondo_build_linear(const struct rondo_shape *shape, struct rondo_
         }
         one_channel(&exchange);
     }
-    return rondo_builder_finish(exchange.builder, chunks, plan);
+    rondo_result_t result = rondo_builder_finish(exchange.builder, chunks, plan);
+    /* The root folds what all others send, and their slices must be cut as its own are. */
+    if (result == RONDO_SUCCESS && shape->kind == RONDO_KIND_REDUCE && shape->size > 2)
+        (*plan)->largest_receive = (uint32_t) shape->size - 1;
+    return result;
 }

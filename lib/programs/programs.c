@@ -6,8 +6,8 @@
 const char *rondo_kind_name(enum rondo_kind kind)
 {
     static const char *const names[RONDO_KINDS] = {
-        "allreduce", "reduce",  "bcast",   "reduce_scatter", "allgather", "allgatherv", "alltoall", "alltoallv",
-        "gather",    "scatter", "barrier", "scan",           "exscan",    "alltonext",  "send",     "recv",
+        "allreduce", "reduce",  "bcast", "reduce_scatter", "allgather", "allgatherv", "alltoall", "alltoallv", "gather",
+        "scatter",   "barrier", "scan",  "exscan",         "alltonext", "send",       "recv",     "custom",
     };
     return (unsigned) kind < RONDO_KINDS ? names[kind] : "unknown";
 }
@@ -48,6 +48,37 @@ static const struct rondo_algorithm algorithms[] = {
               ONE(RONDO_KIND_RECEIVE_FROM),
      .build = rondo_build_chain,
      .low_latency = 1},
+    {.name = "compiled-ring",
+     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER) | ONE(RONDO_KIND_BCAST) |
+              ONE(RONDO_KIND_REDUCE),
+     .trace = rondo_trace_ring},
+    {.name = "tree",
+     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE),
+     .trace = rondo_trace_tree},
+    {.name = "doubling",
+     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_ALLGATHER) | ONE(RONDO_KIND_SCAN),
+     .trace = rondo_trace_doubling,
+     .low_latency = 1},
+    {.name = "halving",
+     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER),
+     .trace = rondo_trace_halving,
+     .powers = ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER)},
+    {.name = "oneshot",
+     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER),
+     .trace = rondo_trace_one_shot,
+     .low_latency = 1,
+     .folds_all = 1},
+    {.name = "compiled-twoshot", .kinds = ONE(RONDO_KIND_ALLREDUCE), .trace = rondo_trace_two_shot, .folds_all = 1},
+    {.name = "compiled-hierarchical",
+     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER),
+     .trace = rondo_trace_hierarchical},
+    {.name = "twostep", .kinds = ONE(RONDO_KIND_ALLTOALL), .trace = rondo_trace_two_step, .separate = ONE(RONDO_KIND_ALLTOALL)},
+    {.name = "spread", .kinds = ONE(RONDO_KIND_ALLTONEXT), .trace = rondo_trace_spread},
+    {.name = "star",
+     .kinds = ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE) | ONE(RONDO_KIND_GATHER) | ONE(RONDO_KIND_SCATTER) |
+              ONE(RONDO_KIND_ALLTOALL) | ONE(RONDO_KIND_SCAN) | ONE(RONDO_KIND_EXSCAN) | ONE(RONDO_KIND_ALLTONEXT),
+     .trace = rondo_trace_star,
+     .separate = ONE(RONDO_KIND_ALLTOALL)},
 };
 
 const struct rondo_algorithm *rondo_algorithm_table(int *count)

@@ -25,6 +25,7 @@ enum rondo_kind {
     RONDO_KIND_ALLTONEXT,
     RONDO_KIND_SEND_TO,
     RONDO_KIND_RECEIVE_FROM,
+    RONDO_KIND_CUSTOM, /* a program's own pre- and postcondition */
     RONDO_KINDS
 };
 const char *rondo_kind_name(enum rondo_kind kind);
@@ -36,18 +37,26 @@ struct rondo_shape {
     int root; /* or the peer of a send or receive */
     int channels;
     enum rondo_protocol protocol;
+    int group; /* ranks of each host, which lie side by side and are as many on all; 0: they do not, or there is but one host */
     int exchanges; /* RONDO_EXCHANGE can be used: LL on a device whose teams poll; ranks need not agree */
     const struct rondo_topology *topology; /* the communicator's */
 };
 
+struct rondo_trace;
+struct rondo_registered;
+
 struct rondo_algorithm {
     const char *name;
     uint32_t kinds; /* 1 << enum rondo_kind, of those it implements */
-    rondo_result_t (*build)(const struct rondo_shape *shape, struct rondo_plan **plan);
-    int low_latency;   /* it may run over LL connectors; for small sizes */
-    int direct;        /* it reads and writes the peers' buffers */
-    int several_hosts; /* needs more than one, with equally many ranks, and more than one, each */
-    int folds_all;     /* one primitive folds all ranks' data: at most RONDO_FOLD_SOURCES_MAX of them */
+    rondo_result_t (*build)(const struct rondo_shape *shape, struct rondo_plan **plan); /* of one rank; or NULL, and: */
+    rondo_result_t (*trace)(const struct rondo_shape *shape, struct rondo_trace **trace);
+    const struct rondo_registered *registered; /* or a user's */
+    uint32_t separate;                         /* of the kinds, those that it does not run in place */
+    uint32_t powers;                           /* of the kinds, those that need a power of two of ranks */
+    int low_latency;                           /* it may run over LL connectors; for small sizes */
+    int direct;                                /* it reads and writes the peers' buffers */
+    int several_hosts;                         /* needs more than one, with equally many ranks, and more than one, each */
+    int folds_all;                             /* one primitive folds all ranks' data: at most RONDO_FOLD_SOURCES_MAX of them */
 };
 
 const struct rondo_algorithm *rondo_algorithm_find(const char *name, enum rondo_kind kind);
@@ -65,5 +74,17 @@ rondo_result_t rondo_build_direct(const struct rondo_shape *shape, struct rondo_
 rondo_result_t rondo_build_linear(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_hierarchical(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_chain(const struct rondo_shape *shape, struct rondo_plan **plan);
+
+/* The library in the language, lib/programs/traced/. */
+rondo_result_t rondo_trace_ring(const struct rondo_shape *shape, struct rondo_trace **trace);
+rondo_result_t rondo_trace_tree(const struct rondo_shape *shape, struct rondo_trace **trace);
+rondo_result_t rondo_trace_doubling(const struct rondo_shape *shape, struct rondo_trace **trace);
+rondo_result_t rondo_trace_halving(const struct rondo_shape *shape, struct rondo_trace **trace);
+rondo_result_t rondo_trace_one_shot(const struct rondo_shape *shape, struct rondo_trace **trace);
+rondo_result_t rondo_trace_two_shot(const struct rondo_shape *shape, struct rondo_trace **trace);
+rondo_result_t rondo_trace_hierarchical(const struct rondo_shape *shape, struct rondo_trace **trace);
+rondo_result_t rondo_trace_two_step(const struct rondo_shape *shape, struct rondo_trace **trace);
+rondo_result_t rondo_trace_spread(const struct rondo_shape *shape, struct rondo_trace **trace);
+rondo_result_t rondo_trace_star(const struct rondo_shape *shape, struct rondo_trace **trace);
 
 #endif

@@ -1,0 +1,88 @@
+/*
+ * What a collective is, to the compiler and the checker: how many chunks each buffer has, which input and output chunks are the
+ * same memory in place, which chunks are equally long, and what every output chunk must hold in the end. Relies on nothing but
+ * the names of the collectives.
+ */
+#ifndef RONDO_LIB_PROGRAM_CONDITIONS_H
+#define RONDO_LIB_PROGRAM_CONDITIONS_H
+
+#include "programs/programs.h"
+
+/* A wish of a custom program; terms lie in the conditions' list of terms. */
+struct rondo_requirement {
+    uint32_t rank, output, term_first, terms;
+};
+struct rondo_term {
+    uint32_t rank, index;
+};
+
+struct rondo_conditions {
+    enum rondo_kind kind;
+    uint32_t ranks, root;
+    uint32_t pieces;          /* chunks of a block of the collective's arguments */
+    uint32_t inputs, outputs; /* custom: chunks */
+    struct rondo_requirement *requirements;
+    size_t requirement_count, requirement_room;
+    struct rondo_term *terms;
+    size_t term_count, term_room;
+};
+
+/* Chunks of a rank's input or output; 0 where it has none. */
+uint32_t rondo_conditions_chunks(const struct rondo_conditions *conditions, uint32_t rank, enum rondo_buffer buffer);
+/* The input chunks hold data at the start (not so where only the root gives any). */
+int rondo_conditions_given(const struct rondo_conditions *conditions, uint32_t rank);
+
+/* In place, the smaller of the two buffers lies in the larger: its chunk `index` is the other's. Changes what is given into the
+ * larger one's name for it. shared 0: leaves all as it is. */
+void rondo_conditions_resolve(const struct rondo_conditions *conditions, int shared, uint32_t rank, enum rondo_buffer *buffer,
+                              uint32_t *index);
+/* The other way: the output chunk that is the same memory as an input chunk in place. 0: there is none. */
+int rondo_conditions_twin(const struct rondo_conditions *conditions, uint32_t rank, uint32_t input, uint32_t *output);
+/* Only the one form exists: broadcast's one buffer. */
+int rondo_conditions_always_shared(const struct rondo_conditions *conditions);
+/* The collective has an in-place form at all. */
+int rondo_conditions_may_share(const struct rondo_conditions *conditions);
+
+/* Chunks of one class are equally long. Where classes are in order, those of a lower class are no shorter. */
+uint32_t rondo_conditions_class(const struct rondo_conditions *conditions, uint32_t rank, enum rondo_buffer buffer,
+                                uint32_t index);
+int rondo_conditions_ordered(const struct rondo_conditions *conditions);
+/* The operator is applied: results need its last step. */
+int rondo_conditions_reduces(const struct rondo_conditions *conditions);
+
+/* ---- values ----
+ * What a chunk holds, as a multiset of input chunks: their number, and the sum of a random 128-bit token for each. Two
+ * multisets of equal sums are the same but with a probability of about 2^-100, whatever the program: tokens depend on a salt
+ * that is drawn anew for every check. */
+struct rondo_value {
+    uint64_t sum[2];
+    uint32_t count; /* 0: uninitialized */
+    uint32_t finished;
+};
+uint64_t rondo_value_salt(void);
+struct rondo_value rondo_value_input(uint64_t salt, uint32_t rank, uint32_t index);
+struct rondo_value rondo_value_combine(struct rondo_value a, struct rondo_value b);
+static inline int rondo_value_same(struct rondo_value a, struct rondo_value b)
+{
+    return a.sum[0] == b.sum[0] && a.sum[1] == b.sum[1] && a.count == b.count;
+}
+
+/* What every output chunk must hold; computed once. */
+struct rondo_wants {
+    const struct rondo_conditions *conditions;
+    uint64_t salt;
+    struct rondo_value *prefixes; /* [rank][index]: inputs of index of ranks 0 .. rank, for reductions */
+    struct rondo_value *custom;   /* [rank][output] */
+    uint32_t indexes;
+};
+rondo_result_t rondo_wants_prepare(struct rondo_wants *wants, const struct rondo_conditions *conditions, uint64_t salt);
+void rondo_wants_release(struct rondo_wants *wants);
+/* 0: anything will do. */
+int rondo_wants_at(const struct rondo_wants *wants, uint32_t rank, uint32_t output, struct rondo_value *value);
+/* The value is all ranks' contributions, to which nothing can be added. */
+int rondo_wants_complete(const struct rondo_wants *wants, uint32_t index, struct rondo_value value);
+
+/* By its name in the API; RONDO_KINDS if there is none. */
+enum rondo_kind rondo_kind_find(const char *name);
+
+#endif

@@ -1,0 +1,503 @@
+/* MSCCL's XML, both ways. See raw.h for what is read; what is written comes from compiled plans. */
+#include "program/graph.h"
+#include "program/program.h"
+#include "program/raw.h"
+#include "program/text.h"
+#include "program/xml.h"
+
+#include "error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STEPS_MAX  ((size_t) 1 << 20)
+#define BLOCKS_MAX 512 /* of a rank */
+#define RANKS_MAX  4096
+#define CHUNKS_MAX ((uint64_t) 1 << 24) /* of all ranks together */
+
+/* ---- reading ---- */
+
+struct reading {
+    struct rondo_raw *raw;
+    char name[RONDO_NAME_BYTES];
+    long ranks, chunks, inplace;
+    uint8_t *seen; /* [rank] */
+    uint32_t rank, block;
+    uint64_t chunk_count;
+    long input, output;
+};
+
+static rondo_result_t refuse(const struct rondo_xml_element *e, const char *what, const char *name)
+{
+    return rondo_fail(RONDO_ERR_ARGUMENT, "line %d: %s%s", e->line, what, name);
+}
+
+/* A whole number in the range; missing: fallback, or an error if that is out of range too. */
+static rondo_result_t number(const struct rondo_xml_element *e, const char *name, long least, long most, long fallback,
+                             long *value)
+{
+    const struct rondo_xml_attribute *a = rondo_xml_attribute(e, name);
+    long result = 0;
+    size_t i = 0;
+    *value = fallback;
+    if (a == NULL)
+        return fallback >= least && fallback <= most ? RONDO_SUCCESS : refuse(e, "there is no ", name);
+    int negative = a->value_length > 0 && a->value[0] == '-';
+    for (i = (size_t) negative; i < a->value_length && a->value[i] >= '0' && a->value[i] <= '9' && result <= (1L << 40); i++)
+        result = 10 * result + (a->value[i] - '0');
+    if (i != a->value_length || i == (size_t) negative)
+        return refuse(e, "not a whole number: ", name);
+    *value = negative ? -result : result;
+    if (*value < least || *value > most)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "line %d: %s=\"%ld\" is not in [%ld, %ld]", e->line, name, *value, least, most);
+    return RONDO_SUCCESS;
+}
+
+static void text_of(const struct rondo_xml_element *e, const char *name, char *text, size_t bytes)
+{
+    const struct rondo_xml_attribute *a = rondo_xml_attribute(e, name);
+    size_t length = a == NULL ? 0 : a->value_length < bytes ? a->value_length : bytes - 1;
+    if (length > 0)
+        memcpy(text, a->value, length);
+    text[length] = '\0';
+}
+
+static rondo_result_t read_algo(struct reading *r, const struct rondo_xml_element *e)
+{
+    static const struct {
+        const char *theirs;
+        enum rondo_kind kind;
+    } names[] = {{"reducescatter", RONDO_KIND_REDUCE_SCATTER}, {"broadcast", RONDO_KIND_BCAST}};
+    struct rondo_conditions *c = &r->raw->conditions;
+    char collective[32];
+    long root, chunks;
+    text_of(e, "coll", collective, sizeof(collective));
+    text_of(e, "name", r->name, sizeof(r->name));
+    for (char *at = r->name; *at != '\0'; at++)
+        if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.", *at) == NULL)
+            *at = '_';
+    if (r->name[0] == '\0')
+        strcpy(r->name, "unnamed");
+    c->kind = rondo_kind_find(collective);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(collective, names[i].theirs) == 0)
+            c->kind = names[i].kind;
+    if (c->kind == RONDO_KINDS || c->kind == RONDO_KIND_SEND_TO || c->kind == RONDO_KIND_RECEIVE_FROM ||
+        c->kind == RONDO_KIND_CUSTOM || c->kind == RONDO_KIND_BARRIER || c->kind == RONDO_KIND_ALLGATHERV ||
+        c->kind == RONDO_KIND_ALLTOALLV)
+        return refuse(e, "not a collective that a file can be for: ", collective);
+    rondo_result_t status = number(e, "ngpus", 1, RANKS_MAX, -1, &r->ranks);
+    if (status == RONDO_SUCCESS)
+        status = number(e, "inplace", 0, 1, 0, &r->inplace);
+    if (status == RONDO_SUCCESS)
+        status = number(e, "nchunksperloop", 1, 1 << 20, -1, &chunks);
+    if (status == RONDO_SUCCESS)
+        status = number(e, "root", 0, r->ranks - 1, 0, &root);
+    if (status != RONDO_SUCCESS)
+        return status;
+    c->ranks = (uint32_t) r->ranks;
+    c->root = (uint32_t) root;
+    r->chunks = chunks;
+    c->pieces = 0;
+    r->raw->in_place = (int) r->inplace;
+    r->raw->ranks = calloc((size_t) r->ranks, sizeof(*r->raw->ranks));
+    r->seen = calloc((size_t) r->ranks, 1);
+    return r->raw->ranks == NULL || r->seen == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory for %ld ranks", r->ranks)
+                                                    : RONDO_SUCCESS;
+}
+
+/* Chunks of a block of the arguments, from a rank's buffers. In place only one of them may be told. */
+static rondo_result_t find_pieces(struct reading *r, const struct rondo_xml_element *e, long input, long output)
+{
+    struct rondo_conditions *c = &r->raw->conditions;
+    long in_blocks = 1, out_blocks = 1, ranks = r->ranks;
+    switch (c->kind) {
+    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_SCATTER:
+        in_blocks = ranks;
+        break;
+    case RONDO_KIND_ALLGATHER:
+    case RONDO_KIND_GATHER:
+        out_blocks = ranks;
+        break;
+    case RONDO_KIND_ALLTOALL:
+        in_blocks = out_blocks = ranks;
+        break;
+    default:
+        break;
+    }
+    long pieces = r->chunks / (in_blocks > out_blocks ? in_blocks : out_blocks);
+    if (pieces < 1 || pieces * (in_blocks > out_blocks ? in_blocks : out_blocks) != r->chunks)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "line %d: nchunksperloop=\"%ld\" does not fit %s of %ld ranks", e->line,
+                          r->chunks, rondo_kind_name(c->kind), ranks);
+    if (input > in_blocks * pieces || output > out_blocks * pieces)
+        return rondo_fail(RONDO_ERR_ARGUMENT,
+                          "line %d: %ld input and %ld output chunks, but %s of %ld ranks with %ld has %ld and %ld", e->line,
+                          input, output, rondo_kind_name(c->kind), ranks, r->chunks, in_blocks * pieces, out_blocks * pieces);
+    c->pieces = (uint32_t) pieces;
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t read_gpu(struct reading *r, const struct rondo_xml_element *e)
+{
+    long id, input, output, scratch;
+    rondo_result_t status = number(e, "id", 0, r->ranks - 1, -1, &id);
+    if (status == RONDO_SUCCESS)
+        status = number(e, "i_chunks", 0, 1 << 24, 0, &input);
+    if (status == RONDO_SUCCESS)
+        status = number(e, "o_chunks", 0, 1 << 24, 0, &output);
+    if (status == RONDO_SUCCESS)
+        status = number(e, "s_chunks", 0, 1 << 24, 0, &scratch);
+    if (status == RONDO_SUCCESS)
+        status = find_pieces(r, e, input, output);
+    if (status != RONDO_SUCCESS)
+        return status;
+    if (id > 0 && !r->seen[id - 1])
+        return refuse(e, "ranks out of order", "");
+    if (r->seen[id])
+        return refuse(e, "a rank for the second time", "");
+    r->seen[id] = 1;
+    r->rank = (uint32_t) id;
+    r->chunk_count += (uint64_t) scratch + (uint64_t) r->chunks * 2;
+    if (r->chunk_count > CHUNKS_MAX)
+        return refuse(e, "too many chunks in all", "");
+    struct rondo_raw_rank *rank = &r->raw->ranks[id];
+    rank->chunks[RONDO_SCRATCH] = (uint32_t) scratch;
+    rank->block_first = (uint32_t) r->raw->block_count;
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t read_block(struct reading *r, const struct rondo_xml_element *e)
+{
+    struct rondo_raw *raw = r->raw;
+    struct rondo_raw_rank *rank = &raw->ranks[r->rank];
+    long id, send, receive, channel;
+    rondo_result_t status = number(e, "id", 0, BLOCKS_MAX - 1, -1, &id);
+    if (status == RONDO_SUCCESS)
+        status = number(e, "send", -1, r->ranks - 1, -1, &send);
+    if (status == RONDO_SUCCESS)
+        status = number(e, "recv", -1, r->ranks - 1, -1, &receive);
+    if (status == RONDO_SUCCESS)
+        status = number(e, "chan", -1, RONDO_CHANNEL_MAX, 0, &channel);
+    if (status != RONDO_SUCCESS)
+        return status;
+    if (id != rank->blocks)
+        return refuse(e, "thread blocks out of order", "");
+    if (send == (long) r->rank || receive == (long) r->rank)
+        return refuse(e, "a rank that is its own peer", "");
+    if (!rondo_grow((void **) &raw->blocks, raw->block_count, &raw->block_room, sizeof(*raw->blocks)))
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for thread blocks");
+    raw->blocks[raw->block_count++] = (struct rondo_raw_block){.send = (int32_t) send,
+                                                               .receive = (int32_t) receive,
+                                                               .channel = channel < 0 ? 0 : (int32_t) channel,
+                                                               .step_first = (uint32_t) raw->step_count,
+                                                               .line = e->line};
+    rank->blocks++;
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t read_buffer(const struct rondo_xml_element *e, const char *name, uint8_t *buffer)
+{
+    char text[8];
+    text_of(e, name, text, sizeof(text));
+    if (text[0] == '\0' || text[1] != '\0' || strchr("ios", text[0]) == NULL)
+        return refuse(e, "a buffer that is none of i, o and s: ", name);
+    *buffer = text[0] == 'i' ? RONDO_INPUT : text[0] == 'o' ? RONDO_OUTPUT : RONDO_SCRATCH;
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t read_step(struct reading *r, const struct rondo_xml_element *e)
+{
+    static const struct {
+        const char *name;
+        int actions;
+    } types[] = {{"nop", 0},
+                 {"s", RONDO_SEND},
+                 {"r", RONDO_RECEIVE | RONDO_COPY},
+                 {"rcs", RONDO_RECEIVE | RONDO_COPY | RONDO_SEND},
+                 {"rrc", RONDO_RECEIVE | RONDO_REDUCE | RONDO_COPY},
+                 {"rrs", RONDO_RECEIVE | RONDO_REDUCE | RONDO_SEND},
+                 {"rrcs", RONDO_RECEIVE | RONDO_REDUCE | RONDO_COPY | RONDO_SEND},
+                 {"cpy", RONDO_COPY},
+                 {"re", RONDO_REDUCE | RONDO_COPY}};
+    struct rondo_raw *raw = r->raw;
+    struct rondo_raw_block *block = &raw->blocks[raw->block_count - 1];
+    char type[8];
+    int actions = -1;
+    long number_ = 0, source = 0, destination = 0, count = 1, wait_block, wait_step;
+    text_of(e, "type", type, sizeof(type));
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+        if (strcmp(type, types[i].name) == 0)
+            actions = types[i].actions;
+    if (actions < 0)
+        return refuse(e, "a step of an unknown type: ", type);
+    struct rondo_raw_step step = {.actions = (uint8_t) actions, .line = e->line};
+    rondo_result_t status = number(e, "s", 0, (long) STEPS_MAX, -1, &number_);
+    if (status == RONDO_SUCCESS && (uint32_t) number_ != block->steps)
+        return refuse(e, "steps out of order", "");
+    if (status == RONDO_SUCCESS && actions != 0) {
+        int from = (actions & RONDO_REDUCE) || !(actions & RONDO_RECEIVE), to = (actions & (RONDO_COPY | RONDO_REDUCE)) != 0;
+        status = number(e, "cnt", 1, UINT16_MAX, 1, &count);
+        if (status == RONDO_SUCCESS && from)
+            status = read_buffer(e, "srcbuf", &step.source_buffer);
+        if (status == RONDO_SUCCESS && from)
+            status = number(e, "srcoff", 0, 1 << 24, -1, &source);
+        if (status == RONDO_SUCCESS && to)
+            status = read_buffer(e, "dstbuf", &step.destination_buffer);
+        if (status == RONDO_SUCCESS && to)
+            status = number(e, "dstoff", 0, 1 << 24, -1, &destination);
+    }
+    if (status == RONDO_SUCCESS)
+        status = number(e, "depid", -1, BLOCKS_MAX - 1, -1, &wait_block);
+    if (status == RONDO_SUCCESS)
+        status = number(e, "deps", -1, (long) STEPS_MAX, -1, &wait_step);
+    if (status != RONDO_SUCCESS)
+        return status;
+    if ((wait_block < 0) != (wait_step < 0))
+        return refuse(e, "one of depid and deps without the other", "");
+    if ((actions & RONDO_SEND) && block->send < 0)
+        return refuse(e, "a step that sends, in a thread block without a peer to send to", "");
+    if ((actions & RONDO_RECEIVE) && block->receive < 0)
+        return refuse(e, "a step that receives, in a thread block without a peer to receive from", "");
+    if (raw->step_count == STEPS_MAX)
+        return refuse(e, "too many steps", "");
+    step.source = (uint32_t) source, step.destination = (uint32_t) destination, step.count = (uint32_t) count;
+    step.wait_block = (int32_t) wait_block, step.wait_step = (int32_t) wait_step;
+    if (!rondo_grow((void **) &raw->steps, raw->step_count, &raw->step_room, sizeof(step)))
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for steps");
+    raw->steps[raw->step_count++] = step;
+    block->steps++;
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t open_element(void *argument, const struct rondo_xml_element *e)
+{
+    struct reading *r = argument;
+    static const char *const names[] = {"algo", "gpu", "tb", "step"};
+    if (e->depth > 3 || !rondo_xml_is(e, names[e->depth]))
+        return refuse(e, "expected an element ", e->depth > 3 ? "to be empty" : names[e->depth]);
+    return e->depth == 0   ? read_algo(r, e)
+           : e->depth == 1 ? read_gpu(r, e)
+           : e->depth == 2 ? read_block(r, e)
+                           : read_step(r, e);
+}
+
+/* Waits for steps that exist, of other blocks. */
+static rondo_result_t check_waits(const struct rondo_raw *raw)
+{
+    for (uint32_t rank = 0; rank < raw->conditions.ranks; rank++)
+        for (uint32_t b = 0; b < raw->ranks[rank].blocks; b++) {
+            const struct rondo_raw_block *block = &raw->blocks[raw->ranks[rank].block_first + b];
+            for (uint32_t s = 0; s < block->steps; s++) {
+                const struct rondo_raw_step *step = &raw->steps[block->step_first + s];
+                if (step->wait_block < 0)
+                    continue;
+                if ((uint32_t) step->wait_block >= raw->ranks[rank].blocks ||
+                    (uint32_t) step->wait_step >= raw->blocks[raw->ranks[rank].block_first + (uint32_t) step->wait_block].steps)
+                    return rondo_fail(RONDO_ERR_ARGUMENT,
+                                      "line %d: a wait for step %d of thread block %d, which does not exist", step->line,
+                                      step->wait_step, step->wait_block);
+            }
+        }
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_program_read_xml(const char *text, size_t bytes, rondo_program_t *program)
+{
+    struct reading r = {0};
+    struct rondo_trace *trace = NULL;
+    if (text == NULL || program == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_read_xml: %s is NULL", text == NULL ? "text" : "program");
+    *program = NULL;
+    r.raw = calloc(1, sizeof(*r.raw));
+    trace = calloc(1, sizeof(*trace));
+    rondo_result_t status = r.raw == NULL || trace == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory for a program")
+                                                           : rondo_xml_read(text, bytes, open_element, &r);
+    for (long rank = 0; rank < r.ranks && status == RONDO_SUCCESS; rank++)
+        if (!r.seen[rank])
+            status = rondo_fail(RONDO_ERR_ARGUMENT, "there is no gpu with id %ld of %ld", rank, r.ranks);
+    if (status == RONDO_SUCCESS)
+        status = check_waits(r.raw);
+    if (status == RONDO_SUCCESS && r.inplace && !rondo_conditions_may_share(&r.raw->conditions))
+        status = rondo_fail(RONDO_ERR_ARGUMENT, "%s has no in-place form", rondo_kind_name(r.raw->conditions.kind));
+    free(r.seen);
+    if (status != RONDO_SUCCESS) {
+        rondo_raw_free(r.raw);
+        free(trace);
+        return status;
+    }
+    memcpy(trace->name, r.name, sizeof(trace->name));
+    trace->conditions = r.raw->conditions;
+    trace->references = 1;
+    trace->raw = r.raw;
+    *program = trace;
+    return RONDO_SUCCESS;
+}
+
+/* ---- writing ---- */
+
+struct writing {
+    struct rondo_text text;
+    const struct rondo_plan_set *set;
+    const struct rondo_plan *plan;
+    uint32_t **places; /* [block][step]: the number in the file, where waits are steps of their own */
+};
+
+static const struct rondo_program_block *block_at(const struct rondo_plan *plan, uint32_t b)
+{
+    return (const struct rondo_program_block *) (const void *) ((const char *) plan->program + plan->program->block_offset) + b;
+}
+
+static const struct rondo_instruction *instruction_at(const struct rondo_plan *plan, uint32_t b, uint32_t i)
+{
+    return (const struct rondo_instruction *) (const void *) ((const char *) plan->program +
+                                                              plan->program->instruction_offset) +
+           block_at(plan, b)->instruction_first + i;
+}
+
+static const struct rondo_dependency *dependency_at(const struct rondo_plan *plan, uint32_t d)
+{
+    return (const struct rondo_dependency *) (const void *) ((const char *) plan->program + plan->program->dependency_offset) +
+           d;
+}
+
+static const char *type_of(const struct rondo_instruction *i)
+{
+    static const char *const names[16] = {[RONDO_SEND] = "s",
+                                          [RONDO_RECEIVE | RONDO_COPY] = "r",
+                                          [RONDO_RECEIVE | RONDO_COPY | RONDO_SEND] = "rcs",
+                                          [RONDO_RECEIVE | RONDO_REDUCE | RONDO_COPY] = "rrc",
+                                          [RONDO_RECEIVE | RONDO_REDUCE | RONDO_SEND] = "rrs",
+                                          [RONDO_RECEIVE | RONDO_REDUCE | RONDO_COPY | RONDO_SEND] = "rrcs",
+                                          [RONDO_COPY] = "cpy",
+                                          [RONDO_REDUCE | RONDO_COPY] = "re"};
+    return i->actions < 16 && i->receive_count <= 1 && i->send_count <= 1 ? names[i->actions] : NULL;
+}
+
+static rondo_result_t number_steps(struct writing *w, uint32_t b)
+{
+    const struct rondo_program_block *block = block_at(w->plan, b);
+    uint32_t at = 0;
+    w->places[b] = calloc((size_t) block->instructions + 1, sizeof(uint32_t));
+    if (w->places[b] == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to write a program");
+    for (uint32_t i = 0; i < block->instructions; i++) {
+        const struct rondo_instruction *instruction = instruction_at(w->plan, b, i);
+        at += instruction->dependencies > 1 ? instruction->dependencies - 1u : 0;
+        w->places[b][i] = at++;
+    }
+    return RONDO_SUCCESS;
+}
+
+static void write_wait(struct writing *w, const struct rondo_dependency *on, int notifies)
+{
+    if (on == NULL)
+        rondo_text_add(&w->text, " depid=\"-1\" deps=\"-1\" hasdep=\"%d\"/>\n", notifies);
+    else
+        rondo_text_add(&w->text, " depid=\"%u\" deps=\"%u\" hasdep=\"%d\"/>\n", on->block, w->places[on->block][on->step],
+                       notifies);
+}
+
+static rondo_result_t write_block(struct writing *w, uint32_t rank, uint32_t b)
+{
+    const struct rondo_program_block *block = block_at(w->plan, b);
+    const struct rondo_connection *ends = w->plan->connections + block->end_first;
+    int send = -1, receive = -1, channel = -1;
+    for (uint32_t e = 0; e < block->ends; e++) {
+        int *peer = ends[e].direction == RONDO_OUTGOING ? &send : &receive;
+        if ((*peer >= 0 && *peer != ends[e].peer) || (channel >= 0 && channel != ends[e].channel))
+            return rondo_fail(RONDO_ERR_UNSUPPORTED,
+                              "rank %u, block %u: MSCCL's thread blocks have one peer in each direction, on one channel", rank,
+                              b);
+        *peer = ends[e].peer;
+        channel = ends[e].channel;
+    }
+    rondo_text_add(&w->text, "    <tb id=\"%u\" send=\"%d\" recv=\"%d\" chan=\"%d\">\n", b, send, receive,
+                   channel < 0 ? 0 : channel);
+    for (uint32_t i = 0; i < block->instructions; i++) {
+        const struct rondo_instruction *instruction = instruction_at(w->plan, b, i);
+        const char *type = type_of(instruction);
+        uint32_t waits = instruction->dependencies, at = w->places[b][i] - (waits > 1 ? waits - 1 : 0);
+        if (type == NULL || instruction->flags & (RONDO_SIGNAL | RONDO_DIRECT_IN | RONDO_DIRECT_OUT))
+            return rondo_fail(RONDO_ERR_UNSUPPORTED, "rank %u, block %u, step %u: MSCCL has no such instruction", rank, b, i);
+        for (uint32_t d = 1; d < waits; d++) {
+            rondo_text_add(&w->text,
+                           "      <step s=\"%u\" type=\"nop\" srcbuf=\"i\" srcoff=\"-1\" dstbuf=\"o\" dstoff=\"-1\" cnt=\"0\"",
+                           at++);
+            write_wait(w, dependency_at(w->plan, instruction->dependency_first + d), 0);
+        }
+        int plain_receive = (instruction->actions & (RONDO_RECEIVE | RONDO_REDUCE)) == RONDO_RECEIVE;
+        int stores = (instruction->actions & RONDO_COPY) != 0;
+        uint8_t from = plain_receive ? instruction->destination_buffer : instruction->source_buffer;
+        uint8_t to = stores ? instruction->destination_buffer : instruction->source_buffer;
+        rondo_text_add(&w->text,
+                       "      <step s=\"%u\" type=\"%s\" srcbuf=\"%c\" srcoff=\"%u\" dstbuf=\"%c\" dstoff=\"%u\" cnt=\"%u\"",
+                       at, type, "ios"[from], plain_receive ? instruction->destination_index : instruction->source_index,
+                       "ios"[to], stores ? instruction->destination_index : instruction->source_index, instruction->count);
+        write_wait(w, waits > 0 ? dependency_at(w->plan, instruction->dependency_first) : NULL,
+                   (instruction->flags & RONDO_NOTIFY) != 0);
+    }
+    rondo_text_add(&w->text, "    </tb>\n");
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t write_rank(struct writing *w, uint32_t rank)
+{
+    const struct rondo_conditions *c = &w->set->conditions;
+    rondo_result_t status = RONDO_SUCCESS;
+    w->plan = w->set->plans[rank];
+    uint32_t blocks = w->plan->program->blocks;
+    w->places = calloc((size_t) blocks + 1, sizeof(*w->places));
+    if (w->places == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to write a program");
+    for (uint32_t b = 0; b < blocks && status == RONDO_SUCCESS; b++)
+        status = number_steps(w, b);
+    rondo_text_add(&w->text, "  <gpu id=\"%u\" i_chunks=\"%u\" o_chunks=\"%u\" s_chunks=\"%u\">\n", rank,
+                   rondo_conditions_chunks(c, rank, RONDO_INPUT), rondo_conditions_chunks(c, rank, RONDO_OUTPUT),
+                   w->plan->program->chunks[RONDO_SCRATCH]);
+    for (uint32_t b = 0; b < blocks && status == RONDO_SUCCESS; b++)
+        status = write_block(w, rank, b);
+    rondo_text_add(&w->text, "  </gpu>\n");
+    for (uint32_t b = 0; b < blocks; b++)
+        free(w->places[b]);
+    free(w->places);
+    return status;
+}
+
+rondo_result_t rondo_program_write_xml(rondo_program_t trace, char **text)
+{
+    struct rondo_compile_options options = {
+        .blocks = RONDO_COMPILE_BLOCKS_MAX, .slots = RONDO_COMPILE_SLOTS, .protocol = RONDO_PROTOCOL_SIMPLE, .msccl = 1};
+    struct rondo_plan_set *set = NULL;
+    if (trace == NULL || text == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_write_xml: %s is NULL", trace == NULL ? "program" : "text");
+    *text = NULL;
+    rondo_result_t status = trace->raw == NULL ? rondo_trace_verify(trace) : RONDO_SUCCESS;
+    if (status == RONDO_SUCCESS)
+        status = rondo_program_compile(trace, &options, -1, &set);
+    if (status != RONDO_SUCCESS)
+        return status;
+    struct writing w = {.set = set};
+    const struct rondo_conditions *c = &set->conditions;
+    if (c->kind == RONDO_KIND_CUSTOM || c->kind == RONDO_KIND_BARRIER)
+        status = rondo_fail(RONDO_ERR_UNSUPPORTED, "MSCCL's files have no word for %s", rondo_kind_name(c->kind));
+    uint32_t channels = 1, most = 1;
+    for (uint32_t rank = 0; rank < c->ranks; rank++) {
+        for (uint32_t e = 0; e < set->plans[rank]->program->ends; e++)
+            if (set->plans[rank]->connections[e].channel + 1u > channels)
+                channels = set->plans[rank]->connections[e].channel + 1u;
+        for (int b = RONDO_INPUT; b <= RONDO_OUTPUT; b++)
+            if (rondo_conditions_chunks(c, rank, (enum rondo_buffer) b) > most)
+                most = rondo_conditions_chunks(c, rank, (enum rondo_buffer) b);
+    }
+    rondo_text_add(&w.text,
+                   "<algo name=\"%s\" proto=\"Simple\" nchannels=\"%u\" nchunksperloop=\"%u\" ngpus=\"%u\" coll=\"%s\" "
+                   "inplace=\"%d\" outofplace=\"1\" root=\"%u\">\n",
+                   trace->name, channels, most, c->ranks, rondo_kind_name(c->kind), rondo_conditions_always_shared(c), c->root);
+    for (uint32_t rank = 0; rank < c->ranks && status == RONDO_SUCCESS; rank++)
+        status = write_rank(&w, rank);
+    rondo_text_add(&w.text, "</algo>\n");
+    rondo_plan_set_free(set);
+    return rondo_text_finish(&w.text, status, text);
+}

@@ -1,0 +1,45 @@
+/* A program as all ranks will execute it: one plan a rank. What the compiler makes, the checker judges, and XML says. */
+#ifndef RONDO_LIB_PROGRAM_PLAN_SET_H
+#define RONDO_LIB_PROGRAM_PLAN_SET_H
+
+#include "plan.h"
+#include "program/conditions.h"
+
+struct rondo_trace;
+
+struct rondo_plan_set {
+    struct rondo_conditions conditions; /* of the plans' own chunks; the lists in it are the program's */
+    struct rondo_plan **plans;          /* conditions.ranks of them */
+    int even;                           /* it relies on all chunks being equally long */
+};
+
+/* What the plans are made for. */
+struct rondo_compile_options {
+    uint32_t blocks; /* of a rank, at most, if the ends fit into so many */
+    uint32_t slots;  /* of a connector */
+    uint32_t fold;   /* sources of one primitive, at most; 0: RONDO_FOLD_SOURCES_MAX */
+    enum rondo_protocol protocol;
+    int msccl; /* only instructions that MSCCL has */
+    int plain; /* nothing is fused and one order is followed (for comparison) */
+};
+#define RONDO_COMPILE_SLOTS      4
+#define RONDO_COMPILE_BLOCKS     64
+#define RONDO_COMPILE_BLOCKS_MAX 512
+
+/* only: the rank whose plan is wanted, or -1: all. */
+rondo_result_t rondo_compile(const struct rondo_trace *trace, const struct rondo_compile_options *options, int only,
+                             struct rondo_plan_set **set);
+void rondo_plan_set_free(struct rondo_plan_set *set);
+
+struct rondo_check_limits {
+    uint32_t slots, blocks, concurrent;
+};
+#define RONDO_CHECK_LIMITS_DEFAULT                                                                                             \
+    {                                                                                                                          \
+        RONDO_COMPILE_SLOTS, RONDO_COMPILE_BLOCKS, 0                                                                           \
+    }
+/* Proves that the plans do what the collective asks for, with two buffers or (shared) with one. */
+rondo_result_t rondo_check_plans(const struct rondo_plan_set *set, const char *name, const struct rondo_check_limits *limits,
+                                 int shared);
+
+#endif

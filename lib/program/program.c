@@ -1,0 +1,151 @@
+/* The public calls that judge and show programs, and the way from an algorithm to a rank's plan. */
+#include "program/program.h"
+
+#include "error.h"
+#include "program/raw.h"
+#include "program/trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+rondo_result_t rondo_program_compile(const struct rondo_trace *trace, const struct rondo_compile_options *options, int only,
+                                     struct rondo_plan_set **set)
+{
+    return trace->raw != NULL ? rondo_raw_compile(trace->raw, trace->name, options, set)
+                              : rondo_compile(trace, options, only, set);
+}
+
+rondo_result_t rondo_program_prove(struct rondo_trace *trace, const struct rondo_plan_set *set,
+                                   const struct rondo_check_limits *limits, int *in_place)
+{
+    const struct rondo_conditions *c = &set->conditions;
+    rondo_result_t status = RONDO_SUCCESS;
+    if (!rondo_conditions_always_shared(c))
+        status = rondo_check_plans(set, trace->name, limits, 0);
+    *in_place = 0;
+    if (status != RONDO_SUCCESS || !rondo_conditions_may_share(c))
+        return status;
+    /* A program for two buffers may or may not do with one; one for one buffer must. */
+    rondo_result_t shared = rondo_check_plans(set, trace->name, limits, 1);
+    *in_place = shared == RONDO_SUCCESS;
+    int meant = trace->in_place || rondo_conditions_always_shared(c) ||
+                (trace->raw != NULL && trace->raw->in_place && c->kind != RONDO_KIND_REDUCE_SCATTER); /* theirs is another */
+    return meant ? shared : RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_program_check(rondo_program_t trace, const rondo_program_limits_t *given)
+{
+    struct rondo_check_limits limits = RONDO_CHECK_LIMITS_DEFAULT;
+    struct rondo_plan_set *set = NULL;
+    int in_place;
+    if (trace == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_check: the program is NULL");
+    if (given != NULL && (given->slots < 0 || given->blocks < 0 || given->concurrent < 0 || given->slots > 1024 ||
+                          given->blocks > RONDO_COMPILE_BLOCKS_MAX))
+        return rondo_fail(RONDO_ERR_ARGUMENT, "limits of %d slots, %d blocks, %d at a time", given->slots, given->blocks,
+                          given->concurrent);
+    if (given != NULL && given->slots > 0)
+        limits.slots = (uint32_t) given->slots;
+    if (given != NULL && given->blocks > 0)
+        limits.blocks = (uint32_t) given->blocks;
+    if (given != NULL)
+        limits.concurrent = (uint32_t) given->concurrent;
+    struct rondo_compile_options options = {.blocks = limits.blocks, .slots = limits.slots, .protocol = RONDO_PROTOCOL_SIMPLE};
+    rondo_result_t status = trace->raw != NULL ? trace->result : rondo_trace_verify(trace);
+    if (status == RONDO_SUCCESS)
+        status = rondo_program_compile(trace, &options, -1, &set);
+    if (status == RONDO_SUCCESS)
+        status = rondo_program_prove(trace, set, &limits, &in_place);
+    rondo_plan_set_free(set);
+    return status;
+}
+
+rondo_result_t rondo_program_builtin(const char *name, const char *collective, int ranks, int channels, int root,
+                                     rondo_program_t *program)
+{
+    enum rondo_kind kind = rondo_kind_find(collective);
+    if (program == NULL || name == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_builtin: %s is NULL", name == NULL ? "algorithm" : "program");
+    *program = NULL;
+    const struct rondo_algorithm *algorithm = kind == RONDO_KINDS ? NULL : rondo_algorithm_find(name, kind);
+    if (algorithm == NULL || algorithm->trace == NULL)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no program '%s' for %s", name,
+                          collective == NULL ? "NULL" : collective);
+    if (ranks < 2 || ranks > RONDO_RANKS_MAX || channels < 1 || channels > RONDO_FACTOR_MAX || root < 0 || root >= ranks)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %d ranks, %d channels, root %d", name, ranks, channels, root);
+    struct rondo_shape shape = {.kind = kind, .size = ranks, .root = root, .channels = channels};
+    rondo_result_t status = algorithm->trace(&shape, program);
+    if (status == RONDO_SUCCESS && (*program)->result != RONDO_SUCCESS) {
+        status = rondo_fail((*program)->result, "%s", (*program)->message);
+        rondo_program_destroy(*program);
+        *program = NULL;
+    }
+    return status;
+}
+
+void rondo_program_builtin_name(int i, const char **algorithm, const char **collective)
+{
+    int count, at = 0;
+    const struct rondo_algorithm *table = rondo_algorithm_table(&count);
+    *algorithm = *collective = NULL;
+    for (int a = 0; a < count; a++)
+        for (int kind = 0; table[a].trace != NULL && kind < RONDO_KINDS; kind++)
+            if ((table[a].kinds >> kind & 1) && at++ == i) {
+                *algorithm = table[a].name;
+                *collective = rondo_kind_name((enum rondo_kind) kind);
+                return;
+            }
+}
+
+rondo_result_t rondo_program_describe(rondo_program_t trace, rondo_program_signature_t *signature)
+{
+    if (trace == NULL || signature == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_describe: %s is NULL", trace == NULL ? "program" : "signature");
+    const struct rondo_conditions *c = &trace->conditions;
+    signature->name = trace->name;
+    signature->collective = rondo_kind_name(c->kind);
+    signature->ranks = (int) c->ranks;
+    signature->chunks = (int) c->pieces;
+    signature->root = (int) c->root;
+    signature->in_place = trace->raw != NULL ? trace->raw->in_place : trace->in_place;
+    signature->inputs = (int) c->inputs;
+    signature->outputs = (int) c->outputs;
+    return RONDO_SUCCESS;
+}
+
+void rondo_program_text_free(char *text)
+{
+    free(text);
+}
+
+/* ---- one rank's plan ---- */
+
+rondo_result_t rondo_program_plan(const struct rondo_algorithm *algorithm, const struct rondo_shape *shape, uint32_t blocks,
+                                  uint32_t slots, int check, struct rondo_plan **plan)
+{
+    struct rondo_trace *own = NULL;
+    struct rondo_plan_set *set = NULL;
+    rondo_result_t status = RONDO_SUCCESS;
+    const struct rondo_trace *trace = algorithm->registered != NULL ? algorithm->registered->trace : NULL;
+    if (trace == NULL) {
+        status = algorithm->trace(shape, &own);
+        trace = own;
+        if (status == RONDO_SUCCESS)
+            status = rondo_trace_verify(own);
+    }
+    struct rondo_compile_options options = {.blocks = blocks, .slots = slots, .protocol = shape->protocol};
+    if (status == RONDO_SUCCESS)
+        status = rondo_program_compile(trace, &options, check ? -1 : shape->rank, &set);
+    if (status == RONDO_SUCCESS && check) {
+        struct rondo_check_limits limits = {slots, RONDO_COMPILE_BLOCKS_MAX, 0};
+        status = rondo_check_plans(set, trace->name, &limits, rondo_conditions_always_shared(&set->conditions));
+    }
+    if (status == RONDO_SUCCESS) {
+        *plan = set->plans[shape->rank];
+        set->plans[shape->rank] = NULL;
+    }
+    rondo_plan_set_free(set);
+    rondo_program_destroy(own);
+    return status;
+}

@@ -1,0 +1,16 @@
+/* Programs that users have registered with a communicator. */
+#ifndef RONDO_LIB_PROGRAM_REGISTER_H
+#define RONDO_LIB_PROGRAM_REGISTER_H
+
+#include "program/program.h"
+#include "runtime.h"
+
+/* The latest registered (after NULL), and so on; NULL behind the first. */
+const struct rondo_registered *rondo_program_next(const struct rondo_comm *comm, const struct rondo_registered *after);
+const struct rondo_algorithm *rondo_program_named(const struct rondo_comm *comm, const char *name, enum rondo_kind kind);
+/* Why it cannot run the call; NULL if it can. */
+const char *rondo_program_misfit(const struct rondo_comm *comm, const struct rondo_call *call,
+                                 const struct rondo_registered *program);
+void rondo_programs_forget(struct rondo_comm *comm);
+
+#endif

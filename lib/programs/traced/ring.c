@@ -1,0 +1,53 @@
+/* Rings: a chunk goes once around to be completed and once more to be given to all (GC3 figure 3b). */
+#include "programs/traced/traced.h"
+
+/* Chunk r, combined on its way around, ends at rank r. */
+static rondo_chunk_t around(struct rondo_trace *p, int n, int r)
+{
+    rondo_chunk_t c = rondo_chunk(p, (r + 1) % n, IN, rondo_traced_place(r), 1);
+    for (int step = 2; step <= n; step++)
+        c = rondo_chunk_reduce(rondo_chunk(p, (r + step) % n, IN, rondo_traced_place(r), 1), c);
+    return c;
+}
+
+static void give(rondo_chunk_t c, int n, int r, size_t index)
+{
+    for (int step = 1; step < n; step++)
+        c = rondo_chunk_copy(c, (r + step) % n, OUT, index);
+}
+
+rondo_result_t rondo_trace_ring(const struct rondo_shape *shape, struct rondo_trace **result)
+{
+    int n = shape->size, root = shape->root, all = shape->kind == RONDO_KIND_ALLREDUCE;
+    rondo_result_t status = rondo_trace_create(result, "compiled-ring", shape, all ? n : 1, all);
+    if (status != RONDO_SUCCESS)
+        return status;
+    struct rondo_trace *p = *result;
+    rondo_chunk_t c;
+    rondo_program_parallelize(p, shape->channels);
+    switch (shape->kind) {
+    case RONDO_KIND_ALLREDUCE:
+        for (int r = 0; r < n; r++)
+            give(around(p, n, r), n, r, rondo_traced_place(r));
+        break;
+    case RONDO_KIND_REDUCE_SCATTER:
+        for (int r = 0; r < n; r++)
+            rondo_chunk_copy(around(p, n, r), r, OUT, 0);
+        break;
+    case RONDO_KIND_ALLGATHER:
+        for (int r = 0; r < n; r++)
+            give(rondo_chunk_copy(rondo_chunk(p, r, IN, 0, 1), r, OUT, rondo_traced_place(r)), n, r, rondo_traced_place(r));
+        break;
+    case RONDO_KIND_BCAST:
+        give(rondo_chunk(p, root, IN, 0, 1), n, root, 0);
+        break;
+    default: /* reduce: a chain that begins behind the root and ends there */
+        c = rondo_chunk(p, (root + 1) % n, IN, 0, 1);
+        for (int step = 2; step <= n; step++)
+            c = rondo_chunk_reduce(rondo_chunk(p, (root + step) % n, IN, 0, 1), c);
+        rondo_chunk_copy(c, root, OUT, 0);
+        break;
+    }
+    rondo_program_serialize(p);
+    return RONDO_SUCCESS;
+}

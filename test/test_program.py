@@ -1,0 +1,124 @@
+"""Programs: the built-in ones on 2 to 9 ranks with a preemption at every wait, users' own, files, the command, the tuning table."""
+import json
+import random
+
+import pytest
+from harness import ROOT, SANITIZED, program, run
+
+PROGRAMS = {}
+for line in run(program("rondo"), "program", "list").splitlines():
+    name, collective = line.split()
+    PROGRAMS.setdefault(name, []).append(collective)
+
+# Every wait gives up at its first poll.
+IMPATIENT = {"RONDO_SPIN": "fixed", "RONDO_SPIN_INITIAL": 1, "RONDO_SPIN_CAP": 1, "RONDO_SPIN_DECAY": 100}
+
+
+@pytest.mark.parametrize("ranks", range(2, 10))
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_builtin(name, ranks):
+    blocks = 1 + ranks % 3
+    counts = random.Random(f"{name}{ranks}").sample([1, 2, 3, 17, 1000, 4099], 3)
+    run(program("matrix"), "--ranks", ranks, "--collectives", ",".join(PROGRAMS[name]), "--types", "int8,float16,float",
+        "--ops", "sum,avg,lor", "--counts", ",".join(map(str, counts)), RONDO_ALGORITHM=name, RONDO_BLOCKS=blocks, **IMPATIENT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_builtin_large(name):
+    for protocol in ("simple", "ll"):
+        run(program("matrix"), "--ranks", 4, "--collectives", ",".join(PROGRAMS[name]), "--types", "float", "--ops", "sum",
+            "--counts", "70001", RONDO_ALGORITHM=name, RONDO_PROTOCOL=protocol, RONDO_BLOCKS=2, seconds=120)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+@pytest.mark.parametrize("blocks", [1, 4])
+def test_users_programs(ranks, blocks):
+    run(program("program"), "--ranks", ranks, "--seed", ranks, RONDO_BLOCKS=blocks, **IMPATIENT)
+
+
+def test_low_latency_reduce_of_many_ranks():
+    """The root folds more than its packets' staging holds at once; the others must cut their slices as it does."""
+    run(program("matrix"), "--ranks", 12, "--types", "float", "--ops", "sum", "--counts", "4099", "--collectives", "reduce",
+        RONDO_PROTOCOL="ll", RONDO_ALGORITHM="linear")
+
+
+def test_command(tmp_path):
+    rondo = program("rondo")
+    assert "accepted" in run(rondo, "program", "check", "compiled-hierarchical", "--ranks", 6)
+    assert "recv_reduce_copy" in run(rondo, "program", "show", "oneshot", "--ranks", 3)
+    assert run(rondo, "program", "show", "tree", "--format", "dot").startswith("digraph")
+    path = tmp_path / "ring.xml"
+    run(rondo, "program", "export", "compiled-ring", "--ranks", 3, "--channels", 2, "--output", path)
+    assert "accepted" in run(rondo, "program", "check", path)
+    out = run(rondo, "program", "run", path, "--bytes", "12,600,60K", "--json", tmp_path / "out.json")
+    assert "WRONG" not in out
+    assert json.loads((tmp_path / "out.json").read_text())["wrong"] == 0
+    path.write_text(path.read_text().replace('type="rrs"', 'type="rcs"', 1))
+    assert "program" in run(rondo, "program", "check", path, expect=1)
+    path.write_text("<algo>")
+    assert "line 1" in run(rondo, "program", "check", path, expect=1)
+    run(rondo, "program", "check", tmp_path / "none.xml", expect=1)
+    run(rondo, "program", "fly", "ring", expect=2)
+    run(rondo, "program", "check", "no-such-algorithm", expect=1)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "test" / "programs" / "bad").glob("*.xml")), ids=lambda path: path.stem)
+def test_bad_programs(path):
+    """Each is rejected, for the reason that its first line tells."""
+    reason = path.read_text().splitlines()[0].removeprefix("<!-- ").removesuffix(" -->")
+    assert reason in run(program("rondo"), "program", "check", path, expect=1)
+
+
+def test_huge_file(tmp_path):
+    """Ten million steps are refused before they take memory."""
+    path = tmp_path / "huge.xml"
+    step = '<step s="{}" type="nop" depid="-1" deps="-1"/>\n'
+    with path.open("w") as file:
+        file.write('<algo name="x" ngpus="1" coll="allreduce" nchunksperloop="1"><gpu id="0" i_chunks="1" o_chunks="1">'
+                   '<tb id="0" send="-1" recv="-1" chan="0">\n')
+        for s in range(2_000_000):
+            file.write(step.format(s))
+    assert "too many steps" in run(program("rondo"), "program", "check", path, expect=1, seconds=30)
+
+
+def test_good_program():
+    out = run(program("rondo"), "program", "run", ROOT / "test" / "programs" / "good" / "two-ranks.xml")
+    assert "right" in out and "WRONG" not in out
+
+
+def tuned(path, rows):
+    path.write_text(json.dumps(rows))
+    return run(program("matrix"), "--ranks", 2, "--collectives", "allreduce", "--types", "float", "--ops", "sum", "--counts",
+               "17,4099", RONDO_TUNING=path, RONDO_LOG="debug", RONDO_CHECK=0)
+
+
+def test_tuning(tmp_path):
+    path = tmp_path / "table.json"
+    rows = [{"collective": "allreduce", "ranks": 2, "max_bytes": 1000, "algorithm": "doubling", "protocol": "ll", "channels": 0},
+            {"collective": "allreduce", "ranks": 2, "max_bytes": 1 << 40, "algorithm": "halving", "protocol": "simple",
+             "channels": 1}]
+    said = tuned(path, rows)
+    assert "algorithm doubling (tuned), protocol LL" in said and "algorithm halving (tuned), protocol simple" in said
+    rows[0]["algorithm"] = "of-another-version"
+    said = tuned(path, rows)
+    assert "of-another-version" not in said and "(by size)" in said
+    rows[0]["ranks"] = rows[1]["ranks"] = 3
+    assert "(tuned)" not in tuned(path, rows)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[{}]", "[1]", '[{"collective": "allreduce"}]', "[" * 100000, '[{"ranks": -1}]'])
+def test_bad_tuning(tmp_path, text):
+    path = tmp_path / "table.json"
+    path.write_text(text)
+    said = run(program("rondo"), "bench", "allreduce", "--ranks", 2, "-e", 8, RONDO_TUNING=path, expect=1)
+    assert "table.json, line 1" in said
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(SANITIZED, reason="what it measures means nothing there")
+def test_tune_is_read(tmp_path):
+    path = tmp_path / "table.json"
+    run(program("rondo"), "bench", "allreduce", "--ranks", 2, "-b", 64, "-e", "1K", "-f", 16, "-n", 20, "-w", 2, "--tune", path, seconds=240)
+    said = run(program("rondo"), "bench", "allreduce", "--ranks", 2, "-b", 64, "-e", 64, RONDO_TUNING=path, RONDO_LOG="debug")
+    assert "(tuned)" in said

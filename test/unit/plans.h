@@ -1,0 +1,245 @@
+/*
+ * Plans played with numbers, independently of the checker: blocks take turns at random, chunks of some classes are empty, and
+ * the final step of the operator multiplies by three, so that one too many or too few shows.
+ */
+#ifndef RONDO_TEST_PLANS_H
+#define RONDO_TEST_PLANS_H
+
+#include "program/conditions.h"
+#include "program/plan_set.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PLAYED_SLOTS 4
+
+struct played_wire {
+    uint32_t source, destination, channel;
+    uint64_t filled, taken;
+    uint64_t *slots[PLAYED_SLOTS];
+};
+
+struct played {
+    const struct rondo_plan_set *set;
+    int shared;
+    uint32_t least_empty; /* chunks of this class and above are empty */
+    uint64_t *memory[256][3];
+    struct played_wire wires[65536];
+    uint32_t wire_count;
+    uint32_t at[256][64], notified[256][64];
+};
+
+static inline uint64_t played_random(uint64_t *state)
+{
+    uint64_t x = *state += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+static inline uint64_t played_input(uint32_t rank, uint32_t index)
+{
+    uint64_t state = (uint64_t) rank << 32 | index;
+    return played_random(&state);
+}
+
+static inline const struct rondo_program_block *played_block(const struct rondo_plan *plan, uint32_t b)
+{
+    return (const struct rondo_program_block *) (const void *) ((const char *) plan->program + plan->program->block_offset) + b;
+}
+
+static inline struct rondo_instruction *played_instruction(const struct rondo_plan *plan, uint32_t b, uint32_t i)
+{
+    return (struct rondo_instruction *) (void *) ((char *) plan->program + plan->program->instruction_offset) +
+           played_block(plan, b)->instruction_first + i;
+}
+
+static inline uint32_t played_class(const struct played *p, uint32_t rank, uint32_t buffer, uint32_t index)
+{
+    const struct rondo_plan *plan = p->set->plans[rank];
+    if (buffer == RONDO_SCRATCH)
+        return plan->scratch_classes != NULL ? plan->scratch_classes[index] : index % p->set->conditions.pieces;
+    return rondo_conditions_class(&p->set->conditions, rank, (enum rondo_buffer) buffer, index);
+}
+
+static inline int played_empty(const struct played *p, uint32_t rank, uint32_t buffer, uint32_t index)
+{
+    return !p->set->even && rondo_conditions_ordered(&p->set->conditions) &&
+           played_class(p, rank, buffer, index) >= p->least_empty;
+}
+
+static inline uint64_t *played_chunk(struct played *p, uint32_t rank, uint32_t buffer, uint32_t index)
+{
+    enum rondo_buffer where = (enum rondo_buffer) buffer;
+    rondo_conditions_resolve(&p->set->conditions, p->shared, rank, &where, &index);
+    return &p->memory[rank][where][index];
+}
+
+static inline struct played_wire *played_wire(struct played *p, uint32_t rank, uint32_t block, uint32_t end)
+{
+    const struct rondo_plan *plan = p->set->plans[rank];
+    const struct rondo_connection *c = plan->connections + played_block(plan, block)->end_first + end;
+    uint32_t source = c->direction == RONDO_OUTGOING ? rank : (uint32_t) c->peer;
+    uint32_t destination = c->direction == RONDO_OUTGOING ? (uint32_t) c->peer : rank;
+    for (uint32_t w = 0; w < p->wire_count; w++)
+        if (p->wires[w].source == source && p->wires[w].destination == destination && p->wires[w].channel == c->channel)
+            return &p->wires[w];
+    p->wires[p->wire_count] = (struct played_wire){.source = source, .destination = destination, .channel = c->channel};
+    return &p->wires[p->wire_count++];
+}
+
+/* One step of a block, if it can run. */
+static inline int played_step(struct played *p, uint32_t rank, uint32_t b)
+{
+    const struct rondo_plan *plan = p->set->plans[rank];
+    const struct rondo_program_block *block = played_block(plan, b);
+    if (p->at[rank][b] == block->instructions)
+        return 0;
+    const struct rondo_instruction *i = played_instruction(plan, b, p->at[rank][b]);
+    uint32_t buffer = i->actions & RONDO_COPY ? i->destination_buffer : i->source_buffer;
+    uint32_t index = i->actions & RONDO_COPY ? i->destination_index : i->source_index;
+    int moves = 0, receives = i->actions & RONDO_RECEIVE ? i->receive_count : 0;
+    for (uint32_t k = 0; k < i->count; k++)
+        moves |= !played_empty(p, rank, buffer, index + k);
+    if (moves) {
+        const struct rondo_dependency *on =
+            (const struct rondo_dependency *) (const void *) ((const char *) plan->program + plan->program->dependency_offset) +
+            i->dependency_first;
+        for (uint32_t d = 0; d < i->dependencies; d++)
+            if (p->notified[rank][on[d].block] <= on[d].step)
+                return 0;
+        for (int r = 0; r < receives; r++) {
+            struct played_wire *w = played_wire(p, rank, b, i->receive_first + (uint32_t) r);
+            if (w->filled == w->taken)
+                return 0;
+        }
+        for (uint32_t s = 0; (i->actions & RONDO_SEND) && s < i->send_count; s++) {
+            struct played_wire *w = played_wire(p, rank, b, i->send_first + s);
+            if (w->filled - w->taken == PLAYED_SLOTS)
+                return 0;
+        }
+        uint64_t *result = calloc(i->count, sizeof(*result));
+        for (uint32_t k = 0; k < i->count; k++) {
+            if (played_empty(p, rank, buffer, index + k))
+                continue;
+            for (int r = 0; r < receives; r++) {
+                struct played_wire *w = played_wire(p, rank, b, i->receive_first + (uint32_t) r);
+                result[k] += w->slots[w->taken % PLAYED_SLOTS][k];
+            }
+            if ((i->actions & RONDO_REDUCE) || receives == 0)
+                result[k] += *played_chunk(p, rank, i->source_buffer, i->source_index + k);
+            if ((i->actions & RONDO_REDUCE) && receives == 0)
+                result[k] += *played_chunk(p, rank, i->destination_buffer, i->destination_index + k);
+            if (i->flags & RONDO_FINISH)
+                result[k] *= 3;
+            if (i->actions & RONDO_COPY)
+                *played_chunk(p, rank, i->destination_buffer, i->destination_index + k) = result[k];
+        }
+        for (int r = 0; r < receives; r++) {
+            struct played_wire *w = played_wire(p, rank, b, i->receive_first + (uint32_t) r);
+            free(w->slots[w->taken++ % PLAYED_SLOTS]);
+        }
+        for (uint32_t s = 0; (i->actions & RONDO_SEND) && s < i->send_count; s++) {
+            struct played_wire *w = played_wire(p, rank, b, i->send_first + s);
+            uint64_t *slot = malloc(i->count * sizeof(*slot));
+            memcpy(slot, result, i->count * sizeof(*slot));
+            w->slots[w->filled++ % PLAYED_SLOTS] = slot;
+        }
+        free(result);
+    }
+    p->at[rank][b]++;
+    if (i->flags & RONDO_NOTIFY)
+        p->notified[rank][b] = p->at[rank][b];
+    return 1;
+}
+
+/* What an output chunk must be; 0: anything. */
+static inline int played_expected(const struct rondo_conditions *c, uint32_t rank, uint32_t i, uint64_t *value)
+{
+    uint32_t p = c->pieces, first = 0, last = c->ranks - 1, index = i, factor = 3;
+    switch (c->kind) {
+    case RONDO_KIND_ALLREDUCE:
+        break;
+    case RONDO_KIND_REDUCE:
+        if (rank != c->root)
+            return 0;
+        break;
+    case RONDO_KIND_REDUCE_SCATTER:
+        index = rank * p + i;
+        break;
+    case RONDO_KIND_ALLGATHER:
+    case RONDO_KIND_GATHER:
+        if (c->kind == RONDO_KIND_GATHER && rank != c->root)
+            return 0;
+        first = last = i / p, index = i % p, factor = 1;
+        break;
+    case RONDO_KIND_ALLTOALL:
+        first = last = i / p, index = rank * p + i % p, factor = 1;
+        break;
+    case RONDO_KIND_BCAST:
+        first = last = c->root, factor = 1;
+        break;
+    case RONDO_KIND_SCATTER:
+        first = last = c->root, index = rank * p + i, factor = 1;
+        break;
+    case RONDO_KIND_ALLTONEXT:
+        if (rank == 0)
+            return 0;
+        first = last = rank - 1, factor = 1;
+        break;
+    default:
+        return 0; /* partial results of scans may be completed or not */
+    }
+    *value = 0;
+    for (uint32_t r = first; r <= last; r++)
+        *value += played_input(r, index);
+    *value *= factor;
+    return 1;
+}
+
+/* 1: right, whatever the turns; 0: wrong or stuck. */
+static inline int plans_play(const struct rondo_plan_set *set, int shared, uint32_t least_empty, uint64_t seed)
+{
+    const struct rondo_conditions *c = &set->conditions;
+    struct played *p = calloc(1, sizeof(*p));
+    int right = 1;
+    p->set = set, p->shared = shared, p->least_empty = least_empty;
+    for (uint32_t rank = 0; rank < c->ranks; rank++) {
+        for (int b = 0; b < 3; b++) {
+            uint32_t chunks = b == RONDO_SCRATCH ? set->plans[rank]->program->chunks[b]
+                                                 : rondo_conditions_chunks(c, rank, (enum rondo_buffer) b);
+            p->memory[rank][b] = malloc(((size_t) chunks + 1) * sizeof(uint64_t));
+            for (uint32_t i = 0; i < chunks; i++)
+                p->memory[rank][b][i] = played_random(&seed);
+        }
+        for (uint32_t i = 0; rondo_conditions_given(c, rank) && i < rondo_conditions_chunks(c, rank, RONDO_INPUT); i++)
+            *played_chunk(p, rank, RONDO_INPUT, i) = played_input(rank, i);
+    }
+    for (int idle = 0; idle < 4000;) {
+        uint32_t rank = (uint32_t) (played_random(&seed) % c->ranks);
+        uint32_t b = (uint32_t) (played_random(&seed) % set->plans[rank]->program->blocks);
+        int steps = (int) (played_random(&seed) % 8) + 1, moved = 0;
+        while (steps-- > 0 && played_step(p, rank, b))
+            moved = 1;
+        idle = moved ? 0 : idle + 1;
+    }
+    for (uint32_t rank = 0; rank < c->ranks; rank++)
+        for (uint32_t b = 0; b < set->plans[rank]->program->blocks; b++)
+            right &= p->at[rank][b] == played_block(set->plans[rank], b)->instructions;
+    for (uint32_t rank = 0; rank < c->ranks; rank++)
+        for (uint32_t i = 0; i < rondo_conditions_chunks(c, rank, RONDO_OUTPUT); i++) {
+            uint64_t value;
+            if (!played_empty(p, rank, RONDO_OUTPUT, i) && played_expected(c, rank, i, &value))
+                right &= *played_chunk(p, rank, RONDO_OUTPUT, i) == value;
+        }
+    for (uint32_t w = 0; w < p->wire_count; w++)
+        for (; p->wires[w].taken < p->wires[w].filled; p->wires[w].taken++)
+            free(p->wires[w].slots[p->wires[w].taken % PLAYED_SLOTS]);
+    for (uint32_t rank = 0; rank < c->ranks; rank++)
+        for (int b = 0; b < 3; b++)
+            free(p->memory[rank][b]);
+    free(p);
+    return right;
+}
+
+#endif
