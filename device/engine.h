@@ -11,6 +11,7 @@
 #include "piece.h"
 #include "platform.h"
 #include "structures.h"
+#include "zfp_block.h"
 
 #define RONDO_SOURCES_MAX     RONDO_FOLD_SOURCES_MAX
 #define RONDO_PIECE_ALIGNMENT 16 /* of the pieces of a slot */
@@ -45,6 +46,12 @@ struct rondo_run {
 #include "cuda_team.h"
 #else
 #include "host_move.h"
+#endif
+
+/* The part of a piece that a team may leave until the slots it fills have been told of; before those it takes are given back.
+ */
+#if !defined(RONDO_TEAM_REST)
+#define RONDO_TEAM_REST(team) ((void) (team))
 #endif
 
 RONDO_FUNCTION struct rondo_extent rondo_chunk_extent(const struct rondo_layout *layout, uint32_t index)
@@ -88,6 +95,12 @@ RONDO_FUNCTION size_t rondo_piece_bytes(size_t bytes)
     return (bytes + RONDO_PIECE_ALIGNMENT - 1) & ~(size_t) (RONDO_PIECE_ALIGNMENT - 1);
 }
 
+/* What so many elements take of a slot. */
+RONDO_FUNCTION size_t rondo_payload_bytes(const struct rondo_operation *operation, uint64_t count)
+{
+    return operation->rate != 0 ? rondo_zfp_bytes(count, operation->rate) : count * operation->element_bytes;
+}
+
 /* What one slice of the instruction takes of a slot. */
 RONDO_FUNCTION size_t rondo_slice_bytes(const struct rondo_run *run, const struct rondo_instruction *instruction)
 {
@@ -95,8 +108,8 @@ RONDO_FUNCTION size_t rondo_slice_bytes(const struct rondo_run *run, const struc
     size_t bytes = 0;
     rondo_measured_chunk(instruction, &buffer, &index);
     for (uint32_t k = 0; k < instruction->count; k++)
-        bytes += rondo_piece_bytes(rondo_slice_extent(run->operation, run->context, buffer, index + k).count *
-                                   run->operation->element_bytes);
+        bytes += rondo_piece_bytes(
+            rondo_payload_bytes(run->operation, rondo_slice_extent(run->operation, run->context, buffer, index + k).count));
     return bytes;
 }
 
@@ -268,6 +281,35 @@ RONDO_FUNCTION void rondo_describe_destinations(struct rondo_run *run, const str
     }
 }
 
+/* What the code has to do, once sources and destinations are known. Programs that compress have no direct ends. */
+RONDO_FUNCTION void rondo_describe_codec(const struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
+                                         struct rondo_piece *piece)
+{
+    const struct rondo_operation *operation = run->operation;
+    int received = instruction->actions & RONDO_RECEIVE ? instruction->receive_count : 0;
+    int place = instruction->local_place < received ? instruction->local_place : received;
+    uint64_t all = ~(uint64_t) 0 >> (64 - piece->sources);
+    int recodes = instruction->flags & RONDO_RECODE;
+    piece->rate = (uint8_t) operation->rate;
+    piece->coded_sources = received == 0 ? 0 : piece->sources == received ? all : all & ~((uint64_t) 1 << place);
+    piece->codec = 0;
+    if (piece->remotes > 0 && received > 0 && piece->sources == 1 && !recodes)
+        piece->codec = RONDO_CODEC_FORWARD;
+    else if ((piece->remotes > 0 && !recodes) || ((instruction->flags & RONDO_ROUND) && received == 0))
+        piece->codec = RONDO_CODEC_ROUND;
+    if ((instruction->flags & RONDO_ROUND) && received > 0)
+        piece->codec |= RONDO_CODEC_STORED;
+    piece->feedback = instruction->feedback;
+    piece->residual = NULL;
+    if (operation->residual != NULL && instruction->feedback != 0) {
+        size_t computed = operation->element_bytes == sizeof(double) ? sizeof(double) : sizeof(float);
+        piece->residual =
+            operation->residual +
+            rondo_slice_extent(operation, run->context, instruction->source_buffer, instruction->source_index + k).offset *
+                computed;
+    }
+}
+
 /* What the primitive does to the current slice of its k-th chunks. Pieces lie one after the other in a slot. */
 RONDO_FUNCTION void rondo_describe(struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
                                    size_t slot_offset, struct rondo_extent extent, struct rondo_piece *piece)
@@ -282,6 +324,9 @@ RONDO_FUNCTION void rondo_describe(struct rondo_run *run, const struct rondo_ins
     piece->streaming = operation->streaming;
     rondo_describe_sources(run, instruction, k, slot_offset, piece);
     rondo_describe_destinations(run, instruction, k, slot_offset, extent.offset, piece);
+    piece->rate = 0;
+    if (operation->rate != 0)
+        rondo_describe_codec(run, instruction, k, piece);
     int logical = operation->op == RONDO_LAND || operation->op == RONDO_LOR || operation->op == RONDO_LXOR;
     if (logical && finishes && piece->sources == 1) { /* one contribution alone becomes 0 or 1 too: x or x */
         piece->source[1] = piece->source[0];
@@ -349,6 +394,7 @@ RONDO_FUNCTION void rondo_publish(struct rondo_run *run)
             rondo_publish_word(end->published, end->position);
         }
     }
+    RONDO_TEAM_REST(run->team);
     for (uint32_t i = 0; receives && i < instruction->receive_count; i++) {
         struct rondo_end *end = run->ends[instruction->receive_first + i];
         rondo_publish_word(end->published, end->position);
@@ -414,7 +460,7 @@ RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruct
                 rondo_publish(run);
             }
         }
-        slot_offset += rondo_piece_bytes(bytes);
+        slot_offset += rondo_piece_bytes(rondo_payload_bytes(run->operation, extent.count));
     }
     context->piece = 0;
     return 1;
@@ -434,6 +480,19 @@ RONDO_FUNCTION int rondo_run_signal(struct rondo_run *run, const struct rondo_in
     return 1;
 }
 
+/* What compression saved of the current slice: its elements' own bytes, less those of their streams. Rates above an element's
+ * bits save nothing. */
+RONDO_FUNCTION void rondo_count_saved(const struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
+{
+    uint32_t buffer, index;
+    size_t plain = 0;
+    rondo_measured_chunk(instruction, &buffer, &index);
+    for (uint32_t k = 0; k < instruction->count; k++)
+        plain += rondo_slice_extent(run->operation, run->context, buffer, index + k).count * run->operation->element_bytes;
+    if (plain > bytes)
+        rondo_count(&run->statistics->bytes_saved, (plain - bytes) * instruction->send_count);
+}
+
 /* All slices of the instruction in the current tile. 0: stuck; context->slice says at which. */
 RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
@@ -447,6 +506,8 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
         }
         if (!rondo_move(run, instruction))
             return 0;
+        if (run->operation->rate != 0 && (instruction->actions & RONDO_SEND))
+            rondo_count_saved(run, instruction, bytes);
         context->slice++;
         rondo_publish(run); /* of the primitive before, if this one moved nothing */
         rondo_commit(run, instruction, bytes);

@@ -9,6 +9,13 @@
 
 #include <stdint.h>
 
+/* What becomes of a result where slots hold ZFP streams. */
+enum rondo_piece_codec {
+    RONDO_CODEC_FORWARD = 1, /* the only source's stream goes to the remotes as it is */
+    RONDO_CODEC_ROUND = 2,   /* local gets what a reader of the result's stream gets */
+    RONDO_CODEC_STORED = 4   /* what is read of a stream is rounded to the type first */
+};
+
 /* result[i] = source[0][i] op source[1][i] op ..., i < count, folded from left to right by the rules of operators.h (with one
  * source an exact copy), divided by average if that is not 0, and stored to local (if not NULL) and to every remote. Pointers
  * are aligned to the element, sources and destinations alike or not. local may be the same as a source, and overlaps none
@@ -20,8 +27,12 @@ struct rondo_piece {
     uint8_t type, op, element_bytes;
     uint8_t streaming; /* the result will not be read soon: a hint */
     uint8_t sources, remotes;
-    uint16_t unused;
+    uint8_t rate;                    /* of the streams in slots, bits a value; 0: there are none */
+    uint8_t codec;                   /* enum rondo_piece_codec */
     uint64_t ll_sources, ll_remotes; /* bit i: source i (remote i) is LL packets; the flag that marks them is in *_flags[i] */
+    uint64_t coded_sources;          /* bit i: source i is a stream; all remotes are, where there is a rate */
+    char *residual;                  /* of the local source's elements, floats or (of doubles) doubles; NULL: none */
+    uint8_t feedback;                /* enum rondo_feedback */
     char *local;
     const char *source[RONDO_FOLD_SOURCES_MAX];
     char *remote[RONDO_FOLD_SOURCES_MAX];
