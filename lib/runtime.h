@@ -35,10 +35,11 @@ struct rondo_settings {
     double timeout;         /* seconds, 0 never */
     double connect_timeout; /* seconds */
     int check;
-    uint32_t channels;   /* most that a program may use: the least of all ranks' blocks */
-    uint32_t slot_bytes; /* largest slot of the simple protocol */
-    char algorithm[32];  /* "" chosen */
-    char protocol[16];   /* "" chosen, "simple" or "ll" */
+    uint32_t channels;               /* most that a program may use: the least of all ranks' blocks */
+    uint32_t slot_bytes;             /* largest slot of the simple protocol */
+    char algorithm[32];              /* "" chosen */
+    char protocol[16];               /* "" chosen, "simple" or "ll" */
+    rondo_compression_t compression; /* of the world */
 };
 
 /* ---- calls: what the user asked for ---- */
@@ -51,7 +52,9 @@ struct rondo_call {
     const size_t *send_counts, *send_displacements, *receive_counts, *receive_displacements; /* owned by the request */
     rondo_datatype_t type;
     rondo_op_t op;
-    int root; /* or the peer */
+    int root;      /* or the peer */
+    uint32_t rate; /* bits a value in slots; 0: as they are */
+    int feedback;  /* what compression loses is fed back */
 };
 
 /* ---- lanes ---- */
@@ -131,6 +134,8 @@ struct rondo_request {
     size_t table_entries[2];
     void *scratch; /* device memory, owned */
     size_t scratch_bytes;
+    void *residual; /* likewise */
+    size_t residual_bytes;
     /* Queue lock: */
     uint64_t number;        /* in the lane, of those started */
     uint64_t device_number; /* of those submitted: the daemon's count */
@@ -165,8 +170,9 @@ struct rondo_comm {
     struct rondo_runtime *runtime;
     uint64_t id;
     int rank, size;
-    int *members;                  /* ranks in the world */
-    int same_process, same_host;   /* all members */
+    int *members;                /* ranks in the world */
+    int same_process, same_host; /* all members */
+    rondo_compression_t compression;
     pthread_mutex_t lane_lock;     /* one thread at a time makes a shared lane */
     pthread_mutex_t stream_lock;   /* numbers of operations in stream order, and the list of those retired */
     struct rondo_request *retired; /* enqueued, and not needed but for memory that their kernels use */

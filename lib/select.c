@@ -28,6 +28,24 @@ size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *
     }
 }
 
+/* Recursive doubling sends all data log2 of the ranks times, a ring less than twice, but in 2 * (size - 1) steps. */
+#define DOUBLING_BYTES_MAX (64 * KIB)
+
+static const char *compressed_by_size(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    switch (call->kind) {
+    case RONDO_KIND_ALLREDUCE:
+        return rondo_call_bytes(comm, call) <= DOUBLING_BYTES_MAX ? "recursive-doubling" : "ring";
+    case RONDO_KIND_ALLTOALL:
+    case RONDO_KIND_ALLTOALLV:
+    case RONDO_KIND_GATHER:
+    case RONDO_KIND_SCATTER:
+        return "linear";
+    default:
+        return "ring";
+    }
+}
+
 /* One shot costs size - 1 messages a rank; worth it while a message is cheaper than a ring's 2 * (size - 1) steps. */
 static size_t one_shot_limit(int size)
 {
@@ -91,6 +109,10 @@ static const char *misfit(const struct rondo_comm *comm, const struct rondo_call
     int folds_all = algorithm->folds_all || (call->kind == RONDO_KIND_REDUCE && algorithm->build == rondo_build_linear);
     if (algorithm->build == rondo_build_local)
         return "it is for a communicator of one rank";
+    if (call->rate != 0 && !(algorithm->compresses >> call->kind & 1))
+        return "it does not compress";
+    if (call->feedback && algorithm->build == rondo_build_ring_hop)
+        return "it keeps no residuals to feed back";
     if (folds_all && comm->size > RONDO_FOLD_SOURCES_MAX && call->kind != RONDO_KIND_BARRIER)
         return "these are more ranks than it folds at a time";
     if (algorithm->direct && !direct)
@@ -119,7 +141,8 @@ static rondo_result_t choose(const struct rondo_comm *comm, const struct rondo_c
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "algorithm '%s' cannot run %s on %d ranks: %s", insisted,
                           rondo_kind_name(call->kind), comm->size, why);
     if (algorithm == NULL || why != NULL)
-        algorithm = rondo_algorithm_find(by_size(comm, call, direct), call->kind);
+        algorithm =
+            rondo_algorithm_find(call->rate != 0 ? compressed_by_size(comm, call) : by_size(comm, call, direct), call->kind);
     *result = algorithm;
     return RONDO_SUCCESS;
 }
@@ -137,7 +160,10 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
      * more often than a tail beside it does (8 bytes between two processes: 0.63 us with LL, 0.42 without). */
     int low_latency = strcmp(settings->protocol, "ll") == 0 && !choice->algorithm->direct;
     int small = choice->algorithm->low_latency && message <= RONDO_SMALL_BYTES_MAX;
-    choice->protocol = low_latency ? RONDO_PROTOCOL_LL : small ? RONDO_PROTOCOL_SMALL : RONDO_PROTOCOL_SIMPLE;
+    choice->protocol = call->rate != 0 && choice->algorithm->build != rondo_build_local ? RONDO_PROTOCOL_COMPRESSED
+                       : low_latency                                                    ? RONDO_PROTOCOL_LL
+                       : small                                                          ? RONDO_PROTOCOL_SMALL
+                                                                                        : RONDO_PROTOCOL_SIMPLE;
 
     size_t channels = message / (256 * KIB);
     int single = choice->algorithm->build == rondo_build_all_pairs || choice->algorithm->build == rondo_build_local;
@@ -152,5 +178,6 @@ void rondo_lane_slots(const struct rondo_runtime *runtime, uint32_t slot_bytes[R
     uint32_t most = runtime->settings.slot_bytes;
     slot_bytes[RONDO_PROTOCOL_SIMPLE] = most;
     slot_bytes[RONDO_PROTOCOL_SMALL] = most < RONDO_SMALL_BYTES_MAX ? most : RONDO_SMALL_BYTES_MAX;
+    slot_bytes[RONDO_PROTOCOL_COMPRESSED] = most;
     slot_bytes[RONDO_PROTOCOL_LL] = 2 * RONDO_LL_BYTES_MAX;
 }

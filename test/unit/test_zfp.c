@@ -95,8 +95,8 @@ static void compare(size_t count, uint32_t rate, int is_double, const char *what
     memset((char *) arena.theirs + written, 0, bytes - written);
     for (size_t i = 0; i < bytes / 8; i++)
         if (arena.theirs[i] != arena.ours[i])
-            fail_msg("%s: %zu values of %zu bytes at rate %u: word %zu is %016llx, libzfp's %016llx", what, count, element, rate,
-                     i, (unsigned long long) arena.ours[i], (unsigned long long) arena.theirs[i]);
+            fail_msg("%s: %zu values of %zu bytes at rate %u: word %zu is %016llx, libzfp's %016llx", what, count, element,
+                     rate, i, (unsigned long long) arena.ours[i], (unsigned long long) arena.theirs[i]);
     guarded(arena.ours, bytes, sizeof(arena.ours), what);
     their_decode(arena.their_values, arena.theirs, bytes, count, rate, is_double);
     rondo_zfp_decode(arena.our_values, arena.theirs, count, rate, type);
