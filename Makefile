@@ -31,8 +31,9 @@ NVCCFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -fPIC,-fvisibility=
 CUDA_ONLY   := device/cuda_device.c transport/p2p.c $(wildcard transport/cuda_*.c)
 TOOL_CUDA_ONLY := tools/info_gpus.c tools/buffers_cuda.c tools/peer_nccl.c tools/nccl.c tools/interfere.c tools/stress_peer.c
 LIB_SOURCES := $(filter-out $(if $(HAS_CUDA),,$(CUDA_ONLY)),$(wildcard lib/*.c lib/programs/*.c transport/*.c device/*.c))
+CUDA_OBJECTS := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard device/*.cu))
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(foreach k,fold zfp,$(FOLD_VARIANTS:%=$(BUILD)/obj/device/$(k)_kernels_%.o)) \
-               $(if $(HAS_CUDA),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard device/*.cu)))
+               $(if $(HAS_CUDA),$(CUDA_OBJECTS) $(BUILD)/obj/device/cuda_link.o)
 TOOL_SOURCES := $(filter-out tools/peer_mpi.c $(if $(HAS_CUDA),,$(TOOL_CUDA_ONLY)),$(wildcard tools/*.c))
 TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o) \
                 $(if $(HAS_CUDA),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard tools/*.cu)))
@@ -73,6 +74,11 @@ $(BUILD)/obj/device/fold_kernels_%.o: device/fold_kernels.c
 $(BUILD)/obj/device/zfp_kernels_%.o: device/zfp_kernels.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(VARIANT) -c $< -o $@
+
+# The device's code is compiled in parts, and linked before the host's; the register bound is that of the kernels' blocks.
+$(CUDA_OBJECTS): NVCCFLAGS += -dc -maxrregcount=128
+$(BUILD)/obj/device/cuda_link.o: $(CUDA_OBJECTS)
+	$(Q)$(NVCC) -ccbin $(CC) $(CUDA_CODE) -Xcompiler -fPIC -dlink $^ -o $@
 
 $(BUILD)/obj/%.cu.o: %.cu
 	@mkdir -p $(@D)

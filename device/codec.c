@@ -20,9 +20,9 @@ union values {
 struct part {
     const struct rondo_piece *piece;
     rondo_datatype_t computed;
-    size_t offset, count;            /* elements */
-    size_t stream_at, stream_bytes;  /* of its stream in the piece's */
-    size_t computed_bytes;           /* of an element */
+    size_t offset, count;           /* elements */
+    size_t stream_at, stream_bytes; /* of its stream in the piece's */
+    size_t computed_bytes;          /* of an element */
 };
 
 static struct part part_at(const struct rondo_piece *piece, size_t offset)
@@ -68,7 +68,8 @@ static void keep_residual(const struct part *part, const union values *values, c
     const struct rondo_piece *piece = part->piece;
     char *residual = piece->residual + part->offset * part->computed_bytes;
     int adds = piece->feedback & RONDO_FEEDBACK_ADD;
-    float scale = (piece->average != 0 ? (float) piece->average : 1.0f) / (float) (1u << (piece->feedback >> RONDO_FEEDBACK_SHIFT));
+    float scale =
+        (piece->average != 0 ? (float) piece->average : 1.0f) / (float) (1u << (piece->feedback >> RONDO_FEEDBACK_SHIFT));
     if (part->computed == RONDO_DOUBLE)
         keep_double((double *) (void *) residual, values->doubles, decoded->doubles, (double) scale, adds, part->count);
     else

@@ -19,6 +19,7 @@ struct rondo_cuda {
     int index; /* which GPU */
     int rank;
     uint32_t blocks;
+    int overlaps; /* a kernel may be launched before the one it follows in its stream is done */
     cudaStream_t launches, copies;
     struct rondo_pool *device_pool, *host_pool;
 };
@@ -193,11 +194,10 @@ static void start(struct rondo_device *device, int will_help)
 {
     struct rondo_cuda *cuda = cuda_of(device);
     (void) will_help;
-    static const struct rondo_cuda_batch none;
-    void *arguments[] = {(void *) (uintptr_t) &none, &device->image};
+    void *arguments[] = {device->daemon};
     int before = make_current(cuda->index);
     cudaError_t error =
-        cudaLaunchKernel(rondo_cuda_kernel(), (dim3){cuda->blocks, 1, 1},
+        cudaLaunchKernel(rondo_cuda_kernel(RONDO_CUDA_DAEMON), (dim3){cuda->blocks, 1, 1},
                          (dim3){RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL, 1, 1}, arguments, 0, cuda->launches);
     if (error != cudaSuccess) {
         struct rondo_queues *queues = device->daemon->queues;
@@ -225,15 +225,15 @@ static uint32_t workers_for(size_t bytes)
     uint32_t workers = 64;
     while (workers < RONDO_CUDA_WORKERS_MAX && (size_t) workers * 8 < bytes)
         workers *= 2;
-    return workers;
+    return workers < RONDO_CUDA_WORKERS_MAX ? workers : RONDO_CUDA_WORKERS_MAX;
 }
 
 static rondo_result_t enqueue(struct rondo_device *device, struct rondo_stream_operation *operations, int count, size_t bytes,
-                              void *stream)
+                              void *stream, int captured)
 {
     struct rondo_cuda *cuda = cuda_of(device);
     struct rondo_cuda_batch batch;
-    void *arguments[] = {&batch, &device->image};
+    void *arguments[] = {device->daemon, count == 1 ? (void *) operations : &batch};
     uint32_t blocks = 0, threads = workers_for(bytes) + RONDO_CUDA_CONTROL;
     if (count > RONDO_CUDA_BATCH)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "a group of %d operations on a stream; at most %d", count, RONDO_CUDA_BATCH);
@@ -241,11 +241,21 @@ static rondo_result_t enqueue(struct rondo_device *device, struct rondo_stream_o
         operations[i].block_first = blocks;
         blocks += operations[i].blocks;
     }
-    batch.count = (uint32_t) count;
-    memcpy(batch.operations, operations, (size_t) count * sizeof(*operations));
+    if (count > 1) {
+        batch.count = (uint32_t) count;
+        memcpy(batch.operations, operations, (size_t) count * sizeof(*operations));
+    }
+    /* The kernel's beginning may overlap the end of its like before it (rondo_after_stream); older GPUs know no such thing. */
+    cudaLaunchAttribute early = {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
+                                 .val.programmaticStreamSerializationAllowed = 1};
+    cudaLaunchConfig_t launch = {.gridDim = {blocks, 1, 1},
+                                 .blockDim = {threads, 1, 1},
+                                 .stream = (cudaStream_t) stream,
+                                 .attrs = &early,
+                                 .numAttrs = cuda->overlaps && !captured ? 1 : 0};
     int before = make_current(cuda->index);
     cudaError_t error =
-        cudaLaunchKernel(rondo_cuda_kernel(), (dim3){blocks, 1, 1}, (dim3){threads, 1, 1}, arguments, 0, (cudaStream_t) stream);
+        cudaLaunchKernelExC(&launch, rondo_cuda_kernel(count == 1 ? RONDO_CUDA_OPERATION : RONDO_CUDA_OPERATIONS), arguments);
     restore_current(before, cuda->index);
     return error == cudaSuccess ? RONDO_SUCCESS : report(error, "launching an operation on a stream");
 }
@@ -261,6 +271,23 @@ static int is_captured(struct rondo_device *device, void *stream)
         return -1;
     }
     return status == cudaStreamCaptureStatusActive;
+}
+
+static uint64_t stream_id(struct rondo_device *device, void *stream)
+{
+    unsigned long long id = 0;
+#if CUDART_VERSION >= 12000
+    int before = make_current(cuda_of(device)->index);
+    if (cudaStreamGetId((cudaStream_t) stream, &id) != cudaSuccess) {
+        cudaGetLastError();
+        id = 0;
+    }
+    restore_current(before, cuda_of(device)->index);
+#else
+    (void) device;
+    (void) stream;
+#endif
+    return id;
 }
 
 /* ---- life ---- */
@@ -292,24 +319,25 @@ static void destroy(struct rondo_device *device)
     free(cuda);
 }
 
-/* Loads the kernel: the first launch of one that is not loaded waits for whatever runs on the GPU. */
-static rondo_result_t load_kernel(const struct rondo_cuda *cuda)
+/* Loads the kernels: the first launch of one that is not loaded waits for whatever runs on the GPU. */
+static rondo_result_t load_kernels(struct rondo_cuda *cuda)
 {
-    struct cudaFuncAttributes attributes;
-    cudaError_t error = cudaFuncGetAttributes(&attributes, rondo_cuda_kernel());
+    struct cudaDeviceProp properties;
+    cudaError_t error = cudaGetDeviceProperties(&properties, cuda->index);
+    for (int k = 0; k < RONDO_CUDA_KERNELS && error == cudaSuccess; k++) {
+        struct cudaFuncAttributes attributes;
+        error = cudaFuncGetAttributes(&attributes, rondo_cuda_kernel((enum rondo_cuda_kernel) k));
+        if (error == cudaSuccess && attributes.maxThreadsPerBlock < RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL)
+            return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d runs blocks of at most %d threads of the daemon, not %d",
+                              cuda->index, attributes.maxThreadsPerBlock, RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL);
+    }
     if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
-        struct cudaDeviceProp properties;
         cudaGetLastError();
-        cudaGetDeviceProperties(&properties, cuda->index);
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d (%s) has compute capability %d.%d, for which this build has no code",
                           cuda->index, properties.name, properties.major, properties.minor);
     }
-    if (error != cudaSuccess)
-        return report(error, "loading the kernel");
-    if (attributes.maxThreadsPerBlock < RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d runs blocks of at most %d threads of the daemon, not %d", cuda->index,
-                          attributes.maxThreadsPerBlock, RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL);
-    return RONDO_SUCCESS;
+    cuda->overlaps = properties.major >= 9;
+    return error == cudaSuccess ? RONDO_SUCCESS : report(error, "loading the kernels");
 }
 
 static rondo_result_t open_streams(struct rondo_cuda *cuda)
@@ -347,7 +375,7 @@ static rondo_result_t create(struct rondo_device **device, const struct rondo_de
     cuda->rank = options->rank;
     cuda->blocks = options->blocks;
     int before = make_current(cuda->index);
-    rondo_result_t result = load_kernel(cuda);
+    rondo_result_t result = load_kernels(cuda);
     if (result == RONDO_SUCCESS)
         result = open_streams(cuda);
     if (result == RONDO_SUCCESS)
@@ -393,6 +421,7 @@ const struct rondo_device_kind rondo_cuda_device = {
     .disown = disown,
     .start = start,
     .enqueue = enqueue,
+    .stream_id = stream_id,
     .is_captured = is_captured,
     .synchronize = synchronize,
 };

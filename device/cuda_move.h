@@ -596,7 +596,7 @@ RONDO_CUDA_INLINE int rondo_cuda_fold_any(const struct rondo_cuda_view *view, ui
  * Plain sources have been acquired by the control thread. What is stored here is not published: that takes a barrier and a
  * release by one thread.
  */
-static __device__ int rondo_cuda_work(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls)
+static __device__ int rondo_cuda_carry_out(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls)
 {
     struct rondo_cuda_view view;
     view.piece = piece;

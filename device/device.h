@@ -54,9 +54,11 @@ struct rondo_device_kind {
     /* Whoever waits has to look at the queues by himself, at least so often; 0: notify is called. */
     uint64_t poll_ns;
     /* Operations in the order of a stream, executed by a kernel there, all of them at once; they are copied. bytes: the most
-     * that one of them moves, a hint. NULL where there are no streams. */
+     * that one of them moves, a hint. captured: the stream is being captured. NULL where there are no streams. */
     rondo_result_t (*enqueue)(struct rondo_device *device, struct rondo_stream_operation *operations, int count, size_t bytes,
-                              void *stream);
+                              void *stream, int captured);
+    /* Never the same for two streams, handles are; 0: not known. */
+    uint64_t (*stream_id)(struct rondo_device *device, void *stream);
     /* Whether the stream is being captured into a graph; -1: it is no stream of this device. */
     int (*is_captured)(struct rondo_device *device, void *stream);
 
@@ -67,8 +69,7 @@ struct rondo_device_kind {
 /* Every kind's struct begins with this. */
 struct rondo_device {
     const struct rondo_device_kind *kind;
-    struct rondo_daemon *daemon; /* the host's copy: addresses and sizes */
-    struct rondo_daemon *image;  /* what the daemon works with; device memory */
+    struct rondo_daemon *daemon; /* addresses and sizes, which a daemon is given when it starts */
     struct rondo_task *tasks;
 };
 

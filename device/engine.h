@@ -20,12 +20,13 @@ enum rondo_outcome { RONDO_OUTCOME_STUCK, RONDO_OUTCOME_FINISHED };
 
 struct rondo_team;
 
-/* What a run of a program block needs to know; lives on the block's stack. */
+/* What a run of a program block needs to know; lives in the block's team. */
 struct rondo_run {
+    const struct rondo_operation *home; /* where the operation is kept */
+    /* Where the team has them at hand: */
     const struct rondo_operation *operation;
-    const struct rondo_program_block *list;
+    const struct rondo_part *part;
     const struct rondo_instruction *instructions;
-    const struct rondo_dependency *dependencies;
     struct rondo_end *const *ends;
     struct rondo_context *context;
     struct rondo_team *team;
@@ -39,6 +40,7 @@ struct rondo_run {
     const uint64_t *interrupts; /* the host's that the block has answered; others end waits without a budget too */
     uint64_t budget;
     uint32_t program_block;
+    uint32_t fresh; /* the operation is not what it was when the team had it last */
     uint32_t advanced;
 };
 
@@ -46,6 +48,21 @@ struct rondo_run {
 #include "cuda_team.h"
 #else
 #include "host_move.h"
+
+/* Puts a part's operation, instructions and ends where they are quickly reached; here they are. */
+RONDO_FUNCTION void rondo_team_load(struct rondo_team *team, struct rondo_run *run)
+{
+    (void) team;
+    run->operation = run->home;
+    run->part = &run->operation->parts[run->program_block];
+    run->instructions = run->part->instructions;
+    run->ends = run->part->ends;
+}
+RONDO_FUNCTION void rondo_team_unload(struct rondo_team *team, struct rondo_run *run)
+{
+    (void) team;
+    (void) run;
+}
 #endif
 
 /* The part of a piece that a team may leave until the slots it fills have been told of; before those it takes are given back.
@@ -142,10 +159,8 @@ RONDO_FUNCTION int rondo_has_room(struct rondo_end *end)
 
 RONDO_FUNCTION uint64_t rondo_semaphore_value(const struct rondo_run *run, uint32_t block, uint32_t step)
 {
-    const struct rondo_program *program = run->operation->program;
-    const struct rondo_program_block *list =
-        (const struct rondo_program_block *) ((const char *) program + program->block_offset) + block;
-    return run->context->operation << 32 | (uint32_t) (run->context->tile * list->instructions + step + 1);
+    const struct rondo_part *part = block == run->program_block ? run->part : &run->operation->parts[block];
+    return run->context->operation << 32 | (uint32_t) (run->context->tile * part->instruction_count + step + 1);
 }
 
 /* NULL when the primitive can run; else what it waits for (a connector's end, or the run itself for another block). */
@@ -153,7 +168,7 @@ RONDO_FUNCTION const void *rondo_missing(struct rondo_run *run, const struct ron
 {
     if (run->context->slice == 0)
         for (uint32_t i = 0; i < instruction->dependencies; i++) {
-            const struct rondo_dependency *on = run->dependencies + instruction->dependency_first + i;
+            const struct rondo_dependency *on = run->part->dependencies + instruction->dependency_first + i;
             uint64_t wanted = rondo_semaphore_value(run, on->block, on->step);
             /* Acquire pairs with the release in rondo_notify: the other block's stores are visible. */
             uint64_t value = rondo_load_acquire_device(run->semaphores + on->block);
@@ -420,19 +435,18 @@ RONDO_FUNCTION int rondo_receives_ll(const struct rondo_run *run, const struct r
 /* The piece's data have to be waited for by the team. It stores nothing before all are there. 0: stuck. */
 RONDO_FUNCTION int rondo_begin_polling(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
-    uint64_t polls = 0;
-    for (;;) {
-        uint64_t most = run->policy->preempt && run->budget < 256 ? run->budget : 256;
-        rondo_team_begin(run->team, most);
-        rondo_publish(run); /* of the primitive before: while the team polls */
-        if (rondo_team_finish(run->team))
-            return 1;
-        polls += most;
+    uint64_t most = run->policy->preempt && run->budget < 256 ? run->budget : 256, polls = most;
+    rondo_team_begin(run->team, most);
+    rondo_publish(run); /* of the primitive before: while the team polls */
+    while (!rondo_team_finish(run->team)) {
         if (rondo_outrun(run, polls)) {
             rondo_report_missing(run, run->ends[instruction->receive_first]);
             return 0;
         }
+        polls += most;
+        rondo_team_repeat(run->team);
     }
+    return 1;
 }
 
 /* One slice of the instruction: everything it waits for is there, but for LL data where the team looks for them. The last piece
@@ -523,7 +537,7 @@ RONDO_FUNCTION enum rondo_outcome rondo_interpret(struct rondo_run *run)
 {
     struct rondo_context *context = run->context;
     while (context->tile < run->operation->tiles) {
-        while (context->instruction < run->list->instructions) {
+        while (context->instruction < run->part->instruction_count) {
             const struct rondo_instruction *instruction = run->instructions + context->instruction;
             int done =
                 instruction->flags & RONDO_SIGNAL ? rondo_run_signal(run, instruction) : rondo_run_slices(run, instruction);

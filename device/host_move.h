@@ -19,6 +19,7 @@
 #define RONDO_TEAM_REST(team) rondo_team_rest(team)
 
 struct rondo_team {
+    struct rondo_run run; /* what the thread executes */
     struct rondo_piece piece;
     int forwarded; /* the piece's stream, whose slot is still ours, is yet to be decoded */
 };
@@ -82,23 +83,21 @@ RONDO_FUNCTION void rondo_team_begin(struct rondo_team *team, uint64_t polls)
             rondo_ll_store((uint64_t *) (void *) piece->remote[i], packed, padded, piece->remote_flags[i]);
 }
 
+RONDO_FUNCTION void rondo_team_repeat(struct rondo_team *team)
+{
+    rondo_team_begin(team, 0);
+}
+
 RONDO_FUNCTION int rondo_team_finish(struct rondo_team *team)
 {
     rondo_team_rest(team);
     return 1;
 }
 
-/* Puts a part's instructions and ends where they are quickly reached; here they are. */
-struct rondo_run;
-RONDO_FUNCTION void rondo_team_load(struct rondo_team *team, struct rondo_run *run)
-{
-    team->forwarded = 0;
-    (void) run;
-}
-RONDO_FUNCTION void rondo_team_unload(struct rondo_team *team, struct rondo_run *run)
+RONDO_FUNCTION void rondo_team_copy(struct rondo_team *team, void *to, const void *from, uint32_t bytes)
 {
     (void) team;
-    (void) run;
+    memcpy(to, from, bytes);
 }
 
 #endif

@@ -95,8 +95,7 @@ rondo_result_t rondo_compression_choose(const struct rondo_comm *comm, const ron
         check_rate(comm, call, common->rate) != RONDO_SUCCESS)
         return RONDO_SUCCESS;
     call->rate = (uint32_t) common->rate;
-    call->feedback =
-        (common->error_feedback || attr->error_feedback) && check_feedback(call, persistent) == RONDO_SUCCESS;
+    call->feedback = (common->error_feedback || attr->error_feedback) && check_feedback(call, persistent) == RONDO_SUCCESS;
     return RONDO_SUCCESS;
 }
 

@@ -243,8 +243,9 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     if (result != RONDO_SUCCESS)
         return result;
 
-    operation->program = binding->program;
-    operation->ends = binding->ends;
+    operation->parts = binding->parts;
+    operation->blocks = binding->plan->program->blocks;
+    operation->first = binding->first;
     operation->type = (uint8_t) call->type;
     operation->op = (uint8_t) (call->op == RONDO_AVG ? RONDO_SUM : call->op);
     operation->average = call->op == RONDO_AVG ? (uint32_t) comm->size : 0;

@@ -135,7 +135,7 @@ rondo_result_t rondo_builder_finish(struct rondo_builder *builder, const uint32_
     program->bytes = (uint32_t) bytes;
     program->blocks = (uint32_t) (builder->blocks.used / sizeof(struct rondo_program_block));
     program->ends = (uint32_t) (builder->connections.used / sizeof(struct rondo_connection));
-    program->block_offset = sizeof(*program);
+    program->block_offset = sizeof(*program); /* all are multiples of 16 bytes but the last */
     program->instruction_offset = program->block_offset + (uint32_t) builder->blocks.used;
     program->dependency_offset = program->instruction_offset + (uint32_t) builder->instructions.used;
     for (int b = 0; b < RONDO_BUFFERS; b++)

@@ -117,21 +117,24 @@ static void submit(struct rondo_runtime *runtime, struct rondo_request *request)
     struct rondo_queues *queues = runtime->device->daemon->queues;
     struct rondo_sqe *sqe = &queues->sq[queue->tail % RONDO_QUEUE_DEPTH];
     struct rondo_host_lane *lane = request->lane;
-    sqe->operation = request->slot;
-    sqe->lane = lane->index;
-    sqe->priority = lane->priority;
-    sqe->blocks = request->blocks;
-    sqe->revives = lane->revives;
-    sqe->fresh = request->fresh ? request->operation : NULL;
-    sqe->interrupts = rondo_load_relaxed(&queues->interrupts);
+    uint64_t interrupts = rondo_load_relaxed(&queues->interrupts);
+    uint32_t flags = request->fresh ? RONDO_SQE_FRESH : 0;
+    if (request->fresh || lane->revives || interrupts != queue->interrupts) {
+        flags |= RONDO_SQE_MORE;
+        sqe->priority = lane->priority;
+        sqe->revives = lane->revives;
+        sqe->fresh = request->fresh ? request->operation : NULL;
+        sqe->interrupts = queue->interrupts = interrupts;
+    }
     request->fresh = 0;
     lane->revives = 0;
     request->submitted = 1;
     request->device_number = request->lane->submitted++;
     queue->in_flight++;
+    /* Release: entry and operation before the words that say they are valid. */
+    rondo_store_release(&sqe->what, RONDO_SQE(queue->tail, request->blocks << 16 | request->slot));
+    rondo_store_release(&sqe->where, RONDO_SQE(queue->tail, flags | lane->index));
     queue->tail++;
-    /* Release: entry and operation before the ticket that makes them valid. */
-    rondo_store_release(&sqe->ticket, queue->tail);
 }
 
 static int fits(const struct rondo_runtime *runtime, const struct rondo_host_lane *lane)

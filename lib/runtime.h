@@ -72,6 +72,7 @@ struct rondo_link {
     struct rondo_connection what;
     struct rondo_connector *connector;
     struct rondo_end *end; /* device memory */
+    int row;               /* so many ends were allocated together, of which this is the first; 0: it is not */
 };
 
 /* A plan with its connectors: what operations of one shape on one lane share. */
@@ -80,8 +81,11 @@ struct rondo_binding {
     struct rondo_shape shape;
     const struct rondo_algorithm *algorithm;
     struct rondo_plan *plan;
-    struct rondo_program *program; /* device copy */
-    struct rondo_end **ends;       /* device memory */
+    /* Device memory: */
+    struct rondo_program *program;
+    struct rondo_end **ends;
+    struct rondo_part *parts;
+    struct rondo_part first; /* copy of parts[0] */
 };
 
 struct rondo_host_lane {
@@ -99,8 +103,9 @@ struct rondo_host_lane {
     struct rondo_link *links;
     int link_count;
     struct rondo_binding *bindings;
+    /* Operations in stream order, but for those in graphs, and the last one's stream (the communicator's stream lock). */
+    uint64_t enqueued, stream_id;
     /* Queue lock: */
-    uint64_t enqueued; /* operations in stream order, but for those in graphs (the communicator's stream lock) */
     uint64_t started, submitted, finished; /* operations; those started and not submitted wait in the list */
     struct rondo_request *waiting_first, *waiting_last;
 };
@@ -199,9 +204,10 @@ struct rondo_comm {
 /* The host ends of the queues. */
 struct rondo_queue {
     pthread_mutex_t lock;
-    uint64_t tail;      /* SQEs written */
-    uint64_t head;      /* CQEs taken */
-    uint64_t in_flight; /* operations on the device; at most RONDO_QUEUE_DEPTH */
+    uint64_t tail;       /* SQEs written */
+    uint64_t interrupts; /* the count that the daemon has been told of last */
+    uint64_t head;       /* CQEs taken */
+    uint64_t in_flight;  /* operations on the device; at most RONDO_QUEUE_DEPTH */
     uint64_t submitted, completed;
     struct rondo_request **by_slot; /* RONDO_OPERATIONS_MAX */
     uint32_t slots_used;

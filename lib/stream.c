@@ -74,10 +74,21 @@ void rondo_stream_forget(struct rondo_comm *comm)
 
 static void describe(struct rondo_request *request, struct rondo_stream_operation *operation)
 {
+    struct rondo_host_lane *lane = request->lane;
     operation->operation = *request->operation;
     operation->blocks = request->blocks;
-    operation->order = request->captured ? RONDO_UNORDERED : request->lane->enqueued++;
+    if (request->captured) {
+        operation->order = RONDO_UNORDERED;
+    } else {
+        /* On one stream an operation has ended when the next one begins. */
+        struct rondo_device *device = request->runtime->device;
+        uint64_t stream_id = device->kind->stream_id(device, request->stream);
+        operation->order = lane->enqueued++;
+        operation->waits = operation->order > 0 && (stream_id == 0 || lane->stream_id != stream_id);
+        lane->stream_id = stream_id;
+    }
     request->device_number = operation->order;
+    request->fresh = 1; /* the daemon's blocks may hold an older state of its ends */
 }
 
 /* Asks for the comparison of the calls; a mismatch fails the communicator, and so ends the kernels. */
@@ -107,7 +118,8 @@ static rondo_result_t launch(struct rondo_comm *comm, struct rondo_request *cons
         most = bytes > most ? bytes : most;
         describe(requests[i], &operations[i]);
     }
-    rondo_result_t result = kind->enqueue(comm->runtime->device, operations, count, most, requests[0]->stream);
+    rondo_result_t result =
+        kind->enqueue(comm->runtime->device, operations, count, most, requests[0]->stream, requests[0]->captured);
     for (int i = 0; i < count && result != RONDO_SUCCESS; i++)
         if (!requests[i]->captured)
             requests[i]->lane->enqueued--;

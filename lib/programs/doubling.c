@@ -9,9 +9,9 @@
 struct doubling {
     struct rondo_builder *builder;
     const struct rondo_shape *shape;
-    int power, paired;  /* the largest power of two, and how many ranks are beyond it */
-    int place;          /* among those that exchange; -1: an even one of a pair */
-    uint32_t chunk;     /* the channel's */
+    int power, paired; /* the largest power of two, and how many ranks are beyond it */
+    int place;         /* among those that exchange; -1: an even one of a pair */
+    uint32_t chunk;    /* the channel's */
     int compresses;
     enum rondo_buffer from; /* where this rank's part of the sum is */
 };
@@ -33,8 +33,7 @@ static void add(struct doubling *d, int actions, int flags, int feedback, int pe
                                             .local_place = (uint8_t) local_place,
                                             .feedback = (uint8_t) feedback};
     if (actions & RONDO_RECEIVE) {
-        instruction.receive_first =
-            rondo_builder_end(d->builder, peer, (int) d->chunk, RONDO_INCOMING, d->shape->protocol);
+        instruction.receive_first = rondo_builder_end(d->builder, peer, (int) d->chunk, RONDO_INCOMING, d->shape->protocol);
         instruction.receive_count = 1;
     }
     if (actions & RONDO_SEND) {
@@ -58,7 +57,8 @@ static void exchange(struct doubling *d, int step, int last)
     /* 2^step ranks encode the same. */
     int lost = RONDO_FEEDBACK_KEEP | (step > 0 ? RONDO_FEEDBACK_ADD : 0) | step << RONDO_FEEDBACK_SHIFT;
     add(d, RONDO_SEND | (d->compresses ? RONDO_COPY : 0), 0, taken(d) | lost, peer, 0);
-    add(d, RONDO_RECEIVE | RONDO_REDUCE | RONDO_COPY, (last && !rest ? RONDO_FINISH : 0) | RONDO_ROUND, 0, peer, (d->place & mask) != 0);
+    add(d, RONDO_RECEIVE | RONDO_REDUCE | RONDO_COPY, (last && !rest ? RONDO_FINISH : 0) | RONDO_ROUND, 0, peer,
+        (d->place & mask) != 0);
 }
 
 static void one_channel(struct doubling *d)

@@ -1,6 +1,6 @@
 /*
- * Compressed collectives: every collective that compresses, every algorithm, rate and type, odd counts, in place. All ranks must
- * end with the same bits, and no result may be further off than the bound derived below. As threads and as processes.
+ * Compressed collectives: every collective that compresses, every algorithm, rate and type, odd counts, in place. All ranks
+ * must end with the same bits, and no result may be further off than the bound derived below. As threads and as processes.
  */
 #include "ranks.h"
 
@@ -80,13 +80,14 @@ static double load(rondo_datatype_t type, const void *memory, size_t i)
  * least one coefficient that is not told: p planes take at most 4 p + 4 bits. So at least p = (4 r - 16) / 4 = r - 4 planes are
  * there. The missing ones change a coefficient (negabinary, in units of 2^(e - 30)) by at most 2/3 of 2^(32 - p), and the
  * backward transform, whose rows are 1/4 of (4 6 4 1), makes of that at most 15/4 as much: an error of 10 * 2^(e - p). Rounding
- * in the transforms and to the type adds less than 2^(e - 20). (At rate 4 nothing of a value is certain, and the bound says so.)
+ * in the transforms and to the type adds less than 2^(e - 20). (At rate 4 nothing of a value is certain, and the bound says
+ * so.)
  *
- * What a reader has is off by that much, once; a partial sum of k ranks, each below 1 and encoded once more, is below k and what
- * it is off already, and adds its own. A ring encodes the sums of 1, 2, ... ranks one after the other: so many errors add up.
- * Recursive doubling adds two equally wrong halves and errors of their encoding. Both are at most what follows, in which every
- * rank's part of the result is encoded as often as the deepest. Averages are divided in the end. Minima and maxima are as wrong
- * as what was compared. A type's own rounding comes last. */
+ * What a reader has is off by that much, once; a partial sum of k ranks, each below 1 and encoded once more, is below k and
+ * what it is off already, and adds its own. A ring encodes the sums of 1, 2, ... ranks one after the other: so many errors add
+ * up. Recursive doubling adds two equally wrong halves and errors of their encoding. Both are at most what follows, in which
+ * every rank's part of the result is encoded as often as the deepest. Averages are divided in the end. Minima and maxima are as
+ * wrong as what was compared. A type's own rounding comes last. */
 static double code_error(int rate, double magnitude)
 {
     int exponent;
@@ -129,7 +130,7 @@ static double bound(const struct trial *t)
     double result = (sums ? size : 1) + error;
     if (t->op == RONDO_AVG && reduces(t) && t->rate > 4)
         error += code_error(t->rate, result); /* encoded after the division; as if before */
-    if (bytes_of(t->type) == 2) /* float16's 11 bits, bfloat16's 8 */
+    if (bytes_of(t->type) == 2)               /* float16's 11 bits, bfloat16's 8 */
         error += ldexp(result, t->type == RONDO_FLOAT16 ? -11 : -8);
     return error * 1.0001 + 1e-6 * size;
 }
@@ -333,8 +334,8 @@ static struct trial draw(struct rank *me, uint64_t *state)
                                            t.what == REDUCE_SCATTER || t.what == ALLTOALL);
     if (t.what == ALLREDUCE)
         t.algorithm = allreduces[ranks_below(state, 4)];
-    t.feedback = ranks_below(state, 3) == 0 && reduces(&t) && t.op <= RONDO_AVG &&
-                 (t.op == RONDO_SUM || t.op == RONDO_AVG) && strcmp(t.algorithm, "ring-hop") != 0;
+    t.feedback = ranks_below(state, 3) == 0 && reduces(&t) && t.op <= RONDO_AVG && (t.op == RONDO_SUM || t.op == RONDO_AVG) &&
+                 strcmp(t.algorithm, "ring-hop") != 0;
     return t;
 }
 
@@ -364,8 +365,15 @@ static void feedback_helps(struct rank *me, const char *algorithm)
     if (send == NULL || receive == NULL || sum == NULL)
         exit(1);
     for (int feedback = 0; feedback < 2; feedback++) {
-        struct trial t = {.me = me, .what = ALLREDUCE, .type = RONDO_FLOAT, .op = feedback ? RONDO_AVG : RONDO_SUM,
-                          .count = COUNT, .rate = 6, .algorithm = algorithm, .feedback = feedback, .seed = 99};
+        struct trial t = {.me = me,
+                          .what = ALLREDUCE,
+                          .type = RONDO_FLOAT,
+                          .op = feedback ? RONDO_AVG : RONDO_SUM,
+                          .count = COUNT,
+                          .rate = 6,
+                          .algorithm = algorithm,
+                          .feedback = feedback,
+                          .seed = 99};
         rondo_request_t request;
         t.op = RONDO_AVG;
         STEP("feedback %d by %s", feedback, algorithm);
@@ -398,8 +406,14 @@ static void communicator(struct rank *me)
     enum { COUNT = 40000 };
     static float send[RANKS_MOST][COUNT], receive[RANKS_MOST][COUNT];
     float *in = send[me->rank], *out = receive[me->rank];
-    struct trial t = {.me = me, .what = ALLREDUCE, .type = RONDO_FLOAT, .op = RONDO_SUM, .count = COUNT, .rate = 8,
-                      .algorithm = "ring", .seed = 5};
+    struct trial t = {.me = me,
+                      .what = ALLREDUCE,
+                      .type = RONDO_FLOAT,
+                      .op = RONDO_SUM,
+                      .count = COUNT,
+                      .rate = 8,
+                      .algorithm = "ring",
+                      .seed = 5};
     rondo_compression_t compression = {.rate = 8, .smallest = COUNT * sizeof(float)}, found;
     rondo_comm_t copy;
     rondo_stats_t before, after;
@@ -452,11 +466,14 @@ static void refusals(struct rank *me)
     attr.compress_rate = 17;
     EXPECT(RONDO_ERR_ARGUMENT, "17", rondo_allreduce_init(send, receive, 8, RONDO_FLOAT16, RONDO_SUM, world, &attr, &request));
     attr.compress_rate = 8;
-    EXPECT(RONDO_ERR_UNSUPPORTED, "int32", rondo_allreduce_init(send, receive, 8, RONDO_INT32, RONDO_SUM, world, &attr, &request));
+    EXPECT(RONDO_ERR_UNSUPPORTED, "int32",
+           rondo_allreduce_init(send, receive, 8, RONDO_INT32, RONDO_SUM, world, &attr, &request));
     EXPECT(RONDO_ERR_UNSUPPORTED, "float8e4m3",
            rondo_allreduce_init(send, receive, 8, RONDO_FLOAT8E4M3, RONDO_SUM, world, &attr, &request));
-    EXPECT(RONDO_ERR_UNSUPPORTED, "prod", rondo_allreduce_init(send, receive, 8, RONDO_FLOAT, RONDO_PROD, world, &attr, &request));
-    EXPECT(RONDO_ERR_UNSUPPORTED, "land", rondo_allreduce_init(send, receive, 8, RONDO_FLOAT, RONDO_LAND, world, &attr, &request));
+    EXPECT(RONDO_ERR_UNSUPPORTED, "prod",
+           rondo_allreduce_init(send, receive, 8, RONDO_FLOAT, RONDO_PROD, world, &attr, &request));
+    EXPECT(RONDO_ERR_UNSUPPORTED, "land",
+           rondo_allreduce_init(send, receive, 8, RONDO_FLOAT, RONDO_LAND, world, &attr, &request));
     EXPECT(RONDO_ERR_UNSUPPORTED, "scan", rondo_scan_init(send, receive, 8, RONDO_FLOAT, RONDO_SUM, world, &attr, &request));
     attr.error_feedback = 1;
     EXPECT(RONDO_ERR_UNSUPPORTED, "error_feedback",
