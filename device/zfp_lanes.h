@@ -100,6 +100,14 @@ static inline vec of_192(const uint32_t *table, vec index)
         found = select_greater(ALL(32 * part + 32), index, of_32(table + 32 * part, index), found);
     return found;
 }
+static inline vec of_64(const uint32_t *table, vec index)
+{
+    return select_greater(ALL(32), index, of_32(table, index), of_32(table + 32, index));
+}
+static inline vec of_16(const uint32_t *table, vec index)
+{
+    return (vec) _mm512_permutexvar_epi32((__m512i) index, _mm512_load_si512(table));
+}
 static inline vec of_8(const uint32_t *table, vec index)
 {
     return (vec) _mm512_permutexvar_epi32((__m512i) index, _mm512_castsi256_si512(_mm256_load_si256((const __m256i *) table)));
@@ -149,6 +157,14 @@ static inline vec of_32(const uint32_t *table, vec index)
     return (vec) _mm256_i32gather_epi32((const int *) table, (__m256i) index, 4);
 }
 static inline vec of_192(const uint32_t *table, vec index)
+{
+    return of_32(table, index);
+}
+static inline vec of_64(const uint32_t *table, vec index)
+{
+    return of_32(table, index);
+}
+static inline vec of_16(const uint32_t *table, vec index)
 {
     return of_32(table, index);
 }
@@ -247,24 +263,24 @@ static inline __attribute__((always_inline)) void encode_blocks(const float *val
     vec header = 2 * exponent + 3;
     for (int h = 0; h < 2; h++)
         first.half[h] = widen(header, h);
-    for (uint32_t k = 32; k-- > 0;) {
-        vec plane = (c[0] >> 31) | ((c[1] >> 30) & 2) | ((c[2] >> 29) & 4) | ((c[3] >> 28) & 8);
+    for (uint32_t k = 32; k > 0 && which_greater(ALL(bits), at) != 0; k--) {
+        vec plane = (c[0] >> 31) | ((c[1] >> 30) & 2) | ((c[2] >> 29) & 4) | ((c[3] >> 28) & 8), code = plane, length = ALL(4);
         for (int i = 0; i < 4; i++)
             c[i] <<= 1;
-        vec entry = of_32(plane_codes, 32 - shift_right(ALL(32), known) + shift_right(plane, known));
-        vec seen = plane & (shift_left(ALL(1), known) - 1);
-        vec code = seen | shift_left(entry & 255, known);
-        vec length = known + ((entry >> 8) & 15);
+        if (which_greater(ALL(4), known) != 0) {
+            vec entry = of_32(plane_codes, 32 - shift_right(ALL(32), known) + shift_right(plane, known));
+            vec seen = plane & (shift_left(ALL(1), known) - 1);
+            code = seen | shift_left(entry & 255, known);
+            length = known + ((entry >> 8) & 15);
+            known += entry >> 12;
+        }
         for (int h = 0; h < 2; h++) {
             wide more = widen(code, h), place = widen(at, h);
             first.half[h] |= wide_left(more, place);
             if (two) /* a shift by 64 or more, or by less than 0, gives 0 */
                 second.half[h] |= wide_left(more, place - 64) | wide_right(more, 64 - place);
         }
-        known += entry >> 12;
         at += length;
-        if (which_greater(ALL(bits), at) == 0)
-            break;
     }
     vec all = select_greater(largest, ALL(0), ALL(0xffffffff), ALL(0)); /* but for blocks of zeros */
     uint64_t kept = bits < 64 ? ((uint64_t) 1 << bits) - 1 : ~(uint64_t) 0;
@@ -346,6 +362,7 @@ static inline __attribute__((always_inline)) void decode_blocks(float *values, u
 {
     /* By how many are known: the bits that a code of the others may take, and where their entries begin. */
     static const uint32_t code_bits[8] __attribute__((aligned(32))) = {127, 31, 7, 1, 0};
+    static const uint32_t reversed[16] __attribute__((aligned(64))) = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
     static const uint32_t code_first[8] __attribute__((aligned(32))) = {0, 128, 160, 168, 170};
     struct words first, second = {{{0}}};
     memcpy(&first, low, sizeof(first));
@@ -357,15 +374,18 @@ static inline __attribute__((always_inline)) void decode_blocks(float *values, u
         first.half[h] = first.half[h] >> 9 | second.half[h] << 55;
         second.half[h] >>= 9;
     }
-    for (uint32_t k = 32; k-- > 0;) {
+    uint32_t k = 32;
+    while (k > 0 && which_greater(left, ALL(0)) != 0 && which_greater(ALL(4), known) != 0) {
         vec next = narrow(first) & 127;
-        vec entry = of_192(code_planes, of_8(code_first, known) + (shift_right(next, known) & of_8(code_bits, known)));
+        vec index = of_8(code_first, known) + (shift_right(next, known) & of_8(code_bits, known));
+        vec entry = which_greater(ALL(1), known) != 0 ? of_192(code_planes, index) : of_64(code_planes + 128, index - 128);
         vec length = (entry >> 4) & 15, plane = (entry & 15) | (next & (shift_left(ALL(1), known) - 1));
         /* Where the block ended within a scan, the zeros after it made the scan end with the last coefficient; it ends with the
          * one it had come to. */
         vec ended = (plane ^ 8) | shift_right(ALL(8), length - left);
         vec scanned = plane & select_greater(length, left, ALL(8), ALL(0));
         plane = select_greater(scanned, ALL(0), ended, plane);
+        k--;
         for (int i = 0; i < 4; i++)
             c[i] |= ((plane >> i) & 1) << k;
         known = entry >> 8;
@@ -378,8 +398,23 @@ static inline __attribute__((always_inline)) void decode_blocks(float *values, u
                 second.half[h] = wide_right(second.half[h], by);
             }
         }
-        if (which_greater(left, ALL(0)) == 0)
-            break;
+    }
+    /* From where all coefficients of all blocks are known, planes come as they are, and zeros after them. */
+    for (; k > 0 && which_greater(left, ALL(0)) != 0; left -= 32) {
+        vec next = narrow(first);
+        for (int i = 0; i < 4; i++) {
+            vec taken = (next >> i) & 0x11111111;
+            taken = (taken | taken >> 3) & 0x03030303;
+            taken = (taken | taken >> 6) & 0x000f000f;
+            taken = (taken | taken >> 12) & 255;
+            taken = of_16(reversed, taken & 15) << 4 | of_16(reversed, taken >> 4);
+            c[i] |= k >= 8 ? taken << (k - 8) : taken >> (8 - k);
+        }
+        k = k >= 8 ? k - 8 : 0;
+        for (int h = 0; h < 2; h++) {
+            first.half[h] = first.half[h] >> 32 | second.half[h] << 32;
+            second.half[h] >>= 32;
+        }
     }
     backward(c);
     vec biased = header >> 1, exponent = biased - select_greater(biased, ALL(0), ALL(1), ALL(0));
