@@ -158,14 +158,14 @@ RONDO_FUNCTION uint32_t rondo_zfp_take_plane(uint32_t bits, uint32_t left, uint3
         word bits = power > 0 ? (word) power << mantissa : power > -mantissa ? (word) 1 << (mantissa - 1 + power) : 0;         \
         return rondo_##name##_of_bits(bits);                                                                                   \
     }                                                                                                                          \
-    /* Clears the words that the block does not use. */                                                                        \
-    RONDO_FUNCTION void rondo_zfp_encode_##name(const type *values, uint32_t rate, uint64_t *words)                            \
+    /* What a block begins with: its bits and their number. 0: these are all there are; else the coefficients follow, of which \
+     * the planes from the highest down to number *last are coded. */                                                          \
+    RONDO_FUNCTION int rondo_zfp_begin_##name(const type *values, word *c, uint32_t *header, uint32_t *length, uint32_t *last) \
     {                                                                                                                          \
         const word infinite = (((word) 1 << exponent_bits) - 1) << mantissa;                                                   \
-        const uint32_t bits = RONDO_ZFP_VALUES * rate;                                                                         \
-        word c[RONDO_ZFP_VALUES], largest = 0;                                                                                 \
-        for (uint32_t i = 0; i < (bits + 63) / 64 + 1; i++)                                                                    \
-            words[i] = 0;                                                                                                      \
+        word largest = 0;                                                                                                      \
+        *header = 0;                                                                                                           \
+        *length = 1 + exponent_bits;                                                                                           \
         for (int i = 0; i < RONDO_ZFP_VALUES; i++) {                                                                           \
             word magnitude = rondo_##name##_bits(values[i]) & ~((word) 1 << (width - 1));                                      \
             largest = magnitude > largest ? magnitude : largest;                                                               \
@@ -173,18 +173,19 @@ RONDO_FUNCTION uint32_t rondo_zfp_take_plane(uint32_t bits, uint32_t left, uint3
         if (largest >= infinite) {                                                                                             \
             for (int i = 0; i < RONDO_ZFP_VALUES; i++) {                                                                       \
                 word value = rondo_##name##_bits(values[i]), magnitude = value & ~((word) 1 << (width - 1));                   \
-                uint64_t what = magnitude < infinite   ? RONDO_ZFP_FINITE                                                      \
+                uint32_t what = magnitude < infinite   ? RONDO_ZFP_FINITE                                                      \
                                 : magnitude > infinite ? RONDO_ZFP_NAN                                                         \
                                 : magnitude == value   ? RONDO_ZFP_INFINITY                                                    \
                                                        : RONDO_ZFP_MINUS_INFINITY;                                               \
-                words[0] |= what << (1 + 2 * i);                                                                               \
+                *header |= what << (1 + 2 * i);                                                                                \
             }                                                                                                                  \
-            return;                                                                                                            \
+            return 0;                                                                                                          \
         }                                                                                                                      \
         if (largest == 0)                                                                                                      \
-            return;                                                                                                            \
-        uint32_t exponent = (uint32_t) (largest >> mantissa), at = 1 + exponent_bits, known = 0;                               \
-        words[0] = 2 * ((uint64_t) exponent + 1) + 1;                                                                          \
+            return 0;                                                                                                          \
+        uint32_t exponent = (uint32_t) (largest >> mantissa);                                                                  \
+        *header = 2 * (exponent + 1) + 1;                                                                                      \
+        *last = width - rondo_zfp_##name##_planes(exponent);                                                                   \
         if (exponent < width - 3) {                                                                                            \
             for (int i = 0; i < RONDO_ZFP_VALUES; i++)                                                                         \
                 c[i] = (word) 1 << (width - 1);                                                                                \
@@ -194,8 +195,47 @@ RONDO_FUNCTION uint32_t rondo_zfp_take_plane(uint32_t bits, uint32_t left, uint3
                 c[i] = (word) (integer) (scale * values[i]);                                                                   \
         }                                                                                                                      \
         rondo_zfp_##name##_forward(c);                                                                                         \
-        uint32_t last = width - rondo_zfp_##name##_planes(exponent);                                                           \
-        for (uint32_t k = width; at < bits && k-- > last;) {                                                                   \
+        return 1;                                                                                                              \
+    }                                                                                                                          \
+    /* The exponent that a header says, and the last plane that is coded. A stream from elsewhere may say anything. */         \
+    RONDO_FUNCTION uint32_t rondo_zfp_##name##_exponent(uint32_t header, uint32_t *last)                                       \
+    {                                                                                                                          \
+        uint32_t exponent = header >> 1 & ((1u << exponent_bits) - 1);                                                         \
+        exponent = exponent == 0 ? 0 : exponent - 1;                                                                           \
+        *last = width - rondo_zfp_##name##_planes(exponent);                                                                   \
+        return exponent;                                                                                                       \
+    }                                                                                                                          \
+    /* A block of coefficients, and one without any. */                                                                        \
+    RONDO_FUNCTION void rondo_zfp_end_##name(word *c, uint32_t exponent, type *values)                                         \
+    {                                                                                                                          \
+        rondo_zfp_##name##_backward(c);                                                                                        \
+        type scale = rondo_zfp_##name##_power((int) exponent - (width - 3));                                                   \
+        for (int i = 0; i < RONDO_ZFP_VALUES; i++)                                                                             \
+            values[i] = scale * (type) (integer) c[i];                                                                         \
+    }                                                                                                                          \
+    RONDO_FUNCTION void rondo_zfp_classes_##name(uint32_t header, type *values)                                                \
+    {                                                                                                                          \
+        const word infinite = (((word) 1 << exponent_bits) - 1) << mantissa;                                                   \
+        for (int i = 0; i < RONDO_ZFP_VALUES; i++) {                                                                           \
+            uint32_t what = header >> (1 + 2 * i) & 3;                                                                         \
+            word value = what == RONDO_ZFP_FINITE           ? 0                                                                \
+                         : what == RONDO_ZFP_INFINITY       ? infinite                                                         \
+                         : what == RONDO_ZFP_MINUS_INFINITY ? infinite | (word) 1 << (width - 1)                               \
+                                                            : infinite | (word) 1 << (mantissa - 1);                           \
+            values[i] = rondo_##name##_of_bits(value);                                                                         \
+        }                                                                                                                      \
+    }                                                                                                                          \
+    /* Clears the words that the block does not use. */                                                                        \
+    RONDO_FUNCTION void rondo_zfp_encode_##name(const type *values, uint32_t rate, uint64_t *words)                            \
+    {                                                                                                                          \
+        const uint32_t bits = RONDO_ZFP_VALUES * rate;                                                                         \
+        word c[RONDO_ZFP_VALUES];                                                                                              \
+        uint32_t header, at, last = 0, known = 0;                                                                              \
+        int coded = rondo_zfp_begin_##name(values, c, &header, &at, &last);                                                    \
+        for (uint32_t i = 1; i < (bits + 63) / 64 + 1; i++)                                                                    \
+            words[i] = 0;                                                                                                      \
+        words[0] = header;                                                                                                     \
+        for (uint32_t k = width; coded && at < bits && k-- > last;) {                                                          \
             uint32_t plane = 0, code;                                                                                          \
             for (int i = 0; i < RONDO_ZFP_VALUES; i++)                                                                         \
                 plane |= (uint32_t) (c[i] >> k & 1) << i;                                                                      \
@@ -203,39 +243,27 @@ RONDO_FUNCTION uint32_t rondo_zfp_take_plane(uint32_t bits, uint32_t left, uint3
             rondo_zfp_put(words, at, code, length);                                                                            \
             at += length;                                                                                                      \
         }                                                                                                                      \
-        if (at > bits && (bits & 63) != 0)                                                                                     \
+        if ((bits & 63) != 0)                                                                                                  \
             words[bits >> 6] &= ((uint64_t) 1 << (bits & 63)) - 1;                                                             \
     }                                                                                                                          \
     /* After the block's bits there are zeros up to a whole word, and one word more that may be read. */                       \
     RONDO_FUNCTION void rondo_zfp_decode_##name(const uint64_t *words, uint32_t rate, type *values)                            \
     {                                                                                                                          \
-        const word infinite = (((word) 1 << exponent_bits) - 1) << mantissa;                                                   \
         const uint32_t bits = RONDO_ZFP_VALUES * rate;                                                                         \
         word c[RONDO_ZFP_VALUES] = {0, 0, 0, 0};                                                                               \
-        uint32_t exponent = (uint32_t) (words[0] >> 1) & ((1u << exponent_bits) - 1), at = 1 + exponent_bits, known = 0;       \
+        uint32_t at = 1 + exponent_bits, known = 0, last;                                                                      \
         if ((words[0] & 1) == 0) {                                                                                             \
-            for (int i = 0; i < RONDO_ZFP_VALUES; i++) {                                                                       \
-                uint32_t what = (uint32_t) (words[0] >> (1 + 2 * i)) & 3;                                                      \
-                word value = what == RONDO_ZFP_FINITE           ? 0                                                            \
-                             : what == RONDO_ZFP_INFINITY       ? infinite                                                     \
-                             : what == RONDO_ZFP_MINUS_INFINITY ? infinite | (word) 1 << (width - 1)                           \
-                                                                : infinite | (word) 1 << (mantissa - 1);                       \
-                values[i] = rondo_##name##_of_bits(value);                                                                     \
-            }                                                                                                                  \
+            rondo_zfp_classes_##name((uint32_t) words[0], values);                                                             \
             return;                                                                                                            \
         }                                                                                                                      \
-        exponent = exponent == 0 ? 0 : exponent - 1; /* a stream from elsewhere may say 0 */                                   \
-        uint32_t last = width - rondo_zfp_##name##_planes(exponent);                                                           \
+        uint32_t exponent = rondo_zfp_##name##_exponent((uint32_t) words[0], &last);                                           \
         for (uint32_t k = width; at < bits && k-- > last;) {                                                                   \
             uint32_t plane;                                                                                                    \
             at += rondo_zfp_take_plane((uint32_t) rondo_zfp_peek(words, at) & 127, bits - at, &known, &plane);                 \
             for (int i = 0; i < RONDO_ZFP_VALUES; i++)                                                                         \
                 c[i] |= (word) (plane >> i & 1) << k;                                                                          \
         }                                                                                                                      \
-        rondo_zfp_##name##_backward(c);                                                                                        \
-        type scale = rondo_zfp_##name##_power((int) exponent - (width - 3));                                                   \
-        for (int i = 0; i < RONDO_ZFP_VALUES; i++)                                                                             \
-            values[i] = scale * (type) (integer) c[i];                                                                         \
+        rondo_zfp_end_##name(c, exponent, values);                                                                             \
     }
 RONDO_ZFP_TYPES(RONDO_ZFP_DEFINE)
 #undef RONDO_ZFP_DEFINE
