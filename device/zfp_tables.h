@@ -6,7 +6,7 @@
 #define RONDO_DEVICE_ZFP_TABLES_H
 
 /* At 32 - (32 >> n) + (plane >> n): the others' code, << 8 its length, << 12 how many more become known. */
-#define RONDO_ZFP_CODES 32
+#define RONDO_ZFP_CODES 32u
 #define RONDO_ZFP_PLANE_CODES                                                                                                  \
     0x100, 0x1303, 0x2405, 0x250f, 0x3509, 0x3617, 0x361d, 0x373f, 0x4401, 0x4507, 0x450d, 0x461f, 0x4519, 0x4637, 0x463d,     \
         0x477f, 0x100, 0x1303, 0x2405, 0x250f, 0x3301, 0x3407, 0x340d, 0x351f, 0x100, 0x1303, 0x2201, 0x2307, 0x100, 0x1101,   \

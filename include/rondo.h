@@ -203,7 +203,7 @@ typedef struct {
     }
 /* For the calls made on the communicator from here on, where type, operator and collective allow it; others go as they are. All
  * ranks must call alike, at the same place among their calls. Communicators made from this one inherit it; the world's is that
- * of RONDO_COMPRESS and RONDO_COMPRESS_MIN. NULL: none. Host device only (RONDO_ERR_UNSUPPORTED). */
+ * of RONDO_COMPRESS and RONDO_COMPRESS_MIN. NULL: none. */
 RONDO_API rondo_result_t rondo_comm_set_compression(rondo_comm_t comm, const rondo_compression_t *compression);
 RONDO_API rondo_result_t rondo_comm_get_compression(rondo_comm_t comm, rondo_compression_t *compression);
 

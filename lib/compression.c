@@ -35,7 +35,7 @@ static int most_rate(rondo_datatype_t type)
 
 #define FAIL(code, ...) return rondo_fail(code, __VA_ARGS__)
 
-static rondo_result_t check_rate(const struct rondo_comm *comm, const struct rondo_call *call, int rate)
+static rondo_result_t check_rate(const struct rondo_call *call, int rate)
 {
     const char *function = rondo_kind_name(call->kind);
     int most = most_rate(call->type);
@@ -53,8 +53,6 @@ static rondo_result_t check_rate(const struct rondo_comm *comm, const struct ron
     if (reduces(call) && call->op != RONDO_SUM && call->op != RONDO_AVG && call->op != RONDO_MIN && call->op != RONDO_MAX)
         FAIL(RONDO_ERR_UNSUPPORTED, "%s: compress_rate %d: the error of %s of compressed values has no bound", function, rate,
              rondo_op_name(call->op));
-    if (comm->runtime->device_type != RONDO_DEVICE_HOST)
-        FAIL(RONDO_ERR_UNSUPPORTED, "%s: compress_rate %d: compression runs on the host device only", function, rate);
     return RONDO_SUCCESS;
 }
 
@@ -77,7 +75,7 @@ rondo_result_t rondo_compression_choose(const struct rondo_comm *comm, const ron
     if (attr->compress_rate == RONDO_COMPRESS_NEVER || call->kind == RONDO_KIND_BARRIER)
         return RONDO_SUCCESS;
     if (attr->compress_rate != 0) {
-        rondo_result_t result = check_rate(comm, call, attr->compress_rate);
+        rondo_result_t result = check_rate(call, attr->compress_rate);
         if (result == RONDO_SUCCESS && attr->error_feedback)
             result = check_feedback(call, persistent);
         if (result != RONDO_SUCCESS)
@@ -92,7 +90,7 @@ rondo_result_t rondo_compression_choose(const struct rondo_comm *comm, const ron
      * alltoallv, whose sizes no rank knows of the others. */
     size_t bytes = rondo_call_bytes(comm, call);
     if (common->rate == 0 || call->kind == RONDO_KIND_ALLTOALLV || bytes < common->smallest ||
-        check_rate(comm, call, common->rate) != RONDO_SUCCESS)
+        check_rate(call, common->rate) != RONDO_SUCCESS)
         return RONDO_SUCCESS;
     call->rate = (uint32_t) common->rate;
     call->feedback = (common->error_feedback || attr->error_feedback) && check_feedback(call, persistent) == RONDO_SUCCESS;
@@ -116,9 +114,6 @@ rondo_result_t rondo_comm_set_compression(rondo_comm_t comm, const rondo_compres
     if (wanted->rate != 0 && (wanted->rate < RONDO_ZFP_RATE_MIN || wanted->rate > RONDO_ZFP_RATE_DOUBLE))
         FAIL(RONDO_ERR_ARGUMENT, "rondo_comm_set_compression: rate %d is neither 0 nor in [%d, %d] bits a value", wanted->rate,
              RONDO_ZFP_RATE_MIN, RONDO_ZFP_RATE_DOUBLE);
-    if (wanted->rate != 0 && comm->runtime->device_type != RONDO_DEVICE_HOST)
-        FAIL(RONDO_ERR_UNSUPPORTED, "rondo_comm_set_compression: rate %d: compression runs on the host device only",
-             wanted->rate);
     comm->compression = *wanted;
     return RONDO_SUCCESS;
 }

@@ -218,10 +218,14 @@ static rondo_result_t make_residual(struct rondo_request *request)
     request->residual_bytes = rondo_residual_bytes(request->comm, &request->call);
     request->residual = device->kind->allocate(device, request->residual_bytes);
     request->operation->residual = request->residual;
-    if (request->residual == NULL)
+    void *zeros = calloc(1, request->residual_bytes);
+    if (request->residual == NULL || zeros == NULL) {
+        free(zeros);
         return rondo_fail(RONDO_ERR_MEMORY, "no device memory for %zu bytes of residuals", request->residual_bytes);
-    memset(request->residual, 0, request->residual_bytes); /* of the host device */
-    return RONDO_SUCCESS;
+    }
+    rondo_result_t result = device->kind->upload(device, request->residual, zeros, request->residual_bytes);
+    free(zeros);
+    return result;
 }
 
 rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct rondo_choice *choice)

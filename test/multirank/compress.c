@@ -251,8 +251,14 @@ static void compare_ranks(const struct trial *t, const void *memory, size_t byte
     uint64_t hash = 1469598103934665603u, least, most;
     for (size_t i = 0; i < bytes; i++)
         hash = (hash ^ ((const unsigned char *) memory)[i]) * 1099511628211u;
-    MUST(rondo_allreduce(&hash, &least, 1, RONDO_UINT64, RONDO_MIN, t->me->world));
-    MUST(rondo_allreduce(&hash, &most, 1, RONDO_UINT64, RONDO_MAX, t->me->world));
+    uint64_t *words = ranks_allocate(3 * sizeof(uint64_t)), results[3] = {hash};
+    ranks_put(words, results, sizeof(results));
+    MUST(rondo_allreduce(words, words + 1, 1, RONDO_UINT64, RONDO_MIN, t->me->world));
+    MUST(rondo_allreduce(words, words + 2, 1, RONDO_UINT64, RONDO_MAX, t->me->world));
+    ranks_get(results, words, sizeof(results));
+    ranks_release(words);
+    least = results[1];
+    most = results[2];
     CHECK(least == most, "%s: ranks do not hold the same bits", t->text);
 }
 
@@ -280,7 +286,8 @@ static void run(struct trial *t)
     struct rank *me = t->me;
     size_t element = bytes_of(t->type), in = input_count(t), out = output_count(t);
     size_t area = (in > t->count * (size_t) me->size ? in : t->count * (size_t) me->size) * element + 2 * GUARD;
-    char *send = malloc(area), *receive = malloc(area);
+    char *send = malloc(area), *receive = malloc(area); /* images of the device's memory */
+    char *device_send = ranks_allocate(area), *device_receive = ranks_allocate(area);
     rondo_request_t request;
     if (send == NULL || receive == NULL)
         exit(1);
@@ -291,11 +298,15 @@ static void run(struct trial *t)
     memset(send, 0x5a, area);
     memset(receive, 0x5a, area);
     char *input = t->in_place ? receive + GUARD + place_in_output(t) * element : send + GUARD;
-    MUST(open_request(t, send + GUARD, receive + GUARD, &request));
+    ranks_put(device_receive, receive, area);
+    MUST(open_request(t, device_send + GUARD, device_receive + GUARD, &request));
     for (int round = 0; round < 2; round++) {
         fill(t, t->what == BCAST ? receive + GUARD : input, in);
+        ranks_put(device_send, send, area);
+        ranks_put(device_receive, receive, area);
         MUST(rondo_start(request));
         MUST(rondo_wait(request));
+        ranks_get(receive, device_receive, area);
         if (out > 0 && !(t->feedback && round > 0))
             compare_values(t, receive + GUARD, out);
         if (all_alike(t))
@@ -306,6 +317,8 @@ static void run(struct trial *t)
         CHECK(receive[i] == 0x5a && receive[GUARD + used * element + i] == 0x5a, "%s: byte %zu of a guard was written", t->text,
               i);
     MUST(rondo_request_free(&request));
+    ranks_release(device_send);
+    ranks_release(device_receive);
     free(send);
     free(receive);
 }
@@ -361,6 +374,7 @@ static void feedback_helps(struct rank *me, const char *algorithm)
     enum { COUNT = 4000, ROUNDS = 40 };
     double off[2] = {0, 0};
     float *send = malloc(COUNT * sizeof(float)), *receive = malloc(COUNT * sizeof(float));
+    float *device_send = ranks_allocate(COUNT * sizeof(float)), *device_receive = ranks_allocate(COUNT * sizeof(float));
     double *sum = malloc(COUNT * sizeof(double));
     if (send == NULL || receive == NULL || sum == NULL)
         exit(1);
@@ -377,12 +391,14 @@ static void feedback_helps(struct rank *me, const char *algorithm)
         rondo_request_t request;
         t.op = RONDO_AVG;
         STEP("feedback %d by %s", feedback, algorithm);
-        MUST(open_request(&t, send, receive, &request));
+        MUST(open_request(&t, device_send, device_receive, &request));
         memset(sum, 0, COUNT * sizeof(double));
         for (int round = 0; round < ROUNDS; round++) {
             fill(&t, send, COUNT);
+            ranks_put(device_send, send, COUNT * sizeof(float));
             MUST(rondo_start(request));
             MUST(rondo_wait(request));
+            ranks_get(receive, device_receive, COUNT * sizeof(float));
             for (size_t i = 0; i < COUNT; i++)
                 sum[i] += (double) receive[i];
         }
@@ -395,6 +411,8 @@ static void feedback_helps(struct rank *me, const char *algorithm)
     /* What is left is one round's error, of ROUNDS. */
     CHECK(me->size == 1 || sqrt(off[1]) < sqrt(off[0]) * 4 / ROUNDS, "%s: off by %g with feedback, %g without", algorithm,
           sqrt(off[1] / COUNT), sqrt(off[0] / COUNT));
+    ranks_release(device_send);
+    ranks_release(device_receive);
     free(send);
     free(receive);
     free(sum);
@@ -405,7 +423,8 @@ static void communicator(struct rank *me)
 {
     enum { COUNT = 40000 };
     static float send[RANKS_MOST][COUNT], receive[RANKS_MOST][COUNT];
-    float *in = send[me->rank], *out = receive[me->rank];
+    float *image = send[me->rank], *out = receive[me->rank];
+    float *in = ranks_allocate(sizeof(send[0])), *device_out = ranks_allocate(sizeof(send[0]));
     struct trial t = {.me = me,
                       .what = ALLREDUCE,
                       .type = RONDO_FLOAT,
@@ -423,36 +442,40 @@ static void communicator(struct rank *me)
     CHECK(found.rate == 8 && found.smallest == compression.smallest, "a copy of the communicator has rate %d", found.rate);
     rondo_comm_t comms[2] = {me->world, copy};
     for (int c = 0; c < 2; c++) {
-        fill(&t, in, COUNT);
+        fill(&t, image, COUNT);
+        ranks_put(in, image, sizeof(send[0]));
         MUST(rondo_get_stats(me->runtime, &before));
-        MUST(rondo_allreduce(in, out, COUNT, RONDO_FLOAT, RONDO_SUM, comms[c]));
+        MUST(rondo_allreduce(in, device_out, COUNT, RONDO_FLOAT, RONDO_SUM, comms[c]));
         MUST(rondo_get_stats(me->runtime, &after));
+        ranks_get(out, device_out, sizeof(receive[0]));
         compare_values(&t, out, COUNT);
         compare_ranks(&t, out, sizeof(send[0]));
         uint64_t sent = after.bytes_sent - before.bytes_sent, saved = after.bytes_saved - before.bytes_saved;
         CHECK(me->size == 1 ? saved == 0 : saved > 2 * sent && saved < 4 * sent, "%llu bytes sent, %llu saved at rate 8",
               (unsigned long long) sent, (unsigned long long) saved);
         /* One byte less is too small, and an integer sum or a product is left alone: both exact. */
-        MUST(rondo_allreduce(in, out, COUNT - 1, RONDO_FLOAT, RONDO_SUM, comms[c]));
+        MUST(rondo_allreduce(in, device_out, COUNT - 1, RONDO_FLOAT, RONDO_SUM, comms[c]));
+        ranks_get(out, device_out, sizeof(receive[0]));
         for (size_t i = 0; i < COUNT - 1; i++)
             if (fabs((double) out[i] - expected(&t, me->rank, i)) > 0) {
                 CHECK(0, "a call below the smallest size was compressed");
                 break;
             }
         MUST(rondo_get_stats(me->runtime, &before));
-        MUST(rondo_allreduce(in, out, COUNT, RONDO_INT32, RONDO_SUM, comms[c]));
-        MUST(rondo_allreduce(in, out, COUNT, RONDO_FLOAT, RONDO_PROD, comms[c]));
+        MUST(rondo_allreduce(in, device_out, COUNT, RONDO_INT32, RONDO_SUM, comms[c]));
+        MUST(rondo_allreduce(in, device_out, COUNT, RONDO_FLOAT, RONDO_PROD, comms[c]));
         MUST(rondo_get_stats(me->runtime, &after));
         CHECK(after.bytes_saved == before.bytes_saved, "what cannot be compressed was");
     }
     MUST(rondo_comm_set_compression(me->world, NULL));
     MUST(rondo_comm_free(&copy));
+    ranks_release(in);
+    ranks_release(device_out);
 }
 
 static void refusals(struct rank *me)
 {
-    static float zone[RANKS_MOST][256];
-    float *send = zone[me->rank], *receive = send + 128;
+    float *send = ranks_allocate(256 * sizeof(float)), *receive = send + 128;
     rondo_request_t request = NULL;
     rondo_attr_t attr = RONDO_ATTR_DEFAULT;
     rondo_compression_t bad = {.rate = 3};
@@ -489,6 +512,7 @@ static void refusals(struct rank *me)
                rondo_allreduce_init(send, receive, 8, RONDO_FLOAT, RONDO_SUM, world, &attr, &request));
     EXPECT(RONDO_ERR_ARGUMENT, "3", rondo_comm_set_compression(world, &bad));
     CHECK(request == NULL, "a refused call made a request");
+    ranks_release(send);
 }
 
 static void everything(struct rank *me)

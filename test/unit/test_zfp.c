@@ -6,6 +6,7 @@
 #include "device/fold_kernels.h"
 #include "device/zfp_kernels.h"
 #include "device/zfp_stream.h"
+#include "device/zfp_warp.h"
 #include "examples/network.h"
 
 #include <math.h>
@@ -336,6 +337,63 @@ static void test_not_finite(void **state)
     each_kernels(not_finite);
 }
 
+/* ---- a GPU's warps, played by one thread: the same bits ---- */
+
+static const uint32_t codes[RONDO_ZFP_CODES] = {RONDO_ZFP_PLANE_CODES};
+static const uint32_t planes[RONDO_ZFP_PLANES] = {RONDO_ZFP_CODE_PLANES};
+
+#define DEFINE_WARPS(name, type)                                                                                               \
+    static void encode_warps_##name(uint32_t *stream, const type *values, size_t count, uint32_t rate)                         \
+    {                                                                                                                          \
+        for (size_t at = 0; at < count; at += RONDO_ZFP_LANES * RONDO_ZFP_VALUES) {                                            \
+            uint32_t stage[RONDO_ZFP_STAGE_WORDS], blocks = (uint32_t) rondo_zfp_blocks(count - at);                           \
+            blocks = blocks < RONDO_ZFP_LANES ? blocks : RONDO_ZFP_LANES;                                                      \
+            for (uint32_t lane = 0; lane < blocks; lane++)                                                                     \
+                rondo_zfp_stage_##name(values + at + lane * RONDO_ZFP_VALUES, rate, codes,                                     \
+                                       stage + lane * RONDO_ZFP_STRIDE_##name);                                                \
+            for (uint32_t j = 0; j < rondo_zfp_stream_words(blocks, rate); j++)                                                \
+                stream[at * rate / 32 + j] = rondo_zfp_stream_word(stage, RONDO_ZFP_STRIDE_##name, blocks, rate, j);           \
+        }                                                                                                                      \
+    }                                                                                                                          \
+    static void decode_warps_##name(type *values, const uint32_t *stream, size_t count, uint32_t rate)                         \
+    {                                                                                                                          \
+        for (size_t at = 0; at < count; at += RONDO_ZFP_LANES * RONDO_ZFP_VALUES) {                                            \
+            uint32_t stage[RONDO_ZFP_STAGE_WORDS] = {0}, blocks = (uint32_t) rondo_zfp_blocks(count - at);                     \
+            blocks = blocks < RONDO_ZFP_LANES ? blocks : RONDO_ZFP_LANES;                                                      \
+            memcpy(stage, stream + at * rate / 32, 4 * rondo_zfp_stream_words(blocks, rate));                                  \
+            for (uint32_t lane = 0; lane < blocks; lane++)                                                                     \
+                rondo_zfp_unstage_##name(stage, lane *RONDO_ZFP_VALUES *rate, rate, planes,                                    \
+                                         values + at + lane * RONDO_ZFP_VALUES);                                               \
+        }                                                                                                                      \
+    }
+DEFINE_WARPS(float, float)
+DEFINE_WARPS(double, double)
+
+static void test_warps(void **state)
+{
+    (void) state;
+    for (int is_double = 0; is_double < 2; is_double++)
+        for (uint32_t rate = RONDO_ZFP_RATE_MIN; rate <= most_rate(is_double); rate++)
+            for (int kind = 0; kind <= KINDS; kind++) {
+                size_t count = 4 * (1 + random_bits() % 200), bytes = rondo_zfp_bytes(count, rate);
+                fill(kind % KINDS, count, is_double);
+                for (size_t i = 0; kind == KINDS && i < count; i += 1 + random_bits() % 20)
+                    set_value(i, is_double, i % 3 == 0 ? (double) NAN : i % 3 == 1 ? HUGE_VAL : -HUGE_VAL);
+                rondo_zfp_encode(arena.theirs, arena.values, count, rate, is_double ? RONDO_DOUBLE : RONDO_FLOAT);
+                rondo_zfp_decode(arena.their_values, arena.theirs, count, rate, is_double ? RONDO_DOUBLE : RONDO_FLOAT);
+                uint32_t *stream = (uint32_t *) (void *) arena.ours;
+                if (is_double) {
+                    encode_warps_double(stream, arena.values, count, rate);
+                    decode_warps_double(arena.our_values, stream, count, rate);
+                } else {
+                    encode_warps_float(stream, (const float *) (void *) arena.values, count, rate);
+                    decode_warps_float((float *) (void *) arena.our_values, stream, count, rate);
+                }
+                assert_memory_equal(arena.ours, arena.theirs, bytes);
+                assert_memory_equal(arena.our_values, arena.their_values, count * (is_double ? 8 : 4));
+            }
+}
+
 /* ---- speed ---- */
 
 static double now(void)
@@ -402,7 +460,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rates),   cmocka_unit_test(test_counts),     cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_garbage), cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_garbage), cmocka_unit_test(test_not_finite), cmocka_unit_test(test_warps),
     };
     if (argc > 1 && strcmp(argv[1], "--speed") == 0)
         return measure();
