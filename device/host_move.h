@@ -19,7 +19,6 @@
 #define RONDO_TEAM_REST(team) rondo_team_rest(team)
 
 struct rondo_team {
-    struct rondo_run run; /* what the thread executes */
     struct rondo_piece piece;
     int forwarded; /* the piece's stream, whose slot is still ours, is yet to be decoded */
 };

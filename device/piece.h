@@ -27,8 +27,9 @@ struct rondo_piece {
     uint8_t type, op, element_bytes;
     uint8_t streaming; /* the result will not be read soon: a hint */
     uint8_t sources, remotes;
-    uint8_t rate;                    /* of the streams in slots, bits a value; 0: there are none */
-    uint8_t codec;                   /* enum rondo_piece_codec */
+    uint8_t exchanges; /* remotes get the source that is not LL, before the LL ones are waited for (where teams wait) */
+    uint8_t rate;      /* of the streams in slots, bits a value; 0: there are none */
+    uint8_t codec;     /* enum rondo_piece_codec */
     uint64_t ll_sources, ll_remotes; /* bit i: source i (remote i) is LL packets; the flag that marks them is in *_flags[i] */
     uint64_t coded_sources;          /* bit i: source i is a stream; all remotes are, where there is a rate */
     char *residual;                  /* of the local source's elements, floats or (of doubles) doubles; NULL: none */
