@@ -253,10 +253,4 @@ RONDO_CUDA_INLINE int rondo_codec_carry_out_part(const struct rondo_piece *piece
     return 1;
 }
 
-/* Whether a piece is one of these. */
-RONDO_CUDA_INLINE int rondo_codec_takes(const struct rondo_piece *piece)
-{
-    return piece->rate != 0 && (piece->coded_sources != 0 || piece->remotes > 0 || piece->codec != 0);
-}
-
 #endif

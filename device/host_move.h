@@ -40,7 +40,7 @@ RONDO_FUNCTION void rondo_team_begin(struct rondo_team *team, uint64_t polls)
 {
     const struct rondo_piece *piece = &team->piece;
     (void) polls;
-    if (piece->rate != 0 && (piece->coded_sources != 0 || piece->remotes > 0 || piece->codec != 0)) {
+    if (rondo_piece_is_coded(piece)) {
         team->forwarded = piece->codec & RONDO_CODEC_FORWARD;
         if (team->forwarded)
             rondo_codec_forward(piece);

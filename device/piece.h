@@ -6,6 +6,7 @@
 #define RONDO_DEVICE_PIECE_H
 
 #include "fold.h"
+#include "qualifiers.h"
 
 #include <stdint.h>
 
@@ -39,5 +40,11 @@ struct rondo_piece {
     char *remote[RONDO_FOLD_SOURCES_MAX];
     uint32_t source_flags[RONDO_FOLD_SOURCES_MAX], remote_flags[RONDO_FOLD_SOURCES_MAX];
 };
+
+/* Whether the piece has to do with streams. */
+RONDO_FUNCTION int rondo_piece_is_coded(const struct rondo_piece *piece)
+{
+    return piece->rate != 0 && (piece->coded_sources != 0 || piece->remotes > 0 || piece->codec != 0);
+}
 
 #endif

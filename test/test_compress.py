@@ -28,3 +28,15 @@ def test_preempted_at_every_wait(blocks):
 def test_processes():
     with Job(3, program("compress"), "--ranks", 0, "--rounds", 30) as job:
         job.finish()
+
+
+@pytest.mark.parametrize("bytes, compressed", [("2K", False), ("64K", True)])
+def test_environment(bytes, compressed):
+    """The world communicator's compression shows in results that are no longer exact; from the smallest size on."""
+    run(program("rondo"), "bench", "allreduce", "--ranks", 3, "--device", "host", "-c", "-b", bytes, "-e", bytes, "-n", 2,
+        expect=1 if compressed else 0, RONDO_COMPRESS=6, RONDO_COMPRESS_MIN="4K")
+
+
+def test_bad_environment():
+    for rate in (3, 65, "x"):
+        run(program("rondo"), "bench", "allreduce", "--ranks", 2, "--device", "host", "-e", 8, expect=1, RONDO_COMPRESS=rate)
