@@ -13,7 +13,7 @@
 #include "structures.h"
 #include "zfp_warp.h"
 
-#define RONDO_CODEC_WARPS    16 /* most of them that take part; others have nothing to do */
+#define RONDO_CODEC_WARPS    16 /* most of them that take part, of doubles half as many; others have nothing to do */
 #define RONDO_CODEC_ELEMENTS (RONDO_ZFP_LANES * RONDO_ZFP_VALUES)
 
 struct rondo_codec_tables {
@@ -223,14 +223,15 @@ RONDO_CODEC_DEFINE(double, double)
 /* threads: whole warps, of which all threads call. */
 RONDO_CUDA_INLINE int rondo_codec_carry_out_part(const struct rondo_piece *piece, uint32_t thread, uint32_t threads)
 {
-    __shared__ uint32_t stages[RONDO_CODEC_WARPS][RONDO_ZFP_STAGE_WORDS];
+    __shared__ uint32_t stages[RONDO_CODEC_WARPS * RONDO_ZFP_STAGE_float];
     __shared__ struct rondo_codec_tables tables;
     uint32_t warp = thread / RONDO_ZFP_LANES, warps = threads / RONDO_ZFP_LANES;
-    if (warps > RONDO_CODEC_WARPS)
-        warps = RONDO_CODEC_WARPS;
+    const uint32_t stage = piece->type == RONDO_DOUBLE ? RONDO_ZFP_STAGE_double : RONDO_ZFP_STAGE_float;
+    if (warps > sizeof(stages) / sizeof(*stages) / stage)
+        warps = sizeof(stages) / sizeof(*stages) / stage;
     if (warp >= warps)
         return 1;
-    struct rondo_codec_part part = {piece, &tables, stages[warp], 0, 0, 0, thread % RONDO_ZFP_LANES, 0, 0, 0};
+    struct rondo_codec_part part = {piece, &tables, stages + warp * stage, 0, 0, 0, thread % RONDO_ZFP_LANES, 0, 0, 0};
     /* Every warp writes all of them, and so needs to wait for no other. */
     for (uint32_t i = part.lane; i < sizeof(tables) / 4; i += RONDO_ZFP_LANES)
         ((uint32_t *) &tables)[i] = ((const uint32_t *) &rondo_codec_constants)[i];

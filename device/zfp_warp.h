@@ -13,7 +13,8 @@
 #define RONDO_ZFP_STRIDE_float  5
 #define RONDO_ZFP_STRIDE_double 9
 /* Of a warp's stage, for either direction, with two words behind a stream that may be read. */
-#define RONDO_ZFP_STAGE_WORDS   (RONDO_ZFP_LANES * RONDO_ZFP_STRIDE_double + 2)
+#define RONDO_ZFP_STAGE_float   (RONDO_ZFP_LANES * RONDO_ZFP_STRIDE_float + 2)
+#define RONDO_ZFP_STAGE_double  (RONDO_ZFP_LANES * RONDO_ZFP_STRIDE_double + 2)
 
 /* Words of a stream of so many blocks (at most 32 of them), zeros up to a multiple of 8 bytes included. */
 RONDO_FUNCTION uint32_t rondo_zfp_stream_words(uint32_t blocks, uint32_t rate)

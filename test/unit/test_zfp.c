@@ -346,7 +346,7 @@ static const uint32_t planes[RONDO_ZFP_PLANES] = {RONDO_ZFP_CODE_PLANES};
     static void encode_warps_##name(uint32_t *stream, const type *values, size_t count, uint32_t rate)                         \
     {                                                                                                                          \
         for (size_t at = 0; at < count; at += RONDO_ZFP_LANES * RONDO_ZFP_VALUES) {                                            \
-            uint32_t stage[RONDO_ZFP_STAGE_WORDS], blocks = (uint32_t) rondo_zfp_blocks(count - at);                           \
+            uint32_t stage[RONDO_ZFP_STAGE_##name], blocks = (uint32_t) rondo_zfp_blocks(count - at);                          \
             blocks = blocks < RONDO_ZFP_LANES ? blocks : RONDO_ZFP_LANES;                                                      \
             for (uint32_t lane = 0; lane < blocks; lane++)                                                                     \
                 rondo_zfp_stage_##name(values + at + lane * RONDO_ZFP_VALUES, rate, codes,                                     \
@@ -358,7 +358,7 @@ static const uint32_t planes[RONDO_ZFP_PLANES] = {RONDO_ZFP_CODE_PLANES};
     static void decode_warps_##name(type *values, const uint32_t *stream, size_t count, uint32_t rate)                         \
     {                                                                                                                          \
         for (size_t at = 0; at < count; at += RONDO_ZFP_LANES * RONDO_ZFP_VALUES) {                                            \
-            uint32_t stage[RONDO_ZFP_STAGE_WORDS] = {0}, blocks = (uint32_t) rondo_zfp_blocks(count - at);                     \
+            uint32_t stage[RONDO_ZFP_STAGE_##name] = {0}, blocks = (uint32_t) rondo_zfp_blocks(count - at);                    \
             blocks = blocks < RONDO_ZFP_LANES ? blocks : RONDO_ZFP_LANES;                                                      \
             memcpy(stage, stream + at * rate / 32, 4 * rondo_zfp_stream_words(blocks, rate));                                  \
             for (uint32_t lane = 0; lane < blocks; lane++)                                                                     \
