@@ -36,7 +36,7 @@ TOOL_CUDA_ONLY := tools/info_gpus.c tools/buffers_cuda.c tools/peer_nccl.c tools
 LIB_SOURCES := $(filter-out $(if $(HAS_CUDA),,$(CUDA_ONLY)) $(if $(HAS_UCX),,$(UCX_ONLY)) $(if $(HAS_VERBS),,$(VERBS_ONLY)),\
                $(wildcard lib/*.c lib/program/*.c lib/programs/*.c lib/programs/traced/*.c proxy/*.c transport/*.c device/*.c))
 CUDA_OBJECTS := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard device/*.cu))
-LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(FOLD_VARIANTS:%=$(BUILD)/obj/device/fold_kernels_%.o) \
+LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(foreach k,fold zfp,$(FOLD_VARIANTS:%=$(BUILD)/obj/device/$(k)_kernels_%.o)) \
                $(if $(HAS_CUDA),$(CUDA_OBJECTS) $(BUILD)/obj/device/cuda_link.o)
 TOOL_SOURCES := $(filter-out tools/peer_mpi.c $(if $(HAS_CUDA),,$(TOOL_CUDA_ONLY)),$(wildcard tools/*.c))
 TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o) \
@@ -69,10 +69,13 @@ $(BUILD)/obj/%.o: %.c
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
 # The vector kernels, once an instruction set; chosen at run time.
-$(BUILD)/obj/device/fold_kernels_avx2.o: VARIANT := -DRONDO_FOLD_VARIANT=avx2 -mavx2 -mf16c
-$(BUILD)/obj/device/fold_kernels_avx512.o: VARIANT := -DRONDO_FOLD_VARIANT=avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl \
+$(BUILD)/obj/device/%_kernels_avx2.o: VARIANT := -DRONDO_FOLD_VARIANT=avx2 -mavx2 -mf16c
+$(BUILD)/obj/device/%_kernels_avx512.o: VARIANT := -DRONDO_FOLD_VARIANT=avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl \
                                                       -mprefer-vector-width=512
 $(BUILD)/obj/device/fold_kernels_%.o: device/fold_kernels.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(VARIANT) -c $< -o $@
+$(BUILD)/obj/device/zfp_kernels_%.o: device/zfp_kernels.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(VARIANT) -c $< -o $@
 
@@ -111,6 +114,10 @@ $(EXAMPLES): $(BUILD)/librondo.a
 $(UNIT_TESTS): $(BUILD)/test/%: $(BUILD)/obj/test/unit/%.o $(BUILD)/librondo.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $^ -o $@ -lcmocka $(LDLIBS)
+
+# Bit identity is tested against the zfp library.
+$(BUILD)/test/test_zfp: LDLIBS += -lzfp
+$(BUILD)/test/test_zfp: $(BUILD)/obj/examples/network.o $(BUILD)/obj/examples/digits.o
 
 $(MULTIRANK): $(BUILD)/test/%: $(BUILD)/obj/test/multirank/%.o $(MULTIRANK_SHARED:%.c=$(BUILD)/obj/%.o) $(BUILD)/librondo.a
 	@mkdir -p $(@D)

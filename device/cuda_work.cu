@@ -5,5 +5,7 @@
 
 __device__ int rondo_cuda_work(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls)
 {
+    if (rondo_piece_is_coded(piece))
+        return rondo_cuda_code(piece, thread, threads);
     return rondo_cuda_carry_out(piece, thread, threads, polls);
 }

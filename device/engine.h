@@ -11,6 +11,7 @@
 #include "piece.h"
 #include "platform.h"
 #include "structures.h"
+#include "zfp_block.h"
 
 #define RONDO_SOURCES_MAX     RONDO_FOLD_SOURCES_MAX
 #define RONDO_PIECE_ALIGNMENT 16 /* of the pieces of a slot */
@@ -46,7 +47,8 @@ struct rondo_run {
     /* The context's position, written back when the run ends. */
     uint64_t tile;
     uint32_t instruction, slice, piece;
-    uint32_t element_bytes;
+    /* The operation's: */
+    uint32_t element_bytes, rate;
 };
 
 #if defined(__CUDACC__)
@@ -91,6 +93,12 @@ RONDO_FUNCTION void rondo_team_repeat_ends(struct rondo_team *team, uint32_t fir
     (void) first;
     (void) count;
 }
+#endif
+
+/* The part of a piece that a team may leave until the slots it fills have been told of; before those it takes are given back.
+ */
+#if !defined(RONDO_TEAM_REST)
+#define RONDO_TEAM_REST(team) ((void) (team))
 #endif
 
 RONDO_FUNCTION struct rondo_end *rondo_end_of(const struct rondo_run *run, uint32_t index)
@@ -155,13 +163,19 @@ RONDO_FUNCTION size_t rondo_piece_bytes(size_t bytes)
     return (bytes + RONDO_PIECE_ALIGNMENT - 1) & ~(size_t) (RONDO_PIECE_ALIGNMENT - 1);
 }
 
+/* What so many elements take of a slot. */
+RONDO_FUNCTION size_t rondo_payload_bytes(const struct rondo_run *run, uint64_t count)
+{
+    return run->rate != 0 ? rondo_zfp_bytes(count, run->rate) : count * run->element_bytes;
+}
+
 /* What one slice of the instruction takes of a slot. first: its first chunk. */
 RONDO_FUNCTION size_t rondo_slice_bytes(const struct rondo_run *run, const struct rondo_instruction *instruction,
                                         struct rondo_extent first, struct rondo_stretch stretch)
 {
-    size_t bytes = rondo_piece_bytes(rondo_covered(first, stretch) * run->element_bytes);
+    size_t bytes = rondo_piece_bytes(rondo_payload_bytes(run, rondo_covered(first, stretch)));
     for (uint32_t k = 1; k < instruction->count; k++)
-        bytes += rondo_piece_bytes(rondo_covered(rondo_measured_chunk(run, instruction, k), stretch) * run->element_bytes);
+        bytes += rondo_piece_bytes(rondo_payload_bytes(run, rondo_covered(rondo_measured_chunk(run, instruction, k), stretch)));
     return bytes;
 }
 
@@ -337,6 +351,34 @@ RONDO_FUNCTION void rondo_describe_sent(const struct rondo_run *run, const struc
     piece->ll_remotes = ll;
 }
 
+/* What the code has to do, once sources and destinations are known. Programs that compress have no direct ends. */
+RONDO_FUNCTION void rondo_describe_codec(const struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
+                                         struct rondo_stretch stretch, struct rondo_piece *piece)
+{
+    const struct rondo_operation *operation = run->operation;
+    int received = instruction->actions & RONDO_RECEIVE ? instruction->receive_count : 0;
+    int place = instruction->local_place < received ? instruction->local_place : received;
+    uint64_t all = ~(uint64_t) 0 >> (64 - piece->sources);
+    int recodes = instruction->flags & RONDO_RECODE;
+    piece->rate = (uint8_t) run->rate;
+    piece->coded_sources = received == 0 ? 0 : piece->sources == received ? all : all & ~((uint64_t) 1 << place);
+    piece->codec = 0;
+    if (piece->remotes > 0 && received > 0 && piece->sources == 1 && !recodes)
+        piece->codec = RONDO_CODEC_FORWARD;
+    else if ((piece->remotes > 0 && !recodes) || ((instruction->flags & RONDO_ROUND) && received == 0))
+        piece->codec = RONDO_CODEC_ROUND;
+    if ((instruction->flags & RONDO_ROUND) && received > 0)
+        piece->codec |= RONDO_CODEC_STORED;
+    piece->feedback = instruction->feedback;
+    piece->residual = NULL;
+    if (operation->residual != NULL && instruction->feedback != 0) {
+        size_t computed = run->element_bytes == sizeof(double) ? sizeof(double) : sizeof(float);
+        const struct rondo_layout *layout = &operation->layouts[instruction->source_buffer];
+        uint64_t first = rondo_chunk_extent(layout, instruction->source_index + k).offset + stretch.start;
+        piece->residual = operation->residual + first * computed;
+    }
+}
+
 /* What the primitive does to the current slice of its k-th chunks, of which the measured one is given. Pieces lie one after the
  * other in a slot. */
 RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
@@ -372,6 +414,9 @@ RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct ron
                         piece->sources);
     if (actions & RONDO_SEND)
         rondo_describe_sent(run, instruction, k, slot_offset, stretch, piece);
+    piece->rate = 0;
+    if (run->rate != 0)
+        rondo_describe_codec(run, instruction, k, stretch, piece);
     int logical = operation->op == RONDO_LAND || operation->op == RONDO_LOR || operation->op == RONDO_LXOR;
     if (logical && finishes && piece->sources == 1) { /* one contribution alone becomes 0 or 1 too: x or x */
         piece->source[1] = piece->source[0];
@@ -452,6 +497,7 @@ RONDO_FUNCTION void rondo_publish(struct rondo_run *run)
             rondo_publish_word(end->published, end->position);
         }
     }
+    RONDO_TEAM_REST(run->team);
     for (uint32_t i = 0; receives && i < instruction->receive_count; i++) {
         struct rondo_end *end = rondo_end_of(run, instruction->receive_first + i);
         rondo_publish_word(end->published, end->position);
@@ -515,7 +561,7 @@ RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruct
                 rondo_publish(run);
             }
         }
-        slot_offset += rondo_piece_bytes(bytes);
+        slot_offset += rondo_piece_bytes(rondo_payload_bytes(run, rondo_covered(measured, stretch)));
     }
     run->piece = 0;
     return 1;
@@ -535,6 +581,18 @@ RONDO_FUNCTION int rondo_run_signal(struct rondo_run *run, const struct rondo_in
     return 1;
 }
 
+/* What compression saved of the current slice: its elements' own bytes, less those of their streams. Rates above an element's
+ * bits save nothing. */
+RONDO_FUNCTION void rondo_count_saved(const struct rondo_run *run, const struct rondo_instruction *instruction,
+                                      struct rondo_stretch stretch, size_t bytes)
+{
+    size_t plain = 0;
+    for (uint32_t k = 0; k < instruction->count; k++)
+        plain += rondo_covered(rondo_measured_chunk(run, instruction, k), stretch) * run->element_bytes;
+    if (plain > bytes)
+        rondo_count(&run->statistics->bytes_saved, (plain - bytes) * instruction->send_count);
+}
+
 /* All slices of the instruction in the current tile. 0: stuck; slice says at which. */
 RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
@@ -551,6 +609,8 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
         }
         if (!rondo_move(run, instruction, measured, stretch))
             return 0;
+        if (run->rate != 0 && (instruction->actions & RONDO_SEND))
+            rondo_count_saved(run, instruction, stretch, bytes);
         run->slice++;
         rondo_publish(run); /* of the primitive before, if this one moved nothing */
         rondo_commit(run, instruction, bytes);
@@ -602,6 +662,7 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     run->piece = context->piece;
     rondo_team_load(run->team, run);
     run->element_bytes = run->operation->element_bytes;
+    run->rate = run->operation->rate;
     enum rondo_outcome outcome = rondo_interpret(run);
     rondo_settle(run);
     context->tile = run->tile;

@@ -194,14 +194,38 @@ static void copy_all(const struct job *job)
     }
 }
 
-void rondo_fold(void *const *dst, int destinations, const void *const *src, int sources, size_t count, rondo_datatype_t type,
-                rondo_op_t op, int average, int streaming)
+static const struct rondo_fold_kernels *kernels_in_use(void)
 {
     const struct rondo_fold_kernels *kernels = atomic_load_explicit(&chosen, memory_order_relaxed);
     if (!kernels) {
         kernels = fastest();
         atomic_store_explicit(&chosen, kernels, memory_order_relaxed);
     }
+    return kernels;
+}
+
+void rondo_widen(float *dst, const void *src, size_t count, rondo_datatype_t type)
+{
+    const struct rondo_fold_kernels *kernels = kernels_in_use();
+    if (kernels->widen[type])
+        kernels->widen[type](dst, src, count);
+    else
+        memcpy(dst, src, count * sizeof *dst);
+}
+
+void rondo_narrow(void *dst, const float *src, size_t count, rondo_datatype_t type)
+{
+    const struct rondo_fold_kernels *kernels = kernels_in_use();
+    if (kernels->narrow[type])
+        kernels->narrow[type](dst, src, count);
+    else
+        memcpy(dst, src, count * sizeof *src);
+}
+
+void rondo_fold(void *const *dst, int destinations, const void *const *src, int sources, size_t count, rondo_datatype_t type,
+                rondo_op_t op, int average, int streaming)
+{
+    const struct rondo_fold_kernels *kernels = kernels_in_use();
     struct job job = {.kernels = kernels,
                       .dst = dst,
                       .src = src,

@@ -33,4 +33,9 @@ void rondo_fold(void *const *dst, int destinations, const void *const *src, int 
 void rondo_fold_out(void *local, void *const *remote, int remotes, const void *const *src, int sources, size_t count,
                     rondo_datatype_t type, rondo_op_t op, int average);
 
+/* To float and back, for the types that are folded in it (16- and 8-bit floats); rounded as rondo_fold rounds. Floats are
+ * copied. */
+void rondo_widen(float *dst, const void *src, size_t count, rondo_datatype_t type);
+void rondo_narrow(void *dst, const float *src, size_t count, rondo_datatype_t type);
+
 #endif

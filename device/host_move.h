@@ -4,22 +4,35 @@
 #ifndef RONDO_DEVICE_HOST_MOVE_H
 #define RONDO_DEVICE_HOST_MOVE_H
 
+#include "codec.h"
 #include "low_latency.h"
 #include "piece.h"
 #include "structures.h"
 
 #define RONDO_STAGING_BYTES 65536 /* LL data unpacked at a time; slices are cut so that all of a primitive's sources fit */
 
-/* A piece is done when rondo_team_begin returns; the engine has looked at the flags of LL data before. */
+/* A piece is done when rondo_team_begin returns, but for the decoding of a stream that was forwarded; the engine has looked at
+ * the flags of LL data before. */
 #define RONDO_TEAM_OVERLAPS 0
 #define RONDO_TEAM_POLLS_LL 0
 
+#define RONDO_TEAM_REST(team) rondo_team_rest(team)
+
 struct rondo_team {
     struct rondo_piece piece;
+    int forwarded; /* the piece's stream, whose slot is still ours, is yet to be decoded */
 };
+
+RONDO_FUNCTION void rondo_team_rest(struct rondo_team *team)
+{
+    if (team->forwarded)
+        rondo_codec_keep(&team->piece);
+    team->forwarded = 0;
+}
 
 RONDO_FUNCTION struct rondo_piece *rondo_team_piece(struct rondo_team *team)
 {
+    rondo_team_rest(team);
     return &team->piece;
 }
 
@@ -27,6 +40,14 @@ RONDO_FUNCTION void rondo_team_begin(struct rondo_team *team, uint64_t polls)
 {
     const struct rondo_piece *piece = &team->piece;
     (void) polls;
+    if (rondo_piece_is_coded(piece)) {
+        team->forwarded = piece->codec & RONDO_CODEC_FORWARD;
+        if (team->forwarded)
+            rondo_codec_forward(piece);
+        else
+            rondo_codec_carry_out(piece);
+        return;
+    }
     const void *sources[RONDO_FOLD_SOURCES_MAX];
     void *remotes[RONDO_FOLD_SOURCES_MAX];
     char staged[RONDO_STAGING_BYTES] __attribute__((aligned(RONDO_CACHE_LINE)));
@@ -68,7 +89,7 @@ RONDO_FUNCTION void rondo_team_repeat(struct rondo_team *team)
 
 RONDO_FUNCTION int rondo_team_finish(struct rondo_team *team)
 {
-    (void) team;
+    rondo_team_rest(team);
     return 1;
 }
 

@@ -19,13 +19,26 @@ enum rondo_buffer { RONDO_INPUT, RONDO_OUTPUT, RONDO_SCRATCH, RONDO_BUFFERS };
  * is stored to the destination chunk (with COPY) and into the slots of its send connectors (with SEND). */
 enum rondo_action { RONDO_RECEIVE = 1, RONDO_REDUCE = 2, RONDO_COPY = 4, RONDO_SEND = 8 };
 
+/* Compression's residuals, where an operation feeds them back (docs/compression.md). SHIFT: what is encoded is held by 2^shift
+ * ranks, of which each keeps its part of what is lost. */
+enum rondo_feedback {
+    RONDO_FEEDBACK_TAKE = 1, /* add the residual to the source chunk's values */
+    RONDO_FEEDBACK_KEEP = 2, /* what encoding loses becomes the residual */
+    RONDO_FEEDBACK_ADD = 4,  /* ... is added to it */
+    RONDO_FEEDBACK_SHIFT = 4 /* bits from here on */
+};
+
 enum rondo_instruction_flag {
     RONDO_FINISH = 1,      /* the result is complete: apply the operator's last step (AVG's division) */
     RONDO_NOTIFY = 2,      /* instructions of other blocks depend on this one */
     RONDO_SIGNAL = 4,      /* moves no chunk but one slot, once an operation, that says where this rank's buffers are */
     RONDO_DIRECT_IN = 8,   /* received data are read where they lie, in the peer's input; the signals around order it */
     RONDO_DIRECT_OUT = 16, /* sent data are written straight into the output of the peers that it receives from; likewise */
-    RONDO_EXCHANGE = 32    /* what is sent is the source chunk, before anything is waited for; where the team polls LL data */
+    RONDO_EXCHANGE = 32,   /* what is sent is the source chunk, before anything is waited for; where the team polls LL data */
+    /* Of operations that compress: */
+    RONDO_RECODE = 64, /* what is sent on is encoded anew, and what stays is not what the receivers will read */
+    RONDO_ROUND = 128  /* a copy keeps what a receiver of it would read; what is received is rounded as the type is stored, for
+                          there are ranks that go on with what they have stored of it */
 };
 
 struct rondo_instruction {
@@ -35,9 +48,9 @@ struct rondo_instruction {
     uint16_t count;                            /* consecutive chunks */
     uint8_t receive_first, receive_count;      /* of the block's ends */
     uint8_t send_first, send_count;
-    uint8_t local_place; /* where among the received sources the local one stands, so that all ranks fold in one order */
-    uint8_t unused;
-    uint32_t remote_index;                   /* direct: the peer's chunk, of its input (in) or its output (out) */
+    uint8_t local_place;   /* where among the received sources the local one stands, so that all ranks fold in one order */
+    uint8_t feedback;      /* enum rondo_feedback, of the residuals at the place of the source chunk */
+    uint32_t remote_index; /* direct: the peer's chunk, of its input (in) or its output (out) */
     uint16_t dependency_first, dependencies; /* into the program's dependency list */
     uint32_t unused_word;
 } __attribute__((aligned(16)));
@@ -105,13 +118,22 @@ struct rondo_operation {
     uint8_t streaming;      /* results are too large to stay in the cache */
     uint8_t direct;         /* peers' buffers are reached: signals say where they are */
     uint32_t average;       /* divisor of the FINISH step; 0: none */
+    uint32_t rate;          /* bits a value in slots (RONDO_PROTOCOL_COMPRESSED); 0: as they are */
+    char *residual;         /* laid out as the input, in the type that the code computes in; NULL: nothing is fed back */
     uint64_t windows[2][2]; /* what a SIGNAL tells: {window, offset} of input and output (see struct rondo_end) */
 } __attribute__((aligned(16)));
 
 /* ---- connectors (DESIGN section 7) ---- */
 
-/* SMALL is the simple protocol in small slots: connectors for small operations need little memory. */
-enum rondo_protocol { RONDO_PROTOCOL_SIMPLE, RONDO_PROTOCOL_LL, RONDO_PROTOCOL_SMALL, RONDO_PROTOCOLS };
+/* SMALL is the simple protocol in small slots: connectors for small operations need little memory. COMPRESSED is it with slots
+ * that hold ZFP streams (zfp_block.h), one a chunk's slice, at the operation's rate. */
+enum rondo_protocol {
+    RONDO_PROTOCOL_SIMPLE,
+    RONDO_PROTOCOL_LL,
+    RONDO_PROTOCOL_SMALL,
+    RONDO_PROTOCOL_COMPRESSED,
+    RONDO_PROTOCOLS
+};
 
 /* One end of a connector, in the memory of the rank that uses it. Counters count slots and never wrap. A multiple of 16 bytes,
  * for copies by vectors. */
@@ -283,7 +305,7 @@ struct rondo_task {
 #define RONDO_CONTEXT_CACHE 8
 
 struct rondo_block_statistics {
-    uint64_t preemptions, context_loads, context_saves, primitives, bytes_sent;
+    uint64_t preemptions, context_loads, context_saves, primitives, bytes_sent, bytes_saved;
 };
 
 /* What others want to know of a block. */

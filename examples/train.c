@@ -29,6 +29,7 @@ struct options {
     int epochs, batch, ranks; /* ranks 0: this process is one rank, placed by the environment */
     uint64_t seed;
     bool shuffled;
+    rondo_attr_t attr;        /* of the gradients' sums: compression, the algorithm */
     double required_accuracy; /* of the test, per cent */
     const char *data;
 };
@@ -152,6 +153,10 @@ static bool train_and_report(struct trainer *trainer, rondo_t runtime)
     if (trainer->rank == 0) {
         printf("%d ranks, %d epochs of %d digits in batches of %d, gradients in %s order\n", trainer->size, options->epochs,
                samples->train_count, options->batch, options->shuffled ? "shuffled" : "the same");
+        if (options->attr.compress_rate > 0)
+            printf("gradients compressed to %d bits a value%s%s%s\n", options->attr.compress_rate,
+                   options->attr.program ? " by " : "", options->attr.program ? options->attr.program : "",
+                   options->attr.error_feedback ? ", with error feedback" : "");
         printf("%.3f s, %llu preemptions on rank 0\n", elapsed, (unsigned long long) stats.preemptions);
         printf("train accuracy %.2f %%\n", train_accuracy);
         printf("test accuracy %.2f %%\n", test_accuracy);
@@ -178,7 +183,7 @@ static bool run_rank(const struct options *options, const rondo_config_t *config
     for (int i = 0; i < NETWORK_TENSORS; i++) {
         const struct tensor *tensor = &trainer.network.tensors[i];
         CHECK(rondo_allreduce_init(RONDO_IN_PLACE, tensor->gradient, (size_t) tensor->count, RONDO_FLOAT, RONDO_SUM,
-                                   trainer.world, NULL, &trainer.sums[i]));
+                                   trainer.world, &options->attr, &trainer.sums[i]));
     }
 
     const bool good = train_and_report(&trainer, runtime);
@@ -241,6 +246,9 @@ static int usage(void)
             "  --seed N              of the network and the order of digits (1)\n"
             "  --ranks N             run N ranks, up to %d, as threads; else one, placed by the environment\n"
             "  --order ORDER         in which the gradients are started: shuffled (default) or same\n"
+            "  --compress RATE       bits a value of the gradients on their way, 4 to 32 (0: not compressed)\n"
+            "  --feedback            what compression loses is added to the next step's gradients\n"
+            "  --algorithm NAME      of the gradients' sums (chosen by the library)\n"
             "  --require-accuracy X  exit 1 when fewer than X %% of the test's digits are told right (0)\n"
             "  --data FILE           the digits (examples/data/digits.txt)\n",
             MOST_RANKS);
@@ -259,10 +267,17 @@ static bool parse_int(const char *text, long least, long most, int *value)
 static bool parse_options(int argc, char **argv, struct options *options)
 {
     static const struct option names[] = {
-        {"epochs", required_argument, NULL, 'e'}, {"batch", required_argument, NULL, 'b'},
-        {"seed", required_argument, NULL, 's'},   {"ranks", required_argument, NULL, 'r'},
-        {"order", required_argument, NULL, 'o'},  {"require-accuracy", required_argument, NULL, 'a'},
-        {"data", required_argument, NULL, 'd'},   {NULL, 0, NULL, 0},
+        {"epochs", required_argument, NULL, 'e'},
+        {"batch", required_argument, NULL, 'b'},
+        {"seed", required_argument, NULL, 's'},
+        {"ranks", required_argument, NULL, 'r'},
+        {"order", required_argument, NULL, 'o'},
+        {"require-accuracy", required_argument, NULL, 'a'},
+        {"data", required_argument, NULL, 'd'},
+        {"compress", required_argument, NULL, 'c'},
+        {"feedback", no_argument, NULL, 'f'},
+        {"algorithm", required_argument, NULL, 'n'},
+        {NULL, 0, NULL, 0},
     };
     bool good = true;
     int name;
@@ -293,6 +308,15 @@ static bool parse_options(int argc, char **argv, struct options *options)
         case 'd':
             options->data = optarg;
             break;
+        case 'c':
+            good = parse_int(optarg, 0, 32, &options->attr.compress_rate);
+            break;
+        case 'f':
+            options->attr.error_feedback = 1;
+            break;
+        case 'n':
+            options->attr.program = optarg;
+            break;
         default:
             good = false;
         }
@@ -301,7 +325,8 @@ static bool parse_options(int argc, char **argv, struct options *options)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.epochs = 30, .batch = 32, .seed = 1, .shuffled = true, .data = "examples/data/digits.txt"};
+    struct options options = {
+        .epochs = 30, .batch = 32, .seed = 1, .shuffled = true, .attr = RONDO_ATTR_DEFAULT, .data = "examples/data/digits.txt"};
     if (!parse_options(argc, argv, &options))
         return usage();
     rondo_config_t config = RONDO_CONFIG_DEFAULT;

@@ -162,6 +162,7 @@ typedef struct {
     uint64_t daemon_starts, daemon_quits;
     uint64_t primitives;       /* instructions' slices executed */
     uint64_t bytes_sent;       /* payload put into connectors */
+    uint64_t bytes_saved;      /* that compression made of it: without, bytes_sent would be so much more */
     uint64_t memory_reserved;  /* bytes of connector memory in use */
     uint64_t memory_allocated; /* bytes of rondo_alloc in use */
     uint64_t memory_budget;
@@ -192,17 +193,40 @@ RONDO_API rondo_result_t rondo_comm_abort(rondo_comm_t comm, int code);
 RONDO_API rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buf, size_t bytes);
 RONDO_API rondo_result_t rondo_comm_deregister(rondo_comm_t comm, void *buf);
 
+/* Compression: values travel as a fixed-rate ZFP stream of `rate` bits each (4 to 32; double to 64, float16 and bfloat16 to
+ * 16), so results are no longer exact, but on all ranks they are the same bits: the one who knew a value exactly keeps what the
+ * others read. That holds for a broadcast's root, whose buffer changes, and for a rank's own part of an all-gather. Sums,
+ * averages, minima and maxima are compressed, in allreduce, reduce, reduce_scatter, and the data of bcast, allgather(v),
+ * alltoall(v), gather and scatter. docs/compression.md has the error's bounds, and what becomes of infinities and NaNs. */
+typedef struct {
+    int rate;           /* bits a value; 0: nothing is compressed */
+    size_t smallest;    /* bytes of a call (as `rondo bench` counts them) below which it is not */
+    int error_feedback; /* of persistent operations, as rondo_attr_t's */
+} rondo_compression_t;
+#define RONDO_COMPRESSION_DEFAULT                                                                                              \
+    {                                                                                                                          \
+        0, 0, 0                                                                                                                \
+    }
+/* For the calls made on the communicator from here on, where type, operator and collective allow it; others go as they are. All
+ * ranks must call alike, at the same place among their calls. Communicators made from this one inherit it; the world's is that
+ * of RONDO_COMPRESS and RONDO_COMPRESS_MIN. NULL: none. */
+RONDO_API rondo_result_t rondo_comm_set_compression(rondo_comm_t comm, const rondo_compression_t *compression);
+RONDO_API rondo_result_t rondo_comm_get_compression(rondo_comm_t comm, rondo_compression_t *compression);
+
 /* ---- requests -------------------------------------------------------------------------------------------------------------
  */
 
 typedef struct {
     int priority;        /* higher first under the "priority" order; 0 by default */
-    int compress_rate;   /* bits a value, 0 = off */
+    int compress_rate;   /* bits a value; 0: as the communicator says (off by default); RONDO_COMPRESS_NEVER: off */
     const char *program; /* algorithm or program name; NULL: chosen */
+    int error_feedback;  /* compressed sums and averages: what compression lost of this rank's data is added to what it puts in
+                            at the next start */
 } rondo_attr_t;
+#define RONDO_COMPRESS_NEVER (-1)
 #define RONDO_ATTR_DEFAULT                                                                                                     \
     {                                                                                                                          \
-        0, 0, NULL                                                                                                             \
+        0, 0, NULL, 0                                                                                                          \
     }
 
 /* Starts an inactive persistent request. Neither blocks nor talks to other ranks. RONDO_ERR_STATE if it is active. */

@@ -57,16 +57,19 @@ static int is_p2p(enum rondo_kind kind)
 
 void rondo_call_describe(const struct rondo_call *call, char *text, size_t bytes)
 {
-    char root[40] = "";
+    char root[40] = "", rate[32] = "";
     if (rooted(call->kind) || is_p2p(call->kind))
         snprintf(root, sizeof(root), ", %s %d", rooted(call->kind) ? "root" : "peer", call->root);
+    if (call->rate != 0)
+        snprintf(rate, sizeof(rate), ", rate %u%s", call->rate, call->feedback ? " fed back" : "");
     if (call->kind == RONDO_KIND_BARRIER)
         snprintf(text, bytes, "barrier()");
     else if (call->kind == RONDO_KIND_ALLTOALLV)
-        snprintf(text, bytes, "alltoallv(%s)", rondo_type_name(call->type));
+        snprintf(text, bytes, "alltoallv(%s%s)", rondo_type_name(call->type), rate);
     else
-        snprintf(text, bytes, "%s(count %zu, %s%s%s%s)", rondo_kind_name(call->kind), call->count, rondo_type_name(call->type),
-                 reduces(call->kind) ? ", " : "", reduces(call->kind) ? rondo_op_name(call->op) : "", root);
+        snprintf(text, bytes, "%s(count %zu, %s%s%s%s%s)", rondo_kind_name(call->kind), call->count,
+                 rondo_type_name(call->type), reduces(call->kind) ? ", " : "",
+                 reduces(call->kind) ? rondo_op_name(call->op) : "", root, rate);
 }
 
 /* ---- checks ---- */
@@ -270,6 +273,8 @@ void rondo_call_signature(const struct rondo_comm *comm, const struct rondo_call
     signature->type = (uint32_t) call->type;
     signature->op = reduces(call->kind) ? (uint32_t) call->op : 0;
     signature->root = rooted(call->kind) ? (uint32_t) call->root : 0;
+    signature->rate = call->rate;
+    signature->feedback = (uint32_t) call->feedback;
     signature->count = call->kind == RONDO_KIND_ALLTOALLV ? 0 : call->count;
     if (call->kind == RONDO_KIND_ALLGATHERV) {
         signature->count = 1469598103934665603u;

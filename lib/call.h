@@ -9,7 +9,7 @@ rondo_result_t rondo_call_check(const struct rondo_comm *comm, const struct rond
 
 /* Plain data without padding. */
 struct rondo_signature {
-    uint32_t kind, type, op, root;
+    uint32_t kind, type, op, root, rate, feedback;
     uint64_t count;
 };
 void rondo_call_signature(const struct rondo_comm *comm, const struct rondo_call *call, struct rondo_signature *signature);

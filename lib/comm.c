@@ -64,6 +64,7 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
     if (comm == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a communicator");
     comm->runtime = runtime;
+    comm->compression = runtime->settings.compression;
     comm->id = id;
     comm->size = size;
     comm->rank = -1;
@@ -216,6 +217,8 @@ rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_com
         for (int rank = 0; rank < size; rank++)
             members[rank] = all[rank].world;
         result = rondo_comm_create(runtime, all[0].id, members, size, new_comm);
+        if (result == RONDO_SUCCESS)
+            (*new_comm)->compression = comm->compression;
     }
     free(all);
     free(members);

@@ -49,6 +49,8 @@ static const struct rondo_variable table[] = {
     {"RONDO_SLOT_BYTES", "0", "bytes of a connector's slot; 0: by the operation's size"},
     {"RONDO_ALGORITHM", "", "algorithm or program every collective it fits shall use; unset: chosen by size and topology"},
     {"RONDO_TUNING", "", "file that rondo bench --tune has written, the same on all ranks; unset: the built-in choice"},
+    {"RONDO_COMPRESS", "0", "bits a value that the world communicator's floats are compressed to (4 to 64); 0: not"},
+    {"RONDO_COMPRESS_MIN", "256K", "bytes of a call below which it is not compressed on its communicator's account"},
     {"RONDO_CHANNELS", "0", "connections in parallel between two ranks, as far as there are blocks; 0: chosen"},
     {"RONDO_PROTOCOL", "", "protocol of every program where it applies: simple or ll; empty: chosen"},
 };

@@ -1,6 +1,7 @@
 /* See operation.h. */
 #include "operation.h"
 
+#include "compression.h"
 #include "engine.h"
 #include "lane.h"
 #include "register.h"
@@ -245,6 +246,10 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
         }
         payload = payload / program->largest_count / RONDO_PIECE_ALIGNMENT * RONDO_PIECE_ALIGNMENT;
         operation->slice = payload / operation->element_bytes;
+        if (operation->rate != 0) { /* whole groups of blocks, where there is room for one */
+            operation->slice = 8 * payload / operation->rate;
+            operation->slice -= operation->slice % (operation->slice >= 64 ? 64 : RONDO_ZFP_VALUES);
+        }
         operation->tile = operation->slice;
         if (choice->protocol == RONDO_PROTOCOL_SIMPLE && rondo_gpus_only(request->comm))
             spread_slices(operation, most, request->lane->slot_count);
@@ -267,6 +272,23 @@ static void set_window(struct rondo_request *request, enum rondo_buffer which)
     window[1] = own != NULL ? 0 : (uint64_t) (uintptr_t) buffer;
     if (own == NULL && !request->comm->same_process)
         rondo_window_find(request->comm, buffer, 1, window);
+}
+
+/* Nothing has been lost yet. */
+static rondo_result_t make_residual(struct rondo_request *request)
+{
+    struct rondo_device *device = request->runtime->device;
+    request->residual_bytes = rondo_residual_bytes(request->comm, &request->call);
+    request->residual = device->kind->allocate(device, request->residual_bytes);
+    request->operation->residual = request->residual;
+    void *zeros = calloc(1, request->residual_bytes);
+    if (request->residual == NULL || zeros == NULL) {
+        free(zeros);
+        return rondo_fail(RONDO_ERR_MEMORY, "no device memory for %zu bytes of residuals", request->residual_bytes);
+    }
+    rondo_result_t result = device->kind->upload(device, request->residual, zeros, request->residual_bytes);
+    free(zeros);
+    return result;
 }
 
 rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct rondo_choice *choice)
@@ -299,6 +321,8 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     operation->average = call->op == RONDO_AVG ? (uint32_t) comm->size : 0;
     operation->element_bytes = (uint8_t) rondo_type_bytes(call->type);
     operation->lane = request->lane->index;
+    operation->rate = choice->protocol == RONDO_PROTOCOL_COMPRESSED ? call->rate : 0;
+    operation->residual = NULL;
     rondo_call_buffers(comm, call, &operation->buffers[RONDO_INPUT], &operation->buffers[RONDO_OUTPUT]);
     set_window(request, RONDO_INPUT);
     set_window(request, RONDO_OUTPUT);
@@ -314,6 +338,8 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
         if (request->scratch == NULL && result == RONDO_SUCCESS)
             result = rondo_fail(RONDO_ERR_MEMORY, "no device memory for %zu bytes of scratch", request->scratch_bytes);
     }
+    if (result == RONDO_SUCCESS && operation->rate != 0 && call->feedback)
+        result = make_residual(request);
     if (result == RONDO_SUCCESS)
         result = set_slices(request, binding->plan, choice, largest);
     if (result != RONDO_SUCCESS) {
@@ -329,9 +355,10 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
                   "%s, %zu bytes, %p to %p: algorithm %s (%s), protocol %s, %d channel%s, %llu tiles of %llu elements",
                   rondo_kind_name(call->kind), rondo_call_bytes(comm, call), (void *) operation->buffers[RONDO_INPUT],
                   (void *) operation->buffers[RONDO_OUTPUT], choice->algorithm->name, choice->why,
-                  choice->protocol == RONDO_PROTOCOL_LL      ? "LL"
-                  : choice->protocol == RONDO_PROTOCOL_SMALL ? "simple in small slots"
-                                                             : "simple",
+                  choice->protocol == RONDO_PROTOCOL_LL           ? "LL"
+                  : choice->protocol == RONDO_PROTOCOL_COMPRESSED ? "compressed"
+                  : choice->protocol == RONDO_PROTOCOL_SMALL      ? "simple in small slots"
+                                                                  : "simple",
                   choice->channels, choice->channels == 1 ? "" : "s", (unsigned long long) operation->tiles,
                   (unsigned long long) operation->tile);
     return RONDO_SUCCESS;
@@ -348,5 +375,9 @@ void rondo_operation_unbind(struct rondo_request *request)
     if (request->scratch != NULL) {
         device->kind->release(device, request->scratch, request->scratch_bytes);
         request->scratch = NULL;
+    }
+    if (request->residual != NULL) {
+        device->kind->release(device, request->residual, request->residual_bytes);
+        request->residual = NULL;
     }
 }

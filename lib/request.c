@@ -3,6 +3,7 @@
 
 #include "call.h"
 #include "check.h"
+#include "compression.h"
 #include "connect.h"
 #include "lane.h"
 #include "mailbox.h"
@@ -133,7 +134,7 @@ static size_t buffer_bytes(const struct rondo_comm *comm, const struct rondo_cal
 
 static int may_be_direct(const struct rondo_comm *comm, const struct rondo_call *call)
 {
-    return comm->size > 1 &&
+    return comm->size > 1 && call->rate == 0 &&
            (call->kind == RONDO_KIND_ALLREDUCE || call->kind == RONDO_KIND_REDUCE_SCATTER ||
             call->kind == RONDO_KIND_ALLGATHER || call->kind == RONDO_KIND_ALLTOALL || call->kind == RONDO_KIND_BCAST);
 }
@@ -256,9 +257,6 @@ static rondo_result_t build(struct making *making, struct rondo_request **result
     const struct rondo_call *call = making->call;
     struct rondo_request *request;
     struct rondo_choice choice;
-    if (making->attr->compress_rate != 0)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "%s: compress_rate %d: this build has no compression",
-                          rondo_kind_name(call->kind), making->attr->compress_rate);
     rondo_result_t status = rondo_request_take(comm->runtime, &request);
     if (status != RONDO_SUCCESS)
         return status;
@@ -300,11 +298,13 @@ static rondo_result_t undo(const struct making *making, struct rondo_request *re
 /* A persistent collective is made on all ranks or on none, or later ones would not match. The steps that it takes with the
  * others come before this rank's own, so that it takes them whatever becomes of those; where a comparison of the calls fails,
  * it does so on all ranks, and none waits for the agreement. */
-static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *call, const rondo_attr_t *attr,
+static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *given, const rondo_attr_t *attr,
                            enum rondo_form form, struct rondo_request **result)
 {
     int persistent = form == RONDO_FORM_PERSISTENT;
     static const rondo_attr_t defaults = RONDO_ATTR_DEFAULT;
+    struct rondo_call completed = *given;
+    const struct rondo_call *call = &completed;
     struct making making = {.comm = comm,
                             .call = call,
                             .attr = attr != NULL ? attr : &defaults,
@@ -314,6 +314,9 @@ static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *cal
     rondo_result_t status = rondo_comm_failure(comm);
     if (status != RONDO_SUCCESS)
         return rondo_fail(status, "%s: %s", rondo_kind_name(call->kind), comm->failure);
+    status = rondo_compression_choose(comm, making.attr, persistent, &completed);
+    if (status != RONDO_SUCCESS)
+        return status;
     if (persistent && !is_p2p(call)) {
         if (comm->runtime->settings.check && comm->size > 1)
             status = rondo_check_init(comm, call);

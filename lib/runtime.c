@@ -545,6 +545,7 @@ rondo_result_t rondo_get_stats(rondo_t runtime, rondo_stats_t *stats)
         stats->context_saves += block.context_saves;
         stats->primitives += block.primitives;
         stats->bytes_sent += block.bytes_sent;
+        stats->bytes_saved += block.bytes_saved;
     }
     stats->memory_reserved = rondo_arena_reserved(runtime->arena);
     pthread_mutex_lock(&runtime->lock);

@@ -38,12 +38,13 @@ struct rondo_settings {
     double timeout;         /* seconds, 0 never */
     double connect_timeout; /* seconds */
     int check;
-    uint32_t channels;           /* most that a program may use: the least of all ranks' blocks */
-    uint32_t slot_bytes;         /* largest slot of the simple protocol */
-    char algorithm[64];          /* "" chosen */
-    char protocol[16];           /* "" chosen, "simple" or "ll" */
-    struct rondo_tuning *tuning; /* NULL: none; the runtime's */
-    uint32_t wanted_channels;    /* 0: chosen */
+    uint32_t channels;               /* most that a program may use: the least of all ranks' blocks */
+    uint32_t slot_bytes;             /* largest slot of the simple protocol */
+    char algorithm[64];              /* "" chosen */
+    char protocol[16];               /* "" chosen, "simple" or "ll" */
+    struct rondo_tuning *tuning;     /* NULL: none; the runtime's */
+    uint32_t wanted_channels;        /* 0: chosen */
+    rondo_compression_t compression; /* of the world */
 };
 
 /* ---- calls: what the user asked for ---- */
@@ -58,6 +59,8 @@ struct rondo_call {
     rondo_op_t op;
     int root;                /* or the peer */
     size_t custom_chunks[2]; /* of a custom program's input and output; count elements each */
+    uint32_t rate;           /* bits a value in slots; 0: as they are */
+    int feedback;            /* what compression loses is fed back */
 };
 
 /* ---- lanes ---- */
@@ -145,6 +148,8 @@ struct rondo_request {
     size_t table_entries[RONDO_BUFFERS];
     void *scratch; /* device memory, owned */
     size_t scratch_bytes;
+    void *residual; /* likewise */
+    size_t residual_bytes;
     /* Queue lock: */
     uint64_t number;        /* in the lane, of those started */
     uint64_t device_number; /* of those submitted: the daemon's count */
@@ -182,12 +187,13 @@ struct rondo_comm {
     int *members;                /* ranks in the world */
     int same_process, same_host; /* all members */
     struct rondo_topology topology;
-    int group;                          /* members of each host, side by side and as many on all; 0: not so, or one host */
-    int networked;                      /* some members may reach each other over a network */
-    pthread_mutex_t lane_lock;          /* one thread at a time makes a shared lane */
-    pthread_mutex_t stream_lock;        /* numbers of operations in stream order, and the list of those retired */
-    struct rondo_request *retired;      /* enqueued, and not needed but for memory that their kernels use */
-    int retired_count, retired_limit;   /* at the limit it is looked what can be freed */
+    int group;                        /* members of each host, side by side and as many on all; 0: not so, or one host */
+    int networked;                    /* some members may reach each other over a network */
+    pthread_mutex_t lane_lock;        /* one thread at a time makes a shared lane */
+    pthread_mutex_t stream_lock;      /* numbers of operations in stream order, and the list of those retired */
+    struct rondo_request *retired;    /* enqueued, and not needed but for memory that their kernels use */
+    int retired_count, retired_limit; /* at the limit it is looked what can be freed */
+    rondo_compression_t compression;
     int pins;                           /* library threads that use the struct (runtime lock) */
     struct rondo_host_lane *collective; /* the communicator's own lane */
     struct rondo_host_lane *lanes;

@@ -31,6 +31,24 @@ size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *
     }
 }
 
+/* Recursive doubling sends all data log2 of the ranks times, a ring less than twice, but in 2 * (size - 1) steps. */
+#define DOUBLING_BYTES_MAX (64 * KIB)
+
+static const char *compressed_by_size(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    switch (call->kind) {
+    case RONDO_KIND_ALLREDUCE:
+        return rondo_call_bytes(comm, call) <= DOUBLING_BYTES_MAX ? "recursive-doubling" : "ring";
+    case RONDO_KIND_ALLTOALL:
+    case RONDO_KIND_ALLTOALLV:
+    case RONDO_KIND_GATHER:
+    case RONDO_KIND_SCATTER:
+        return "linear";
+    default:
+        return "ring";
+    }
+}
+
 /* One shot costs size - 1 messages a rank; worth it while a message is cheaper than a ring's 2 * (size - 1) steps. */
 static size_t one_shot_limit(int size)
 {
@@ -98,6 +116,10 @@ static const char *misfit(const struct rondo_comm *comm, const struct rondo_call
     int folds_all = algorithm->folds_all || (call->kind == RONDO_KIND_REDUCE && algorithm->build == rondo_build_linear);
     if (algorithm->build == rondo_build_local)
         return "it is for a communicator of one rank";
+    if (call->rate != 0 && !(algorithm->compresses >> call->kind & 1))
+        return "it does not compress";
+    if (call->feedback && algorithm->build == rondo_build_ring_hop)
+        return "it keeps no residuals to feed back";
     if (folds_all && comm->size > RONDO_FOLD_SOURCES_MAX && call->kind != RONDO_KIND_BARRIER)
         return "these are more ranks than it folds at a time";
     if (algorithm->several_hosts && (comm->topology.nodes < 2 || comm->topology.locals < 2))
@@ -146,7 +168,7 @@ static const struct rondo_algorithm *by_rule(const struct rondo_comm *comm, cons
     if (algorithm != NULL)
         return algorithm;
     choice->why = "by size";
-    return rondo_algorithm_find(by_size(comm, call, direct), call->kind);
+    return rondo_algorithm_find(call->rate != 0 ? compressed_by_size(comm, call) : by_size(comm, call, direct), call->kind);
 }
 
 /* An algorithm that the user insists on for this call is taken or refused; one that the settings name, where it fits. */
@@ -181,8 +203,8 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
     const struct rondo_settings *settings = &comm->runtime->settings;
     choice->tuned = NULL;
     int asked = name != NULL || *settings->algorithm != '\0' || *settings->protocol != '\0' || settings->wanted_channels > 0;
-    if (!asked && comm->size > 1 && !comm->networked && rondo_gpus_only(comm) && ruled(comm, call, direct, choice) == NULL &&
-        rondo_select_gpu(comm, call, direct, choice)) {
+    int measured = comm->size > 1 && call->rate == 0 && !comm->networked && rondo_gpus_only(comm);
+    if (!asked && measured && ruled(comm, call, direct, choice) == NULL && rondo_select_gpu(comm, call, direct, choice)) {
         if (choice->channels > (int) settings->channels)
             choice->channels = (int) settings->channels;
         choice->why = "as measured on GPUs";
@@ -199,7 +221,10 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
     const char *protocol = choice->tuned != NULL && *settings->protocol == '\0' ? choice->tuned->protocol : settings->protocol;
     int low_latency = strcmp(protocol, "ll") == 0 && !choice->algorithm->direct && !comm->networked;
     int small = choice->algorithm->low_latency && message <= RONDO_SMALL_BYTES_MAX;
-    choice->protocol = low_latency ? RONDO_PROTOCOL_LL : small ? RONDO_PROTOCOL_SMALL : RONDO_PROTOCOL_SIMPLE;
+    choice->protocol = call->rate != 0 && choice->algorithm->build != rondo_build_local ? RONDO_PROTOCOL_COMPRESSED
+                       : low_latency                                                    ? RONDO_PROTOCOL_LL
+                       : small                                                          ? RONDO_PROTOCOL_SMALL
+                                                                                        : RONDO_PROTOCOL_SIMPLE;
 
     size_t channels = message / (256 * KIB);
     int single = (choice->algorithm->build == rondo_build_all_pairs && !rondo_gpus_only(comm)) ||
@@ -224,5 +249,6 @@ void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_P
         most = RONDO_GPU_SLOT_BYTES;
     slot_bytes[RONDO_PROTOCOL_SIMPLE] = most;
     slot_bytes[RONDO_PROTOCOL_SMALL] = most < RONDO_SMALL_BYTES_MAX ? most : RONDO_SMALL_BYTES_MAX;
+    slot_bytes[RONDO_PROTOCOL_COMPRESSED] = most;
     slot_bytes[RONDO_PROTOCOL_LL] = 2 * (gpus ? RONDO_GPU_LL_BYTES : RONDO_LL_BYTES_MAX);
 }

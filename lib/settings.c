@@ -115,6 +115,10 @@ rondo_result_t rondo_settings_read(const rondo_config_t *given, struct rondo_set
     startup->slot_bytes = size(&reader, -1, "RONDO_SLOT_BYTES");
     if (reader.result == RONDO_SUCCESS && (startup->slot_bytes < 0 || startup->slot_bytes > 1 << 24))
         return rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_SLOT_BYTES = %lld is not in [0, 16M]", (long long) startup->slot_bytes);
+    settings->compression.rate = (int) integer(&reader, -1, "RONDO_COMPRESS", 0, 64);
+    settings->compression.smallest = (size_t) size(&reader, -1, "RONDO_COMPRESS_MIN");
+    if (reader.result == RONDO_SUCCESS && settings->compression.rate > 0 && settings->compression.rate < 4)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_COMPRESS = %d is neither 0 nor in [4, 64]", settings->compression.rate);
     startup->transports = text(&reader, config->transports, "RONDO_TRANSPORTS");
     startup->host_id = text(&reader, config->host_id, "RONDO_HOSTID");
     value = text(&reader, NULL, "RONDO_ALGORITHM");

@@ -36,6 +36,31 @@ def test_gradients(tmp_path, order):
     assert row["wrong"] == 0
 
 
+@pytest.mark.parametrize("mode", ["blocking", "persistent"])
+@pytest.mark.parametrize("algorithm", ["ring", "recursive-doubling", None])
+def test_compression(tmp_path, mode, algorithm):
+    named = ["--algorithm", algorithm] if algorithm else []
+    found = bench(tmp_path, "allreduce", "--ranks", 4, "-b", "1K", "-e", "1M", "-n", 3, "--compress", 12, "--mode", mode, *named)
+    for row in found["rows"]:
+        assert row["identical"] is True
+        assert 0 < row["error_norm"] < 0.02
+        assert row["plain_time_us"] > 0
+
+
+@pytest.mark.parametrize("collective", ["bcast", "allgather", "reduce_scatter", "alltoall"])
+def test_compression_of(tmp_path, collective):
+    for kind, norm in (("float", 0.02), ("double", 0.02), ("bfloat16", 0.02), ("float16", 0.02)):
+        found = bench(tmp_path, collective, "--ranks", 3, "-b", "12K", "-e", "12K", "-n", 3, "--compress", 12, "-d", kind)
+        (row,) = found["rows"]
+        assert 0 < row["error_norm"] < norm
+        assert row["identical"] is (True if collective in ("bcast", "allgather") else None)
+
+
+def test_compression_is_refused(tmp_path):
+    run(program("rondo"), "bench", "allreduce", "--ranks", 2, "--device", "host", "-c", "--compress", 8, expect=2)
+    bench(tmp_path, "allreduce", "--ranks", 2, "-e", "1K", "--compress", 8, "-d", "int32", "--mode", "persistent", expect=1)
+
+
 def tune(tmp_path, table, *options):
     run(program("rondo"), "bench", *options, "--device", "host", "--tune", table)
     return json.loads(table.read_text())

@@ -31,6 +31,7 @@ struct call bench_call(struct bench *b)
                         .stream = b->stream,
                         .buffers = &b->rank->buffers};
     call.attr.compress_rate = o->compress;
+    call.attr.error_feedback = o->feedback;
     call.attr.program = o->algorithm;
     return call;
 }
@@ -132,6 +133,7 @@ static rondo_result_t release_buffers(struct bench *b)
 struct row_work {
     struct bench *bench;
     struct call *call;
+    struct call plain; /* the same without compression */
     const struct values *values;
 };
 
@@ -139,6 +141,24 @@ static rondo_result_t run_once(void *argument)
 {
     struct row_work *w = argument;
     return call_run(w->call, w->bench->options->mode);
+}
+
+/* Compression is an attribute of persistent operations, and for the others of the communicator: a matter of a few words. */
+static rondo_result_t set_compression(struct bench *b, int rate)
+{
+    const rondo_compression_t compression = {.rate = rate};
+    bool settable = !form_is_persistent(b->options->mode) && b->options->compress > 0;
+    return settable ? rondo_comm_set_compression(b->rank->world, &compression) : RONDO_SUCCESS;
+}
+
+static rondo_result_t run_plain(void *argument)
+{
+    struct row_work *w = argument;
+    rondo_result_t code = set_compression(w->bench, 0);
+    if (code == RONDO_SUCCESS)
+        code = call_run(&w->plain, w->bench->options->mode);
+    rondo_result_t restored = set_compression(w->bench, w->bench->options->compress);
+    return code != RONDO_SUCCESS ? code : restored;
 }
 
 static rondo_result_t finish(void *argument)
@@ -196,7 +216,7 @@ static rondo_result_t measure(struct bench *b, struct call *call, uint64_t seed,
     const struct bench_options *o = b->options;
     struct values values = {
         .type = o->type, .op = o->op, .reduces = o->collective->reduces, .ranks = b->rank->size, .seed = seed};
-    struct row_work w = {.bench = b, .call = call, .values = &values};
+    struct row_work w = {.bench = b, .call = call, .plain = *call, .values = &values};
     struct bench_work work = {.bytes = call->bytes,
                               .argument = &w,
                               .run = run_once,
@@ -207,13 +227,18 @@ static rondo_result_t measure(struct bench *b, struct call *call, uint64_t seed,
         work.before_last = poison;
         work.after_last = check;
     }
+    w.plain.attr.compress_rate = RONDO_COMPRESS_NEVER;
+    w.plain.attr.error_feedback = 0;
+    if (o->compress > 0 && o->peer == NULL)
+        work.plain_run = run_plain;
     values_prepare(&values, o->collective->prefix);
     *what = "data";
     rondo_result_t code = bench_fill(call, &values, &b->buffers, !o->check);
     if (code != RONDO_SUCCESS)
         return code;
     *what = "prepare";
-    if ((code = check_algorithm(call, o)) != RONDO_SUCCESS || (code = call_open(call, o->mode)) != RONDO_SUCCESS)
+    if ((code = check_algorithm(call, o)) != RONDO_SUCCESS || (code = call_open(call, o->mode)) != RONDO_SUCCESS ||
+        (work.plain_run != NULL && (code = call_open(&w.plain, o->mode)) != RONDO_SUCCESS))
         return code;
     *what = "checked run";
     if (o->check && (code = check_once(&w, &row->wrong)) != RONDO_SUCCESS)
@@ -228,7 +253,12 @@ static rondo_result_t measure(struct bench *b, struct call *call, uint64_t seed,
             (code = check_once(&w, &row->wrong)) != RONDO_SUCCESS)
             return code;
     }
+    *what = "run for the error's norm";
+    if (o->compress > 0 && (code = bench_error(b, call, seed, &row->error)) != RONDO_SUCCESS)
+        return code;
     *what = "free";
+    if (work.plain_run != NULL && (code = call_close(&w.plain, o->mode)) != RONDO_SUCCESS)
+        return code;
     return call_close(call, o->mode);
 }
 
@@ -268,7 +298,10 @@ static int run_rows(struct bench *b, uint64_t *wrong)
     const struct bench_options *o = b->options;
     size_t previous = SIZE_MAX;
     uint64_t seed = 0x52D0;
-    rondo_result_t result = make_row_buffers(b);
+    rondo_result_t result = set_compression(b, o->compress);
+    if (result != RONDO_SUCCESS)
+        return bench_fail(b, "compression", result);
+    result = make_row_buffers(b);
     if (result != RONDO_SUCCESS)
         return bench_fail(b, "buffers of the largest row", result);
     for (int i = 0; b->peer != NULL && o->registered && o->peer->enlist != NULL && i < 2; i++) {

@@ -1,6 +1,6 @@
 /* The parts of `rondo bench`: options (bench_options.c), what a rank has and does for all of its rows (bench.c), a row's check
- * (bench_check.c), timing (bench_time.c) and output (bench_output.c), the whole of a network's gradients (bench_gradients.c),
- * and the search for the best algorithms (bench_tune.c). */
+ * (bench_check.c, of compressed data bench_error.c), timing (bench_time.c) and output (bench_output.c), the whole of a
+ * network's gradients (bench_gradients.c), and the search for the best algorithms (bench_tune.c). */
 #ifndef RONDO_TOOLS_BENCH_H
 #define RONDO_TOOLS_BENCH_H
 
@@ -27,6 +27,7 @@ struct bench_options {
     enum form mode;
     const char *algorithm, *protocol, *channels; /* NULL: chosen by the library */
     int compress;                                /* bits a value, 0 = off */
+    bool feedback;                               /* of what compression loses */
     const char *json, *tune;
     const struct peer *peer; /* NULL: none */
 };
@@ -68,11 +69,19 @@ struct call bench_call(struct bench *bench);
 struct bench_timing {
     int iterations;
     double seconds, peer_seconds; /* of one iteration: the median over batches of the slowest rank's; peer 0 without a peer */
+    double plain_seconds;         /* the same without compression, where that is timed */
     uint64_t wrong;               /* elements after the last timed iteration, where that is checked */
+};
+/* Of compressed results, the worst of the ranks': the norm of the errors by that of the exact results, the largest error;
+ * whether all ranks get the same result, and whether it was the same bits. */
+struct bench_error {
+    double norm, largest;
+    bool shared, identical;
 };
 struct bench_row {
     size_t bytes, count;
     struct bench_timing timing;
+    struct bench_error error;
     double algorithm_gbs, bus_gbs;
     uint64_t wrong;
 };
@@ -92,6 +101,8 @@ rondo_result_t bench_poison(const struct call *call, const struct bench_buffers 
 /* Adds the elements that are not as they must be: of the output, of the input (which must not change), and of the guards. */
 rondo_result_t bench_check(const struct call *call, const struct values *values, const struct bench_buffers *buffers,
                            uint64_t *wrong);
+/* One run on random numbers between -1 and 1. Collective. */
+rondo_result_t bench_error(struct bench *bench, struct call *call, uint64_t seed, struct bench_error *error);
 /* Whether a barrier lets any rank out before the last has come in; *wrong is 1 if so. Collective. */
 rondo_result_t bench_check_barrier(struct rank *rank, struct call *call, enum form mode, uint64_t seed, uint64_t *wrong);
 
@@ -102,6 +113,8 @@ struct bench_work {
     rondo_result_t (*run)(void *argument);
     rondo_result_t (*finish)(void *argument); /* waits for what runs have enqueued */
     int (*peer_run)(void *argument, char *message, size_t bytes);
+    /* NULL, or the same work without compression, which takes the peer's turn. */
+    rondo_result_t (*plain_run)(void *argument);
     bool peer_waits; /* for each run of the peer, not just for the last of a batch: as Rondo's own form does */
     /* NULL, or around the last batch: to poison the output, and to check it. */
     rondo_result_t (*before_last)(void *argument);

@@ -19,6 +19,7 @@ enum {
     OPT_TUNE,
     OPT_ORDER,
     OPT_COMPRESS,
+    OPT_FEEDBACK,
     OPT_TRANSPORTS,
     OPT_REGISTER,
     OPT_PEER,
@@ -46,6 +47,7 @@ static const struct option long_options[] = {
     {"tune", required_argument, NULL, OPT_TUNE},
     {"order", required_argument, NULL, OPT_ORDER},
     {"compress", required_argument, NULL, OPT_COMPRESS},
+    {"feedback", no_argument, NULL, OPT_FEEDBACK},
     {"transports", required_argument, NULL, OPT_TRANSPORTS},
     {"register", no_argument, NULL, OPT_REGISTER},
     {"peer", required_argument, NULL, OPT_PEER},
@@ -76,7 +78,8 @@ static const char help[] =
     "  --algorithm NAME, --protocol NAME, --channels N   instead of those that the library would choose\n"
     "  --tune FILE            tries them all, and writes which are the fastest (with --ranks)\n"
     "  --order WHICH          of gradients: random (the default) or same\n"
-    "  --compress RATE        bits a value of floats (persistent only)\n"
+    "  --compress RATE        bits a value of floats; timed in turn with the same uncompressed, and the error's norm\n"
+    "  --feedback             what compression loses is added to the next run's data (with --mode persistent)\n"
     "  --transports LIST      in order of preference\n"
     "  --register             buffers that the other ranks may reach directly\n"
     "  --peer mpi|nccl        the same work on the peer, in turn; ratio = peer's time / Rondo's\n"
@@ -164,6 +167,9 @@ static int read_one(int option, struct bench_options *o, struct texts *texts)
                    : options_refuse(VERB, "--order '%s' is not an order (random, same)", optarg);
     case OPT_COMPRESS:
         return read_integer("--compress", optarg, 1, &o->compress);
+    case OPT_FEEDBACK:
+        o->feedback = true;
+        return 0;
     case OPT_TRANSPORTS:
         o->runtime.transports = optarg;
         return 0;
@@ -192,9 +198,8 @@ static int read_mode(struct bench_options *o, const char *text)
     o->mode = (enum form) mode;
     if (form_is_on_stream(o->mode) && (o->runtime.device == RONDO_DEVICE_HOST || !RONDO_WITH_CUDA))
         return options_refuse(VERB, "--mode %s needs a CUDA device, not %s", text, options_device_name(o->runtime.device));
-    if (o->compress > 0 && !form_is_persistent(o->mode))
-        return options_refuse(VERB, "--compress %d is an attribute of persistent operations: add --mode persistent",
-                              o->compress);
+    if (o->feedback && (o->compress == 0 || !form_is_persistent(o->mode)))
+        return options_refuse(VERB, "--feedback is of compressed persistent operations: add --compress RATE --mode persistent");
     return 0;
 }
 

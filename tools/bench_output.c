@@ -5,15 +5,32 @@
 #include <stdio.h>
 
 static const struct output_column columns[] = {
-    {"size", "(B)", 12}, {"count", "(elements)", 12}, {"type", "", 10},       {"op", "", 5},
-    {"root", "", 5},     {"time", "(us)", 11},        {"algbw", "(GB/s)", 8}, {"busbw", "(GB/s)", 8},
-    {"wrong", "", 6},    {"peer time", "(us)", 11},   {"ratio", "", 7},
+    {"size", "(B)", 12},  {"count", "(elements)", 12}, {"type", "", 10},       {"op", "", 5},    {"root", "", 5},
+    {"time", "(us)", 11}, {"algbw", "(GB/s)", 8},      {"busbw", "(GB/s)", 8}, {"wrong", "", 6},
 };
-enum { COLUMNS_ALONE = 9, COLUMNS_WITH_PEER = 11 };
+static const struct output_column peer_columns[] = {{"peer time", "(us)", 11}, {"ratio", "", 7}};
+static const struct output_column compression_columns[] = {{"error", "(norm)", 9}, {"same bits", "", 9}};
+static const struct output_column plain_columns[] = {{"plain time", "(us)", 11}, {"less", "(%)", 6}};
+#define LENGTH(array) ((int) (sizeof(array) / sizeof((array)[0])))
+enum { COLUMNS_MOST = 16 };
 
-static int column_count(const struct bench_options *o)
+static int add_columns(struct output_column *all, int count, const struct output_column *more, int how_many)
 {
-    return o->peer != NULL ? COLUMNS_WITH_PEER : COLUMNS_ALONE;
+    for (int i = 0; i < how_many; i++)
+        all[count + i] = more[i];
+    return count + how_many;
+}
+
+static int choose_columns(const struct bench_options *o, struct output_column *all)
+{
+    int count = add_columns(all, 0, columns, LENGTH(columns));
+    if (o->peer != NULL)
+        count = add_columns(all, count, peer_columns, LENGTH(peer_columns));
+    if (o->compress > 0 && o->peer == NULL)
+        count = add_columns(all, count, plain_columns, LENGTH(plain_columns));
+    if (o->compress > 0)
+        count = add_columns(all, count, compression_columns, LENGTH(compression_columns));
+    return count;
 }
 
 static const char *collective_name(const struct bench_options *o)
@@ -25,6 +42,7 @@ void bench_print_title(const struct bench *b)
 {
     const struct bench_options *o = b->options;
     FILE *stream = output_stream(o->json);
+    struct output_column all[COLUMNS_MOST];
     fprintf(stream, "# %s, %d %s, %s device, %s%s%s", collective_name(o), b->rank->size,
             b->rank->threads    ? "ranks as threads"
             : b->rank->size > 1 ? "ranks as processes"
@@ -35,14 +53,26 @@ void bench_print_title(const struct bench *b)
         fprintf(stream, "; peer %s%s%s (ratio = peer's time / Rondo's)", o->peer->name, o->peer->version != NULL ? " " : "",
                 o->peer->version != NULL ? o->peer->version : "");
     fputc('\n', stream);
-    output_header(stream, columns, column_count(o));
+    output_header(stream, all, choose_columns(o, all));
+}
+
+static const char *same_bits(const struct bench_row *row)
+{
+    return !row->error.shared ? "-" : row->error.identical ? "yes" : "NO";
+}
+
+static double saved_percent(const struct bench_row *row)
+{
+    return 100.0 * (1.0 - row->timing.seconds / row->timing.plain_seconds);
 }
 
 static void print_row(const struct bench_options *o, const struct bench_row *row)
 {
-    char text[COLUMNS_WITH_PEER][32];
-    const char *cells[COLUMNS_WITH_PEER];
+    char text[COLUMNS_MOST][32];
+    const char *cells[COLUMNS_MOST];
+    struct output_column all[COLUMNS_MOST];
     const struct collective *c = o->collective;
+    int count = LENGTH(columns);
     snprintf(text[0], sizeof(text[0]), "%zu", row->bytes);
     snprintf(text[1], sizeof(text[1]), "%zu", row->count);
     snprintf(text[2], sizeof(text[2]), "%s", row->bytes > 0 ? options_type_name(o->type) : "-");
@@ -55,11 +85,20 @@ static void print_row(const struct bench_options *o, const struct bench_row *row
         snprintf(text[8], sizeof(text[8]), "%" PRIu64, row->wrong);
     else
         snprintf(text[8], sizeof(text[8]), "-");
-    snprintf(text[9], sizeof(text[9]), "%.2f", row->timing.peer_seconds * 1e6);
-    snprintf(text[10], sizeof(text[10]), "%.3f", row->timing.peer_seconds / row->timing.seconds);
-    for (int i = 0; i < COLUMNS_WITH_PEER; i++)
+    if (o->peer != NULL) {
+        snprintf(text[count++], sizeof(text[0]), "%.2f", row->timing.peer_seconds * 1e6);
+        snprintf(text[count++], sizeof(text[0]), "%.3f", row->timing.peer_seconds / row->timing.seconds);
+    } else if (o->compress > 0) {
+        snprintf(text[count++], sizeof(text[0]), "%.2f", row->timing.plain_seconds * 1e6);
+        snprintf(text[count++], sizeof(text[0]), "%.1f", saved_percent(row));
+    }
+    if (o->compress > 0) {
+        snprintf(text[count++], sizeof(text[0]), "%.3g", row->error.norm);
+        snprintf(text[count++], sizeof(text[0]), "%s", same_bits(row));
+    }
+    for (int i = 0; i < count; i++)
         cells[i] = text[i];
-    output_row(output_stream(o->json), columns, column_count(o), cells);
+    output_row(output_stream(o->json), all, choose_columns(o, all), cells);
 }
 
 static json_t *json_row(const struct bench_options *o, const struct bench_row *row)
@@ -75,6 +114,15 @@ static json_t *json_row(const struct bench_options *o, const struct bench_row *r
     if (o->peer != NULL) {
         json_object_set_new(object, "peer_time_us", json_real(row->timing.peer_seconds * 1e6));
         json_object_set_new(object, "ratio", json_real(row->timing.peer_seconds / row->timing.seconds));
+    }
+    if (o->compress > 0 && o->peer == NULL) {
+        json_object_set_new(object, "plain_time_us", json_real(row->timing.plain_seconds * 1e6));
+        json_object_set_new(object, "less_percent", json_real(saved_percent(row)));
+    }
+    if (o->compress > 0) {
+        json_object_set_new(object, "error_norm", json_real(row->error.norm));
+        json_object_set_new(object, "error_largest", json_real(row->error.largest));
+        json_object_set_new(object, "identical", row->error.shared ? json_boolean(row->error.identical) : json_null());
     }
     return object;
 }

@@ -27,13 +27,15 @@ static rondo_result_t peer_failed(struct timer *t, const char *what)
     return RONDO_ERR_SYSTEM;
 }
 
-static rondo_result_t batch(struct timer *t, int iterations, double *seconds)
+typedef rondo_result_t run_function(void *argument);
+
+static rondo_result_t batch(struct timer *t, run_function *run, int iterations, double *seconds)
 {
     const struct bench_work *work = t->work;
     rondo_result_t code = rondo_barrier(t->bench->rank->world);
     double start = ranks_clock();
     for (int i = 0; code == RONDO_SUCCESS && i < iterations; i++)
-        code = work->run(work->argument);
+        code = run(work->argument);
     if (code == RONDO_SUCCESS)
         code = work->finish(work->argument);
     *seconds = ranks_clock() - start;
@@ -63,14 +65,22 @@ static rondo_result_t peer_batch(struct timer *t, int iterations, double *second
     return RONDO_SUCCESS;
 }
 
+/* Of what takes turns with Rondo: the peer, or Rondo without compression. */
+static rondo_result_t other_batch(struct timer *t, int iterations, double *seconds)
+{
+    if (t->bench->options->peer != NULL)
+        return peer_batch(t, iterations, seconds);
+    return t->work->plain_run != NULL ? batch(t, t->work->plain_run, iterations, seconds) : RONDO_SUCCESS;
+}
+
 static rondo_result_t warm_up(struct timer *t)
 {
     const struct bench_options *options = t->bench->options;
     int warmup = options->warmup >= 0 ? options->warmup : t->work->bytes <= 65536 ? 20 : 3;
     double ignored;
-    rondo_result_t code = batch(t, warmup, &ignored);
-    if (code == RONDO_SUCCESS && options->peer != NULL)
-        code = peer_batch(t, warmup, &ignored);
+    rondo_result_t code = batch(t, t->work->run, warmup, &ignored);
+    if (code == RONDO_SUCCESS)
+        code = other_batch(t, warmup, &ignored);
     return code;
 }
 
@@ -82,7 +92,7 @@ static rondo_result_t choose_iterations(struct timer *t, int *iterations)
         return RONDO_SUCCESS;
     int trial = t->work->bytes <= 65536 ? 10 : 2;
     double seconds;
-    rondo_result_t code = batch(t, trial, &seconds);
+    rondo_result_t code = batch(t, t->work->run, trial, &seconds);
     if (code != RONDO_SUCCESS)
         return code;
     double wanted = ROW_SECONDS * trial / (seconds > 1e-9 ? seconds : 1e-9);
@@ -122,14 +132,12 @@ rondo_result_t bench_time(struct bench *bench, const struct bench_work *work, st
         bool last = k == batches - 1;
         if (last && work->before_last != NULL && (code = work->before_last(work->argument)) != RONDO_SUCCESS)
             return code;
-        if ((code = batch(&t, some, &times[k])) != RONDO_SUCCESS)
+        if ((code = batch(&t, work->run, some, &times[k])) != RONDO_SUCCESS)
             return code;
         times[k] /= some;
         if (last && work->after_last != NULL && (code = work->after_last(work->argument, &timing->wrong)) != RONDO_SUCCESS)
             return code;
-        if (bench->options->peer == NULL)
-            continue;
-        if ((code = peer_batch(&t, some, &times[BATCHES_MAX + k])) != RONDO_SUCCESS)
+        if ((code = other_batch(&t, some, &times[BATCHES_MAX + k])) != RONDO_SUCCESS)
             return code;
         times[BATCHES_MAX + k] /= some;
     }
@@ -137,6 +145,8 @@ rondo_result_t bench_time(struct bench *bench, const struct bench_work *work, st
     code = ranks_most(bench->rank, times, 2 * BATCHES_MAX);
     timing->iterations = iterations;
     timing->seconds = median(times, batches);
-    timing->peer_seconds = bench->options->peer != NULL ? median(times + BATCHES_MAX, batches) : 0.0;
+    double other = median(times + BATCHES_MAX, batches);
+    timing->peer_seconds = bench->options->peer != NULL ? other : 0.0;
+    timing->plain_seconds = bench->options->peer == NULL && work->plain_run != NULL ? other : 0.0;
     return code;
 }

@@ -53,3 +53,18 @@ uint16_t floats_encode(rondo_datatype_t type, double x)
         bits = top | ((1u << f.fraction_bits) - 1);
     return (uint16_t) (sign | bits);
 }
+
+double floats_decode(rondo_datatype_t type, uint16_t bits)
+{
+    struct format f = format_of(type);
+    unsigned fraction = bits & ((1u << f.fraction_bits) - 1), top = (1u << f.exponent_bits) - 1;
+    unsigned exponent = (unsigned) bits >> f.fraction_bits & top;
+    double x;
+    if (exponent == top && (f.infinities || fraction == (1u << f.fraction_bits) - 1))
+        x = f.infinities && fraction == 0 ? (double) INFINITY : (double) NAN;
+    else if (exponent == 0)
+        x = ldexp(fraction, 1 - f.bias - f.fraction_bits);
+    else
+        x = ldexp(fraction + (1u << f.fraction_bits), (int) exponent - f.bias - f.fraction_bits);
+    return bits >> (f.exponent_bits + f.fraction_bits) & 1 ? -x : x;
+}

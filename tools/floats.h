@@ -10,6 +10,9 @@
  * NaN in float8e4m3, which has none. */
 uint16_t floats_encode(rondo_datatype_t type, double x);
 
+/* The number that such bits are. */
+double floats_decode(rondo_datatype_t type, uint16_t bits);
+
 /* Bits of precision, the implicit one included, of any float type: whole numbers up to 2^precision are exact. */
 int floats_precision(rondo_datatype_t type);
 

@@ -19,7 +19,13 @@ static const struct rondo_algorithm algorithms[] = {
     {.name = "ring",
      .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER) |
               ONE(RONDO_KIND_ALLGATHERV) | ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE),
-     .build = rondo_build_ring},
+     .build = rondo_build_ring,
+     .compresses = ONE(RONDO_KINDS) - 1},
+    {.name = "ring-hop", .kinds = ONE(RONDO_KIND_ALLREDUCE), .build = rondo_build_ring_hop, .compresses = ONE(RONDO_KINDS) - 1},
+    {.name = "recursive-doubling",
+     .kinds = ONE(RONDO_KIND_ALLREDUCE),
+     .build = rondo_build_doubling,
+     .compresses = ONE(RONDO_KINDS) - 1},
     {.name = "hierarchical",
      .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER) | ONE(RONDO_KIND_BCAST) |
               ONE(RONDO_KIND_ALLTOALL),
@@ -42,7 +48,9 @@ static const struct rondo_algorithm algorithms[] = {
      .kinds = ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE) | ONE(RONDO_KIND_GATHER) | ONE(RONDO_KIND_SCATTER) |
               ONE(RONDO_KIND_ALLTOALL) | ONE(RONDO_KIND_ALLTOALLV),
      .build = rondo_build_linear,
-     .low_latency = 1},
+     .low_latency = 1,
+     .compresses = ONE(RONDO_KIND_REDUCE) | ONE(RONDO_KIND_GATHER) | ONE(RONDO_KIND_SCATTER) | ONE(RONDO_KIND_ALLTOALL) |
+                   ONE(RONDO_KIND_ALLTOALLV)},
     {.name = "chain",
      .kinds = ONE(RONDO_KIND_SCAN) | ONE(RONDO_KIND_EXSCAN) | ONE(RONDO_KIND_ALLTONEXT) | ONE(RONDO_KIND_SEND_TO) |
               ONE(RONDO_KIND_RECEIVE_FROM),

@@ -53,10 +53,11 @@ struct rondo_algorithm {
     const struct rondo_registered *registered; /* or a user's */
     uint32_t separate;                         /* of the kinds, those that it does not run in place */
     uint32_t powers;                           /* of the kinds, those that need a power of two of ranks */
-    int low_latency;                           /* it may run over LL connectors; for small sizes */
-    int direct;                                /* it reads and writes the peers' buffers */
-    int several_hosts;                         /* needs more than one, with equally many ranks, and more than one, each */
-    int folds_all;                             /* one primitive folds all ranks' data: at most RONDO_FOLD_SOURCES_MAX of them */
+    uint32_t compresses; /* of the kinds, those of which all ranks end with the same bits though slots hold streams */
+    int low_latency;     /* it may run over LL connectors; for small sizes */
+    int direct;          /* it reads and writes the peers' buffers */
+    int several_hosts;   /* needs more than one, with equally many ranks, and more than one, each */
+    int folds_all;       /* one primitive folds all ranks' data: at most RONDO_FOLD_SOURCES_MAX of them */
 };
 
 const struct rondo_algorithm *rondo_algorithm_find(const char *name, enum rondo_kind kind);
@@ -68,6 +69,8 @@ void rondo_shape_chunks(const struct rondo_shape *shape, uint32_t chunks[RONDO_B
 
 rondo_result_t rondo_build_local(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_ring(const struct rondo_shape *shape, struct rondo_plan **plan);
+rondo_result_t rondo_build_ring_hop(const struct rondo_shape *shape, struct rondo_plan **plan);
+rondo_result_t rondo_build_doubling(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_all_pairs(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_two_shot(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_direct(const struct rondo_shape *shape, struct rondo_plan **plan);

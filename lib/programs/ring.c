@@ -1,7 +1,8 @@
 /*
  * Rings, one a channel (block c works channel c): every rank receives from the one before it and sends to the one after it.
  * All-reduce is reduce-scatter then all-gather, so chunk r becomes complete on rank r and travels once around from there.
- * Broadcast and reduce use the ring as a chain from, or to, the root.
+ * Broadcast and reduce use the ring as a chain from, or to, the root. Compressed, partial sums are encoded at every hop; what
+ * is complete is encoded once, kept as its receivers will read it, and passed on as it came.
  */
 #include "programs.h"
 
@@ -9,6 +10,8 @@ struct ring {
     struct rondo_builder *builder;
     int rank, size, channels, channel;
     uint8_t from, to; /* ends */
+    int hop;          /* compressed anew at every hop, for comparison only */
+    int compresses;
 };
 
 static uint32_t chunk_of(const struct ring *ring, int rank)
@@ -20,9 +23,10 @@ static uint32_t chunk_of(const struct ring *ring, int rank)
 static void add(const struct ring *ring, int actions, int flags, enum rondo_buffer source_buffer, uint32_t source,
                 enum rondo_buffer destination_buffer, uint32_t destination)
 {
+    int encodes = (actions & RONDO_SEND) && (actions & (RONDO_RECEIVE | RONDO_REDUCE)) != RONDO_RECEIVE && !ring->hop;
     struct rondo_instruction instruction = {
         .actions = (uint8_t) actions,
-        .flags = (uint8_t) flags,
+        .flags = (uint8_t) (flags | (ring->hop ? RONDO_RECODE : 0)),
         .source_buffer = (uint8_t) source_buffer,
         .destination_buffer = (uint8_t) destination_buffer,
         .source_index = source,
@@ -33,6 +37,7 @@ static void add(const struct ring *ring, int actions, int flags, enum rondo_buff
         .send_first = ring->to,
         .send_count = actions & RONDO_SEND ? 1 : 0,
         .local_place = 1,
+        .feedback = encodes ? RONDO_FEEDBACK_TAKE | RONDO_FEEDBACK_KEEP : 0,
     };
     rondo_builder_add(ring->builder, &instruction);
 }
@@ -79,7 +84,7 @@ static void one_channel(const struct rondo_shape *shape, const struct ring *ring
         break;
     case RONDO_KIND_BCAST:
         if (distance == 0)
-            add(ring, RONDO_SEND, 0, RONDO_INPUT, own, RONDO_OUTPUT, own);
+            add(ring, RONDO_SEND | (ring->compresses ? RONDO_COPY : 0), 0, RONDO_INPUT, own, RONDO_OUTPUT, own);
         else
             add(ring, RONDO_RECEIVE | RONDO_COPY | (is_last ? 0 : RONDO_SEND), 0, RONDO_INPUT, own, RONDO_OUTPUT, own);
         break;
@@ -92,11 +97,19 @@ static void one_channel(const struct rondo_shape *shape, const struct ring *ring
     }
 }
 
-rondo_result_t rondo_build_ring(const struct rondo_shape *shape, struct rondo_plan **plan)
+static rondo_result_t build(const struct rondo_shape *shape, int hop, struct rondo_plan **plan)
 {
     uint32_t chunks[RONDO_BUFFERS];
     rondo_shape_chunks(shape, chunks);
-    struct ring ring = {rondo_builder_create(), shape->rank, shape->size, shape->channels, 0, 0, 0};
+    struct ring ring = {rondo_builder_create(),
+                        shape->rank,
+                        shape->size,
+                        shape->channels,
+                        0,
+                        0,
+                        0,
+                        hop,
+                        shape->protocol == RONDO_PROTOCOL_COMPRESSED};
     int distance = (shape->rank - shape->root + shape->size) % shape->size;
     int receives = shape->kind == RONDO_KIND_BCAST ? distance != 0 : shape->kind == RONDO_KIND_REDUCE ? distance != 1 : 1;
     int sends = shape->kind == RONDO_KIND_BCAST    ? distance != shape->size - 1
@@ -114,4 +127,14 @@ rondo_result_t rondo_build_ring(const struct rondo_shape *shape, struct rondo_pl
         one_channel(shape, &ring);
     }
     return rondo_builder_finish(ring.builder, chunks, plan);
+}
+
+rondo_result_t rondo_build_ring(const struct rondo_shape *shape, struct rondo_plan **plan)
+{
+    return build(shape, 0, plan);
+}
+
+rondo_result_t rondo_build_ring_hop(const struct rondo_shape *shape, struct rondo_plan **plan)
+{
+    return build(shape, 1, plan);
 }

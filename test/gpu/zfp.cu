@@ -1,0 +1,329 @@
+/*
+ * Tests device/cuda_codec.h on a GPU: random pieces whose slots hold ZFP streams, many at a time, against rondo_codec_carry_out
+ * on the host, bit by bit and with every byte around them. With --speed it measures the code alone instead. Usage: zfp [--seed
+ * N] [--rounds N] | --speed. Built as: nvcc -std=c++17 -O3 -fmad=false -Iinclude -I. -Idevice test/gpu/zfp.cu build/librondo.a
+ */
+extern "C" {
+#include "codec.h"
+#include "zfp_stream.h"
+}
+#include "cuda_codec.h"
+
+#include <cuda_runtime.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(call)                                                                                                            \
+    do {                                                                                                                       \
+        cudaError_t error_ = (call);                                                                                           \
+        if (error_ != cudaSuccess) {                                                                                           \
+            printf("line %d: %s\n", __LINE__, cudaGetErrorString(error_));                                                     \
+            exit(1);                                                                                                           \
+        }                                                                                                                      \
+    } while (0)
+
+enum { THREADS = 512, CASES = 256, ARENA = 64 << 20, GUARD = 64, SOURCES = 4, REMOTES = 3 };
+
+__global__ void __launch_bounds__(THREADS, 1) carry_out(const struct rondo_piece *pieces, uint32_t threads)
+{
+    __shared__ struct rondo_piece piece;
+    if (threadIdx.x == 0)
+        piece = pieces[blockIdx.x];
+    __syncthreads();
+    if (threadIdx.x < threads)
+        rondo_codec_carry_out_part(&piece, threadIdx.x, threads);
+}
+
+/* ---- random pieces ---- */
+
+static uint64_t random_state = 88172645463325252u;
+
+static uint64_t random_bits(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state * 2685821657736338717u;
+}
+
+static uint32_t random_below(uint32_t limit)
+{
+    return (uint32_t) ((random_bits() >> 33) % limit);
+}
+
+static double random_value(int style)
+{
+    double value = (double) (int64_t) random_bits() / 9.3e18;
+    if (style == 1)
+        value = ldexp(value, (int) random_below(60) - 30);
+    if (style == 2 && random_below(10) == 0)
+        value = random_below(2) ? (double) NAN : HUGE_VAL;
+    return style == 3 ? 0 : value;
+}
+
+static char *before, *wanted;
+static size_t used;
+
+static size_t reserve(size_t bytes, size_t alignment, size_t beyond)
+{
+    size_t at = (used + GUARD + alignment - 1) / alignment * alignment + beyond;
+    used = at + bytes + GUARD;
+    if (used > ARENA) {
+        printf("the test's arena is too small\n");
+        exit(1);
+    }
+    return at;
+}
+
+static const rondo_datatype_t types[] = {RONDO_FLOAT, RONDO_DOUBLE, RONDO_FLOAT16, RONDO_BFLOAT16};
+static const uint8_t bytes_of[] = {4, 8, 2, 2};
+static const uint32_t rates[] = {32, 64, 16, 16};
+static const rondo_op_t ops[] = {RONDO_SUM, RONDO_MIN, RONDO_MAX};
+
+static void fill(size_t at, uint64_t count, int type, int style)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        float single = (float) random_value(style);
+        double real = random_value(style);
+        if (type == 0)
+            memcpy(before + at + 4 * i, &single, 4);
+        else if (type == 1)
+            memcpy(before + at + 8 * i, &real, 8);
+        else
+            rondo_narrow(before + at + 2 * i, &single, 1, types[type]);
+    }
+}
+
+/* rondo_zfp_bytes is the device's here. */
+static size_t stream_bytes(uint64_t count, uint32_t rate)
+{
+    return ((count + 3) / 4 * 4 * rate + 63) / 64 * 8;
+}
+
+/* Addresses in the piece are offsets into the arena; place() makes them addresses. */
+static struct rondo_piece make_piece(void)
+{
+    struct rondo_piece piece;
+    memset(&piece, 0, sizeof piece);
+    int type = (int) random_below(4), style = (int) random_below(4);
+    piece.count = 1 + (random_below(4) ? random_below(700) : random_below(20000));
+    piece.type = (uint8_t) types[type];
+    piece.element_bytes = bytes_of[type];
+    piece.op = (uint8_t) ops[random_below(3)];
+    piece.rate = (uint8_t) (RONDO_ZFP_RATE_MIN + random_below(rates[type] - RONDO_ZFP_RATE_MIN + 1));
+    size_t stream = stream_bytes(piece.count, piece.rate), plain = piece.count * piece.element_bytes;
+    size_t computed = type == 1 ? 8 : 4;
+    int forwards = random_below(4) == 0;
+    piece.sources = (uint8_t) (forwards ? 1 : 1 + random_below(SOURCES));
+    piece.remotes = (uint8_t) (forwards ? 1 + random_below(REMOTES) : random_below(REMOTES + 1));
+    uint32_t local = forwards ? SOURCES : random_below(SOURCES + 1);
+    for (uint32_t s = 0; s < piece.sources; s++) {
+        if (s == local) {
+            size_t at = reserve(plain, 16, bytes_of[type] * (random_below(2) ? random_below(4) : 0));
+            fill(at, piece.count, type, style);
+            piece.source[s] = (char *) at;
+            continue;
+        }
+        size_t at = reserve(stream, 16, 0), values = reserve(piece.count * computed, 16, 0);
+        fill(values, piece.count, type == 1 ? 1 : 0, style);
+        rondo_zfp_encode(before + at, before + values, piece.count, piece.rate, type == 1 ? RONDO_DOUBLE : RONDO_FLOAT);
+        if (style == 0) /* any bits decode to something */
+            for (size_t i = 0; random_below(4) == 0 && i < stream; i++)
+                before[at + i] = (char) random_bits();
+        piece.source[s] = (char *) at;
+        piece.coded_sources |= (uint64_t) 1 << s;
+    }
+    for (uint32_t r = 0; r < piece.remotes; r++)
+        piece.remote[r] = (char *) reserve(stream, 16, 0);
+    if (forwards) {
+        piece.codec = RONDO_CODEC_FORWARD;
+    } else {
+        piece.codec = (uint8_t) ((random_below(2) ? RONDO_CODEC_ROUND : 0) | (random_below(3) == 0 ? RONDO_CODEC_STORED : 0));
+        piece.average = piece.op == RONDO_SUM && random_below(3) == 0 ? 2 + random_below(7) : 0;
+    }
+    if (random_below(3) != 0 || (piece.remotes == 0 && piece.coded_sources == 0))
+        piece.local = (char *) reserve(plain, 16, bytes_of[type] * (random_below(2) ? random_below(4) : 0));
+    if (local < piece.sources && (piece.codec & RONDO_CODEC_ROUND) && random_below(2)) {
+        size_t at = reserve(piece.count * computed, 16, 0);
+        fill(at, piece.count, type == 1 ? 1 : 0, 0);
+        piece.residual = (char *) at;
+        piece.feedback = (uint8_t) (random_below(8) | random_below(4) << RONDO_FEEDBACK_SHIFT);
+    }
+    return piece;
+}
+
+static struct rondo_piece place(struct rondo_piece piece, char *base)
+{
+    for (int s = 0; s < piece.sources; s++)
+        piece.source[s] = base + (size_t) piece.source[s];
+    for (int r = 0; r < piece.remotes; r++)
+        piece.remote[r] = base + (size_t) piece.remote[r];
+    if (piece.local != NULL)
+        piece.local = base + (size_t) piece.local;
+    if (piece.residual != NULL)
+        piece.residual = base + (size_t) piece.residual;
+    return piece;
+}
+
+static void carry_out_on_host(const struct rondo_piece *piece)
+{
+    if (piece->codec & RONDO_CODEC_FORWARD) {
+        rondo_codec_forward(piece);
+        rondo_codec_keep(piece);
+    } else {
+        rondo_codec_carry_out(piece);
+    }
+}
+
+static void report(const struct rondo_piece *piece, size_t at)
+{
+    printf("FAILED: byte %zu of the arena; a piece of %llu elements of type %d, rate %d, %d sources (streams %llx), %d remotes, "
+           "codec %d, average %u, feedback %d, local %zu\n",
+           at, (unsigned long long) piece->count, piece->type, piece->rate, piece->sources,
+           (unsigned long long) piece->coded_sources, piece->remotes, piece->codec, piece->average, piece->feedback,
+           (size_t) piece->local);
+}
+
+static int test(int rounds)
+{
+    static struct rondo_piece pieces[CASES], placed[CASES];
+    struct rondo_piece *device_pieces;
+    char *device, *found = (char *) malloc(ARENA);
+    size_t starts[CASES + 1];
+    before = (char *) malloc(ARENA);
+    wanted = (char *) malloc(ARENA);
+    CHECK(cudaMalloc(&device, ARENA));
+    CHECK(cudaMalloc(&device_pieces, sizeof pieces));
+    for (int round = 0; round < rounds; round++) {
+        uint32_t threads = round % 3 == 0 ? THREADS : 32 * (1 + random_below(THREADS / 32));
+        used = 0;
+        for (size_t i = 0; i < ARENA; i++)
+            before[i] = (char) (i * 131 >> 3);
+        for (int c = 0; c < CASES; c++) {
+            starts[c] = used;
+            pieces[c] = make_piece();
+            placed[c] = place(pieces[c], device);
+        }
+        starts[CASES] = used;
+        memcpy(wanted, before, used);
+        for (int c = 0; c < CASES; c++) {
+            struct rondo_piece here = place(pieces[c], wanted);
+            carry_out_on_host(&here);
+        }
+        CHECK(cudaMemcpy(device, before, used, cudaMemcpyHostToDevice));
+        CHECK(cudaMemcpy(device_pieces, placed, sizeof placed, cudaMemcpyHostToDevice));
+        carry_out<<<CASES, THREADS>>>(device_pieces, threads);
+        CHECK(cudaDeviceSynchronize());
+        CHECK(cudaMemcpy(found, device, used, cudaMemcpyDeviceToHost));
+        for (int c = 0; c < CASES; c++)
+            for (size_t i = starts[c]; i < starts[c + 1]; i++)
+                if (found[i] != wanted[i]) {
+                    report(&pieces[c], i);
+                    return 1;
+                }
+    }
+    printf("zfp: %d pieces as on the host\n", rounds * CASES);
+    return 0;
+}
+
+/* ---- speed ---- */
+
+/* As test's, with fewer registers and more blocks on a processor. */
+__global__ void __launch_bounds__(THREADS, 2) code_only(const struct rondo_piece *pieces)
+{
+    __shared__ struct rondo_piece piece;
+    if (threadIdx.x == 0)
+        piece = pieces[blockIdx.x];
+    __syncthreads();
+    rondo_codec_carry_out_part(&piece, threadIdx.x, THREADS);
+}
+
+/* GB/s of uncompressed values: a block a piece, all pieces at once, many times the level-2 cache. */
+static double measure(int blocks, int type, uint32_t rate, int decodes)
+{
+    const uint64_t count = 1 << 20;
+    size_t plain = count * bytes_of[type], stream = stream_bytes(count, rate);
+    struct rondo_piece *pieces = (struct rondo_piece *) calloc((size_t) blocks, sizeof *pieces), *device_pieces;
+    char *values, *streams, *piece_values = (char *) malloc(plain), *piece_stream = (char *) malloc(stream);
+    before = piece_values;
+    fill(0, count, type, 0);
+    if (type < 2)
+        rondo_zfp_encode(piece_stream, piece_values, count, rate, types[type]);
+    CHECK(cudaMalloc(&values, plain * (size_t) blocks));
+    CHECK(cudaMalloc(&streams, stream * (size_t) blocks));
+    CHECK(cudaMalloc(&device_pieces, sizeof *pieces * (size_t) blocks));
+    for (int b = 0; b < blocks; b++) {
+        struct rondo_piece *piece = &pieces[b];
+        char *here = values + (size_t) b * plain, *there = streams + (size_t) b * stream;
+        CHECK(cudaMemcpy(here, piece_values, plain, cudaMemcpyHostToDevice));
+        CHECK(cudaMemcpy(there, piece_stream, stream, cudaMemcpyHostToDevice));
+        piece->count = count;
+        piece->type = (uint8_t) types[type];
+        piece->element_bytes = bytes_of[type];
+        piece->op = RONDO_SUM;
+        piece->rate = (uint8_t) rate;
+        piece->sources = 1;
+        if (decodes) {
+            piece->source[0] = there;
+            piece->coded_sources = 1;
+            piece->local = here;
+        } else {
+            piece->source[0] = here;
+            piece->remotes = 1;
+            piece->remote[0] = there;
+        }
+    }
+    CHECK(cudaMemcpy(device_pieces, pieces, sizeof *pieces * (size_t) blocks, cudaMemcpyHostToDevice));
+    cudaEvent_t start, stop;
+    float milliseconds, best = 1e9f;
+    CHECK(cudaEventCreate(&start));
+    CHECK(cudaEventCreate(&stop));
+    for (int i = 0; i < 5; i++) {
+        CHECK(cudaEventRecord(start));
+        code_only<<<blocks, THREADS>>>(device_pieces);
+        CHECK(cudaEventRecord(stop));
+        CHECK(cudaEventSynchronize(stop));
+        CHECK(cudaEventElapsedTime(&milliseconds, start, stop));
+        best = milliseconds < best ? milliseconds : best;
+    }
+    CHECK(cudaFree(values));
+    CHECK(cudaFree(streams));
+    CHECK(cudaFree(device_pieces));
+    free(pieces);
+    free(piece_values);
+    free(piece_stream);
+    return (double) blocks * (double) plain / best / 1e6;
+}
+
+static int speed(void)
+{
+    static const uint32_t float_rates[] = {4, 8, 12, 16, 24, 32}, double_rates[] = {8, 16, 32, 64};
+    int processors;
+    CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
+    int blocks = processors * 4;
+    printf("GB/s of uncompressed values, %d blocks of %d threads; and 1 block\n", blocks, THREADS);
+    for (int type = 0; type < 2; type++)
+        for (size_t i = 0; i < (type == 0 ? 6 : 4); i++) {
+            uint32_t rate = type == 0 ? float_rates[i] : double_rates[i];
+            printf("%-6s rate %2u: encode %7.1f %6.1f, decode %7.1f %6.1f\n", type == 0 ? "float" : "double", rate,
+                   measure(blocks, type, rate, 0), measure(1, type, rate, 0), measure(blocks, type, rate, 1),
+                   measure(1, type, rate, 1));
+            fflush(stdout);
+        }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int rounds = 20;
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--speed") == 0)
+            return speed();
+        else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
+            random_state ^= strtoull(argv[++i], NULL, 0) * 2654435761u;
+        else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)
+            rounds = atoi(argv[++i]);
+    return test(rounds);
+}

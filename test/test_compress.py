@@ -1,0 +1,42 @@
+"""Compressed collectives: the same bits on all ranks, errors within bounds, every rate, also when every wait is preempted."""
+import pytest
+from harness import Job, program, run
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5, 6, 7, 8, 9])
+def test_threads(ranks):
+    run(program("compress"), "--ranks", ranks, "--seed", ranks)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_every_rate(ranks):
+    run(program("compress"), "--ranks", ranks, "--rates", 1, "--rounds", 20)
+
+
+def test_small_slots():
+    """Many slices, whose streams end anywhere."""
+    run(program("compress"), "--ranks", 4, "--rates", 1, "--seed", 11, RONDO_SLOT_BYTES=320)
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_preempted_at_every_wait(blocks):
+    said = run(program("compress"), "--ranks", 4, "--seed", 21, RONDO_SPIN="fixed", RONDO_SPIN_INITIAL=1, RONDO_SPIN_CAP=1,
+        RONDO_BLOCKS=blocks, RONDO_SLOT_BYTES=1024, RONDO_RESIDENCY=200)
+    assert int(said.split("preemptions on rank 0:")[1].split()[0]) > 1000
+
+
+def test_processes():
+    with Job(3, program("compress"), "--ranks", 0, "--rounds", 30) as job:
+        job.finish()
+
+
+@pytest.mark.parametrize("bytes, compressed", [("2K", False), ("64K", True)])
+def test_environment(bytes, compressed):
+    """The world communicator's compression shows in results that are no longer exact; from the smallest size on."""
+    run(program("rondo"), "bench", "allreduce", "--ranks", 3, "--device", "host", "-c", "-b", bytes, "-e", bytes, "-n", 2,
+        expect=1 if compressed else 0, RONDO_COMPRESS=6, RONDO_COMPRESS_MIN="4K")
+
+
+def test_bad_environment():
+    for rate in (3, 65, "x"):
+        run(program("rondo"), "bench", "allreduce", "--ranks", 2, "--device", "host", "-e", 8, expect=1, RONDO_COMPRESS=rate)
