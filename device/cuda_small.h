@@ -145,11 +145,8 @@ RONDO_CUDA_INLINE int rondo_cuda_carry_out_usual(const struct rondo_piece *piece
     return 1;
 }
 
-/* Any piece, as rondo_cuda_work. */
-RONDO_CUDA_INLINE int rondo_cuda_work_small(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls)
+RONDO_CUDA_INLINE int rondo_cuda_work_usual(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls)
 {
-    if (!rondo_cuda_is_usual(piece))
-        return rondo_cuda_work(piece, thread, threads, polls);
     if (piece->count * piece->element_bytes <= threads * 8)
         return rondo_cuda_carry_out_small(piece, thread, threads, polls);
     return rondo_cuda_carry_out_usual(piece, thread, threads, polls);

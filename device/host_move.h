@@ -19,6 +19,7 @@
 #define RONDO_TEAM_REST(team) rondo_team_rest(team)
 
 struct rondo_team {
+    struct rondo_use use;
     struct rondo_piece piece;
     int forwarded; /* the piece's stream, whose slot is still ours, is yet to be decoded */
 };
@@ -34,6 +35,11 @@ RONDO_FUNCTION struct rondo_piece *rondo_team_piece(struct rondo_team *team)
 {
     rondo_team_rest(team);
     return &team->piece;
+}
+
+RONDO_FUNCTION struct rondo_use *rondo_team_use(struct rondo_team *team)
+{
+    return &team->use;
 }
 
 RONDO_FUNCTION void rondo_team_begin(struct rondo_team *team, uint64_t polls)
