@@ -4,7 +4,7 @@ from harness import program, run
 
 SCENARIOS = ["pointers", "misaligned", "enumerators", "counts", "roots", "aliasing", "requests", "groups", "attributes",
              "streams", "memory", "alone"]
-MISMATCHES = ["count", "type", "op", "collective", "root", "reduce_root", "barrier", "bcast_count", "scan_alltonext"]
+MISMATCHES = ["count", "type", "op", "rate", "collective", "root", "reduce_root", "barrier", "bcast_count", "scan_alltonext"]
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])

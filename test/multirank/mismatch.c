@@ -39,6 +39,10 @@ static struct call make_call(struct rank *me)
     } else if (strcmp(scenario, "op") == 0) {
         call.op = odd ? RONDO_MAX : RONDO_SUM;
         call.words[0] = "sum", call.words[1] = "max";
+    } else if (strcmp(scenario, "rate") == 0) {
+        rondo_compression_t compression = {.rate = odd ? 12 : 8};
+        MUST(rondo_comm_set_compression(me->world, &compression));
+        call.words[0] = "rate 8", call.words[1] = "rate 12";
     } else if (strcmp(scenario, "collective") == 0) {
         call.collective = odd ? "allgather" : "allreduce";
         call.words[0] = "allreduce", call.words[1] = "allgather";
@@ -105,8 +109,8 @@ static void run(struct rank *me)
     static _Alignas(64) char zone[64][1 << 17];
     void *send = zone[me->rank], *recv = zone[me->rank] + 24576;
     rondo_comm_t comm;
-    MUST(rondo_comm_dup(me->world, &comm));
     struct call call = make_call(me);
+    MUST(rondo_comm_dup(me->world, &comm));
     /* A few good calls first, so that the bad one is not the first of its communicator. */
     for (int k = 0; k < 3; k++)
         MUST(rondo_allreduce(send, recv, 10, RONDO_INT32, RONDO_SUM, comm));
