@@ -82,7 +82,7 @@ $(BUILD)/obj/%.cu.o: %.cu
 	$(Q)$(NVCC) -ccbin $(CC) $(CPPFLAGS) $(NVCCFLAGS) -c $< -o $@
 
 $(BUILD)/librondo.so: $(LIB_OBJECTS)
-	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--no-undefined $(LDFLAGS) $^ -o $(BUILD)/librondo.so.$(VERSION) $(LDLIBS)
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--no-undefined -Wl,--version-script=make/librondo.map $(LDFLAGS) $^ -o $(BUILD)/librondo.so.$(VERSION) $(LDLIBS)
 	@ln -sf librondo.so.$(VERSION) $(BUILD)/$(SONAME) && ln -sf librondo.so.$(VERSION) $@
 
 $(BUILD)/librondo.a: $(LIB_OBJECTS)
@@ -111,7 +111,7 @@ $(MULTIRANK): $(BUILD)/test/%: $(BUILD)/obj/test/multirank/%.o $(MULTIRANK_SHARE
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 
-$(GPU_TESTS): $(BUILD)/test/gpu_%: $(BUILD)/obj/test/gpu/%.o $(BUILD)/librondo.a
+$(GPU_TESTS): $(BUILD)/test/gpu_%: $(BUILD)/obj/test/gpu/%.o $(MULTIRANK_SHARED:%.c=$(BUILD)/obj/%.o) $(BUILD)/librondo.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 

@@ -1,9 +1,11 @@
 /*
- * The CUDA kernels: the daemon, and kernels that carry their own engine for operations in stream order. What a block does is
- * compiled once, and called by all of them.
+ * The CUDA kernels: the daemon, and kernels that carry their own engine for operations in stream order. Each has all it does
+ * inlined: what is called saves and restores registers in memory, which costs more than a small operation takes.
  */
 #include "cuda_kernels.h"
 #include "daemon.h"
+
+#define RONDO_GROUP_PATIENCE 64 /* rounds between a group's looks into the host's memory */
 
 /* A block's shared memory. */
 struct rondo_cuda_block {
@@ -12,6 +14,9 @@ struct rondo_cuda_block {
     struct rondo_block block;     /* of the daemon */
     struct rondo_daemon daemon;
 };
+
+/* One object that the compiler knows the place of: accesses through a pointer it knows nothing of are slower by far. */
+static __shared__ struct rondo_cuda_block rondo_here;
 
 static __device__ void rondo_lead_daemon(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team)
 {
@@ -26,32 +31,55 @@ static __device__ int rondo_interrupted(const struct rondo_queues *queues, uint3
     return rondo_load_relaxed32(&queues->failed[lane]) != 0 || rondo_load_relaxed32(&queues->stop) != 0;
 }
 
-/* Runs this block's part until it is done or the lane has failed. Nobody else runs parts of an operation in stream order. */
-static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, const struct rondo_stream_operation *given,
-                                            uint32_t part, struct rondo_context *context, struct rondo_team *team)
+/* The part is done; the last one completes the operation. told: of being stuck, which counts in the upper half, so that the last one
+ * knows it of all. */
+static __device__ void rondo_finish_ordered(const struct rondo_daemon *daemon, const struct rondo_stream_operation *given,
+                                            uint32_t lane_index, uint64_t number, uint64_t told)
 {
-    struct rondo_lane *lane = &daemon->lanes[team->operation.lane];
-    const struct rondo_queues *queues = daemon->queues;
-    uint64_t number = context->operation - 1;
-    struct rondo_run *run = &team->run; /* not on the stack: local memory is slow after every acquire */
-    rondo_prepare_run(run, daemon, team->operation.lane, &given->operation, part, context);
-    run->fresh = 0; /* the preamble has loaded it */
-    run->team = team;
-    run->statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
-    run->policy = &daemon->policy;
-    run->interrupts = NULL;
-    do
-        run->budget = daemon->policy.cap;
-    while (rondo_engine_run(run) == RONDO_OUTCOME_STUCK && !rondo_interrupted(queues, team->operation.lane));
+    struct rondo_lane *lane = &daemon->lanes[lane_index];
     if (given->blocks > 1) {
-        if (rondo_fetch_add(&lane->finished_parts, 1) + 1 != given->blocks)
+        uint64_t more = 1 + (told << 32), parts = rondo_fetch_add(&lane->finished_parts, more) + more;
+        if ((uint32_t) parts != given->blocks)
             return;
         rondo_store_relaxed(&lane->finished_parts, 0);
+        told = parts >> 32;
     }
+    if (told != 0) /* the others' stores of it came before they were counted */
+        rondo_store_relaxed(&daemon->queues->stuck[lane_index], 0);
     rondo_store_relaxed(&lane->submitted, number + 1);
     rondo_store_relaxed(&lane->completed, number + 1);
     if (given->order != RONDO_UNORDERED) /* release, for a kernel on another stream that waits for it */
         rondo_store_release_device(&lane->ordered, given->order + 1);
+}
+
+static __device__ void rondo_tell_stuck(const struct rondo_daemon *daemon, uint32_t lane, uint64_t number, uint8_t *told)
+{
+    if (!*told)
+        rondo_store_relaxed(&daemon->queues->stuck[lane], number + 1);
+    *told = 1;
+}
+
+/* Runs this block's part until it is done or the lane has failed. Nobody else runs parts of an operation in stream order. */
+static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, const struct rondo_stream_operation *given,
+                                            uint32_t part, struct rondo_context *context, struct rondo_team *team)
+{
+    const struct rondo_queues *queues = daemon->queues;
+    uint64_t number = context->operation - 1;
+    uint8_t told = 0;
+    struct rondo_run run;
+    rondo_prepare_run(&run, daemon, team->operation.lane, &given->operation, part, context);
+    run.fresh = 0; /* the preamble has loaded it */
+    run.team = team;
+    run.statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
+    run.policy = &daemon->policy;
+    run.interrupts = NULL;
+    for (;;) {
+        run.budget = daemon->policy.cap;
+        if (rondo_engine_run(&run) == RONDO_OUTCOME_FINISHED || rondo_interrupted(queues, team->operation.lane))
+            break;
+        rondo_tell_stuck(daemon, team->operation.lane, number, &told);
+    }
+    rondo_finish_ordered(daemon, given, team->operation.lane, number, told);
 }
 
 /* What the stream holds before this kernel is done from here on. The kernel may have been launched before that was so, because
@@ -70,51 +98,131 @@ static __device__ void rondo_await_turn(const struct rondo_daemon *daemon, const
 {
     const struct rondo_lane *lane = &daemon->lanes[given->operation.lane];
     for (uint32_t polls = 1; given->waits && rondo_load_acquire_device(&lane->ordered) < given->order; polls++)
-        if (polls % 4096 == 0 && rondo_interrupted(daemon->queues, given->operation.lane))
-            break;
+        if (polls % 4096 == 0 && rondo_load_relaxed32(&daemon->queues->stop) != 0)
+            break; /* if the lane has failed, that one is about to end, too, and comes first all the same */
     /* The one before has completed, and the next one waits for this one. So the count is the same for all blocks until the last
      * one changes it. */
     context->operation = rondo_load_acquire_device(&lane->completed) + 1;
 }
 
-static __device__ __noinline__ void rondo_block_main(struct rondo_cuda_block *shared, const struct rondo_daemon *daemon,
-                                                     const struct rondo_stream_operation *given)
+/* ---- groups ---- */
+
+/* Of one of a block's parts. */
+struct rondo_part_flags {
+    uint8_t begun, told, done;
+};
+
+/* One visit: runs on where the part stands until it is done or stuck. 1: done. Its context waits meanwhile among the daemon's,
+ * which has no use for those of the lane: members of groups are never persistent, and so their lanes are for streams alone. */
+static __device__ int rondo_visit_part(const struct rondo_daemon *daemon, const struct rondo_cuda_group *group, uint32_t index,
+                                       int looks, uint64_t budget, struct rondo_part_flags *flags,
+                                       struct rondo_context *context, struct rondo_team *team)
 {
-    struct rondo_team *team = &shared->team;
+    const struct rondo_stream_operation *given = &group->operations[group->owners[index]];
+    uint32_t part = index - given->block_first, lane_index = given->operation.lane;
+    const struct rondo_lane *lane = &daemon->lanes[lane_index];
+    struct rondo_context *home = &daemon->contexts[lane_index * daemon->lane_contexts + part];
+    struct rondo_run run;
+    int interrupted = looks && rondo_interrupted(daemon->queues, lane_index);
+    if (given->waits && rondo_load_acquire_device(&lane->ordered) < given->order &&
+        !(looks && rondo_load_relaxed32(&daemon->queues->stop) != 0))
+        return 0; /* the lane's operation before may be another block's, or on another stream */
+    uint64_t number = rondo_load_acquire_device(&lane->completed); /* the same until this part, too, is done */
+    if (flags->begun) {
+        *context = *home;
+    } else {
+        struct rondo_context fresh = {};
+        *context = fresh;
+        context->operation = number + 1;
+        flags->begun = 1;
+    }
+    rondo_prepare_run(&run, daemon, lane_index, &given->operation, part, context);
+    run.fresh = 0; /* the team has had none of the list's before this launch */
+    run.team = team;
+    run.statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
+    run.policy = &daemon->policy;
+    run.interrupts = NULL;
+    run.budget = budget;
+    if (rondo_engine_run(&run) == RONDO_OUTCOME_FINISHED || interrupted) {
+        rondo_finish_ordered(daemon, given, lane_index, number, flags->told);
+        return 1;
+    }
+    *home = *context;
+    if (looks)
+        rondo_tell_stuck(daemon, lane_index, number, &flags->told);
+    return 0;
+}
+
+/* Every part is visited again and again, so none waits for another of the same block: members of a group may wait for each other
+ * across ranks in any way, however few blocks carry them. */
+static __device__ void rondo_lead_group(const struct rondo_daemon *daemon, const struct rondo_cuda_group *group,
+                                                     struct rondo_context *context, struct rondo_team *team)
+{
+    struct rondo_part_flags flags[RONDO_CUDA_PARTS_MAX];
+    uint32_t mine = (group->parts - blockIdx.x + gridDim.x - 1) / gridDim.x, left = mine;
+    for (uint32_t k = 0; k < mine; k++)
+        flags[k].begun = flags[k].told = flags[k].done = 0;
+    for (uint32_t round = 1; left > 0; round++)
+        for (uint32_t k = 0; k < mine; k++) {
+            uint64_t budget = left == 1 ? daemon->policy.cap : daemon->policy.initial;
+            if (!flags[k].done && rondo_visit_part(daemon, group, blockIdx.x + k * gridDim.x, round % RONDO_GROUP_PATIENCE == 0,
+                                                   budget, &flags[k], context, team)) {
+                flags[k].done = 1;
+                left--;
+            }
+        }
+}
+
+/* given: the operation of this block; group: those that it goes round; neither: the daemon. */
+static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemon *daemon,
+                                                        const struct rondo_stream_operation *given,
+                                                        const struct rondo_cuda_group *group)
+{
+    struct rondo_cuda_block *shared = &rondo_here;
+    struct rondo_team *team = &rondo_here.team;
     uint32_t workers = blockDim.x - RONDO_CUDA_CONTROL, part = given != NULL ? blockIdx.x - given->block_first : 0;
     if (threadIdx.x == 0) {
-        team->current = team->turn = team->running = team->step = 0;
+        rondo_team_reset(team);
         team->home = given != NULL ? &given->operation : NULL;
         team->program_block = part;
+        team->page = 0;
     }
     rondo_copy_vectors(&shared->daemon, daemon, sizeof(*daemon), threadIdx.x, blockDim.x);
-    if (given == NULL) {
+    if (group != NULL) {
+        rondo_after_stream();
+    } else if (given == NULL) {
         rondo_copy_vectors(&shared->block, &daemon->blocks[blockIdx.x], sizeof(shared->block), threadIdx.x, blockDim.x);
     } else {
+        /* What the host wrote before it launched the kernel is there; what the kernels before may have written is not yet. */
         rondo_copy_vectors(&team->operation, &given->operation, sizeof(team->operation), threadIdx.x, blockDim.x);
         if (threadIdx.x < sizeof(shared->context) / 4)
             ((uint32_t *) &shared->context)[threadIdx.x] = 0;
-        rondo_after_stream();
         __syncthreads();
         rondo_team_load_part(team, threadIdx.x, blockDim.x);
+        __syncthreads();
+        rondo_team_load_instructions(team, threadIdx.x, blockDim.x);
+        rondo_after_stream();
         if (threadIdx.x == workers)
             rondo_await_turn(daemon, given, &shared->context);
-        __syncthreads();
-        rondo_team_load_lists(team, threadIdx.x, blockDim.x);
+        if (given->waits)
+            __syncthreads();
+        rondo_team_load_ends(team, threadIdx.x, blockDim.x);
     }
     __syncthreads();
     if (threadIdx.x < workers) {
         rondo_team_work(team, threadIdx.x, workers);
-    } else if (threadIdx.x > workers) {
-        rondo_team_follow(team);
-    } else {
-        if (given == NULL)
+    } else if (threadIdx.x == workers) { /* the leader, alone in its warp */
+        if (given != NULL || group != NULL)
+            shared->daemon.policy.preempt = 1; /* a wait without a budget is the daemon's alone */
+        if (group != NULL)
+            rondo_lead_group(&shared->daemon, group, &shared->context, team);
+        else if (given == NULL)
             rondo_lead_daemon(&shared->daemon, &shared->block, team);
         else
             rondo_lead_operation(&shared->daemon, given, part, &shared->context, team);
         rondo_team_dismiss(team);
     }
-    if (given != NULL)
+    if (given != NULL || group != NULL)
         return;
     __syncthreads();
     rondo_copy_vectors(&daemon->blocks[blockIdx.x], &shared->block, sizeof(shared->block), threadIdx.x, blockDim.x);
@@ -124,31 +232,35 @@ static __device__ __noinline__ void rondo_block_main(struct rondo_cuda_block *sh
 
 RONDO_KERNEL rondo_daemon_kernel(const __grid_constant__ struct rondo_daemon daemon)
 {
-    __shared__ struct rondo_cuda_block shared;
-    rondo_block_main(&shared, &daemon, NULL);
+    rondo_block_main(&daemon, NULL, NULL);
 }
 
 RONDO_KERNEL rondo_operation_kernel(const __grid_constant__ struct rondo_daemon daemon,
                                     const __grid_constant__ struct rondo_stream_operation operation)
 {
-    __shared__ struct rondo_cuda_block shared;
-    rondo_block_main(&shared, &daemon, &operation);
+    rondo_block_main(&daemon, &operation, NULL);
 }
 
 RONDO_KERNEL rondo_operations_kernel(const __grid_constant__ struct rondo_daemon daemon,
                                      const __grid_constant__ struct rondo_cuda_batch batch)
 {
-    __shared__ struct rondo_cuda_block shared;
     uint32_t i = 0;
     while (i + 1 < batch.count && batch.operations[i + 1].block_first <= blockIdx.x)
         i++;
-    rondo_block_main(&shared, &daemon, &batch.operations[i]);
+    rondo_block_main(&daemon, &batch.operations[i], NULL);
+}
+
+RONDO_KERNEL rondo_group_kernel(const __grid_constant__ struct rondo_daemon daemon,
+                                const __grid_constant__ struct rondo_cuda_group group)
+{
+    rondo_block_main(&daemon, NULL, &group);
 }
 
 const void *rondo_cuda_kernel(enum rondo_cuda_kernel kernel)
 {
     static const void *const kernels[RONDO_CUDA_KERNELS] = {(const void *) rondo_daemon_kernel,
                                                             (const void *) rondo_operation_kernel,
-                                                            (const void *) rondo_operations_kernel};
+                                                            (const void *) rondo_operations_kernel,
+                                                            (const void *) rondo_group_kernel};
     return kernels[kernel];
 }

@@ -13,10 +13,20 @@ struct rondo_cuda_batch {
     struct rondo_stream_operation operations[RONDO_CUDA_BATCH];
 };
 
+/* A larger group: so many parts (program blocks) of operations, shared out among the grid's blocks, each of which goes round
+ * its own as a daemon does; owners: the operation of each part. Device memory. */
+#define RONDO_CUDA_PARTS_MAX 256 /* of one block */
+struct rondo_cuda_group {
+    const struct rondo_stream_operation *operations;
+    const uint32_t *owners;
+    uint32_t parts;
+};
+
 enum rondo_cuda_kernel {
     RONDO_CUDA_DAEMON,     /* (struct rondo_daemon), one block a block of the daemon */
     RONDO_CUDA_OPERATION,  /* (struct rondo_daemon, struct rondo_stream_operation), one block a program block */
     RONDO_CUDA_OPERATIONS, /* (struct rondo_daemon, struct rondo_cuda_batch), likewise, of each */
+    RONDO_CUDA_GROUP,      /* (struct rondo_daemon, struct rondo_cuda_group), as many blocks as may be */
     RONDO_CUDA_KERNELS
 };
 

@@ -276,20 +276,20 @@ RONDO_FUNCTION enum rondo_outcome rondo_run_part(const struct rondo_daemon *daem
                                                  struct rondo_team *team, struct rondo_task *task,
                                                  struct rondo_context *context, uint64_t grant, uint32_t *blocks)
 {
-    struct rondo_run *run = &team->run;
-    rondo_prepare_run(run, daemon, task->lane, &daemon->operations[task->slot], task->program_block, context);
-    run->fresh = task->fresh;
-    run->team = team;
-    run->statistics = &block->report->statistics;
-    run->policy = &daemon->policy;
-    run->interrupts = &block->interrupts;
-    run->budget = grant;
+    struct rondo_run run;
+    rondo_prepare_run(&run, daemon, task->lane, &daemon->operations[task->slot], task->program_block, context);
+    run.fresh = task->fresh;
+    run.team = team;
+    run.statistics = &block->report->statistics;
+    run.policy = &daemon->policy;
+    run.interrupts = &block->interrupts;
+    run.budget = grant;
     rondo_store_relaxed(&block->report->current_lane, (uint64_t) task->lane + 1);
-    enum rondo_outcome outcome = rondo_engine_run(run);
+    enum rondo_outcome outcome = rondo_engine_run(&run);
     rondo_store_relaxed(&block->report->current_lane, 0);
-    *blocks = run->operation->blocks;
+    *blocks = run.operation->blocks;
     task->fresh = 0;
-    if (run->advanced || outcome == RONDO_OUTCOME_FINISHED) {
+    if (run.advanced || outcome == RONDO_OUTCOME_FINISHED) {
         rondo_context_changed(block, task->lane * daemon->lane_contexts + task->program_block);
         block->progressed = 1;
     }

@@ -19,28 +19,34 @@ enum rondo_outcome { RONDO_OUTCOME_STUCK, RONDO_OUTCOME_FINISHED };
 
 struct rondo_team;
 
-/* What a run of a program block needs to know; lives in the block's team. */
+/* What a run of a program block needs to know. A local variable of one function into which all of the engine is inlined: on a
+ * GPU it lives in registers (memory is hundreds of cycles away after every acquire), so nothing may keep its address. */
 struct rondo_run {
     const struct rondo_operation *home; /* where the operation is kept */
     /* Where the team has them at hand: */
     const struct rondo_operation *operation;
     const struct rondo_part *part;
-    const struct rondo_instruction *instructions;
-    struct rondo_end *const *ends;
+    struct rondo_end *row;         /* the part's ends, where they lie one after the other, */
+    struct rondo_end *const *ends; /* or else by their addresses */
     struct rondo_context *context;
     struct rondo_team *team;
-    const struct rondo_instruction *unpublished; /* begun, but not told to anybody */
-    uint64_t *semaphores;                        /* of the lane */
-    uint64_t *waiting;                           /* of this context */
+    uint64_t *semaphores; /* of the lane */
+    uint64_t *waiting;    /* of this context */
     struct rondo_block_statistics *statistics;
     const struct rondo_policy *policy;
     const struct rondo_queues *queues;
     const uint32_t *failed;     /* of the lane: ends waits that have no budget */
     const uint64_t *interrupts; /* the host's that the block has answered; others end waits without a budget too */
     uint64_t budget;
+    struct rondo_instruction unpublished; /* begun, but not told to anybody */
+    int pending;                          /* there is such a one */
     uint32_t program_block;
     uint32_t fresh; /* the operation is not what it was when the team had it last */
     uint32_t advanced;
+    /* The context's position, written back when the run ends. */
+    uint64_t tile;
+    uint32_t instruction, slice, piece;
+    uint32_t element_bytes;
 };
 
 #if defined(__CUDACC__)
@@ -54,8 +60,25 @@ RONDO_FUNCTION void rondo_team_load(struct rondo_team *team, struct rondo_run *r
     (void) team;
     run->operation = run->home;
     run->part = &run->operation->parts[run->program_block];
-    run->instructions = run->part->instructions;
+    run->row = run->part->row;
     run->ends = run->part->ends;
+}
+RONDO_FUNCTION int rondo_team_has_instruction(const struct rondo_team *team, uint32_t index)
+{
+    (void) team;
+    (void) index;
+    return 1;
+}
+RONDO_FUNCTION void rondo_team_load_page(struct rondo_team *team, uint32_t index)
+{
+    (void) team;
+    (void) index;
+}
+RONDO_FUNCTION const struct rondo_instruction *rondo_team_instruction(const struct rondo_team *team,
+                                                                      const struct rondo_run *run, uint32_t index)
+{
+    (void) team;
+    return run->part->instructions + index;
 }
 RONDO_FUNCTION void rondo_team_unload(struct rondo_team *team, struct rondo_run *run)
 {
@@ -64,40 +87,61 @@ RONDO_FUNCTION void rondo_team_unload(struct rondo_team *team, struct rondo_run 
 }
 #endif
 
+RONDO_FUNCTION struct rondo_end *rondo_end_of(const struct rondo_run *run, uint32_t index)
+{
+    return run->row != NULL ? run->row + index : run->ends[index];
+}
+
+/* ---- chunks and slices ---- */
+
 RONDO_FUNCTION struct rondo_extent rondo_chunk_extent(const struct rondo_layout *layout, uint32_t index)
 {
     struct rondo_extent extent;
-    if (layout->table != NULL)
-        return layout->table[index];
-    uint64_t within = index % layout->group_chunks * layout->chunk_count;
-    extent.offset = index / layout->group_chunks * layout->group_count + within;
-    extent.count = within >= layout->group_count                        ? 0
-                   : layout->group_count - within < layout->chunk_count ? layout->group_count - within
-                                                                        : layout->chunk_count;
+    const struct rondo_extent *table = layout->table;
+    uint64_t count = layout->group_count, most = layout->chunk_count, within = 0;
+    uint32_t chunks = layout->group_chunks;
+    if (table != NULL)
+        return table[index];
+    extent.offset = index * count;
+    if (chunks > 1) { /* a division is slow */
+        within = index % chunks * most;
+        extent.offset = index / chunks * count + within;
+    }
+    extent.count = within >= count ? 0 : count - within < most ? count - within : most;
     return extent;
 }
 
-/* The part of a chunk that one slice of the current tile covers. */
-RONDO_FUNCTION struct rondo_extent rondo_slice_extent(const struct rondo_operation *operation,
-                                                      const struct rondo_context *context, uint32_t buffer, uint32_t index)
+/* What one slice of the current tile covers of every chunk: so many elements from start on, at most. */
+struct rondo_stretch {
+    uint64_t start, most;
+};
+
+RONDO_FUNCTION struct rondo_stretch rondo_current_stretch(const struct rondo_run *run)
 {
-    struct rondo_extent chunk = rondo_chunk_extent(&operation->layouts[buffer], index);
-    uint64_t in_tile = context->slice * operation->slice;
-    uint64_t start = context->tile * operation->tile + in_tile;
-    uint64_t most = operation->tile > in_tile ? operation->tile - in_tile : 0;
-    if (most > operation->slice)
-        most = operation->slice;
-    uint64_t left = start < chunk.count ? chunk.count - start : 0;
-    struct rondo_extent slice = {chunk.offset + start, left < most ? left : most};
-    return slice;
+    const struct rondo_operation *operation = run->operation;
+    uint64_t in_tile = run->slice * operation->slice;
+    struct rondo_stretch stretch = {run->tile * operation->tile + in_tile,
+                                    operation->tile > in_tile ? operation->tile - in_tile : 0};
+    if (stretch.most > operation->slice)
+        stretch.most = operation->slice;
+    return stretch;
 }
 
-/* The chunk whose length decides how much an instruction moves: all others it touches are as long. */
-RONDO_FUNCTION void rondo_measured_chunk(const struct rondo_instruction *instruction, uint32_t *buffer, uint32_t *index)
+/* The elements of a chunk that the stretch covers. */
+RONDO_FUNCTION uint64_t rondo_covered(struct rondo_extent chunk, struct rondo_stretch stretch)
+{
+    uint64_t left = stretch.start < chunk.count ? chunk.count - stretch.start : 0;
+    return left < stretch.most ? left : stretch.most;
+}
+
+/* The k-th chunk whose length decides how much an instruction moves: all others it touches are as long. */
+RONDO_FUNCTION struct rondo_extent rondo_measured_chunk(const struct rondo_run *run,
+                                                        const struct rondo_instruction *instruction, uint32_t k)
 {
     int to_destination = (instruction->actions & RONDO_COPY) != 0;
-    *buffer = to_destination ? instruction->destination_buffer : instruction->source_buffer;
-    *index = to_destination ? instruction->destination_index : instruction->source_index;
+    uint32_t buffer = to_destination ? instruction->destination_buffer : instruction->source_buffer;
+    uint32_t index = to_destination ? instruction->destination_index : instruction->source_index;
+    return rondo_chunk_extent(&run->operation->layouts[buffer], index + k);
 }
 
 RONDO_FUNCTION size_t rondo_piece_bytes(size_t bytes)
@@ -105,15 +149,13 @@ RONDO_FUNCTION size_t rondo_piece_bytes(size_t bytes)
     return (bytes + RONDO_PIECE_ALIGNMENT - 1) & ~(size_t) (RONDO_PIECE_ALIGNMENT - 1);
 }
 
-/* What one slice of the instruction takes of a slot. */
-RONDO_FUNCTION size_t rondo_slice_bytes(const struct rondo_run *run, const struct rondo_instruction *instruction)
+/* What one slice of the instruction takes of a slot. first: its first chunk. */
+RONDO_FUNCTION size_t rondo_slice_bytes(const struct rondo_run *run, const struct rondo_instruction *instruction,
+                                        struct rondo_extent first, struct rondo_stretch stretch)
 {
-    uint32_t buffer, index;
-    size_t bytes = 0;
-    rondo_measured_chunk(instruction, &buffer, &index);
-    for (uint32_t k = 0; k < instruction->count; k++)
-        bytes += rondo_piece_bytes(rondo_slice_extent(run->operation, run->context, buffer, index + k).count *
-                                   run->operation->element_bytes);
+    size_t bytes = rondo_piece_bytes(rondo_covered(first, stretch) * run->element_bytes);
+    for (uint32_t k = 1; k < instruction->count; k++)
+        bytes += rondo_piece_bytes(rondo_covered(rondo_measured_chunk(run, instruction, k), stretch) * run->element_bytes);
     return bytes;
 }
 
@@ -147,35 +189,41 @@ RONDO_FUNCTION int rondo_has_room(struct rondo_end *end)
 RONDO_FUNCTION uint64_t rondo_semaphore_value(const struct rondo_run *run, uint32_t block, uint32_t step)
 {
     const struct rondo_part *part = block == run->program_block ? run->part : &run->operation->parts[block];
-    return run->context->operation << 32 | (uint32_t) (run->context->tile * part->instruction_count + step + 1);
+    return run->context->operation << 32 | (uint32_t) (run->tile * part->instruction_count + step + 1);
 }
 
-/* NULL when the primitive can run; else what it waits for (a connector's end, or the run itself for another block). */
-RONDO_FUNCTION const void *rondo_missing(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
+/* What a primitive waits for: nothing, another block, or 1 + the rank (in the world) whose slot is not there. */
+enum { RONDO_MISSES_NOTHING = -1, RONDO_MISSES_BLOCK = 0 };
+
+RONDO_FUNCTION int32_t rondo_missing(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
-    if (run->context->slice == 0)
+    if (instruction->dependencies > 0 && run->slice == 0)
         for (uint32_t i = 0; i < instruction->dependencies; i++) {
             const struct rondo_dependency *on = run->part->dependencies + instruction->dependency_first + i;
             uint64_t wanted = rondo_semaphore_value(run, on->block, on->step);
-            /* Acquire pairs with the release in rondo_notify: the other block's stores are visible. */
+            /* Acquire pairs with the release in rondo_interpret: the other block's stores are visible. */
             uint64_t value = rondo_load_acquire_device(run->semaphores + on->block);
             if (value >> 32 != wanted >> 32 || value < wanted)
-                return run;
+                return RONDO_MISSES_BLOCK;
         }
     if ((instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN))
-        for (uint32_t i = 0; i < instruction->receive_count; i++)
-            if (!rondo_arrived(run->ends[instruction->receive_first + i], bytes))
-                return run->ends[instruction->receive_first + i];
+        for (uint32_t i = 0; i < instruction->receive_count; i++) {
+            struct rondo_end *end = rondo_end_of(run, instruction->receive_first + i);
+            if (!rondo_arrived(end, bytes))
+                return end->peer + 1;
+        }
     if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT))
-        for (uint32_t i = 0; i < instruction->send_count; i++)
-            if (!rondo_has_room(run->ends[instruction->send_first + i]))
-                return run->ends[instruction->send_first + i];
-    return NULL;
+        for (uint32_t i = 0; i < instruction->send_count; i++) {
+            struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
+            if (!rondo_has_room(end))
+                return end->peer + 1;
+        }
+    return RONDO_MISSES_NOTHING;
 }
 
-RONDO_FUNCTION void rondo_report_missing(const struct rondo_run *run, const void *missing)
+RONDO_FUNCTION void rondo_report_missing(const struct rondo_run *run, int32_t missing)
 {
-    rondo_store_relaxed(run->waiting, missing == run ? 0 : (uint64_t) ((const struct rondo_end *) missing)->peer + 1);
+    rondo_store_relaxed(run->waiting, (uint64_t) missing);
 }
 
 /* Whether a wait of so many polls has to end. Without preemption only the host and failure end one. */
@@ -189,10 +237,10 @@ RONDO_FUNCTION int rondo_outrun(const struct rondo_run *run, uint64_t polls)
 /* Waits within the task's budget. 0: stuck. */
 RONDO_FUNCTION int rondo_wait_ready(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
-    const void *missing = NULL;
+    int32_t missing;
     for (uint64_t polls = 0;; polls++) {
         missing = rondo_missing(run, instruction, bytes);
-        if (missing == NULL)
+        if (missing == RONDO_MISSES_NOTHING)
             return 1;
         if (rondo_outrun(run, polls))
             break;
@@ -207,96 +255,117 @@ RONDO_FUNCTION int rondo_wait_ready(struct rondo_run *run, const struct rondo_in
 
 /* ---- moving ---- */
 
-RONDO_FUNCTION char *rondo_local(const struct rondo_operation *operation, uint32_t buffer, uint64_t element)
+/* The stretch of a chunk of this rank's buffers. */
+RONDO_FUNCTION char *rondo_local(const struct rondo_run *run, uint32_t buffer, struct rondo_extent chunk,
+                                 struct rondo_stretch stretch)
 {
-    return operation->buffers[buffer] + element * operation->element_bytes;
+    return run->operation->buffers[buffer] + (chunk.offset + stretch.start) * run->element_bytes;
 }
 
-/* The current slice of a chunk in the peer's memory. Layouts are the same on all ranks of a program with direct ends. */
-RONDO_FUNCTION char *rondo_remote(const struct rondo_run *run, const struct rondo_end *end, uint32_t buffer, uint32_t index)
+RONDO_FUNCTION char *rondo_local_chunk(const struct rondo_run *run, uint32_t buffer, uint32_t index,
+                                       struct rondo_stretch stretch)
 {
-    uint64_t element = rondo_slice_extent(run->operation, run->context, buffer, index).offset;
-    return end->direct[buffer] + element * run->operation->element_bytes;
+    return rondo_local(run, buffer, rondo_chunk_extent(&run->operation->layouts[buffer], index), stretch);
 }
 
-/* The local chunk's place among the received sources. */
-RONDO_FUNCTION void rondo_add_local(struct rondo_run *run, struct rondo_piece *piece, uint32_t buffer, uint32_t index,
-                                    int place)
+/* The same in the peer's memory. Layouts are the same on all ranks of a program with direct ends. */
+RONDO_FUNCTION char *rondo_remote(const struct rondo_run *run, const struct rondo_end *end, uint32_t buffer, uint32_t index,
+                                  struct rondo_stretch stretch)
 {
-    uint64_t element = rondo_slice_extent(run->operation, run->context, buffer, index).offset;
+    uint64_t chunk = rondo_chunk_extent(&run->operation->layouts[buffer], index).offset;
+    return end->direct[buffer] + (chunk + stretch.start) * run->element_bytes;
+}
+
+/* Puts a local source among the received ones. */
+RONDO_FUNCTION void rondo_add_local(struct rondo_piece *piece, const char *source, int place)
+{
     for (int i = piece->sources; i > place; i--) {
         piece->source[i] = piece->source[i - 1];
         piece->source_flags[i] = piece->source_flags[i - 1];
     }
     uint64_t below = ((uint64_t) 1 << place) - 1;
     piece->ll_sources = (piece->ll_sources & below) | (piece->ll_sources & ~below) << 1;
-    piece->source[place] = rondo_local(run->operation, buffer, element);
+    piece->source[place] = source;
     piece->sources++;
 }
 
-RONDO_FUNCTION void rondo_describe_sources(struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
-                                           size_t slot_offset, struct rondo_piece *piece)
+RONDO_FUNCTION void rondo_describe_received(const struct rondo_run *run, const struct rondo_instruction *instruction,
+                                            uint32_t k, size_t slot_offset, struct rondo_stretch stretch,
+                                            struct rondo_piece *piece)
 {
-    int received = instruction->actions & RONDO_RECEIVE ? instruction->receive_count : 0;
-    piece->sources = 0;
-    piece->ll_sources = 0;
-    for (int i = 0; i < received; i++) {
-        const struct rondo_end *end = run->ends[instruction->receive_first + i];
+    uint64_t ll = 0;
+    for (uint32_t i = 0; i < instruction->receive_count; i++) {
+        const struct rondo_end *end = rondo_end_of(run, instruction->receive_first + i);
         if (instruction->flags & RONDO_DIRECT_IN) {
-            piece->source[i] = rondo_remote(run, end, RONDO_INPUT, instruction->remote_index + k);
+            piece->source[i] = rondo_remote(run, end, RONDO_INPUT, instruction->remote_index + k, stretch);
         } else if (end->protocol == RONDO_PROTOCOL_LL) {
             piece->source[i] = rondo_slot(end) + 2 * slot_offset;
             piece->source_flags[i] = (uint32_t) (end->position + 1);
-            piece->ll_sources |= (uint64_t) 1 << i;
+            ll |= (uint64_t) 1 << i;
         } else {
             piece->source[i] = rondo_slot(end) + slot_offset;
         }
-        piece->sources++;
     }
-    if ((instruction->actions & RONDO_REDUCE) || !received)
-        rondo_add_local(run, piece, instruction->source_buffer, instruction->source_index + k,
-                        instruction->local_place < received ? instruction->local_place : received);
-    if ((instruction->actions & RONDO_REDUCE) && !received)
-        rondo_add_local(run, piece, instruction->destination_buffer, instruction->destination_index + k, piece->sources);
+    piece->sources = instruction->receive_count;
+    piece->ll_sources = ll;
 }
 
-RONDO_FUNCTION void rondo_describe_destinations(struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
-                                                size_t slot_offset, uint64_t element, struct rondo_piece *piece)
+RONDO_FUNCTION void rondo_describe_sent(const struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
+                                        size_t slot_offset, struct rondo_stretch stretch, struct rondo_piece *piece)
 {
-    int sent = instruction->actions & RONDO_SEND ? instruction->send_count : 0;
-    piece->local =
-        instruction->actions & RONDO_COPY ? rondo_local(run->operation, instruction->destination_buffer, element) : NULL;
-    piece->remotes = (uint8_t) sent;
-    piece->ll_remotes = 0;
-    for (int i = 0; i < sent; i++) {
-        const struct rondo_end *end = run->ends[instruction->send_first + i];
+    uint64_t ll = 0;
+    for (uint32_t i = 0; i < instruction->send_count; i++) {
+        const struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
         if (instruction->flags & RONDO_DIRECT_OUT) { /* the signal came in by the peer's other end */
-            const struct rondo_end *from = run->ends[instruction->receive_first + i];
-            piece->remote[i] = rondo_remote(run, from, RONDO_OUTPUT, instruction->remote_index + k);
+            const struct rondo_end *from = rondo_end_of(run, instruction->receive_first + i);
+            piece->remote[i] = rondo_remote(run, from, RONDO_OUTPUT, instruction->remote_index + k, stretch);
         } else if (end->protocol == RONDO_PROTOCOL_LL) {
             piece->remote[i] = rondo_slot(end) + 2 * slot_offset;
             piece->remote_flags[i] = (uint32_t) (end->position + 1);
-            piece->ll_remotes |= (uint64_t) 1 << i;
+            ll |= (uint64_t) 1 << i;
         } else {
             piece->remote[i] = rondo_slot(end) + slot_offset;
         }
     }
+    piece->remotes = instruction->send_count;
+    piece->ll_remotes = ll;
 }
 
-/* What the primitive does to the current slice of its k-th chunks. Pieces lie one after the other in a slot. */
-RONDO_FUNCTION void rondo_describe(struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
-                                   size_t slot_offset, struct rondo_extent extent, struct rondo_piece *piece)
+/* What the primitive does to the current slice of its k-th chunks, of which the measured one is given. Pieces lie one after the
+ * other in a slot. */
+RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
+                                   size_t slot_offset, struct rondo_extent measured, struct rondo_stretch stretch,
+                                   struct rondo_piece *piece)
 {
     const struct rondo_operation *operation = run->operation;
-    int finishes = instruction->flags & RONDO_FINISH;
-    piece->count = extent.count;
+    const uint8_t actions = instruction->actions;
+    int finishes = instruction->flags & RONDO_FINISH, receives = actions & RONDO_RECEIVE, copies = actions & RONDO_COPY;
+    char *destination = copies ? rondo_local(run, instruction->destination_buffer, measured, stretch) : NULL;
+    piece->count = rondo_covered(measured, stretch);
     piece->average = finishes ? operation->average : 0;
     piece->type = operation->type;
     piece->op = operation->op;
-    piece->element_bytes = operation->element_bytes;
+    piece->element_bytes = (uint8_t) run->element_bytes;
     piece->streaming = operation->streaming;
-    rondo_describe_sources(run, instruction, k, slot_offset, piece);
-    rondo_describe_destinations(run, instruction, k, slot_offset, extent.offset, piece);
+    piece->local = destination;
+    piece->exchanges = (instruction->flags & RONDO_EXCHANGE) != 0;
+    piece->sources = piece->remotes = 0;
+    piece->ll_sources = piece->ll_remotes = 0;
+    if (receives)
+        rondo_describe_received(run, instruction, k, slot_offset, stretch, piece);
+    if ((actions & RONDO_REDUCE) || !receives) {
+        uint8_t buffer = instruction->source_buffer;
+        const char *source = copies ? rondo_local_chunk(run, buffer, instruction->source_index + k, stretch)
+                                    : rondo_local(run, buffer, measured, stretch);
+        int received = piece->sources;
+        rondo_add_local(piece, source, instruction->local_place < received ? instruction->local_place : received);
+    }
+    if ((actions & RONDO_REDUCE) && !receives)
+        rondo_add_local(piece,
+                        rondo_local_chunk(run, instruction->destination_buffer, instruction->destination_index + k, stretch),
+                        piece->sources);
+    if (actions & RONDO_SEND)
+        rondo_describe_sent(run, instruction, k, slot_offset, stretch, piece);
     int logical = operation->op == RONDO_LAND || operation->op == RONDO_LOR || operation->op == RONDO_LXOR;
     if (logical && finishes && piece->sources == 1) { /* one contribution alone becomes 0 or 1 too: x or x */
         piece->source[1] = piece->source[0];
@@ -308,12 +377,13 @@ RONDO_FUNCTION void rondo_describe(struct rondo_run *run, const struct rondo_ins
 }
 
 /* Tells each receiver where this rank's buffers are, or learns it from each sender. */
-RONDO_FUNCTION void rondo_exchange_signals(struct rondo_run *run, const struct rondo_instruction *instruction)
+RONDO_FUNCTION void rondo_exchange_signals(const struct rondo_run *run, const struct rondo_instruction *instruction)
 {
     const struct rondo_operation *operation = run->operation;
     if (instruction->actions & RONDO_SEND)
         for (uint32_t i = 0; i < instruction->send_count; i++) {
-            struct rondo_signal *signal = (struct rondo_signal *) (void *) rondo_slot(run->ends[instruction->send_first + i]);
+            struct rondo_signal *signal =
+                (struct rondo_signal *) (void *) rondo_slot(rondo_end_of(run, instruction->send_first + i));
             for (int b = 0; b < 2; b++) {
                 signal->window[b] = operation->windows[b][0];
                 signal->offset[b] = operation->windows[b][1];
@@ -321,7 +391,7 @@ RONDO_FUNCTION void rondo_exchange_signals(struct rondo_run *run, const struct r
         }
     if (instruction->actions & RONDO_RECEIVE)
         for (uint32_t i = 0; i < instruction->receive_count; i++) {
-            struct rondo_end *end = run->ends[instruction->receive_first + i];
+            struct rondo_end *end = rondo_end_of(run, instruction->receive_first + i);
             const struct rondo_signal *signal = (const struct rondo_signal *) (const void *) rondo_slot(end);
             for (int b = 0; b < 2; b++)
                 end->direct[b] = end->windows[signal->window[b]] + signal->offset[b];
@@ -333,17 +403,21 @@ RONDO_FUNCTION void rondo_exchange_signals(struct rondo_run *run, const struct r
 /* The primitive's slots count as filled and taken from here on, though others are told later. */
 RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
+    const struct rondo_policy *policy = run->policy;
     if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT)) {
         for (uint32_t i = 0; i < instruction->send_count; i++)
-            run->ends[instruction->send_first + i]->position++;
+            rondo_end_of(run, instruction->send_first + i)->position++;
         rondo_count(&run->statistics->bytes_sent, bytes * instruction->send_count);
     }
     if ((instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN))
         for (uint32_t i = 0; i < instruction->receive_count; i++)
-            run->ends[instruction->receive_first + i]->position++;
-    run->unpublished = instruction;
+            rondo_end_of(run, instruction->receive_first + i)->position++;
+    run->unpublished = *instruction;
+    run->pending = 1;
     run->advanced = 1;
-    run->budget = run->budget > run->policy->cap / run->policy->boost ? run->policy->cap : run->budget * run->policy->boost;
+    run->budget *= policy->boost; /* no overflow: settings.c bounds cap and boost */
+    if (run->budget > policy->cap)
+        run->budget = policy->cap;
     rondo_count(&run->statistics->primitives, 1);
 }
 
@@ -351,21 +425,21 @@ RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instr
  * tell), only credits, and the values that were read through it have been used by now. */
 RONDO_FUNCTION void rondo_publish(struct rondo_run *run)
 {
-    const struct rondo_instruction *instruction = run->unpublished;
-    if (instruction == NULL)
+    const struct rondo_instruction *instruction = &run->unpublished;
+    if (!run->pending)
         return;
-    run->unpublished = NULL;
+    run->pending = 0;
     int sends = (instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT);
     int receives = (instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN);
-    if (sends && run->ends[instruction->send_first]->protocol != RONDO_PROTOCOL_LL) {
+    if (sends && rondo_end_of(run, instruction->send_first)->protocol != RONDO_PROTOCOL_LL) {
         rondo_publish_begin();
         for (uint32_t i = 0; i < instruction->send_count; i++) {
-            struct rondo_end *end = run->ends[instruction->send_first + i];
+            struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
             rondo_publish_word(end->published, end->position);
         }
     }
     for (uint32_t i = 0; receives && i < instruction->receive_count; i++) {
-        struct rondo_end *end = run->ends[instruction->receive_first + i];
+        struct rondo_end *end = rondo_end_of(run, instruction->receive_first + i);
         rondo_publish_word(end->published, end->position);
     }
 }
@@ -383,7 +457,7 @@ RONDO_FUNCTION void rondo_settle(struct rondo_run *run)
 RONDO_FUNCTION int rondo_receives_ll(const struct rondo_run *run, const struct rondo_instruction *instruction)
 {
     return (instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN) &&
-           instruction->receive_count > 0 && run->ends[instruction->receive_first]->protocol == RONDO_PROTOCOL_LL;
+           instruction->receive_count > 0 && rondo_end_of(run, instruction->receive_first)->protocol == RONDO_PROTOCOL_LL;
 }
 
 /* The piece's data have to be waited for by the team. It stores nothing before all are there. 0: stuck. */
@@ -394,7 +468,7 @@ RONDO_FUNCTION int rondo_begin_polling(struct rondo_run *run, const struct rondo
     rondo_publish(run); /* of the primitive before: while the team polls */
     while (!rondo_team_finish(run->team)) {
         if (rondo_outrun(run, polls)) {
-            rondo_report_missing(run, run->ends[instruction->receive_first]);
+            rondo_report_missing(run, rondo_end_of(run, instruction->receive_first)->peer + 1);
             return 0;
         }
         polls += most;
@@ -405,22 +479,21 @@ RONDO_FUNCTION int rondo_begin_polling(struct rondo_run *run, const struct rondo
 
 /* One slice of the instruction: everything it waits for is there, but for LL data where the team looks for them. The last piece
  * may go on while the next slice is prepared. 0: stuck. */
-RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruction *instruction)
+RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruction *instruction, struct rondo_extent measured,
+                              struct rondo_stretch stretch)
 {
-    struct rondo_context *context = run->context;
     int polls = RONDO_TEAM_POLLS_LL && rondo_receives_ll(run, instruction);
     size_t slot_offset = 0;
-    uint32_t buffer, index;
-    rondo_measured_chunk(instruction, &buffer, &index);
     for (uint32_t k = 0; k < instruction->count; k++) {
-        struct rondo_extent extent = rondo_slice_extent(run->operation, context, buffer, index + k);
-        size_t bytes = extent.count * run->operation->element_bytes;
-        if (bytes > 0 && k >= context->piece) {
-            rondo_describe(run, instruction, k, slot_offset, extent, rondo_team_piece(run->team));
+        if (k > 0)
+            measured = rondo_measured_chunk(run, instruction, k);
+        size_t bytes = rondo_covered(measured, stretch) * run->element_bytes;
+        if (bytes > 0 && k >= run->piece) {
+            rondo_describe(run, instruction, k, slot_offset, measured, stretch, rondo_team_piece(run->team));
             rondo_team_finish(run->team); /* the piece before */
             if (polls && !rondo_begin_polling(run, instruction)) {
-                run->advanced |= context->piece != k;
-                context->piece = k;
+                run->advanced |= run->piece != k;
+                run->piece = k;
                 return 0;
             }
             if (!polls) {
@@ -430,14 +503,14 @@ RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruct
         }
         slot_offset += rondo_piece_bytes(bytes);
     }
-    context->piece = 0;
+    run->piece = 0;
     return 1;
 }
 
 /* 0: stuck. */
 RONDO_FUNCTION int rondo_run_signal(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
-    if (run->context->tile != 0)
+    if (run->tile != 0)
         return 1;
     rondo_settle(run);
     if (!rondo_wait_ready(run, instruction, sizeof(struct rondo_signal)))
@@ -448,50 +521,57 @@ RONDO_FUNCTION int rondo_run_signal(struct rondo_run *run, const struct rondo_in
     return 1;
 }
 
-/* All slices of the instruction in the current tile. 0: stuck; context->slice says at which. */
+/* All slices of the instruction in the current tile. 0: stuck; slice says at which. */
 RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
-    struct rondo_context *context = run->context;
-    size_t bytes = rondo_slice_bytes(run, instruction);
-    while (bytes > 0) {
-        if (rondo_missing(run, instruction, bytes) != NULL) {
+    const struct rondo_extent measured = rondo_measured_chunk(run, instruction, 0);
+    for (const uint32_t slices = run->operation->slices; run->slice < slices;) {
+        struct rondo_stretch stretch = rondo_current_stretch(run);
+        size_t bytes = rondo_slice_bytes(run, instruction, measured, stretch);
+        if (bytes == 0)
+            break;
+        if (rondo_missing(run, instruction, bytes) != RONDO_MISSES_NOTHING) {
             rondo_settle(run); /* the peers may be waiting for it */
             if (!rondo_wait_ready(run, instruction, bytes))
                 return 0;
         }
-        if (!rondo_move(run, instruction))
+        if (!rondo_move(run, instruction, measured, stretch))
             return 0;
-        context->slice++;
+        run->slice++;
         rondo_publish(run); /* of the primitive before, if this one moved nothing */
         rondo_commit(run, instruction, bytes);
         if (!RONDO_TEAM_OVERLAPS)
             rondo_publish(run);
-        bytes = context->slice * run->operation->slice < run->operation->tile ? rondo_slice_bytes(run, instruction) : 0;
     }
-    context->slice = 0;
+    run->slice = 0;
     return 1;
 }
 
 RONDO_FUNCTION enum rondo_outcome rondo_interpret(struct rondo_run *run)
 {
-    struct rondo_context *context = run->context;
-    while (context->tile < run->operation->tiles) {
-        while (context->instruction < run->part->instruction_count) {
-            const struct rondo_instruction *instruction = run->instructions + context->instruction;
+    const uint64_t tiles = run->operation->tiles;
+    const uint32_t instructions = run->part->instruction_count;
+    while (run->tile < tiles) {
+        while (run->instruction < instructions) {
+            if (!rondo_team_has_instruction(run->team, run->instruction)) {
+                rondo_settle(run);
+                rondo_team_load_page(run->team, run->instruction);
+            }
+            const struct rondo_instruction instruction = *rondo_team_instruction(run->team, run, run->instruction);
             int done =
-                instruction->flags & RONDO_SIGNAL ? rondo_run_signal(run, instruction) : rondo_run_slices(run, instruction);
+                instruction.flags & RONDO_SIGNAL ? rondo_run_signal(run, &instruction) : rondo_run_slices(run, &instruction);
             if (!done)
                 return RONDO_OUTCOME_STUCK;
-            if (instruction->flags & RONDO_NOTIFY) { /* release: this instruction's stores before its semaphore */
+            if (instruction.flags & RONDO_NOTIFY) { /* release: this instruction's stores before its semaphore */
                 rondo_settle(run);
                 rondo_store_release_device(run->semaphores + run->program_block,
-                                           rondo_semaphore_value(run, run->program_block, context->instruction));
+                                           rondo_semaphore_value(run, run->program_block, run->instruction));
             }
-            context->instruction++;
+            run->instruction++;
             run->advanced = 1;
         }
-        context->instruction = 0;
-        context->tile++;
+        run->instruction = 0;
+        run->tile++;
     }
     return RONDO_OUTCOME_FINISHED;
 }
@@ -499,11 +579,21 @@ RONDO_FUNCTION enum rondo_outcome rondo_interpret(struct rondo_run *run)
 /* Runs on from the context until the block's list is done or a wait outruns the budget. */
 RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
 {
-    run->unpublished = NULL;
+    struct rondo_context *context = run->context;
+    run->pending = 0;
     run->advanced = 0;
+    run->tile = context->tile;
+    run->instruction = context->instruction;
+    run->slice = context->slice;
+    run->piece = context->piece;
     rondo_team_load(run->team, run);
+    run->element_bytes = run->operation->element_bytes;
     enum rondo_outcome outcome = rondo_interpret(run);
     rondo_settle(run);
+    context->tile = run->tile;
+    context->instruction = run->instruction;
+    context->slice = run->slice;
+    context->piece = run->piece;
     rondo_team_unload(run->team, run);
     return outcome;
 }

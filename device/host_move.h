@@ -15,7 +15,6 @@
 #define RONDO_TEAM_POLLS_LL 0
 
 struct rondo_team {
-    struct rondo_run run; /* what the thread executes */
     struct rondo_piece piece;
 };
 

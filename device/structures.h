@@ -20,11 +20,12 @@ enum rondo_buffer { RONDO_INPUT, RONDO_OUTPUT, RONDO_SCRATCH, RONDO_BUFFERS };
 enum rondo_action { RONDO_RECEIVE = 1, RONDO_REDUCE = 2, RONDO_COPY = 4, RONDO_SEND = 8 };
 
 enum rondo_instruction_flag {
-    RONDO_FINISH = 1,     /* the result is complete: apply the operator's last step (AVG's division) */
-    RONDO_NOTIFY = 2,     /* instructions of other blocks depend on this one */
-    RONDO_SIGNAL = 4,     /* moves no chunk but one slot, once an operation, that says where this rank's buffers are */
-    RONDO_DIRECT_IN = 8,  /* received data are read where they lie, in the peer's input; the signals around order it */
-    RONDO_DIRECT_OUT = 16 /* sent data are written straight into the output of the peers that it receives from; likewise */
+    RONDO_FINISH = 1,      /* the result is complete: apply the operator's last step (AVG's division) */
+    RONDO_NOTIFY = 2,      /* instructions of other blocks depend on this one */
+    RONDO_SIGNAL = 4,      /* moves no chunk but one slot, once an operation, that says where this rank's buffers are */
+    RONDO_DIRECT_IN = 8,   /* received data are read where they lie, in the peer's input; the signals around order it */
+    RONDO_DIRECT_OUT = 16, /* sent data are written straight into the output of the peers that it receives from; likewise */
+    RONDO_EXCHANGE = 32    /* what is sent is the source chunk, before anything is waited for; where the team polls LL data */
 };
 
 struct rondo_instruction {
@@ -38,13 +39,14 @@ struct rondo_instruction {
     uint8_t unused;
     uint32_t remote_index;                   /* direct: the peer's chunk, of its input (in) or its output (out) */
     uint16_t dependency_first, dependencies; /* into the program's dependency list */
-    uint32_t unused_word;                    /* a multiple of 16 bytes, for copies by vectors */
-};
+    uint32_t unused_word;
+} __attribute__((aligned(16)));
 
 struct rondo_dependency {
     uint16_t block, step; /* wait until that block has executed this step for the same tile */
 };
 
+#define RONDO_PROGRAM_ENDS_MAX 255 /* of a block */
 struct rondo_program_block {
     uint32_t instruction_first, instructions;
     uint32_t end_first, ends; /* the connectors' ends this block uses; nobody else uses them in this program */
@@ -97,8 +99,10 @@ struct rondo_operation {
     uint64_t slice; /* elements of one chunk that travel in one slot */
     uint64_t tile;  /* elements of one chunk that an instruction handles before the next one gets its turn */
     uint64_t tiles;
+    uint32_t slices; /* of a tile, at most */
     uint8_t type, op, element_bytes;
     uint8_t streaming;      /* results are too large to stay in the cache */
+    uint8_t direct;         /* peers' buffers are reached: signals say where they are */
     uint32_t average;       /* divisor of the FINISH step; 0: none */
     uint64_t windows[2][2]; /* what a SIGNAL tells: {window, offset} of input and output (see struct rondo_end) */
 } __attribute__((aligned(16)));
@@ -176,7 +180,9 @@ struct rondo_stream_operation {
 /* ---- queues ---- */
 
 #define RONDO_LANES_MAX   16384
-#define RONDO_QUEUE_DEPTH 4096 /* of SQ, CQ and news; the host never has more operations on the device */
+/* Of SQ, CQ and news; the host never has more operations on the device. Twice the lanes, for the first operation of every lane
+ * must always find room (lib/queue.c: fits). */
+#define RONDO_QUEUE_DEPTH (2 * RONDO_LANES_MAX)
 
 /* One cache line. The high half of each of the first two words is the entry's position in the queue + 1, which says that the
  * word is valid; together they are what a daemon needs to know of most submissions, and read at once. The others are written
@@ -235,6 +241,9 @@ struct rondo_queues {
     uint64_t cq[RONDO_QUEUE_DEPTH] __attribute__((aligned(RONDO_CACHE_LINE)));
     struct rondo_sqe sq[RONDO_QUEUE_DEPTH] __attribute__((aligned(RONDO_CACHE_LINE)));
     uint32_t failed[RONDO_LANES_MAX]; /* the host's: what the lanes' operations end with */
+    /* Of kernels on streams: 1 + the lane's count of the operation that waits there for longer than the largest budget; 0: none
+     * does. Short operations never touch it. */
+    uint64_t stuck[RONDO_LANES_MAX];
 };
 
 /* ---- the daemon (DESIGN section 6) ---- */

@@ -42,24 +42,39 @@ static int has_member(const struct rondo_comm *comm, int rank)
     return 0;
 }
 
-void rondo_peer_gone(struct rondo_runtime *runtime, int rank, const char *how)
+/* Fails one communicator after the other that has not failed yet, and which the rank (-1: any) is in; one at a time, because
+ * failing takes the runtime lock itself. */
+static void fail_each(struct rondo_runtime *runtime, int rank, rondo_result_t code, const char *text)
 {
-    __atomic_store_n(&runtime->gone[rank], (uint32_t) RONDO_ERR_PEER, __ATOMIC_RELEASE);
-    rondo_connect_stir(runtime);
-    for (;;) { /* one at a time: failing takes the runtime lock itself */
+    for (;;) {
         struct rondo_comm *comm;
         pthread_mutex_lock(&runtime->lock);
         for (comm = runtime->comms; comm != NULL; comm = comm->next)
-            if (rondo_comm_failure(comm) == RONDO_SUCCESS && has_member(comm, rank))
+            if (rondo_comm_failure(comm) == RONDO_SUCCESS && (rank < 0 || has_member(comm, rank)))
                 break;
         if (comm != NULL)
             comm->pins++;
         pthread_mutex_unlock(&runtime->lock);
         if (comm == NULL)
             return;
-        rondo_comm_fail(comm, RONDO_ERR_PEER, "rank %d %s", rank, how);
+        rondo_comm_fail(comm, code, "%s", text);
         rondo_comm_unpin(comm);
     }
+}
+
+void rondo_peer_gone(struct rondo_runtime *runtime, int rank, const char *how)
+{
+    __atomic_store_n(&runtime->gone[rank], (uint32_t) RONDO_ERR_PEER, __ATOMIC_RELEASE);
+    rondo_connect_stir(runtime);
+    char text[160];
+    snprintf(text, sizeof(text), "rank %d %s", rank, how);
+    fail_each(runtime, rank, RONDO_ERR_PEER, text);
+}
+
+void rondo_device_lost(struct rondo_runtime *runtime, rondo_result_t code, const char *why)
+{
+    fail_each(runtime, -1, code, why);
+    rondo_queue_abandon(runtime, code, why);
 }
 
 struct rondo_comm *rondo_comm_pin(struct rondo_runtime *runtime, uint64_t id)

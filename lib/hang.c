@@ -8,11 +8,13 @@
 #include "platform.h"
 #include "queue.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ANSWER_NS 2000000000u /* rank 0 waits so long for the others' statements */
 #define REPORT_NS 5000000000u /* and a rank so long for the report */
+#define WATCH_NS  100000000u
 #define COMMS_MAX 256
 #define TEXT_MAX  65536
 
@@ -21,11 +23,13 @@ struct rondo_hang {
     /* Every rank: */
     uint64_t asked_ns;
     int watches_signal;
-    uint64_t demands;           /* reports asked for without a timeout (lock) */
-    uint64_t logged_demand;     /* the latest that a signal asked for: its answer goes to the log (lock) */
-    uint64_t answered;          /* the latest demand that has been answered (lock) */
-    char *answer;               /* its text, owned (lock) */
-    uint32_t answers, sleepers; /* futex: bumped after each answer */
+    uint64_t demands;                 /* reports asked for without a timeout (lock) */
+    uint64_t logged_demand;           /* the latest that a signal asked for: its answer goes to the log (lock) */
+    uint64_t answered;                /* the latest demand that has been answered (lock) */
+    char *answer;                     /* its text, owned (lock) */
+    uint32_t answers, sleepers;       /* futex: bumped after each answer */
+    uint64_t watched_ns, stream_comm; /* when lanes of streams were looked at last, and a communicator with one overdue */
+    int on_stream;                    /* there is one */
     /* Rank 0: */
     int collecting;
     int due; /* somebody asked because of a timeout: the report ends what is stuck */
@@ -104,7 +108,8 @@ static void locate(const struct rondo_host_lane *lane, struct rondo_hang_entry *
 /* now may have been read before the request was started. */
 static int is_overdue(const struct rondo_runtime *runtime, const struct rondo_request *request, uint64_t now)
 {
-    return now > request->started_ns && (double) (now - request->started_ns) / 1e9 >= runtime->settings.timeout;
+    return runtime->settings.timeout > 0 && now > request->started_ns &&
+           (double) (now - request->started_ns) / 1e9 >= runtime->settings.timeout;
 }
 
 /* A word of the device's memory. */
@@ -132,6 +137,16 @@ static void observe(const struct rondo_runtime *runtime, const struct rondo_requ
         entry->waiting_on = (int32_t) look(runtime, &daemon->waiting[lane->index * daemon->lane_contexts + c]) - 1;
 }
 
+/* An operation in stream order that a kernel waits in. What it was called with is no more known. */
+static void observe_stream(const struct rondo_runtime *runtime, const struct rondo_host_lane *lane, uint64_t now,
+                           struct rondo_hang_entry *entry)
+{
+    locate(lane, entry);
+    entry->number = lane->stuck - 1;
+    entry->overdue = (double) (now - lane->stuck_ns) / 1e9 >= runtime->settings.timeout;
+    snprintf(entry->text, sizeof(entry->text), "operation %llu of a stream", (unsigned long long) entry->number);
+}
+
 static void state(struct rondo_runtime *runtime)
 {
     struct rondo_hang_entry *entries = calloc(RONDO_HANG_ENTRIES, sizeof(*entries));
@@ -147,8 +162,12 @@ static void state(struct rondo_runtime *runtime)
             observe(runtime, request, now, &entries[count++]);
     for (const struct rondo_comm *comm = runtime->comms; comm != NULL; comm = comm->next)
         for (const struct rondo_host_lane *lane = comm->lanes; lane != NULL && count < RONDO_HANG_ENTRIES; lane = lane->next) {
+            if (lane->stuck != 0) {
+                observe_stream(runtime, lane, now, &entries[count++]);
+                continue;
+            }
             locate(lane, &entries[count]);
-            entries[count++].number = lane->started;
+            entries[count++].number = lane->started > lane->enqueued ? lane->started : lane->enqueued;
         }
     pthread_mutex_unlock(&runtime->queue.lock);
     pthread_mutex_unlock(&runtime->lock);
@@ -362,6 +381,33 @@ static int overdue(struct rondo_runtime *runtime, uint64_t now, uint64_t *comm)
     return found;
 }
 
+/* Looks, now and then, which lanes have kernels that wait, and whether one has waited for too long. They tell it by a word in
+ * the host's memory, because no call of CUDA is sure to return while they do. */
+static void watch_streams(struct rondo_runtime *runtime, uint64_t now)
+{
+    const struct rondo_queues *queues = runtime->device->daemon->queues;
+    struct rondo_hang *hang = runtime->hang;
+    if (runtime->device->kind->enqueue == NULL || now - hang->watched_ns < WATCH_NS)
+        return;
+    hang->watched_ns = now;
+    hang->on_stream = 0;
+    pthread_mutex_lock(&runtime->lock);
+    for (const struct rondo_comm *comm = runtime->comms; comm != NULL; comm = comm->next)
+        for (struct rondo_host_lane *lane = comm->lanes; lane != NULL; lane = lane->next) {
+            uint64_t stuck = rondo_load_relaxed(&queues->stuck[lane->index]);
+            if (stuck != lane->stuck) {
+                lane->stuck = stuck;
+                lane->stuck_ns = now;
+            }
+            if (stuck != 0 && (double) (now - lane->stuck_ns) / 1e9 >= runtime->settings.timeout &&
+                rondo_comm_failure(comm) == RONDO_SUCCESS) {
+                hang->stream_comm = comm->id;
+                hang->on_stream = 1;
+            }
+        }
+    pthread_mutex_unlock(&runtime->lock);
+}
+
 void rondo_hang_check(struct rondo_runtime *runtime)
 {
     struct rondo_hang *hang = runtime->hang;
@@ -374,7 +420,9 @@ void rondo_hang_check(struct rondo_runtime *runtime)
     pthread_mutex_unlock(&hang->lock);
     if (runtime->settings.timeout <= 0)
         return;
-    if (!overdue(runtime, now, &id)) {
+    watch_streams(runtime, now);
+    id = hang->stream_comm;
+    if (!overdue(runtime, now, &id) && !hang->on_stream) {
         hang->asked_ns = 0;
         return;
     }

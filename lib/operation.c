@@ -192,6 +192,7 @@ static void set_slices(struct rondo_request *request, const struct rondo_plan *p
         operation->tile = operation->slice;
     }
     operation->tiles = divide_up(most, operation->tile);
+    operation->slices = (uint32_t) divide_up(operation->tile, operation->slice);
 }
 
 /* {window, offset} by which the other ranks reach a buffer. */
@@ -221,6 +222,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     shape.root = call->root;
     shape.channels = choice->channels;
     shape.protocol = choice->protocol;
+    shape.exchanges = choice->protocol == RONDO_PROTOCOL_LL && request->runtime->device_type == RONDO_DEVICE_CUDA;
     rondo_result_t result = rondo_lane_bind(request->lane, choice->algorithm, &shape, &binding);
     if (result != RONDO_SUCCESS)
         return result;
@@ -252,6 +254,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     set_slices(request, binding->plan, choice, largest);
     request->blocks = binding->plan->program->blocks;
     request->fresh = 1;
+    operation->direct = (uint8_t) choice->algorithm->direct;
     operation->streaming = rondo_call_bytes(comm, call) >= (size_t) 32 << 20;
     if (rondo_log_admits(RONDO_LOG_DEBUG))
         rondo_log(RONDO_LOG_DEBUG, request->runtime->rank,

@@ -2,6 +2,7 @@
 #include "select.h"
 
 #include "fold.h"
+#include "select_gpu.h"
 
 #include <string.h>
 
@@ -128,6 +129,12 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
                             struct rondo_choice *choice)
 {
     const struct rondo_settings *settings = &comm->runtime->settings;
+    int asked = name != NULL || *settings->algorithm != '\0' || *settings->protocol != '\0' || settings->wanted_channels > 0;
+    if (!asked && comm->size > 1 && rondo_gpus_only(comm) && rondo_select_gpu(comm, call, direct, choice)) {
+        if (choice->channels > (int) settings->channels)
+            choice->channels = (int) settings->channels;
+        return RONDO_SUCCESS;
+    }
     rondo_result_t status = choose(comm, call, direct, name, &choice->algorithm);
     if (status != RONDO_SUCCESS)
         return status;
@@ -140,9 +147,12 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
     choice->protocol = low_latency ? RONDO_PROTOCOL_LL : small ? RONDO_PROTOCOL_SMALL : RONDO_PROTOCOL_SIMPLE;
 
     size_t channels = message / (256 * KIB);
-    int single = choice->algorithm->build == rondo_build_all_pairs || choice->algorithm->build == rondo_build_local;
+    int single = (choice->algorithm->build == rondo_build_all_pairs && !rondo_gpus_only(comm)) ||
+                 choice->algorithm->build == rondo_build_local || call->kind == RONDO_KIND_BARRIER;
     if (single || channels < 1 || call->kind == RONDO_KIND_ALLTOALLV)
         channels = 1;
+    else if (settings->wanted_channels > 0)
+        channels = settings->wanted_channels;
     choice->channels = channels < settings->channels ? (int) channels : (int) settings->channels;
     return RONDO_SUCCESS;
 }

@@ -35,6 +35,7 @@ struct rondo_shape {
     int root; /* or the peer of a send or receive */
     int channels;
     enum rondo_protocol protocol;
+    int exchanges; /* RONDO_EXCHANGE can be used: LL on a device whose teams poll; ranks need not agree */
 };
 
 struct rondo_algorithm {
@@ -56,6 +57,7 @@ void rondo_shape_chunks(const struct rondo_shape *shape, uint32_t chunks[RONDO_B
 rondo_result_t rondo_build_local(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_ring(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_all_pairs(const struct rondo_shape *shape, struct rondo_plan **plan);
+rondo_result_t rondo_build_two_shot(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_direct(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_linear(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_chain(const struct rondo_shape *shape, struct rondo_plan **plan);

@@ -1,0 +1,98 @@
+/*
+ * Small pieces with LL packets, of the types and the operator that are usual: one packet a thread, inlined into the kernels. The
+ * functions that carry out all the others (cuda_move.h) are called, and what that costs is more than such a piece takes.
+ */
+#ifndef RONDO_DEVICE_CUDA_SMALL_H
+#define RONDO_DEVICE_CUDA_SMALL_H
+
+#include "cuda_access.h"
+#include "cuda_elements.h"
+#include "cuda_work.h"
+
+#define RONDO_CUDA_SMALL_SOURCES 8
+
+RONDO_CUDA_INLINE int rondo_cuda_is_small(const struct rondo_piece *piece, uint32_t threads)
+{
+    int type = piece->type;
+    int usual = piece->op == RONDO_SUM && (type == RONDO_FLOAT || type == RONDO_FLOAT16 || type == RONDO_BFLOAT16 ||
+                                           type == RONDO_INT32 || type == RONDO_UINT32);
+    return (piece->ll_sources | piece->ll_remotes) != 0 && piece->count * piece->element_bytes <= threads * 8 &&
+           piece->average == 0 && (piece->sources == 1 || (usual && piece->sources <= RONDO_CUDA_SMALL_SOURCES));
+}
+
+RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_small_sum(int type, const struct rondo_cuda_vector *loaded, uint32_t sources)
+{
+    struct rondo_cuda_wide wide;
+    rondo_cuda_widen(type, 2, &wide, loaded[0]);
+#pragma unroll
+    for (uint32_t s = 1; s < RONDO_CUDA_SMALL_SOURCES; s++)
+        if (s < sources)
+            rondo_cuda_combine(type, RONDO_SUM, RONDO_SUM, 2, &wide, loaded[s]);
+    return rondo_cuda_narrow(type, 2, &wide);
+}
+
+RONDO_CUDA_INLINE int rondo_cuda_carry_out_small(const struct rondo_piece *piece, uint32_t thread, uint32_t threads,
+                                                 uint64_t polls)
+{
+    const uint32_t bytes = (uint32_t) piece->count * piece->element_bytes, offset = thread * 8, sources = piece->sources;
+    const uint32_t mine = offset >= bytes ? 0 : bytes - offset < 8 ? bytes - offset : 8;
+    const uint32_t packed = (uint32_t) piece->ll_sources;
+    struct rondo_cuda_vector loaded[RONDO_CUDA_SMALL_SOURCES];
+    int here = 1;
+    if (mine > 0) {
+#pragma unroll
+        for (uint32_t s = 0; s < RONDO_CUDA_SMALL_SOURCES; s++)
+            if (s < sources && !(packed >> s & 1)) {
+                loaded[s] = rondo_cuda_load_half(piece->source[s] + offset, mine);
+                for (uint32_t r = 0; piece->exchanges && r < piece->remotes; r++)
+                    rondo_cuda_store_packet(piece->remote[r] + 2 * offset, loaded[s], piece->remote_flags[r]);
+            }
+        do {
+            here = 1;
+#pragma unroll
+            for (uint32_t s = 0; s < RONDO_CUDA_SMALL_SOURCES; s++)
+                if (s < sources && (packed >> s & 1))
+                    here &= rondo_cuda_load_packet(&loaded[s], piece->source[s] + 2 * offset, piece->source_flags[s]);
+        } while (!here && polls-- > 0);
+    }
+    if (packed != 0) /* nothing is stored before all is there; one warp agrees faster, and is the one that answers */
+        here = bytes <= RONDO_CUDA_WARP * 8 ? __all_sync(RONDO_CUDA_WHOLE_WARP, here) : rondo_cuda_all_agree(here, threads);
+    if (!here)
+        return 0;
+    if (mine == 0)
+        return 1;
+    struct rondo_cuda_vector result = loaded[0];
+    if (sources > 1)
+        switch (piece->type) {
+        case RONDO_FLOAT:
+            result = rondo_cuda_small_sum(RONDO_FLOAT, loaded, sources);
+            break;
+        case RONDO_FLOAT16:
+            result = rondo_cuda_small_sum(RONDO_FLOAT16, loaded, sources);
+            break;
+        case RONDO_BFLOAT16:
+            result = rondo_cuda_small_sum(RONDO_BFLOAT16, loaded, sources);
+            break;
+        default:
+            result = rondo_cuda_small_sum(RONDO_UINT32, loaded, sources);
+            break;
+        }
+    if (piece->local != NULL)
+        rondo_cuda_store_half(piece->local + offset, result, mine);
+    for (uint32_t r = 0; !piece->exchanges && r < piece->remotes; r++)
+        if (piece->ll_remotes >> r & 1)
+            rondo_cuda_store_packet(piece->remote[r] + 2 * offset, result, piece->remote_flags[r]);
+        else
+            rondo_cuda_store_half(piece->remote[r] + offset, result, mine);
+    return 1;
+}
+
+/* Any piece, as rondo_cuda_work. */
+RONDO_CUDA_INLINE int rondo_cuda_work_small(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls)
+{
+    if (rondo_cuda_is_small(piece, threads))
+        return rondo_cuda_carry_out_small(piece, thread, threads, polls);
+    return rondo_cuda_work(piece, thread, threads, polls);
+}
+
+#endif
