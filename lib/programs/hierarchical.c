@@ -1,14 +1,13 @@
 /*
  * For several hosts with equally many ranks each: what can be done within a host is, so that between hosts travels no more than
- * must. Each rank works with the others of its host (its local ring) and with those of the other hosts that have its place there
- * (its outer ring), so that all ranks' network cards share the way between hosts.
+ * must. Each rank works with the others of its host (its local ring) and with those of the other hosts that have its place
+ * there (its outer ring), so that all ranks' network cards share the way between hosts.
  *
- *   all-reduce       reduce-scatter in the host, all-reduce between hosts of the part that each rank then has, all-gather in the
- *                    host: a host sends 2 (n-1)/n of the data, a flat ring up to 2
- *   reduce-scatter   in the host, then between hosts;  all-gather   between hosts, then in the host
- *   broadcast        along a chain of hosts, and from each host's first receiver along a chain of its ranks
- *   all-to-all       to the rank of this host that has the receiver's place, then between hosts: n - 1 peers there, not n - 1
- *                    times the ranks of a host
+ *   all-reduce       reduce-scatter in the host, all-reduce between hosts of the part that each rank then has, all-gather in
+ * the host: a host sends 2 (n-1)/n of the data, a flat ring up to 2 reduce-scatter   in the host, then between hosts;
+ * all-gather   between hosts, then in the host broadcast        along a chain of hosts, and from each host's first receiver
+ * along a chain of its ranks all-to-all       to the rank of this host that has the receiver's place, then between hosts: n - 1
+ * peers there, not n - 1 times the ranks of a host
  */
 #include "programs.h"
 
@@ -16,8 +15,8 @@ struct plane {
     const struct rondo_shape *shape;
     struct rondo_builder *builder;
     int nodes, locals, node, local, channel;
-    uint8_t local_from, local_to, outer_from, outer_to;   /* ends of the rings */
-    uint8_t local_out, local_in, outer_out, outer_in;     /* all-to-all: the first ends to, and from, the others */
+    uint8_t local_from, local_to, outer_from, outer_to; /* ends of the rings */
+    uint8_t local_out, local_in, outer_out, outer_in;   /* all-to-all: the first ends to, and from, the others */
 };
 
 static int wrap(int place, int around)
@@ -166,7 +165,8 @@ static void broadcast(struct plane *plane)
                                             .count = 1,
                                             .receive_count = 1};
     if (from_root > 0 || from_first > 0) {
-        int from = from_first > 0 ? rank_at(plane, plane->node, plane->local - 1) : rank_at(plane, plane->node - 1, plane->local);
+        int from =
+            from_first > 0 ? rank_at(plane, plane->node, plane->local - 1) : rank_at(plane, plane->node - 1, plane->local);
         instruction.actions = RONDO_RECEIVE | RONDO_COPY;
         instruction.receive_first = end(plane, from, RONDO_INCOMING);
     }
