@@ -22,18 +22,14 @@ struct rondo_hang {
     pthread_mutex_t lock;
     /* Every rank: */
     uint64_t asked_ns;
+    uint64_t watched_ns, stream_comm; /* when lanes of streams were looked at last, and a communicator with one overdue */
+    int on_stream;                    /* there is one */
     int watches_signal;
-    uint64_t watched_ns, stream_comm; /* when lanes of streams were looked at last, and a communicator with one overdue */
-    int on_stream;                    /* there is one */
->>=======
-    uint64_t demands;                 /* reports asked for without a timeout (lock) */
-    uint64_t logged_demand;           /* the latest that a signal asked for: its answer goes to the log (lock) */
-    uint64_t answered;                /* the latest demand that has been answered (lock) */
-    char *answer;                     /* its text, owned (lock) */
-    uint32_t answers, sleepers;       /* futex: bumped after each answer */
-    uint64_t watched_ns, stream_comm; /* when lanes of streams were looked at last, and a communicator with one overdue */
-    int on_stream;                    /* there is one */
->>>>>>> theirs
+    uint64_t demands;           /* reports asked for without a timeout (lock) */
+    uint64_t logged_demand;     /* the latest that a signal asked for: its answer goes to the log (lock) */
+    uint64_t answered;          /* the latest demand that has been answered (lock) */
+    char *answer;               /* its text, owned (lock) */
+    uint32_t answers, sleepers; /* futex: bumped after each answer */
     /* Rank 0: */
     int collecting;
     int due; /* somebody asked because of a timeout: the report ends what is stuck */
@@ -112,8 +108,7 @@ static void locate(const struct rondo_host_lane *lane, struct rondo_hang_entry *
 /* now may have been read before the request was started. */
 static int is_overdue(const struct rondo_runtime *runtime, const struct rondo_request *request, uint64_t now)
 {
-    return runtime->settings.timeout > 0 && now > request->started_ns &&
-           (double) (now - request->started_ns) / 1e9 >= runtime->settings.timeout;
+    return now > request->started_ns && (double) (now - request->started_ns) / 1e9 >= runtime->settings.timeout;
 }
 
 /* A word of the device's memory. */

@@ -128,11 +128,40 @@ export RONDO_RDMA_QUEUES=3
 step matrix-queues "0 1" matrix --ranks 0 $small
 step mix-queues "0 1" mix --ranks 0 $mixed --seed 4
 unset RONDO_RDMA_QUEUES
+unset RONDO_RDMA_DEVICES
+step matrix-two-cards "0 1" matrix --ranks 0 $small
+step mix-two-cards "0 1" mix --ranks 0 $mixed --seed 5
+export RONDO_RDMA_DEVICES=rxe0
+export RONDO_ALGORITHM=hierarchical
+step matrix-hierarchical "0 0 1 1" matrix --ranks 0 --collectives allreduce,reduce_scatter,allgather,bcast,alltoall $small
+unset RONDO_ALGORITHM
 export RONDO_SLOT_BYTES=256
 step mix-tiny-slots "0 1" mix --ranks 0 $mixed --seed 3 --spin 1
 unset RONDO_SLOT_BYTES
 step stress "0 0 1 1" rondo stress --device host --collectives 4 --iterations 5 --order random --sync
 step bench "0 1" rondo bench allreduce -b 8 -e 64K -f 8 -n 5 -w 1 -c --device host
+# A user who may lock next to no memory is told so, by the name of the limit.
+if wanted locked-memory; then
+    chmod a+rw /dev/infiniband/*
+    chmod a+rwx /tmp
+    echo "root:x:0:0::/:/bin/sh
+user:x:1000:1000::/tmp:/bin/sh" >/etc/passwd
+    cat >/tmp/limited <<'END_LIMITED'
+#!/bin/sh
+ulimit -l 64
+exec /test/faults --scenario blocking
+END_LIMITED
+    chmod +x /tmp/limited
+    ranks "0 1" su user -c /tmp/limited
+    grep -q "ulimit -l" /tmp/out.0 && grep -q "ulimit -l" /tmp/out.1
+    verdict locked-memory $?
+fi
+# A device that is not there.
+if wanted no-such-device; then
+    RONDO_RDMA_DEVICES=mlx5_7 ranks "0 1" faults --scenario blocking
+    grep -q 'RONDO_RDMA_DEVICES "mlx5_7"' /tmp/out.0 && grep -q 'RONDO_RDMA_DEVICES "mlx5_7"' /tmp/out.1
+    verdict no-such-device $?
+fi
 fault killed "0 1 2" 'kill -9 $(echo $pids | cut -d" " -f2)' "0 2" --scenario blocking
 fault killed-in-large "0 1" 'kill -9 $(echo $pids | cut -d" " -f2)' "0" --scenario blocking --count 100000
 export RONDO_TIMEOUT=3
