@@ -200,7 +200,7 @@ static rondo_result_t lay_out_scratch(struct rondo_request *request, const struc
     struct rondo_device *device = request->runtime->device;
     struct rondo_operation *operation = request->operation;
     uint32_t chunks = plan->program->chunks[RONDO_SCRATCH];
-    uint64_t line = RONDO_CACHE_LINE / operation->element_bytes, end = 0;
+    uint64_t line = (uint64_t) RONDO_CACHE_LINE / operation->element_bytes, end = 0;
     struct rondo_extent *table = calloc(chunks, sizeof(*table));
     request->tables[RONDO_SCRATCH] = device->kind->allocate(device, chunks * sizeof(*table));
     request->table_entries[RONDO_SCRATCH] = chunks;

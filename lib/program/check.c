@@ -102,7 +102,7 @@ static void check_instruction(struct rondo_checking *c, uint32_t number, uint32_
     const struct rondo_instruction *i = rondo_checking_instruction(c, number);
     const struct rondo_program *program = rondo_checking_program(c, rank);
     int receives = (i->actions & RONDO_RECEIVE) != 0, signal = (i->flags & RONDO_SIGNAL) != 0;
-    if (i->actions == 0 || i->actions > 15 || i->flags > 31)
+    if (i->actions == 0 || i->actions > 15 || i->flags > 63)
         rondo_checking_fail(c, number, "there is no primitive with actions %u and flags %u", i->actions, i->flags);
     if (receives)
         check_ends(c, number, rank, block, i->receive_first, i->receive_count, RONDO_INCOMING);
@@ -118,11 +118,14 @@ static void check_instruction(struct rondo_checking *c, uint32_t number, uint32_
         rondo_checking_fail(c, number, "folds %u chunks, more than %d", i->receive_count + 1, RONDO_FOLD_SOURCES_MAX);
     if ((i->flags & RONDO_DIRECT_OUT) && (!receives || i->send_count > i->receive_count))
         rondo_checking_fail(c, number, "writes to peers that it does not receive from");
+    if ((i->flags & RONDO_EXCHANGE) &&
+        (!receives || !(i->actions & RONDO_SEND) || (i->flags & ~(RONDO_EXCHANGE | RONDO_FINISH | RONDO_NOTIFY))))
+        rondo_checking_fail(c, number, "an exchange sends and receives, through slots");
     if (signal && (i->actions & (RONDO_REDUCE | RONDO_COPY)))
         rondo_checking_fail(c, number, "a signal moves no chunk");
     int reads_source = (i->actions & RONDO_REDUCE) || !receives;
     if (!signal) {
-        if (reads_source || !(i->actions & RONDO_COPY)) /* it measures, if it is not read */
+        if (reads_source || !(i->actions & RONDO_COPY) || (i->flags & RONDO_EXCHANGE)) /* it measures, if it is not read */
             check_chunks(c, number, rank, "source", i->source_buffer, i->source_index, i->count);
         if ((i->actions & RONDO_COPY) || ((i->actions & RONDO_REDUCE) && !receives))
             check_chunks(c, number, rank, "destination", i->destination_buffer, i->destination_index, i->count);

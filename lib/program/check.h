@@ -40,6 +40,7 @@ struct rondo_played_block {
     uint32_t wires;                 /* first of its ends' wires */
     uint32_t explored, explored_by; /* of the search under way */
     int queued;
+    int sent; /* the exchange at hand has sent, and waits for what it receives */
     uint64_t *heard;
 };
 

@@ -41,6 +41,14 @@ static const struct rondo_dependency *waits_of(const struct rondo_checking *c, u
            i->dependency_first;
 }
 
+/* What an exchange sent says that the steps before it are over, not that it is. */
+static int push_sender(struct rondo_checking *c, size_t *depth, uint32_t sender)
+{
+    if (!(rondo_checking_instruction(c, sender)->flags & RONDO_EXCHANGE))
+        return push(c, depth, sender);
+    return sender == c->blocks[c->instructions[sender].block].first || push(c, depth, sender - 1);
+}
+
 /* Backwards from `after`. Playing order is an execution, so nothing played before `before` can lie between. */
 static int search(struct rondo_checking *c, uint32_t before, uint32_t after, uint32_t class)
 {
@@ -77,7 +85,7 @@ static int search(struct rondo_checking *c, uint32_t before, uint32_t after, uin
             }
             int receives = (i->actions & RONDO_RECEIVE) && !(i->flags & RONDO_DIRECT_IN);
             for (uint32_t r = 0; receives && c->instructions[at].senders != RONDO_NONE && r < i->receive_count; r++)
-                if (!push(c, &depth, c->senders[c->instructions[at].senders + r]))
+                if (!push_sender(c, &depth, c->senders[c->instructions[at].senders + r]))
                     return 0;
         }
     }

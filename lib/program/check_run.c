@@ -50,7 +50,8 @@ static const char *missing(const struct rondo_checking *c, const struct rondo_pl
             snprintf(text, bytes, "step %u of block %u", waits[d].step, waits[d].block);
             return text;
         }
-    if ((i->actions & RONDO_RECEIVE) && !(i->flags & RONDO_DIRECT_IN))
+    int exchanges = (i->flags & RONDO_EXCHANGE) != 0; /* it sends first, and receives then */
+    if ((i->actions & RONDO_RECEIVE) && !(i->flags & RONDO_DIRECT_IN) && (!exchanges || block->sent))
         for (uint32_t r = 0; r < i->receive_count; r++) {
             const struct rondo_wire *wire = wire_of(c, block, i->receive_first + r);
             if (wire->filled == wire->taken) {
@@ -58,7 +59,7 @@ static const char *missing(const struct rondo_checking *c, const struct rondo_pl
                 return text;
             }
         }
-    if ((i->actions & RONDO_SEND) && !(i->flags & RONDO_DIRECT_OUT))
+    if ((i->actions & RONDO_SEND) && !(i->flags & RONDO_DIRECT_OUT) && !block->sent)
         for (uint32_t s = 0; s < i->send_count; s++) {
             const struct rondo_wire *wire = wire_of(c, block, i->send_first + s);
             if (wire->filled - wire->taken >= c->limits->slots) {
@@ -312,6 +313,25 @@ static void check_direct(struct rondo_checking *c, uint32_t instruction, const s
     }
 }
 
+/* The first half of an exchange: the source chunks leave as they are. */
+static void send_first(struct rondo_checking *c, struct rondo_played_block *block, const struct rondo_instruction *i)
+{
+    uint32_t instruction = block->first + block->at, *classes = malloc(i->count * sizeof(*classes));
+    struct rondo_value *values = malloc(i->count * sizeof(*values));
+    c->instructions[instruction].order = ++c->played;
+    if (values == NULL || classes == NULL)
+        c->result = rondo_fail(RONDO_ERR_MEMORY, "no memory to check program '%s'", c->name);
+    for (uint32_t k = 0; k < i->count && c->result == RONDO_SUCCESS; k++) {
+        values[k] = read_chunk(c, instruction, block->rank, i->source_buffer, i->source_index + k);
+        classes[k] = rondo_checking_class(c, block->rank, i->source_buffer, i->source_index + k);
+    }
+    if (c->result == RONDO_SUCCESS)
+        send(c, instruction, i, values, classes);
+    block->sent = 1;
+    free(values);
+    free(classes);
+}
+
 static void run_step(struct rondo_checking *c, struct rondo_played_block *block)
 {
     uint32_t instruction = block->first + block->at;
@@ -320,7 +340,14 @@ static void run_step(struct rondo_checking *c, struct rondo_played_block *block)
     int sends = (i->actions & RONDO_SEND) && !(i->flags & RONDO_DIRECT_OUT);
     struct rondo_value *values = NULL;
     uint32_t *classes = NULL;
-    c->instructions[instruction].order = ++c->played;
+    if ((i->flags & RONDO_EXCHANGE) && !block->sent) {
+        send_first(c, block, i);
+        return;
+    }
+    sends = sends && !block->sent;
+    block->sent = 0;
+    if (c->instructions[instruction].order == 0)
+        c->instructions[instruction].order = ++c->played;
     if (receives)
         receive(c, instruction, i);
     if (i->flags & (RONDO_DIRECT_IN | RONDO_DIRECT_OUT))

@@ -259,6 +259,7 @@ static void test_hand_written(void **state)
                         continue;
                     if (kind == RONDO_KIND_BARRIER || table[a].build == rondo_build_all_pairs)
                         shape.channels = 1;
+                    shape.exchanges = ranks % 2;
                     struct rondo_plan_set *set = hand_written(&table[a], &shape);
                     for (int shared = 0; shared < 2; shared++) {
                         int may = rondo_conditions_may_share(&set->conditions) &&
@@ -271,6 +272,60 @@ static void test_hand_written(void **state)
                     }
                     rondo_plan_set_free(set);
                 }
+}
+
+/* The compiler makes of the ring, and of one shot, what was written by hand: the same instructions, so the same speed. */
+static void same_as_hand_written(const char *compiled_name, const char *hand_name, enum rondo_kind kind, int ranks,
+                                 int channels)
+{
+    struct rondo_shape shape = {.kind = kind, .size = ranks, .channels = channels};
+    struct rondo_compile_options options = {.blocks = (uint32_t) channels, .slots = 4};
+    struct rondo_plan_set *ours, *theirs = hand_written(rondo_algorithm_find(hand_name, kind), &shape);
+    rondo_program_t p;
+    assert_right(rondo_program_builtin(compiled_name, rondo_kind_name(kind), ranks, channels, 0, &p));
+    assert_right(rondo_program_compile(p, &options, -1, &ours));
+    for (int rank = 0; rank < ranks; rank++) {
+        const struct rondo_plan *a = ours->plans[rank], *b = theirs->plans[rank];
+        assert_int_equal(a->program->blocks, b->program->blocks);
+        assert_int_equal(a->program->chunks[RONDO_SCRATCH], 0);
+        for (uint32_t block = 0; block < a->program->blocks; block++) {
+            assert_int_equal(played_block(a, block)->instructions, played_block(b, block)->instructions);
+            for (uint32_t i = 0; i < played_block(a, block)->instructions; i++) {
+                const struct rondo_instruction *x = played_instruction(a, block, i), *y = played_instruction(b, block, i);
+                int reads = !(x->actions & RONDO_RECEIVE) || (x->actions & RONDO_REDUCE);
+                assert_int_equal(x->actions, y->actions);
+                assert_int_equal(x->flags, y->flags);
+                assert_int_equal(x->count, y->count);
+                assert_int_equal(x->receive_count, y->receive_count);
+                assert_int_equal(x->send_count, y->send_count);
+                assert_int_equal(x->dependencies, 0);
+                if (reads) {
+                    assert_int_equal(x->source_buffer, y->source_buffer);
+                    assert_int_equal(x->source_index, y->source_index);
+                }
+                if (x->actions & RONDO_COPY)
+                    assert_int_equal(x->destination_index, y->destination_index);
+            }
+        }
+    }
+    rondo_plan_set_free(ours);
+    rondo_plan_set_free(theirs);
+    rondo_program_destroy(p);
+}
+
+static void test_as_by_hand(void **state)
+{
+    (void) state;
+    for (int ranks = 2; ranks <= 9; ranks++) {
+        for (int channels = 1; channels <= 3; channels++) {
+            same_as_hand_written("compiled-ring", "ring", RONDO_KIND_ALLREDUCE, ranks, channels);
+            same_as_hand_written("compiled-ring", "ring", RONDO_KIND_REDUCE_SCATTER, ranks, channels);
+            same_as_hand_written("compiled-ring", "ring", RONDO_KIND_ALLGATHER, ranks, channels);
+            same_as_hand_written("compiled-ring", "ring", RONDO_KIND_BCAST, ranks, channels);
+            same_as_hand_written("compiled-ring", "ring", RONDO_KIND_REDUCE, ranks, channels);
+        }
+        same_as_hand_written("oneshot", "allpairs", RONDO_KIND_ALLREDUCE, ranks, 1);
+    }
 }
 
 /* ---- mutations ---- */
@@ -551,11 +606,11 @@ static void test_budgets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_rank),     cmocka_unit_test(test_errors),      cmocka_unit_test(test_wrong_results),
-        cmocka_unit_test(test_custom),       cmocka_unit_test(test_library),     cmocka_unit_test(test_slots),
-        cmocka_unit_test(test_hand_written), cmocka_unit_test(test_played),      cmocka_unit_test(test_mutations),
-        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_hostile_xml), cmocka_unit_test(test_msccl),
-        cmocka_unit_test(test_budgets),
+        cmocka_unit_test(test_as_by_hand),    cmocka_unit_test(test_one_rank),     cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_wrong_results), cmocka_unit_test(test_custom),       cmocka_unit_test(test_library),
+        cmocka_unit_test(test_slots),         cmocka_unit_test(test_hand_written), cmocka_unit_test(test_played),
+        cmocka_unit_test(test_mutations),     cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_hostile_xml),
+        cmocka_unit_test(test_msccl),         cmocka_unit_test(test_budgets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
