@@ -24,16 +24,16 @@ enum rondo_command { RONDO_COMMAND_PIECE, RONDO_COMMAND_LOAD, RONDO_COMMAND_PAGE
 
 /* In shared memory. */
 struct rondo_team {
-    struct rondo_piece pieces[2]; /* one is worked on while the other is described */
-    struct rondo_use uses[2];     /* the pieces' ends, */
+    struct rondo_piece pieces[2];                      /* one is worked on while the other is described */
+    struct rondo_use uses[2];                          /* the pieces' ends, */
     uint64_t positions[2][2 * RONDO_FOLD_SOURCES_MAX]; /* and their positions: of those received from, then those sent to */
-    uint64_t polls;               /* that LL data are waited for */
-    uint32_t current;             /* the piece to describe next */
-    uint32_t running;             /* begun, not finished */
-    uint32_t command, piece;      /* what the workers are to do, and with which piece */
-    uint32_t commands;            /* given; the leader releases it after what they say */
-    uint32_t done;                /* warps that have done theirs, of all commands */
-    uint32_t result;              /* of the last piece */
+    uint64_t polls;                                    /* that LL data are waited for */
+    uint32_t current;                                  /* the piece to describe next */
+    uint32_t running;                                  /* begun, not finished */
+    uint32_t command, piece;                           /* what the workers are to do, and with which piece */
+    uint32_t commands;                                 /* given; the leader releases it after what they say */
+    uint32_t done;                                     /* warps that have done theirs, of all commands */
+    uint32_t result;                                   /* of the last piece */
     /* The part of an operation that is here, and where the operation lives. */
     const struct rondo_operation *home;
     uint32_t program_block;

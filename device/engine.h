@@ -66,14 +66,13 @@ RONDO_FUNCTION char *rondo_slot_at(const struct rondo_end *end, uint64_t positio
 }
 
 /* position: the end's, when the piece was described. */
-RONDO_FUNCTION void rondo_resolve_source(const struct rondo_use *use, const struct rondo_end *end, uint64_t position, uint32_t i,
-                                         struct rondo_piece *piece)
+RONDO_FUNCTION void rondo_resolve_source(const struct rondo_use *use, const struct rondo_end *end, uint64_t position,
+                                         uint32_t i, struct rondo_piece *piece)
 {
     uint32_t place = i < use->local_place ? i : i + 1;
-    const char *source = use->direct_in ? end->direct[RONDO_INPUT] + use->direct_in_offset
-                         : end->protocol == RONDO_PROTOCOL_LL
-                             ? rondo_slot_at(end, position) + 2 * use->slot_offset
-                             : rondo_slot_at(end, position) + use->slot_offset;
+    const char *source = use->direct_in                       ? end->direct[RONDO_INPUT] + use->direct_in_offset
+                         : end->protocol == RONDO_PROTOCOL_LL ? rondo_slot_at(end, position) + 2 * use->slot_offset
+                                                              : rondo_slot_at(end, position) + use->slot_offset;
     piece->source[place] = source;
     piece->source_flags[place] = (uint32_t) (position + 1);
     if (use->twice) {
@@ -86,7 +85,7 @@ RONDO_FUNCTION void rondo_resolve_source(const struct rondo_use *use, const stru
 RONDO_FUNCTION void rondo_resolve_remote(const struct rondo_use *use, const struct rondo_end *end, const struct rondo_end *from,
                                          uint64_t position, uint32_t i, struct rondo_piece *piece)
 {
-    piece->remote[i] = use->direct_out ? from->direct[RONDO_OUTPUT] + use->direct_out_offset
+    piece->remote[i] = use->direct_out                      ? from->direct[RONDO_OUTPUT] + use->direct_out_offset
                        : end->protocol == RONDO_PROTOCOL_LL ? rondo_slot_at(end, position) + 2 * use->slot_offset
                                                             : rondo_slot_at(end, position) + use->slot_offset;
     piece->remote_flags[i] = (uint32_t) (position + 1);
@@ -347,7 +346,8 @@ RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct ron
     const struct rondo_operation *operation = run->operation;
     const uint8_t actions = instruction->actions, flags = instruction->flags;
     const int finishes = flags & RONDO_FINISH, receives = actions & RONDO_RECEIVE, copies = actions & RONDO_COPY;
-    const uint8_t received = receives ? instruction->receive_count : 0, sent = actions & RONDO_SEND ? instruction->send_count : 0;
+    const uint8_t received = receives ? instruction->receive_count : 0,
+                  sent = actions & RONDO_SEND ? instruction->send_count : 0;
     uint8_t sources = received, op = operation->op;
     use->receive_first = instruction->receive_first;
     use->received = received;
@@ -359,11 +359,9 @@ RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct ron
     use->slot_offset = slot_offset;
     /* Layouts are the same on all ranks of a program with direct ends. */
     if (receives && use->direct_in)
-        use->direct_in_offset =
-            rondo_chunk_bytes(run, RONDO_INPUT, instruction->remote_index + k, stretch);
+        use->direct_in_offset = rondo_chunk_bytes(run, RONDO_INPUT, instruction->remote_index + k, stretch);
     if (sent > 0 && use->direct_out)
-        use->direct_out_offset =
-            rondo_chunk_bytes(run, RONDO_OUTPUT, instruction->remote_index + k, stretch);
+        use->direct_out_offset = rondo_chunk_bytes(run, RONDO_OUTPUT, instruction->remote_index + k, stretch);
     piece->count = rondo_covered(measured, stretch);
     piece->average = finishes ? operation->average : 0;
     piece->type = operation->type;

@@ -94,6 +94,8 @@ static const char *misfit(const struct rondo_comm *comm, const struct rondo_call
         return "it is for a communicator of one rank";
     if (folds_all && comm->size > RONDO_FOLD_SOURCES_MAX && call->kind != RONDO_KIND_BARRIER)
         return "these are more ranks than it folds at a time";
+    if (algorithm->blocks_a_peer && comm->size > 2 * (int) comm->runtime->settings.channels)
+        return "these are more ranks than a program has blocks here";
     if (algorithm->direct && !direct)
         return "it needs buffers that all ranks can reach (rondo_alloc, rondo_comm_register)";
     if (algorithm->direct && call->send == RONDO_IN_PLACE &&
@@ -130,11 +132,8 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
 {
     const struct rondo_settings *settings = &comm->runtime->settings;
     int asked = name != NULL || *settings->algorithm != '\0' || *settings->protocol != '\0' || settings->wanted_channels > 0;
-    if (!asked && comm->size > 1 && rondo_gpus_only(comm) && rondo_select_gpu(comm, call, direct, choice)) {
-        if (choice->channels > (int) settings->channels)
-            choice->channels = (int) settings->channels;
+    if (!asked && comm->size > 1 && rondo_gpus_only(comm) && rondo_select_gpu(comm, call, direct, choice))
         return RONDO_SUCCESS;
-    }
     rondo_result_t status = choose(comm, call, direct, name, &choice->algorithm);
     if (status != RONDO_SUCCESS)
         return status;
@@ -153,7 +152,10 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
         channels = settings->wanted_channels;
     if (single || channels < 1 || call->kind == RONDO_KIND_ALLTOALLV)
         channels = 1;
-    choice->channels = channels < settings->channels ? (int) channels : (int) settings->channels;
+    size_t most = settings->channels;
+    if (choice->algorithm->blocks_a_peer) /* a lane has contexts for two blocks a channel */
+        most = 2 * most / (size_t) comm->size > 0 ? 2 * most / (size_t) comm->size : 1;
+    choice->channels = (int) (channels < most ? channels : most);
     return RONDO_SUCCESS;
 }
 

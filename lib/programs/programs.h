@@ -42,9 +42,10 @@ struct rondo_algorithm {
     const char *name;
     uint32_t kinds; /* 1 << enum rondo_kind, of those it implements */
     rondo_result_t (*build)(const struct rondo_shape *shape, struct rondo_plan **plan);
-    int low_latency; /* it may run over LL connectors; for small sizes */
-    int direct;      /* it reads and writes the peers' buffers */
-    int folds_all;   /* one primitive folds all ranks' data: at most RONDO_FOLD_SOURCES_MAX of them */
+    int low_latency;   /* it may run over LL connectors; for small sizes */
+    int direct;        /* it reads and writes the peers' buffers */
+    int folds_all;     /* one primitive folds all ranks' data: at most RONDO_FOLD_SOURCES_MAX of them */
+    int blocks_a_peer; /* it has a block for every rank, in each channel */
 };
 
 const struct rondo_algorithm *rondo_algorithm_find(const char *name, enum rondo_kind kind);
@@ -57,6 +58,7 @@ void rondo_shape_chunks(const struct rondo_shape *shape, uint32_t chunks[RONDO_B
 rondo_result_t rondo_build_local(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_ring(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_all_pairs(const struct rondo_shape *shape, struct rondo_plan **plan);
+rondo_result_t rondo_build_pairs(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_two_shot(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_direct(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_linear(const struct rondo_shape *shape, struct rondo_plan **plan);
