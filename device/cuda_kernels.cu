@@ -34,7 +34,7 @@ static __device__ int rondo_interrupted(const struct rondo_queues *queues, uint3
 /* The part is done; the last one completes the operation. told: of being stuck, which counts in the upper half, so that the last one
  * knows it of all. */
 static __device__ void rondo_finish_ordered(const struct rondo_daemon *daemon, const struct rondo_stream_operation *given,
-                                            uint32_t lane_index, uint64_t number, uint64_t told)
+                                            uint32_t lane_index, uint64_t told)
 {
     struct rondo_lane *lane = &daemon->lanes[lane_index];
     if (given->blocks > 1) {
@@ -46,8 +46,8 @@ static __device__ void rondo_finish_ordered(const struct rondo_daemon *daemon, c
     }
     if (told != 0) /* the others' stores of it came before they were counted */
         rondo_store_relaxed(&daemon->queues->stuck[lane_index], 0);
-    rondo_store_relaxed(&lane->submitted, number + 1);
-    rondo_store_relaxed(&lane->completed, number + 1);
+    rondo_count(&lane->submitted, 1);
+    rondo_count(&lane->completed, 1);
     if (given->order != RONDO_UNORDERED) /* release, for a kernel on another stream that waits for it */
         rondo_store_release_device(&lane->ordered, given->order + 1);
 }
@@ -79,7 +79,7 @@ static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, c
             break;
         rondo_tell_stuck(daemon, team->operation.lane, number, &told);
     }
-    rondo_finish_ordered(daemon, given, team->operation.lane, number, told);
+    rondo_finish_ordered(daemon, given, team->operation.lane, told);
 }
 
 /* What the stream holds before this kernel is done from here on. The kernel may have been launched before that was so, because
@@ -100,9 +100,13 @@ static __device__ void rondo_await_turn(const struct rondo_daemon *daemon, const
     for (uint32_t polls = 1; given->waits && rondo_load_acquire_device(&lane->ordered) < given->order; polls++)
         if (polls % 4096 == 0 && rondo_load_relaxed32(&daemon->queues->stop) != 0)
             break; /* if the lane has failed, that one is about to end, too, and comes first all the same */
-    /* The one before has completed, and the next one waits for this one. So the count is the same for all blocks until the last
-     * one changes it. */
-    context->operation = rondo_load_acquire_device(&lane->completed) + 1;
+    /* What the blocks of one operation know it by: its order, which no number of the daemon's is taken for. In a graph it is the
+     * lane's count: the one before has completed, and the next one waits for this one, so that it is the same for all blocks
+     * until the last one changes it. */
+    if (given->order != RONDO_UNORDERED)
+        context->operation = RONDO_ORDERED_NUMBER(given->order);
+    else
+        context->operation = rondo_load_acquire_device(&lane->completed) + 1;
 }
 
 /* ---- groups ---- */
@@ -144,7 +148,7 @@ static __device__ int rondo_visit_part(const struct rondo_daemon *daemon, const 
     run.interrupts = NULL;
     run.budget = budget;
     if (rondo_engine_run(&run) == RONDO_OUTCOME_FINISHED || interrupted) {
-        rondo_finish_ordered(daemon, given, lane_index, number, flags->told);
+        rondo_finish_ordered(daemon, given, lane_index, flags->told);
         return 1;
     }
     *home = *context;

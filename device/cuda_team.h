@@ -20,7 +20,14 @@
 /* Named barriers of the workers; cuda_move.h has those from 8 on. */
 #define RONDO_BARRIER_LOAD 3
 
-enum rondo_command { RONDO_COMMAND_PIECE, RONDO_COMMAND_LOAD, RONDO_COMMAND_PAGE, RONDO_COMMAND_COPY, RONDO_COMMAND_EXIT };
+enum rondo_command {
+    RONDO_COMMAND_PIECE,
+    RONDO_COMMAND_LOAD,
+    RONDO_COMMAND_PAGE,
+    RONDO_COMMAND_COPY,
+    RONDO_COMMAND_REPEAT,
+    RONDO_COMMAND_EXIT
+};
 
 /* In shared memory. */
 struct rondo_team {
@@ -42,6 +49,8 @@ struct rondo_team {
     const void *copied; /* by the command to copy */
     void *copy;
     uint32_t copy_bytes;
+    uint32_t repeat_first, repeat_count; /* ends, by the command to repeat */
+    uint64_t saved;                      /* bytes, by compression, that have not been counted; the workers' */
     struct rondo_operation operation;
     struct rondo_instruction instructions[RONDO_TEAM_PAGE];
     struct rondo_end ends[RONDO_PROGRAM_ENDS_MAX] __attribute__((aligned(16)));
@@ -77,6 +86,7 @@ RONDO_FUNCTION void rondo_add_release_shared(uint32_t *word, uint32_t value)
 RONDO_FUNCTION void rondo_team_reset(struct rondo_team *team)
 {
     team->current = team->running = team->commands = team->done = 0;
+    team->saved = 0;
 }
 
 RONDO_FUNCTION struct rondo_piece *rondo_team_piece(struct rondo_team *team)
@@ -190,18 +200,21 @@ RONDO_FUNCTION void rondo_team_unload(struct rondo_team *team, struct rondo_run 
             home->direct[1] = end->direct[1];
         }
     }
+    if (run->operation->rate != 0) {
+        rondo_count(&run->statistics->bytes_saved, team->saved);
+        team->saved = 0;
+    }
 }
 
 /* The ends have moved on: so have the others of the same connectors, where the part names one more than once. Rare, and slow.
  */
 RONDO_FUNCTION void rondo_team_repeat_ends(struct rondo_team *team, uint32_t first, uint32_t count)
 {
-    for (uint32_t i = first; i < first + count; i++)
-        for (uint32_t k = 0; k < team->part.end_count; k++)
-            if (rondo_part_end(&team->part, k) == rondo_part_end(&team->part, i)) {
-                team->ends[k].position = team->ends[i].position;
-                team->ends[k].seen = team->ends[i].seen;
-            }
+    rondo_team_finish(team);
+    team->repeat_first = first;
+    team->repeat_count = count;
+    rondo_team_command(team, RONDO_COMMAND_REPEAT);
+    rondo_team_finish(team);
 }
 
 RONDO_FUNCTION void rondo_team_copy(struct rondo_team *team, void *to, const void *from, uint32_t bytes)
@@ -287,6 +300,9 @@ RONDO_FUNCTION void rondo_team_resolve(struct rondo_team *team, uint32_t index, 
     for (uint32_t i = thread; i < use->sent; i += threads)
         rondo_resolve_remote(use, &team->ends[use->send_first + i], &team->ends[use->receive_first + i],
                              positions[use->received + i], i, piece);
+    if (piece->rate != 0 && thread == 0)
+        team->saved +=
+            rondo_resolve_codec(use, &team->instructions[use->instruction % RONDO_TEAM_PAGE], &team->operation, piece);
 }
 
 RONDO_FUNCTION int rondo_team_work_piece(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads)
@@ -306,6 +322,16 @@ RONDO_FUNCTION int rondo_team_work_piece(struct rondo_team *team, uint32_t index
                  : rondo_cuda_work(piece, thread, threads, team->polls);
 }
 
+RONDO_FUNCTION void rondo_team_copy_ends(struct rondo_team *team, uint32_t thread, uint32_t threads)
+{
+    for (uint32_t i = team->repeat_first; i < team->repeat_first + team->repeat_count; i++)
+        for (uint32_t k = thread; k < team->part.end_count; k += threads)
+            if (k != i && rondo_part_end(&team->part, k) == rondo_part_end(&team->part, i)) {
+                team->ends[k].position = team->ends[i].position;
+                team->ends[k].seen = team->ends[i].seen;
+            }
+}
+
 RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, uint32_t threads)
 {
     for (uint32_t next = 1;; next++) {
@@ -321,6 +347,8 @@ RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, ui
             rondo_team_load_instructions(team, thread, threads);
         else if (command == RONDO_COMMAND_COPY)
             rondo_copy_vectors(team->copy, team->copied, team->copy_bytes, thread, threads);
+        else if (command == RONDO_COMMAND_REPEAT)
+            rondo_team_copy_ends(team, thread, threads);
         else
             return;
         if (thread == 0)

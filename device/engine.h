@@ -47,8 +47,7 @@ struct rondo_run {
     /* The context's position, written back when the run ends. */
     uint64_t tile;
     uint32_t instruction, slice, piece;
-    /* The operation's: */
-    uint32_t element_bytes, rate;
+    uint32_t element_bytes;
 };
 
 /* How a piece's connectors become addresses: a team resolves them (rondo_team_resolve), on a GPU all at once. The ends of an
@@ -60,6 +59,9 @@ struct rondo_use {
     uint8_t twice;       /* the only source counts twice */
     size_t slot_offset;
     uint64_t direct_in_offset, direct_out_offset; /* bytes from the peer's input, and output */
+    /* Of pieces with a rate: which instruction, which of its chunks, and where in it the slice begins, in elements. */
+    uint32_t instruction, chunk;
+    uint64_t start;
 };
 
 RONDO_FUNCTION char *rondo_slot_at(const struct rondo_end *end, uint64_t position)
@@ -91,6 +93,60 @@ RONDO_FUNCTION void rondo_resolve_remote(const struct rondo_use *use, const stru
                        : end->protocol == RONDO_PROTOCOL_LL ? rondo_slot_at(end, position) + 2 * use->slot_offset
                                                             : rondo_slot_at(end, position) + use->slot_offset;
     piece->remote_flags[i] = (uint32_t) (position + 1);
+}
+
+RONDO_FUNCTION struct rondo_extent rondo_chunk_extent(const struct rondo_layout *layout, uint32_t index)
+{
+    struct rondo_extent extent;
+    const struct rondo_extent *table = layout->table;
+    uint64_t count = layout->group_count, most = layout->chunk_count, within = 0;
+    uint32_t chunks = layout->group_chunks;
+    if (table != NULL)
+        return table[index];
+    extent.offset = index * count;
+    if (chunks > 1) { /* a division is slow */
+        within = index % chunks * most;
+        extent.offset = index / chunks * count + within;
+    }
+    extent.count = within >= count ? 0 : count - within < most ? count - within : most;
+    return extent;
+}
+
+RONDO_FUNCTION uint64_t rondo_low_bits(uint32_t count)
+{
+    return count >= 64 ? UINT64_MAX : ((uint64_t) 1 << count) - 1;
+}
+
+RONDO_FUNCTION size_t rondo_piece_bytes(size_t bytes)
+{
+    return (bytes + RONDO_PIECE_ALIGNMENT - 1) & ~(size_t) (RONDO_PIECE_ALIGNMENT - 1);
+}
+
+/* What the code has to do, for a piece with a rate. Programs that compress have no direct ends. Returns what it saves: the
+ * bytes of the elements sent less those of their streams; rates above an element's bits save nothing. */
+RONDO_FUNCTION size_t rondo_resolve_codec(const struct rondo_use *use, const struct rondo_instruction *instruction,
+                                          const struct rondo_operation *operation, struct rondo_piece *piece)
+{
+    size_t plain = piece->count * piece->element_bytes, stream = rondo_piece_bytes(rondo_zfp_bytes(piece->count, piece->rate));
+    int received = use->received, recodes = instruction->flags & RONDO_RECODE;
+    uint64_t all = rondo_low_bits(piece->sources);
+    piece->coded_sources = received == 0 ? 0 : piece->sources == received ? all : all & ~((uint64_t) 1 << use->local_place);
+    piece->codec = 0;
+    if (piece->remotes > 0 && received > 0 && piece->sources == 1 && !recodes)
+        piece->codec = RONDO_CODEC_FORWARD;
+    else if ((piece->remotes > 0 && !recodes) || ((instruction->flags & RONDO_ROUND) && received == 0))
+        piece->codec = RONDO_CODEC_ROUND;
+    if ((instruction->flags & RONDO_ROUND) && received > 0)
+        piece->codec |= RONDO_CODEC_STORED;
+    piece->feedback = instruction->feedback;
+    piece->residual = NULL;
+    if (operation->residual != NULL && instruction->feedback != 0) {
+        size_t computed = operation->element_bytes == sizeof(double) ? sizeof(double) : sizeof(float);
+        const struct rondo_layout *layout = &operation->layouts[instruction->source_buffer];
+        uint64_t first = rondo_chunk_extent(layout, instruction->source_index + use->chunk).offset + use->start;
+        piece->residual = operation->residual + first * computed;
+    }
+    return plain > stream ? (plain - stream) * piece->remotes : 0;
 }
 
 #if defined(__CUDACC__)
@@ -160,27 +216,13 @@ RONDO_FUNCTION void rondo_team_take_ends(struct rondo_team *team, const struct r
         const struct rondo_end *from = use->direct_out ? rondo_end_of(run, use->receive_first + i) : NULL;
         rondo_resolve_remote(use, end, from, end->position, i, &team->piece);
     }
+    if (team->piece.rate != 0)
+        rondo_count(&run->statistics->bytes_saved,
+                    rondo_resolve_codec(use, run->part->instructions + use->instruction, run->operation, &team->piece));
 }
 #endif
 
 /* ---- chunks and slices ---- */
-
-RONDO_FUNCTION struct rondo_extent rondo_chunk_extent(const struct rondo_layout *layout, uint32_t index)
-{
-    struct rondo_extent extent;
-    const struct rondo_extent *table = layout->table;
-    uint64_t count = layout->group_count, most = layout->chunk_count, within = 0;
-    uint32_t chunks = layout->group_chunks;
-    if (table != NULL)
-        return table[index];
-    extent.offset = index * count;
-    if (chunks > 1) { /* a division is slow */
-        within = index % chunks * most;
-        extent.offset = index / chunks * count + within;
-    }
-    extent.count = within >= count ? 0 : count - within < most ? count - within : most;
-    return extent;
-}
 
 /* What one slice of the current tile covers of every chunk: so many elements from start on, at most. */
 struct rondo_stretch {
@@ -206,24 +248,20 @@ RONDO_FUNCTION uint64_t rondo_covered(struct rondo_extent chunk, struct rondo_st
 }
 
 /* The k-th chunk whose length decides how much an instruction moves: all others it touches are as long. */
-RONDO_FUNCTION struct rondo_extent rondo_measured_chunk(const struct rondo_run *run,
+RONDO_FUNCTION struct rondo_extent rondo_measured_chunk(const struct rondo_operation *operation,
                                                         const struct rondo_instruction *instruction, uint32_t k)
 {
     int to_destination = (instruction->actions & RONDO_COPY) != 0;
     uint32_t buffer = to_destination ? instruction->destination_buffer : instruction->source_buffer;
     uint32_t index = to_destination ? instruction->destination_index : instruction->source_index;
-    return rondo_chunk_extent(&run->operation->layouts[buffer], index + k);
-}
-
-RONDO_FUNCTION size_t rondo_piece_bytes(size_t bytes)
-{
-    return (bytes + RONDO_PIECE_ALIGNMENT - 1) & ~(size_t) (RONDO_PIECE_ALIGNMENT - 1);
+    return rondo_chunk_extent(&operation->layouts[buffer], index + k);
 }
 
 /* What so many elements take of a slot. */
 RONDO_FUNCTION size_t rondo_payload_bytes(const struct rondo_run *run, uint64_t count)
 {
-    return run->rate != 0 ? rondo_zfp_bytes(count, run->rate) : count * run->element_bytes;
+    uint32_t rate = run->operation->rate;
+    return rate != 0 ? rondo_zfp_bytes(count, rate) : count * run->element_bytes;
 }
 
 /* What one slice of the instruction takes of a slot. first: its first chunk. */
@@ -232,7 +270,8 @@ RONDO_FUNCTION size_t rondo_slice_bytes(const struct rondo_run *run, const struc
 {
     size_t bytes = rondo_piece_bytes(rondo_payload_bytes(run, rondo_covered(first, stretch)));
     for (uint32_t k = 1; k < instruction->count; k++)
-        bytes += rondo_piece_bytes(rondo_payload_bytes(run, rondo_covered(rondo_measured_chunk(run, instruction, k), stretch)));
+        bytes += rondo_piece_bytes(
+            rondo_payload_bytes(run, rondo_covered(rondo_measured_chunk(run->operation, instruction, k), stretch)));
     return bytes;
 }
 
@@ -352,39 +391,6 @@ RONDO_FUNCTION uint64_t rondo_chunk_bytes(const struct rondo_run *run, uint32_t 
     return (rondo_chunk_extent(&run->operation->layouts[buffer], index).offset + stretch.start) * run->element_bytes;
 }
 
-RONDO_FUNCTION uint64_t rondo_low_bits(uint32_t count)
-{
-    return count >= 64 ? UINT64_MAX : ((uint64_t) 1 << count) - 1;
-}
-
-/* What the code has to do, once sources and destinations are known. Programs that compress have no direct ends. */
-RONDO_FUNCTION void rondo_describe_codec(const struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
-                                         struct rondo_stretch stretch, struct rondo_piece *piece)
-{
-    const struct rondo_operation *operation = run->operation;
-    int received = instruction->actions & RONDO_RECEIVE ? instruction->receive_count : 0;
-    int place = instruction->local_place < received ? instruction->local_place : received;
-    uint64_t all = rondo_low_bits(piece->sources);
-    int recodes = instruction->flags & RONDO_RECODE;
-    piece->rate = (uint8_t) run->rate;
-    piece->coded_sources = received == 0 ? 0 : piece->sources == received ? all : all & ~((uint64_t) 1 << place);
-    piece->codec = 0;
-    if (piece->remotes > 0 && received > 0 && piece->sources == 1 && !recodes)
-        piece->codec = RONDO_CODEC_FORWARD;
-    else if ((piece->remotes > 0 && !recodes) || ((instruction->flags & RONDO_ROUND) && received == 0))
-        piece->codec = RONDO_CODEC_ROUND;
-    if ((instruction->flags & RONDO_ROUND) && received > 0)
-        piece->codec |= RONDO_CODEC_STORED;
-    piece->feedback = instruction->feedback;
-    piece->residual = NULL;
-    if (operation->residual != NULL && instruction->feedback != 0) {
-        size_t computed = run->element_bytes == sizeof(double) ? sizeof(double) : sizeof(float);
-        const struct rondo_layout *layout = &operation->layouts[instruction->source_buffer];
-        uint64_t first = rondo_chunk_extent(layout, instruction->source_index + k).offset + stretch.start;
-        piece->residual = operation->residual + first * computed;
-    }
-}
-
 /* What the primitive does to the current slice of its k-th chunks, of which the measured one is given. Pieces lie one after the
  * other in a slot. */
 RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
@@ -445,9 +451,12 @@ RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct ron
     }
     if (sent > 0 && !use->direct_out && rondo_end_of(run, use->send_first)->protocol == RONDO_PROTOCOL_LL)
         piece->ll_remotes = rondo_low_bits(sent);
-    piece->rate = 0;
-    if (run->rate != 0)
-        rondo_describe_codec(run, instruction, k, stretch, piece);
+    piece->rate = (uint8_t) operation->rate;
+    if (operation->rate != 0) {
+        use->instruction = run->instruction;
+        use->chunk = k;
+        use->start = stretch.start;
+    }
 }
 
 /* Tells each receiver where this rank's buffers are, or learns it from each sender. */
@@ -569,7 +578,7 @@ RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruct
     size_t slot_offset = 0;
     for (uint32_t k = 0; k < instruction->count; k++) {
         if (k > 0)
-            measured = rondo_measured_chunk(run, instruction, k);
+            measured = rondo_measured_chunk(run->operation, instruction, k);
         size_t bytes = rondo_covered(measured, stretch) * run->element_bytes;
         if (bytes > 0 && k >= run->piece) {
             struct rondo_use *use = rondo_team_use(run->team);
@@ -606,22 +615,10 @@ RONDO_FUNCTION int rondo_run_signal(struct rondo_run *run, const struct rondo_in
     return 1;
 }
 
-/* What compression saved of the current slice: its elements' own bytes, less those of their streams. Rates above an element's
- * bits save nothing. */
-RONDO_FUNCTION void rondo_count_saved(const struct rondo_run *run, const struct rondo_instruction *instruction,
-                                      struct rondo_stretch stretch, size_t bytes)
-{
-    size_t plain = 0;
-    for (uint32_t k = 0; k < instruction->count; k++)
-        plain += rondo_covered(rondo_measured_chunk(run, instruction, k), stretch) * run->element_bytes;
-    if (plain > bytes)
-        rondo_count(&run->statistics->bytes_saved, (plain - bytes) * instruction->send_count);
-}
-
 /* All slices of the instruction in the current tile. 0: stuck; slice says at which. */
 RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
-    const struct rondo_extent measured = rondo_measured_chunk(run, instruction, 0);
+    const struct rondo_extent measured = rondo_measured_chunk(run->operation, instruction, 0);
     for (const uint32_t slices = run->operation->slices; run->slice < slices;) {
         struct rondo_stretch stretch = rondo_current_stretch(run);
         size_t bytes = rondo_slice_bytes(run, instruction, measured, stretch);
@@ -634,8 +631,6 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
         }
         if (!rondo_move(run, instruction, measured, stretch))
             return 0;
-        if (run->rate != 0 && (instruction->actions & RONDO_SEND))
-            rondo_count_saved(run, instruction, stretch, bytes);
         run->slice++;
         rondo_publish(run); /* of the primitive before, if this one moved nothing */
         rondo_commit(run, instruction, bytes);
@@ -687,7 +682,6 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     run->piece = context->piece;
     rondo_team_load(run->team, run);
     run->element_bytes = run->operation->element_bytes;
-    run->rate = run->operation->rate;
     enum rondo_outcome outcome = rondo_interpret(run);
     rondo_settle(run);
     context->tile = run->tile;

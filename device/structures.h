@@ -195,7 +195,8 @@ struct rondo_context {
 /* What a kernel on a stream executes. order: its place among the operations of its lane that the host has put in an order.
  * waits: the one before it may be on another stream, so the kernel waits until so many have completed. RONDO_UNORDERED in a
  * graph, whose launches nobody counts. */
-#define RONDO_UNORDERED UINT64_MAX
+#define RONDO_UNORDERED             UINT64_MAX
+#define RONDO_ORDERED_NUMBER(order) (((order) &0x7fffffff) | 0x80000000)
 struct rondo_stream_operation {
     struct rondo_operation operation;
     uint64_t order;

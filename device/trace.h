@@ -34,19 +34,22 @@ enum rondo_trace_kind {
 #define RONDO_TRACE_NUMBER(word)  ((uint32_t) ((word) >> 12) & 0x3ffff)
 #define RONDO_TRACE_INDEX_LAP(i)  ((uint32_t) ((i) / RONDO_TRACE_DEPTH + 1) & 0xfff)
 
+RONDO_RARE void rondo_trace_record(struct rondo_block *block, uint64_t what, uint64_t number)
+{
+    uint64_t index = block->traced++, lap = RONDO_TRACE_INDEX_LAP(index);
+    uint64_t *words = block->trace->words[index % RONDO_TRACE_DEPTH];
+    uint64_t tasks = block->tasks < 255 ? block->tasks : 255;
+    rondo_store_relaxed(&words[0], rondo_clock_ns() << RONDO_TRACE_LAP_BITS | lap);
+    rondo_store_relaxed(&words[1], what | tasks << 44 | (number & 0x3ffff) << RONDO_TRACE_LAP_BITS | lap);
+}
+
 /* number: of the operation in its lane, its lowest bits are kept. */
 RONDO_FUNCTION void rondo_trace(struct rondo_block *block, enum rondo_trace_kind kind, uint32_t lane, uint32_t program_block,
                                 uint64_t number)
 {
-    struct rondo_trace_records *ring = block->trace;
-    if (ring == NULL)
-        return;
-    uint64_t index = block->traced++, lap = RONDO_TRACE_INDEX_LAP(index);
-    uint64_t *words = ring->words[index % RONDO_TRACE_DEPTH];
-    uint64_t tasks = block->tasks < 255 ? block->tasks : 255;
-    rondo_store_relaxed(&words[0], rondo_clock_ns() << RONDO_TRACE_LAP_BITS | lap);
-    rondo_store_relaxed(&words[1], (uint64_t) kind << 60 | (uint64_t) (program_block & 0xff) << 52 | tasks << 44 |
-                                       (uint64_t) (lane & 0x3fff) << 30 | (number & 0x3ffff) << RONDO_TRACE_LAP_BITS | lap);
+    if (block->trace != NULL)
+        rondo_trace_record(
+            block, (uint64_t) kind << 60 | (uint64_t) (program_block & 0xff) << 52 | (uint64_t) (lane & 0x3fff) << 30, number);
 }
 
 #endif

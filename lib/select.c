@@ -124,6 +124,8 @@ static const char *misfit(const struct rondo_comm *comm, const struct rondo_call
         return "these are more ranks than it folds at a time";
     if (algorithm->several_hosts && (comm->topology.nodes < 2 || comm->topology.locals < 2))
         return "it needs several hosts with equally many ranks, more than one, each";
+    if (algorithm->blocks_a_peer && comm->size > 2 * (int) comm->runtime->settings.channels)
+        return "these are more ranks than a program has blocks here";
     if (algorithm->direct && !direct)
         return "it needs buffers that all ranks can reach (rondo_alloc, rondo_comm_register)";
     if (algorithm->direct && call->send == RONDO_IN_PLACE &&
@@ -205,8 +207,6 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
     int asked = name != NULL || *settings->algorithm != '\0' || *settings->protocol != '\0' || settings->wanted_channels > 0;
     int measured = comm->size > 1 && call->rate == 0 && !comm->networked && rondo_gpus_only(comm);
     if (!asked && measured && ruled(comm, call, direct, choice) == NULL && rondo_select_gpu(comm, call, direct, choice)) {
-        if (choice->channels > (int) settings->channels)
-            choice->channels = (int) settings->channels;
         choice->why = "as measured on GPUs";
         return RONDO_SUCCESS;
     }
@@ -237,7 +237,10 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
         channels = 1;
     if (choice->algorithm->registered != NULL)
         channels = 1; /* it says itself what it does side by side */
-    choice->channels = channels < settings->channels ? (int) channels : (int) settings->channels;
+    size_t most = settings->channels;
+    if (choice->algorithm->blocks_a_peer) /* a lane has contexts for two blocks a channel */
+        most = 2 * most / (size_t) comm->size > 0 ? 2 * most / (size_t) comm->size : 1;
+    choice->channels = (int) (channels < most ? channels : most);
     return RONDO_SUCCESS;
 }
 

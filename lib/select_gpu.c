@@ -29,16 +29,16 @@ static const struct row rows[] = {
     {RONDO_KIND_ALLREDUCE, 16, 512 * KIB, "allpairs", RONDO_PROTOCOL_LL, 24},
     {RONDO_KIND_ALLREDUCE, 16, ANY, "direct", RONDO_PROTOCOL_SIMPLE, 24},
     {RONDO_KIND_ALLREDUCE, 16, ANY, "twoshot", RONDO_PROTOCOL_SIMPLE, 24},
-    {RONDO_KIND_ALLGATHER, 16, 8 * KIB, "allpairs", RONDO_PROTOCOL_LL, 1},
-    {RONDO_KIND_ALLGATHER, 16, 768 * KIB, "allpairs", RONDO_PROTOCOL_LL, 16},
+    {RONDO_KIND_ALLGATHER, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
+    {RONDO_KIND_ALLGATHER, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
     {RONDO_KIND_ALLGATHER, 16, ANY, "direct", RONDO_PROTOCOL_SIMPLE, 24},
-    {RONDO_KIND_ALLGATHER, 16, ANY, "allpairs", RONDO_PROTOCOL_SIMPLE, 24},
-    {RONDO_KIND_REDUCE_SCATTER, 16, 8 * KIB, "allpairs", RONDO_PROTOCOL_LL, 1},
-    {RONDO_KIND_REDUCE_SCATTER, 16, 768 * KIB, "allpairs", RONDO_PROTOCOL_LL, 16},
+    {RONDO_KIND_ALLGATHER, 16, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 8},
+    {RONDO_KIND_REDUCE_SCATTER, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
+    {RONDO_KIND_REDUCE_SCATTER, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
     {RONDO_KIND_REDUCE_SCATTER, 16, ANY, "allpairs", RONDO_PROTOCOL_SIMPLE, 24},
-    {RONDO_KIND_ALLTOALL, 16, 8 * KIB, "linear", RONDO_PROTOCOL_LL, 1},
-    {RONDO_KIND_ALLTOALL, 16, 768 * KIB, "linear", RONDO_PROTOCOL_LL, 16},
-    {RONDO_KIND_ALLTOALL, 16, ANY, "linear", RONDO_PROTOCOL_SIMPLE, 24},
+    {RONDO_KIND_ALLTOALL, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
+    {RONDO_KIND_ALLTOALL, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
+    {RONDO_KIND_ALLTOALL, 16, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 8},
     {RONDO_KIND_BCAST, 16, 4 * KIB, "linear", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_BCAST, 16, 256 * KIB, "linear", RONDO_PROTOCOL_LL, 16},
     {RONDO_KIND_BCAST, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 24},
@@ -53,6 +53,16 @@ static const struct row rows[] = {
     {RONDO_KIND_RECEIVE_FROM, 1024, ANY, "chain", RONDO_PROTOCOL_SIMPLE, 16},
     {RONDO_KIND_BARRIER, 64, ANY, "allpairs", RONDO_PROTOCOL_LL, 1},
 };
+
+/* So many channels that the program's blocks can all run at once. */
+static void fit_blocks(const struct rondo_comm *comm, struct rondo_choice *choice)
+{
+    int most = (int) comm->runtime->settings.channels;
+    if (choice->algorithm->blocks_a_peer)
+        most /= comm->size;
+    if (choice->channels > most)
+        choice->channels = most > 1 ? most : 1;
+}
 
 int rondo_gpus_only(const struct rondo_comm *comm)
 {
@@ -76,6 +86,7 @@ int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *cal
         choice->algorithm = algorithm;
         choice->protocol = row->protocol;
         choice->channels = row->channels;
+        fit_blocks(comm, choice);
         return 1;
     }
     return 0;

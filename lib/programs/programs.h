@@ -58,6 +58,7 @@ struct rondo_algorithm {
     int direct;          /* it reads and writes the peers' buffers */
     int several_hosts;   /* needs more than one, with equally many ranks, and more than one, each */
     int folds_all;       /* one primitive folds all ranks' data: at most RONDO_FOLD_SOURCES_MAX of them */
+    int blocks_a_peer;   /* it has a block for every rank, in each channel */
 };
 
 const struct rondo_algorithm *rondo_algorithm_find(const char *name, enum rondo_kind kind);
@@ -72,6 +73,7 @@ rondo_result_t rondo_build_ring(const struct rondo_shape *shape, struct rondo_pl
 rondo_result_t rondo_build_ring_hop(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_doubling(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_all_pairs(const struct rondo_shape *shape, struct rondo_plan **plan);
+rondo_result_t rondo_build_pairs(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_two_shot(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_direct(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_linear(const struct rondo_shape *shape, struct rondo_plan **plan);
