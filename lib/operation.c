@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define DIRECT_SLICE_BYTES ((uint64_t) 256 * 1024)
-#define SLICE_BYTES_MIN    ((uint64_t) 16 * 1024) /* of those that GPUs pipeline */
+#define SLICE_BYTES_MIN    ((uint64_t) 96 * 1024) /* of those that GPUs pipeline: less is led more slowly than moved */
 
 static uint64_t round_up(uint64_t value, uint64_t multiple)
 {

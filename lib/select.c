@@ -109,9 +109,8 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
     }
 }
 
-/* Why the algorithm cannot run this call; NULL if it can. */
-static const char *misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
-                          const struct rondo_algorithm *algorithm)
+const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
+                         const struct rondo_algorithm *algorithm)
 {
     int folds_all = algorithm->folds_all || (call->kind == RONDO_KIND_REDUCE && algorithm->build == rondo_build_linear);
     if (algorithm->build == rondo_build_local)
@@ -128,8 +127,9 @@ static const char *misfit(const struct rondo_comm *comm, const struct rondo_call
         return "these are more ranks than a program has blocks here";
     if (algorithm->direct && !direct)
         return "it needs buffers that all ranks can reach (rondo_alloc, rondo_comm_register)";
-    if (algorithm->direct && call->send == RONDO_IN_PLACE &&
-        (call->kind == RONDO_KIND_REDUCE_SCATTER || call->kind == RONDO_KIND_ALLTOALL))
+    if (call->send == RONDO_IN_PLACE &&
+        ((algorithm->direct && call->kind == RONDO_KIND_ALLTOALL) ||
+         ((algorithm->direct || algorithm->blocks_a_peer) && call->kind == RONDO_KIND_REDUCE_SCATTER)))
         return "it does not run this collective in place";
     if ((algorithm->separate >> call->kind & 1) && call->send == RONDO_IN_PLACE)
         return "it does not run this collective in place";
@@ -191,7 +191,7 @@ static rondo_result_t choose(const struct rondo_comm *comm, const struct rondo_c
         choice->why = "one rank";
         return RONDO_SUCCESS;
     }
-    const char *why = algorithm != NULL ? misfit(comm, call, direct, algorithm) : NULL;
+    const char *why = algorithm != NULL ? rondo_misfit(comm, call, direct, algorithm) : NULL;
     if (insisted != NULL && why != NULL)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "algorithm '%s' cannot run %s on %d ranks: %s", insisted,
                           rondo_kind_name(call->kind), comm->size, why);

@@ -17,6 +17,10 @@ struct rondo_choice {
 rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_call *call, int direct, const char *name,
                             struct rondo_choice *choice);
 
+/* Why the algorithm cannot run this call; NULL if it can. */
+const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
+                         const struct rondo_algorithm *algorithm);
+
 /* Bytes that decide: the larger of what a rank puts in and what it gets out, as all ranks know it (v-collectives: 0 where only
  * each rank knows its own). */
 size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *call);

@@ -32,13 +32,14 @@ static const struct row rows[] = {
     {RONDO_KIND_ALLGATHER, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_ALLGATHER, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
     {RONDO_KIND_ALLGATHER, 16, ANY, "direct", RONDO_PROTOCOL_SIMPLE, 24},
-    {RONDO_KIND_ALLGATHER, 16, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 8},
+    {RONDO_KIND_ALLGATHER, 16, ANY, "allpairs", RONDO_PROTOCOL_SIMPLE, 24},
     {RONDO_KIND_REDUCE_SCATTER, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_REDUCE_SCATTER, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
+    {RONDO_KIND_REDUCE_SCATTER, 16, 768 * KIB, "allpairs", RONDO_PROTOCOL_LL, 8},
     {RONDO_KIND_REDUCE_SCATTER, 16, ANY, "allpairs", RONDO_PROTOCOL_SIMPLE, 24},
     {RONDO_KIND_ALLTOALL, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_ALLTOALL, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
-    {RONDO_KIND_ALLTOALL, 16, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 8},
+    {RONDO_KIND_ALLTOALL, 16, ANY, "linear", RONDO_PROTOCOL_SIMPLE, 24},
     {RONDO_KIND_BCAST, 16, 4 * KIB, "linear", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_BCAST, 16, 256 * KIB, "linear", RONDO_PROTOCOL_LL, 16},
     {RONDO_KIND_BCAST, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 24},
@@ -81,7 +82,7 @@ int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *cal
         if (row->kind != call->kind || comm->size > row->ranks || bytes > row->bytes)
             continue;
         algorithm = rondo_algorithm_find(row->algorithm, call->kind);
-        if (algorithm->direct && !direct)
+        if (rondo_misfit(comm, call, direct, algorithm) != NULL)
             continue;
         choice->algorithm = algorithm;
         choice->protocol = row->protocol;

@@ -3,7 +3,8 @@
  * all-to-all, and reduce-scatter, whose parts are folded by one more block a channel, in rank order. For devices that run many
  * blocks.
  *
- * The buffers may be the same (in place): what a block sends is what it overwrites, or is overwritten by nobody.
+ * The buffers may be the same (in place) but for reduce-scatter: what a block sends is what it overwrites, or is overwritten by
+ * nobody.
  */
 #include "peers.h"
 
@@ -23,11 +24,13 @@ static uint8_t add_end(const struct pairs *pairs, int peer, enum rondo_direction
     return rondo_builder_end(pairs->builder, peer, pairs->channel, direction, pairs->shape->protocol);
 }
 
-static void send_to(const struct pairs *pairs, int peer, uint32_t source)
+/* keep: also to this chunk of the output; -1: only to the peer. */
+static void send_to(const struct pairs *pairs, int peer, uint32_t source, int64_t keep)
 {
-    struct rondo_instruction send = {.actions = RONDO_SEND,
+    struct rondo_instruction send = {.actions = (uint8_t) (RONDO_SEND | (keep >= 0 ? RONDO_COPY : 0)),
                                      .source_index = source,
                                      .destination_buffer = RONDO_OUTPUT,
+                                     .destination_index = keep >= 0 ? (uint32_t) keep : 0,
                                      .count = 1,
                                      .send_first = add_end(pairs, peer, RONDO_OUTGOING),
                                      .send_count = 1};
@@ -45,6 +48,7 @@ static void receive_from(const struct pairs *pairs, int peer, uint32_t destinati
     rondo_builder_add(pairs->builder, &receive);
 }
 
+/* By a block of its own. */
 static void keep(const struct pairs *pairs, uint32_t source, uint32_t destination)
 {
     struct rondo_instruction copy = {.actions = RONDO_COPY,
@@ -52,6 +56,7 @@ static void keep(const struct pairs *pairs, uint32_t source, uint32_t destinatio
                                      .destination_buffer = RONDO_OUTPUT,
                                      .destination_index = destination,
                                      .count = 1};
+    rondo_builder_block(pairs->builder);
     rondo_builder_add(pairs->builder, &copy);
 }
 
@@ -77,14 +82,13 @@ static void exchange(const struct pairs *pairs, int step)
 {
     const struct rondo_shape *shape = pairs->shape;
     int peer = (shape->rank + step) % shape->size, gathers = shape->kind == RONDO_KIND_ALLGATHER;
-    uint32_t own = gathers ? (uint32_t) pairs->channel : chunk(pairs, shape->rank);
     rondo_builder_block(pairs->builder);
-    send_to(pairs, peer, gathers ? own : chunk(pairs, peer));
-    if (shape->kind == RONDO_KIND_REDUCE_SCATTER)
-        return;
-    if (step == 1)
-        keep(pairs, own, chunk(pairs, shape->rank));
-    receive_from(pairs, peer, chunk(pairs, peer));
+    if (gathers)
+        send_to(pairs, peer, (uint32_t) pairs->channel, step == 1 ? (int64_t) chunk(pairs, shape->rank) : -1);
+    else
+        send_to(pairs, peer, chunk(pairs, peer), -1);
+    if (shape->kind != RONDO_KIND_REDUCE_SCATTER)
+        receive_from(pairs, peer, chunk(pairs, peer));
 }
 
 rondo_result_t rondo_build_pairs(const struct rondo_shape *shape, struct rondo_plan **plan)
@@ -95,6 +99,8 @@ rondo_result_t rondo_build_pairs(const struct rondo_shape *shape, struct rondo_p
     for (pairs.channel = 0; pairs.channel < shape->channels; pairs.channel++) {
         if (shape->kind == RONDO_KIND_REDUCE_SCATTER)
             fold(&pairs);
+        else if (shape->kind == RONDO_KIND_ALLTOALL)
+            keep(&pairs, chunk(&pairs, shape->rank), chunk(&pairs, shape->rank));
         for (int step = 1; step < shape->size; step++)
             exchange(&pairs, step);
     }
