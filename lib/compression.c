@@ -35,6 +35,21 @@ static int most_rate(rondo_datatype_t type)
 
 #define FAIL(code, ...) return rondo_fail(code, __VA_ARGS__)
 
+static int has_bound(const struct rondo_call *call)
+{
+    return !reduces(call) || call->op == RONDO_SUM || call->op == RONDO_AVG || call->op == RONDO_MIN || call->op == RONDO_MAX;
+}
+
+static int fits(const struct rondo_call *call, int rate)
+{
+    return (compressed_kinds >> call->kind & 1) && rate <= most_rate(call->type) && has_bound(call);
+}
+
+static int can_feed_back(const struct rondo_call *call, int persistent)
+{
+    return persistent && reduces(call) && (call->op == RONDO_SUM || call->op == RONDO_AVG);
+}
+
 static rondo_result_t check_rate(const struct rondo_call *call, int rate)
 {
     const char *function = rondo_kind_name(call->kind);
@@ -50,7 +65,7 @@ static rondo_result_t check_rate(const struct rondo_call *call, int rate)
     if (rate > most)
         FAIL(RONDO_ERR_ARGUMENT, "%s: compress_rate %d: %s has no use for more than %d bits a value", function, rate,
              rondo_type_name(call->type), most);
-    if (reduces(call) && call->op != RONDO_SUM && call->op != RONDO_AVG && call->op != RONDO_MIN && call->op != RONDO_MAX)
+    if (!has_bound(call))
         FAIL(RONDO_ERR_UNSUPPORTED, "%s: compress_rate %d: the error of %s of compressed values has no bound", function, rate,
              rondo_op_name(call->op));
     return RONDO_SUCCESS;
@@ -61,7 +76,7 @@ static rondo_result_t check_feedback(const struct rondo_call *call, int persiste
     const char *function = rondo_kind_name(call->kind);
     if (!persistent)
         FAIL(RONDO_ERR_UNSUPPORTED, "%s: error_feedback needs a persistent operation", function);
-    if (!reduces(call) || (call->op != RONDO_SUM && call->op != RONDO_AVG))
+    if (!can_feed_back(call, persistent))
         FAIL(RONDO_ERR_UNSUPPORTED, "%s: error_feedback is for sums and averages", function);
     return RONDO_SUCCESS;
 }
@@ -89,11 +104,10 @@ rondo_result_t rondo_compression_choose(const struct rondo_comm *comm, const ron
     /* Calls of a kind, type or operator that cannot be compressed go as they are. All ranks see the same bytes, except in
      * alltoallv, whose sizes no rank knows of the others. */
     size_t bytes = rondo_call_bytes(comm, call);
-    if (common->rate == 0 || call->kind == RONDO_KIND_ALLTOALLV || bytes < common->smallest ||
-        check_rate(call, common->rate) != RONDO_SUCCESS)
+    if (common->rate == 0 || call->kind == RONDO_KIND_ALLTOALLV || bytes < common->smallest || !fits(call, common->rate))
         return RONDO_SUCCESS;
     call->rate = (uint32_t) common->rate;
-    call->feedback = (common->error_feedback || attr->error_feedback) && check_feedback(call, persistent) == RONDO_SUCCESS;
+    call->feedback = (common->error_feedback || attr->error_feedback) && can_feed_back(call, persistent);
     return RONDO_SUCCESS;
 }
 
