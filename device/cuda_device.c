@@ -245,7 +245,7 @@ static rondo_result_t synchronize(struct rondo_device *device)
     return error == cudaSuccess ? RONDO_SUCCESS : report(error, "rondo_device_synchronize");
 }
 
-/* Small operations need few threads: their barriers are cheaper. */
+/* Small operations need few threads: their barriers are cheaper. bytes: of a block. */
 static uint32_t workers_for(size_t bytes)
 {
     uint32_t workers = 64;
@@ -317,15 +317,17 @@ static rondo_result_t enqueue(struct rondo_device *device, struct rondo_stream_o
     struct group_list group = {(size_t) count * sizeof(*operations), group_bytes(device, operations, count), host, memory};
     enum rondo_cuda_kernel kernel = host != NULL ? RONDO_CUDA_GROUP : count > 1 ? RONDO_CUDA_OPERATIONS : RONDO_CUDA_OPERATION;
     void *arguments[] = {device->daemon, host != NULL ? (void *) &list : count > 1 ? (void *) &batch : (void *) operations};
-    uint32_t blocks = 0, threads = workers_for(bytes) + RONDO_CUDA_CONTROL;
+    uint32_t blocks = 0, fewest = UINT32_MAX;
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < count; i++) {
         operations[i].block_first = blocks;
         blocks += operations[i].blocks;
+        fewest = operations[i].blocks < fewest ? operations[i].blocks : fewest;
     }
     if (host != NULL && blocks > widest(cuda) * RONDO_CUDA_PARTS_MAX)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "a group of %d operations with %u program blocks on a stream; at most %u",
                           count, blocks, widest(cuda) * RONDO_CUDA_PARTS_MAX);
+    uint32_t threads = workers_for(bytes / fewest) + RONDO_CUDA_CONTROL;
     struct caller caller = enter(cuda->index);
     if (host != NULL) {
         error = send_group(&group, operations, count, (cudaStream_t) stream, &list);

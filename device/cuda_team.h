@@ -24,14 +24,16 @@ enum rondo_command { RONDO_COMMAND_PIECE, RONDO_COMMAND_LOAD, RONDO_COMMAND_PAGE
 
 /* In shared memory. */
 struct rondo_team {
-    struct rondo_piece pieces[2]; /* one is worked on while the other is described */
-    uint64_t polls;               /* that LL data are waited for */
-    uint32_t current;             /* the piece to describe next */
-    uint32_t running;             /* begun, not finished */
-    uint32_t command, piece;      /* what the workers are to do, and with which piece */
-    uint32_t commands;            /* given; the leader releases it after what they say */
-    uint32_t done;                /* warps that have done theirs, of all commands */
-    uint32_t result;              /* of the last piece */
+    struct rondo_piece pieces[2];                      /* one is worked on while the other is described */
+    struct rondo_use uses[2];                          /* the pieces' ends, */
+    uint64_t positions[2][2 * RONDO_FOLD_SOURCES_MAX]; /* and their positions: of those received from, then those sent to */
+    uint64_t polls;                                    /* that LL data are waited for */
+    uint32_t current;                                  /* the piece to describe next */
+    uint32_t running;                                  /* begun, not finished */
+    uint32_t command, piece;                           /* what the workers are to do, and with which piece */
+    uint32_t commands;                                 /* given; the leader releases it after what they say */
+    uint32_t done;                                     /* warps that have done theirs, of all commands */
+    uint32_t result;                                   /* of the last piece */
     /* The part of an operation that is here, and where the operation lives. */
     const struct rondo_operation *home;
     uint32_t program_block;
@@ -80,6 +82,22 @@ RONDO_FUNCTION void rondo_team_reset(struct rondo_team *team)
 RONDO_FUNCTION struct rondo_piece *rondo_team_piece(struct rondo_team *team)
 {
     return &team->pieces[team->current];
+}
+
+RONDO_FUNCTION struct rondo_use *rondo_team_use(struct rondo_team *team)
+{
+    return &team->uses[team->current];
+}
+
+/* The ends move on before the workers get to the piece. */
+RONDO_FUNCTION void rondo_team_take_ends(struct rondo_team *team, const struct rondo_run *run, const struct rondo_use *use)
+{
+    uint64_t *positions = team->positions[team->current];
+    (void) run;
+    for (uint32_t i = 0; i < use->received; i++)
+        positions[i] = team->ends[use->receive_first + i].position;
+    for (uint32_t i = 0; i < use->sent; i++)
+        positions[use->received + i] = team->ends[use->send_first + i].position;
 }
 
 RONDO_FUNCTION void rondo_team_command(struct rondo_team *team, uint32_t command)
@@ -247,6 +265,35 @@ RONDO_FUNCTION void rondo_team_load_work(struct rondo_team *team, uint32_t threa
     rondo_team_load_ends(team, thread, threads);
 }
 
+RONDO_FUNCTION void rondo_team_resolve(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads)
+{
+    const struct rondo_use *use = &team->uses[index];
+    const uint64_t *positions = team->positions[index];
+    struct rondo_piece *piece = &team->pieces[index];
+    for (uint32_t i = thread; i < use->received; i += threads)
+        rondo_resolve_source(use, &team->ends[use->receive_first + i], positions[i], i, piece);
+    for (uint32_t i = thread; i < use->sent; i += threads)
+        rondo_resolve_remote(use, &team->ends[use->send_first + i], &team->ends[use->receive_first + i],
+                             positions[use->received + i], i, piece);
+}
+
+RONDO_FUNCTION int rondo_team_work_piece(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads)
+{
+    const struct rondo_piece *piece = &team->pieces[index];
+    int usual = rondo_cuda_is_usual(piece);
+    if (usual && piece->count * piece->element_bytes <= RONDO_CUDA_WARP * 8) { /* one warp does it all, and answers */
+        if (thread >= RONDO_CUDA_WARP)
+            return 1;
+        rondo_team_resolve(team, index, thread, RONDO_CUDA_WARP);
+        __syncwarp();
+    } else {
+        rondo_team_resolve(team, index, thread, threads);
+        rondo_workers_sync(threads);
+    }
+    return usual ? rondo_cuda_work_usual(piece, thread, threads, team->polls)
+                 : rondo_cuda_work(piece, thread, threads, team->polls);
+}
+
 RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, uint32_t threads)
 {
     for (uint32_t next = 1;; next++) {
@@ -255,7 +302,7 @@ RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, ui
         uint32_t command = team->command;
         int result = 1;
         if (command == RONDO_COMMAND_PIECE)
-            result = rondo_cuda_work_small(&team->pieces[team->piece], thread, threads, team->polls);
+            result = rondo_team_work_piece(team, team->piece, thread, threads);
         else if (command == RONDO_COMMAND_LOAD)
             rondo_team_load_work(team, thread, threads);
         else if (command == RONDO_COMMAND_PAGE)

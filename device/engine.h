@@ -49,6 +49,48 @@ struct rondo_run {
     uint32_t element_bytes;
 };
 
+/* How a piece's connectors become addresses: a team resolves them (rondo_team_resolve), on a GPU all at once. The ends of an
+ * instruction have one protocol. */
+struct rondo_use {
+    uint8_t receive_first, received, send_first, sent;
+    uint8_t direct_in, direct_out;
+    uint8_t local_place; /* of the local source among the received ones; received: after all of them, or there is none */
+    uint8_t twice;       /* the only source counts twice */
+    size_t slot_offset;
+    uint64_t direct_in_offset, direct_out_offset; /* bytes from the peer's input, and output */
+};
+
+RONDO_FUNCTION char *rondo_slot_at(const struct rondo_end *end, uint64_t position)
+{
+    return end->slots + (position & (end->slot_count - 1)) * end->slot_bytes;
+}
+
+/* position: the end's, when the piece was described. */
+RONDO_FUNCTION void rondo_resolve_source(const struct rondo_use *use, const struct rondo_end *end, uint64_t position,
+                                         uint32_t i, struct rondo_piece *piece)
+{
+    uint32_t place = i < use->local_place ? i : i + 1;
+    const char *source = use->direct_in                       ? end->direct[RONDO_INPUT] + use->direct_in_offset
+                         : end->protocol == RONDO_PROTOCOL_LL ? rondo_slot_at(end, position) + 2 * use->slot_offset
+                                                              : rondo_slot_at(end, position) + use->slot_offset;
+    piece->source[place] = source;
+    piece->source_flags[place] = (uint32_t) (position + 1);
+    if (use->twice) {
+        piece->source[1] = source;
+        piece->source_flags[1] = (uint32_t) (position + 1);
+    }
+}
+
+/* from: the end by which the peer's signal came in. */
+RONDO_FUNCTION void rondo_resolve_remote(const struct rondo_use *use, const struct rondo_end *end, const struct rondo_end *from,
+                                         uint64_t position, uint32_t i, struct rondo_piece *piece)
+{
+    piece->remote[i] = use->direct_out                      ? from->direct[RONDO_OUTPUT] + use->direct_out_offset
+                       : end->protocol == RONDO_PROTOCOL_LL ? rondo_slot_at(end, position) + 2 * use->slot_offset
+                                                            : rondo_slot_at(end, position) + use->slot_offset;
+    piece->remote_flags[i] = (uint32_t) (position + 1);
+}
+
 #if defined(__CUDACC__)
 #include "cuda_team.h"
 #else
@@ -91,6 +133,21 @@ RONDO_FUNCTION struct rondo_end *rondo_end_of(const struct rondo_run *run, uint3
 {
     return run->row != NULL ? run->row + index : run->ends[index];
 }
+
+#if !defined(__CUDACC__)
+RONDO_FUNCTION void rondo_team_take_ends(struct rondo_team *team, const struct rondo_run *run, const struct rondo_use *use)
+{
+    for (uint32_t i = 0; i < use->received; i++) {
+        const struct rondo_end *end = rondo_end_of(run, use->receive_first + i);
+        rondo_resolve_source(use, end, end->position, i, &team->piece);
+    }
+    for (uint32_t i = 0; i < use->sent; i++) {
+        const struct rondo_end *end = rondo_end_of(run, use->send_first + i);
+        const struct rondo_end *from = use->direct_out ? rondo_end_of(run, use->receive_first + i) : NULL;
+        rondo_resolve_remote(use, end, from, end->position, i, &team->piece);
+    }
+}
+#endif
 
 /* ---- chunks and slices ---- */
 
@@ -164,7 +221,7 @@ RONDO_FUNCTION size_t rondo_slice_bytes(const struct rondo_run *run, const struc
 /* The slot the end fills or takes next. */
 RONDO_FUNCTION char *rondo_slot(const struct rondo_end *end)
 {
-    return end->slots + (end->position & (end->slot_count - 1)) * end->slot_bytes;
+    return rondo_slot_at(end, end->position);
 }
 
 /* A slot has arrived. The acquire makes everything its producer wrote before publishing the tail visible. */
@@ -268,112 +325,78 @@ RONDO_FUNCTION char *rondo_local_chunk(const struct rondo_run *run, uint32_t buf
     return rondo_local(run, buffer, rondo_chunk_extent(&run->operation->layouts[buffer], index), stretch);
 }
 
-/* The same in the peer's memory. Layouts are the same on all ranks of a program with direct ends. */
-RONDO_FUNCTION char *rondo_remote(const struct rondo_run *run, const struct rondo_end *end, uint32_t buffer, uint32_t index,
-                                  struct rondo_stretch stretch)
+/* Where the stretch of a chunk begins in a buffer. */
+RONDO_FUNCTION uint64_t rondo_chunk_bytes(const struct rondo_run *run, uint32_t buffer, uint32_t index,
+                                          struct rondo_stretch stretch)
 {
-    uint64_t chunk = rondo_chunk_extent(&run->operation->layouts[buffer], index).offset;
-    return end->direct[buffer] + (chunk + stretch.start) * run->element_bytes;
+    return (rondo_chunk_extent(&run->operation->layouts[buffer], index).offset + stretch.start) * run->element_bytes;
 }
 
-/* Puts a local source among the received ones. */
-RONDO_FUNCTION void rondo_add_local(struct rondo_piece *piece, const char *source, int place)
+RONDO_FUNCTION uint64_t rondo_low_bits(uint32_t count)
 {
-    for (int i = piece->sources; i > place; i--) {
-        piece->source[i] = piece->source[i - 1];
-        piece->source_flags[i] = piece->source_flags[i - 1];
-    }
-    uint64_t below = ((uint64_t) 1 << place) - 1;
-    piece->ll_sources = (piece->ll_sources & below) | (piece->ll_sources & ~below) << 1;
-    piece->source[place] = source;
-    piece->sources++;
-}
-
-RONDO_FUNCTION void rondo_describe_received(const struct rondo_run *run, const struct rondo_instruction *instruction,
-                                            uint32_t k, size_t slot_offset, struct rondo_stretch stretch,
-                                            struct rondo_piece *piece)
-{
-    uint64_t ll = 0;
-    for (uint32_t i = 0; i < instruction->receive_count; i++) {
-        const struct rondo_end *end = rondo_end_of(run, instruction->receive_first + i);
-        if (instruction->flags & RONDO_DIRECT_IN) {
-            piece->source[i] = rondo_remote(run, end, RONDO_INPUT, instruction->remote_index + k, stretch);
-        } else if (end->protocol == RONDO_PROTOCOL_LL) {
-            piece->source[i] = rondo_slot(end) + 2 * slot_offset;
-            piece->source_flags[i] = (uint32_t) (end->position + 1);
-            ll |= (uint64_t) 1 << i;
-        } else {
-            piece->source[i] = rondo_slot(end) + slot_offset;
-        }
-    }
-    piece->sources = instruction->receive_count;
-    piece->ll_sources = ll;
-}
-
-RONDO_FUNCTION void rondo_describe_sent(const struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
-                                        size_t slot_offset, struct rondo_stretch stretch, struct rondo_piece *piece)
-{
-    uint64_t ll = 0;
-    for (uint32_t i = 0; i < instruction->send_count; i++) {
-        const struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
-        if (instruction->flags & RONDO_DIRECT_OUT) { /* the signal came in by the peer's other end */
-            const struct rondo_end *from = rondo_end_of(run, instruction->receive_first + i);
-            piece->remote[i] = rondo_remote(run, from, RONDO_OUTPUT, instruction->remote_index + k, stretch);
-        } else if (end->protocol == RONDO_PROTOCOL_LL) {
-            piece->remote[i] = rondo_slot(end) + 2 * slot_offset;
-            piece->remote_flags[i] = (uint32_t) (end->position + 1);
-            ll |= (uint64_t) 1 << i;
-        } else {
-            piece->remote[i] = rondo_slot(end) + slot_offset;
-        }
-    }
-    piece->remotes = instruction->send_count;
-    piece->ll_remotes = ll;
+    return count >= 64 ? UINT64_MAX : ((uint64_t) 1 << count) - 1;
 }
 
 /* What the primitive does to the current slice of its k-th chunks, of which the measured one is given. Pieces lie one after the
  * other in a slot. */
 RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
                                    size_t slot_offset, struct rondo_extent measured, struct rondo_stretch stretch,
-                                   struct rondo_piece *piece)
+                                   struct rondo_piece *piece, struct rondo_use *use)
 {
     const struct rondo_operation *operation = run->operation;
-    const uint8_t actions = instruction->actions;
-    int finishes = instruction->flags & RONDO_FINISH, receives = actions & RONDO_RECEIVE, copies = actions & RONDO_COPY;
-    char *destination = copies ? rondo_local(run, instruction->destination_buffer, measured, stretch) : NULL;
+    const uint8_t actions = instruction->actions, flags = instruction->flags;
+    const int finishes = flags & RONDO_FINISH, receives = actions & RONDO_RECEIVE, copies = actions & RONDO_COPY;
+    const uint8_t received = receives ? instruction->receive_count : 0,
+                  sent = actions & RONDO_SEND ? instruction->send_count : 0;
+    uint8_t sources = received, op = operation->op;
+    use->receive_first = instruction->receive_first;
+    use->received = received;
+    use->send_first = instruction->send_first;
+    use->sent = sent;
+    use->direct_in = (flags & RONDO_DIRECT_IN) != 0;
+    use->direct_out = (flags & RONDO_DIRECT_OUT) != 0;
+    use->local_place = received;
+    use->slot_offset = slot_offset;
+    /* Layouts are the same on all ranks of a program with direct ends. */
+    if (receives && use->direct_in)
+        use->direct_in_offset = rondo_chunk_bytes(run, RONDO_INPUT, instruction->remote_index + k, stretch);
+    if (sent > 0 && use->direct_out)
+        use->direct_out_offset = rondo_chunk_bytes(run, RONDO_OUTPUT, instruction->remote_index + k, stretch);
     piece->count = rondo_covered(measured, stretch);
     piece->average = finishes ? operation->average : 0;
     piece->type = operation->type;
-    piece->op = operation->op;
     piece->element_bytes = (uint8_t) run->element_bytes;
     piece->streaming = operation->streaming;
-    piece->local = destination;
-    piece->exchanges = (instruction->flags & RONDO_EXCHANGE) != 0;
-    piece->sources = piece->remotes = 0;
-    piece->ll_sources = piece->ll_remotes = 0;
-    if (receives)
-        rondo_describe_received(run, instruction, k, slot_offset, stretch, piece);
+    piece->local = copies ? rondo_local(run, instruction->destination_buffer, measured, stretch) : NULL;
+    piece->exchanges = (flags & RONDO_EXCHANGE) != 0;
     if ((actions & RONDO_REDUCE) || !receives) {
         uint8_t buffer = instruction->source_buffer;
-        const char *source = copies ? rondo_local_chunk(run, buffer, instruction->source_index + k, stretch)
-                                    : rondo_local(run, buffer, measured, stretch);
-        int received = piece->sources;
-        rondo_add_local(piece, source, instruction->local_place < received ? instruction->local_place : received);
+        use->local_place = instruction->local_place < received ? instruction->local_place : received;
+        piece->source[use->local_place] = copies ? rondo_local_chunk(run, buffer, instruction->source_index + k, stretch)
+                                                 : rondo_local(run, buffer, measured, stretch);
+        sources++;
     }
     if ((actions & RONDO_REDUCE) && !receives)
-        rondo_add_local(piece,
-                        rondo_local_chunk(run, instruction->destination_buffer, instruction->destination_index + k, stretch),
-                        piece->sources);
-    if (actions & RONDO_SEND)
-        rondo_describe_sent(run, instruction, k, slot_offset, stretch, piece);
-    int logical = operation->op == RONDO_LAND || operation->op == RONDO_LOR || operation->op == RONDO_LXOR;
-    if (logical && finishes && piece->sources == 1) { /* one contribution alone becomes 0 or 1 too: x or x */
-        piece->source[1] = piece->source[0];
-        piece->source_flags[1] = piece->source_flags[0];
-        piece->ll_sources |= piece->ll_sources << 1;
-        piece->sources = 2;
-        piece->op = RONDO_LOR;
+        piece->source[sources++] =
+            rondo_local_chunk(run, instruction->destination_buffer, instruction->destination_index + k, stretch);
+    int logical = op == RONDO_LAND || op == RONDO_LOR || op == RONDO_LXOR;
+    use->twice = logical && finishes && sources == 1; /* one contribution alone becomes 0 or 1 too: x or x */
+    if (use->twice) {
+        if (!receives)
+            piece->source[1] = piece->source[0];
+        sources = 2;
+        op = RONDO_LOR;
     }
+    piece->op = op;
+    piece->sources = sources;
+    piece->remotes = sent;
+    piece->ll_sources = piece->ll_remotes = 0;
+    if (received > 0 && !use->direct_in && rondo_end_of(run, use->receive_first)->protocol == RONDO_PROTOCOL_LL) {
+        uint64_t all = rondo_low_bits(received), below = rondo_low_bits(use->local_place);
+        piece->ll_sources = use->twice ? 3 : (all & below) | (use->local_place < received ? (all & ~below) << 1 : 0);
+    }
+    if (sent > 0 && !use->direct_out && rondo_end_of(run, use->send_first)->protocol == RONDO_PROTOCOL_LL)
+        piece->ll_remotes = rondo_low_bits(sent);
 }
 
 /* Tells each receiver where this rank's buffers are, or learns it from each sender. */
@@ -489,7 +512,9 @@ RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruct
             measured = rondo_measured_chunk(run, instruction, k);
         size_t bytes = rondo_covered(measured, stretch) * run->element_bytes;
         if (bytes > 0 && k >= run->piece) {
-            rondo_describe(run, instruction, k, slot_offset, measured, stretch, rondo_team_piece(run->team));
+            struct rondo_use *use = rondo_team_use(run->team);
+            rondo_describe(run, instruction, k, slot_offset, measured, stretch, rondo_team_piece(run->team), use);
+            rondo_team_take_ends(run->team, run, use);
             rondo_team_finish(run->team); /* the piece before */
             if (polls && !rondo_begin_polling(run, instruction)) {
                 run->advanced |= run->piece != k;

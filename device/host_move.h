@@ -15,12 +15,18 @@
 #define RONDO_TEAM_POLLS_LL 0
 
 struct rondo_team {
+    struct rondo_use use;
     struct rondo_piece piece;
 };
 
 RONDO_FUNCTION struct rondo_piece *rondo_team_piece(struct rondo_team *team)
 {
     return &team->piece;
+}
+
+RONDO_FUNCTION struct rondo_use *rondo_team_use(struct rondo_team *team)
+{
+    return &team->use;
 }
 
 RONDO_FUNCTION void rondo_team_begin(struct rondo_team *team, uint64_t polls)

@@ -72,7 +72,7 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
     if (status == RONDO_SUCCESS) {
         find_locality(comm);
         struct rondo_lane_options options = {.id = RONDO_LANE_COLLECTIVE, .peer = -1};
-        rondo_lane_slots(runtime, options.slot_bytes);
+        rondo_lane_slots(comm, options.slot_bytes);
         status = rondo_lane_create(comm, &options, &comm->collective);
     }
     if (status != RONDO_SUCCESS) {

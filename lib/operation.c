@@ -4,11 +4,13 @@
 #include "engine.h"
 #include "lane.h"
 #include "register.h"
+#include "select_gpu.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define DIRECT_SLICE_BYTES ((uint64_t) 256 * 1024)
+#define SLICE_BYTES_MIN    ((uint64_t) 16 * 1024) /* of those that GPUs pipeline */
 
 static uint64_t round_up(uint64_t value, uint64_t multiple)
 {
@@ -205,6 +207,21 @@ static rondo_result_t lay_out_scratch(struct rondo_request *request, const struc
     return result;
 }
 
+/* Cuts a chunk into slices of one size, two of them a tile: while the block's threads move one, the one before is published. */
+static void spread_slices(struct rondo_operation *operation, uint64_t most, uint32_t slot_count)
+{
+    uint64_t least = SLICE_BYTES_MIN / operation->element_bytes, slices = divide_up(most, operation->slice);
+    if (slices % 2 == 1)
+        slices++;
+    uint64_t even = round_up(divide_up(most, slices), RONDO_CACHE_LINE);
+    if (even < least)
+        even = least;
+    if (even < operation->slice)
+        operation->slice = even;
+    if (slot_count >= 4)
+        operation->tile = 2 * operation->slice;
+}
+
 /* How much travels in a slot, and how much an instruction handles at once. */
 static rondo_result_t set_slices(struct rondo_request *request, const struct rondo_plan *plan,
                                  const struct rondo_choice *choice, const uint64_t largest[RONDO_BUFFERS])
@@ -219,13 +236,17 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
         operation->tile = most;
     } else {
         uint64_t payload = request->lane->slot_bytes[choice->protocol];
-        if (choice->protocol == RONDO_PROTOCOL_LL) {
+        if (choice->protocol == RONDO_PROTOCOL_LL && rondo_gpus_only(request->comm)) {
+            payload /= 2;
+        } else if (choice->protocol == RONDO_PROTOCOL_LL) {
             uint64_t staging = RONDO_STAGING_BYTES / (plan->largest_receive + 1);
             payload = payload / 2 < staging ? payload / 2 : staging;
         }
         payload = payload / program->largest_count / RONDO_PIECE_ALIGNMENT * RONDO_PIECE_ALIGNMENT;
         operation->slice = payload / operation->element_bytes;
         operation->tile = operation->slice;
+        if (choice->protocol == RONDO_PROTOCOL_SIMPLE && operation->slice > 0 && rondo_gpus_only(request->comm))
+            spread_slices(operation, most, request->lane->slot_count);
     }
     if (operation->tile == 0)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "a slot of %u bytes cannot hold a part of %u chunks",

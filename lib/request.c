@@ -74,7 +74,7 @@ static rondo_result_t shared_lane(struct rondo_comm *comm, uint64_t id, const st
     rondo_result_t status = RONDO_SUCCESS;
     if (lane == NULL) {
         struct rondo_lane_options options = {.id = id, .peer = peer, .outgoing = outgoing};
-        rondo_lane_slots(comm->runtime, options.slot_bytes);
+        rondo_lane_slots(comm, options.slot_bytes);
         status = rondo_lane_create(comm, &options, &lane);
     }
     pthread_mutex_unlock(&comm->lane_lock);
@@ -96,7 +96,7 @@ static rondo_result_t own_lane(struct rondo_request *request, uint64_t id, int p
     struct rondo_comm *comm = request->comm;
     const struct rondo_call *call = &request->call;
     struct rondo_lane_options options = {.id = id, .peer = -1, .priority = priority};
-    rondo_lane_slots(comm->runtime, options.slot_bytes);
+    rondo_lane_slots(comm, options.slot_bytes);
     if (is_p2p(call)) {
         options.peer = call->root;
         options.outgoing = call->kind == RONDO_KIND_SEND_TO;

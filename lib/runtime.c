@@ -24,7 +24,7 @@
 #include <string.h>
 
 #define DEFAULT_SLOT_BYTES (128 * 1024)
-#define CUDA_BLOCKS        16
+#define CUDA_BLOCKS        24
 
 static void handle(void *argument, int source, uint32_t type, const void *data, size_t bytes)
 {

@@ -197,10 +197,10 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
     size_t channels = message / (256 * KIB);
     int single = (choice->algorithm->build == rondo_build_all_pairs && !rondo_gpus_only(comm)) ||
                  choice->algorithm->build == rondo_build_local || call->kind == RONDO_KIND_BARRIER;
+    if (settings->wanted_channels > 0)
+        channels = settings->wanted_channels;
     if (single || channels < 1 || call->kind == RONDO_KIND_ALLTOALLV)
         channels = 1;
-    else if (settings->wanted_channels > 0)
-        channels = settings->wanted_channels;
     if (choice->tuned != NULL && choice->tuned->channels > 0 && !single)
         channels = (size_t) choice->tuned->channels;
     if (choice->algorithm->registered != NULL)
@@ -209,10 +209,13 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
     return RONDO_SUCCESS;
 }
 
-void rondo_lane_slots(const struct rondo_runtime *runtime, uint32_t slot_bytes[RONDO_PROTOCOLS])
+void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_PROTOCOLS])
 {
-    uint32_t most = runtime->settings.slot_bytes;
+    int gpus = rondo_gpus_only(comm);
+    uint32_t most = comm->runtime->settings.slot_bytes;
+    if (gpus && most > RONDO_GPU_SLOT_BYTES)
+        most = RONDO_GPU_SLOT_BYTES;
     slot_bytes[RONDO_PROTOCOL_SIMPLE] = most;
     slot_bytes[RONDO_PROTOCOL_SMALL] = most < RONDO_SMALL_BYTES_MAX ? most : RONDO_SMALL_BYTES_MAX;
-    slot_bytes[RONDO_PROTOCOL_LL] = 2 * RONDO_LL_BYTES_MAX;
+    slot_bytes[RONDO_PROTOCOL_LL] = 2 * (gpus ? RONDO_GPU_LL_BYTES : RONDO_LL_BYTES_MAX);
 }
