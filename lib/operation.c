@@ -251,7 +251,7 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
             operation->slice -= operation->slice % (operation->slice >= 64 ? 64 : RONDO_ZFP_VALUES);
         }
         operation->tile = operation->slice;
-        if (choice->protocol == RONDO_PROTOCOL_SIMPLE && rondo_gpus_only(request->comm))
+        if (choice->protocol == RONDO_PROTOCOL_SIMPLE && operation->slice > 0 && rondo_gpus_only(request->comm))
             spread_slices(operation, most, request->lane->slot_count);
     }
     if (operation->tile == 0)

@@ -148,13 +148,13 @@ static const struct rondo_algorithm *ruled(const struct rondo_comm *comm, const 
     for (const struct rondo_registered *program = rondo_program_next(comm, NULL); program != NULL;
          program = rondo_program_next(comm, program))
         if ((program->algorithm.kinds >> call->kind & 1) && program->max_bytes > 0 && bytes >= program->min_bytes &&
-            bytes <= program->max_bytes && misfit(comm, call, direct, &program->algorithm) == NULL) {
+            bytes <= program->max_bytes && rondo_misfit(comm, call, direct, &program->algorithm) == NULL) {
             choice->why = "registered for the size";
             return &program->algorithm;
         }
     const struct rondo_tuning_row *row = rondo_tuning_find(comm->runtime->settings.tuning, call->kind, comm->size, bytes);
     const struct rondo_algorithm *tuned = row != NULL ? rondo_algorithm_find(row->algorithm, call->kind) : NULL;
-    if (tuned != NULL && misfit(comm, call, direct, tuned) == NULL) {
+    if (tuned != NULL && rondo_misfit(comm, call, direct, tuned) == NULL) {
         choice->why = "tuned";
         choice->tuned = row;
         return tuned;

@@ -41,6 +41,11 @@ const char *rondo_program_misfit(const struct rondo_comm *comm, const struct ron
     return NULL;
 }
 
+uint32_t rondo_program_slots(const struct rondo_runtime *runtime, const struct rondo_host_lane *lane)
+{
+    return runtime->device_type == RONDO_DEVICE_CUDA && lane->slot_count >= 4 ? lane->slot_count / 2 : lane->slot_count;
+}
+
 void rondo_programs_forget(struct rondo_comm *comm)
 {
     while (comm->programs != NULL) {
@@ -95,7 +100,7 @@ static rondo_result_t prepare(struct rondo_comm *comm, struct rondo_trace *trace
     struct rondo_plan_set *set = NULL;
     /* As lib/lane.c will compile it. */
     uint32_t blocks = runtime->settings.channels * (runtime->device_type == RONDO_DEVICE_CUDA ? 2 : 1);
-    struct rondo_check_limits limits = {comm->collective->slot_count, 2 * runtime->settings.channels, 0};
+    struct rondo_check_limits limits = {rondo_program_slots(runtime, comm->collective), 2 * runtime->settings.channels, 0};
     if (program == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory to register program '%s'", trace->name);
     struct rondo_compile_options options = {.blocks = blocks, .slots = limits.slots, .protocol = RONDO_PROTOCOL_SIMPLE};

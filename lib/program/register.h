@@ -11,6 +11,8 @@ const struct rondo_algorithm *rondo_program_named(const struct rondo_comm *comm,
 /* Why it cannot run the call; NULL if it can. */
 const char *rondo_program_misfit(const struct rondo_comm *comm, const struct rondo_call *call,
                                  const struct rondo_registered *program);
+/* Messages that a connector of the lane holds: on GPUs an instruction takes two slots for one. */
+uint32_t rondo_program_slots(const struct rondo_runtime *runtime, const struct rondo_host_lane *lane);
 void rondo_programs_forget(struct rondo_comm *comm);
 
 #endif
