@@ -35,8 +35,9 @@ VERBS_ONLY  := $(wildcard transport/rdma*.c)
 TOOL_CUDA_ONLY := tools/info_gpus.c tools/buffers_cuda.c tools/peer_nccl.c tools/nccl.c tools/interfere.c tools/stress_peer.c
 LIB_SOURCES := $(filter-out $(if $(HAS_CUDA),,$(CUDA_ONLY)) $(if $(HAS_UCX),,$(UCX_ONLY)) $(if $(HAS_VERBS),,$(VERBS_ONLY)),\
                $(wildcard lib/*.c lib/programs/*.c proxy/*.c transport/*.c device/*.c))
+CUDA_OBJECTS := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard device/*.cu))
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(FOLD_VARIANTS:%=$(BUILD)/obj/device/fold_kernels_%.o) \
-               $(if $(HAS_CUDA),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard device/*.cu)))
+               $(if $(HAS_CUDA),$(CUDA_OBJECTS) $(BUILD)/obj/device/cuda_link.o)
 TOOL_SOURCES := $(filter-out tools/peer_mpi.c $(if $(HAS_CUDA),,$(TOOL_CUDA_ONLY)),$(wildcard tools/*.c))
 TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o) \
                 $(if $(HAS_CUDA),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard tools/*.cu)))
@@ -75,12 +76,17 @@ $(BUILD)/obj/device/fold_kernels_%.o: device/fold_kernels.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(VARIANT) -c $< -o $@
 
+# The device's code is compiled in parts, and linked before the host's; the register bound is that of the kernels' blocks.
+$(CUDA_OBJECTS): NVCCFLAGS += -dc -maxrregcount=128
+$(BUILD)/obj/device/cuda_link.o: $(CUDA_OBJECTS)
+	$(Q)$(NVCC) -ccbin $(CC) $(CUDA_CODE) -Xcompiler -fPIC -dlink $^ -o $@
+
 $(BUILD)/obj/%.cu.o: %.cu
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) -ccbin $(CC) $(CPPFLAGS) $(NVCCFLAGS) -c $< -o $@
 
 $(BUILD)/librondo.so: $(LIB_OBJECTS)
-	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--no-undefined $(LDFLAGS) $^ -o $(BUILD)/librondo.so.$(VERSION) $(LDLIBS)
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--no-undefined -Wl,--version-script=make/librondo.map $(LDFLAGS) $^ -o $(BUILD)/librondo.so.$(VERSION) $(LDLIBS)
 	@ln -sf librondo.so.$(VERSION) $(BUILD)/$(SONAME) && ln -sf librondo.so.$(VERSION) $@
 
 $(BUILD)/librondo.a: $(LIB_OBJECTS)
@@ -109,7 +115,7 @@ $(MULTIRANK): $(BUILD)/test/%: $(BUILD)/obj/test/multirank/%.o $(MULTIRANK_SHARE
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 
-$(GPU_TESTS): $(BUILD)/test/gpu_%: $(BUILD)/obj/test/gpu/%.o $(BUILD)/librondo.a
+$(GPU_TESTS): $(BUILD)/test/gpu_%: $(BUILD)/obj/test/gpu/%.o $(MULTIRANK_SHARED:%.c=$(BUILD)/obj/%.o) $(BUILD)/librondo.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 

@@ -9,6 +9,7 @@
 #include "platform.h"
 #include "pool.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +20,11 @@ struct rondo_cuda {
     int index; /* which GPU */
     int rank;
     uint32_t blocks;
+    int overlaps; /* a kernel may be launched before the one it follows in its stream is done */
     cudaStream_t launches, copies;
     struct rondo_pool *device_pool, *host_pool;
+    uint32_t failing, failed; /* it cannot be used any more; failed is released after failure */
+    char failure[256];
 };
 
 static struct rondo_cuda *cuda_of(struct rondo_device *device)
@@ -28,29 +32,43 @@ static struct rondo_cuda *cuda_of(struct rondo_device *device)
     return (struct rondo_cuda *) device;
 }
 
-/* Our own failure is reported by its code and must not be found by the application as its last error. */
 static rondo_result_t report(cudaError_t error, const char *what)
 {
-    cudaGetLastError();
     rondo_result_t code = error == cudaErrorMemoryAllocation ? RONDO_ERR_MEMORY : RONDO_ERR_DEVICE;
     return rondo_fail(code, "%s: %s (%s)", what, cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
-/* Makes the GPU current for the calling thread; returns what was. */
-static int make_current(int index)
+/* What of the calling thread's CUDA state our calls change. */
+struct caller {
+    int device;
+    int clean; /* it has no error that it has not looked at */
+    enum cudaStreamCaptureMode mode;
+};
+
+/* Makes the GPU current for the calling thread. While a thread captures a stream of its own, calls like ours, on any thread,
+ * must declare that they have nothing to do with it. */
+static struct caller enter(int index)
 {
-    int before = -1;
-    if (cudaGetDevice(&before) != cudaSuccess)
-        before = -1;
-    if (before != index)
+    struct caller caller = {.device = -1, .mode = cudaStreamCaptureModeRelaxed};
+    caller.clean = cudaPeekAtLastError() == cudaSuccess;
+    if (cudaThreadExchangeStreamCaptureMode(&caller.mode) != cudaSuccess)
+        caller.mode = cudaStreamCaptureModeRelaxed;
+    if (cudaGetDevice(&caller.device) != cudaSuccess)
+        caller.device = -1;
+    if (caller.device != index)
         cudaSetDevice(index);
-    return before;
+    return caller;
 }
 
-static void restore_current(int before, int index)
+/* An error of ours is reported by its code and is not found by the application as its last one, but nor do we take one away
+ * that was there before. One that has ruined the context stays in any case. */
+static void leave(struct caller caller, int index)
 {
-    if (before >= 0 && before != index)
-        cudaSetDevice(before);
+    if (caller.device >= 0 && caller.device != index)
+        cudaSetDevice(caller.device);
+    cudaThreadExchangeStreamCaptureMode(&caller.mode);
+    if (caller.clean && cudaPeekAtLastError() != cudaSuccess)
+        cudaGetLastError();
 }
 
 /* ---- memory ---- */
@@ -59,54 +77,54 @@ static void *obtain_device(void *argument, size_t bytes)
 {
     struct rondo_cuda *cuda = argument;
     void *memory = NULL;
-    int before = make_current(cuda->index);
+    struct caller caller = enter(cuda->index);
     cudaError_t error = cudaMalloc(&memory, bytes);
     if (error == cudaSuccess)
         error = cudaMemsetAsync(memory, 0, bytes, cuda->copies);
     if (error == cudaSuccess)
         error = cudaStreamSynchronize(cuda->copies);
-    if (error != cudaSuccess) {
-        cudaGetLastError();
+    if (error != cudaSuccess)
         memory = NULL;
-    }
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
     return memory;
 }
 
 static void give_device_back(void *argument, void *memory)
 {
-    (void) argument;
+    struct rondo_cuda *cuda = argument;
+    struct caller caller = enter(cuda->index);
     cudaFree(memory);
+    leave(caller, cuda->index);
 }
 
 static void clear_device(void *argument, void *memory, size_t bytes)
 {
     struct rondo_cuda *cuda = argument;
-    int before = make_current(cuda->index);
+    struct caller caller = enter(cuda->index);
     cudaMemsetAsync(memory, 0, bytes, cuda->copies);
     cudaStreamSynchronize(cuda->copies);
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
 }
 
 static void *obtain_host(void *argument, size_t bytes)
 {
     struct rondo_cuda *cuda = argument;
     void *memory = NULL;
-    int before = make_current(cuda->index);
-    if (cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess) {
-        cudaGetLastError();
+    struct caller caller = enter(cuda->index);
+    if (cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess)
         memory = NULL;
-    } else {
+    else
         memset(memory, 0, bytes);
-    }
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
     return memory;
 }
 
 static void give_host_back(void *argument, void *memory)
 {
-    (void) argument;
+    struct rondo_cuda *cuda = argument;
+    struct caller caller = enter(cuda->index);
     cudaFreeHost(memory);
+    leave(caller, cuda->index);
 }
 
 static void clear_host(void *argument, void *memory, size_t bytes)
@@ -135,23 +153,13 @@ static void release_host(struct rondo_device *device, void *memory, size_t bytes
     rondo_pool_return(cuda_of(device)->host_pool, memory, bytes);
 }
 
-/* While the thread captures a stream of its own, calls like ours must declare that they have nothing to do with it. */
-static enum cudaStreamCaptureMode relax_capture(enum cudaStreamCaptureMode mode)
-{
-    if (cudaThreadExchangeStreamCaptureMode(&mode) != cudaSuccess)
-        cudaGetLastError();
-    return mode;
-}
-
 static rondo_result_t copy(struct rondo_cuda *cuda, void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
-    int before = make_current(cuda->index);
-    enum cudaStreamCaptureMode mode = relax_capture(cudaStreamCaptureModeRelaxed);
+    struct caller caller = enter(cuda->index);
     cudaError_t error = cudaMemcpyAsync(to, from, bytes, kind, cuda->copies);
     if (error == cudaSuccess)
         error = cudaStreamSynchronize(cuda->copies);
-    relax_capture(mode);
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
     return error == cudaSuccess ? RONDO_SUCCESS : report(error, "copying between host and GPU");
 }
 
@@ -168,99 +176,208 @@ static rondo_result_t download(struct rondo_device *device, void *to, const void
 static rondo_result_t adopt(struct rondo_device *device, void *memory, size_t bytes)
 {
     struct rondo_cuda *cuda = cuda_of(device);
-    int before = make_current(cuda->index);
+    struct caller caller = enter(cuda->index);
     cudaError_t error = cudaHostRegister(memory, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped);
-    if (error == cudaErrorHostMemoryAlreadyRegistered) { /* by another runtime of this process */
-        cudaGetLastError();
+    if (error == cudaErrorHostMemoryAlreadyRegistered) /* by another runtime of this process */
         error = cudaSuccess;
-    }
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
     return error == cudaSuccess ? RONDO_SUCCESS : report(error, "registering shared memory with the GPU");
 }
 
 static void disown(struct rondo_device *device, void *memory)
 {
     struct rondo_cuda *cuda = cuda_of(device);
-    int before = make_current(cuda->index);
-    if (cudaHostUnregister(memory) != cudaSuccess)
-        cudaGetLastError();
-    restore_current(before, cuda->index);
+    struct caller caller = enter(cuda->index);
+    (void) cudaHostUnregister(memory);
+    leave(caller, cuda->index);
 }
 
 /* ---- running ---- */
+
+/* For good; the first failure stays. */
+static void fail(struct rondo_cuda *cuda, const char *what, cudaError_t error)
+{
+    if (__atomic_exchange_n(&cuda->failing, 1, __ATOMIC_RELAXED))
+        return;
+    snprintf(cuda->failure, sizeof(cuda->failure), "GPU %d: %s: %s (%s)", cuda->index, what, cudaGetErrorString(error),
+             cudaGetErrorName(error));
+    __atomic_store_n(&cuda->failed, 1, __ATOMIC_RELEASE); /* after the text */
+    rondo_log(RONDO_LOG_ERROR, cuda->rank, "%s", cuda->failure);
+}
 
 static void start(struct rondo_device *device, int will_help)
 {
     struct rondo_cuda *cuda = cuda_of(device);
     (void) will_help;
-    static const struct rondo_cuda_batch none;
-    void *arguments[] = {(void *) (uintptr_t) &none, &device->image};
-    int before = make_current(cuda->index);
+    void *arguments[] = {device->daemon};
+    struct caller caller = enter(cuda->index);
     cudaError_t error =
-        cudaLaunchKernel(rondo_cuda_kernel(), (dim3){cuda->blocks, 1, 1},
+        cudaLaunchKernel(rondo_cuda_kernel(RONDO_CUDA_DAEMON), (dim3){cuda->blocks, 1, 1},
                          (dim3){RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL, 1, 1}, arguments, 0, cuda->launches);
     if (error != cudaSuccess) {
         struct rondo_queues *queues = device->daemon->queues;
-        cudaGetLastError();
-        rondo_log(RONDO_LOG_ERROR, cuda->rank, "the daemon cannot be launched on GPU %d: %s", cuda->index,
-                  cudaGetErrorString(error));
+        fail(cuda, "the daemon cannot be launched", error);
         /* There is no daemon, so its word is ours. */
         rondo_store_release(&queues->state, RONDO_STATE(queues->launches, RONDO_DAEMON_LEFT));
     }
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
+}
+
+static rondo_result_t check(struct rondo_device *device)
+{
+    struct rondo_cuda *cuda = cuda_of(device);
+    if (!__atomic_load_n(&cuda->failed, __ATOMIC_ACQUIRE)) {
+        struct caller caller = enter(cuda->index);
+        cudaError_t error = cudaStreamQuery(cuda->launches);
+        if (error != cudaSuccess && error != cudaErrorNotReady)
+            fail(cuda, "the context is lost", error);
+        leave(caller, cuda->index);
+    }
+    return __atomic_load_n(&cuda->failed, __ATOMIC_ACQUIRE) ? rondo_fail(RONDO_ERR_DEVICE, "%s", cuda->failure) : RONDO_SUCCESS;
 }
 
 static rondo_result_t synchronize(struct rondo_device *device)
 {
     struct rondo_cuda *cuda = cuda_of(device);
-    int before = make_current(cuda->index);
+    struct caller caller = enter(cuda->index);
     cudaError_t error = cudaDeviceSynchronize();
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
     return error == cudaSuccess ? RONDO_SUCCESS : report(error, "rondo_device_synchronize");
 }
 
-/* Small operations need few threads: their barriers are cheaper. */
+/* Small operations need few threads: their barriers are cheaper. bytes: of a block. */
 static uint32_t workers_for(size_t bytes)
 {
     uint32_t workers = 64;
     while (workers < RONDO_CUDA_WORKERS_MAX && (size_t) workers * 8 < bytes)
         workers *= 2;
-    return workers;
+    return workers < RONDO_CUDA_WORKERS_MAX ? workers : RONDO_CUDA_WORKERS_MAX;
+}
+
+static uint32_t blocks_of(const struct rondo_stream_operation *operations, int count)
+{
+    uint32_t blocks = 0;
+    for (int i = 0; i < count; i++)
+        blocks += operations[i].blocks;
+    return blocks;
+}
+
+/* Blocks that carry a group: no more than can be expected to run at once, whatever else does. */
+static uint32_t widest(const struct rondo_cuda *cuda)
+{
+    return 2 * cuda->blocks;
+}
+
+static size_t group_bytes(const struct rondo_device *device, const struct rondo_stream_operation *operations, int count)
+{
+    const struct rondo_cuda *cuda = (const struct rondo_cuda *) device;
+    uint32_t parts = blocks_of(operations, count);
+    if (count == 1 || (count <= RONDO_CUDA_BATCH && parts <= widest(cuda)))
+        return 0;
+    return ((size_t) count * sizeof(*operations) + (size_t) parts * sizeof(uint32_t) + 7) / 8 * 8 + 2 * sizeof(uint64_t);
+}
+
+/* The list of a large group: operations, owners of the parts, a one, and (on the host) where the one goes when all is done. */
+struct group_list {
+    size_t list_bytes, all_bytes;
+    char *host, *memory;
+};
+
+/* Has the list brought into the GPU's memory, in the stream's order, and described for the kernel. */
+static cudaError_t send_group(const struct group_list *group, const struct rondo_stream_operation *operations, int count,
+                              cudaStream_t stream, struct rondo_cuda_group *list)
+{
+    uint32_t *owners = (uint32_t *) (void *) (group->host + group->list_bytes), parts = 0;
+    uint64_t *last = (uint64_t *) (void *) (group->host + group->all_bytes);
+    memcpy(group->host, operations, group->list_bytes);
+    for (int i = 0; i < count; i++)
+        for (uint32_t b = 0; b < operations[i].blocks; b++)
+            owners[parts++] = (uint32_t) i;
+    last[-2] = 1;
+    last[-1] = 0;
+    list->parts = parts;
+    list->operations = (const struct rondo_stream_operation *) (const void *) group->memory;
+    list->owners = (const uint32_t *) (const void *) (group->memory + group->list_bytes);
+    return cudaMemcpyAsync(group->memory, group->host, group->all_bytes - sizeof(uint64_t), cudaMemcpyHostToDevice, stream);
+}
+
+/* Without it the memory is kept for longer than it need be, and that is all. */
+static void tell_done(const struct group_list *group, cudaStream_t stream)
+{
+    (void) cudaMemcpyAsync(group->host + group->all_bytes - 8, group->memory + group->all_bytes - 16, 8, cudaMemcpyDeviceToHost,
+                           stream);
 }
 
 static rondo_result_t enqueue(struct rondo_device *device, struct rondo_stream_operation *operations, int count, size_t bytes,
-                              void *stream)
+                              void *host, void *memory, void *stream, int captured)
 {
     struct rondo_cuda *cuda = cuda_of(device);
-    struct rondo_cuda_batch batch;
-    void *arguments[] = {&batch, &device->image};
-    uint32_t blocks = 0, threads = workers_for(bytes) + RONDO_CUDA_CONTROL;
-    if (count > RONDO_CUDA_BATCH)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "a group of %d operations on a stream; at most %d", count, RONDO_CUDA_BATCH);
+    struct rondo_cuda_batch batch; /* large, so not cleared */
+    struct rondo_cuda_group list;
+    struct group_list group = {(size_t) count * sizeof(*operations), group_bytes(device, operations, count), host, memory};
+    enum rondo_cuda_kernel kernel = host != NULL ? RONDO_CUDA_GROUP : count > 1 ? RONDO_CUDA_OPERATIONS : RONDO_CUDA_OPERATION;
+    void *arguments[] = {device->daemon, host != NULL ? (void *) &list : count > 1 ? (void *) &batch : (void *) operations};
+    uint32_t blocks = 0, fewest = UINT32_MAX;
+    cudaError_t error = cudaSuccess;
     for (int i = 0; i < count; i++) {
         operations[i].block_first = blocks;
         blocks += operations[i].blocks;
+        fewest = operations[i].blocks < fewest ? operations[i].blocks : fewest;
     }
-    batch.count = (uint32_t) count;
-    memcpy(batch.operations, operations, (size_t) count * sizeof(*operations));
-    int before = make_current(cuda->index);
-    cudaError_t error =
-        cudaLaunchKernel(rondo_cuda_kernel(), (dim3){blocks, 1, 1}, (dim3){threads, 1, 1}, arguments, 0, (cudaStream_t) stream);
-    restore_current(before, cuda->index);
+    if (host != NULL && blocks > widest(cuda) * RONDO_CUDA_PARTS_MAX)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "a group of %d operations with %u program blocks on a stream; at most %u",
+                          count, blocks, widest(cuda) * RONDO_CUDA_PARTS_MAX);
+    uint32_t threads = workers_for(bytes / fewest) + RONDO_CUDA_CONTROL;
+    struct caller caller = enter(cuda->index);
+    if (host != NULL) {
+        error = send_group(&group, operations, count, (cudaStream_t) stream, &list);
+        blocks = blocks < widest(cuda) ? blocks : widest(cuda);
+    } else if (count > 1) {
+        batch.count = (uint32_t) count;
+        memcpy(batch.operations, operations, (size_t) count * sizeof(*operations));
+    }
+    /* The kernel's beginning may overlap the end of its like before it (rondo_after_stream); older GPUs know no such thing. */
+    cudaLaunchAttribute early = {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
+                                 .val.programmaticStreamSerializationAllowed = 1};
+    cudaLaunchConfig_t launch = {.gridDim = {blocks, 1, 1},
+                                 .blockDim = {threads, 1, 1},
+                                 .stream = (cudaStream_t) stream,
+                                 .attrs = &early,
+                                 .numAttrs = cuda->overlaps && !captured ? 1 : 0};
+    if (error == cudaSuccess)
+        error = cudaLaunchKernelExC(&launch, rondo_cuda_kernel(kernel), arguments);
+    if (error == cudaSuccess && host != NULL)
+        tell_done(&group, (cudaStream_t) stream);
+    leave(caller, cuda->index);
     return error == cudaSuccess ? RONDO_SUCCESS : report(error, "launching an operation on a stream");
 }
 
 static int is_captured(struct rondo_device *device, void *stream)
 {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    int before = make_current(cuda_of(device)->index);
+    struct caller caller = enter(cuda_of(device)->index);
     cudaError_t error = cudaStreamIsCapturing((cudaStream_t) stream, &status);
-    restore_current(before, cuda_of(device)->index);
+    leave(caller, cuda_of(device)->index);
     if (error != cudaSuccess) {
         report(error, "looking at a stream");
         return -1;
     }
     return status == cudaStreamCaptureStatusActive;
+}
+
+static uint64_t stream_id(struct rondo_device *device, void *stream)
+{
+    unsigned long long id = 0;
+#if CUDART_VERSION >= 12000
+    struct caller caller = enter(cuda_of(device)->index);
+    if (cudaStreamGetId((cudaStream_t) stream, &id) != cudaSuccess)
+        id = 0;
+    leave(caller, cuda_of(device)->index);
+#else
+    (void) device;
+    (void) stream;
+#endif
+    return id;
 }
 
 /* ---- life ---- */
@@ -271,16 +388,15 @@ static void halt(struct rondo_device *device)
     struct rondo_queues *queues = device->daemon->queues;
     rondo_store_relaxed32(&queues->stop, 1);
     __atomic_fetch_add(&queues->interrupts, 1, __ATOMIC_SEQ_CST);
-    int before = make_current(cuda->index);
+    struct caller caller = enter(cuda->index);
     cudaDeviceSynchronize(); /* kernels on the application's streams end too */
-    cudaGetLastError();
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
 }
 
 static void destroy(struct rondo_device *device)
 {
     struct rondo_cuda *cuda = cuda_of(device);
-    int before = make_current(cuda->index);
+    struct caller caller = enter(cuda->index);
     rondo_daemon_destroy(device);
     rondo_pool_destroy(cuda->device_pool);
     rondo_pool_destroy(cuda->host_pool);
@@ -288,28 +404,56 @@ static void destroy(struct rondo_device *device)
         cudaStreamDestroy(cuda->launches);
     if (cuda->copies != NULL)
         cudaStreamDestroy(cuda->copies);
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
     free(cuda);
 }
 
-/* Loads the kernel: the first launch of one that is not loaded waits for whatever runs on the GPU. */
-static rondo_result_t load_kernel(const struct rondo_cuda *cuda)
+/* Loads the kernels: the first launch of one that is not loaded waits for whatever runs on the GPU. */
+static rondo_result_t load_kernels(struct rondo_cuda *cuda)
 {
-    struct cudaFuncAttributes attributes;
-    cudaError_t error = cudaFuncGetAttributes(&attributes, rondo_cuda_kernel());
-    if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
-        struct cudaDeviceProp properties;
-        cudaGetLastError();
-        cudaGetDeviceProperties(&properties, cuda->index);
+    struct cudaDeviceProp properties;
+    cudaError_t error = cudaGetDeviceProperties(&properties, cuda->index);
+    for (int k = 0; k < RONDO_CUDA_KERNELS && error == cudaSuccess; k++) {
+        struct cudaFuncAttributes attributes;
+        error = cudaFuncGetAttributes(&attributes, rondo_cuda_kernel((enum rondo_cuda_kernel) k));
+        if (error == cudaSuccess && attributes.maxThreadsPerBlock < RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL)
+            return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d runs blocks of at most %d threads of the daemon, not %d",
+                              cuda->index, attributes.maxThreadsPerBlock, RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL);
+    }
+    if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction ||
+        error == cudaErrorUnsupportedPtxVersion || error == cudaErrorInvalidPtx)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d (%s) has compute capability %d.%d, for which this build has no code",
                           cuda->index, properties.name, properties.major, properties.minor);
-    }
+    cuda->overlaps = properties.major >= 9;
+    return error == cudaSuccess ? RONDO_SUCCESS : report(error, "loading the kernels");
+}
+
+/* The daemon's blocks leave by agreement of all, so all must be able to run at once. */
+static rondo_result_t check_blocks(const struct rondo_cuda *cuda)
+{
+    int multiprocessors = 0, each = 0;
+    cudaError_t error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, cuda->index);
+    if (error == cudaSuccess)
+        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, rondo_cuda_kernel(RONDO_CUDA_DAEMON),
+                                                              RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL, 0);
     if (error != cudaSuccess)
-        return report(error, "loading the kernel");
-    if (attributes.maxThreadsPerBlock < RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d runs blocks of at most %d threads of the daemon, not %d", cuda->index,
-                          attributes.maxThreadsPerBlock, RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL);
+        return report(error, "asking for the GPU's multiprocessors");
+    if (cuda->blocks > (uint32_t) (multiprocessors * each))
+        return rondo_fail(
+            RONDO_ERR_ARGUMENT,
+            "%u blocks (RONDO_BLOCKS): GPU %d has %d multiprocessors, which run %d of the daemon's blocks at once",
+            cuda->blocks, cuda->index, multiprocessors, multiprocessors * each);
     return RONDO_SUCCESS;
+}
+
+/* What was wanted is in the last message. */
+static rondo_result_t report_memory(const struct rondo_cuda *cuda)
+{
+    char wanted[256];
+    size_t left = 0, all = 0;
+    snprintf(wanted, sizeof(wanted), "%s", rondo_last_error());
+    cudaMemGetInfo(&left, &all);
+    return rondo_fail(RONDO_ERR_MEMORY, "GPU %d has %zu MiB of %zu MiB free: %s", cuda->index, left >> 20, all >> 20, wanted);
 }
 
 static rondo_result_t open_streams(struct rondo_cuda *cuda)
@@ -346,28 +490,33 @@ static rondo_result_t create(struct rondo_device **device, const struct rondo_de
     cuda->index = options->index;
     cuda->rank = options->rank;
     cuda->blocks = options->blocks;
-    int before = make_current(cuda->index);
-    rondo_result_t result = load_kernel(cuda);
+    struct caller caller = enter(cuda->index);
+    rondo_result_t result = load_kernels(cuda);
+    if (result == RONDO_SUCCESS)
+        result = check_blocks(cuda);
     if (result == RONDO_SUCCESS)
         result = open_streams(cuda);
     if (result == RONDO_SUCCESS)
         result = open_pools(cuda);
     if (result == RONDO_SUCCESS)
         result = rondo_daemon_create(&cuda->base, options);
+    if (result == RONDO_ERR_MEMORY)
+        result = report_memory(cuda);
     if (result != RONDO_SUCCESS)
         destroy(&cuda->base);
     else
         *device = &cuda->base;
-    restore_current(before, cuda->index);
+    leave(caller, cuda->index);
     return result;
 }
 
 int rondo_cuda_count(const char **why)
 {
-    int count = 0;
+    int count = 0, clean = cudaPeekAtLastError() == cudaSuccess;
     cudaError_t error = cudaGetDeviceCount(&count);
     if (error != cudaSuccess) {
-        cudaGetLastError();
+        if (clean)
+            cudaGetLastError();
         if (why != NULL)
             *why = cudaGetErrorString(error);
         return 0;
@@ -392,7 +541,10 @@ const struct rondo_device_kind rondo_cuda_device = {
     .adopt = adopt,
     .disown = disown,
     .start = start,
+    .check = check,
     .enqueue = enqueue,
+    .group_bytes = group_bytes,
+    .stream_id = stream_id,
     .is_captured = is_captured,
     .synchronize = synchronize,
 };

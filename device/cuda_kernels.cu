@@ -1,8 +1,24 @@
-/* The CUDA kernels: the daemon, and a kernel that carries its own engine for one operation in stream order. */
+/*
+ * The CUDA kernels: the daemon, and kernels that carry their own engine for operations in stream order. Each has all it does
+ * inlined: what is called saves and restores registers in memory, which costs more than a small operation takes.
+ */
 #include "cuda_kernels.h"
 #include "daemon.h"
 
-static __device__ void rondo_lead_daemon(struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team)
+#define RONDO_GROUP_PATIENCE 64 /* rounds between a group's looks into the host's memory */
+
+/* A block's shared memory. */
+struct rondo_cuda_block {
+    struct rondo_team team;
+    struct rondo_context context; /* of an operation in stream order */
+    struct rondo_block block;     /* of the daemon */
+    struct rondo_daemon daemon;
+};
+
+/* One object that the compiler knows the place of: accesses through a pointer it knows nothing of are slower by far. */
+static __shared__ struct rondo_cuda_block rondo_here;
+
+static __device__ void rondo_lead_daemon(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team)
 {
     rondo_daemon_enter(daemon, block);
     while (rondo_daemon_round(daemon, block, team, 0) != RONDO_DAEMON_QUITS)
@@ -15,83 +31,236 @@ static __device__ int rondo_interrupted(const struct rondo_queues *queues, uint3
     return rondo_load_relaxed32(&queues->failed[lane]) != 0 || rondo_load_relaxed32(&queues->stop) != 0;
 }
 
-/* Runs this block's part until it is done or the lane has failed. Nobody else runs parts of an operation in stream order. */
-static __device__ void rondo_lead_operation(struct rondo_daemon *daemon, const struct rondo_stream_operation *given,
-                                            struct rondo_context *context, struct rondo_team *team)
+/* The part is done; the last one completes the operation. told: of being stuck, which counts in the upper half, so that the last one
+ * knows it of all. */
+static __device__ void rondo_finish_ordered(const struct rondo_daemon *daemon, const struct rondo_stream_operation *given,
+                                            uint32_t lane_index, uint64_t number, uint64_t told)
 {
-    const struct rondo_operation *operation = &given->operation;
-    uint32_t part = blockIdx.x - given->block_first;
-    struct rondo_policy policy = daemon->policy;
-    struct rondo_lane *lane = &daemon->lanes[operation->lane];
+    struct rondo_lane *lane = &daemon->lanes[lane_index];
+    if (given->blocks > 1) {
+        uint64_t more = 1 + (told << 32), parts = rondo_fetch_add(&lane->finished_parts, more) + more;
+        if ((uint32_t) parts != given->blocks)
+            return;
+        rondo_store_relaxed(&lane->finished_parts, 0);
+        told = parts >> 32;
+    }
+    if (told != 0) /* the others' stores of it came before they were counted */
+        rondo_store_relaxed(&daemon->queues->stuck[lane_index], 0);
+    rondo_store_relaxed(&lane->submitted, number + 1);
+    rondo_store_relaxed(&lane->completed, number + 1);
+    if (given->order != RONDO_UNORDERED) /* release, for a kernel on another stream that waits for it */
+        rondo_store_release_device(&lane->ordered, given->order + 1);
+}
+
+static __device__ void rondo_tell_stuck(const struct rondo_daemon *daemon, uint32_t lane, uint64_t number, uint8_t *told)
+{
+    if (!*told)
+        rondo_store_relaxed(&daemon->queues->stuck[lane], number + 1);
+    *told = 1;
+}
+
+/* Runs this block's part until it is done or the lane has failed. Nobody else runs parts of an operation in stream order. */
+static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, const struct rondo_stream_operation *given,
+                                            uint32_t part, struct rondo_context *context, struct rondo_team *team)
+{
     const struct rondo_queues *queues = daemon->queues;
+    uint64_t number = context->operation - 1;
+    uint8_t told = 0;
     struct rondo_run run;
-    /* The lane's operation before may be on another stream. */
-    for (uint32_t polls = 1; given->order != RONDO_UNORDERED && rondo_load_acquire_device(&lane->ordered) < given->order; polls++)
-        if (polls % 4096 == 0 && rondo_interrupted(queues, operation->lane))
-            break;
-    /* It has completed, and the next one waits for this one. So the count is the same for all blocks until the last one changes
-     * it. */
-    uint64_t number = rondo_load_acquire_device(&lane->completed);
-    context->operation = number + 1;
-    policy.preempt = 1;
-    rondo_prepare_run(&run, daemon, operation, part, context);
+    rondo_prepare_run(&run, daemon, team->operation.lane, &given->operation, part, context);
+    run.fresh = 0; /* the preamble has loaded it */
     run.team = team;
     run.statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
-    run.policy = &policy;
+    run.policy = &daemon->policy;
     run.interrupts = NULL;
-    do
-        run.budget = policy.cap;
-    while (rondo_engine_run(&run) == RONDO_OUTCOME_STUCK && !rondo_interrupted(queues, operation->lane));
-    if (rondo_fetch_add(&lane->finished_parts, 1) + 1 == given->blocks) {
-        rondo_store_relaxed(&lane->finished_parts, 0);
-        rondo_store_relaxed(&lane->submitted, number + 1);
-        if (given->order != RONDO_UNORDERED)
-            rondo_store_relaxed(&lane->ordered, given->order + 1);
-        rondo_store_release_device(&lane->completed, number + 1);
+    for (;;) {
+        run.budget = daemon->policy.cap;
+        if (rondo_engine_run(&run) == RONDO_OUTCOME_FINISHED || rondo_interrupted(queues, team->operation.lane))
+            break;
+        rondo_tell_stuck(daemon, team->operation.lane, number, &told);
     }
+    rondo_finish_ordered(daemon, given, team->operation.lane, number, told);
 }
 
-static __device__ void rondo_lead(const struct rondo_stream_operation *operation, int is_daemon, struct rondo_daemon *daemon,
-                                  struct rondo_block *block, struct rondo_context *context, struct rondo_team *team)
+/* What the stream holds before this kernel is done from here on. The kernel may have been launched before that was so, because
+ * its like goes on; and the next one may be launched now. */
+static __device__ void rondo_after_stream(void)
 {
-    if (is_daemon)
-        rondo_lead_daemon(daemon, block, team);
-    else
-        rondo_lead_operation(daemon, operation, context, team);
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
 }
 
-/* The one kernel: what it includes is large, and compiled once. Without operations it is the daemon. */
-static __global__ void __launch_bounds__(RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL, 1)
-    rondo_main(const __grid_constant__ struct rondo_cuda_batch batch, struct rondo_daemon *daemon)
+/* By one thread, before anything of the lane is looked at. */
+static __device__ void rondo_await_turn(const struct rondo_daemon *daemon, const struct rondo_stream_operation *given,
+                                        struct rondo_context *context)
 {
-    __shared__ struct rondo_team team;
-    __shared__ struct rondo_context context;
-    __shared__ struct rondo_block block;
-    uint32_t workers = blockDim.x - RONDO_CUDA_CONTROL, i = 0;
-    if (threadIdx.x == 0)
-        team.current = team.running = team.step = 0;
-    if (threadIdx.x < sizeof(context) / 4)
-        ((uint32_t *) &context)[threadIdx.x] = 0;
-    if (batch.count == 0)
-        rondo_copy_words(&block, &daemon->blocks[blockIdx.x], sizeof(block), threadIdx.x, blockDim.x);
-    while (i + 1 < batch.count && batch.operations[i + 1].block_first <= blockIdx.x)
-        i++;
+    const struct rondo_lane *lane = &daemon->lanes[given->operation.lane];
+    for (uint32_t polls = 1; given->waits && rondo_load_acquire_device(&lane->ordered) < given->order; polls++)
+        if (polls % 4096 == 0 && rondo_load_relaxed32(&daemon->queues->stop) != 0)
+            break; /* if the lane has failed, that one is about to end, too, and comes first all the same */
+    /* The one before has completed, and the next one waits for this one. So the count is the same for all blocks until the last
+     * one changes it. */
+    context->operation = rondo_load_acquire_device(&lane->completed) + 1;
+}
+
+/* ---- groups ---- */
+
+/* Of one of a block's parts. */
+struct rondo_part_flags {
+    uint8_t begun, told, done;
+};
+
+/* One visit: runs on where the part stands until it is done or stuck. 1: done. Its context waits meanwhile among the daemon's,
+ * which has no use for those of the lane: members of groups are never persistent, and so their lanes are for streams alone. */
+static __device__ int rondo_visit_part(const struct rondo_daemon *daemon, const struct rondo_cuda_group *group, uint32_t index,
+                                       int looks, uint64_t budget, struct rondo_part_flags *flags,
+                                       struct rondo_context *context, struct rondo_team *team)
+{
+    const struct rondo_stream_operation *given = &group->operations[group->owners[index]];
+    uint32_t part = index - given->block_first, lane_index = given->operation.lane;
+    const struct rondo_lane *lane = &daemon->lanes[lane_index];
+    struct rondo_context *home = &daemon->contexts[lane_index * daemon->lane_contexts + part];
+    struct rondo_run run;
+    int interrupted = looks && rondo_interrupted(daemon->queues, lane_index);
+    if (given->waits && rondo_load_acquire_device(&lane->ordered) < given->order &&
+        !(looks && rondo_load_relaxed32(&daemon->queues->stop) != 0))
+        return 0; /* the lane's operation before may be another block's, or on another stream */
+    uint64_t number = rondo_load_acquire_device(&lane->completed); /* the same until this part, too, is done */
+    if (flags->begun) {
+        *context = *home;
+    } else {
+        struct rondo_context fresh = {};
+        *context = fresh;
+        context->operation = number + 1;
+        flags->begun = 1;
+    }
+    rondo_prepare_run(&run, daemon, lane_index, &given->operation, part, context);
+    run.fresh = 0; /* the team has had none of the list's before this launch */
+    run.team = team;
+    run.statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
+    run.policy = &daemon->policy;
+    run.interrupts = NULL;
+    run.budget = budget;
+    if (rondo_engine_run(&run) == RONDO_OUTCOME_FINISHED || interrupted) {
+        rondo_finish_ordered(daemon, given, lane_index, number, flags->told);
+        return 1;
+    }
+    *home = *context;
+    if (looks)
+        rondo_tell_stuck(daemon, lane_index, number, &flags->told);
+    return 0;
+}
+
+/* Every part is visited again and again, so none waits for another of the same block: members of a group may wait for each other
+ * across ranks in any way, however few blocks carry them. */
+static __device__ void rondo_lead_group(const struct rondo_daemon *daemon, const struct rondo_cuda_group *group,
+                                                     struct rondo_context *context, struct rondo_team *team)
+{
+    struct rondo_part_flags flags[RONDO_CUDA_PARTS_MAX];
+    uint32_t mine = (group->parts - blockIdx.x + gridDim.x - 1) / gridDim.x, left = mine;
+    for (uint32_t k = 0; k < mine; k++)
+        flags[k].begun = flags[k].told = flags[k].done = 0;
+    for (uint32_t round = 1; left > 0; round++)
+        for (uint32_t k = 0; k < mine; k++) {
+            uint64_t budget = left == 1 ? daemon->policy.cap : daemon->policy.initial;
+            if (!flags[k].done && rondo_visit_part(daemon, group, blockIdx.x + k * gridDim.x, round % RONDO_GROUP_PATIENCE == 0,
+                                                   budget, &flags[k], context, team)) {
+                flags[k].done = 1;
+                left--;
+            }
+        }
+}
+
+/* given: the operation of this block; group: those that it goes round; neither: the daemon. */
+static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemon *daemon,
+                                                        const struct rondo_stream_operation *given,
+                                                        const struct rondo_cuda_group *group)
+{
+    struct rondo_cuda_block *shared = &rondo_here;
+    struct rondo_team *team = &rondo_here.team;
+    uint32_t workers = blockDim.x - RONDO_CUDA_CONTROL, part = given != NULL ? blockIdx.x - given->block_first : 0;
+    if (threadIdx.x == 0) {
+        rondo_team_reset(team);
+        team->home = given != NULL ? &given->operation : NULL;
+        team->program_block = part;
+        team->page = 0;
+    }
+    rondo_copy_vectors(&shared->daemon, daemon, sizeof(*daemon), threadIdx.x, blockDim.x);
+    if (group != NULL) {
+        rondo_after_stream();
+    } else if (given == NULL) {
+        rondo_copy_vectors(&shared->block, &daemon->blocks[blockIdx.x], sizeof(shared->block), threadIdx.x, blockDim.x);
+    } else {
+        /* What the host wrote before it launched the kernel is there; what the kernels before may have written is not yet. */
+        rondo_copy_vectors(&team->operation, &given->operation, sizeof(team->operation), threadIdx.x, blockDim.x);
+        if (threadIdx.x < sizeof(shared->context) / 4)
+            ((uint32_t *) &shared->context)[threadIdx.x] = 0;
+        __syncthreads();
+        rondo_team_load_part(team, threadIdx.x, blockDim.x);
+        __syncthreads();
+        rondo_team_load_instructions(team, threadIdx.x, blockDim.x);
+        rondo_after_stream();
+        if (threadIdx.x == workers)
+            rondo_await_turn(daemon, given, &shared->context);
+        if (given->waits)
+            __syncthreads();
+        rondo_team_load_ends(team, threadIdx.x, blockDim.x);
+    }
     __syncthreads();
     if (threadIdx.x < workers) {
-        rondo_team_work(&team, threadIdx.x, workers);
-    } else if (threadIdx.x == workers) {
-        rondo_lead(&batch.operations[i], batch.count == 0, daemon, &block, &context, &team);
-        rondo_team_dismiss(&team);
-    } else {
-        rondo_team_follow(&team);
+        rondo_team_work(team, threadIdx.x, workers);
+    } else if (threadIdx.x == workers) { /* the leader, alone in its warp */
+        if (given != NULL || group != NULL)
+            shared->daemon.policy.preempt = 1; /* a wait without a budget is the daemon's alone */
+        if (group != NULL)
+            rondo_lead_group(&shared->daemon, group, &shared->context, team);
+        else if (given == NULL)
+            rondo_lead_daemon(&shared->daemon, &shared->block, team);
+        else
+            rondo_lead_operation(&shared->daemon, given, part, &shared->context, team);
+        rondo_team_dismiss(team);
     }
-    if (batch.count != 0)
+    if (given != NULL || group != NULL)
         return;
     __syncthreads();
-    rondo_copy_words(&daemon->blocks[blockIdx.x], &block, sizeof(block), threadIdx.x, blockDim.x);
+    rondo_copy_vectors(&daemon->blocks[blockIdx.x], &shared->block, sizeof(shared->block), threadIdx.x, blockDim.x);
 }
 
-const void *rondo_cuda_kernel(void)
+#define RONDO_KERNEL static __global__ void __launch_bounds__(RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL, 1)
+
+RONDO_KERNEL rondo_daemon_kernel(const __grid_constant__ struct rondo_daemon daemon)
 {
-    return (const void *) rondo_main;
+    rondo_block_main(&daemon, NULL, NULL);
+}
+
+RONDO_KERNEL rondo_operation_kernel(const __grid_constant__ struct rondo_daemon daemon,
+                                    const __grid_constant__ struct rondo_stream_operation operation)
+{
+    rondo_block_main(&daemon, &operation, NULL);
+}
+
+RONDO_KERNEL rondo_operations_kernel(const __grid_constant__ struct rondo_daemon daemon,
+                                     const __grid_constant__ struct rondo_cuda_batch batch)
+{
+    uint32_t i = 0;
+    while (i + 1 < batch.count && batch.operations[i + 1].block_first <= blockIdx.x)
+        i++;
+    rondo_block_main(&daemon, &batch.operations[i], NULL);
+}
+
+RONDO_KERNEL rondo_group_kernel(const __grid_constant__ struct rondo_daemon daemon,
+                                const __grid_constant__ struct rondo_cuda_group group)
+{
+    rondo_block_main(&daemon, NULL, &group);
+}
+
+const void *rondo_cuda_kernel(enum rondo_cuda_kernel kernel)
+{
+    static const void *const kernels[RONDO_CUDA_KERNELS] = {(const void *) rondo_daemon_kernel,
+                                                            (const void *) rondo_operation_kernel,
+                                                            (const void *) rondo_operations_kernel,
+                                                            (const void *) rondo_group_kernel};
+    return kernels[kernel];
 }

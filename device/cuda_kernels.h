@@ -4,22 +4,38 @@
 
 #include "structures.h"
 
-#define RONDO_CUDA_WORKERS_MAX 512
+#define RONDO_CUDA_WORKERS_MAX 480
 #define RONDO_CUDA_CONTROL     32 /* threads of a block that are not workers */
-#define RONDO_CUDA_BATCH       12 /* operations of one launch: 4 KiB of arguments are what every CUDA offers */
+#define RONDO_CUDA_BATCH       9  /* operations of one launch: 4 KiB of arguments are what every CUDA offers */
 
 struct rondo_cuda_batch {
     uint32_t count;
     struct rondo_stream_operation operations[RONDO_CUDA_BATCH];
 };
 
+/* A larger group: so many parts (program blocks) of operations, shared out among the grid's blocks, each of which goes round
+ * its own as a daemon does; owners: the operation of each part. Device memory. */
+#define RONDO_CUDA_PARTS_MAX 256 /* of one block */
+struct rondo_cuda_group {
+    const struct rondo_stream_operation *operations;
+    const uint32_t *owners;
+    uint32_t parts;
+};
+
+enum rondo_cuda_kernel {
+    RONDO_CUDA_DAEMON,     /* (struct rondo_daemon), one block a block of the daemon */
+    RONDO_CUDA_OPERATION,  /* (struct rondo_daemon, struct rondo_stream_operation), one block a program block */
+    RONDO_CUDA_OPERATIONS, /* (struct rondo_daemon, struct rondo_cuda_batch), likewise, of each */
+    RONDO_CUDA_GROUP,      /* (struct rondo_daemon, struct rondo_cuda_group), as many blocks as may be */
+    RONDO_CUDA_KERNELS
+};
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* kernel(struct rondo_cuda_batch batch, struct rondo_daemon *image), as cudaLaunchKernel's func: the operations of the batch,
- * one block a program block of each; with an empty batch the daemon, one block a daemon's block. */
-const void *rondo_cuda_kernel(void);
+/* As cudaLaunchKernel's func. */
+const void *rondo_cuda_kernel(enum rondo_cuda_kernel kernel);
 
 #ifdef __cplusplus
 }

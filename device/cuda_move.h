@@ -283,6 +283,18 @@ RONDO_CUDA_INLINE void rondo_cuda_fold_shifted(int type, int op, int average, in
 
 /* ---- pieces with LL packets ---- */
 
+/* What these need of a view, made anew in a called function: an argument in memory would be far away. */
+RONDO_CUDA_INLINE struct rondo_cuda_view rondo_cuda_packet_view(const struct rondo_piece *piece)
+{
+    struct rondo_cuda_view view = {};
+    __builtin_assume(__isShared(piece));
+    view.piece = piece;
+    view.bytes = piece->count * piece->element_bytes;
+    view.has_local = piece->local != NULL;
+    view.destinations = view.has_local + piece->remotes;
+    return view;
+}
+
 /* Bytes of data in a packet; 0 past the last. */
 RONDO_CUDA_INLINE uint32_t rondo_cuda_packet_bytes(const struct rondo_cuda_view *view, uint64_t packet)
 {
@@ -293,12 +305,11 @@ RONDO_CUDA_INLINE uint32_t rondo_cuda_packet_bytes(const struct rondo_cuda_view 
 }
 
 /* Waits, on this thread, until all packets of all LL sources have arrived that the thread will fold. 0: some have not. */
-RONDO_CUDA_CALLED int rondo_cuda_await_packets(const struct rondo_cuda_view *view, uint32_t thread, uint32_t threads,
+RONDO_CUDA_CALLED int rondo_cuda_await_packets(const struct rondo_piece *piece, uint32_t thread, uint32_t threads,
                                                uint64_t polls)
 {
     enum { TOGETHER = 8 };
-    const struct rondo_piece *piece = view->piece;
-    uint64_t packets = (view->bytes + RONDO_CUDA_PACKET_DATA - 1) / RONDO_CUDA_PACKET_DATA;
+    uint64_t packets = (piece->count * piece->element_bytes + RONDO_CUDA_PACKET_DATA - 1) / RONDO_CUDA_PACKET_DATA;
     for (uint32_t s = 0; s < piece->sources; s++) {
         uint64_t p = thread;
         while ((piece->ll_sources >> s & 1) && p < packets) {
@@ -367,6 +378,21 @@ RONDO_CUDA_INLINE int rondo_cuda_fold_packets(int type, int op, int batch, int d
     return 1;
 }
 
+/* An exchange's first half: by the threads that will fold the same packets, so local may be the source. */
+RONDO_CUDA_CALLED void rondo_cuda_send_packets(const struct rondo_piece *piece, uint32_t thread, uint32_t threads)
+{
+    uint64_t bytes = piece->count * piece->element_bytes, s = 0;
+    while (piece->ll_sources >> s & 1)
+        s++;
+#pragma unroll 4
+    for (uint64_t offset = thread * RONDO_CUDA_PACKET_DATA; offset < bytes; offset += threads * RONDO_CUDA_PACKET_DATA) {
+        uint32_t left = bytes - offset < RONDO_CUDA_PACKET_DATA ? (uint32_t) (bytes - offset) : RONDO_CUDA_PACKET_DATA;
+        struct rondo_cuda_vector v = rondo_cuda_load_half(piece->source[s] + offset, left);
+        for (uint32_t r = 0; r < piece->remotes; r++)
+            rondo_cuda_store_packet(piece->remote[r] + 2 * offset, v, piece->remote_flags[r]);
+    }
+}
+
 /* Stores one packet's data everywhere. */
 RONDO_CUDA_INLINE void rondo_cuda_deliver_packet(const struct rondo_cuda_view *view, struct rondo_cuda_vector result,
                                                  uint64_t packet)
@@ -378,7 +404,7 @@ RONDO_CUDA_INLINE void rondo_cuda_deliver_packet(const struct rondo_cuda_view *v
     if (piece->local != NULL)
         rondo_cuda_store_half(piece->local + packet * RONDO_CUDA_PACKET_DATA, result, bytes);
 #pragma unroll 1
-    for (uint32_t r = 0; r < piece->remotes; r++)
+    for (uint32_t r = 0; !piece->exchanges && r < piece->remotes; r++)
         if (piece->ll_remotes >> r & 1)
             rondo_cuda_store_packet(piece->remote[r] + packet * RONDO_CUDA_PACKET, result, piece->remote_flags[r]);
         else
@@ -402,7 +428,7 @@ RONDO_CUDA_INLINE int rondo_cuda_packets(int type, int op, int average, int batc
     uint64_t packets = (view->bytes + RONDO_CUDA_PACKET_DATA - 1) / RONDO_CUDA_PACKET_DATA;
     uint64_t chunk = (uint64_t) threads * deep;
     int waits = view->piece->ll_sources != 0, fits = packets <= chunk;
-    if (waits && !fits && !rondo_cuda_all_agree(rondo_cuda_await_packets(view, thread, threads, polls), threads))
+    if (waits && !fits && !rondo_cuda_all_agree(rondo_cuda_await_packets(view->piece, thread, threads, polls), threads))
         return 0;
 #pragma unroll 1
     for (uint64_t first = thread; first < packets + thread; first += chunk) {
@@ -438,9 +464,9 @@ RONDO_CUDA_INLINE int rondo_cuda_packets(int type, int op, int average, int batc
         rondo_cuda_fold_part(type, op, average, view, offset, bytes);                                                          \
     }
 #define RONDO_CUDA_DEFINE_PACKETS(name, type, op, average, batch, deep)                                                        \
-    RONDO_CUDA_CALLED int name(const struct rondo_cuda_view *given, uint32_t thread, uint32_t threads, uint64_t polls)         \
+    RONDO_CUDA_CALLED int name(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls)             \
     {                                                                                                                          \
-        const struct rondo_cuda_view view = rondo_cuda_seen(given);                                                            \
+        const struct rondo_cuda_view view = rondo_cuda_packet_view(piece);                                                     \
         return rondo_cuda_packets(type, op, average, batch, deep, &view, thread, threads, polls);                              \
     }
 
@@ -455,7 +481,7 @@ RONDO_CUDA_INLINE int rondo_cuda_packets(int type, int op, int average, int batc
         uint64_t offset;                                                                                                       \
         uint32_t bytes;                                                                                                        \
         if (view->packets)                                                                                                     \
-            return rondo_cuda_packets_##name(view, thread, threads, polls);                                                    \
+            return rondo_cuda_packets_##name(view->piece, thread, threads, polls);                                             \
         rondo_cuda_shifted_##name(view, 0, 0);                                                                                 \
         if (rondo_cuda_own_part(view, &offset, &bytes))                                                                        \
             rondo_cuda_part_##name(view, offset, bytes);                                                                       \
@@ -477,9 +503,9 @@ RONDO_CUDA_INLINE int rondo_cuda_packets(int type, int op, int average, int batc
         uint64_t offset, tiles = 0;                                                                                            \
         uint32_t bytes;                                                                                                        \
         if (view->packets && two)                                                                                              \
-            return rondo_cuda_packets_of_two_##name(view, thread, threads, polls);                                             \
+            return rondo_cuda_packets_of_two_##name(view->piece, thread, threads, polls);                                      \
         if (view->packets)                                                                                                     \
-            return rondo_cuda_packets_##name(view, thread, threads, polls);                                                    \
+            return rondo_cuda_packets_##name(view->piece, thread, threads, polls);                                             \
         if (view->aligned)                                                                                                     \
             tiles = two ? rondo_cuda_tiles_of_two_##name(view) : rondo_cuda_tiles_##name(view);                                \
         rondo_cuda_shifted_##name(view, tiles *(two ? 4 : 2) * RONDO_CUDA_WARP, (uint32_t) tiles % view->warps);               \
@@ -498,7 +524,7 @@ RONDO_CUDA_INLINE int rondo_cuda_copy(const struct rondo_cuda_view *view, uint32
     uint64_t offset, tiles = 0;
     uint32_t bytes;
     if (view->packets)
-        return rondo_cuda_copy_packets(view, thread, threads, polls);
+        return rondo_cuda_copy_packets(view->piece, thread, threads, polls);
     if (view->aligned)
         tiles = rondo_cuda_copy_tiles(view);
     rondo_cuda_copy_shifted(view, tiles * 8 * RONDO_CUDA_WARP, (uint32_t) tiles % view->warps);
@@ -596,7 +622,7 @@ RONDO_CUDA_INLINE int rondo_cuda_fold_any(const struct rondo_cuda_view *view, ui
  * Plain sources have been acquired by the control thread. What is stored here is not published: that takes a barrier and a
  * release by one thread.
  */
-static __device__ int rondo_cuda_work(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls)
+static __device__ int rondo_cuda_carry_out(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls)
 {
     struct rondo_cuda_view view;
     view.piece = piece;
@@ -606,9 +632,13 @@ static __device__ int rondo_cuda_work(const struct rondo_piece *piece, uint32_t 
     view.warp = thread / RONDO_CUDA_WARP;
     view.warps = threads / RONDO_CUDA_WARP;
     view.lane = thread % RONDO_CUDA_WARP;
-    if (view.bytes == 0 || view.destinations == 0)
+    if (view.bytes == 0)
         return 1;
+    if (view.destinations == 0) /* nobody keeps it; but it may have to be waited for */
+        return piece->ll_sources == 0 || rondo_cuda_all_agree(rondo_cuda_await_packets(piece, thread, threads, polls), threads);
     view.packets = (piece->ll_sources | piece->ll_remotes) != 0;
+    if (piece->exchanges)
+        rondo_cuda_send_packets(piece, thread, threads);
     if (!view.packets)
         rondo_cuda_place_grid(&view);
     if (piece->sources == 1 && piece->average == 0)

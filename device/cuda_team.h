@@ -1,80 +1,111 @@
 /*
  * A CUDA block: worker warps that carry out pieces, and one more warp whose first thread, the leader, runs the single-source
  * engine and daemon and hands out the pieces. While the workers move one piece the leader publishes the one before and prepares
- * the next. Its other 31 threads only join it at the barriers, which count whole warps.
+ * the next. They tell each other by words in shared memory, which are polled: a hardware barrier takes several times as long.
  *
- * Why the leader's release covers what the workers stored: barrier DONE orders their stores before the leader's fence, and a
- * fence is cumulative (PTX memory model, causality order). Why they see what the leader has acquired: barrier START.
+ * Why the leader's release covers what the workers stored: a warp's threads meet (__syncwarp), one of them fences and counts
+ * the warp (release), the leader has seen the count (acquire), and a fence is cumulative (PTX memory model, causality order).
+ * Why the workers see what the leader has acquired: it releases the command, they acquire it.
  */
 #ifndef RONDO_DEVICE_CUDA_TEAM_H
 #define RONDO_DEVICE_CUDA_TEAM_H
 
-#include "cuda_move.h"
+#include "cuda_small.h"
 
 #define RONDO_TEAM_OVERLAPS 1
 #define RONDO_TEAM_POLLS_LL 1
 
-#define RONDO_TEAM_CONTROL_THREADS 32
-#define RONDO_TEAM_INSTRUCTIONS    64 /* of a part, that fit into shared memory; longer lists are read where they are */
-#define RONDO_TEAM_ENDS            32
+#define RONDO_TEAM_PAGE 64 /* instructions of a part that are in shared memory at a time */
 
-/* Named barriers; cuda_move.h has those from 8 on. */
-#define RONDO_BARRIER_START 1
-#define RONDO_BARRIER_DONE  2
+/* Named barriers of the workers; cuda_move.h has those from 8 on. */
+#define RONDO_BARRIER_LOAD 3
 
-enum rondo_command { RONDO_COMMAND_PIECE, RONDO_COMMAND_LOAD, RONDO_COMMAND_EXIT };
-enum rondo_follow { RONDO_FOLLOW_START, RONDO_FOLLOW_DONE, RONDO_FOLLOW_EXIT };
+enum rondo_command { RONDO_COMMAND_PIECE, RONDO_COMMAND_LOAD, RONDO_COMMAND_PAGE, RONDO_COMMAND_COPY, RONDO_COMMAND_EXIT };
 
 /* In shared memory. */
 struct rondo_team {
-    struct rondo_piece pieces[2]; /* one is worked on while the other is described */
-    uint64_t polls;               /* that LL data are waited for */
-    uint32_t current;             /* the piece to describe next */
-    uint32_t running;             /* begun, not finished */
-    uint32_t command[2];
-    /* enum rondo_follow: what the control warp's other threads join in. Two, by turns: one is written again only after they
-     * have come to the other, and so have read it. */
-    uint32_t follow[2];
-    uint32_t step;   /* the leader's count of them */
-    uint32_t result; /* of the last piece */
-    uint32_t loaded; /* the part's ends are here */
-    const struct rondo_instruction *instructions_home;
-    struct rondo_end *const *ends_home;
-    uint32_t instruction_count, end_count;
-    struct rondo_instruction instructions[RONDO_TEAM_INSTRUCTIONS];
-    struct rondo_end *home[RONDO_TEAM_ENDS], *here[RONDO_TEAM_ENDS];
-    struct rondo_end ends[RONDO_TEAM_ENDS];
+    struct rondo_piece pieces[2];                      /* one is worked on while the other is described */
+    struct rondo_use uses[2];                          /* the pieces' ends, */
+    uint64_t positions[2][2 * RONDO_FOLD_SOURCES_MAX]; /* and their positions: of those received from, then those sent to */
+    uint64_t polls;                                    /* that LL data are waited for */
+    uint32_t current;                                  /* the piece to describe next */
+    uint32_t running;                                  /* begun, not finished */
+    uint32_t command, piece;                           /* what the workers are to do, and with which piece */
+    uint32_t commands;                                 /* given; the leader releases it after what they say */
+    uint32_t done;                                     /* warps that have done theirs, of all commands */
+    uint32_t result;                                   /* of the last piece */
+    /* The part of an operation that is here, and where the operation lives. */
+    const struct rondo_operation *home;
+    uint32_t program_block;
+    uint32_t page; /* of its instructions */
+    struct rondo_part part __attribute__((aligned(16)));
+    const void *copied; /* by the command to copy */
+    void *copy;
+    uint32_t copy_bytes;
+    struct rondo_operation operation;
+    struct rondo_instruction instructions[RONDO_TEAM_PAGE];
+    struct rondo_end ends[RONDO_PROGRAM_ENDS_MAX] __attribute__((aligned(16)));
 };
 
-RONDO_FUNCTION void rondo_barrier_sync(uint32_t barrier)
+RONDO_FUNCTION void rondo_workers_sync(uint32_t workers)
 {
-    asm volatile("barrier.sync %0, %1;" ::"r"(barrier), "r"(blockDim.x) : "memory");
+    asm volatile("barrier.sync %0, %1;" ::"r"(RONDO_BARRIER_LOAD), "r"(workers) : "memory");
 }
-RONDO_FUNCTION void rondo_barrier_arrive(uint32_t barrier)
+
+RONDO_FUNCTION uint32_t rondo_shared_address(const uint32_t *word)
 {
-    asm volatile("barrier.arrive %0, %1;" ::"r"(barrier), "r"(blockDim.x) : "memory");
+    return (uint32_t) __cvta_generic_to_shared(word);
+}
+RONDO_FUNCTION uint32_t rondo_load_acquire_shared(const uint32_t *word)
+{
+    uint32_t value;
+    asm volatile("ld.acquire.cta.shared.u32 %0, [%1];" : "=r"(value) : "r"(rondo_shared_address(word)) : "memory");
+    return value;
+}
+RONDO_FUNCTION void rondo_store_release_shared(uint32_t *word, uint32_t value)
+{
+    asm volatile("st.release.cta.shared.u32 [%0], %1;" ::"r"(rondo_shared_address(word)), "r"(value) : "memory");
+}
+RONDO_FUNCTION void rondo_add_release_shared(uint32_t *word, uint32_t value)
+{
+    asm volatile("red.release.cta.shared.add.u32 [%0], %1;" ::"r"(rondo_shared_address(word)), "r"(value) : "memory");
 }
 
 /* ---- the leader ---- */
+
+/* By one thread, before the others begin. */
+RONDO_FUNCTION void rondo_team_reset(struct rondo_team *team)
+{
+    team->current = team->running = team->commands = team->done = 0;
+}
 
 RONDO_FUNCTION struct rondo_piece *rondo_team_piece(struct rondo_team *team)
 {
     return &team->pieces[team->current];
 }
 
-RONDO_FUNCTION void rondo_team_lead(struct rondo_team *team, uint32_t follow)
+RONDO_FUNCTION struct rondo_use *rondo_team_use(struct rondo_team *team)
 {
-    team->follow[team->step++ & 1] = follow;
-    __syncwarp();
+    return &team->uses[team->current];
+}
+
+/* The ends move on before the workers get to the piece. */
+RONDO_FUNCTION void rondo_team_take_ends(struct rondo_team *team, const struct rondo_run *run, const struct rondo_use *use)
+{
+    uint64_t *positions = team->positions[team->current];
+    (void) run;
+    for (uint32_t i = 0; i < use->received; i++)
+        positions[i] = team->ends[use->receive_first + i].position;
+    for (uint32_t i = 0; i < use->sent; i++)
+        positions[use->received + i] = team->ends[use->send_first + i].position;
 }
 
 RONDO_FUNCTION void rondo_team_command(struct rondo_team *team, uint32_t command)
 {
-    team->command[team->current] = command;
-    team->current ^= 1;
+    team->command = command;
+    team->piece = team->current;
     team->running = 1;
-    rondo_team_lead(team, command == RONDO_COMMAND_EXIT ? RONDO_FOLLOW_EXIT : RONDO_FOLLOW_START);
-    rondo_barrier_arrive(RONDO_BARRIER_START);
+    rondo_store_release_shared(&team->commands, team->commands + 1);
 }
 
 /* Nothing may be running. */
@@ -82,6 +113,14 @@ RONDO_FUNCTION void rondo_team_begin(struct rondo_team *team, uint64_t polls)
 {
     team->polls = polls;
     rondo_team_command(team, RONDO_COMMAND_PIECE);
+    team->current ^= 1;
+}
+
+/* The same piece once more. */
+RONDO_FUNCTION void rondo_team_repeat(struct rondo_team *team)
+{
+    team->current ^= 1;
+    rondo_team_begin(team, team->polls);
 }
 
 /* Waits until what was begun is done. 0: LL data did not arrive, and nothing was done. */
@@ -90,42 +129,76 @@ RONDO_FUNCTION int rondo_team_finish(struct rondo_team *team)
     if (!team->running)
         return 1;
     team->running = 0;
-    rondo_team_lead(team, RONDO_FOLLOW_DONE);
-    rondo_barrier_sync(RONDO_BARRIER_DONE);
+    uint32_t all = team->commands * ((blockDim.x - RONDO_CUDA_CONTROL) / RONDO_CUDA_WARP);
+    while (rondo_load_acquire_shared(&team->done) != all)
+        ;
     return (int) *(volatile uint32_t *) &team->result;
 }
 
-/* Brings a part's instructions and ends into shared memory: an acquire anywhere in the block empties the first-level cache. */
+/* Brings a part of an operation, its instructions and its ends into shared memory, unless they are there: an acquire anywhere
+ * in the block empties the first-level cache. Of an operation that is not fresh nobody else has moved the ends: only persistent
+ * operations are used again as they are, and each has its lane for itself. */
 RONDO_FUNCTION void rondo_team_load(struct rondo_team *team, struct rondo_run *run)
 {
-    team->loaded = run->list->instructions <= RONDO_TEAM_INSTRUCTIONS && run->list->ends <= RONDO_TEAM_ENDS;
-    if (!team->loaded)
-        return;
-    team->instructions_home = run->instructions;
-    team->ends_home = run->ends;
-    team->instruction_count = run->list->instructions;
-    team->end_count = run->list->ends;
-    rondo_team_command(team, RONDO_COMMAND_LOAD);
+    if (run->fresh || team->home != run->home || team->program_block != run->program_block) {
+        team->home = run->home;
+        team->program_block = run->program_block;
+        team->page = run->instruction / RONDO_TEAM_PAGE;
+        rondo_team_command(team, RONDO_COMMAND_LOAD);
+        rondo_team_finish(team);
+    }
+    run->operation = &team->operation;
+    run->part = &team->part;
+    run->row = team->ends;
+    run->ends = NULL;
+}
+
+RONDO_FUNCTION int rondo_team_has_instruction(const struct rondo_team *team, uint32_t index)
+{
+    return index / RONDO_TEAM_PAGE == team->page;
+}
+
+/* Nothing may be running. */
+RONDO_FUNCTION void rondo_team_load_page(struct rondo_team *team, uint32_t index)
+{
+    team->page = index / RONDO_TEAM_PAGE;
+    rondo_team_command(team, RONDO_COMMAND_PAGE);
     rondo_team_finish(team);
-    run->instructions = team->instructions;
-    run->ends = team->here;
+}
+
+RONDO_FUNCTION const struct rondo_instruction *rondo_team_instruction(const struct rondo_team *team,
+                                                                      const struct rondo_run *run, uint32_t index)
+{
+    (void) run;
+    return &team->instructions[index % RONDO_TEAM_PAGE];
+}
+
+RONDO_FUNCTION struct rondo_end *rondo_part_end(const struct rondo_part *part, uint32_t index)
+{
+    return part->row != NULL ? part->row + index : part->ends[index];
 }
 
 /* Writes back what has changed. */
 RONDO_FUNCTION void rondo_team_unload(struct rondo_team *team, struct rondo_run *run)
 {
-    if (!team->loaded)
-        return;
-    run->instructions = team->instructions_home; /* the run may go on, and load again */
-    run->ends = team->ends_home;
-    for (uint32_t i = 0; i < team->end_count; i++) {
-        struct rondo_end *home = team->home[i];
+    for (uint32_t i = 0; i < team->part.end_count; i++) {
+        struct rondo_end *home = rondo_part_end(&team->part, i);
         const struct rondo_end *end = &team->ends[i];
-        home->position = end->position;
-        home->seen = end->seen;
-        home->direct[0] = end->direct[0];
-        home->direct[1] = end->direct[1];
+        *(ulonglong2 *) &home->position = *(const ulonglong2 *) &end->position; /* and seen */
+        if (run->operation->direct) {
+            home->direct[0] = end->direct[0];
+            home->direct[1] = end->direct[1];
+        }
     }
+}
+
+RONDO_FUNCTION void rondo_team_copy(struct rondo_team *team, void *to, const void *from, uint32_t bytes)
+{
+    team->copy = to;
+    team->copied = from;
+    team->copy_bytes = bytes;
+    rondo_team_command(team, RONDO_COMMAND_COPY);
+    rondo_team_finish(team);
 }
 
 RONDO_FUNCTION void rondo_team_dismiss(struct rondo_team *team)
@@ -135,56 +208,114 @@ RONDO_FUNCTION void rondo_team_dismiss(struct rondo_team *team)
 
 /* ---- the others ---- */
 
-RONDO_FUNCTION void rondo_team_follow(struct rondo_team *team)
+/* By vectors of 16 bytes. */
+RONDO_FUNCTION void rondo_copy_vectors(void *to, const void *from, uint32_t bytes, uint32_t thread, uint32_t threads)
 {
-    for (uint32_t step = 0;; step ^= 1) {
-        __syncwarp();
-        uint32_t follow = *(volatile uint32_t *) &team->follow[step];
-        if (follow == RONDO_FOLLOW_DONE)
-            rondo_barrier_sync(RONDO_BARRIER_DONE);
-        else
-            rondo_barrier_arrive(RONDO_BARRIER_START);
-        if (follow == RONDO_FOLLOW_EXIT)
-            return;
-    }
+#pragma unroll 4
+    for (uint32_t i = thread; i < bytes / 16; i += threads)
+        ((uint4 *) to)[i] = ((const uint4 *) from)[i];
 }
 
-RONDO_FUNCTION void rondo_copy_words(void *to, const void *from, uint32_t bytes, uint32_t thread, uint32_t threads)
+/* The page of the part's instructions. */
+RONDO_FUNCTION void rondo_team_load_instructions(struct rondo_team *team, uint32_t thread, uint32_t threads)
 {
-    for (uint32_t i = thread; i < bytes / 4; i += threads)
-        ((uint32_t *) to)[i] = ((const uint32_t *) from)[i];
+    const struct rondo_part *part = &team->part;
+    uint32_t first = team->page * RONDO_TEAM_PAGE;
+    uint32_t count = part->instruction_count - first < RONDO_TEAM_PAGE ? part->instruction_count - first : RONDO_TEAM_PAGE;
+    rondo_copy_vectors(team->instructions, part->instructions + first, count * (uint32_t) sizeof(team->instructions[0]), thread,
+                       threads);
+}
+
+/* A vector that a kernel before this one may have written while this one was already there: not out of the first-level cache.
+ */
+RONDO_FUNCTION uint4 rondo_load_late(const uint4 *from)
+{
+    uint4 v;
+    asm volatile("ld.relaxed.gpu.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(from)
+                 : "memory");
+    return v;
+}
+
+RONDO_FUNCTION void rondo_team_load_ends(struct rondo_team *team, uint32_t thread, uint32_t threads)
+{
+    const struct rondo_part *part = &team->part;
+    const uint32_t vectors = sizeof(struct rondo_end) / 16;
+    for (uint32_t i = thread; i < part->end_count * vectors; i += threads)
+        ((uint4 *) &team->ends[i / vectors])[i % vectors] =
+            rondo_load_late((const uint4 *) rondo_part_end(part, i / vectors) + i % vectors);
+}
+
+/* The part itself, from the operation that is here. */
+RONDO_FUNCTION void rondo_team_load_part(struct rondo_team *team, uint32_t thread, uint32_t threads)
+{
+    const struct rondo_part *part =
+        team->program_block == 0 ? &team->operation.first : &team->operation.parts[team->program_block];
+    rondo_copy_vectors(&team->part, part, sizeof(team->part), thread, threads);
 }
 
 RONDO_FUNCTION void rondo_team_load_work(struct rondo_team *team, uint32_t thread, uint32_t threads)
 {
-    const uint32_t words = sizeof(struct rondo_end) / 4;
-    rondo_copy_words(team->instructions, team->instructions_home,
-                     team->instruction_count * (uint32_t) sizeof(team->instructions[0]), thread, threads);
-    for (uint32_t i = thread; i < team->end_count * words; i += threads) {
-        struct rondo_end *home = team->ends_home[i / words];
-        ((uint32_t *) &team->ends[i / words])[i % words] = ((const uint32_t *) home)[i % words];
-        if (i % words == 0) {
-            team->home[i / words] = home;
-            team->here[i / words] = &team->ends[i / words];
-        }
+    rondo_copy_vectors(&team->operation, team->home, sizeof(team->operation), thread, threads);
+    rondo_workers_sync(threads);
+    rondo_team_load_part(team, thread, threads);
+    rondo_workers_sync(threads);
+    rondo_team_load_instructions(team, thread, threads);
+    rondo_team_load_ends(team, thread, threads);
+}
+
+RONDO_FUNCTION void rondo_team_resolve(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads)
+{
+    const struct rondo_use *use = &team->uses[index];
+    const uint64_t *positions = team->positions[index];
+    struct rondo_piece *piece = &team->pieces[index];
+    for (uint32_t i = thread; i < use->received; i += threads)
+        rondo_resolve_source(use, &team->ends[use->receive_first + i], positions[i], i, piece);
+    for (uint32_t i = thread; i < use->sent; i += threads)
+        rondo_resolve_remote(use, &team->ends[use->send_first + i], &team->ends[use->receive_first + i],
+                             positions[use->received + i], i, piece);
+}
+
+RONDO_FUNCTION int rondo_team_work_piece(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads)
+{
+    const struct rondo_piece *piece = &team->pieces[index];
+    int usual = rondo_cuda_is_usual(piece);
+    if (usual && piece->count * piece->element_bytes <= RONDO_CUDA_WARP * 8) { /* one warp does it all, and answers */
+        if (thread >= RONDO_CUDA_WARP)
+            return 1;
+        rondo_team_resolve(team, index, thread, RONDO_CUDA_WARP);
+        __syncwarp();
+    } else {
+        rondo_team_resolve(team, index, thread, threads);
+        rondo_workers_sync(threads);
     }
+    return usual ? rondo_cuda_work_usual(piece, thread, threads, team->polls)
+                 : rondo_cuda_work(piece, thread, threads, team->polls);
 }
 
 RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, uint32_t threads)
 {
-    for (uint32_t current = 0;; current ^= 1) {
-        rondo_barrier_sync(RONDO_BARRIER_START);
-        uint32_t command = *(volatile uint32_t *) &team->command[current];
+    for (uint32_t next = 1;; next++) {
+        while (rondo_load_acquire_shared(&team->commands) != next)
+            ;
+        uint32_t command = team->command;
         int result = 1;
-        if (command == RONDO_COMMAND_EXIT)
-            return;
-        if (command == RONDO_COMMAND_LOAD)
+        if (command == RONDO_COMMAND_PIECE)
+            result = rondo_team_work_piece(team, team->piece, thread, threads);
+        else if (command == RONDO_COMMAND_LOAD)
             rondo_team_load_work(team, thread, threads);
+        else if (command == RONDO_COMMAND_PAGE)
+            rondo_team_load_instructions(team, thread, threads);
+        else if (command == RONDO_COMMAND_COPY)
+            rondo_copy_vectors(team->copy, team->copied, team->copy_bytes, thread, threads);
         else
-            result = rondo_cuda_work(&team->pieces[current], thread, threads, team->polls);
+            return;
         if (thread == 0)
             team->result = (uint32_t) result;
-        rondo_barrier_arrive(RONDO_BARRIER_DONE);
+        __syncwarp();
+        if (thread % RONDO_CUDA_WARP == 0)
+            rondo_add_release_shared(&team->done, 1);
     }
 }
 

@@ -20,20 +20,30 @@ enum rondo_verdict { RONDO_DAEMON_STAYS, RONDO_DAEMON_QUITS };
 
 /* ---- contexts: a direct-mapped cache in front of device memory, written back only when they moved ---- */
 
-RONDO_FUNCTION struct rondo_context *rondo_context_load(struct rondo_daemon *daemon, struct rondo_block *block, uint32_t index)
+/* Makes a line the context's; 0 if it holds what is not the context's value. */
+RONDO_FUNCTION int rondo_context_claim(const struct rondo_daemon *daemon, struct rondo_block *block, uint32_t index)
 {
     uint32_t line = index % RONDO_CONTEXT_CACHE;
-    if (block->cache[line].context != index) {
-        if (block->cache[line].dirty) {
-            daemon->contexts[block->cache[line].context] = block->cache[line].value;
-            rondo_count(&block->report->statistics.context_saves, 1);
-        }
-        block->cache[line].value = daemon->contexts[index];
-        block->cache[line].context = index;
-        block->cache[line].dirty = 0;
+    if (block->cache[line].context == index)
+        return 1;
+    if (block->cache[line].dirty) {
+        daemon->contexts[block->cache[line].context] = block->cache[line].value;
+        rondo_count(&block->report->statistics.context_saves, 1);
+    }
+    block->cache[line].context = index;
+    block->cache[line].dirty = 0;
+    return 0;
+}
+
+RONDO_FUNCTION struct rondo_context *rondo_context_load(const struct rondo_daemon *daemon, struct rondo_block *block,
+                                                        uint32_t index)
+{
+    struct rondo_context *context = &block->cache[index % RONDO_CONTEXT_CACHE].value;
+    if (!rondo_context_claim(daemon, block, index)) {
+        *context = daemon->contexts[index];
         rondo_count(&block->report->statistics.context_loads, 1);
     }
-    return &block->cache[line].value;
+    return context;
 }
 
 RONDO_FUNCTION void rondo_context_changed(struct rondo_block *block, uint32_t index)
@@ -41,17 +51,78 @@ RONDO_FUNCTION void rondo_context_changed(struct rondo_block *block, uint32_t in
     block->cache[index % RONDO_CONTEXT_CACHE].dirty = 1;
 }
 
+/* The context of an operation that begins. number: in its lane. */
+RONDO_FUNCTION struct rondo_context *rondo_context_begin(const struct rondo_daemon *daemon, struct rondo_block *block,
+                                                         uint32_t index, uint64_t number)
+{
+    struct rondo_context *context = &block->cache[index % RONDO_CONTEXT_CACHE].value;
+    rondo_context_claim(daemon, block, index);
+    context->operation = number + 1; /* so that zeroed memory names none */
+    context->tile = 0;
+    context->instruction = context->slice = context->piece = context->finished = 0;
+    rondo_context_changed(block, index);
+    return context;
+}
+
+/* ---- tasks ---- */
+
+RONDO_FUNCTION struct rondo_task *rondo_task_at(struct rondo_block *block, uint32_t place)
+{
+    return place < RONDO_TASKS_NEAR ? &block->near[place] : &block->task_table[place];
+}
+
+/* Puts a task where the order policy says, unless the context has one. 0: it has. */
+RONDO_FUNCTION int rondo_add_task(const struct rondo_daemon *daemon, struct rondo_block *block, const struct rondo_task *task)
+{
+    uint8_t *queued = &daemon->queued[task->lane * daemon->lane_contexts + task->program_block];
+    if (block->tasks > 0 && *queued)
+        return 0;
+    *queued = 1;
+    uint32_t place = block->tasks++;
+    if (daemon->policy.order == RONDO_ORDER_PRIORITY) /* FIFO inside one priority */
+        for (; place > 0 && rondo_task_at(block, place - 1)->priority < task->priority; place--)
+            *rondo_task_at(block, place) = *rondo_task_at(block, place - 1);
+    *rondo_task_at(block, place) = *task;
+    return 1;
+}
+
+RONDO_FUNCTION void rondo_remove_task(const struct rondo_daemon *daemon, struct rondo_block *block, uint32_t place)
+{
+    const struct rondo_task *task = rondo_task_at(block, place);
+    daemon->queued[task->lane * daemon->lane_contexts + task->program_block] = 0;
+    block->tasks--;
+    for (uint32_t k = place; k < block->tasks; k++)
+        *rondo_task_at(block, k) = *rondo_task_at(block, k + 1);
+}
+
 /* ---- queues ---- */
+
+/* What a submission tells a block, in the terms of news. number: of the operation in its lane, if it is the first. */
+RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct rondo_block *block, uint64_t news,
+                                    uint64_t number)
+{
+    struct rondo_task task = {.lane = RONDO_NEWS_LANE(news), .program_block = block->index};
+    const struct rondo_lane *lane = &daemon->lanes[task.lane];
+    task.slot = RONDO_NEWS_SLOT(news);
+    task.number = number;
+    task.known = (news & RONDO_NEWS_FIRST) != 0;
+    task.fresh = (news & RONDO_NEWS_FRESH) != 0;
+    if (daemon->policy.order == RONDO_ORDER_PRIORITY)
+        task.priority = (int32_t) rondo_load_relaxed32(&lane->priority);
+    for (; task.program_block < RONDO_NEWS_BLOCKS(news); task.program_block += daemon->block_count)
+        if (rondo_add_task(daemon, block, &task) && task.known)
+            rondo_context_begin(daemon, block, task.lane * daemon->lane_contexts + task.program_block, number);
+    block->informed = 1;
+}
 
 RONDO_FUNCTION int rondo_submission_waits(const struct rondo_daemon *daemon)
 {
-    uint64_t next = rondo_load_relaxed(&daemon->fetched);
-    /* Acquire pairs with the host's release of the ticket: the rest of the entry and of the operation are visible. */
-    return rondo_load_acquire(&daemon->queues->sq[next % RONDO_QUEUE_DEPTH].ticket) == next + 1;
+    uint64_t next = rondo_load_relaxed(&daemon->meeting_point->fetched);
+    return RONDO_SQE_IS(rondo_load_acquire(&daemon->queues->sq[next % RONDO_QUEUE_DEPTH].where), next);
 }
 
 /* Block 0 only: learns from the host which lanes have failed, and whether to stop. */
-RONDO_FUNCTION void rondo_answer_interrupts(struct rondo_daemon *daemon, struct rondo_block *block)
+RONDO_FUNCTION void rondo_answer_interrupts(const struct rondo_daemon *daemon, struct rondo_block *block)
 {
     const struct rondo_queues *queues = daemon->queues;
     uint64_t interrupts = rondo_load_acquire(&queues->interrupts);
@@ -63,125 +134,148 @@ RONDO_FUNCTION void rondo_answer_interrupts(struct rondo_daemon *daemon, struct 
         if (failed != daemon->lanes[lane].failed)
             rondo_store_release_device32(&daemon->lanes[lane].failed, failed);
     }
-    rondo_store_release_device32(&daemon->stopped, rondo_load_relaxed32(&queues->stop));
+    rondo_store_release_device32(&daemon->meeting_point->stopped, rondo_load_relaxed32(&queues->stop));
     block->interrupts = interrupts;
-    rondo_store_release_device(&daemon->answered, interrupts);
+    rondo_store_release_device(&daemon->meeting_point->answered, interrupts);
 }
 
-/* Block 0 only. Appends one submission to its lane and announces it to all blocks. */
-RONDO_FUNCTION void rondo_fetch_one(struct rondo_daemon *daemon, struct rondo_block *block)
+/* What most submissions do without. */
+RONDO_FUNCTION void rondo_fetch_more(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team,
+                                     const struct rondo_sqe *sqe, uint32_t operation, uint32_t number)
 {
-    const struct rondo_sqe sqe = daemon->queues->sq[daemon->fetched % RONDO_QUEUE_DEPTH];
-    struct rondo_lane *lane = &daemon->lanes[sqe.lane];
-    if (sqe.fresh != NULL)
-        daemon->operations[sqe.operation] = *sqe.fresh;
-    if (sqe.interrupts != block->interrupts)
+    struct rondo_lane *lane = &daemon->lanes[number];
+    const struct rondo_operation *fresh = sqe->fresh;
+    if (fresh != NULL)
+        rondo_team_copy(team, &daemon->operations[operation], fresh, sizeof(*fresh));
+    if (sqe->interrupts != block->interrupts)
         rondo_answer_interrupts(daemon, block);
-    if (sqe.revives) /* a failure in the lane's life before is not this one's */
-        rondo_store_release_device32(&lane->failed, rondo_load_acquire32(&daemon->queues->failed[sqe.lane]));
-    rondo_store_relaxed32(&lane->priority, (uint32_t) sqe.priority);
-    /* Ring entry before submitted, submitted before the news: a block that has the news finds the operation. */
-    rondo_store_release_device(&lane->ring[lane->submitted % RONDO_LANE_DEPTH], (uint64_t) sqe.blocks << 32 | sqe.operation);
-    rondo_store_release_device(&lane->submitted, lane->submitted + 1);
-    rondo_store_release_device(&daemon->news[daemon->announced % RONDO_QUEUE_DEPTH],
-                               RONDO_NEWS(daemon->announced, sqe.blocks, sqe.lane));
-    rondo_store_release_device(&daemon->announced, daemon->announced + 1);
-    rondo_store_relaxed(&daemon->fetched, daemon->fetched + 1);
+    if (sqe->revives) /* a failure in the lane's life before is not this one's */
+        rondo_store_release_device32(&lane->failed, rondo_load_acquire32(&daemon->queues->failed[number]));
+    rondo_store_relaxed32(&lane->priority, (uint32_t) sqe->priority);
 }
 
-/* Block 0 only. What does not fit waits. */
-RONDO_FUNCTION void rondo_fetch(struct rondo_daemon *daemon, struct rondo_block *block)
+/* Block 0 only. Appends one submission to its lane, tells it to the other blocks if it concerns them, and takes its own share.
+ */
+RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team,
+                                    struct rondo_pair words)
 {
-    if (!rondo_submission_waits(daemon))
-        return;
-    uint64_t slowest = daemon->announced;
-    for (uint32_t b = 0; b < daemon->block_count; b++) {
+    const struct rondo_sqe *sqe = &daemon->queues->sq[block->fetched % RONDO_QUEUE_DEPTH];
+    uint32_t operation = RONDO_SQE_OPERATION(words.first), blocks = RONDO_SQE_BLOCKS(words.first);
+    uint32_t number = RONDO_SQE_LANE(words.second), flags = (uint32_t) words.second;
+    struct rondo_lane *lane = &daemon->lanes[number];
+    uint64_t submitted = lane->submitted;
+    uint64_t completed = rondo_load_acquire_device(&lane->completed);
+    if (flags & RONDO_SQE_MORE)
+        rondo_fetch_more(daemon, block, team, sqe, operation, number);
+    rondo_store_relaxed(&lane->submitted, submitted + 1);
+    /* The operation's copy and submitted before the ring entry, by which a block that has been busy with the lane finds the
+     * operation, and before the news, which tell the others. An operation of one block is nobody's business but ours. */
+    int told = blocks > 1 && daemon->block_count > 1;
+    if (told)
+        rondo_publish_device_begin();
+    rondo_publish_word(&lane->ring[submitted % RONDO_LANE_DEPTH], RONDO_RING(submitted, blocks, operation));
+    uint64_t news_flags = (completed == submitted ? RONDO_NEWS_FIRST : 0) | (flags & RONDO_SQE_FRESH ? RONDO_NEWS_FRESH : 0);
+    uint64_t news = RONDO_NEWS(block->news_read, news_flags, operation, blocks, number);
+    if (told) {
+        rondo_publish_word(&daemon->news[block->news_read % RONDO_QUEUE_DEPTH], news);
+        block->news_read++;
+        rondo_publish_word(&block->report->news_read, block->news_read);
+        rondo_publish_word(&daemon->meeting_point->announced, block->news_read);
+    }
+    rondo_add_tasks(daemon, block, news, completed);
+    block->fetched++;
+    rondo_store_relaxed(&daemon->meeting_point->fetched, block->fetched);
+}
+
+/* Block 0 only: how many entries more all blocks can be told. */
+RONDO_FUNCTION uint64_t rondo_news_left(const struct rondo_daemon *daemon, const struct rondo_block *block)
+{
+    uint64_t slowest = block->news_read;
+    for (uint32_t b = 1; b < daemon->block_count; b++) {
         uint64_t read = rondo_load_acquire_device(&daemon->reports[b].news_read);
         slowest = read < slowest ? read : slowest;
     }
-    do
-        rondo_fetch_one(daemon, block);
-    while (daemon->announced - slowest < RONDO_QUEUE_DEPTH && rondo_submission_waits(daemon));
+    return RONDO_QUEUE_DEPTH - (block->news_read - slowest);
 }
 
-RONDO_FUNCTION void rondo_add_task(struct rondo_daemon *daemon, struct rondo_block *block, uint32_t lane,
-                                   uint32_t program_block)
+/* Block 0 only. What does not fit waits. */
+RONDO_FUNCTION void rondo_fetch(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team)
 {
-    uint32_t context = lane * daemon->lane_contexts + program_block;
-    if (daemon->queued[context])
-        return;
-    daemon->queued[context] = 1;
-    struct rondo_task task = {lane, program_block, (int32_t) rondo_load_relaxed32(&daemon->lanes[lane].priority)};
-    uint32_t place = block->tasks++;
-    if (daemon->policy.order == RONDO_ORDER_PRIORITY) /* FIFO inside one priority */
-        for (; place > 0 && block->task_table[place - 1].priority < task.priority; place--)
-            block->task_table[place] = block->task_table[place - 1];
-    block->task_table[place] = task;
+    for (;;) {
+        const struct rondo_sqe *sqe = &daemon->queues->sq[block->fetched % RONDO_QUEUE_DEPTH];
+        /* Acquire pairs with the host's release of each: the rest of the entry and of the operation are visible. */
+        struct rondo_pair words = rondo_load_acquire_pair(&sqe->what);
+        if (!RONDO_SQE_IS(words.first, block->fetched) || !RONDO_SQE_IS(words.second, block->fetched))
+            return;
+        if (block->news_read == block->news_granted) /* what was granted is used up */
+            block->news_granted += rondo_news_left(daemon, block);
+        if (block->news_read == block->news_granted)
+            return;
+        rondo_fetch_one(daemon, block, team, words);
+    }
 }
 
-RONDO_FUNCTION void rondo_read_news(struct rondo_daemon *daemon, struct rondo_block *block)
+RONDO_FUNCTION void rondo_read_news(const struct rondo_daemon *daemon, struct rondo_block *block)
 {
     for (;;) {
         uint64_t read = block->news_read;
         /* Acquire pairs with the release in rondo_fetch_one. */
         uint64_t entry = rondo_load_acquire_device(&daemon->news[read % RONDO_QUEUE_DEPTH]);
-        if ((uint32_t) (entry >> 32) != (uint32_t) (read + 1))
+        if (!RONDO_NEWS_IS(entry, read))
             return;
         block->news_read = read + 1;
+        /* Of the lane's first operation this block has a part or none; either way it cannot complete before we have looked, or
+         * has nothing to do with us: then number is of no use, and task.known leads to a look. */
+        uint64_t number = rondo_load_relaxed(&daemon->lanes[RONDO_NEWS_LANE(entry)].completed);
         rondo_store_release_device(&block->report->news_read, read + 1);
-        for (uint32_t b = block->index; b < RONDO_NEWS_BLOCKS(entry); b += daemon->block_count)
-            rondo_add_task(daemon, block, RONDO_NEWS_LANE(entry), b);
-        block->informed = 1;
+        rondo_add_tasks(daemon, block, entry, number);
     }
 }
 
-/* ---- tasks ---- */
+/* ---- visits ---- */
 
 enum rondo_visit { RONDO_VISIT_KEEP, RONDO_VISIT_REQUEUE, RONDO_VISIT_REMOVE };
 
 /* This block's part of the lane's first operation is over. The last block completes the operation. */
-RONDO_FUNCTION void rondo_finish_part(struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_lane *lane,
-                                      uint64_t number, uint32_t slot, uint32_t result)
+RONDO_FUNCTION void rondo_finish_part(const struct rondo_daemon *daemon, struct rondo_block *block,
+                                      const struct rondo_task *task, uint32_t blocks, uint32_t result)
 {
-    /* Acquire-release: the last one has seen the effects of all the others, and hands them on with the completion. */
-    if (rondo_fetch_add(&lane->finished_parts, 1) + 1 != daemon->operations[slot].program->blocks)
-        return;
-    rondo_store_relaxed(&lane->finished_parts, 0); /* released with completed, before anybody can add again */
-    rondo_store_release_device(&lane->completed, number + 1);
-    uint64_t ticket = rondo_fetch_add(&daemon->cq_ticket, 1);
+    struct rondo_lane *lane = &daemon->lanes[task->lane];
+    if (blocks > 1) {
+        /* Acquire-release: the last one has seen the effects of all the others, and hands them on with the completion. */
+        if (rondo_fetch_add(&lane->finished_parts, 1) + 1 != blocks)
+            return;
+        rondo_store_relaxed(&lane->finished_parts, 0); /* released with completed, before anybody can add again */
+    }
+    uint64_t ticket = rondo_fetch_add_relaxed(&daemon->meeting_point->cq_ticket, 1);
+    rondo_publish_begin();
+    rondo_publish_word(&lane->completed, task->number + 1);
     /* The host holds back submissions so that this entry is free. Nothing of the operation may be touched after this store. */
-    rondo_store_release(&daemon->queues->cq[ticket % RONDO_QUEUE_DEPTH], RONDO_CQE(slot, result, number));
+    rondo_publish_word(&daemon->queues->cq[ticket % RONDO_QUEUE_DEPTH], RONDO_CQE(task->slot, result, task->number));
     block->completions++;
 }
 
-/* Sets up the run of one program block. */
-RONDO_FUNCTION void rondo_prepare_run(struct rondo_run *run, const struct rondo_daemon *daemon,
-                                      const struct rondo_operation *operation, uint32_t program_block,
-                                      struct rondo_context *context)
+/* Sets up the run of one program block of an operation, which is not looked at: the team brings it in (rondo_team_load). */
+RONDO_FUNCTION void rondo_prepare_run(struct rondo_run *run, const struct rondo_daemon *daemon, uint32_t lane,
+                                      const struct rondo_operation *home, uint32_t program_block, struct rondo_context *context)
 {
-    const struct rondo_program *program = operation->program;
-    const char *image = (const char *) program;
-    uint32_t first = operation->lane * daemon->lane_contexts;
-    run->operation = operation;
-    run->list = (const struct rondo_program_block *) (const void *) (image + program->block_offset) + program_block;
-    run->instructions =
-        (const struct rondo_instruction *) (const void *) (image + program->instruction_offset) + run->list->instruction_first;
-    run->dependencies = (const struct rondo_dependency *) (const void *) (image + program->dependency_offset);
-    run->ends = operation->ends + run->list->end_first;
+    uint32_t first = lane * daemon->lane_contexts;
+    run->home = home;
     run->context = context;
     run->semaphores = daemon->semaphores + first;
     run->waiting = daemon->waiting + first + program_block;
     run->queues = daemon->queues;
-    run->failed = &daemon->lanes[operation->lane].failed;
+    run->failed = &daemon->lanes[lane].failed;
     run->program_block = program_block;
 }
 
-RONDO_FUNCTION enum rondo_outcome rondo_run_part(struct rondo_daemon *daemon, struct rondo_block *block,
-                                                 struct rondo_team *team, const struct rondo_task *task, uint32_t slot,
-                                                 struct rondo_context *context, uint64_t grant)
+RONDO_FUNCTION enum rondo_outcome rondo_run_part(const struct rondo_daemon *daemon, struct rondo_block *block,
+                                                 struct rondo_team *team, struct rondo_task *task,
+                                                 struct rondo_context *context, uint64_t grant, uint32_t *blocks)
 {
     struct rondo_run run;
-    rondo_prepare_run(&run, daemon, &daemon->operations[slot], task->program_block, context);
+    rondo_prepare_run(&run, daemon, task->lane, &daemon->operations[task->slot], task->program_block, context);
+    run.fresh = task->fresh;
     run.team = team;
     run.statistics = &block->report->statistics;
     run.policy = &daemon->policy;
@@ -190,6 +284,8 @@ RONDO_FUNCTION enum rondo_outcome rondo_run_part(struct rondo_daemon *daemon, st
     rondo_store_relaxed(&block->report->current_lane, (uint64_t) task->lane + 1);
     enum rondo_outcome outcome = rondo_engine_run(&run);
     rondo_store_relaxed(&block->report->current_lane, 0);
+    *blocks = run.operation->blocks;
+    task->fresh = 0;
     if (run.advanced || outcome == RONDO_OUTCOME_FINISHED) {
         rondo_context_changed(block, task->lane * daemon->lane_contexts + task->program_block);
         block->progressed = 1;
@@ -197,36 +293,54 @@ RONDO_FUNCTION enum rondo_outcome rondo_run_part(struct rondo_daemon *daemon, st
     return outcome;
 }
 
-RONDO_FUNCTION enum rondo_visit rondo_visit_task(struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_task task,
-                                                 struct rondo_team *team, uint64_t grant)
+/* Finds out which operation of its lane the task stands for. Unless it becomes known, what to do with it is returned. */
+RONDO_FUNCTION enum rondo_visit rondo_learn_operation(const struct rondo_daemon *daemon, struct rondo_block *block,
+                                                      struct rondo_task *task)
 {
-    struct rondo_lane *lane = &daemon->lanes[task.lane];
-    uint32_t index = task.lane * daemon->lane_contexts + task.program_block;
+    const struct rondo_lane *lane = &daemon->lanes[task->lane];
+    uint32_t index = task->lane * daemon->lane_contexts + task->program_block;
     uint64_t number = rondo_load_acquire_device(&lane->completed);
     uint64_t submitted = rondo_load_acquire_device(&lane->submitted);
     if (number >= submitted)
         return RONDO_VISIT_REMOVE; /* whatever comes brings news of its own */
+    enum rondo_visit later = submitted == number + 1 ? RONDO_VISIT_REMOVE : RONDO_VISIT_KEEP;
     struct rondo_context *context = rondo_context_load(daemon, block, index);
-    if (context->operation != number + 1) { /* stored + 1, so that zeroed memory names none */
-        uint64_t entry = rondo_load_acquire_device(&lane->ring[number % RONDO_LANE_DEPTH]);
-        /* The entry is replaced only after the operation has completed, and whoever sees the new entry sees that too. */
-        if (rondo_load_acquire_device(&lane->completed) != number)
-            return RONDO_VISIT_KEEP;
-        context->operation = number + 1;
-        context->tile = 0;
-        context->instruction = context->slice = context->piece = 0;
-        context->finished = task.program_block >= (uint32_t) (entry >> 32);
-        rondo_context_changed(block, index);
-    }
-    if (context->finished) /* waits for other blocks; a later operation of the lane brings news unless it is already there */
-        return submitted == number + 1 ? RONDO_VISIT_REMOVE : RONDO_VISIT_KEEP;
+    if (context->operation == number + 1 && context->finished)
+        return later; /* waits for other blocks; a later operation of the lane brings news unless it is already there */
+    uint64_t entry = rondo_load_acquire_device(&lane->ring[number % RONDO_LANE_DEPTH]);
+    if (!RONDO_RING_IS(entry, number)) /* not yet, or, because the operation has completed meanwhile, another's */
+        return RONDO_VISIT_KEEP;
+    if (context->operation != number + 1)
+        context = rondo_context_begin(daemon, block, index, number);
+    context->finished = task->program_block >= RONDO_RING_BLOCKS(entry);
+    if (context->finished)
+        return later;
+    task->slot = RONDO_RING_SLOT(entry);
+    task->number = number;
+    task->known = task->fresh = task->visited = 1;
+    return RONDO_VISIT_KEEP;
+}
 
-    /* Ours is unfinished, so the operation cannot complete and the entry cannot change. */
-    uint32_t slot = (uint32_t) rondo_load_acquire_device(&lane->ring[number % RONDO_LANE_DEPTH]);
-    uint32_t failed = rondo_load_acquire_device32(&lane->failed);
+RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daemon, struct rondo_block *block,
+                                                 struct rondo_task *task, struct rondo_team *team, uint64_t grant)
+{
+    struct rondo_lane *lane = &daemon->lanes[task->lane];
+    uint32_t index = task->lane * daemon->lane_contexts + task->program_block;
+    if (!task->known) {
+        enum rondo_visit visit = rondo_learn_operation(daemon, block, task);
+        if (!task->known)
+            return visit;
+    }
+    /* Our part is unfinished, so the operation cannot complete and its slot cannot change. */
+    struct rondo_context *context = rondo_context_load(daemon, block, index);
+    uint32_t failed = task->visited ? rondo_load_acquire_device32(&lane->failed) : 0;
+    uint32_t blocks;
     enum rondo_outcome outcome = RONDO_OUTCOME_FINISHED;
-    if (!failed)
-        outcome = rondo_run_part(daemon, block, team, &task, slot, context, grant);
+    task->visited = 1;
+    if (failed)
+        blocks = daemon->operations[task->slot].blocks;
+    else
+        outcome = rondo_run_part(daemon, block, team, task, context, grant, &blocks);
     if (outcome == RONDO_OUTCOME_STUCK) {
         rondo_count(&block->report->statistics.preemptions, 1);
         return RONDO_VISIT_KEEP;
@@ -234,29 +348,28 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(struct rondo_daemon *daemon, st
     block->progressed = 1;
     context->finished = 1;
     rondo_context_changed(block, index);
-    rondo_finish_part(daemon, block, lane, number, slot, failed);
-    return submitted == number + 1 ? RONDO_VISIT_REMOVE : RONDO_VISIT_REQUEUE;
+    rondo_finish_part(daemon, block, task, blocks, failed);
+    task->known = task->visited = 0;
+    return rondo_load_acquire_device(&lane->submitted) == task->number + 1 ? RONDO_VISIT_REMOVE : RONDO_VISIT_REQUEUE;
 }
 
 /* Visits every task once, the first with the largest grant. return_early: end the round after a completion, so that a host
  * thread which runs blocks while it waits can look whether its request is done. */
-RONDO_FUNCTION void rondo_visit_tasks(struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team,
+RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team,
                                       int return_early)
 {
     uint64_t grant = daemon->policy.initial;
     uint32_t completions = block->completions;
     for (uint32_t left = block->tasks, i = 0; left > 0; left--) {
-        struct rondo_task task = block->task_table[i];
+        struct rondo_task *task = rondo_task_at(block, i);
         enum rondo_visit visit = rondo_visit_task(daemon, block, task, team, grant);
         if (visit == RONDO_VISIT_KEEP) {
             i++;
         } else {
-            block->tasks--;
-            for (uint32_t k = i; k < block->tasks; k++)
-                block->task_table[k] = block->task_table[k + 1];
-            daemon->queued[task.lane * daemon->lane_contexts + task.program_block] = 0;
+            struct rondo_task again = *task;
+            rondo_remove_task(daemon, block, i);
             if (visit == RONDO_VISIT_REQUEUE)
-                rondo_add_task(daemon, block, task.lane, task.program_block);
+                rondo_add_task(daemon, block, &again);
         }
         grant = grant * daemon->policy.decay / 100;
         if (grant == 0)
@@ -268,10 +381,10 @@ RONDO_FUNCTION void rondo_visit_tasks(struct rondo_daemon *daemon, struct rondo_
 
 /* ---- quitting ---- */
 
-RONDO_FUNCTION void rondo_daemon_enter(struct rondo_daemon *daemon, struct rondo_block *block)
+RONDO_FUNCTION void rondo_daemon_enter(const struct rondo_daemon *daemon, struct rondo_block *block)
 {
     block->entered_ns = 0; /* when the clock is read first: short stays need none */
-    block->epoch = (uint32_t) (rondo_load_acquire_device(&daemon->consensus) >> 32);
+    block->epoch = (uint32_t) (rondo_load_acquire_device(&daemon->meeting_point->consensus) >> 32);
     block->voted = 0;
     block->untimed_rounds = 0;
     block->inside = 1;
@@ -280,7 +393,7 @@ RONDO_FUNCTION void rondo_daemon_enter(struct rondo_daemon *daemon, struct rondo
 /* Leaves, unless a submission waits: returns 1 if the daemon is out. This look and the submitter's (host: rondo_queue_start)
  * are the two sides of the sleep/wake race: we write LEAVING, fence, look at the queue; it writes the queue, fences, looks at
  * the state. One of the two sees the other, and a submitter that sees LEAVING waits for what we make of it. */
-RONDO_FUNCTION int rondo_leave(struct rondo_daemon *daemon, int must_leave)
+RONDO_FUNCTION int rondo_leave(const struct rondo_daemon *daemon, int must_leave)
 {
     struct rondo_queues *queues = daemon->queues;
     uint64_t launch = rondo_load_acquire(&queues->launches); /* it does not change while we have not left */
@@ -292,23 +405,24 @@ RONDO_FUNCTION int rondo_leave(struct rondo_daemon *daemon, int must_leave)
 }
 
 /* The last vote is in: decides for all. */
-RONDO_FUNCTION void rondo_decide(struct rondo_daemon *daemon, int must_leave)
+RONDO_FUNCTION void rondo_decide(const struct rondo_daemon *daemon, int must_leave)
 {
     for (uint32_t b = 0; b < daemon->block_count && !must_leave; b++)
-        if (rondo_load_acquire_device(&daemon->reports[b].news_read) != rondo_load_acquire_device(&daemon->announced))
+        if (rondo_load_acquire_device(&daemon->reports[b].news_read) !=
+            rondo_load_acquire_device(&daemon->meeting_point->announced))
             return; /* that block voted before the news came, and will withdraw */
-    uint64_t word = rondo_load_acquire_device(&daemon->consensus);
+    uint64_t word = rondo_load_acquire_device(&daemon->meeting_point->consensus);
     if ((word & RONDO_VOTES_MASK) != daemon->block_count || (word & RONDO_DECIDING) ||
-        !rondo_exchange_if(&daemon->consensus, word, word | RONDO_DECIDING))
+        !rondo_exchange_if(&daemon->meeting_point->consensus, word, word | RONDO_DECIDING))
         return; /* somebody withdrew */
     int out = rondo_leave(daemon, must_leave);
-    rondo_store_release_device(&daemon->consensus, ((word >> 32) + 1) << 32 | (out ? RONDO_QUIT : 0));
+    rondo_store_release_device(&daemon->meeting_point->consensus, ((word >> 32) + 1) << 32 | (out ? RONDO_QUIT : 0));
 }
 
 /* The epoch this block voted in may be over: what was decided. */
-RONDO_FUNCTION enum rondo_verdict rondo_learn_verdict(struct rondo_daemon *daemon, struct rondo_block *block)
+RONDO_FUNCTION enum rondo_verdict rondo_learn_verdict(const struct rondo_daemon *daemon, struct rondo_block *block)
 {
-    uint64_t word = rondo_load_acquire_device(&daemon->consensus);
+    uint64_t word = rondo_load_acquire_device(&daemon->meeting_point->consensus);
     if ((uint32_t) (word >> 32) == block->epoch)
         return RONDO_DAEMON_STAYS;
     block->epoch = (uint32_t) (word >> 32);
@@ -322,13 +436,13 @@ RONDO_FUNCTION enum rondo_verdict rondo_learn_verdict(struct rondo_daemon *daemo
 }
 
 /* Takes a standing vote back, unless it has been counted already: then the verdict stands. Waits only for a decider's look. */
-RONDO_FUNCTION enum rondo_verdict rondo_withdraw(struct rondo_daemon *daemon, struct rondo_block *block)
+RONDO_FUNCTION enum rondo_verdict rondo_withdraw(const struct rondo_daemon *daemon, struct rondo_block *block)
 {
     for (;;) {
-        uint64_t word = rondo_load_acquire_device(&daemon->consensus);
+        uint64_t word = rondo_load_acquire_device(&daemon->meeting_point->consensus);
         if ((uint32_t) (word >> 32) != block->epoch)
             return rondo_learn_verdict(daemon, block);
-        if (!(word & RONDO_DECIDING) && rondo_exchange_if(&daemon->consensus, word, word - 1)) {
+        if (!(word & RONDO_DECIDING) && rondo_exchange_if(&daemon->meeting_point->consensus, word, word - 1)) {
             block->voted = 0;
             return RONDO_DAEMON_STAYS;
         }
@@ -336,7 +450,7 @@ RONDO_FUNCTION enum rondo_verdict rondo_withdraw(struct rondo_daemon *daemon, st
 }
 
 /* At the end of a round: vote, withdraw, or learn what was decided. */
-RONDO_FUNCTION enum rondo_verdict rondo_consult(struct rondo_daemon *daemon, struct rondo_block *block)
+RONDO_FUNCTION enum rondo_verdict rondo_consult(const struct rondo_daemon *daemon, struct rondo_block *block)
 {
     const struct rondo_policy *policy = &daemon->policy;
     /* The clock is not free: while there is something to do it is read now and then only. */
@@ -351,18 +465,18 @@ RONDO_FUNCTION enum rondo_verdict rondo_consult(struct rondo_daemon *daemon, str
         block->last_news_ns = now;
     block->untimed_rounds = 0;
     uint64_t latest = block->last_news_ns > block->last_progress_ns ? block->last_news_ns : block->last_progress_ns;
-    int overstayed = now - block->entered_ns >= policy->residency_ns || rondo_load_relaxed32(&daemon->stopped);
+    int overstayed = now - block->entered_ns >= policy->residency_ns || rondo_load_relaxed32(&daemon->meeting_point->stopped);
     int wants_to_leave = overstayed || now - latest >= (block->tasks == 0 ? policy->quit_idle_ns : policy->quit_stuck_ns);
 
     if (!block->voted) {
         if (!wants_to_leave)
             return RONDO_DAEMON_STAYS;
         block->voted = 1;
-        uint64_t word = rondo_fetch_add(&daemon->consensus, 1) + 1;
+        uint64_t word = rondo_fetch_add(&daemon->meeting_point->consensus, 1) + 1;
         if ((word & RONDO_VOTES_MASK) == daemon->block_count)
             rondo_decide(daemon, overstayed);
     }
-    uint64_t word = rondo_load_acquire_device(&daemon->consensus);
+    uint64_t word = rondo_load_acquire_device(&daemon->meeting_point->consensus);
     if ((uint32_t) (word >> 32) != block->epoch)
         return rondo_learn_verdict(daemon, block);
     return wants_to_leave ? RONDO_DAEMON_STAYS : rondo_withdraw(daemon, block);
@@ -370,7 +484,7 @@ RONDO_FUNCTION enum rondo_verdict rondo_consult(struct rondo_daemon *daemon, str
 
 /* The only block of a daemon gives up idling, because its runner has to leave: there is nobody to consult. Otherwise as
  * rondo_decide. */
-RONDO_FUNCTION enum rondo_verdict rondo_daemon_retire(struct rondo_daemon *daemon, struct rondo_block *block)
+RONDO_FUNCTION enum rondo_verdict rondo_daemon_retire(const struct rondo_daemon *daemon, struct rondo_block *block)
 {
     if (block->voted && rondo_withdraw(daemon, block) == RONDO_DAEMON_QUITS)
         return RONDO_DAEMON_QUITS;
@@ -381,22 +495,25 @@ RONDO_FUNCTION enum rondo_verdict rondo_daemon_retire(struct rondo_daemon *daemo
 }
 
 /* One round of one block. Not re-entrant: one thread (block of threads) at a time. */
-RONDO_FUNCTION enum rondo_verdict rondo_daemon_round(struct rondo_daemon *daemon, struct rondo_block *block,
+RONDO_FUNCTION enum rondo_verdict rondo_daemon_round(const struct rondo_daemon *daemon, struct rondo_block *block,
                                                      struct rondo_team *team, int return_early)
 {
     /* FIFO empties the table before it takes more, so that all ranks tend to work on the same operations; a round in which
      * nothing moved, or a long row of busy ones, lets new ones in all the same. */
     int eager = daemon->policy.order == RONDO_ORDER_PRIORITY || block->tasks == 0 || !block->progressed;
-    if (block->index == 0 && (eager || ++block->rounds_without_fetch >= 16)) {
-        block->rounds_without_fetch = 0;
-        rondo_fetch(daemon, block);
-    }
-    if (block->index == 0 && (!daemon->policy.preempt || ++block->rounds % 16 == 0))
-        rondo_answer_interrupts(daemon, block);
-    if (block->index != 0 && !daemon->policy.preempt)
-        block->interrupts = rondo_load_acquire_device(&daemon->answered);
     block->progressed = block->informed = 0;
-    rondo_read_news(daemon, block);
+    if (block->index == 0) {
+        if (eager || ++block->rounds_without_fetch >= 16) {
+            block->rounds_without_fetch = 0;
+            rondo_fetch(daemon, block, team);
+        }
+        if (!daemon->policy.preempt || ++block->rounds % 16 == 0)
+            rondo_answer_interrupts(daemon, block);
+    } else {
+        if (!daemon->policy.preempt)
+            block->interrupts = rondo_load_acquire_device(&daemon->meeting_point->answered);
+        rondo_read_news(daemon, block);
+    }
     if (block->voted && block->informed && rondo_withdraw(daemon, block) == RONDO_DAEMON_QUITS)
         return RONDO_DAEMON_QUITS; /* decided before the news could be told; the host starts another daemon for them */
     rondo_visit_tasks(daemon, block, team, return_early);

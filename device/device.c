@@ -18,12 +18,13 @@ struct table {
     size_t bytes;
 };
 
-enum { TABLES = 10 };
+enum { TABLES = 11 };
 
 static void list_tables(struct rondo_daemon *daemon, struct rondo_task **tasks, struct table tables[TABLES])
 {
     size_t contexts = (size_t) daemon->lane_count * daemon->lane_contexts;
     const struct table all[TABLES] = {
+        {(void **) &daemon->meeting_point, sizeof(*daemon->meeting_point)},
         {(void **) &daemon->news, RONDO_QUEUE_DEPTH * sizeof(*daemon->news)},
         {(void **) &daemon->lanes, daemon->lane_count * sizeof(*daemon->lanes)},
         {(void **) &daemon->operations, RONDO_OPERATIONS_MAX * sizeof(*daemon->operations)},
@@ -41,9 +42,11 @@ static void list_tables(struct rondo_daemon *daemon, struct rondo_task **tasks, 
 static rondo_result_t set_up_blocks(struct rondo_device *device, struct rondo_task *tasks)
 {
     struct rondo_daemon *daemon = device->daemon;
-    struct rondo_block *blocks = calloc(daemon->block_count, sizeof(*blocks));
+    size_t bytes = daemon->block_count * sizeof(struct rondo_block);
+    struct rondo_block *blocks = aligned_alloc(16, bytes);
     if (blocks == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for %u blocks", daemon->block_count);
+    memset(blocks, 0, bytes);
     for (uint32_t b = 0; b < daemon->block_count; b++) {
         blocks[b].index = b;
         blocks[b].task_table = tasks + b * tasks_of(daemon);
@@ -51,7 +54,7 @@ static rondo_result_t set_up_blocks(struct rondo_device *device, struct rondo_ta
         for (int line = 0; line < RONDO_CONTEXT_CACHE; line++)
             blocks[b].cache[line].context = UINT32_MAX;
     }
-    rondo_result_t result = device->kind->upload(device, daemon->blocks, blocks, daemon->block_count * sizeof(*blocks));
+    rondo_result_t result = device->kind->upload(device, daemon->blocks, blocks, bytes);
     free(blocks);
     return result;
 }
@@ -61,9 +64,11 @@ rondo_result_t rondo_daemon_create(struct rondo_device *device, const struct ron
     const struct rondo_device_kind *kind = device->kind;
     struct table tables[TABLES];
     struct rondo_task *tasks;
-    struct rondo_daemon *daemon = calloc(1, sizeof(*daemon));
+    struct rondo_daemon *daemon =
+        aligned_alloc(RONDO_CACHE_LINE, (sizeof(*daemon) + RONDO_CACHE_LINE - 1) / RONDO_CACHE_LINE * RONDO_CACHE_LINE);
     if (daemon == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the daemon's state (%zu bytes)", sizeof(*daemon));
+    memset(daemon, 0, sizeof(*daemon));
     device->daemon = daemon;
     daemon->block_count = options->blocks;
     daemon->lane_contexts = options->lane_contexts;
@@ -74,8 +79,7 @@ rondo_result_t rondo_daemon_create(struct rondo_device *device, const struct ron
     rondo_result_t result = RONDO_SUCCESS;
     list_tables(daemon, &tasks, tables);
     daemon->queues = kind->allocate_host(device, sizeof(*daemon->queues));
-    device->image = kind->allocate(device, sizeof(*daemon));
-    if (daemon->queues == NULL || device->image == NULL)
+    if (daemon->queues == NULL)
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for the daemon's queues");
     for (int i = 0; i < TABLES && result == RONDO_SUCCESS; i++)
         if ((*tables[i].place = kind->allocate(device, tables[i].bytes)) == NULL)
@@ -83,8 +87,6 @@ rondo_result_t rondo_daemon_create(struct rondo_device *device, const struct ron
     device->tasks = tasks;
     if (result == RONDO_SUCCESS)
         result = set_up_blocks(device, tasks);
-    if (result == RONDO_SUCCESS)
-        result = kind->upload(device, device->image, daemon, sizeof(*daemon));
     if (result != RONDO_SUCCESS)
         rondo_daemon_destroy(device);
     return result;
@@ -101,8 +103,6 @@ void rondo_daemon_destroy(struct rondo_device *device)
     for (int i = 0; i < TABLES; i++)
         if (*tables[i].place != NULL)
             kind->release(device, *tables[i].place, tables[i].bytes);
-    if (device->image != NULL)
-        kind->release(device, device->image, sizeof(*daemon));
     if (daemon->queues != NULL)
         kind->release_host(device, daemon->queues, sizeof(*daemon->queues));
     free(daemon);

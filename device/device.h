@@ -48,6 +48,9 @@ struct rondo_device_kind {
 
     /* Runs a daemon. The caller has just claimed it (rondo_device_claim). will_help: it will call help next. */
     void (*start)(struct rondo_device *device, int will_help);
+    /* RONDO_ERR_DEVICE with the reason once the device cannot be used any more: a daemon could not be launched, or the device's
+     * state is lost. For good; from then on no daemon runs. Cheap enough for ten times a second. NULL: always usable. */
+    rondo_result_t (*check)(struct rondo_device *device);
     /* Lends the calling thread to the daemon. begin: 0 if another thread has it (try again, or sleep). Then turns, each about a
      * round, as long as the caller likes; a turn returns 1 if the daemon has quit. end gives it back; idle: nothing is
      * outstanding, so the daemon need not go on. NULL where threads cannot help. */
@@ -57,10 +60,16 @@ struct rondo_device_kind {
 
     /* Whoever waits has to look at the queues by himself, at least so often; 0: notify is called. */
     uint64_t poll_ns;
-    /* Operations in the order of a stream, executed by a kernel there, all of them at once; they are copied. bytes: the most
-     * that one of them moves, a hint. NULL where there are no streams. */
+    /* Operations in the order of a stream, executed by a kernel there, all of them at once, so that they may wait for each
+     * other on whichever ranks; they are copied. bytes: the most that one of them moves, a hint. host, memory: what group_bytes
+     * says they need, of allocate_host and of allocate; both are the kernel's until all are executed, when the last 8 bytes of
+     * host become other than 0. captured: the stream is being captured. NULL where there are no streams. */
     rondo_result_t (*enqueue)(struct rondo_device *device, struct rondo_stream_operation *operations, int count, size_t bytes,
-                              void *stream);
+                              void *host, void *memory, void *stream, int captured);
+    /* Of a group that is too large to travel with its kernel; else 0. */
+    size_t (*group_bytes)(const struct rondo_device *device, const struct rondo_stream_operation *operations, int count);
+    /* Never the same for two streams, handles are; 0: not known. */
+    uint64_t (*stream_id)(struct rondo_device *device, void *stream);
     /* Whether the stream is being captured into a graph; -1: it is no stream of this device. */
     int (*is_captured)(struct rondo_device *device, void *stream);
 
@@ -71,8 +80,7 @@ struct rondo_device_kind {
 /* Every kind's struct begins with this. */
 struct rondo_device {
     const struct rondo_device_kind *kind;
-    struct rondo_daemon *daemon; /* the host's copy: addresses and sizes */
-    struct rondo_daemon *image;  /* what the daemon works with; device memory */
+    struct rondo_daemon *daemon; /* addresses and sizes, which a daemon is given when it starts */
     struct rondo_task *tasks;
 };
 

@@ -19,68 +19,186 @@ enum rondo_outcome { RONDO_OUTCOME_STUCK, RONDO_OUTCOME_FINISHED };
 
 struct rondo_team;
 
-/* What a run of a program block needs to know; lives on the block's stack. */
+/* What a run of a program block needs to know. A local variable of one function into which all of the engine is inlined: on a
+ * GPU it lives in registers (memory is hundreds of cycles away after every acquire), so nothing may keep its address. */
 struct rondo_run {
+    const struct rondo_operation *home; /* where the operation is kept */
+    /* Where the team has them at hand: */
     const struct rondo_operation *operation;
-    const struct rondo_program_block *list;
-    const struct rondo_instruction *instructions;
-    const struct rondo_dependency *dependencies;
-    struct rondo_end *const *ends;
+    const struct rondo_part *part;
+    struct rondo_end *row;         /* the part's ends, where they lie one after the other, */
+    struct rondo_end *const *ends; /* or else by their addresses */
     struct rondo_context *context;
     struct rondo_team *team;
-    const struct rondo_instruction *unpublished; /* begun, but not told to anybody */
-    uint64_t *semaphores;                        /* of the lane */
-    uint64_t *waiting;                           /* of this context */
+    uint64_t *semaphores; /* of the lane */
+    uint64_t *waiting;    /* of this context */
     struct rondo_block_statistics *statistics;
     const struct rondo_policy *policy;
     const struct rondo_queues *queues;
     const uint32_t *failed;     /* of the lane: ends waits that have no budget */
     const uint64_t *interrupts; /* the host's that the block has answered; others end waits without a budget too */
     uint64_t budget;
+    struct rondo_instruction unpublished; /* begun, but not told to anybody */
+    int pending;                          /* there is such a one */
     uint32_t program_block;
+    uint32_t fresh; /* the operation is not what it was when the team had it last */
     uint32_t advanced;
+    /* The context's position, written back when the run ends. */
+    uint64_t tile;
+    uint32_t instruction, slice, piece;
+    uint32_t element_bytes;
 };
+
+/* How a piece's connectors become addresses: a team resolves them (rondo_team_resolve), on a GPU all at once. The ends of an
+ * instruction have one protocol. */
+struct rondo_use {
+    uint8_t receive_first, received, send_first, sent;
+    uint8_t direct_in, direct_out;
+    uint8_t local_place; /* of the local source among the received ones; received: after all of them, or there is none */
+    uint8_t twice;       /* the only source counts twice */
+    size_t slot_offset;
+    uint64_t direct_in_offset, direct_out_offset; /* bytes from the peer's input, and output */
+};
+
+RONDO_FUNCTION char *rondo_slot_at(const struct rondo_end *end, uint64_t position)
+{
+    return end->slots + (position & (end->slot_count - 1)) * end->slot_bytes;
+}
+
+/* position: the end's, when the piece was described. */
+RONDO_FUNCTION void rondo_resolve_source(const struct rondo_use *use, const struct rondo_end *end, uint64_t position,
+                                         uint32_t i, struct rondo_piece *piece)
+{
+    uint32_t place = i < use->local_place ? i : i + 1;
+    const char *source = use->direct_in                       ? end->direct[RONDO_INPUT] + use->direct_in_offset
+                         : end->protocol == RONDO_PROTOCOL_LL ? rondo_slot_at(end, position) + 2 * use->slot_offset
+                                                              : rondo_slot_at(end, position) + use->slot_offset;
+    piece->source[place] = source;
+    piece->source_flags[place] = (uint32_t) (position + 1);
+    if (use->twice) {
+        piece->source[1] = source;
+        piece->source_flags[1] = (uint32_t) (position + 1);
+    }
+}
+
+/* from: the end by which the peer's signal came in. */
+RONDO_FUNCTION void rondo_resolve_remote(const struct rondo_use *use, const struct rondo_end *end, const struct rondo_end *from,
+                                         uint64_t position, uint32_t i, struct rondo_piece *piece)
+{
+    piece->remote[i] = use->direct_out                      ? from->direct[RONDO_OUTPUT] + use->direct_out_offset
+                       : end->protocol == RONDO_PROTOCOL_LL ? rondo_slot_at(end, position) + 2 * use->slot_offset
+                                                            : rondo_slot_at(end, position) + use->slot_offset;
+    piece->remote_flags[i] = (uint32_t) (position + 1);
+}
 
 #if defined(__CUDACC__)
 #include "cuda_team.h"
 #else
 #include "host_move.h"
+
+/* Puts a part's operation, instructions and ends where they are quickly reached; here they are. */
+RONDO_FUNCTION void rondo_team_load(struct rondo_team *team, struct rondo_run *run)
+{
+    (void) team;
+    run->operation = run->home;
+    run->part = &run->operation->parts[run->program_block];
+    run->row = run->part->row;
+    run->ends = run->part->ends;
+}
+RONDO_FUNCTION int rondo_team_has_instruction(const struct rondo_team *team, uint32_t index)
+{
+    (void) team;
+    (void) index;
+    return 1;
+}
+RONDO_FUNCTION void rondo_team_load_page(struct rondo_team *team, uint32_t index)
+{
+    (void) team;
+    (void) index;
+}
+RONDO_FUNCTION const struct rondo_instruction *rondo_team_instruction(const struct rondo_team *team,
+                                                                      const struct rondo_run *run, uint32_t index)
+{
+    (void) team;
+    return run->part->instructions + index;
+}
+RONDO_FUNCTION void rondo_team_unload(struct rondo_team *team, struct rondo_run *run)
+{
+    (void) team;
+    (void) run;
+}
 #endif
+
+RONDO_FUNCTION struct rondo_end *rondo_end_of(const struct rondo_run *run, uint32_t index)
+{
+    return run->row != NULL ? run->row + index : run->ends[index];
+}
+
+#if !defined(__CUDACC__)
+RONDO_FUNCTION void rondo_team_take_ends(struct rondo_team *team, const struct rondo_run *run, const struct rondo_use *use)
+{
+    for (uint32_t i = 0; i < use->received; i++) {
+        const struct rondo_end *end = rondo_end_of(run, use->receive_first + i);
+        rondo_resolve_source(use, end, end->position, i, &team->piece);
+    }
+    for (uint32_t i = 0; i < use->sent; i++) {
+        const struct rondo_end *end = rondo_end_of(run, use->send_first + i);
+        const struct rondo_end *from = use->direct_out ? rondo_end_of(run, use->receive_first + i) : NULL;
+        rondo_resolve_remote(use, end, from, end->position, i, &team->piece);
+    }
+}
+#endif
+
+/* ---- chunks and slices ---- */
 
 RONDO_FUNCTION struct rondo_extent rondo_chunk_extent(const struct rondo_layout *layout, uint32_t index)
 {
     struct rondo_extent extent;
-    if (layout->table != NULL)
-        return layout->table[index];
-    uint64_t within = index % layout->group_chunks * layout->chunk_count;
-    extent.offset = index / layout->group_chunks * layout->group_count + within;
-    extent.count = within >= layout->group_count                        ? 0
-                   : layout->group_count - within < layout->chunk_count ? layout->group_count - within
-                                                                        : layout->chunk_count;
+    const struct rondo_extent *table = layout->table;
+    uint64_t count = layout->group_count, most = layout->chunk_count, within = 0;
+    uint32_t chunks = layout->group_chunks;
+    if (table != NULL)
+        return table[index];
+    extent.offset = index * count;
+    if (chunks > 1) { /* a division is slow */
+        within = index % chunks * most;
+        extent.offset = index / chunks * count + within;
+    }
+    extent.count = within >= count ? 0 : count - within < most ? count - within : most;
     return extent;
 }
 
-/* The part of a chunk that one slice of the current tile covers. */
-RONDO_FUNCTION struct rondo_extent rondo_slice_extent(const struct rondo_operation *operation,
-                                                      const struct rondo_context *context, uint32_t buffer, uint32_t index)
+/* What one slice of the current tile covers of every chunk: so many elements from start on, at most. */
+struct rondo_stretch {
+    uint64_t start, most;
+};
+
+RONDO_FUNCTION struct rondo_stretch rondo_current_stretch(const struct rondo_run *run)
 {
-    struct rondo_extent chunk = rondo_chunk_extent(&operation->layouts[buffer], index);
-    uint64_t in_tile = context->slice * operation->slice;
-    uint64_t start = context->tile * operation->tile + in_tile;
-    uint64_t most = operation->tile > in_tile ? operation->tile - in_tile : 0;
-    if (most > operation->slice)
-        most = operation->slice;
-    uint64_t left = start < chunk.count ? chunk.count - start : 0;
-    struct rondo_extent slice = {chunk.offset + start, left < most ? left : most};
-    return slice;
+    const struct rondo_operation *operation = run->operation;
+    uint64_t in_tile = run->slice * operation->slice;
+    struct rondo_stretch stretch = {run->tile * operation->tile + in_tile,
+                                    operation->tile > in_tile ? operation->tile - in_tile : 0};
+    if (stretch.most > operation->slice)
+        stretch.most = operation->slice;
+    return stretch;
 }
 
-/* The chunk whose length decides how much an instruction moves: all others it touches are as long. */
-RONDO_FUNCTION void rondo_measured_chunk(const struct rondo_instruction *instruction, uint32_t *buffer, uint32_t *index)
+/* The elements of a chunk that the stretch covers. */
+RONDO_FUNCTION uint64_t rondo_covered(struct rondo_extent chunk, struct rondo_stretch stretch)
+{
+    uint64_t left = stretch.start < chunk.count ? chunk.count - stretch.start : 0;
+    return left < stretch.most ? left : stretch.most;
+}
+
+/* The k-th chunk whose length decides how much an instruction moves: all others it touches are as long. */
+RONDO_FUNCTION struct rondo_extent rondo_measured_chunk(const struct rondo_run *run,
+                                                        const struct rondo_instruction *instruction, uint32_t k)
 {
     int to_destination = (instruction->actions & RONDO_COPY) != 0;
-    *buffer = to_destination ? instruction->destination_buffer : instruction->source_buffer;
-    *index = to_destination ? instruction->destination_index : instruction->source_index;
+    uint32_t buffer = to_destination ? instruction->destination_buffer : instruction->source_buffer;
+    uint32_t index = to_destination ? instruction->destination_index : instruction->source_index;
+    return rondo_chunk_extent(&run->operation->layouts[buffer], index + k);
 }
 
 RONDO_FUNCTION size_t rondo_piece_bytes(size_t bytes)
@@ -88,15 +206,13 @@ RONDO_FUNCTION size_t rondo_piece_bytes(size_t bytes)
     return (bytes + RONDO_PIECE_ALIGNMENT - 1) & ~(size_t) (RONDO_PIECE_ALIGNMENT - 1);
 }
 
-/* What one slice of the instruction takes of a slot. */
-RONDO_FUNCTION size_t rondo_slice_bytes(const struct rondo_run *run, const struct rondo_instruction *instruction)
+/* What one slice of the instruction takes of a slot. first: its first chunk. */
+RONDO_FUNCTION size_t rondo_slice_bytes(const struct rondo_run *run, const struct rondo_instruction *instruction,
+                                        struct rondo_extent first, struct rondo_stretch stretch)
 {
-    uint32_t buffer, index;
-    size_t bytes = 0;
-    rondo_measured_chunk(instruction, &buffer, &index);
-    for (uint32_t k = 0; k < instruction->count; k++)
-        bytes += rondo_piece_bytes(rondo_slice_extent(run->operation, run->context, buffer, index + k).count *
-                                   run->operation->element_bytes);
+    size_t bytes = rondo_piece_bytes(rondo_covered(first, stretch) * run->element_bytes);
+    for (uint32_t k = 1; k < instruction->count; k++)
+        bytes += rondo_piece_bytes(rondo_covered(rondo_measured_chunk(run, instruction, k), stretch) * run->element_bytes);
     return bytes;
 }
 
@@ -105,7 +221,7 @@ RONDO_FUNCTION size_t rondo_slice_bytes(const struct rondo_run *run, const struc
 /* The slot the end fills or takes next. */
 RONDO_FUNCTION char *rondo_slot(const struct rondo_end *end)
 {
-    return end->slots + (end->position & (end->slot_count - 1)) * end->slot_bytes;
+    return rondo_slot_at(end, end->position);
 }
 
 /* A slot has arrived. The acquire makes everything its producer wrote before publishing the tail visible. */
@@ -129,38 +245,42 @@ RONDO_FUNCTION int rondo_has_room(struct rondo_end *end)
 
 RONDO_FUNCTION uint64_t rondo_semaphore_value(const struct rondo_run *run, uint32_t block, uint32_t step)
 {
-    const struct rondo_program *program = run->operation->program;
-    const struct rondo_program_block *list =
-        (const struct rondo_program_block *) ((const char *) program + program->block_offset) + block;
-    return run->context->operation << 32 | (uint32_t) (run->context->tile * list->instructions + step + 1);
+    const struct rondo_part *part = block == run->program_block ? run->part : &run->operation->parts[block];
+    return run->context->operation << 32 | (uint32_t) (run->tile * part->instruction_count + step + 1);
 }
 
-/* NULL when the primitive can run; else what it waits for (a connector's end, or the run itself for another block). */
-RONDO_FUNCTION const void *rondo_missing(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
+/* What a primitive waits for: nothing, another block, or 1 + the rank (in the world) whose slot is not there. */
+enum { RONDO_MISSES_NOTHING = -1, RONDO_MISSES_BLOCK = 0 };
+
+RONDO_FUNCTION int32_t rondo_missing(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
-    if (run->context->slice == 0)
+    if (instruction->dependencies > 0 && run->slice == 0)
         for (uint32_t i = 0; i < instruction->dependencies; i++) {
-            const struct rondo_dependency *on = run->dependencies + instruction->dependency_first + i;
+            const struct rondo_dependency *on = run->part->dependencies + instruction->dependency_first + i;
             uint64_t wanted = rondo_semaphore_value(run, on->block, on->step);
-            /* Acquire pairs with the release in rondo_notify: the other block's stores are visible. */
+            /* Acquire pairs with the release in rondo_interpret: the other block's stores are visible. */
             uint64_t value = rondo_load_acquire_device(run->semaphores + on->block);
             if (value >> 32 != wanted >> 32 || value < wanted)
-                return run;
+                return RONDO_MISSES_BLOCK;
         }
     if ((instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN))
-        for (uint32_t i = 0; i < instruction->receive_count; i++)
-            if (!rondo_arrived(run->ends[instruction->receive_first + i], bytes))
-                return run->ends[instruction->receive_first + i];
+        for (uint32_t i = 0; i < instruction->receive_count; i++) {
+            struct rondo_end *end = rondo_end_of(run, instruction->receive_first + i);
+            if (!rondo_arrived(end, bytes))
+                return end->peer + 1;
+        }
     if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT))
-        for (uint32_t i = 0; i < instruction->send_count; i++)
-            if (!rondo_has_room(run->ends[instruction->send_first + i]))
-                return run->ends[instruction->send_first + i];
-    return NULL;
+        for (uint32_t i = 0; i < instruction->send_count; i++) {
+            struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
+            if (!rondo_has_room(end))
+                return end->peer + 1;
+        }
+    return RONDO_MISSES_NOTHING;
 }
 
-RONDO_FUNCTION void rondo_report_missing(const struct rondo_run *run, const void *missing)
+RONDO_FUNCTION void rondo_report_missing(const struct rondo_run *run, int32_t missing)
 {
-    rondo_store_relaxed(run->waiting, missing == run ? 0 : (uint64_t) ((const struct rondo_end *) missing)->peer + 1);
+    rondo_store_relaxed(run->waiting, (uint64_t) missing);
 }
 
 /* Whether a wait of so many polls has to end. Without preemption only the host and failure end one. */
@@ -174,10 +294,10 @@ RONDO_FUNCTION int rondo_outrun(const struct rondo_run *run, uint64_t polls)
 /* Waits within the task's budget. 0: stuck. */
 RONDO_FUNCTION int rondo_wait_ready(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
-    const void *missing = NULL;
+    int32_t missing;
     for (uint64_t polls = 0;; polls++) {
         missing = rondo_missing(run, instruction, bytes);
-        if (missing == NULL)
+        if (missing == RONDO_MISSES_NOTHING)
             return 1;
         if (rondo_outrun(run, polls))
             break;
@@ -192,113 +312,101 @@ RONDO_FUNCTION int rondo_wait_ready(struct rondo_run *run, const struct rondo_in
 
 /* ---- moving ---- */
 
-RONDO_FUNCTION char *rondo_local(const struct rondo_operation *operation, uint32_t buffer, uint64_t element)
+/* The stretch of a chunk of this rank's buffers. */
+RONDO_FUNCTION char *rondo_local(const struct rondo_run *run, uint32_t buffer, struct rondo_extent chunk,
+                                 struct rondo_stretch stretch)
 {
-    return operation->buffers[buffer] + element * operation->element_bytes;
+    return run->operation->buffers[buffer] + (chunk.offset + stretch.start) * run->element_bytes;
 }
 
-/* The current slice of a chunk in the peer's memory. Layouts are the same on all ranks of a program with direct ends. */
-RONDO_FUNCTION char *rondo_remote(const struct rondo_run *run, const struct rondo_end *end, uint32_t buffer, uint32_t index)
+RONDO_FUNCTION char *rondo_local_chunk(const struct rondo_run *run, uint32_t buffer, uint32_t index,
+                                       struct rondo_stretch stretch)
 {
-    uint64_t element = rondo_slice_extent(run->operation, run->context, buffer, index).offset;
-    return end->direct[buffer] + element * run->operation->element_bytes;
+    return rondo_local(run, buffer, rondo_chunk_extent(&run->operation->layouts[buffer], index), stretch);
 }
 
-/* The local chunk's place among the received sources. */
-RONDO_FUNCTION void rondo_add_local(struct rondo_run *run, struct rondo_piece *piece, uint32_t buffer, uint32_t index,
-                                    int place)
+/* Where the stretch of a chunk begins in a buffer. */
+RONDO_FUNCTION uint64_t rondo_chunk_bytes(const struct rondo_run *run, uint32_t buffer, uint32_t index,
+                                          struct rondo_stretch stretch)
 {
-    uint64_t element = rondo_slice_extent(run->operation, run->context, buffer, index).offset;
-    for (int i = piece->sources; i > place; i--) {
-        piece->source[i] = piece->source[i - 1];
-        piece->source_flags[i] = piece->source_flags[i - 1];
-    }
-    uint64_t below = ((uint64_t) 1 << place) - 1;
-    piece->ll_sources = (piece->ll_sources & below) | (piece->ll_sources & ~below) << 1;
-    piece->source[place] = rondo_local(run->operation, buffer, element);
-    piece->sources++;
+    return (rondo_chunk_extent(&run->operation->layouts[buffer], index).offset + stretch.start) * run->element_bytes;
 }
 
-RONDO_FUNCTION void rondo_describe_sources(struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
-                                           size_t slot_offset, struct rondo_piece *piece)
+RONDO_FUNCTION uint64_t rondo_low_bits(uint32_t count)
 {
-    int received = instruction->actions & RONDO_RECEIVE ? instruction->receive_count : 0;
-    piece->sources = 0;
-    piece->ll_sources = 0;
-    for (int i = 0; i < received; i++) {
-        const struct rondo_end *end = run->ends[instruction->receive_first + i];
-        if (instruction->flags & RONDO_DIRECT_IN) {
-            piece->source[i] = rondo_remote(run, end, RONDO_INPUT, instruction->remote_index + k);
-        } else if (end->protocol == RONDO_PROTOCOL_LL) {
-            piece->source[i] = rondo_slot(end) + 2 * slot_offset;
-            piece->source_flags[i] = (uint32_t) (end->position + 1);
-            piece->ll_sources |= (uint64_t) 1 << i;
-        } else {
-            piece->source[i] = rondo_slot(end) + slot_offset;
-        }
-        piece->sources++;
-    }
-    if ((instruction->actions & RONDO_REDUCE) || !received)
-        rondo_add_local(run, piece, instruction->source_buffer, instruction->source_index + k,
-                        instruction->local_place < received ? instruction->local_place : received);
-    if ((instruction->actions & RONDO_REDUCE) && !received)
-        rondo_add_local(run, piece, instruction->destination_buffer, instruction->destination_index + k, piece->sources);
+    return count >= 64 ? UINT64_MAX : ((uint64_t) 1 << count) - 1;
 }
 
-RONDO_FUNCTION void rondo_describe_destinations(struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
-                                                size_t slot_offset, uint64_t element, struct rondo_piece *piece)
-{
-    int sent = instruction->actions & RONDO_SEND ? instruction->send_count : 0;
-    piece->local =
-        instruction->actions & RONDO_COPY ? rondo_local(run->operation, instruction->destination_buffer, element) : NULL;
-    piece->remotes = (uint8_t) sent;
-    piece->ll_remotes = 0;
-    for (int i = 0; i < sent; i++) {
-        const struct rondo_end *end = run->ends[instruction->send_first + i];
-        if (instruction->flags & RONDO_DIRECT_OUT) { /* the signal came in by the peer's other end */
-            const struct rondo_end *from = run->ends[instruction->receive_first + i];
-            piece->remote[i] = rondo_remote(run, from, RONDO_OUTPUT, instruction->remote_index + k);
-        } else if (end->protocol == RONDO_PROTOCOL_LL) {
-            piece->remote[i] = rondo_slot(end) + 2 * slot_offset;
-            piece->remote_flags[i] = (uint32_t) (end->position + 1);
-            piece->ll_remotes |= (uint64_t) 1 << i;
-        } else {
-            piece->remote[i] = rondo_slot(end) + slot_offset;
-        }
-    }
-}
-
-/* What the primitive does to the current slice of its k-th chunks. Pieces lie one after the other in a slot. */
-RONDO_FUNCTION void rondo_describe(struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
-                                   size_t slot_offset, struct rondo_extent extent, struct rondo_piece *piece)
+/* What the primitive does to the current slice of its k-th chunks, of which the measured one is given. Pieces lie one after the
+ * other in a slot. */
+RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
+                                   size_t slot_offset, struct rondo_extent measured, struct rondo_stretch stretch,
+                                   struct rondo_piece *piece, struct rondo_use *use)
 {
     const struct rondo_operation *operation = run->operation;
-    int finishes = instruction->flags & RONDO_FINISH;
-    piece->count = extent.count;
+    const uint8_t actions = instruction->actions, flags = instruction->flags;
+    const int finishes = flags & RONDO_FINISH, receives = actions & RONDO_RECEIVE, copies = actions & RONDO_COPY;
+    const uint8_t received = receives ? instruction->receive_count : 0,
+                  sent = actions & RONDO_SEND ? instruction->send_count : 0;
+    uint8_t sources = received, op = operation->op;
+    use->receive_first = instruction->receive_first;
+    use->received = received;
+    use->send_first = instruction->send_first;
+    use->sent = sent;
+    use->direct_in = (flags & RONDO_DIRECT_IN) != 0;
+    use->direct_out = (flags & RONDO_DIRECT_OUT) != 0;
+    use->local_place = received;
+    use->slot_offset = slot_offset;
+    /* Layouts are the same on all ranks of a program with direct ends. */
+    if (receives && use->direct_in)
+        use->direct_in_offset = rondo_chunk_bytes(run, RONDO_INPUT, instruction->remote_index + k, stretch);
+    if (sent > 0 && use->direct_out)
+        use->direct_out_offset = rondo_chunk_bytes(run, RONDO_OUTPUT, instruction->remote_index + k, stretch);
+    piece->count = rondo_covered(measured, stretch);
     piece->average = finishes ? operation->average : 0;
     piece->type = operation->type;
-    piece->op = operation->op;
-    piece->element_bytes = operation->element_bytes;
+    piece->element_bytes = (uint8_t) run->element_bytes;
     piece->streaming = operation->streaming;
-    rondo_describe_sources(run, instruction, k, slot_offset, piece);
-    rondo_describe_destinations(run, instruction, k, slot_offset, extent.offset, piece);
-    int logical = operation->op == RONDO_LAND || operation->op == RONDO_LOR || operation->op == RONDO_LXOR;
-    if (logical && finishes && piece->sources == 1) { /* one contribution alone becomes 0 or 1 too: x or x */
-        piece->source[1] = piece->source[0];
-        piece->source_flags[1] = piece->source_flags[0];
-        piece->ll_sources |= piece->ll_sources << 1;
-        piece->sources = 2;
-        piece->op = RONDO_LOR;
+    piece->local = copies ? rondo_local(run, instruction->destination_buffer, measured, stretch) : NULL;
+    piece->exchanges = (flags & RONDO_EXCHANGE) != 0;
+    if ((actions & RONDO_REDUCE) || !receives) {
+        uint8_t buffer = instruction->source_buffer;
+        use->local_place = instruction->local_place < received ? instruction->local_place : received;
+        piece->source[use->local_place] = copies ? rondo_local_chunk(run, buffer, instruction->source_index + k, stretch)
+                                                 : rondo_local(run, buffer, measured, stretch);
+        sources++;
     }
+    if ((actions & RONDO_REDUCE) && !receives)
+        piece->source[sources++] =
+            rondo_local_chunk(run, instruction->destination_buffer, instruction->destination_index + k, stretch);
+    int logical = op == RONDO_LAND || op == RONDO_LOR || op == RONDO_LXOR;
+    use->twice = logical && finishes && sources == 1; /* one contribution alone becomes 0 or 1 too: x or x */
+    if (use->twice) {
+        if (!receives)
+            piece->source[1] = piece->source[0];
+        sources = 2;
+        op = RONDO_LOR;
+    }
+    piece->op = op;
+    piece->sources = sources;
+    piece->remotes = sent;
+    piece->ll_sources = piece->ll_remotes = 0;
+    if (received > 0 && !use->direct_in && rondo_end_of(run, use->receive_first)->protocol == RONDO_PROTOCOL_LL) {
+        uint64_t all = rondo_low_bits(received), below = rondo_low_bits(use->local_place);
+        piece->ll_sources = use->twice ? 3 : (all & below) | (use->local_place < received ? (all & ~below) << 1 : 0);
+    }
+    if (sent > 0 && !use->direct_out && rondo_end_of(run, use->send_first)->protocol == RONDO_PROTOCOL_LL)
+        piece->ll_remotes = rondo_low_bits(sent);
 }
 
 /* Tells each receiver where this rank's buffers are, or learns it from each sender. */
-RONDO_FUNCTION void rondo_exchange_signals(struct rondo_run *run, const struct rondo_instruction *instruction)
+RONDO_FUNCTION void rondo_exchange_signals(const struct rondo_run *run, const struct rondo_instruction *instruction)
 {
     const struct rondo_operation *operation = run->operation;
     if (instruction->actions & RONDO_SEND)
         for (uint32_t i = 0; i < instruction->send_count; i++) {
-            struct rondo_signal *signal = (struct rondo_signal *) (void *) rondo_slot(run->ends[instruction->send_first + i]);
+            struct rondo_signal *signal =
+                (struct rondo_signal *) (void *) rondo_slot(rondo_end_of(run, instruction->send_first + i));
             for (int b = 0; b < 2; b++) {
                 signal->window[b] = operation->windows[b][0];
                 signal->offset[b] = operation->windows[b][1];
@@ -306,7 +414,7 @@ RONDO_FUNCTION void rondo_exchange_signals(struct rondo_run *run, const struct r
         }
     if (instruction->actions & RONDO_RECEIVE)
         for (uint32_t i = 0; i < instruction->receive_count; i++) {
-            struct rondo_end *end = run->ends[instruction->receive_first + i];
+            struct rondo_end *end = rondo_end_of(run, instruction->receive_first + i);
             const struct rondo_signal *signal = (const struct rondo_signal *) (const void *) rondo_slot(end);
             for (int b = 0; b < 2; b++)
                 end->direct[b] = end->windows[signal->window[b]] + signal->offset[b];
@@ -318,9 +426,10 @@ RONDO_FUNCTION void rondo_exchange_signals(struct rondo_run *run, const struct r
 /* The primitive's slots count as filled and taken from here on, though others are told later. */
 RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
+    const struct rondo_policy *policy = run->policy;
     if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT)) {
         for (uint32_t i = 0; i < instruction->send_count; i++) {
-            struct rondo_end *end = run->ends[instruction->send_first + i];
+            struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
             if (end->sizes != NULL) /* the proxy carries no more than this; published with the tail */
                 rondo_store_relaxed32(end->sizes + (end->position & (end->slot_count - 1)), (uint32_t) bytes);
             end->position++;
@@ -329,10 +438,13 @@ RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instr
     }
     if ((instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN))
         for (uint32_t i = 0; i < instruction->receive_count; i++)
-            run->ends[instruction->receive_first + i]->position++;
-    run->unpublished = instruction;
+            rondo_end_of(run, instruction->receive_first + i)->position++;
+    run->unpublished = *instruction;
+    run->pending = 1;
     run->advanced = 1;
-    run->budget = run->budget > run->policy->cap / run->policy->boost ? run->policy->cap : run->budget * run->policy->boost;
+    run->budget *= policy->boost; /* no overflow: settings.c bounds cap and boost */
+    if (run->budget > policy->cap)
+        run->budget = policy->cap;
     rondo_count(&run->statistics->primitives, 1);
 }
 
@@ -340,21 +452,21 @@ RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instr
  * tell), only credits, and the values that were read through it have been used by now. */
 RONDO_FUNCTION void rondo_publish(struct rondo_run *run)
 {
-    const struct rondo_instruction *instruction = run->unpublished;
-    if (instruction == NULL)
+    const struct rondo_instruction *instruction = &run->unpublished;
+    if (!run->pending)
         return;
-    run->unpublished = NULL;
+    run->pending = 0;
     int sends = (instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT);
     int receives = (instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN);
-    if (sends && run->ends[instruction->send_first]->protocol != RONDO_PROTOCOL_LL) {
+    if (sends && rondo_end_of(run, instruction->send_first)->protocol != RONDO_PROTOCOL_LL) {
         rondo_publish_begin();
         for (uint32_t i = 0; i < instruction->send_count; i++) {
-            struct rondo_end *end = run->ends[instruction->send_first + i];
+            struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
             rondo_publish_word(end->published, end->position);
         }
     }
     for (uint32_t i = 0; receives && i < instruction->receive_count; i++) {
-        struct rondo_end *end = run->ends[instruction->receive_first + i];
+        struct rondo_end *end = rondo_end_of(run, instruction->receive_first + i);
         rondo_publish_word(end->published, end->position);
     }
 }
@@ -372,45 +484,45 @@ RONDO_FUNCTION void rondo_settle(struct rondo_run *run)
 RONDO_FUNCTION int rondo_receives_ll(const struct rondo_run *run, const struct rondo_instruction *instruction)
 {
     return (instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN) &&
-           instruction->receive_count > 0 && run->ends[instruction->receive_first]->protocol == RONDO_PROTOCOL_LL;
+           instruction->receive_count > 0 && rondo_end_of(run, instruction->receive_first)->protocol == RONDO_PROTOCOL_LL;
 }
 
 /* The piece's data have to be waited for by the team. It stores nothing before all are there. 0: stuck. */
 RONDO_FUNCTION int rondo_begin_polling(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
-    uint64_t polls = 0;
-    for (;;) {
-        uint64_t most = run->policy->preempt && run->budget < 256 ? run->budget : 256;
-        rondo_team_begin(run->team, most);
-        rondo_publish(run); /* of the primitive before: while the team polls */
-        if (rondo_team_finish(run->team))
-            return 1;
-        polls += most;
+    uint64_t most = run->policy->preempt && run->budget < 256 ? run->budget : 256, polls = most;
+    rondo_team_begin(run->team, most);
+    rondo_publish(run); /* of the primitive before: while the team polls */
+    while (!rondo_team_finish(run->team)) {
         if (rondo_outrun(run, polls)) {
-            rondo_report_missing(run, run->ends[instruction->receive_first]);
+            rondo_report_missing(run, rondo_end_of(run, instruction->receive_first)->peer + 1);
             return 0;
         }
+        polls += most;
+        rondo_team_repeat(run->team);
     }
+    return 1;
 }
 
 /* One slice of the instruction: everything it waits for is there, but for LL data where the team looks for them. The last piece
  * may go on while the next slice is prepared. 0: stuck. */
-RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruction *instruction)
+RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruction *instruction, struct rondo_extent measured,
+                              struct rondo_stretch stretch)
 {
-    struct rondo_context *context = run->context;
     int polls = RONDO_TEAM_POLLS_LL && rondo_receives_ll(run, instruction);
     size_t slot_offset = 0;
-    uint32_t buffer, index;
-    rondo_measured_chunk(instruction, &buffer, &index);
     for (uint32_t k = 0; k < instruction->count; k++) {
-        struct rondo_extent extent = rondo_slice_extent(run->operation, context, buffer, index + k);
-        size_t bytes = extent.count * run->operation->element_bytes;
-        if (bytes > 0 && k >= context->piece) {
-            rondo_describe(run, instruction, k, slot_offset, extent, rondo_team_piece(run->team));
+        if (k > 0)
+            measured = rondo_measured_chunk(run, instruction, k);
+        size_t bytes = rondo_covered(measured, stretch) * run->element_bytes;
+        if (bytes > 0 && k >= run->piece) {
+            struct rondo_use *use = rondo_team_use(run->team);
+            rondo_describe(run, instruction, k, slot_offset, measured, stretch, rondo_team_piece(run->team), use);
+            rondo_team_take_ends(run->team, run, use);
             rondo_team_finish(run->team); /* the piece before */
             if (polls && !rondo_begin_polling(run, instruction)) {
-                run->advanced |= context->piece != k;
-                context->piece = k;
+                run->advanced |= run->piece != k;
+                run->piece = k;
                 return 0;
             }
             if (!polls) {
@@ -420,14 +532,14 @@ RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruct
         }
         slot_offset += rondo_piece_bytes(bytes);
     }
-    context->piece = 0;
+    run->piece = 0;
     return 1;
 }
 
 /* 0: stuck. */
 RONDO_FUNCTION int rondo_run_signal(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
-    if (run->context->tile != 0)
+    if (run->tile != 0)
         return 1;
     rondo_settle(run);
     if (!rondo_wait_ready(run, instruction, sizeof(struct rondo_signal)))
@@ -438,50 +550,57 @@ RONDO_FUNCTION int rondo_run_signal(struct rondo_run *run, const struct rondo_in
     return 1;
 }
 
-/* All slices of the instruction in the current tile. 0: stuck; context->slice says at which. */
+/* All slices of the instruction in the current tile. 0: stuck; slice says at which. */
 RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
-    struct rondo_context *context = run->context;
-    size_t bytes = rondo_slice_bytes(run, instruction);
-    while (bytes > 0) {
-        if (rondo_missing(run, instruction, bytes) != NULL) {
+    const struct rondo_extent measured = rondo_measured_chunk(run, instruction, 0);
+    for (const uint32_t slices = run->operation->slices; run->slice < slices;) {
+        struct rondo_stretch stretch = rondo_current_stretch(run);
+        size_t bytes = rondo_slice_bytes(run, instruction, measured, stretch);
+        if (bytes == 0)
+            break;
+        if (rondo_missing(run, instruction, bytes) != RONDO_MISSES_NOTHING) {
             rondo_settle(run); /* the peers may be waiting for it */
             if (!rondo_wait_ready(run, instruction, bytes))
                 return 0;
         }
-        if (!rondo_move(run, instruction))
+        if (!rondo_move(run, instruction, measured, stretch))
             return 0;
-        context->slice++;
+        run->slice++;
         rondo_publish(run); /* of the primitive before, if this one moved nothing */
         rondo_commit(run, instruction, bytes);
         if (!RONDO_TEAM_OVERLAPS)
             rondo_publish(run);
-        bytes = context->slice * run->operation->slice < run->operation->tile ? rondo_slice_bytes(run, instruction) : 0;
     }
-    context->slice = 0;
+    run->slice = 0;
     return 1;
 }
 
 RONDO_FUNCTION enum rondo_outcome rondo_interpret(struct rondo_run *run)
 {
-    struct rondo_context *context = run->context;
-    while (context->tile < run->operation->tiles) {
-        while (context->instruction < run->list->instructions) {
-            const struct rondo_instruction *instruction = run->instructions + context->instruction;
+    const uint64_t tiles = run->operation->tiles;
+    const uint32_t instructions = run->part->instruction_count;
+    while (run->tile < tiles) {
+        while (run->instruction < instructions) {
+            if (!rondo_team_has_instruction(run->team, run->instruction)) {
+                rondo_settle(run);
+                rondo_team_load_page(run->team, run->instruction);
+            }
+            const struct rondo_instruction instruction = *rondo_team_instruction(run->team, run, run->instruction);
             int done =
-                instruction->flags & RONDO_SIGNAL ? rondo_run_signal(run, instruction) : rondo_run_slices(run, instruction);
+                instruction.flags & RONDO_SIGNAL ? rondo_run_signal(run, &instruction) : rondo_run_slices(run, &instruction);
             if (!done)
                 return RONDO_OUTCOME_STUCK;
-            if (instruction->flags & RONDO_NOTIFY) { /* release: this instruction's stores before its semaphore */
+            if (instruction.flags & RONDO_NOTIFY) { /* release: this instruction's stores before its semaphore */
                 rondo_settle(run);
                 rondo_store_release_device(run->semaphores + run->program_block,
-                                           rondo_semaphore_value(run, run->program_block, context->instruction));
+                                           rondo_semaphore_value(run, run->program_block, run->instruction));
             }
-            context->instruction++;
+            run->instruction++;
             run->advanced = 1;
         }
-        context->instruction = 0;
-        context->tile++;
+        run->instruction = 0;
+        run->tile++;
     }
     return RONDO_OUTCOME_FINISHED;
 }
@@ -489,11 +608,21 @@ RONDO_FUNCTION enum rondo_outcome rondo_interpret(struct rondo_run *run)
 /* Runs on from the context until the block's list is done or a wait outruns the budget. */
 RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
 {
-    run->unpublished = NULL;
+    struct rondo_context *context = run->context;
+    run->pending = 0;
     run->advanced = 0;
+    run->tile = context->tile;
+    run->instruction = context->instruction;
+    run->slice = context->slice;
+    run->piece = context->piece;
     rondo_team_load(run->team, run);
+    run->element_bytes = run->operation->element_bytes;
     enum rondo_outcome outcome = rondo_interpret(run);
     rondo_settle(run);
+    context->tile = run->tile;
+    context->instruction = run->instruction;
+    context->slice = run->slice;
+    context->piece = run->piece;
     rondo_team_unload(run->team, run);
     return outcome;
 }

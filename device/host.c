@@ -80,7 +80,7 @@ static int is_alive(struct rondo_host *host)
 /* One turn of a claimed block. 1: the daemon is out. */
 static int turn(struct rondo_host *host, uint32_t index, int return_early)
 {
-    struct rondo_daemon *daemon = host->base.image;
+    struct rondo_daemon *daemon = host->base.daemon;
     struct rondo_block *block = &daemon->blocks[index];
     struct runner *runner = &host->runners[index];
     if (!block->inside) {
@@ -213,9 +213,9 @@ static int help_turn(struct rondo_device *device)
 static void help_end(struct rondo_device *device, int idle)
 {
     struct rondo_host *host = host_of(device);
-    struct rondo_block *block = &host->base.image->blocks[0];
+    struct rondo_block *block = &host->base.daemon->blocks[0];
     int out = !block->inside;
-    if (!out && idle && host->blocks == 1 && rondo_daemon_retire(host->base.image, block) == RONDO_DAEMON_QUITS) {
+    if (!out && idle && host->blocks == 1 && rondo_daemon_retire(host->base.daemon, block) == RONDO_DAEMON_QUITS) {
         announce_quit(host);
         out = 1;
     }

@@ -15,12 +15,18 @@
 #define RONDO_TEAM_POLLS_LL 0
 
 struct rondo_team {
+    struct rondo_use use;
     struct rondo_piece piece;
 };
 
 RONDO_FUNCTION struct rondo_piece *rondo_team_piece(struct rondo_team *team)
 {
     return &team->piece;
+}
+
+RONDO_FUNCTION struct rondo_use *rondo_team_use(struct rondo_team *team)
+{
+    return &team->use;
 }
 
 RONDO_FUNCTION void rondo_team_begin(struct rondo_team *team, uint64_t polls)
@@ -61,23 +67,21 @@ RONDO_FUNCTION void rondo_team_begin(struct rondo_team *team, uint64_t polls)
             rondo_ll_store((uint64_t *) (void *) piece->remote[i], packed, padded, piece->remote_flags[i]);
 }
 
+RONDO_FUNCTION void rondo_team_repeat(struct rondo_team *team)
+{
+    rondo_team_begin(team, 0);
+}
+
 RONDO_FUNCTION int rondo_team_finish(struct rondo_team *team)
 {
     (void) team;
     return 1;
 }
 
-/* Puts a part's instructions and ends where they are quickly reached; here they are. */
-struct rondo_run;
-RONDO_FUNCTION void rondo_team_load(struct rondo_team *team, struct rondo_run *run)
+RONDO_FUNCTION void rondo_team_copy(struct rondo_team *team, void *to, const void *from, uint32_t bytes)
 {
     (void) team;
-    (void) run;
-}
-RONDO_FUNCTION void rondo_team_unload(struct rondo_team *team, struct rondo_run *run)
-{
-    (void) team;
-    (void) run;
+    memcpy(to, from, bytes);
 }
 
 #endif

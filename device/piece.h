@@ -20,7 +20,8 @@ struct rondo_piece {
     uint8_t type, op, element_bytes;
     uint8_t streaming; /* the result will not be read soon: a hint */
     uint8_t sources, remotes;
-    uint16_t unused;
+    uint8_t exchanges; /* remotes get the source that is not LL, before the LL ones are waited for (where teams wait) */
+    uint8_t unused;
     uint64_t ll_sources, ll_remotes; /* bit i: source i (remote i) is LL packets; the flag that marks them is in *_flags[i] */
     char *local;
     const char *source[RONDO_FOLD_SOURCES_MAX];

@@ -12,6 +12,10 @@
 
 #include <stdint.h>
 
+struct rondo_pair {
+    uint64_t first, second;
+};
+
 #if defined(__CUDACC__)
 
 /* ---- CUDA: PTX of sm_70 and later, whose memory model these names are from ---- */
@@ -63,6 +67,19 @@ RONDO_FUNCTION int rondo_exchange_if(uint64_t *word, uint64_t expected, uint64_t
     asm volatile("atom.acq_rel.gpu.cas.b64 %0, [%1], %2, %3;" : "=l"(old) : "l"(word), "l"(expected), "l"(desired) : "memory");
     return old == expected;
 }
+RONDO_FUNCTION uint64_t rondo_fetch_add_relaxed(uint64_t *word, uint64_t value)
+{
+    uint64_t old;
+    asm volatile("atom.relaxed.gpu.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(word), "l"(value) : "memory");
+    return old;
+}
+/* Two words that lie together, aligned to both: one access, but each is a load by itself. */
+RONDO_FUNCTION struct rondo_pair rondo_load_acquire_pair(const uint64_t *words)
+{
+    struct rondo_pair pair;
+    asm volatile("ld.acquire.sys.v2.u64 {%0, %1}, [%2];" : "=l"(pair.first), "=l"(pair.second) : "l"(words) : "memory");
+    return pair;
+}
 /* A GPU cannot change a word of the host's memory atomically; fence.sc is enough without one. */
 RONDO_FUNCTION void rondo_fence(uint64_t *shared_word)
 {
@@ -70,10 +87,14 @@ RONDO_FUNCTION void rondo_fence(uint64_t *shared_word)
     asm volatile("fence.sc.sys;" ::: "memory");
 }
 
-/* One fence for several words that are then published. */
+/* One fence for several words that are then published, to the system or to this device. */
 RONDO_FUNCTION void rondo_publish_begin(void)
 {
     asm volatile("fence.acq_rel.sys;" ::: "memory");
+}
+RONDO_FUNCTION void rondo_publish_device_begin(void)
+{
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
 }
 RONDO_FUNCTION void rondo_publish_word(uint64_t *word, uint64_t value)
 {
@@ -145,6 +166,15 @@ RONDO_FUNCTION int rondo_exchange_if(uint64_t *word, uint64_t expected, uint64_t
 {
     return __atomic_compare_exchange_n(word, &expected, desired, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
+RONDO_FUNCTION uint64_t rondo_fetch_add_relaxed(uint64_t *word, uint64_t value)
+{
+    return __atomic_fetch_add(word, value, __ATOMIC_RELAXED);
+}
+RONDO_FUNCTION struct rondo_pair rondo_load_acquire_pair(const uint64_t *words)
+{
+    struct rondo_pair pair = {rondo_load_acquire(words), rondo_load_acquire(words + 1)};
+    return pair;
+}
 /* The fence of a Dekker-like handshake in which both sides pass through the same word: of two such read-modify-writes one comes
  * later in the word's modification order, and it sees all that its predecessor's side wrote before (release/acquire). */
 RONDO_FUNCTION void rondo_fence(uint64_t *shared_word)
@@ -154,6 +184,9 @@ RONDO_FUNCTION void rondo_fence(uint64_t *shared_word)
 
 /* Release orders each word by itself. */
 RONDO_FUNCTION void rondo_publish_begin(void)
+{
+}
+RONDO_FUNCTION void rondo_publish_device_begin(void)
 {
 }
 RONDO_FUNCTION void rondo_publish_word(uint64_t *word, uint64_t value)

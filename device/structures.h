@@ -20,11 +20,12 @@ enum rondo_buffer { RONDO_INPUT, RONDO_OUTPUT, RONDO_SCRATCH, RONDO_BUFFERS };
 enum rondo_action { RONDO_RECEIVE = 1, RONDO_REDUCE = 2, RONDO_COPY = 4, RONDO_SEND = 8 };
 
 enum rondo_instruction_flag {
-    RONDO_FINISH = 1,     /* the result is complete: apply the operator's last step (AVG's division) */
-    RONDO_NOTIFY = 2,     /* instructions of other blocks depend on this one */
-    RONDO_SIGNAL = 4,     /* moves no chunk but one slot, once an operation, that says where this rank's buffers are */
-    RONDO_DIRECT_IN = 8,  /* received data are read where they lie, in the peer's input; the signals around order it */
-    RONDO_DIRECT_OUT = 16 /* sent data are written straight into the output of the peers that it receives from; likewise */
+    RONDO_FINISH = 1,      /* the result is complete: apply the operator's last step (AVG's division) */
+    RONDO_NOTIFY = 2,      /* instructions of other blocks depend on this one */
+    RONDO_SIGNAL = 4,      /* moves no chunk but one slot, once an operation, that says where this rank's buffers are */
+    RONDO_DIRECT_IN = 8,   /* received data are read where they lie, in the peer's input; the signals around order it */
+    RONDO_DIRECT_OUT = 16, /* sent data are written straight into the output of the peers that it receives from; likewise */
+    RONDO_EXCHANGE = 32    /* what is sent is the source chunk, before anything is waited for; where the team polls LL data */
 };
 
 struct rondo_instruction {
@@ -38,12 +39,14 @@ struct rondo_instruction {
     uint8_t unused;
     uint32_t remote_index;                   /* direct: the peer's chunk, of its input (in) or its output (out) */
     uint16_t dependency_first, dependencies; /* into the program's dependency list */
-};
+    uint32_t unused_word;
+} __attribute__((aligned(16)));
 
 struct rondo_dependency {
     uint16_t block, step; /* wait until that block has executed this step for the same tile */
 };
 
+#define RONDO_PROGRAM_ENDS_MAX 255 /* of a block */
 struct rondo_program_block {
     uint32_t instruction_first, instructions;
     uint32_t end_first, ends; /* the connectors' ends this block uses; nobody else uses them in this program */
@@ -56,7 +59,7 @@ struct rondo_program {
     uint32_t block_offset, instruction_offset, dependency_offset; /* bytes from the start of the header */
     uint32_t chunks[RONDO_BUFFERS];
     uint32_t largest_count; /* of any instruction */
-};
+} __attribute__((aligned(16)));
 
 /* ---- operations ---- */
 
@@ -74,29 +77,43 @@ struct rondo_layout {
 
 struct rondo_end;
 
+/* One program block of a program that is bound to a lane: where its lists lie, in device memory. */
+struct rondo_part {
+    const struct rondo_instruction *instructions;
+    const struct rondo_dependency *dependencies; /* the program's */
+    struct rondo_end *const *ends;
+    struct rondo_end *row; /* the ends themselves, where they lie one after the other; else NULL */
+    uint32_t instruction_count, end_count;
+    uint64_t unused; /* a multiple of 16 bytes */
+};
+
 /* The static part of a context: a program bound to buffers, sizes and connectors. The host writes it in its own memory; the
  * daemon copies it when it fetches a submission that says so, and a kernel on a stream gets it as its argument. */
 struct rondo_operation {
-    const struct rondo_program *program;
-    struct rondo_end *const *ends; /* program->ends of them */
+    const struct rondo_part *parts; /* blocks of them */
+    uint32_t blocks;
+    uint32_t lane;
+    struct rondo_part first; /* parts[0], so that an operation of one block is found with one load less */
     char *buffers[RONDO_BUFFERS];
     struct rondo_layout layouts[RONDO_BUFFERS];
     uint64_t slice; /* elements of one chunk that travel in one slot */
     uint64_t tile;  /* elements of one chunk that an instruction handles before the next one gets its turn */
     uint64_t tiles;
+    uint32_t slices; /* of a tile, at most */
     uint8_t type, op, element_bytes;
-    uint8_t streaming; /* results are too large to stay in the cache */
-    uint32_t average;  /* divisor of the FINISH step; 0: none */
-    uint32_t lane;
+    uint8_t streaming;      /* results are too large to stay in the cache */
+    uint8_t direct;         /* peers' buffers are reached: signals say where they are */
+    uint32_t average;       /* divisor of the FINISH step; 0: none */
     uint64_t windows[2][2]; /* what a SIGNAL tells: {window, offset} of input and output (see struct rondo_end) */
-};
+} __attribute__((aligned(16)));
 
 /* ---- connectors (DESIGN section 7) ---- */
 
 /* SMALL is the simple protocol in small slots: connectors for small operations need little memory. */
 enum rondo_protocol { RONDO_PROTOCOL_SIMPLE, RONDO_PROTOCOL_LL, RONDO_PROTOCOL_SMALL, RONDO_PROTOCOLS };
 
-/* One end of a connector, in the memory of the rank that uses it. Counters count slots and never wrap. */
+/* One end of a connector, in the memory of the rank that uses it. Counters count slots and never wrap. A multiple of 16 bytes,
+ * for copies by vectors. */
 struct rondo_end {
     uint64_t position;   /* slots this end has filled (sender) or taken (receiver); written by the block that runs the lane */
     uint64_t seen;       /* last value read from watched */
@@ -124,14 +141,21 @@ struct rondo_signal {
 /* An order domain. Block 0 appends to the ring; the first operation alone is runnable. Lane l has the contexts (and semaphores)
  * from l * daemon->lane_contexts on, one a program block. */
 struct rondo_lane {
-    uint64_t submitted; /* operations appended; released by block 0 after the ring entry and the operation's copy */
+    uint64_t submitted; /* operations appended; block 0 writes */
     uint64_t completed; /* released by the block that finishes the first operation, after all blocks' effects */
     uint64_t ordered;   /* of the operations completed, those that kernels on streams executed in an order given by the host */
     uint64_t finished_parts;         /* program blocks of the first operation that are done; 0 again when it completes */
-    uint64_t ring[RONDO_LANE_DEPTH]; /* program blocks << 32 | operation slot */
+    uint64_t ring[RONDO_LANE_DEPTH]; /* RONDO_RING */
     uint32_t failed;                 /* an rondo_result_t, written by block 0: operations end with it instead of waiting on */
     uint32_t priority; /* an int32_t; atomic, because late news of a lane's earlier life may read it while a new one begins */
 };
+
+/* An operation in its lane's ring: its number + 1 (24 bits), the program's blocks (8), the slot. Released by block 0 after the
+ * operation's copy. */
+#define RONDO_RING(number, blocks, slot) (((number) + 1) << 40 | (uint64_t) (blocks) << 32 | (slot))
+#define RONDO_RING_IS(entry, number)     ((entry) >> 40 == (((number) + 1) & 0xffffff))
+#define RONDO_RING_BLOCKS(entry)         ((uint32_t) ((entry) >> 32) & 0xff)
+#define RONDO_RING_SLOT(entry)           ((uint32_t) (entry))
 
 /* The dynamic part: where one program block of a lane's operation stands. One cache line. */
 struct rondo_context {
@@ -143,38 +167,55 @@ struct rondo_context {
     uint64_t unused[4];
 };
 
-/* What a kernel on a stream executes. order: it waits until so many ordered ones of its lane have completed; RONDO_UNORDERED in
- * a graph, whose launches nobody counts. */
+/* What a kernel on a stream executes. order: its place among the operations of its lane that the host has put in an order.
+ * waits: the one before it may be on another stream, so the kernel waits until so many have completed. RONDO_UNORDERED in a
+ * graph, whose launches nobody counts. */
 #define RONDO_UNORDERED UINT64_MAX
 struct rondo_stream_operation {
     struct rondo_operation operation;
     uint64_t order;
+    uint32_t waits;
     uint32_t block_first, blocks; /* of the grid */
 };
 
 /* ---- queues ---- */
 
 #define RONDO_LANES_MAX   16384
-#define RONDO_QUEUE_DEPTH 4096 /* of SQ, CQ and news; the host never has more operations on the device */
+/* Of SQ, CQ and news; the host never has more operations on the device. Twice the lanes, for the first operation of every lane
+ * must always find room (lib/queue.c: fits). */
+#define RONDO_QUEUE_DEPTH (2 * RONDO_LANES_MAX)
 
-/* One cache line; ticket is released last, and says that the entry is valid: its position in the queue + 1. */
+/* One cache line. The high half of each of the first two words is the entry's position in the queue + 1, which says that the
+ * word is valid; together they are what a daemon needs to know of most submissions, and read at once. The others are written
+ * before them, and read only if there is MORE. */
 struct rondo_sqe {
-    uint64_t ticket;
-    uint32_t operation; /* slot */
-    uint32_t lane;
-    int32_t priority; /* of the lane */
-    uint32_t blocks;  /* of the program */
-    uint32_t revives; /* the first of a new life of the lane: an earlier failure is forgotten */
-    uint32_t unused_word;
+    uint64_t what;                       /* RONDO_SQE(position, blocks of the program << 16 | operation slot) */
+    uint64_t where;                      /* RONDO_SQE(position, flags | lane) */
     const struct rondo_operation *fresh; /* host memory: copy the operation from there first; NULL: the copy is up to date */
     uint64_t interrupts;                 /* the host's count when it wrote the entry */
-    uint64_t unused[2];
+    int32_t priority;                    /* of the lane */
+    uint32_t revives;                    /* the first of a new life of the lane: an earlier failure is forgotten */
+    uint64_t unused[3];
 };
+#define RONDO_SQE(position, payload) (((position) + 1) << 32 | (uint64_t) (payload))
+#define RONDO_SQE_IS(word, position) ((uint32_t) ((word) >> 32) == (uint32_t) ((position) + 1))
+#define RONDO_SQE_MORE               0x80000000u
+#define RONDO_SQE_FRESH              0x40000000u /* the operation is not what it was when the slot was used last */
+#define RONDO_SQE_OPERATION(what)    ((uint32_t) (what) &0xffff)
+#define RONDO_SQE_BLOCKS(what)       ((uint32_t) (what) >> 16)
+#define RONDO_SQE_LANE(where)        ((uint32_t) (where) &0xffff)
 
-/* News to all blocks: the entry's number (+ 1, low 32 bits), the program's blocks, the lane. */
-#define RONDO_NEWS(number, blocks, lane) (((number) + 1) << 32 | (uint64_t) (blocks) << 16 | (lane))
-#define RONDO_NEWS_BLOCKS(entry)         ((uint32_t) (entry) >> 16)
-#define RONDO_NEWS_LANE(entry)           ((uint32_t) (entry) &0xffff)
+/* News to all blocks, in one word: the entry's number + 1 (24 bits), whether the operation is its lane's first unfinished one
+ * and whether it is fresh, its slot (16 bits), the program's blocks (8), the lane (14). */
+#define RONDO_NEWS_FIRST ((uint64_t) 1 << 38)
+#define RONDO_NEWS_FRESH ((uint64_t) 1 << 39)
+#define RONDO_NEWS(number, flags, slot, blocks, lane)                                                                          \
+    (((number) + 1) << 40 | (flags) | (uint64_t) (slot) << 22 | (uint64_t) (blocks) << 14 | (lane))
+#define RONDO_NEWS_IS(entry, number) ((entry) >> 40 == (((number) + 1) & 0xffffff))
+#define RONDO_NEWS_SLOT(entry)       ((uint32_t) ((entry) >> 22) & 0xffff)
+#define RONDO_NEWS_BLOCKS(entry)     ((uint32_t) ((entry) >> 14) & 0xff)
+#define RONDO_NEWS_LANE(entry)       ((uint32_t) (entry) &0x3fff)
+#define RONDO_PROGRAM_BLOCKS_MAX     255
 
 /* A CQE is one 8-byte store: low 32 bits of the submission's number, result, operation slot + 1 (so never 0, which is empty).
  */
@@ -201,6 +242,9 @@ struct rondo_queues {
     uint64_t cq[RONDO_QUEUE_DEPTH] __attribute__((aligned(RONDO_CACHE_LINE)));
     struct rondo_sqe sq[RONDO_QUEUE_DEPTH] __attribute__((aligned(RONDO_CACHE_LINE)));
     uint32_t failed[RONDO_LANES_MAX]; /* the host's: what the lanes' operations end with */
+    /* Of kernels on streams: 1 + the lane's count of the operation that waits there for longer than the largest budget; 0: none
+     * does. Short operations never touch it. */
+    uint64_t stuck[RONDO_LANES_MAX];
 };
 
 /* ---- the daemon (DESIGN section 6) ---- */
@@ -219,12 +263,20 @@ struct rondo_policy {
     uint64_t quit_idle_ns, quit_stuck_ns, residency_ns;
 };
 
-/* One program block of a lane whose first operation is unfinished. */
+/* One program block of a lane that has unfinished operations. */
 struct rondo_task {
     uint32_t lane, program_block;
     int32_t priority;
+    /* Which of them it stands for, once that is known: until the block's part of it is done. */
+    uint32_t slot;
+    uint64_t number; /* in the lane */
+    uint8_t known;
+    uint8_t fresh;   /* what is cached of the operation is out of date */
+    uint8_t visited; /* failures of the lane are looked for from the second visit on */
+    uint8_t unused[5];
 };
 
+#define RONDO_TASKS_NEAR    16 /* of a block, that are kept with its state; the others are in its table */
 #define RONDO_CONTEXT_CACHE 8
 
 struct rondo_block_statistics {
@@ -251,8 +303,11 @@ struct rondo_block {
     uint32_t rounds;        /* block 0 */
     uint32_t unused;
     uint64_t news_read;
-    uint64_t interrupts; /* of the host's, answered (block 0) */
+    uint64_t fetched;      /* block 0: SQEs taken */
+    uint64_t news_granted; /* block 0: so many may be written until the others are asked how far they are */
+    uint64_t interrupts;   /* of the host's, answered (block 0) */
     uint64_t entered_ns, last_progress_ns, last_news_ns;
+    struct rondo_task near[RONDO_TASKS_NEAR];
     struct rondo_task *task_table;
     struct rondo_block_report *report;
     struct {
@@ -260,23 +315,28 @@ struct rondo_block {
         uint32_t dirty;
         struct rondo_context value;
     } cache[RONDO_CONTEXT_CACHE];
-};
+} __attribute__((aligned(16)));
 
-/* In device memory; the host has a copy of its own, for the addresses. */
-struct rondo_daemon {
-    /* Words that blocks fight over, each on a line of its own. */
+/* What the blocks of a daemon tell each other: words on lines of their own, in device memory. */
+struct rondo_meeting_point {
     uint64_t consensus __attribute__((aligned(RONDO_CACHE_LINE))); /* epoch, verdict and votes: see daemon.h */
     uint64_t cq_ticket __attribute__((aligned(RONDO_CACHE_LINE)));
-    uint64_t fetched __attribute__((aligned(RONDO_CACHE_LINE))); /* SQEs taken; block 0 writes */
-    uint64_t announced;                                          /* news written; block 0 writes */
-    uint64_t answered;                                           /* of the host's interrupts; block 0 writes */
-    uint32_t stopped;                                            /* block 0 has learnt of queues->stop */
-    uint32_t block_count __attribute__((aligned(RONDO_CACHE_LINE)));
+    /* Block 0 writes: */
+    uint64_t fetched __attribute__((aligned(RONDO_CACHE_LINE))); /* SQEs taken */
+    uint64_t announced;                                          /* news written */
+    uint64_t answered;                                           /* of the host's interrupts */
+    uint32_t stopped;                                            /* it has learnt of queues->stop */
+};
+
+/* Addresses, sizes and policy: constant while a daemon runs, and handed to it by value. The tables are in device memory. */
+struct rondo_daemon {
+    uint32_t block_count;
     uint32_t lane_contexts; /* contexts of each lane: the most program blocks an operation may have */
     uint32_t lane_count;    /* of the table */
     struct rondo_policy policy;
     struct rondo_queues *queues; /* host memory */
-    uint64_t *news;              /* position + 1 and lane: entries are valid when their position matches */
+    struct rondo_meeting_point *meeting_point;
+    uint64_t *news; /* entries are valid when their number is that of their position */
     struct rondo_lane *lanes;
     struct rondo_operation *operations;
     struct rondo_context *contexts;
@@ -285,6 +345,6 @@ struct rondo_daemon {
     uint8_t *queued;      /* a context is in its block's task table; that block's alone */
     struct rondo_block *blocks;
     struct rondo_block_report *reports;
-};
+} __attribute__((aligned(16)));
 
 #endif

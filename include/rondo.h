@@ -202,7 +202,9 @@ typedef struct {
 /* Starts an inactive persistent request. Neither blocks nor talks to other ranks. RONDO_ERR_STATE if it is active. */
 RONDO_API rondo_result_t rondo_start(rondo_request_t request);
 RONDO_API rondo_result_t rondo_startall(int count, rondo_request_t *requests);
-/* As rondo_start, in the order of a cudaStream_t (CUDA device only). */
+/* As rondo_start, in the order of a cudaStream_t (CUDA device only). Captured into a CUDA graph, every launch of the graph is a
+ * start; the request must outlive the graph. RONDO_ERR_BUFFER if a buffer that peers reach directly was freed since the init
+ * (also of rondo_start). */
 RONDO_API rondo_result_t rondo_start_on_stream(rondo_request_t request, void *stream);
 
 /* *done becomes 1 when the request is complete; the operation's error, if any, is returned. A finished non-blocking request is
@@ -222,7 +224,10 @@ RONDO_API rondo_result_t rondo_request_callback(rondo_request_t request, void (*
 /* ---- collectives ----------------------------------------------------------------------------------------------------------
  * Each X comes in four forms: rondo_X blocks; rondo_iX returns a request at once; rondo_X_init makes a persistent request
  * (collective in the same order on all ranks; attr may be NULL; good arguments given, it is made on all ranks or fails on all);
- * rondo_X_on_stream is ordered on a cudaStream_t and returns RONDO_ERR_UNSUPPORTED on the host device. */
+ * rondo_X_on_stream is ordered on a cudaStream_t and returns RONDO_ERR_UNSUPPORTED on the host device. Captured into a CUDA
+ * graph, every launch of the graph is a call, which matches those of the other ranks in the order of execution; communicator
+ * and buffers must outlive the graph, and of a captured group no two members may be collectives, or messages to or from one
+ * peer, unless all are of one such kind. A CUDA device takes memory of its own GPU, managed memory, and pinned host memory. */
 
 /* recv[i] = op over ranks of send[i], i < count. MPI 6.9.6. */
 RONDO_API rondo_result_t rondo_allreduce(const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_op_t op,

@@ -73,8 +73,9 @@ void rondo_call_describe(const struct rondo_call *call, char *text, size_t bytes
 
 #define FAIL(code, ...) return rondo_fail(code, __VA_ARGS__)
 
-/* A buffer of count elements: present if count is not 0, aligned, inside the address space. */
-static rondo_result_t check_buffer(const struct rondo_call *call, const char *name, const void *buffer, size_t count)
+/* A buffer of count elements: present if count is not 0, aligned, inside the address space, memory of this rank's device. */
+static rondo_result_t check_buffer(const struct rondo_comm *comm, const struct rondo_call *call, const char *name,
+                                   const void *buffer, size_t count)
 {
     size_t element = rondo_type_bytes(call->type);
     const char *function = rondo_kind_name(call->kind);
@@ -92,7 +93,7 @@ static rondo_result_t check_buffer(const struct rondo_call *call, const char *na
              rondo_type_name(call->type));
     if ((uintptr_t) buffer > UINTPTR_MAX - count * element)
         FAIL(RONDO_ERR_BUFFER, "%s: %s %p + %zu elements wraps around the address space", function, name, buffer, count);
-    return RONDO_SUCCESS;
+    return rondo_buffer_check(comm->runtime, buffer, count * element, function);
 }
 
 static rondo_result_t check_apart(const struct rondo_call *call, const void *send, size_t send_count, const void *receive,
@@ -218,9 +219,10 @@ static rondo_result_t check_buffers(const struct rondo_comm *comm, const struct 
         break;
     }
     if (result == RONDO_SUCCESS && uses_send && !(in_place && may_be_in_place))
-        result = check_buffer(call, "send", call->send, send);
+        result = check_buffer(comm, call, "send", call->send, send);
     if (result == RONDO_SUCCESS && uses_receive)
-        result = check_buffer(call, call->kind == RONDO_KIND_BCAST || is_p2p(call->kind) ? "buf" : "recv", call->recv, receive);
+        result = check_buffer(comm, call, call->kind == RONDO_KIND_BCAST || is_p2p(call->kind) ? "buf" : "recv", call->recv,
+                              receive);
     if (result == RONDO_SUCCESS && uses_send && uses_receive && !(in_place && may_be_in_place))
         result = check_apart(call, call->send, send, call->recv, receive);
     return result;

@@ -3,6 +3,7 @@
 
 #include "lane.h"
 #include "mailbox.h"
+#include "platform.h"
 #include "queue.h"
 #include "register.h"
 #include "request.h"
@@ -12,6 +13,8 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define FAILED_STREAMS_NS 1000000000u
 
 /* Whether the list that all ranks share has a transport for two ranks of one host, whatever their devices, before any network.
  */
@@ -69,7 +72,7 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
     }
     if (status == RONDO_SUCCESS) {
         struct rondo_lane_options options = {.id = RONDO_LANE_COLLECTIVE, .peer = -1};
-        rondo_lane_slots(runtime, options.slot_bytes);
+        rondo_lane_slots(comm, options.slot_bytes);
         status = rondo_lane_create(comm, &options, &comm->collective);
     }
     if (status != RONDO_SUCCESS) {
@@ -208,6 +211,22 @@ rondo_result_t rondo_comm_dup(rondo_comm_t comm, rondo_comm_t *result)
     return rondo_comm_split(comm, 0, 0, result);
 }
 
+/* Operations on streams are the user's to wait for; those of a communicator that has failed are about to end by themselves. */
+static rondo_result_t check_streams(const struct rondo_comm *comm)
+{
+    uint64_t until = rondo_clock_ns() + FAILED_STREAMS_NS;
+    for (const struct rondo_host_lane *lane = comm->lanes; lane != NULL; lane = lane->next)
+        while (!rondo_stream_idle(lane)) {
+            if (rondo_comm_failure(comm) == RONDO_SUCCESS)
+                return rondo_fail(RONDO_ERR_STATE, "rondo_comm_free: operations of the communicator have not been executed on "
+                                                   "their streams yet");
+            if (rondo_clock_ns() > until)
+                return RONDO_SUCCESS;
+            sched_yield();
+        }
+    return RONDO_SUCCESS;
+}
+
 rondo_result_t rondo_comm_free(rondo_comm_t *comm)
 {
     if (comm == NULL || *comm == NULL)
@@ -220,6 +239,9 @@ rondo_result_t rondo_comm_free(rondo_comm_t *comm)
     pthread_mutex_unlock(&runtime->queue.lock);
     if (active > 0)
         return rondo_fail(RONDO_ERR_STATE, "rondo_comm_free: %d requests are active on the communicator", active);
+    rondo_result_t result = check_streams(*comm);
+    if (result != RONDO_SUCCESS)
+        return result;
     rondo_request_destroy_all(*comm);
     rondo_comm_destroy(*comm);
     *comm = NULL;

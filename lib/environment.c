@@ -45,6 +45,7 @@ static const struct rondo_variable table[] = {
     {"RONDO_MEMORY", "4G", "bytes of connector memory a rank may reserve"},
     {"RONDO_SLOT_BYTES", "0", "bytes of a connector's slot; 0: by the operation's size"},
     {"RONDO_ALGORITHM", "", "algorithm or program every collective it fits shall use; unset: chosen by size and topology"},
+    {"RONDO_CHANNELS", "0", "connections in parallel between two ranks, as far as there are blocks; 0: chosen"},
     {"RONDO_PROTOCOL", "", "protocol of every program where it applies: simple or ll; empty: chosen"},
 };
 

@@ -44,8 +44,9 @@ static int has_member(const struct rondo_comm *comm, int rank)
     return 0;
 }
 
-/* The communicators that all of the ranks are in end with RONDO_ERR_PEER. */
-static void fail_communicators(struct rondo_runtime *runtime, const int *ranks, int count, const char *message)
+/* The communicators that all of the ranks are in, and that have not failed yet, end with the code. */
+static void fail_communicators(struct rondo_runtime *runtime, const int *ranks, int count, rondo_result_t code,
+                               const char *message)
 {
     for (;;) { /* one at a time: failing takes the runtime lock itself */
         struct rondo_comm *comm;
@@ -62,7 +63,7 @@ static void fail_communicators(struct rondo_runtime *runtime, const int *ranks, 
         pthread_mutex_unlock(&runtime->lock);
         if (comm == NULL)
             return;
-        rondo_comm_fail(comm, RONDO_ERR_PEER, "%s", message);
+        rondo_comm_fail(comm, code, "%s", message);
         rondo_comm_unpin(comm);
     }
 }
@@ -74,7 +75,7 @@ void rondo_peer_gone(struct rondo_runtime *runtime, int rank, const char *how)
     rondo_connect_stir(runtime);
     rondo_cards_stir(runtime);
     snprintf(message, sizeof(message), "rank %d %s", rank, how);
-    fail_communicators(runtime, &rank, 1, message);
+    fail_communicators(runtime, &rank, 1, RONDO_ERR_PEER, message);
 }
 
 /* ---- a network that has lost a peer ---- */
@@ -93,7 +94,7 @@ void rondo_link_lost(struct rondo_runtime *runtime, int peer, const char *networ
     rondo_log(RONDO_LOG_INFO, runtime->rank, "%s", loss.text);
     if (__atomic_load_n(&runtime->gone[peer], __ATOMIC_ACQUIRE) == RONDO_SUCCESS)
         rondo_control_send(runtime->control, RONDO_CONTROL_ALL, RONDO_MESSAGE_LINK_LOST, &loss, sizeof(loss));
-    fail_communicators(runtime, both, 2, loss.text);
+    fail_communicators(runtime, both, 2, RONDO_ERR_PEER, loss.text);
 }
 
 void rondo_link_message(struct rondo_runtime *runtime, int source, const void *data, size_t bytes)
@@ -106,7 +107,13 @@ void rondo_link_message(struct rondo_runtime *runtime, int source, const void *d
     if (loss.peer < 0 || loss.peer >= runtime->size)
         return;
     int both[2] = {source, (int) loss.peer};
-    fail_communicators(runtime, both, 2, loss.text);
+    fail_communicators(runtime, both, 2, RONDO_ERR_PEER, loss.text);
+}
+
+void rondo_device_lost(struct rondo_runtime *runtime, rondo_result_t code, const char *why)
+{
+    fail_communicators(runtime, NULL, 0, code, why);
+    rondo_queue_abandon(runtime, code, why);
 }
 
 struct rondo_comm *rondo_comm_pin(struct rondo_runtime *runtime, uint64_t id)

@@ -6,17 +6,21 @@
 #include "platform.h"
 #include "queue.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ANSWER_NS 2000000000u /* rank 0 waits so long for the others' statements */
 #define REPORT_NS 5000000000u /* and a rank so long for the report */
+#define WATCH_NS  100000000u
 #define COMMS_MAX 256
 
 struct rondo_hang {
     pthread_mutex_t lock;
     /* Every rank: */
     uint64_t asked_ns;
+    uint64_t watched_ns, stream_comm; /* when lanes of streams were looked at last, and a communicator with one overdue */
+    int on_stream;                    /* there is one */
     /* Rank 0: */
     int collecting;
     uint64_t since_ns;
@@ -110,6 +114,16 @@ static void observe(const struct rondo_runtime *runtime, const struct rondo_requ
         entry->waiting_on = (int32_t) look(runtime, &daemon->waiting[lane->index * daemon->lane_contexts + c]) - 1;
 }
 
+/* An operation in stream order that a kernel waits in. What it was called with is no more known. */
+static void observe_stream(const struct rondo_runtime *runtime, const struct rondo_host_lane *lane, uint64_t now,
+                           struct rondo_hang_entry *entry)
+{
+    locate(lane, entry);
+    entry->number = lane->stuck - 1;
+    entry->overdue = (double) (now - lane->stuck_ns) / 1e9 >= runtime->settings.timeout;
+    snprintf(entry->text, sizeof(entry->text), "operation %llu of a stream", (unsigned long long) entry->number);
+}
+
 static void state(struct rondo_runtime *runtime)
 {
     struct rondo_hang_entry *entries = calloc(RONDO_HANG_ENTRIES, sizeof(*entries));
@@ -125,8 +139,12 @@ static void state(struct rondo_runtime *runtime)
             observe(runtime, request, now, &entries[count++]);
     for (const struct rondo_comm *comm = runtime->comms; comm != NULL; comm = comm->next)
         for (const struct rondo_host_lane *lane = comm->lanes; lane != NULL && count < RONDO_HANG_ENTRIES; lane = lane->next) {
+            if (lane->stuck != 0) {
+                observe_stream(runtime, lane, now, &entries[count++]);
+                continue;
+            }
             locate(lane, &entries[count]);
-            entries[count++].number = lane->started;
+            entries[count++].number = lane->started > lane->enqueued ? lane->started : lane->enqueued;
         }
     pthread_mutex_unlock(&runtime->queue.lock);
     pthread_mutex_unlock(&runtime->lock);
@@ -238,6 +256,33 @@ static int overdue(struct rondo_runtime *runtime, uint64_t now, uint64_t *comm)
     return found;
 }
 
+/* Looks, now and then, which lanes have kernels that wait, and whether one has waited for too long. They tell it by a word in
+ * the host's memory, because no call of CUDA is sure to return while they do. */
+static void watch_streams(struct rondo_runtime *runtime, uint64_t now)
+{
+    const struct rondo_queues *queues = runtime->device->daemon->queues;
+    struct rondo_hang *hang = runtime->hang;
+    if (runtime->device->kind->enqueue == NULL || now - hang->watched_ns < WATCH_NS)
+        return;
+    hang->watched_ns = now;
+    hang->on_stream = 0;
+    pthread_mutex_lock(&runtime->lock);
+    for (const struct rondo_comm *comm = runtime->comms; comm != NULL; comm = comm->next)
+        for (struct rondo_host_lane *lane = comm->lanes; lane != NULL; lane = lane->next) {
+            uint64_t stuck = rondo_load_relaxed(&queues->stuck[lane->index]);
+            if (stuck != lane->stuck) {
+                lane->stuck = stuck;
+                lane->stuck_ns = now;
+            }
+            if (stuck != 0 && (double) (now - lane->stuck_ns) / 1e9 >= runtime->settings.timeout &&
+                rondo_comm_failure(comm) == RONDO_SUCCESS) {
+                hang->stream_comm = comm->id;
+                hang->on_stream = 1;
+            }
+        }
+    pthread_mutex_unlock(&runtime->lock);
+}
+
 void rondo_hang_check(struct rondo_runtime *runtime)
 {
     struct rondo_hang *hang = runtime->hang;
@@ -248,7 +293,9 @@ void rondo_hang_check(struct rondo_runtime *runtime)
     if (hang->collecting && now - hang->since_ns >= ANSWER_NS)
         send_report(runtime);
     pthread_mutex_unlock(&hang->lock);
-    if (!overdue(runtime, now, &id)) {
+    watch_streams(runtime, now);
+    id = hang->stream_comm;
+    if (!overdue(runtime, now, &id) && !hang->on_stream) {
         hang->asked_ns = 0;
         return;
     }

@@ -89,10 +89,13 @@ static void key_of(const struct rondo_host_lane *lane, const struct rondo_connec
 static void free_binding(struct rondo_runtime *runtime, struct rondo_binding *binding)
 {
     struct rondo_device *device = runtime->device;
+    const struct rondo_program *program = binding->plan != NULL ? binding->plan->program : NULL;
     if (binding->program != NULL)
-        device->kind->release(device, binding->program, binding->plan->program->bytes);
+        device->kind->release(device, binding->program, program->bytes);
     if (binding->ends != NULL)
-        device->kind->release(device, binding->ends, (binding->plan->program->ends + 1) * sizeof(*binding->ends));
+        device->kind->release(device, binding->ends, (program->ends + 1) * sizeof(*binding->ends));
+    if (binding->parts != NULL)
+        device->kind->release(device, binding->parts, program->blocks * sizeof(*binding->parts));
     rondo_plan_free(binding->plan);
     free(binding);
 }
@@ -116,8 +119,11 @@ void rondo_lane_free(struct rondo_host_lane *lane)
         struct rondo_connector_key key;
         key_of(lane, &lane->links[i].what, &key);
         rondo_disconnect(runtime, &key, lane->links[i].connector);
-        runtime->device->kind->release(runtime->device, lane->links[i].end, sizeof(struct rondo_end));
     }
+    for (int i = 0; i < lane->link_count; i++)
+        if (lane->links[i].row > 0)
+            runtime->device->kind->release(runtime->device, lane->links[i].end,
+                                           (size_t) lane->links[i].row * sizeof(struct rondo_end));
     free(lane->links);
     lane->links = NULL;
     lane->link_count = 0;
@@ -138,28 +144,35 @@ static struct rondo_link *find_link(struct rondo_host_lane *lane, const struct r
     return NULL;
 }
 
-static struct rondo_end *make_end(struct rondo_host_lane *lane, const struct rondo_connector *connector, int peer)
+/* The ends of new connectors, in one row. */
+static struct rondo_end *make_ends(struct rondo_host_lane *lane, const struct rondo_connector_wish *wishes,
+                                   const struct rondo_connection *const *whats, int count)
 {
     struct rondo_runtime *runtime = lane->comm->runtime;
     struct rondo_device *device = runtime->device;
-    struct rondo_end *end = device->kind->allocate(device, sizeof(*end));
-    struct rondo_end value = {.watched = connector->watched,
-                              .published = connector->published,
-                              .slots = connector->slots,
-                              .sizes = connector->sizes,
-                              .slot_bytes = connector->spec.slot_bytes,
-                              .slot_count = connector->spec.slot_count,
-                              .protocol = connector->spec.protocol,
-                              .peer = connector->spec.peer,
-                              .windows = lane->comm->windows + (size_t) peer * RONDO_WINDOWS_MAX};
-    rondo_log(RONDO_LOG_DEBUG, runtime->rank, "connector with rank %d over %s: slots %p, watches %p, publishes %p",
-              connector->spec.peer, connector->transport->name, (void *) value.slots, (void *) value.watched,
-              (void *) value.published);
-    if (end != NULL && device->kind->upload(device, end, &value, sizeof(value)) != RONDO_SUCCESS) {
-        device->kind->release(device, end, sizeof(*end));
-        end = NULL;
+    size_t bytes = (size_t) count * sizeof(struct rondo_end);
+    struct rondo_end *ends = device->kind->allocate(device, bytes), *values = calloc((size_t) count, sizeof(*values));
+    for (int i = 0; i < count && values != NULL; i++) {
+        const struct rondo_connector *connector = wishes[i].connector;
+        values[i].watched = connector->watched;
+        values[i].published = connector->published;
+        values[i].slots = connector->slots;
+        values[i].sizes = connector->sizes;
+        values[i].slot_bytes = connector->spec.slot_bytes;
+        values[i].slot_count = connector->spec.slot_count;
+        values[i].protocol = connector->spec.protocol;
+        values[i].peer = connector->spec.peer;
+        values[i].windows = lane->comm->windows + (size_t) whats[i]->peer * RONDO_WINDOWS_MAX;
+        rondo_log(RONDO_LOG_DEBUG, runtime->rank, "connector with rank %d over %s: slots %p, watches %p, publishes %p",
+                  connector->spec.peer, connector->transport->name, (void *) connector->slots, (void *) connector->watched,
+                  (void *) connector->published);
     }
-    return end;
+    if (ends != NULL && (values == NULL || device->kind->upload(device, ends, values, bytes) != RONDO_SUCCESS)) {
+        device->kind->release(device, ends, bytes);
+        ends = NULL;
+    }
+    free(values);
+    return ends;
 }
 
 /* Connects what the plan wants and the lane does not have yet. */
@@ -190,39 +203,70 @@ static rondo_result_t connect_missing(struct rondo_host_lane *lane, const struct
     }
     if (result == RONDO_SUCCESS && missing > 0)
         result = rondo_connect(runtime, wishes, missing);
-    for (int i = 0; i < missing && result == RONDO_SUCCESS; i++) {
-        struct rondo_end *end = make_end(lane, wishes[i].connector, whats[i]->peer);
-        if (end == NULL) {
-            result = rondo_fail(RONDO_ERR_MEMORY, "no device memory for a connector's end");
-            for (int k = i; k < missing; k++)
-                rondo_disconnect(runtime, &wishes[k].key, wishes[k].connector);
-        } else {
-            lane->links[lane->link_count++] = (struct rondo_link){*whats[i], wishes[i].connector, end};
-        }
+    if (result == RONDO_SUCCESS && missing > 0) {
+        struct rondo_end *ends = make_ends(lane, wishes, whats, missing);
+        if (ends == NULL)
+            result = rondo_fail(RONDO_ERR_MEMORY, "no device memory for the ends of %d connectors", missing);
+        for (int i = 0; i < missing; i++)
+            if (ends == NULL)
+                rondo_disconnect(runtime, &wishes[i].key, wishes[i].connector);
+            else
+                lane->links[lane->link_count++] =
+                    (struct rondo_link){*whats[i], wishes[i].connector, ends + i, i == 0 ? missing : 0};
     }
     free(wishes);
     free(whats);
     return result;
 }
 
+/* Where the parts of a program lie. ends: their addresses, in the program's order. */
+static void describe_parts(const struct rondo_binding *binding, struct rondo_end *const *ends, struct rondo_part *parts)
+{
+    const struct rondo_program *program = binding->plan->program;
+    const char *host = (const char *) program, *image = (const char *) binding->program;
+    const struct rondo_program_block *blocks =
+        (const struct rondo_program_block *) (const void *) (host + program->block_offset);
+    for (uint32_t b = 0; b < program->blocks; b++) {
+        uint32_t first = blocks[b].end_first, count = blocks[b].ends, neighbours = 1;
+        parts[b].instructions = (const struct rondo_instruction *) (const void *) (image + program->instruction_offset) +
+                                blocks[b].instruction_first;
+        parts[b].dependencies = (const struct rondo_dependency *) (const void *) (image + program->dependency_offset);
+        parts[b].ends = binding->ends + first;
+        parts[b].instruction_count = blocks[b].instructions;
+        parts[b].end_count = count;
+        while (neighbours < count && ends[first + neighbours] == ends[first] + neighbours)
+            neighbours++;
+        parts[b].row = count > 0 && neighbours == count ? ends[first] : NULL;
+    }
+}
+
 static rondo_result_t upload_program(struct rondo_host_lane *lane, struct rondo_binding *binding)
 {
     struct rondo_device *device = lane->comm->runtime->device;
     const struct rondo_program *program = binding->plan->program;
-    size_t bytes = (program->ends + 1) * sizeof(struct rondo_end *);
-    struct rondo_end **ends = calloc(1, bytes);
+    size_t end_bytes = (program->ends + 1) * sizeof(struct rondo_end *);
+    size_t part_bytes = program->blocks * sizeof(struct rondo_part);
+    struct rondo_end **ends = calloc(1, end_bytes);
+    struct rondo_part *parts = calloc(1, part_bytes);
     rondo_result_t result = RONDO_SUCCESS;
     binding->program = device->kind->allocate(device, program->bytes);
-    binding->ends = device->kind->allocate(device, bytes);
-    if (ends == NULL || binding->program == NULL || binding->ends == NULL)
+    binding->ends = device->kind->allocate(device, end_bytes);
+    binding->parts = device->kind->allocate(device, part_bytes);
+    if (ends == NULL || parts == NULL || binding->program == NULL || binding->ends == NULL || binding->parts == NULL)
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a program of %u bytes", program->bytes);
-    for (uint32_t i = 0; i < program->ends && result == RONDO_SUCCESS; i++)
-        ends[i] = find_link(lane, &binding->plan->connections[i])->end;
-    if (result == RONDO_SUCCESS)
+    if (result == RONDO_SUCCESS) {
+        for (uint32_t i = 0; i < program->ends; i++)
+            ends[i] = find_link(lane, &binding->plan->connections[i])->end;
+        describe_parts(binding, ends, parts);
+        binding->first = parts[0];
         result = device->kind->upload(device, binding->program, program, program->bytes);
+    }
     if (result == RONDO_SUCCESS)
-        result = device->kind->upload(device, binding->ends, ends, bytes);
+        result = device->kind->upload(device, binding->ends, ends, end_bytes);
+    if (result == RONDO_SUCCESS)
+        result = device->kind->upload(device, binding->parts, parts, part_bytes);
     free(ends);
+    free(parts);
     return result;
 }
 

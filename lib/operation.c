@@ -4,11 +4,13 @@
 #include "engine.h"
 #include "lane.h"
 #include "register.h"
+#include "select_gpu.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define DIRECT_SLICE_BYTES ((uint64_t) 256 * 1024)
+#define SLICE_BYTES_MIN    ((uint64_t) 16 * 1024) /* of those that GPUs pipeline */
 
 static uint64_t round_up(uint64_t value, uint64_t multiple)
 {
@@ -171,6 +173,21 @@ static rondo_result_t set_layouts(struct rondo_request *request, const struct ro
     return RONDO_SUCCESS;
 }
 
+/* Cuts a chunk into slices of one size, two of them a tile: while the block's threads move one, the one before is published. */
+static void spread_slices(struct rondo_operation *operation, uint64_t most, uint32_t slot_count)
+{
+    uint64_t least = SLICE_BYTES_MIN / operation->element_bytes, slices = divide_up(most, operation->slice);
+    if (slices % 2 == 1)
+        slices++;
+    uint64_t even = round_up(divide_up(most, slices), RONDO_CACHE_LINE);
+    if (even < least)
+        even = least;
+    if (even < operation->slice)
+        operation->slice = even;
+    if (slot_count >= 4)
+        operation->tile = 2 * operation->slice;
+}
+
 /* How much travels in a slot, and how much an instruction handles at once. */
 static void set_slices(struct rondo_request *request, const struct rondo_plan *plan, const struct rondo_choice *choice,
                        const uint64_t largest[RONDO_BUFFERS])
@@ -185,15 +202,20 @@ static void set_slices(struct rondo_request *request, const struct rondo_plan *p
         operation->tile = most;
     } else {
         uint64_t payload = request->lane->slot_bytes[choice->protocol];
-        if (choice->protocol == RONDO_PROTOCOL_LL) {
+        if (choice->protocol == RONDO_PROTOCOL_LL && rondo_gpus_only(request->comm)) {
+            payload /= 2;
+        } else if (choice->protocol == RONDO_PROTOCOL_LL) {
             uint64_t staging = RONDO_STAGING_BYTES / (plan->largest_receive + 1);
             payload = payload / 2 < staging ? payload / 2 : staging;
         }
         payload = payload / program->largest_count / RONDO_PIECE_ALIGNMENT * RONDO_PIECE_ALIGNMENT;
         operation->slice = payload / operation->element_bytes;
         operation->tile = operation->slice;
+        if (choice->protocol == RONDO_PROTOCOL_SIMPLE && rondo_gpus_only(request->comm))
+            spread_slices(operation, most, request->lane->slot_count);
     }
     operation->tiles = divide_up(most, operation->tile);
+    operation->slices = (uint32_t) divide_up(operation->tile, operation->slice);
 }
 
 /* {window, offset} by which the other ranks reach a buffer. */
@@ -224,12 +246,14 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     shape.channels = choice->channels;
     shape.protocol = choice->protocol;
     shape.topology = &comm->topology;
+    shape.exchanges = choice->protocol == RONDO_PROTOCOL_LL && request->runtime->device_type == RONDO_DEVICE_CUDA;
     rondo_result_t result = rondo_lane_bind(request->lane, choice->algorithm, &shape, &binding);
     if (result != RONDO_SUCCESS)
         return result;
 
-    operation->program = binding->program;
-    operation->ends = binding->ends;
+    operation->parts = binding->parts;
+    operation->blocks = binding->plan->program->blocks;
+    operation->first = binding->first;
     operation->type = (uint8_t) call->type;
     operation->op = (uint8_t) (call->op == RONDO_AVG ? RONDO_SUM : call->op);
     operation->average = call->op == RONDO_AVG ? (uint32_t) comm->size : 0;
@@ -255,6 +279,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     set_slices(request, binding->plan, choice, largest);
     request->blocks = binding->plan->program->blocks;
     request->fresh = 1;
+    operation->direct = (uint8_t) choice->algorithm->direct;
     operation->streaming = rondo_call_bytes(comm, call) >= (size_t) 32 << 20;
     if (rondo_log_admits(RONDO_LOG_DEBUG))
         rondo_log(RONDO_LOG_DEBUG, request->runtime->rank,

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENDS_MAX 255 /* of one block: instructions name them by 8 bits */
-
 struct list {
     char *items;
     size_t used, room;
@@ -62,7 +60,7 @@ uint8_t rondo_builder_end(struct rondo_builder *builder, int peer, int channel, 
         return 0;
     struct rondo_program_block *block = last_block(builder);
     struct rondo_connection connection = {peer, (uint16_t) channel, (uint8_t) direction, (uint8_t) protocol};
-    if (block->ends == ENDS_MAX) {
+    if (block->ends == RONDO_PROGRAM_ENDS_MAX) {
         builder->failed = 1;
         return 0;
     }
@@ -135,7 +133,7 @@ rondo_result_t rondo_builder_finish(struct rondo_builder *builder, const uint32_
     program->bytes = (uint32_t) bytes;
     program->blocks = (uint32_t) (builder->blocks.used / sizeof(struct rondo_program_block));
     program->ends = (uint32_t) (builder->connections.used / sizeof(struct rondo_connection));
-    program->block_offset = sizeof(*program);
+    program->block_offset = sizeof(*program); /* all are multiples of 16 bytes but the last */
     program->instruction_offset = program->block_offset + (uint32_t) builder->blocks.used;
     program->dependency_offset = program->instruction_offset + (uint32_t) builder->instructions.used;
     for (int b = 0; b < RONDO_BUFFERS; b++)
@@ -157,7 +155,7 @@ fail:
     free_builder(builder);
     rondo_plan_free(plan);
     return rondo_fail(RONDO_ERR_MEMORY, "cannot build a program: out of memory, or more than %d connectors in a block",
-                      ENDS_MAX);
+                      RONDO_PROGRAM_ENDS_MAX);
 }
 
 void rondo_plan_free(struct rondo_plan *plan)

@@ -4,6 +4,7 @@
 #include "background.h"
 #include "futex.h"
 #include "hang.h"
+#include "platform.h"
 #include "queue.h"
 
 #include <string.h>
@@ -38,6 +39,19 @@ static void call_back(struct rondo_runtime *runtime)
     }
 }
 
+/* Now and then. A device that is lost ends everything, and communicators that are made later as well. */
+static void look_at_device(struct rondo_runtime *runtime)
+{
+    const struct rondo_device_kind *kind = runtime->device->kind;
+    uint64_t now = rondo_clock_ns();
+    if (kind->check == NULL || now - runtime->poller.looked_ns < TICK_NS)
+        return;
+    runtime->poller.looked_ns = now;
+    rondo_result_t result = kind->check(runtime->device);
+    if (result != RONDO_SUCCESS)
+        rondo_device_lost(runtime, result, rondo_last_error());
+}
+
 static void *poll(void *argument)
 {
     struct rondo_runtime *runtime = argument;
@@ -47,6 +61,7 @@ static void *poll(void *argument)
         rondo_queue_reap(runtime);
         call_back(runtime);
         rondo_hang_check(runtime);
+        look_at_device(runtime);
         int outstanding = rondo_queue_outstanding(runtime);
         uint64_t pause = outstanding ? rondo_queue_restart(runtime, 0) : 0;
         uint64_t most = outstanding && runtime->device->kind->poll_ns != 0 ? runtime->device->kind->poll_ns : TICK_NS;

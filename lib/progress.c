@@ -164,7 +164,7 @@ static rondo_result_t check_startable(struct rondo_request *request, const char 
         return rondo_fail(RONDO_ERR_STATE, "%s: the request is not persistent", function);
     if (state_of(request) != RONDO_REQUEST_INACTIVE)
         return rondo_fail(RONDO_ERR_STATE, "%s: the request (%s) is active", function, rondo_kind_name(request->call.kind));
-    return RONDO_SUCCESS;
+    return rondo_request_still(request);
 }
 
 rondo_result_t rondo_start(rondo_request_t request)

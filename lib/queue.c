@@ -118,26 +118,35 @@ static void submit(struct rondo_runtime *runtime, struct rondo_request *request)
     struct rondo_queues *queues = runtime->device->daemon->queues;
     struct rondo_sqe *sqe = &queues->sq[queue->tail % RONDO_QUEUE_DEPTH];
     struct rondo_host_lane *lane = request->lane;
-    sqe->operation = request->slot;
-    sqe->lane = lane->index;
-    sqe->priority = lane->priority;
-    sqe->blocks = request->blocks;
-    sqe->revives = lane->revives;
-    sqe->fresh = request->fresh ? request->operation : NULL;
-    sqe->interrupts = rondo_load_relaxed(&queues->interrupts);
+    uint64_t interrupts = rondo_load_relaxed(&queues->interrupts);
+    uint32_t flags = request->fresh ? RONDO_SQE_FRESH : 0;
+    if (request->fresh || lane->revives || interrupts != queue->interrupts) {
+        flags |= RONDO_SQE_MORE;
+        sqe->priority = lane->priority;
+        sqe->revives = lane->revives;
+        sqe->fresh = request->fresh ? request->operation : NULL;
+        sqe->interrupts = queue->interrupts = interrupts;
+    }
     request->fresh = 0;
     lane->revives = 0;
     request->submitted = 1;
     request->device_number = request->lane->submitted++;
     queue->in_flight++;
+    /* Release: entry and operation before the words that say they are valid. */
+    rondo_store_release(&sqe->what, RONDO_SQE(queue->tail, request->blocks << 16 | request->slot));
+    rondo_store_release(&sqe->where, RONDO_SQE(queue->tail, flags | lane->index));
     queue->tail++;
-    /* Release: entry and operation before the ticket that makes them valid. */
-    rondo_store_release(&sqe->ticket, queue->tail);
 }
 
+/* The first operation of a lane always goes to the device: others of its kind, on this rank and elsewhere, may wait for it.
+ * What follows in the lane goes there early only while there is room for the first ones of all lanes; else it goes when it is
+ * the first, fed by the completion of the one before it. So no lane waits for another's completions. Why the queues hold them:
+ * since in_flight was last within FOLLOWERS_MAX, only first ones have been added, and a lane has one of them at a time. */
+#define FOLLOWERS_MAX (RONDO_QUEUE_DEPTH - RONDO_LANES_MAX)
 static int fits(const struct rondo_runtime *runtime, const struct rondo_host_lane *lane)
 {
-    return runtime->queue.in_flight < RONDO_QUEUE_DEPTH && lane->submitted - lane->finished < RONDO_LANE_DEPTH;
+    uint64_t there = lane->submitted - lane->finished;
+    return there == 0 || (there < RONDO_LANE_DEPTH && runtime->queue.in_flight < FOLLOWERS_MAX);
 }
 
 /* In order: a lane's operations reach the device as they were started. */
@@ -197,7 +206,7 @@ static int claim_start(struct rondo_runtime *runtime)
     queue->restart_pause_ns = FIRST_PAUSE_NS;
     queue->not_before_ns = 0;
     rondo_fence(&runtime->device->daemon->queues->fence);
-    if (!rondo_device_claim(runtime->device))
+    if (queue->abandoned || !rondo_device_claim(runtime->device))
         return 0;
     queue->starts++;
     return 1;
@@ -289,7 +298,7 @@ int rondo_queue_reap(struct rondo_runtime *runtime)
     if (rondo_load_relaxed(&cq[head % RONDO_QUEUE_DEPTH]) == 0)
         return 0; /* a hint; another thread may be taking them */
     pthread_mutex_lock(&queue->lock);
-    for (;;) {
+    while (!queue->abandoned) {
         uint64_t *entry = &cq[queue->head % RONDO_QUEUE_DEPTH];
         uint64_t cqe = rondo_load_acquire(entry); /* pairs with the release in rondo_finish_part */
         if (cqe == 0)
@@ -331,6 +340,26 @@ void rondo_queue_fail_waiting(struct rondo_comm *comm)
     rondo_event_signal(&queue->event, &queue->sleepers);
 }
 
+void rondo_queue_abandon(struct rondo_runtime *runtime, rondo_result_t result, const char *why)
+{
+    struct rondo_queue *queue = &runtime->queue;
+    rondo_queue_reap(runtime); /* what was finished before is finished */
+    pthread_mutex_lock(&queue->lock);
+    queue->abandoned = 1;
+    while (queue->active != NULL) {
+        struct rondo_request *request = queue->active;
+        if (request->submitted) {
+            queue->in_flight--;
+            request->lane->finished++;
+        } else if (request->lane != NULL) {
+            unlink_waiting(runtime, request);
+        }
+        complete(request, result, why);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    rondo_queue_stir(runtime);
+}
+
 void rondo_queue_stir(struct rondo_runtime *runtime)
 {
     rondo_event_signal(&runtime->queue.event, &runtime->queue.sleepers);
@@ -366,7 +395,7 @@ uint64_t rondo_queue_restart(struct rondo_runtime *runtime, int will_help)
     uint64_t pause = 0;
     int start = 0;
     pthread_mutex_lock(&queue->lock);
-    if (queue->in_flight > 0 && !rondo_device_alive(runtime->device)) {
+    if (queue->in_flight > 0 && !queue->abandoned && !rondo_device_alive(runtime->device)) {
         uint64_t now = rondo_clock_ns();
         if (queue->not_before_ns == 0) { /* first seen: the daemon has just quit */
             queue->not_before_ns = now + queue->restart_pause_ns;

@@ -19,6 +19,8 @@ void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm, uint64_t 
                          rondo_result_t verdict, const char *message);
 /* Completes what the device has finished, and feeds it what waits. Any thread. Returns how many it completed. */
 int rondo_queue_reap(struct rondo_runtime *runtime);
+/* The device is lost: ends all requests, whether they are on the device or not, and starts no daemon any more. */
+void rondo_queue_abandon(struct rondo_runtime *runtime, rondo_result_t result, const char *why);
 /* Ends requests of a failed communicator that are not on the device. */
 void rondo_queue_fail_waiting(struct rondo_comm *comm);
 

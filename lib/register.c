@@ -320,6 +320,11 @@ rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buf, size_t bytes)
         return rondo_fail(RONDO_ERR_BUFFER, "rondo_comm_register: buf is NULL for %zu bytes", bytes);
     int refused;
     rondo_result_t result = rondo_window_open(comm, buf, bytes, &registration), agreed;
+    if (result == RONDO_SUCCESS) { /* now that the others have had this rank's part of the exchange */
+        result = rondo_buffer_check(comm->runtime, buf, bytes, "rondo_comm_register");
+        if (result != RONDO_SUCCESS)
+            rondo_window_close(comm, registration);
+    }
     /* A rank that cannot open a peer's memory is known to all: what is registered decides how calls are run. */
     agreed = comm->same_process ? result : rondo_agree(comm, "rondo_comm_register", result, &refused);
     if (result == RONDO_SUCCESS && agreed != RONDO_SUCCESS)

@@ -73,7 +73,7 @@ static rondo_result_t shared_lane(struct rondo_comm *comm, uint64_t id, const st
     rondo_result_t status = RONDO_SUCCESS;
     if (lane == NULL) {
         struct rondo_lane_options options = {.id = id, .peer = peer, .outgoing = outgoing};
-        rondo_lane_slots(comm->runtime, options.slot_bytes);
+        rondo_lane_slots(comm, options.slot_bytes);
         status = rondo_lane_create(comm, &options, &lane);
     }
     pthread_mutex_unlock(&comm->lane_lock);
@@ -95,7 +95,7 @@ static rondo_result_t own_lane(struct rondo_request *request, uint64_t id, int p
     struct rondo_comm *comm = request->comm;
     const struct rondo_call *call = &request->call;
     struct rondo_lane_options options = {.id = id, .peer = -1, .priority = priority};
-    rondo_lane_slots(comm->runtime, options.slot_bytes);
+    rondo_lane_slots(comm, options.slot_bytes);
     if (is_p2p(call)) {
         options.peer = call->root;
         options.outgoing = call->kind == RONDO_KIND_SEND_TO;
@@ -169,6 +169,19 @@ static rondo_result_t open_buffers(struct rondo_comm *comm, const struct rondo_c
     return result;
 }
 
+rondo_result_t rondo_request_still(const struct rondo_request *request)
+{
+    const struct rondo_comm *comm = request->comm;
+    char *const *buffers = request->operation->buffers;
+    rondo_result_t result = RONDO_SUCCESS;
+    if (!request->direct || comm->same_process)
+        return RONDO_SUCCESS;
+    for (int b = 0; b < 2 && result == RONDO_SUCCESS && (b == 0 || buffers[0] != buffers[1]); b++)
+        result = request->windows[b] != NULL ? rondo_window_still(request->windows[b])
+                                             : rondo_windows_still(comm, buffers[b], buffer_bytes(comm, &request->call, b));
+    return result;
+}
+
 /* ---- making ---- */
 
 static void close_windows(struct rondo_comm *comm, struct rondo_registration *const windows[2])
@@ -181,6 +194,7 @@ static void close_windows(struct rondo_comm *comm, struct rondo_registration *co
 void rondo_request_destroy(struct rondo_request *request)
 {
     rondo_operation_unbind(request);
+    rondo_stream_leave_group(request);
     if (request->owns_lane && request->lane != NULL)
         rondo_lane_free(request->lane);
     close_windows(request->comm, request->windows);
@@ -190,6 +204,7 @@ void rondo_request_destroy(struct rondo_request *request)
 void rondo_request_destroy_all(struct rondo_comm *comm)
 {
     struct rondo_queue *queue = &comm->runtime->queue;
+    rondo_stream_forget(comm); /* else its list would name requests that are no more */
     for (;;) {
         struct rondo_request *request = NULL;
         pthread_mutex_lock(&queue->lock);
@@ -257,8 +272,12 @@ static rondo_result_t build(struct making *making, struct rondo_request **result
         status = rondo_select(comm, &request->call, reachable(request), making->attr->program, &choice);
     if (status == RONDO_SUCCESS)
         status = choose_lane(making, request, &choice);
-    if (status == RONDO_SUCCESS && !request->empty)
+    if (status == RONDO_SUCCESS && !request->empty) {
+        request->direct = choice.algorithm->direct;
         status = rondo_operation_bind(request, &choice);
+    }
+    if (status == RONDO_SUCCESS && !making->persistent)
+        status = rondo_request_still(request);
     return status;
 }
 

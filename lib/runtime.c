@@ -25,7 +25,7 @@
 #include <string.h>
 
 #define DEFAULT_SLOT_BYTES (128 * 1024)
-#define CUDA_BLOCKS        16
+#define CUDA_BLOCKS        24
 #define NETWORK_POLLS      8
 #define NETWORK_CHANNELS   4
 

@@ -37,10 +37,11 @@ struct rondo_settings {
     double timeout;         /* seconds, 0 never */
     double connect_timeout; /* seconds */
     int check;
-    uint32_t channels;   /* most that a program may use: the least of all ranks' blocks */
-    uint32_t slot_bytes; /* largest slot of the simple protocol */
-    char algorithm[32];  /* "" chosen */
-    char protocol[16];   /* "" chosen, "simple" or "ll" */
+    uint32_t channels;        /* most that a program may use: the least of all ranks' blocks */
+    uint32_t slot_bytes;      /* largest slot of the simple protocol */
+    char algorithm[32];       /* "" chosen */
+    char protocol[16];        /* "" chosen, "simple" or "ll" */
+    uint32_t wanted_channels; /* 0: chosen */
 };
 
 /* ---- calls: what the user asked for ---- */
@@ -71,6 +72,7 @@ struct rondo_link {
     struct rondo_connection what;
     struct rondo_connector *connector;
     struct rondo_end *end; /* device memory */
+    int row;               /* so many ends were allocated together, of which this is the first; 0: it is not */
 };
 
 /* A plan with its connectors: what operations of one shape on one lane share. */
@@ -79,8 +81,11 @@ struct rondo_binding {
     struct rondo_shape shape;
     const struct rondo_algorithm *algorithm;
     struct rondo_plan *plan;
-    struct rondo_program *program; /* device copy */
-    struct rondo_end **ends;       /* device memory */
+    /* Device memory: */
+    struct rondo_program *program;
+    struct rondo_end **ends;
+    struct rondo_part *parts;
+    struct rondo_part first; /* copy of parts[0] */
 };
 
 struct rondo_host_lane {
@@ -98,8 +103,10 @@ struct rondo_host_lane {
     struct rondo_link *links;
     int link_count;
     struct rondo_binding *bindings;
+    uint64_t stuck, stuck_ns; /* what a kernel on a stream says of it (structures.h), and since when (runtime lock) */
+    /* Operations in stream order, but for those in graphs, and the last one's stream (the communicator's stream lock). */
+    uint64_t enqueued, stream_id;
     /* Queue lock: */
-    uint64_t enqueued; /* operations in stream order, but for those in graphs (the communicator's stream lock) */
     uint64_t started, submitted, finished; /* operations; those started and not submitted wait in the list */
     struct rondo_request *waiting_first, *waiting_last;
 };
@@ -119,10 +126,12 @@ struct rondo_request {
     int fresh;       /* the device has no copy of it yet (queue lock) */
     int persistent, owns_lane;
     int empty;           /* nothing to move */
+    int direct;          /* peers reach its buffers */
     int checked;         /* waits for a verdict at every start */
     int waited_by_group; /* of a blocking call */
     void *stream;        /* in whose order it is executed */
     int streamed, captured;
+    struct rondo_stream_group *group; /* whose memory the kernel reads; shared by its members */
     struct rondo_request *next_grouped;
     struct rondo_registration *windows[2]; /* opened for it; owned */
     uint32_t state;                        /* enum rondo_request_state; DONE is released after result and message */
@@ -170,11 +179,11 @@ struct rondo_comm {
     int *members;                /* ranks in the world */
     int same_process, same_host; /* all members */
     struct rondo_topology topology;
-    int networked;                 /* some members may reach each other over a network */
-    pthread_mutex_t lane_lock;     /* one thread at a time makes a shared lane */
-    pthread_mutex_t stream_lock;   /* numbers of operations in stream order, and the list of those retired */
-    struct rondo_request *retired; /* enqueued, and not needed but for memory that their kernels use */
-    int retired_count;
+    int networked;                      /* some members may reach each other over a network */
+    pthread_mutex_t lane_lock;          /* one thread at a time makes a shared lane */
+    pthread_mutex_t stream_lock;        /* numbers of operations in stream order, and the list of those retired */
+    struct rondo_request *retired;      /* enqueued, and not needed but for memory that their kernels use */
+    int retired_count, retired_limit;   /* at the limit it is looked what can be freed */
     int pins;                           /* library threads that use the struct (runtime lock) */
     struct rondo_host_lane *collective; /* the communicator's own lane */
     struct rondo_host_lane *lanes;
@@ -197,9 +206,10 @@ struct rondo_comm {
 /* The host ends of the queues. */
 struct rondo_queue {
     pthread_mutex_t lock;
-    uint64_t tail;      /* SQEs written */
-    uint64_t head;      /* CQEs taken */
-    uint64_t in_flight; /* operations on the device; at most RONDO_QUEUE_DEPTH */
+    uint64_t tail;       /* SQEs written */
+    uint64_t interrupts; /* the count that the daemon has been told of last */
+    uint64_t head;       /* CQEs taken */
+    uint64_t in_flight;  /* operations on the device; at most RONDO_QUEUE_DEPTH (queue.c: fits) */
     uint64_t submitted, completed;
     struct rondo_request **by_slot; /* RONDO_OPERATIONS_MAX */
     uint32_t slots_used;
@@ -210,12 +220,14 @@ struct rondo_queue {
     uint32_t event, sleepers;            /* bumped at completions */
     uint64_t restart_pause_ns, not_before_ns;
     uint64_t starts;
+    int abandoned; /* there will be no daemon any more */
 };
 
 struct rondo_poller {
     pthread_t thread;
     int running;
     uint32_t stopping, event, sleepers;
+    uint64_t looked_ns; /* at the device */
 };
 
 struct rondo_allocation {
@@ -284,16 +296,18 @@ enum rondo_message {
 /* failure.c: ends everything on the communicator with the code; the first failure stays. */
 void rondo_comm_fail(struct rondo_comm *comm, rondo_result_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The rank has died (RONDO_ERR_PEER) or left: fails the communicators that it is in. */
 /* The communicator of that id, protected from being freed until unpinned; NULL if there is none. */
 struct rondo_comm *rondo_comm_pin(struct rondo_runtime *runtime, uint64_t id);
 void rondo_comm_unpin(struct rondo_comm *comm);
+/* The rank has died (RONDO_ERR_PEER) or left: fails the communicators that it is in. */
 void rondo_peer_gone(struct rondo_runtime *runtime, int rank, const char *how);
 /* This rank and the peer reach each other no more over the network: fails the communicators that both are in, and has the other
  * ranks fail theirs, which may be waiting for one that waits for the lost one. Not under a lock. */
 void rondo_link_lost(struct rondo_runtime *runtime, int peer, const char *network, const char *why);
 /* From the control handler. */
 void rondo_link_message(struct rondo_runtime *runtime, int source, const void *data, size_t bytes);
+/* The device is lost, and no daemon runs any more: fails all communicators, and ends what was on the device. */
+void rondo_device_lost(struct rondo_runtime *runtime, rondo_result_t code, const char *why);
 static inline rondo_result_t rondo_comm_failure(const struct rondo_comm *comm)
 {
     return (rondo_result_t) __atomic_load_n(&comm->failed, __ATOMIC_ACQUIRE);

@@ -2,6 +2,7 @@
 #include "select.h"
 
 #include "fold.h"
+#include "select_gpu.h"
 
 #include <string.h>
 
@@ -134,31 +135,42 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
                             struct rondo_choice *choice)
 {
     const struct rondo_settings *settings = &comm->runtime->settings;
+    int asked = name != NULL || *settings->algorithm != '\0' || *settings->protocol != '\0' || settings->wanted_channels > 0;
+    if (!asked && comm->size > 1 && rondo_gpus_only(comm) && !comm->networked && rondo_select_gpu(comm, call, direct, choice)) {
+        if (choice->channels > (int) settings->channels)
+            choice->channels = (int) settings->channels;
+        return RONDO_SUCCESS;
+    }
     rondo_result_t status = choose(comm, call, direct, name, &choice->algorithm);
     if (status != RONDO_SUCCESS)
         return status;
 
     size_t message = rondo_message_bytes(comm, call);
     /* LL only where it is asked for: on the host device, polling the very line that the sender is writing makes the line travel
-     * more often than a tail beside it does (8 bytes between two processes: 0.63 us with LL, 0.42 without). */
-    /* And never over a network, which carries whole slots: it would have to look into them to know that they have been filled.
-     */
+     * more often than a tail beside it does (8 bytes between two processes: 0.63 us with LL, 0.42 without). And never over a
+     * network, which is told of slots by their tail, and LL has none. */
     int low_latency = strcmp(settings->protocol, "ll") == 0 && !choice->algorithm->direct && !comm->networked;
     int small = choice->algorithm->low_latency && message <= RONDO_SMALL_BYTES_MAX;
     choice->protocol = low_latency ? RONDO_PROTOCOL_LL : small ? RONDO_PROTOCOL_SMALL : RONDO_PROTOCOL_SIMPLE;
 
     size_t channels = message / (256 * KIB);
-    int single = choice->algorithm->build == rondo_build_all_pairs || choice->algorithm->build == rondo_build_local;
+    int single = (choice->algorithm->build == rondo_build_all_pairs && !rondo_gpus_only(comm)) ||
+                 choice->algorithm->build == rondo_build_local || call->kind == RONDO_KIND_BARRIER;
+    if (settings->wanted_channels > 0)
+        channels = settings->wanted_channels;
     if (single || channels < 1 || call->kind == RONDO_KIND_ALLTOALLV)
         channels = 1;
     choice->channels = channels < settings->channels ? (int) channels : (int) settings->channels;
     return RONDO_SUCCESS;
 }
 
-void rondo_lane_slots(const struct rondo_runtime *runtime, uint32_t slot_bytes[RONDO_PROTOCOLS])
+void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_PROTOCOLS])
 {
-    uint32_t most = runtime->settings.slot_bytes;
+    int gpus = rondo_gpus_only(comm);
+    uint32_t most = comm->runtime->settings.slot_bytes;
+    if (gpus && most > RONDO_GPU_SLOT_BYTES)
+        most = RONDO_GPU_SLOT_BYTES;
     slot_bytes[RONDO_PROTOCOL_SIMPLE] = most;
     slot_bytes[RONDO_PROTOCOL_SMALL] = most < RONDO_SMALL_BYTES_MAX ? most : RONDO_SMALL_BYTES_MAX;
-    slot_bytes[RONDO_PROTOCOL_LL] = 2 * RONDO_LL_BYTES_MAX;
+    slot_bytes[RONDO_PROTOCOL_LL] = 2 * (gpus ? RONDO_GPU_LL_BYTES : RONDO_LL_BYTES_MAX);
 }

@@ -122,6 +122,7 @@ rondo_result_t rondo_settings_read(const rondo_config_t *given, struct rondo_set
     value = text(&reader, NULL, "RONDO_PROTOCOL");
     snprintf(settings->protocol, sizeof(settings->protocol), "%s", value == NULL ? "" : value);
     choice(&reader, settings->protocol, "RONDO_PROTOCOL", protocols, 3);
+    settings->wanted_channels = (uint32_t) integer(&reader, -1, "RONDO_CHANNELS", 0, RONDO_CHANNELS_MAX);
     read_policy(&reader, config, startup);
     return reader.result;
 }

@@ -2,12 +2,21 @@
 #include "stream.h"
 
 #include "check.h"
+#include "platform.h"
 #include "request.h"
 #include "select.h"
 
 #include <stdlib.h>
 
-#define RETIRED_MAX 64 /* before their memory is looked after */
+#define RETIRED_LEAST 64 /* before their memory is looked after */
+
+/* The memory of a group that is too large to travel with its kernel (device.h: enqueue). */
+struct rondo_stream_group {
+    uint32_t references; /* its members; atomic */
+    size_t bytes;
+    char *host;
+    void *memory;
+};
 
 rondo_result_t rondo_stream_check(const struct rondo_runtime *runtime, const char *function, void *stream, int *captured)
 {
@@ -36,28 +45,54 @@ int rondo_stream_idle(const struct rondo_host_lane *lane)
 
 /* ---- what requests that are over still hold: layouts and scratch that their kernels may not have read yet ---- */
 
+void rondo_stream_leave_group(struct rondo_request *request)
+{
+    struct rondo_stream_group *group = request->group;
+    struct rondo_device *device = request->runtime->device;
+    request->group = NULL;
+    /* Acquire-release: the last one's freeing comes after all that the others did. */
+    if (group == NULL || __atomic_sub_fetch(&group->references, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
+    if (group->host != NULL)
+        device->kind->release_host(device, group->host, group->bytes);
+    if (group->memory != NULL)
+        device->kind->release(device, group->memory, group->bytes);
+    free(group);
+}
+
+static int is_executed(const struct rondo_request *request)
+{
+    if (request->device_number == RONDO_UNORDERED) /* a graph may be launched at any time */
+        return 0;
+    if (request->group != NULL)
+        return rondo_load_acquire((const uint64_t *) (const void *) (request->group->host + request->group->bytes - 8)) != 0;
+    return executed(request->lane) > request->device_number;
+}
+
 static void retire(struct rondo_request *request)
 {
     struct rondo_comm *comm = request->comm;
-    if (request->tables[0] == NULL && request->tables[1] == NULL && request->scratch == NULL) {
+    if (request->tables[0] == NULL && request->tables[1] == NULL && request->scratch == NULL && request->group == NULL) {
         rondo_request_destroy(request); /* the kernel has a copy of the rest */
         return;
     }
     request->next_grouped = comm->retired;
     comm->retired = request;
-    if (++comm->retired_count < RETIRED_MAX)
+    if (++comm->retired_count < (comm->retired_limit > 0 ? comm->retired_limit : RETIRED_LEAST))
         return;
     struct rondo_request **link = &comm->retired;
     while (*link != NULL) {
         struct rondo_request *old = *link;
-        if (old->device_number == RONDO_UNORDERED || executed(old->lane) <= old->device_number) {
-            link = &old->next_grouped; /* a graph may be launched at any time */
+        if (!is_executed(old)) {
+            link = &old->next_grouped;
             continue;
         }
         *link = old->next_grouped;
         comm->retired_count--;
         rondo_request_destroy(old);
     }
+    /* As many again may come before the next look, so that looking costs each of them the same however many are kept. */
+    comm->retired_limit = 2 * comm->retired_count > RETIRED_LEAST ? 2 * comm->retired_count : RETIRED_LEAST;
 }
 
 void rondo_stream_forget(struct rondo_comm *comm)
@@ -74,10 +109,21 @@ void rondo_stream_forget(struct rondo_comm *comm)
 
 static void describe(struct rondo_request *request, struct rondo_stream_operation *operation)
 {
+    struct rondo_host_lane *lane = request->lane;
     operation->operation = *request->operation;
     operation->blocks = request->blocks;
-    operation->order = request->captured ? RONDO_UNORDERED : request->lane->enqueued++;
+    if (request->captured) {
+        operation->order = RONDO_UNORDERED;
+    } else {
+        /* On one stream an operation has ended when the next one begins. */
+        struct rondo_device *device = request->runtime->device;
+        uint64_t stream_id = device->kind->stream_id(device, request->stream);
+        operation->order = lane->enqueued++;
+        operation->waits = operation->order > 0 && (stream_id == 0 || lane->stream_id != stream_id);
+        lane->stream_id = stream_id;
+    }
     request->device_number = operation->order;
+    request->fresh = 1; /* the daemon's blocks may hold an older state of its ends */
 }
 
 /* Asks for the comparison of the calls; a mismatch fails the communicator, and so ends the kernels. */
@@ -92,10 +138,35 @@ static void ask(struct rondo_request *request)
     rondo_check_ask(request);
 }
 
+/* The memory that the operations need besides, if any. */
+static rondo_result_t make_group(struct rondo_device *device, const struct rondo_stream_operation *operations,
+                                 struct rondo_request *const *requests, int count, struct rondo_stream_group **result)
+{
+    size_t bytes = device->kind->group_bytes(device, operations, count);
+    *result = NULL;
+    if (bytes == 0)
+        return RONDO_SUCCESS;
+    struct rondo_stream_group *group = calloc(1, sizeof(*group));
+    if (group == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a group of %d operations", count);
+    group->bytes = bytes;
+    group->references = (uint32_t) count;
+    for (int i = 0; i < count; i++)
+        requests[i]->group = group; /* and so they free it, whatever becomes of them */
+    group->host = device->kind->allocate_host(device, bytes);
+    group->memory = device->kind->allocate(device, bytes);
+    *result = group;
+    if (group->host == NULL || group->memory == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a group of %d operations (%zu bytes of the host's and the device's)",
+                          count, bytes);
+    return RONDO_SUCCESS;
+}
+
 static rondo_result_t launch(struct rondo_comm *comm, struct rondo_request *const *requests, int count)
 {
-    const struct rondo_device_kind *kind = comm->runtime->device->kind;
+    struct rondo_device *device = comm->runtime->device;
     struct rondo_stream_operation *operations = calloc((size_t) count, sizeof(*operations));
+    struct rondo_stream_group *group;
     size_t most = 0;
     if (operations == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory to enqueue %d operations", count);
@@ -106,13 +177,43 @@ static rondo_result_t launch(struct rondo_comm *comm, struct rondo_request *cons
         size_t bytes = rondo_call_bytes(comm, &requests[i]->call);
         most = bytes > most ? bytes : most;
         describe(requests[i], &operations[i]);
+        for (int k = 0; k < i; k++) /* members are executed together, for all that they are on one stream */
+            operations[i].waits |= requests[k]->lane == requests[i]->lane;
     }
-    rondo_result_t result = kind->enqueue(comm->runtime->device, operations, count, most, requests[0]->stream);
-    for (int i = 0; i < count && result != RONDO_SUCCESS; i++)
+    rondo_result_t result = make_group(device, operations, requests, count, &group);
+    if (result == RONDO_SUCCESS)
+        result = device->kind->enqueue(device, operations, count, most, group != NULL ? group->host : NULL,
+                                       group != NULL ? group->memory : NULL, requests[0]->stream, requests[0]->captured);
+    for (int i = 0; i < count && result != RONDO_SUCCESS; i++) {
+        rondo_stream_leave_group(requests[i]);
         if (!requests[i]->captured)
             requests[i]->lane->enqueued--;
+    }
     pthread_mutex_unlock(&comm->stream_lock);
     free(operations);
+    return result;
+}
+
+/* Operations of one lane follow each other on all ranks alike, so each may have a launch of its own: no blocks that wait. Those
+ * of several lanes may wait for each other across ranks, and are launched together. */
+static rondo_result_t launch_all(struct rondo_comm *comm, struct rondo_request *const *requests, int count)
+{
+    int same = 1, twice = 0;
+    rondo_result_t result = RONDO_SUCCESS;
+    for (int i = 1; i < count; i++)
+        same &= requests[i]->lane == requests[0]->lane;
+    for (int i = 0; i < count && !same && requests[0]->captured; i++)
+        for (int k = 0; k < i; k++)
+            twice |= requests[i]->lane == requests[k]->lane;
+    if (twice) /* a graph's launches have no numbers to wait for */
+        return rondo_fail(RONDO_ERR_UNSUPPORTED,
+                          "a group of %d operations in a graph: some are of one lane (collectives, or messages "
+                          "to or from one peer), which must be captured one after the other",
+                          count);
+    if (!same)
+        return launch(comm, requests, count);
+    for (int i = 0; i < count && result == RONDO_SUCCESS; i++)
+        result = launch(comm, requests + i, 1);
     return result;
 }
 
@@ -143,7 +244,7 @@ rondo_result_t rondo_stream_enqueue(struct rondo_request *first)
             requests[count++] = request;
         }
     if (result == RONDO_SUCCESS && count > 0)
-        result = launch(comm, requests, count);
+        result = launch_all(comm, requests, count);
     for (int i = 0; i < all; i++) {
         if (i < count && result == RONDO_SUCCESS)
             ask(requests[i]);

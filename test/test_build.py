@@ -1,4 +1,6 @@
 """The build's own promises: unit tests, the models, exported symbols, the header in C and C++, installation."""
+import importlib.machinery
+import importlib.util
 import json
 import os
 import re
@@ -70,3 +72,65 @@ def test_compile_commands(tmp_path):
     files = {entry["file"] for entry in json.loads(commands.stdout)}
     assert {"lib/runtime.c", "device/host.c", "tools/bench.c"} <= files
 
+
+
+def test_gpu_code():
+    """A build with CUDA has code for every architecture that it says it has, and PTX for those to come."""
+    said = subprocess.run(["make", "-s", "detect"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    if not json.loads(run(program("rondo"), "info", "--json", str(BUILD / "info.json")) and
+                      (BUILD / "info.json").read_text())["build"]["cuda"]:
+        pytest.skip("this build is without CUDA")
+    tool = shutil.which("cuobjdump") or shutil.which("cuobjdump", path="/usr/local/cuda/bin")
+    if tool is None:
+        pytest.skip("no cuobjdump on this machine")
+
+    def listed(what):
+        names = subprocess.run([tool, what, str(BUILD / "librondo.so")], capture_output=True, text=True, check=True).stdout
+        return set(re.findall(r"\.sm_(\d+)\.", names))
+
+    wanted = os.environ.get("CUDA_ARCHITECTURES", "").split() or re.findall(r"sm_(\d+)", said)
+    assert listed("--list-elf") == set(wanted)
+    assert listed("--list-ptx") == {max(wanted, key=int)}
+
+
+def test_gpu_steps_exist():
+    """What `make gpu-test` runs on a machine with GPUs is there, and knows the options that it is given."""
+    loader = importlib.machinery.SourceFileLoader("gpu_test", str(ROOT / "make" / "gpu-test"))
+    script = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_test", loader))
+    loader.exec_module(script)
+    script.BUILD, script.RONDO = str(BUILD), program("rondo")
+    commands = []
+
+    class Noted(script.Step):
+        def run(self, *command, **_):
+            commands.append([str(word) for word in command])
+
+        def ranks(self, size, *command, **_):
+            self.run(*command)
+
+    def stress(step, ranks, *options, **_):
+        step.run(script.RONDO, "stress", *options)
+        return {"peer": {"ran": True, "hung": True}}
+
+    script.Step, script.stress, script.sanitizer = Noted, stress, lambda: "compute-sanitizer"
+    script.killed = lambda step, ranks, scenario: step.run(script.test("faults"), "--scenario", scenario, "--count", 1)
+    for gpus in (1, 2, 4, 8):
+        for step in script.steps(gpus):
+            step.body(step)
+    known = {}
+    for command in commands:
+        if command[0] == "compute-sanitizer":
+            command = command[command.index(script.RONDO):]
+        if os.path.basename(command[0]).startswith("gpu_"):
+            assert len(command) == 1
+            continue
+        is_tool = command[0] == script.RONDO
+        key = tuple(command[:2]) if is_tool else command[0]
+        if key not in known:  # a test program answers an option that it does not know with those that there are
+            asked = [*key, "--help"] if is_tool else [key, "--none", "1"]
+            asked = subprocess.run(asked, capture_output=True, text=True, env={**os.environ, "RONDO_DEVICE": "host"})
+            known[key] = asked.stdout + asked.stderr
+        for word in command[1:]:
+            if re.fullmatch(r"-[a-z]|--[a-z][a-z-]*", word):
+                assert re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", known[key]), f"{key}: no option {word}"
+    assert len(commands) > 100

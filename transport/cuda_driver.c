@@ -17,6 +17,8 @@ static char why_not[256] = "";
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUcontext contexts[RONDO_CUDA_DEVICES_MAX];
 
+static _Thread_local CUstreamCaptureMode mode_outside; /* of the thread between enter and leave */
+
 /* The version is that of the header, so that the function is what its declaration says. *known: the driver has it. */
 static cudaError_t look_up(const char *name, void **function, int *known)
 {
@@ -122,12 +124,18 @@ rondo_result_t rondo_cuda_enter(int device)
     pthread_mutex_unlock(&lock);
     if (status == CUDA_SUCCESS)
         status = driver->cuCtxPushCurrent(context);
+    if (status == CUDA_SUCCESS) {
+        mode_outside = CU_STREAM_CAPTURE_MODE_RELAXED;
+        if (driver->cuThreadExchangeStreamCaptureMode(&mode_outside) != CUDA_SUCCESS)
+            mode_outside = CU_STREAM_CAPTURE_MODE_RELAXED;
+    }
     return rondo_cuda_result(status, RONDO_ERR_DEVICE, "the GPU's context");
 }
 
 void rondo_cuda_leave(void)
 {
     CUcontext popped;
+    (void) functions.cuThreadExchangeStreamCaptureMode(&mode_outside);
     (void) functions.cuCtxPopCurrent(&popped);
 }
 

@@ -21,6 +21,7 @@
     X(cuDevicePrimaryCtxRetain)                                                                                                \
     X(cuCtxPushCurrent)                                                                                                        \
     X(cuCtxPopCurrent)                                                                                                         \
+    X(cuThreadExchangeStreamCaptureMode)                                                                                       \
     X(cuCtxEnablePeerAccess)                                                                                                   \
     X(cuMemAlloc)                                                                                                              \
     X(cuMemFree)                                                                                                               \
@@ -28,6 +29,7 @@
     X(cuMemsetD8Async)                                                                                                         \
     X(cuStreamCreate)                                                                                                          \
     X(cuStreamSynchronize)                                                                                                     \
+    X(cuPointerGetAttribute)                                                                                                   \
     X(cuPointerGetAttributes)                                                                                                  \
     X(cuIpcGetMemHandle)                                                                                                       \
     X(cuIpcOpenMemHandle)                                                                                                      \
@@ -59,7 +61,8 @@ enum { RONDO_CUDA_DEVICES_MAX = 64 };
 const struct rondo_cuda_driver *rondo_cuda_driver(void);
 int rondo_cuda_device_count(void); /* 0 without a driver */
 
-/* Makes the device's primary context current on this thread, until leave: each success needs one. RONDO_ERR_DEVICE. */
+/* Makes the device's primary context current on this thread, and its calls none of a stream capture's business, until leave:
+ * each success needs one. They do not nest. RONDO_ERR_DEVICE. */
 rondo_result_t rondo_cuda_enter(int device);
 void rondo_cuda_leave(void);
 /* Of a device that has been entered before; else NULL. */

@@ -94,8 +94,8 @@ int rondo_cuda_mappings(void);
 /* ---- arguments ---- */
 
 /* Whether the runtime's device can use [buf, +bytes): RONDO_ERR_BUFFER with the pointer, where it lives and what was wanted.
- * One driver call. On the host device GPU memory is refused, once the process has loaded the CUDA driver; it looks for that at
- * the first call and at every 256th. bytes 0: anything goes. */
+ * One driver call, a small one for an allocation that the thread has passed lately. On the host device GPU memory is refused,
+ * once the process has loaded the CUDA driver; a thread looks for that at every 16th call. bytes 0: anything goes. */
 rondo_result_t rondo_buffer_check(struct rondo_runtime *runtime, const void *buf, size_t bytes, const char *function);
 
 #else

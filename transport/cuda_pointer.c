@@ -6,6 +6,7 @@
 #include "runtime.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 
 /* The answers to one question about an address; what the driver has no answer to stays 0. */
@@ -95,13 +96,35 @@ const char *rondo_cuda_describe(const struct rondo_cuda_pointer *pointer, char *
 
 /* ---- arguments ---- */
 
+/* Stops at the first object: the count of objects ever loaded is the same for all. */
+static int count_loaded(struct dl_phdr_info *info, size_t bytes, void *count)
+{
+    (void) bytes;
+    *(unsigned long long *) count = info->dlpi_adds;
+    return 1;
+}
+
+/* Whether anything may have been loaded since this thread last asked; it looks at every 16th call, which costs next to nothing,
+ * where searching for a library costs microseconds. */
+static int may_be_loaded(void)
+{
+    static _Thread_local unsigned long long known;
+    static _Thread_local uint32_t calls;
+    unsigned long long now = 0;
+    if (calls++ % 16 != 0)
+        return 0;
+    dl_iterate_phdr(count_loaded, &now);
+    int more = now != known;
+    known = now;
+    return more;
+}
+
 /* The driver's function if the application has loaded the driver: a rank on the host device neither loads nor starts it. */
 static __typeof__(cuPointerGetAttributes) *query_if_loaded(void)
 {
     static __typeof__(cuPointerGetAttributes) *query;
-    static uint32_t calls;
     __typeof__(cuPointerGetAttributes) *known = __atomic_load_n(&query, __ATOMIC_ACQUIRE);
-    if (known != NULL || (__atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED) & 255) != 0)
+    if (known != NULL || !may_be_loaded())
         return known;
     void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (library == NULL)
@@ -125,6 +148,43 @@ static rondo_result_t check_host(const void *buf, const char *function)
                       answers.device);
 }
 
+/* Allocations that this thread has found good lately. The driver's number tells whether one is still the same, by the cheapest
+ * of its questions. */
+struct good {
+    CUdeviceptr start;
+    size_t size;
+    uint64_t buffer_id;
+    int device;
+};
+#define GOOD_ONES 4
+static _Thread_local struct good good_ones[GOOD_ONES];
+static _Thread_local unsigned next_good;
+
+static int known_good(int device, const void *buf, size_t bytes)
+{
+    const CUdeviceptr address = (CUdeviceptr) (uintptr_t) buf;
+    for (int i = 0; i < GOOD_ONES; i++) {
+        const struct good *good = &good_ones[i];
+        unsigned long long now = 0;
+        if (good->device == device && address >= good->start && address - good->start < good->size &&
+            bytes <= good->size - (size_t) (address - good->start))
+            return rondo_cuda_driver()->cuPointerGetAttribute(&now, CU_POINTER_ATTRIBUTE_BUFFER_ID, address) == CUDA_SUCCESS &&
+                   now == good->buffer_id;
+    }
+    return 0;
+}
+
+static void remember_good(const struct rondo_cuda_pointer *pointer)
+{
+    if ((pointer->kind != RONDO_CUDA_ALLOCATION && pointer->kind != RONDO_CUDA_POOL) || pointer->buffer_id == 0)
+        return;
+    unsigned place = next_good++ % GOOD_ONES;
+    for (unsigned i = 0; i < GOOD_ONES; i++)
+        if (good_ones[i].start == pointer->start) /* one that was there before */
+            place = i;
+    good_ones[place] = (struct good){pointer->start, pointer->size, pointer->buffer_id, pointer->device};
+}
+
 rondo_result_t rondo_buffer_check(struct rondo_runtime *runtime, const void *buf, size_t bytes, const char *function)
 {
     struct rondo_cuda_pointer pointer;
@@ -133,6 +193,8 @@ rondo_result_t rondo_buffer_check(struct rondo_runtime *runtime, const void *buf
         return RONDO_SUCCESS;
     if (runtime->device_type != RONDO_DEVICE_CUDA)
         return check_host(buf, function);
+    if (known_good(runtime->device_index, buf, bytes))
+        return RONDO_SUCCESS;
     rondo_result_t result = rondo_cuda_inspect(buf, &pointer);
     if (result != RONDO_SUCCESS)
         return result;
@@ -153,5 +215,6 @@ rondo_result_t rondo_buffer_check(struct rondo_runtime *runtime, const void *buf
     if (pointer.kind == RONDO_CUDA_ALLOCATION && (before > pointer.size || bytes > pointer.size - before))
         return rondo_fail(RONDO_ERR_BUFFER, "%s: %zu bytes at %p reach beyond their allocation, which has %zu after it",
                           function, bytes, buf, before > pointer.size ? 0 : pointer.size - before);
+    remember_good(&pointer);
     return RONDO_SUCCESS;
 }

@@ -31,6 +31,7 @@ static const struct rondo_algorithm algorithms[] = {
      .build = rondo_build_all_pairs,
      .low_latency = 1,
      .folds_all = 1},
+    {.name = "twoshot", .kinds = ONE(RONDO_KIND_ALLREDUCE), .build = rondo_build_two_shot, .low_latency = 1, .folds_all = 1},
     {.name = "direct",
      .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER) |
               ONE(RONDO_KIND_ALLTOALL) | ONE(RONDO_KIND_BCAST),

@@ -207,7 +207,9 @@ static void test_arguments(struct side *side)
         runtime.device_index = (side->device + 1) % count;
         expect(rondo_buffer_check(&runtime, device, 1000, "test") == RONDO_ERR_BUFFER, "memory of another GPU");
     }
+    runtime.device_index = side->device;
     cudaFree(device);
+    expect(rondo_buffer_check(&runtime, device, 1000, "test") == RONDO_ERR_BUFFER, "memory that was good and has been freed");
     cudaFreeHost(pinned);
     cudaFree(managed);
     expect(cudaPeekAtLastError() == cudaSuccess, "no error left behind");

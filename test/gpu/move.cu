@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(THREADS, 1) carry_out(const struct task *tasks
         }
         __syncthreads();
         if (threadIdx.x < task->threads) {
-            int answer = rondo_cuda_work(&piece, threadIdx.x, task->threads, POLLS);
+            int answer = rondo_cuda_carry_out(&piece, threadIdx.x, task->threads, POLLS);
             if (i == 0) {
                 atomicMin(answers + 2 * blockIdx.x, answer);
                 atomicMax(answers + 2 * blockIdx.x + 1, answer);

@@ -4,7 +4,8 @@
  * Rank 0 starts A, synchronizes its device, starts B, synchronizes, waits for both. Rank 1 starts B, synchronizes, waits for B,
  * and only then starts A. A device synchronization returns when it sees that the daemon is out. Every operation is a list
  * (send, receive) x STEPS on both ranks, through a connector of one slot a lane and direction; slots stay filled whatever the
- * daemons do. The race between a submit and a daemon that leaves is quit.pml's, so both are atomic here.
+ * daemons do. The race between a submit and a daemon that leaves is quit.pml's, so both are atomic here, and alive stands for its two
+ * words: the daemon of the last launch has not left.
  *
  * The property: all processes end, if each that can always take a step some time takes one (weak fairness). A received slice
  * is progress, and there are finitely many, so a fair cycle without progress is an execution that never finishes.

@@ -1,9 +1,12 @@
 /* The sleep/wake race between submitters and the daemon of a device with two blocks.
  *
- * A daemon leaves an idle device by consensus of its blocks, and a submitter starts one when it finds none. Each side writes
- * one word and then reads the other's (tail then alive; alive then tail), so each needs a full fence between the two.
+ * A daemon leaves an idle device by consensus of its blocks, and a submitter starts one when it finds none. Every word has one
+ * writer, for a GPU's atomic operations are not atomic in the host's memory: launches is the host's (under its queue lock), state
+ * the daemon's; it names the launch that it speaks of, and one that speaks of an older one means that a daemon is being started.
+ * Each side writes one word and then reads the other's (tail then state; state = LEAVING then tail), so each needs a full fence
+ * between the two; and a submitter that finds LEAVING waits for what the daemon makes of it.
  * Memory is TSO-like: a store waits in its process's buffer and reaches memory at any later time, in order; a load reads
- * memory. A fence and a read-modify-write with release drain the buffer first.
+ * memory. A fence, an unlock and a read-modify-write with release drain the buffer first.
  * A claim does not wait for the blocks of the daemon before it: some may enter while others still have to learn that they are
  * out. That is the host device; a GPU, which runs its launches one after the other, allows less.
  *
@@ -11,8 +14,9 @@
  * execution ends, and what holds in all end states holds eventually.
  *
  * Each of these removes one part of the protocol and must be caught: NO_SUBMIT_FENCE, NO_QUIT_FENCE, NO_FINAL_LOOK,
- * NO_WITHDRAW, LATE_WITHDRAW, NO_NOTICE, NO_CLAIM, NO_RECLAIM, NO_EPOCH.
- * NO_NOTICE with POLLER must hold: a poller that restarts the daemon while submitted > completed makes up for it.
+ * NO_WITHDRAW, LATE_WITHDRAW, NO_NOTICE, NO_LOCK, NO_LEAVING_WAIT, LEAVING_IS_LEFT, NO_LAUNCH, NO_EPOCH, OVERSTAY.
+ * NO_NOTICE with POLLER and OVERSTAY with POLLER must hold: a poller that restarts the daemon while submitted > completed makes
+ * up for it.
  */
 #define BLOCKS 2
 #define SUBMITTERS 2
@@ -20,15 +24,30 @@
 #define PROCESSES (SUBMITTERS + BLOCKS)
 
 /* Words in memory that are written by plain stores, through the buffers. */
-#define TAIL    0                        /* operations submitted; a buffered store adds one */
-#define ALIVE   1                        /* a daemon runs, or has been claimed to be started */
-#define FETCHED 2                        /* operations that block 0 has taken from the queue */
-#define NEWS    3                        /* operations that block 0 has announced to block 1 */
-#define READ    4                        /* operations of those that block 1 has noticed */
-#define VERDICT 5                        /* not a word of its own: the store that ends an epoch of the consensus word */
-#define WORDS   5
+#define TAIL     0                       /* operations submitted; a buffered store adds one */
+#define LAUNCHES 1                       /* daemons started */
+#define STATE    2                       /* the launch it speaks of, and what the daemon of that launch does */
+#define FETCHED  3                       /* operations that block 0 has taken from the queue */
+#define NEWS     4                       /* operations that block 0 has announced to block 1 */
+#define READ     5                       /* operations of those that block 1 has noticed */
+#define VERDICT  6                       /* not a word of its own: the store that ends an epoch of the consensus word */
+#define WORDS    6
 byte memory[WORDS];
-chan buffer[PROCESSES] = [2] of { byte, byte };
+
+#define LEFT    0
+#define RUNS    1
+#define LEAVING 2
+#define state_of(launch, what) ((launch) * 4 + (what))
+#define is_left    (memory[STATE] == state_of(memory[LAUNCHES], LEFT))
+#define is_leaving (memory[STATE] == state_of(memory[LAUNCHES], LEAVING))
+#ifdef NO_LAUNCH
+#define looks_left (memory[STATE] % 4 == LEFT)
+#else
+#define looks_left is_left
+#endif
+
+bool locked;                             /* the queue lock */
+chan buffer[PROCESSES] = [3] of { byte, byte };
 
 /* The consensus word: one atomic word. All but the verdict are read-modify-writes. */
 byte epoch, votes;
@@ -36,8 +55,12 @@ bool deciding;                           /* all have voted; the last voter has i
 bool quits;                              /* how the previous epoch ended: quit, else go on */
 
 /* Not part of the protocol: what the properties are stated in. A daemon is known by the number of its claim. */
-byte claims;                             /* how often somebody has taken the device: alive from 0 to 1 to start a daemon */
-byte yielded;                            /* the last daemon that has set alive = 0 and not taken it back */
+byte claims;                             /* how often somebody has taken the device, to start a daemon */
+byte yielded;                            /* the last daemon that has given it up */
+#ifdef OVERSTAY
+byte overstays;                          /* how often one has left because of its residency, with work behind */
+#define OVERSTAYS 2
+#endif
 byte executed[BLOCKS * OPS];             /* how often a block has run an operation */
 byte executions;
 
@@ -69,28 +92,30 @@ proctype submitter(byte me; byte count)
 {
     do
     :: count > 0 ->
+#ifndef NO_LOCK
+           atomic { !locked -> locked = true };
+#endif
            store(TAIL, 1);
            count--;
 #ifndef NO_SUBMIT_FENCE
            drained;
 #endif
+look:
            if
-           :: memory[ALIVE] -> goto submitted
-           :: else          -> skip
-           fi;
-           atomic {
-               drained;
-               if
-#ifndef NO_CLAIM
-               :: memory[ALIVE]  -> skip
-               :: !memory[ALIVE] ->
+           :: looks_left -> skip
+#if defined(NO_LEAVING_WAIT)
+           :: !looks_left -> goto submitted
+#elif defined(LEAVING_IS_LEFT)
+           :: is_leaving -> skip
+           :: !looks_left && !is_leaving -> goto submitted
 #else
-               :: true ->
+           :: is_leaving -> !is_leaving; goto look
+           :: !looks_left && !is_leaving -> goto submitted
 #endif
-                      memory[ALIVE] = 1; claim
-               fi
-           };
-submitted: skip
+           fi;
+           atomic { claim; store(LAUNCHES, claims) };
+submitted:
+           atomic { drained; locked = false }
     :: else -> break
     od
 }
@@ -109,7 +134,7 @@ submitted: skip
 
 /* How a block that has voted learns what was decided. */
 #ifdef NO_EPOCH
-#define decided (!memory[ALIVE])
+#define decided is_left
 #define out true
 #else
 #define decided (epoch != voted_in)
@@ -121,17 +146,23 @@ proctype block(byte me; byte index)
     byte seen, voted_in;
     byte daemon;                         /* not part of the protocol */
     bool last;
+#ifdef OVERSTAY
+    bool must_leave;                     /* whatever there is to do */
+#endif
 #if defined(NO_WITHDRAW) || defined(LATE_WITHDRAW)
     bool counted;                        /* its vote stands while it works */
 #endif
 
 end_parked:
-    atomic { memory[ALIVE] -> daemon = claims; voted_in = epoch };
+    atomic { !is_left && !is_leaving -> daemon = claims; voted_in = epoch };
 
 look:
     if
     :: work             -> goto take
     :: !work && noticed -> skip
+#ifdef OVERSTAY
+    :: atomic { overstays < OVERSTAYS -> overstays++ }; must_leave = true
+#endif
     fi;
 
     atomic {                             /* vote */
@@ -204,7 +235,7 @@ take:
     goto look;
 
 decide:
-    atomic { store(ALIVE, 0); yielded = daemon };
+    store(STATE, state_of(memory[LAUNCHES], LEAVING));
 #ifndef NO_QUIT_FENCE
     drained;
 #endif
@@ -213,32 +244,29 @@ decide:
 #endif
     if
     :: memory[TAIL] == memory[FETCHED] -> goto quit
-    :: else -> skip
-    fi;
-    atomic {                             /* go on, unless a submitter has claimed the device: its daemon will do the work */
-        drained;
-        if
-#ifndef NO_RECLAIM
-        :: memory[ALIVE]  -> goto quit
-        :: !memory[ALIVE] ->
-#else
-        :: true ->
+    :: memory[TAIL] != memory[FETCHED] -> skip
+#ifdef OVERSTAY
+    :: must_leave -> goto quit
 #endif
-               memory[ALIVE] = 1;
-               assert(claims == daemon);
-               yielded = daemon - 1
-        fi
-    };
+    fi;
+    store(STATE, state_of(memory[LAUNCHES], RUNS));
     store(VERDICT, false);
     goto conclude;
 quit:
+    atomic { store(STATE, state_of(memory[LAUNCHES], LEFT)); yielded = daemon };
     store(VERDICT, true);
 conclude:
     epoch != voted_in;
     goto learn;
 
 leave:
-    atomic { drained; voted_in = 0; daemon = 0 };
+    atomic {
+        drained;
+#ifdef OVERSTAY
+        must_leave = false;
+#endif
+        voted_in = 0; daemon = 0
+    };
     goto end_parked
 }
 
@@ -247,7 +275,7 @@ proctype everything_executed()
 {
 #ifdef POLLER
     do
-    :: atomic { !memory[ALIVE] && executions < BLOCKS * memory[TAIL] -> memory[ALIVE] = 1; claim }
+    :: atomic { !locked && is_left && executions < BLOCKS * memory[TAIL] -> claim; memory[LAUNCHES] = claims }
     :: executions == BLOCKS * OPS -> break
     od
 #else

@@ -26,7 +26,7 @@ LIVELOCK = "non-progress cycle"
 MODELS = {
     "quit": {
         "fair": False,
-        "holds": ["", "NO_NOTICE POLLER"],
+        "holds": ["", "NO_NOTICE POLLER", "OVERSTAY POLLER"],
         "caught": {
             "NO_SUBMIT_FENCE": STUCK,
             "NO_QUIT_FENCE": STUCK,
@@ -34,9 +34,12 @@ MODELS = {
             "NO_WITHDRAW": STUCK,
             "LATE_WITHDRAW": ASSERTION,
             "NO_NOTICE": STUCK,
-            "NO_CLAIM": ASSERTION,
-            "NO_RECLAIM": ASSERTION,
+            "NO_LOCK": ASSERTION,
+            "NO_LEAVING_WAIT": STUCK,
+            "LEAVING_IS_LEFT": ASSERTION,
+            "NO_LAUNCH": ASSERTION,
             "NO_EPOCH": STUCK,
+            "OVERSTAY": STUCK,
         },
     },
     "connector": {

@@ -1,0 +1,10 @@
+/* What a CUDA block's worker threads do for its leader. */
+#ifndef RONDO_DEVICE_CUDA_WORK_H
+#define RONDO_DEVICE_CUDA_WORK_H
+
+#include "piece.h"
+
+/* Carries out a piece, as cuda_move.h's rondo_cuda_carry_out says. */
+extern __device__ int rondo_cuda_work(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls);
+
+#endif

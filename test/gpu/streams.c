@@ -1,0 +1,311 @@
+/*
+ * Operations in stream order, on all GPUs there are, a rank each (on a single GPU three share it): CUDA graphs that are
+ * captured once and launched many times, groups larger than a launch carries, buffers that may not be used, and what becomes of
+ * an operation that a rank never enqueues.
+ */
+#include "../multirank/ranks.h"
+
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CUDA(call)                                                                                                             \
+    do {                                                                                                                       \
+        cudaError_t cuda_error = (call);                                                                                       \
+        CHECK(cuda_error == cudaSuccess, "%s", cudaGetErrorString(cuda_error));                                                \
+    } while (0)
+
+static const char *scenario = "all";
+
+static cudaStream_t make_stream(struct rank *me)
+{
+    cudaStream_t stream = NULL;
+    int gpu = 0;
+    MUST(rondo_device_index(me->runtime, &gpu));
+    CUDA(cudaSetDevice(gpu));
+    CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    return stream;
+}
+
+/* ---- graphs ---- */
+
+enum { COUNT = 3000, REPLAYS = 40 };
+
+/* What every byte of the rank's input is before launch number k. */
+static unsigned char input(int rank, int k)
+{
+    return (unsigned char) (ranks_hash((uint64_t) rank << 32 ^ (uint64_t) k) & 0x1f);
+}
+
+static unsigned char expected(const struct rank *me, int k)
+{
+    unsigned sum = 0;
+    for (int r = 0; r < me->size; r++)
+        sum += input(r, k);
+    return (unsigned char) sum;
+}
+
+static void enqueue(struct rank *me, unsigned char *send, unsigned char *middle, unsigned char *recv, cudaStream_t stream)
+{
+    /* Two of one lane, the second with the first one's result: its maximum over ranks is itself. */
+    MUST(rondo_allreduce_on_stream(send, middle, COUNT, RONDO_UINT8, RONDO_SUM, me->world, stream));
+    MUST(rondo_allreduce_on_stream(middle, recv, COUNT, RONDO_UINT8, RONDO_MAX, me->world, stream));
+}
+
+/* Captured once, launched many times, with uncaptured operations of the same lane in between. */
+static void graphs_in_mode(struct rank *me, enum cudaStreamCaptureMode mode)
+{
+    cudaStream_t stream = make_stream(me);
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t launchable = NULL;
+    unsigned char *send = ranks_allocate(COUNT), *middle = ranks_allocate(COUNT), *recv = ranks_allocate(COUNT);
+    unsigned char *results = ranks_allocate((size_t) COUNT * REPLAYS), *image = malloc((size_t) COUNT * REPLAYS);
+    MUST(rondo_barrier(me->world)); /* no rank allocates while another one captures */
+    STEP("capture");
+    CUDA(cudaStreamBeginCapture(stream, mode));
+    enqueue(me, send, middle, recv, stream);
+    CUDA(cudaStreamEndCapture(stream, &graph));
+    CHECK(graph != NULL, "no graph");
+    MUST(rondo_barrier(me->world));
+    CUDA(cudaGraphInstantiateWithFlags(&launchable, graph, 0));
+    for (int k = 0; k < REPLAYS && launchable != NULL; k++) {
+        STEP("launch %d", k);
+        CUDA(cudaMemsetAsync(send, input(me->rank, k), COUNT, stream));
+        if (k % 5 == 3)
+            enqueue(me, send, middle, recv, stream);
+        else
+            CUDA(cudaGraphLaunch(launchable, stream));
+        CUDA(cudaMemcpyAsync(results + (size_t) k * COUNT, recv, COUNT, cudaMemcpyDeviceToDevice, stream));
+    }
+    STEP("waiting for the launches");
+    CUDA(cudaStreamSynchronize(stream));
+    ranks_get(image, results, (size_t) COUNT * REPLAYS);
+    for (int k = 0; k < REPLAYS; k++) {
+        int wrong = 0;
+        for (int i = 0; i < COUNT; i++)
+            wrong += image[(size_t) k * COUNT + (size_t) i] != expected(me, k);
+        CHECK(wrong == 0, "launch %d: %d of %d bytes wrong", k, wrong, COUNT);
+    }
+    CUDA(cudaGraphExecDestroy(launchable));
+    CUDA(cudaGraphDestroy(graph));
+    CUDA(cudaStreamDestroy(stream));
+    ranks_release(send);
+    ranks_release(middle);
+    ranks_release(recv);
+    ranks_release(results);
+    free(image);
+}
+
+/* In the global mode no thread of the process may make calls that are not safe; the library's own must get by. */
+static void graphs(struct rank *me)
+{
+    graphs_in_mode(me, cudaStreamCaptureModeThreadLocal);
+    graphs_in_mode(me, cudaStreamCaptureModeGlobal);
+    graphs_in_mode(me, cudaStreamCaptureModeRelaxed);
+}
+
+/* ---- groups ---- */
+
+enum { EACH = 9, LONGEST = 20000 }; /* messages from every rank to every rank, and elements */
+
+static size_t length(int from, int to, int number)
+{
+    return (size_t) (ranks_hash((uint64_t) from << 40 ^ (uint64_t) to << 20 ^ (uint64_t) number) % LONGEST);
+}
+
+static int32_t element(int from, int to, int number, size_t i)
+{
+    return (int32_t) ranks_hash((uint64_t) from << 52 ^ (uint64_t) to << 44 ^ (uint64_t) number << 36 ^ i);
+}
+
+struct message {
+    int32_t *out, *in;
+};
+
+static void send_and_receive(struct rank *me, struct message *messages, int sends, cudaStream_t stream)
+{
+    for (int at = 0; at < me->size * EACH; at++) {
+        int peer = at % me->size, number = at / me->size;
+        peer = me->rank % 2 == 0 ? peer : me->size - 1 - peer; /* the orders of members differ between ranks */
+        struct message *message = &messages[peer * EACH + number];
+        if (sends)
+            MUST(rondo_send_on_stream(message->out, length(me->rank, peer, number), RONDO_INT32, peer, me->world, stream));
+        else
+            MUST(rondo_recv_on_stream(message->in, length(peer, me->rank, number), RONDO_INT32, peer, me->world, stream));
+    }
+}
+
+static void groups(struct rank *me)
+{
+    size_t all = (size_t) me->size * EACH;
+    cudaStream_t stream = make_stream(me);
+    struct message *messages = calloc(all, sizeof(*messages));
+    int32_t *image = calloc(LONGEST, sizeof(*image));
+    for (size_t m = 0; m < all; m++) {
+        int peer = (int) m / EACH, number = (int) m % EACH;
+        messages[m].out = ranks_allocate(LONGEST * sizeof(int32_t));
+        messages[m].in = ranks_allocate(LONGEST * sizeof(int32_t));
+        for (size_t i = 0; i < length(me->rank, peer, number); i++)
+            image[i] = element(me->rank, peer, number, i);
+        ranks_put(messages[m].out, image, LONGEST * sizeof(*image));
+    }
+    for (int round = 0; round < 3; round++) {
+        STEP("group of %zu, round %d", 2 * all, round);
+        MUST(rondo_group_start(me->world));
+        send_and_receive(me, messages, me->rank % 2 == round % 2, stream);
+        send_and_receive(me, messages, me->rank % 2 != round % 2, stream);
+        MUST(rondo_group_end(me->world));
+        STEP("waiting for the group, round %d", round);
+        CUDA(cudaStreamSynchronize(stream));
+        for (size_t m = 0; m < all; m++) {
+            int peer = (int) m / EACH, number = (int) m % EACH;
+            size_t count = length(peer, me->rank, number), wrong = 0;
+            ranks_get(image, messages[m].in, LONGEST * sizeof(*image));
+            for (size_t i = 0; i < count; i++)
+                wrong += image[i] != element(peer, me->rank, number, i);
+            CHECK(wrong == 0, "round %d, message %d of rank %d: %zu of %zu wrong", round, number, peer, wrong, count);
+            memset(image, 0, LONGEST * sizeof(*image));
+            ranks_put(messages[m].in, image, LONGEST * sizeof(*image));
+        }
+        MUST(rondo_barrier(me->world));
+    }
+    for (size_t m = 0; m < all; m++) {
+        ranks_release(messages[m].out);
+        ranks_release(messages[m].in);
+    }
+    CUDA(cudaStreamDestroy(stream));
+    free(messages);
+    free(image);
+}
+
+/* ---- buffers ---- */
+
+enum { BYTES = 1 << 20 };
+
+static void buffers(struct rank *me)
+{
+    static double on_host[2];
+    int gpu = 0, gpus = 0;
+    unsigned char *send = NULL, *recv = ranks_allocate(BYTES), *elsewhere = NULL, *in_place_of = NULL;
+    rondo_request_t request = NULL;
+    rondo_attr_t attr = RONDO_ATTR_DEFAULT;
+    cudaStream_t stream = make_stream(me);
+    MUST(rondo_device_index(me->runtime, &gpu));
+    CUDA(cudaGetDeviceCount(&gpus));
+    EXPECT(RONDO_ERR_BUFFER, "pageable", rondo_allreduce(on_host, recv, 1, RONDO_DOUBLE, RONDO_SUM, me->world));
+    EXPECT(RONDO_ERR_BUFFER, "pageable", rondo_bcast_on_stream(on_host, 1, RONDO_DOUBLE, 0, me->world, stream));
+    if (gpus > 1) {
+        CUDA(cudaSetDevice((gpu + 1) % gpus));
+        CUDA(cudaMalloc((void **) &elsewhere, BYTES));
+        CUDA(cudaSetDevice(gpu));
+        EXPECT(RONDO_ERR_BUFFER, "memory of GPU", rondo_allreduce(recv, elsewhere, 1, RONDO_DOUBLE, RONDO_SUM, me->world));
+        CUDA(cudaFree(elsewhere));
+    }
+    MUST(rondo_barrier(me->world));
+    STEP("an operation whose buffer is freed");
+    attr.program = "direct";
+    CUDA(cudaMalloc((void **) &send, BYTES));
+    rondo_result_t made = rondo_allreduce_init(send, recv, BYTES, RONDO_UINT8, RONDO_SUM, me->world, &attr, &request);
+    if (made != RONDO_SUCCESS) { /* GPUs that do not reach each other */
+        printf("rank %d: no direct access here: %s\n", me->rank, rondo_last_error());
+    } else {
+        MUST(rondo_start(request));
+        MUST(rondo_wait(request));
+        MUST(rondo_start_on_stream(request, stream));
+        CUDA(cudaStreamSynchronize(stream));
+        MUST(rondo_barrier(me->world));
+        CUDA(cudaFree(send));
+        send = NULL;
+        EXPECT(RONDO_ERR_BUFFER, "freed", rondo_start(request));
+        CUDA(cudaMalloc((void **) &in_place_of, BYTES)); /* most likely where it was */
+        EXPECT(RONDO_ERR_BUFFER, "freed", rondo_start(request));
+        EXPECT(RONDO_ERR_BUFFER, "freed", rondo_start_on_stream(request, stream));
+        MUST(rondo_request_free(&request));
+        CUDA(cudaFree(in_place_of));
+    }
+    MUST(rondo_barrier(me->world));
+    CUDA(cudaFree(send));
+    CUDA(cudaStreamDestroy(stream));
+    ranks_release(recv);
+    CHECK(cudaPeekAtLastError() == cudaSuccess, "an error is left behind: %s", cudaGetErrorString(cudaPeekAtLastError()));
+}
+
+/* An error of the application's that it has not looked at yet stays where it is. */
+static void manners(struct rank *me)
+{
+    int64_t sum = 0;
+    (void) make_stream(me);
+    (void) cudaMemset(NULL, 0, 1);
+    cudaError_t own = cudaPeekAtLastError();
+    CHECK(own != cudaSuccess, "the call that was to fail did not");
+    MUST(ranks_sum(me->world, 1, &sum));
+    CHECK(cudaPeekAtLastError() == own, "the application's error has become %s", cudaGetErrorString(cudaPeekAtLastError()));
+    (void) cudaGetLastError();
+}
+
+/* ---- timeouts ---- */
+
+/* One rank does not come: the others' kernels end, and the next call says why. */
+static void timeouts(struct rank *me)
+{
+    unsigned char *memory = ranks_allocate(2 * COUNT);
+    cudaStream_t stream = make_stream(me);
+    double begun = ranks_seconds();
+    if (me->rank > 0) {
+        MUST(rondo_allreduce_on_stream(memory, memory + COUNT, COUNT, RONDO_UINT8, RONDO_SUM, me->world, stream));
+        STEP("waiting for an operation that never ends");
+        CUDA(cudaStreamSynchronize(stream));
+        CHECK(ranks_seconds() - begun < 20, "it took %.1f s", ranks_seconds() - begun);
+    } else {
+        ranks_sleep(8);
+    }
+    EXPECT(RONDO_ERR_TIMEOUT, "",
+           rondo_allreduce_on_stream(memory, memory + COUNT, COUNT, RONDO_UINT8, RONDO_SUM, me->world, stream));
+    CUDA(cudaStreamDestroy(stream));
+    ranks_release(memory);
+}
+
+/* ---- */
+
+static const struct {
+    const char *name;
+    rank_function_t function;
+} scenarios[] = {{"graphs", graphs}, {"groups", groups}, {"buffers", buffers}, {"manners", manners}};
+
+static void run(struct rank *me)
+{
+    for (size_t k = 0; k < sizeof(scenarios) / sizeof(scenarios[0]); k++) {
+        if (strcmp(scenario, "all") != 0 && strcmp(scenario, scenarios[k].name) != 0)
+            continue;
+        scenarios[k].function(me);
+        STEP("barrier after %s", scenarios[k].name);
+        MUST(rondo_barrier(me->world));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    long ranks = 0;
+    int gpus = 0;
+    const struct ranks_option options[] = {
+        {"--ranks", &ranks, NULL, "ranks as threads; 0: one a GPU, three on a single one"},
+        {"--scenario", NULL, &scenario, "graphs, groups, buffers, manners, timeouts or all"},
+    };
+    ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
+    if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) {
+        printf("streams: skipped: no GPU that CUDA can use\n");
+        return 0;
+    }
+    setenv("RONDO_DEVICE", "cuda", 1); /* the harness goes by it */
+    if (ranks == 0)
+        ranks = gpus > 1 ? gpus : 3;
+    rondo_config_t config = RONDO_CONFIG_DEFAULT;
+    if (strcmp(scenario, "timeouts") != 0)
+        ranks_run((int) ranks, &config, run, NULL);
+    if (strcmp(scenario, "all") == 0 || strcmp(scenario, "timeouts") == 0) {
+        config.timeout = 2;
+        ranks_run((int) ranks, &config, timeouts, NULL);
+    }
+    return ranks_finish("streams");
+}

@@ -1,0 +1,60 @@
+/* A device that is lost: what was on it, what waited, and what comes later all end with the reason, and finalizing works. */
+#include "queue.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MESSAGES = 40 }; /* more than a lane's operations on the device */
+
+static void open_runtime(rondo_t *runtime, rondo_comm_t *world)
+{
+    rondo_config_t config = RONDO_CONFIG_DEFAULT;
+    rondo_unique_id_t id;
+    assert_int_equal(rondo_get_unique_id(&id), RONDO_SUCCESS);
+    config.rank = 0;
+    config.size = 1;
+    config.unique_id = &id;
+    config.device = RONDO_DEVICE_HOST;
+    assert_int_equal(rondo_init(runtime, &config), RONDO_SUCCESS);
+    assert_int_equal(rondo_comm_world(*runtime, world), RONDO_SUCCESS);
+}
+
+static void called_back(void *argument, rondo_result_t result)
+{
+    __atomic_store_n((int *) argument, (int) result, __ATOMIC_RELEASE);
+}
+
+static void test_lost(void **state)
+{
+    (void) state;
+    rondo_t runtime;
+    rondo_comm_t world, later;
+    rondo_request_t requests[MESSAGES];
+    int32_t data[MESSAGES];
+    int result = -1;
+    open_runtime(&runtime, &world);
+    for (int i = 0; i < MESSAGES; i++) /* nobody sends */
+        assert_int_equal(rondo_irecv(&data[i], 1, RONDO_INT32, 0, world, &requests[i]), RONDO_SUCCESS);
+    assert_int_equal(rondo_request_callback(requests[1], called_back, &result), RONDO_SUCCESS);
+    runtime->device->kind->halt(runtime->device); /* as if it had been lost: no daemon runs any more */
+    rondo_device_lost(runtime, RONDO_ERR_DEVICE, "the device has melted");
+    for (int i = 0; i < MESSAGES; i++) {
+        assert_int_equal(rondo_wait(requests[i]), RONDO_ERR_DEVICE);
+        assert_non_null(strstr(rondo_last_error(), "melted"));
+    }
+    assert_int_equal(__atomic_load_n(&result, __ATOMIC_ACQUIRE), RONDO_ERR_DEVICE);
+    assert_int_equal(runtime->queue.in_flight, 0);
+    assert_int_equal(rondo_barrier(world), RONDO_ERR_DEVICE);
+    assert_int_equal(rondo_comm_dup(world, &later), RONDO_ERR_DEVICE);
+    assert_int_equal(rondo_finalize(runtime), RONDO_SUCCESS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lost)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
