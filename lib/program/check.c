@@ -102,7 +102,10 @@ static void check_instruction(struct rondo_checking *c, uint32_t number, uint32_
     const struct rondo_instruction *i = rondo_checking_instruction(c, number);
     const struct rondo_program *program = rondo_checking_program(c, rank);
     int receives = (i->actions & RONDO_RECEIVE) != 0, signal = (i->flags & RONDO_SIGNAL) != 0;
-    if (i->actions == 0 || i->actions > 15 || i->flags > 63)
+    /* RECODE and ROUND say how streams are made of the values, not which values: they change nothing of what is proved here. */
+    int coded = (i->flags & (RONDO_RECODE | RONDO_ROUND)) != 0;
+    int uncoded = (i->flags & (RONDO_SIGNAL | RONDO_DIRECT_IN | RONDO_DIRECT_OUT | RONDO_EXCHANGE)) != 0;
+    if (i->actions == 0 || i->actions > 15 || (coded && uncoded))
         rondo_checking_fail(c, number, "there is no primitive with actions %u and flags %u", i->actions, i->flags);
     if (receives)
         check_ends(c, number, rank, block, i->receive_first, i->receive_count, RONDO_INCOMING);

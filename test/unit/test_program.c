@@ -5,6 +5,7 @@
 #include "program/program.h"
 #include "program/trace.h"
 #include "rondo_program.h"
+#include "topology.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -243,6 +244,28 @@ static struct rondo_plan_set *hand_written(const struct rondo_algorithm *a, cons
     return set;
 }
 
+/* Ranks dealt out to the hosts in turn, so that those of a host do not have neighbouring numbers. */
+static void lay_on_hosts(struct rondo_topology *topology, int ranks, int hosts)
+{
+    topology->nodes = hosts;
+    topology->locals = ranks / hosts;
+    topology->ranks = calloc((size_t) ranks, sizeof(int));
+    topology->node = calloc((size_t) ranks, sizeof(int));
+    topology->local = calloc((size_t) ranks, sizeof(int));
+    for (int rank = 0; rank < ranks; rank++) {
+        topology->node[rank] = rank % hosts;
+        topology->local[rank] = rank / hosts;
+        topology->ranks[topology->node[rank] * topology->locals + topology->local[rank]] = rank;
+    }
+}
+
+static void free_hosts(struct rondo_topology *topology)
+{
+    free(topology->ranks);
+    free(topology->node);
+    free(topology->local);
+}
+
 static void test_hand_written(void **state)
 {
     (void) state;
@@ -257,13 +280,21 @@ static void test_hand_written(void **state)
                         .kind = (enum rondo_kind) kind, .size = ranks, .root = ranks - 1, .channels = channels};
                     if (table[a].build == NULL || !(table[a].kinds >> kind & 1) || table[a].build == rondo_build_local)
                         continue;
+                    if (table[a].several_hosts && ranks != 4 && ranks != 6)
+                        continue;
                     if (kind == RONDO_KIND_BARRIER || table[a].build == rondo_build_all_pairs)
                         shape.channels = 1;
+                    struct rondo_topology topology;
+                    if (table[a].several_hosts) {
+                        lay_on_hosts(&topology, ranks, ranks / 2);
+                        shape.topology = &topology;
+                    }
                     shape.exchanges = ranks % 2;
                     struct rondo_plan_set *set = hand_written(&table[a], &shape);
                     for (int shared = 0; shared < 2; shared++) {
                         int may = rondo_conditions_may_share(&set->conditions) &&
-                                  !(table[a].direct && (kind == RONDO_KIND_REDUCE_SCATTER || kind == RONDO_KIND_ALLTOALL));
+                                  !(table[a].direct && kind == RONDO_KIND_ALLTOALL) &&
+                                  !((table[a].direct || table[a].blocks_a_peer) && kind == RONDO_KIND_REDUCE_SCATTER);
                         if (shared ? !may : rondo_conditions_always_shared(&set->conditions))
                             continue;
                         if (rondo_check_plans(set, table[a].name, &limits, shared) != RONDO_SUCCESS)
@@ -271,6 +302,8 @@ static void test_hand_written(void **state)
                                      rondo_kind_name((enum rondo_kind) kind), ranks, channels, shared, rondo_last_error());
                     }
                     rondo_plan_set_free(set);
+                    if (table[a].several_hosts)
+                        free_hosts(&topology);
                 }
 }
 
