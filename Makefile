@@ -6,6 +6,7 @@ OPT     ?= -O3 -g
 SANITIZE ?=
 PYTHON  ?= python3
 TESTS   ?= test
+MARKS   ?= not slow
 # Other versions format differently.
 CLANG_FORMAT ?= clang-format-14
 
@@ -146,7 +147,10 @@ test:
 	@make/require test
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all tests
 	@$(MAKE) --no-print-directory check-format
-	@RONDO_BUILD=$(BUILD) $(PYTHON) -m pytest -q $(TESTS)
+	@RONDO_BUILD=$(BUILD) $(PYTHON) -m pytest -q --durations=15 -m "$(MARKS)" $(TESTS)
+# The slow ones too: large counts, long stress, all types and operators on 8 ranks, installations.
+test-all:
+	@$(MAKE) --no-print-directory test MARKS=""
 
 # The rdma transport in a virtual machine with SoftRoCE; needs no RDMA card. STEPS=matrix: only steps of such a name.
 test-rdma:
