@@ -57,7 +57,7 @@ SONAME  := librondo.so.$(firstword $(subst ., ,$(VERSION)))
 
 ALL_GPU     := lib tool examples $(MULTIRANK) $(GPU_TESTS)
 
-.PHONY: all lib tool examples tests fuzz detect install demo test test-rdma gpu-test gpu-bench check-format format asan tsan clean help compile-commands
+.PHONY: all lib tool examples tests fuzz detect install demo test test-all test-rdma gpu-test gpu-bench check-format format asan tsan clean help compile-commands
 all: detect lib tool examples
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
