@@ -1,11 +1,11 @@
 /*
  * A CUDA block: worker warps that carry out pieces, and one more warp whose first thread, the leader, runs the single-source
  * engine and daemon and hands out the pieces. While the workers move one piece the leader publishes the one before and prepares
- * the next. They tell each other by words in shared memory, which are polled: a hardware barrier takes several times as long.
+ * the next. They tell each other by barriers in shared memory: the named ones take several times as long.
  *
- * Why the leader's release covers what the workers stored: a warp's threads meet (__syncwarp), one of them fences and counts
- * the warp (release), the leader has seen the count (acquire), and a fence is cumulative (PTX memory model, causality order).
- * Why the workers see what the leader has acquired: it releases the command, they acquire it.
+ * Why the leader's release covers what the workers stored: a warp's threads meet (__syncwarp), one of them arrives at the
+ * barrier (release), the leader has waited for it (acquire), and a fence is cumulative (PTX memory model, causality order). Why
+ * the workers see what the leader has acquired: it arrives, they wait.
  */
 #ifndef RONDO_DEVICE_CUDA_TEAM_H
 #define RONDO_DEVICE_CUDA_TEAM_H
@@ -38,9 +38,9 @@ struct rondo_team {
     uint32_t current;                                  /* the piece to describe next */
     uint32_t running;                                  /* begun, not finished */
     uint32_t command, piece;                           /* what the workers are to do, and with which piece */
-    uint32_t commands;                                 /* given; the leader releases it after what they say */
-    uint32_t done;                                     /* warps that have done theirs, of all commands */
-    uint32_t result;                                   /* of the last piece */
+    uint32_t commands;                                 /* given */
+    uint64_t given, done; /* barriers: the leader has given a command; all warps have done theirs */
+    uint32_t result;      /* of the last piece */
     /* The part of an operation that is here, and where the operation lives. */
     const struct rondo_operation *home;
     uint32_t program_block;
@@ -61,31 +61,76 @@ RONDO_FUNCTION void rondo_workers_sync(uint32_t workers)
     asm volatile("barrier.sync %0, %1;" ::"r"(RONDO_BARRIER_LOAD), "r"(workers) : "memory");
 }
 
-RONDO_FUNCTION uint32_t rondo_shared_address(const uint32_t *word)
+/* ---- handing over ---- */
+
+/* Barriers in shared memory (PTX mbarrier, from sm_80 on), whose arrivals release and whose waits acquire; a wait is for the
+ * end of a phase, which has the parity of its number. Before sm_80 a barrier is a count of arrivals. */
+RONDO_FUNCTION uint32_t rondo_shared_address(const uint64_t *barrier)
 {
-    return (uint32_t) __cvta_generic_to_shared(word);
-}
-RONDO_FUNCTION uint32_t rondo_load_acquire_shared(const uint32_t *word)
-{
-    uint32_t value;
-    asm volatile("ld.acquire.cta.shared.u32 %0, [%1];" : "=r"(value) : "r"(rondo_shared_address(word)) : "memory");
-    return value;
-}
-RONDO_FUNCTION void rondo_store_release_shared(uint32_t *word, uint32_t value)
-{
-    asm volatile("st.release.cta.shared.u32 [%0], %1;" ::"r"(rondo_shared_address(word)), "r"(value) : "memory");
-}
-RONDO_FUNCTION void rondo_add_release_shared(uint32_t *word, uint32_t value)
-{
-    asm volatile("red.release.cta.shared.add.u32 [%0], %1;" ::"r"(rondo_shared_address(word)), "r"(value) : "memory");
+    return (uint32_t) __cvta_generic_to_shared(barrier);
 }
 
+#if __CUDA_ARCH__ >= 800
+
+RONDO_FUNCTION void rondo_barrier_begin(uint64_t *barrier, uint32_t arrivals)
+{
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(rondo_shared_address(barrier)), "r"(arrivals) : "memory");
+}
+RONDO_FUNCTION void rondo_barrier_arrive(uint64_t *barrier)
+{
+    asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(rondo_shared_address(barrier))
+                 : "memory");
+}
+RONDO_FUNCTION void rondo_barrier_wait(const uint64_t *barrier, uint32_t phase, uint32_t arrivals)
+{
+    uint32_t over;
+    (void) arrivals;
+    do
+#if __CUDA_ARCH__ >= 900
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+#else
+        asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+#endif
+                     : "=r"(over)
+                     : "r"(rondo_shared_address(barrier)), "r"(phase & 1)
+                     : "memory");
+    while (!over);
+}
+
+#else
+
+RONDO_FUNCTION void rondo_barrier_begin(uint64_t *barrier, uint32_t arrivals)
+{
+    (void) arrivals;
+    *barrier = 0;
+}
+RONDO_FUNCTION void rondo_barrier_arrive(uint64_t *barrier)
+{
+    asm volatile("red.release.cta.shared.add.u64 [%0], 1;" ::"r"(rondo_shared_address(barrier)) : "memory");
+}
+RONDO_FUNCTION void rondo_barrier_wait(const uint64_t *barrier, uint32_t phase, uint32_t arrivals)
+{
+    uint64_t count;
+    do
+        asm volatile("ld.acquire.cta.shared.u64 %0, [%1];" : "=l"(count) : "r"(rondo_shared_address(barrier)) : "memory");
+    while (count < (uint64_t) (phase + 1) * arrivals);
+}
+
+#endif
+
 /* ---- the leader ---- */
+
+RONDO_FUNCTION uint32_t rondo_team_warps(void)
+{
+    return (blockDim.x - RONDO_CUDA_CONTROL) / RONDO_CUDA_WARP;
+}
 
 /* By one thread, before the others begin. */
 RONDO_FUNCTION void rondo_team_reset(struct rondo_team *team)
 {
-    team->current = team->running = team->commands = team->done = 0;
+    team->current = team->running = team->commands = 0;
+    rondo_barrier_begin(&team->given, 1);
+    rondo_barrier_begin(&team->done, rondo_team_warps());
     team->saved = 0;
 }
 
@@ -115,7 +160,8 @@ RONDO_FUNCTION void rondo_team_command(struct rondo_team *team, uint32_t command
     team->command = command;
     team->piece = team->current;
     team->running = 1;
-    rondo_store_release_shared(&team->commands, team->commands + 1);
+    team->commands++;
+    rondo_barrier_arrive(&team->given);
 }
 
 /* Nothing may be running. */
@@ -139,9 +185,7 @@ RONDO_FUNCTION int rondo_team_finish(struct rondo_team *team)
     if (!team->running)
         return 1;
     team->running = 0;
-    uint32_t all = team->commands * ((blockDim.x - RONDO_CUDA_CONTROL) / RONDO_CUDA_WARP);
-    while (rondo_load_acquire_shared(&team->done) != all)
-        ;
+    rondo_barrier_wait(&team->done, team->commands - 1, rondo_team_warps());
     return (int) *(volatile uint32_t *) &team->result;
 }
 
@@ -334,9 +378,8 @@ RONDO_FUNCTION void rondo_team_copy_ends(struct rondo_team *team, uint32_t threa
 
 RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, uint32_t threads)
 {
-    for (uint32_t next = 1;; next++) {
-        while (rondo_load_acquire_shared(&team->commands) != next)
-            ;
+    for (uint32_t next = 0;; next++) {
+        rondo_barrier_wait(&team->given, next, 1);
         uint32_t command = team->command;
         int result = 1;
         if (command == RONDO_COMMAND_PIECE)
@@ -355,7 +398,7 @@ RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, ui
             team->result = (uint32_t) result;
         __syncwarp();
         if (thread % RONDO_CUDA_WARP == 0)
-            rondo_add_release_shared(&team->done, 1);
+            rondo_barrier_arrive(&team->done);
     }
 }
 
