@@ -44,11 +44,12 @@ static void find_locality(struct rondo_comm *comm)
 {
     const struct rondo_runtime *runtime = comm->runtime;
     const struct rondo_peer *self = &runtime->peers[runtime->rank];
-    comm->same_process = comm->same_host = 1;
+    comm->same_process = comm->same_host = comm->gpus_only = 1;
     for (int i = 0; i < comm->size; i++) {
         const struct rondo_peer *peer = &runtime->peers[comm->members[i]];
         int same_host = strcmp(peer->host_id, self->host_id) == 0;
         comm->same_host &= same_host;
+        comm->gpus_only &= peer->device == RONDO_DEVICE_CUDA;
         /* Of GPU memory not even the ranks of one process can use any address: it must be opened (lib/register.c). */
         comm->same_process &= same_host && memcmp(peer->process, self->process, sizeof(self->process)) == 0 &&
                               !peer->gpu.present && !self->gpu.present;

@@ -5,7 +5,6 @@
 #include "engine.h"
 #include "lane.h"
 #include "register.h"
-#include "select_gpu.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -238,7 +237,7 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
         operation->tile = most;
     } else {
         uint64_t payload = request->lane->slot_bytes[choice->protocol];
-        if (choice->protocol == RONDO_PROTOCOL_LL && rondo_gpus_only(request->comm)) {
+        if (choice->protocol == RONDO_PROTOCOL_LL && request->comm->gpus_only) {
             payload /= 2;
         } else if (choice->protocol == RONDO_PROTOCOL_LL) {
             uint64_t staging = RONDO_STAGING_BYTES / (plan->largest_receive + 1);
@@ -251,7 +250,7 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
             operation->slice -= operation->slice % (operation->slice >= 64 ? 64 : RONDO_ZFP_VALUES);
         }
         operation->tile = operation->slice;
-        if (choice->protocol == RONDO_PROTOCOL_SIMPLE && operation->slice > 0 && rondo_gpus_only(request->comm))
+        if (choice->protocol == RONDO_PROTOCOL_SIMPLE && operation->slice > 0 && request->comm->gpus_only)
             spread_slices(operation, most, request->lane->slot_count);
     }
     if (operation->tile == 0)

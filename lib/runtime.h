@@ -186,6 +186,7 @@ struct rondo_comm {
     int rank, size;
     int *members;                /* ranks in the world */
     int same_process, same_host; /* all members */
+    int gpus_only;               /* all members are on GPUs */
     struct rondo_topology topology;
     int group;                        /* members of each host, side by side and as many on all; 0: not so, or one host */
     int networked;                    /* some members may reach each other over a network */

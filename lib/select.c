@@ -205,7 +205,7 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
     const struct rondo_settings *settings = &comm->runtime->settings;
     choice->tuned = NULL;
     int asked = name != NULL || *settings->algorithm != '\0' || *settings->protocol != '\0' || settings->wanted_channels > 0;
-    int measured = comm->size > 1 && call->rate == 0 && !comm->networked && rondo_gpus_only(comm);
+    int measured = comm->size > 1 && call->rate == 0 && !comm->networked && comm->gpus_only;
     if (!asked && measured && ruled(comm, call, direct, choice) == NULL && rondo_select_gpu(comm, call, direct, choice)) {
         choice->why = "as measured on GPUs";
         return RONDO_SUCCESS;
@@ -227,7 +227,7 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
                                                                                         : RONDO_PROTOCOL_SIMPLE;
 
     size_t channels = message / (256 * KIB);
-    int single = (choice->algorithm->build == rondo_build_all_pairs && !rondo_gpus_only(comm)) ||
+    int single = (choice->algorithm->build == rondo_build_all_pairs && !comm->gpus_only) ||
                  choice->algorithm->build == rondo_build_local || call->kind == RONDO_KIND_BARRIER;
     if (settings->wanted_channels > 0)
         channels = settings->wanted_channels;
@@ -246,7 +246,7 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
 
 void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_PROTOCOLS])
 {
-    int gpus = rondo_gpus_only(comm);
+    int gpus = comm->gpus_only;
     uint32_t most = comm->runtime->settings.slot_bytes;
     if (gpus && most > RONDO_GPU_SLOT_BYTES)
         most = RONDO_GPU_SLOT_BYTES;

@@ -49,9 +49,6 @@ static const struct row rows[] = {
     {RONDO_KIND_SEND_TO, 1024, 4 * KIB, "chain", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_SEND_TO, 1024, 256 * KIB, "chain", RONDO_PROTOCOL_LL, 8},
     {RONDO_KIND_SEND_TO, 1024, ANY, "chain", RONDO_PROTOCOL_SIMPLE, 16},
-    {RONDO_KIND_RECEIVE_FROM, 1024, 4 * KIB, "chain", RONDO_PROTOCOL_LL, 1},
-    {RONDO_KIND_RECEIVE_FROM, 1024, 256 * KIB, "chain", RONDO_PROTOCOL_LL, 8},
-    {RONDO_KIND_RECEIVE_FROM, 1024, ANY, "chain", RONDO_PROTOCOL_SIMPLE, 16},
     {RONDO_KIND_BARRIER, 64, ANY, "allpairs", RONDO_PROTOCOL_LL, 1},
 };
 
@@ -65,21 +62,15 @@ static void fit_blocks(const struct rondo_comm *comm, struct rondo_choice *choic
         choice->channels = most > 1 ? most : 1;
 }
 
-int rondo_gpus_only(const struct rondo_comm *comm)
-{
-    for (int i = 0; i < comm->size; i++)
-        if (comm->runtime->peers[comm->members[i]].device != RONDO_DEVICE_CUDA)
-            return 0;
-    return 1;
-}
-
 int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *call, int direct, struct rondo_choice *choice)
 {
     size_t bytes = rondo_call_bytes(comm, call);
+    /* A message's two ends choose alike. */
+    enum rondo_kind kind = call->kind == RONDO_KIND_RECEIVE_FROM ? RONDO_KIND_SEND_TO : call->kind;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct row *row = &rows[i];
         const struct rondo_algorithm *algorithm;
-        if (row->kind != call->kind || comm->size > row->ranks || bytes > row->bytes)
+        if (row->kind != kind || comm->size > row->ranks || bytes > row->bytes)
             continue;
         algorithm = rondo_algorithm_find(row->algorithm, call->kind);
         if (rondo_misfit(comm, call, direct, algorithm) != NULL)

@@ -4,9 +4,8 @@
 
 #include "select.h"
 
-/* Whether the table applies: every rank of the communicator is on a GPU. */
-int rondo_gpus_only(const struct rondo_comm *comm);
-/* direct: as rondo_select's. Leaves the choice alone (and returns 0) where the table has nothing for the call. */
+/* For a communicator of ranks on GPUs only. direct: as rondo_select's. Leaves the choice alone (and returns 0) where the table
+ * has nothing for the call. */
 int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *call, int direct, struct rondo_choice *choice);
 
 #endif

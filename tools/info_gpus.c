@@ -1,5 +1,6 @@
 /* What `rondo info` says of GPUs: each one, and the links between them. See info.h. */
 #include "info.h"
+#include "memory_node.h"
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
@@ -18,23 +19,6 @@ int info_gpu_count(const char **why_not)
     cudaError_t error = cudaGetDeviceCount(&count);
     *why_not = error != cudaSuccess ? cudaGetErrorString(error) : "there is no GPU";
     return error == cudaSuccess ? count : 0;
-}
-
-/* The memory node next to a PCI device; -1 if unknown. */
-static int memory_node(const char *pci)
-{
-    char path[128], lower[32] = "";
-    int node = -1;
-    for (size_t i = 0; pci[i] != '\0' && i + 1 < sizeof(lower); i++)
-        lower[i] = pci[i] >= 'A' && pci[i] <= 'F' ? (char) (pci[i] - 'A' + 'a') : pci[i];
-    snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/numa_node", lower);
-    FILE *file = fopen(path, "r");
-    if (file == NULL)
-        return -1;
-    if (fscanf(file, "%d", &node) != 1)
-        node = -1;
-    fclose(file);
-    return node;
 }
 
 static struct link link_between(int from, int to)
@@ -92,7 +76,7 @@ static json_t *describe_gpu(FILE *stream, int gpu)
         cudaGetLastError();
         return object;
     }
-    int node = memory_node(pci);
+    int node = rondo_memory_node(pci);
     fprintf(stream, "  %3d  %s, %d SMs, compute capability %d.%d, %.1f GiB, PCI %s, memory node %d\n", gpu, properties.name,
             properties.multiProcessorCount, properties.major, properties.minor, (double) properties.totalGlobalMem / (1 << 30),
             pci, node);

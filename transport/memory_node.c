@@ -12,11 +12,16 @@
 int rondo_memory_node(const char *pci_bus_id)
 {
     char path[128];
-    int node = -1;
     int at = snprintf(path, sizeof(path), "/sys/bus/pci/devices/");
     for (const char *c = pci_bus_id; *c != '\0' && at < (int) sizeof(path) - 16; c++)
         path[at++] = (char) tolower((unsigned char) *c); /* CUDA writes it in capitals */
     snprintf(path + at, sizeof(path) - (size_t) at, "/numa_node");
+    return rondo_memory_node_in(path);
+}
+
+int rondo_memory_node_in(const char *path)
+{
+    int node = -1;
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return -1;

@@ -1,4 +1,4 @@
-/* Placement of host memory near a GPU, where the machine has several memory nodes and this build has libnuma. */
+/* Placement of host memory near a device, where the machine has several memory nodes and this build has libnuma. */
 #ifndef RONDO_TRANSPORT_MEMORY_NODE_H
 #define RONDO_TRANSPORT_MEMORY_NODE_H
 
@@ -6,6 +6,8 @@
 
 /* The memory node of a PCI device ("0000:1b:00.0", in any case); -1 if unknown or there is but one. */
 int rondo_memory_node(const char *pci_bus_id);
+/* The same, as a file of the kernel's says (a device's numa_node in /sys). */
+int rondo_memory_node_in(const char *path);
 /* Pages of [base, +bytes), which is page-aligned and not touched yet, come from the node while it has any. node -1: nothing. A
  * hint: where it cannot be given, nothing is lost but speed. */
 void rondo_memory_prefer(void *base, size_t bytes, int node);

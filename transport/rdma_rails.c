@@ -4,6 +4,7 @@
 
 #include "environment.h"
 #include "error.h"
+#include "memory_node.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,15 +63,8 @@ static int has_gid(const struct rondo_rdma *rdma, const struct rondo_rdma_rail *
 static int numa_node(const char *device)
 {
     char path[160];
-    int node = -1;
     snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device/numa_node", device);
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return -1;
-    if (fscanf(file, "%d", &node) != 1)
-        node = -1;
-    fclose(file);
-    return node;
+    return rondo_memory_node_in(path);
 }
 
 static int is_known(const struct rondo_rdma *rdma, const struct rondo_rdma_rail *rail)
