@@ -55,10 +55,10 @@ FORMATTED   := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 VERSION := $(shell sed -n 's/^\#define RONDO_VERSION_[A-Z]* *//p' include/rondo.h | paste -sd.)
 SONAME  := librondo.so.$(firstword $(subst ., ,$(VERSION)))
 
-ALL_GPU     := lib tool examples $(MULTIRANK) $(GPU_TESTS)
+ALL_GPU     := lib tool examples nccl $(MULTIRANK) $(GPU_TESTS)
 
 .PHONY: all lib tool examples tests fuzz detect install demo test test-all test-rdma gpu-test gpu-bench check-format format asan tsan clean help compile-commands
-all: detect lib tool examples
+all: detect lib tool examples nccl
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
 tool: $(BUILD)/rondo $(if $(MPICC),$(BUILD)/rondo-peer-mpi.so)
@@ -214,5 +214,7 @@ help:
 	@echo "make install      PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)"
 	@echo "make format       clang-format; make check-format only looks"
 	@echo "make compile_commands.json"
+
+include make/nccl.mk
 
 -include $(LIB_OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(wildcard $(BUILD)/obj/test/*/*.d $(BUILD)/obj/examples/*.d)
