@@ -55,7 +55,7 @@ FORMATTED   := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 VERSION := $(shell sed -n 's/^\#define RONDO_VERSION_[A-Z]* *//p' include/rondo.h | paste -sd.)
 SONAME  := librondo.so.$(firstword $(subst ., ,$(VERSION)))
 
-ALL_GPU     := lib tool examples nccl $(MULTIRANK) $(GPU_TESTS)
+ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(NCCL_TESTS)
 
 .PHONY: all lib tool examples tests fuzz detect install demo test test-all test-rdma gpu-test gpu-bench check-format format asan tsan clean help compile-commands
 all: detect lib tool examples nccl

@@ -1,4 +1,5 @@
-/* A communicator of those who are left of another: agreed among them alone, so that it needs neither the others nor the old one.
+/* A communicator of those who are left of another: agreed among them alone, so that it needs neither the others nor the old
+ * one.
  */
 #include "comm.h"
 #include "mailbox.h"

@@ -20,3 +20,12 @@ $(BUILD)/nccl/libnccl.so.2: $(NCCL_OBJECTS) $(BUILD)/librondo.a compat/nccl/expo
 	@ln -sf libnccl.so.2 $(BUILD)/nccl/libnccl.so
 
 -include $(NCCL_OBJECTS:.o=.d)
+
+# Tests against nccl.h alone, which also run on NVIDIA's library by LD_LIBRARY_PATH.
+NCCL_TEST_SHARED := test/nccl/ranks.c test/nccl/data.c
+NCCL_TESTS       := $(if $(HAS_NCCL),$(patsubst test/nccl/%.c,$(BUILD)/test/nccl_%,$(filter-out $(NCCL_TEST_SHARED),$(wildcard test/nccl/*.c))))
+$(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard test/nccl/*.c)): CPPFLAGS += -isystem $(NCCL_INCLUDE) -isystem $(CUDA_HOME)/include
+$(NCCL_TESTS): $(BUILD)/test/nccl_%: $(BUILD)/obj/test/nccl/%.o $(NCCL_TEST_SHARED:%.c=$(BUILD)/obj/%.o) $(BUILD)/nccl/libnccl.so.2
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) $(filter %.o,$^) -o $@ -L$(BUILD)/nccl -lnccl -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../nccl' $(CUDA_LIBS) -lm
+tests: $(NCCL_TESTS)

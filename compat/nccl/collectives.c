@@ -1,12 +1,13 @@
-/* The communicating calls: their arguments checked as NCCL checks them, and told in Rondo's terms, above all what in place means.
+/* The communicating calls: their arguments checked as NCCL checks them, and told in Rondo's terms, above all what in place
+ * means.
  */
 #include "shim.h"
 
 #include <stdlib.h>
 
 /* What all of them have in common; the operation's communicator is held when it succeeds. */
-static ncclResult_t begin(struct rondo_nccl_operation *operation, enum rondo_nccl_kind kind, const char *function, const void *send,
-                          void *recv, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
+static ncclResult_t begin(struct rondo_nccl_operation *operation, enum rondo_nccl_kind kind, const char *function,
+                          const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
 {
     operation->comm = NULL;
     ncclResult_t result = rondo_nccl_comm_hold(comm, RONDO_NCCL_TO_COMMUNICATE, function);
@@ -31,11 +32,13 @@ static ncclResult_t name_rank(struct rondo_nccl_operation *operation, const char
 {
     operation->root = rank;
     if (rank < 0 || rank >= operation->comm->size)
-        return rondo_nccl_fail(ncclInvalidArgument, "%s: %s %d in a communicator of %d", function, what, rank, operation->comm->size);
+        return rondo_nccl_fail(ncclInvalidArgument, "%s: %s %d in a communicator of %d", function, what, rank,
+                               operation->comm->size);
     return ncclSuccess;
 }
 
-static ncclResult_t need(const struct rondo_nccl_operation *operation, const char *function, const char *what, const void *buffer)
+static ncclResult_t need(const struct rondo_nccl_operation *operation, const char *function, const char *what,
+                         const void *buffer)
 {
     if (buffer == NULL && operation->count > 0)
         return rondo_nccl_fail(ncclInvalidArgument, "%s: %s is NULL for %zu elements", function, what, operation->count);
@@ -74,8 +77,8 @@ ncclResult_t pncclAllReduce(const void *send, void *recv, size_t count, ncclData
 }
 NCCL_EXPORT(ncclAllReduce);
 
-ncclResult_t pncclReduce(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op, int root, ncclComm_t comm,
-                         cudaStream_t stream)
+ncclResult_t pncclReduce(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
+                         ncclComm_t comm, cudaStream_t stream)
 {
     struct rondo_nccl_operation operation;
     ncclResult_t result = begin(&operation, RONDO_NCCL_REDUCE, "ncclReduce", send, recv, count, type, comm, stream);
@@ -119,11 +122,12 @@ ncclResult_t pncclBcast(void *buffer, size_t count, ncclDataType_t type, int roo
 NCCL_EXPORT(ncclBcast);
 
 /* In place the result may replace the rank's own block of the input, which Rondo allows as it is. */
-ncclResult_t pncclReduceScatter(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                                cudaStream_t stream)
+ncclResult_t pncclReduceScatter(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                                ncclComm_t comm, cudaStream_t stream)
 {
     struct rondo_nccl_operation operation;
-    ncclResult_t result = begin(&operation, RONDO_NCCL_REDUCE_SCATTER, "ncclReduceScatter", send, recv, count, type, comm, stream);
+    ncclResult_t result =
+        begin(&operation, RONDO_NCCL_REDUCE_SCATTER, "ncclReduceScatter", send, recv, count, type, comm, stream);
     if (result == ncclSuccess)
         result = rondo_nccl_operator(comm, op, "ncclReduceScatter", &operation);
     if (result == ncclSuccess)
@@ -134,7 +138,8 @@ ncclResult_t pncclReduceScatter(const void *send, void *recv, size_t count, nccl
 }
 NCCL_EXPORT(ncclReduceScatter);
 
-ncclResult_t pncclAllGather(const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t pncclAllGather(const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm,
+                            cudaStream_t stream)
 {
     struct rondo_nccl_operation operation;
     ncclResult_t result = begin(&operation, RONDO_NCCL_ALLGATHER, "ncclAllGather", send, recv, count, type, comm, stream);
@@ -148,7 +153,8 @@ ncclResult_t pncclAllGather(const void *send, void *recv, size_t count, ncclData
 }
 NCCL_EXPORT(ncclAllGather);
 
-ncclResult_t pncclAlltoAll(const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t pncclAlltoAll(const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t stream)
 {
     struct rondo_nccl_operation operation;
     ncclResult_t result = begin(&operation, RONDO_NCCL_ALLTOALL, "ncclAlltoAll", send, recv, count, type, comm, stream);

@@ -63,8 +63,9 @@ static ncclResult_t check_state(struct ncclComm *comm, enum rondo_nccl_use use, 
 {
     ncclResult_t state = __atomic_load_n(&comm->state, __ATOMIC_ACQUIRE);
     if (state == ncclInProgress)
-        return rondo_nccl_fail(ncclInvalidArgument, "%s: communicator %p is still being made or finalized (ncclCommGetAsyncError)",
-                               function, (void *) comm);
+        return rondo_nccl_fail(ncclInvalidArgument,
+                               "%s: communicator %p is still being made or finalized (ncclCommGetAsyncError)", function,
+                               (void *) comm);
     if (state != ncclSuccess)
         return rondo_nccl_fail(state, "%s: communicator %p could not be made", function, (void *) comm);
     if (__atomic_load_n(&comm->finalized, __ATOMIC_ACQUIRE))
@@ -133,7 +134,8 @@ static ncclResult_t tell(ncclComm_t comm, const char *function, int *value, size
         return result;
     if (value == NULL)
         result = rondo_nccl_fail(ncclInvalidArgument, "%s: the result pointer is NULL", function);
-    else if (__atomic_load_n(&comm->state, __ATOMIC_ACQUIRE) == ncclInProgress && __atomic_load_n(&comm->comm, __ATOMIC_ACQUIRE) == NULL)
+    else if (__atomic_load_n(&comm->state, __ATOMIC_ACQUIRE) == ncclInProgress &&
+             __atomic_load_n(&comm->comm, __ATOMIC_ACQUIRE) == NULL)
         result = rondo_nccl_fail(ncclInvalidArgument, "%s: communicator %p is still being made", function, (void *) comm);
     else
         *value = *(const int *) (const void *) ((const char *) comm + offset);
@@ -205,8 +207,9 @@ ncclResult_t pncclCommFinalize(ncclComm_t comm)
     struct rondo_nccl_job *job = calloc(1, sizeof(*job));
     if (job == NULL || __atomic_exchange_n(&comm->finalized, 1, __ATOMIC_ACQ_REL)) {
         rondo_nccl_comm_let_go(comm);
-        result = job == NULL ? rondo_nccl_fail(ncclSystemError, "ncclCommFinalize: no memory")
-                             : rondo_nccl_fail(ncclInvalidUsage, "ncclCommFinalize: communicator %p has been finalized", (void *) comm);
+        result = job == NULL
+                     ? rondo_nccl_fail(ncclSystemError, "ncclCommFinalize: no memory")
+                     : rondo_nccl_fail(ncclInvalidUsage, "ncclCommFinalize: communicator %p has been finalized", (void *) comm);
         free(job);
         return rondo_nccl_note(result);
     }

@@ -28,7 +28,8 @@ ncclResult_t rondo_nccl_config_read(const ncclConfig_t *config, int *blocking, c
         return rondo_nccl_fail(ncclInvalidArgument, "%s: minCTAs is %d", function, config->minCTAs);
     if (GIVEN(config, maxCTAs) && config->maxCTAs != NCCL_CONFIG_UNDEF_INT &&
         (config->maxCTAs <= 0 || (config->minCTAs != NCCL_CONFIG_UNDEF_INT && config->minCTAs > config->maxCTAs)))
-        return rondo_nccl_fail(ncclInvalidArgument, "%s: maxCTAs is %d, minCTAs %d", function, config->maxCTAs, config->minCTAs);
+        return rondo_nccl_fail(ncclInvalidArgument, "%s: maxCTAs is %d, minCTAs %d", function, config->maxCTAs,
+                               config->minCTAs);
     if (config->blocking != NCCL_CONFIG_UNDEF_INT)
         *blocking = config->blocking;
     return ncclSuccess;

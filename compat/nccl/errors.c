@@ -37,7 +37,8 @@ static int rondo_level(void)
 void rondo_nccl_log(enum rondo_nccl_log level, const char *format, ...)
 {
     char line[MESSAGE_BYTES + 64];
-    int wanted = level == RONDO_NCCL_LOG_WARN ? rondo_level() >= 1 || debug_level() >= 2 : rondo_level() >= 2 || debug_level() >= 3;
+    int wanted =
+        level == RONDO_NCCL_LOG_WARN ? rondo_level() >= 1 || debug_level() >= 2 : rondo_level() >= 2 || debug_level() >= 3;
     if (!wanted)
         return;
     va_list arguments;

@@ -1,5 +1,5 @@
-/* Streams of the host device: batches that one thread a stream executes in order, while there are any. A batch is what one group
- * has on one stream. */
+/* Streams of the host device: batches that one thread a stream executes in order, while there are any. A batch is what one
+ * group has on one stream. */
 #include "rondo_nccl.h"
 #include "scale.h"
 #include "shim.h"
@@ -197,7 +197,8 @@ ncclResult_t rondo_nccl_host_launch(const struct rondo_nccl_operation *operation
         }
     }
     pthread_mutex_unlock(&streams.lock);
-    return result == ncclSuccess ? result : rondo_nccl_fail(result, "no memory, or no thread, for a group of %d operations", count);
+    return result == ncclSuccess ? result
+                                 : rondo_nccl_fail(result, "no memory, or no thread, for a group of %d operations", count);
 }
 
 void rondo_nccl_synchronize(void *stream)

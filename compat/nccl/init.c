@@ -94,8 +94,8 @@ NCCL_EXPORT(ncclCommInitRankConfig);
 ncclResult_t pncclCommInitRankScalable(ncclComm_t *comm, int size, int rank, int count, ncclUniqueId *ids, ncclConfig_t *config)
 {
     if (ids == NULL || count < 1 || count > size)
-        return rondo_nccl_note(rondo_nccl_fail(ncclInvalidArgument, "ncclCommInitRankScalable: %d ids at %p for %d ranks", count,
-                                               (void *) ids, size));
+        return rondo_nccl_note(rondo_nccl_fail(ncclInvalidArgument, "ncclCommInitRankScalable: %d ids at %p for %d ranks",
+                                               count, (void *) ids, size));
     return rondo_nccl_note(init_rank(comm, size, &ids[0], rank, config, "ncclCommInitRankScalable"));
 }
 NCCL_EXPORT(ncclCommInitRankScalable);
@@ -134,7 +134,11 @@ ncclResult_t pncclCommInitAll(ncclComm_t *comms, int count, const int *devices)
         return rondo_nccl_note(result);
     pncclGroupStart();
     for (int i = 0; i < count && result == ncclSuccess; i++)
-        result = rondo_nccl_note(begin(&comms[i], count, &id, i, rondo_nccl_on_host() ? -1 : devices != NULL ? devices[i] : i, 1));
+        result = rondo_nccl_note(begin(&comms[i], count, &id, i,
+                                       rondo_nccl_on_host() ? -1
+                                       : devices != NULL    ? devices[i]
+                                                            : i,
+                                       1));
     ended = pncclGroupEnd();
     return result != ncclSuccess ? result : ended;
 }

@@ -1,5 +1,5 @@
-/* From a group's operations to Rondo's calls on streams. A group of several communicators is done in two steps: all are bound and
- * connected first, and then all are launched, so that no GPU waits in a kernel for one that is still being prepared. */
+/* From a group's operations to Rondo's calls on streams. A group of several communicators is done in two steps: all are bound
+ * and connected first, and then all are launched, so that no GPU waits in a kernel for one that is still being prepared. */
 #include "shim.h"
 
 #include "scale.h"
@@ -100,7 +100,8 @@ static ncclResult_t prepare(struct rondo_nccl_operation *o)
     if (error == cudaSuccess && current != o->comm->device)
         error = cudaSetDevice(o->comm->device);
     if (error == cudaSuccess && o->copy != NULL)
-        error = cudaMemcpyAsync(o->recv, o->copy, o->count * rondo_nccl_type_bytes(o->type), cudaMemcpyDeviceToDevice, o->stream);
+        error =
+            cudaMemcpyAsync(o->recv, o->copy, o->count * rondo_nccl_type_bytes(o->type), cudaMemcpyDeviceToDevice, o->stream);
     if (error == cudaSuccess && o->scaled)
         error = scale_input(o);
     if (current != o->comm->device)
@@ -177,7 +178,8 @@ static int count_rounds(struct rondo_nccl_operation *operations, int count)
     return last;
 }
 
-static ncclResult_t do_round(struct rondo_nccl_operation *operations, int count, int round, struct ncclComm **comms, int comm_count)
+static ncclResult_t do_round(struct rondo_nccl_operation *operations, int count, int round, struct ncclComm **comms,
+                             int comm_count)
 {
     ncclResult_t result = ncclSuccess, one;
     int open = 0;

@@ -37,8 +37,8 @@ NCCL_EXPORT(ncclMemFree);
 static ncclResult_t check(const struct ncclComm *comm, const void *memory, const void *handle, const char *function)
 {
     if (memory == NULL || handle == NULL)
-        return rondo_nccl_fail(ncclInvalidArgument, "%s: memory %p, place for the handle %p (communicator %p)", function, memory,
-                               handle, (const void *) comm);
+        return rondo_nccl_fail(ncclInvalidArgument, "%s: memory %p, place for the handle %p (communicator %p)", function,
+                               memory, handle, (const void *) comm);
     return ncclSuccess;
 }
 

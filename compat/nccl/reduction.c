@@ -43,8 +43,8 @@ ncclResult_t rondo_nccl_operator(struct ncclComm *comm, ncclRedOp_t op, const ch
         operation->scalar = **found;
     pthread_mutex_unlock(&comm->lock);
     if (found == NULL)
-        return rondo_nccl_fail(ncclInvalidArgument, "%s: operator %d is none of NCCL's, and none made on communicator %p", function,
-                               (int) op, (void *) comm);
+        return rondo_nccl_fail(ncclInvalidArgument, "%s: operator %d is none of NCCL's, and none made on communicator %p",
+                               function, (int) op, (void *) comm);
     if (operation->scalar.type != operation->type)
         return rondo_nccl_fail(ncclInvalidArgument, "%s: operator %d was made for another data type", function, (int) op);
     operation->op = RONDO_SUM;
@@ -106,8 +106,8 @@ ncclResult_t pncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTy
     if (result != ncclSuccess)
         return rondo_nccl_note(result);
     if (op == NULL || scalar == NULL || (residence != ncclScalarDevice && residence != ncclScalarHostImmediate))
-        result = rondo_nccl_fail(ncclInvalidArgument, "ncclRedOpCreatePreMulSum: op %p, scalar %p, residence %d", (void *) op, scalar,
-                                 (int) residence);
+        result = rondo_nccl_fail(ncclInvalidArgument, "ncclRedOpCreatePreMulSum: op %p, scalar %p, residence %d", (void *) op,
+                                 scalar, (int) residence);
     if (result == ncclSuccess)
         result = rondo_nccl_type(type, "ncclRedOpCreatePreMulSum", &made.type);
     if (result == ncclSuccess && comm->device >= 0)

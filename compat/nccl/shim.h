@@ -45,8 +45,8 @@ struct ncclComm {
     int rank, size;
     int device; /* which GPU; -1: the host device */
     int blocking;
-    ncclResult_t state; /* of making and finalizing; ncclInProgress meanwhile (atomic) */
-    int users;          /* calls and queued operations that hold it (registry lock) */
+    ncclResult_t state;              /* of making and finalizing; ncclInProgress meanwhile (atomic) */
+    int users;                       /* calls and queued operations that hold it (registry lock) */
     int finalized, revoked, aborted; /* atomic */
     pthread_mutex_t lock;            /* of everything below; also, a group of this communicator's operations is being started */
     struct rondo_nccl_scalar **scalars; /* user operators by handle; NULL: destroyed */
@@ -91,9 +91,9 @@ struct rondo_nccl_operation {
 struct rondo_nccl_job {
     struct rondo_nccl_job *next;
     ncclResult_t (*run)(struct rondo_nccl_job *job);
-    int late;     /* after the operations of its group */
-    int blocking; /* the call waits for it */
-    struct ncclComm *comm; /* what is made, or waited for; its state becomes the job's status; held; NULL */
+    int late;                /* after the operations of its group */
+    int blocking;            /* the call waits for it */
+    struct ncclComm *comm;   /* what is made, or waited for; its state becomes the job's status; held; NULL */
     struct ncclComm *parent; /* held; NULL */
     ncclComm_t *result;      /* where the user wants it; set to NULL if it fails; NULL */
     rondo_unique_id_t id;
@@ -145,9 +145,11 @@ int rondo_nccl_comm_users(struct ncclComm *comm);
 
 /* ---- world.c ---- */
 
-ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *id, int rank, int size, int device, struct rondo_nccl_world **world);
+ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *id, int rank, int size, int device,
+                                     struct rondo_nccl_world **world);
 void rondo_nccl_world_hold(struct rondo_nccl_world *world);
-/* Gives an unlisted communicator to a thread that frees it, and its runtime, once nothing of it runs. Never waits for other ranks. */
+/* Gives an unlisted communicator to a thread that frees it, and its runtime, once nothing of it runs. Never waits for other
+ * ranks. */
 void rondo_nccl_dispose(struct ncclComm *comm);
 
 /* ---- types.c ---- */

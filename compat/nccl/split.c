@@ -20,8 +20,7 @@ static void take_over(struct rondo_nccl_job *job, rondo_comm_t made)
 static ncclResult_t split(struct rondo_nccl_job *job)
 {
     rondo_comm_t made = NULL;
-    ncclResult_t result =
-        rondo_nccl_result(rondo_comm_split(job->parent->comm, job->color, job->key, &made), "ncclCommSplit");
+    ncclResult_t result = rondo_nccl_result(rondo_comm_split(job->parent->comm, job->color, job->key, &made), "ncclCommSplit");
     if (result == ncclSuccess && made != NULL)
         take_over(job, made);
     return result;
@@ -30,8 +29,8 @@ static ncclResult_t split(struct rondo_nccl_job *job)
 static ncclResult_t shrink(struct rondo_nccl_job *job)
 {
     rondo_comm_t made = NULL;
-    ncclResult_t result = rondo_nccl_result(
-        rondo_comm_shrink(job->parent->comm, job->excluded, job->excluded_count, &made), "ncclCommShrink");
+    ncclResult_t result =
+        rondo_nccl_result(rondo_comm_shrink(job->parent->comm, job->excluded, job->excluded_count, &made), "ncclCommShrink");
     if (result == ncclSuccess)
         take_over(job, made);
     return result;
@@ -85,12 +84,12 @@ NCCL_EXPORT(ncclCommSplit);
 static ncclResult_t check_list(const struct ncclComm *comm, const int *excluded, int count)
 {
     if (excluded == NULL || count < 1 || count >= comm->size)
-        return rondo_nccl_fail(ncclInvalidArgument, "ncclCommShrink: %d ranks of %d at %p are to be excluded", count, comm->size,
-                               (const void *) excluded);
+        return rondo_nccl_fail(ncclInvalidArgument, "ncclCommShrink: %d ranks of %d at %p are to be excluded", count,
+                               comm->size, (const void *) excluded);
     for (int i = 0; i < count; i++)
         if (excluded[i] < 0 || excluded[i] >= comm->size || excluded[i] == comm->rank)
-            return rondo_nccl_fail(ncclInvalidArgument, "ncclCommShrink: rank %d of %d excludes rank %d", comm->rank, comm->size,
-                                   excluded[i]);
+            return rondo_nccl_fail(ncclInvalidArgument, "ncclCommShrink: rank %d of %d excludes rank %d", comm->rank,
+                                   comm->size, excluded[i]);
     return ncclSuccess;
 }
 
@@ -102,7 +101,8 @@ ncclResult_t pncclCommShrink(ncclComm_t comm, int *excluded, int count, ncclComm
         return rondo_nccl_note(result);
     int blocking = comm->blocking;
     if (made == NULL || (flags != NCCL_SHRINK_DEFAULT && flags != NCCL_SHRINK_ABORT))
-        result = rondo_nccl_fail(ncclInvalidArgument, "ncclCommShrink: newcomm %p, flags 0x%x", (void *) made, (unsigned) flags);
+        result =
+            rondo_nccl_fail(ncclInvalidArgument, "ncclCommShrink: newcomm %p, flags 0x%x", (void *) made, (unsigned) flags);
     else
         result = check_list(comm, excluded, count);
     if (result == ncclSuccess)

@@ -1,6 +1,6 @@
-/* What NCCL 2.28 exports and Rondo does not offer: memory that kernels of the program reach other ranks' through. Every such call
- * resolves here and says so once, so that none ends up in another library. The names come from one table; their prototypes are
- * C's without arguments, because none is looked at. */
+/* What NCCL 2.28 exports and Rondo does not offer: memory that kernels of the program reach other ranks' through. Every such
+ * call resolves here and says so once, so that none ends up in another library. The names come from one table; their prototypes
+ * are C's without arguments, because none is looked at. */
 #include <stddef.h>
 
 /* The header's prototypes must not be seen here. */

@@ -13,7 +13,8 @@ static struct {
     int count, watched;
 } endings = {.lock = PTHREAD_MUTEX_INITIALIZER, .fewer = PTHREAD_COND_INITIALIZER};
 
-ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *id, int rank, int size, int device, struct rondo_nccl_world **result)
+ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *id, int rank, int size, int device,
+                                     struct rondo_nccl_world **result)
 {
     rondo_config_t config = RONDO_CONFIG_DEFAULT;
     struct rondo_nccl_world *world = calloc(1, sizeof(*world));
