@@ -171,9 +171,11 @@ ncclResult_t pncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error)
         result = rondo_nccl_fail(ncclInvalidArgument, "ncclCommGetAsyncError: the result pointer is NULL");
     } else {
         *error = __atomic_load_n(&comm->state, __ATOMIC_ACQUIRE);
-        if (*error == ncclSuccess && !__atomic_load_n(&comm->revoked, __ATOMIC_ACQUIRE) &&
-            rondo_comm_status(comm->comm, &failure, NULL) == RONDO_SUCCESS && failure != RONDO_SUCCESS)
-            *error = rondo_nccl_result(failure, "asynchronous error");
+        if (*error == ncclSuccess && !__atomic_load_n(&comm->revoked, __ATOMIC_ACQUIRE)) {
+            *error = __atomic_load_n(&comm->failed, __ATOMIC_ACQUIRE);
+            if (rondo_comm_status(comm->comm, &failure, NULL) == RONDO_SUCCESS && failure != RONDO_SUCCESS)
+                *error = rondo_nccl_result(failure, "asynchronous error");
+        }
     }
     rondo_nccl_comm_let_go(comm);
     return result;

@@ -46,11 +46,18 @@ static rondo_result_t start(struct rondo_nccl_operation *o)
         if (to == NULL)
             to = o->temporary = malloc(elements * bytes);
         if (to == NULL)
-            return RONDO_ERR_MEMORY;
+            return RONDO_ERR_MEMORY; /* of rondo_last_error there is none */
         rondo_nccl_scale_host(to, from, elements, o->type, o->scalar.address != NULL ? o->scalar.address : o->scalar.value);
         rondo_nccl_take_scaled(o, to);
     }
     return rondo_nccl_call(o);
+}
+
+/* There is no call left to return it to. */
+static void note_failure(struct ncclComm *comm, rondo_result_t result)
+{
+    ncclResult_t none = ncclSuccess, code = rondo_nccl_result(result, "on a stream");
+    __atomic_compare_exchange_n(&comm->failed, &none, code, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 /* Collectives match in call order, whatever their streams. */
@@ -62,9 +69,11 @@ static void begin_comm(struct batch *batch, int first)
         pthread_cond_wait(&streams.changed, &streams.lock);
     pthread_mutex_unlock(&streams.lock);
     rondo_group_start(comm->comm);
-    for (int i = first; i < batch->count; i++)
-        if (batch->operations[i].comm == comm && start(&batch->operations[i]) != RONDO_SUCCESS)
-            rondo_nccl_log(RONDO_NCCL_LOG_WARN, "an operation could not be started: %s", rondo_last_error());
+    for (int i = first; i < batch->count; i++) {
+        rondo_result_t result = batch->operations[i].comm == comm ? start(&batch->operations[i]) : RONDO_SUCCESS;
+        if (result != RONDO_SUCCESS)
+            note_failure(comm, result);
+    }
     rondo_group_end(comm->comm);
     pthread_mutex_lock(&streams.lock);
     comm->begun++;
@@ -79,8 +88,9 @@ static void execute(struct batch *batch)
             begin_comm(batch, i);
     for (int i = 0; i < batch->count; i++) {
         struct rondo_nccl_operation *o = &batch->operations[i];
-        if (o->request != NULL && rondo_wait(o->request) != RONDO_SUCCESS)
-            rondo_nccl_log(RONDO_NCCL_LOG_INFO, "%s", rondo_last_error());
+        rondo_result_t result = o->request != NULL ? rondo_wait(o->request) : RONDO_SUCCESS;
+        if (result != RONDO_SUCCESS)
+            note_failure(o->comm, result);
         free(o->temporary);
         rondo_nccl_comm_let_go(o->comm);
     }

@@ -53,6 +53,7 @@ struct ncclComm {
     int scalar_count;
     struct rondo_nccl_kept *kept;
     struct rondo_nccl_window *windows;
+    ncclResult_t failed;    /* the first operation of the host device's streams that did (atomic) */
     uint64_t queued, begun; /* batches of the host device's streams (host_stream.c) */
 };
 

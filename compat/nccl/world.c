@@ -57,11 +57,25 @@ static void let_world_go(struct rondo_nccl_world *world)
     free(world);
 }
 
+static void count_endings(int more)
+{
+    pthread_mutex_lock(&endings.lock);
+    endings.count += more;
+    pthread_cond_broadcast(&endings.fewer);
+    pthread_mutex_unlock(&endings.lock);
+}
+
+/* One that is still being made, and was given up, is not waited for at exit: its other ranks may never come. */
 static void *end(void *argument)
 {
     struct ncclComm *comm = argument;
+    int made = __atomic_load_n(&comm->comm, __ATOMIC_ACQUIRE) != NULL;
+    if (!made)
+        count_endings(-1);
     while (rondo_nccl_comm_users(comm) > 0)
         nap();
+    if (!made)
+        count_endings(1);
     if (comm->comm != NULL) {
         rondo_result_t failure = RONDO_SUCCESS;
         int idle = 0;
@@ -80,10 +94,7 @@ static void *end(void *argument)
     rondo_nccl_comm_delete(comm);
     if (world != NULL)
         let_world_go(world);
-    pthread_mutex_lock(&endings.lock);
-    endings.count--;
-    pthread_cond_broadcast(&endings.fewer);
-    pthread_mutex_unlock(&endings.lock);
+    count_endings(-1);
     return NULL;
 }
 
@@ -109,9 +120,7 @@ void rondo_nccl_dispose(struct ncclComm *comm)
     pthread_mutex_unlock(&endings.lock);
     if (pthread_create(&thread, NULL, end, comm) != 0) {
         rondo_nccl_log(RONDO_NCCL_LOG_WARN, "there is no thread to end a communicator: it is left as it is");
-        pthread_mutex_lock(&endings.lock);
-        endings.count--;
-        pthread_mutex_unlock(&endings.lock);
+        count_endings(-1);
         return;
     }
     pthread_detach(thread);
