@@ -19,7 +19,9 @@
 /* A runtime: one rank of a clique that met by one ncclUniqueId, shared by the communicators that were split off. */
 struct rondo_nccl_world {
     rondo_t runtime;
-    int references; /* atomic */
+    struct clique *clique; /* world.c, whose lock protects these: */
+    int communicators;     /* that have not been given up */
+    int users;             /* ... or not been freed yet */
 };
 
 #define RONDO_NCCL_SCALAR_BYTES 8
@@ -48,6 +50,7 @@ struct ncclComm {
     ncclResult_t state;              /* of making and finalizing; ncclInProgress meanwhile (atomic) */
     int users;                       /* calls and queued operations that hold it (registry lock) */
     int finalized, revoked, aborted; /* atomic */
+    int counted;                     /* among those that are being ended (world.c) */
     pthread_mutex_t lock;            /* of everything below; also, a group of this communicator's operations is being started */
     struct rondo_nccl_scalar **scalars; /* user operators by handle; NULL: destroyed */
     int scalar_count;
