@@ -134,6 +134,7 @@ install: all
 	install -m 755 $(BUILD)/librondo.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib
 	ln -sf librondo.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
 	ln -sf librondo.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/librondo.so
+	$(if $(HAS_NCCL),install -D -m 755 $(BUILD)/nccl/libnccl.so.2 $(DESTDIR)$(PREFIX)/lib/rondo/libnccl.so.2)
 	install -m 644 $(BUILD)/librondo.a $(DESTDIR)$(PREFIX)/lib
 	install -m 755 $(BUILD)/rondo $(wildcard $(BUILD)/rondo-peer-*.so) $(DESTDIR)$(PREFIX)/bin
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LDLIBS)|' make/rondo.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/rondo.pc
@@ -204,6 +205,7 @@ clean:
 
 help:
 	@echo "make              the library, the command and the examples, in $(BUILD)/"
+	@echo "make nccl         the drop-in for NCCL programs, $(BUILD)/nccl/libnccl.so.2"
 	@echo "make demo         shows what Rondo is for; installs what it lacks"
 	@echo "make test         the tests; installs what they lack"
 	@echo "make test-rdma    the rdma transport, in a virtual machine with SoftRoCE"

@@ -129,11 +129,12 @@ typedef struct {
     int64_t quit_stuck_us;  /* ... without progress; -1 environment */
     int64_t residency_us;   /* ... in any case; -1 environment */
     int64_t memory_budget;  /* bytes of connector memory this rank may reserve; -1 environment */
+    double connect_timeout; /* seconds to wait for all ranks to meet; -1 environment */
 } rondo_config_t;
 
 #define RONDO_CONFIG_DEFAULT                                                                                                   \
     {                                                                                                                          \
-        -1, -1, NULL, RONDO_DEVICE_AUTO, -1, NULL, NULL, -1.0, -1, -1, -1, NULL, NULL, -1, -1, -1, -1, -1, -1, -1, -1          \
+        -1, -1, NULL, RONDO_DEVICE_AUTO, -1, NULL, NULL, -1.0, -1, -1, -1, NULL, NULL, -1, -1, -1, -1, -1, -1, -1, -1, -1.0    \
     }
 
 /* Collective over all ranks of the job. config NULL: environment alone. Blocks until all ranks have met, or fails with

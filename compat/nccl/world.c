@@ -9,6 +9,7 @@
 
 #define EXIT_SECONDS    10 /* that a process's end waits for what it has destroyed */
 #define DESTROY_SECONDS 2  /* that destroying does */
+#define CONNECT_SECONDS 600
 
 /* The ranks of one clique in this process. */
 struct clique {
@@ -70,6 +71,8 @@ ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *id, int rank, int 
     config.unique_id = id;
     config.device = device >= 0 ? RONDO_DEVICE_CUDA : RONDO_DEVICE_HOST;
     config.device_index = device;
+    if (getenv("RONDO_CONNECT_TIMEOUT") == NULL) /* NCCL's programs expect to be waited for */
+        config.connect_timeout = CONNECT_SECONDS;
     rondo_result_t status = rondo_init(&world->runtime, &config);
     if (status != RONDO_SUCCESS) {
         ncclResult_t code = rondo_nccl_result(status, "ncclCommInitRank");
