@@ -23,8 +23,10 @@ $(BUILD)/nccl/libnccl.so.2: $(NCCL_OBJECTS) $(BUILD)/librondo.a compat/nccl/expo
 
 # Tests against nccl.h alone, which also run on NVIDIA's library by LD_LIBRARY_PATH.
 NCCL_TEST_SHARED := test/nccl/ranks.c test/nccl/data.c
-NCCL_TESTS       := $(if $(HAS_NCCL),$(patsubst test/nccl/%.c,$(BUILD)/test/nccl_%,$(filter-out $(NCCL_TEST_SHARED),$(wildcard test/nccl/*.c))))
+NCCL_SCENARIOS   := $(wildcard test/nccl/scenarios_*.c)
+NCCL_TESTS       := $(if $(HAS_NCCL),$(patsubst test/nccl/%.c,$(BUILD)/test/nccl_%,$(filter-out $(NCCL_TEST_SHARED) $(NCCL_SCENARIOS),$(wildcard test/nccl/*.c))))
 $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard test/nccl/*.c)): CPPFLAGS += -isystem $(NCCL_INCLUDE) -isystem $(CUDA_HOME)/include
+$(BUILD)/test/nccl_api: $(NCCL_SCENARIOS:%.c=$(BUILD)/obj/%.o)
 $(NCCL_TESTS): $(BUILD)/test/nccl_%: $(BUILD)/obj/test/nccl/%.o $(NCCL_TEST_SHARED:%.c=$(BUILD)/obj/%.o) $(BUILD)/nccl/libnccl.so.2
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $(filter %.o,$^) -o $@ -L$(BUILD)/nccl -lnccl -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../nccl' $(CUDA_LIBS) -lm

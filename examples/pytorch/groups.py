@@ -5,8 +5,6 @@ import os
 import torch
 import torch.distributed as dist
 
-from common import which_library
-
 
 def main():
     parser = argparse.ArgumentParser()
@@ -19,7 +17,6 @@ def main():
     dist.init_process_group("nccl", device_id=device)
     rank, size = dist.get_rank(), dist.get_world_size()
     groups = [dist.new_group() for _ in range(options.groups)]
-    print(f"rank {rank}: {which_library()}", flush=True)
     tensors = [torch.empty(options.elements >> k, device=device) for k in range(options.groups)]
     for step in range(options.rounds):
         for tensor in tensors:

@@ -9,7 +9,7 @@ import json
 import sys
 import time
 
-from common import launch
+from common import is_rondo, launch
 
 
 def main():
@@ -26,6 +26,9 @@ def main():
         ended, output = launch("groups.py", options.gpus, library, options.limit, "--groups", options.groups, "--rounds",
                                options.rounds)
         finished = ended and "FINISHED" in output
+        if is_rondo(output) != (library is not None):
+            sys.stderr.write(output[-3000:])
+            raise SystemExit(f"another library than {library or 'NCCL'} answered, or none")
         result[name] = {"finished": finished, "seconds": round(time.monotonic() - began, 1)}
         print(f"{name}: {'finished' if finished else 'did not finish'} in {result[name]['seconds']} s", file=sys.stderr, flush=True)
         if not finished:

@@ -13,8 +13,6 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn import functional
 
-from common import which_library
-
 
 class Block(nn.Module):
     def __init__(self, width, heads):
@@ -105,7 +103,7 @@ def main():
     seconds = time.perf_counter() - began
     if rank == 0:
         print("RESULT " + json.dumps({"mode": options.mode, "ranks": size, "losses": [value.item() for value in losses],
-                                      "step_ms": 1e3 * seconds / (options.steps - options.warm_up), "library": which_library(),
+                                      "step_ms": 1e3 * seconds / (options.steps - options.warm_up),
                                       "parameters": sum(p.numel() for p in model.parameters())}), flush=True)
     dist.barrier()
     dist.destroy_process_group()
