@@ -7,6 +7,11 @@
 
 #pragma GCC visibility push(default)
 #include <nccl.h>
+#ifndef NCCL_REVOKE_DEFAULT /* the first headers of 2.28 do not have it */
+#define NCCL_REVOKE_DEFAULT 0x00
+ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags);
+ncclResult_t pncclCommRevoke(ncclComm_t comm, int revokeFlags);
+#endif
 #pragma GCC visibility pop
 #include "rondo.h"
 
