@@ -15,6 +15,10 @@ def on_host(*command, **extra):
     return run(*command, RONDO_DEVICE="host", **extra)
 
 
+NVIDIA = [path for path in ("/usr/local/cuda/lib64/libnccl.so.2", "/usr/local/cuda/lib/libnccl.so.2",
+                            "/usr/lib/x86_64-linux-gnu/libnccl.so.2") if os.path.exists(path)]
+
+
 def exported(library):
     said = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
     return {line.split()[-1].split("@")[0] for line in said.stdout.splitlines()}
@@ -23,19 +27,25 @@ def exported(library):
 def test_symbols():
     """Whatever NCCL exports resolves here, and nothing of Rondo is in the program's way."""
     ours = exported(LIBRARY)
-    found = [path for path in ("/usr/local/cuda/lib64/libnccl.so.2", "/usr/local/cuda/lib/libnccl.so.2",
-                               "/usr/lib/x86_64-linux-gnu/libnccl.so.2") if os.path.exists(path)]
     header = {name for name in ours if name.startswith("nccl")}
     assert {"p" + name for name in header if name != "ncclResetDebugInitInternal"} <= ours
     assert ours - {"rondo_nccl_synchronize"} == {name for name in ours if name.startswith(("nccl", "pnccl"))}
-    if not found:
+    if not NVIDIA:
         pytest.skip("NVIDIA's library, whose list this is compared with, is not on this machine")
-    assert exported(found[0]) - ours == set()
+    assert exported(NVIDIA[0]) - ours == set()
 
 
 def test_soname():
     said = subprocess.run(["readelf", "-d", str(LIBRARY)], capture_output=True, text=True, check=True).stdout
     assert "[libnccl.so.2]" in said
+
+
+@pytest.mark.skipif(not NVIDIA, reason="NVIDIA's library, to be kept out, is not on this machine")
+def test_preload():
+    """It goes before an NCCL that the program would find otherwise."""
+    said = on_host(program("nccl_matrix"), "--threads", 2, "--types", "float", LD_PRELOAD=LIBRARY, NCCL_DEBUG="VERSION",
+                   LD_LIBRARY_PATH=os.path.dirname(NVIDIA[0]))
+    assert "offered by Rondo" in said
 
 
 @pytest.mark.parametrize("level, wanted", [("VERSION", True), ("INFO", True), (None, False)])

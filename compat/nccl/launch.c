@@ -93,7 +93,7 @@ static cudaError_t scale_input(struct rondo_nccl_operation *o)
 /* The communicator's GPU is made current for what is launched on the stream; others' calls do so themselves. */
 static ncclResult_t prepare(struct rondo_nccl_operation *o)
 {
-    int current;
+    int current = o->comm->device;
     if (o->count == 0 || (!o->scaled && o->copy == NULL))
         return ncclSuccess;
     cudaError_t error = cudaGetDevice(&current);
@@ -112,7 +112,7 @@ static ncclResult_t prepare(struct rondo_nccl_operation *o)
 /* Once it is enqueued. */
 static void release(struct rondo_nccl_operation *o)
 {
-    int current;
+    int current = o->comm->device;
     if (o->temporary == NULL)
         return;
     cudaGetDevice(&current);
