@@ -68,10 +68,13 @@ void device_free(void *memory)
 
 void device_put(void *memory, const void *from, size_t bytes)
 {
-    if (on_host())
+    if (on_host()) {
         memcpy(memory, from, bytes);
-    else
-        CUDA(cudaMemcpy(memory, from, bytes, cudaMemcpyHostToDevice));
+        return;
+    }
+    CUDA(cudaMemcpy(memory, from, bytes, cudaMemcpyHostToDevice));
+    CUDA(cudaStreamSynchronize(
+        NULL)); /* the last of pageable memory may still be on its way, and our streams do not wait for it */
 }
 
 void device_get(void *to, const void *memory, size_t bytes)

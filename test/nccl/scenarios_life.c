@@ -195,8 +195,12 @@ void scenario_revoked(struct me *me)
 {
 #ifdef NCCL_REVOKE_DEFAULT /* the first headers of 2.28 do not have it */
     ncclResult_t error;
-    if (me->rank != 0)
-        NCCL(ncclAllReduce(me->send, me->recv, COUNT, ncclFloat, ncclSum, me->comm, me->stream));
+    if (me->rank != 0) {
+        ncclResult_t result = ncclAllReduce(me->send, me->recv, COUNT, ncclFloat, ncclSum, me->comm, me->stream);
+        /* Another rank may have revoked its own by now, and left. */
+        CHECK(result == ncclSuccess || result == ncclRemoteError, "rank %d: %d (%s)", me->rank, (int) result,
+              ncclGetLastError(NULL));
+    }
     CODE(ncclInvalidArgument, ncclCommRevoke(me->comm, 1));
     NCCL(ncclCommRevoke(me->comm, NCCL_REVOKE_DEFAULT));
     CHECK(stream_wait_for(me->stream, 10), "rank %d hangs", me->rank);
