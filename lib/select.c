@@ -253,7 +253,7 @@ void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_P
 {
     int gpus = comm->gpus_only;
     uint32_t most = comm->runtime->settings.slot_bytes;
-    if (gpus && most > RONDO_GPU_SLOT_BYTES)
+    if (gpus && most == RONDO_SLOT_BYTES)
         most = RONDO_GPU_SLOT_BYTES;
     slot_bytes[RONDO_PROTOCOL_SIMPLE] = most;
     slot_bytes[RONDO_PROTOCOL_SMALL] = most < RONDO_SMALL_BYTES_MAX ? most : RONDO_SMALL_BYTES_MAX;
