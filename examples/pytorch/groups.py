@@ -1,17 +1,23 @@
-"""One rank, under torch.distributed.run: three process groups, whose collectives each rank starts in an order of its own."""
+"""Three process groups, whose collectives each rank starts in an order of its own."""
 import argparse
 import os
 
 import torch
 import torch.distributed as dist
 
+from common import as_ranks
 
-def main():
+
+def parse():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--groups", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--elements", type=int, default=1 << 22)
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main(options):
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
     torch.cuda.set_device(device)
     dist.init_process_group("nccl", device_id=device)
@@ -36,4 +42,5 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    given = parse()
+    as_ranks(given.gpus, lambda: main(given))

@@ -18,7 +18,7 @@ def main():
     parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--groups", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=50)
-    parser.add_argument("--limit", type=float, default=60, help="seconds after which a run counts as hung")
+    parser.add_argument("--limit", type=float, default=20, help="seconds after which a run counts as hung")
     options = parser.parse_args()
     result = {}
     for name, library in (("rondo", options.library), ("nccl", None)):

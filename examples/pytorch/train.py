@@ -1,7 +1,7 @@
-"""One rank of a small transformer's training, under torch.distributed.run: DistributedDataParallel, or FSDP2 (fully_shard) with a
-second communicator for what is logged. Rank 0 prints a line "RESULT {...}" with the losses and the time of a step.
+"""A small transformer's training: DistributedDataParallel, or FSDP2 (fully_shard), with a second communicator for what is logged.
+Rank 0 prints a line "RESULT {...}" with the losses and the time of a step for each of the modes.
 
-    python -m torch.distributed.run --standalone --nproc-per-node=2 examples/pytorch/train.py --mode ddp
+    python3 examples/pytorch/train.py --gpus 2 --mode ddp,fsdp2      (or under torchrun)
 """
 import argparse
 import json
@@ -12,6 +12,10 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn import functional
+
+from common import as_ranks
+
+WORDS = 8192
 
 
 class Block(nn.Module):
@@ -47,9 +51,10 @@ class Transformer(nn.Module):
 
 def parse():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--mode", choices=("ddp", "fsdp2"), default="ddp")
+    parser.add_argument("--gpus", type=int, default=2)
+    parser.add_argument("--mode", default="ddp", help="ddp, fsdp2, or both with a comma between")
     parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--warm-up", type=int, default=15, help="steps that are not timed")
+    parser.add_argument("--warm-up", type=int, default=20, help="steps that are not timed")
     parser.add_argument("--width", type=int, default=1024)
     parser.add_argument("--layers", type=int, default=8)
     parser.add_argument("--batch", type=int, default=8)
@@ -57,39 +62,33 @@ def parse():
     return parser.parse_args()
 
 
-def main():
-    options = parse()
-    local = int(os.environ["LOCAL_RANK"])
-    device = torch.device("cuda", local)
-    torch.cuda.set_device(device)
-    dist.init_process_group("nccl", device_id=device)
-    rank, size = dist.get_rank(), dist.get_world_size()
-    log_group = dist.new_group()
+def make_model(options, mode, device):
     torch.manual_seed(1)
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.use_deterministic_algorithms(False)
-    words = 8192
-    model = Transformer(words, options.width, options.layers, 16, options.length).to(device)
-    if options.mode == "ddp":
-        model = nn.parallel.DistributedDataParallel(model, device_ids=[local])
-    else:
-        from torch.distributed.fsdp import fully_shard
-        for block in model.blocks:
-            fully_shard(block)
-        fully_shard(model)
+    model = Transformer(WORDS, options.width, options.layers, 16, options.length).to(device)
+    if mode == "ddp":
+        return nn.parallel.DistributedDataParallel(model, device_ids=[device.index])
+    from torch.distributed.fsdp import fully_shard
+    for block in model.blocks:
+        fully_shard(block)
+    fully_shard(model)
+    return model
+
+
+def train(options, mode, device, log_group):
+    """Returns the losses, each the mean over the ranks, and the time of a step in milliseconds."""
+    model = make_model(options, mode, device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
     random = torch.Generator(device=device)
-    random.manual_seed(100 + rank)
+    random.manual_seed(100 + dist.get_rank())
     losses, began = [], 0.0
     for step in range(options.steps):
         if step == options.warm_up:
-            torch.cuda.synchronize()
             dist.barrier()
             torch.cuda.synchronize()
             began = time.perf_counter()
         # Something that can be learned: each word follows from the one before.
-        start = torch.randint(words, (options.batch, 1), generator=random, device=device)
-        tokens = (start + 37 * torch.arange(options.length + 1, device=device)) % words
+        start = torch.randint(WORDS, (options.batch, 1), generator=random, device=device)
+        tokens = (start + 37 * torch.arange(options.length + 1, device=device)) % WORDS
         with torch.autocast("cuda", dtype=torch.bfloat16):
             logits = model(tokens[:, :-1])
             loss = functional.cross_entropy(logits.float().flatten(0, 1), tokens[:, 1:].flatten())
@@ -97,17 +96,29 @@ def main():
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         shown = loss.detach().clone()
-        dist.all_reduce(shown, op=dist.ReduceOp.AVG, group=log_group, async_op=True)
-        losses.append(shown)
+        losses.append((shown, dist.all_reduce(shown, op=dist.ReduceOp.AVG, group=log_group, async_op=True)))
     torch.cuda.synchronize()
     seconds = time.perf_counter() - began
-    if rank == 0:
-        print("RESULT " + json.dumps({"mode": options.mode, "ranks": size, "losses": [value.item() for value in losses],
-                                      "step_ms": 1e3 * seconds / (options.steps - options.warm_up),
-                                      "parameters": sum(p.numel() for p in model.parameters())}), flush=True)
+    for _, work in losses:
+        work.wait()
+    return [shown.item() for shown, _ in losses], 1e3 * seconds / (options.steps - options.warm_up)
+
+
+def main(options):
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl", device_id=device)
+    log_group = dist.new_group()
+    for mode in options.mode.split(","):
+        losses, step_ms = train(options, mode, device, log_group)
+        torch.cuda.empty_cache()
+        if dist.get_rank() == 0:
+            print("RESULT " + json.dumps({"mode": mode, "ranks": dist.get_world_size(), "losses": losses, "step_ms": step_ms}),
+                  flush=True)
     dist.barrier()
     dist.destroy_process_group()
 
 
 if __name__ == "__main__":
-    main()
+    given = parse()
+    as_ranks(given.gpus, lambda: main(given))
