@@ -1,6 +1,6 @@
 /*
- * Pieces with LL packets, of the types and the operator that are usual, and of more than one packet a thread: what a thread folds
- * stays in registers until all has arrived, and the packets of a source are asked for all at once.
+ * Pieces with LL packets, of the types and the operator that are usual, and of more than one packet a thread: what a thread
+ * folds stays in registers until all has arrived, and the packets of a source are asked for all at once.
  */
 #ifndef RONDO_DEVICE_CUDA_ROWS_H
 #define RONDO_DEVICE_CUDA_ROWS_H
@@ -90,8 +90,7 @@ RONDO_CUDA_INLINE void rondo_cuda_fold_rows(int type, int first, struct rondo_cu
         rondo_cuda_fold_rows_as(RONDO_UINT32, first, sum, loaded);
 }
 
-RONDO_CUDA_INLINE void rondo_cuda_finish_rows(int type, const struct rondo_cuda_wide *sum,
-                                              struct rondo_cuda_vector *result)
+RONDO_CUDA_INLINE void rondo_cuda_finish_rows(int type, const struct rondo_cuda_wide *sum, struct rondo_cuda_vector *result)
 {
 #pragma unroll
     for (int k = 0; k < RONDO_CUDA_ROWS; k++)
@@ -119,8 +118,8 @@ RONDO_CUDA_INLINE int rondo_cuda_carry_out_rows(const struct rondo_piece *piece,
     const uint32_t bytes = (uint32_t) (piece->count * piece->element_bytes);
     const uint32_t packed = (uint32_t) piece->ll_sources, sources = piece->sources, remotes = piece->remotes;
     const uint32_t own = __ffs(~packed) - 1; /* the first that is not LL */
-    const struct rondo_cuda_rows rows = {
-        thread * 8, threads * 8, thread * 8 < bytes ? (bytes - thread * 8 + threads * 8 - 1) / (threads * 8) : 0};
+    const struct rondo_cuda_rows rows = {thread * 8, threads * 8,
+                                         thread * 8 < bytes ? (bytes - thread * 8 + threads * 8 - 1) / (threads * 8) : 0};
     struct rondo_cuda_vector kept[RONDO_CUDA_ROWS] = {}, loaded[RONDO_CUDA_ROWS] = {};
     struct rondo_cuda_wide sum[RONDO_CUDA_ROWS];
     int here = 1;

@@ -1,7 +1,7 @@
 /*
- * Large plain pieces of the types and the operator that are usual: whole aligned vectors, whose pointers stay in registers. While
- * a thread stores one tile's vectors the next one's are on their way. Everything else is cuda_move.h's, whose calls take longer
- * than 32 KiB do here.
+ * Large plain pieces of the types and the operator that are usual: whole aligned vectors, whose pointers stay in registers.
+ * While a thread stores one tile's vectors the next one's are on their way. Everything else is cuda_move.h's, whose calls take
+ * longer than 32 KiB do here.
  */
 #ifndef RONDO_DEVICE_CUDA_STRAIGHT_H
 #define RONDO_DEVICE_CUDA_STRAIGHT_H
@@ -26,7 +26,8 @@ struct rondo_straight {
 
 RONDO_CUDA_INLINE int rondo_straight_type(int type)
 {
-    return type == RONDO_FLOAT || type == RONDO_FLOAT16 || type == RONDO_BFLOAT16 || type == RONDO_INT32 || type == RONDO_UINT32;
+    return type == RONDO_FLOAT || type == RONDO_FLOAT16 || type == RONDO_BFLOAT16 || type == RONDO_INT32 ||
+           type == RONDO_UINT32;
 }
 
 /* By what is known before the addresses are. */

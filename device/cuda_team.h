@@ -3,9 +3,10 @@
  * engine and daemon and hands out the pieces. While the workers move one piece the leader publishes the one before and prepares
  * the next. They tell each other by barriers in shared memory: the named ones take several times as long.
  *
- * Why the leader's release covers what the workers stored: a warp's threads meet (__syncwarp), one of them arrives at the
- * barrier (release), the leader has waited for it (acquire), and a fence is cumulative (PTX memory model, causality order). Why
- * the workers see what the leader has acquired: it arrives, they wait.
+ * Why the leader's release covers what the workers stored: each has arrived at the barrier (release), the leader has waited for
+ * it (acquire), and a fence is cumulative (PTX memory model, causality order). Why the workers see what the leader has
+ * acquired: it arrives, they wait. All who wait at a barrier also arrive at it, and every thread for itself: what one lane does
+ * for its warp, or a barrier where some only wait, compute-sanitizer's racecheck does not follow.
  */
 #ifndef RONDO_DEVICE_CUDA_TEAM_H
 #define RONDO_DEVICE_CUDA_TEAM_H
@@ -39,7 +40,7 @@ struct rondo_team {
     uint32_t running;                                  /* begun, not finished */
     uint32_t command, piece;                           /* what the workers are to do, and with which piece */
     uint32_t commands;                                 /* given */
-    uint64_t given, done; /* barriers: the leader has given a command; all warps have done theirs */
+    uint64_t given, done; /* barriers of all: the leader has given a command; the workers have done theirs */
     uint32_t result;      /* of the last piece */
     /* The part of an operation that is here, and where the operation lives. */
     const struct rondo_operation *home;
@@ -120,17 +121,18 @@ RONDO_FUNCTION void rondo_barrier_wait(const uint64_t *barrier, uint32_t phase, 
 
 /* ---- the leader ---- */
 
-RONDO_FUNCTION uint32_t rondo_team_warps(void)
+/* Workers and leader. */
+RONDO_FUNCTION uint32_t rondo_team_members(void)
 {
-    return (blockDim.x - RONDO_CUDA_CONTROL) / RONDO_CUDA_WARP;
+    return blockDim.x - RONDO_CUDA_CONTROL + 1;
 }
 
 /* By one thread, before the others begin. */
 RONDO_FUNCTION void rondo_team_reset(struct rondo_team *team)
 {
     team->current = team->running = team->commands = 0;
-    rondo_barrier_begin(&team->given, 1);
-    rondo_barrier_begin(&team->done, rondo_team_warps());
+    rondo_barrier_begin(&team->given, rondo_team_members());
+    rondo_barrier_begin(&team->done, rondo_team_members());
     team->saved = 0;
 }
 
@@ -185,7 +187,8 @@ RONDO_FUNCTION int rondo_team_finish(struct rondo_team *team)
     if (!team->running)
         return 1;
     team->running = 0;
-    rondo_barrier_wait(&team->done, team->commands - 1, rondo_team_warps());
+    rondo_barrier_arrive(&team->done);
+    rondo_barrier_wait(&team->done, team->commands - 1, rondo_team_members());
     return (int) *(volatile uint32_t *) &team->result;
 }
 
@@ -394,7 +397,8 @@ RONDO_FUNCTION void rondo_team_copy_ends(struct rondo_team *team, uint32_t threa
 RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, uint32_t threads)
 {
     for (uint32_t next = 0;; next++) {
-        rondo_barrier_wait(&team->given, next, 1);
+        rondo_barrier_arrive(&team->given);
+        rondo_barrier_wait(&team->given, next, rondo_team_members());
         uint32_t command = team->command;
         int result = 1;
         if (command == RONDO_COMMAND_PIECE)
@@ -411,9 +415,7 @@ RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, ui
             return;
         if (thread == 0)
             team->result = (uint32_t) result;
-        __syncwarp();
-        if (thread % RONDO_CUDA_WARP == 0)
-            rondo_barrier_arrive(&team->done);
+        rondo_barrier_arrive(&team->done);
     }
 }
 
