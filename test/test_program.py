@@ -70,6 +70,13 @@ def test_bad_programs(path):
     assert reason in run(program("rondo"), "program", "check", path, expect=1)
 
 
+@pytest.mark.parametrize("target", ["xml", "language", "checker", "tuning"])
+def test_fuzz_corpus(target):
+    """What the fuzzers found, in all the ways that they look for."""
+    files = sorted((ROOT / "test" / "fuzz" / "corpus" / target).iterdir())
+    assert f"{len(files)} files" in run(program(f"replay_{target}"), *files, seconds=120)
+
+
 def test_huge_file(tmp_path):
     """Ten million steps are refused before they take memory."""
     path = tmp_path / "huge.xml"

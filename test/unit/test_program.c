@@ -229,18 +229,9 @@ static void test_slots(void **state)
 /* The plans of algorithms that are written by hand. */
 static struct rondo_plan_set *hand_written(const struct rondo_algorithm *a, const struct rondo_shape *shape)
 {
-    struct rondo_plan_set *set = calloc(1, sizeof(*set));
-    uint32_t groups = 1;
-    set->plans = calloc((size_t) shape->size, sizeof(struct rondo_plan *));
-    set->conditions = (struct rondo_conditions){
-        .kind = shape->kind, .ranks = (uint32_t) shape->size, .root = (uint32_t) shape->root, .pieces = 1};
-    for (int rank = 0; rank < shape->size; rank++) {
-        struct rondo_shape own = *shape;
-        own.rank = rank;
-        assert_right(a->build(&own, &set->plans[rank]));
-    }
-    groups = rondo_conditions_chunks(&set->conditions, set->conditions.root, RONDO_INPUT);
-    set->conditions.pieces = set->plans[shape->root]->program->chunks[RONDO_INPUT] / groups;
+    struct rondo_plan_set *set = plans_by_hand(a, shape);
+    if (set == NULL)
+        fail_msg("%s: %s", a->name, rondo_last_error());
     return set;
 }
 
@@ -305,6 +296,22 @@ static void test_hand_written(void **state)
                     if (table[a].several_hosts)
                         free_hosts(&topology);
                 }
+}
+
+/* Direct access stays within the peers' buffers. */
+static void test_remote_chunks(void **state)
+{
+    (void) state;
+    struct rondo_check_limits limits = RONDO_CHECK_LIMITS_DEFAULT;
+    struct rondo_shape shape = {.kind = RONDO_KIND_ALLREDUCE, .size = 3, .channels = 1};
+    for (int flag = RONDO_DIRECT_IN; flag <= RONDO_DIRECT_OUT; flag *= 2) {
+        struct rondo_plan_set *set = hand_written(rondo_algorithm_find("direct", shape.kind), &shape);
+        for (uint32_t i = 0; i < played_block(set->plans[1], 0)->instructions; i++)
+            if (played_instruction(set->plans[1], 0, i)->flags & flag)
+                played_instruction(set->plans[1], 0, i)->remote_index = 1000;
+        assert_says(rondo_check_plans(set, "direct", &limits, 0), RONDO_ERR_ARGUMENT, "chunks [1000, +1)");
+        rondo_plan_set_free(set);
+    }
 }
 
 /* The compiler makes of the ring, and of one shot, what was written by hand: the same instructions, so the same speed. */
@@ -641,9 +648,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_as_by_hand),    cmocka_unit_test(test_one_rank),     cmocka_unit_test(test_errors),
         cmocka_unit_test(test_wrong_results), cmocka_unit_test(test_custom),       cmocka_unit_test(test_library),
-        cmocka_unit_test(test_slots),         cmocka_unit_test(test_hand_written), cmocka_unit_test(test_played),
-        cmocka_unit_test(test_mutations),     cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_hostile_xml),
-        cmocka_unit_test(test_msccl),         cmocka_unit_test(test_budgets),
+        cmocka_unit_test(test_slots),         cmocka_unit_test(test_hand_written), cmocka_unit_test(test_remote_chunks),
+        cmocka_unit_test(test_played),        cmocka_unit_test(test_mutations),    cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_hostile_xml),   cmocka_unit_test(test_msccl),        cmocka_unit_test(test_budgets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
