@@ -1,4 +1,5 @@
-/* Runs a fuzz target on files instead of under a fuzzer, so that the corpus, which has what once went wrong, is among the tests. */
+/* Runs a fuzz target on files instead of under a fuzzer, so that the corpus, which has what once went wrong, is among the
+ * tests. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
