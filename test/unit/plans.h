@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define PLAYED_SLOTS 4
+#define PLAYED_WIRES 4096
 
 struct played_wire {
     uint32_t source, destination, channel;
@@ -24,7 +25,7 @@ struct played {
     int shared;
     uint32_t least_empty; /* chunks of this class and above are empty */
     uint64_t *memory[256][3];
-    struct played_wire wires[65536];
+    struct played_wire wires[PLAYED_WIRES];
     uint32_t wire_count;
     uint32_t at[256][64], notified[256][64];
 };
@@ -84,6 +85,8 @@ static inline struct played_wire *played_wire(struct played *p, uint32_t rank, u
     for (uint32_t w = 0; w < p->wire_count; w++)
         if (p->wires[w].source == source && p->wires[w].destination == destination && p->wires[w].channel == c->channel)
             return &p->wires[w];
+    if (p->wire_count == PLAYED_WIRES)
+        abort();
     p->wires[p->wire_count] = (struct played_wire){.source = source, .destination = destination, .channel = c->channel};
     return &p->wires[p->wire_count++];
 }
