@@ -117,7 +117,7 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
         return "it is for a communicator of one rank";
     if (call->rate != 0 && !(algorithm->compresses >> call->kind & 1))
         return "it does not compress";
-    if (call->feedback && algorithm->build == rondo_build_ring_hop)
+    if (call->feedback && algorithm->adapt == rondo_adapt_ring_hop)
         return "it keeps no residuals to feed back";
     if (folds_all && comm->size > RONDO_FOLD_SOURCES_MAX && call->kind != RONDO_KIND_BARRIER)
         return "these are more ranks than it folds at a time";

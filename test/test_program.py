@@ -49,7 +49,7 @@ def test_command(tmp_path):
     assert "recv_reduce_copy" in run(rondo, "program", "show", "oneshot", "--ranks", 3)
     assert run(rondo, "program", "show", "tree", "--format", "dot").startswith("digraph")
     path = tmp_path / "ring.xml"
-    run(rondo, "program", "export", "compiled-ring", "--ranks", 3, "--channels", 2, "--output", path)
+    run(rondo, "program", "export", "ring", "--ranks", 3, "--channels", 2, "--output", path)
     assert "accepted" in run(rondo, "program", "check", path)
     out = run(rondo, "program", "run", path, "--bytes", "12,600,60K", "--json", tmp_path / "out.json")
     assert "WRONG" not in out

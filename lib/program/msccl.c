@@ -480,7 +480,7 @@ rondo_result_t rondo_program_write_xml(rondo_program_t trace, char **text)
         return status;
     struct writing w = {.set = set};
     const struct rondo_conditions *c = &set->conditions;
-    if (c->kind == RONDO_KIND_CUSTOM || c->kind == RONDO_KIND_BARRIER)
+    if (c->kind == RONDO_KIND_CUSTOM || c->kind == RONDO_KIND_BARRIER || c->kind == RONDO_KIND_ALLGATHERV)
         status = rondo_fail(RONDO_ERR_UNSUPPORTED, "MSCCL's files have no word for %s", rondo_kind_name(c->kind));
     uint32_t channels = 1, most = 1;
     for (uint32_t rank = 0; rank < c->ranks; rank++) {
