@@ -1,6 +1,8 @@
 """Programs: the built-in ones on 2 to 9 ranks with a preemption at every wait, users' own, files, the command, the tuning table."""
+import importlib.util
 import json
 import random
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 from harness import ROOT, SANITIZED, program, run
@@ -87,6 +89,61 @@ def test_huge_file(tmp_path):
         for s in range(2_000_000):
             file.write(step.format(s))
     assert "too many steps" in run(program("rondo"), "program", "check", path, expect=1, seconds=30)
+
+
+spec = importlib.util.spec_from_file_location("msccl_form", ROOT / "test" / "programs" / "msccl_form.py")
+msccl_form = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(msccl_form)
+
+
+@pytest.mark.parametrize("name", sorted(msccl_form.PROGRAMS))
+def test_msccl_file(name, tmp_path):
+    """Files in the form in which msccl-tools writes them run as they are, on any number of blocks, and survive an export."""
+    path = ROOT / "test" / "programs" / "msccl" / f"{name}.xml"
+    assert path.read_text() == msccl_form.PROGRAMS[name]().xml()
+    assert "accepted" in run(program("rondo"), "program", "check", path)
+    for blocks in (1, 3):
+        out = run(program("rondo"), "program", "run", path, "--bytes", "4,1020,60K", RONDO_BLOCKS=blocks, **IMPATIENT)
+        assert "right" in out and "WRONG" not in out
+    run(program("rondo"), "program", "export", path, "--output", tmp_path / "again.xml")
+    assert "accepted" in run(program("rondo"), "program", "check", tmp_path / "again.xml")
+
+
+@pytest.mark.parametrize("make", [lambda: msccl_form.allreduce_ring(16, 4), lambda: msccl_form.alltoall_two_step(4, 4),
+                                  lambda: msccl_form.allreduce_hierarchical(4, 8), lambda: msccl_form.allreduce_allpairs(8)])
+def test_large_msccl_file(make, tmp_path):
+    (tmp_path / "large.xml").write_text(make().xml())
+    assert "accepted" in run(program("rondo"), "program", "check", tmp_path / "large.xml")
+
+
+@pytest.mark.parametrize("name,ranks", [("ring", 4), ("tree", 6), ("oneshot", 3), ("compiled-hierarchical", 8), ("twostep", 9)])
+def test_export_is_msccl(name, ranks, tmp_path):
+    """What MSCCL's own reader insists on: every attribute, one thread block for a peer and channel, waits that are told of."""
+    path = tmp_path / "out.xml"
+    for collective in PROGRAMS[name]:
+        if collective == "allgatherv":
+            continue
+        run(program("rondo"), "program", "export", name, "--collective", collective, "--ranks", ranks, "--channels", 2, "--output", path)
+        algo = ElementTree.parse(path).getroot()
+        assert algo.get("coll") in ("allreduce", "reduce", "broadcast", "reduce_scatter", "allgather", "alltoall")
+        for attribute in ("name", "proto", "nchannels", "nchunksperloop", "ngpus", "inplace", "outofplace", "minBytes", "maxBytes"):
+            assert algo.get(attribute) is not None
+        for gpu in algo:
+            assert all(gpu.get(a) is not None for a in ("id", "i_chunks", "o_chunks", "s_chunks"))
+            blocks = list(gpu)
+            for side in ("send", "recv"):
+                used = [(b.get(side), b.get("chan")) for b in blocks if b.get(side) != "-1"]
+                assert len(used) == len(set(used))
+            for block in blocks:
+                chained = False
+                for number, step in enumerate(block):
+                    assert step.get("s") == str(number) and int(step.get("cnt")) < 72
+                    assert {"srcbuf", "srcoff", "dstbuf", "dstoff", "depid", "deps", "hasdep", "type"} <= set(step.keys())
+                    if step.get("depid") != "-1":
+                        assert blocks[int(step.get("depid"))][int(step.get("deps"))].get("hasdep") == "1"
+                    else:
+                        assert not chained, "a chain of waits must end in the step that waits"
+                    chained = step.get("type") == "nop"
 
 
 def test_good_program():

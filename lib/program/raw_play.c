@@ -345,6 +345,27 @@ static void play_once(struct rondo_raw_playing *p)
             fail_at(p, block, "deadlock: it waits for ever");
 }
 
+/* In place, a chunk of the output that no step writes is there already (an all-gather's own block); with two buffers it has to
+ * be copied. */
+static void copy_unwritten(struct rondo_raw_playing *p)
+{
+    const struct rondo_conditions *c = &p->raw->conditions;
+    struct rondo_value want;
+    if (!p->raw->in_place || p->again || p->result != RONDO_SUCCESS || rondo_conditions_always_shared(c))
+        return;
+    for (uint32_t rank = 0; rank < c->ranks; rank++)
+        for (uint32_t i = 0; i < rondo_conditions_chunks(c, rank, RONDO_OUTPUT) && !p->raw->ranks[rank].copied; i++) {
+            uint8_t buffer = RONDO_OUTPUT;
+            uint32_t index = i;
+            resolve(p->raw, rank, &buffer, &index);
+            if (!rondo_wants_at(&p->wants, rank, i, &want) || index >= chunks_of(p->raw, rank, buffer) ||
+                rondo_raw_place_at(p, rank, buffer, index)->written)
+                continue;
+            p->raw->ranks[rank].copied = (uint8_t) rondo_conditions_may_share(c);
+            p->again |= p->raw->ranks[rank].copied;
+        }
+}
+
 rondo_result_t rondo_raw_play(struct rondo_raw_playing *p)
 {
     const struct rondo_raw *raw = p->raw;
@@ -366,6 +387,7 @@ rondo_result_t rondo_raw_play(struct rondo_raw_playing *p)
         do { /* at most once more for each rank */
             reset(p, places);
             play_once(p);
+            copy_unwritten(p);
         } while (p->again && p->result == RONDO_SUCCESS);
     }
     return p->result;

@@ -17,7 +17,7 @@ static inline uint32_t chunk_of(const struct ring *ring, int rank)
 }
 
 static inline void add(const struct ring *ring, int actions, int flags, enum rondo_buffer source_buffer, uint32_t source,
-                enum rondo_buffer destination_buffer, uint32_t destination)
+                       enum rondo_buffer destination_buffer, uint32_t destination)
 {
     struct rondo_instruction instruction = {
         .actions = (uint8_t) actions,
