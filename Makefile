@@ -59,7 +59,7 @@ SONAME  := librondo.so.$(firstword $(subst ., ,$(VERSION)))
 
 ALL_GPU     := lib tool examples $(MULTIRANK) $(GPU_TESTS)
 
-.PHONY: all lib tool examples tests fuzz fuzz-merge detect install demo test test-all test-rdma gpu-test gpu-bench check-format format asan tsan clean help compile-commands
+.PHONY: all lib tool examples tests fuzz fuzz-merge interpreter-cost detect install demo test test-all test-rdma gpu-test gpu-bench check-format format asan tsan clean help compile-commands
 all: detect lib tool examples
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
@@ -101,6 +101,12 @@ $(BUILD)/librondo.a: $(LIB_OBJECTS)
 
 $(BUILD)/rondo: $(TOOL_OBJECTS) $(BUILD)/librondo.a
 	$(Q)$(CC) $(LDFLAGS) -rdynamic $^ -o $@ $(JANSSON) -ldl $(LDLIBS)
+
+# The command with the ring's loop unrolled by hand, to measure what interpreting costs.
+$(BUILD)/rondo-unrolled: $(TOOL_OBJECTS) $(BUILD)/obj/test/bench/unrolled.o $(BUILD)/librondo.a
+	$(Q)$(CC) $(LDFLAGS) -rdynamic $^ -o $@ $(JANSSON) -ldl $(LDLIBS)
+interpreter-cost: $(BUILD)/rondo $(BUILD)/rondo-unrolled
+	@$(PYTHON) test/bench/interpreter_cost.py $(BUILD)
 
 $(BUILD)/rondo-peer-mpi.so: tools/peer_mpi.c
 	@mkdir -p $(@D)
@@ -224,6 +230,7 @@ help:
 	@echo "make gpu-test     the tests that need GPUs"
 	@echo "make gpu-bench    speed beside NCCL, in tables with targets (OPTIONS=--quick: fewer)"
 	@echo "make fuzz         hostile files, programs and plans, under the sanitizers (SECONDS=60 FUZZERS='xml checker')"
+	@echo "make interpreter-cost   the ring interpreted, and unrolled by hand (host device)"
 	@echo "make asan, tsan   the tests under the sanitizers (TESTS=test/test_mix.py: only those)"
 	@echo "make install      PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)"
 	@echo "make format       clang-format; make check-format only looks"

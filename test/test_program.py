@@ -179,10 +179,42 @@ def test_bad_tuning(tmp_path, text):
     assert "table.json, line 1" in said
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(SANITIZED, reason="what it measures means nothing there")
+def test_table_of_another_machine(tmp_path):
+    path = tmp_path / "table.json"
+    rows = [{"machine": "host device, 4096 x Abacus"},
+            {"collective": "allreduce", "ranks": 2, "max_bytes": 1 << 40, "algorithm": "halving", "protocol": "simple", "channels": 1}]
+    path.write_text(json.dumps(rows))
+    said = run(program("rondo"), "bench", "allreduce", "--ranks", 2, "-e", 8, "--device", "host", RONDO_TUNING=path, expect=1)
+    assert "table.json, line 1: the table was measured on 'host device, 4096 x Abacus', and this is 'host device" in said
+    path.write_text(json.dumps(rows[::-1]))
+    said = run(program("rondo"), "bench", "allreduce", "--ranks", 2, "-e", 8, RONDO_TUNING=path, expect=1)
+    assert "not the first of the table" in said
+
+
+def test_nonsense_is_placed(tmp_path):
+    """The line is the one where it stops making sense."""
+    path = tmp_path / "table.json"
+    path.write_text('[{"collective": "allreduce", "ranks": 2, "max_bytes": 8,\n "algorithm": "ring",\n "protocol": "morse", "channels": 0}]')
+    said = run(program("rondo"), "bench", "allreduce", "--ranks", 2, "-e", 8, RONDO_TUNING=path, expect=1)
+    assert "table.json, line 3: a protocol that is neither simple nor ll" in said
+
+
+def tune_and_read(path, collective, *sizes):
+    """Measures, saves, and uses what was saved: what each size gets is what the table says of it."""
+    run(program("rondo"), "bench", collective, "--ranks", 2, "--device", "host", "-b", sizes[0], "-e", sizes[-1], "-f", 64, "-n", 5, "-w", 1, "--tune",
+        path, seconds=240)
+    machine, *rows = json.loads(path.read_text())
+    assert machine["machine"].startswith("host device")
+    mine = [row for row in rows if row["collective"] == collective]
+    assert mine and mine == sorted(mine, key=lambda row: row["max_bytes"])
+    for size in sizes:
+        said = run(program("rondo"), "bench", collective, "--ranks", 2, "--device", "host", "-b", size, "-e", size, "-n", 1, RONDO_TUNING=path, RONDO_LOG="debug")
+        row = next(row for row in mine if size <= row["max_bytes"])
+        assert f"algorithm {row['algorithm']} (tuned)" in said
+
+
 def test_tune_is_read(tmp_path):
     path = tmp_path / "table.json"
-    run(program("rondo"), "bench", "allreduce", "--ranks", 2, "-b", 64, "-e", "1K", "-f", 16, "-n", 20, "-w", 2, "--tune", path, seconds=240)
-    said = run(program("rondo"), "bench", "allreduce", "--ranks", 2, "-b", 64, "-e", 64, RONDO_TUNING=path, RONDO_LOG="debug")
-    assert "(tuned)" in said
+    tune_and_read(path, "allreduce", 64, 4096)
+    tune_and_read(path, "alltoall", 64, 4096)
+    assert {row.get("collective") for row in json.loads(path.read_text())} == {None, "allreduce", "alltoall"}
