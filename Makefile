@@ -208,7 +208,7 @@ fuzz: $(FUZZERS:%=$(BUILD)/fuzz_%)
 	    -artifact_prefix=$(BUILD)/fuzz-corpus/ -print_final_stats=1 $(BUILD)/fuzz-corpus/$$f test/fuzz/corpus/$$f; done
 fuzz-merge: $(FUZZERS:%=$(BUILD)/fuzz_%)
 	@set -e; for f in $(FUZZERS); do mkdir -p $(BUILD)/fuzz-corpus/$$f; \
-	    $(BUILD)/fuzz_$$f -merge=1 -max_len=2048 -timeout=20 test/fuzz/corpus/$$f $(BUILD)/fuzz-corpus/$$f; done
+	    $(BUILD)/fuzz_$$f -merge=1 -use_counters=0 -max_len=2048 -timeout=20 test/fuzz/corpus/$$f $(BUILD)/fuzz-corpus/$$f; done
 
 check-format:
 	@$(CLANG_FORMAT) --dry-run --Werror $(FORMATTED) && echo "formatting: ok"
