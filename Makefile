@@ -59,7 +59,7 @@ SONAME  := librondo.so.$(firstword $(subst ., ,$(VERSION)))
 
 ALL_GPU     := lib tool examples $(MULTIRANK) $(GPU_TESTS)
 
-.PHONY: all lib tool examples tests fuzz fuzz-merge interpreter-cost detect install demo test test-all test-rdma gpu-test gpu-bench check-format format asan tsan clean help compile-commands
+.PHONY: all lib tool examples tests fuzz fuzz-merge interpreter-cost detect install demo test test-all test-rdma gpu-test gpu-bench gpu-programs check-format format asan tsan clean help compile-commands
 all: detect lib tool examples
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
@@ -178,6 +178,9 @@ gpu-test:
 gpu-bench:
 	@$(MAKE) --no-print-directory -s -j$$(nproc) tool
 	@BUILD=$(BUILD) make/gpu-bench $(RESULTS) $(OPTIONS)
+gpu-programs:
+	@$(MAKE) --no-print-directory -s -j$$(nproc) tool
+	@BUILD=$(BUILD) make/gpu-programs $(OPTIONS)
 
 # The host device under the sanitizers. Slow tests (large counts, long stress) are left to the plain build.
 ASAN_OPTIONS_ := detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=0
@@ -229,6 +232,7 @@ help:
 	@echo "make test-rdma    the rdma transport, in a virtual machine with SoftRoCE"
 	@echo "make gpu-test     the tests that need GPUs"
 	@echo "make gpu-bench    speed beside NCCL, in tables with targets (OPTIONS=--quick: fewer)"
+	@echo "make gpu-programs what is claimed of algorithms that are programs, on GPUs"
 	@echo "make fuzz         hostile files, programs and plans, under the sanitizers (SECONDS=60 FUZZERS='xml checker')"
 	@echo "make interpreter-cost   the ring interpreted, and unrolled by hand (host device)"
 	@echo "make asan, tsan   the tests under the sanitizers (TESTS=test/test_mix.py: only those)"

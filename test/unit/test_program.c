@@ -11,6 +11,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -679,7 +680,10 @@ static void time_one(const char *name, const char *collective, int ranks)
     assert_right(rondo_check_plans(set, name, &limits, 0));
     double checking = seconds() - start;
     print_message("%s %s on %d ranks: compiled in %.2f s, checked in %.2f s\n", name, collective, ranks, compiling, checking);
-    assert_true(compiling < 10 && checking < 10);
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    assert_true(compiling < 10 && checking < compiling + 0.5);
+    assert_true(used.ru_maxrss < 2L << 20); /* KiB, of all tests until now */
     rondo_plan_set_free(set);
     rondo_program_destroy(p);
 }
