@@ -232,6 +232,30 @@ RONDO_FUNCTION struct rondo_end *rondo_part_end(const struct rondo_part *part, u
     return part->row != NULL ? part->row + index : part->ends[index];
 }
 
+/* A vector that a kernel before this one may have written while this one was already there: not out of the first-level cache.
+ */
+RONDO_FUNCTION uint4 rondo_load_late(const uint4 *from)
+{
+    uint4 v;
+    asm volatile("ld.relaxed.gpu.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(from)
+                 : "memory");
+    return v;
+}
+
+/* In cuda_kernels.cu: of kernels on streams. */
+RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rondo_run *run);
+
+/* What may have changed of the ends since they were brought here. By the leader. */
+RONDO_FUNCTION void rondo_team_look_again(struct rondo_team *team)
+{
+    const uint32_t count = team->part.end_count;
+#pragma unroll 4
+    for (uint32_t i = 0; i < count; i++)
+        *(uint4 *) &team->ends[i].position = rondo_load_late((const uint4 *) &rondo_part_end(&team->part, i)->position);
+}
+
 /* Writes back what has changed. */
 RONDO_FUNCTION void rondo_team_unload(struct rondo_team *team, struct rondo_run *run)
 {
@@ -295,18 +319,6 @@ RONDO_FUNCTION void rondo_team_load_instructions(struct rondo_team *team, uint32
                        threads);
 }
 
-/* A vector that a kernel before this one may have written while this one was already there: not out of the first-level cache.
- */
-RONDO_FUNCTION uint4 rondo_load_late(const uint4 *from)
-{
-    uint4 v;
-    asm volatile("ld.relaxed.gpu.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(from)
-                 : "memory");
-    return v;
-}
-
 RONDO_FUNCTION void rondo_team_load_ends(struct rondo_team *team, uint32_t thread, uint32_t threads)
 {
     const struct rondo_part *part = &team->part;
@@ -362,8 +374,11 @@ RONDO_FUNCTION int rondo_team_work_piece(struct rondo_team *team, uint32_t index
         rondo_team_resolve(team, index, thread, threads);
         rondo_workers_sync(threads);
     }
-    return usual ? rondo_cuda_work_usual(piece, thread, threads, team->polls)
-                 : rondo_cuda_work(piece, thread, threads, team->polls);
+    if (usual)
+        return rondo_cuda_work_usual(piece, thread, threads, team->polls);
+    if (rondo_cuda_work_straight(piece, thread, threads))
+        return 1;
+    return rondo_cuda_work(piece, thread, threads, team->polls);
 }
 
 RONDO_FUNCTION void rondo_team_copy_ends(struct rondo_team *team, uint32_t thread, uint32_t threads)

@@ -28,11 +28,12 @@ size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *
 /* What travels in one connector for it: the size that decides the protocol. SIZE_MAX where ranks cannot know. */
 size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_call *call);
 
-#define RONDO_LL_BYTES_MAX    8192  /* of an LL connector's slot, payload */
-#define RONDO_SMALL_BYTES_MAX 16384 /* of a SMALL one's */
+#define RONDO_LL_BYTES_MAX    8192   /* of an LL connector's slot, payload */
+#define RONDO_SMALL_BYTES_MAX 16384  /* of a SMALL one's */
+#define RONDO_SLOT_BYTES      131072 /* unless RONDO_SLOT_BYTES says otherwise */
 /* Between GPUs: one slot a block for what LL is good for; what a block's warps carry in whole rounds. */
-#define RONDO_GPU_LL_BYTES    32768
-#define RONDO_GPU_SLOT_BYTES  122880
+#define RONDO_GPU_LL_BYTES    19200
+#define RONDO_GPU_SLOT_BYTES  245760
 
 /* Slot sizes of a lane that serves operations of all sizes. */
 void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_PROTOCOLS]);
