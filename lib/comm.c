@@ -71,6 +71,7 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
     comm->rank = -1;
     pthread_mutex_init(&comm->lane_lock, NULL);
     pthread_mutex_init(&comm->stream_lock, NULL);
+    pthread_mutex_init(&comm->plan_lock, NULL);
     comm->members = calloc((size_t) size, sizeof(*comm->members));
     comm->persistent_p2p = calloc(2 * (size_t) size, sizeof(*comm->persistent_p2p));
     comm->windows =
@@ -127,6 +128,7 @@ void rondo_comm_destroy(struct rondo_comm *comm)
     while (comm->lanes != NULL)
         rondo_lane_free(comm->lanes);
     rondo_programs_forget(comm);
+    rondo_program_forget_plans(comm);
     while (comm->registrations != NULL)
         rondo_window_close(comm, comm->registrations);
     if (comm->windows != NULL)
@@ -134,6 +136,7 @@ void rondo_comm_destroy(struct rondo_comm *comm)
                                        (size_t) comm->size * RONDO_WINDOWS_MAX * sizeof(*comm->windows));
     pthread_mutex_destroy(&comm->lane_lock);
     pthread_mutex_destroy(&comm->stream_lock);
+    pthread_mutex_destroy(&comm->plan_lock);
     rondo_topology_free(&comm->topology);
     free(comm->persistent_p2p);
     free(comm->shrunk);

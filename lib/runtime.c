@@ -455,6 +455,8 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
     if (result == RONDO_SUCCESS)
         result = choose_device(runtime, config, local_rank, &startup);
     if (result == RONDO_SUCCESS)
+        result = rondo_tuning_check(runtime->settings.tuning, startup.tuning, runtime->device_type == RONDO_DEVICE_CUDA);
+    if (result == RONDO_SUCCESS)
         result = rondo_segments_create(&runtime->segments, runtime->control);
     if (result == RONDO_SUCCESS)
         result = rondo_arena_create(&runtime->arena, (uint64_t) startup.memory);

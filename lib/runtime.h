@@ -210,6 +210,8 @@ struct rondo_comm {
     char failure[1000];
     int active;                        /* requests (queue lock) */
     struct rondo_registered *programs; /* registered by the user, the latest first; only ever added to */
+    pthread_mutex_t plan_lock;
+    struct rondo_kept_plan *plans; /* compiled (plan lock) */
     struct rondo_registration *registrations;
     uint32_t windows_used;
     char **windows; /* [member][RONDO_WINDOWS_MAX]; device memory */

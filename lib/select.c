@@ -117,7 +117,7 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
         return "it is for a communicator of one rank";
     if (call->rate != 0 && !(algorithm->compresses >> call->kind & 1))
         return "it does not compress";
-    if (call->feedback && algorithm->build == rondo_build_ring_hop)
+    if (call->feedback && algorithm->adapt == rondo_adapt_ring_hop)
         return "it keeps no residuals to feed back";
     if (folds_all && comm->size > RONDO_FOLD_SOURCES_MAX && call->kind != RONDO_KIND_BARRIER)
         return "these are more ranks than it folds at a time";
@@ -131,8 +131,9 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
         ((algorithm->direct && call->kind == RONDO_KIND_ALLTOALL) ||
          ((algorithm->direct || algorithm->blocks_a_peer) && call->kind == RONDO_KIND_REDUCE_SCATTER)))
         return "it does not run this collective in place";
-    /* What is compiled may write the result before it has read all of the input's own block. */
-    if (call->kind == RONDO_KIND_REDUCE_SCATTER && algorithm->build == NULL && comm->size > 1 && call->send != RONDO_IN_PLACE &&
+    /* What is compiled may write the result before it has read all of the input's own block; the ring's reads it last. */
+    if (call->kind == RONDO_KIND_REDUCE_SCATTER && algorithm->build == NULL && algorithm->adapt != rondo_adapt_ring &&
+        comm->size > 1 && call->send != RONDO_IN_PLACE &&
         (const char *) call->recv ==
             (const char *) call->send + (size_t) comm->rank * call->count * rondo_type_bytes(call->type))
         return "it does not run this collective in place";
