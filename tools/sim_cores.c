@@ -7,8 +7,8 @@ enum state { SLEEPING, READY, RUNNING };
 
 struct sim_thread {
     enum state state;
-    double left; /* of its work, when it runs again */
-    double wakes; /* sleeping: when, so far; -1: not yet known */
+    double left;    /* of its work, when it runs again */
+    double wakes;   /* sleeping: when, so far; -1: not yet known */
     int core, next; /* where it is or was; behind it in that queue, or -1 */
     uint32_t stamp;
 };

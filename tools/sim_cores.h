@@ -15,9 +15,9 @@
 
 /* Nanoseconds. */
 struct sim_core_costs {
-    double slice;  /* of a processor, while others wait for it */
-    double yield;  /* the call */
-    double change; /* from one thread to another */
+    double slice;   /* of a processor, while others wait for it */
+    double yield;   /* the call */
+    double change;  /* from one thread to another */
     double balance; /* between looks of idle processors at the others' queues */
 };
 

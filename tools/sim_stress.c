@@ -1,6 +1,6 @@
 /*
- * `rondo sim --stress FILE --bench FILE`: the program that a `rondo stress` has run, played under the model of Rondo's scheduler,
- * beside what that run measured. See sim_rondo.h.
+ * `rondo sim --stress FILE --bench FILE`: the program that a `rondo stress` has run, played under the model of Rondo's
+ * scheduler, beside what that run measured. See sim_rondo.h.
  */
 #include "options.h"
 #include "output.h"
@@ -96,8 +96,8 @@ static int draw(const struct run *run, struct sim_round *round)
 }
 
 /* Sizes from the smallest to the largest, as the program's; checking takes time by bytes. The benchmark repeats one collective,
- * whose data stay where they are quickest; here an iteration's follow each other, so each moves no faster than one does that has
- * as many bytes as all of them. */
+ * whose data stay where they are quickest; here an iteration's follow each other, so each moves no faster than one does that
+ * has as many bytes as all of them. */
 static int make_load(const struct run *run, const struct sim_bench *bench, struct sim_load *load)
 {
     size_t count = (size_t) run->collectives;
@@ -133,16 +133,17 @@ static int tell(const struct sim_rondo_options *o, const struct run *run, const 
             "  an iteration    measured %8.3f ms  model %8.3f ms  (%.2f)\n"
             "  preemptions     measured %8.2f     model %8.2f     (%.2f), a collective and rank\n"
             "  daemon's quits  measured %8.2f     model %8.2f     (%.2f), an iteration and rank\n",
-            run->ranks, run->collectives, run->random_order ? "random" : "same", run->synchronize ? " and synchronizations" : "",
-            run->iterations, machine->cores > 0 ? machine->cores : 2 * run->ranks, out->stuck ? ": STUCK" : "", run->time / 1e6,
-            time / 1e6, time / run->time, run->preemptions, preemptions, preemptions / run->preemptions, run->quits, quits,
+            run->ranks, run->collectives, run->random_order ? "random" : "same",
+            run->synchronize ? " and synchronizations" : "", run->iterations,
+            machine->cores > 0 ? machine->cores : 2 * run->ranks, out->stuck ? ": STUCK" : "", run->time / 1e6, time / 1e6,
+            time / run->time, run->preemptions, preemptions, preemptions / run->preemptions, run->quits, quits,
             quits / run->quits);
-    json_t *root = json_pack(
-        "{s:i, s:i, s:i, s:b, s:b, s:i, s:b, s:{s:f, s:f, s:f}, s:{s:f, s:f, s:f}}", "ranks", run->ranks, "collectives",
-        run->collectives, "iterations", run->iterations, "random_order", (int) run->random_order, "sync",
-        (int) run->synchronize, "cores", machine->cores, "deadlock", (int) out->stuck, "measured", "iteration_us",
-        run->time / 1e3, "preemptions_per_collective", run->preemptions, "quits", run->quits, "model", "iteration_us",
-        time / 1e3, "preemptions_per_collective", preemptions, "quits", quits);
+    json_t *root =
+        json_pack("{s:i, s:i, s:i, s:b, s:b, s:i, s:b, s:{s:f, s:f, s:f}, s:{s:f, s:f, s:f}}", "ranks", run->ranks,
+                  "collectives", run->collectives, "iterations", run->iterations, "random_order", (int) run->random_order,
+                  "sync", (int) run->synchronize, "cores", machine->cores, "deadlock", (int) out->stuck, "measured",
+                  "iteration_us", run->time / 1e3, "preemptions_per_collective", run->preemptions, "quits", run->quits, "model",
+                  "iteration_us", time / 1e3, "preemptions_per_collective", preemptions, "quits", quits);
     int code = output_json(VERB, o->json, root);
     return out->stuck ? EXIT_DEADLOCK : code;
 }
