@@ -5,6 +5,7 @@
 #include "platform.h"
 #include "request.h"
 #include "select.h"
+#include "tracing.h"
 
 #include <stdlib.h>
 
@@ -185,6 +186,8 @@ static rondo_result_t launch(struct rondo_comm *comm, struct rondo_request *cons
     if (result == RONDO_SUCCESS)
         result = device->kind->enqueue(device, operations, count, most, group != NULL ? group->host : NULL,
                                        group != NULL ? group->memory : NULL, requests[0]->stream, requests[0]->captured);
+    for (int i = 0; i < count && result == RONDO_SUCCESS; i++)
+        rondo_tracing_enqueue(comm->runtime, requests[i]);
     for (int i = 0; i < count && result != RONDO_SUCCESS; i++) {
         rondo_stream_leave_group(requests[i]);
         if (!requests[i]->captured)

@@ -23,11 +23,22 @@
 #define LINE_BYTES   512
 #define DRAIN_NS     5000000u
 #define HOST_TRACK   1000
+#define STREAM_TRACK 1001
+
+enum how { STARTED, ENQUEUED, CAPTURED };
 
 struct start {
     uint64_t time, number;
     uint32_t lane;
+    enum how how;
     struct rondo_call call;
+};
+
+/* Of a lane whose operations are executed in the order of streams: how many have been enqueued, and are known to be executed.
+ */
+struct ordered {
+    uint64_t enqueued, executed;
+    int listed;
 };
 
 /* A record that waits to be written: making text of it costs more than all the rest, and would take the time from the ranks
@@ -38,7 +49,8 @@ struct kept {
     uint64_t what;
     uint32_t block;
 };
-#define LOST 0 /* as a kind */
+#define LOST     0 /* as a kind */
+#define EXECUTED 8 /* likewise: an operation on a stream, by the host's clock */
 
 /* The visit that a block is on. */
 struct visit {
@@ -49,6 +61,7 @@ struct visit {
 struct rondo_tracing {
     char *path;
     int file;
+    uint32_t paused; /* atomic */
     int broken;      /* writing has failed: told once, no more is recorded */
     uint64_t *taken; /* [blocks]: records read */
     struct visit *visits;
@@ -57,7 +70,10 @@ struct rondo_tracing {
     int ahead_known;
     uint8_t *kinds; /* [RONDO_LANES_MAX]: enum rondo_kind of the lane's operations, + 1 */
     struct start *starts, *kept_starts;
-    uint32_t start_count; /* queue lock */
+    uint32_t start_count;    /* queue lock, as the next three */
+    struct ordered *ordered; /* [RONDO_LANES_MAX] */
+    uint32_t *waiting;       /* of them, those with operations that have not been executed */
+    uint32_t waiting_count;
     size_t kept_start_count, kept_start_room;
     struct kept *kept;
     size_t kept_count, kept_room;
@@ -136,12 +152,12 @@ static void write_record(struct rondo_runtime *runtime, const struct kept *recor
     struct rondo_tracing *trace = runtime->trace;
     uint64_t time = record->time, what = record->what;
     uint32_t b = record->block;
-    struct visit *visit = &trace->visits[b];
+    struct visit *visit = &trace->visits[b < runtime->device->daemon->block_count ? b : 0];
     uint32_t lane = RONDO_TRACE_LANE(what), number = RONDO_TRACE_NUMBER(what), kind = RONDO_TRACE_KIND(what);
     const char *name = lane_name(trace, lane);
     double ts = host_us(trace, time);
     int rank = runtime->rank;
-    if (kind != LOST)
+    if (kind != LOST && kind != EXECUTED)
         trace->last_us = ts;
     switch (kind) {
     case LOST:
@@ -150,6 +166,12 @@ static void write_record(struct rondo_runtime *runtime, const struct kept *recor
              "{\"name\":\"lost records\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%u,\"ts\":%.3f,\"args\":{\"count\":%llu}}",
              rank, b, trace->last_us, (unsigned long long) time);
         return;
+    case EXECUTED:
+        line(runtime,
+             "{\"name\":\"executed\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"args\":{\"lane\":%u,"
+             "\"number\":%u}}",
+             rank, STREAM_TRACK, (double) time / 1e3, lane, number);
+        break;
     case RONDO_TRACE_FETCH:
         line(runtime,
              "{\"name\":\"fetch\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%u,\"ts\":%.3f,\"args\":{\"lane\":%u,\"number\":%"
@@ -276,13 +298,15 @@ static void take_starts(struct rondo_runtime *runtime)
 
 static void write_start(struct rondo_runtime *runtime, const struct start *s)
 {
+    static const char *const names[] = {"start", "enqueue", "capture"};
     char text[96];
     rondo_call_describe(&s->call, text, sizeof(text));
     runtime->trace->kinds[s->lane] = (uint8_t) (s->call.kind + 1);
     line(runtime,
-         "{\"name\":\"start\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"args\":{\"lane\":%u,\"number\":%llu,"
+         "{\"name\":\"%s\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"args\":{\"lane\":%u,\"number\":%llu,"
          "\"operation\":\"%s\"}}",
-         runtime->rank, HOST_TRACK, (double) s->time / 1e3, s->lane, (unsigned long long) (s->number & 0x3ffff), text);
+         names[s->how], runtime->rank, s->how == STARTED ? HOST_TRACK : STREAM_TRACK, (double) s->time / 1e3, s->lane,
+         (unsigned long long) (s->number & 0x3ffff), text);
 }
 
 /* All that is kept. */
@@ -299,16 +323,73 @@ static void write_kept(struct rondo_runtime *runtime)
 
 /* ---- the calls ---- */
 
-void rondo_tracing_start(struct rondo_runtime *runtime, const struct rondo_request *request)
+static void note_start(struct rondo_tracing *trace, const struct rondo_request *request, enum how how)
 {
-    struct rondo_tracing *trace = runtime->trace;
-    if (trace == NULL)
-        return;
     if (trace->start_count == STARTS)
         trace->starts_lost++;
     else
         trace->starts[trace->start_count++] =
-            (struct start){rondo_clock_ns(), request->device_number, request->lane->index, request->call};
+            (struct start){rondo_clock_ns(), request->device_number, request->lane->index, how, request->call};
+}
+
+void rondo_tracing_start(struct rondo_runtime *runtime, const struct rondo_request *request)
+{
+    if (runtime->trace != NULL && !rondo_load_relaxed32(&runtime->trace->paused))
+        note_start(runtime->trace, request, STARTED);
+}
+
+void rondo_tracing_enqueue(struct rondo_runtime *runtime, const struct rondo_request *request)
+{
+    struct rondo_tracing *trace = runtime->trace;
+    if (trace == NULL || rondo_load_relaxed32(&trace->paused))
+        return;
+    uint32_t lane = request->lane->index;
+    struct ordered *ordered = &trace->ordered[lane];
+    pthread_mutex_lock(&runtime->queue.lock);
+    note_start(trace, request, request->captured ? CAPTURED : ENQUEUED);
+    if (!request->captured) {
+        if (request->device_number == 0) /* a new life of the lane */
+            ordered->executed = 0;
+        ordered->enqueued = request->device_number + 1;
+        if (!ordered->listed)
+            trace->waiting[trace->waiting_count++] = lane;
+        ordered->listed = 1;
+    }
+    pthread_mutex_unlock(&runtime->queue.lock);
+}
+
+/* What has been executed on streams since the last look. The copies are of 8 bytes a lane, and go past the streams. */
+static uint64_t drain_ordered(struct rondo_runtime *runtime)
+{
+    struct rondo_tracing *trace = runtime->trace;
+    struct rondo_device *device = runtime->device;
+    uint64_t completed = 0;
+    for (uint32_t i = 0;;) {
+        pthread_mutex_lock(&runtime->queue.lock);
+        uint32_t lane = i < trace->waiting_count ? trace->waiting[i] : UINT32_MAX;
+        struct ordered now = lane != UINT32_MAX ? trace->ordered[lane] : (struct ordered){0};
+        pthread_mutex_unlock(&runtime->queue.lock);
+        if (lane == UINT32_MAX)
+            return completed;
+        uint64_t executed = now.executed, count = 0;
+        if (device->kind->download(device, &count, &device->daemon->lanes[lane].ordered, sizeof(count)) != RONDO_SUCCESS)
+            return completed;
+        count = count < now.enqueued ? count : now.enqueued;
+        for (; executed < count; executed++, completed++)
+            keep(trace, (struct kept){rondo_clock_ns(),
+                                      (uint64_t) EXECUTED << 60 | (uint64_t) lane << 30 | (executed & 0x3ffff) << 12, 0});
+        pthread_mutex_lock(&runtime->queue.lock);
+        struct ordered *ordered = &trace->ordered[lane];
+        if (ordered->enqueued >= now.enqueued) /* else a new life has begun */
+            ordered->executed = executed;
+        if (ordered->executed >= ordered->enqueued) {
+            ordered->listed = 0;
+            trace->waiting[i] = trace->waiting[--trace->waiting_count];
+        } else {
+            i++;
+        }
+        pthread_mutex_unlock(&runtime->queue.lock);
+    }
 }
 
 static void drain(struct rondo_runtime *runtime)
@@ -319,6 +400,7 @@ static void drain(struct rondo_runtime *runtime)
     take_starts(runtime);
     for (uint32_t b = 0; b < runtime->device->daemon->block_count; b++)
         completed += drain_block(runtime, b);
+    completed += drain_ordered(runtime);
     if (completed > 0)
         trace->quiet_since = rondo_clock_ns();
 }
@@ -326,13 +408,48 @@ static void drain(struct rondo_runtime *runtime)
 void rondo_tracing_drain(struct rondo_runtime *runtime, uint64_t *most)
 {
     struct rondo_tracing *trace = runtime->trace;
-    if (trace == NULL || trace->broken)
+    if (trace == NULL || trace->broken || rondo_load_relaxed32(&trace->paused))
         return;
     drain(runtime);
     if (trace->kept_count >= KEPT_MAX ||
         (trace->kept_count + trace->kept_start_count > 0 && rondo_clock_ns() - trace->quiet_since >= QUIET_NS))
         write_kept(runtime);
     *most = *most < DRAIN_NS ? *most : DRAIN_NS;
+}
+
+/* The only block of an idle host device, out of its own thread's hands. */
+static int claim_block(struct rondo_device *device)
+{
+    for (int i = 0; i < 100000; i++)
+        if (device->kind->help_begin(device))
+            return 1;
+    return 0;
+}
+
+rondo_result_t rondo_tracing_pause(struct rondo_runtime *runtime, int paused)
+{
+    struct rondo_device *device = runtime->device;
+    const struct rondo_daemon *daemon = device->daemon;
+    int by_threads = device->kind->help_begin != NULL;
+    if (runtime->trace == NULL)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no trace (RONDO_TRACE) to pause");
+    if (by_threads && daemon->block_count > 1)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED,
+                          "a trace of %u blocks on the %s device cannot be paused, only of one (RONDO_BLOCKS=1)",
+                          daemon->block_count, device->kind->name);
+    rondo_result_t result = rondo_device_synchronize(runtime);
+    if (result == RONDO_SUCCESS && by_threads && !claim_block(device))
+        result = rondo_fail(RONDO_ERR_INTERNAL, "the idle device's block is not to be had");
+    if (result != RONDO_SUCCESS)
+        return result;
+    for (uint32_t b = 0; b < daemon->block_count && result == RONDO_SUCCESS; b++) {
+        struct rondo_trace_records *records = paused ? NULL : device->trace + b;
+        result = device->kind->upload(device, &daemon->blocks[b].trace, &records, sizeof(records));
+    }
+    if (by_threads)
+        device->kind->help_end(device, 1);
+    rondo_store_relaxed32(&runtime->trace->paused, paused != 0);
+    return result;
 }
 
 static int is_first_on_host(const struct rondo_runtime *runtime)
@@ -366,6 +483,8 @@ static void free_trace(struct rondo_tracing *trace)
     free(trace->visits);
     free(trace->kinds);
     free(trace->starts);
+    free(trace->ordered);
+    free(trace->waiting);
     free(trace->kept_starts);
     free(trace->kept);
     free(trace->buffer);
@@ -386,8 +505,11 @@ rondo_result_t rondo_tracing_create(struct rondo_runtime *runtime, struct rondo_
     trace->path = strdup(path);
     trace->kinds = calloc(RONDO_LANES_MAX, sizeof(*trace->kinds));
     trace->starts = calloc(STARTS, sizeof(*trace->starts));
+    trace->ordered = calloc(RONDO_LANES_MAX, sizeof(*trace->ordered));
+    trace->waiting = calloc(RONDO_LANES_MAX, sizeof(*trace->waiting));
     trace->buffer = malloc(BUFFER_BYTES);
-    if (trace->path == NULL || trace->kinds == NULL || trace->starts == NULL || trace->buffer == NULL)
+    if (trace->path == NULL || trace->kinds == NULL || trace->starts == NULL || trace->ordered == NULL ||
+        trace->waiting == NULL || trace->buffer == NULL)
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a trace");
     else if (is_first_on_host(runtime))
         result = empty_file(path);
@@ -418,6 +540,9 @@ rondo_result_t rondo_tracing_begin(struct rondo_runtime *runtime)
          runtime->rank);
     line(runtime, "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"starts\"}}", runtime->rank,
          HOST_TRACK);
+    if (runtime->device->kind->enqueue != NULL)
+        line(runtime, "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"streams\"}}",
+             runtime->rank, STREAM_TRACK);
     for (uint32_t b = 0; b < blocks; b++)
         line(runtime, "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%u,\"args\":{\"name\":\"block %u\"}}",
              runtime->rank, b, b);

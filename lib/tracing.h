@@ -17,8 +17,15 @@ rondo_result_t rondo_tracing_create(struct rondo_runtime *runtime, struct rondo_
 rondo_result_t rondo_tracing_begin(struct rondo_runtime *runtime);
 /* The rest below does nothing without a trace. Of an operation that is being submitted; queue lock held. */
 void rondo_tracing_start(struct rondo_runtime *runtime, const struct rondo_request *request);
+/* Of an operation that has been enqueued on a stream, or captured into a graph. Kernels of their own execute it, which record
+ * nothing: how many of a lane have been executed is looked up on the device now and then. comm->stream_lock held. */
+void rondo_tracing_enqueue(struct rondo_runtime *runtime, const struct rondo_request *request);
 /* From the poller: takes what the blocks have recorded; most: nanoseconds until it should be called again. */
 void rondo_tracing_drain(struct rondo_runtime *runtime, uint64_t *most);
+/* For measuring what a trace costs: until it is called with 0 the blocks record nothing and the poller takes nothing. Waits
+ * until the device is idle, and nothing may be started meanwhile. RONDO_ERR_UNSUPPORTED without a trace, and on the host device
+ * with several blocks. */
+rondo_result_t rondo_tracing_pause(struct rondo_runtime *runtime, int paused);
 /* After the daemon's end: writes the rest. */
 void rondo_tracing_destroy(struct rondo_runtime *runtime);
 

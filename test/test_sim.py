@@ -224,16 +224,83 @@ def test_rondo_on_4096_ranks(tmp_path):
     assert found["ranks"] == 4096 and found["finished"] == found["expected"] == 4096 * 6
 
 
-def test_rondo_takes_its_times_from_a_benchmark(tmp_path):
-    config = free(4, [[0, 1, 2, 3]], [10], model="Rondo", disorder_prob=0, sync_prob=0, total_rounds=1)
+def benchmark(tmp_path, ranks, *rows):
     bench = tmp_path / "bench.json"
-    bench.write_text(json.dumps({"collective": "allreduce", "ranks": 4, "rows": [{"bytes": 1024, "time_us": 6.0},
-                                                                                 {"bytes": 1048576, "time_us": 600.0}]}))
-    small, large = (sim(tmp_path, "--bench", bench, "--bytes", size, config=config)[1] for size in ("2K", "1M"))
-    assert small["primitive_us"] == pytest.approx(1) and large["primitive_us"] == pytest.approx(100)
-    assert large["finish_us"] > small["finish_us"]
-    bench.write_text("{}")
-    run(program("rondo"), "sim", tmp_path / "config.json", "--bench", bench, expect=2)
+    bench.write_text(json.dumps({"collective": "allreduce", "ranks": ranks,
+                                 "rows": [{"bytes": size, "time_us": time} for size, time in rows]}))
+    return bench
+
+
+@pytest.mark.parametrize("ranks, steps", [(4, 3), (32, 62)])
+def test_rondo_takes_its_times_from_a_benchmark(tmp_path, ranks, steps):
+    """Pairwise, or around a ring: the primitive is such that all of them take what was measured."""
+    config = free(ranks, [list(range(ranks))], [1], model="Rondo", disorder_prob=0, sync_prob=0, total_rounds=1)
+    bench = benchmark(tmp_path, ranks, (1024, 90.0), (65536, 900.0), (1048576, 9000.0))
+    small, middle, large = (sim(tmp_path, "--bench", bench, "--bytes", size, config=config)[1] for size in ("1K", "256K", "8M"))
+    assert small["finish_us"] == pytest.approx(90, rel=0.1) and large["finish_us"] == pytest.approx(9000, rel=0.1)
+    assert large["primitive_us"] == pytest.approx(9000 / steps, rel=0.02)
+    assert middle["primitive_us"] == pytest.approx((900 * 9000) ** 0.5 / steps, rel=0.02)
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"collective": "bcast", "ranks": 4, "rows": [{"bytes": 8, "time_us": 1}]}',
+                                     '{"collective": "allreduce", "ranks": 1, "rows": [{"bytes": 8, "time_us": 1}]}',
+                                     '{"collective": "allreduce", "ranks": 4, "rows": []}',
+                                     '{"collective": "allreduce", "ranks": 4, "rows": [{"bytes": 8, "time_us": 0}]}',
+                                     '{"collective": "allreduce", "ranks": 4, "rows": [{"bytes": 8, "time_us": 1}, {"bytes": 8}]}'])
+def test_not_a_benchmark(tmp_path, content):
+    (tmp_path / "other.json").write_text(content)
+    output, _ = sim(tmp_path, "--bench", tmp_path / "other.json", config=free(2, [[0, 1]], [1], model="Rondo"), expect=2)
+    assert "other.json" in output
+
+
+# ---- beside a real run ----
+
+def measured(tmp_path, **change):
+    """As of a `rondo stress`: 4 ranks, 10 iterations, which take 10 ms, 1 of it for filling and 2 for checking."""
+    where = tmp_path / "stress.json"
+    where.write_text(json.dumps({"ranks": 4, "collectives": 1, "iterations": 10, "order": "same", "sync": False, "seed": 1,
+                                 "preempt": True, "deadlock": False, "program_ns": 400000000, "fill_ns": 40000000,
+                                 "check_ns": 80000000, "preemptions": 120, "daemon_quits": 40, **change}))
+    return where
+
+
+@pytest.mark.parametrize("cores, low, high", [(0, 3.5, 3.5), (8, 3.5, 3.5), (1, 12.5, 12.5), (2, 6.5, 12.5)])
+def test_a_program_whose_time_is_known(tmp_path, cores, low, high):
+    """An all-reduce that takes 0.5 ms, however many processors are shared, and 3 ms of filling and checking a rank that have to
+    share them; of two processors one is idle at times."""
+    bench = benchmark(tmp_path, 4, (1 << 20, 500.0))
+    output, found = sim(tmp_path, "--stress", measured(tmp_path), "--bench", bench, "--cores", cores)
+    assert found["measured"] == pytest.approx({"iteration_us": 10000, "preemptions_per_collective": 3, "quits": 1})
+    assert 900 * low <= found["model"]["iteration_us"] <= 1100 * high, found
+    assert found["cores"] == cores and "no deadlock" not in output and "measured   10.000 ms" in output
+
+
+def test_beside_a_real_run(tmp_path):
+    """As docs/simulator.md has it; how close the two are is for a quiet machine to show (tools/sim_validate.py)."""
+    for verb in (("bench", "allreduce", "-b", 256, "-e", "1M", "-f", 64, "-n", 20), ("stress", "--iterations", 20, "--sync")):
+        run(program("rondo"), *verb, "--ranks", 4, "--device", "host", "--json", tmp_path / f"{verb[0]}.json")
+    real = json.loads((tmp_path / "stress.json").read_text())
+    assert 0 < real["fill_ns"] and 0 < real["check_ns"] and real["fill_ns"] + real["check_ns"] < real["program_ns"]
+    _, found = sim(tmp_path, "--stress", tmp_path / "stress.json", "--bench", tmp_path / "bench.json", "--cores", 2)
+    _, again = sim(tmp_path, "--stress", tmp_path / "stress.json", "--bench", tmp_path / "bench.json", "--cores", 2)
+    assert found == again and found["deadlock"] is False and found["sync"] is True and found["random_order"] is True
+    assert found["measured"]["preemptions_per_collective"] == pytest.approx(real["preemptions"] / (4 * 8 * 20))
+    assert found["measured"]["quits"] == pytest.approx(real["daemon_quits"] / (4 * 20))
+    assert found["model"]["preemptions_per_collective"] > 0 and found["model"]["quits"] >= 1
+
+
+@pytest.mark.parametrize("change, words", [({"ranks": 8}, ["8", "4"]), ({"preempt": False}, ["preemption"]), ({"deadlock": True}, ["finished"]),
+                                           ({"program_ns": 0}, ["stress.json"]), ({"iterations": 10**8}, ["100000000"]),
+                                           ({"order": None}, ["stress.json"])])
+def test_runs_that_cannot_be_modelled(tmp_path, change, words):
+    bench = benchmark(tmp_path, 4, (1024, 10.0))
+    output, _ = sim(tmp_path, "--stress", measured(tmp_path, **change), "--bench", bench, expect=2)
+    assert len(output.splitlines()) == 1 and all(word in output for word in words), output
+
+
+def test_a_real_run_needs_a_benchmark(tmp_path):
+    assert "--bench" in sim(tmp_path, "--stress", measured(tmp_path), expect=2)[0]
+    assert "nowhere" in sim(tmp_path, "--stress", "nowhere", "--bench", benchmark(tmp_path, 4, (8, 1.0)), expect=2)[0]
 
 
 # ---- bad input ----

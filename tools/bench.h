@@ -27,6 +27,7 @@ struct bench_options {
     enum form mode;
     const char *algorithm, *protocol, *channels; /* NULL: chosen by the library */
     int compress;                                /* bits a value, 0 = off */
+    bool trace_cost;                             /* timed in turn without the trace */
     bool feedback;                               /* of what compression loses */
     const char *json, *tune;
     const struct peer *peer; /* NULL: none */
@@ -69,7 +70,7 @@ struct call bench_call(struct bench *bench);
 struct bench_timing {
     int iterations;
     double seconds, peer_seconds; /* of one iteration: the median over batches of the slowest rank's; peer 0 without a peer */
-    double plain_seconds;         /* the same without compression, where that is timed */
+    double plain_seconds;         /* the same without compression, or without a trace, where that is timed */
     uint64_t wrong;               /* elements after the last timed iteration, where that is checked */
 };
 /* Of compressed results, the worst of the ranks': the norm of the errors by that of the exact results, the largest error;

@@ -19,6 +19,7 @@ enum {
     OPT_TUNE,
     OPT_ORDER,
     OPT_COMPRESS,
+    OPT_TRACE_COST,
     OPT_FEEDBACK,
     OPT_TRANSPORTS,
     OPT_REGISTER,
@@ -47,6 +48,7 @@ static const struct option long_options[] = {
     {"tune", required_argument, NULL, OPT_TUNE},
     {"order", required_argument, NULL, OPT_ORDER},
     {"compress", required_argument, NULL, OPT_COMPRESS},
+    {"trace-cost", no_argument, NULL, OPT_TRACE_COST},
     {"feedback", no_argument, NULL, OPT_FEEDBACK},
     {"transports", required_argument, NULL, OPT_TRANSPORTS},
     {"register", no_argument, NULL, OPT_REGISTER},
@@ -80,6 +82,7 @@ static const char help[] =
     "  --order WHICH          of gradients: random (the default) or same\n"
     "  --compress RATE        bits a value of floats; timed in turn with the same uncompressed, and the error's norm\n"
     "  --feedback             what compression loses is added to the next run's data (with --mode persistent)\n"
+    "  --trace-cost           timed in turn without the trace that RONDO_TRACE asks for\n"
     "  --transports LIST      in order of preference\n"
     "  --register             buffers that the other ranks may reach directly\n"
     "  --peer mpi|nccl        the same work on the peer, in turn; ratio = peer's time / Rondo's\n"
@@ -167,6 +170,9 @@ static int read_one(int option, struct bench_options *o, struct texts *texts)
                    : options_refuse(VERB, "--order '%s' is not an order (random, same)", optarg);
     case OPT_COMPRESS:
         return read_integer("--compress", optarg, 1, &o->compress);
+    case OPT_TRACE_COST:
+        o->trace_cost = true;
+        return 0;
     case OPT_FEEDBACK:
         o->feedback = true;
         return 0;
@@ -256,6 +262,9 @@ static int check_combination(const struct bench_options *o)
         return options_refuse(VERB, "-r %d is not one of %d ranks", o->root, o->runtime.threads);
     if (o->mode == FORM_PERSISTENT_STREAM && c->id == COLLECTIVE_SENDRECV)
         return options_refuse(VERB, "sendrecv has no --mode persistent-stream: one stream would start its two halves in turn");
+    if (o->trace_cost && (getenv("RONDO_TRACE") == NULL || o->peer != NULL || o->compress > 0 || o->tune != NULL))
+        return options_refuse(VERB,
+                              "--trace-cost needs RONDO_TRACE=FILE, and takes turns with no --peer, --compress or --tune");
     if (o->check && o->compress > 0)
         return options_refuse(VERB, "-c needs exact results; with --compress %d they are not", o->compress);
     return 0;

@@ -26,7 +26,7 @@ static int choose_columns(const struct bench_options *o, struct output_column *a
     int count = add_columns(all, 0, columns, LENGTH(columns));
     if (o->peer != NULL)
         count = add_columns(all, count, peer_columns, LENGTH(peer_columns));
-    if (o->compress > 0 && o->peer == NULL)
+    if ((o->compress > 0 && o->peer == NULL) || o->trace_cost)
         count = add_columns(all, count, plain_columns, LENGTH(plain_columns));
     if (o->compress > 0)
         count = add_columns(all, count, compression_columns, LENGTH(compression_columns));
@@ -88,7 +88,7 @@ static void print_row(const struct bench_options *o, const struct bench_row *row
     if (o->peer != NULL) {
         snprintf(text[count++], sizeof(text[0]), "%.2f", row->timing.peer_seconds * 1e6);
         snprintf(text[count++], sizeof(text[0]), "%.3f", row->timing.peer_seconds / row->timing.seconds);
-    } else if (o->compress > 0) {
+    } else if (o->compress > 0 || o->trace_cost) {
         snprintf(text[count++], sizeof(text[0]), "%.2f", row->timing.plain_seconds * 1e6);
         snprintf(text[count++], sizeof(text[0]), "%.1f", saved_percent(row));
     }
@@ -115,7 +115,7 @@ static json_t *json_row(const struct bench_options *o, const struct bench_row *r
         json_object_set_new(object, "peer_time_us", json_real(row->timing.peer_seconds * 1e6));
         json_object_set_new(object, "ratio", json_real(row->timing.peer_seconds / row->timing.seconds));
     }
-    if (o->compress > 0 && o->peer == NULL) {
+    if ((o->compress > 0 && o->peer == NULL) || o->trace_cost) {
         json_object_set_new(object, "plain_time_us", json_real(row->timing.plain_seconds * 1e6));
         json_object_set_new(object, "less_percent", json_real(saved_percent(row)));
     }

@@ -4,6 +4,7 @@
  * takes as long as its slowest rank; the row is the median of its batches.
  */
 #include "bench.h"
+#include "tracing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,11 +66,24 @@ static rondo_result_t peer_batch(struct timer *t, int iterations, double *second
     return RONDO_SUCCESS;
 }
 
-/* Of what takes turns with Rondo: the peer, or Rondo without compression. */
+/* The same without the trace. */
+static rondo_result_t untraced_batch(struct timer *t, int iterations, double *seconds)
+{
+    struct rondo_runtime *runtime = t->bench->rank->runtime;
+    rondo_result_t code = rondo_tracing_pause(runtime, 1);
+    if (code == RONDO_SUCCESS)
+        code = batch(t, t->work->run, iterations, seconds);
+    rondo_result_t after = rondo_tracing_pause(runtime, 0);
+    return code == RONDO_SUCCESS ? after : code;
+}
+
+/* Of what takes turns with Rondo: the peer, Rondo without a trace, or without compression. */
 static rondo_result_t other_batch(struct timer *t, int iterations, double *seconds)
 {
     if (t->bench->options->peer != NULL)
         return peer_batch(t, iterations, seconds);
+    if (t->bench->options->trace_cost)
+        return untraced_batch(t, iterations, seconds);
     return t->work->plain_run != NULL ? batch(t, t->work->plain_run, iterations, seconds) : RONDO_SUCCESS;
 }
 
@@ -147,6 +161,7 @@ rondo_result_t bench_time(struct bench *bench, const struct bench_work *work, st
     timing->seconds = median(times, batches);
     double other = median(times + BATCHES_MAX, batches);
     timing->peer_seconds = bench->options->peer != NULL ? other : 0.0;
-    timing->plain_seconds = bench->options->peer == NULL && work->plain_run != NULL ? other : 0.0;
+    timing->plain_seconds =
+        bench->options->trace_cost || (bench->options->peer == NULL && work->plain_run != NULL) ? other : 0.0;
     return code;
 }

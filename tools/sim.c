@@ -27,6 +27,8 @@ enum {
     OPT_SYNC,
     OPT_SHOW,
     OPT_BENCH,
+    OPT_STRESS,
+    OPT_CORES,
     OPT_BYTES,
     OPT_START,
     OPT_JSON,
@@ -49,6 +51,8 @@ static const struct option long_options[] = {
     {"sync", required_argument, NULL, OPT_SYNC},
     {"json", required_argument, NULL, OPT_JSON},
     {"bench", required_argument, NULL, OPT_BENCH},
+    {"stress", required_argument, NULL, OPT_STRESS},
+    {"cores", required_argument, NULL, OPT_CORES},
     {"bytes", required_argument, NULL, OPT_BYTES},
     {"start-us", required_argument, NULL, OPT_START},
     {"help", no_argument, NULL, OPT_HELP},
@@ -56,7 +60,7 @@ static const struct option long_options[] = {
 };
 
 static const char help[] =
-    "usage: rondo sim FILE.json | --preset NAME | --table | --list [OPTIONS]\n"
+    "usage: rondo sim FILE.json | --preset NAME | --stress FILE | --table | --list [OPTIONS]\n"
     "  How often would a job deadlock on a runtime that cannot preempt collectives? Rounds of randomly disordered starts and\n"
     "  synchronizations are drawn and judged; the ratio of those that deadlock comes with its exact 95% interval.\n"
     "  FILE.json         a configuration with the keys of the DFCCL paper's simulator (docs/simulator.md)\n"
@@ -72,9 +76,12 @@ static const char help[] =
     "  --order WHICH     a GPU's collectives: interleaved (one of each of its groups in turn) or concatenated\n"
     "  --method WHICH    jump (decides a round from its disorder alone) or events (goes through all events)\n"
     "  --show            tells one deadlock in words and draws it\n"
-    "  --bench FILE      rondo: time of a primitive from a JSON of `rondo bench allreduce`, the row nearest to --bytes N "
-    "(64K)\n"
+    "  --bench FILE      rondo: time of a primitive from a JSON of `rondo bench allreduce`, at --bytes N (64K)\n"
     "  --start-us X      rondo: microseconds from one start to the next (10)\n"
+    "  --cores N         rondo: processors that the ranks share, as on the host device; 0: each has its own (the default)\n"
+    "  --stress FILE     a JSON of `rondo stress`, to compare with the model what was measured; with --bench of as many "
+    "ranks;\n"
+    "                    here --cores is by default what this machine has\n"
     "  --json FILE       (- for standard output)\n";
 
 struct options {
@@ -148,6 +155,11 @@ static int read_one(int option, struct options *o)
     case OPT_BENCH:
         o->rondo.bench = optarg;
         return 0;
+    case OPT_STRESS:
+        o->rondo.stress = optarg;
+        return 0;
+    case OPT_CORES:
+        return options_integer(VERB, "--cores", optarg, 0, 65536, &o->rondo.cores);
     case OPT_BYTES:
         code = options_size(VERB, "--bytes", optarg, &bytes);
         o->rondo.bytes = (int64_t) bytes;
@@ -178,8 +190,8 @@ static int read_options(int argc, char **argv, struct options *o, bool *help_wan
     if (optind + 1 < argc)
         return options_refuse(VERB, "'%s' is one file too many", argv[optind + 1]);
     o->file = optind < argc ? argv[optind] : NULL;
-    if ((o->file != NULL) + (o->preset != NULL) + o->list + o->table != 1)
-        return options_refuse(VERB, "name one of FILE.json, --preset NAME, --table, --list");
+    if ((o->file != NULL) + (o->preset != NULL) + (o->rondo.stress != NULL) + o->list + o->table != 1)
+        return options_refuse(VERB, "name one of FILE.json, --preset NAME, --stress FILE, --table, --list");
     return 0;
 }
 
@@ -271,10 +283,8 @@ static int run_one(const struct options *o)
     FILE *out = output_stream(o->json);
     int code = load(o, o->preset, &config);
     if (code == 0 && config.model == SIM_RONDO) {
-        struct sim_rondo_options rondo = o->rondo;
-        rondo.json = o->json;
         config.rounds = o->rounds > 0 ? config.rounds : 1; /* each is a round in time */
-        code = sim_rondo_run(&config, &rondo);
+        code = sim_rondo_run(&config, &o->rondo);
         sim_config_free(&config);
         return code;
     }
@@ -374,12 +384,15 @@ int verb_sim(int argc, char **argv)
                         .model = -1,
                         .test = -1,
                         .order = -1,
-                        .rondo = {.bytes = 65536, .start_us = -1}};
+                        .rondo = {.bytes = 65536, .start_us = -1, .cores = -1}};
     bool help_wanted = false;
     int code = read_options(argc, argv, &o, &help_wanted);
     if (code != 0 || help_wanted)
         return code;
     if (o.threads < 1)
         o.threads = 1;
+    o.rondo.json = o.json;
+    if (o.rondo.stress != NULL)
+        return sim_rondo_stress(&o.rondo);
     return o.list ? list(&o) : o.table ? run_table(&o) : run_one(&o);
 }

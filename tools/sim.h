@@ -85,6 +85,8 @@ struct sim_layout {
 
 /* Returns 0, or EXIT_USAGE or EXIT_WRONG after saying why. */
 int sim_layout_make(const struct sim_config *config, struct sim_layout *layout);
+/* All ranks in one group, with so many collectives; without names. Likewise. */
+int sim_layout_one_group(int ranks, int64_t collectives, struct sim_layout *layout);
 void sim_layout_free(struct sim_layout *layout);
 /* "DP group 3 of stage 0, number 17" into text. */
 void sim_collective_name(const struct sim_layout *layout, uint32_t collective, char *text, size_t bytes);

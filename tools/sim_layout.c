@@ -189,6 +189,23 @@ fail:
     return code;
 }
 
+int sim_layout_one_group(int ranks, int64_t collectives, struct sim_layout *layout)
+{
+    int *member = calloc((size_t) ranks, sizeof(*member)), first[2] = {0, ranks};
+    if (member == NULL) {
+        fprintf(stderr, "rondo %s: no memory for %d GPUs\n", VERB, ranks);
+        return EXIT_WRONG;
+    }
+    for (int i = 0; i < ranks; i++)
+        member[i] = i;
+    struct sim_config config = {
+        .grouping = SIM_FREE, .gpus = ranks, .groups = 1, .member_first = first, .member = member, .collectives = &collectives};
+    int code = sim_layout_make(&config, layout);
+    layout->config = NULL;
+    free(member);
+    return code;
+}
+
 int64_t sim_position(const struct sim_layout *l, int gpu, uint32_t collective)
 {
     uint32_t group = l->group_of[collective];

@@ -1,140 +1,121 @@
-/* See sim_rondo.h. Event-driven: each GPU has at most one event for its host and one for its daemon. */
+/* See sim_rondo.h. Each GPU has two threads: 2 * gpu is its host, the next one its daemon. */
 #include "sim_rondo.h"
 
 #include <stdlib.h>
 
-enum what { HOST, DAEMON, RESTART };
-enum doing { ASLEEP, VISITING, SPINNING, MOVING };
+enum doing { VISITING, SPINNING, MOVING };
+enum stage { FILLING, STARTING, WAITING };
 
 struct task {
     uint64_t mine, before, after; /* into progress: this GPU's part, and its ring neighbours' */
-    uint32_t primitives;
-    int before_gpu, after_gpu;
+    uint32_t collective, primitives, kind;
+    int group, before_gpu, after_gpu;
+    bool pairs;
 };
 
 struct gpu {
     /* Host: */
-    uint32_t started;
+    enum stage stage;
+    uint32_t started, waited;
     size_t synchronization, segment;
-    bool synchronizing;
+    bool synchronizing, awaits; /* the daemon's leaving; the list position waited */
     /* Daemon: */
-    bool alive;
+    bool alive, called, idle; /* called: a start has asked for it; idle: it sleeps, its table empty, until a start or quit_idle
+                               */
     enum doing doing;
-    bool progressed; /* in this round of visits */
-    uint32_t fetched, tasks, room, at;
+    bool progressed, yields; /* in this round of visits; before it goes on */
+    uint32_t fetched, tasks, room, at, idle_turns, rounds_without_fetch;
     struct task *table;
-    double grant, budget; /* of the round's next task; of the current one: polls */
-    double spin_since, entered, last_progress, pause, not_before;
+    double grant, budget, used; /* of the round's next task; of the current one, and of this wait: polls */
+    double spin_since, entered, last_progress, pause;
     uint64_t finished_at_entry, finished;
-    uint32_t daemon_stamp, restart_stamp;
-};
-
-struct event {
-    double time;
-    int gpu;
-    enum what what;
-    uint32_t stamp;
 };
 
 struct world {
     const struct sim_layout *layout;
     const struct sim_round *round;
     const struct sim_machine *machine;
+    const struct sim_load *load;
     struct sim_rondo_outcome *out;
     struct gpu *gpus;
     uint16_t *progress;  /* primitives done, by list position of each GPU */
+    uint8_t *finished;   /* likewise: all are */
     uint32_t *submitted; /* list positions in the order of their starts, each GPU's from list_first */
-    struct event *heap;
-    size_t count, room;
+    struct sim_cores cores;
     bool failed;
 };
 
-/* ---- events ---- */
-
-static void push(struct world *w, double time, int gpu, enum what what)
+static int host_of(int gpu)
 {
-    struct gpu *g = &w->gpus[gpu];
-    uint32_t stamp = what == DAEMON ? ++g->daemon_stamp : what == RESTART ? ++g->restart_stamp : 0;
-    if (w->count == w->room) {
-        size_t room = w->room == 0 ? 1024 : 2 * w->room;
-        struct event *larger = realloc(w->heap, room * sizeof(*larger));
-        if (larger == NULL) {
-            w->failed = true;
-            return;
-        }
-        w->heap = larger;
-        w->room = room;
-    }
-    size_t i = w->count++;
-    for (; i > 0 && w->heap[(i - 1) / 2].time > time; i = (i - 1) / 2)
-        w->heap[i] = w->heap[(i - 1) / 2];
-    w->heap[i] = (struct event){time, gpu, what, stamp};
+    return 2 * gpu;
 }
 
-static struct event pop(struct world *w)
+static int daemon_of(int gpu)
 {
-    struct event first = w->heap[0], last = w->heap[--w->count];
-    size_t i = 0;
-    for (size_t child; (child = 2 * i + 1) < w->count; i = child) {
-        if (child + 1 < w->count && w->heap[child + 1].time < w->heap[child].time)
-            child++;
-        if (w->heap[child].time >= last.time)
-            break;
-        w->heap[i] = w->heap[child];
-    }
-    w->heap[i] = last;
-    return first;
+    return 2 * gpu + 1;
 }
 
 /* ---- the daemon ---- */
 
-static uint32_t length_of(const struct world *w, int gpu)
-{
-    return (uint32_t) (w->layout->list_first[gpu + 1] - w->layout->list_first[gpu]);
-}
-
-static void enter(struct world *w, int gpu, double now)
+static void enter(struct world *w, int gpu)
 {
     struct gpu *g = &w->gpus[gpu];
     g->alive = true;
+    g->called = g->idle = g->progressed = g->yields = false;
     g->doing = VISITING;
-    g->at = 0;
-    g->progressed = true;
-    g->grant = w->machine->initial;
-    g->entered = g->last_progress = now + w->machine->launch;
+    g->at = g->tasks; /* looks for news first */
+    g->idle_turns = 0;
+    g->entered = g->last_progress = w->cores.now + w->machine->launch;
     g->finished_at_entry = g->finished;
-    push(w, now + w->machine->launch, gpu, DAEMON);
+    sim_cores_work(&w->cores, daemon_of(gpu), w->machine->launch);
 }
 
-static void leave(struct world *w, int gpu, double now)
+static void leave(struct world *w, int gpu)
 {
     struct gpu *g = &w->gpus[gpu];
+    const struct sim_machine *m = w->machine;
+    double now = w->cores.now;
     g->alive = false;
-    g->doing = ASLEEP;
-    g->daemon_stamp++;
     w->out->quits++;
+    sim_cores_sleep(&w->cores, daemon_of(gpu));
     if (g->synchronizing) {
         g->synchronizing = false;
-        push(w, now, gpu, HOST);
+        sim_cores_wake(&w->cores, host_of(gpu), now + (m->cores > 0 ? m->wake : 0));
     }
     if (g->finished == g->started)
         return; /* the next start launches it */
     if (g->finished > g->finished_at_entry)
-        g->pause = w->machine->first_pause;
-    push(w, now + g->pause, gpu, RESTART);
-    g->pause = 2 * g->pause < w->machine->last_pause ? 2 * g->pause : w->machine->last_pause;
+        g->pause = m->first_pause;
+    sim_cores_wake(&w->cores, daemon_of(gpu), now + g->pause + (m->cores > 0 ? m->timer : 0));
+    g->pause = 2 * g->pause < m->last_pause ? 2 * g->pause : m->last_pause;
 }
 
-static void fetch(struct world *w, int gpu, double now)
+static struct task make_task(const struct world *w, int gpu, uint32_t position)
 {
     const struct sim_layout *l = w->layout;
+    uint32_t collective = l->list[l->list_first[gpu] + position];
+    int group = (int) l->group_of[collective], members = l->member_first[group + 1] - l->member_first[group], me = 0;
+    const int *member = l->member + l->member_first[group];
+    struct task task = {.mine = l->list_first[gpu] + position, .collective = collective, .group = group};
+    task.kind = (collective - l->collective_first[group]) % w->load->kinds;
+    task.pairs = members <= w->machine->pairs_max;
+    task.primitives = members == 1 ? 1 : task.pairs ? 3 : 2 * ((uint32_t) members - 1);
+    while (member[me] != gpu)
+        me++;
+    task.before_gpu = member[(me + members - 1) % members];
+    task.after_gpu = member[(me + 1) % members];
+    task.before = l->list_first[task.before_gpu] + (uint64_t) sim_position(l, task.before_gpu, collective);
+    task.after = l->list_first[task.after_gpu] + (uint64_t) sim_position(l, task.after_gpu, collective);
+    return task;
+}
+
+static void fetch(struct world *w, int gpu)
+{
     struct gpu *g = &w->gpus[gpu];
+    g->rounds_without_fetch = 0;
     for (; g->fetched < g->started; g->fetched++) {
-        g->last_progress = now; /* news count as such */
-        uint32_t position = w->submitted[l->list_first[gpu] + g->fetched];
-        uint32_t collective = l->list[l->list_first[gpu] + position], group = l->group_of[collective];
-        int members = l->member_first[group + 1] - l->member_first[group], me = 0;
-        const int *member = l->member + l->member_first[group];
+        g->last_progress = w->cores.now; /* news count as such */
+        g->idle_turns = 0;
         if (g->tasks == g->room) {
             uint32_t room = g->room == 0 ? 16 : 2 * g->room;
             struct task *larger = realloc(g->table, room * sizeof(*larger));
@@ -145,15 +126,7 @@ static void fetch(struct world *w, int gpu, double now)
             g->table = larger;
             g->room = room;
         }
-        while (member[me] != gpu)
-            me++;
-        int before = member[(me + members - 1) % members], after = member[(me + 1) % members];
-        g->table[g->tasks++] = (struct task){.mine = l->list_first[gpu] + position,
-                                             .before = l->list_first[before] + (uint64_t) sim_position(l, before, collective),
-                                             .after = l->list_first[after] + (uint64_t) sim_position(l, after, collective),
-                                             .primitives = members == 1 ? 1 : 2 * ((uint32_t) members - 1),
-                                             .before_gpu = before,
-                                             .after_gpu = after};
+        g->table[g->tasks++] = make_task(w, gpu, w->submitted[w->layout->list_first[gpu] + g->fetched]);
         if (g->tasks > w->out->longest_queue)
             w->out->longest_queue = g->tasks;
     }
@@ -161,99 +134,206 @@ static void fetch(struct world *w, int gpu, double now)
 
 static bool is_ready(const struct world *w, const struct task *task)
 {
+    const struct sim_layout *l = w->layout;
     uint32_t done = w->progress[task->mine];
     if (task->mine == task->before)
         return true;
-    return (done == 0 || w->progress[task->before] >= done) && done < w->progress[task->after] + w->machine->slots;
+    if (!task->pairs)
+        return (done == 0 || w->progress[task->before] >= done) && done < w->progress[task->after] + w->machine->slots;
+    for (int i = l->member_first[task->group]; done > 0 && i < l->member_first[task->group + 1]; i++)
+        if (w->progress[l->list_first[l->member[i]] + (uint64_t) sim_position(l, l->member[i], task->collective)] < done)
+            return false;
+    return true;
+}
+
+static void move(struct world *w, int gpu)
+{
+    struct gpu *g = &w->gpus[gpu];
+    g->doing = MOVING;
+    sim_cores_work(&w->cores, daemon_of(gpu), w->load->primitive[g->table[g->at].kind]);
+}
+
+/* What the wait for a primitive does next. */
+static void spin(struct world *w, int gpu)
+{
+    struct gpu *g = &w->gpus[gpu];
+    const struct sim_machine *m = w->machine;
+    double most = m->cores > 0 ? m->yield_every : g->budget, polls = g->budget - g->used;
+    if (is_ready(w, &g->table[g->at])) {
+        w->out->spinning += w->cores.now - g->spin_since;
+        move(w, gpu);
+    } else if (g->used >= g->budget) {
+        w->out->preemptions++;
+        w->out->spinning += w->cores.now - g->spin_since;
+        g->at++;
+        g->doing = VISITING;
+        sim_cores_work(&w->cores, daemon_of(gpu), m->visit);
+    } else if (g->yields) {
+        g->yields = false;
+        g->used += m->yield_polls;
+        sim_cores_yield(&w->cores, daemon_of(gpu));
+    } else {
+        polls = polls < most ? polls : most;
+        g->used += polls;
+        g->yields = m->cores > 0 && polls >= most;
+        sim_cores_work(&w->cores, daemon_of(gpu), polls * m->poll);
+    }
+}
+
+/* The current task's next primitive, or a wait for it. */
+static void go_on(struct world *w, int gpu)
+{
+    struct gpu *g = &w->gpus[gpu];
+    if (is_ready(w, &g->table[g->at])) {
+        move(w, gpu);
+        return;
+    }
+    g->doing = SPINNING;
+    g->spin_since = w->cores.now;
+    g->used = 0;
+    g->yields = false;
+    spin(w, gpu);
+}
+
+/* Of a round in which nothing moved, or without tasks: whether the processor is given away before the next one. */
+static bool relax(struct world *w, int gpu)
+{
+    struct gpu *g = &w->gpus[gpu];
+    if (w->machine->cores == 0 || g->progressed || ++g->idle_turns % w->machine->yield_every != 0)
+        return false;
+    sim_cores_yield(&w->cores, daemon_of(gpu));
+    return true;
+}
+
+/* Nothing to do: with a processor to itself the daemon may as well sleep in the simulation. */
+static void idle(struct world *w, int gpu)
+{
+    struct gpu *g = &w->gpus[gpu];
+    const struct sim_machine *m = w->machine;
+    if (m->cores > 0) {
+        sim_cores_work(&w->cores, daemon_of(gpu), m->yield_every * (m->poll + m->visit / 2));
+        g->idle_turns += m->yield_every - 1 - g->idle_turns % m->yield_every; /* the next one yields */
+        return;
+    }
+    g->idle = true;
+    sim_cores_sleep(&w->cores, daemon_of(gpu));
+    sim_cores_wake(&w->cores, daemon_of(gpu), g->last_progress + m->quit_idle);
 }
 
 /* The table's next task gets its turn, or the round of visits is over. */
-static void visit(struct world *w, int gpu, double now)
+static void visit(struct world *w, int gpu)
 {
     struct gpu *g = &w->gpus[gpu];
     const struct sim_machine *m = w->machine;
+    double now = w->cores.now;
+    g->idle = false;
     if (g->at >= g->tasks) {
         double since = g->tasks == 0 ? m->quit_idle : m->quit_stuck;
         if (now >= g->entered + m->residency || (now >= g->last_progress + since && g->fetched == g->started)) {
-            leave(w, gpu, now);
+            leave(w, gpu);
             return;
         }
         /* As in the daemon: what it has comes first, unless nothing moved. */
-        if (g->tasks == 0 || !g->progressed)
-            fetch(w, gpu, now);
+        if (g->tasks == 0 || !g->progressed || ++g->rounds_without_fetch >= 16)
+            fetch(w, gpu);
         g->at = 0;
         g->grant = m->initial;
+        if (relax(w, gpu)) {
+            g->at = g->tasks;
+            g->idle_turns++; /* once */
+            return;
+        }
         g->progressed = false;
         if (g->tasks == 0) {
-            double end = g->last_progress + m->quit_idle;
-            g->doing = ASLEEP; /* a start wakes it */
-            push(w, end > now ? end : now, gpu, DAEMON);
+            idle(w, gpu);
             return;
         }
     }
-    struct task *task = &g->table[g->at];
     g->budget = g->grant;
     g->grant = g->grant * m->decay / 100 > 1 ? g->grant * m->decay / 100 : 1;
-    g->doing = is_ready(w, task) ? MOVING : SPINNING;
-    g->spin_since = now;
-    push(w, now + (g->doing == MOVING ? m->primitive : g->budget * m->poll), gpu, DAEMON);
+    go_on(w, gpu);
 }
 
-/* The GPU has published a primitive: whoever spins for it goes on. */
-static void wake(struct world *w, int gpu, uint64_t position, double now)
+/* With processors to themselves: the GPU has published a primitive, and who spins for it goes on. */
+static void tell(struct world *w, const struct task *task, int gpu)
 {
     struct gpu *g = &w->gpus[gpu];
-    const struct sim_machine *m = w->machine;
-    if (!g->alive || g->doing != SPINNING || g->table[g->at].mine != position || !is_ready(w, &g->table[g->at]))
-        return;
-    w->out->spinning += now - g->spin_since;
-    g->doing = MOVING;
-    push(w, now + m->primitive, gpu, DAEMON);
+    if (g->alive && g->doing == SPINNING && g->table[g->at].collective == task->collective && is_ready(w, &g->table[g->at]))
+        sim_cores_interrupt(&w->cores, daemon_of(gpu));
 }
 
-static void finish_primitive(struct world *w, int gpu, double now)
+static void tell_all(struct world *w, int gpu, const struct task *task)
+{
+    const struct sim_layout *l = w->layout;
+    if (w->machine->cores > 0)
+        return;
+    for (int i = l->member_first[task->group]; task->pairs && i < l->member_first[task->group + 1]; i++)
+        if (l->member[i] != gpu)
+            tell(w, task, l->member[i]);
+    if (!task->pairs)
+        tell(w, task, task->after_gpu);
+    if (!task->pairs && task->before_gpu != task->after_gpu)
+        tell(w, task, task->before_gpu);
+}
+
+/* The host that waited for it has run the daemon meanwhile, and now goes its way: the daemon's own thread is called, or, if
+ * nothing is left to do, none. */
+static void hand_back(struct world *w, int gpu)
+{
+    struct gpu *g = &w->gpus[gpu];
+    g->awaits = false;
+    sim_cores_wake(&w->cores, host_of(gpu), w->cores.now);
+    if (w->machine->cores == 0) {
+        sim_cores_work(&w->cores, daemon_of(gpu), w->machine->visit);
+    } else if (g->finished == g->started) {
+        leave(w, gpu);
+    } else {
+        sim_cores_sleep(&w->cores, daemon_of(gpu));
+        sim_cores_wake(&w->cores, daemon_of(gpu), w->cores.now + w->machine->wake);
+    }
+}
+
+static void finish_primitive(struct world *w, int gpu)
 {
     struct gpu *g = &w->gpus[gpu];
     const struct sim_machine *m = w->machine;
     struct task task = g->table[g->at];
-    uint32_t done = ++w->progress[task.mine];
-    w->out->working += m->primitive;
+    w->out->working += w->load->primitive[task.kind];
     g->progressed = true;
-    g->last_progress = now;
-    wake(w, task.after_gpu, task.after, now);
-    if (task.before_gpu != task.after_gpu)
-        wake(w, task.before_gpu, task.before, now);
-    if (done == task.primitives) {
-        g->finished++;
-        w->out->finished++;
-        w->out->finish = now;
-        g->tasks--;
-        for (uint32_t i = g->at; i < g->tasks; i++)
-            g->table[i] = g->table[i + 1];
-        g->doing = VISITING;
-        push(w, now + m->visit, gpu, DAEMON);
+    g->idle_turns = 0;
+    g->last_progress = w->cores.now;
+    if (++w->progress[task.mine] < task.primitives) {
+        tell_all(w, gpu, &task);
+        g->budget = g->budget * m->boost < m->cap ? g->budget * m->boost : m->cap;
+        go_on(w, gpu);
         return;
     }
-    g->budget = g->budget * m->boost < m->cap ? g->budget * m->boost : m->cap;
-    g->doing = is_ready(w, &g->table[g->at]) ? MOVING : SPINNING;
-    g->spin_since = now;
-    push(w, now + (g->doing == MOVING ? m->primitive : g->budget * m->poll), gpu, DAEMON);
+    tell_all(w, gpu, &task);
+    g->finished++;
+    w->finished[task.mine] = 1;
+    w->out->finished++;
+    w->out->finish = w->cores.now;
+    g->tasks--;
+    for (uint32_t i = g->at; i < g->tasks; i++)
+        g->table[i] = g->table[i + 1];
+    g->doing = VISITING;
+    if (g->awaits && w->finished[w->layout->list_first[gpu] + g->waited])
+        hand_back(w, gpu);
+    else
+        sim_cores_work(&w->cores, daemon_of(gpu), m->visit);
 }
 
-static void run_daemon(struct world *w, int gpu, double now)
+static void run_daemon(struct world *w, int gpu)
 {
     struct gpu *g = &w->gpus[gpu];
-    if (g->doing == MOVING) {
-        finish_primitive(w, gpu, now);
-    } else if (g->doing == SPINNING) {
-        w->out->preemptions++;
-        w->out->spinning += now - g->spin_since;
-        g->at++;
-        g->doing = VISITING;
-        push(w, now + w->machine->visit, gpu, DAEMON);
-    } else {
-        visit(w, gpu, now);
-    }
+    if (!g->alive)
+        enter(w, gpu);
+    else if (g->doing == MOVING)
+        finish_primitive(w, gpu);
+    else if (g->doing == SPINNING)
+        spin(w, gpu);
+    else
+        visit(w, gpu);
 }
 
 /* ---- the host ---- */
@@ -271,70 +351,120 @@ static uint32_t next_position(const struct world *w, struct gpu *g, int gpu)
     return g->started;
 }
 
-static void run_host(struct world *w, int gpu, double now)
+static bool synchronizes(const struct world *w, const struct gpu *g, int gpu)
+{
+    const struct sim_synchronization *next = &w->round->synchronizations[g->synchronization];
+    return g->synchronization < w->round->synchronization_count && next->gpu == gpu && next->before == g->started;
+}
+
+static void synchronize(struct world *w, int gpu)
 {
     struct gpu *g = &w->gpus[gpu];
-    const struct sim_round *round = w->round;
-    if (g->started == length_of(w, gpu))
-        return;
-    if (g->synchronization < round->synchronization_count && round->synchronizations[g->synchronization].gpu == gpu &&
-        round->synchronizations[g->synchronization].before == g->started) {
-        g->synchronization++;
-        g->synchronizing = g->alive;
-        if (!g->alive)
-            push(w, now + w->machine->start, gpu, HOST);
-        return; /* else the daemon's leaving goes on with us */
-    }
+    g->synchronization++;
+    g->synchronizing = g->alive || g->called;
+    if (g->synchronizing)
+        sim_cores_sleep(&w->cores, host_of(gpu)); /* the daemon's leaving goes on with us */
+    else
+        sim_cores_work(&w->cores, host_of(gpu), w->machine->start);
+}
+
+static void start(struct world *w, int gpu)
+{
+    struct gpu *g = &w->gpus[gpu];
+    const struct sim_machine *m = w->machine;
     w->submitted[w->layout->list_first[gpu] + g->started] = next_position(w, g, gpu);
     g->started++;
-    g->pause = w->machine->first_pause;
+    g->pause = m->first_pause;
     if (!g->alive) {
-        g->restart_stamp++;
-        enter(w, gpu, now);
-    } else if (g->doing == ASLEEP) {
-        g->doing = VISITING;
-        g->last_progress = now;
-        push(w, now, gpu, DAEMON);
+        g->called = true;
+        sim_cores_wake(&w->cores, daemon_of(gpu), w->cores.now + (m->cores > 0 ? m->wake : 0));
+    } else if (g->idle) {
+        g->last_progress = w->cores.now;
+        sim_cores_wake(&w->cores, daemon_of(gpu), w->cores.now);
     }
-    push(w, now + w->machine->start, gpu, HOST);
+    sim_cores_work(&w->cores, host_of(gpu), m->start);
+}
+
+/* Waits for the next result, running the daemon meanwhile if it has to share processors with it, or takes it. */
+static void take(struct world *w, int gpu, uint32_t end)
+{
+    struct gpu *g = &w->gpus[gpu];
+    const struct sim_load *load = w->load;
+    uint64_t first = w->layout->list_first[gpu], length = w->layout->list_first[gpu + 1] - first;
+    if (load->window == 0 || g->waited == length) {
+        sim_cores_sleep(&w->cores, host_of(gpu));
+        return;
+    }
+    if (!w->finished[first + g->waited]) {
+        g->awaits = true;
+        sim_cores_sleep(&w->cores, host_of(gpu));
+        if (w->machine->cores > 0 && (g->alive || g->called))
+            sim_cores_wake(&w->cores, daemon_of(gpu), w->cores.now);
+        return;
+    }
+    double check = load->check[g->waited % load->kinds];
+    if (++g->waited == end && end < length)
+        g->stage = FILLING;
+    sim_cores_work(&w->cores, host_of(gpu), check);
+}
+
+static void run_host(struct world *w, int gpu)
+{
+    struct gpu *g = &w->gpus[gpu];
+    const struct sim_load *load = w->load;
+    uint32_t length = (uint32_t) (w->layout->list_first[gpu + 1] - w->layout->list_first[gpu]);
+    uint32_t end = load->window > 0 ? g->waited - g->waited % load->window + load->window : length;
+    end = end < length ? end : length;
+    if (g->stage == FILLING) {
+        g->stage = STARTING;
+        sim_cores_work(&w->cores, host_of(gpu), load->fill);
+    } else if (g->stage == STARTING && g->started <= end && synchronizes(w, g, gpu)) {
+        synchronize(w, gpu);
+    } else if (g->stage == STARTING && g->started < end) {
+        start(w, gpu);
+    } else {
+        g->stage = WAITING;
+        take(w, gpu, end);
+    }
 }
 
 int sim_rondo_round(const struct sim_layout *l, const struct sim_round *round, const struct sim_machine *machine,
-                    struct sim_rondo_outcome *out)
+                    const struct sim_load *load, struct sim_rondo_outcome *out)
 {
-    struct world w = {.layout = l, .round = round, .machine = machine, .out = out};
-    uint64_t total = l->list_first[l->gpus], events = 0;
+    struct world w = {.layout = l, .round = round, .machine = machine, .load = load, .out = out};
+    uint64_t total = l->list_first[l->gpus], turns = 0;
     size_t synchronization = 0, segment = 0;
     *out = (struct sim_rondo_outcome){.collectives = total};
     w.gpus = calloc((size_t) l->gpus, sizeof(*w.gpus));
     w.progress = calloc(total + 1, sizeof(*w.progress));
+    w.finished = calloc(total + 1, sizeof(*w.finished));
     w.submitted = calloc(total + 1, sizeof(*w.submitted));
-    w.failed = w.gpus == NULL || w.progress == NULL || w.submitted == NULL || round->failed;
+    w.failed = sim_cores_make(&w.cores, 2 * l->gpus, machine->cores, &machine->costs) != 0 || w.gpus == NULL ||
+               w.progress == NULL || w.finished == NULL || w.submitted == NULL || round->failed;
     for (int gpu = 0; gpu < l->gpus && !w.failed; gpu++) {
         w.gpus[gpu] = (struct gpu){.synchronization = synchronization, .segment = segment, .pause = machine->first_pause};
         while (synchronization < round->synchronization_count && round->synchronizations[synchronization].gpu == gpu)
             synchronization++;
         while (segment < round->segment_count && round->segments[segment].gpu == gpu)
             segment++;
-        push(&w, 0, gpu, HOST);
+        sim_cores_wake(&w.cores, host_of(gpu), 0);
     }
-    while (w.count > 0 && !w.failed && out->finished < total && !out->stuck) {
-        struct event e = pop(&w);
-        struct gpu *g = &w.gpus[e.gpu];
-        out->stuck = ++events > 4096 + 4096 * (total + 1) * 16; /* far beyond what any schedule takes */
-        if (e.what == HOST)
-            run_host(&w, e.gpu, e.time);
-        else if (e.what == DAEMON && e.stamp == g->daemon_stamp)
-            run_daemon(&w, e.gpu, e.time);
-        else if (e.what == RESTART && e.stamp == g->restart_stamp && !g->alive)
-            enter(&w, e.gpu, e.time);
+    int thread;
+    while (!w.failed && out->finished < total && !out->stuck && sim_cores_next(&w.cores, &thread)) {
+        out->stuck = ++turns > 65536 + 65536 * (total + 1) * 16; /* far beyond what any schedule takes */
+        if (thread % 2 == 0)
+            run_host(&w, thread / 2);
+        else
+            run_daemon(&w, thread / 2);
     }
+    w.failed = w.failed || w.cores.failed;
     out->stuck = out->stuck || out->finished < total;
     for (int gpu = 0; w.gpus != NULL && gpu < l->gpus; gpu++)
         free(w.gpus[gpu].table);
     free(w.gpus);
     free(w.progress);
+    free(w.finished);
     free(w.submitted);
-    free(w.heap);
+    sim_cores_free(&w.cores);
     return w.failed ? -1 : 0;
 }

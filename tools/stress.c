@@ -21,6 +21,9 @@ enum {
     WRONG,
     DEADLOCK,
     FAILED,
+    PROGRAM,
+    FILL,
+    CHECK,
     PREEMPTIONS,
     DAEMON_STARTS,
     DAEMON_QUITS,
@@ -30,9 +33,9 @@ enum {
     BYTES_SENT,
     TOTALS
 };
-static const char *const total_names[TOTALS] = {"finished",      "wrong",         "deadlocked_ranks", "failed_ranks",
-                                                "preemptions",   "daemon_starts", "daemon_quits",     "context_loads",
-                                                "context_saves", "primitives",    "bytes_sent"};
+static const char *const total_names[TOTALS] = {
+    "finished",    "wrong",         "deadlocked_ranks", "failed_ranks",  "program_ns",    "fill_ns",    "check_ns",
+    "preemptions", "daemon_starts", "daemon_quits",     "context_loads", "context_saves", "primitives", "bytes_sent"};
 _Static_assert((int) TOTALS <= (int) RANKS_TOTAL_MAX, "totals fit into one sum");
 
 struct stress {
@@ -179,6 +182,9 @@ static void add_outcome(const struct stress_outcome *outcome, uint64_t *totals)
     totals[WRONG] += atomic_load(&outcome->wrong);
     totals[DEADLOCK] += atomic_load(&outcome->deadlock);
     totals[FAILED] += atomic_load(&outcome->failed);
+    totals[PROGRAM] += atomic_load(&outcome->program_ns);
+    totals[FILL] += atomic_load(&outcome->fill_ns);
+    totals[CHECK] += atomic_load(&outcome->check_ns);
 }
 
 /* With the watchdog: what this process's ranks have counted so far. */

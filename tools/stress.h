@@ -24,6 +24,9 @@ int stress_options_read(int argc, char **argv, struct stress_options *options, b
 struct stress_outcome {
     atomic_uint_least64_t finished; /* collectives */
     atomic_uint_least64_t wrong;    /* elements */
+    /* Of the persistent operations' iterations, in nanoseconds: all of them, and of the processor what was spent on filling
+     * inputs and on checking results. */
+    atomic_uint_least64_t program_ns, fill_ns, check_ns;
     atomic_uint_least64_t deadlock; /* 1: stuck beyond the timeout */
     atomic_uint_least64_t failed;   /* 1: an operation failed, for that reason or another */
 };

@@ -7,6 +7,7 @@
 #include "stress_data.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 static const double synchronizations_per_iteration = 2; /* on average */
 
@@ -71,6 +72,23 @@ static rondo_result_t start_all(struct program *p)
     return RONDO_SUCCESS;
 }
 
+static uint64_t nanoseconds(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
+}
+
+static rondo_result_t fill_all(struct program *p, int iteration)
+{
+    rondo_result_t code = RONDO_SUCCESS;
+    uint64_t since = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+    for (int k = 0; code == RONDO_SUCCESS && k < p->options->collectives; k++)
+        code = stress_fill(&p->data, &p->operations[k].operation, iteration);
+    atomic_fetch_add(&p->outcome->fill_ns, nanoseconds(CLOCK_THREAD_CPUTIME_ID) - since);
+    return code;
+}
+
 static rondo_result_t wait_all(struct program *p, int iteration)
 {
     for (int k = 0; k < p->options->collectives; k++) {
@@ -80,8 +98,10 @@ static rondo_result_t wait_all(struct program *p, int iteration)
         if (code != RONDO_SUCCESS)
             return code;
         op->started = false;
+        uint64_t since = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
         if ((code = stress_check(&p->data, &op->operation, iteration, &wrong)) != RONDO_SUCCESS)
             return code;
+        atomic_fetch_add(&p->outcome->check_ns, nanoseconds(CLOCK_THREAD_CPUTIME_ID) - since);
         atomic_fetch_add(&p->outcome->finished, 1);
         atomic_fetch_add(&p->outcome->wrong, wrong);
     }
@@ -101,15 +121,16 @@ static void count_finished(struct program *p)
 static rondo_result_t iterate(struct program *p)
 {
     rondo_result_t code = RONDO_SUCCESS;
+    uint64_t since = nanoseconds(CLOCK_MONOTONIC);
     for (int iteration = 0; code == RONDO_SUCCESS && iteration < p->options->iterations; iteration++) {
-        for (int k = 0; code == RONDO_SUCCESS && k < p->options->collectives; k++)
-            code = stress_fill(&p->data, &p->operations[k].operation, iteration);
+        code = fill_all(p, iteration);
         choose_order(p);
         if (code == RONDO_SUCCESS)
             code = start_all(p);
         if (code == RONDO_SUCCESS)
             code = wait_all(p, iteration);
     }
+    atomic_fetch_add(&p->outcome->program_ns, nanoseconds(CLOCK_MONOTONIC) - since);
     return code;
 }
 

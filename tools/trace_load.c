@@ -74,10 +74,10 @@ static bool take(json_t *event, struct trace *trace, struct notes *notes)
     if (strcmp(name, "fetch") == 0) {
         note.what = FETCH;
         note.value = (int) json_integer_value(json_object_get(arguments, "queue"));
-    } else if (strcmp(name, "start") == 0) {
+    } else if (strcmp(name, "start") == 0 || strcmp(name, "enqueue") == 0) {
         note.what = START;
         note.text = json_string_value(json_object_get(arguments, "operation"));
-    } else if (strcmp(name, "complete") == 0) {
+    } else if (strcmp(name, "complete") == 0 || strcmp(name, "executed") == 0) {
         note.what = COMPLETE;
     } else if (strcmp(phase, "X") == 0) {
         const char *end = json_string_value(json_object_get(arguments, "end"));

@@ -1,0 +1,127 @@
+/* Traces of operations in stream order: every one that is enqueued, and which have been executed, by the count that their kernels
+ * leave on the device. Here the host device stands for a GPU, and the test itself for the kernels. */
+#include "platform.h"
+#include "poller.h"
+#include "structures.h"
+#include "tracing.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { ENQUEUED = 5, EXECUTED = 3 };
+
+static uint32_t lane;
+static int launched, captures;
+
+static rondo_result_t enqueue(struct rondo_device *device, struct rondo_stream_operation *operations, int count, size_t bytes,
+                              void *host, void *memory, void *stream, int captured)
+{
+    (void) device, (void) bytes, (void) host, (void) memory, (void) stream, (void) captured;
+    lane = operations[0].operation.lane;
+    launched += count;
+    return RONDO_SUCCESS;
+}
+
+static size_t group_bytes(const struct rondo_device *device, const struct rondo_stream_operation *operations, int count)
+{
+    (void) device, (void) operations, (void) count;
+    return 0;
+}
+
+static uint64_t stream_id(struct rondo_device *device, void *stream)
+{
+    (void) device, (void) stream;
+    return 1;
+}
+
+static int is_captured(struct rondo_device *device, void *stream)
+{
+    (void) device, (void) stream;
+    return captures;
+}
+
+static void open_runtime(rondo_t *runtime, rondo_comm_t *world)
+{
+    rondo_config_t config = RONDO_CONFIG_DEFAULT;
+    rondo_unique_id_t id;
+    assert_int_equal(rondo_get_unique_id(&id), RONDO_SUCCESS);
+    config.rank = 0;
+    config.size = 1;
+    config.unique_id = &id;
+    config.device = RONDO_DEVICE_HOST;
+    assert_int_equal(rondo_init(runtime, &config), RONDO_SUCCESS);
+    assert_int_equal(rondo_comm_world(*runtime, world), RONDO_SUCCESS);
+}
+
+static int count_lines(const char *path, const char *words)
+{
+    char line[1024];
+    int count = 0;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file) != NULL)
+        count += strstr(line, words) != NULL;
+    fclose(file);
+    return count;
+}
+
+static void test_enqueued_and_executed(void **state)
+{
+    (void) state;
+    char path[] = "/tmp/rondo-trace-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    setenv("RONDO_TRACE", path, 1);
+    rondo_t runtime;
+    rondo_comm_t world;
+    open_runtime(&runtime, &world);
+    unsetenv("RONDO_TRACE");
+    rondo_poller_destroy(runtime); /* nobody else looks at the device's functions now */
+    const struct rondo_device_kind *host = runtime->device->kind;
+    struct rondo_device_kind fake = *host;
+    fake.enqueue = enqueue;
+    fake.group_bytes = group_bytes;
+    fake.stream_id = stream_id;
+    fake.is_captured = is_captured;
+    runtime->device->kind = &fake;
+
+    int32_t from[4] = {1, 2, 3, 4}, to[ENQUEUED + 1][4];
+    for (int i = 0; i < ENQUEUED; i++)
+        assert_int_equal(rondo_allreduce_on_stream(from, to[i], 4, RONDO_INT32, RONDO_SUM, world, NULL), RONDO_SUCCESS);
+    captures = 1;
+    assert_int_equal(rondo_allreduce_on_stream(from, to[ENQUEUED], 4, RONDO_INT32, RONDO_SUM, world, NULL), RONDO_SUCCESS);
+    assert_int_equal(launched, ENQUEUED + 1);
+    struct rondo_lane *executes = &runtime->device->daemon->lanes[lane];
+    rondo_store_release(&executes->ordered, EXECUTED);
+    uint64_t most = UINT64_MAX;
+    rondo_tracing_drain(runtime, &most);
+    assert_int_equal(most, 5000000); /* nanoseconds until the poller would look again */
+    rondo_store_release(&executes->ordered, EXECUTED + 1);
+    runtime->device->kind = host;
+    assert_int_equal(rondo_finalize(runtime), RONDO_SUCCESS);
+
+    assert_int_equal(count_lines(path, "\"name\":\"enqueue\""), ENQUEUED);
+    assert_int_equal(count_lines(path, "\"name\":\"capture\""), 1);
+    assert_int_equal(count_lines(path, "\"name\":\"executed\""), EXECUTED + 1);
+    for (int i = 0; i < ENQUEUED; i++) {
+        char words[64];
+        snprintf(words, sizeof(words), "\"lane\":%u,\"number\":%d}", lane, i);
+        assert_int_equal(count_lines(path, words), i <= EXECUTED ? 1 : 0);
+        snprintf(words, sizeof(words), "\"lane\":%u,\"number\":%d,\"operation\":\"allreduce(", lane, i);
+        assert_int_equal(count_lines(path, words), 1);
+    }
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_enqueued_and_executed)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
