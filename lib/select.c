@@ -31,6 +31,17 @@ size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *
     }
 }
 
+/* Over a network, a channel more pays when a block cannot keep up, not before: in the cache its slots take the others' place.
+ */
+#define NETWORK_CHANNEL_BYTES (8192 * KIB)
+/* Of two ranks each sends as much in one step as a ring's two do in two, and needs no copy of it. */
+#define NETWORK_PAIR_BYTES    (8192 * KIB)
+
+int rondo_is_wide(const struct rondo_comm *comm)
+{
+    return comm->networked && !comm->gpus_only;
+}
+
 /* Recursive doubling sends all data log2 of the ranks times, a ring less than twice, but in 2 * (size - 1) steps. */
 #define DOUBLING_BYTES_MAX (64 * KIB)
 
@@ -63,6 +74,8 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
     int use_direct = direct && bytes > 16 * KIB && comm->size <= RONDO_FOLD_SOURCES_MAX;
     switch (call->kind) {
     case RONDO_KIND_ALLREDUCE:
+        if (comm->size == 2 && rondo_is_wide(comm) && !comm->same_host)
+            return bytes <= NETWORK_PAIR_BYTES ? "allpairs" : around;
         return bytes <= one_shot_limit(comm->size) ? "allpairs" : use_direct ? "direct" : around;
     case RONDO_KIND_REDUCE_SCATTER:
         return per_rank <= one_shot_limit(comm->size)       ? "allpairs"
@@ -226,7 +239,7 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
                        : small                                                          ? RONDO_PROTOCOL_SMALL
                                                                                         : RONDO_PROTOCOL_SIMPLE;
 
-    size_t channels = message / (256 * KIB);
+    size_t channels = message / (rondo_is_wide(comm) && call->rate == 0 ? NETWORK_CHANNEL_BYTES : 256 * KIB);
     int single = (choice->algorithm->build == rondo_build_all_pairs && !comm->gpus_only) ||
                  choice->algorithm->build == rondo_build_local || call->kind == RONDO_KIND_BARRIER;
     if (settings->wanted_channels > 0)
@@ -250,6 +263,8 @@ void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_P
     uint32_t most = comm->runtime->settings.slot_bytes;
     if (gpus && most > RONDO_GPU_SLOT_BYTES)
         most = RONDO_GPU_SLOT_BYTES;
+    if (rondo_is_wide(comm) && most == RONDO_DEFAULT_SLOT_BYTES)
+        most = RONDO_NETWORK_SLOT_BYTES;
     slot_bytes[RONDO_PROTOCOL_SIMPLE] = most;
     slot_bytes[RONDO_PROTOCOL_SMALL] = most < RONDO_SMALL_BYTES_MAX ? most : RONDO_SMALL_BYTES_MAX;
     slot_bytes[RONDO_PROTOCOL_COMPRESSED] = most;

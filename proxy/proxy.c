@@ -121,8 +121,6 @@ static int pass(struct rondo_proxy *proxy)
         rondo_ports_bury(proxy->ports, 0);
     for (int i = 0; i < proxy->network_count; i++)
         moved |= proxy->networks[i].network->progress(proxy->networks[i].state);
-    if (moved && rondo_queue_outstanding(proxy->runtime) && !rondo_device_alive(proxy->runtime->device))
-        rondo_queue_hasten(proxy->runtime);
     int idle = proxy->deferred >= CREDIT_PASSES;
     uint32_t bound = rondo_ports_bound(proxy->ports);
     for (uint32_t number = 0; number < bound; number++) {
@@ -130,6 +128,8 @@ static int pass(struct rondo_proxy *proxy)
         if (port != NULL)
             moved |= work_port(proxy, port, idle, &deferred);
     }
+    if (moved && rondo_queue_outstanding(proxy->runtime) && !rondo_device_alive(proxy->runtime->device))
+        rondo_queue_hasten(proxy->runtime);
     proxy->deferred = deferred && !moved ? proxy->deferred + 1 : 0;
     return moved;
 }

@@ -290,22 +290,9 @@ def test_nobody_answers_at_the_root():
 # ---- launchers ----
 
 def test_open_mpi_across_namespaces(tmp_path):
-    """mpirun starts the ranks by an agent that, like ssh, goes to a host and runs a command there."""
     with Hosts(2) as hosts:
-        agent = tmp_path / "agent"
-        places = " ".join(f"{hosts.address(host)}) host={hosts.name(host)} ;;" for host in range(2))
-        agent.write_text(f"""#!/bin/sh
-while [ "${{1#-}}" != "$1" ]; do shift; done
-case $1 in {places} esac
-shift
-exec ip netns exec $host unshare --uts sh -c "hostname $host; $*"
-""")
-        agent.chmod(0o755)
-        output = run(*hosts.enter(0), "unshare", "--uts", "sh", "-c", f'hostname {hosts.name(0)}; exec "$@"', "sh",
-                     "mpirun.openmpi", "--allow-run-as-root", "--mca", "plm_rsh_agent", agent, "--mca", "oob_tcp_if_include",
-                     f"{hosts.net}.0/24", "-n", 4, "--host", f"{hosts.address(0)}:2,{hosts.address(1)}:2", "-x", "RONDO_ROOT",
-                     "-x", "RONDO_SECRET", "-x", "UCX_TLS", program("rondo"), "bench", "allreduce", "-b", "8", "-e", "1M", "-f",
-                     "16", "-c", "-n", "5", "-w", "1", "--device", "host", UCX_TLS="tcp", RONDO_SECRET="open sesame",
+        output = run(*hosts.mpirun(tmp_path, 2), program("rondo"), "bench", "allreduce", "-b", "8", "-e", "1M", "-f", "16", "-c",
+                     "-n", "5", "-w", "1", "--device", "host", UCX_TLS="tcp", RONDO_SECRET="open sesame",
                      RONDO_ROOT=f"{hosts.address(0)}:5555", seconds=90)
         rows = [line.split() for line in output.splitlines() if re.match(r" +\d", line)]
         assert len(rows) >= 5 and all(row[8] == "0" for row in rows), output

@@ -126,6 +126,13 @@ static ucp_ep_h endpoint_of(struct ucx *ucx, const struct rondo_port *port)
 
 /* ---- sending ---- */
 
+/* Of what was lent, nothing is read any more. */
+static void settle(struct rondo_port *port)
+{
+    if (port->loans != NULL && port->sending == 0)
+        rondo_store_release(&port->loans->settled, port->carried);
+}
+
 static void sent(void *request, ucs_status_t status, void *argument)
 {
     struct rondo_port *port = argument;
@@ -133,6 +140,7 @@ static void sent(void *request, ucs_status_t status, void *argument)
     port->sending--;
     ucx->under_way--;
     ucx->events++;
+    settle(port);
     if (status != UCS_OK)
         lose(ucx, port->peer, ucx->library->ucs_status_string(status));
     ucx->library->ucp_request_free(request);
@@ -167,9 +175,11 @@ static void send_slots(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *po
         uint32_t bytes = rondo_load_relaxed32(port->sizes + slot);
         headers[slot] = (struct slot_header){port->other_key, port->carried, port->other_number,
                                              bytes < port->slot_bytes ? bytes : port->slot_bytes};
+        const char *lent = port->loans != NULL ? port->loans->sources[slot] : NULL;
         send_message(ucx, endpoint, port, ID_SLOT, &headers[slot], sizeof(headers[slot]),
-                     port->slots + (size_t) slot * port->slot_bytes, headers[slot].bytes);
+                     lent != NULL ? lent : port->slots + (size_t) slot * port->slot_bytes, headers[slot].bytes);
     }
+    settle(port);
 }
 
 /* One at a time: a later one says more. */
@@ -190,6 +200,7 @@ static int carry(void *state, struct rondo_port *port, uint64_t published)
     ucp_ep_h endpoint = endpoint_of(ucx, port);
     if (endpoint == NULL) {
         port->carried = published; /* nobody will ever have it */
+        settle(port);
         return 0;
     }
     if (port->direction == RONDO_INCOMING)
@@ -314,14 +325,17 @@ static ucs_status_t credit_came(void *argument, const void *text, size_t text_by
 
 static rondo_result_t prepare(void *state, struct rondo_port *port)
 {
-    (void) state;
+    const struct ucx *ucx = state;
     size_t bytes = port->slot_count * sizeof(struct slot_header);
+    int lends = port->direction == RONDO_OUTGOING && ucx->runtime->device_type == RONDO_DEVICE_HOST;
+    if (lends)
+        port->loans = calloc(1, sizeof(*port->loans) + port->slot_count * sizeof(port->loans->sources[0]));
     if (port->direction == RONDO_INCOMING) {
         bytes = sizeof(struct incoming) + port->slot_count * sizeof(struct receipt);
         port->ready = calloc(port->slot_count, sizeof(*port->ready));
     }
     port->messages = calloc(1, bytes);
-    if (port->messages == NULL || (port->direction == RONDO_INCOMING && port->ready == NULL))
+    if (port->messages == NULL || (port->direction == RONDO_INCOMING && port->ready == NULL) || (lends && port->loans == NULL))
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a network connector");
     return RONDO_SUCCESS;
 }
@@ -404,7 +418,7 @@ static void adjust(struct ucx *ucx, ucp_config_t *config)
 {
     static const char *const settings[][3] = {{"RNDV_THRESH", "UCX_RNDV_THRESH", "inf"},
                                               {"TX_SEG_SIZE", "UCX_TCP_TX_SEG_SIZE", "64k"},
-                                              {"RX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE", "160k"}};
+                                              {"RX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE", "256k"}};
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
         if (getenv(settings[i][1]) == NULL && ucx->library->ucp_config_modify(config, settings[i][0], settings[i][2]) != UCS_OK)
             rondo_log(RONDO_LOG_DEBUG, ucx->runtime->rank, "UCX does not know %s", settings[i][1]);
