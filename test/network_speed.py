@@ -168,7 +168,7 @@ TARGETS = {("ring", 16): 42, ("ring", 8): 70, ("recursive-doubling", 16): 40, ("
 
 def compressed(hosts, algorithm, rate, bytes_, options):
     ranks = list(range(hosts.count))
-    rows = bench(hosts, ranks, "allreduce", "-b", bytes_, "-e", bytes_, "-n", options.runs, "-w", 1, "--mode", "persistent",
+    rows = bench(hosts, ranks, "allreduce", "-b", bytes_, "-e", bytes_, "-n", options.iterations, "-w", 1, "--mode", "persistent",
                  "--algorithm", algorithm, "--compress", rate, RONDO_TIMEOUT=120, **options.set)
     return next(iter(rows.values()))
 
@@ -188,20 +188,21 @@ def compress(options):
 def hop_by_hop(options):
     """The same beside the variant that encodes anew at every hop, from 4 MiB up."""
     rows = []
-    with Hosts(4, rate="100mbit", congestion=CUBIC) as hosts:
-        for bytes_ in ("4M", "16M"):
-            for rate in (16, 8):
-                times = [compressed(hosts, name, rate, bytes_, options)["time_us"] / 1e3
-                         for name in ("ring", "recursive-doubling", "ring-hop")]
-                rows.append([bytes_, rate, *(f"{time:.0f}" for time in times)])
-    table("all-reduce, 4 hosts on 100 Mbit/s, compressed, ms (target: ring and recursive doubling below ring-hop)",
-          ["bytes", "rate", "ring", "recursive-doubling", "ring-hop"], rows)
+    for link in options.links or ("100mbit", "2500mbit"):
+        with Hosts(4, rate=link, congestion=CUBIC) as hosts:
+            for bytes_ in ("4M", "16M"):
+                for rate in (16, 8):
+                    runs = [[compressed(hosts, name, rate, bytes_, options)["time_us"] / 1e3
+                             for name in ("ring", "recursive-doubling", "ring-hop")] for _ in range(options.runs)]
+                    rows.append([link, bytes_, rate, *(f"{statistics.median(times):.1f}" for times in zip(*runs))])
+    table("all-reduce, 4 hosts, compressed, ms (target: ring and recursive doubling below ring-hop)",
+          ["link", "bytes", "rate", "ring", "recursive-doubling", "ring-hop"], rows)
 
 
 def break_even(options):
     """At which rate of the links compression stops paying; 2 cores carry the coding of all 4 hosts."""
     rows = []
-    for link in ("100mbit", "300mbit", "1gbit", "2500mbit"):
+    for link in options.links or ("100mbit", "300mbit", "1gbit", "2500mbit", "5gbit", "10gbit"):
         with Hosts(4, rate=link, congestion=CUBIC) as hosts:
             for rate in (16, 8):
                 row = compressed(hosts, "ring", rate, options.max or "16M", options)
@@ -219,8 +220,10 @@ def main():
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("parts", nargs="*", help=" ".join(PARTS))
     reader.add_argument("--runs", type=int, default=3, help="of each figure; the median counts")
+    reader.add_argument("--iterations", type=int, default=3, help="of a run, where all-reduces take long")
     reader.add_argument("--min", help="smallest size, of the parts that go through sizes")
     reader.add_argument("--max", help="largest size, or the size")
+    reader.add_argument("--links", nargs="+", metavar="RATE", help="of the links, where a part goes through several")
     reader.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a variable of the ranks")
     options = reader.parse_args()
     options.set = dict(one.split("=", 1) for one in options.set)
