@@ -66,6 +66,15 @@ static size_t one_shot_limit(int size)
     return size <= 4 ? 16 * KIB : size <= 8 ? 8 * KIB : size <= 32 ? 2 * KIB : 0;
 }
 
+/* Between hosts a step costs its latency: for small sizes the logarithm of the ranks is worth sending all data every time. A
+ * ring's steps grow with the hosts (or the ranks, where each is alone on its host), and with them the size where it pays. */
+static int doubles(const struct rondo_comm *comm, size_t bytes)
+{
+    size_t around = (size_t) (comm->topology.locals > 1 ? comm->topology.nodes : comm->size);
+    size_t limit = around * 8 * KIB;
+    return rondo_is_wide(comm) && comm->topology.nodes > 1 && bytes <= (limit < 512 * KIB ? limit : 512 * KIB);
+}
+
 static const char *by_size(const struct rondo_comm *comm, const struct rondo_call *call, int direct)
 {
     size_t bytes = rondo_call_bytes(comm, call), per_rank = bytes / (size_t) comm->size;
@@ -76,7 +85,10 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
     case RONDO_KIND_ALLREDUCE:
         if (comm->size == 2 && rondo_is_wide(comm) && !comm->same_host)
             return bytes <= NETWORK_PAIR_BYTES ? "allpairs" : around;
-        return bytes <= one_shot_limit(comm->size) ? "allpairs" : use_direct ? "direct" : around;
+        return bytes <= one_shot_limit(comm->size) ? "allpairs"
+               : doubles(comm, bytes)              ? "recursive-doubling"
+               : use_direct                        ? "direct"
+                                                   : around;
     case RONDO_KIND_REDUCE_SCATTER:
         return per_rank <= one_shot_limit(comm->size)       ? "allpairs"
                : use_direct && call->send != RONDO_IN_PLACE ? "direct"

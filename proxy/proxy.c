@@ -214,9 +214,11 @@ static void doze(struct rondo_proxy *proxy)
 static void *run(void *argument)
 {
     struct rondo_proxy *proxy = argument;
-    rondo_proxy_place(proxy->network_count > 0 && proxy->networks[0].network->numa_node != NULL
-                          ? proxy->networks[0].network->numa_node(proxy->networks[0].state)
-                          : -1);
+    int node = -1;
+    for (int i = 0; i < proxy->network_count && node < 0; i++)
+        if (proxy->networks[i].network->numa_node != NULL)
+            node = proxy->networks[i].network->numa_node(proxy->networks[i].state);
+    rondo_proxy_place(node);
     while (!__atomic_load_n(&proxy->stopping, __ATOMIC_ACQUIRE)) {
         uint32_t seen = __atomic_load_n(&proxy->event, __ATOMIC_SEQ_CST);
         report_losses(proxy);

@@ -88,6 +88,8 @@ class Hosts:
         if self.congestion is not None:
             _ip("-n", name, "route", "change", f"{self.net}.0/24", "dev", "net0", "src", self.address(host), "congctl",
                 self.congestion)
+            # One connection's losses are not to slow down those of later jobs.
+            subprocess.run([*self.enter(host), "sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1"], check=True)
         if self.rate is not None:
             self._limit(name, "net0")
             if not self.paired:

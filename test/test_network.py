@@ -92,6 +92,13 @@ def test_namespaces(what, places):
         job.finish()
 
 
+@pytest.mark.parametrize("places", [[0, 1], [0, 1, 2], [0, 0, 1, 1]], ids=lambda places: "".join(map(str, places)))
+def test_buffers_are_free_again(places):
+    """What is lent to a slow link has left before its operation ends."""
+    with Hosts(max(places) + 1, rate="400mbit") as hosts, hosts.job(places, program("reuse"), "--ranks", 0) as job:
+        job.finish()
+
+
 # ---- what is chosen, and what is refused ----
 
 def test_shared_memory_where_it_reaches():

@@ -11,9 +11,11 @@
 
 #include "background.h"
 #include "error.h"
+#include "memory_node.h"
 #include "platform.h"
 #include "runtime.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -518,6 +520,23 @@ static rondo_result_t open_network(struct rondo_runtime *runtime, struct rondo_p
     return result;
 }
 
+/* UCX tells nobody which card it uses; where the user has named one, it is that. */
+static int numa_node_of(void *state)
+{
+    const char *devices = getenv("UCX_NET_DEVICES");
+    char path[200];
+    (void) state;
+    int length = devices != NULL ? (int) strcspn(devices, ":,") : 0; /* mlx5_0:1,eth0 */
+    if (length == 0 || length > 64 || memchr(devices, '/', (size_t) length) != NULL)
+        return -1;
+    snprintf(path, sizeof(path), "/sys/class/infiniband/%.*s/device/numa_node", length, devices);
+    int node = rondo_memory_node_in(path);
+    if (node >= 0)
+        return node;
+    snprintf(path, sizeof(path), "/sys/class/net/%.*s/device/numa_node", length, devices);
+    return rondo_memory_node_in(path);
+}
+
 const struct rondo_network rondo_network_ucx = {
     .name = "ucx",
     .open = open_network,
@@ -529,6 +548,7 @@ const struct rondo_network rondo_network_ucx = {
     .progress = progress,
     .is_busy = is_busy,
     .arm = arm,
+    .numa_node = numa_node_of,
 };
 
 const struct rondo_transport rondo_transport_ucx = {
