@@ -162,10 +162,13 @@ static void report_losses(struct rondo_proxy *proxy)
 
 /* ---- the thread ---- */
 
-/* A GPU cannot tell that it has published something: while it may, the proxy looks. A host thread stirs. */
+/* A GPU cannot tell that it has published something, and a host thread that is never preempted does not come to it: while they
+ * may, the proxy looks. Other host threads stir. */
 static int naps(const struct rondo_proxy *proxy)
 {
-    return proxy->runtime->device_type == RONDO_DEVICE_CUDA && rondo_ports_bound(proxy->ports) > 0;
+    const struct rondo_runtime *runtime = proxy->runtime;
+    return (runtime->device_type == RONDO_DEVICE_CUDA || !runtime->device->daemon->policy.preempt) &&
+           rondo_ports_bound(proxy->ports) > 0;
 }
 
 /* Works until there is nothing to do. 0: somebody else wants to, or there are losses to tell. */

@@ -43,6 +43,11 @@ def test_a_network_within_a_host(what):
     on_one_host([0, 0, 0], what, *options, RONDO_TRANSPORTS="ucx")
 
 
+def test_without_preemption():
+    """A thread that waits in an operation carries nothing meanwhile."""
+    on_one_host([0, 1, 1], "matrix", "--collectives", "allreduce,bcast", *SMALL, RONDO_PREEMPT=0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("collective", ["allreduce", "reduce_scatter", "alltoallv", "exscan", "allgatherv"])
 def test_whole_matrix_over_a_network(collective):
