@@ -59,7 +59,7 @@ SONAME  := librondo.so.$(firstword $(subst ., ,$(VERSION)))
 
 ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(NCCL_TESTS)
 
-.PHONY: all lib tool examples tests fuzz fuzz-merge interpreter-cost detect install demo test test-all test-rdma gpu-test gpu-bench gpu-programs check-format format asan tsan clean help compile-commands
+.PHONY: all lib tool examples tests fuzz fuzz-merge interpreter-cost detect install demo test test-all test-rdma bench-network gpu-test gpu-bench gpu-programs check-format format asan tsan clean help compile-commands
 all: detect lib tool examples nccl
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
@@ -171,6 +171,12 @@ test-rdma:
 	@$(MAKE) --no-print-directory -s -j$$(nproc) CUDA=0 BUILD=$(BUILD)/rdma-build all tests
 	@$(PYTHON) test/rdma/run.py $(BUILD)/rdma-build $(STEPS)
 
+# Figures of docs/network.md and docs/compression.md, between network namespaces: as root, on a quiet machine. PARTS="veth": those.
+bench-network:
+	@make/require network
+	@$(MAKE) --no-print-directory -s -j$$(nproc) tool
+	@RONDO_BUILD=$(BUILD) $(PYTHON) test/network_speed.py $(PARTS) $(OPTIONS)
+
 # On a machine with GPUs. Tables of speed go to RESULTS; OPTIONS are those of the scripts.
 RESULTS ?= $(BUILD)/gpu-bench
 gpu-test:
@@ -232,6 +238,7 @@ help:
 	@echo "make demo         shows what Rondo is for; installs what it lacks"
 	@echo "make test         the tests; installs what they lack"
 	@echo "make test-rdma    the rdma transport, in a virtual machine with SoftRoCE"
+	@echo "make bench-network  speed between network namespaces (PARTS=\"veth gigabit\"), as root"
 	@echo "make gpu-test     the tests that need GPUs"
 	@echo "make gpu-bench    speed beside NCCL, in tables with targets (OPTIONS=--quick: fewer)"
 	@echo "make gpu-programs what is claimed of algorithms that are programs, on GPUs"

@@ -214,6 +214,47 @@ RONDO_FUNCTION struct rondo_end *rondo_end_of(const struct rondo_run *run, uint3
 }
 
 #if !defined(__CUDACC__)
+/* What the instruction sends lies in the input as it is to travel. */
+RONDO_FUNCTION int rondo_may_lend(const struct rondo_run *run, const struct rondo_instruction *instruction)
+{
+    return run->operation->lends && run->operation->rate == 0 && instruction->actions == RONDO_SEND &&
+           instruction->source_buffer == RONDO_INPUT && instruction->count == 1;
+}
+
+/* Of the piece's remotes, those that are lent their bytes need no copy. */
+RONDO_FUNCTION void rondo_lend(const struct rondo_run *run, const struct rondo_use *use, struct rondo_piece *piece)
+{
+    int lends = rondo_may_lend(run, run->part->instructions + run->instruction);
+    uint8_t copied = 0;
+    for (uint32_t i = 0; i < use->sent; i++) {
+        const struct rondo_end *end = rondo_end_of(run, use->send_first + i);
+        int lent = lends && end->loans != NULL && !use->direct_out;
+        if (end->loans != NULL && use->slot_offset == 0)
+            end->loans->sources[end->position & (end->slot_count - 1)] = lent ? piece->source[0] : NULL;
+        piece->remote[copied] = piece->remote[i];
+        piece->remote_flags[copied] = piece->remote_flags[i];
+        copied = (uint8_t) (copied + !lent);
+    }
+    piece->remotes = copied;
+}
+
+/* An operation is not over while the proxy may yet read its input. */
+RONDO_FUNCTION int rondo_is_settled(const struct rondo_run *run)
+{
+    if (!run->operation->lends)
+        return 1;
+    for (uint32_t i = 0; i < run->part->instruction_count; i++) {
+        const struct rondo_instruction *instruction = run->part->instructions + i;
+        for (uint32_t k = 0; rondo_may_lend(run, instruction) && k < instruction->send_count; k++) {
+            const struct rondo_end *end = rondo_end_of(run, instruction->send_first + k);
+            /* Acquire: it has been read before we let anybody write it. */
+            if (end->loans != NULL && rondo_load_acquire(&end->loans->settled) < end->position)
+                return 0;
+        }
+    }
+    return 1;
+}
+
 RONDO_FUNCTION void rondo_team_take_ends(struct rondo_team *team, const struct rondo_run *run, const struct rondo_use *use)
 {
     for (uint32_t i = 0; i < use->received; i++) {
@@ -225,6 +266,8 @@ RONDO_FUNCTION void rondo_team_take_ends(struct rondo_team *team, const struct r
         const struct rondo_end *from = use->direct_out ? rondo_end_of(run, use->receive_first + i) : NULL;
         rondo_resolve_remote(use, end, from, end->position, i, &team->piece);
     }
+    if (use->sent > 0)
+        rondo_lend(run, use, &team->piece);
     if (team->piece.rate != 0)
         rondo_count(&run->statistics->bytes_saved,
                     rondo_resolve_codec(use, run->part->instructions + use->instruction, run->operation, &team->piece));
@@ -693,6 +736,11 @@ RONDO_FUNCTION enum rondo_outcome rondo_interpret(struct rondo_run *run)
         run->instruction = 0;
         run->tile++;
     }
+#if !defined(__CUDACC__)
+    /* Without a budget of polls: it may be this very thread that is to do the proxy's work next. */
+    if (!rondo_is_settled(run))
+        return RONDO_OUTCOME_STUCK;
+#endif
     return RONDO_OUTCOME_FINISHED;
 }
 
