@@ -104,6 +104,7 @@ static enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     struct rondo_context *context = run->context;
     uint32_t first = part->instructions[0].source_index;
     run->pending = 0;
+    run->described = 0;
     run->advanced = 0;
     run->tile = context->tile;
     run->instruction = context->instruction;
@@ -112,6 +113,7 @@ static enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     rondo_team_load(run->team, run);
     run->element_bytes = run->operation->element_bytes;
     enum rondo_outcome outcome = two ? ring_of_two(run, first) : ring_of_four(run, first);
+    rondo_arrive(run);
     rondo_settle(run);
     context->tile = run->tile;
     context->instruction = run->instruction;
