@@ -55,10 +55,10 @@ FORMATTED   := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 VERSION := $(shell sed -n 's/^\#define RONDO_VERSION_[A-Z]* *//p' include/rondo.h | paste -sd.)
 SONAME  := librondo.so.$(firstword $(subst ., ,$(VERSION)))
 
-ALL_GPU     := lib tool examples $(MULTIRANK) $(GPU_TESTS)
+ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(NCCL_TESTS)
 
 .PHONY: all lib tool examples tests fuzz detect install demo test test-all test-rdma bench-network gpu-test gpu-bench check-format format asan tsan clean help compile-commands
-all: detect lib tool examples
+all: detect lib tool examples nccl
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
 tool: $(BUILD)/rondo $(if $(MPICC),$(BUILD)/rondo-peer-mpi.so)
@@ -134,6 +134,7 @@ install: all
 	install -m 755 $(BUILD)/librondo.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib
 	ln -sf librondo.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
 	ln -sf librondo.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/librondo.so
+	$(if $(HAS_NCCL),install -D -m 755 $(BUILD)/nccl/libnccl.so.2 $(DESTDIR)$(PREFIX)/lib/rondo/libnccl.so.2)
 	install -m 644 $(BUILD)/librondo.a $(DESTDIR)$(PREFIX)/lib
 	install -m 755 $(BUILD)/rondo $(wildcard $(BUILD)/rondo-peer-*.so) $(DESTDIR)$(PREFIX)/bin
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LDLIBS)|' make/rondo.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/rondo.pc
@@ -210,6 +211,7 @@ clean:
 
 help:
 	@echo "make              the library, the command and the examples, in $(BUILD)/"
+	@echo "make nccl         the drop-in for NCCL programs, $(BUILD)/nccl/libnccl.so.2"
 	@echo "make demo         shows what Rondo is for; installs what it lacks"
 	@echo "make test         the tests; installs what they lack"
 	@echo "make test-rdma    the rdma transport, in a virtual machine with SoftRoCE"
@@ -221,5 +223,7 @@ help:
 	@echo "make install      PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)"
 	@echo "make format       clang-format; make check-format only looks"
 	@echo "make compile_commands.json"
+
+include make/nccl.mk
 
 -include $(LIB_OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(wildcard $(BUILD)/obj/test/*/*.d $(BUILD)/obj/examples/*.d)

@@ -42,7 +42,10 @@ struct rondo_run {
     struct rondo_instruction unpublished; /* begun, but not told to anybody */
     int pending;                          /* there is such a one */
     uint32_t program_block;
-    uint32_t fresh; /* the operation is not what it was when the team had it last */
+    uint32_t fresh;     /* the operation is not what it was when the team had it last */
+    uint32_t early;     /* what comes before the operation may not be over: nothing that changes has been looked at
+                           (rondo_team_arrive) */
+    uint32_t described; /* the first piece has been, all but where its connectors stand */
     uint32_t advanced;
     /* The context's position, written back when the run ends. */
     uint64_t tile;
@@ -181,6 +184,12 @@ RONDO_FUNCTION const struct rondo_instruction *rondo_team_instruction(const stru
     return run->part->instructions + index;
 }
 RONDO_FUNCTION void rondo_team_unload(struct rondo_team *team, struct rondo_run *run)
+{
+    (void) team;
+    (void) run;
+}
+/* Of a run that began early: waits until it is its turn. */
+RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rondo_run *run)
 {
     (void) team;
     (void) run;
@@ -625,7 +634,9 @@ RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruct
         size_t bytes = rondo_covered(measured, stretch) * run->element_bytes;
         if (bytes > 0 && k >= run->piece) {
             struct rondo_use *use = rondo_team_use(run->team);
-            rondo_describe(run, instruction, k, slot_offset, measured, stretch, rondo_team_piece(run->team), use);
+            if (!run->described)
+                rondo_describe(run, instruction, k, slot_offset, measured, stretch, rondo_team_piece(run->team), use);
+            run->described = 0;
             rondo_team_take_ends(run->team, run, use);
             rondo_team_finish(run->team); /* the piece before */
             if (polls && !rondo_begin_polling(run, instruction)) {
@@ -644,11 +655,19 @@ RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruct
     return 1;
 }
 
+RONDO_FUNCTION void rondo_arrive(struct rondo_run *run)
+{
+    if (run->early)
+        rondo_team_arrive(run->team, run);
+    run->early = 0;
+}
+
 /* 0: stuck. */
 RONDO_FUNCTION int rondo_run_signal(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
     if (run->tile != 0)
         return 1;
+    rondo_arrive(run);
     rondo_settle(run);
     if (!rondo_wait_ready(run, instruction, sizeof(struct rondo_signal)))
         return 0;
@@ -667,6 +686,13 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
         size_t bytes = rondo_slice_bytes(run, instruction, measured, stretch);
         if (bytes == 0)
             break;
+        if (run->early) { /* while what comes before is ending */
+            run->described = rondo_covered(measured, stretch) > 0;
+            if (run->described)
+                rondo_describe(run, instruction, 0, 0, measured, stretch, rondo_team_piece(run->team),
+                               rondo_team_use(run->team));
+            rondo_arrive(run);
+        }
         if (rondo_missing(run, instruction, bytes) != RONDO_MISSES_NOTHING) {
             rondo_settle(run); /* the peers may be waiting for it */
             if (!rondo_wait_ready(run, instruction, bytes))
@@ -723,6 +749,7 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
 {
     struct rondo_context *context = run->context;
     run->pending = 0;
+    run->described = 0;
     run->advanced = 0;
     run->tile = context->tile;
     run->instruction = context->instruction;
@@ -731,6 +758,7 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     rondo_team_load(run->team, run);
     run->element_bytes = run->operation->element_bytes;
     enum rondo_outcome outcome = rondo_interpret(run);
+    rondo_arrive(run);
     rondo_settle(run);
     context->tile = run->tile;
     context->instruction = run->instruction;

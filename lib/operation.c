@@ -178,6 +178,13 @@ static rondo_result_t set_layouts(struct rondo_request *request, const struct ro
     return RONDO_SUCCESS;
 }
 
+/* As many slices as are needed, of one size. */
+static uint64_t even_slice(uint64_t most, uint64_t largest)
+{
+    uint64_t even = round_up(divide_up(most, divide_up(most, largest)), RONDO_CACHE_LINE);
+    return even < largest ? even : largest;
+}
+
 /* Cuts a chunk into slices of one size, two of them a tile: while the block's threads move one, the one before is published. */
 static void spread_slices(struct rondo_operation *operation, uint64_t most, uint32_t slot_count)
 {
@@ -250,6 +257,8 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
             operation->slice = 8 * payload / operation->rate;
             operation->slice -= operation->slice % (operation->slice >= 64 ? 64 : RONDO_ZFP_VALUES);
         }
+        if (choice->protocol == RONDO_PROTOCOL_LL && request->comm->gpus_only && operation->slice > 0)
+            operation->slice = even_slice(most, operation->slice);
         operation->tile = operation->slice;
         if (choice->protocol == RONDO_PROTOCOL_SIMPLE && operation->slice > 0 && request->comm->gpus_only)
             spread_slices(operation, most, request->lane->slot_count);

@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CUDA_BLOCKS      24
+#define CUDA_BLOCKS      32
 #define NETWORK_POLLS    8
 #define NETWORK_CHANNELS 4
 
@@ -330,7 +330,7 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_star
         rondo_gpu_identify(runtime->device_index, &self.gpu);
     self.blocks = (uint32_t) startup->blocks;
     self.cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t) CPU_COUNT(&set) : 1;
-    self.slot_bytes = startup->slot_bytes != 0 ? (uint32_t) (startup->slot_bytes + 63) / 64 * 64 : RONDO_DEFAULT_SLOT_BYTES;
+    self.slot_bytes = startup->slot_bytes != 0 ? (uint32_t) (startup->slot_bytes + 63) / 64 * 64 : RONDO_SLOT_BYTES;
     self.tuning = runtime->settings.tuning != NULL ? runtime->settings.tuning->fingerprint : 0;
     result = rondo_background_process((unsigned char *) self.process);
     if (result == RONDO_SUCCESS)

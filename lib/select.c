@@ -156,6 +156,11 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
         ((algorithm->direct && call->kind == RONDO_KIND_ALLTOALL) ||
          ((algorithm->direct || algorithm->blocks_a_peer) && call->kind == RONDO_KIND_REDUCE_SCATTER)))
         return "it does not run this collective in place";
+    /* What is compiled may write the result before it has read all of the input's own block. */
+    if (call->kind == RONDO_KIND_REDUCE_SCATTER && algorithm->build == NULL && comm->size > 1 && call->send != RONDO_IN_PLACE &&
+        (const char *) call->recv ==
+            (const char *) call->send + (size_t) comm->rank * call->count * rondo_type_bytes(call->type))
+        return "it does not run this collective in place";
     if ((algorithm->separate >> call->kind & 1) && call->send == RONDO_IN_PLACE)
         return "it does not run this collective in place";
     if ((algorithm->powers >> call->kind & 1) && (comm->size & (comm->size - 1)) != 0)
@@ -273,9 +278,9 @@ void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_P
 {
     int gpus = comm->gpus_only;
     uint32_t most = comm->runtime->settings.slot_bytes;
-    if (gpus && most > RONDO_GPU_SLOT_BYTES)
+    if (gpus && most == RONDO_SLOT_BYTES)
         most = RONDO_GPU_SLOT_BYTES;
-    if (rondo_is_wide(comm) && most == RONDO_DEFAULT_SLOT_BYTES)
+    if (rondo_is_wide(comm) && most == RONDO_SLOT_BYTES)
         most = RONDO_NETWORK_SLOT_BYTES;
     slot_bytes[RONDO_PROTOCOL_SIMPLE] = most;
     slot_bytes[RONDO_PROTOCOL_SMALL] = most < RONDO_SMALL_BYTES_MAX ? most : RONDO_SMALL_BYTES_MAX;
