@@ -1,5 +1,5 @@
-/* Traces of operations in stream order: every one that is enqueued, and which have been executed, by the count that their kernels
- * leave on the device. Here the host device stands for a GPU, and the test itself for the kernels. */
+/* Traces of operations in stream order: every one that is enqueued, and which have been executed, by the count that their
+ * kernels leave on the device. Here the host device stands for a GPU, and the test itself for the kernels. */
 #include "platform.h"
 #include "poller.h"
 #include "structures.h"
