@@ -48,6 +48,8 @@ EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train program)
 UNIT_TESTS  := $(patsubst test/unit/%.c,$(BUILD)/test/%,$(wildcard test/unit/*.c))
 MULTIRANK_SHARED := test/multirank/ranks.c test/multirank/device_memory.c
 MULTIRANK   := $(patsubst test/multirank/%.c,$(BUILD)/test/%,$(filter-out $(MULTIRANK_SHARED),$(wildcard test/multirank/*.c)))
+FUZZERS     ?= xml language checker tuning
+REPLAYS     := $(FUZZERS:%=$(BUILD)/test/replay_%)
 # For machines with GPUs; they link cudart themselves.
 GPU_TESTS   := $(if $(HAS_CUDA),$(patsubst test/gpu/%.c,$(BUILD)/test/gpu_%,$(wildcard test/gpu/*.c)))
 FORMATTED   := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
@@ -55,15 +57,15 @@ FORMATTED   := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 VERSION := $(shell sed -n 's/^\#define RONDO_VERSION_[A-Z]* *//p' include/rondo.h | paste -sd.)
 SONAME  := librondo.so.$(firstword $(subst ., ,$(VERSION)))
 
-ALL_GPU     := lib tool examples $(MULTIRANK) $(GPU_TESTS)
+ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(NCCL_TESTS)
 
-.PHONY: all lib tool examples tests fuzz detect install demo test test-all test-rdma gpu-test gpu-bench check-format format asan tsan clean help compile-commands
-all: detect lib tool examples
+.PHONY: all lib tool examples tests fuzz fuzz-merge interpreter-cost detect install demo test test-all test-rdma bench-network gpu-test gpu-bench gpu-programs check-format format asan tsan clean help compile-commands
+all: detect lib tool examples nccl
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
 tool: $(BUILD)/rondo $(if $(MPICC),$(BUILD)/rondo-peer-mpi.so)
 examples: $(EXAMPLES)
-tests: $(UNIT_TESTS) $(MULTIRANK) $(GPU_TESTS)
+tests: $(UNIT_TESTS) $(MULTIRANK) $(GPU_TESTS) $(REPLAYS)
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -100,6 +102,12 @@ $(BUILD)/librondo.a: $(LIB_OBJECTS)
 $(BUILD)/rondo: $(TOOL_OBJECTS) $(BUILD)/librondo.a
 	$(Q)$(CC) $(LDFLAGS) -rdynamic $^ -o $@ $(JANSSON) -ldl $(LDLIBS)
 
+# The command with the ring's loop unrolled by hand, to measure what interpreting costs.
+$(BUILD)/rondo-unrolled: $(TOOL_OBJECTS) $(BUILD)/obj/test/bench/unrolled.o $(BUILD)/librondo.a
+	$(Q)$(CC) $(LDFLAGS) -rdynamic $^ -o $@ $(JANSSON) -ldl $(LDLIBS)
+interpreter-cost: $(BUILD)/rondo $(BUILD)/rondo-unrolled
+	@$(PYTHON) test/bench/interpreter_cost.py $(BUILD)
+
 $(BUILD)/rondo-peer-mpi.so: tools/peer_mpi.c
 	@mkdir -p $(@D)
 	$(Q)OMPI_CC=$(CC) MPICH_CC=$(CC) $(MPICC) $(CPPFLAGS) $(CFLAGS) -shared $< -o $@
@@ -128,12 +136,17 @@ $(GPU_TESTS): $(BUILD)/test/gpu_%: $(BUILD)/obj/test/gpu/%.o $(MULTIRANK_SHARED:
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 
+$(REPLAYS): $(BUILD)/test/replay_%: $(BUILD)/obj/test/fuzz/%.o $(BUILD)/obj/test/fuzz/replay.o $(BUILD)/librondo.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
+
 install: all
 	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin
 	install -m 644 include/*.h $(DESTDIR)$(PREFIX)/include
 	install -m 755 $(BUILD)/librondo.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib
 	ln -sf librondo.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
 	ln -sf librondo.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/librondo.so
+	$(if $(HAS_NCCL),install -D -m 755 $(BUILD)/nccl/libnccl.so.2 $(DESTDIR)$(PREFIX)/lib/rondo/libnccl.so.2)
 	install -m 644 $(BUILD)/librondo.a $(DESTDIR)$(PREFIX)/lib
 	install -m 755 $(BUILD)/rondo $(wildcard $(BUILD)/rondo-peer-*.so) $(DESTDIR)$(PREFIX)/bin
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LDLIBS)|' make/rondo.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/rondo.pc
@@ -158,6 +171,12 @@ test-rdma:
 	@$(MAKE) --no-print-directory -s -j$$(nproc) CUDA=0 BUILD=$(BUILD)/rdma-build all tests
 	@$(PYTHON) test/rdma/run.py $(BUILD)/rdma-build $(STEPS)
 
+# Figures of docs/network.md and docs/compression.md, between network namespaces: as root, on a quiet machine. PARTS="veth": those.
+bench-network:
+	@make/require network
+	@$(MAKE) --no-print-directory -s -j$$(nproc) tool
+	@RONDO_BUILD=$(BUILD) $(PYTHON) test/network_speed.py $(PARTS) $(OPTIONS)
+
 # On a machine with GPUs. Tables of speed go to RESULTS; OPTIONS are those of the scripts.
 RESULTS ?= $(BUILD)/gpu-bench
 gpu-test:
@@ -166,6 +185,9 @@ gpu-test:
 gpu-bench:
 	@$(MAKE) --no-print-directory -s -j$$(nproc) tool
 	@BUILD=$(BUILD) make/gpu-bench $(RESULTS) $(OPTIONS)
+gpu-programs:
+	@$(MAKE) --no-print-directory -s -j$$(nproc) tool
+	@BUILD=$(BUILD) make/gpu-programs $(OPTIONS)
 
 # The host device under the sanitizers. Slow tests (large counts, long stress) are left to the plain build.
 ASAN_OPTIONS_ := detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=0
@@ -178,17 +200,25 @@ tsan:
 	$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(BUILD)/tsan CUDA=0 OPT="-O1 -g" SANITIZE="-fsanitize=thread" all tests
 	TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$(CURDIR)/test/tsan.supp" RONDO_BUILD=$(BUILD)/tsan $(PYTHON) -m pytest -q -m "not slow" $(TESTS)
 
-# The reader of program files and the checker, on hostile input, under the sanitizers.
+# The readers of files, the language and the checker on hostile input, under the sanitizers: SECONDS each. What finds new paths is
+# kept in the build folder; `make fuzz-merge` takes the smallest of it into the repository's corpus.
 SECONDS ?= 60
 FUZZ_SOURCES := lib/plan.c lib/error.c lib/tuning.c $(filter-out lib/program/register.c,$(wildcard lib/program/*.c)) \
                 $(wildcard lib/programs/*.c lib/programs/traced/*.c)
-$(BUILD)/fuzz-program: test/fuzz/program.c $(FUZZ_SOURCES)
+FUZZ_FLAGS := -g -O1 -std=c11 -D_GNU_SOURCE -fsanitize=address,undefined -fno-sanitize-recover=undefined -MMD -MP
+$(BUILD)/fuzz/%.o: %.c
 	@mkdir -p $(@D)
-	$(Q)clang -g -O1 -std=c11 -D_GNU_SOURCE $(CPPFLAGS) -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined $^ -o $@
-fuzz: $(BUILD)/fuzz-program
-	@mkdir -p $(BUILD)/fuzz-corpus
-	$(BUILD)/fuzz-program -max_total_time=$(SECONDS) -max_len=16384 -rss_limit_mb=2048 -timeout=20 -dict=test/fuzz/words \
-	    $(BUILD)/fuzz-corpus test/fuzz/corpus
+	$(Q)clang $(FUZZ_FLAGS) $(CPPFLAGS) -fsanitize=fuzzer-no-link -c $< -o $@
+$(BUILD)/fuzz_%: $(BUILD)/fuzz/test/fuzz/%.o $(FUZZ_SOURCES:%.c=$(BUILD)/fuzz/%.o)
+	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer $^ -o $@
+.PRECIOUS: $(BUILD)/fuzz/%.o
+fuzz: $(FUZZERS:%=$(BUILD)/fuzz_%)
+	@set -e; for f in $(FUZZERS); do mkdir -p $(BUILD)/fuzz-corpus/$$f; \
+	    $(BUILD)/fuzz_$$f -max_total_time=$(SECONDS) -max_len=16384 -rss_limit_mb=2048 -timeout=20 $$(test -f test/fuzz/words/$$f && echo -dict=test/fuzz/words/$$f) \
+	    -artifact_prefix=$(BUILD)/fuzz-corpus/ -print_final_stats=1 $(BUILD)/fuzz-corpus/$$f test/fuzz/corpus/$$f; done
+fuzz-merge: $(FUZZERS:%=$(BUILD)/fuzz_%)
+	@set -e; for f in $(FUZZERS); do mkdir -p $(BUILD)/fuzz-corpus/$$f; \
+	    $(BUILD)/fuzz_$$f -merge=1 -use_counters=0 -max_len=2048 -timeout=20 test/fuzz/corpus/$$f $(BUILD)/fuzz-corpus/$$f; done
 
 check-format:
 	@$(CLANG_FORMAT) --dry-run --Werror $(FORMATTED) && echo "formatting: ok"
@@ -204,15 +234,21 @@ clean:
 
 help:
 	@echo "make              the library, the command and the examples, in $(BUILD)/"
+	@echo "make nccl         the drop-in for NCCL programs, $(BUILD)/nccl/libnccl.so.2"
 	@echo "make demo         shows what Rondo is for; installs what it lacks"
 	@echo "make test         the tests; installs what they lack"
 	@echo "make test-rdma    the rdma transport, in a virtual machine with SoftRoCE"
+	@echo "make bench-network  speed between network namespaces (PARTS=\"veth gigabit\"), as root"
 	@echo "make gpu-test     the tests that need GPUs"
 	@echo "make gpu-bench    speed beside NCCL, in tables with targets (OPTIONS=--quick: fewer)"
-	@echo "make fuzz         hostile program files, under the sanitizers (SECONDS=60)"
+	@echo "make gpu-programs what is claimed of algorithms that are programs, on GPUs"
+	@echo "make fuzz         hostile files, programs and plans, under the sanitizers (SECONDS=60 FUZZERS='xml checker')"
+	@echo "make interpreter-cost   the ring interpreted, and unrolled by hand (host device)"
 	@echo "make asan, tsan   the tests under the sanitizers (TESTS=test/test_mix.py: only those)"
 	@echo "make install      PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)"
 	@echo "make format       clang-format; make check-format only looks"
 	@echo "make compile_commands.json"
 
--include $(LIB_OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(wildcard $(BUILD)/obj/test/*/*.d $(BUILD)/obj/examples/*.d)
+include make/nccl.mk
+
+-include $(LIB_OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(wildcard $(BUILD)/obj/test/*/*.d $(BUILD)/obj/examples/*.d $(BUILD)/fuzz/*/*.d $(BUILD)/fuzz/*/*/*.d)

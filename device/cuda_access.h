@@ -116,20 +116,30 @@ RONDO_CUDA_CALLED void rondo_cuda_store_part(char *to, struct rondo_cuda_vector 
 
 /* ---- half vectors, the data of a packet: in the first two words ---- */
 
-RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_load_half(const char *from, uint32_t bytes)
+/* All of one, aligned to 8. */
+RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_load_whole_half(const char *from)
 {
     struct rondo_cuda_vector v = {{0, 0, 0, 0}};
-    if (bytes == 8 && ((uintptr_t) from & 7) == 0)
-        asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(v.word[0]), "=r"(v.word[1]) : "l"(from) : "memory");
-    else
-        v = rondo_cuda_load_part(from, bytes);
+    asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(v.word[0]), "=r"(v.word[1]) : "l"(from) : "memory");
     return v;
+}
+
+RONDO_CUDA_INLINE void rondo_cuda_store_whole_half(char *to, struct rondo_cuda_vector v)
+{
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(v.word[0]), "r"(v.word[1]) : "memory");
+}
+
+RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_load_half(const char *from, uint32_t bytes)
+{
+    if (bytes == 8 && ((uintptr_t) from & 7) == 0)
+        return rondo_cuda_load_whole_half(from);
+    return rondo_cuda_load_part(from, bytes);
 }
 
 RONDO_CUDA_INLINE void rondo_cuda_store_half(char *to, struct rondo_cuda_vector v, uint32_t bytes)
 {
     if (bytes == 8 && ((uintptr_t) to & 7) == 0)
-        asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(v.word[0]), "r"(v.word[1]) : "memory");
+        rondo_cuda_store_whole_half(to, v);
     else
         rondo_cuda_store_part(to, v, 0, bytes);
 }

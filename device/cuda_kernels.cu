@@ -64,11 +64,11 @@ static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, c
                                             uint32_t part, struct rondo_context *context, struct rondo_team *team)
 {
     const struct rondo_queues *queues = daemon->queues;
-    uint64_t number = context->operation - 1;
     uint8_t told = 0;
     struct rondo_run run;
     rondo_prepare_run(&run, daemon, team->operation.lane, &given->operation, part, context);
     run.fresh = 0; /* the preamble has loaded it */
+    run.early = 1;
     run.team = team;
     run.statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
     run.policy = &daemon->policy;
@@ -77,7 +77,7 @@ static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, c
         run.budget = daemon->policy.cap;
         if (rondo_engine_run(&run) == RONDO_OUTCOME_FINISHED || rondo_interrupted(queues, team->operation.lane))
             break;
-        rondo_tell_stuck(daemon, team->operation.lane, number, &told);
+        rondo_tell_stuck(daemon, team->operation.lane, context->operation - 1, &told);
     }
     rondo_finish_ordered(daemon, given, team->operation.lane, told);
 }
@@ -107,6 +107,15 @@ static __device__ void rondo_await_turn(const struct rondo_daemon *daemon, const
         context->operation = RONDO_ORDERED_NUMBER(given->order);
     else
         context->operation = rondo_load_acquire_device(&lane->completed) + 1;
+}
+
+/* Only the leader has to wait: it alone looks at what the kernels before may have written, but for data, which the workers
+ * touch when it has told them to. */
+RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rondo_run *run)
+{
+    rondo_after_stream();
+    rondo_await_turn(&rondo_here.daemon, (const struct rondo_stream_operation *) run->home, run->context);
+    rondo_team_look_again(team);
 }
 
 /* ---- groups ---- */
@@ -205,12 +214,7 @@ static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemo
         rondo_team_load_part(team, threadIdx.x, blockDim.x);
         __syncthreads();
         rondo_team_load_instructions(team, threadIdx.x, blockDim.x);
-        rondo_after_stream();
-        if (threadIdx.x == workers)
-            rondo_await_turn(daemon, given, &shared->context);
-        if (given->waits)
-            __syncthreads();
-        rondo_team_load_ends(team, threadIdx.x, blockDim.x);
+        rondo_team_load_ends(team, threadIdx.x, blockDim.x); /* as they are now */
     }
     __syncthreads();
     if (threadIdx.x < workers) {

@@ -7,6 +7,7 @@
 
 #include "cuda_access.h"
 #include "cuda_elements.h"
+#include "cuda_rows.h"
 #include "cuda_work.h"
 
 #define RONDO_CUDA_SMALL_SOURCES 8
@@ -116,40 +117,14 @@ RONDO_CUDA_INLINE int rondo_cuda_carry_out_small(const struct rondo_piece *piece
     return here;
 }
 
-/* More: all are seen to have arrived, and then read again, each by the thread that has seen it. */
-RONDO_CUDA_INLINE int rondo_cuda_carry_out_usual(const struct rondo_piece *piece, uint32_t thread, uint32_t threads,
-                                                 uint64_t polls)
-{
-    const uint64_t bytes = piece->count * piece->element_bytes, stride = threads * 8;
-    struct rondo_cuda_vector loaded[RONDO_CUDA_SMALL_SOURCES];
-    if (piece->exchanges)
-#pragma unroll 2
-        for (uint64_t offset = thread * 8; offset < bytes; offset += stride)
-            rondo_cuda_small_read(piece, offset, rondo_cuda_small_bytes(bytes, offset), 1, loaded);
-    if (piece->ll_sources != 0) {
-        int here = 1;
-        for (uint64_t offset = thread * 8; here && offset < bytes; offset += stride)
-            do
-                here = rondo_cuda_small_receive(piece, offset, loaded);
-            while (!here && polls-- > 0);
-        if (!rondo_cuda_all_agree(here, threads))
-            return 0;
-    }
-#pragma unroll 2
-    for (uint64_t offset = thread * 8; offset < bytes; offset += stride) {
-        uint32_t mine = rondo_cuda_small_bytes(bytes, offset);
-        rondo_cuda_small_read(piece, offset, mine, 0, loaded);
-        rondo_cuda_small_receive(piece, offset, loaded);
-        rondo_cuda_small_deliver(piece, offset, mine, loaded);
-    }
-    return 1;
-}
-
 RONDO_CUDA_INLINE int rondo_cuda_work_usual(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls)
 {
-    if (piece->count * piece->element_bytes <= threads * 8)
+    const uint64_t bytes = piece->count * piece->element_bytes;
+    if (bytes <= threads * 8)
         return rondo_cuda_carry_out_small(piece, thread, threads, polls);
-    return rondo_cuda_carry_out_usual(piece, thread, threads, polls);
+    if (rondo_cuda_fits_rows(piece, threads))
+        return rondo_cuda_carry_out_rows(piece, thread, threads, polls);
+    return rondo_cuda_work(piece, thread, threads, polls);
 }
 
 #endif

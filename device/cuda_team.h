@@ -3,9 +3,10 @@
  * engine and daemon and hands out the pieces. While the workers move one piece the leader publishes the one before and prepares
  * the next. They tell each other by barriers in shared memory: the named ones take several times as long.
  *
- * Why the leader's release covers what the workers stored: a warp's threads meet (__syncwarp), one of them arrives at the
- * barrier (release), the leader has waited for it (acquire), and a fence is cumulative (PTX memory model, causality order). Why
- * the workers see what the leader has acquired: it arrives, they wait.
+ * Why the leader's release covers what the workers stored: each has arrived at the barrier (release), the leader has waited for
+ * it (acquire), and a fence is cumulative (PTX memory model, causality order). Why the workers see what the leader has
+ * acquired: it arrives, they wait. All who wait at a barrier also arrive at it, and every thread for itself: what one lane does
+ * for its warp, or a barrier where some only wait, compute-sanitizer's racecheck does not follow.
  */
 #ifndef RONDO_DEVICE_CUDA_TEAM_H
 #define RONDO_DEVICE_CUDA_TEAM_H
@@ -39,7 +40,7 @@ struct rondo_team {
     uint32_t running;                                  /* begun, not finished */
     uint32_t command, piece;                           /* what the workers are to do, and with which piece */
     uint32_t commands;                                 /* given */
-    uint64_t given, done; /* barriers: the leader has given a command; all warps have done theirs */
+    uint64_t given, done; /* barriers of all: the leader has given a command; the workers have done theirs */
     uint32_t result;      /* of the last piece */
     /* The part of an operation that is here, and where the operation lives. */
     const struct rondo_operation *home;
@@ -120,17 +121,18 @@ RONDO_FUNCTION void rondo_barrier_wait(const uint64_t *barrier, uint32_t phase, 
 
 /* ---- the leader ---- */
 
-RONDO_FUNCTION uint32_t rondo_team_warps(void)
+/* Workers and leader. */
+RONDO_FUNCTION uint32_t rondo_team_members(void)
 {
-    return (blockDim.x - RONDO_CUDA_CONTROL) / RONDO_CUDA_WARP;
+    return blockDim.x - RONDO_CUDA_CONTROL + 1;
 }
 
 /* By one thread, before the others begin. */
 RONDO_FUNCTION void rondo_team_reset(struct rondo_team *team)
 {
     team->current = team->running = team->commands = 0;
-    rondo_barrier_begin(&team->given, 1);
-    rondo_barrier_begin(&team->done, rondo_team_warps());
+    rondo_barrier_begin(&team->given, rondo_team_members());
+    rondo_barrier_begin(&team->done, rondo_team_members());
     team->saved = 0;
 }
 
@@ -185,7 +187,8 @@ RONDO_FUNCTION int rondo_team_finish(struct rondo_team *team)
     if (!team->running)
         return 1;
     team->running = 0;
-    rondo_barrier_wait(&team->done, team->commands - 1, rondo_team_warps());
+    rondo_barrier_arrive(&team->done);
+    rondo_barrier_wait(&team->done, team->commands - 1, rondo_team_members());
     return (int) *(volatile uint32_t *) &team->result;
 }
 
@@ -230,6 +233,30 @@ RONDO_FUNCTION const struct rondo_instruction *rondo_team_instruction(const stru
 RONDO_FUNCTION struct rondo_end *rondo_part_end(const struct rondo_part *part, uint32_t index)
 {
     return part->row != NULL ? part->row + index : part->ends[index];
+}
+
+/* A vector that a kernel before this one may have written while this one was already there: not out of the first-level cache.
+ */
+RONDO_FUNCTION uint4 rondo_load_late(const uint4 *from)
+{
+    uint4 v;
+    asm volatile("ld.relaxed.gpu.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(from)
+                 : "memory");
+    return v;
+}
+
+/* In cuda_kernels.cu: of kernels on streams. */
+RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rondo_run *run);
+
+/* What may have changed of the ends since they were brought here. By the leader. */
+RONDO_FUNCTION void rondo_team_look_again(struct rondo_team *team)
+{
+    const uint32_t count = team->part.end_count;
+#pragma unroll 4
+    for (uint32_t i = 0; i < count; i++)
+        *(uint4 *) &team->ends[i].position = rondo_load_late((const uint4 *) &rondo_part_end(&team->part, i)->position);
 }
 
 /* Writes back what has changed. */
@@ -295,18 +322,6 @@ RONDO_FUNCTION void rondo_team_load_instructions(struct rondo_team *team, uint32
                        threads);
 }
 
-/* A vector that a kernel before this one may have written while this one was already there: not out of the first-level cache.
- */
-RONDO_FUNCTION uint4 rondo_load_late(const uint4 *from)
-{
-    uint4 v;
-    asm volatile("ld.relaxed.gpu.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(from)
-                 : "memory");
-    return v;
-}
-
 RONDO_FUNCTION void rondo_team_load_ends(struct rondo_team *team, uint32_t thread, uint32_t threads)
 {
     const struct rondo_part *part = &team->part;
@@ -362,8 +377,11 @@ RONDO_FUNCTION int rondo_team_work_piece(struct rondo_team *team, uint32_t index
         rondo_team_resolve(team, index, thread, threads);
         rondo_workers_sync(threads);
     }
-    return usual ? rondo_cuda_work_usual(piece, thread, threads, team->polls)
-                 : rondo_cuda_work(piece, thread, threads, team->polls);
+    if (usual)
+        return rondo_cuda_work_usual(piece, thread, threads, team->polls);
+    if (rondo_cuda_work_straight(piece, thread, threads))
+        return 1;
+    return rondo_cuda_work(piece, thread, threads, team->polls);
 }
 
 RONDO_FUNCTION void rondo_team_copy_ends(struct rondo_team *team, uint32_t thread, uint32_t threads)
@@ -379,7 +397,8 @@ RONDO_FUNCTION void rondo_team_copy_ends(struct rondo_team *team, uint32_t threa
 RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, uint32_t threads)
 {
     for (uint32_t next = 0;; next++) {
-        rondo_barrier_wait(&team->given, next, 1);
+        rondo_barrier_arrive(&team->given);
+        rondo_barrier_wait(&team->given, next, rondo_team_members());
         uint32_t command = team->command;
         int result = 1;
         if (command == RONDO_COMMAND_PIECE)
@@ -396,9 +415,7 @@ RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, ui
             return;
         if (thread == 0)
             team->result = (uint32_t) result;
-        __syncwarp();
-        if (thread % RONDO_CUDA_WARP == 0)
-            rondo_barrier_arrive(&team->done);
+        rondo_barrier_arrive(&team->done);
     }
 }
 

@@ -270,6 +270,7 @@ RONDO_FUNCTION void rondo_prepare_run(struct rondo_run *run, const struct rondo_
     run->queues = daemon->queues;
     run->failed = &daemon->lanes[lane].failed;
     run->program_block = program_block;
+    run->early = 0;
 }
 
 RONDO_FUNCTION enum rondo_outcome rondo_run_part(const struct rondo_daemon *daemon, struct rondo_block *block,

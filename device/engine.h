@@ -42,7 +42,10 @@ struct rondo_run {
     struct rondo_instruction unpublished; /* begun, but not told to anybody */
     int pending;                          /* there is such a one */
     uint32_t program_block;
-    uint32_t fresh; /* the operation is not what it was when the team had it last */
+    uint32_t fresh;     /* the operation is not what it was when the team had it last */
+    uint32_t early;     /* what comes before the operation may not be over: nothing that changes has been looked at
+                           (rondo_team_arrive) */
+    uint32_t described; /* the first piece has been, all but where its connectors stand */
     uint32_t advanced;
     /* The context's position, written back when the run ends. */
     uint64_t tile;
@@ -185,6 +188,12 @@ RONDO_FUNCTION void rondo_team_unload(struct rondo_team *team, struct rondo_run 
     (void) team;
     (void) run;
 }
+/* Of a run that began early: waits until it is its turn. */
+RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rondo_run *run)
+{
+    (void) team;
+    (void) run;
+}
 RONDO_FUNCTION void rondo_team_repeat_ends(struct rondo_team *team, uint32_t first, uint32_t count)
 {
     (void) team;
@@ -205,6 +214,47 @@ RONDO_FUNCTION struct rondo_end *rondo_end_of(const struct rondo_run *run, uint3
 }
 
 #if !defined(__CUDACC__)
+/* What the instruction sends lies in the input as it is to travel. */
+RONDO_FUNCTION int rondo_may_lend(const struct rondo_run *run, const struct rondo_instruction *instruction)
+{
+    return run->operation->lends && run->operation->rate == 0 && instruction->actions == RONDO_SEND &&
+           instruction->source_buffer == RONDO_INPUT && instruction->count == 1;
+}
+
+/* Of the piece's remotes, those that are lent their bytes need no copy. */
+RONDO_FUNCTION void rondo_lend(const struct rondo_run *run, const struct rondo_use *use, struct rondo_piece *piece)
+{
+    int lends = rondo_may_lend(run, run->part->instructions + run->instruction);
+    uint8_t copied = 0;
+    for (uint32_t i = 0; i < use->sent; i++) {
+        const struct rondo_end *end = rondo_end_of(run, use->send_first + i);
+        int lent = lends && end->loans != NULL && !use->direct_out;
+        if (end->loans != NULL && use->slot_offset == 0)
+            end->loans->sources[end->position & (end->slot_count - 1)] = lent ? piece->source[0] : NULL;
+        piece->remote[copied] = piece->remote[i];
+        piece->remote_flags[copied] = piece->remote_flags[i];
+        copied = (uint8_t) (copied + !lent);
+    }
+    piece->remotes = copied;
+}
+
+/* An operation is not over while the proxy may yet read its input. */
+RONDO_FUNCTION int rondo_is_settled(const struct rondo_run *run)
+{
+    if (!run->operation->lends)
+        return 1;
+    for (uint32_t i = 0; i < run->part->instruction_count; i++) {
+        const struct rondo_instruction *instruction = run->part->instructions + i;
+        for (uint32_t k = 0; rondo_may_lend(run, instruction) && k < instruction->send_count; k++) {
+            const struct rondo_end *end = rondo_end_of(run, instruction->send_first + k);
+            /* Acquire: it has been read before we let anybody write it. */
+            if (end->loans != NULL && rondo_load_acquire(&end->loans->settled) < end->position)
+                return 0;
+        }
+    }
+    return 1;
+}
+
 RONDO_FUNCTION void rondo_team_take_ends(struct rondo_team *team, const struct rondo_run *run, const struct rondo_use *use)
 {
     for (uint32_t i = 0; i < use->received; i++) {
@@ -216,6 +266,8 @@ RONDO_FUNCTION void rondo_team_take_ends(struct rondo_team *team, const struct r
         const struct rondo_end *from = use->direct_out ? rondo_end_of(run, use->receive_first + i) : NULL;
         rondo_resolve_remote(use, end, from, end->position, i, &team->piece);
     }
+    if (use->sent > 0)
+        rondo_lend(run, use, &team->piece);
     if (team->piece.rate != 0)
         rondo_count(&run->statistics->bytes_saved,
                     rondo_resolve_codec(use, run->part->instructions + use->instruction, run->operation, &team->piece));
@@ -582,7 +634,9 @@ RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruct
         size_t bytes = rondo_covered(measured, stretch) * run->element_bytes;
         if (bytes > 0 && k >= run->piece) {
             struct rondo_use *use = rondo_team_use(run->team);
-            rondo_describe(run, instruction, k, slot_offset, measured, stretch, rondo_team_piece(run->team), use);
+            if (!run->described)
+                rondo_describe(run, instruction, k, slot_offset, measured, stretch, rondo_team_piece(run->team), use);
+            run->described = 0;
             rondo_team_take_ends(run->team, run, use);
             rondo_team_finish(run->team); /* the piece before */
             if (polls && !rondo_begin_polling(run, instruction)) {
@@ -601,11 +655,19 @@ RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruct
     return 1;
 }
 
+RONDO_FUNCTION void rondo_arrive(struct rondo_run *run)
+{
+    if (run->early)
+        rondo_team_arrive(run->team, run);
+    run->early = 0;
+}
+
 /* 0: stuck. */
 RONDO_FUNCTION int rondo_run_signal(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
     if (run->tile != 0)
         return 1;
+    rondo_arrive(run);
     rondo_settle(run);
     if (!rondo_wait_ready(run, instruction, sizeof(struct rondo_signal)))
         return 0;
@@ -624,6 +686,13 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
         size_t bytes = rondo_slice_bytes(run, instruction, measured, stretch);
         if (bytes == 0)
             break;
+        if (run->early) { /* while what comes before is ending */
+            run->described = rondo_covered(measured, stretch) > 0;
+            if (run->described)
+                rondo_describe(run, instruction, 0, 0, measured, stretch, rondo_team_piece(run->team),
+                               rondo_team_use(run->team));
+            rondo_arrive(run);
+        }
         if (rondo_missing(run, instruction, bytes) != RONDO_MISSES_NOTHING) {
             rondo_settle(run); /* the peers may be waiting for it */
             if (!rondo_wait_ready(run, instruction, bytes))
@@ -667,6 +736,11 @@ RONDO_FUNCTION enum rondo_outcome rondo_interpret(struct rondo_run *run)
         run->instruction = 0;
         run->tile++;
     }
+#if !defined(__CUDACC__)
+    /* Without a budget of polls: it may be this very thread that is to do the proxy's work next. */
+    if (!rondo_is_settled(run))
+        return RONDO_OUTCOME_STUCK;
+#endif
     return RONDO_OUTCOME_FINISHED;
 }
 
@@ -675,6 +749,7 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
 {
     struct rondo_context *context = run->context;
     run->pending = 0;
+    run->described = 0;
     run->advanced = 0;
     run->tile = context->tile;
     run->instruction = context->instruction;
@@ -683,6 +758,7 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     rondo_team_load(run->team, run);
     run->element_bytes = run->operation->element_bytes;
     enum rondo_outcome outcome = rondo_interpret(run);
+    rondo_arrive(run);
     rondo_settle(run);
     context->tile = run->tile;
     context->instruction = run->instruction;

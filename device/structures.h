@@ -117,6 +117,7 @@ struct rondo_operation {
     uint8_t type, op, element_bytes;
     uint8_t streaming;      /* results are too large to stay in the cache */
     uint8_t direct;         /* peers' buffers are reached: signals say where they are */
+    uint8_t lends;          /* nobody writes the input: what is sent of it need not be copied into slots */
     uint32_t average;       /* divisor of the FINISH step; 0: none */
     uint32_t rate;          /* bits a value in slots (RONDO_PROTOCOL_COMPRESSED); 0: as they are */
     char *residual;         /* laid out as the input, in the type that the code computes in; NULL: nothing is fed back */
@@ -135,6 +136,14 @@ enum rondo_protocol {
     RONDO_PROTOCOLS
 };
 
+/* A slot's bytes may be lent: carried from where they lie in a buffer that nobody writes until settled says that they have
+ * been. Host memory. */
+struct rondo_loans {
+    uint64_t settled; /* the proxy's: slots whose bytes it needs no more, once all that it had taken on are such */
+    uint64_t unused[15];
+    const char *sources[]; /* the sender's, one a slot; published with the tail. NULL: in the slot */
+};
+
 /* One end of a connector, in the memory of the rank that uses it. Counters count slots and never wrap. A multiple of 16 bytes,
  * for copies by vectors. */
 struct rondo_end {
@@ -150,7 +159,10 @@ struct rondo_end {
     char *const *windows; /* base addresses by which the peer's memory is reached here; window 0 is the address space itself */
     union {
         char *direct[2]; /* a receiver's: the peer's input and output in the current operation, as its SIGNAL told */
-        uint32_t *sizes; /* a sender's on a network: where it notes the bytes of each slot, for the proxy; else NULL */
+        struct {
+            uint32_t *sizes; /* a sender's on a network: where it notes the bytes of each slot, for the proxy; else NULL */
+            struct rondo_loans *loans; /* and where they lie; NULL: always in the slots */
+        };
     };
 };
 

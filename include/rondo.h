@@ -129,11 +129,12 @@ typedef struct {
     int64_t quit_stuck_us;  /* ... without progress; -1 environment */
     int64_t residency_us;   /* ... in any case; -1 environment */
     int64_t memory_budget;  /* bytes of connector memory this rank may reserve; -1 environment */
+    double connect_timeout; /* seconds to wait for all ranks to meet; -1 environment */
 } rondo_config_t;
 
 #define RONDO_CONFIG_DEFAULT                                                                                                   \
     {                                                                                                                          \
-        -1, -1, NULL, RONDO_DEVICE_AUTO, -1, NULL, NULL, -1.0, -1, -1, -1, NULL, NULL, -1, -1, -1, -1, -1, -1, -1, -1          \
+        -1, -1, NULL, RONDO_DEVICE_AUTO, -1, NULL, NULL, -1.0, -1, -1, -1, NULL, NULL, -1, -1, -1, -1, -1, -1, -1, -1, -1.0    \
     }
 
 /* Collective over all ranks of the job. config NULL: environment alone. Blocks until all ranks have met, or fails with
@@ -184,6 +185,14 @@ RONDO_API rondo_result_t rondo_comm_size(rondo_comm_t comm, int *size);
 /* Collective. color < 0: no communicator (*result becomes NULL). Ranks are ordered by key, then by rank in comm (MPI 7.4.2). */
 RONDO_API rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_comm_t *result);
 RONDO_API rondo_result_t rondo_comm_dup(rondo_comm_t comm, rondo_comm_t *result);
+/* Collective over the ranks of comm that are not among the count excluded ones (ranks in comm), which need not call: a
+ * communicator of them, in comm's order. Unlike split it works on a communicator that has failed or was aborted, as long as
+ * those who remain are alive. All must name the same ranks, RONDO_ERR_ARGUMENT for one's own. */
+RONDO_API rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int count, rondo_comm_t *result);
+/* Local and brief, whatever else is under way. *failure (may be NULL): RONDO_SUCCESS, or the code that ended the communicator's
+ * operations, with its message in rondo_last_error. *idle (may be NULL): 1 if none of the operations called so far, those on
+ * streams too, has anything left to do (launches of graphs are not counted). */
+RONDO_API rondo_result_t rondo_comm_status(rondo_comm_t comm, rondo_result_t *failure, int *idle);
 /* Local; *comm becomes NULL. RONDO_ERR_STATE while one of its requests is active. */
 RONDO_API rondo_result_t rondo_comm_free(rondo_comm_t *comm);
 /* Every operation on the communicator, here and on the other ranks, ends in RONDO_ERR_ABORTED with this code in its message. */
@@ -289,7 +298,8 @@ RONDO_API rondo_result_t rondo_bcast_on_stream(void *buf, size_t count, rondo_da
                                                void *stream);
 
 /* send holds size blocks of recvcount elements; block r, reduced, arrives at rank r. In place: the input is in recv, which then
- * holds size blocks, and the result is its first. MPI 6.10.1 (reduce_scatter_block). */
+ * holds size blocks, and the result is its first. MPI 6.10.1 (reduce_scatter_block). recv may also be block rank of send, as
+ * NCCL has it. */
 RONDO_API rondo_result_t rondo_reduce_scatter(const void *send, void *recv, size_t recvcount, rondo_datatype_t type,
                                               rondo_op_t op, rondo_comm_t comm);
 RONDO_API rondo_result_t rondo_ireduce_scatter(const void *send, void *recv, size_t recvcount, rondo_datatype_t type,

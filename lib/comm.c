@@ -71,6 +71,7 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
     comm->rank = -1;
     pthread_mutex_init(&comm->lane_lock, NULL);
     pthread_mutex_init(&comm->stream_lock, NULL);
+    pthread_mutex_init(&comm->plan_lock, NULL);
     comm->members = calloc((size_t) size, sizeof(*comm->members));
     comm->persistent_p2p = calloc(2 * (size_t) size, sizeof(*comm->persistent_p2p));
     comm->windows =
@@ -127,6 +128,7 @@ void rondo_comm_destroy(struct rondo_comm *comm)
     while (comm->lanes != NULL)
         rondo_lane_free(comm->lanes);
     rondo_programs_forget(comm);
+    rondo_program_forget_plans(comm);
     while (comm->registrations != NULL)
         rondo_window_close(comm, comm->registrations);
     if (comm->windows != NULL)
@@ -134,8 +136,10 @@ void rondo_comm_destroy(struct rondo_comm *comm)
                                        (size_t) comm->size * RONDO_WINDOWS_MAX * sizeof(*comm->windows));
     pthread_mutex_destroy(&comm->lane_lock);
     pthread_mutex_destroy(&comm->stream_lock);
+    pthread_mutex_destroy(&comm->plan_lock);
     rondo_topology_free(&comm->topology);
     free(comm->persistent_p2p);
+    free(comm->shrunk);
     free(comm->members);
     free(comm);
 }
@@ -265,6 +269,25 @@ rondo_result_t rondo_comm_free(rondo_comm_t *comm)
     rondo_request_destroy_all(*comm);
     rondo_comm_destroy(*comm);
     *comm = NULL;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_comm_status(rondo_comm_t comm, rondo_result_t *failure, int *idle)
+{
+    if (comm == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_status: the communicator is NULL");
+    rondo_result_t failed = rondo_comm_failure(comm);
+    if (failure != NULL)
+        *failure = failed != RONDO_SUCCESS ? rondo_fail(failed, "%s", comm->failure) : RONDO_SUCCESS;
+    if (idle == NULL)
+        return RONDO_SUCCESS;
+    pthread_mutex_lock(&comm->runtime->queue.lock);
+    *idle = comm->active == 0;
+    pthread_mutex_unlock(&comm->runtime->queue.lock);
+    pthread_mutex_lock(&comm->runtime->lock);
+    for (const struct rondo_host_lane *lane = comm->lanes; lane != NULL && *idle; lane = lane->next)
+        *idle = rondo_stream_idle(lane);
+    pthread_mutex_unlock(&comm->runtime->lock);
     return RONDO_SUCCESS;
 }
 

@@ -5,6 +5,7 @@
 #include "platform.h"
 #include "program/program.h"
 #include "program/register.h"
+#include "select.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,7 @@ rondo_result_t rondo_lane_create(struct rondo_comm *comm, const struct rondo_lan
     lane->id = options->id;
     lane->peer = options->peer;
     lane->outgoing = options->outgoing;
-    lane->slot_count = SLOT_COUNT;
+    lane->slot_count = rondo_is_wide(comm) ? RONDO_NETWORK_SLOTS : SLOT_COUNT;
     memcpy(lane->slot_bytes, options->slot_bytes, sizeof(lane->slot_bytes));
     rondo_result_t status = place(runtime, lane);
     if (status != RONDO_SUCCESS) {
@@ -160,6 +161,7 @@ static struct rondo_end *make_ends(struct rondo_host_lane *lane, const struct ro
         values[i].published = connector->published;
         values[i].slots = connector->slots;
         values[i].sizes = connector->sizes;
+        values[i].loans = connector->loans;
         values[i].slot_bytes = connector->spec.slot_bytes;
         values[i].slot_count = connector->spec.slot_count;
         values[i].protocol = connector->spec.protocol;
@@ -301,7 +303,7 @@ static rondo_result_t build_plan(const struct rondo_host_lane *lane, const struc
     uint32_t blocks = algorithm->registered != NULL ? runtime->settings.channels : (uint32_t) shape->channels;
     if (runtime->device_type == RONDO_DEVICE_CUDA)
         blocks *= 2;
-    return rondo_program_plan(algorithm, shape, blocks, rondo_program_slots(runtime, lane), runtime->settings.check, plan);
+    return rondo_program_keep_plan(lane->comm, algorithm, shape, blocks, rondo_program_slots(runtime, lane), plan);
 }
 
 static rondo_result_t make_binding(struct rondo_host_lane *lane, const struct rondo_algorithm *algorithm,

@@ -5,6 +5,7 @@
 #include "engine.h"
 #include "lane.h"
 #include "register.h"
+#include "select.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +178,13 @@ static rondo_result_t set_layouts(struct rondo_request *request, const struct ro
     return RONDO_SUCCESS;
 }
 
+/* As many slices as are needed, of one size. */
+static uint64_t even_slice(uint64_t most, uint64_t largest)
+{
+    uint64_t even = round_up(divide_up(most, divide_up(most, largest)), RONDO_CACHE_LINE);
+    return even < largest ? even : largest;
+}
+
 /* Cuts a chunk into slices of one size, two of them a tile: while the block's threads move one, the one before is published. */
 static void spread_slices(struct rondo_operation *operation, uint64_t most, uint32_t slot_count)
 {
@@ -249,9 +257,13 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
             operation->slice = 8 * payload / operation->rate;
             operation->slice -= operation->slice % (operation->slice >= 64 ? 64 : RONDO_ZFP_VALUES);
         }
+        if (choice->protocol == RONDO_PROTOCOL_LL && request->comm->gpus_only && operation->slice > 0)
+            operation->slice = even_slice(most, operation->slice);
         operation->tile = operation->slice;
         if (choice->protocol == RONDO_PROTOCOL_SIMPLE && operation->slice > 0 && request->comm->gpus_only)
             spread_slices(operation, most, request->lane->slot_count);
+        else if (rondo_is_wide(request->comm) && choice->algorithm->build != NULL)
+            operation->tile = RONDO_NETWORK_SLICES * operation->slice;
     }
     if (operation->tile == 0)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "a slot of %u bytes cannot hold a part of %u chunks",
@@ -348,6 +360,9 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     request->blocks = binding->plan->program->blocks;
     request->fresh = 1;
     operation->direct = (uint8_t) choice->algorithm->direct;
+    operation->lends = request->runtime->device_type == RONDO_DEVICE_HOST && choice->algorithm->registered == NULL &&
+                       call->send != RONDO_IN_PLACE && call->recv != RONDO_IN_PLACE &&
+                       operation->buffers[RONDO_INPUT] != operation->buffers[RONDO_OUTPUT];
     operation->streaming = rondo_call_bytes(comm, call) >= (size_t) 32 << 20;
     if (rondo_log_admits(RONDO_LOG_DEBUG))
         rondo_log(RONDO_LOG_DEBUG, request->runtime->rank,

@@ -83,6 +83,10 @@ void rondo_builder_depend(struct rondo_builder *builder, int block, int step)
     struct rondo_instruction *last =
         (struct rondo_instruction *) (void *) (builder->instructions.items + builder->instructions.used) - 1;
     struct rondo_dependency dependency = {(uint16_t) block, (uint16_t) step};
+    if (block > UINT16_MAX || step > UINT16_MAX || builder->dependencies.used / sizeof(dependency) > UINT16_MAX) {
+        builder->failed = 1;
+        return;
+    }
     if (last->dependencies == 0)
         last->dependency_first = (uint16_t) (builder->dependencies.used / sizeof(dependency));
     append(builder, &builder->dependencies, &dependency, sizeof(dependency));
@@ -156,13 +160,15 @@ rondo_result_t rondo_builder_finish(struct rondo_builder *builder, const uint32_
 fail:
     free_builder(builder);
     rondo_plan_free(plan);
-    return rondo_fail(RONDO_ERR_MEMORY, "cannot build a program: out of memory, or more than %d connectors in a block",
-                      RONDO_PROGRAM_ENDS_MAX);
+    return rondo_fail(RONDO_ERR_MEMORY,
+                      "cannot build a program: out of memory, or more than %d connectors in a block, or %d waits",
+                      RONDO_PROGRAM_ENDS_MAX, UINT16_MAX);
 }
 
 void rondo_plan_free(struct rondo_plan *plan)
 {
-    if (plan == NULL)
+    /* The last one sees what the others did before they let go. */
+    if (plan == NULL || __atomic_fetch_sub(&plan->shared, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     free(plan->program);
     free(plan->connections);

@@ -20,6 +20,7 @@ struct rondo_connection {
 };
 
 struct rondo_plan {
+    uint32_t shared;               /* others that use it, beside the one who frees it next; atomic */
     struct rondo_program *program; /* host copy of the image */
     struct rondo_connection *connections;
     int unsliced;             /* no slots carry payload: one tile covers all */
@@ -32,7 +33,13 @@ struct rondo_plan {
     int even;        /* it relies on all chunks being equally long */
 };
 
+/* Frees it when nobody shares it any more. */
 void rondo_plan_free(struct rondo_plan *plan);
+static inline struct rondo_plan *rondo_plan_share(struct rondo_plan *plan)
+{
+    __atomic_add_fetch(&plan->shared, 1, __ATOMIC_RELAXED); /* by one who has a share */
+    return plan;
+}
 
 /* ---- building ---- */
 

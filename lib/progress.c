@@ -42,7 +42,8 @@ static int help(struct rondo_runtime *runtime, const struct rondo_request *reque
     const struct rondo_device_kind *kind = runtime->device->kind;
     if (kind->help_begin == NULL || !kind->help_begin(runtime->device))
         return 0;
-    int out = 0, carries = rondo_proxy_begin(runtime->proxy);
+    /* Without preemption a turn may last until what the proxy is to bring is there: then its own thread must. */
+    int out = 0, carries = runtime->device->daemon->policy.preempt && rondo_proxy_begin(runtime->proxy);
     while (!out && state_of(request) != RONDO_REQUEST_DONE) {
         out = kind->help_turn(runtime->device);
         rondo_queue_reap(runtime);

@@ -19,6 +19,7 @@
 #include "proxy.h"
 #include "queue.h"
 #include "request.h"
+#include "select.h"
 #include "settings.h"
 #include "tuning.h"
 
@@ -26,10 +27,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_SLOT_BYTES (128 * 1024)
-#define CUDA_BLOCKS        24
-#define NETWORK_POLLS      8
-#define NETWORK_CHANNELS   4
+#define CUDA_BLOCKS      32
+#define NETWORK_POLLS    8
+#define NETWORK_CHANNELS 4
 
 static void handle(void *argument, int source, uint32_t type, const void *data, size_t bytes)
 {
@@ -330,7 +330,7 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_star
         rondo_gpu_identify(runtime->device_index, &self.gpu);
     self.blocks = (uint32_t) startup->blocks;
     self.cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t) CPU_COUNT(&set) : 1;
-    self.slot_bytes = startup->slot_bytes != 0 ? (uint32_t) (startup->slot_bytes + 63) / 64 * 64 : DEFAULT_SLOT_BYTES;
+    self.slot_bytes = startup->slot_bytes != 0 ? (uint32_t) (startup->slot_bytes + 63) / 64 * 64 : RONDO_DEFAULT_SLOT_BYTES;
     self.tuning = runtime->settings.tuning != NULL ? runtime->settings.tuning->fingerprint : 0;
     result = rondo_background_process((unsigned char *) self.process);
     if (result == RONDO_SUCCESS)
@@ -454,6 +454,8 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
         result = meet(runtime, config, &local_rank);
     if (result == RONDO_SUCCESS)
         result = choose_device(runtime, config, local_rank, &startup);
+    if (result == RONDO_SUCCESS)
+        result = rondo_tuning_check(runtime->settings.tuning, startup.tuning, runtime->device_type == RONDO_DEVICE_CUDA);
     if (result == RONDO_SUCCESS)
         result = rondo_segments_create(&runtime->segments, runtime->control);
     if (result == RONDO_SUCCESS)

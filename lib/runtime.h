@@ -204,10 +204,14 @@ struct rondo_comm {
     uint64_t exchanges;       /* collective exchanges so far */
     uint64_t persistent;      /* collective inits so far */
     uint64_t *persistent_p2p; /* inits so far, [2 * peer + outgoing] */
-    uint32_t failed;          /* an rondo_result_t; sticky; released after failure */
+    uint64_t *shrunk;         /* hashes of the member lists that it was shrunk to (lane_lock) */
+    int shrunk_count;
+    uint32_t failed; /* an rondo_result_t; sticky; released after failure */
     char failure[1000];
     int active;                        /* requests (queue lock) */
     struct rondo_registered *programs; /* registered by the user, the latest first; only ever added to */
+    pthread_mutex_t plan_lock;
+    struct rondo_kept_plan *plans; /* compiled (plan lock) */
     struct rondo_registration *registrations;
     uint32_t windows_used;
     char **windows; /* [member][RONDO_WINDOWS_MAX]; device memory */

@@ -31,6 +31,17 @@ size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *
     }
 }
 
+/* Over a network, a channel more pays when a block cannot keep up, not before: in the cache its slots take the others' place.
+ */
+#define NETWORK_CHANNEL_BYTES (8192 * KIB)
+/* Of two ranks each sends as much in one step as a ring's two do in two, and needs no copy of it. */
+#define NETWORK_PAIR_BYTES    (8192 * KIB)
+
+int rondo_is_wide(const struct rondo_comm *comm)
+{
+    return comm->networked && !comm->gpus_only;
+}
+
 /* Recursive doubling sends all data log2 of the ranks times, a ring less than twice, but in 2 * (size - 1) steps. */
 #define DOUBLING_BYTES_MAX (64 * KIB)
 
@@ -55,6 +66,15 @@ static size_t one_shot_limit(int size)
     return size <= 4 ? 16 * KIB : size <= 8 ? 8 * KIB : size <= 32 ? 2 * KIB : 0;
 }
 
+/* Between hosts a step costs its latency: for small sizes the logarithm of the ranks is worth sending all data every time. A
+ * ring's steps grow with the hosts (or the ranks, where each is alone on its host), and with them the size where it pays. */
+static int doubles(const struct rondo_comm *comm, size_t bytes)
+{
+    size_t around = (size_t) (comm->topology.locals > 1 ? comm->topology.nodes : comm->size);
+    size_t limit = around * 8 * KIB;
+    return rondo_is_wide(comm) && comm->topology.nodes > 1 && bytes <= (limit < 512 * KIB ? limit : 512 * KIB);
+}
+
 static const char *by_size(const struct rondo_comm *comm, const struct rondo_call *call, int direct)
 {
     size_t bytes = rondo_call_bytes(comm, call), per_rank = bytes / (size_t) comm->size;
@@ -63,7 +83,12 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
     int use_direct = direct && bytes > 16 * KIB && comm->size <= RONDO_FOLD_SOURCES_MAX;
     switch (call->kind) {
     case RONDO_KIND_ALLREDUCE:
-        return bytes <= one_shot_limit(comm->size) ? "allpairs" : use_direct ? "direct" : around;
+        if (comm->size == 2 && rondo_is_wide(comm) && !comm->same_host)
+            return bytes <= NETWORK_PAIR_BYTES ? "allpairs" : around;
+        return bytes <= one_shot_limit(comm->size) ? "allpairs"
+               : doubles(comm, bytes)              ? "recursive-doubling"
+               : use_direct                        ? "direct"
+                                                   : around;
     case RONDO_KIND_REDUCE_SCATTER:
         return per_rank <= one_shot_limit(comm->size)       ? "allpairs"
                : use_direct && call->send != RONDO_IN_PLACE ? "direct"
@@ -117,7 +142,7 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
         return "it is for a communicator of one rank";
     if (call->rate != 0 && !(algorithm->compresses >> call->kind & 1))
         return "it does not compress";
-    if (call->feedback && algorithm->build == rondo_build_ring_hop)
+    if (call->feedback && algorithm->adapt == rondo_adapt_ring_hop)
         return "it keeps no residuals to feed back";
     if (folds_all && comm->size > RONDO_FOLD_SOURCES_MAX && call->kind != RONDO_KIND_BARRIER)
         return "these are more ranks than it folds at a time";
@@ -130,6 +155,12 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
     if (call->send == RONDO_IN_PLACE &&
         ((algorithm->direct && call->kind == RONDO_KIND_ALLTOALL) ||
          ((algorithm->direct || algorithm->blocks_a_peer) && call->kind == RONDO_KIND_REDUCE_SCATTER)))
+        return "it does not run this collective in place";
+    /* What is compiled may write the result before it has read all of the input's own block; the ring's reads it last. */
+    if (call->kind == RONDO_KIND_REDUCE_SCATTER && algorithm->build == NULL && algorithm->adapt != rondo_adapt_ring &&
+        comm->size > 1 && call->send != RONDO_IN_PLACE &&
+        (const char *) call->recv ==
+            (const char *) call->send + (size_t) comm->rank * call->count * rondo_type_bytes(call->type))
         return "it does not run this collective in place";
     if ((algorithm->separate >> call->kind & 1) && call->send == RONDO_IN_PLACE)
         return "it does not run this collective in place";
@@ -226,7 +257,7 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
                        : small                                                          ? RONDO_PROTOCOL_SMALL
                                                                                         : RONDO_PROTOCOL_SIMPLE;
 
-    size_t channels = message / (256 * KIB);
+    size_t channels = message / (rondo_is_wide(comm) && call->rate == 0 ? NETWORK_CHANNEL_BYTES : 256 * KIB);
     int single = (choice->algorithm->build == rondo_build_all_pairs && !comm->gpus_only) ||
                  choice->algorithm->build == rondo_build_local || call->kind == RONDO_KIND_BARRIER;
     if (settings->wanted_channels > 0)
@@ -248,8 +279,8 @@ void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_P
 {
     int gpus = comm->gpus_only;
     uint32_t most = comm->runtime->settings.slot_bytes;
-    if (gpus && most > RONDO_GPU_SLOT_BYTES)
-        most = RONDO_GPU_SLOT_BYTES;
+    if (most == RONDO_DEFAULT_SLOT_BYTES)
+        most = rondo_is_wide(comm) ? RONDO_NETWORK_SLOT_BYTES : gpus ? RONDO_GPU_SLOT_BYTES : most;
     slot_bytes[RONDO_PROTOCOL_SIMPLE] = most;
     slot_bytes[RONDO_PROTOCOL_SMALL] = most < RONDO_SMALL_BYTES_MAX ? most : RONDO_SMALL_BYTES_MAX;
     slot_bytes[RONDO_PROTOCOL_COMPRESSED] = most;

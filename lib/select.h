@@ -31,8 +31,18 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
 #define RONDO_LL_BYTES_MAX    8192  /* of an LL connector's slot, payload */
 #define RONDO_SMALL_BYTES_MAX 16384 /* of a SMALL one's */
 /* Between GPUs: one slot a block for what LL is good for; what a block's warps carry in whole rounds. */
-#define RONDO_GPU_LL_BYTES    32768
-#define RONDO_GPU_SLOT_BYTES  122880
+#define RONDO_GPU_LL_BYTES    19200
+#define RONDO_GPU_SLOT_BYTES  245760
+
+#define RONDO_DEFAULT_SLOT_BYTES 131072 /* where RONDO_SLOT_BYTES says nothing else */
+/* Between hosts, where a message costs system calls on both sides: many slots, with room for what is on its way, and of a size
+ * that with its header makes four whole packets of TCP's largest. */
+#define RONDO_NETWORK_SLOT_BYTES 260480
+#define RONDO_NETWORK_SLOTS      8
+#define RONDO_NETWORK_SLICES     4 /* of a tile: what an instruction has on its way at once */
+
+/* Whether that is for a communicator's connectors. Its members all say the same. */
+int rondo_is_wide(const struct rondo_comm *comm);
 
 /* Slot sizes of a lane that serves operations of all sizes. */
 void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_PROTOCOLS]);

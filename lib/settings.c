@@ -108,7 +108,7 @@ rondo_result_t rondo_settings_read(const rondo_config_t *given, struct rondo_set
     else if (config->device != RONDO_DEVICE_HOST && config->device != RONDO_DEVICE_CUDA)
         return rondo_fail(RONDO_ERR_ARGUMENT, "unknown device %d", (int) config->device);
     settings->timeout = real(&reader, config->timeout, "RONDO_TIMEOUT");
-    settings->connect_timeout = real(&reader, -1, "RONDO_CONNECT_TIMEOUT");
+    settings->connect_timeout = real(&reader, config->connect_timeout, "RONDO_CONNECT_TIMEOUT");
     settings->check = (int) integer(&reader, config->check, "RONDO_CHECK", 0, 1);
     startup->blocks = integer(&reader, config->blocks, "RONDO_BLOCKS", 0, RONDO_CHANNELS_MAX);
     startup->memory = size(&reader, config->memory_budget, "RONDO_MEMORY");

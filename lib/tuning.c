@@ -7,9 +7,11 @@
 #include "program/trace.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BYTES_MAX ((size_t) 16 << 20)
 
@@ -81,21 +83,30 @@ static uint64_t number(struct reader *r)
     return value;
 }
 
-static void field(struct reader *r, struct rondo_tuning_row *row, unsigned *seen)
+#define FIELDS  6
+#define MACHINE FIELDS /* alone in its object, which is the first */
+
+static void field(struct reader *r, struct rondo_tuning *tuning, struct rondo_tuning_row *row, unsigned *seen)
 {
-    static const char *const names[] = {"collective", "ranks", "max_bytes", "algorithm", "protocol", "channels"};
+    static const char *const names[] = {"collective", "ranks", "max_bytes", "algorithm", "protocol", "channels", "machine"};
     char name[32], value[64] = ""; /* all of it is hashed */
     uint64_t amount = 0;
     unsigned which = 0;
     text(r, name, sizeof(name));
     expect(r, ':');
-    while (which < 6 && strcmp(name, names[which]) != 0)
+    while (which <= MACHINE && strcmp(name, names[which]) != 0)
         which++;
-    if (which == 6 || *seen >> which & 1) {
-        refuse(r, which == 6 ? "an unknown field" : "a field for the second time");
+    if (which > MACHINE || *seen >> which & 1) {
+        refuse(r, which > MACHINE ? "an unknown field" : "a field for the second time");
         return;
     }
     *seen |= 1u << which;
+    if (which == MACHINE) {
+        if (tuning->count > 0 || tuning->machine[0] != '\0')
+            refuse(r, "a machine that is not the first of the table");
+        text(r, tuning->machine, sizeof(tuning->machine));
+        return;
+    }
     if (which == 0 || which == 3 || which == 4)
         text(r, value, sizeof(value));
     else
@@ -124,10 +135,12 @@ static void one_row(struct reader *r, struct rondo_tuning *tuning)
     memset(&row, 0, sizeof(row)); /* rows are hashed as bytes */
     expect(r, '{');
     do
-        field(r, &row, &seen);
+        field(r, tuning, &row, &seen);
     while (next_is(r, ','));
     expect(r, '}');
-    if (seen != 0x3f)
+    if (seen == 1u << MACHINE)
+        return;
+    if (seen != (1u << FIELDS) - 1)
         refuse(r, "a row without all of collective, ranks, max_bytes, algorithm, protocol, channels");
     if (r->result != RONDO_SUCCESS || row.kind == RONDO_KINDS) /* what only the bench has is passed over */
         return;
@@ -172,6 +185,53 @@ rondo_result_t rondo_tuning_parse(const char *text_, size_t bytes, const char *p
     tuning->fingerprint = hash(tuning);
     *result = tuning;
     return RONDO_SUCCESS;
+}
+
+/* ---- files ---- */
+
+/* What follows the word and a colon in a file. 0: nothing does. */
+static int find_word(const char *path, const char *word, char *value, size_t bytes)
+{
+    FILE *file = fopen(path, "r");
+    char line[256];
+    int found = 0;
+    while (file != NULL && !found && fgets(line, sizeof(line), file) != NULL) {
+        if (strncmp(line, word, strlen(word)) != 0)
+            continue;
+        const char *at = strchr(line, ':');
+        at = at != NULL ? at + 1 + strspn(at + 1, " \t") : "";
+        snprintf(value, bytes, "%.*s", (int) strcspn(at, "\n\"\\"), at);
+        found = value[0] != '\0';
+    }
+    if (file != NULL)
+        fclose(file);
+    return found;
+}
+
+void rondo_tuning_machine(int cuda, char machine[RONDO_MACHINE_BYTES])
+{
+    char processor[64] = "unknown", gpu[48] = "unknown";
+    glob_t gpus = {0};
+    find_word("/proc/cpuinfo", "model name", processor, sizeof(processor));
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    if (!cuda) {
+        snprintf(machine, RONDO_MACHINE_BYTES, "host device, %ld x %s", processors, processor);
+        return;
+    }
+    if (glob("/proc/driver/nvidia/gpus/*/information", 0, NULL, &gpus) == 0)
+        find_word(gpus.gl_pathv[0], "Model", gpu, sizeof(gpu));
+    snprintf(machine, RONDO_MACHINE_BYTES, "CUDA device, %zu x %s, %ld x %s", gpus.gl_pathc, gpu, processors, processor);
+    globfree(&gpus);
+}
+
+rondo_result_t rondo_tuning_check(const struct rondo_tuning *tuning, const char *path, int cuda)
+{
+    char here[RONDO_MACHINE_BYTES];
+    rondo_tuning_machine(cuda, here);
+    if (tuning == NULL || tuning->machine[0] == '\0' || strcmp(tuning->machine, here) == 0)
+        return RONDO_SUCCESS;
+    return rondo_fail(RONDO_ERR_ARGUMENT, "%s, line 1: the table was measured on '%s', and this is '%s'", path, tuning->machine,
+                      here);
 }
 
 rondo_result_t rondo_tuning_read(const char *path, struct rondo_tuning **tuning)

@@ -5,6 +5,8 @@
 
 #include "programs/programs.h"
 
+#define RONDO_MACHINE_BYTES 160
+
 struct rondo_tuning_row {
     enum rondo_kind kind;
     int ranks, channels; /* channels 0: the library's own choice */
@@ -16,11 +18,16 @@ struct rondo_tuning_row {
 struct rondo_tuning {
     struct rondo_tuning_row *rows;
     size_t count, room;
-    uint64_t fingerprint; /* of the rows: all ranks must have the same, as they must choose alike */
+    char machine[RONDO_MACHINE_BYTES]; /* what it was measured on; "": it does not say */
+    uint64_t fingerprint;              /* of the rows: all ranks must have the same, as they must choose alike */
 };
 
+/* What tables are measured on and for: the kind of device, the processors, the GPUs. */
+void rondo_tuning_machine(int cuda, char machine[RONDO_MACHINE_BYTES]);
 /* RONDO_ERR_ARGUMENT with the place and reason if it is no such table, RONDO_ERR_SYSTEM if it cannot be read. */
 rondo_result_t rondo_tuning_read(const char *path, struct rondo_tuning **tuning);
+/* RONDO_ERR_ARGUMENT if it says that it is another machine's. tuning may be NULL. */
+rondo_result_t rondo_tuning_check(const struct rondo_tuning *tuning, const char *path, int cuda);
 rondo_result_t rondo_tuning_parse(const char *text, size_t bytes, const char *path, struct rondo_tuning **tuning);
 void rondo_tuning_free(struct rondo_tuning *tuning);
 /* NULL: it says nothing. */

@@ -44,3 +44,4 @@ detect:
 	@printf '%-9s %-4s %s\n' UCX $(if $(HAS_UCX),yes "the ucx transport; its libraries are looked for at run time",no "$(if $(filter 0,$(UCX)),UCX=0,no ucp/api/ucp.h)")
 	@printf '%-9s %-4s %s\n' libnuma $(if $(HAS_NUMA),yes "slots in host memory lie near the rank's GPU",no "$(if $(filter 0,$(NUMA)),NUMA=0,no numa.h)")
 	@printf '%-9s %-4s %s\n' MPI $(if $(MPICC),yes "$(MPICC): rondo bench --peer mpi",no "no mpicc: rondo bench has no --peer mpi")
+	@printf '%-9s %-4s %s\n' NCCL $(if $(HAS_NCCL),yes "$(NCCL_INCLUDE)/nccl.h: build/nccl/libnccl.so.2$(comma) for NCCL's programs",no "$(if $(filter 0,$(NCCL)),NCCL=0,$(if $(HAS_CUDA),no nccl.h of 2.28 or later,without CUDA))")

@@ -166,6 +166,7 @@ static void free_port(struct rondo_runtime *runtime, struct rondo_port *port)
         rondo_arena_release(runtime->arena, &port->region);
     free(port->messages);
     free(port->ready);
+    free(port->loans);
     free(port);
 }
 

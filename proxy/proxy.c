@@ -121,8 +121,6 @@ static int pass(struct rondo_proxy *proxy)
         rondo_ports_bury(proxy->ports, 0);
     for (int i = 0; i < proxy->network_count; i++)
         moved |= proxy->networks[i].network->progress(proxy->networks[i].state);
-    if (moved && rondo_queue_outstanding(proxy->runtime) && !rondo_device_alive(proxy->runtime->device))
-        rondo_queue_hasten(proxy->runtime);
     int idle = proxy->deferred >= CREDIT_PASSES;
     uint32_t bound = rondo_ports_bound(proxy->ports);
     for (uint32_t number = 0; number < bound; number++) {
@@ -130,6 +128,8 @@ static int pass(struct rondo_proxy *proxy)
         if (port != NULL)
             moved |= work_port(proxy, port, idle, &deferred);
     }
+    if (moved && rondo_queue_outstanding(proxy->runtime) && !rondo_device_alive(proxy->runtime->device))
+        rondo_queue_hasten(proxy->runtime);
     proxy->deferred = deferred && !moved ? proxy->deferred + 1 : 0;
     return moved;
 }
@@ -162,10 +162,13 @@ static void report_losses(struct rondo_proxy *proxy)
 
 /* ---- the thread ---- */
 
-/* A GPU cannot tell that it has published something: while it may, the proxy looks. A host thread stirs. */
+/* A GPU cannot tell that it has published something, and a host thread that is never preempted does not come to it: while they
+ * may, the proxy looks. Other host threads stir. */
 static int naps(const struct rondo_proxy *proxy)
 {
-    return proxy->runtime->device_type == RONDO_DEVICE_CUDA && rondo_ports_bound(proxy->ports) > 0;
+    const struct rondo_runtime *runtime = proxy->runtime;
+    return (runtime->device_type == RONDO_DEVICE_CUDA || !runtime->device->daemon->policy.preempt) &&
+           rondo_ports_bound(proxy->ports) > 0;
 }
 
 /* Works until there is nothing to do. 0: somebody else wants to, or there are losses to tell. */
@@ -214,9 +217,11 @@ static void doze(struct rondo_proxy *proxy)
 static void *run(void *argument)
 {
     struct rondo_proxy *proxy = argument;
-    rondo_proxy_place(proxy->network_count > 0 && proxy->networks[0].network->numa_node != NULL
-                          ? proxy->networks[0].network->numa_node(proxy->networks[0].state)
-                          : -1);
+    int node = -1;
+    for (int i = 0; i < proxy->network_count && node < 0; i++)
+        if (proxy->networks[i].network->numa_node != NULL)
+            node = proxy->networks[i].network->numa_node(proxy->networks[i].state);
+    rondo_proxy_place(node);
     while (!__atomic_load_n(&proxy->stopping, __ATOMIC_ACQUIRE)) {
         uint32_t seen = __atomic_load_n(&proxy->event, __ATOMIC_SEQ_CST);
         report_losses(proxy);

@@ -30,13 +30,16 @@ def require():
 class Hosts:
     """count hosts, 10.66.N.1, 10.66.N.2 and so on; a context manager, after which nothing of them is left.
 
-    rate: of each card, as tc writes it (1gbit); None: as fast as it goes.
+    rate: of each card, as tc writes it (1gbit); None: as fast as it goes. congestion: TCP's algorithm, where it matters that it
+    is the same on all machines. paired: two hosts whose cards are the two ends of one cable, with no switch.
     """
 
-    def __init__(self, count, rate=None):
+    def __init__(self, count, rate=None, congestion=None, paired=False):
         require()
         self.count = count
         self.rate = rate
+        self.congestion = congestion
+        self.paired = paired
         self.mark = f"rondo{os.getpid()}n{next(_numbers)}"
         self.net = f"10.66.{next(_numbers) % 250}"
         self.switch = f"{self.mark}-switch"
@@ -49,33 +52,58 @@ class Hosts:
 
     def __enter__(self):
         try:
-            _ip("netns", "add", self.switch)
-            _ip("-n", self.switch, "link", "add", "switch", "type", "bridge")
-            _ip("-n", self.switch, "link", "set", "switch", "up")
-            for host in range(self.count):
-                self._plug(host)
+            if self.paired:
+                self._pair()
+            else:
+                self._switch()
         except BaseException:
             self.__exit__()
             raise
         return self
 
-    def _plug(self, host):
+    def _pair(self):
+        first, second = self.name(0), self.name(1)
+        for name in (first, second):
+            _ip("netns", "add", name)
+        _ip("link", "add", "net0", "netns", first, "type", "veth", "peer", "name", "net0", "netns", second)
+        for host in range(self.count):
+            self._set_up(host)
+
+    def _switch(self):
+        _ip("netns", "add", self.switch)
+        _ip("-n", self.switch, "link", "add", "switch", "type", "bridge")
+        _ip("-n", self.switch, "link", "set", "switch", "up")
+        for host in range(self.count):
+            name = self.name(host)
+            _ip("netns", "add", name)
+            _ip("link", "add", "net0", "netns", name, "type", "veth", "peer", "name", f"port{host}", "netns", self.switch)
+            _ip("-n", self.switch, "link", "set", f"port{host}", "master", "switch", "up")
+            self._set_up(host)
+
+    def _set_up(self, host):
         name = self.name(host)
-        _ip("netns", "add", name)
-        _ip("link", "add", "net0", "netns", name, "type", "veth", "peer", "name", f"port{host}", "netns", self.switch)
-        _ip("-n", self.switch, "link", "set", f"port{host}", "master", "switch", "up")
         _ip("-n", name, "addr", "add", f"{self.address(host)}/24", "dev", "net0")
         _ip("-n", name, "link", "set", "lo", "up")
         _ip("-n", name, "link", "set", "net0", "up")
+        if self.congestion is not None:
+            _ip("-n", name, "route", "change", f"{self.net}.0/24", "dev", "net0", "src", self.address(host), "congctl",
+                self.congestion)
+            # One connection's losses are not to slow down those of later jobs.
+            subprocess.run([*self.enter(host), "sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1"], check=True)
         if self.rate is not None:
-            for space, card in ((name, "net0"), (self.switch, f"port{host}")):
-                subprocess.run(["tc", "-n", space, "qdisc", "add", "dev", card, "root", "tbf", "rate", self.rate, "burst",
-                                "256kb", "latency", "50ms"], check=True)
+            self._limit(name, "net0")
+            if not self.paired:
+                self._limit(self.switch, f"port{host}")
+
+    def _limit(self, space, card):
+        subprocess.run(["tc", "-n", space, "qdisc", "add", "dev", card, "root", "tbf", "rate", self.rate, "burst", "256kb",
+                        "latency", "50ms"], check=True)
 
     def __exit__(self, *_):
         for host in range(self.count):
             _ip("netns", "del", self.name(host), check=False)
-        _ip("netns", "del", self.switch, check=False)
+        if not self.paired:
+            _ip("netns", "del", self.switch, check=False)
 
     def pull(self, host):
         """The host's cable, at the switch: nobody is told anything."""
@@ -87,6 +115,23 @@ class Hosts:
 
     def enter(self, host):
         return ["ip", "netns", "exec", self.name(host)]
+
+    def mpirun(self, folder, slots, *options):
+        """The words before a command that Open MPI is to run with so many ranks on each host. It starts them by an agent that,
+        like ssh, goes to a host and runs a command there; the agent is written to folder."""
+        agent = folder / "agent"
+        places = " ".join(f"{self.address(host)}) host={self.name(host)} ;;" for host in range(self.count))
+        agent.write_text(f"""#!/bin/sh
+while [ "${{1#-}}" != "$1" ]; do shift; done
+case $1 in {places} esac
+shift
+exec ip netns exec $host unshare --uts sh -c "hostname $host; $*"
+""")
+        agent.chmod(0o755)
+        hosts = ",".join(f"{self.address(host)}:{slots}" for host in range(self.count))
+        return [*self.enter(0), "unshare", "--uts", "sh", "-c", f'hostname {self.name(0)}; exec "$@"', "sh", "mpirun.openmpi",
+                "--allow-run-as-root", "--mca", "plm_rsh_agent", agent, "--mca", "oob_tcp_if_include", f"{self.net}.0/24",
+                "-n", self.count * slots, "--host", hosts, "-x", "RONDO_ROOT", "-x", "RONDO_SECRET", "-x", "UCX_TLS", *options]
 
     def job(self, places, *command, port=5555, **extra):
         """A Job whose rank r is on host places[r]; rank 0's host is where they meet."""

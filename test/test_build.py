@@ -114,10 +114,14 @@ def test_gpu_steps_exist():
         return {"peer": {"ran": True, "hung": True}}
 
     script.Step, script.stress, script.sanitizer = Noted, stress, lambda: "compute-sanitizer"
+    script.has_torch = lambda: False
     script.killed = lambda step, ranks, scenario: step.run(script.test("faults"), "--scenario", scenario, "--count", 1)
     for gpus in (1, 2, 4, 8):
         for step in script.steps(gpus):
-            step.body(step)
+            try:
+                step.body(step)
+            except script.Skip as reason:  # not in this build, or not on this machine
+                assert "nccl" in step.name, f"{step.name}: {reason}"
     known = {}
     for command in commands:
         if command[0] == "compute-sanitizer":

@@ -29,3 +29,19 @@ def test_budget_of_one_rank(poor):
 
 def test_runtimes():
     run(program("lifecycle"), "--scenario", "runtimes")
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+def test_shrink(ranks):
+    run(program("shrink"), "--ranks", ranks)
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "allpairs", "pairs", "direct"])
+def test_shrink_by(algorithm):
+    """The in-place reduce-scatter is any algorithm's."""
+    run(program("shrink"), "--ranks", 4, RONDO_ALGORITHM=algorithm, RONDO_BLOCKS=4)
+
+
+def test_shrink_processes():
+    with Job(3, program("shrink"), "--ranks", 0) as job:
+        job.finish()

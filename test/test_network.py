@@ -43,6 +43,11 @@ def test_a_network_within_a_host(what):
     on_one_host([0, 0, 0], what, *options, RONDO_TRANSPORTS="ucx")
 
 
+def test_without_preemption():
+    """A thread that waits in an operation carries nothing meanwhile."""
+    on_one_host([0, 1, 1], "matrix", "--collectives", "allreduce,bcast", *SMALL, RONDO_PREEMPT=0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("collective", ["allreduce", "reduce_scatter", "alltoallv", "exscan", "allgatherv"])
 def test_whole_matrix_over_a_network(collective):
@@ -89,6 +94,13 @@ def test_stress_in_random_order(order):
 def test_namespaces(what, places):
     options = {"matrix": SMALL, "mix": [*TOGETHER, "--seed", len(places)], "p2p": []}[what]
     with Hosts(max(places) + 1) as hosts, hosts.job(places, program(what), "--ranks", 0, *options) as job:
+        job.finish()
+
+
+@pytest.mark.parametrize("places", [[0, 1], [0, 1, 2], [0, 0, 1, 1]], ids=lambda places: "".join(map(str, places)))
+def test_buffers_are_free_again(places):
+    """What is lent to a slow link has left before its operation ends."""
+    with Hosts(max(places) + 1, rate="400mbit") as hosts, hosts.job(places, program("reuse"), "--ranks", 0) as job:
         job.finish()
 
 
@@ -290,22 +302,9 @@ def test_nobody_answers_at_the_root():
 # ---- launchers ----
 
 def test_open_mpi_across_namespaces(tmp_path):
-    """mpirun starts the ranks by an agent that, like ssh, goes to a host and runs a command there."""
     with Hosts(2) as hosts:
-        agent = tmp_path / "agent"
-        places = " ".join(f"{hosts.address(host)}) host={hosts.name(host)} ;;" for host in range(2))
-        agent.write_text(f"""#!/bin/sh
-while [ "${{1#-}}" != "$1" ]; do shift; done
-case $1 in {places} esac
-shift
-exec ip netns exec $host unshare --uts sh -c "hostname $host; $*"
-""")
-        agent.chmod(0o755)
-        output = run(*hosts.enter(0), "unshare", "--uts", "sh", "-c", f'hostname {hosts.name(0)}; exec "$@"', "sh",
-                     "mpirun.openmpi", "--allow-run-as-root", "--mca", "plm_rsh_agent", agent, "--mca", "oob_tcp_if_include",
-                     f"{hosts.net}.0/24", "-n", 4, "--host", f"{hosts.address(0)}:2,{hosts.address(1)}:2", "-x", "RONDO_ROOT",
-                     "-x", "RONDO_SECRET", "-x", "UCX_TLS", program("rondo"), "bench", "allreduce", "-b", "8", "-e", "1M", "-f",
-                     "16", "-c", "-n", "5", "-w", "1", "--device", "host", UCX_TLS="tcp", RONDO_SECRET="open sesame",
+        output = run(*hosts.mpirun(tmp_path, 2), program("rondo"), "bench", "allreduce", "-b", "8", "-e", "1M", "-f", "16", "-c",
+                     "-n", "5", "-w", "1", "--device", "host", UCX_TLS="tcp", RONDO_SECRET="open sesame",
                      RONDO_ROOT=f"{hosts.address(0)}:5555", seconds=90)
         rows = [line.split() for line in output.splitlines() if re.match(r" +\d", line)]
         assert len(rows) >= 5 and all(row[8] == "0" for row in rows), output

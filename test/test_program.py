@@ -1,6 +1,8 @@
 """Programs: the built-in ones on 2 to 9 ranks with a preemption at every wait, users' own, files, the command, the tuning table."""
+import importlib.util
 import json
 import random
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 from harness import ROOT, SANITIZED, program, run
@@ -49,7 +51,7 @@ def test_command(tmp_path):
     assert "recv_reduce_copy" in run(rondo, "program", "show", "oneshot", "--ranks", 3)
     assert run(rondo, "program", "show", "tree", "--format", "dot").startswith("digraph")
     path = tmp_path / "ring.xml"
-    run(rondo, "program", "export", "compiled-ring", "--ranks", 3, "--channels", 2, "--output", path)
+    run(rondo, "program", "export", "ring", "--ranks", 3, "--channels", 2, "--output", path)
     assert "accepted" in run(rondo, "program", "check", path)
     out = run(rondo, "program", "run", path, "--bytes", "12,600,60K", "--json", tmp_path / "out.json")
     assert "WRONG" not in out
@@ -70,6 +72,13 @@ def test_bad_programs(path):
     assert reason in run(program("rondo"), "program", "check", path, expect=1)
 
 
+@pytest.mark.parametrize("target", ["xml", "language", "checker", "tuning"])
+def test_fuzz_corpus(target):
+    """What the fuzzers found, in all the ways that they look for."""
+    files = sorted((ROOT / "test" / "fuzz" / "corpus" / target).iterdir())
+    assert f"{len(files)} files" in run(program(f"replay_{target}"), *files, seconds=120)
+
+
 def test_huge_file(tmp_path):
     """Ten million steps are refused before they take memory."""
     path = tmp_path / "huge.xml"
@@ -80,6 +89,61 @@ def test_huge_file(tmp_path):
         for s in range(2_000_000):
             file.write(step.format(s))
     assert "too many steps" in run(program("rondo"), "program", "check", path, expect=1, seconds=30)
+
+
+spec = importlib.util.spec_from_file_location("msccl_form", ROOT / "test" / "programs" / "msccl_form.py")
+msccl_form = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(msccl_form)
+
+
+@pytest.mark.parametrize("name", sorted(msccl_form.PROGRAMS))
+def test_msccl_file(name, tmp_path):
+    """Files in the form in which msccl-tools writes them run as they are, on any number of blocks, and survive an export."""
+    path = ROOT / "test" / "programs" / "msccl" / f"{name}.xml"
+    assert path.read_text() == msccl_form.PROGRAMS[name]().xml()
+    assert "accepted" in run(program("rondo"), "program", "check", path)
+    for blocks in (1, 3):
+        out = run(program("rondo"), "program", "run", path, "--bytes", "4,1020,60K", RONDO_BLOCKS=blocks, **IMPATIENT)
+        assert "right" in out and "WRONG" not in out
+    run(program("rondo"), "program", "export", path, "--output", tmp_path / "again.xml")
+    assert "accepted" in run(program("rondo"), "program", "check", tmp_path / "again.xml")
+
+
+@pytest.mark.parametrize("make", [lambda: msccl_form.allreduce_ring(16, 4), lambda: msccl_form.alltoall_two_step(4, 4),
+                                  lambda: msccl_form.allreduce_hierarchical(4, 8), lambda: msccl_form.allreduce_allpairs(8)])
+def test_large_msccl_file(make, tmp_path):
+    (tmp_path / "large.xml").write_text(make().xml())
+    assert "accepted" in run(program("rondo"), "program", "check", tmp_path / "large.xml")
+
+
+@pytest.mark.parametrize("name,ranks", [("ring", 4), ("tree", 6), ("oneshot", 3), ("compiled-hierarchical", 8), ("twostep", 9)])
+def test_export_is_msccl(name, ranks, tmp_path):
+    """What MSCCL's own reader insists on: every attribute, one thread block for a peer and channel, waits that are told of."""
+    path = tmp_path / "out.xml"
+    for collective in PROGRAMS[name]:
+        if collective == "allgatherv":
+            continue
+        run(program("rondo"), "program", "export", name, "--collective", collective, "--ranks", ranks, "--channels", 2, "--output", path)
+        algo = ElementTree.parse(path).getroot()
+        assert algo.get("coll") in ("allreduce", "reduce", "broadcast", "reduce_scatter", "allgather", "alltoall")
+        for attribute in ("name", "proto", "nchannels", "nchunksperloop", "ngpus", "inplace", "outofplace", "minBytes", "maxBytes"):
+            assert algo.get(attribute) is not None
+        for gpu in algo:
+            assert all(gpu.get(a) is not None for a in ("id", "i_chunks", "o_chunks", "s_chunks"))
+            blocks = list(gpu)
+            for side in ("send", "recv"):
+                used = [(b.get(side), b.get("chan")) for b in blocks if b.get(side) != "-1"]
+                assert len(used) == len(set(used))
+            for block in blocks:
+                chained = False
+                for number, step in enumerate(block):
+                    assert step.get("s") == str(number) and int(step.get("cnt")) < 72
+                    assert {"srcbuf", "srcoff", "dstbuf", "dstoff", "depid", "deps", "hasdep", "type"} <= set(step.keys())
+                    if step.get("depid") != "-1":
+                        assert blocks[int(step.get("depid"))][int(step.get("deps"))].get("hasdep") == "1"
+                    else:
+                        assert not chained, "a chain of waits must end in the step that waits"
+                    chained = step.get("type") == "nop"
 
 
 def test_good_program():
@@ -115,10 +179,42 @@ def test_bad_tuning(tmp_path, text):
     assert "table.json, line 1" in said
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(SANITIZED, reason="what it measures means nothing there")
+def test_table_of_another_machine(tmp_path):
+    path = tmp_path / "table.json"
+    rows = [{"machine": "host device, 4096 x Abacus"},
+            {"collective": "allreduce", "ranks": 2, "max_bytes": 1 << 40, "algorithm": "halving", "protocol": "simple", "channels": 1}]
+    path.write_text(json.dumps(rows))
+    said = run(program("rondo"), "bench", "allreduce", "--ranks", 2, "-e", 8, "--device", "host", RONDO_TUNING=path, expect=1)
+    assert "table.json, line 1: the table was measured on 'host device, 4096 x Abacus', and this is 'host device" in said
+    path.write_text(json.dumps(rows[::-1]))
+    said = run(program("rondo"), "bench", "allreduce", "--ranks", 2, "-e", 8, RONDO_TUNING=path, expect=1)
+    assert "not the first of the table" in said
+
+
+def test_nonsense_is_placed(tmp_path):
+    """The line is the one where it stops making sense."""
+    path = tmp_path / "table.json"
+    path.write_text('[{"collective": "allreduce", "ranks": 2, "max_bytes": 8,\n "algorithm": "ring",\n "protocol": "morse", "channels": 0}]')
+    said = run(program("rondo"), "bench", "allreduce", "--ranks", 2, "-e", 8, RONDO_TUNING=path, expect=1)
+    assert "table.json, line 3: a protocol that is neither simple nor ll" in said
+
+
+def tune_and_read(path, collective, *sizes):
+    """Measures, saves, and uses what was saved: what each size gets is what the table says of it."""
+    run(program("rondo"), "bench", collective, "--ranks", 2, "--device", "host", "-b", sizes[0], "-e", sizes[-1], "-f", 64, "-n", 5, "-w", 1, "--tune",
+        path, seconds=240)
+    machine, *rows = json.loads(path.read_text())
+    assert machine["machine"].startswith("host device")
+    mine = [row for row in rows if row["collective"] == collective]
+    assert mine and mine == sorted(mine, key=lambda row: row["max_bytes"])
+    for size in sizes:
+        said = run(program("rondo"), "bench", collective, "--ranks", 2, "--device", "host", "-b", size, "-e", size, "-n", 1, RONDO_TUNING=path, RONDO_LOG="debug")
+        row = next(row for row in mine if size <= row["max_bytes"])
+        assert f"algorithm {row['algorithm']} (tuned)" in said
+
+
 def test_tune_is_read(tmp_path):
     path = tmp_path / "table.json"
-    run(program("rondo"), "bench", "allreduce", "--ranks", 2, "-b", 64, "-e", "1K", "-f", 16, "-n", 20, "-w", 2, "--tune", path, seconds=240)
-    said = run(program("rondo"), "bench", "allreduce", "--ranks", 2, "-b", 64, "-e", 64, RONDO_TUNING=path, RONDO_LOG="debug")
-    assert "(tuned)" in said
+    tune_and_read(path, "allreduce", 64, 4096)
+    tune_and_read(path, "alltoall", 64, 4096)
+    assert {row.get("collective") for row in json.loads(path.read_text())} == {None, "allreduce", "alltoall"}

@@ -132,7 +132,10 @@ void bench_put_row(struct bench *b, const struct bench_row *row)
     if (b->rank->rank != 0)
         return;
     print_row(b->options, row);
-    json_array_append_new(b->rows, json_row(b->options, row));
+    json_t *object = json_row(b->options, row);
+    if (b->options->tune != NULL)
+        json_object_set_new(object, "cuda", json_boolean(b->device == RONDO_DEVICE_CUDA));
+    json_array_append_new(b->rows, object);
 }
 
 static json_t *json_text(const char *text)

@@ -1,12 +1,15 @@
 /*
  * `rondo bench COLLECTIVE --tune FILE`: runs the bench once for each algorithm, protocol and number of channels, and writes
- * which was fastest for which sizes. The file is a JSON array of
+ * which was fastest for which sizes. The file is a JSON array, first
+ *     {"machine"}
+ * which says what it was measured on and is compared with what it is used on, and then
  *     {"collective", "ranks", "max_bytes", "algorithm", "protocol", "channels"}
  * sorted by collective, ranks and max_bytes: a row is for sizes up to max_bytes, from the row before it on. Size is the bench's
  * (all ranks' blocks together where there are blocks). Rows of other collectives and other numbers of ranks that the file has
  * already are kept. A channel count of 0 means: the library's own.
  */
 #include "bench.h"
+#include "tuning.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +22,8 @@ static const struct {
 } methods[] = {{"allpairs", "ll"},         {"allpairs", "simple"}, {"linear", "ll"},      {"linear", "simple"},
                {"direct", "simple"},       {"ring", "ll"},         {"ring", "simple"},    {"chain", "simple"},
                {"doubling", "simple"},     {"halving", "simple"},  {"twoshot", "simple"}, {"tree", "simple"},
-               {"hierarchical", "simple"}, {"twostep", "simple"}};
+               {"hierarchical", "simple"}, {"twostep", "simple"},  {"pairs", "ll"},       {"pairs", "simple"},
+               {"doubling", "ll"},         {"spread", "simple"}};
 static const int channel_counts[] = {1, 2, 4, 8, 16, 32};
 #define LENGTH(array) (int) (sizeof(array) / sizeof((array)[0]))
 
@@ -42,7 +46,7 @@ struct best {
 struct tuning {
     const struct bench_options *options;
     int (*run)(const struct bench_options *options, json_t *rows);
-    int ranks;
+    int ranks, cuda;
     int known; /* sizes with a best candidate */
     struct best best[64];
 };
@@ -83,8 +87,12 @@ static int try_candidate(struct tuning *t, const struct candidate *candidate)
     json_t *rows = json_array(), *row;
     size_t i;
     int code = t->run(&options, rows);
-    json_array_foreach(rows, i, row) consider(t, candidate, (size_t) json_integer_value(json_object_get(row, "bytes")),
-                                              json_real_value(json_object_get(row, "time_us")));
+    json_array_foreach(rows, i, row)
+    {
+        t->cuda |= json_is_true(json_object_get(row, "cuda"));
+        consider(t, candidate, (size_t) json_integer_value(json_object_get(row, "bytes")),
+                 json_real_value(json_object_get(row, "time_us")));
+    }
     json_decref(rows);
     return code;
 }
@@ -155,8 +163,9 @@ static int ascending(const void *a, const void *b)
     return order;
 }
 
-/* What is already in the file and of something else, and the new rows, sorted. NULL: the file is something else altogether. */
-static json_t *merge(const struct tuning *t)
+/* What is already in the file and of something else, and the new rows, sorted. NULL: the file is something else altogether, or
+ * of another machine. */
+static json_t *merge(const struct tuning *t, const char *machine)
 {
     json_error_t error;
     FILE *file = fopen(t->options->tune, "r");
@@ -169,8 +178,16 @@ static json_t *merge(const struct tuning *t)
         json_decref(table);
         return NULL;
     }
+    const char *theirs = json_array_size(old) > 0 ? text(json_array_get(old, 0), "machine") : machine;
+    if (*theirs != '\0' && strcmp(theirs, machine) != 0) {
+        json_decref(old);
+        json_decref(table);
+        return NULL;
+    }
     json_array_foreach(old, i, row)
     {
+        if (*text(row, "machine") != '\0')
+            continue;
         if (strcmp(text(row, "collective"), t->options->collective->name) != 0 || number(row, "ranks") != t->ranks)
             json_array_append(table, row);
     }
@@ -179,6 +196,7 @@ static json_t *merge(const struct tuning *t)
 
     count = json_array_size(table);
     json_t **sorted = calloc(count + 1, sizeof(json_t *)), *result = json_array();
+    json_array_append_new(result, json_pack("{s:s}", "machine", machine));
     for (i = 0; sorted != NULL && i < count; i++)
         sorted[i] = json_array_get(table, i);
     if (sorted != NULL)
@@ -202,9 +220,12 @@ int bench_tune(const struct bench_options *options, int (*run)(const struct benc
         code = EXIT_WRONG;
     }
     if (code == 0) {
-        json_t *table = merge(t);
+        char machine[RONDO_MACHINE_BYTES];
+        rondo_tuning_machine(t->cuda, machine);
+        json_t *table = merge(t, machine);
         if (table == NULL) {
-            fprintf(stderr, "rondo bench: --tune %s: the file is there and is no table\n", options->tune);
+            fprintf(stderr, "rondo bench: --tune %s: the file is there and is no table of this machine (%s)\n", options->tune,
+                    machine);
             code = EXIT_WRONG;
         } else {
             code = output_json("bench", options->tune, table);

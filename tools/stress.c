@@ -211,6 +211,13 @@ static void add_statistics(struct rank *rank, uint64_t *totals)
     totals[BYTES_SENT] = stats.bytes_sent;
 }
 
+void stress_note_failure(struct stress_outcome *outcome, rondo_result_t code, char *message, size_t bytes)
+{
+    snprintf(message, bytes, "%s", rondo_last_error());
+    atomic_fetch_add(&outcome->failed, 1);
+    atomic_fetch_add(&outcome->deadlock, code == RONDO_ERR_TIMEOUT);
+}
+
 /* The library has logged the report of a hang in full; its text is not told again. */
 static void tell_failure(struct stress *s, struct rank *rank, rondo_result_t error, const char *message)
 {

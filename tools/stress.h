@@ -37,6 +37,9 @@ rondo_result_t stress_program(struct rank *rank, const struct stress_options *op
 rondo_result_t stress_streams(struct rank *rank, const struct stress_options *options, struct stress_outcome *outcome,
                               char *message, size_t bytes);
 
+/* A rank's program ends with this code, and the calling thread's last message. */
+void stress_note_failure(struct stress_outcome *outcome, rondo_result_t code, char *message, size_t bytes);
+
 /* What came of the same on NCCL. */
 struct stress_peer {
     bool ran, hung;

@@ -6,7 +6,6 @@
 #include "stress.h"
 #include "stress_data.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -163,10 +162,7 @@ rondo_result_t stress_program(struct rank *rank, const struct stress_options *op
         code = release(&p, false);
     if (code == RONDO_SUCCESS)
         return code;
-    snprintf(message, bytes, "%s", rondo_last_error());
-    atomic_fetch_add(&outcome->failed, 1);
-    if (code == RONDO_ERR_TIMEOUT)
-        atomic_fetch_add(&outcome->deadlock, 1);
+    stress_note_failure(outcome, code, message, bytes);
     if (stopped && p.operations != NULL)
         count_finished(&p);
     if (stopped)

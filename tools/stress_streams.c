@@ -7,7 +7,6 @@
 #include "stress.h"
 #include "stress_data.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { ROUNDS = 3 }; /* of all operations that are enqueued before any is waited for */
@@ -122,16 +121,13 @@ rondo_result_t stress_streams(struct rank *rank, const struct stress_options *op
     rondo_result_t code = prepare(&p);
     if (code == RONDO_SUCCESS)
         code = iterate(&p);
-    if (code != RONDO_SUCCESS) {
-        snprintf(message, bytes, "%s", rondo_last_error());
-        atomic_fetch_add(&outcome->failed, 1);
-        atomic_fetch_add(&outcome->deadlock, code == RONDO_ERR_TIMEOUT);
-        release(&p, true);
+    bool stopped = code != RONDO_SUCCESS;
+    if (!stopped)
+        code = release(&p, false);
+    if (code == RONDO_SUCCESS)
         return code;
-    }
-    if ((code = release(&p, false)) != RONDO_SUCCESS) {
-        snprintf(message, bytes, "%s", rondo_last_error());
-        atomic_fetch_add(&outcome->failed, 1);
-    }
+    stress_note_failure(outcome, code, message, bytes);
+    if (stopped)
+        release(&p, true);
     return code;
 }

@@ -11,9 +11,11 @@
 
 #include "background.h"
 #include "error.h"
+#include "memory_node.h"
 #include "platform.h"
 #include "runtime.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,6 +128,13 @@ static ucp_ep_h endpoint_of(struct ucx *ucx, const struct rondo_port *port)
 
 /* ---- sending ---- */
 
+/* Of what was lent, nothing is read any more. */
+static void settle(struct rondo_port *port)
+{
+    if (port->loans != NULL && port->sending == 0)
+        rondo_store_release(&port->loans->settled, port->carried);
+}
+
 static void sent(void *request, ucs_status_t status, void *argument)
 {
     struct rondo_port *port = argument;
@@ -133,6 +142,7 @@ static void sent(void *request, ucs_status_t status, void *argument)
     port->sending--;
     ucx->under_way--;
     ucx->events++;
+    settle(port);
     if (status != UCS_OK)
         lose(ucx, port->peer, ucx->library->ucs_status_string(status));
     ucx->library->ucp_request_free(request);
@@ -167,9 +177,11 @@ static void send_slots(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *po
         uint32_t bytes = rondo_load_relaxed32(port->sizes + slot);
         headers[slot] = (struct slot_header){port->other_key, port->carried, port->other_number,
                                              bytes < port->slot_bytes ? bytes : port->slot_bytes};
+        const char *lent = port->loans != NULL ? port->loans->sources[slot] : NULL;
         send_message(ucx, endpoint, port, ID_SLOT, &headers[slot], sizeof(headers[slot]),
-                     port->slots + (size_t) slot * port->slot_bytes, headers[slot].bytes);
+                     lent != NULL ? lent : port->slots + (size_t) slot * port->slot_bytes, headers[slot].bytes);
     }
+    settle(port);
 }
 
 /* One at a time: a later one says more. */
@@ -190,6 +202,7 @@ static int carry(void *state, struct rondo_port *port, uint64_t published)
     ucp_ep_h endpoint = endpoint_of(ucx, port);
     if (endpoint == NULL) {
         port->carried = published; /* nobody will ever have it */
+        settle(port);
         return 0;
     }
     if (port->direction == RONDO_INCOMING)
@@ -314,14 +327,17 @@ static ucs_status_t credit_came(void *argument, const void *text, size_t text_by
 
 static rondo_result_t prepare(void *state, struct rondo_port *port)
 {
-    (void) state;
+    const struct ucx *ucx = state;
     size_t bytes = port->slot_count * sizeof(struct slot_header);
+    int lends = port->direction == RONDO_OUTGOING && ucx->runtime->device_type == RONDO_DEVICE_HOST;
+    if (lends)
+        port->loans = calloc(1, sizeof(*port->loans) + port->slot_count * sizeof(port->loans->sources[0]));
     if (port->direction == RONDO_INCOMING) {
         bytes = sizeof(struct incoming) + port->slot_count * sizeof(struct receipt);
         port->ready = calloc(port->slot_count, sizeof(*port->ready));
     }
     port->messages = calloc(1, bytes);
-    if (port->messages == NULL || (port->direction == RONDO_INCOMING && port->ready == NULL))
+    if (port->messages == NULL || (port->direction == RONDO_INCOMING && port->ready == NULL) || (lends && port->loans == NULL))
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a network connector");
     return RONDO_SUCCESS;
 }
@@ -404,7 +420,7 @@ static void adjust(struct ucx *ucx, ucp_config_t *config)
 {
     static const char *const settings[][3] = {{"RNDV_THRESH", "UCX_RNDV_THRESH", "inf"},
                                               {"TX_SEG_SIZE", "UCX_TCP_TX_SEG_SIZE", "64k"},
-                                              {"RX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE", "160k"}};
+                                              {"RX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE", "256k"}};
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
         if (getenv(settings[i][1]) == NULL && ucx->library->ucp_config_modify(config, settings[i][0], settings[i][2]) != UCS_OK)
             rondo_log(RONDO_LOG_DEBUG, ucx->runtime->rank, "UCX does not know %s", settings[i][1]);
@@ -504,6 +520,23 @@ static rondo_result_t open_network(struct rondo_runtime *runtime, struct rondo_p
     return result;
 }
 
+/* UCX tells nobody which card it uses; where the user has named one, it is that. */
+static int numa_node_of(void *state)
+{
+    const char *devices = getenv("UCX_NET_DEVICES");
+    char path[200];
+    (void) state;
+    int length = devices != NULL ? (int) strcspn(devices, ":,") : 0; /* mlx5_0:1,eth0 */
+    if (length == 0 || length > 64 || memchr(devices, '/', (size_t) length) != NULL)
+        return -1;
+    snprintf(path, sizeof(path), "/sys/class/infiniband/%.*s/device/numa_node", length, devices);
+    int node = rondo_memory_node_in(path);
+    if (node >= 0)
+        return node;
+    snprintf(path, sizeof(path), "/sys/class/net/%.*s/device/numa_node", length, devices);
+    return rondo_memory_node_in(path);
+}
+
 const struct rondo_network rondo_network_ucx = {
     .name = "ucx",
     .open = open_network,
@@ -515,6 +548,7 @@ const struct rondo_network rondo_network_ucx = {
     .progress = progress,
     .is_busy = is_busy,
     .arm = arm,
+    .numa_node = numa_node_of,
 };
 
 const struct rondo_transport rondo_transport_ucx = {

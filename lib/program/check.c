@@ -97,6 +97,24 @@ static void check_ends(struct rondo_checking *c, uint32_t instruction, uint32_t 
     }
 }
 
+/* What is read from the peers' inputs, or written to their outputs, exists there. */
+static void check_remote(struct rondo_checking *c, uint32_t number, uint32_t rank, const struct rondo_program_block *block)
+{
+    const struct rondo_instruction *i = rondo_checking_instruction(c, number);
+    for (int flag = RONDO_DIRECT_IN; flag <= RONDO_DIRECT_OUT; flag *= 2) {
+        int reads = flag == RONDO_DIRECT_IN, used = i->actions & (reads ? RONDO_RECEIVE : RONDO_SEND);
+        uint32_t peers = reads ? i->receive_count : i->send_count; /* what is sent goes to those that it receives from */
+        for (uint32_t e = 0; (i->flags & flag) && used && e < peers && c->result == RONDO_SUCCESS; e++) {
+            uint32_t peer = (uint32_t) c->set->plans[rank]->connections[block->end_first + i->receive_first + e].peer;
+            enum rondo_buffer buffer = reads ? RONDO_INPUT : RONDO_OUTPUT;
+            uint32_t chunks = rondo_conditions_chunks(c->conditions, peer, buffer);
+            if (i->remote_index >= chunks || i->count > chunks - i->remote_index)
+                rondo_checking_fail(c, number, "rank %u's chunks [%u, +%u) of %s, which has %u", peer, i->remote_index,
+                                    i->count, rondo_buffer_name((int) buffer), chunks);
+        }
+    }
+}
+
 static void check_instruction(struct rondo_checking *c, uint32_t number, uint32_t rank, const struct rondo_program_block *block)
 {
     const struct rondo_instruction *i = rondo_checking_instruction(c, number);
@@ -135,6 +153,7 @@ static void check_instruction(struct rondo_checking *c, uint32_t number, uint32_
         if ((i->actions & RONDO_COPY) && i->destination_buffer == RONDO_INPUT)
             rondo_checking_fail(c, number, "writes to the input");
     }
+    check_remote(c, number, rank, block);
     for (uint32_t d = 0; d < i->dependencies && c->result == RONDO_SUCCESS; d++) {
         uint32_t at = (uint32_t) i->dependency_first + d;
         uint32_t all = (program->bytes - program->dependency_offset) / (uint32_t) sizeof(struct rondo_dependency);

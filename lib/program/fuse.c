@@ -128,11 +128,12 @@ static void send_along(struct rondo_graph *graph, uint32_t node)
     for (uint32_t i = p->consumers; i != RONDO_NONE; i = graph->links[i].next) {
         uint32_t reader = graph->links[i].node;
         const struct rondo_node *s = &graph->nodes[reader];
-        if (!rondo_node_lives(s) || rondo_node_find(graph, reader) == node)
+        if (rondo_node_find(graph, reader) == node)
             continue;
-        others++;
-        if (s->actions != RONDO_SEND || s->source_buffer != p->destination_buffer || s->source != p->destination ||
-            s->count != p->count || !follows_only(graph, reader, node) || !may_share_channel(graph, p, s))
+        others++; /* also one that has become part of another */
+        if (!rondo_node_lives(s) || s->actions != RONDO_SEND || s->source_buffer != p->destination_buffer ||
+            s->source != p->destination || s->count != p->count || !follows_only(graph, reader, node) ||
+            !may_share_channel(graph, p, s))
             continue;
         if (chosen == RONDO_NONE || s->height > graph->nodes[chosen].height)
             chosen = reader;

@@ -2,6 +2,7 @@
 #include "program/program.h"
 
 #include "error.h"
+#include "program/instances.h"
 #include "program/raw.h"
 #include "program/trace.h"
 
@@ -121,31 +122,51 @@ void rondo_program_text_free(char *text)
 
 /* ---- one rank's plan ---- */
 
+/* A built-in algorithm's plans. Their channels are instances of the whole: compiled as one of them where that can be
+ * multiplied. */
+static rondo_result_t compile_builtin(const struct rondo_algorithm *algorithm, const struct rondo_shape *shape, int instances,
+                                      const struct rondo_compile_options *options, int only, struct rondo_plan_set **set)
+{
+    struct rondo_trace *trace = NULL;
+    struct rondo_shape part = *shape;
+    struct rondo_compile_options share = *options;
+    part.channels = shape->channels / instances;
+    share.blocks = options->blocks / (uint32_t) instances > 0 ? options->blocks / (uint32_t) instances : 1;
+    rondo_result_t status = algorithm->trace(&part, &trace);
+    if (status == RONDO_SUCCESS)
+        status = rondo_trace_verify(trace);
+    if (status == RONDO_SUCCESS)
+        status = rondo_compile(trace, &share, only, set);
+    rondo_program_destroy(trace);
+    if (status != RONDO_SUCCESS || instances == 1)
+        return status;
+    if ((*set)->plans[shape->rank]->program->largest_count == 1)
+        return rondo_plans_multiply(*set, (uint32_t) instances);
+    rondo_plan_set_free(*set);
+    *set = NULL;
+    return compile_builtin(algorithm, shape, 1, options, only, set);
+}
+
 rondo_result_t rondo_program_plan(const struct rondo_algorithm *algorithm, const struct rondo_shape *shape, uint32_t blocks,
                                   uint32_t slots, int check, struct rondo_plan **plan)
 {
-    struct rondo_trace *own = NULL;
     struct rondo_plan_set *set = NULL;
-    rondo_result_t status = RONDO_SUCCESS;
-    const struct rondo_trace *trace = algorithm->registered != NULL ? algorithm->registered->trace : NULL;
-    if (trace == NULL) {
-        status = algorithm->trace(shape, &own);
-        trace = own;
-        if (status == RONDO_SUCCESS)
-            status = rondo_trace_verify(own);
-    }
     struct rondo_compile_options options = {.blocks = blocks, .slots = slots, .protocol = shape->protocol};
-    if (status == RONDO_SUCCESS)
-        status = rondo_program_compile(trace, &options, check ? -1 : shape->rank, &set);
+    int only = check ? -1 : shape->rank;
+    rondo_result_t status = algorithm->registered != NULL
+                                ? rondo_program_compile(algorithm->registered->trace, &options, only, &set)
+                                : compile_builtin(algorithm, shape, shape->channels, &options, only, &set);
+    for (int rank = 0; status == RONDO_SUCCESS && algorithm->adapt != NULL && rank < shape->size; rank++)
+        if (set->plans[rank] != NULL)
+            algorithm->adapt(shape, set->plans[rank]);
     if (status == RONDO_SUCCESS && check) {
         struct rondo_check_limits limits = {slots, RONDO_COMPILE_BLOCKS_MAX, 0};
-        status = rondo_check_plans(set, trace->name, &limits, rondo_conditions_always_shared(&set->conditions));
+        status = rondo_check_plans(set, algorithm->name, &limits, rondo_conditions_always_shared(&set->conditions));
     }
     if (status == RONDO_SUCCESS) {
         *plan = set->plans[shape->rank];
         set->plans[shape->rank] = NULL;
     }
     rondo_plan_set_free(set);
-    rondo_program_destroy(own);
     return status;
 }

@@ -1,6 +1,6 @@
 /*
  * A program as MSCCL's XML has it: per rank, thread blocks with one peer to send to and one to receive from, and their steps.
- * msccl_read.c makes it from a file; raw.c plays it through, which tells what every chunk holds, and makes plans of it.
+ * msccl.c makes it from a file; raw_play.c plays it through, which tells what every chunk holds, raw_plans.c makes plans of it.
  */
 #ifndef RONDO_LIB_PROGRAM_RAW_H
 #define RONDO_LIB_PROGRAM_RAW_H

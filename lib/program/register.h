@@ -1,4 +1,4 @@
-/* Programs that users have registered with a communicator. */
+/* Programs that users have registered with a communicator, and the plans that it keeps. */
 #ifndef RONDO_LIB_PROGRAM_REGISTER_H
 #define RONDO_LIB_PROGRAM_REGISTER_H
 
@@ -14,5 +14,11 @@ const char *rondo_program_misfit(const struct rondo_comm *comm, const struct ron
 /* Messages that a connector of the lane holds: on GPUs an instruction takes two slots for one. */
 uint32_t rondo_program_slots(const struct rondo_runtime *runtime, const struct rondo_host_lane *lane);
 void rondo_programs_forget(struct rondo_comm *comm);
+
+/* As rondo_program_plan, of a plan that may have been made before; to be freed as any other. */
+rondo_result_t rondo_program_keep_plan(struct rondo_comm *comm, const struct rondo_algorithm *algorithm,
+                                       const struct rondo_shape *shape, uint32_t blocks, uint32_t slots,
+                                       struct rondo_plan **plan);
+void rondo_program_forget_plans(struct rondo_comm *comm);
 
 #endif

@@ -23,11 +23,15 @@ struct ordering {
     uint32_t *waiting;    /* [node]: for so many others */
     uint32_t *next_first; /* [node + 1]: of those that wait for it */
     uint32_t *next;
-    uint32_t *behind; /* [node]: the next in a connection's queue, or in a list of parked senders */
-    uint8_t *ready;   /* [node]: it waits for its connections alone */
+    uint32_t *behind; /* [node]: the next in a connection's queue */
+    uint32_t *beside; /* [node]: the next in a list of parked senders */
+    uint8_t *state;   /* [node]: of enum state */
     uint32_t *heap;
     size_t heaped;
 };
+
+/* READY: it waits for its connections alone. HEAPED, PARKED: it is in the heap, in a list of parked senders, once each. */
+enum state { READY = 1, HEAPED = 2, PARKED = 4 };
 
 /* ---- the heap ---- */
 
@@ -43,6 +47,9 @@ static int before(const struct rondo_graph *graph, uint32_t a, uint32_t b)
 
 static void push(struct ordering *o, uint32_t node)
 {
+    if (o->state[node] & HEAPED)
+        return;
+    o->state[node] |= HEAPED;
     size_t at = o->heaped++;
     for (; at > 0 && before(o->graph, node, o->heap[(at - 1) / 2]); at = (at - 1) / 2)
         o->heap[at] = o->heap[(at - 1) / 2];
@@ -63,6 +70,7 @@ static uint32_t pop(struct ordering *o)
     }
     if (o->heaped > 0)
         o->heap[at] = last;
+    o->state[top] &= (uint8_t) ~HEAPED;
     return top;
 }
 
@@ -143,8 +151,11 @@ static int may_run(struct ordering *o, uint32_t node)
     if (n->to != RONDO_NONE) {
         struct connection *out = &o->connections[o->out[node]];
         if (out->outstanding >= o->graph->options->slots) {
-            o->behind[node] = out->parked;
-            out->parked = node;
+            if (!(o->state[node] & PARKED)) {
+                o->state[node] |= PARKED;
+                o->beside[node] = out->parked;
+                out->parked = node;
+            }
             return 0;
         }
     }
@@ -162,14 +173,14 @@ static void run(struct ordering *o, uint32_t node)
         in->head = o->behind[node];
         if (in->head == RONDO_NONE)
             in->tail = RONDO_NONE;
-        else if (o->ready[in->head])
+        else if (o->state[in->head] & READY)
             push(o, in->head);
         while (in->parked != RONDO_NONE) {
             uint32_t sender = in->parked;
-            in->parked = o->behind[sender];
+            in->parked = o->beside[sender];
+            o->state[sender] &= (uint8_t) ~PARKED;
             push(o, sender);
         }
-        o->behind[node] = RONDO_NONE;
     }
     if (n->to != RONDO_NONE) {
         struct connection *out = &o->connections[o->out[node]];
@@ -183,7 +194,7 @@ static void run(struct ordering *o, uint32_t node)
     }
     for (uint32_t k = o->next_first[node]; k < o->next_first[node + 1]; k++)
         if (--o->waiting[o->next[k]] == 0) {
-            o->ready[o->next[k]] = 1;
+            o->state[o->next[k]] |= READY;
             push(o, o->next[k]);
         }
 }
@@ -198,13 +209,14 @@ int rondo_graph_order(struct rondo_graph *graph)
     o.waiting = calloc(count, sizeof(uint32_t));
     o.next_first = calloc(count + 1, sizeof(uint32_t));
     o.behind = malloc(count * sizeof(uint32_t));
-    o.ready = calloc(count, 1);
-    o.heap = malloc(2 * count * sizeof(uint32_t));
+    o.beside = malloc(count * sizeof(uint32_t));
+    o.state = calloc(count, 1);
+    o.heap = malloc(count * sizeof(uint32_t));
     free(graph->order);
     graph->order = malloc(count * sizeof(uint32_t));
     graph->ordered = 0;
-    if (o.in == NULL || o.out == NULL || o.waiting == NULL || o.next_first == NULL || o.behind == NULL || o.ready == NULL ||
-        o.heap == NULL || graph->order == NULL) {
+    if (o.in == NULL || o.out == NULL || o.waiting == NULL || o.next_first == NULL || o.behind == NULL || o.beside == NULL ||
+        o.state == NULL || o.heap == NULL || graph->order == NULL) {
         graph->failed = 1;
         goto done;
     }
@@ -218,7 +230,7 @@ int rondo_graph_order(struct rondo_graph *graph)
     for (uint32_t i = 0; i < graph->node_count; i++) {
         living += (size_t) rondo_node_lives(&graph->nodes[i]);
         if (rondo_node_lives(&graph->nodes[i]) && o.waiting[i] == 0) {
-            o.ready[i] = 1;
+            o.state[i] |= READY;
             push(&o, i);
         }
     }
@@ -236,7 +248,8 @@ done:
     free(o.next_first);
     free(o.next);
     free(o.behind);
-    free(o.ready);
+    free(o.beside);
+    free(o.state);
     free(o.heap);
     free(o.connections);
     rondo_map_release(&o.map);

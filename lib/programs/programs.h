@@ -50,9 +50,10 @@ struct rondo_algorithm {
     uint32_t kinds; /* 1 << enum rondo_kind, of those it implements */
     rondo_result_t (*build)(const struct rondo_shape *shape, struct rondo_plan **plan); /* of one rank; or NULL, and: */
     rondo_result_t (*trace)(const struct rondo_shape *shape, struct rondo_trace **trace);
-    const struct rondo_registered *registered; /* or a user's */
-    uint32_t separate;                         /* of the kinds, those that it does not run in place */
-    uint32_t powers;                           /* of the kinds, those that need a power of two of ranks */
+    void (*adapt)(const struct rondo_shape *shape, struct rondo_plan *plan); /* what is traced, after compiling; may be NULL */
+    const struct rondo_registered *registered;                               /* or a user's */
+    uint32_t separate;   /* of the kinds, those that it does not run in place */
+    uint32_t powers;     /* of the kinds, those that need a power of two of ranks */
     uint32_t compresses; /* of the kinds, those of which all ranks end with the same bits though slots hold streams */
     int low_latency;     /* it may run over LL connectors; for small sizes */
     int direct;          /* it reads and writes the peers' buffers */
@@ -69,8 +70,6 @@ const struct rondo_algorithm *rondo_algorithm_table(int *count);
 void rondo_shape_chunks(const struct rondo_shape *shape, uint32_t chunks[RONDO_BUFFERS]);
 
 rondo_result_t rondo_build_local(const struct rondo_shape *shape, struct rondo_plan **plan);
-rondo_result_t rondo_build_ring(const struct rondo_shape *shape, struct rondo_plan **plan);
-rondo_result_t rondo_build_ring_hop(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_doubling(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_all_pairs(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_pairs(const struct rondo_shape *shape, struct rondo_plan **plan);
@@ -82,6 +81,8 @@ rondo_result_t rondo_build_chain(const struct rondo_shape *shape, struct rondo_p
 
 /* The library in the language, lib/programs/traced/. */
 rondo_result_t rondo_trace_ring(const struct rondo_shape *shape, struct rondo_trace **trace);
+void rondo_adapt_ring(const struct rondo_shape *shape, struct rondo_plan *plan);
+void rondo_adapt_ring_hop(const struct rondo_shape *shape, struct rondo_plan *plan);
 rondo_result_t rondo_trace_tree(const struct rondo_shape *shape, struct rondo_trace **trace);
 rondo_result_t rondo_trace_doubling(const struct rondo_shape *shape, struct rondo_trace **trace);
 rondo_result_t rondo_trace_halving(const struct rondo_shape *shape, struct rondo_trace **trace);

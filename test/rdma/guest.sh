@@ -24,7 +24,7 @@ real-rdma link add rxe1 type rxe netdev veth1
 sleep 1
 echo "NOTE $(real-rdma link show | tr '\n' ' ')"
 
-export RONDO_TRANSPORTS=shm,rdma RONDO_DEVICE=host RANKS_WATCHDOG=100 RONDO_CONNECT_TIMEOUT=60
+export RONDO_TRANSPORTS=shm,rdma RONDO_DEVICE=host RANKS_WATCHDOG=200 RONDO_CONNECT_TIMEOUT=60
 
 wanted() {
     [ -z "$only" ] && return 0
@@ -161,6 +161,21 @@ if wanted no-such-device; then
     RONDO_RDMA_DEVICES=mlx5_7 ranks "0 1" faults --scenario blocking
     grep -q 'RONDO_RDMA_DEVICES "mlx5_7"' /tmp/out.0 && grep -q 'RONDO_RDMA_DEVICES "mlx5_7"' /tmp/out.1
     verdict no-such-device $?
+fi
+# Whoever asks for a connection without the job's token is sent away, and disturbs nobody.
+if wanted stranger; then
+    start_ranks "0 1" faults --scenario serve --seconds 10
+    wait_for_word /tmp/out.0 READY 60 && wait_for_word /tmp/out.1 READY 60
+    bad=$?
+    ports=$(real-rdma resource show cm_id | sed -n 's/.*state LISTEN.* src-addr [^ ]*:\([0-9]*\).*/\1/p' | sort -u)
+    [ -n "$ports" ] || bad=1
+    for port in $ports; do
+        timeout 4 real-rping -c -a 10.1.0.1 -p "$port" -C 1 >>/tmp/out.stranger 2>&1 && bad=1
+        echo "port $port: status $?" >>/tmp/out.stranger
+    done
+    end_ranks || bad=1
+    grep -q '^RESULT 0 ' /tmp/out.0 && grep -q '^RESULT 0 ' /tmp/out.1 || bad=1
+    verdict stranger $bad
 fi
 fault killed "0 1 2" 'kill -9 $(echo $pids | cut -d" " -f2)' "0 2" --scenario blocking
 fault killed-in-large "0 1" 'kill -9 $(echo $pids | cut -d" " -f2)' "0" --scenario blocking --count 100000

@@ -16,7 +16,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PACKAGES = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "rdma": "iproute2",
-            "ibv_devinfo": "ibverbs-utils", "insmod": "kmod", "cpio": "cpio"}
+            "ibv_devinfo": "ibverbs-utils", "rping": "rdmacm-utils", "insmod": "kmod", "cpio": "cpio"}
 MODULES = ["crc32_generic", "udp_tunnel", "ip6_udp_tunnel", "ib_core", "ib_uverbs", "rdma_rxe", "configfs", "ib_cm", "iw_cm",
            "rdma_cm", "rdma_ucm", "veth"]
 PROGRAMS = ["test/matrix", "test/mix", "test/p2p", "test/faults", "rondo"]
@@ -89,7 +89,7 @@ def image(work, build, folder):
     for name in ("proc", "sys", "dev", "tmp", "bin", "test", "modules"):
         (root / name).mkdir(parents=True)
     put(root, shutil.which("busybox"), "bin/busybox")
-    commands = [shutil.which("ip"), shutil.which("rdma"), shutil.which("ibv_devinfo")]
+    commands = [shutil.which("ip"), shutil.which("rdma"), shutil.which("ibv_devinfo"), shutil.which("rping")]
     for command in commands:
         put(root, command, f"/bin/real-{Path(command).name}")
     programs = [build / name for name in PROGRAMS]

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define PLAYED_SLOTS 4
+#define PLAYED_WIRES 4096
 
 struct played_wire {
     uint32_t source, destination, channel;
@@ -24,7 +25,7 @@ struct played {
     int shared;
     uint32_t least_empty; /* chunks of this class and above are empty */
     uint64_t *memory[256][3];
-    struct played_wire wires[65536];
+    struct played_wire wires[PLAYED_WIRES];
     uint32_t wire_count;
     uint32_t at[256][64], notified[256][64];
 };
@@ -84,6 +85,8 @@ static inline struct played_wire *played_wire(struct played *p, uint32_t rank, u
     for (uint32_t w = 0; w < p->wire_count; w++)
         if (p->wires[w].source == source && p->wires[w].destination == destination && p->wires[w].channel == c->channel)
             return &p->wires[w];
+    if (p->wire_count == PLAYED_WIRES)
+        abort();
     p->wires[p->wire_count] = (struct played_wire){.source = source, .destination = destination, .channel = c->channel};
     return &p->wires[p->wire_count++];
 }
@@ -153,6 +156,23 @@ static inline int played_step(struct played *p, uint32_t rank, uint32_t b)
     return 1;
 }
 
+/* As a custom program requires it. */
+static inline int played_wish(const struct rondo_conditions *c, uint32_t rank, uint32_t i, uint64_t *value)
+{
+    for (size_t r = 0; r < c->requirement_count; r++) {
+        const struct rondo_requirement *wish = &c->requirements[r];
+        if (wish->rank != rank || wish->output != i / c->pieces)
+            continue;
+        *value = 0;
+        for (uint32_t t = 0; t < wish->terms; t++) {
+            const struct rondo_term *term = &c->terms[wish->term_first + t];
+            *value += played_input(term->rank, term->index * c->pieces + i % c->pieces);
+        }
+        return 1;
+    }
+    return 0;
+}
+
 /* What an output chunk must be; 0: anything. */
 static inline int played_expected(const struct rondo_conditions *c, uint32_t rank, uint32_t i, uint64_t *value)
 {
@@ -187,6 +207,8 @@ static inline int played_expected(const struct rondo_conditions *c, uint32_t ran
             return 0;
         first = last = rank - 1, factor = 1;
         break;
+    case RONDO_KIND_CUSTOM:
+        return played_wish(c, rank, i, value);
     default:
         return 0; /* partial results of scans may be completed or not */
     }
@@ -195,6 +217,26 @@ static inline int played_expected(const struct rondo_conditions *c, uint32_t ran
         *value += played_input(r, index);
     *value *= factor;
     return 1;
+}
+
+/* The plans of an algorithm that is written by hand. NULL: it cannot be built. */
+static inline struct rondo_plan_set *plans_by_hand(const struct rondo_algorithm *algorithm, const struct rondo_shape *shape)
+{
+    struct rondo_plan_set *set = calloc(1, sizeof(*set));
+    set->plans = calloc((size_t) shape->size, sizeof(struct rondo_plan *));
+    set->conditions = (struct rondo_conditions){
+        .kind = shape->kind, .ranks = (uint32_t) shape->size, .root = (uint32_t) shape->root, .pieces = 1};
+    for (int rank = 0; rank < shape->size; rank++) {
+        struct rondo_shape own = *shape;
+        own.rank = rank;
+        if (algorithm->build(&own, &set->plans[rank]) != RONDO_SUCCESS) {
+            rondo_plan_set_free(set);
+            return NULL;
+        }
+    }
+    uint32_t groups = rondo_conditions_chunks(&set->conditions, set->conditions.root, RONDO_INPUT);
+    set->conditions.pieces = set->plans[shape->root]->program->chunks[RONDO_INPUT] / groups;
+    return set;
 }
 
 /* 1: right, whatever the turns; 0: wrong or stuck. */

@@ -1,4 +1,8 @@
-/* Rings: a chunk goes once around to be completed and once more to be given to all (GC3 figure 3b). */
+/*
+ * Rings: a chunk goes once around to be completed and once more to be given to all (GC3 figure 3b); broadcast and reduce use
+ * the ring as a chain from, or to, the root. Compressed, partial sums are encoded at every hop; what is complete is encoded
+ * once, kept as its receivers will read it, and passed on as it came.
+ */
 #include "programs/traced/traced.h"
 
 /* Chunk r, combined on its way around, ends at rank r. */
@@ -19,7 +23,7 @@ static void give(rondo_chunk_t c, int n, int r, size_t index)
 rondo_result_t rondo_trace_ring(const struct rondo_shape *shape, struct rondo_trace **result)
 {
     int n = shape->size, root = shape->root, all = shape->kind == RONDO_KIND_ALLREDUCE;
-    rondo_result_t status = rondo_trace_create(result, "compiled-ring", shape, all ? n : 1, all);
+    rondo_result_t status = rondo_trace_create(result, "ring", shape, all ? n : 1, all);
     if (status != RONDO_SUCCESS)
         return status;
     struct rondo_trace *p = *result;
@@ -35,6 +39,7 @@ rondo_result_t rondo_trace_ring(const struct rondo_shape *shape, struct rondo_tr
             rondo_chunk_copy(around(p, n, r), r, OUT, 0);
         break;
     case RONDO_KIND_ALLGATHER:
+    case RONDO_KIND_ALLGATHERV:
         for (int r = 0; r < n; r++)
             give(rondo_chunk_copy(rondo_chunk(p, r, IN, 0, 1), r, OUT, rondo_traced_place(r)), n, r, rondo_traced_place(r));
         break;
@@ -50,4 +55,39 @@ rondo_result_t rondo_trace_ring(const struct rondo_shape *shape, struct rondo_tr
     }
     rondo_program_serialize(p);
     return RONDO_SUCCESS;
+}
+
+/* ---- compression ---- */
+
+static void encode(struct rondo_plan *plan, int hop, int keeps)
+{
+    struct rondo_program *program = plan->program;
+    struct rondo_instruction *i = (struct rondo_instruction *) (void *) ((char *) program + program->instruction_offset);
+    const struct rondo_instruction *end = (const void *) ((const char *) program + program->dependency_offset);
+    for (; i < end; i++) {
+        int passes_on = (i->actions & (RONDO_RECEIVE | RONDO_REDUCE)) == RONDO_RECEIVE;
+        if (hop) {
+            i->flags |= RONDO_RECODE;
+        } else if ((i->actions & RONDO_SEND) && !passes_on) {
+            i->feedback = RONDO_FEEDBACK_TAKE | RONDO_FEEDBACK_KEEP;
+            if (keeps) { /* a broadcast's root ends with what the others read */
+                i->actions |= RONDO_COPY;
+                i->destination_buffer = RONDO_OUTPUT;
+                i->destination_index = i->source_index;
+            }
+        }
+    }
+}
+
+void rondo_adapt_ring(const struct rondo_shape *shape, struct rondo_plan *plan)
+{
+    if (shape->protocol == RONDO_PROTOCOL_COMPRESSED)
+        encode(plan, 0, shape->kind == RONDO_KIND_BCAST);
+}
+
+/* Compressed anew at every hop, for comparison only. */
+void rondo_adapt_ring_hop(const struct rondo_shape *shape, struct rondo_plan *plan)
+{
+    if (shape->protocol == RONDO_PROTOCOL_COMPRESSED)
+        encode(plan, 1, 0);
 }

@@ -1,32 +1,27 @@
-/*
- * Rings, one a channel (block c works channel c): every rank receives from the one before it and sends to the one after it.
- * All-reduce is reduce-scatter then all-gather, so chunk r becomes complete on rank r and travels once around from there.
- * Broadcast and reduce use the ring as a chain from, or to, the root. Compressed, partial sums are encoded at every hop; what
- * is complete is encoded once, kept as its receivers will read it, and passed on as it came.
- */
-#include "programs.h"
+/* A ring as a person would write it instruction by instruction: what the compiler's is compared with. */
+#ifndef RONDO_TEST_REFERENCE_RING_H
+#define RONDO_TEST_REFERENCE_RING_H
+
+#include "programs/programs.h"
 
 struct ring {
     struct rondo_builder *builder;
     int rank, size, channels, channel;
     uint8_t from, to; /* ends */
-    int hop;          /* compressed anew at every hop, for comparison only */
-    int compresses;
 };
 
-static uint32_t chunk_of(const struct ring *ring, int rank)
+static inline uint32_t chunk_of(const struct ring *ring, int rank)
 {
     int wrapped = (rank % ring->size + ring->size) % ring->size;
     return (uint32_t) (wrapped * ring->channels + ring->channel);
 }
 
-static void add(const struct ring *ring, int actions, int flags, enum rondo_buffer source_buffer, uint32_t source,
-                enum rondo_buffer destination_buffer, uint32_t destination)
+static inline void add(const struct ring *ring, int actions, int flags, enum rondo_buffer source_buffer, uint32_t source,
+                       enum rondo_buffer destination_buffer, uint32_t destination)
 {
-    int encodes = (actions & RONDO_SEND) && (actions & (RONDO_RECEIVE | RONDO_REDUCE)) != RONDO_RECEIVE && !ring->hop;
     struct rondo_instruction instruction = {
         .actions = (uint8_t) actions,
-        .flags = (uint8_t) (flags | (ring->hop ? RONDO_RECODE : 0)),
+        .flags = (uint8_t) flags,
         .source_buffer = (uint8_t) source_buffer,
         .destination_buffer = (uint8_t) destination_buffer,
         .source_index = source,
@@ -37,13 +32,12 @@ static void add(const struct ring *ring, int actions, int flags, enum rondo_buff
         .send_first = ring->to,
         .send_count = actions & RONDO_SEND ? 1 : 0,
         .local_place = 1,
-        .feedback = encodes ? RONDO_FEEDBACK_TAKE | RONDO_FEEDBACK_KEEP : 0,
     };
     rondo_builder_add(ring->builder, &instruction);
 }
 
 /* Chunk r - 1 leaves first; partial sums pass by; chunk r arrives last, and ends where the caller says. */
-static void reduce_scatter(const struct ring *ring, int last_actions, uint32_t destination)
+static inline void reduce_scatter(const struct ring *ring, int last_actions, uint32_t destination)
 {
     int rank = ring->rank;
     add(ring, RONDO_SEND, 0, RONDO_INPUT, chunk_of(ring, rank - 1), RONDO_OUTPUT, 0);
@@ -54,7 +48,7 @@ static void reduce_scatter(const struct ring *ring, int last_actions, uint32_t d
 }
 
 /* Chunk r has left already; the others pass by, and the last one stays. */
-static void gather_rest(const struct ring *ring)
+static inline void gather_rest(const struct ring *ring)
 {
     for (int step = 1; step < ring->size - 1; step++) {
         uint32_t chunk = chunk_of(ring, ring->rank - step);
@@ -64,7 +58,7 @@ static void gather_rest(const struct ring *ring)
     add(ring, RONDO_RECEIVE | RONDO_COPY, 0, RONDO_OUTPUT, last, RONDO_OUTPUT, last);
 }
 
-static void one_channel(const struct rondo_shape *shape, const struct ring *ring)
+static inline void one_channel(const struct rondo_shape *shape, const struct ring *ring)
 {
     uint32_t own = (uint32_t) ring->channel;
     int distance = (shape->rank - shape->root + shape->size) % shape->size; /* from the root along the ring */
@@ -84,7 +78,7 @@ static void one_channel(const struct rondo_shape *shape, const struct ring *ring
         break;
     case RONDO_KIND_BCAST:
         if (distance == 0)
-            add(ring, RONDO_SEND | (ring->compresses ? RONDO_COPY : 0), 0, RONDO_INPUT, own, RONDO_OUTPUT, own);
+            add(ring, RONDO_SEND, 0, RONDO_INPUT, own, RONDO_OUTPUT, own);
         else
             add(ring, RONDO_RECEIVE | RONDO_COPY | (is_last ? 0 : RONDO_SEND), 0, RONDO_INPUT, own, RONDO_OUTPUT, own);
         break;
@@ -97,19 +91,11 @@ static void one_channel(const struct rondo_shape *shape, const struct ring *ring
     }
 }
 
-static rondo_result_t build(const struct rondo_shape *shape, int hop, struct rondo_plan **plan)
+static inline rondo_result_t reference_ring(const struct rondo_shape *shape, struct rondo_plan **plan)
 {
     uint32_t chunks[RONDO_BUFFERS];
     rondo_shape_chunks(shape, chunks);
-    struct ring ring = {rondo_builder_create(),
-                        shape->rank,
-                        shape->size,
-                        shape->channels,
-                        0,
-                        0,
-                        0,
-                        hop,
-                        shape->protocol == RONDO_PROTOCOL_COMPRESSED};
+    struct ring ring = {rondo_builder_create(), shape->rank, shape->size, shape->channels, 0, 0, 0};
     int distance = (shape->rank - shape->root + shape->size) % shape->size;
     int receives = shape->kind == RONDO_KIND_BCAST ? distance != 0 : shape->kind == RONDO_KIND_REDUCE ? distance != 1 : 1;
     int sends = shape->kind == RONDO_KIND_BCAST    ? distance != shape->size - 1
@@ -129,12 +115,4 @@ static rondo_result_t build(const struct rondo_shape *shape, int hop, struct ron
     return rondo_builder_finish(ring.builder, chunks, plan);
 }
 
-rondo_result_t rondo_build_ring(const struct rondo_shape *shape, struct rondo_plan **plan)
-{
-    return build(shape, 0, plan);
-}
-
-rondo_result_t rondo_build_ring_hop(const struct rondo_shape *shape, struct rondo_plan **plan)
-{
-    return build(shape, 1, plan);
-}
+#endif

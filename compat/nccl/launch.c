@@ -1,0 +1,226 @@
+/* From a group's operations to Rondo's calls on streams. A group of several communicators is done in two steps: all are bound
+ * and connected first, and then all are launched, so that no GPU waits in a kernel for one that is still being prepared. */
+#include "shim.h"
+
+#include "scale.h"
+
+#include <stdlib.h>
+
+#define CALL(name, ...)                                                                                                        \
+    (host ? rondo_i##name(__VA_ARGS__, comm, &o->request) : rondo_##name##_on_stream(__VA_ARGS__, comm, o->stream))
+
+rondo_result_t rondo_nccl_call(struct rondo_nccl_operation *o)
+{
+    rondo_comm_t comm = o->comm->comm;
+    int host = o->comm->device < 0;
+    switch (o->kind) {
+    case RONDO_NCCL_ALLREDUCE:
+        return CALL(allreduce, o->send, o->recv, o->count, o->type, o->op);
+    case RONDO_NCCL_REDUCE:
+        return CALL(reduce, o->send, o->recv, o->count, o->type, o->op, o->root);
+    case RONDO_NCCL_BROADCAST: /* the root sends from where the data are */
+        return CALL(bcast, o->copy != NULL ? (void *) (uintptr_t) o->copy : o->recv, o->count, o->type, o->root);
+    case RONDO_NCCL_REDUCE_SCATTER:
+        return CALL(reduce_scatter, o->send, o->recv, o->count, o->type, o->op);
+    case RONDO_NCCL_ALLGATHER:
+        return CALL(allgather, o->send, o->recv, o->count, o->type);
+    case RONDO_NCCL_ALLTOALL:
+        return CALL(alltoall, o->send, o->recv, o->count, o->type);
+    case RONDO_NCCL_GATHER:
+        return CALL(gather, o->send, o->recv, o->count, o->type, o->root);
+    case RONDO_NCCL_SCATTER:
+        return CALL(scatter, o->send, o->recv, o->count, o->type, o->root);
+    case RONDO_NCCL_SEND:
+        return CALL(send, o->send, o->count, o->type, o->root);
+    default:
+        return CALL(recv, o->recv, o->count, o->type, o->root);
+    }
+}
+
+/* ---- what goes before an operation on its stream ---- */
+
+static int is_captured(cudaStream_t stream)
+{
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    if (cudaStreamIsCapturing(stream, &status) != cudaSuccess) {
+        cudaGetLastError(); /* the call that follows reports what is wrong with the stream */
+        return 0;
+    }
+    return status == cudaStreamCaptureStatusActive;
+}
+
+/* A graph may be launched at any time: memory that it uses stays for as long as the communicator. */
+static cudaError_t keep_memory(struct ncclComm *comm, size_t bytes, void **memory)
+{
+    struct rondo_nccl_kept *kept = calloc(1, sizeof(*kept));
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    if (kept == NULL)
+        return cudaErrorMemoryAllocation;
+    cudaThreadExchangeStreamCaptureMode(&mode);
+    cudaError_t error = cudaMalloc(memory, bytes);
+    cudaThreadExchangeStreamCaptureMode(&mode);
+    if (error != cudaSuccess) {
+        free(kept);
+        return error;
+    }
+    kept->memory = *memory;
+    kept->next = __atomic_load_n(&comm->kept, __ATOMIC_RELAXED);
+    /* Only ever added to, and read by who deletes the communicator. */
+    while (!__atomic_compare_exchange_n(&comm->kept, &kept->next, kept, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
+    return cudaSuccess;
+}
+
+static cudaError_t scale_input(struct rondo_nccl_operation *o)
+{
+    const void *from;
+    size_t elements;
+    void *to = rondo_nccl_scale_place(o, &from, &elements);
+    cudaError_t error = cudaSuccess;
+    if (to == NULL && is_captured(o->stream)) {
+        error = keep_memory(o->comm, elements * rondo_nccl_type_bytes(o->type), &to);
+    } else if (to == NULL) {
+        error = cudaMallocAsync(&to, elements * rondo_nccl_type_bytes(o->type), o->stream);
+        o->temporary = to;
+    }
+    if (error == cudaSuccess)
+        error = rondo_nccl_scale(to, from, elements, o->type, o->scalar.address, o->scalar.value, o->stream);
+    if (error == cudaSuccess)
+        rondo_nccl_take_scaled(o, to);
+    return error;
+}
+
+/* The communicator's GPU is made current for what is launched on the stream; others' calls do so themselves. */
+static ncclResult_t prepare(struct rondo_nccl_operation *o)
+{
+    int current = o->comm->device;
+    if (o->count == 0 || (!o->scaled && o->copy == NULL))
+        return ncclSuccess;
+    cudaError_t error = cudaGetDevice(&current);
+    if (error == cudaSuccess && current != o->comm->device)
+        error = cudaSetDevice(o->comm->device);
+    if (error == cudaSuccess && o->copy != NULL)
+        error =
+            cudaMemcpyAsync(o->recv, o->copy, o->count * rondo_nccl_type_bytes(o->type), cudaMemcpyDeviceToDevice, o->stream);
+    if (error == cudaSuccess && o->scaled)
+        error = scale_input(o);
+    if (current != o->comm->device)
+        cudaSetDevice(current);
+    return rondo_nccl_cuda_result(error, "preparing an operation", "on its stream");
+}
+
+/* Once it is enqueued. */
+static void release(struct rondo_nccl_operation *o)
+{
+    int current = o->comm->device;
+    if (o->temporary == NULL)
+        return;
+    cudaGetDevice(&current);
+    if (current != o->comm->device)
+        cudaSetDevice(o->comm->device);
+    cudaFreeAsync(o->temporary, o->stream);
+    if (current != o->comm->device)
+        cudaSetDevice(current);
+    o->temporary = NULL;
+}
+
+static ncclResult_t issue(struct rondo_nccl_operation *o)
+{
+    ncclResult_t result = prepare(o);
+    return result == ncclSuccess ? rondo_nccl_result(rondo_nccl_call(o), "enqueuing") : result;
+}
+
+/* ---- groups ---- */
+
+static int by_address(const void *a, const void *b)
+{
+    uintptr_t first = (uintptr_t) * (struct ncclComm *const *) a, second = (uintptr_t) * (struct ncclComm *const *) b;
+    return first < second ? -1 : first > second;
+}
+
+/* The communicators of a group, in an order that all threads agree on, because they are locked. */
+static int list_comms(const struct rondo_nccl_operation *operations, int count, struct ncclComm **comms)
+{
+    int found = 0;
+    for (int i = 0; i < count; i++) {
+        int known = i > 0 && operations[i].comm == operations[i - 1].comm;
+        for (int c = 0; c < found && !known; c++)
+            known = comms[c] == operations[i].comm;
+        if (!known)
+            comms[found++] = operations[i].comm;
+    }
+    qsort(comms, (size_t) found, sizeof(*comms), by_address);
+    return found;
+}
+
+static int is_p2p(const struct rondo_nccl_operation *o)
+{
+    return o->kind == RONDO_NCCL_SEND || o->kind == RONDO_NCCL_RECEIVE;
+}
+
+/* A graph's launches of one lane have no numbers to wait for, so they must follow each other on the stream: captured groups are
+ * cut into rounds, the collectives first, then with every peer its first message, its second, and so on, on all ranks alike.
+ * Others are done at once. Returns the last round. */
+static int count_rounds(struct rondo_nccl_operation *operations, int count)
+{
+    int last = 0, captured = 0;
+    for (int i = 0; i < count; i++) {
+        struct rondo_nccl_operation *o = &operations[i];
+        if (i == 0 || o->stream != operations[i - 1].stream)
+            captured = is_captured(o->stream);
+        if (!captured || !is_p2p(o))
+            continue;
+        o->round = 1;
+        for (int k = 0; k < i; k++)
+            o->round += operations[k].comm == o->comm && operations[k].kind == o->kind && operations[k].root == o->root;
+        last = o->round > last ? o->round : last;
+    }
+    return last;
+}
+
+static ncclResult_t do_round(struct rondo_nccl_operation *operations, int count, int round, struct ncclComm **comms,
+                             int comm_count)
+{
+    ncclResult_t result = ncclSuccess, one;
+    int open = 0;
+    while (open < comm_count && result == ncclSuccess) {
+        result = rondo_nccl_result(rondo_group_start(comms[open]->comm), "ncclGroupEnd");
+        open += result == ncclSuccess;
+    }
+    for (int i = 0; i < count && result == ncclSuccess; i++)
+        if (operations[i].round == round)
+            result = issue(&operations[i]);
+    for (int c = 0; c < open; c++) {
+        one = rondo_nccl_result(rondo_group_end(comms[c]->comm), "ncclGroupEnd");
+        result = result == ncclSuccess ? one : result;
+    }
+    return result;
+}
+
+static ncclResult_t launch_group(struct rondo_nccl_operation *operations, int count)
+{
+    struct ncclComm *few[8], **comms = few;
+    ncclResult_t result = ncclSuccess;
+    if (count > 8 && (comms = malloc((size_t) count * sizeof(struct ncclComm *))) == NULL)
+        return rondo_nccl_fail(ncclSystemError, "no memory for a group of %d operations", count);
+    int comm_count = list_comms(operations, count, comms), last = count_rounds(operations, count);
+    for (int c = 0; c < comm_count; c++)
+        pthread_mutex_lock(&comms[c]->lock);
+    for (int round = 0; round <= last && result == ncclSuccess; round++)
+        result = do_round(operations, count, round, comms, comm_count);
+    for (int c = 0; c < comm_count; c++)
+        pthread_mutex_unlock(&comms[c]->lock);
+    if (comms != few)
+        free(comms);
+    return result;
+}
+
+ncclResult_t rondo_nccl_launch(struct rondo_nccl_operation *operations, int count)
+{
+    if (operations[0].comm->device < 0)
+        return rondo_nccl_host_launch(operations, count);
+    ncclResult_t result = count == 1 ? issue(&operations[0]) : launch_group(operations, count);
+    for (int i = 0; i < count; i++)
+        release(&operations[i]);
+    return result;
+}

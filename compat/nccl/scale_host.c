@@ -1,0 +1,31 @@
+/* See scale.h. */
+#include "scale.h"
+
+#include "operators.h"
+
+/* Elements may lie anywhere: the compiler sees through the copies. */
+#define SCALE(SUFFIX, name, storage, accumulator)                                                                              \
+    static void scale_##name(char *to, const char *from, size_t count, const void *scalar)                                     \
+    {                                                                                                                          \
+        storage factor, element;                                                                                               \
+        memcpy(&factor, scalar, sizeof(factor));                                                                               \
+        for (size_t i = 0; i < count; i++) {                                                                                   \
+            memcpy(&element, from + i * sizeof(element), sizeof(element));                                                     \
+            element = rondo_store_##name(rondo_prod_##accumulator(rondo_load_##name(element), rondo_load_##name(factor)));     \
+            memcpy(to + i * sizeof(element), &element, sizeof(element));                                                       \
+        }                                                                                                                      \
+    }
+RONDO_TYPES(SCALE)
+
+void rondo_nccl_scale_host(void *to, const void *from, size_t count, rondo_datatype_t type, const void *scalar)
+{
+    switch (type) {
+#define CASE(SUFFIX, name, storage, accumulator)                                                                               \
+    case RONDO_##SUFFIX:                                                                                                       \
+        scale_##name(to, from, count, scalar);                                                                                 \
+        break;
+        RONDO_TYPES(CASE)
+    default:
+        break;
+    }
+}

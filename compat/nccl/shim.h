@@ -1,0 +1,207 @@
+/*
+ * What the files of the drop-in for NCCL share: communicators as NCCL's programs hold them, queued calls, jobs. Everything
+ * stands on Rondo's public API; a function's contract is the one in nccl.h.
+ */
+#ifndef RONDO_COMPAT_NCCL_SHIM_H
+#define RONDO_COMPAT_NCCL_SHIM_H
+
+#pragma GCC visibility push(default)
+#include <nccl.h>
+#ifndef NCCL_REVOKE_DEFAULT /* the first headers of 2.28 do not have it */
+#define NCCL_REVOKE_DEFAULT 0x00
+ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags);
+ncclResult_t pncclCommRevoke(ncclComm_t comm, int revokeFlags);
+#endif
+#pragma GCC visibility pop
+#include "rondo.h"
+
+#include <pthread.h>
+#include <stdint.h>
+
+/* As in NCCL, pname is the function and name its weak alias, so that a profiler may put its own in front. */
+#define NCCL_EXPORT(name) extern __typeof__(p##name) name __attribute__((weak, alias("p" #name)))
+
+/* A runtime: one rank of a clique that met by one ncclUniqueId, shared by the communicators that were split off. */
+struct rondo_nccl_world {
+    rondo_t runtime;
+    struct clique *clique; /* world.c, whose lock protects these: */
+    int communicators;     /* that have not been given up */
+    int users;             /* ... or not been freed yet */
+};
+
+#define RONDO_NCCL_SCALAR_BYTES 8
+
+/* A pre-multiplied sum. */
+struct rondo_nccl_scalar {
+    rondo_datatype_t type;
+    const void *address; /* in memory of the device, read when the operation runs; NULL: value */
+    unsigned char value[RONDO_NCCL_SCALAR_BYTES];
+};
+
+/* What outlives a call: memory that a captured operation uses at every launch of its graph. */
+struct rondo_nccl_kept {
+    struct rondo_nccl_kept *next;
+    void *memory;
+};
+
+struct ncclComm {
+    struct ncclComm *next; /* in the registry (comm.c) */
+    struct rondo_nccl_world *world;
+    rondo_comm_t comm; /* NULL until it is made */
+    int owned;         /* to be freed; the world's own belongs to its runtime */
+    int rank, size;
+    int device; /* which GPU; -1: the host device */
+    int blocking;
+    ncclResult_t state;              /* of making and finalizing; ncclInProgress meanwhile (atomic) */
+    int users;                       /* calls and queued operations that hold it (registry lock) */
+    int finalized, revoked, aborted; /* atomic */
+    int counted;                     /* among those that are being ended (world.c) */
+    pthread_mutex_t lock;            /* of everything below; also, a group of this communicator's operations is being started */
+    struct rondo_nccl_scalar **scalars; /* user operators by handle; NULL: destroyed */
+    int scalar_count;
+    struct rondo_nccl_kept *kept;
+    struct rondo_nccl_window *windows;
+    ncclResult_t failed;    /* the first operation of the host device's streams that did (atomic) */
+    uint64_t queued, begun; /* batches of the host device's streams (host_stream.c) */
+};
+
+enum rondo_nccl_kind {
+    RONDO_NCCL_ALLREDUCE,
+    RONDO_NCCL_REDUCE,
+    RONDO_NCCL_BROADCAST,
+    RONDO_NCCL_REDUCE_SCATTER,
+    RONDO_NCCL_ALLGATHER,
+    RONDO_NCCL_ALLTOALL,
+    RONDO_NCCL_GATHER,
+    RONDO_NCCL_SCATTER,
+    RONDO_NCCL_SEND,
+    RONDO_NCCL_RECEIVE
+};
+
+/* A checked call, its buffers as Rondo wants them. */
+struct rondo_nccl_operation {
+    struct ncclComm *comm; /* held */
+    enum rondo_nccl_kind kind;
+    rondo_datatype_t type;
+    rondo_op_t op;
+    int root; /* or the peer */
+    int scaled, round;
+    const void *send;
+    void *recv;
+    size_t count;
+    const void *copy; /* broadcast's root, out of place: also to be copied to recv */
+    cudaStream_t stream;
+    struct rondo_nccl_scalar scalar;
+    void *temporary; /* of the stream's order; freed once the operation is enqueued */
+    rondo_request_t request;
+};
+
+/* Something that talks to other ranks and so may have to run beside others of its group. */
+struct rondo_nccl_job {
+    struct rondo_nccl_job *next;
+    ncclResult_t (*run)(struct rondo_nccl_job *job);
+    int late;                /* after the operations of its group */
+    int blocking;            /* the call waits for it */
+    struct ncclComm *comm;   /* what is made, or waited for; its state becomes the job's status; held; NULL */
+    struct ncclComm *parent; /* held; NULL */
+    ncclComm_t *result;      /* where the user wants it; set to NULL if it fails; NULL */
+    rondo_unique_id_t id;
+    int color, key;
+    int *excluded, excluded_count;
+    void *address; /* of a window */
+    size_t bytes;
+    struct rondo_nccl_window **window;
+    ncclResult_t status;
+    pthread_t thread;
+    int threaded;
+};
+
+/* ---- errors.c: what a call returns, and says ---- */
+
+enum rondo_nccl_log { RONDO_NCCL_LOG_WARN, RONDO_NCCL_LOG_INFO };
+/* To standard error if RONDO_LOG or NCCL_DEBUG admits it. */
+void rondo_nccl_log(enum rondo_nccl_log level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Logs, keeps the text for ncclGetLastError, and returns the code. */
+ncclResult_t rondo_nccl_fail(ncclResult_t code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* NCCL's code for a failure of Rondo's, whose message is in rondo_last_error. */
+ncclResult_t rondo_nccl_result(rondo_result_t result, const char *function);
+ncclResult_t rondo_nccl_code(rondo_result_t result);
+ncclResult_t rondo_nccl_cuda_result(cudaError_t error, const char *function, const char *what);
+/* Logs once (said: begins as 0) and keeps the text. */
+void rondo_nccl_not_offered(int *said, const char *name);
+/* Once a process: which library this is, where NCCL_DEBUG and RONDO_LOG ask for it. */
+void rondo_nccl_introduce(void);
+/* Whether communicators are made on the host device (RONDO_DEVICE=host). */
+int rondo_nccl_on_host(void);
+
+/* ---- comm.c: the registry, so that no freed or foreign pointer is followed ---- */
+
+struct ncclComm *rondo_nccl_comm_new(int rank, int size, int device, int blocking);
+/* Not in the registry any more; frees what the struct owns. */
+void rondo_nccl_comm_delete(struct ncclComm *comm);
+enum rondo_nccl_use {
+    RONDO_NCCL_TO_ASK,         /* whatever state it is in */
+    RONDO_NCCL_TO_MANAGE,      /* it is made, and not finalized */
+    RONDO_NCCL_TO_COMMUNICATE, /* ... nor revoked */
+};
+/* Holds the communicator until it is let go. */
+ncclResult_t rondo_nccl_comm_hold(ncclComm_t comm, enum rondo_nccl_use use, const char *function);
+void rondo_nccl_comm_hold_again(struct ncclComm *comm);
+void rondo_nccl_comm_let_go(struct ncclComm *comm);
+/* Takes it out of the registry; 0: it was not in it. */
+int rondo_nccl_comm_unlist(ncclComm_t comm);
+int rondo_nccl_comm_users(struct ncclComm *comm);
+
+/* ---- world.c ---- */
+
+ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *id, int rank, int size, int device,
+                                     struct rondo_nccl_world **world);
+void rondo_nccl_world_hold(struct rondo_nccl_world *world);
+/* Gives an unlisted communicator to a thread that frees it, and its runtime, once nothing of it runs. Never waits for other
+ * ranks. */
+void rondo_nccl_dispose(struct ncclComm *comm);
+
+/* ---- types.c ---- */
+
+/* Rondo's name for a type; ncclInvalidArgument. */
+ncclResult_t rondo_nccl_type(ncclDataType_t type, const char *function, rondo_datatype_t *result);
+size_t rondo_nccl_type_bytes(rondo_datatype_t type);
+
+/* ---- config.c ---- */
+
+/* blocking: what a NULL config or an undefined field means; replaced by what the config says. */
+ncclResult_t rondo_nccl_config_read(const ncclConfig_t *config, int *blocking, const char *function);
+
+/* ---- group.c ---- */
+
+/* Runs the job now, at the end of the calling thread's group, or (not blocking) on a thread of its own; takes ownership. */
+ncclResult_t rondo_nccl_submit(struct rondo_nccl_job *job);
+/* Starts the operation now or with its group; the operation's communicator is let go when that is done. */
+ncclResult_t rondo_nccl_enqueue(struct rondo_nccl_operation *operation);
+/* An error of a call inside a group is the group's too. */
+ncclResult_t rondo_nccl_note(ncclResult_t result);
+
+/* ---- launch.c, host_stream.c ---- */
+
+/* All of one group; nothing waits for another rank. */
+ncclResult_t rondo_nccl_launch(struct rondo_nccl_operation *operations, int count);
+ncclResult_t rondo_nccl_host_launch(const struct rondo_nccl_operation *operations, int count);
+/* Starts the operation on its stream, or, on the host device, as its request. */
+rondo_result_t rondo_nccl_call(struct rondo_nccl_operation *operation);
+
+/* ---- reduction.c ---- */
+
+/* What a handle stands for: fills in the operation's op, and its scalar. */
+ncclResult_t rondo_nccl_operator(struct ncclComm *comm, ncclRedOp_t op, const char *function,
+                                 struct rondo_nccl_operation *operation);
+/* The input of a scaled operation, and how much that is. Returns where the scaled copy may go, out of which the operation then
+ * runs: the receive buffer, NULL if it must be other memory. */
+void *rondo_nccl_scale_place(const struct rondo_nccl_operation *operation, const void **from, size_t *elements);
+/* From here on the operation's input is the copy. */
+void rondo_nccl_take_scaled(struct rondo_nccl_operation *operation, void *copy);
+
+/* ---- memory.c ---- */
+
+void rondo_nccl_forget_windows(struct ncclComm *comm);
+
+#endif

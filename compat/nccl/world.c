@@ -1,0 +1,222 @@
+/* Runtimes, shared by the communicators that were split off one another, and the threads that end them. Ending a runtime is
+ * collective, but NCCL's programs may end the ranks of one thread one after the other: so no call waits for it, unless this
+ * process has no other rank that might have to follow, and then not for long. */
+#include "shim.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define EXIT_SECONDS    10 /* that a process's end waits for what it has destroyed */
+#define DESTROY_SECONDS 2  /* that destroying does */
+#define CONNECT_SECONDS 600
+
+/* The ranks of one clique in this process. */
+struct clique {
+    struct clique *next;
+    rondo_unique_id_t id;
+    int ranks;   /* whose last communicator has not been given up */
+    int endings; /* communicators that are being ended */
+    int waiting; /* threads that wait for that */
+};
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t fewer;
+    struct clique *cliques;
+    int endings, watched; /* of all cliques, but those without a runtime */
+} process = {.lock = PTHREAD_MUTEX_INITIALIZER, .fewer = PTHREAD_COND_INITIALIZER};
+
+static struct clique *join_clique(const rondo_unique_id_t *id)
+{
+    pthread_mutex_lock(&process.lock);
+    struct clique *clique = process.cliques;
+    while (clique != NULL && memcmp(&clique->id, id, sizeof(*id)) != 0)
+        clique = clique->next;
+    if (clique == NULL && (clique = calloc(1, sizeof(*clique))) != NULL) {
+        clique->id = *id;
+        clique->next = process.cliques;
+        process.cliques = clique;
+    }
+    if (clique != NULL)
+        clique->ranks++;
+    pthread_mutex_unlock(&process.lock);
+    return clique;
+}
+
+/* Under the lock. */
+static void drop_if_empty(struct clique *clique)
+{
+    if (clique->ranks > 0 || clique->endings > 0 || clique->waiting > 0)
+        return;
+    struct clique **link = &process.cliques;
+    while (*link != clique)
+        link = &(*link)->next;
+    *link = clique->next;
+    explicit_bzero(clique, sizeof(*clique)); /* the id has the clique's secret */
+    free(clique);
+}
+
+ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *id, int rank, int size, int device,
+                                     struct rondo_nccl_world **result)
+{
+    rondo_config_t config = RONDO_CONFIG_DEFAULT;
+    struct rondo_nccl_world *world = calloc(1, sizeof(*world));
+    if (world == NULL || (world->clique = join_clique(id)) == NULL) {
+        free(world);
+        return rondo_nccl_fail(ncclSystemError, "ncclCommInitRank: no memory");
+    }
+    config.rank = rank;
+    config.size = size;
+    config.unique_id = id;
+    config.device = device >= 0 ? RONDO_DEVICE_CUDA : RONDO_DEVICE_HOST;
+    config.device_index = device;
+    if (getenv("RONDO_CONNECT_TIMEOUT") == NULL) /* NCCL's programs expect to be waited for */
+        config.connect_timeout = CONNECT_SECONDS;
+    rondo_result_t status = rondo_init(&world->runtime, &config);
+    if (status != RONDO_SUCCESS) {
+        ncclResult_t code = rondo_nccl_result(status, "ncclCommInitRank");
+        pthread_mutex_lock(&process.lock);
+        world->clique->ranks--;
+        drop_if_empty(world->clique);
+        pthread_mutex_unlock(&process.lock);
+        free(world);
+        return code;
+    }
+    world->users = world->communicators = 1;
+    *result = world;
+    return ncclSuccess;
+}
+
+void rondo_nccl_world_hold(struct rondo_nccl_world *world)
+{
+    pthread_mutex_lock(&process.lock);
+    world->users++;
+    world->communicators++;
+    pthread_mutex_unlock(&process.lock);
+}
+
+/* ---- ending ---- */
+
+static void nap(void)
+{
+    static const struct timespec pause = {0, 200000};
+    nanosleep(&pause, NULL);
+}
+
+static void end_runtime(struct rondo_nccl_world *world)
+{
+    pthread_mutex_lock(&process.lock);
+    int last = --world->users == 0;
+    pthread_mutex_unlock(&process.lock);
+    if (!last)
+        return;
+    while (rondo_finalize(world->runtime) == RONDO_ERR_STATE)
+        nap();
+    free(world);
+}
+
+/* Frees a communicator that has a runtime. */
+static void end_made(struct ncclComm *comm)
+{
+    rondo_result_t failure = RONDO_SUCCESS;
+    struct rondo_nccl_world *world = comm->world;
+    struct clique *clique = world->clique;
+    int idle = 0;
+    while (rondo_comm_status(comm->comm, &failure, &idle) == RONDO_SUCCESS && !idle && failure == RONDO_SUCCESS)
+        nap();
+    /* What a failed one left on its streams ends by itself, and soon. */
+    for (int naps = 0; naps < 5000 && !idle; naps++) {
+        nap();
+        rondo_comm_status(comm->comm, NULL, &idle);
+    }
+    rondo_nccl_forget_windows(comm);
+    while (comm->owned && rondo_comm_free(&comm->comm) == RONDO_ERR_STATE)
+        nap();
+    rondo_nccl_comm_delete(comm);
+    end_runtime(world);
+    pthread_mutex_lock(&process.lock);
+    process.endings--;
+    clique->endings--;
+    drop_if_empty(clique);
+    pthread_cond_broadcast(&process.fewer);
+    pthread_mutex_unlock(&process.lock);
+}
+
+static void deadline_in(struct timespec *deadline, int seconds)
+{
+    clock_gettime(CLOCK_REALTIME, deadline);
+    deadline->tv_sec += seconds;
+}
+
+/* Ranks that have destroyed theirs say goodbye to the others before their process is gone, or those would take it for dead. */
+static void wait_at_exit(void)
+{
+    struct timespec deadline;
+    deadline_in(&deadline, EXIT_SECONDS);
+    pthread_mutex_lock(&process.lock);
+    while (process.endings > 0 && pthread_cond_timedwait(&process.fewer, &process.lock, &deadline) == 0)
+        ;
+    pthread_mutex_unlock(&process.lock);
+}
+
+/* The communicator is given up, and that is to be waited for. */
+static struct clique *count_ending(struct ncclComm *comm, int waits)
+{
+    struct rondo_nccl_world *world = comm->world;
+    pthread_mutex_lock(&process.lock);
+    process.endings++;
+    world->clique->endings++;
+    world->clique->waiting += waits; /* and so the clique stays */
+    if (--world->communicators == 0)
+        world->clique->ranks--;
+    comm->counted = 1;
+    if (!process.watched)
+        process.watched = atexit(wait_at_exit) == 0;
+    pthread_mutex_unlock(&process.lock);
+    return world->clique;
+}
+
+static void *end(void *argument)
+{
+    struct ncclComm *comm = argument;
+    while (rondo_nccl_comm_users(comm) > 0)
+        nap();
+    if (comm->comm == NULL) {
+        rondo_nccl_comm_delete(comm);
+        return NULL;
+    }
+    if (!comm->counted) /* it was given up while it was being made */
+        count_ending(comm, 0);
+    end_made(comm);
+    return NULL;
+}
+
+/* By who is counted as waiting. */
+static void wait_briefly(struct clique *clique)
+{
+    struct timespec deadline;
+    deadline_in(&deadline, DESTROY_SECONDS);
+    pthread_mutex_lock(&process.lock);
+    while (clique->ranks == 0 && clique->endings > 0 && pthread_cond_timedwait(&process.fewer, &process.lock, &deadline) == 0)
+        ;
+    clique->waiting--;
+    drop_if_empty(clique);
+    pthread_mutex_unlock(&process.lock);
+}
+
+void rondo_nccl_dispose(struct ncclComm *comm)
+{
+    pthread_t thread;
+    struct clique *clique = NULL;
+    if (__atomic_load_n(&comm->comm, __ATOMIC_ACQUIRE) != NULL)
+        clique = count_ending(comm, 1);
+    if (pthread_create(&thread, NULL, end, comm) != 0) {
+        rondo_nccl_log(RONDO_NCCL_LOG_WARN, "there is no thread to end a communicator: it is ended by the caller");
+        end(comm);
+    } else {
+        pthread_detach(thread);
+    }
+    if (clique != NULL)
+        wait_briefly(clique);
+}

@@ -1,0 +1,33 @@
+# The drop-in for NCCL programs, where its header (2.28 or later) and the CUDA toolkit are. NCCL=0 leaves it out.
+NCCL          ?= 1
+NCCL_INCLUDE  := $(firstword $(patsubst %/nccl.h,%,$(wildcard $(CUDA_HOME)/include/nccl.h /usr/local/include/nccl.h /usr/include/nccl.h)))
+NCCL_CODE     := $(if $(NCCL_INCLUDE),$(shell sed -n 's/^.define NCCL_VERSION_CODE *//p' $(NCCL_INCLUDE)/nccl.h))
+ifneq ($(and $(HAS_CUDA),$(filter-out 0,$(NCCL)),$(NCCL_CODE)),)
+HAS_NCCL      := $(shell [ $(NCCL_CODE) -ge 22800 ] && echo 1)
+endif
+
+NCCL_SOURCES  := $(wildcard compat/nccl/*.c)
+NCCL_OBJECTS  := $(NCCL_SOURCES:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/compat/nccl/scale.cu.o
+# NCCL's and CUDA's headers are not held to our warnings.
+$(NCCL_SOURCES:%.c=$(BUILD)/obj/%.o): CPPFLAGS += -isystem $(NCCL_INCLUDE) -isystem $(CUDA_HOME)/include
+
+.PHONY: nccl
+nccl: $(if $(HAS_NCCL),$(BUILD)/nccl/libnccl.so.2)
+$(BUILD)/nccl/libnccl.so.2: $(NCCL_OBJECTS) $(BUILD)/librondo.a compat/nccl/exports.map
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -Wl,-soname,libnccl.so.2 -Wl,--no-undefined -Wl,--version-script=compat/nccl/exports.map $(LDFLAGS) \
+	    $(NCCL_OBJECTS) $(BUILD)/librondo.a -o $@ $(LDLIBS)
+	@ln -sf libnccl.so.2 $(BUILD)/nccl/libnccl.so
+
+-include $(NCCL_OBJECTS:.o=.d)
+
+# Tests against nccl.h alone, which also run on NVIDIA's library by LD_LIBRARY_PATH.
+NCCL_TEST_SHARED := test/nccl/ranks.c test/nccl/data.c
+NCCL_SCENARIOS   := $(wildcard test/nccl/scenarios_*.c)
+NCCL_TESTS       := $(if $(HAS_NCCL),$(patsubst test/nccl/%.c,$(BUILD)/test/nccl_%,$(filter-out $(NCCL_TEST_SHARED) $(NCCL_SCENARIOS),$(wildcard test/nccl/*.c))))
+$(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard test/nccl/*.c)): CPPFLAGS += -isystem $(NCCL_INCLUDE) -isystem $(CUDA_HOME)/include
+$(BUILD)/test/nccl_api: $(NCCL_SCENARIOS:%.c=$(BUILD)/obj/%.o)
+$(NCCL_TESTS): $(BUILD)/test/nccl_%: $(BUILD)/obj/test/nccl/%.o $(NCCL_TEST_SHARED:%.c=$(BUILD)/obj/%.o) $(BUILD)/nccl/libnccl.so.2
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) $(filter %.o,$^) -o $@ -L$(BUILD)/nccl -lnccl -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../nccl' $(CUDA_LIBS) -lm
+tests: $(NCCL_TESTS)

@@ -1,0 +1,75 @@
+/*
+ * What the tests of the drop-in for NCCL share: memory and streams of the device (RONDO_DEVICE=host: the host device, without
+ * CUDA), ranks as threads, several GPUs a thread, processes under mpirun, a watchdog. They use nccl.h alone, so that they can
+ * be run on NVIDIA's library too (LD_LIBRARY_PATH).
+ */
+#ifndef RONDO_TEST_NCCL_RANKS_H
+#define RONDO_TEST_NCCL_RANKS_H
+
+#include <nccl.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int on_host(void);
+int count_devices(void);
+void use_device(int device);
+void *device_allocate(size_t bytes);
+void device_free(void *memory);
+void device_put(void *memory, const void *from, size_t bytes);
+void device_get(void *to, const void *memory, size_t bytes);
+cudaStream_t stream_create(void);
+void stream_destroy(cudaStream_t stream);
+void stream_wait(cudaStream_t stream);
+/* 0: not within so many seconds. */
+int stream_wait_for(cudaStream_t stream, double seconds);
+double now(void);
+
+/* Rank and size of this process as mpirun says; 0 and 1 without it. */
+int process_rank(void);
+int process_count(void);
+/* Brings process 0's id to the others, through a file of that name. */
+void share_id(ncclUniqueId *id, const char *file);
+
+/* Ends the process with status 124 after RANKS_WATCHDOG seconds (60). */
+void watch(void);
+
+/* Runs f(rank, argument) on so many threads, and waits for them. */
+void run_threads(int count, void (*f)(int rank, void *argument), void *argument);
+
+/* A clique of this process, one rank a thread of the caller's making. */
+ncclComm_t join(const ncclUniqueId *id, int rank, int size);
+
+extern int checks, failures;
+#define CHECK(condition, ...)                                                                                                  \
+    do {                                                                                                                       \
+        __atomic_fetch_add(&checks, 1, __ATOMIC_RELAXED);                                                                      \
+        if (!(condition)) {                                                                                                    \
+            __atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED);                                                                \
+            fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition);                                                    \
+            fprintf(stderr, __VA_ARGS__);                                                                                      \
+            fputc('\n', stderr);                                                                                               \
+        }                                                                                                                      \
+    } while (0)
+/* The call succeeds, or the test ends. */
+#define NCCL(call)                                                                                                             \
+    do {                                                                                                                       \
+        ncclResult_t result_ = (call);                                                                                         \
+        if (result_ != ncclSuccess) {                                                                                          \
+            fprintf(stderr, "%s:%d: %s: %s (%s)\n", __FILE__, __LINE__, #call, ncclGetErrorString(result_),                    \
+                    ncclGetLastError(NULL));                                                                                   \
+            exit(1);                                                                                                           \
+        }                                                                                                                      \
+    } while (0)
+#define CODE(wanted, call)                                                                                                     \
+    do {                                                                                                                       \
+        ncclResult_t result_ = (call);                                                                                         \
+        CHECK(result_ == (wanted), "%s gives %d, not %d (%s)", #call, (int) result_, (int) (wanted), ncclGetLastError(NULL));  \
+    } while (0)
+
+/* "N checks, M failures"; the exit status. */
+int finish(const char *program);
+
+#endif

@@ -1,0 +1,53 @@
+/* The scenarios of api.c, and what they share. */
+#ifndef RONDO_TEST_NCCL_SCENARIOS_H
+#define RONDO_TEST_NCCL_SCENARIOS_H
+
+#include "data.h"
+#include "ranks.h"
+
+#define COUNT 1000
+
+extern int ranks;
+
+/* One rank of a clique that a scenario's threads make. */
+struct me {
+    int rank, size;
+    ncclComm_t comm;
+    cudaStream_t stream;
+    float *send, *recv; /* COUNT elements a rank: rank + 1, and -1 */
+};
+
+void open_me(struct me *me);
+void close_me(struct me *me);
+void put_floats(float *memory, float value, size_t count);
+/* How many of the elements are not the value. */
+size_t count_wrong(const float *memory, float value, size_t count);
+/* Of 1 to size. */
+float sum_of(int size);
+/* An all-reduce of rank + 1 works. */
+void check_sum(ncclComm_t comm, struct me *me, const char *what);
+
+/* scenarios_calls.c: what is wrong with calls, groups, operators, memory */
+void scenario_versions(void);
+void scenario_not_offered(void);
+void scenario_foreign_handles(void);
+void scenario_errors(struct me *me);
+void scenario_mismatch(struct me *me);
+void scenario_one_thread(void);
+void scenario_messages(struct me *me);
+void scenario_aggregated(struct me *me);
+void scenario_orders(struct me *me);
+void scenario_scalars(struct me *me);
+void scenario_memory(struct me *me);
+
+/* scenarios_life.c: making and ending communicators */
+void scenario_bad_inits(void);
+void scenario_nonblocking(void);
+void scenario_split(struct me *me);
+void scenario_shrink(struct me *me);
+void scenario_finalize(struct me *me);
+void scenario_aborted(struct me *me);
+void scenario_revoked(struct me *me);
+void scenario_abandoned(void);
+
+#endif
