@@ -61,19 +61,22 @@ def test_compression_is_refused(tmp_path):
     bench(tmp_path, "allreduce", "--ranks", 2, "-e", "1K", "--compress", 8, "-d", "int32", "--mode", "persistent", expect=1)
 
 
-def tune(tmp_path, table, *options):
+def tune(table, *options):
+    """The rows of the table; what it was measured on is its first entry."""
     run(program("rondo"), "bench", *options, "--device", "host", "--tune", table)
-    return json.loads(table.read_text())
+    machine, *rows = json.loads(table.read_text())
+    assert set(machine) == {"machine"} and machine["machine"].startswith("host device")
+    return rows
 
 
 def test_tuning(tmp_path):
     """Rows are sorted, cover all sizes, and leave those of others in the file alone."""
     table = tmp_path / "table.json"
     small = ["-b", 64, "-e", "64K", "-f", 32, "-n", 5]
-    rows = tune(tmp_path, table, "allreduce", "--ranks", 3, *small)
+    rows = tune(table, "allreduce", "--ranks", 3, *small)
     assert {row["collective"] for row in rows} == {"allreduce"}
-    rows = tune(tmp_path, table, "allgather", "--ranks", 2, *small)
-    rows = tune(tmp_path, table, "allreduce", "--ranks", 2, *small)
+    rows = tune(table, "allgather", "--ranks", 2, *small)
+    rows = tune(table, "allreduce", "--ranks", 2, *small)
     kinds = [("allgather", 2), ("allreduce", 2), ("allreduce", 3)]
     keys = [(row["collective"], row["ranks"], row["max_bytes"]) for row in rows]
     assert keys == sorted(set(keys))
