@@ -360,9 +360,10 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     request->blocks = binding->plan->program->blocks;
     request->fresh = 1;
     operation->direct = (uint8_t) choice->algorithm->direct;
+    /* An operation that ends because its time is over gives the buffers back while a network may still read them. */
     operation->lends = request->runtime->device_type == RONDO_DEVICE_HOST && choice->algorithm->registered == NULL &&
-                       call->send != RONDO_IN_PLACE && call->recv != RONDO_IN_PLACE &&
-                       operation->buffers[RONDO_INPUT] != operation->buffers[RONDO_OUTPUT];
+                       request->runtime->settings.timeout <= 0 && call->send != RONDO_IN_PLACE &&
+                       call->recv != RONDO_IN_PLACE && operation->buffers[RONDO_INPUT] != operation->buffers[RONDO_OUTPUT];
     operation->streaming = rondo_call_bytes(comm, call) >= (size_t) 32 << 20;
     if (rondo_log_admits(RONDO_LOG_DEBUG))
         rondo_log(RONDO_LOG_DEBUG, request->runtime->rank,
