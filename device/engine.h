@@ -229,8 +229,11 @@ RONDO_FUNCTION void rondo_lend(const struct rondo_run *run, const struct rondo_u
     for (uint32_t i = 0; i < use->sent; i++) {
         const struct rondo_end *end = rondo_end_of(run, use->send_first + i);
         int lent = lends && end->loans != NULL && !use->direct_out;
-        if (end->loans != NULL && use->slot_offset == 0)
-            end->loans->sources[end->position & (end->slot_count - 1)] = lent ? piece->source[0] : NULL;
+        if (end->loans != NULL && use->slot_offset == 0) {
+            struct rondo_lent_slot *loan = &end->loans->slots[end->position & (end->slot_count - 1)];
+            loan->source = lent ? piece->source[0] : NULL;
+            loan->bytes = piece->count * piece->element_bytes;
+        }
         piece->remote[copied] = piece->remote[i];
         piece->remote_flags[copied] = piece->remote_flags[i];
         copied = (uint8_t) (copied + !lent);

@@ -138,10 +138,14 @@ enum rondo_protocol {
 
 /* A slot's bytes may be lent: carried from where they lie in a buffer that nobody writes until settled says that they have
  * been. Host memory. */
+struct rondo_lent_slot {
+    const char *source; /* NULL: the slot's bytes are in the slot */
+    uint64_t bytes;     /* no more: a slot is filled in whole pieces, a buffer ends where it ends */
+};
 struct rondo_loans {
     uint64_t settled; /* the proxy's: slots whose bytes it needs no more, once all that it had taken on are such */
     uint64_t unused[15];
-    const char *sources[]; /* the sender's, one a slot; published with the tail. NULL: in the slot */
+    struct rondo_lent_slot slots[]; /* the sender's, one a slot; published with the tail */
 };
 
 /* One end of a connector, in the memory of the rank that uses it. Counters count slots and never wrap. A multiple of 16 bytes,

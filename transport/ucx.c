@@ -174,10 +174,11 @@ static void send_slots(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *po
     struct slot_header *headers = port->messages;
     for (; port->carried != tail && !ucx->peers[port->peer].lost; port->carried++) {
         uint32_t slot = (uint32_t) (port->carried & (port->slot_count - 1));
-        uint32_t bytes = rondo_load_relaxed32(port->sizes + slot);
+        const struct rondo_lent_slot *loan = port->loans != NULL ? &port->loans->slots[slot] : NULL;
+        const char *lent = loan != NULL ? loan->source : NULL;
+        uint32_t bytes = lent != NULL ? (uint32_t) loan->bytes : rondo_load_relaxed32(port->sizes + slot);
         headers[slot] = (struct slot_header){port->other_key, port->carried, port->other_number,
                                              bytes < port->slot_bytes ? bytes : port->slot_bytes};
-        const char *lent = port->loans != NULL ? port->loans->sources[slot] : NULL;
         send_message(ucx, endpoint, port, ID_SLOT, &headers[slot], sizeof(headers[slot]),
                      lent != NULL ? lent : port->slots + (size_t) slot * port->slot_bytes, headers[slot].bytes);
     }
@@ -331,7 +332,7 @@ static rondo_result_t prepare(void *state, struct rondo_port *port)
     size_t bytes = port->slot_count * sizeof(struct slot_header);
     int lends = port->direction == RONDO_OUTGOING && ucx->runtime->device_type == RONDO_DEVICE_HOST;
     if (lends)
-        port->loans = calloc(1, sizeof(*port->loans) + port->slot_count * sizeof(port->loans->sources[0]));
+        port->loans = calloc(1, sizeof(*port->loans) + port->slot_count * sizeof(port->loans->slots[0]));
     if (port->direction == RONDO_INCOMING) {
         bytes = sizeof(struct incoming) + port->slot_count * sizeof(struct receipt);
         port->ready = calloc(port->slot_count, sizeof(*port->ready));
