@@ -57,6 +57,35 @@ static void find_locality(struct rondo_comm *comm)
     comm->networked = !comm->same_host || !stays_off_network(runtime);
 }
 
+void rondo_comm_list(struct rondo_comm *comm)
+{
+    struct rondo_runtime *runtime = comm->runtime;
+    pthread_mutex_lock(&runtime->lock);
+    comm->next = runtime->comms;
+    runtime->comms = comm;
+    pthread_mutex_unlock(&runtime->lock);
+    for (int i = 0; i < comm->size; i++)
+        if (__atomic_load_n(&runtime->gone[comm->members[i]], __ATOMIC_ACQUIRE) != RONDO_SUCCESS)
+            rondo_comm_fail(comm, RONDO_ERR_PEER, "rank %d has gone", comm->members[i]);
+}
+
+void rondo_comm_unlist(struct rondo_comm *comm)
+{
+    struct rondo_runtime *runtime = comm->runtime;
+    pthread_mutex_lock(&runtime->lock);
+    for (struct rondo_comm **link = &runtime->comms; *link != NULL; link = &(*link)->next)
+        if (*link == comm) {
+            *link = comm->next;
+            break;
+        }
+    while (comm->pins > 0) { /* a control thread is telling it about a failure */
+        pthread_mutex_unlock(&runtime->lock);
+        sched_yield();
+        pthread_mutex_lock(&runtime->lock);
+    }
+    pthread_mutex_unlock(&runtime->lock);
+}
+
 rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, const int *members, int size,
                                  struct rondo_comm **result)
 {
@@ -97,14 +126,7 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
         rondo_comm_destroy(comm);
         return status;
     }
-    pthread_mutex_lock(&runtime->lock);
-    comm->next = runtime->comms;
-    runtime->comms = comm;
-    pthread_mutex_unlock(&runtime->lock);
-    /* Members that went before the communicator was listed. */
-    for (int i = 0; i < size; i++)
-        if (__atomic_load_n(&runtime->gone[members[i]], __ATOMIC_ACQUIRE) != RONDO_SUCCESS)
-            rondo_comm_fail(comm, RONDO_ERR_PEER, "rank %d has gone", members[i]);
+    rondo_comm_list(comm);
     *result = comm;
     return RONDO_SUCCESS;
 }
@@ -112,18 +134,7 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
 void rondo_comm_destroy(struct rondo_comm *comm)
 {
     struct rondo_runtime *runtime = comm->runtime;
-    pthread_mutex_lock(&runtime->lock);
-    for (struct rondo_comm **link = &runtime->comms; *link != NULL; link = &(*link)->next)
-        if (*link == comm) {
-            *link = comm->next;
-            break;
-        }
-    while (comm->pins > 0) { /* a control thread is telling it about a failure */
-        pthread_mutex_unlock(&runtime->lock);
-        sched_yield();
-        pthread_mutex_lock(&runtime->lock);
-    }
-    pthread_mutex_unlock(&runtime->lock);
+    rondo_comm_unlist(comm);
     rondo_stream_forget(comm);
     while (comm->lanes != NULL)
         rondo_lane_free(comm->lanes);

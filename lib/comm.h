@@ -8,6 +8,10 @@
 rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, const int *members, int size,
                                  struct rondo_comm **comm);
 void rondo_comm_destroy(struct rondo_comm *comm);
+/* From here on it learns of failures; of members that went before, at once. */
+void rondo_comm_list(struct rondo_comm *comm);
+/* Nobody else knows it any more when this returns. One that was never listed is left as it is. */
+void rondo_comm_unlist(struct rondo_comm *comm);
 void rondo_comm_abort_message(struct rondo_runtime *runtime, int source, const void *data, size_t bytes);
 
 #endif

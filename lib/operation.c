@@ -178,11 +178,10 @@ static rondo_result_t set_layouts(struct rondo_request *request, const struct ro
     return RONDO_SUCCESS;
 }
 
-/* As many slices as are needed, of one size. */
-static uint64_t even_slice(uint64_t most, uint64_t largest)
+/* A chunk in so many slices of one size. */
+static uint64_t even_slice(uint64_t most, uint64_t slices)
 {
-    uint64_t even = round_up(divide_up(most, divide_up(most, largest)), RONDO_CACHE_LINE);
-    return even < largest ? even : largest;
+    return round_up(divide_up(most, slices), RONDO_CACHE_LINE);
 }
 
 /* Cuts a chunk into slices of one size, two of them a tile: while the block's threads move one, the one before is published. */
@@ -191,7 +190,7 @@ static void spread_slices(struct rondo_operation *operation, uint64_t most, uint
     uint64_t least = SLICE_BYTES_MIN / operation->element_bytes, slices = divide_up(most, operation->slice);
     if (slices % 2 == 1)
         slices++;
-    uint64_t even = round_up(divide_up(most, slices), RONDO_CACHE_LINE);
+    uint64_t even = even_slice(most, slices);
     if (even < least)
         even = least;
     if (even < operation->slice)
@@ -257,8 +256,10 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
             operation->slice = 8 * payload / operation->rate;
             operation->slice -= operation->slice % (operation->slice >= 64 ? 64 : RONDO_ZFP_VALUES);
         }
-        if (choice->protocol == RONDO_PROTOCOL_LL && request->comm->gpus_only && operation->slice > 0)
-            operation->slice = even_slice(most, operation->slice);
+        if (choice->protocol == RONDO_PROTOCOL_LL && request->comm->gpus_only && operation->slice > 0) {
+            uint64_t even = even_slice(most, divide_up(most, operation->slice));
+            operation->slice = even < operation->slice ? even : operation->slice;
+        }
         operation->tile = operation->slice;
         if (choice->protocol == RONDO_PROTOCOL_SIMPLE && operation->slice > 0 && request->comm->gpus_only)
             spread_slices(operation, most, request->lane->slot_count);

@@ -4,7 +4,6 @@
 #include "comm.h"
 #include "mailbox.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,26 +55,9 @@ static rondo_result_t meet(struct rondo_runtime *runtime, uint64_t id, int *memb
     meeting->rank = rank;
     meeting->size = size;
     meeting->members = members;
-    pthread_mutex_lock(&runtime->lock);
-    meeting->next = runtime->comms;
-    runtime->comms = meeting;
-    pthread_mutex_unlock(&runtime->lock);
-    for (int i = 0; i < size; i++)
-        if (__atomic_load_n(&runtime->gone[members[i]], __ATOMIC_ACQUIRE) != RONDO_SUCCESS)
-            rondo_comm_fail(meeting, RONDO_ERR_PEER, "rank %d has gone", members[i]);
+    rondo_comm_list(meeting);
     result = rondo_exchange(meeting, "rondo_comm_shrink", &id, sizeof(id), all);
-    pthread_mutex_lock(&runtime->lock);
-    for (struct rondo_comm **link = &runtime->comms; *link != NULL; link = &(*link)->next)
-        if (*link == meeting) {
-            *link = meeting->next;
-            break;
-        }
-    while (meeting->pins > 0) { /* a control thread is telling it about a failure */
-        pthread_mutex_unlock(&runtime->lock);
-        sched_yield();
-        pthread_mutex_lock(&runtime->lock);
-    }
-    pthread_mutex_unlock(&runtime->lock);
+    rondo_comm_unlist(meeting);
     free(meeting);
     free(all);
     return result;

@@ -8,20 +8,9 @@
 
 #include <cmocka.h>
 
-enum { MESSAGES = 40 }; /* more than a lane's operations on the device */
+#include "open_runtime.h"
 
-static void open_runtime(rondo_t *runtime, rondo_comm_t *world)
-{
-    rondo_config_t config = RONDO_CONFIG_DEFAULT;
-    rondo_unique_id_t id;
-    assert_int_equal(rondo_get_unique_id(&id), RONDO_SUCCESS);
-    config.rank = 0;
-    config.size = 1;
-    config.unique_id = &id;
-    config.device = RONDO_DEVICE_HOST;
-    assert_int_equal(rondo_init(runtime, &config), RONDO_SUCCESS);
-    assert_int_equal(rondo_comm_world(*runtime, world), RONDO_SUCCESS);
-}
+enum { MESSAGES = 40 }; /* more than a lane's operations on the device */
 
 static void called_back(void *argument, rondo_result_t result)
 {

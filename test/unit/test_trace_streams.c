@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "open_runtime.h"
+
 enum { ENQUEUED = 5, EXECUTED = 3 };
 
 static uint32_t lane;
@@ -44,19 +46,6 @@ static int is_captured(struct rondo_device *device, void *stream)
 {
     (void) device, (void) stream;
     return captures;
-}
-
-static void open_runtime(rondo_t *runtime, rondo_comm_t *world)
-{
-    rondo_config_t config = RONDO_CONFIG_DEFAULT;
-    rondo_unique_id_t id;
-    assert_int_equal(rondo_get_unique_id(&id), RONDO_SUCCESS);
-    config.rank = 0;
-    config.size = 1;
-    config.unique_id = &id;
-    config.device = RONDO_DEVICE_HOST;
-    assert_int_equal(rondo_init(runtime, &config), RONDO_SUCCESS);
-    assert_int_equal(rondo_comm_world(*runtime, world), RONDO_SUCCESS);
 }
 
 static int count_lines(const char *path, const char *words)

@@ -1,0 +1,18 @@
+/* A runtime of one rank on the host device, for unit tests that look inside. Included after cmocka.h. */
+#ifndef RONDO_TEST_OPEN_RUNTIME_H
+#define RONDO_TEST_OPEN_RUNTIME_H
+
+static void open_runtime(rondo_t *runtime, rondo_comm_t *world)
+{
+    rondo_config_t config = RONDO_CONFIG_DEFAULT;
+    rondo_unique_id_t id;
+    assert_int_equal(rondo_get_unique_id(&id), RONDO_SUCCESS);
+    config.rank = 0;
+    config.size = 1;
+    config.unique_id = &id;
+    config.device = RONDO_DEVICE_HOST;
+    assert_int_equal(rondo_init(runtime, &config), RONDO_SUCCESS);
+    assert_int_equal(rondo_comm_world(*runtime, world), RONDO_SUCCESS);
+}
+
+#endif
