@@ -341,6 +341,8 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
     uint32_t blocks;
     enum rondo_outcome outcome = RONDO_OUTCOME_FINISHED;
     task->visited = 1;
+    if (failed && !rondo_withdraw_errands(&daemon->operations[task->slot].parts[task->program_block]))
+        return RONDO_VISIT_KEEP;
     rondo_trace(block, RONDO_TRACE_RESUME, task->lane, task->program_block, task->number);
     if (failed)
         blocks = daemon->operations[task->slot].blocks;

@@ -213,70 +213,6 @@ RONDO_FUNCTION struct rondo_end *rondo_end_of(const struct rondo_run *run, uint3
     return run->row != NULL ? run->row + index : run->ends[index];
 }
 
-#if !defined(__CUDACC__)
-/* What the instruction sends lies in the input as it is to travel. */
-RONDO_FUNCTION int rondo_may_lend(const struct rondo_run *run, const struct rondo_instruction *instruction)
-{
-    return run->operation->lends && run->operation->rate == 0 && instruction->actions == RONDO_SEND &&
-           instruction->source_buffer == RONDO_INPUT && instruction->count == 1;
-}
-
-/* Of the piece's remotes, those that are lent their bytes need no copy. */
-RONDO_FUNCTION void rondo_lend(const struct rondo_run *run, const struct rondo_use *use, struct rondo_piece *piece)
-{
-    int lends = rondo_may_lend(run, run->part->instructions + run->instruction);
-    uint8_t copied = 0;
-    for (uint32_t i = 0; i < use->sent; i++) {
-        const struct rondo_end *end = rondo_end_of(run, use->send_first + i);
-        int lent = lends && end->loans != NULL && !use->direct_out;
-        if (end->loans != NULL && use->slot_offset == 0) {
-            struct rondo_lent_slot *loan = &end->loans->slots[end->position & (end->slot_count - 1)];
-            loan->source = lent ? piece->source[0] : NULL;
-            loan->bytes = piece->count * piece->element_bytes;
-        }
-        piece->remote[copied] = piece->remote[i];
-        piece->remote_flags[copied] = piece->remote_flags[i];
-        copied = (uint8_t) (copied + !lent);
-    }
-    piece->remotes = copied;
-}
-
-/* An operation is not over while the proxy may yet read its input. */
-RONDO_FUNCTION int rondo_is_settled(const struct rondo_run *run)
-{
-    if (!run->operation->lends)
-        return 1;
-    for (uint32_t i = 0; i < run->part->instruction_count; i++) {
-        const struct rondo_instruction *instruction = run->part->instructions + i;
-        for (uint32_t k = 0; rondo_may_lend(run, instruction) && k < instruction->send_count; k++) {
-            const struct rondo_end *end = rondo_end_of(run, instruction->send_first + k);
-            /* Acquire: it has been read before we let anybody write it. */
-            if (end->loans != NULL && rondo_load_acquire(&end->loans->settled) < end->position)
-                return 0;
-        }
-    }
-    return 1;
-}
-
-RONDO_FUNCTION void rondo_team_take_ends(struct rondo_team *team, const struct rondo_run *run, const struct rondo_use *use)
-{
-    for (uint32_t i = 0; i < use->received; i++) {
-        const struct rondo_end *end = rondo_end_of(run, use->receive_first + i);
-        rondo_resolve_source(use, end, end->position, i, &team->piece);
-    }
-    for (uint32_t i = 0; i < use->sent; i++) {
-        const struct rondo_end *end = rondo_end_of(run, use->send_first + i);
-        const struct rondo_end *from = use->direct_out ? rondo_end_of(run, use->receive_first + i) : NULL;
-        rondo_resolve_remote(use, end, from, end->position, i, &team->piece);
-    }
-    if (use->sent > 0)
-        rondo_lend(run, use, &team->piece);
-    if (team->piece.rate != 0)
-        rondo_count(&run->statistics->bytes_saved,
-                    rondo_resolve_codec(use, run->part->instructions + use->instruction, run->operation, &team->piece));
-}
-#endif
-
 /* ---- chunks and slices ---- */
 
 /* What one slice of the current tile covers of every chunk: so many elements from start on, at most. */
@@ -284,15 +220,20 @@ struct rondo_stretch {
     uint64_t start, most;
 };
 
-RONDO_FUNCTION struct rondo_stretch rondo_current_stretch(const struct rondo_run *run)
+RONDO_FUNCTION struct rondo_stretch rondo_stretch_at(const struct rondo_run *run, uint64_t slice)
 {
     const struct rondo_operation *operation = run->operation;
-    uint64_t in_tile = run->slice * operation->slice;
+    uint64_t in_tile = slice * operation->slice;
     struct rondo_stretch stretch = {run->tile * operation->tile + in_tile,
                                     operation->tile > in_tile ? operation->tile - in_tile : 0};
     if (stretch.most > operation->slice)
         stretch.most = operation->slice;
     return stretch;
+}
+
+RONDO_FUNCTION struct rondo_stretch rondo_current_stretch(const struct rondo_run *run)
+{
+    return rondo_stretch_at(run, run->slice);
 }
 
 /* The elements of a chunk that the stretch covers. */
@@ -514,6 +455,42 @@ RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct ron
     }
 }
 
+/* ---- networks ---- */
+
+#if defined(__CUDACC__)
+RONDO_FUNCTION void rondo_expect(struct rondo_run *run, const struct rondo_instruction *instruction)
+{
+    (void) run;
+    (void) instruction;
+}
+RONDO_FUNCTION int rondo_withdraw_errands(const struct rondo_part *part)
+{
+    (void) part;
+    return 1;
+}
+#else
+#include "host_network.h"
+
+RONDO_FUNCTION void rondo_team_take_ends(struct rondo_team *team, const struct rondo_run *run, const struct rondo_use *use)
+{
+    for (uint32_t i = 0; i < use->received; i++) {
+        const struct rondo_end *end = rondo_end_of(run, use->receive_first + i);
+        rondo_resolve_source(use, end, end->position, i, &team->piece);
+    }
+    for (uint32_t i = 0; i < use->sent; i++) {
+        const struct rondo_end *end = rondo_end_of(run, use->send_first + i);
+        const struct rondo_end *from = use->direct_out ? rondo_end_of(run, use->receive_first + i) : NULL;
+        rondo_resolve_remote(use, end, from, end->position, i, &team->piece);
+    }
+    if (use->sent > 0)
+        rondo_lend(run, use, &team->piece);
+    rondo_take_errand(run, use, &team->piece);
+    if (team->piece.rate != 0)
+        rondo_count(&run->statistics->bytes_saved,
+                    rondo_resolve_codec(use, run->part->instructions + use->instruction, run->operation, &team->piece));
+}
+#endif
+
 /* Tells each receiver where this rank's buffers are, or learns it from each sender. */
 RONDO_FUNCTION void rondo_exchange_signals(const struct rondo_run *run, const struct rondo_instruction *instruction)
 {
@@ -698,6 +675,7 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
         }
         if (rondo_missing(run, instruction, bytes) != RONDO_MISSES_NOTHING) {
             rondo_settle(run); /* the peers may be waiting for it */
+            rondo_expect(run, instruction);
             if (!rondo_wait_ready(run, instruction, bytes))
                 return 0;
         }

@@ -16,8 +16,8 @@
  * average > 0: the results are then divided by it (the last step of RONDO_AVG, which otherwise sums).
  * 16- and 8-bit floats are folded in float and rounded once (nearest even; float8e4m3 and e5m2 as OCP says: e4m3 saturates to
  * NaN, e5m2 overflows to infinity).
- * Pointers are aligned to the element. A destination may be the same as a source, but must not overlap one otherwise.
- * destinations 1 to 64, sources 1 to 64. The operator exists for the type (bitwise ones do for integers only).
+ * Destinations are aligned to the element, sources to anything. A destination may be the same as a source, but must not overlap
+ * one otherwise. destinations 1 to 64, sources 1 to 64. The operator exists for the type (bitwise ones do for integers only).
  * streaming not 0: a hint that destination 0 will not be read soon. From 16 KiB, and unless it is also a source, it is then
  * stored past the cache (the other destinations are not). It pays when the caller's whole result outgrows the last cache; the
  * slices in which the caller folds it need not. All stores are ordered before any later release by the calling thread.

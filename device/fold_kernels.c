@@ -60,11 +60,15 @@ static void fence(void)
 #define INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
+/* Sources as they came from a network are aligned to nothing. */
+#define ANYWHERE __attribute__((aligned(1)))
+
 #define DEFINE_FOLD(OPERATOR, operator_, accumulator, type)                                                                    \
     static void operator_##_##accumulator(void *dst, const void *a, const void *b, size_t count)                               \
     {                                                                                                                          \
         type *to = dst;                                                                                                        \
-        const type *x = a, *y = b;                                                                                             \
+        typedef type ANYWHERE anywhere;                                                                                        \
+        const anywhere *x = a, *y = b;                                                                                         \
         INDEPENDENT for (size_t i = 0; i < count; i++) to[i] = rondo_##operator_##_##accumulator(x[i], y[i]);                  \
     }
 #define DEFINE_DIVIDE(accumulator, type)                                                                                       \
@@ -86,7 +90,8 @@ RONDO_FLOATING_ACCUMULATORS(DEFINE_FLOATING)
 #define DEFINE_CONVERSIONS(name, type)                                                                                         \
     static void widen_##name(float *restrict dst, const void *restrict src, size_t count)                                      \
     {                                                                                                                          \
-        const type *from = src;                                                                                                \
+        typedef type ANYWHERE anywhere;                                                                                        \
+        const anywhere *from = src;                                                                                            \
         size_t i = widen_##name##_vectors(dst, from, count);                                                                   \
         for (; i < count; i++)                                                                                                 \
             dst[i] = rondo_load_##name(from[i]);                                                                               \
@@ -102,11 +107,12 @@ RONDO_FLOATING_ACCUMULATORS(DEFINE_FLOATING)
 /* By the processor: the leading whole vectors of a conversion; returns how many elements that is. Its NaNs keep their payload,
  * which does not show: every NaN to be narrowed is the one NaN, made by an operator. */
 #if defined(__AVX512F__)
-static size_t widen_float16_vectors(float *dst, const uint16_t *src, size_t count)
+static size_t widen_float16_vectors(float *dst, const void *src, size_t count)
 {
+    const char *from = src;
     size_t i = 0;
     for (; i + 16 <= count; i += 16)
-        _mm512_storeu_ps(dst + i, _mm512_cvtph_ps(_mm256_loadu_si256((const void *) (src + i))));
+        _mm512_storeu_ps(dst + i, _mm512_cvtph_ps(_mm256_loadu_si256((const void *) (from + 2 * i))));
     return i;
 }
 static size_t narrow_float16_vectors(uint16_t *dst, const float *src, size_t count)
@@ -117,11 +123,12 @@ static size_t narrow_float16_vectors(uint16_t *dst, const float *src, size_t cou
     return i;
 }
 #elif defined(__F16C__)
-static size_t widen_float16_vectors(float *dst, const uint16_t *src, size_t count)
+static size_t widen_float16_vectors(float *dst, const void *src, size_t count)
 {
+    const char *from = src;
     size_t i = 0;
     for (; i + 8 <= count; i += 8)
-        _mm256_storeu_ps(dst + i, _mm256_cvtph_ps(_mm_loadu_si128((const void *) (src + i))));
+        _mm256_storeu_ps(dst + i, _mm256_cvtph_ps(_mm_loadu_si128((const void *) (from + 2 * i))));
     return i;
 }
 static size_t narrow_float16_vectors(uint16_t *dst, const float *src, size_t count)
@@ -149,7 +156,8 @@ RONDO_CONVERTED_TYPES(DEFINE_CONVERSIONS)
     static void sum_twice_##accumulator(void *dst0, void *dst1, const void *a, const void *b, size_t count)                    \
     {                                                                                                                          \
         type *to = dst0, *also = dst1;                                                                                         \
-        const type *x = a, *y = b;                                                                                             \
+        typedef type ANYWHERE anywhere;                                                                                        \
+        const anywhere *x = a, *y = b;                                                                                         \
         INDEPENDENT for (size_t i = 0; i < count; i++)                                                                         \
         {                                                                                                                      \
             type sum = rondo_sum_##accumulator(x[i], y[i]);                                                                    \
@@ -161,7 +169,8 @@ RONDO_CONVERTED_TYPES(DEFINE_CONVERSIONS)
     {                                                                                                                          \
         enum { BUNCH = 4 * RONDO_FOLD_LINE / sizeof(type) };                                                                   \
         type *to = dst;                                                                                                        \
-        const type *x = a, *y = b;                                                                                             \
+        typedef type ANYWHERE anywhere;                                                                                        \
+        const anywhere *x = a, *y = b;                                                                                         \
         size_t i = 0;                                                                                                          \
         for (; i + BUNCH <= count; i += BUNCH) {                                                                               \
             _Alignas(RONDO_FOLD_LINE) type sums[BUNCH];                                                                        \

@@ -117,7 +117,7 @@ struct rondo_operation {
     uint8_t type, op, element_bytes;
     uint8_t streaming;      /* results are too large to stay in the cache */
     uint8_t direct;         /* peers' buffers are reached: signals say where they are */
-    uint8_t lends;          /* nobody writes the input: what is sent of it need not be copied into slots */
+    uint8_t lends;          /* enum rondo_lends: what need not be copied into slots to be sent */
     uint32_t average;       /* divisor of the FINISH step; 0: none */
     uint32_t rate;          /* bits a value in slots (RONDO_PROTOCOL_COMPRESSED); 0: as they are */
     char *residual;         /* laid out as the input, in the type that the code computes in; NULL: nothing is fed back */
@@ -142,11 +142,17 @@ struct rondo_lent_slot {
     const char *source; /* NULL: the slot's bytes are in the slot */
     uint64_t bytes;     /* no more: a slot is filled in whole pieces, a buffer ends where it ends */
 };
+enum rondo_lends {
+    RONDO_LENDS_INPUT = 1, /* nobody writes the input */
+    RONDO_LENDS_RESULT = 2 /* what is complete stays as it is in the output */
+};
 struct rondo_loans {
     uint64_t settled; /* the proxy's: slots whose bytes it needs no more, once all that it had taken on are such */
     uint64_t unused[15];
     struct rondo_lent_slot slots[]; /* the sender's, one a slot; published with the tail */
 };
+
+struct rondo_errand;
 
 /* One end of a connector, in the memory of the rank that uses it. Counters count slots and never wrap. A multiple of 16 bytes,
  * for copies by vectors. */
@@ -158,11 +164,13 @@ struct rondo_end {
     char *slots;
     uint32_t slot_bytes; /* stride; LL slots hold half as much payload */
     uint32_t slot_count; /* a power of two */
-    uint32_t protocol;
+    uint16_t protocol;
+    uint16_t hands_out;   /* a receiver's: what is to be done with slots may be told to the network; see errands */
     int32_t peer;         /* rank in the world, for reports */
     char *const *windows; /* base addresses by which the peer's memory is reached here; window 0 is the address space itself */
     union {
         char *direct[2]; /* a receiver's: the peer's input and output in the current operation, as its SIGNAL told */
+        struct rondo_errand *errands; /* a receiver's on a network, one a slot (errand.h): there are no SIGNALs */
         struct {
             uint32_t *sizes; /* a sender's on a network: where it notes the bytes of each slot, for the proxy; else NULL */
             struct rondo_loans *loans; /* and where they lie; NULL: always in the slots */

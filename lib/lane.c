@@ -48,7 +48,8 @@ rondo_result_t rondo_lane_create(struct rondo_comm *comm, const struct rondo_lan
     lane->id = options->id;
     lane->peer = options->peer;
     lane->outgoing = options->outgoing;
-    lane->slot_count = rondo_is_wide(comm) ? RONDO_NETWORK_SLOTS : SLOT_COUNT;
+    lane->slot_count =
+        rondo_is_wide(comm) ? (getenv("X_SLOTS") ? (uint32_t) atoi(getenv("X_SLOTS")) : RONDO_NETWORK_SLOTS) : SLOT_COUNT;
     memcpy(lane->slot_bytes, options->slot_bytes, sizeof(lane->slot_bytes));
     rondo_result_t status = place(runtime, lane);
     if (status != RONDO_SUCCESS) {
@@ -162,9 +163,13 @@ static struct rondo_end *make_ends(struct rondo_host_lane *lane, const struct ro
         values[i].slots = connector->slots;
         values[i].sizes = connector->sizes;
         values[i].loans = connector->loans;
+        if (connector->errands != NULL) { /* in the place of what a sender has */
+            values[i].errands = connector->errands;
+            values[i].hands_out = 1;
+        }
         values[i].slot_bytes = connector->spec.slot_bytes;
         values[i].slot_count = connector->spec.slot_count;
-        values[i].protocol = connector->spec.protocol;
+        values[i].protocol = (uint16_t) connector->spec.protocol;
         values[i].peer = connector->spec.peer;
         values[i].windows = lane->comm->windows + (size_t) whats[i]->peer * RONDO_WINDOWS_MAX;
         rondo_log(RONDO_LOG_DEBUG, runtime->rank, "connector with rank %d over %s: slots %p, watches %p, publishes %p",

@@ -263,6 +263,8 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
         operation->tile = operation->slice;
         if (choice->protocol == RONDO_PROTOCOL_SIMPLE && operation->slice > 0 && request->comm->gpus_only)
             spread_slices(operation, most, request->lane->slot_count);
+        else if (rondo_is_wide(request->comm) && getenv("X_SLICES"))
+            operation->tile = (uint64_t) atoi(getenv("X_SLICES")) * operation->slice;
         else if (rondo_is_wide(request->comm) && choice->algorithm->build != NULL)
             operation->tile = RONDO_NETWORK_SLICES * operation->slice;
     }
@@ -362,9 +364,11 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     request->fresh = 1;
     operation->direct = (uint8_t) choice->algorithm->direct;
     /* An operation that ends because its time is over gives the buffers back while a network may still read them. */
-    operation->lends = request->runtime->device_type == RONDO_DEVICE_HOST && choice->algorithm->registered == NULL &&
-                       request->runtime->settings.timeout <= 0 && call->send != RONDO_IN_PLACE &&
-                       call->recv != RONDO_IN_PLACE && operation->buffers[RONDO_INPUT] != operation->buffers[RONDO_OUTPUT];
+    int lends = request->runtime->device_type == RONDO_DEVICE_HOST && choice->algorithm->registered == NULL &&
+                request->runtime->settings.timeout <= 0;
+    int separate = call->send != RONDO_IN_PLACE && call->recv != RONDO_IN_PLACE &&
+                   operation->buffers[RONDO_INPUT] != operation->buffers[RONDO_OUTPUT];
+    operation->lends = (uint8_t) (lends ? RONDO_LENDS_RESULT | (separate ? RONDO_LENDS_INPUT : 0) : 0);
     operation->streaming = rondo_call_bytes(comm, call) >= (size_t) 32 << 20;
     if (rondo_log_admits(RONDO_LOG_DEBUG))
         rondo_log(RONDO_LOG_DEBUG, request->runtime->rank,

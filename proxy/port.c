@@ -167,6 +167,7 @@ static void free_port(struct rondo_runtime *runtime, struct rondo_port *port)
     free(port->messages);
     free(port->ready);
     free(port->loans);
+    free(port->errands);
     free(port);
 }
 

@@ -39,9 +39,10 @@ struct rondo_port {
     uint32_t *sizes; /* outgoing: bytes that the device has put into each slot */
     struct rondo_loans
         *loans; /* outgoing: what is to be sent from where it lies; the network's prepare makes it. NULL: nothing */
-    const uint64_t *published; /* the device's: tail (outgoing) or head (incoming) */
-    uint64_t *watched;         /* the device's to look at: head or tail */
-    uint32_t access[4];        /* what the network of the other side needs to write here (remote keys), told in the ticket */
+    struct rondo_errand *errands; /* incoming: what is to be done with slots; prepare makes them. NULL: put them into memory */
+    const uint64_t *published;    /* the device's: tail (outgoing) or head (incoming) */
+    uint64_t *watched;            /* the device's to look at: head or tail */
+    uint32_t access[4];           /* what the network of the other side needs to write here (remote keys), told in the ticket */
 
     /* The other side's, known once joined. */
     const struct rondo_card *card;

@@ -27,7 +27,8 @@ enum {
     IDLE_PASSES = 64,       /* without anything to do before the thread sleeps */
     BUSY_PASSES = 16,       /* of those, before it gives its core away between two */
     SLEEP_MS = 100,         /* of a sleep that nothing ends */
-    DISPLACED_NS = 1000000, /* between looks at whether the thread that has the claim still has it */
+    DISPLACED_NS = 5000000, /* between looks at whether the thread that has the claim still has it: each takes its core */
+    WANTED_NS = 100000,     /* that the claim is left to a thread that wants it */
     TRIES = 50,             /* at a claim whose holder has been asked for it */
     LEAVE_MS = 3000,        /* for what a port has on its way */
     SEVER_MS = 1000,        /* for the rest, once its connection has been given up */
@@ -86,11 +87,13 @@ static void *state_of(const struct rondo_proxy *proxy, const struct rondo_networ
     return NULL;
 }
 
-/* Credits are worth a message once half of the slots are free. Fewer are sent when nothing else has moved for a while: a sender
- * may be waiting for a single one. */
+/* Credits are worth a message once half of the slots are free. Fewer are sent when nothing else has moved for a while and the
+ * sender, as far as it knows, has used half of its slots: it may be waiting for a single one. */
 static int is_worth_it(const struct rondo_port *port, uint64_t published, int idle)
 {
-    return port->direction == RONDO_OUTGOING || idle || published - port->carried >= (port->slot_count + 1) / 2;
+    uint32_t half = (port->slot_count + 1) / 2;
+    return port->direction == RONDO_OUTGOING || published - port->carried >= half ||
+           (idle && rondo_load_relaxed(port->watched) - port->carried >= half);
 }
 
 static int work_port(struct rondo_proxy *proxy, struct rondo_port *port, int idle, int *deferred)
@@ -103,7 +106,7 @@ static int work_port(struct rondo_proxy *proxy, struct rondo_port *port, int idl
     uint64_t published = rondo_load_acquire(port->published);
     void *network = state_of(proxy, port->network);
     if (published != port->carried) {
-        if (is_worth_it(port, published, idle || state == RONDO_PORT_LEAVING))
+        if (state == RONDO_PORT_LEAVING || is_worth_it(port, published, idle))
             moved = port->network->carry(network, port, published);
         else
             *deferred = 1;
@@ -233,7 +236,7 @@ static void *run(void *argument)
             drop_claim(proxy);
             sched_yield();
             if (__atomic_load_n(&proxy->wanted, __ATOMIC_SEQ_CST))
-                rondo_event_sleep(&proxy->event, seen, &proxy->displaced, DISPLACED_NS / 10);
+                rondo_event_sleep(&proxy->event, seen, &proxy->displaced, WANTED_NS);
         }
     }
     return NULL;

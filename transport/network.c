@@ -27,6 +27,7 @@ static rondo_result_t open_port(struct rondo_runtime *runtime, struct rondo_conn
     connector->slots = port->slots;
     connector->sizes = port->sizes;
     connector->loans = port->loans;
+    connector->errands = port->errands;
     connector->watched = port->watched;
     connector->published = (uint64_t *) (uintptr_t) port->published;
     struct rondo_port_ticket data = {.key = port->key,

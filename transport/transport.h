@@ -33,9 +33,10 @@ struct rondo_connector {
     struct rondo_connector_spec spec;
     uint64_t *watched, *published;
     char *slots;
-    uint32_t *sizes;           /* a sender's on a network: where the device notes the bytes of each slot; else NULL */
-    struct rondo_loans *loans; /* and where they lie; NULL: in the slots */
-    void *own;                 /* the transport's */
+    uint32_t *sizes;              /* a sender's on a network: where the device notes the bytes of each slot; else NULL */
+    struct rondo_loans *loans;    /* and where they lie; NULL: in the slots */
+    struct rondo_errand *errands; /* a receiver's on a network that does them, one a slot; else NULL */
+    void *own;                    /* the transport's */
 };
 
 struct rondo_transport {

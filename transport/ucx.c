@@ -10,6 +10,7 @@
 #include "ucx_library.h"
 
 #include "background.h"
+#include "errand.h"
 #include "error.h"
 #include "memory_node.h"
 #include "platform.h"
@@ -172,7 +173,8 @@ static void send_message(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *
 static void send_slots(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *port, uint64_t tail)
 {
     struct slot_header *headers = port->messages;
-    for (; port->carried != tail && !ucx->peers[port->peer].lost; port->carried++) {
+    size_t budget = getenv("X_BUDGET") ? (size_t) atol(getenv("X_BUDGET")) : 1u << 30, used = 0;
+    for (; port->carried != tail && !ucx->peers[port->peer].lost && used < budget; port->carried++) {
         uint32_t slot = (uint32_t) (port->carried & (port->slot_count - 1));
         const struct rondo_lent_slot *loan = port->loans != NULL ? &port->loans->slots[slot] : NULL;
         const char *lent = loan != NULL ? loan->source : NULL;
@@ -181,6 +183,7 @@ static void send_slots(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *po
                                              bytes < port->slot_bytes ? bytes : port->slot_bytes};
         send_message(ucx, endpoint, port, ID_SLOT, &headers[slot], sizeof(headers[slot]),
                      lent != NULL ? lent : port->slots + (size_t) slot * port->slot_bytes, headers[slot].bytes);
+        used += headers[slot].bytes;
     }
     settle(port);
 }
@@ -300,7 +303,8 @@ static ucs_status_t slot_came(void *argument, const void *text, size_t text_byte
         return UCS_OK;
     if (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV)
         return fetch_slot(ucx, port, header.number, data, bytes);
-    memcpy(port->slots + (size_t) slot * port->slot_bytes, data, bytes);
+    if (port->errands == NULL || !rondo_errand_do(&port->errands[slot], header.number, data, bytes))
+        memcpy(port->slots + (size_t) slot * port->slot_bytes, data, bytes);
     take_slot(port, header.number);
     return UCS_OK;
 }
@@ -330,15 +334,18 @@ static rondo_result_t prepare(void *state, struct rondo_port *port)
 {
     const struct ucx *ucx = state;
     size_t bytes = port->slot_count * sizeof(struct slot_header);
-    int lends = port->direction == RONDO_OUTGOING && ucx->runtime->device_type == RONDO_DEVICE_HOST;
-    if (lends)
+    int receives = port->direction == RONDO_INCOMING, host = ucx->runtime->device_type == RONDO_DEVICE_HOST;
+    if (host && !receives)
         port->loans = calloc(1, sizeof(*port->loans) + port->slot_count * sizeof(port->loans->slots[0]));
-    if (port->direction == RONDO_INCOMING) {
+    if (host && receives)
+        port->errands = calloc(port->slot_count, sizeof(*port->errands));
+    if (receives) {
         bytes = sizeof(struct incoming) + port->slot_count * sizeof(struct receipt);
         port->ready = calloc(port->slot_count, sizeof(*port->ready));
     }
     port->messages = calloc(1, bytes);
-    if (port->messages == NULL || (port->direction == RONDO_INCOMING && port->ready == NULL) || (lends && port->loans == NULL))
+    int lacks = (receives && port->ready == NULL) || (host && (receives ? port->errands == NULL : port->loans == NULL));
+    if (port->messages == NULL || lacks)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a network connector");
     return RONDO_SUCCESS;
 }
