@@ -226,7 +226,7 @@ RONDO_FUNCTION struct rondo_stretch rondo_stretch_at(const struct rondo_run *run
     uint64_t in_tile = slice * operation->slice;
     struct rondo_stretch stretch = {run->tile * operation->tile + in_tile,
                                     operation->tile > in_tile ? operation->tile - in_tile : 0};
-    if (stretch.most > operation->slice)
+    if (stretch.most > operation->slice && slice + 1 < operation->slices) /* the last one may be longer */
         stretch.most = operation->slice;
     return stretch;
 }

@@ -4,7 +4,6 @@
 #include "fold.h"
 #include "platform.h"
 
-
 static void carry_out(const struct rondo_errand *errand, const void *data)
 {
     void *to = errand->to;
@@ -21,7 +20,7 @@ int rondo_errand_do(struct rondo_errand *errand, uint64_t position, const void *
         !rondo_exchange_if(&errand->state, offered, RONDO_ERRAND(position, RONDO_ERRAND_TAKEN)))
         return 0;
     int fits = bytes >= errand->count * errand->element_bytes; /* or the peer sends something else: as without errands */
-        if (fits)
+    if (fits)
         carry_out(errand, data);
     /* Release: our reading and writing of the buffers is over for whoever withdraws, too. */
     rondo_store_release(&errand->state, RONDO_ERRAND(position, fits ? RONDO_ERRAND_DONE : RONDO_ERRAND_NONE));

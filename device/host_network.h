@@ -7,9 +7,8 @@
 #define RONDO_DEVICE_HOST_NETWORK_H
 
 #include "errand.h"
-#include <stdlib.h>
 
-#define RONDO_CARRIED_POLLS 32 /* for what the network brings: it may be this very thread that is to do the proxy's work */
+#define RONDO_CARRIED_POLLS 4 /* for what the network brings: it may be this very thread that is to do the proxy's work */
 
 /* ---- lending ---- */
 
@@ -180,9 +179,8 @@ RONDO_FUNCTION void rondo_expect(struct rondo_run *run, const struct rondo_instr
         carried |= rondo_end_of(run, instruction->receive_first + i)->hands_out;
     for (uint32_t i = 0; (instruction->actions & RONDO_SEND) && i < instruction->send_count; i++)
         carried |= !(instruction->flags & RONDO_DIRECT_OUT) && rondo_end_of(run, instruction->send_first + i)->loans != NULL;
-    static uint64_t xp; if(!xp) xp = getenv("X_POLLS") ? (uint64_t)atol(getenv("X_POLLS")) : 32;
-    if (carried && run->budget > xp)
-        run->budget = xp;
+    if (carried && run->budget > RONDO_CARRIED_POLLS)
+        run->budget = RONDO_CARRIED_POLLS;
     rondo_hand_out(run, instruction);
 }
 

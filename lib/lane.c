@@ -48,8 +48,7 @@ rondo_result_t rondo_lane_create(struct rondo_comm *comm, const struct rondo_lan
     lane->id = options->id;
     lane->peer = options->peer;
     lane->outgoing = options->outgoing;
-    lane->slot_count =
-        rondo_is_wide(comm) ? (getenv("X_SLOTS") ? (uint32_t) atoi(getenv("X_SLOTS")) : RONDO_NETWORK_SLOTS) : SLOT_COUNT;
+    lane->slot_count = rondo_is_wide(comm) ? RONDO_NETWORK_SLOTS : SLOT_COUNT;
     memcpy(lane->slot_bytes, options->slot_bytes, sizeof(lane->slot_bytes));
     rondo_result_t status = place(runtime, lane);
     if (status != RONDO_SUCCESS) {

@@ -230,6 +230,17 @@ static rondo_result_t lay_out_scratch(struct rondo_request *request, const struc
     return result;
 }
 
+/* Slices of whole packets, so many a tile; of what is left over, a slot's spare room makes the last one longer. */
+static void network_slices(struct rondo_operation *operation, uint64_t most)
+{
+    uint64_t slot = operation->slice, whole = RONDO_NETWORK_PACKETS / operation->element_bytes;
+    uint64_t slice = slot < whole ? slot : whole;
+    uint64_t tiles = divide_up(most, (RONDO_NETWORK_SLICES - 1) * slice + slot);
+    operation->slice = slice;
+    operation->tile = tiles == 1 ? most : round_up(divide_up(most, tiles), RONDO_CACHE_LINE);
+    operation->slices = operation->tile > slot ? 1 + (uint32_t) divide_up(operation->tile - slot, slice) : 1;
+}
+
 /* How much travels in a slot, and how much an instruction handles at once. */
 static rondo_result_t set_slices(struct rondo_request *request, const struct rondo_plan *plan,
                                  const struct rondo_choice *choice, const uint64_t largest[RONDO_BUFFERS])
@@ -237,6 +248,7 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
     struct rondo_operation *operation = request->operation;
     const struct rondo_program *program = plan->program;
     uint64_t most = 1;
+    operation->slices = 0;
     for (int b = 0; b < RONDO_BUFFERS; b++)
         most = largest[b] > most ? largest[b] : most;
     if (plan->unsliced) {
@@ -263,8 +275,8 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
         operation->tile = operation->slice;
         if (choice->protocol == RONDO_PROTOCOL_SIMPLE && operation->slice > 0 && request->comm->gpus_only)
             spread_slices(operation, most, request->lane->slot_count);
-        else if (rondo_is_wide(request->comm) && getenv("X_SLICES"))
-            operation->tile = (uint64_t) atoi(getenv("X_SLICES")) * operation->slice;
+        else if (rondo_is_wide(request->comm) && choice->algorithm->build != NULL && operation->rate == 0)
+            network_slices(operation, most);
         else if (rondo_is_wide(request->comm) && choice->algorithm->build != NULL)
             operation->tile = RONDO_NETWORK_SLICES * operation->slice;
     }
@@ -272,7 +284,8 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "a slot of %u bytes cannot hold a part of %u chunks",
                           request->lane->slot_bytes[choice->protocol], program->largest_count);
     operation->tiles = divide_up(most, operation->tile);
-    operation->slices = (uint32_t) divide_up(operation->tile, operation->slice);
+    if (operation->slices == 0)
+        operation->slices = (uint32_t) divide_up(operation->tile, operation->slice);
     return RONDO_SUCCESS;
 }
 

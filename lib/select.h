@@ -35,11 +35,12 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
 #define RONDO_GPU_SLOT_BYTES  245760
 
 #define RONDO_DEFAULT_SLOT_BYTES 131072 /* where RONDO_SLOT_BYTES says nothing else */
-/* Between hosts, where a message costs system calls on both sides: many slots, with room for what is on its way, and of a size
- * that with its header makes four whole packets of TCP's largest. */
-#define RONDO_NETWORK_SLOT_BYTES 260480
-#define RONDO_NETWORK_SLOTS      8
-#define RONDO_NETWORK_SLICES     4 /* of a tile: what an instruction has on its way at once */
+/* Between hosts, where a message costs system calls on both sides: many slots, with room for what is on its way, filled
+ * with what with its header makes four whole packets of TCP's largest, and with a little more where that saves another. */
+#define RONDO_NETWORK_SLOT_BYTES 274432
+#define RONDO_NETWORK_PACKETS    260480
+#define RONDO_NETWORK_SLOTS      16
+#define RONDO_NETWORK_SLICES     8 /* of a tile: what an instruction has on its way at once */
 
 /* Whether that is for a communicator's connectors. Its members all say the same. */
 int rondo_is_wide(const struct rondo_comm *comm);

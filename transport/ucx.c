@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ID_SLOT = 1, ID_CREDIT = 2, FLUSH_MS = 1000 };
+enum { ID_SLOT = 1, ID_CREDIT = 2, FLUSH_MS = 1000, TURN_BYTES = 128 * 1024 };
 
 struct slot_header {
     uint64_t key, number;
@@ -170,11 +170,12 @@ static void send_message(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *
         lose(ucx, port->peer, ucx->library->ucs_status_string(UCS_PTR_STATUS(request)));
 }
 
+/* No more than a turn's bytes: what has come meanwhile is looked after before it leaves the cache. */
 static void send_slots(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *port, uint64_t tail)
 {
     struct slot_header *headers = port->messages;
-    size_t budget = getenv("X_BUDGET") ? (size_t) atol(getenv("X_BUDGET")) : 1u << 30, used = 0;
-    for (; port->carried != tail && !ucx->peers[port->peer].lost && used < budget; port->carried++) {
+    size_t sent_bytes = 0;
+    for (; port->carried != tail && !ucx->peers[port->peer].lost && sent_bytes < TURN_BYTES; port->carried++) {
         uint32_t slot = (uint32_t) (port->carried & (port->slot_count - 1));
         const struct rondo_lent_slot *loan = port->loans != NULL ? &port->loans->slots[slot] : NULL;
         const char *lent = loan != NULL ? loan->source : NULL;
@@ -183,7 +184,7 @@ static void send_slots(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *po
                                              bytes < port->slot_bytes ? bytes : port->slot_bytes};
         send_message(ucx, endpoint, port, ID_SLOT, &headers[slot], sizeof(headers[slot]),
                      lent != NULL ? lent : port->slots + (size_t) slot * port->slot_bytes, headers[slot].bytes);
-        used += headers[slot].bytes;
+        sent_bytes += headers[slot].bytes;
     }
     settle(port);
 }
@@ -428,7 +429,7 @@ static void adjust(struct ucx *ucx, ucp_config_t *config)
 {
     static const char *const settings[][3] = {{"RNDV_THRESH", "UCX_RNDV_THRESH", "inf"},
                                               {"TX_SEG_SIZE", "UCX_TCP_TX_SEG_SIZE", "64k"},
-                                              {"RX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE", "256k"}};
+                                              {"RX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE", "272k"}};
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
         if (getenv(settings[i][1]) == NULL && ucx->library->ucp_config_modify(config, settings[i][0], settings[i][2]) != UCS_OK)
             rondo_log(RONDO_LOG_DEBUG, ucx->runtime->rank, "UCX does not know %s", settings[i][1]);
