@@ -13,7 +13,7 @@
 enum rondo_errand_state { RONDO_ERRAND_NONE, RONDO_ERRAND_OFFERED, RONDO_ERRAND_TAKEN, RONDO_ERRAND_DONE };
 /* Of the slot at a position, so that an errand is never taken for another slot's. */
 #define RONDO_ERRAND(position, state) (((position) + 1) << 2 | (uint64_t) (state))
-#define RONDO_ERRAND_STATE(word)      ((enum rondo_errand_state) ((word) &3))
+#define RONDO_ERRAND_STATE(word)      ((enum rondo_errand_state)((word) &3))
 
 struct rondo_errand {
     uint64_t state; /* RONDO_ERRAND */

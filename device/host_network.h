@@ -1,7 +1,7 @@
 /*
- * What a host block arranges with a network about its slots, beyond filling and taking them. What it sends is lent where that is
- * possible: the slot says where the bytes lie (structures.h: struct rondo_loans). What it waits for it hands out: the network
- * does what is to be done with a slot's bytes where they come in (errand.h). A part of the engine, which includes it.
+ * What a host block arranges with a network about its slots, beyond filling and taking them. What it sends is lent where that
+ * is possible: the slot says where the bytes lie (structures.h: struct rondo_loans). What it waits for it hands out: the
+ * network does what is to be done with a slot's bytes where they come in (errand.h). A part of the engine, which includes it.
  */
 #ifndef RONDO_DEVICE_HOST_NETWORK_H
 #define RONDO_DEVICE_HOST_NETWORK_H
@@ -122,9 +122,9 @@ RONDO_FUNCTION int rondo_may_overtake(const struct rondo_run *run, const struct 
                                       const struct rondo_instruction *next)
 {
     return next->actions == (RONDO_RECEIVE | RONDO_COPY) && next->receive_first == instruction->receive_first &&
-           next->dependencies == 0 && next->destination_buffer == RONDO_OUTPUT &&
-           (run->operation->lends & RONDO_LENDS_INPUT) && instruction->source_buffer == RONDO_INPUT &&
-           instruction->destination_buffer == RONDO_OUTPUT && instruction->destination_index != next->destination_index;
+           next->dependencies == 0 && next->destination_buffer == RONDO_OUTPUT && (run->operation->lends & RONDO_LENDS_INPUT) &&
+           instruction->source_buffer == RONDO_INPUT && instruction->destination_buffer == RONDO_OUTPUT &&
+           instruction->destination_index != next->destination_index;
 }
 
 /* What is to be done with the slices of the tile that have not come, before the instruction waits for the first of them. All it
@@ -140,8 +140,8 @@ RONDO_FUNCTION void rondo_hand_out(const struct rondo_run *run, const struct ron
         rondo_hand_out_slices(run, next, 0, position);
 }
 
-/* The slot has arrived (by an acquire of the tail): if its errand has been done, the result is where it is to be, and only those
- * it is sent on to are left. */
+/* The slot has arrived (by an acquire of the tail): if its errand has been done, the result is where it is to be, and only
+ * those it is sent on to are left. */
 RONDO_FUNCTION void rondo_take_errand(const struct rondo_run *run, const struct rondo_use *use, struct rondo_piece *piece)
 {
     if (use->received != 1 || use->direct_in || piece->rate != 0 || piece->local == NULL)

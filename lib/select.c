@@ -34,8 +34,10 @@ size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *
 /* Over a network, a channel more pays when a block cannot keep up, not before: in the cache its slots take the others' place.
  */
 #define NETWORK_CHANNEL_BYTES (8192 * KIB)
-/* Of two ranks each sends as much in one step as a ring's two do in two, and needs no copy of it. */
-#define NETWORK_PAIR_BYTES    (8192 * KIB)
+/* Of two ranks each sends as much in one step as in a ring's two. Two steps add up half as much, which is worth the second one
+ * where data outgrow a core's cache; beyond, a ring has more than one channel. */
+#define NETWORK_PAIR_BYTES    (1024 * KIB)
+#define NETWORK_HALVES_BYTES  (8192 * KIB)
 
 int rondo_is_wide(const struct rondo_comm *comm)
 {
@@ -84,7 +86,7 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
     switch (call->kind) {
     case RONDO_KIND_ALLREDUCE:
         if (comm->size == 2 && rondo_is_wide(comm) && !comm->same_host)
-            return bytes <= NETWORK_PAIR_BYTES ? "allpairs" : around;
+            return bytes <= NETWORK_PAIR_BYTES ? "allpairs" : bytes <= NETWORK_HALVES_BYTES ? "twoshot" : around;
         return bytes <= one_shot_limit(comm->size) ? "allpairs"
                : doubles(comm, bytes)              ? "recursive-doubling"
                : use_direct                        ? "direct"
