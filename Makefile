@@ -198,7 +198,7 @@ asan:
 tsan:
 	@make/require test
 	$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(BUILD)/tsan CUDA=0 OPT="-O1 -g" SANITIZE="-fsanitize=thread" all tests
-	TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$(CURDIR)/test/tsan.supp" RONDO_BUILD=$(BUILD)/tsan $(PYTHON) -m pytest -q -m "not slow" $(TESTS)
+	UCX_MEM_MMAP_HOOK_MODE=none TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$(CURDIR)/test/tsan.supp" RONDO_BUILD=$(BUILD)/tsan $(PYTHON) -m pytest -q -m "not slow" $(TESTS)
 
 # The readers of files, the language and the checker on hostile input, under the sanitizers: SECONDS each. What finds new paths is
 # kept in the build folder; `make fuzz-merge` takes the smallest of it into the repository's corpus.

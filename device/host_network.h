@@ -39,6 +39,7 @@ RONDO_FUNCTION void rondo_lend(const struct rondo_run *run, const struct rondo_u
         piece->remote[copied] = piece->remote[i];
         piece->remote_flags[copied] = piece->remote_flags[i];
         copied = (uint8_t) (copied + !lent);
+        piece->streaming = piece->streaming && !lent;
     }
     piece->remotes = copied;
 }
@@ -110,7 +111,7 @@ RONDO_FUNCTION uint64_t rondo_hand_out_slices(const struct rondo_run *run, const
         errand->type = piece.type;
         errand->op = piece.op;
         errand->element_bytes = piece.element_bytes;
-        errand->streaming = piece.streaming;
+        errand->streaming = piece.streaming && piece.remotes == 0; /* what is sent on is read soon */
         rondo_store_release(&errand->state, RONDO_ERRAND(position, RONDO_ERRAND_OFFERED));
     }
     return position;

@@ -35,9 +35,8 @@ size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *
  */
 #define NETWORK_CHANNEL_BYTES (8192 * KIB)
 /* Of two ranks each sends as much in one step as in a ring's two. Two steps add up half as much, which is worth the second one
- * where data outgrow a core's cache; beyond, a ring has more than one channel. */
+ * where data outgrow a core's cache. */
 #define NETWORK_PAIR_BYTES    (1024 * KIB)
-#define NETWORK_HALVES_BYTES  (8192 * KIB)
 
 int rondo_is_wide(const struct rondo_comm *comm)
 {
@@ -86,7 +85,7 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
     switch (call->kind) {
     case RONDO_KIND_ALLREDUCE:
         if (comm->size == 2 && rondo_is_wide(comm) && !comm->same_host)
-            return bytes <= NETWORK_PAIR_BYTES ? "allpairs" : bytes <= NETWORK_HALVES_BYTES ? "twoshot" : around;
+            return bytes <= NETWORK_PAIR_BYTES ? "allpairs" : "twoshot";
         return bytes <= one_shot_limit(comm->size) ? "allpairs"
                : doubles(comm, bytes)              ? "recursive-doubling"
                : use_direct                        ? "direct"

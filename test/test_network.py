@@ -104,6 +104,18 @@ def test_buffers_are_free_again(places):
         job.finish()
 
 
+@pytest.mark.parametrize("options", [["-d", "float16", "-o", "avg"], ["-d", "double", "-o", "min", "--in-place"],
+                                     ["--mode", "nonblocking"], ["--algorithm", "allpairs"], ["--algorithm", "ring"]],
+                         ids=lambda options: "-".join(options).replace("--", ""))
+def test_two_hosts_exchange_much(options):
+    """Slots that are folded where they come in, at whatever alignment, in one step or two, with several tiles."""
+    with Hosts(2) as hosts, hosts.job([0, 1], program("rondo"), "bench", "allreduce", "--device", "host", "-b", "200K", "-e", "6M",
+                                      "-f", 3, "-c", "-n", 3, "-w", 1, *options) as job:
+        job.finish()
+        rows = [line.split() for line in job.output().splitlines() if re.search(r" float| double", line)]
+        assert len(rows) >= 4 and all("0" in row for row in rows), rows
+
+
 # ---- what is chosen, and what is refused ----
 
 def test_shared_memory_where_it_reaches():
