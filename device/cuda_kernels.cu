@@ -6,6 +6,8 @@
 #include "daemon.h"
 
 #define RONDO_GROUP_PATIENCE 64 /* rounds between a group's looks into the host's memory */
+#define RONDO_GROUP_POLLS    200 /* of one of a group's parts in one visit, */
+#define RONDO_ALONE_POLLS    4000 /* and of a part that is alone: about a millisecond */
 
 /* A block's shared memory. */
 struct rondo_cuda_block {
@@ -74,7 +76,7 @@ static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, c
     run.policy = &daemon->policy;
     run.interrupts = NULL;
     for (;;) {
-        run.budget = daemon->policy.cap;
+        run.budget = RONDO_ALONE_POLLS;
         if (rondo_engine_run(&run) == RONDO_OUTCOME_FINISHED || rondo_interrupted(queues, team->operation.lane))
             break;
         rondo_tell_stuck(daemon, team->operation.lane, context->operation - 1, &told);
@@ -83,12 +85,11 @@ static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, c
 }
 
 /* What the stream holds before this kernel is done from here on. The kernel may have been launched before that was so, because
- * its like goes on; and the next one may be launched now. */
+ * its like goes on. */
 static __device__ void rondo_after_stream(void)
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
@@ -114,6 +115,8 @@ static __device__ void rondo_await_turn(const struct rondo_daemon *daemon, const
 RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rondo_run *run)
 {
     rondo_after_stream();
+    if (team->part.end_count > 0 && team->ends[0].protocol == RONDO_PROTOCOL_LL)
+        rondo_team_ending(team); /* such a kernel takes hardly longer than a launch */
     rondo_await_turn(&rondo_here.daemon, (const struct rondo_stream_operation *) run->home, run->context);
     rondo_team_look_again(team);
 }
@@ -177,7 +180,7 @@ static __device__ void rondo_lead_group(const struct rondo_daemon *daemon, const
         flags[k].begun = flags[k].told = flags[k].done = 0;
     for (uint32_t round = 1; left > 0; round++)
         for (uint32_t k = 0; k < mine; k++) {
-            uint64_t budget = left == 1 ? daemon->policy.cap : daemon->policy.initial;
+            uint64_t budget = left == 1 ? RONDO_ALONE_POLLS : RONDO_GROUP_POLLS;
             if (!flags[k].done && rondo_visit_part(daemon, group, blockIdx.x + k * gridDim.x, round % RONDO_GROUP_PATIENCE == 0,
                                                    budget, &flags[k], context, team)) {
                 flags[k].done = 1;

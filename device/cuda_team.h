@@ -247,6 +247,16 @@ RONDO_FUNCTION uint4 rondo_load_late(const uint4 *from)
     return v;
 }
 
+/* Not much is left of the kernel: the next one of its stream may be launched now, and wait for its end in place. Any sooner it
+ * would keep multiprocessors from others for as long as this one waits for its peers. */
+RONDO_FUNCTION void rondo_team_ending(struct rondo_team *team)
+{
+    (void) team;
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 /* In cuda_kernels.cu: of kernels on streams. */
 RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rondo_run *run);
 

@@ -194,6 +194,11 @@ RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rond
     (void) team;
     (void) run;
 }
+/* All pieces of a run are begun. */
+RONDO_FUNCTION void rondo_team_ending(struct rondo_team *team)
+{
+    (void) team;
+}
 RONDO_FUNCTION void rondo_team_repeat_ends(struct rondo_team *team, uint32_t first, uint32_t count)
 {
     (void) team;
@@ -405,6 +410,40 @@ RONDO_FUNCTION int rondo_outrun(const struct rondo_run *run, uint64_t polls)
     return rondo_load_relaxed32(run->failed) != 0 || rondo_load_relaxed(&run->queues->interrupts) != *run->interrupts;
 }
 
+/* What the slice where the run is stuck waits for. A slot that is not there, of those it takes, or a free one: whatever a look
+ * finds first. */
+RONDO_FUNCTION struct rondo_awaited rondo_awaits(const struct rondo_run *run)
+{
+    const struct rondo_instruction *instruction = rondo_team_instruction(run->team, run, run->instruction);
+    struct rondo_awaited anything = {NULL, 0, RONDO_AWAITS_ANYTHING, 0};
+    if (run->tile >= run->operation->tiles || (instruction->dependencies > 0 && run->slice == 0))
+        return anything;
+    if ((instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN))
+        for (uint32_t i = 0; i < instruction->receive_count; i++) {
+            const struct rondo_end *end = rondo_end_of(run, instruction->receive_first + i);
+            const uint64_t *first = (const uint64_t *) (const void *) rondo_slot(end);
+            if (end->protocol != RONDO_PROTOCOL_LL && end->seen <= end->position)
+                return (struct rondo_awaited){end->watched, end->position + 1, RONDO_AWAITS_COUNT, 0};
+            if (end->protocol == RONDO_PROTOCOL_LL && rondo_load_relaxed(first) >> 32 != (uint32_t) (end->position + 1))
+                return (struct rondo_awaited){first, (uint32_t) (end->position + 1), RONDO_AWAITS_FLAG, 0};
+        }
+    if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT))
+        for (uint32_t i = 0; i < instruction->send_count; i++) {
+            const struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
+            if (end->position - end->seen >= end->slot_count)
+                return (struct rondo_awaited){end->watched, end->position - end->slot_count + 1, RONDO_AWAITS_COUNT, 0};
+        }
+    return anything;
+}
+
+/* word: what was found there. */
+RONDO_FUNCTION int rondo_has_come(const struct rondo_awaited *awaited, uint64_t word)
+{
+    return awaited->kind == RONDO_AWAITS_FLAG    ? word >> 32 == awaited->value
+           : awaited->kind == RONDO_AWAITS_COUNT ? word >= awaited->value
+                                                 : 1;
+}
+
 /* Waits within the task's budget. 0: stuck. */
 RONDO_FUNCTION int rondo_wait_ready(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
@@ -557,9 +596,10 @@ RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instr
     run->unpublished = *instruction;
     run->pending = 1;
     run->advanced = 1;
-    run->budget *= policy->boost; /* no overflow: settings.c bounds cap and boost */
-    if (run->budget > policy->cap)
-        run->budget = policy->cap;
+    if (run->budget < policy->cap) {  /* else it was granted more, being alone */
+        run->budget *= policy->boost; /* no overflow: settings.c bounds cap and boost */
+        run->budget = run->budget < policy->cap ? run->budget : policy->cap;
+    }
     rondo_count(&run->statistics->primitives, 1);
     if (run->part->repeats && (instruction->actions & RONDO_SEND))
         rondo_team_repeat_ends(run->team, instruction->send_first, instruction->send_count);
@@ -761,6 +801,8 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     rondo_team_load(run->team, run);
     run->element_bytes = run->operation->element_bytes;
     enum rondo_outcome outcome = rondo_interpret(run);
+    if (outcome == RONDO_OUTCOME_FINISHED)
+        rondo_team_ending(run->team);
     rondo_arrive(run);
     rondo_settle(run);
     context->tile = run->tile;
