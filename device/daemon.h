@@ -102,11 +102,13 @@ RONDO_FUNCTION void rondo_forget_task(const struct rondo_daemon *daemon, const s
 
 /* ---- queues ---- */
 
-/* The block that has the lane's first program block; the others follow, one a block. Small operations have one program block
- * only, and if there are many of them they should not all be one block's. */
+#define RONDO_LANES_NEAR 4 /* that begin at the block where submissions come in: theirs start soonest */
+
+/* The block that has the lane's first program block; the others follow, one a block. Where there are many small operations,
+ * they should not all be the first block's. */
 RONDO_FUNCTION uint32_t rondo_first_block(const struct rondo_daemon *daemon, uint32_t lane)
 {
-    return (lane >> daemon->policy.spread) % daemon->block_count;
+    return lane < RONDO_LANES_NEAR ? 0 : lane * daemon->policy.spread % daemon->block_count;
 }
 
 /* What a submission tells a block, in the terms of news. number: of the operation in its lane, if it is the first. */

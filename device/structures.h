@@ -302,7 +302,7 @@ struct rondo_policy {
     uint32_t order;       /* enum rondo_order */
     uint32_t preempt;     /* 0: waits have no budget */
     uint32_t glance;      /* a preempted task is visited again when a glance at what it waits for says that it has come */
-    uint32_t spread;      /* 2^spread lanes have their first program blocks on the same block, the next ones on the next */
+    uint32_t spread;      /* so many blocks lie between the first program blocks of a lane and the next; 0: none */
     uint32_t yield_mask;  /* a wait gives the core away every yield_mask + 1 polls */
     uint32_t yield_polls; /* and then counts as so many polls more: a multiple of yield_mask + 1 */
     uint64_t quit_idle_ns, quit_stuck_ns, residency_ns;

@@ -30,7 +30,7 @@
 #define CUDA_BLOCKS      32
 #define GPU_POLLS        8
 #define GPU_POLLS_ALONE  64
-#define GPU_SPREAD       2 /* a few lanes stay where submissions come in: theirs start soonest */
+#define GPU_SPREAD       5 /* no divisor of the blocks */
 #define NETWORK_POLLS    8
 #define NETWORK_CHANNELS 4
 
