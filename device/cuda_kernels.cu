@@ -71,6 +71,7 @@ static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, c
     rondo_prepare_run(&run, daemon, team->operation.lane, &given->operation, part, context);
     run.fresh = 0; /* the preamble has loaded it */
     run.early = 1;
+    team->may_go_ahead = !given->waits;
     run.team = team;
     run.statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
     run.policy = &daemon->policy;
@@ -82,15 +83,6 @@ static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, c
         rondo_tell_stuck(daemon, team->operation.lane, context->operation - 1, &told);
     }
     rondo_finish_ordered(daemon, given, team->operation.lane, told);
-}
-
-/* What the stream holds before this kernel is done from here on. The kernel may have been launched before that was so, because
- * its like goes on. */
-static __device__ void rondo_after_stream(void)
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
 }
 
 /* By one thread, before anything of the lane is looked at. */
@@ -111,14 +103,15 @@ static __device__ void rondo_await_turn(const struct rondo_daemon *daemon, const
 }
 
 /* Only the leader has to wait: it alone looks at what the kernels before may have written, but for data, which the workers
- * touch when it has told them to. */
+ * touch when it has told them to; and for a piece that they go ahead with (rondo_team_goes_ahead). */
 RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rondo_run *run)
 {
     rondo_after_stream();
     if (team->part.end_count > 0 && team->ends[0].protocol == RONDO_PROTOCOL_LL)
         rondo_team_ending(team); /* such a kernel takes hardly longer than a launch */
     rondo_await_turn(&rondo_here.daemon, (const struct rondo_stream_operation *) run->home, run->context);
-    rondo_team_look_again(team);
+    if (!team->ahead)
+        rondo_team_look_again(team);
 }
 
 /* ---- groups ---- */

@@ -194,6 +194,13 @@ RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rond
     (void) team;
     (void) run;
 }
+/* Of a run that began early, and whose first piece is described: 1: the team goes ahead with it, and tells of its slots. */
+RONDO_FUNCTION int rondo_team_goes_ahead(struct rondo_team *team, const struct rondo_instruction *instruction)
+{
+    (void) team;
+    (void) instruction;
+    return 0;
+}
 /* All pieces of a run are begun. */
 RONDO_FUNCTION void rondo_team_ending(struct rondo_team *team)
 {
@@ -577,6 +584,14 @@ RONDO_FUNCTION void rondo_exchange_signals(const struct rondo_run *run, const st
 
 /* ---- publishing ---- */
 
+RONDO_FUNCTION void rondo_count_moved(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
+{
+    run->advanced = 1;
+    rondo_count(&run->statistics->primitives, 1);
+    if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT))
+        rondo_count(&run->statistics->bytes_sent, bytes * instruction->send_count);
+}
+
 /* The primitive's slots count as filled and taken from here on, though others are told later. */
 RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
@@ -588,19 +603,17 @@ RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instr
                 rondo_store_relaxed32(end->sizes + (end->position & (end->slot_count - 1)), (uint32_t) bytes);
             end->position++;
         }
-        rondo_count(&run->statistics->bytes_sent, bytes * instruction->send_count);
     }
     if ((instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN))
         for (uint32_t i = 0; i < instruction->receive_count; i++)
             rondo_end_of(run, instruction->receive_first + i)->position++;
     run->unpublished = *instruction;
     run->pending = 1;
-    run->advanced = 1;
+    rondo_count_moved(run, instruction, bytes);
     if (run->budget < policy->cap) {  /* else it was granted more, being alone */
         run->budget *= policy->boost; /* no overflow: settings.c bounds cap and boost */
         run->budget = run->budget < policy->cap ? run->budget : policy->cap;
     }
-    rondo_count(&run->statistics->primitives, 1);
     if (run->part->repeats && (instruction->actions & RONDO_SEND))
         rondo_team_repeat_ends(run->team, instruction->send_first, instruction->send_count);
     if (run->part->repeats && (instruction->actions & RONDO_RECEIVE))
@@ -731,9 +744,19 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
             break;
         if (run->early) { /* while what comes before is ending */
             run->described = rondo_covered(measured, stretch) > 0;
-            if (run->described)
+            if (run->described) {
                 rondo_describe(run, instruction, 0, 0, measured, stretch, rondo_team_piece(run->team),
                                rondo_team_use(run->team));
+                if (rondo_team_goes_ahead(run->team, instruction)) {
+                    rondo_arrive(run);
+                    if (rondo_team_finish(run->team)) {
+                        rondo_count_moved(run, instruction, bytes);
+                        run->described = 0;
+                        run->slice++;
+                        continue;
+                    }
+                }
+            }
             rondo_arrive(run);
         }
         if (rondo_missing(run, instruction, bytes) != RONDO_MISSES_NOTHING) {

@@ -19,7 +19,7 @@
 #include <pthread.h>
 
 #define RONDO_HOST_ID_BYTES 128
-#define RONDO_CHANNELS_MAX  64
+#define RONDO_CHANNELS_MAX  120
 
 /* What every rank tells all others at init. */
 struct rondo_peer {
