@@ -419,9 +419,14 @@ RONDO_FUNCTION int rondo_team_resolve_late(struct rondo_team *team, uint32_t ind
         if (i < use->received) {
             rondo_resolve_source(use, end, end->position, i, piece);
         } else {
+            end->seen = rondo_load_acquire(end->watched); /* as rondo_has_room; together with the load before */
             rondo_resolve_remote(use, end, end, end->position, i - use->received, piece);
             room &= end->position - end->seen < end->slot_count;
         }
+        /* Where it will stand, while there is time; if nothing comes of it, the leader puts it right (rondo_team_unload). */
+        struct rondo_end *home = rondo_part_end(&team->part, place);
+        home->position = end->position + 1;
+        home->seen = end->seen;
     }
     return room;
 }
@@ -456,16 +461,21 @@ RONDO_FUNCTION int rondo_team_work_piece(struct rondo_team *team, uint32_t index
     uint32_t members = usual && piece->count * piece->element_bytes <= RONDO_CUDA_WARP * 8 ? RONDO_CUDA_WARP : threads;
     if (thread >= members)
         return 1;
-    if (ahead) {
+    if (ahead)
         rondo_after_stream();
+    const uint32_t own_source = rondo_cuda_own_source(piece);
+    int known = own_source >= piece->sources || own_source == team->uses[index].local_place; /* where that lies */
+    const enum rondo_cuda_way way = usual && known ? rondo_cuda_way_of(piece, threads) : RONDO_CUDA_ANY_WAY;
+    struct rondo_cuda_own own;
+    rondo_cuda_ask(piece, way, thread, threads, &own);
+    if (ahead)
         ready = rondo_team_resolve_late(team, index, thread, members);
-    } else {
+    else
         rondo_team_resolve(team, index, thread, members);
-    }
     if (!rondo_workers_agree(ready, members))
         return 0;
     if (usual) {
-        int done = rondo_cuda_work_usual(piece, thread, threads, team->polls);
+        int done = rondo_cuda_work_usual(piece, way, thread, threads, team->polls, &own);
         if (ahead && rondo_workers_agree(done, members))
             rondo_team_move_on(team, index, thread, members);
         return done;

@@ -46,6 +46,7 @@ struct rondo_run {
     uint32_t early;     /* what comes before the operation may not be over: nothing that changes has been looked at
                            (rondo_team_arrive) */
     uint32_t described; /* the first piece has been, all but where its connectors stand */
+    uint32_t over;      /* the team has gone ahead with it, and that was all */
     uint32_t advanced;
     /* The context's position, written back when the run ends. */
     uint64_t tile;
@@ -751,9 +752,8 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
                     rondo_arrive(run);
                     if (rondo_team_finish(run->team)) {
                         rondo_count_moved(run, instruction, bytes);
-                        run->described = 0;
-                        run->slice++;
-                        continue;
+                        run->over = 1;
+                        return 1;
                     }
                 }
             }
@@ -791,6 +791,8 @@ RONDO_FUNCTION enum rondo_outcome rondo_interpret(struct rondo_run *run)
                 instruction.flags & RONDO_SIGNAL ? rondo_run_signal(run, &instruction) : rondo_run_slices(run, &instruction);
             if (!done)
                 return RONDO_OUTCOME_STUCK;
+            if (run->over)
+                return RONDO_OUTCOME_FINISHED;
             if (instruction.flags & RONDO_NOTIFY) { /* release: this instruction's stores before its semaphore */
                 rondo_settle(run);
                 rondo_store_release_device(run->semaphores + run->program_block,
@@ -815,7 +817,7 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
 {
     struct rondo_context *context = run->context;
     run->pending = 0;
-    run->described = 0;
+    run->described = run->over = 0;
     run->advanced = 0;
     run->tile = context->tile;
     run->instruction = context->instruction;
@@ -824,6 +826,8 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     rondo_team_load(run->team, run);
     run->element_bytes = run->operation->element_bytes;
     enum rondo_outcome outcome = rondo_interpret(run);
+    if (run->over)
+        return outcome;
     if (outcome == RONDO_OUTCOME_FINISHED)
         rondo_team_ending(run->team);
     rondo_arrive(run);
