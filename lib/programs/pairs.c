@@ -1,5 +1,5 @@
 /*
- * Pairs: every pair of ranks has blocks of its own, so that nothing between two ranks waits for a third: all-gather,
+ * Pairs: every pair of ranks has a block or two of its own, so that nothing between two ranks waits for a third: all-gather,
  * all-to-all, and reduce-scatter, whose parts are folded by one more block a channel, in rank order. For devices that run many
  * blocks.
  *
@@ -83,10 +83,12 @@ static void exchange(const struct pairs *pairs, int step)
     const struct rondo_shape *shape = pairs->shape;
     int peer = (shape->rank + step) % shape->size, gathers = shape->kind == RONDO_KIND_ALLGATHER;
     rondo_builder_block(pairs->builder);
-    if (gathers)
+    if (gathers) { /* nothing received has to wait for it: two blocks of one instruction */
         send_to(pairs, peer, (uint32_t) pairs->channel, step == 1 ? (int64_t) chunk(pairs, shape->rank) : -1);
-    else
+        rondo_builder_block(pairs->builder);
+    } else {
         send_to(pairs, peer, chunk(pairs, peer), -1);
+    }
     if (shape->kind != RONDO_KIND_REDUCE_SCATTER)
         receive_from(pairs, peer, chunk(pairs, peer));
 }
