@@ -138,7 +138,7 @@ int rondo_blocks_a_channel(const struct rondo_comm *comm, enum rondo_kind kind, 
 {
     if (!algorithm->blocks_a_peer || comm->size == 1)
         return 1;
-    return kind == RONDO_KIND_ALLGATHER ? 2 * (comm->size - 1) : comm->size;
+    return kind == RONDO_KIND_ALLTOALL ? 2 * comm->size - 1 : kind == RONDO_KIND_ALLGATHER ? 2 * (comm->size - 1) : comm->size;
 }
 
 const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,

@@ -43,6 +43,7 @@ static const struct row rows[] = {
     {RONDO_KIND_ALLTOALL, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_ALLTOALL, 16, 64 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
     {RONDO_KIND_ALLTOALL, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 32},
+    {RONDO_KIND_ALLTOALL, 16, 64 * KIB, "linear", RONDO_PROTOCOL_LL, 1}, /* in place */
     {RONDO_KIND_ALLTOALL, 16, ANY, "linear", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_BCAST, 16, 4 * KIB, "linear", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_BCAST, 16, 64 * KIB, "linear", RONDO_PROTOCOL_LL, 16},
