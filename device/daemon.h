@@ -245,8 +245,10 @@ RONDO_FUNCTION void rondo_finish_part(const struct rondo_daemon *daemon, struct 
     struct rondo_lane *lane = &daemon->lanes[task->lane];
     if (blocks > 1) {
         /* Acquire-release: the last one has seen the effects of all the others, and hands them on with the completion. */
-        if (rondo_fetch_add(&lane->finished_parts, 1) + 1 != blocks)
+        if (rondo_fetch_add(&lane->finished_parts, 1) + 1 != blocks) {
+            rondo_trace(block, RONDO_TRACE_PART, task->lane, task->program_block, task->number);
             return;
+        }
         rondo_store_relaxed(&lane->finished_parts, 0); /* released with completed, before anybody can add again */
     }
     rondo_trace(block, RONDO_TRACE_COMPLETE, task->lane, task->program_block, task->number);
@@ -354,7 +356,6 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
     block->progressed = 1;
     context->finished = 1;
     rondo_context_changed(block, index);
-    rondo_trace(block, RONDO_TRACE_PART, task->lane, task->program_block, task->number);
     rondo_finish_part(daemon, block, task, blocks, failed);
     task->known = task->visited = 0;
     return rondo_load_acquire_device(&lane->submitted) == task->number + 1 ? RONDO_VISIT_REMOVE : RONDO_VISIT_REQUEUE;

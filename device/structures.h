@@ -349,7 +349,7 @@ struct rondo_block {
     uint32_t epoch;         /* of the vote */
     uint32_t completions;   /* operations this block was the last to finish */
     uint32_t rounds;        /* block 0 */
-    uint32_t unused;
+    uint32_t visit_stuck;   /* how often the visit recorded last has been stuck (trace.h) */
     uint64_t news_read;
     uint64_t fetched;      /* block 0: SQEs taken */
     uint64_t news_granted; /* block 0: so many may be written until the others are asked how far they are */
@@ -360,6 +360,7 @@ struct rondo_block {
     struct rondo_block_report *report;
     struct rondo_trace_records *trace; /* NULL: nobody wants to know */
     uint64_t traced;                   /* records written */
+    uint64_t visit;                    /* the task visited, while it is recorded: RONDO_TRACE_TASK; else 0 */
     struct {
         uint32_t context; /* index, or UINT32_MAX */
         uint32_t dirty;
