@@ -467,8 +467,10 @@ RONDO_FUNCTION enum rondo_verdict rondo_consult(const struct rondo_daemon *daemo
     if ((block->progressed || block->informed) && !block->voted && ++block->untimed_rounds % 16 != 0)
         return RONDO_DAEMON_STAYS;
     uint64_t now = rondo_clock_ns();
-    if (block->entered_ns == 0)
+    if (block->entered_ns == 0) {
         block->entered_ns = block->last_progress_ns = block->last_news_ns = now;
+        rondo_trace_entered(block);
+    }
     if (block->progressed || block->untimed_rounds > 0)
         block->last_progress_ns = now;
     if (block->informed)

@@ -16,20 +16,21 @@ enum rondo_trace_kind {
     RONDO_TRACE_PREEMPT,   /* it ends: stuck; detail, here and of the next two: how often the visit got stuck */
     RONDO_TRACE_PART,      /* it ends: the block's part of the operation is done */
     RONDO_TRACE_COMPLETE,  /* it ends, and so does the operation: this block was the last */
-    RONDO_TRACE_ENTER,     /* the block takes part in a daemon; detail: its tasks */
-    RONDO_TRACE_QUIT       /* and leaves it */
+    RONDO_TRACE_ENTER,     /* the block takes part in a daemon: where another record of its first round does not say so */
+    RONDO_TRACE_QUIT       /* and leaves it; detail: its tasks */
 };
 
 /* Each word ends with its record's lap (how often the ring has been gone round, + 1), so that the reader knows of each word by
  * itself whether it is the one it expects: no order between the two stores is needed, nor between records.
- * first: nanoseconds (52 bits) | lap. second: kind (4), detail (16), lane (14), operation's number (18) | lap.
- */
+ * first: nanoseconds (52 bits) | lap. second: kind (4), the block has just entered (1), detail (15), lane (14), operation's
+ * number (18) | lap. */
 #define RONDO_TRACE_LAP_BITS     12
 #define RONDO_TRACE_TIME_MASK    (((uint64_t) 1 << 52) - 1)
 #define RONDO_TRACE_LAP(word)    ((uint32_t) (word) &0xfff)
 #define RONDO_TRACE_TIME(word)   ((word) >> 12)
 #define RONDO_TRACE_KIND(word)   ((uint32_t) ((word) >> 60))
-#define RONDO_TRACE_DETAIL(word) ((uint32_t) ((word) >> 44) & 0xffff)
+#define RONDO_TRACE_ENTERED      ((uint64_t) 1 << 59)
+#define RONDO_TRACE_DETAIL(word) ((uint32_t) ((word) >> 44) & 0x7fff)
 #define RONDO_TRACE_LANE(word)   ((uint32_t) ((word) >> 30) & 0x3fff)
 #define RONDO_TRACE_NUMBER(word) ((uint32_t) ((word) >> 12) & 0x3ffff)
 #define RONDO_TRACE_INDEX_LAP(i) ((uint32_t) ((i) / RONDO_TRACE_DEPTH + 1) & 0xfff)
@@ -48,7 +49,10 @@ RONDO_RARE void rondo_trace_record(struct rondo_block *block, enum rondo_trace_k
 {
     uint64_t index = block->traced++, lap = RONDO_TRACE_INDEX_LAP(index);
     uint64_t *words = block->trace->words[index % RONDO_TRACE_DEPTH];
-    uint64_t what = (uint64_t) kind << 60 | (uint64_t) (detail < 0xffff ? detail : 0xffff) << 44;
+    uint64_t what = (uint64_t) kind << 60 | (uint64_t) (detail < 0x7fff ? detail : 0x7fff) << 44;
+    if (block->entering)
+        what |= RONDO_TRACE_ENTERED;
+    block->entering = 0;
     rondo_store_relaxed(&words[0], rondo_clock_ns() << RONDO_TRACE_LAP_BITS | lap);
     rondo_store_relaxed(&words[1], what | (task & RONDO_TRACE_TASK_MASK) | lap);
 }
@@ -95,6 +99,9 @@ RONDO_RARE void rondo_trace_note(struct rondo_block *block, enum rondo_trace_kin
     case RONDO_TRACE_COMPLETE:
         rondo_trace_end_visit(block, kind);
         return;
+    case RONDO_TRACE_ENTER:
+        block->entering = 1;
+        return;
     default:
         rondo_trace_end_visit(block, RONDO_TRACE_PREEMPT);
         rondo_trace_record(block, kind, block->tasks, 0);
@@ -107,6 +114,13 @@ RONDO_FUNCTION void rondo_trace(struct rondo_block *block, enum rondo_trace_kind
 {
     if (block->trace != NULL)
         rondo_trace_note(block, kind, RONDO_TRACE_TASK(lane, program_block, number));
+}
+
+/* At the end of a first round that had nothing to do. */
+RONDO_FUNCTION void rondo_trace_entered(struct rondo_block *block)
+{
+    if (block->trace != NULL && block->entering)
+        rondo_trace_record(block, RONDO_TRACE_ENTER, 0, 0);
 }
 
 #endif

@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEPT_MAX ((size_t) 2 << 20) /* records, before they are written */
-#define QUIET_NS 200000000u
-#define LOOK_NS  5000000u
+#define KEPT_MAX     ((size_t) 2 << 20) /* records, before they are written */
+#define QUIET_NS     200000000u
+/* Between two looks: a block that records all it can fills its ring in twice the shorter time. */
+#define BUSY_NS      5000000u
+#define CALM_NS      10000000u
+#define BUSY_RECORDS (RONDO_TRACE_DEPTH / 16)
 
 void rondo_tracing_note_start(struct rondo_tracing *trace, const struct rondo_request *request, enum rondo_tracing_how how)
 {
@@ -18,16 +21,16 @@ void rondo_tracing_note_start(struct rondo_tracing *trace, const struct rondo_re
         trace->starts_lost++;
     else
         trace->starts[trace->start_count++] = (struct rondo_tracing_start){.time = rondo_clock_ns(),
-                                                                           .number = request->device_number,
                                                                            .count = call->count,
-                                                                           .lane = request->lane->index,
-                                                                           .rate = call->rate,
                                                                            .root = call->root,
-                                                                           .how = (uint8_t) how,
+                                                                           .lane = request->lane->index,
+                                                                           .number = request->device_number & 0x3ffff,
+                                                                           .rate = call->rate & 0xff,
+                                                                           .feedback = call->feedback != 0,
+                                                                           .how = how,
                                                                            .kind = (uint8_t) call->kind,
                                                                            .type = (uint8_t) call->type,
-                                                                           .op = (uint8_t) call->op,
-                                                                           .feedback = (uint8_t) call->feedback};
+                                                                           .op = (uint8_t) call->op};
 }
 
 void rondo_tracing_start(struct rondo_runtime *runtime, const struct rondo_request *request)
@@ -64,18 +67,20 @@ void rondo_tracing_drain(struct rondo_runtime *runtime, uint64_t *most)
     if (trace == NULL || trace->file.broken || rondo_load_relaxed32(&trace->paused))
         return;
     uint64_t now = rondo_clock_ns();
-    /* It wakes up for other things too, up to once an operation. So it may come as late as twice LOOK_NS; to have it woken in
-     * what is left of the time would be a timer for each of these times, and that is dearer than all the rest of a trace. */
-    *most = *most < LOOK_NS ? *most : LOOK_NS;
-    if (now < trace->next_look)
-        return;
-    trace->next_look = now + LOOK_NS;
-    look(runtime, now);
-    /* Written is when nothing has been completed for a while (it may be a hang that somebody is going to end by killing the
-     * job), or when there is too much. */
-    if (trace->kept.record_count >= KEPT_MAX ||
-        (trace->kept.record_count + trace->kept.start_count > 0 && now - trace->quiet_since >= QUIET_NS))
-        rondo_tracing_write_kept(runtime);
+    if (now >= trace->next_look) {
+        size_t before = trace->kept.record_count;
+        look(runtime, now);
+        trace->pause = trace->kept.record_count - before >= BUSY_RECORDS ? BUSY_NS : CALM_NS;
+        trace->next_look = now + trace->pause;
+        /* Written is when nothing has been completed for a while (it may be a hang that somebody is going to end by killing the
+         * job), or when there is too much. */
+        if (trace->kept.record_count >= KEPT_MAX ||
+            (trace->kept.record_count + trace->kept.start_count > 0 && now - trace->quiet_since >= QUIET_NS))
+            rondo_tracing_write_kept(runtime);
+    }
+    /* It wakes up for other things too, up to once an operation. So it may come late by as much again; to have it woken in what
+     * is left of the time would be another timer each time, and that is dearer than all the rest of a trace. */
+    *most = *most < trace->pause ? *most : trace->pause;
 }
 
 /* The only block of an idle host device, out of its own thread's hands. */
@@ -145,17 +150,19 @@ rondo_result_t rondo_tracing_create(struct rondo_runtime *runtime, struct rondo_
     *out = NULL;
     if (result != RONDO_SUCCESS || path == NULL)
         return result;
-    struct rondo_tracing *trace = calloc(1, sizeof(*trace));
+    struct rondo_tracing *trace = aligned_alloc(RONDO_CACHE_LINE, sizeof(*trace));
     if (trace == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a trace");
+    memset(trace, 0, sizeof(*trace));
     result = rondo_tracing_file_create(&trace->file, path, runtime->rank);
     trace->starts = calloc(RONDO_TRACING_STARTS, sizeof(*trace->starts));
     trace->other_starts = calloc(RONDO_TRACING_STARTS, sizeof(*trace->other_starts));
     trace->streams.ordered = calloc(RONDO_LANES_MAX, sizeof(*trace->streams.ordered));
     trace->streams.waiting = calloc(RONDO_LANES_MAX, sizeof(*trace->streams.waiting));
     trace->text.kinds = calloc(RONDO_LANES_MAX, sizeof(*trace->text.kinds));
-    if (result == RONDO_SUCCESS && (trace->starts == NULL || trace->other_starts == NULL || trace->streams.ordered == NULL ||
-                                    trace->streams.waiting == NULL || trace->text.kinds == NULL))
+    if (result == RONDO_SUCCESS &&
+        (trace->starts == NULL || trace->other_starts == NULL || trace->streams.ordered == NULL ||
+         trace->streams.waiting == NULL || trace->text.kinds == NULL || !rondo_tracing_prepare(&trace->kept)))
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a trace");
     if (result == RONDO_SUCCESS && is_first_on_host(runtime))
         result = rondo_tracing_file_empty(&trace->file);

@@ -23,12 +23,13 @@ struct rondo_tracing_record {
 /* A call, as far as its description needs it: there are many. */
 enum rondo_tracing_how { RONDO_TRACING_STARTED, RONDO_TRACING_ENQUEUED, RONDO_TRACING_CAPTURED };
 struct rondo_tracing_start {
-    uint64_t time, number, count;
-    uint32_t lane, rate;
+    uint64_t time, count;
     int32_t root;
-    uint8_t how, kind, type, op, feedback;
+    uint32_t lane;
+    uint32_t number : 18, rate : 8, feedback : 1, how : 2; /* number: its lowest bits, as in a record */
+    uint8_t kind, type, op;
 };
-#define RONDO_TRACING_STARTS 8192 /* between two looks of the poller */
+#define RONDO_TRACING_STARTS 32768 /* between two looks of the poller */
 
 /* What waits: making text costs more than all the rest, and would take the time from the ranks whose cores it shares. */
 struct rondo_tracing_kept {
@@ -38,6 +39,8 @@ struct rondo_tracing_kept {
     size_t start_count, start_room;
     uint64_t lost; /* both */
 };
+/* Room for the first ones, touched: they are not to pay for it. */
+bool rondo_tracing_prepare(struct rondo_tracing_kept *kept);
 void rondo_tracing_keep(struct rondo_tracing_kept *kept, struct rondo_tracing_record record);
 void rondo_tracing_keep_starts(struct rondo_tracing_kept *kept, const struct rondo_tracing_start *starts, uint32_t count);
 
@@ -92,17 +95,21 @@ void rondo_tracing_write_kept(struct rondo_runtime *runtime);
 
 struct rondo_tracing {
     uint32_t paused; /* atomic */
-    /* Starts are written down under the queue's lock in one of two lists, while the poller takes the other one's. */
-    struct rondo_tracing_start *starts, *other_starts; /* [RONDO_TRACING_STARTS] */
+    struct rondo_tracing_file file;
+    struct rondo_tracing_streams streams;
+    /* Starts are written down under the queue's lock in one of two lists, while the poller takes the other one's. On a line of
+     * their own: the poller wakes up often, and looks at what follows. */
+    struct rondo_tracing_start *starts __attribute__((aligned(RONDO_CACHE_LINE))); /* [RONDO_TRACING_STARTS] */
     uint32_t start_count;
     uint64_t starts_lost;
-    uint64_t next_look;   /* host clock: the poller's, */
-    uint64_t quiet_since; /* and the last one that saw a completion */
+    /* The poller's. */
+    uint64_t next_look __attribute__((aligned(RONDO_CACHE_LINE))); /* host clock */
+    uint64_t pause;                                                /* to the next look, nanoseconds */
+    uint64_t quiet_since;                                          /* host clock: the last look that saw a completion */
+    struct rondo_tracing_start *other_starts;
     struct rondo_tracing_kept kept;
     struct rondo_tracing_rings rings;
-    struct rondo_tracing_streams streams;
     struct rondo_tracing_text text;
-    struct rondo_tracing_file file;
 };
 
 /* queue lock held. */

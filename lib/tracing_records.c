@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FIRST_RECORDS 65536
+#define FIRST_STARTS  16384
+
 static bool grow(void *array, size_t *room, size_t wanted, size_t size)
 {
     void **place = array;
@@ -17,6 +20,16 @@ static bool grow(void *array, size_t *room, size_t wanted, size_t size)
         return false;
     *place = memory;
     *room = larger;
+    return true;
+}
+
+bool rondo_tracing_prepare(struct rondo_tracing_kept *kept)
+{
+    if (!grow(&kept->records, &kept->record_room, FIRST_RECORDS, sizeof(*kept->records)) ||
+        !grow(&kept->starts, &kept->start_room, FIRST_STARTS, sizeof(*kept->starts)))
+        return false;
+    memset(kept->records, 0xff, kept->record_room * sizeof(*kept->records));
+    memset(kept->starts, 0xff, kept->start_room * sizeof(*kept->starts));
     return true;
 }
 

@@ -56,10 +56,10 @@ static void write_start(struct rondo_runtime *runtime, const struct rondo_tracin
     runtime->trace->text.kinds[s->lane] = (uint8_t) (s->kind + 1);
     rondo_tracing_file_event(
         &runtime->trace->file,
-        "{\"name\":\"%s\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"args\":{\"lane\":%u,\"number\":%llu,"
+        "{\"name\":\"%s\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"args\":{\"lane\":%u,\"number\":%u,"
         "\"operation\":\"%s\"}}",
         names[s->how], runtime->rank, s->how == RONDO_TRACING_STARTED ? HOST_TRACK : STREAM_TRACK, (double) s->time / 1e3,
-        s->lane, (unsigned long long) (s->number & 0x3ffff), text);
+        s->lane, s->number, text);
 }
 
 /* Something that happened to an operation, at once. more: further arguments. */
@@ -72,14 +72,16 @@ static void write_instant(struct rondo_runtime *runtime, const char *name, uint3
         name, runtime->rank, track, ts, RONDO_TRACE_LANE(what), RONDO_TRACE_NUMBER(what), more);
 }
 
-/* Of blocks as a whole. */
+/* Of a block as a whole. counted: what there are count of; NULL: nothing. */
 static void write_block(struct rondo_runtime *runtime, const char *name, uint32_t block, double ts, const char *counted,
                         uint64_t count)
 {
-    rondo_tracing_file_event(
-        &runtime->trace->file,
-        "{\"name\":\"%s\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%u,\"ts\":%.3f,\"args\":{\"%s\":%llu}}", name,
-        runtime->rank, block, ts, counted, (unsigned long long) count);
+    char arguments[48] = "";
+    if (counted != NULL)
+        snprintf(arguments, sizeof(arguments), "\"%s\":%llu", counted, (unsigned long long) count);
+    rondo_tracing_file_event(&runtime->trace->file,
+                             "{\"name\":\"%s\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%u,\"ts\":%.3f,\"args\":{%s}}", name,
+                             runtime->rank, block, ts, arguments);
 }
 
 static void write_fetch(struct rondo_runtime *runtime, uint32_t block, double ts, uint64_t what)
@@ -120,6 +122,10 @@ static void write_record(struct rondo_runtime *runtime, const struct rondo_traci
     double ts = host_us(trace, time);
     if (kind != RONDO_TRACING_LOST && kind != RONDO_TRACING_EXECUTED)
         trace->text.last_us = ts;
+    if (kind != RONDO_TRACING_LOST && (what & RONDO_TRACE_ENTERED)) {
+        trace->text.visited[block] = 0;
+        write_block(runtime, "daemon enters", block, ts, NULL, 0);
+    }
     switch (kind) {
     case RONDO_TRACING_LOST:
         trace->text.visited[block] = 0;
@@ -146,11 +152,9 @@ static void write_record(struct rondo_runtime *runtime, const struct rondo_traci
         write_visit(runtime, block, time, what);
         write_instant(runtime, "complete", block, ts, what, "");
         break;
-    case RONDO_TRACE_ENTER:
     case RONDO_TRACE_QUIT:
         trace->text.visited[block] = 0;
-        write_block(runtime, kind == RONDO_TRACE_QUIT ? "daemon quits" : "daemon enters", block, ts, "tasks",
-                    RONDO_TRACE_DETAIL(what));
+        write_block(runtime, "daemon quits", block, ts, "tasks", RONDO_TRACE_DETAIL(what));
         break;
     }
 }
