@@ -45,6 +45,18 @@ RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rond
     (void) team;
     (void) run;
 }
+/* Of a run that began early, and whose first piece is described: 1: the team goes ahead with it, and tells of its slots. */
+RONDO_FUNCTION int rondo_team_goes_ahead(struct rondo_team *team, const struct rondo_instruction *instruction)
+{
+    (void) team;
+    (void) instruction;
+    return 0;
+}
+/* All pieces of a run are begun. */
+RONDO_FUNCTION void rondo_team_ending(struct rondo_team *team)
+{
+    (void) team;
+}
 RONDO_FUNCTION void rondo_team_repeat_ends(struct rondo_team *team, uint32_t first, uint32_t count)
 {
     (void) team;
