@@ -45,6 +45,14 @@ enum rondo_trace_kind {
  * over needs no record of its own. It ends when it has been stuck so often: long waits are to be seen. */
 #define RONDO_TRACE_STUCK_MAX 4
 
+/* The ring's next lines are not in this core's cache, and whoever waits for a store to them waits long: called for ahead. */
+#define RONDO_TRACE_AHEAD 8 /* records */
+#if defined(__CUDACC__)
+#define RONDO_TRACE_CALL(words) ((void) (words))
+#else
+#define RONDO_TRACE_CALL(words) __builtin_prefetch(words, 1)
+#endif
+
 RONDO_RARE void rondo_trace_record(struct rondo_block *block, enum rondo_trace_kind kind, uint32_t detail, uint64_t task)
 {
     uint64_t index = block->traced++, lap = RONDO_TRACE_INDEX_LAP(index);
@@ -55,6 +63,7 @@ RONDO_RARE void rondo_trace_record(struct rondo_block *block, enum rondo_trace_k
     block->entering = 0;
     rondo_store_relaxed(&words[0], rondo_clock_ns() << RONDO_TRACE_LAP_BITS | lap);
     rondo_store_relaxed(&words[1], what | (task & RONDO_TRACE_TASK_MASK) | lap);
+    RONDO_TRACE_CALL(block->trace->words[(index + RONDO_TRACE_AHEAD) % RONDO_TRACE_DEPTH]);
 }
 
 /* kind: how the visit ends. One in which the block did nothing yet (BEGIN) has not been. */

@@ -6,6 +6,7 @@
 
 #define FIRST_RECORDS 65536
 #define FIRST_STARTS  16384
+#define READ_AHEAD    64 /* records */
 
 static bool grow(void *array, size_t *room, size_t wanted, size_t size)
 {
@@ -63,6 +64,7 @@ static uint64_t read_ring(struct rondo_runtime *runtime, uint32_t b)
         uint64_t index = trace->rings.taken[b];
         const uint64_t *words = ring->words[index % RONDO_TRACE_DEPTH];
         uint64_t time = rondo_load_relaxed(&words[0]), what = rondo_load_relaxed(&words[1]);
+        __builtin_prefetch(ring->words[(index + READ_AHEAD) % RONDO_TRACE_DEPTH]); /* it is in the writer's cache */
         uint32_t expected = RONDO_TRACE_INDEX_LAP(index);
         uint32_t first = (RONDO_TRACE_LAP(time) - expected) & 0xfff, second = (RONDO_TRACE_LAP(what) - expected) & 0xfff;
         if (first == 0 && second == 0) {
