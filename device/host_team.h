@@ -45,7 +45,8 @@ RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rond
     (void) team;
     (void) run;
 }
-/* Of a run that began early, and whose first piece is described: 1: the team goes ahead with it, and tells of its slots. */
+/* Of a run that began early, and whose first piece is described: 1: the team goes ahead with it, which is all there is, and
+ * tells of its slots. */
 RONDO_FUNCTION int rondo_team_goes_ahead(struct rondo_team *team, const struct rondo_instruction *instruction)
 {
     (void) team;
