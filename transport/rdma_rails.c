@@ -78,6 +78,8 @@ static int is_known(const struct rondo_rdma *rdma, const struct rondo_rdma_rail 
 static void close_rail(struct rondo_rdma *rdma, struct rondo_rdma_rail *rail)
 {
     const struct rondo_rdma_library *library = rdma->library;
+    if (rail->scrap != NULL)
+        library->ibv_dereg_mr(rail->scrap);
     if (rail->completions != NULL)
         library->ibv_destroy_cq(rail->completions);
     if (rail->channel != NULL)
@@ -127,8 +129,7 @@ static int try_address(struct rondo_rdma *rdma, const struct sockaddr *address, 
                 rdma->rail_count++;
                 return 1;
             }
-            rondo_log(RONDO_LOG_WARN, rdma->runtime->rank, "the RDMA device %s cannot be used: %s", rail->name,
-                      strerror(errno));
+            rondo_log(RONDO_LOG_WARN, rdma->rank, "the RDMA device %s cannot be used: %s", rail->name, strerror(errno));
         }
     }
     close_rail(rdma, rail);
@@ -173,7 +174,7 @@ rondo_result_t rondo_rdma_open_rails(struct rondo_rdma *rdma)
             "port needs an IP address, for rdma_cm",
             devices == NULL ? "" : devices, (long long) gid);
     for (int i = 0; i < rdma->rail_count; i++)
-        rondo_log(RONDO_LOG_DEBUG, rdma->runtime->rank, "rdma: rail %d is %s port %u, NUMA node %d", i, rdma->rails[i].name,
+        rondo_log(RONDO_LOG_DEBUG, rdma->rank, "rdma: rail %d is %s port %u, NUMA node %d", i, rdma->rails[i].name,
                   rdma->rails[i].port, rdma->rails[i].node);
     return RONDO_SUCCESS;
 }
