@@ -273,6 +273,8 @@ static rondo_result_t open_network(struct rondo_runtime *runtime, struct rondo_p
     rdma->runtime = runtime;
     rdma->rank = runtime->rank;
     rdma->gpu = runtime->device_type == RONDO_DEVICE_CUDA ? runtime->device_index : -1;
+    for (int rank = 0; rank < runtime->rank; rank++)
+        rdma->turn += strcmp(runtime->peers[rank].host_id, runtime->peers[runtime->rank].host_id) == 0;
     rdma->proxy = proxy;
     rdma->descriptor = epoll_create1(EPOLL_CLOEXEC);
     rondo_result_t result = rdma->descriptor >= 0 ? RONDO_SUCCESS : rondo_fail(RONDO_ERR_SYSTEM, "epoll: %s", strerror(errno));

@@ -5,6 +5,7 @@
 #define RONDO_TRANSPORT_RDMA_H
 
 #include "cuda_direct.h"
+#include "cuda_memory.h"
 #include "proxy.h"
 #include "rdma_library.h"
 #include "runtime.h"
@@ -68,6 +69,7 @@ struct rondo_rdma {
     struct rondo_runtime *runtime;
     struct rondo_proxy *proxy;
     int rank, gpu; /* -1: on the host device */
+    int turn;      /* among the ranks of its host */
     struct rdma_event_channel *events;
     int descriptor; /* epoll: events, completions and asynchronous events */
     int rail_count, queues;

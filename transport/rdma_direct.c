@@ -83,6 +83,7 @@ rondo_result_t rondo_rdma_survey(int gpu, void (*tell)(void *argument, const str
     if (rdma == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for rdma");
     rdma->gpu = gpu;
+    rdma->turn = gpu >= 0 ? gpu : 0;
     rdma->rank = -1;
     rdma->descriptor = -1;
     rdma->library = rondo_rdma_library(&why);

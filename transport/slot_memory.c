@@ -6,7 +6,6 @@
 #include "device.h"
 #include "environment.h"
 #include "error.h"
-#include "udmabuf.h"
 
 #include <string.h>
 
@@ -57,10 +56,9 @@ rondo_result_t rondo_slot_memory_allocate(enum rondo_slot_memory kind, int gpu, 
     *whole = bytes;
     if (!rondo_slot_memory_is_host(kind, gpu))
         return allocate_gpu(kind, gpu, bytes, base, whole, dmabuf);
-    if (kind == RONDO_SLOTS_DMABUF)
-        return rondo_udmabuf_allocate(bytes, base, whole, dmabuf);
-    if (kind == RONDO_SLOTS_PEERMEM)
-        return rondo_fail(RONDO_ERR_TRANSPORT, "peermem is for the memory of GPUs, and this rank is on the host device");
+    if (kind == RONDO_SLOTS_DMABUF || kind == RONDO_SLOTS_PEERMEM)
+        return rondo_fail(RONDO_ERR_TRANSPORT, "%s is for the memory of GPUs, and this rank is on the host device",
+                          rondo_slot_memory_names[kind]);
     *base = device->kind->allocate_host(device, bytes);
     return *base != NULL ? RONDO_SUCCESS : rondo_fail(RONDO_ERR_MEMORY, "no memory for %zu bytes of network slots", bytes);
 }
@@ -69,8 +67,6 @@ void rondo_slot_memory_release(enum rondo_slot_memory kind, int gpu, struct rond
 {
     if (!rondo_slot_memory_is_host(kind, gpu))
         rondo_cuda_free(gpu, base);
-    else if (kind == RONDO_SLOTS_DMABUF)
-        rondo_udmabuf_release(base, whole);
     else
         device->kind->release_host(device, base, whole);
 }

@@ -14,7 +14,7 @@ struct rondo_device;
 
 enum rondo_slot_memory {
     RONDO_SLOTS_WITH_COUNTERS, /* nothing apart: all in the host's memory */
-    RONDO_SLOTS_DMABUF,        /* the GPU's; of ranks on the host device pages of /dev/udmabuf, as a test of the card */
+    RONDO_SLOTS_DMABUF,        /* the GPU's, registered by a descriptor of it */
     RONDO_SLOTS_PEERMEM,       /* the GPU's, registered by its address */
     RONDO_SLOTS_APART,         /* the host's, handled as if it were the GPU's: a test of everything but the memory */
     RONDO_SLOTS_KINDS

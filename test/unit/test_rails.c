@@ -1,0 +1,134 @@
+/* Which cards a rank uses, by distances that a made-up /sys tells. */
+#include "memory_node.h"
+#include "rail_choice.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { NODES = 3, MOST = 4 };
+
+/* 0 and 1 are near each other, 2 is far from both; and the way back need not be as long. */
+static const char *const distances[NODES] = {"10 12 32\n", "12 10 21\n", "32 21 10\n"};
+static char root[] = "/tmp/rondo-rails-XXXXXX";
+
+static void path_of(char path[256], int node, const char *file)
+{
+    snprintf(path, 256, "%s/devices/system/node/node%d%s", root, node, file);
+}
+
+static int make_root(void **state)
+{
+    char path[256];
+    (void) state;
+    assert_non_null(mkdtemp(root));
+    static const char *const folders[] = {"/devices", "/devices/system", "/devices/system/node"};
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof(path), "%s%s", root, folders[i]);
+        assert_int_equal(mkdir(path, 0755), 0);
+    }
+    for (int node = 0; node < NODES; node++) {
+        path_of(path, node, "");
+        assert_int_equal(mkdir(path, 0755), 0);
+        path_of(path, node, "/distance");
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fputs(distances[node], file);
+        fclose(file);
+    }
+    return 0;
+}
+
+static int remove_root(void **state)
+{
+    char path[256];
+    (void) state;
+    for (int node = 0; node < NODES; node++) {
+        path_of(path, node, "/distance");
+        unlink(path);
+        path_of(path, node, "");
+        rmdir(path);
+    }
+    static const char *const folders[] = {"/devices/system/node", "/devices/system", "/devices", ""};
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof(path), "%s%s", root, folders[i]);
+        rmdir(path);
+    }
+    return 0;
+}
+
+static void test_distances(void **state)
+{
+    (void) state;
+    assert_int_equal(rondo_memory_distance(root, 0, 0), 10);
+    assert_int_equal(rondo_memory_distance(root, 0, 2), 32);
+    assert_int_equal(rondo_memory_distance(root, 1, 2), 21);
+    assert_int_equal(rondo_memory_distance(root, 0, 3), -1); /* there is no such node */
+    assert_int_equal(rondo_memory_distance(root, 3, 0), -1);
+}
+
+/* The ports chosen, as a text of their numbers. */
+static const char *choose(const int *nodes, int count, int node, int turn)
+{
+    static char text[64];
+    int chosen[MOST], taken = rondo_rails_choose(nodes, count, node, root, turn, MOST, chosen);
+    text[0] = '\0';
+    for (int i = 0; i < taken; i++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%d", i > 0 ? " " : "", chosen[i]);
+    return text;
+}
+
+static void test_nearest(void **state)
+{
+    (void) state;
+    static const int nodes[] = {0, 1, 2, 0, 2};
+    assert_string_equal(choose(nodes, 5, 0, 0), "0 3");
+    assert_string_equal(choose(nodes, 5, 1, 0), "1");
+    assert_string_equal(choose(nodes, 5, 2, 0), "2 4");
+    static const int none_at_hand[] = {2, 1, 2};
+    assert_string_equal(choose(none_at_hand, 3, 0, 0), "1"); /* 12 is less than 32 */
+    static const int far_only[] = {2, 2};
+    assert_string_equal(choose(far_only, 2, 0, 0), "0 1"); /* a far card is better than none */
+}
+
+static void test_unknown(void **state)
+{
+    (void) state;
+    static const int unknown[] = {-1, -1}, some[] = {-1, 2, -1};
+    assert_string_equal(choose(unknown, 2, -1, 0), "0 1");
+    assert_string_equal(choose(unknown, 2, 1, 0), "0 1");
+    assert_string_equal(choose(some, 3, 0, 0), "1"); /* far, but not who knows where */
+    assert_string_equal(choose(some, 3, -1, 0), "0 1 2");
+    assert_string_equal(choose(some, 0, 0, 0), "");
+    static const int not_in_sysfs[] = {7, 8};
+    assert_string_equal(choose(not_in_sysfs, 2, 7, 0), "0");
+}
+
+/* Of more ports than a rank uses, ranks in turn take different ones. */
+static void test_turns(void **state)
+{
+    (void) state;
+    static const int nodes[] = {0, 0, 0, 2, 0, 0, 0, 0, 0};
+    assert_string_equal(choose(nodes, 9, 0, 0), "0 1 2 4");
+    assert_string_equal(choose(nodes, 9, 0, 1), "5 6 7 8");
+    assert_string_equal(choose(nodes, 9, 0, 2), "0 1 2 4");
+    assert_string_equal(choose(nodes, 6, 0, 1), "0 1 2 5"); /* 4 and then from the beginning */
+    assert_string_equal(choose(nodes, 9, 2, 1), "3");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_distances),
+        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_turns),
+    };
+    return cmocka_run_group_tests(tests, make_root, remove_root);
+}
