@@ -26,14 +26,16 @@ static void tell(void *argument, const struct rondo_rdma_report *report)
     char rank[16] = "host";
     if (survey->gpu >= 0)
         snprintf(rank, sizeof(rank), "GPU %d", survey->gpu);
-    fprintf(survey->stream, "  %-7s  %s port %u, memory node %d: slots %s%s%s\n", survey->told == 0 ? rank : "", report->card,
-            report->port, report->node, report->slots, report->flush != NULL ? "; of what arrives, " : "",
-            report->flush != NULL ? report->flush : "");
+    fprintf(survey->stream, "  %-7s  %s port %u, memory node %d: %s%s%s%s\n", survey->told == 0 ? rank : "", report->card,
+            report->port, report->node,
+            report->slots != NULL ? "slots " : "cannot be used: ", report->slots != NULL ? report->slots : report->trouble,
+            report->flush != NULL ? "; of what arrives, " : "", report->flush != NULL ? report->flush : "");
     json_object_set_new(object, "gpu", survey->gpu >= 0 ? json_integer(survey->gpu) : json_null());
     json_object_set_new(object, "card", json_string(report->card));
     json_object_set_new(object, "port", json_integer(report->port));
     json_object_set_new(object, "memory_node", json_integer(report->node));
-    json_object_set_new(object, "slots", json_string(report->slots));
+    json_object_set_new(object, "slots", report->slots != NULL ? json_string(report->slots) : json_null());
+    json_object_set_new(object, "trouble", report->trouble != NULL ? json_string(report->trouble) : json_null());
     json_object_set_new(object, "flush", report->flush != NULL ? json_string(report->flush) : json_null());
     tell_why(survey, object, "dmabuf", report->why_not_dmabuf);
     tell_why(survey, object, "peermem", report->why_not_peermem);
@@ -44,7 +46,7 @@ static void tell(void *argument, const struct rondo_rdma_report *report)
 json_t *info_cards(FILE *stream, int gpus)
 {
     struct survey survey = {.stream = stream, .array = json_array()};
-    fprintf(stream, "\nRDMA cards (slots: which of RONDO_GPUDIRECT a rank there uses by itself)\n");
+    fprintf(stream, "\nRDMA cards (slots: as RONDO_GPUDIRECT names it)\n");
     for (survey.gpu = gpus > 0 ? 0 : -1; survey.gpu < gpus; survey.gpu++) {
         survey.told = 0;
         if (rondo_rdma_survey(survey.gpu, tell, &survey) != RONDO_SUCCESS) {

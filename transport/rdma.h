@@ -8,6 +8,7 @@
 #include "cuda_memory.h"
 #include "proxy.h"
 #include "rdma_library.h"
+#include "rdma_survey.h"
 #include "runtime.h"
 #include "slot_memory.h"
 
@@ -68,8 +69,8 @@ struct rondo_rdma {
     const struct rondo_rdma_library *library;
     struct rondo_runtime *runtime;
     struct rondo_proxy *proxy;
-    int rank, gpu; /* -1: on the host device */
-    int turn;      /* among the ranks of its host */
+    int rank, gpu;  /* -1: on the host device */
+    int turn, node; /* among the ranks of its host; the memory node of its GPU or processors, -1: unknown */
     struct rdma_event_channel *events;
     int descriptor; /* epoll: events, completions and asynchronous events */
     int rail_count, queues;
@@ -111,6 +112,11 @@ rondo_result_t rondo_rdma_prepare(void *rdma, struct rondo_port *port); /* of st
 struct ibv_mr *rondo_rdma_keys(const struct rondo_region *region, int rail);
 /* Whether these rails can register such memory for slots, by doing it: RONDO_SUCCESS, or the reason. */
 rondo_result_t rondo_rdma_try_slots(struct rondo_rdma *rdma, enum rondo_slot_memory kind, int first_rail, int rails);
+/* The best that these rails can register, and what is wrong with what would be better (dmabuf, then peermem); "": nothing, or
+ * not tried. */
+#define RONDO_RDMA_MERITS 2
+enum rondo_slot_memory rondo_rdma_best_slots(struct rondo_rdma *rdma, int first_rail, int rails,
+                                             char whys[RONDO_RDMA_MERITS][RONDO_SURVEY_TEXT]);
 /* Where this rank's slots will lie, as RONDO_GPUDIRECT says. RONDO_ERR_TRANSPORT with the reason if it says what cannot be. */
 rondo_result_t rondo_rdma_choose_slots(struct rondo_rdma *rdma);
 /* Of struct rondo_network. */

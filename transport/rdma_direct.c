@@ -11,17 +11,32 @@
 #include <string.h>
 
 /* In order of merit; what comes last always can be. */
-static const enum rondo_slot_memory merits[] = {RONDO_SLOTS_DMABUF, RONDO_SLOTS_PEERMEM};
-#define MERITS ((int) (sizeof(merits) / sizeof(merits[0])))
+static const enum rondo_slot_memory merits[RONDO_RDMA_MERITS] = {RONDO_SLOTS_DMABUF, RONDO_SLOTS_PEERMEM};
 
 static const char *const flushes[] = {"the GPU sees them in order", "the driver flushes them", "a read flushes them"};
 
-/* whys: what is wrong with each merit; "" for those that were not tried. */
-static enum rondo_slot_memory choose(struct rondo_rdma *rdma, int first_rail, int rails, char whys[MERITS][RONDO_SURVEY_TEXT])
+/* A card that is not next to the GPU reaches it through the processors, where its reads and writes are slower than those of the
+ * host's memory. */
+static const struct rondo_rdma_rail *far_rail(const struct rondo_rdma *rdma, int first, int rails)
 {
-    for (int i = 0; i < MERITS; i++)
+    for (int i = first; i < first + rails; i++)
+        if (rdma->node >= 0 && rdma->rails[i].node >= 0 && rdma->rails[i].node != rdma->node)
+            return &rdma->rails[i];
+    return NULL;
+}
+
+enum rondo_slot_memory rondo_rdma_best_slots(struct rondo_rdma *rdma, int first_rail, int rails,
+                                             char whys[RONDO_RDMA_MERITS][RONDO_SURVEY_TEXT])
+{
+    const struct rondo_rdma_rail *far = far_rail(rdma, first_rail, rails);
+    for (int i = 0; i < RONDO_RDMA_MERITS; i++)
         whys[i][0] = '\0';
-    for (int i = 0; i < MERITS && rdma->gpu >= 0; i++) {
+    for (int i = 0; i < RONDO_RDMA_MERITS && rdma->gpu >= 0; i++) {
+        if (far != NULL) {
+            snprintf(whys[i], RONDO_SURVEY_TEXT, "%s is on memory node %d, GPU %d on node %d", far->name, far->node, rdma->gpu,
+                     rdma->node);
+            continue;
+        }
         if (rondo_rdma_try_slots(rdma, merits[i], first_rail, rails) == RONDO_SUCCESS)
             return merits[i];
         snprintf(whys[i], RONDO_SURVEY_TEXT, "%s", rondo_last_error());
@@ -29,33 +44,45 @@ static enum rondo_slot_memory choose(struct rondo_rdma *rdma, int first_rail, in
     return RONDO_SLOTS_WITH_COUNTERS;
 }
 
+/* As the environment says, for these rails. */
+static rondo_result_t choose(struct rondo_rdma *rdma, int first_rail, int rails, enum rondo_slot_memory *kind,
+                             char whys[RONDO_RDMA_MERITS][RONDO_SURVEY_TEXT])
+{
+    char why[RONDO_SURVEY_TEXT];
+    int automatic;
+    rondo_result_t result = rondo_slot_memory_wanted(&automatic, kind);
+    for (int i = 0; i < RONDO_RDMA_MERITS; i++)
+        whys[i][0] = '\0';
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (automatic)
+        *kind = rondo_rdma_best_slots(rdma, first_rail, rails, whys);
+    else if (*kind == RONDO_SLOTS_DMABUF || *kind == RONDO_SLOTS_PEERMEM)
+        result = rondo_rdma_try_slots(rdma, *kind, first_rail, rails);
+    if (result == RONDO_SUCCESS)
+        return RONDO_SUCCESS;
+    snprintf(why, sizeof(why), "%s", rondo_last_error());
+    return rondo_fail(result, "RONDO_GPUDIRECT=%s: %s", rondo_slot_memory_names[*kind], why);
+}
+
+static enum rondo_cuda_flush flush_of(const struct rondo_rdma *rdma, enum rondo_slot_memory kind)
+{
+    return rondo_slot_memory_is_host(kind, rdma->gpu) ? RONDO_CUDA_FLUSH_READ : rondo_cuda_flush_of(rdma->gpu);
+}
+
 rondo_result_t rondo_rdma_choose_slots(struct rondo_rdma *rdma)
 {
-    char whys[MERITS][RONDO_SURVEY_TEXT], tried[2 * RONDO_SURVEY_TEXT + 32] = "";
-    int automatic;
-    rondo_result_t result = rondo_slot_memory_wanted(&automatic, &rdma->slots);
-    if (result == RONDO_SUCCESS && automatic)
-        rdma->slots = choose(rdma, 0, rdma->rail_count, whys);
-    else if (result == RONDO_SUCCESS && rdma->slots != RONDO_SLOTS_WITH_COUNTERS)
-        result = rondo_rdma_try_slots(rdma, rdma->slots, 0, rdma->rail_count);
-    if (result != RONDO_SUCCESS) {
-        char why[RONDO_SURVEY_TEXT];
-        snprintf(why, sizeof(why), "%s", rondo_last_error());
-        return automatic || result == RONDO_ERR_ARGUMENT
-                   ? result
-                   : rondo_fail(result, "RONDO_GPUDIRECT=%s: %s", rondo_slot_memory_names[rdma->slots], why);
-    }
-    int of_gpu = !rondo_slot_memory_is_host(rdma->slots, rdma->gpu);
-    rdma->flush = of_gpu ? rondo_cuda_flush_of(rdma->gpu) : RONDO_CUDA_FLUSH_READ;
-    for (int i = 0; automatic && i < MERITS && whys[i][0] != '\0'; i++)
-        snprintf(tried + strlen(tried), sizeof(tried) - strlen(tried), "; not %s: %s", rondo_slot_memory_names[merits[i]],
-                 whys[i]);
+    char whys[RONDO_RDMA_MERITS][RONDO_SURVEY_TEXT];
+    rondo_result_t result = choose(rdma, 0, rdma->rail_count, &rdma->slots, whys);
+    if (result != RONDO_SUCCESS)
+        return result;
+    rdma->flush = flush_of(rdma, rdma->slots);
+    for (int i = 0; i < RONDO_RDMA_MERITS; i++)
+        if (whys[i][0] != '\0')
+            rondo_log(RONDO_LOG_INFO, rdma->rank, "rdma: slots not by %s: %s", rondo_slot_memory_names[merits[i]], whys[i]);
     if (rdma->slots != RONDO_SLOTS_WITH_COUNTERS)
-        rondo_log(RONDO_LOG_INFO, rdma->rank, "rdma: slots lie in %s (%s), apart from their counters; of what arrives, %s%s",
-                  of_gpu ? "the GPU's memory" : "the host's memory", rondo_slot_memory_names[rdma->slots], flushes[rdma->flush],
-                  tried);
-    else if (rdma->gpu >= 0)
-        rondo_log(RONDO_LOG_INFO, rdma->rank, "rdma: slots lie in the host's memory%s", tried);
+        rondo_log(RONDO_LOG_INFO, rdma->rank, "rdma: slots apart from their counters (%s); of what arrives, %s",
+                  rondo_slot_memory_names[rdma->slots], flushes[rdma->flush]);
     return RONDO_SUCCESS;
 }
 
@@ -63,16 +90,18 @@ rondo_result_t rondo_rdma_choose_slots(struct rondo_rdma *rdma)
 
 static void report(struct rondo_rdma *rdma, int rail, void (*tell)(void *, const struct rondo_rdma_report *), void *argument)
 {
-    char whys[MERITS][RONDO_SURVEY_TEXT];
-    enum rondo_slot_memory kind = choose(rdma, rail, 1, whys);
-    struct rondo_rdma_report report = {.card = rdma->rails[rail].name,
-                                       .port = rdma->rails[rail].port,
-                                       .node = rdma->rails[rail].node,
-                                       .slots = rondo_slot_memory_names[kind],
-                                       .why_not_dmabuf = whys[0],
-                                       .why_not_peermem = whys[1]};
-    if (kind != RONDO_SLOTS_WITH_COUNTERS)
-        report.flush = flushes[rondo_cuda_flush_of(rdma->gpu)];
+    char whys[RONDO_RDMA_MERITS][RONDO_SURVEY_TEXT];
+    enum rondo_slot_memory kind;
+    struct rondo_rdma_report report = {
+        .card = rdma->rails[rail].name, .port = rdma->rails[rail].port, .node = rdma->rails[rail].node};
+    if (choose(rdma, rail, 1, &kind, whys) != RONDO_SUCCESS)
+        report.trouble = rondo_last_error();
+    else
+        report.slots = rondo_slot_memory_names[kind];
+    report.why_not_dmabuf = whys[0];
+    report.why_not_peermem = whys[1];
+    if (report.slots != NULL && kind != RONDO_SLOTS_WITH_COUNTERS)
+        report.flush = flushes[flush_of(rdma, kind)];
     tell(argument, &report);
 }
 

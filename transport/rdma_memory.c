@@ -30,7 +30,7 @@ static void unregister(const struct rondo_rdma *rdma, struct registered *registe
     free(registered);
 }
 
-static rondo_result_t refuse(const struct rondo_rdma_rail *rail, const char *what, size_t bytes)
+static rondo_result_t refuse(const struct rondo_rdma_rail *rail, size_t bytes)
 {
     struct rlimit limit = {0, 0};
     int error = errno;
@@ -40,7 +40,7 @@ static rondo_result_t refuse(const struct rondo_rdma_rail *rail, const char *wha
             RONDO_ERR_MEMORY,
             "rdma: %s cannot lock %zu bytes of memory for slots: %s (this process may lock %llu bytes: ulimit -l)", rail->name,
             bytes, strerror(error), (unsigned long long) limit.rlim_cur);
-    return rondo_fail(RONDO_ERR_TRANSPORT, "rdma: %s cannot register %zu bytes of %s: %s", rail->name, bytes, what,
+    return rondo_fail(RONDO_ERR_TRANSPORT, "rdma: %s cannot register %zu bytes of memory: %s", rail->name, bytes,
                       strerror(error));
 }
 
@@ -60,7 +60,7 @@ static rondo_result_t allocate(void *argument, size_t bytes, struct rondo_slab *
     for (int i = 0; i < rdma->rail_count && result == RONDO_SUCCESS; i++) {
         registered->regions[i] = rdma->library->ibv_reg_mr(rdma->rails[i].domain, base, bytes, ACCESS);
         if (registered->regions[i] == NULL)
-            result = refuse(&rdma->rails[i], "memory", bytes);
+            result = refuse(&rdma->rails[i], bytes);
     }
     if (result != RONDO_SUCCESS) {
         unregister(rdma, registered);
@@ -104,14 +104,15 @@ static rondo_result_t ask_for_dmabufs(const struct rondo_rdma *rdma, const struc
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t refuse_peermem(const struct rondo_rdma_rail *rail, size_t bytes)
+static rondo_result_t refuse_gpu(const struct rondo_rdma_rail *rail, enum rondo_slot_memory kind, size_t bytes)
 {
     int error = errno;
-    if (access("/sys/module/nvidia_peermem", F_OK) != 0 && access("/sys/module/nv_peer_mem", F_OK) != 0)
+    if (kind == RONDO_SLOTS_PEERMEM && access("/sys/module/nvidia_peermem", F_OK) != 0 &&
+        access("/sys/module/nv_peer_mem", F_OK) != 0)
         return rondo_fail(RONDO_ERR_TRANSPORT, "the kernel module nvidia_peermem is not loaded (%s: %s)", rail->name,
                           strerror(error));
-    errno = error;
-    return refuse(rail, "the GPU's memory", bytes);
+    return rondo_fail(RONDO_ERR_TRANSPORT, "%s cannot register %zu bytes of the GPU's memory: %s", rail->name, bytes,
+                      strerror(error));
 }
 
 /* Readable from elsewhere, too, since this rank flushes by reading (rdma_flush.c). */
@@ -125,8 +126,7 @@ static rondo_result_t take_on(struct rondo_rdma *rdma, enum rondo_slot_memory ki
         *keys = rdma->library->ibv_reg_mr(rail->domain, base, bytes, rights);
     if (*keys != NULL)
         return RONDO_SUCCESS;
-    return kind == RONDO_SLOTS_PEERMEM ? refuse_peermem(rail, bytes)
-                                       : refuse(rail, dmabuf >= 0 ? "a dma-buf" : "memory", bytes);
+    return rondo_slot_memory_is_host(kind, rdma->gpu) ? refuse(rail, bytes) : refuse_gpu(rail, kind, bytes);
 }
 
 static rondo_result_t allocate_kind(struct rondo_rdma *rdma, enum rondo_slot_memory kind, int first, int rails, size_t bytes,

@@ -174,17 +174,18 @@ static int node_of_rank(const struct rondo_rdma *rdma)
 /* Takes the ports that the rank is to use, and closes the others. */
 static void take(struct rondo_rdma *rdma, struct found *found, int named)
 {
-    int nodes[PORTS_MAX], chosen[RONDO_RDMA_RAILS], node = named ? -1 : node_of_rank(rdma);
+    int nodes[PORTS_MAX], chosen[RONDO_RDMA_RAILS];
+    rdma->node = node_of_rank(rdma);
     for (int i = 0; i < found->count; i++)
         nodes[i] = found->ports[i].node;
-    int count = rondo_rails_choose(nodes, found->count, node, "/sys", rdma->turn, RONDO_RDMA_RAILS, chosen);
+    int count = rondo_rails_choose(nodes, found->count, named ? -1 : rdma->node, "/sys", rdma->turn, RONDO_RDMA_RAILS, chosen);
     for (int i = 0; i < count; i++) {
         struct rondo_rdma_rail *rail = &rdma->rails[rdma->rail_count];
         *rail = found->ports[chosen[i]];
         memset(&found->ports[chosen[i]], 0, sizeof(*rail));
         if (equip(rdma, rail) == 0) {
             rondo_log(RONDO_LOG_DEBUG, rdma->rank, "rdma: rail %d of %d ports is %s port %u, memory node %d; the rank's is %d",
-                      rdma->rail_count++, found->count, rail->name, rail->port, rail->node, node);
+                      rdma->rail_count++, found->count, rail->name, rail->port, rail->node, rdma->node);
             continue;
         }
         rondo_log(RONDO_LOG_WARN, rdma->rank, "the RDMA device %s cannot be used: %s", rail->name, strerror(errno));

@@ -10,9 +10,10 @@ struct rondo_rdma_report {
     const char *card;
     unsigned port;
     int node;                                     /* NUMA; -1: unknown */
-    const char *slots;                            /* as RONDO_GPUDIRECT names it */
-    const char *flush;                            /* what becomes of arrivals; NULL where slots are in the host's memory */
-    const char *why_not_dmabuf, *why_not_peermem; /* "": it can be, or something better can */
+    const char *slots;                            /* as RONDO_GPUDIRECT names it; NULL: what it says cannot be */
+    const char *trouble;                          /* why */
+    const char *flush;                            /* what becomes of arrivals; NULL where slots are with their counters */
+    const char *why_not_dmabuf, *why_not_peermem; /* "": it can be, or something better can, or it was not asked for */
 };
 
 /* Tells of each port that a rank on that GPU (-1: on the host device) would use. RONDO_ERR_TRANSPORT if there is none. */

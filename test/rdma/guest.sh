@@ -116,6 +116,15 @@ export RONDO_RDMA_DEVICES=rxe0
 small="--types float,int8 --ops sum,max --counts 0,3,1000,4099"
 mixed="--threads 2 --iterations 2 --persistent 3"
 step info "0" rondo info
+says() { # name, RONDO_GPUDIRECT, what rondo info says of the card
+    wanted "$1" || return
+    RONDO_GPUDIRECT=$2 ranks "0" rondo info
+    grep -q "rxe0 port 1, memory node -1: $3" /tmp/out.0
+    verdict "$1" $?
+}
+says info-auto auto "slots off"
+says info-apart apart "slots apart; of what arrives, a read flushes them"
+says info-dmabuf dmabuf "cannot be used: RONDO_GPUDIRECT=dmabuf: the driver of rxe0 registers no dma-bufs"
 step barrier "0 1" matrix --ranks 0 --collectives barrier
 step matrix-2 "0 1" matrix --ranks 0 $small
 step matrix-3 "0 1 2" matrix --ranks 0 $small
@@ -142,7 +151,6 @@ step stress "0 0 1 1" rondo stress --device host --collectives 4 --iterations 5 
 step bench "0 1" rondo bench allreduce -b 8 -e 64K -f 8 -n 5 -w 1 -c --device host
 # Slots apart from their counters, and shown to the device once a read has flushed them: as with slots in a GPU's memory.
 export RONDO_GPUDIRECT=apart
-step apart-info "0" rondo info
 step apart-matrix-2 "0 1" matrix --ranks 0 $small
 step apart-matrix-4 "0 0 1 1" matrix --ranks 0 $small
 step apart-mix-3 "0 1 1" mix --ranks 0 $mixed --seed 6

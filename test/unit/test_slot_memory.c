@@ -117,6 +117,27 @@ static void test_refusals(void **state)
     assert_int_equal(rondo_rdma_choose_slots(&rdma), RONDO_SUCCESS);
     assert_int_equal(rdma.slots, RONDO_SLOTS_WITH_COUNTERS);
 }
+
+/* A rank on a GPU, as far as that goes without one: what is tried, and what is said of it. */
+static void test_merits(void **state)
+{
+    (void) state;
+    char whys[RONDO_RDMA_MERITS][RONDO_SURVEY_TEXT];
+    struct rondo_rdma_library library = {.ibv_reg_mr = reg_mr, .ibv_dereg_mr = dereg_mr, .ibv_reg_dmabuf_mr = reg_dmabuf_mr};
+    struct rondo_rdma rdma = {
+        .library = &library, .rail_count = 2, .rails = {{.name = "a0", .node = 0}, {.name = "b1", .node = 1}}};
+    error_of_dmabufs = EOPNOTSUPP;
+    assert_int_equal(rondo_rdma_best_slots(&rdma, 0, 2, whys), RONDO_SLOTS_WITH_COUNTERS);
+    assert_string_equal(whys[0], "b1 is on memory node 1, GPU 0 on node 0");
+    assert_string_equal(whys[1], "b1 is on memory node 1, GPU 0 on node 0");
+    assert_int_equal(rondo_rdma_best_slots(&rdma, 0, 1, whys), RONDO_SLOTS_WITH_COUNTERS);
+    assert_non_null(strstr(whys[0], "the driver of a0 registers no dma-bufs"));
+    assert_null(strstr(whys[1], "memory node")); /* it was tried */
+    rdma.node = -1;                              /* of whose place nothing is known, is not far */
+    assert_int_equal(rondo_rdma_best_slots(&rdma, 0, 2, whys), RONDO_SLOTS_WITH_COUNTERS);
+    assert_non_null(strstr(whys[0], "the driver of a0 registers no dma-bufs"));
+    error_of_dmabufs = 0;
+}
 #endif
 
 int main(void)
@@ -126,6 +147,7 @@ int main(void)
         cmocka_unit_test(test_reach),
 #if RONDO_WITH_VERBS
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_merits),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
