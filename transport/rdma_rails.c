@@ -7,6 +7,7 @@
 #include "memory_node.h"
 #include "rail_choice.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
@@ -163,22 +164,31 @@ static rondo_result_t find(struct rondo_rdma *rdma, const char *devices, int64_t
     return RONDO_SUCCESS;
 }
 
-static int node_of_rank(const struct rondo_rdma *rdma)
+/* Where the rank's GPU or processors are, and the ports as seen from there. */
+static void locate(struct rondo_rdma *rdma, const struct found *found, struct rondo_rail_place places[PORTS_MAX])
 {
-    char bus_id[RONDO_GPU_BUS_ID_BYTES];
-    if (rdma->gpu < 0)
-        return rondo_memory_node_here();
-    return rondo_gpu_bus_id(rdma->gpu, bus_id) ? rondo_memory_node(bus_id) : -1;
+    char bus_id[RONDO_GPU_BUS_ID_BYTES], gpu[64] = "", card[160];
+    if (rdma->gpu >= 0 && rondo_gpu_bus_id(rdma->gpu, bus_id)) {
+        for (char *c = bus_id; *c != '\0'; c++)
+            *c = (char) tolower((unsigned char) *c); /* CUDA writes it in capitals */
+        snprintf(gpu, sizeof(gpu), "/sys/bus/pci/devices/%s", bus_id);
+    }
+    rdma->node = rdma->gpu < 0 ? rondo_memory_node_here() : gpu[0] != '\0' ? rondo_memory_node(bus_id) : -1;
+    for (int i = 0; i < found->count; i++) {
+        snprintf(card, sizeof(card), "/sys/class/infiniband/%s/device", found->ports[i].name);
+        places[i] = (struct rondo_rail_place){found->ports[i].node, gpu[0] != '\0' ? rondo_rails_bridges(gpu, card) : 0};
+    }
 }
 
 /* Takes the ports that the rank is to use, and closes the others. */
 static void take(struct rondo_rdma *rdma, struct found *found, int named)
 {
-    int nodes[PORTS_MAX], chosen[RONDO_RDMA_RAILS];
-    rdma->node = node_of_rank(rdma);
-    for (int i = 0; i < found->count; i++)
-        nodes[i] = found->ports[i].node;
-    int count = rondo_rails_choose(nodes, found->count, named ? -1 : rdma->node, "/sys", rdma->turn, RONDO_RDMA_RAILS, chosen);
+    struct rondo_rail_place places[PORTS_MAX];
+    int chosen[RONDO_RDMA_RAILS];
+    locate(rdma, found, places);
+    for (int i = 0; i < found->count && named; i++)
+        places[i].bridges = 0; /* wherever they are */
+    int count = rondo_rails_choose(places, found->count, named ? -1 : rdma->node, "/sys", rdma->turn, RONDO_RDMA_RAILS, chosen);
     for (int i = 0; i < count; i++) {
         struct rondo_rdma_rail *rail = &rdma->rails[rdma->rail_count];
         *rail = found->ports[chosen[i]];
