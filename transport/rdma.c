@@ -59,14 +59,13 @@ int rondo_rdma_post(struct rondo_rdma_queue *queue, struct ibv_send_wr *request,
     return 1;
 }
 
-/* A slot into the port's other side. A short one travels in the request itself, if the processor can read it. */
+/* A slot into the port's other side. A short one travels in the request itself, but not from where only cards may read. */
 static int post_slot(struct rondo_rdma_queue *queue, const struct rondo_port *port, uint32_t slot, uint32_t bytes)
 {
     uint64_t place = (uint64_t) slot * port->slot_bytes;
     const struct rondo_region *from = port->slot_region.slab != NULL ? &port->slot_region : &port->region;
-    const struct rondo_rdma *rdma = queue->rdma;
     struct ibv_send_wr request = {.opcode = IBV_WR_RDMA_WRITE};
-    if (bytes <= queue->inline_most && rondo_slot_memory_is_host(rdma->slots, rdma->gpu))
+    if (bytes <= queue->inline_most && port->slot_region.slab == NULL)
         request.send_flags |= IBV_SEND_INLINE;
     request.wr.rdma.remote_addr = port->other_slots + place;
     request.wr.rdma.rkey = port->other_slot_access[queue->other_rail];
