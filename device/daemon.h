@@ -72,6 +72,15 @@ RONDO_FUNCTION struct rondo_task *rondo_task_at(struct rondo_block *block, uint3
     return place < RONDO_TASKS_NEAR ? &block->near[place] : &block->task_table[place];
 }
 
+/* The task goes before those of lower priority: FIFO inside one priority. */
+RONDO_FUNCTION void rondo_rise(struct rondo_block *block, uint32_t place)
+{
+    const struct rondo_task task = *rondo_task_at(block, place);
+    for (; place > 0 && rondo_task_at(block, place - 1)->priority < task.priority; place--)
+        *rondo_task_at(block, place) = *rondo_task_at(block, place - 1);
+    *rondo_task_at(block, place) = task;
+}
+
 /* Puts a task where the order policy says, unless the context has one. 0: it has. */
 RONDO_FUNCTION int rondo_add_task(const struct rondo_daemon *daemon, struct rondo_block *block, const struct rondo_task *task)
 {
@@ -79,30 +88,35 @@ RONDO_FUNCTION int rondo_add_task(const struct rondo_daemon *daemon, struct rond
     if (block->tasks > 0 && *queued)
         return 0;
     *queued = 1;
-    uint32_t place = block->tasks++;
-    if (daemon->policy.order == RONDO_ORDER_PRIORITY) /* FIFO inside one priority */
-        for (; place > 0 && rondo_task_at(block, place - 1)->priority < task->priority; place--)
-            *rondo_task_at(block, place) = *rondo_task_at(block, place - 1);
-    *rondo_task_at(block, place) = *task;
+    *rondo_task_at(block, block->tasks++) = *task;
+    if (daemon->policy.order == RONDO_ORDER_PRIORITY)
+        rondo_rise(block, block->tasks - 1);
     return 1;
 }
 
-RONDO_FUNCTION void rondo_remove_task(const struct rondo_daemon *daemon, struct rondo_block *block, uint32_t place)
+/* The task is no longer queued; its place is given up by who visits it. */
+RONDO_FUNCTION void rondo_forget_task(const struct rondo_daemon *daemon, const struct rondo_task *task)
 {
-    const struct rondo_task *task = rondo_task_at(block, place);
     daemon->queued[task->lane * daemon->lane_contexts + task->program_block] = 0;
-    block->tasks--;
-    for (uint32_t k = place; k < block->tasks; k++)
-        *rondo_task_at(block, k) = *rondo_task_at(block, k + 1);
 }
 
 /* ---- queues ---- */
+
+#define RONDO_LANES_NEAR 4 /* that begin at the block where submissions come in: theirs start soonest */
+
+/* The block that has the lane's first program block; the others follow, one a block. Where there are many small operations,
+ * they should not all be the first block's. */
+RONDO_FUNCTION uint32_t rondo_first_block(const struct rondo_daemon *daemon, uint32_t lane)
+{
+    return lane < RONDO_LANES_NEAR ? 0 : lane * daemon->policy.spread % daemon->block_count;
+}
 
 /* What a submission tells a block, in the terms of news. number: of the operation in its lane, if it is the first. */
 RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct rondo_block *block, uint64_t news,
                                     uint64_t number)
 {
-    struct rondo_task task = {.lane = RONDO_NEWS_LANE(news), .program_block = block->index};
+    struct rondo_task task = {.lane = RONDO_NEWS_LANE(news)};
+    task.program_block = (block->index + daemon->block_count - rondo_first_block(daemon, task.lane)) % daemon->block_count;
     const struct rondo_lane *lane = &daemon->lanes[task.lane];
     task.slot = RONDO_NEWS_SLOT(news);
     task.number = number;
@@ -170,8 +184,8 @@ RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct ro
         rondo_fetch_more(daemon, block, team, sqe, operation, number);
     rondo_store_relaxed(&lane->submitted, submitted + 1);
     /* The operation's copy and submitted before the ring entry, by which a block that has been busy with the lane finds the
-     * operation, and before the news, which tell the others. An operation of one block is nobody's business but ours. */
-    int told = blocks > 1 && daemon->block_count > 1;
+     * operation, and before the news, which tell the others, unless it is nobody's business but ours. */
+    int told = daemon->block_count > 1 && (blocks > 1 || rondo_first_block(daemon, number) != 0);
     if (told)
         rondo_publish_device_begin();
     rondo_publish_word(&lane->ring[submitted % RONDO_LANE_DEPTH], RONDO_RING(submitted, blocks, operation));
@@ -287,6 +301,8 @@ RONDO_FUNCTION enum rondo_outcome rondo_run_part(const struct rondo_daemon *daem
     run.budget = grant;
     rondo_store_relaxed(&block->report->current_lane, (uint64_t) task->lane + 1);
     enum rondo_outcome outcome = rondo_engine_run(&run);
+    if (outcome == RONDO_OUTCOME_STUCK && daemon->policy.glance)
+        task->awaited = rondo_awaits(&run);
     rondo_store_relaxed(&block->report->current_lane, 0);
     *blocks = run.operation->blocks;
     task->fresh = 0;
@@ -357,33 +373,80 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
     rondo_trace(block, RONDO_TRACE_PART, task->lane, task->program_block, task->number);
     rondo_finish_part(daemon, block, task, blocks, failed);
     task->known = task->visited = 0;
+    task->awaited.kind = RONDO_AWAITS_ANYTHING;
     return rondo_load_acquire_device(&lane->submitted) == task->number + 1 ? RONDO_VISIT_REMOVE : RONDO_VISIT_REQUEUE;
 }
 
+#define RONDO_GLANCES 8 /* tasks that are glanced at together */
+
+/* Which of the next tasks from a place on are worth a visit, a bit each: those whose wait may be over, by itself or by failure.
+ * A round over many preempted tasks, whose visits mean a change of context each, costs no more than the loads of a few words.
+ */
+RONDO_FUNCTION uint32_t rondo_glance(const struct rondo_daemon *daemon, struct rondo_block *block, uint32_t place)
+{
+    uint64_t words[RONDO_GLANCES];
+    uint32_t failed[RONDO_GLANCES], worth = 0;
+    if (!daemon->policy.glance || !daemon->policy.preempt || block->tasks == 1)
+        return UINT32_MAX;
+    RONDO_UNROLL
+    for (uint32_t k = 0; k < RONDO_GLANCES; k++) { /* all loads before the first is needed */
+        const struct rondo_task *task = rondo_task_at(block, place + k < block->tasks ? place + k : place);
+        words[k] =
+            rondo_load_relaxed(task->awaited.kind != RONDO_AWAITS_ANYTHING ? task->awaited.word : &daemon->lanes->completed);
+        failed[k] = rondo_load_relaxed32(&daemon->lanes[task->lane].failed);
+    }
+    RONDO_UNROLL
+    for (uint32_t k = 0; k < RONDO_GLANCES; k++) {
+        const struct rondo_task *task = rondo_task_at(block, place + k < block->tasks ? place + k : place);
+        worth |= (uint32_t) (rondo_has_come(&task->awaited, words[k]) || failed[k] != 0) << k;
+    }
+    return worth;
+}
+
+/* Moves the tasks from a place on to an earlier one. */
+RONDO_FUNCTION void rondo_close_gap(struct rondo_block *block, uint32_t to, uint32_t from)
+{
+    uint32_t gap = from - to;
+    for (; gap > 0 && from < block->tasks; to++, from++)
+        *rondo_task_at(block, to) = *rondo_task_at(block, from);
+    block->tasks -= gap;
+}
+
 /* Visits every task once, the first with the largest grant. return_early: end the round after a completion, so that a host
- * thread which runs blocks while it waits can look whether its request is done. */
+ * thread which runs blocks while it waits can look whether its request is done. What stays moves up into the places of what
+ * does not, so that a round moves each task once at most; a task whose lane has more for it begins anew at the end. */
 RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team,
                                       int return_early)
 {
-    uint64_t grant = daemon->policy.initial;
-    uint32_t completions = block->completions;
-    for (uint32_t left = block->tasks, i = 0; left > 0; left--) {
+    const uint32_t tasks = block->tasks, completions = block->completions;
+    uint64_t grant = tasks == 1 ? daemon->policy.alone : daemon->policy.initial;
+    uint32_t worth = 0, kept = 0, again = 0, i = 0;
+    for (; i < tasks && !(return_early && block->completions != completions); i++, worth >>= 1) {
         struct rondo_task *task = rondo_task_at(block, i);
-        enum rondo_visit visit = rondo_visit_task(daemon, block, task, team, grant);
-        if (visit == RONDO_VISIT_KEEP) {
-            i++;
-        } else {
-            struct rondo_task again = *task;
-            rondo_remove_task(daemon, block, i);
-            if (visit == RONDO_VISIT_REQUEUE)
-                rondo_add_task(daemon, block, &again);
+        enum rondo_visit visit = RONDO_VISIT_KEEP;
+        if (i % RONDO_GLANCES == 0)
+            worth = rondo_glance(daemon, block, i);
+        if (worth & 1) {
+            visit = rondo_visit_task(daemon, block, task, team, grant);
+            grant = grant * daemon->policy.decay / 100;
+            if (grant == 0)
+                grant = 1;
         }
-        grant = grant * daemon->policy.decay / 100;
-        if (grant == 0)
-            grant = 1;
-        if (return_early && block->completions != completions)
-            return;
+        if (visit == RONDO_VISIT_REMOVE) {
+            rondo_forget_task(daemon, task);
+        } else if (visit == RONDO_VISIT_REQUEUE && tasks + again < RONDO_TASKS_MOST(daemon)) {
+            *rondo_task_at(block, tasks + again++) = *task;
+        } else {
+            if (kept != i)
+                *rondo_task_at(block, kept) = *task;
+            kept++;
+        }
     }
+    block->tasks = tasks + again;
+    rondo_close_gap(block, kept, i);
+    if (daemon->policy.order == RONDO_ORDER_PRIORITY) /* the last ones have their places to find */
+        for (uint32_t place = block->tasks - again; again > 0; again--, place++)
+            rondo_rise(block, place);
 }
 
 /* ---- quitting ---- */

@@ -46,6 +46,7 @@ struct rondo_run {
     uint32_t early;     /* what comes before the operation may not be over: nothing that changes has been looked at
                            (rondo_team_arrive) */
     uint32_t described; /* the first piece has been, all but where its connectors stand */
+    uint32_t over;      /* the team has gone ahead with it, and that was all */
     uint32_t advanced;
     /* The context's position, written back when the run ends. */
     uint64_t tile;
@@ -193,6 +194,18 @@ RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rond
 {
     (void) team;
     (void) run;
+}
+/* Of a run that began early, and whose first piece is described: 1: the team goes ahead with it, and tells of its slots. */
+RONDO_FUNCTION int rondo_team_goes_ahead(struct rondo_team *team, const struct rondo_instruction *instruction)
+{
+    (void) team;
+    (void) instruction;
+    return 0;
+}
+/* All pieces of a run are begun. */
+RONDO_FUNCTION void rondo_team_ending(struct rondo_team *team)
+{
+    (void) team;
 }
 RONDO_FUNCTION void rondo_team_repeat_ends(struct rondo_team *team, uint32_t first, uint32_t count)
 {
@@ -405,6 +418,40 @@ RONDO_FUNCTION int rondo_outrun(const struct rondo_run *run, uint64_t polls)
     return rondo_load_relaxed32(run->failed) != 0 || rondo_load_relaxed(&run->queues->interrupts) != *run->interrupts;
 }
 
+/* What the slice where the run is stuck waits for. A slot that is not there, of those it takes, or a free one: whatever a look
+ * finds first. */
+RONDO_FUNCTION struct rondo_awaited rondo_awaits(const struct rondo_run *run)
+{
+    const struct rondo_instruction *instruction = rondo_team_instruction(run->team, run, run->instruction);
+    struct rondo_awaited anything = {NULL, 0, RONDO_AWAITS_ANYTHING, 0};
+    if (run->tile >= run->operation->tiles || (instruction->dependencies > 0 && run->slice == 0))
+        return anything;
+    if ((instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN))
+        for (uint32_t i = 0; i < instruction->receive_count; i++) {
+            const struct rondo_end *end = rondo_end_of(run, instruction->receive_first + i);
+            const uint64_t *first = (const uint64_t *) (const void *) rondo_slot(end);
+            if (end->protocol != RONDO_PROTOCOL_LL && end->seen <= end->position)
+                return (struct rondo_awaited){end->watched, end->position + 1, RONDO_AWAITS_COUNT, 0};
+            if (end->protocol == RONDO_PROTOCOL_LL && rondo_load_relaxed(first) >> 32 != (uint32_t) (end->position + 1))
+                return (struct rondo_awaited){first, (uint32_t) (end->position + 1), RONDO_AWAITS_FLAG, 0};
+        }
+    if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT))
+        for (uint32_t i = 0; i < instruction->send_count; i++) {
+            const struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
+            if (end->position - end->seen >= end->slot_count)
+                return (struct rondo_awaited){end->watched, end->position - end->slot_count + 1, RONDO_AWAITS_COUNT, 0};
+        }
+    return anything;
+}
+
+/* word: what was found there. */
+RONDO_FUNCTION int rondo_has_come(const struct rondo_awaited *awaited, uint64_t word)
+{
+    return awaited->kind == RONDO_AWAITS_FLAG    ? word >> 32 == awaited->value
+           : awaited->kind == RONDO_AWAITS_COUNT ? word >= awaited->value
+                                                 : 1;
+}
+
 /* Waits within the task's budget. 0: stuck. */
 RONDO_FUNCTION int rondo_wait_ready(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
@@ -538,6 +585,14 @@ RONDO_FUNCTION void rondo_exchange_signals(const struct rondo_run *run, const st
 
 /* ---- publishing ---- */
 
+RONDO_FUNCTION void rondo_count_moved(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
+{
+    run->advanced = 1;
+    rondo_count(&run->statistics->primitives, 1);
+    if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT))
+        rondo_count(&run->statistics->bytes_sent, bytes * instruction->send_count);
+}
+
 /* The primitive's slots count as filled and taken from here on, though others are told later. */
 RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
@@ -549,18 +604,17 @@ RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instr
                 rondo_store_relaxed32(end->sizes + (end->position & (end->slot_count - 1)), (uint32_t) bytes);
             end->position++;
         }
-        rondo_count(&run->statistics->bytes_sent, bytes * instruction->send_count);
     }
     if ((instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN))
         for (uint32_t i = 0; i < instruction->receive_count; i++)
             rondo_end_of(run, instruction->receive_first + i)->position++;
     run->unpublished = *instruction;
     run->pending = 1;
-    run->advanced = 1;
-    run->budget *= policy->boost; /* no overflow: settings.c bounds cap and boost */
-    if (run->budget > policy->cap)
-        run->budget = policy->cap;
-    rondo_count(&run->statistics->primitives, 1);
+    rondo_count_moved(run, instruction, bytes);
+    if (run->budget < policy->cap) {  /* else it was granted more, being alone */
+        run->budget *= policy->boost; /* no overflow: settings.c bounds cap and boost */
+        run->budget = run->budget < policy->cap ? run->budget : policy->cap;
+    }
     if (run->part->repeats && (instruction->actions & RONDO_SEND))
         rondo_team_repeat_ends(run->team, instruction->send_first, instruction->send_count);
     if (run->part->repeats && (instruction->actions & RONDO_RECEIVE))
@@ -691,9 +745,18 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
             break;
         if (run->early) { /* while what comes before is ending */
             run->described = rondo_covered(measured, stretch) > 0;
-            if (run->described)
+            if (run->described) {
                 rondo_describe(run, instruction, 0, 0, measured, stretch, rondo_team_piece(run->team),
                                rondo_team_use(run->team));
+                if (rondo_team_goes_ahead(run->team, instruction)) {
+                    rondo_arrive(run);
+                    if (rondo_team_finish(run->team)) {
+                        rondo_count_moved(run, instruction, bytes);
+                        run->over = 1;
+                        return 1;
+                    }
+                }
+            }
             rondo_arrive(run);
         }
         if (rondo_missing(run, instruction, bytes) != RONDO_MISSES_NOTHING) {
@@ -728,6 +791,8 @@ RONDO_FUNCTION enum rondo_outcome rondo_interpret(struct rondo_run *run)
                 instruction.flags & RONDO_SIGNAL ? rondo_run_signal(run, &instruction) : rondo_run_slices(run, &instruction);
             if (!done)
                 return RONDO_OUTCOME_STUCK;
+            if (run->over)
+                return RONDO_OUTCOME_FINISHED;
             if (instruction.flags & RONDO_NOTIFY) { /* release: this instruction's stores before its semaphore */
                 rondo_settle(run);
                 rondo_store_release_device(run->semaphores + run->program_block,
@@ -752,7 +817,7 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
 {
     struct rondo_context *context = run->context;
     run->pending = 0;
-    run->described = 0;
+    run->described = run->over = 0;
     run->advanced = 0;
     run->tile = context->tile;
     run->instruction = context->instruction;
@@ -761,6 +826,10 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     rondo_team_load(run->team, run);
     run->element_bytes = run->operation->element_bytes;
     enum rondo_outcome outcome = rondo_interpret(run);
+    if (run->over)
+        return outcome;
+    if (outcome == RONDO_OUTCOME_FINISHED)
+        rondo_team_ending(run->team);
     rondo_arrive(run);
     rondo_settle(run);
     context->tile = run->tile;

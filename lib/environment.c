@@ -43,6 +43,8 @@ static const struct rondo_variable table[] = {
     {"RONDO_SPIN_DECAY", "50", "percentage of a task's polls that the next one in the table is granted"},
     {"RONDO_SPIN_BOOST", "20", "a successful primitive multiplies its task's polls by this"},
     {"RONDO_SPIN_CAP", "4000", "most polls a task can be granted"},
+    {"RONDO_GLANCE", "-1",
+     "1: a preempted task is visited again when what it waits for seems to have come; 0: in every round; -1: by the device"},
     {"RONDO_QUIT_IDLE", "200", "microseconds without work after which the daemon quits"},
     {"RONDO_QUIT_STUCK", "1000", "microseconds without progress after which the daemon quits"},
     {"RONDO_RESIDENCY", "10000", "microseconds after which the daemon quits in any case"},

@@ -235,10 +235,12 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
 {
     const struct rondo_settings *settings = &comm->runtime->settings;
     choice->tuned = NULL;
+    choice->measured = 0;
     int asked = name != NULL || *settings->algorithm != '\0' || *settings->protocol != '\0' || settings->wanted_channels > 0;
     int measured = comm->size > 1 && call->rate == 0 && !comm->networked && comm->gpus_only;
     if (!asked && measured && ruled(comm, call, direct, choice) == NULL && rondo_select_gpu(comm, call, direct, choice)) {
         choice->why = "as measured on GPUs";
+        choice->measured = 1;
         return RONDO_SUCCESS;
     }
     rondo_result_t status = choose(comm, call, direct, name, choice);

@@ -90,3 +90,16 @@ int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *cal
     }
     return 0;
 }
+
+/* A part of an operation costs a block about 15 us besides the bytes that it moves, at 11 GB/s. A channel that carries no less
+ * than CROWD_BYTES spends most of its time on moving; alone, an operation takes up to twice as long as it could. */
+#define CROWD       8
+#define CROWD_BYTES (320 * KIB)
+
+void rondo_select_gpu_crowd(const struct rondo_comm *comm, const struct rondo_call *call, uint32_t crowd,
+                            struct rondo_choice *choice)
+{
+    int most = (int) (rondo_call_bytes(comm, call) / CROWD_BYTES);
+    if (crowd >= CROWD && choice->measured && most < choice->channels)
+        choice->channels = most > 1 ? most : 1;
+}
