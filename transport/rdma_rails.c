@@ -194,8 +194,10 @@ static void take(struct rondo_rdma *rdma, struct found *found, int named)
         *rail = found->ports[chosen[i]];
         memset(&found->ports[chosen[i]], 0, sizeof(*rail));
         if (equip(rdma, rail) == 0) {
-            rondo_log(RONDO_LOG_DEBUG, rdma->rank, "rdma: rail %d of %d ports is %s port %u, memory node %d; the rank's is %d",
-                      rdma->rail_count++, found->count, rail->name, rail->port, rail->node, rdma->node);
+            rondo_log(RONDO_LOG_DEBUG, rdma->rank,
+                      "rdma: rail %d, of %d ports, is %s port %u, memory node %d; the rank's is %d", rdma->rail_count,
+                      found->count, rail->name, rail->port, rail->node, rdma->node);
+            rdma->rail_count++;
             continue;
         }
         rondo_log(RONDO_LOG_WARN, rdma->rank, "the RDMA device %s cannot be used: %s", rail->name, strerror(errno));

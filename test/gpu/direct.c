@@ -52,6 +52,15 @@ static void look_at(int gpu, int descriptor, size_t bytes)
     printf("NOTE GPU %d: dma-buf of %zu bytes: %s\n", gpu, bytes, name);
 }
 
+/* By the driver, or by what it runs on (a container's kernel), rather than of how it was asked. */
+static int is_refusal(const char *why)
+{
+    char unsupported[32], system[32];
+    snprintf(unsupported, sizeof(unsupported), "(CUDA error %d)", (int) CUDA_ERROR_NOT_SUPPORTED);
+    snprintf(system, sizeof(system), "(CUDA error %d)", (int) CUDA_ERROR_OPERATING_SYSTEM);
+    return strstr(why, unsupported) != NULL || strstr(why, system) != NULL;
+}
+
 static void try_slots(int gpu, enum rondo_slot_memory kind, size_t bytes)
 {
     char *base;
@@ -61,6 +70,10 @@ static void try_slots(int gpu, enum rondo_slot_memory kind, size_t bytes)
     if (kind == RONDO_SLOTS_DMABUF && !rondo_cuda_has_dmabuf(gpu)) {
         expect(result == RONDO_ERR_TRANSPORT, gpu, "a driver without dma-bufs says so");
         printf("NOTE GPU %d: no dma-bufs: %s\n", gpu, rondo_last_error());
+        return;
+    }
+    if (kind == RONDO_SLOTS_DMABUF && result == RONDO_ERR_TRANSPORT && is_refusal(rondo_last_error())) {
+        printf("NOTE GPU %d: the driver says that it has dma-bufs, and gives none: %s\n", gpu, rondo_last_error());
         return;
     }
     if (!expect(result == RONDO_SUCCESS, gpu, "slots in the GPU's memory"))
