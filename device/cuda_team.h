@@ -42,9 +42,10 @@ struct rondo_team {
     uint32_t running;                                  /* begun, not finished */
     uint32_t command, piece;                           /* what the workers are to do, and with which piece */
     uint32_t commands;                                 /* given */
-    uint64_t given, done;         /* barriers of all: the leader has given a command; the workers have done theirs */
-    uint32_t result;              /* of the last piece */
-    uint32_t may_go_ahead, ahead; /* of a kernel on a stream: no other stream is to be waited for; the workers went ahead */
+    uint64_t given, done; /* barriers of all: the leader has given a command; the workers have done theirs */
+    uint32_t result;      /* of the last piece */
+    uint32_t may_go_ahead,
+        ahead; /* of a kernel on a stream: no other stream is to be waited for; the workers have gone ahead */
     /* The part of an operation that is here, and where the operation lives. */
     const struct rondo_operation *home;
     uint32_t program_block;
@@ -285,14 +286,15 @@ RONDO_FUNCTION void rondo_team_look_again(struct rondo_team *team)
 /* The short way for what most small operations are, one piece of LL packets: the leader has described it before it is the
  * kernel's turn, and the workers do the rest by themselves once it is, where the ends stand and whether there is room included,
  * for each time leader and workers wait for each other costs as much as the link. When there was no room, or data have not come
- * for a while, nothing has been done but that packets may have been sent, which will be sent once more. */
+ * for a while, nothing has been done but that packets may have been sent, which will be sent once more. (Where more pieces
+ * follow, doing so with the first is slower than the long way.) */
 RONDO_FUNCTION int rondo_team_goes_ahead(struct rondo_team *team, const struct rondo_instruction *instruction)
 {
     const struct rondo_piece *piece = rondo_team_piece(team);
     const struct rondo_use *use = rondo_team_use(team);
     if (!team->may_go_ahead || team->part.instruction_count != 1 || team->operation.tiles != 1 || team->operation.slices != 1 ||
         instruction->count != 1 || instruction->dependencies != 0 || (instruction->flags & RONDO_NOTIFY) || use->direct_in ||
-        use->direct_out || team->part.repeats || use->received + use->sent != team->part.end_count ||
+        use->direct_out || use->received + use->sent != team->part.end_count || team->part.repeats ||
         !rondo_cuda_is_usual(piece) || piece->ll_remotes != rondo_low_bits(use->sent))
         return 0;
     team->polls = RONDO_AHEAD_POLLS;
@@ -413,18 +415,20 @@ RONDO_FUNCTION int rondo_team_resolve_late(struct rondo_team *team, uint32_t ind
     struct rondo_piece *piece = &team->pieces[index];
     int room = 1;
     for (uint32_t i = thread; i < (uint32_t) use->received + use->sent; i += threads) {
-        uint32_t place = i < use->received ? use->receive_first + i : use->send_first + i - use->received;
-        struct rondo_end *end = &team->ends[place];
-        *(uint4 *) &end->position = rondo_load_late((const uint4 *) &rondo_part_end(&team->part, place)->position);
-        if (i < use->received) {
+        const int receives = i < use->received;
+        const uint32_t place = receives ? use->receive_first + i : use->send_first + i - use->received;
+        struct rondo_end *end = &team->ends[place], *home = rondo_part_end(&team->part, place);
+        const uint4 counts = rondo_load_late((const uint4 *) &home->position);
+        const uint64_t seen = receives ? 0 : rondo_load_acquire(end->watched); /* as rondo_has_room, but both loads at once */
+        *(uint4 *) &end->position = counts;
+        if (receives) {
             rondo_resolve_source(use, end, end->position, i, piece);
         } else {
-            end->seen = rondo_load_acquire(end->watched); /* as rondo_has_room; together with the load before */
+            end->seen = seen;
             rondo_resolve_remote(use, end, end, end->position, i - use->received, piece);
-            room &= end->position - end->seen < end->slot_count;
+            room &= end->position - seen < end->slot_count;
         }
         /* Where it will stand, while there is time; if nothing comes of it, the leader puts it right (rondo_team_unload). */
-        struct rondo_end *home = rondo_part_end(&team->part, place);
         home->position = end->position + 1;
         home->seen = end->seen;
     }

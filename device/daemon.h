@@ -259,8 +259,10 @@ RONDO_FUNCTION void rondo_finish_part(const struct rondo_daemon *daemon, struct 
     struct rondo_lane *lane = &daemon->lanes[task->lane];
     if (blocks > 1) {
         /* Acquire-release: the last one has seen the effects of all the others, and hands them on with the completion. */
-        if (rondo_fetch_add(&lane->finished_parts, 1) + 1 != blocks)
+        if (rondo_fetch_add(&lane->finished_parts, 1) + 1 != blocks) {
+            rondo_trace(block, RONDO_TRACE_PART, task->lane, task->program_block, task->number);
             return;
+        }
         rondo_store_relaxed(&lane->finished_parts, 0); /* released with completed, before anybody can add again */
     }
     rondo_trace(block, RONDO_TRACE_COMPLETE, task->lane, task->program_block, task->number);
@@ -370,7 +372,6 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
     block->progressed = 1;
     context->finished = 1;
     rondo_context_changed(block, index);
-    rondo_trace(block, RONDO_TRACE_PART, task->lane, task->program_block, task->number);
     rondo_finish_part(daemon, block, task, blocks, failed);
     task->known = task->visited = 0;
     task->awaited.kind = RONDO_AWAITS_ANYTHING;
@@ -529,8 +530,10 @@ RONDO_FUNCTION enum rondo_verdict rondo_consult(const struct rondo_daemon *daemo
     if ((block->progressed || block->informed) && !block->voted && ++block->untimed_rounds % 16 != 0)
         return RONDO_DAEMON_STAYS;
     uint64_t now = rondo_clock_ns();
-    if (block->entered_ns == 0)
+    if (block->entered_ns == 0) {
         block->entered_ns = block->last_progress_ns = block->last_news_ns = now;
+        rondo_trace_entered(block);
+    }
     if (block->progressed || block->untimed_rounds > 0)
         block->last_progress_ns = now;
     if (block->informed)

@@ -78,6 +78,8 @@ rondo_result_t rondo_daemon_create(struct rondo_device *device, const struct ron
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for the daemon's queues");
     if (options->trace && (device->trace = kind->allocate_host(device, options->blocks * sizeof(*device->trace))) == NULL)
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a trace of %u blocks", options->blocks);
+    if (device->trace != NULL) /* touched: the first records are not to pay for it */
+        memset(device->trace, 0, options->blocks * sizeof(*device->trace));
     for (int i = 0; i < TABLES && result == RONDO_SUCCESS; i++)
         if ((*tables[i].place = kind->allocate(device, tables[i].bytes)) == NULL)
             result = rondo_fail(RONDO_ERR_MEMORY, "no device memory for the daemon's tables (%zu bytes)", tables[i].bytes);

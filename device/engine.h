@@ -2,7 +2,7 @@
  * The engine: interprets one program block of an operation, one primitive after the other, until it is done or a wait outruns
  * its budget. Between two primitives the context says exactly where it stands, so it can stop and come back anywhere
  * (DESIGN sections 4 and 6). Single source: one thread of a block runs it, and has the pieces of work that it describes carried
- * out by the block's team (host_move.h, cuda_team.h).
+ * out by the block's team (host_team.h, cuda_team.h).
  */
 #ifndef RONDO_DEVICE_ENGINE_H
 #define RONDO_DEVICE_ENGINE_H
@@ -11,10 +11,7 @@
 #include "piece.h"
 #include "platform.h"
 #include "structures.h"
-#include "zfp_block.h"
-
-#define RONDO_SOURCES_MAX     RONDO_FOLD_SOURCES_MAX
-#define RONDO_PIECE_ALIGNMENT 16 /* of the pieces of a slot */
+#include "use.h"
 
 enum rondo_outcome { RONDO_OUTCOME_STUCK, RONDO_OUTCOME_FINISHED };
 
@@ -54,240 +51,21 @@ struct rondo_run {
     uint32_t element_bytes;
 };
 
-/* How a piece's connectors become addresses: a team resolves them (rondo_team_resolve), on a GPU all at once. The ends of an
- * instruction have one protocol. */
-struct rondo_use {
-    uint8_t receive_first, received, send_first, sent;
-    uint8_t direct_in, direct_out;
-    uint8_t local_place; /* of the local source among the received ones; received: after all of them, or there is none */
-    uint8_t twice;       /* the only source counts twice */
-    size_t slot_offset;
-    uint64_t direct_in_offset, direct_out_offset; /* bytes from the peer's input, and output */
-    /* Of pieces with a rate: which instruction, which of its chunks, and where in it the slice begins, in elements. */
-    uint32_t instruction, chunk;
-    uint64_t start;
-};
-
-RONDO_FUNCTION char *rondo_slot_at(const struct rondo_end *end, uint64_t position)
+RONDO_FUNCTION struct rondo_end *rondo_end_of(const struct rondo_run *run, uint32_t index)
 {
-    return end->slots + (position & (end->slot_count - 1)) * end->slot_bytes;
-}
-
-/* position: the end's, when the piece was described. */
-RONDO_FUNCTION void rondo_resolve_source(const struct rondo_use *use, const struct rondo_end *end, uint64_t position,
-                                         uint32_t i, struct rondo_piece *piece)
-{
-    uint32_t place = i < use->local_place ? i : i + 1;
-    const char *source = use->direct_in                       ? end->direct[RONDO_INPUT] + use->direct_in_offset
-                         : end->protocol == RONDO_PROTOCOL_LL ? rondo_slot_at(end, position) + 2 * use->slot_offset
-                                                              : rondo_slot_at(end, position) + use->slot_offset;
-    piece->source[place] = source;
-    piece->source_flags[place] = (uint32_t) (position + 1);
-    if (use->twice) {
-        piece->source[1] = source;
-        piece->source_flags[1] = (uint32_t) (position + 1);
-    }
-}
-
-/* from: the end by which the peer's signal came in. */
-RONDO_FUNCTION void rondo_resolve_remote(const struct rondo_use *use, const struct rondo_end *end, const struct rondo_end *from,
-                                         uint64_t position, uint32_t i, struct rondo_piece *piece)
-{
-    piece->remote[i] = use->direct_out                      ? from->direct[RONDO_OUTPUT] + use->direct_out_offset
-                       : end->protocol == RONDO_PROTOCOL_LL ? rondo_slot_at(end, position) + 2 * use->slot_offset
-                                                            : rondo_slot_at(end, position) + use->slot_offset;
-    piece->remote_flags[i] = (uint32_t) (position + 1);
-}
-
-RONDO_FUNCTION struct rondo_extent rondo_chunk_extent(const struct rondo_layout *layout, uint32_t index)
-{
-    struct rondo_extent extent;
-    const struct rondo_extent *table = layout->table;
-    uint64_t count = layout->group_count, most = layout->chunk_count, within = 0;
-    uint32_t chunks = layout->group_chunks;
-    if (table != NULL)
-        return table[index];
-    extent.offset = index * count;
-    if (chunks > 1) { /* a division is slow */
-        within = index % chunks * most;
-        extent.offset = index / chunks * count + within;
-    }
-    extent.count = within >= count ? 0 : count - within < most ? count - within : most;
-    return extent;
-}
-
-RONDO_FUNCTION uint64_t rondo_low_bits(uint32_t count)
-{
-    return count >= 64 ? UINT64_MAX : ((uint64_t) 1 << count) - 1;
-}
-
-RONDO_FUNCTION size_t rondo_piece_bytes(size_t bytes)
-{
-    return (bytes + RONDO_PIECE_ALIGNMENT - 1) & ~(size_t) (RONDO_PIECE_ALIGNMENT - 1);
-}
-
-/* What the code has to do, for a piece with a rate. Programs that compress have no direct ends. Returns what it saves: the
- * bytes of the elements sent less those of their streams; rates above an element's bits save nothing. */
-RONDO_FUNCTION size_t rondo_resolve_codec(const struct rondo_use *use, const struct rondo_instruction *instruction,
-                                          const struct rondo_operation *operation, struct rondo_piece *piece)
-{
-    size_t plain = piece->count * piece->element_bytes, stream = rondo_piece_bytes(rondo_zfp_bytes(piece->count, piece->rate));
-    int received = use->received, recodes = instruction->flags & RONDO_RECODE;
-    uint64_t all = rondo_low_bits(piece->sources);
-    piece->coded_sources = received == 0 ? 0 : piece->sources == received ? all : all & ~((uint64_t) 1 << use->local_place);
-    piece->codec = 0;
-    if (piece->remotes > 0 && received > 0 && piece->sources == 1 && !recodes)
-        piece->codec = RONDO_CODEC_FORWARD;
-    else if ((piece->remotes > 0 && !recodes) || ((instruction->flags & RONDO_ROUND) && received == 0))
-        piece->codec = RONDO_CODEC_ROUND;
-    if ((instruction->flags & RONDO_ROUND) && received > 0)
-        piece->codec |= RONDO_CODEC_STORED;
-    piece->feedback = instruction->feedback;
-    piece->residual = NULL;
-    if (operation->residual != NULL && instruction->feedback != 0) {
-        size_t computed = operation->element_bytes == sizeof(double) ? sizeof(double) : sizeof(float);
-        const struct rondo_layout *layout = &operation->layouts[instruction->source_buffer];
-        uint64_t first = rondo_chunk_extent(layout, instruction->source_index + use->chunk).offset + use->start;
-        piece->residual = operation->residual + first * computed;
-    }
-    return plain > stream ? (plain - stream) * piece->remotes : 0;
+    return run->row != NULL ? run->row + index : run->ends[index];
 }
 
 #if defined(__CUDACC__)
 #include "cuda_team.h"
 #else
-#include "host_move.h"
-
-/* Puts a part's operation, instructions and ends where they are quickly reached; here they are. */
-RONDO_FUNCTION void rondo_team_load(struct rondo_team *team, struct rondo_run *run)
-{
-    (void) team;
-    run->operation = run->home;
-    run->part = &run->operation->parts[run->program_block];
-    run->row = run->part->row;
-    run->ends = run->part->ends;
-}
-RONDO_FUNCTION int rondo_team_has_instruction(const struct rondo_team *team, uint32_t index)
-{
-    (void) team;
-    (void) index;
-    return 1;
-}
-RONDO_FUNCTION void rondo_team_load_page(struct rondo_team *team, uint32_t index)
-{
-    (void) team;
-    (void) index;
-}
-RONDO_FUNCTION const struct rondo_instruction *rondo_team_instruction(const struct rondo_team *team,
-                                                                      const struct rondo_run *run, uint32_t index)
-{
-    (void) team;
-    return run->part->instructions + index;
-}
-RONDO_FUNCTION void rondo_team_unload(struct rondo_team *team, struct rondo_run *run)
-{
-    (void) team;
-    (void) run;
-}
-/* Of a run that began early: waits until it is its turn. */
-RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rondo_run *run)
-{
-    (void) team;
-    (void) run;
-}
-/* Of a run that began early, and whose first piece is described: 1: the team goes ahead with it, and tells of its slots. */
-RONDO_FUNCTION int rondo_team_goes_ahead(struct rondo_team *team, const struct rondo_instruction *instruction)
-{
-    (void) team;
-    (void) instruction;
-    return 0;
-}
-/* All pieces of a run are begun. */
-RONDO_FUNCTION void rondo_team_ending(struct rondo_team *team)
-{
-    (void) team;
-}
-RONDO_FUNCTION void rondo_team_repeat_ends(struct rondo_team *team, uint32_t first, uint32_t count)
-{
-    (void) team;
-    (void) first;
-    (void) count;
-}
+#include "host_team.h"
 #endif
 
 /* The part of a piece that a team may leave until the slots it fills have been told of; before those it takes are given back.
  */
 #if !defined(RONDO_TEAM_REST)
 #define RONDO_TEAM_REST(team) ((void) (team))
-#endif
-
-RONDO_FUNCTION struct rondo_end *rondo_end_of(const struct rondo_run *run, uint32_t index)
-{
-    return run->row != NULL ? run->row + index : run->ends[index];
-}
-
-#if !defined(__CUDACC__)
-/* What the instruction sends lies in the input as it is to travel. */
-RONDO_FUNCTION int rondo_may_lend(const struct rondo_run *run, const struct rondo_instruction *instruction)
-{
-    return run->operation->lends && run->operation->rate == 0 && instruction->actions == RONDO_SEND &&
-           instruction->source_buffer == RONDO_INPUT && instruction->count == 1;
-}
-
-/* Of the piece's remotes, those that are lent their bytes need no copy. */
-RONDO_FUNCTION void rondo_lend(const struct rondo_run *run, const struct rondo_use *use, struct rondo_piece *piece)
-{
-    int lends = rondo_may_lend(run, run->part->instructions + run->instruction);
-    uint8_t copied = 0;
-    for (uint32_t i = 0; i < use->sent; i++) {
-        const struct rondo_end *end = rondo_end_of(run, use->send_first + i);
-        int lent = lends && end->loans != NULL && !use->direct_out;
-        if (end->loans != NULL && use->slot_offset == 0) {
-            struct rondo_lent_slot *loan = &end->loans->slots[end->position & (end->slot_count - 1)];
-            loan->source = lent ? piece->source[0] : NULL;
-            loan->bytes = piece->count * piece->element_bytes;
-        }
-        piece->remote[copied] = piece->remote[i];
-        piece->remote_flags[copied] = piece->remote_flags[i];
-        copied = (uint8_t) (copied + !lent);
-    }
-    piece->remotes = copied;
-}
-
-/* An operation is not over while the proxy may yet read its input. */
-RONDO_FUNCTION int rondo_is_settled(const struct rondo_run *run)
-{
-    if (!run->operation->lends)
-        return 1;
-    for (uint32_t i = 0; i < run->part->instruction_count; i++) {
-        const struct rondo_instruction *instruction = run->part->instructions + i;
-        for (uint32_t k = 0; rondo_may_lend(run, instruction) && k < instruction->send_count; k++) {
-            const struct rondo_end *end = rondo_end_of(run, instruction->send_first + k);
-            /* Acquire: it has been read before we let anybody write it. */
-            if (end->loans != NULL && rondo_load_acquire(&end->loans->settled) < end->position)
-                return 0;
-        }
-    }
-    return 1;
-}
-
-RONDO_FUNCTION void rondo_team_take_ends(struct rondo_team *team, const struct rondo_run *run, const struct rondo_use *use)
-{
-    for (uint32_t i = 0; i < use->received; i++) {
-        const struct rondo_end *end = rondo_end_of(run, use->receive_first + i);
-        rondo_resolve_source(use, end, end->position, i, &team->piece);
-    }
-    for (uint32_t i = 0; i < use->sent; i++) {
-        const struct rondo_end *end = rondo_end_of(run, use->send_first + i);
-        const struct rondo_end *from = use->direct_out ? rondo_end_of(run, use->receive_first + i) : NULL;
-        rondo_resolve_remote(use, end, from, end->position, i, &team->piece);
-    }
-    if (use->sent > 0)
-        rondo_lend(run, use, &team->piece);
-    if (team->piece.rate != 0)
-        rondo_count(&run->statistics->bytes_saved,
-                    rondo_resolve_codec(use, run->part->instructions + use->instruction, run->operation, &team->piece));
-}
 #endif
 
 /* ---- chunks and slices ---- */

@@ -348,7 +348,7 @@ struct rondo_block_report {
 };
 
 /* What a block has been doing: trace.h. Host memory. */
-#define RONDO_TRACE_DEPTH 32768
+#define RONDO_TRACE_DEPTH 65536
 struct rondo_trace_records {
     uint64_t words[RONDO_TRACE_DEPTH][2];
 };
@@ -363,7 +363,8 @@ struct rondo_block {
     uint32_t epoch;         /* of the vote */
     uint32_t completions;   /* operations this block was the last to finish */
     uint32_t rounds;        /* block 0 */
-    uint32_t unused;
+    /* trace.h: how often the visit recorded last has been stuck; the block's entering is to be recorded */
+    uint16_t visit_stuck, entering;
     uint64_t news_read;
     uint64_t fetched;      /* block 0: SQEs taken */
     uint64_t news_granted; /* block 0: so many may be written until the others are asked how far they are */
@@ -374,6 +375,7 @@ struct rondo_block {
     struct rondo_block_report *report;
     struct rondo_trace_records *trace; /* NULL: nobody wants to know */
     uint64_t traced;                   /* records written */
+    uint64_t visit;                    /* the task visited, while it is recorded: RONDO_TRACE_TASK; else 0 */
     struct {
         uint32_t context; /* index, or UINT32_MAX */
         uint32_t dirty;

@@ -134,6 +134,13 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
     }
 }
 
+int rondo_blocks_a_channel(const struct rondo_comm *comm, enum rondo_kind kind, const struct rondo_algorithm *algorithm)
+{
+    if (!algorithm->blocks_a_peer || comm->size == 1)
+        return 1;
+    return kind == RONDO_KIND_ALLTOALL ? 2 * comm->size - 1 : kind == RONDO_KIND_ALLGATHER ? 2 * (comm->size - 1) : comm->size;
+}
+
 const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
                          const struct rondo_algorithm *algorithm)
 {
@@ -148,7 +155,7 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
         return "these are more ranks than it folds at a time";
     if (algorithm->several_hosts && (comm->topology.nodes < 2 || comm->topology.locals < 2))
         return "it needs several hosts with equally many ranks, more than one, each";
-    if (algorithm->blocks_a_peer && comm->size > 2 * (int) comm->runtime->settings.channels)
+    if (rondo_blocks_a_channel(comm, call->kind, algorithm) > 2 * (int) comm->runtime->settings.channels)
         return "these are more ranks than a program has blocks here";
     if (algorithm->direct && !direct)
         return "it needs buffers that all ranks can reach (rondo_alloc, rondo_comm_register)";
@@ -270,9 +277,9 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
         channels = 1;
     if (choice->algorithm->registered != NULL)
         channels = 1; /* it says itself what it does side by side */
-    size_t most = settings->channels;
-    if (choice->algorithm->blocks_a_peer) /* a lane has contexts for two blocks a channel */
-        most = 2 * most / (size_t) comm->size > 0 ? 2 * most / (size_t) comm->size : 1;
+    size_t most = settings->channels, blocks = (size_t) rondo_blocks_a_channel(comm, call->kind, choice->algorithm);
+    if (blocks > 1) /* a lane has contexts for two blocks a channel */
+        most = 2 * most / blocks > 0 ? 2 * most / blocks : 1;
     choice->channels = (int) (channels < most ? channels : most);
     return RONDO_SUCCESS;
 }

@@ -48,6 +48,7 @@ static const struct rondo_algorithm algorithms[] = {
      .build = rondo_build_pairs,
      .low_latency = 1,
      .blocks_a_peer = 1,
+     .separate = ONE(RONDO_KIND_ALLTOALL),
      .folds_all = 1},
     {.name = "direct",
      .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER) |
