@@ -163,9 +163,9 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
         ((algorithm->direct && call->kind == RONDO_KIND_ALLTOALL) ||
          ((algorithm->direct || algorithm->blocks_a_peer) && call->kind == RONDO_KIND_REDUCE_SCATTER)))
         return "it does not run this collective in place";
-    /* What is compiled may write the result before it has read all of the input's own block; the ring's reads it last. */
-    if (call->kind == RONDO_KIND_REDUCE_SCATTER && algorithm->build == NULL && algorithm->adapt != rondo_adapt_ring &&
-        comm->size > 1 && call->send != RONDO_IN_PLACE &&
+    /* Nor with the result where this rank's own block of the input is. */
+    if (call->kind == RONDO_KIND_REDUCE_SCATTER && (algorithm->separate >> call->kind & 1) && comm->size > 1 &&
+        call->send != RONDO_IN_PLACE &&
         (const char *) call->recv ==
             (const char *) call->send + (size_t) comm->rank * call->count * rondo_type_bytes(call->type))
         return "it does not run this collective in place";
