@@ -129,7 +129,7 @@ static void test_hand_written(void **state)
                     shape.exchanges = ranks % 2;
                     struct rondo_plan_set *set = hand_written(&table[a], &shape);
                     for (int shared = 0; shared < 2; shared++) {
-                        int may = rondo_conditions_may_share(&set->conditions) &&
+                        int may = rondo_conditions_may_share(&set->conditions) && !(table[a].separate >> kind & 1) &&
                                   !(table[a].direct && kind == RONDO_KIND_ALLTOALL) &&
                                   !((table[a].direct || table[a].blocks_a_peer) && kind == RONDO_KIND_REDUCE_SCATTER);
                         if (shared ? !may : rondo_conditions_always_shared(&set->conditions))
