@@ -266,7 +266,10 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
                        : small                                                          ? RONDO_PROTOCOL_SMALL
                                                                                         : RONDO_PROTOCOL_SIMPLE;
 
-    size_t channels = message / (rondo_is_wide(comm) && call->rate == 0 ? NETWORK_CHANNEL_BYTES : 256 * KIB);
+    size_t channel_bytes = call->rate != 0 && comm->gpus_only       ? 64 * KIB /* a block codes more slowly than it moves */
+                           : rondo_is_wide(comm) && call->rate == 0 ? NETWORK_CHANNEL_BYTES
+                                                                    : 256 * KIB;
+    size_t channels = message / channel_bytes;
     int single = (choice->algorithm->build == rondo_build_all_pairs && !comm->gpus_only) ||
                  choice->algorithm->build == rondo_build_local || call->kind == RONDO_KIND_BARRIER;
     if (settings->wanted_channels > 0)
