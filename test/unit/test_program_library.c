@@ -254,10 +254,12 @@ static void test_as_by_hand(void **state)
     const enum rondo_kind kinds[] = {RONDO_KIND_ALLREDUCE,  RONDO_KIND_REDUCE_SCATTER, RONDO_KIND_ALLGATHER,
                                      RONDO_KIND_ALLGATHERV, RONDO_KIND_BCAST,          RONDO_KIND_REDUCE};
     for (int ranks = 2; ranks <= 9; ranks++) {
-        for (int channels = 1; channels <= 3; channels++)
+        for (int channels = 1; channels <= 3; channels++) {
             for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
                 same_as_hand_written("ring", &reference, kinds[k], ranks, channels);
-        same_as_hand_written("oneshot", rondo_algorithm_find("allpairs", RONDO_KIND_ALLREDUCE), RONDO_KIND_ALLREDUCE, ranks, 1);
+            same_as_hand_written("oneshot", rondo_algorithm_find("allpairs", RONDO_KIND_ALLREDUCE), RONDO_KIND_ALLREDUCE, ranks,
+                                 channels);
+        }
     }
 }
 
