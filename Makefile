@@ -52,12 +52,14 @@ FUZZERS     ?= xml language checker tuning
 REPLAYS     := $(FUZZERS:%=$(BUILD)/test/replay_%)
 # For machines with GPUs; they link cudart themselves.
 GPU_TESTS   := $(if $(HAS_CUDA),$(patsubst test/gpu/%.c,$(BUILD)/test/gpu_%,$(wildcard test/gpu/*.c)))
+# The device's code by itself, piece by piece: minutes to compile, so for `make gpu-test` only.
+PIECE_TESTS := $(if $(HAS_CUDA),$(patsubst test/gpu/%.cu,$(BUILD)/test/gpu_%,$(wildcard test/gpu/*.cu)))
 FORMATTED   := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 
 VERSION := $(shell sed -n 's/^\#define RONDO_VERSION_[A-Z]* *//p' include/rondo.h | paste -sd.)
 SONAME  := librondo.so.$(firstword $(subst ., ,$(VERSION)))
 
-ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(NCCL_TESTS)
+ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(PIECE_TESTS) $(NCCL_TESTS)
 
 .PHONY: all lib tool examples tests fuzz fuzz-merge interpreter-cost detect install demo test test-all test-rdma bench-network gpu-test gpu-bench gpu-programs check-format format asan tsan clean help compile-commands
 all: detect lib tool examples nccl
@@ -133,6 +135,10 @@ $(MULTIRANK): $(BUILD)/test/%: $(BUILD)/obj/test/multirank/%.o $(MULTIRANK_SHARE
 	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 
 $(GPU_TESTS): $(BUILD)/test/gpu_%: $(BUILD)/obj/test/gpu/%.o $(MULTIRANK_SHARED:%.c=$(BUILD)/obj/%.o) $(BUILD)/librondo.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
+
+$(PIECE_TESTS): $(BUILD)/test/gpu_%: $(BUILD)/obj/test/gpu/%.cu.o $(BUILD)/librondo.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 
