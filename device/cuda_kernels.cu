@@ -6,6 +6,8 @@
 #include "daemon.h"
 
 #define RONDO_GROUP_PATIENCE 64 /* rounds between a group's looks into the host's memory */
+#define RONDO_GROUP_POLLS    200 /* of one of a group's parts in one visit, */
+#define RONDO_ALONE_POLLS    4000 /* and of a part that is alone: about a millisecond */
 
 /* A block's shared memory. */
 struct rondo_cuda_block {
@@ -69,27 +71,18 @@ static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, c
     rondo_prepare_run(&run, daemon, team->operation.lane, &given->operation, part, context);
     run.fresh = 0; /* the preamble has loaded it */
     run.early = 1;
+    team->may_go_ahead = !given->waits;
     run.team = team;
     run.statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
     run.policy = &daemon->policy;
     run.interrupts = NULL;
     for (;;) {
-        run.budget = daemon->policy.cap;
+        run.budget = RONDO_ALONE_POLLS;
         if (rondo_engine_run(&run) == RONDO_OUTCOME_FINISHED || rondo_interrupted(queues, team->operation.lane))
             break;
         rondo_tell_stuck(daemon, team->operation.lane, context->operation - 1, &told);
     }
     rondo_finish_ordered(daemon, given, team->operation.lane, told);
-}
-
-/* What the stream holds before this kernel is done from here on. The kernel may have been launched before that was so, because
- * its like goes on; and the next one may be launched now. */
-static __device__ void rondo_after_stream(void)
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
 }
 
 /* By one thread, before anything of the lane is looked at. */
@@ -110,12 +103,15 @@ static __device__ void rondo_await_turn(const struct rondo_daemon *daemon, const
 }
 
 /* Only the leader has to wait: it alone looks at what the kernels before may have written, but for data, which the workers
- * touch when it has told them to. */
+ * touch when it has told them to; and for a piece that they go ahead with (rondo_team_goes_ahead). */
 RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rondo_run *run)
 {
     rondo_after_stream();
+    if (team->part.end_count > 0 && team->ends[0].protocol == RONDO_PROTOCOL_LL)
+        rondo_team_ending(team); /* such a kernel takes hardly longer than a launch */
     rondo_await_turn(&rondo_here.daemon, (const struct rondo_stream_operation *) run->home, run->context);
-    rondo_team_look_again(team);
+    if (!team->ahead)
+        rondo_team_look_again(team);
 }
 
 /* ---- groups ---- */
@@ -177,7 +173,7 @@ static __device__ void rondo_lead_group(const struct rondo_daemon *daemon, const
         flags[k].begun = flags[k].told = flags[k].done = 0;
     for (uint32_t round = 1; left > 0; round++)
         for (uint32_t k = 0; k < mine; k++) {
-            uint64_t budget = left == 1 ? daemon->policy.cap : daemon->policy.initial;
+            uint64_t budget = left == 1 ? RONDO_ALONE_POLLS : RONDO_GROUP_POLLS;
             if (!flags[k].done && rondo_visit_part(daemon, group, blockIdx.x + k * gridDim.x, round % RONDO_GROUP_PATIENCE == 0,
                                                    budget, &flags[k], context, team)) {
                 flags[k].done = 1;

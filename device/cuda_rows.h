@@ -19,6 +19,11 @@ struct rondo_cuda_rows {
     uint32_t count;
 };
 
+/* What a thread has asked for of this rank's own data, before it is known where anything else lies. */
+struct rondo_cuda_own {
+    struct rondo_cuda_vector packets[RONDO_CUDA_ROWS];
+};
+
 /* One source's packets. They are asked for all at once, again and again until all are there. */
 RONDO_CUDA_INLINE int rondo_cuda_receive_rows(const struct rondo_cuda_rows *rows, const char *source, uint32_t flag,
                                               uint64_t *polls, struct rondo_cuda_vector *loaded)
@@ -111,20 +116,31 @@ RONDO_CUDA_INLINE void rondo_cuda_copy_rows(struct rondo_cuda_vector *to, const 
     }
 }
 
-/* Nothing is stored before all is there: returns 0 if it is not. */
-RONDO_CUDA_INLINE int rondo_cuda_carry_out_rows(const struct rondo_piece *piece, uint32_t thread, uint32_t threads,
-                                                uint64_t polls)
+/* The first source that is not LL, if there is one. */
+RONDO_CUDA_INLINE uint32_t rondo_cuda_own_source(const struct rondo_piece *piece)
+{
+    return __ffs(~(uint32_t) piece->ll_sources) - 1;
+}
+
+RONDO_CUDA_INLINE struct rondo_cuda_rows rondo_cuda_rows_of(const struct rondo_piece *piece, uint32_t thread, uint32_t threads)
 {
     const uint32_t bytes = (uint32_t) (piece->count * piece->element_bytes);
-    const uint32_t packed = (uint32_t) piece->ll_sources, sources = piece->sources, remotes = piece->remotes;
-    const uint32_t own = __ffs(~packed) - 1; /* the first that is not LL */
     const struct rondo_cuda_rows rows = {thread * 8, threads * 8,
                                          thread * 8 < bytes ? (bytes - thread * 8 + threads * 8 - 1) / (threads * 8) : 0};
-    struct rondo_cuda_vector kept[RONDO_CUDA_ROWS] = {}, loaded[RONDO_CUDA_ROWS] = {};
+    return rows;
+}
+
+/* Nothing is stored before all is there: returns 0 if it is not. */
+RONDO_CUDA_INLINE int rondo_cuda_carry_out_rows(const struct rondo_piece *piece, uint32_t thread, uint32_t threads,
+                                                uint64_t polls, const struct rondo_cuda_own *asked)
+{
+    const uint32_t packed = (uint32_t) piece->ll_sources, sources = piece->sources, remotes = piece->remotes;
+    const uint32_t own = rondo_cuda_own_source(piece);
+    const struct rondo_cuda_rows rows = rondo_cuda_rows_of(piece, thread, threads);
+    const struct rondo_cuda_vector *kept = asked->packets;
+    struct rondo_cuda_vector loaded[RONDO_CUDA_ROWS] = {};
     struct rondo_cuda_wide sum[RONDO_CUDA_ROWS];
     int here = 1;
-    if (own < sources)
-        rondo_cuda_read_rows(&rows, piece->source[own], kept);
     for (uint32_t r = 0; piece->exchanges && r < remotes; r++)
         rondo_cuda_send_rows(&rows, piece->remote[r], piece->remote_flags[r], kept);
 #pragma unroll 1
@@ -161,10 +177,10 @@ RONDO_CUDA_INLINE int rondo_cuda_fits_rows(const struct rondo_piece *piece, uint
     uintptr_t bits = (uintptr_t) piece->local | (uintptr_t) bytes;
     if (bytes > (uint64_t) threads * 8 * RONDO_CUDA_ROWS)
         return 0;
-    for (uint32_t s = 0; s < piece->sources; s++)
-        bits |= (uintptr_t) piece->source[s];
+    for (uint32_t s = 0; s < piece->sources; s++) /* LL slots are aligned, and may not be known yet */
+        bits |= piece->ll_sources >> s & 1 ? 0 : (uintptr_t) piece->source[s];
     for (uint32_t r = 0; r < piece->remotes; r++)
-        bits |= (uintptr_t) piece->remote[r];
+        bits |= piece->ll_remotes >> r & 1 ? 0 : (uintptr_t) piece->remote[r];
     return bits % 8 == 0;
 }
 

@@ -54,13 +54,13 @@ RONDO_CUDA_INLINE int rondo_cuda_small_receive(const struct rondo_piece *piece, 
 
 /* Those that are not; an exchange sends them on. */
 RONDO_CUDA_INLINE void rondo_cuda_small_read(const struct rondo_piece *piece, uint64_t offset, uint32_t bytes, int exchanges,
-                                             struct rondo_cuda_vector *loaded)
+                                             const struct rondo_cuda_own *asked, struct rondo_cuda_vector *loaded)
 {
-    const uint32_t packed = (uint32_t) piece->ll_sources, sources = piece->sources;
+    const uint32_t packed = (uint32_t) piece->ll_sources, sources = piece->sources, own = rondo_cuda_own_source(piece);
 #pragma unroll
     for (uint32_t s = 0; s < RONDO_CUDA_SMALL_SOURCES; s++)
         if (s < sources && !(packed >> s & 1)) {
-            loaded[s] = rondo_cuda_load_half(piece->source[s] + offset, bytes);
+            loaded[s] = s == own ? asked->packets[0] : rondo_cuda_load_half(piece->source[s] + offset, bytes);
             for (uint32_t r = 0; exchanges && r < piece->remotes; r++)
                 rondo_cuda_store_packet(piece->remote[r] + 2 * offset, loaded[s], piece->remote_flags[r]);
         }
@@ -97,14 +97,14 @@ RONDO_CUDA_INLINE void rondo_cuda_small_deliver(const struct rondo_piece *piece,
 
 /* One packet a thread at most: it stays in registers. */
 RONDO_CUDA_INLINE int rondo_cuda_carry_out_small(const struct rondo_piece *piece, uint32_t thread, uint32_t threads,
-                                                 uint64_t polls)
+                                                 uint64_t polls, const struct rondo_cuda_own *asked)
 {
     const uint64_t bytes = piece->count * piece->element_bytes, offset = thread * 8;
     const uint32_t mine = rondo_cuda_small_bytes(bytes, offset);
     struct rondo_cuda_vector loaded[RONDO_CUDA_SMALL_SOURCES];
     int here = 1;
     if (mine > 0) {
-        rondo_cuda_small_read(piece, offset, mine, piece->exchanges, loaded);
+        rondo_cuda_small_read(piece, offset, mine, piece->exchanges, asked, loaded);
         do
             here = rondo_cuda_small_receive(piece, offset, loaded);
         while (!here && polls-- > 0);
@@ -117,13 +117,41 @@ RONDO_CUDA_INLINE int rondo_cuda_carry_out_small(const struct rondo_piece *piece
     return here;
 }
 
-RONDO_CUDA_INLINE int rondo_cuda_work_usual(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls)
+enum rondo_cuda_way { RONDO_CUDA_SMALL, RONDO_CUDA_IN_ROWS, RONDO_CUDA_ANY_WAY };
+
+/* How a usual piece is carried out. Its LL slots need not be known. */
+RONDO_CUDA_INLINE enum rondo_cuda_way rondo_cuda_way_of(const struct rondo_piece *piece, uint32_t threads)
 {
     const uint64_t bytes = piece->count * piece->element_bytes;
-    if (bytes <= threads * 8)
-        return rondo_cuda_carry_out_small(piece, thread, threads, polls);
-    if (rondo_cuda_fits_rows(piece, threads))
-        return rondo_cuda_carry_out_rows(piece, thread, threads, polls);
+    return bytes <= threads * 8                   ? RONDO_CUDA_SMALL
+           : rondo_cuda_fits_rows(piece, threads) ? RONDO_CUDA_IN_ROWS
+                                                  : RONDO_CUDA_ANY_WAY;
+}
+
+/* Asks for the thread's part of this rank's own data. */
+RONDO_CUDA_INLINE void rondo_cuda_ask(const struct rondo_piece *piece, enum rondo_cuda_way way, uint32_t thread,
+                                      uint32_t threads, struct rondo_cuda_own *own)
+{
+    const uint32_t source = rondo_cuda_own_source(piece);
+    if (source >= piece->sources || way == RONDO_CUDA_ANY_WAY)
+        return;
+    if (way == RONDO_CUDA_IN_ROWS) {
+        const struct rondo_cuda_rows rows = rondo_cuda_rows_of(piece, thread, threads);
+        rondo_cuda_read_rows(&rows, piece->source[source], own->packets);
+    } else {
+        const uint32_t mine = rondo_cuda_small_bytes(piece->count * piece->element_bytes, thread * 8);
+        if (mine > 0)
+            own->packets[0] = rondo_cuda_load_half(piece->source[source] + thread * 8, mine);
+    }
+}
+
+RONDO_CUDA_INLINE int rondo_cuda_work_usual(const struct rondo_piece *piece, enum rondo_cuda_way way, uint32_t thread,
+                                            uint32_t threads, uint64_t polls, const struct rondo_cuda_own *own)
+{
+    if (way == RONDO_CUDA_SMALL)
+        return rondo_cuda_carry_out_small(piece, thread, threads, polls, own);
+    if (way == RONDO_CUDA_IN_ROWS)
+        return rondo_cuda_carry_out_rows(piece, thread, threads, polls, own);
     return rondo_cuda_work(piece, thread, threads, polls);
 }
 

@@ -16,13 +16,15 @@
 #define RONDO_TEAM_OVERLAPS 1
 #define RONDO_TEAM_POLLS_LL 1
 
-#define RONDO_TEAM_PAGE 64 /* instructions of a part that are in shared memory at a time */
+#define RONDO_AHEAD_POLLS 256 /* of the workers, until the leader looks */
+#define RONDO_TEAM_PAGE   64  /* instructions of a part that are in shared memory at a time */
 
 /* Named barriers of the workers; cuda_move.h has those from 8 on. */
 #define RONDO_BARRIER_LOAD 3
 
 enum rondo_command {
     RONDO_COMMAND_PIECE,
+    RONDO_COMMAND_AHEAD,
     RONDO_COMMAND_LOAD,
     RONDO_COMMAND_PAGE,
     RONDO_COMMAND_COPY,
@@ -42,6 +44,8 @@ struct rondo_team {
     uint32_t commands;                                 /* given */
     uint64_t given, done; /* barriers of all: the leader has given a command; the workers have done theirs */
     uint32_t result;      /* of the last piece */
+    uint32_t may_go_ahead,
+        ahead; /* of a kernel on a stream: no other stream is to be waited for; the workers have gone ahead */
     /* The part of an operation that is here, and where the operation lives. */
     const struct rondo_operation *home;
     uint32_t program_block;
@@ -134,6 +138,7 @@ RONDO_FUNCTION void rondo_team_reset(struct rondo_team *team)
     rondo_barrier_begin(&team->given, rondo_team_members());
     rondo_barrier_begin(&team->done, rondo_team_members());
     team->saved = 0;
+    team->may_go_ahead = team->ahead = 0;
 }
 
 RONDO_FUNCTION struct rondo_piece *rondo_team_piece(struct rondo_team *team)
@@ -247,6 +252,25 @@ RONDO_FUNCTION uint4 rondo_load_late(const uint4 *from)
     return v;
 }
 
+/* What the stream holds before this kernel is done from here on. The kernel may have been launched before that was so, because
+ * its like goes on. */
+RONDO_FUNCTION void rondo_after_stream(void)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* Not much is left of the kernel: the next one of its stream may be launched now, and wait for its end in place. Any sooner it
+ * would keep multiprocessors from others for as long as this one waits for its peers. */
+RONDO_FUNCTION void rondo_team_ending(struct rondo_team *team)
+{
+    (void) team;
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 /* In cuda_kernels.cu: of kernels on streams. */
 RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rondo_run *run);
 
@@ -257,6 +281,26 @@ RONDO_FUNCTION void rondo_team_look_again(struct rondo_team *team)
 #pragma unroll 4
     for (uint32_t i = 0; i < count; i++)
         *(uint4 *) &team->ends[i].position = rondo_load_late((const uint4 *) &rondo_part_end(&team->part, i)->position);
+}
+
+/* The short way for what most small operations are, one piece of LL packets: the leader has described it before it is the
+ * kernel's turn, and the workers do the rest by themselves once it is, where the ends stand and whether there is room included,
+ * for each time leader and workers wait for each other costs as much as the link. When there was no room, or data have not come
+ * for a while, nothing has been done but that packets may have been sent, which will be sent once more. (Where more pieces
+ * follow, doing so with the first is slower than the long way.) */
+RONDO_FUNCTION int rondo_team_goes_ahead(struct rondo_team *team, const struct rondo_instruction *instruction)
+{
+    const struct rondo_piece *piece = rondo_team_piece(team);
+    const struct rondo_use *use = rondo_team_use(team);
+    if (!team->may_go_ahead || team->part.instruction_count != 1 || team->operation.tiles != 1 || team->operation.slices != 1 ||
+        instruction->count != 1 || instruction->dependencies != 0 || (instruction->flags & RONDO_NOTIFY) || use->direct_in ||
+        use->direct_out || use->received + use->sent != team->part.end_count || team->part.repeats ||
+        !rondo_cuda_is_usual(piece) || piece->ll_remotes != rondo_low_bits(use->sent))
+        return 0;
+    team->polls = RONDO_AHEAD_POLLS;
+    team->ahead = 1;
+    rondo_team_command(team, RONDO_COMMAND_AHEAD);
+    return 1;
 }
 
 /* Writes back what has changed. */
@@ -364,21 +408,82 @@ RONDO_FUNCTION void rondo_team_resolve(struct rondo_team *team, uint32_t index, 
             rondo_resolve_codec(use, &team->instructions[use->instruction % RONDO_TEAM_PAGE], &team->operation, piece);
 }
 
-RONDO_FUNCTION int rondo_team_work_piece(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads)
+/* Of a piece that the workers go ahead with: where its ends stand now. 0: there is no room. */
+RONDO_FUNCTION int rondo_team_resolve_late(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads)
+{
+    const struct rondo_use *use = &team->uses[index];
+    struct rondo_piece *piece = &team->pieces[index];
+    int room = 1;
+    for (uint32_t i = thread; i < (uint32_t) use->received + use->sent; i += threads) {
+        const int receives = i < use->received;
+        const uint32_t place = receives ? use->receive_first + i : use->send_first + i - use->received;
+        struct rondo_end *end = &team->ends[place], *home = rondo_part_end(&team->part, place);
+        const uint4 counts = rondo_load_late((const uint4 *) &home->position);
+        const uint64_t seen = receives ? 0 : rondo_load_acquire(end->watched); /* as rondo_has_room, but both loads at once */
+        *(uint4 *) &end->position = counts;
+        if (receives) {
+            rondo_resolve_source(use, end, end->position, i, piece);
+        } else {
+            end->seen = seen;
+            rondo_resolve_remote(use, end, end, end->position, i - use->received, piece);
+            room &= end->position - seen < end->slot_count;
+        }
+        /* Where it will stand, while there is time; if nothing comes of it, the leader puts it right (rondo_team_unload). */
+        home->position = end->position + 1;
+        home->seen = end->seen;
+    }
+    return room;
+}
+
+/* All packets of the piece have been read: its slots are taken, and the peers have them back. */
+RONDO_FUNCTION void rondo_team_move_on(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads)
+{
+    const struct rondo_use *use = &team->uses[index];
+    for (uint32_t i = thread; i < (uint32_t) use->received + use->sent; i += threads) {
+        struct rondo_end *end = &team->ends[i < use->received ? use->receive_first + i : use->send_first + i - use->received];
+        end->position++;
+        if (i < use->received)
+            rondo_publish_word(end->published, end->position);
+    }
+}
+
+/* All of them have come to here; whether all say yes. */
+RONDO_FUNCTION int rondo_workers_agree(int yes, uint32_t threads)
+{
+    if (threads > RONDO_CUDA_WARP)
+        return rondo_cuda_all_agree(yes, threads);
+    yes = __all_sync(RONDO_CUDA_WHOLE_WARP, yes);
+    __syncwarp();
+    return yes;
+}
+
+RONDO_FUNCTION int rondo_team_work_piece(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads, int ahead)
 {
     const struct rondo_piece *piece = &team->pieces[index];
-    int usual = rondo_cuda_is_usual(piece);
-    if (usual && piece->count * piece->element_bytes <= RONDO_CUDA_WARP * 8) { /* one warp does it all, and answers */
-        if (thread >= RONDO_CUDA_WARP)
-            return 1;
-        rondo_team_resolve(team, index, thread, RONDO_CUDA_WARP);
-        __syncwarp();
-    } else {
-        rondo_team_resolve(team, index, thread, threads);
-        rondo_workers_sync(threads);
+    int usual = rondo_cuda_is_usual(piece), ready = 1;
+    /* Of a small one, one warp does it all, and answers. */
+    uint32_t members = usual && piece->count * piece->element_bytes <= RONDO_CUDA_WARP * 8 ? RONDO_CUDA_WARP : threads;
+    if (thread >= members)
+        return 1;
+    if (ahead)
+        rondo_after_stream();
+    const uint32_t own_source = rondo_cuda_own_source(piece);
+    int known = own_source >= piece->sources || own_source == team->uses[index].local_place; /* where that lies */
+    const enum rondo_cuda_way way = usual && known ? rondo_cuda_way_of(piece, threads) : RONDO_CUDA_ANY_WAY;
+    struct rondo_cuda_own own;
+    rondo_cuda_ask(piece, way, thread, threads, &own);
+    if (ahead)
+        ready = rondo_team_resolve_late(team, index, thread, members);
+    else
+        rondo_team_resolve(team, index, thread, members);
+    if (!rondo_workers_agree(ready, members))
+        return 0;
+    if (usual) {
+        int done = rondo_cuda_work_usual(piece, way, thread, threads, team->polls, &own);
+        if (ahead && rondo_workers_agree(done, members))
+            rondo_team_move_on(team, index, thread, members);
+        return done;
     }
-    if (usual)
-        return rondo_cuda_work_usual(piece, thread, threads, team->polls);
     if (rondo_cuda_work_straight(piece, thread, threads))
         return 1;
     return rondo_cuda_work(piece, thread, threads, team->polls);
@@ -401,8 +506,8 @@ RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, ui
         rondo_barrier_wait(&team->given, next, rondo_team_members());
         uint32_t command = team->command;
         int result = 1;
-        if (command == RONDO_COMMAND_PIECE)
-            result = rondo_team_work_piece(team, team->piece, thread, threads);
+        if (command == RONDO_COMMAND_PIECE || command == RONDO_COMMAND_AHEAD) /* one call: it is inlined, and large */
+            result = rondo_team_work_piece(team, team->piece, thread, threads, command == RONDO_COMMAND_AHEAD);
         else if (command == RONDO_COMMAND_LOAD)
             rondo_team_load_work(team, thread, threads);
         else if (command == RONDO_COMMAND_PAGE)

@@ -1,6 +1,7 @@
 /*
- * The daemon: one block's loop over its task table, and the consensus by which a device's blocks quit together (DESIGN section
- * 6). Single source; a device calls rondo_daemon_enter once and rondo_daemon_round until it says quit.
+ * The daemon: one block's loop over what is submitted and over its task table (tasks.h), until a device's blocks agree to quit
+ * (consensus.h; DESIGN section 6). Single source; a device calls rondo_daemon_enter once and rondo_daemon_round until it says
+ * quit.
  *
  * Why nothing deadlocks: every started, unfinished operation is in the task table of its blocks (or behind one that is, in its
  * lane); a round visits every task; a visit makes progress whenever what it waits for is there; nothing that one lane holds is
@@ -9,100 +10,28 @@
 #ifndef RONDO_DEVICE_DAEMON_H
 #define RONDO_DEVICE_DAEMON_H
 
+#include "consensus.h"
 #include "engine.h"
+#include "tasks.h"
 #include "trace.h"
 
-enum rondo_verdict { RONDO_DAEMON_STAYS, RONDO_DAEMON_QUITS };
-
-/* The consensus word: epoch << 32 | flags | votes. A decision ends the epoch. */
-#define RONDO_VOTES_MASK 0xffffu
-#define RONDO_DECIDING   0x40000000u /* all have voted; the last voter has its final look */
-#define RONDO_QUIT       0x80000000u /* how the previous epoch ended: quit, else go on */
-
-/* ---- contexts: a direct-mapped cache in front of device memory, written back only when they moved ---- */
-
-/* Makes a line the context's; 0 if it holds what is not the context's value. */
-RONDO_FUNCTION int rondo_context_claim(const struct rondo_daemon *daemon, struct rondo_block *block, uint32_t index)
-{
-    uint32_t line = index % RONDO_CONTEXT_CACHE;
-    if (block->cache[line].context == index)
-        return 1;
-    if (block->cache[line].dirty) {
-        daemon->contexts[block->cache[line].context] = block->cache[line].value;
-        rondo_count(&block->report->statistics.context_saves, 1);
-    }
-    block->cache[line].context = index;
-    block->cache[line].dirty = 0;
-    return 0;
-}
-
-RONDO_FUNCTION struct rondo_context *rondo_context_load(const struct rondo_daemon *daemon, struct rondo_block *block,
-                                                        uint32_t index)
-{
-    struct rondo_context *context = &block->cache[index % RONDO_CONTEXT_CACHE].value;
-    if (!rondo_context_claim(daemon, block, index)) {
-        *context = daemon->contexts[index];
-        rondo_count(&block->report->statistics.context_loads, 1);
-    }
-    return context;
-}
-
-RONDO_FUNCTION void rondo_context_changed(struct rondo_block *block, uint32_t index)
-{
-    block->cache[index % RONDO_CONTEXT_CACHE].dirty = 1;
-}
-
-/* The context of an operation that begins. number: in its lane. */
-RONDO_FUNCTION struct rondo_context *rondo_context_begin(const struct rondo_daemon *daemon, struct rondo_block *block,
-                                                         uint32_t index, uint64_t number)
-{
-    struct rondo_context *context = &block->cache[index % RONDO_CONTEXT_CACHE].value;
-    rondo_context_claim(daemon, block, index);
-    context->operation = number + 1; /* so that zeroed memory names none */
-    context->tile = 0;
-    context->instruction = context->slice = context->piece = context->finished = 0;
-    rondo_context_changed(block, index);
-    return context;
-}
-
-/* ---- tasks ---- */
-
-RONDO_FUNCTION struct rondo_task *rondo_task_at(struct rondo_block *block, uint32_t place)
-{
-    return place < RONDO_TASKS_NEAR ? &block->near[place] : &block->task_table[place];
-}
-
-/* Puts a task where the order policy says, unless the context has one. 0: it has. */
-RONDO_FUNCTION int rondo_add_task(const struct rondo_daemon *daemon, struct rondo_block *block, const struct rondo_task *task)
-{
-    uint8_t *queued = &daemon->queued[task->lane * daemon->lane_contexts + task->program_block];
-    if (block->tasks > 0 && *queued)
-        return 0;
-    *queued = 1;
-    uint32_t place = block->tasks++;
-    if (daemon->policy.order == RONDO_ORDER_PRIORITY) /* FIFO inside one priority */
-        for (; place > 0 && rondo_task_at(block, place - 1)->priority < task->priority; place--)
-            *rondo_task_at(block, place) = *rondo_task_at(block, place - 1);
-    *rondo_task_at(block, place) = *task;
-    return 1;
-}
-
-RONDO_FUNCTION void rondo_remove_task(const struct rondo_daemon *daemon, struct rondo_block *block, uint32_t place)
-{
-    const struct rondo_task *task = rondo_task_at(block, place);
-    daemon->queued[task->lane * daemon->lane_contexts + task->program_block] = 0;
-    block->tasks--;
-    for (uint32_t k = place; k < block->tasks; k++)
-        *rondo_task_at(block, k) = *rondo_task_at(block, k + 1);
-}
-
 /* ---- queues ---- */
+
+#define RONDO_LANES_NEAR 4 /* that begin at the block where submissions come in: theirs start soonest */
+
+/* The block that has the lane's first program block; the others follow, one a block. Where there are many small operations,
+ * they should not all be the first block's. */
+RONDO_FUNCTION uint32_t rondo_first_block(const struct rondo_daemon *daemon, uint32_t lane)
+{
+    return lane < RONDO_LANES_NEAR ? 0 : lane * daemon->policy.spread % daemon->block_count;
+}
 
 /* What a submission tells a block, in the terms of news. number: of the operation in its lane, if it is the first. */
 RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct rondo_block *block, uint64_t news,
                                     uint64_t number)
 {
-    struct rondo_task task = {.lane = RONDO_NEWS_LANE(news), .program_block = block->index};
+    struct rondo_task task = {.lane = RONDO_NEWS_LANE(news)};
+    task.program_block = (block->index + daemon->block_count - rondo_first_block(daemon, task.lane)) % daemon->block_count;
     const struct rondo_lane *lane = &daemon->lanes[task.lane];
     task.slot = RONDO_NEWS_SLOT(news);
     task.number = number;
@@ -114,12 +43,6 @@ RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct ro
         if (rondo_add_task(daemon, block, &task) && task.known)
             rondo_context_begin(daemon, block, task.lane * daemon->lane_contexts + task.program_block, number);
     block->informed = 1;
-}
-
-RONDO_FUNCTION int rondo_submission_waits(const struct rondo_daemon *daemon)
-{
-    uint64_t next = rondo_load_relaxed(&daemon->meeting_point->fetched);
-    return RONDO_SQE_IS(rondo_load_acquire(&daemon->queues->sq[next % RONDO_QUEUE_DEPTH].where), next);
 }
 
 /* Block 0 only: learns from the host which lanes have failed, and whether to stop. */
@@ -170,8 +93,8 @@ RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct ro
         rondo_fetch_more(daemon, block, team, sqe, operation, number);
     rondo_store_relaxed(&lane->submitted, submitted + 1);
     /* The operation's copy and submitted before the ring entry, by which a block that has been busy with the lane finds the
-     * operation, and before the news, which tell the others. An operation of one block is nobody's business but ours. */
-    int told = blocks > 1 && daemon->block_count > 1;
+     * operation, and before the news, which tell the others, unless it is nobody's business but ours. */
+    int told = daemon->block_count > 1 && (blocks > 1 || rondo_first_block(daemon, number) != 0);
     if (told)
         rondo_publish_device_begin();
     rondo_publish_word(&lane->ring[submitted % RONDO_LANE_DEPTH], RONDO_RING(submitted, blocks, operation));
@@ -245,8 +168,10 @@ RONDO_FUNCTION void rondo_finish_part(const struct rondo_daemon *daemon, struct 
     struct rondo_lane *lane = &daemon->lanes[task->lane];
     if (blocks > 1) {
         /* Acquire-release: the last one has seen the effects of all the others, and hands them on with the completion. */
-        if (rondo_fetch_add(&lane->finished_parts, 1) + 1 != blocks)
+        if (rondo_fetch_add(&lane->finished_parts, 1) + 1 != blocks) {
+            rondo_trace(block, RONDO_TRACE_PART, task->lane, task->program_block, task->number);
             return;
+        }
         rondo_store_relaxed(&lane->finished_parts, 0); /* released with completed, before anybody can add again */
     }
     rondo_trace(block, RONDO_TRACE_COMPLETE, task->lane, task->program_block, task->number);
@@ -287,6 +212,8 @@ RONDO_FUNCTION enum rondo_outcome rondo_run_part(const struct rondo_daemon *daem
     run.budget = grant;
     rondo_store_relaxed(&block->report->current_lane, (uint64_t) task->lane + 1);
     enum rondo_outcome outcome = rondo_engine_run(&run);
+    if (outcome == RONDO_OUTCOME_STUCK && daemon->policy.glance)
+        task->awaited = rondo_awaits(&run);
     rondo_store_relaxed(&block->report->current_lane, 0);
     *blocks = run.operation->blocks;
     task->fresh = 0;
@@ -341,8 +268,10 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
     uint32_t blocks;
     enum rondo_outcome outcome = RONDO_OUTCOME_FINISHED;
     task->visited = 1;
+#if !defined(__CUDACC__)
     if (failed && !rondo_withdraw_errands(&daemon->operations[task->slot].parts[task->program_block]))
         return RONDO_VISIT_KEEP;
+#endif
     rondo_trace(block, RONDO_TRACE_RESUME, task->lane, task->program_block, task->number);
     if (failed)
         blocks = daemon->operations[task->slot].blocks;
@@ -356,155 +285,85 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
     block->progressed = 1;
     context->finished = 1;
     rondo_context_changed(block, index);
-    rondo_trace(block, RONDO_TRACE_PART, task->lane, task->program_block, task->number);
     rondo_finish_part(daemon, block, task, blocks, failed);
     task->known = task->visited = 0;
+    task->awaited.kind = RONDO_AWAITS_ANYTHING;
     return rondo_load_acquire_device(&lane->submitted) == task->number + 1 ? RONDO_VISIT_REMOVE : RONDO_VISIT_REQUEUE;
 }
 
+#define RONDO_GLANCES 8 /* tasks that are glanced at together */
+
+/* Which of the next tasks from a place on are worth a visit, a bit each: those whose wait may be over, by itself or by failure.
+ * A round over many preempted tasks, whose visits mean a change of context each, costs no more than the loads of a few words.
+ */
+RONDO_FUNCTION uint32_t rondo_glance(const struct rondo_daemon *daemon, struct rondo_block *block, uint32_t place)
+{
+    uint64_t words[RONDO_GLANCES];
+    uint32_t failed[RONDO_GLANCES], worth = 0;
+    if (!daemon->policy.glance || !daemon->policy.preempt || block->tasks == 1)
+        return UINT32_MAX;
+    RONDO_UNROLL
+    for (uint32_t k = 0; k < RONDO_GLANCES; k++) { /* all loads before the first is needed */
+        const struct rondo_task *task = rondo_task_at(block, place + k < block->tasks ? place + k : place);
+        words[k] =
+            rondo_load_relaxed(task->awaited.kind != RONDO_AWAITS_ANYTHING ? task->awaited.word : &daemon->lanes->completed);
+        failed[k] = rondo_load_relaxed32(&daemon->lanes[task->lane].failed);
+    }
+    RONDO_UNROLL
+    for (uint32_t k = 0; k < RONDO_GLANCES; k++) {
+        const struct rondo_task *task = rondo_task_at(block, place + k < block->tasks ? place + k : place);
+        worth |= (uint32_t) (rondo_has_come(&task->awaited, words[k]) || failed[k] != 0) << k;
+    }
+    return worth;
+}
+
+/* Moves the tasks from a place on to an earlier one. */
+RONDO_FUNCTION void rondo_close_gap(struct rondo_block *block, uint32_t to, uint32_t from)
+{
+    uint32_t gap = from - to;
+    for (; gap > 0 && from < block->tasks; to++, from++)
+        *rondo_task_at(block, to) = *rondo_task_at(block, from);
+    block->tasks -= gap;
+}
+
 /* Visits every task once, the first with the largest grant. return_early: end the round after a completion, so that a host
- * thread which runs blocks while it waits can look whether its request is done. */
+ * thread which runs blocks while it waits can look whether its request is done. What stays moves up into the places of what
+ * does not, so that a round moves each task once at most; a task whose lane has more for it begins anew at the end. */
 RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team,
                                       int return_early)
 {
-    uint64_t grant = daemon->policy.initial;
-    uint32_t completions = block->completions;
-    for (uint32_t left = block->tasks, i = 0; left > 0; left--) {
+    const uint32_t tasks = block->tasks, completions = block->completions;
+    uint64_t grant = tasks == 1 ? daemon->policy.alone : daemon->policy.initial;
+    uint32_t worth = 0, kept = 0, again = 0, i = 0;
+    for (; i < tasks && !(return_early && block->completions != completions); i++, worth >>= 1) {
         struct rondo_task *task = rondo_task_at(block, i);
-        enum rondo_visit visit = rondo_visit_task(daemon, block, task, team, grant);
-        if (visit == RONDO_VISIT_KEEP) {
-            i++;
+        enum rondo_visit visit = RONDO_VISIT_KEEP;
+        if (i % RONDO_GLANCES == 0)
+            worth = rondo_glance(daemon, block, i);
+        if (worth & 1) {
+            visit = rondo_visit_task(daemon, block, task, team, grant);
+            grant = grant * daemon->policy.decay / 100;
+            if (grant == 0)
+                grant = 1;
+        }
+        if (visit == RONDO_VISIT_REMOVE) {
+            rondo_forget_task(daemon, task);
+        } else if (visit == RONDO_VISIT_REQUEUE && tasks + again < RONDO_TASKS_MOST(daemon)) {
+            *rondo_task_at(block, tasks + again++) = *task;
         } else {
-            struct rondo_task again = *task;
-            rondo_remove_task(daemon, block, i);
-            if (visit == RONDO_VISIT_REQUEUE)
-                rondo_add_task(daemon, block, &again);
-        }
-        grant = grant * daemon->policy.decay / 100;
-        if (grant == 0)
-            grant = 1;
-        if (return_early && block->completions != completions)
-            return;
-    }
-}
-
-/* ---- quitting ---- */
-
-RONDO_FUNCTION void rondo_daemon_enter(const struct rondo_daemon *daemon, struct rondo_block *block)
-{
-    block->entered_ns = 0; /* when the clock is read first: short stays need none */
-    block->epoch = (uint32_t) (rondo_load_acquire_device(&daemon->meeting_point->consensus) >> 32);
-    block->voted = 0;
-    block->untimed_rounds = 0;
-    block->inside = 1;
-    rondo_trace(block, RONDO_TRACE_ENTER, 0, 0, 0);
-}
-
-/* Leaves, unless a submission waits: returns 1 if the daemon is out. This look and the submitter's (host: rondo_queue_start)
- * are the two sides of the sleep/wake race: we write LEAVING, fence, look at the queue; it writes the queue, fences, looks at
- * the state. One of the two sees the other, and a submitter that sees LEAVING waits for what we make of it. */
-RONDO_FUNCTION int rondo_leave(const struct rondo_daemon *daemon, int must_leave)
-{
-    struct rondo_queues *queues = daemon->queues;
-    uint64_t launch = rondo_load_acquire(&queues->launches); /* it does not change while we have not left */
-    rondo_store_release(&queues->state, RONDO_STATE(launch, RONDO_DAEMON_LEAVING));
-    rondo_fence(&queues->fence);
-    int out = must_leave || !rondo_submission_waits(daemon);
-    rondo_store_release(&queues->state, RONDO_STATE(launch, out ? RONDO_DAEMON_LEFT : RONDO_DAEMON_RUNS));
-    return out;
-}
-
-/* The last vote is in: decides for all. */
-RONDO_FUNCTION void rondo_decide(const struct rondo_daemon *daemon, int must_leave)
-{
-    for (uint32_t b = 0; b < daemon->block_count && !must_leave; b++)
-        if (rondo_load_acquire_device(&daemon->reports[b].news_read) !=
-            rondo_load_acquire_device(&daemon->meeting_point->announced))
-            return; /* that block voted before the news came, and will withdraw */
-    uint64_t word = rondo_load_acquire_device(&daemon->meeting_point->consensus);
-    if ((word & RONDO_VOTES_MASK) != daemon->block_count || (word & RONDO_DECIDING) ||
-        !rondo_exchange_if(&daemon->meeting_point->consensus, word, word | RONDO_DECIDING))
-        return; /* somebody withdrew */
-    int out = rondo_leave(daemon, must_leave);
-    rondo_store_release_device(&daemon->meeting_point->consensus, ((word >> 32) + 1) << 32 | (out ? RONDO_QUIT : 0));
-}
-
-/* The epoch this block voted in may be over: what was decided. */
-RONDO_FUNCTION enum rondo_verdict rondo_learn_verdict(const struct rondo_daemon *daemon, struct rondo_block *block)
-{
-    uint64_t word = rondo_load_acquire_device(&daemon->meeting_point->consensus);
-    if ((uint32_t) (word >> 32) == block->epoch)
-        return RONDO_DAEMON_STAYS;
-    block->epoch = (uint32_t) (word >> 32);
-    block->voted = 0;
-    if (word & RONDO_QUIT) {
-        block->inside = 0;
-        rondo_trace(block, RONDO_TRACE_QUIT, 0, 0, 0);
-        return RONDO_DAEMON_QUITS;
-    }
-    block->last_news_ns = rondo_clock_ns();
-    return RONDO_DAEMON_STAYS;
-}
-
-/* Takes a standing vote back, unless it has been counted already: then the verdict stands. Waits only for a decider's look. */
-RONDO_FUNCTION enum rondo_verdict rondo_withdraw(const struct rondo_daemon *daemon, struct rondo_block *block)
-{
-    for (;;) {
-        uint64_t word = rondo_load_acquire_device(&daemon->meeting_point->consensus);
-        if ((uint32_t) (word >> 32) != block->epoch)
-            return rondo_learn_verdict(daemon, block);
-        if (!(word & RONDO_DECIDING) && rondo_exchange_if(&daemon->meeting_point->consensus, word, word - 1)) {
-            block->voted = 0;
-            return RONDO_DAEMON_STAYS;
+            if (kept != i)
+                *rondo_task_at(block, kept) = *task;
+            kept++;
         }
     }
+    block->tasks = tasks + again;
+    rondo_close_gap(block, kept, i);
+    if (daemon->policy.order == RONDO_ORDER_PRIORITY) /* the last ones have their places to find */
+        for (uint32_t place = block->tasks - again; again > 0; again--, place++)
+            rondo_rise(block, place);
 }
 
-/* At the end of a round: vote, withdraw, or learn what was decided. */
-RONDO_FUNCTION enum rondo_verdict rondo_consult(const struct rondo_daemon *daemon, struct rondo_block *block)
-{
-    const struct rondo_policy *policy = &daemon->policy;
-    /* The clock is not free: while there is something to do it is read now and then only. */
-    if ((block->progressed || block->informed) && !block->voted && ++block->untimed_rounds % 16 != 0)
-        return RONDO_DAEMON_STAYS;
-    uint64_t now = rondo_clock_ns();
-    if (block->entered_ns == 0)
-        block->entered_ns = block->last_progress_ns = block->last_news_ns = now;
-    if (block->progressed || block->untimed_rounds > 0)
-        block->last_progress_ns = now;
-    if (block->informed)
-        block->last_news_ns = now;
-    block->untimed_rounds = 0;
-    uint64_t latest = block->last_news_ns > block->last_progress_ns ? block->last_news_ns : block->last_progress_ns;
-    int overstayed = now - block->entered_ns >= policy->residency_ns || rondo_load_relaxed32(&daemon->meeting_point->stopped);
-    int wants_to_leave = overstayed || now - latest >= (block->tasks == 0 ? policy->quit_idle_ns : policy->quit_stuck_ns);
-
-    if (!block->voted) {
-        if (!wants_to_leave)
-            return RONDO_DAEMON_STAYS;
-        block->voted = 1;
-        uint64_t word = rondo_fetch_add(&daemon->meeting_point->consensus, 1) + 1;
-        if ((word & RONDO_VOTES_MASK) == daemon->block_count)
-            rondo_decide(daemon, overstayed);
-    }
-    uint64_t word = rondo_load_acquire_device(&daemon->meeting_point->consensus);
-    if ((uint32_t) (word >> 32) != block->epoch)
-        return rondo_learn_verdict(daemon, block);
-    return wants_to_leave ? RONDO_DAEMON_STAYS : rondo_withdraw(daemon, block);
-}
-
-/* The only block of a daemon gives up idling, because its runner has to leave: there is nobody to consult. Otherwise as
- * rondo_decide. */
-RONDO_FUNCTION enum rondo_verdict rondo_daemon_retire(const struct rondo_daemon *daemon, struct rondo_block *block)
-{
-    if (block->voted && rondo_withdraw(daemon, block) == RONDO_DAEMON_QUITS)
-        return RONDO_DAEMON_QUITS;
-    if (!rondo_leave(daemon, 0))
-        return RONDO_DAEMON_STAYS;
-    block->inside = 0;
-    rondo_trace(block, RONDO_TRACE_QUIT, 0, 0, 0);
-    return RONDO_DAEMON_QUITS;
-}
+/* ---- a round ---- */
 
 /* One round of one block. Not re-entrant: one thread (block of threads) at a time. */
 RONDO_FUNCTION enum rondo_verdict rondo_daemon_round(const struct rondo_daemon *daemon, struct rondo_block *block,

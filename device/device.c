@@ -7,12 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tasks that one block can have: its share of every lane's contexts. */
-static size_t tasks_of(const struct rondo_daemon *daemon)
-{
-    return (size_t) daemon->lane_count * ((daemon->lane_contexts + daemon->block_count - 1) / daemon->block_count);
-}
-
 struct table {
     void **place;
     size_t bytes;
@@ -34,7 +28,7 @@ static void list_tables(struct rondo_daemon *daemon, struct rondo_task **tasks, 
         {(void **) &daemon->queued, contexts},
         {(void **) &daemon->blocks, daemon->block_count * sizeof(*daemon->blocks)},
         {(void **) &daemon->reports, daemon->block_count * sizeof(*daemon->reports)},
-        {(void **) tasks, daemon->block_count * tasks_of(daemon) * sizeof(**tasks)},
+        {(void **) tasks, (size_t) daemon->block_count * RONDO_TASKS_MOST(daemon) * sizeof(**tasks)},
     };
     memcpy(tables, all, sizeof(all));
 }
@@ -49,7 +43,7 @@ static rondo_result_t set_up_blocks(struct rondo_device *device, struct rondo_ta
     memset(blocks, 0, bytes);
     for (uint32_t b = 0; b < daemon->block_count; b++) {
         blocks[b].index = b;
-        blocks[b].task_table = tasks + b * tasks_of(daemon);
+        blocks[b].task_table = tasks + (size_t) b * RONDO_TASKS_MOST(daemon);
         blocks[b].report = daemon->reports + b;
         blocks[b].trace = device->trace != NULL ? device->trace + b : NULL;
         for (int line = 0; line < RONDO_CONTEXT_CACHE; line++)
@@ -84,6 +78,8 @@ rondo_result_t rondo_daemon_create(struct rondo_device *device, const struct ron
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for the daemon's queues");
     if (options->trace && (device->trace = kind->allocate_host(device, options->blocks * sizeof(*device->trace))) == NULL)
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a trace of %u blocks", options->blocks);
+    if (device->trace != NULL) /* touched: the first records are not to pay for it */
+        memset(device->trace, 0, options->blocks * sizeof(*device->trace));
     for (int i = 0; i < TABLES && result == RONDO_SUCCESS; i++)
         if ((*tables[i].place = kind->allocate(device, tables[i].bytes)) == NULL)
             result = rondo_fail(RONDO_ERR_MEMORY, "no device memory for the daemon's tables (%zu bytes)", tables[i].bytes);

@@ -2,7 +2,7 @@
  * The engine: interprets one program block of an operation, one primitive after the other, until it is done or a wait outruns
  * its budget. Between two primitives the context says exactly where it stands, so it can stop and come back anywhere
  * (DESIGN sections 4 and 6). Single source: one thread of a block runs it, and has the pieces of work that it describes carried
- * out by the block's team (host_move.h, cuda_team.h).
+ * out by the block's team (host_team.h, cuda_team.h).
  */
 #ifndef RONDO_DEVICE_ENGINE_H
 #define RONDO_DEVICE_ENGINE_H
@@ -11,10 +11,7 @@
 #include "piece.h"
 #include "platform.h"
 #include "structures.h"
-#include "zfp_block.h"
-
-#define RONDO_SOURCES_MAX     RONDO_FOLD_SOURCES_MAX
-#define RONDO_PIECE_ALIGNMENT 16 /* of the pieces of a slot */
+#include "use.h"
 
 enum rondo_outcome { RONDO_OUTCOME_STUCK, RONDO_OUTCOME_FINISHED };
 
@@ -46,6 +43,7 @@ struct rondo_run {
     uint32_t early;     /* what comes before the operation may not be over: nothing that changes has been looked at
                            (rondo_team_arrive) */
     uint32_t described; /* the first piece has been, all but where its connectors stand */
+    uint32_t over;      /* the team has gone ahead with it, and that was all */
     uint32_t advanced;
     /* The context's position, written back when the run ends. */
     uint64_t tile;
@@ -53,153 +51,15 @@ struct rondo_run {
     uint32_t element_bytes;
 };
 
-/* How a piece's connectors become addresses: a team resolves them (rondo_team_resolve), on a GPU all at once. The ends of an
- * instruction have one protocol. */
-struct rondo_use {
-    uint8_t receive_first, received, send_first, sent;
-    uint8_t direct_in, direct_out;
-    uint8_t local_place; /* of the local source among the received ones; received: after all of them, or there is none */
-    uint8_t twice;       /* the only source counts twice */
-    size_t slot_offset;
-    uint64_t direct_in_offset, direct_out_offset; /* bytes from the peer's input, and output */
-    /* Of pieces with a rate: which instruction, which of its chunks, and where in it the slice begins, in elements. */
-    uint32_t instruction, chunk;
-    uint64_t start;
-};
-
-RONDO_FUNCTION char *rondo_slot_at(const struct rondo_end *end, uint64_t position)
+RONDO_FUNCTION struct rondo_end *rondo_end_of(const struct rondo_run *run, uint32_t index)
 {
-    return end->slots + (position & (end->slot_count - 1)) * end->slot_bytes;
-}
-
-/* position: the end's, when the piece was described. */
-RONDO_FUNCTION void rondo_resolve_source(const struct rondo_use *use, const struct rondo_end *end, uint64_t position,
-                                         uint32_t i, struct rondo_piece *piece)
-{
-    uint32_t place = i < use->local_place ? i : i + 1;
-    const char *source = use->direct_in                       ? end->direct[RONDO_INPUT] + use->direct_in_offset
-                         : end->protocol == RONDO_PROTOCOL_LL ? rondo_slot_at(end, position) + 2 * use->slot_offset
-                                                              : rondo_slot_at(end, position) + use->slot_offset;
-    piece->source[place] = source;
-    piece->source_flags[place] = (uint32_t) (position + 1);
-    if (use->twice) {
-        piece->source[1] = source;
-        piece->source_flags[1] = (uint32_t) (position + 1);
-    }
-}
-
-/* from: the end by which the peer's signal came in. */
-RONDO_FUNCTION void rondo_resolve_remote(const struct rondo_use *use, const struct rondo_end *end, const struct rondo_end *from,
-                                         uint64_t position, uint32_t i, struct rondo_piece *piece)
-{
-    piece->remote[i] = use->direct_out                      ? from->direct[RONDO_OUTPUT] + use->direct_out_offset
-                       : end->protocol == RONDO_PROTOCOL_LL ? rondo_slot_at(end, position) + 2 * use->slot_offset
-                                                            : rondo_slot_at(end, position) + use->slot_offset;
-    piece->remote_flags[i] = (uint32_t) (position + 1);
-}
-
-RONDO_FUNCTION struct rondo_extent rondo_chunk_extent(const struct rondo_layout *layout, uint32_t index)
-{
-    struct rondo_extent extent;
-    const struct rondo_extent *table = layout->table;
-    uint64_t count = layout->group_count, most = layout->chunk_count, within = 0;
-    uint32_t chunks = layout->group_chunks;
-    if (table != NULL)
-        return table[index];
-    extent.offset = index * count;
-    if (chunks > 1) { /* a division is slow */
-        within = index % chunks * most;
-        extent.offset = index / chunks * count + within;
-    }
-    extent.count = within >= count ? 0 : count - within < most ? count - within : most;
-    return extent;
-}
-
-RONDO_FUNCTION uint64_t rondo_low_bits(uint32_t count)
-{
-    return count >= 64 ? UINT64_MAX : ((uint64_t) 1 << count) - 1;
-}
-
-RONDO_FUNCTION size_t rondo_piece_bytes(size_t bytes)
-{
-    return (bytes + RONDO_PIECE_ALIGNMENT - 1) & ~(size_t) (RONDO_PIECE_ALIGNMENT - 1);
-}
-
-/* What the code has to do, for a piece with a rate. Programs that compress have no direct ends. Returns what it saves: the
- * bytes of the elements sent less those of their streams; rates above an element's bits save nothing. */
-RONDO_FUNCTION size_t rondo_resolve_codec(const struct rondo_use *use, const struct rondo_instruction *instruction,
-                                          const struct rondo_operation *operation, struct rondo_piece *piece)
-{
-    size_t plain = piece->count * piece->element_bytes, stream = rondo_piece_bytes(rondo_zfp_bytes(piece->count, piece->rate));
-    int received = use->received, recodes = instruction->flags & RONDO_RECODE;
-    uint64_t all = rondo_low_bits(piece->sources);
-    piece->coded_sources = received == 0 ? 0 : piece->sources == received ? all : all & ~((uint64_t) 1 << use->local_place);
-    piece->codec = 0;
-    if (piece->remotes > 0 && received > 0 && piece->sources == 1 && !recodes)
-        piece->codec = RONDO_CODEC_FORWARD;
-    else if ((piece->remotes > 0 && !recodes) || ((instruction->flags & RONDO_ROUND) && received == 0))
-        piece->codec = RONDO_CODEC_ROUND;
-    if ((instruction->flags & RONDO_ROUND) && received > 0)
-        piece->codec |= RONDO_CODEC_STORED;
-    piece->feedback = instruction->feedback;
-    piece->residual = NULL;
-    if (operation->residual != NULL && instruction->feedback != 0) {
-        size_t computed = operation->element_bytes == sizeof(double) ? sizeof(double) : sizeof(float);
-        const struct rondo_layout *layout = &operation->layouts[instruction->source_buffer];
-        uint64_t first = rondo_chunk_extent(layout, instruction->source_index + use->chunk).offset + use->start;
-        piece->residual = operation->residual + first * computed;
-    }
-    return plain > stream ? (plain - stream) * piece->remotes : 0;
+    return run->row != NULL ? run->row + index : run->ends[index];
 }
 
 #if defined(__CUDACC__)
 #include "cuda_team.h"
 #else
-#include "host_move.h"
-
-/* Puts a part's operation, instructions and ends where they are quickly reached; here they are. */
-RONDO_FUNCTION void rondo_team_load(struct rondo_team *team, struct rondo_run *run)
-{
-    (void) team;
-    run->operation = run->home;
-    run->part = &run->operation->parts[run->program_block];
-    run->row = run->part->row;
-    run->ends = run->part->ends;
-}
-RONDO_FUNCTION int rondo_team_has_instruction(const struct rondo_team *team, uint32_t index)
-{
-    (void) team;
-    (void) index;
-    return 1;
-}
-RONDO_FUNCTION void rondo_team_load_page(struct rondo_team *team, uint32_t index)
-{
-    (void) team;
-    (void) index;
-}
-RONDO_FUNCTION const struct rondo_instruction *rondo_team_instruction(const struct rondo_team *team,
-                                                                      const struct rondo_run *run, uint32_t index)
-{
-    (void) team;
-    return run->part->instructions + index;
-}
-RONDO_FUNCTION void rondo_team_unload(struct rondo_team *team, struct rondo_run *run)
-{
-    (void) team;
-    (void) run;
-}
-/* Of a run that began early: waits until it is its turn. */
-RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rondo_run *run)
-{
-    (void) team;
-    (void) run;
-}
-RONDO_FUNCTION void rondo_team_repeat_ends(struct rondo_team *team, uint32_t first, uint32_t count)
-{
-    (void) team;
-    (void) first;
-    (void) count;
-}
+#include "host_team.h"
 #endif
 
 /* The part of a piece that a team may leave until the slots it fills have been told of; before those it takes are given back.
@@ -207,11 +67,6 @@ RONDO_FUNCTION void rondo_team_repeat_ends(struct rondo_team *team, uint32_t fir
 #if !defined(RONDO_TEAM_REST)
 #define RONDO_TEAM_REST(team) ((void) (team))
 #endif
-
-RONDO_FUNCTION struct rondo_end *rondo_end_of(const struct rondo_run *run, uint32_t index)
-{
-    return run->row != NULL ? run->row + index : run->ends[index];
-}
 
 /* ---- chunks and slices ---- */
 
@@ -346,6 +201,40 @@ RONDO_FUNCTION int rondo_outrun(const struct rondo_run *run, uint64_t polls)
     return rondo_load_relaxed32(run->failed) != 0 || rondo_load_relaxed(&run->queues->interrupts) != *run->interrupts;
 }
 
+/* What the slice where the run is stuck waits for. A slot that is not there, of those it takes, or a free one: whatever a look
+ * finds first. */
+RONDO_FUNCTION struct rondo_awaited rondo_awaits(const struct rondo_run *run)
+{
+    const struct rondo_instruction *instruction = rondo_team_instruction(run->team, run, run->instruction);
+    struct rondo_awaited anything = {NULL, 0, RONDO_AWAITS_ANYTHING, 0};
+    if (run->tile >= run->operation->tiles || (instruction->dependencies > 0 && run->slice == 0))
+        return anything;
+    if ((instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN))
+        for (uint32_t i = 0; i < instruction->receive_count; i++) {
+            const struct rondo_end *end = rondo_end_of(run, instruction->receive_first + i);
+            const uint64_t *first = (const uint64_t *) (const void *) rondo_slot(end);
+            if (end->protocol != RONDO_PROTOCOL_LL && end->seen <= end->position)
+                return (struct rondo_awaited){end->watched, end->position + 1, RONDO_AWAITS_COUNT, 0};
+            if (end->protocol == RONDO_PROTOCOL_LL && rondo_load_relaxed(first) >> 32 != (uint32_t) (end->position + 1))
+                return (struct rondo_awaited){first, (uint32_t) (end->position + 1), RONDO_AWAITS_FLAG, 0};
+        }
+    if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT))
+        for (uint32_t i = 0; i < instruction->send_count; i++) {
+            const struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
+            if (end->position - end->seen >= end->slot_count)
+                return (struct rondo_awaited){end->watched, end->position - end->slot_count + 1, RONDO_AWAITS_COUNT, 0};
+        }
+    return anything;
+}
+
+/* word: what was found there. */
+RONDO_FUNCTION int rondo_has_come(const struct rondo_awaited *awaited, uint64_t word)
+{
+    return awaited->kind == RONDO_AWAITS_FLAG    ? word >> 32 == awaited->value
+           : awaited->kind == RONDO_AWAITS_COUNT ? word >= awaited->value
+                                                 : 1;
+}
+
 /* Waits within the task's budget. 0: stuck. */
 RONDO_FUNCTION int rondo_wait_ready(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
@@ -463,32 +352,8 @@ RONDO_FUNCTION void rondo_expect(struct rondo_run *run, const struct rondo_instr
     (void) run;
     (void) instruction;
 }
-RONDO_FUNCTION int rondo_withdraw_errands(const struct rondo_part *part)
-{
-    (void) part;
-    return 1;
-}
 #else
-#include "host_network.h"
-
-RONDO_FUNCTION void rondo_team_take_ends(struct rondo_team *team, const struct rondo_run *run, const struct rondo_use *use)
-{
-    for (uint32_t i = 0; i < use->received; i++) {
-        const struct rondo_end *end = rondo_end_of(run, use->receive_first + i);
-        rondo_resolve_source(use, end, end->position, i, &team->piece);
-    }
-    for (uint32_t i = 0; i < use->sent; i++) {
-        const struct rondo_end *end = rondo_end_of(run, use->send_first + i);
-        const struct rondo_end *from = use->direct_out ? rondo_end_of(run, use->receive_first + i) : NULL;
-        rondo_resolve_remote(use, end, from, end->position, i, &team->piece);
-    }
-    if (use->sent > 0)
-        rondo_lend(run, use, &team->piece);
-    rondo_take_errand(run, use, &team->piece);
-    if (team->piece.rate != 0)
-        rondo_count(&run->statistics->bytes_saved,
-                    rondo_resolve_codec(use, run->part->instructions + use->instruction, run->operation, &team->piece));
-}
+#include "hand_out.h"
 #endif
 
 /* Tells each receiver where this rank's buffers are, or learns it from each sender. */
@@ -515,6 +380,14 @@ RONDO_FUNCTION void rondo_exchange_signals(const struct rondo_run *run, const st
 
 /* ---- publishing ---- */
 
+RONDO_FUNCTION void rondo_count_moved(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
+{
+    run->advanced = 1;
+    rondo_count(&run->statistics->primitives, 1);
+    if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT))
+        rondo_count(&run->statistics->bytes_sent, bytes * instruction->send_count);
+}
+
 /* The primitive's slots count as filled and taken from here on, though others are told later. */
 RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
@@ -526,18 +399,17 @@ RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instr
                 rondo_store_relaxed32(end->sizes + (end->position & (end->slot_count - 1)), (uint32_t) bytes);
             end->position++;
         }
-        rondo_count(&run->statistics->bytes_sent, bytes * instruction->send_count);
     }
     if ((instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN))
         for (uint32_t i = 0; i < instruction->receive_count; i++)
             rondo_end_of(run, instruction->receive_first + i)->position++;
     run->unpublished = *instruction;
     run->pending = 1;
-    run->advanced = 1;
-    run->budget *= policy->boost; /* no overflow: settings.c bounds cap and boost */
-    if (run->budget > policy->cap)
-        run->budget = policy->cap;
-    rondo_count(&run->statistics->primitives, 1);
+    rondo_count_moved(run, instruction, bytes);
+    if (run->budget < policy->cap) {  /* else it was granted more, being alone */
+        run->budget *= policy->boost; /* no overflow: settings.c bounds cap and boost */
+        run->budget = run->budget < policy->cap ? run->budget : policy->cap;
+    }
     if (run->part->repeats && (instruction->actions & RONDO_SEND))
         rondo_team_repeat_ends(run->team, instruction->send_first, instruction->send_count);
     if (run->part->repeats && (instruction->actions & RONDO_RECEIVE))
@@ -668,9 +540,18 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
             break;
         if (run->early) { /* while what comes before is ending */
             run->described = rondo_covered(measured, stretch) > 0;
-            if (run->described)
+            if (run->described) {
                 rondo_describe(run, instruction, 0, 0, measured, stretch, rondo_team_piece(run->team),
                                rondo_team_use(run->team));
+                if (rondo_team_goes_ahead(run->team, instruction)) {
+                    rondo_arrive(run);
+                    if (rondo_team_finish(run->team)) {
+                        rondo_count_moved(run, instruction, bytes);
+                        run->over = 1;
+                        return 1;
+                    }
+                }
+            }
             rondo_arrive(run);
         }
         if (rondo_missing(run, instruction, bytes) != RONDO_MISSES_NOTHING) {
@@ -706,6 +587,8 @@ RONDO_FUNCTION enum rondo_outcome rondo_interpret(struct rondo_run *run)
                 instruction.flags & RONDO_SIGNAL ? rondo_run_signal(run, &instruction) : rondo_run_slices(run, &instruction);
             if (!done)
                 return RONDO_OUTCOME_STUCK;
+            if (run->over)
+                return RONDO_OUTCOME_FINISHED;
             if (instruction.flags & RONDO_NOTIFY) { /* release: this instruction's stores before its semaphore */
                 rondo_settle(run);
                 rondo_store_release_device(run->semaphores + run->program_block,
@@ -730,7 +613,7 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
 {
     struct rondo_context *context = run->context;
     run->pending = 0;
-    run->described = 0;
+    run->described = run->over = 0;
     run->advanced = 0;
     run->tile = context->tile;
     run->instruction = context->instruction;
@@ -739,6 +622,10 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     rondo_team_load(run->team, run);
     run->element_bytes = run->operation->element_bytes;
     enum rondo_outcome outcome = rondo_interpret(run);
+    if (run->over)
+        return outcome;
+    if (outcome == RONDO_OUTCOME_FINISHED)
+        rondo_team_ending(run->team);
     rondo_arrive(run);
     rondo_settle(run);
     context->tile = run->tile;

@@ -12,6 +12,13 @@
 
 #include <stdint.h>
 
+/* Of the loop that follows, whose count is known, every turn stands by itself. */
+#if defined(__CUDACC__)
+#define RONDO_UNROLL _Pragma("unroll")
+#else
+#define RONDO_UNROLL
+#endif
+
 struct rondo_pair {
     uint64_t first, second;
 };

@@ -303,14 +303,27 @@ enum rondo_order { RONDO_ORDER_FIFO, RONDO_ORDER_PRIORITY };
 
 struct rondo_policy {
     uint64_t initial;     /* polls granted to the first task */
+    uint64_t alone;       /* and to a task that has its block for itself */
     uint64_t cap;         /* upper bound of a task's grant */
     uint32_t decay;       /* percent: each later task's grant relative to the one before it */
     uint32_t boost;       /* factor on a task's grant after each successful primitive */
     uint32_t order;       /* enum rondo_order */
     uint32_t preempt;     /* 0: waits have no budget */
+    uint32_t glance;      /* a preempted task is visited again when a glance at what it waits for says that it has come */
+    uint32_t spread;      /* so many blocks lie between the first program blocks of a lane and the next; 0: none */
     uint32_t yield_mask;  /* a wait gives the core away every yield_mask + 1 polls */
     uint32_t yield_polls; /* and then counts as so many polls more: a multiple of yield_mask + 1 */
     uint64_t quit_idle_ns, quit_stuck_ns, residency_ns;
+};
+
+/* What a preempted task waits for: a counter of so much, or an LL word with that flag. A hint: whoever is told that it has come
+ * looks for himself. */
+enum rondo_awaited_kind { RONDO_AWAITS_ANYTHING, RONDO_AWAITS_COUNT, RONDO_AWAITS_FLAG };
+struct rondo_awaited {
+    const uint64_t *word;
+    uint64_t value;
+    uint32_t kind; /* enum rondo_awaited_kind */
+    uint32_t unused;
 };
 
 /* One program block of a lane that has unfinished operations. */
@@ -324,9 +337,10 @@ struct rondo_task {
     uint8_t fresh;   /* what is cached of the operation is out of date */
     uint8_t visited; /* failures of the lane are looked for from the second visit on */
     uint8_t unused[5];
+    struct rondo_awaited awaited; /* when it was preempted last */
 };
 
-#define RONDO_TASKS_NEAR    16 /* of a block, that are kept with its state; the others are in its table */
+#define RONDO_TASKS_NEAR    48 /* of a block, that are kept with its state; the others are in its table */
 #define RONDO_CONTEXT_CACHE 8
 
 struct rondo_block_statistics {
@@ -342,7 +356,7 @@ struct rondo_block_report {
 };
 
 /* What a block has been doing: trace.h. Host memory. */
-#define RONDO_TRACE_DEPTH 32768
+#define RONDO_TRACE_DEPTH 65536
 struct rondo_trace_records {
     uint64_t words[RONDO_TRACE_DEPTH][2];
 };
@@ -357,7 +371,8 @@ struct rondo_block {
     uint32_t epoch;         /* of the vote */
     uint32_t completions;   /* operations this block was the last to finish */
     uint32_t rounds;        /* block 0 */
-    uint32_t unused;
+    /* trace.h: how often the visit recorded last has been stuck; the block's entering is to be recorded */
+    uint16_t visit_stuck, entering;
     uint64_t news_read;
     uint64_t fetched;      /* block 0: SQEs taken */
     uint64_t news_granted; /* block 0: so many may be written until the others are asked how far they are */
@@ -368,6 +383,7 @@ struct rondo_block {
     struct rondo_block_report *report;
     struct rondo_trace_records *trace; /* NULL: nobody wants to know */
     uint64_t traced;                   /* records written */
+    uint64_t visit;                    /* the task visited, while it is recorded: RONDO_TRACE_TASK; else 0 */
     struct {
         uint32_t context; /* index, or UINT32_MAX */
         uint32_t dirty;
@@ -404,5 +420,9 @@ struct rondo_daemon {
     struct rondo_block *blocks;
     struct rondo_block_report *reports;
 } __attribute__((aligned(16)));
+
+/* Tasks that one block can have: its share of every lane's contexts. */
+#define RONDO_TASKS_MOST(daemon)                                                                                               \
+    ((daemon)->lane_count * (((daemon)->lane_contexts + (daemon)->block_count - 1) / (daemon)->block_count))
 
 #endif

@@ -11,6 +11,10 @@
 #include <string.h>
 
 #define DIRECT_SLICE_BYTES ((uint64_t) 256 * 1024)
+/* Elements of a slice that a GPU's block codes, which takes it longer than the link: peers work on one while it codes the next.
+ */
+#define CODED_SLICE        ((uint64_t) 64 * 1024)
+#define CODED_SLICE_MIN    ((uint64_t) 4 * 1024)
 #define SLICE_BYTES_MIN    ((uint64_t) 96 * 1024) /* of those that GPUs pipeline: less is led more slowly than moved */
 
 static uint64_t round_up(uint64_t value, uint64_t multiple)
@@ -185,9 +189,9 @@ static uint64_t even_slice(uint64_t most, uint64_t slices)
 }
 
 /* Cuts a chunk into slices of one size, two of them a tile: while the block's threads move one, the one before is published. */
-static void spread_slices(struct rondo_operation *operation, uint64_t most, uint32_t slot_count)
+static void spread_slices(struct rondo_operation *operation, uint64_t most, uint64_t usual, uint64_t least, uint32_t slot_count)
 {
-    uint64_t least = SLICE_BYTES_MIN / operation->element_bytes, slices = divide_up(most, operation->slice);
+    uint64_t slices = divide_up(most, usual < operation->slice ? usual : operation->slice);
     if (slices % 2 == 1)
         slices++;
     uint64_t even = even_slice(most, slices);
@@ -274,7 +278,10 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
         }
         operation->tile = operation->slice;
         if (choice->protocol == RONDO_PROTOCOL_SIMPLE && operation->slice > 0 && request->comm->gpus_only)
-            spread_slices(operation, most, request->lane->slot_count);
+            spread_slices(operation, most, operation->slice, SLICE_BYTES_MIN / operation->element_bytes,
+                          request->lane->slot_count);
+        else if (choice->protocol == RONDO_PROTOCOL_COMPRESSED && operation->slice > 0 && request->comm->gpus_only)
+            spread_slices(operation, most, CODED_SLICE, CODED_SLICE_MIN, request->lane->slot_count);
         else if (rondo_is_wide(request->comm) && choice->algorithm->build != NULL && operation->rate == 0)
             network_slices(operation, most);
         else if (rondo_is_wide(request->comm) && choice->algorithm->build != NULL)

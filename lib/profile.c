@@ -58,7 +58,7 @@ rondo_result_t rondo_profile(struct rondo_runtime *runtime)
     /* The daemon is out or idle, and reads the policy in its next round at the earliest. */
     rondo_device_synchronize(runtime);
     struct rondo_device *device = runtime->device;
-    device->daemon->policy.initial = grant;
+    device->daemon->policy.initial = device->daemon->policy.alone = grant;
     device->daemon->policy.cap = grant * CAP_FACTOR;
     rondo_log(RONDO_LOG_INFO, runtime->rank, "profile: an answer takes %llu ns; first task %llu polls, at most %llu",
               (unsigned long long) times[ROUNDS / 2], (unsigned long long) grant, (unsigned long long) (grant * CAP_FACTOR));

@@ -201,7 +201,7 @@ static void unlink_waiting(struct rondo_runtime *runtime, struct rondo_request *
 }
 
 /* A new submission gets a daemon at once, whatever pause the last runs have earned. The submitter's half of the sleep/wake race
- * (daemon.h: rondo_leave): the entry is written, fence, then the daemon's state is looked at. */
+ * (consensus.h: rondo_leave): the entry is written, fence, then the daemon's state is looked at. */
 static int claim_start(struct rondo_runtime *runtime)
 {
     struct rondo_queue *queue = &runtime->queue;

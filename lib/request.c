@@ -12,6 +12,7 @@
 #include "queue.h"
 #include "register.h"
 #include "select.h"
+#include "select_gpu.h"
 #include "stream.h"
 
 #include <stdio.h>
@@ -197,6 +198,8 @@ static void close_windows(struct rondo_comm *comm, struct rondo_registration *co
 
 void rondo_request_destroy(struct rondo_request *request)
 {
+    if (request->counted)
+        __atomic_fetch_sub(&request->comm->persistent_here, 1, __ATOMIC_RELAXED);
     rondo_operation_unbind(request);
     rondo_stream_leave_group(request);
     if (request->owns_lane && request->lane != NULL)
@@ -230,6 +233,7 @@ struct making {
     const rondo_attr_t *attr;
     int persistent, streamed;
     uint64_t lane_id;                      /* of a persistent collective */
+    uint32_t crowd;                        /* of others like it */
     struct rondo_registration *windows[2]; /* opened for it; the request's once there is one */
     int refused;                           /* all ranks know that one of them could not make it */
 };
@@ -271,8 +275,10 @@ static rondo_result_t build(struct making *making, struct rondo_request **result
     status = copy_arrays(request);
     if (status == RONDO_SUCCESS)
         status = rondo_select(comm, &request->call, reachable(request), making->attr->program, &choice);
-    if (status == RONDO_SUCCESS)
+    if (status == RONDO_SUCCESS) {
+        rondo_select_gpu_crowd(comm, &request->call, making->crowd, &choice);
         status = choose_lane(making, request, &choice);
+    }
     if (status == RONDO_SUCCESS && !request->empty) {
         request->direct = choice.algorithm->direct;
         status = rondo_operation_bind(request, &choice);
@@ -293,6 +299,22 @@ static rondo_result_t undo(const struct making *making, struct rondo_request *re
     if (making->refused)
         rondo_connect_forget(making->comm->runtime, making->comm->id, making->lane_id);
     return rondo_fail(status, "%s", message);
+}
+
+/* The persistent collectives that a rank of the communicator has at most, where it is used (rondo_select_gpu_crowd): which of
+ * them have been freed differs from rank to rank. Collective. */
+static rondo_result_t count_others(struct rondo_comm *comm, uint32_t *crowd)
+{
+    uint32_t mine = __atomic_load_n(&comm->persistent_here, __ATOMIC_RELAXED), *all;
+    if (!comm->gpus_only || comm->size == 1)
+        return RONDO_SUCCESS;
+    if ((all = calloc((size_t) comm->size, sizeof(*all))) == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", comm->size);
+    rondo_result_t result = rondo_exchange(comm, "persistent init", &mine, sizeof(mine), all);
+    for (int rank = 0; rank < comm->size; rank++)
+        *crowd = all[rank] > *crowd ? all[rank] : *crowd;
+    free(all);
+    return result;
 }
 
 /* A persistent collective is made on all ranks or on none, or later ones would not match. The steps that it takes with the
@@ -324,6 +346,8 @@ static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *giv
             return status;
         making.lane_id = next_lane_id(comm, call);
         status = open_buffers(comm, call, making.windows);
+        rondo_result_t counted = count_others(comm, &making.crowd);
+        status = status == RONDO_SUCCESS ? counted : status;
     }
     if (status == RONDO_SUCCESS)
         status = build(&making, &request);
@@ -331,6 +355,10 @@ static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *giv
         status = rondo_agree(comm, rondo_kind_name(call->kind), status, &making.refused);
     if (status != RONDO_SUCCESS)
         return undo(&making, request, status);
+    if (persistent && !is_p2p(call)) {
+        request->counted = 1;
+        __atomic_fetch_add(&comm->persistent_here, 1, __ATOMIC_RELAXED);
+    }
     *result = request;
     return RONDO_SUCCESS;
 }

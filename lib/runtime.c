@@ -28,6 +28,9 @@
 #include <string.h>
 
 #define CUDA_BLOCKS      32
+#define GPU_POLLS        8
+#define GPU_POLLS_ALONE  64
+#define GPU_SPREAD       5 /* no divisor of the blocks */
 #define NETWORK_POLLS    8
 #define NETWORK_CHANNELS 4
 
@@ -244,6 +247,20 @@ static rondo_result_t choose_device(struct rondo_runtime *runtime, const rondo_c
     return RONDO_SUCCESS;
 }
 
+/* A poll of a GPU takes a third of a microsecond, a change of context six, a look at what a task waits for a fraction of one;
+ * and of many small operations each block should have some. */
+static void adapt_to_gpu(struct rondo_startup *startup)
+{
+    struct rondo_policy *policy = &startup->policy;
+    if (!startup->spin_given) {
+        policy->initial = policy->cap = GPU_POLLS;
+        policy->alone = GPU_POLLS_ALONE;
+    }
+    if (!startup->glance_given)
+        policy->glance = 1;
+    policy->spread = GPU_SPREAD;
+}
+
 static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_startup *startup)
 {
     struct rondo_device_options options = {.rank = runtime->rank,
@@ -262,7 +279,9 @@ static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_
     startup->policy.yield_polls = crowded ? 1024 : 0;
     /* The thread that waits carries slots between two visits, so that a visit which waits for one keeps it from coming. */
     if (!startup->spin_given && spans_hosts(runtime, runtime->rank) && runtime->device_type == RONDO_DEVICE_HOST)
-        startup->policy.initial = startup->policy.cap = NETWORK_POLLS;
+        startup->policy.initial = startup->policy.alone = startup->policy.cap = NETWORK_POLLS;
+    if (runtime->device_type == RONDO_DEVICE_CUDA)
+        adapt_to_gpu(startup);
     options.policy = startup->policy;
     options.index = runtime->device_index;
 #if RONDO_WITH_CUDA

@@ -19,7 +19,7 @@
 #include <pthread.h>
 
 #define RONDO_HOST_ID_BYTES 128
-#define RONDO_CHANNELS_MAX  32
+#define RONDO_CHANNELS_MAX  120
 
 /* What every rank tells all others at init. */
 struct rondo_peer {
@@ -131,6 +131,7 @@ struct rondo_request {
     uint32_t blocks; /* of its program */
     int fresh;       /* the device has no copy of it yet (queue lock) */
     int persistent, owns_lane;
+    int counted;         /* in the communicator's persistent_here */
     int empty;           /* nothing to move */
     int direct;          /* peers reach its buffers */
     int checked;         /* waits for a verdict at every start */
@@ -203,6 +204,7 @@ struct rondo_comm {
     pthread_t group_owner;
     uint64_t exchanges;       /* collective exchanges so far */
     uint64_t persistent;      /* collective inits so far */
+    uint32_t persistent_here; /* of their requests, those that are not freed; atomic */
     uint64_t *persistent_p2p; /* inits so far, [2 * peer + outgoing] */
     uint64_t *shrunk;         /* hashes of the member lists that it was shrunk to (lane_lock) */
     int shrunk_count;

@@ -135,6 +135,13 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
     }
 }
 
+int rondo_blocks_a_channel(const struct rondo_comm *comm, enum rondo_kind kind, const struct rondo_algorithm *algorithm)
+{
+    if (!algorithm->blocks_a_peer || comm->size == 1)
+        return 1;
+    return kind == RONDO_KIND_ALLTOALL ? 2 * comm->size - 1 : kind == RONDO_KIND_ALLGATHER ? 2 * (comm->size - 1) : comm->size;
+}
+
 const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
                          const struct rondo_algorithm *algorithm)
 {
@@ -149,7 +156,7 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
         return "these are more ranks than it folds at a time";
     if (algorithm->several_hosts && (comm->topology.nodes < 2 || comm->topology.locals < 2))
         return "it needs several hosts with equally many ranks, more than one, each";
-    if (algorithm->blocks_a_peer && comm->size > 2 * (int) comm->runtime->settings.channels)
+    if (rondo_blocks_a_channel(comm, call->kind, algorithm) > 2 * (int) comm->runtime->settings.channels)
         return "these are more ranks than a program has blocks here";
     if (algorithm->direct && !direct)
         return "it needs buffers that all ranks can reach (rondo_alloc, rondo_comm_register)";
@@ -157,9 +164,9 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
         ((algorithm->direct && call->kind == RONDO_KIND_ALLTOALL) ||
          ((algorithm->direct || algorithm->blocks_a_peer) && call->kind == RONDO_KIND_REDUCE_SCATTER)))
         return "it does not run this collective in place";
-    /* What is compiled may write the result before it has read all of the input's own block; the ring's reads it last. */
-    if (call->kind == RONDO_KIND_REDUCE_SCATTER && algorithm->build == NULL && algorithm->adapt != rondo_adapt_ring &&
-        comm->size > 1 && call->send != RONDO_IN_PLACE &&
+    /* Nor with the result where this rank's own block of the input is. */
+    if (call->kind == RONDO_KIND_REDUCE_SCATTER && (algorithm->separate >> call->kind & 1) && comm->size > 1 &&
+        call->send != RONDO_IN_PLACE &&
         (const char *) call->recv ==
             (const char *) call->send + (size_t) comm->rank * call->count * rondo_type_bytes(call->type))
         return "it does not run this collective in place";
@@ -236,10 +243,12 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
 {
     const struct rondo_settings *settings = &comm->runtime->settings;
     choice->tuned = NULL;
+    choice->measured = 0;
     int asked = name != NULL || *settings->algorithm != '\0' || *settings->protocol != '\0' || settings->wanted_channels > 0;
     int measured = comm->size > 1 && call->rate == 0 && !comm->networked && comm->gpus_only;
     if (!asked && measured && ruled(comm, call, direct, choice) == NULL && rondo_select_gpu(comm, call, direct, choice)) {
         choice->why = "as measured on GPUs";
+        choice->measured = 1;
         return RONDO_SUCCESS;
     }
     rondo_result_t status = choose(comm, call, direct, name, choice);
@@ -258,7 +267,10 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
                        : small                                                          ? RONDO_PROTOCOL_SMALL
                                                                                         : RONDO_PROTOCOL_SIMPLE;
 
-    size_t channels = message / (rondo_is_wide(comm) && call->rate == 0 ? NETWORK_CHANNEL_BYTES : 256 * KIB);
+    size_t channel_bytes = call->rate != 0 && comm->gpus_only       ? 64 * KIB /* a block codes more slowly than it moves */
+                           : rondo_is_wide(comm) && call->rate == 0 ? NETWORK_CHANNEL_BYTES
+                                                                    : 256 * KIB;
+    size_t channels = message / channel_bytes;
     int single = (choice->algorithm->build == rondo_build_all_pairs && !comm->gpus_only) ||
                  choice->algorithm->build == rondo_build_local || call->kind == RONDO_KIND_BARRIER;
     if (settings->wanted_channels > 0)
@@ -269,9 +281,9 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
         channels = 1;
     if (choice->algorithm->registered != NULL)
         channels = 1; /* it says itself what it does side by side */
-    size_t most = settings->channels;
-    if (choice->algorithm->blocks_a_peer) /* a lane has contexts for two blocks a channel */
-        most = 2 * most / (size_t) comm->size > 0 ? 2 * most / (size_t) comm->size : 1;
+    size_t most = settings->channels, blocks = (size_t) rondo_blocks_a_channel(comm, call->kind, choice->algorithm);
+    if (blocks > 1) /* a lane has contexts for two blocks a channel */
+        most = 2 * most / blocks > 0 ? 2 * most / blocks : 1;
     choice->channels = (int) (channels < most ? channels : most);
     return RONDO_SUCCESS;
 }

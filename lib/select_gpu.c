@@ -32,7 +32,7 @@ static const struct row rows[] = {
     {RONDO_KIND_ALLREDUCE, 16, ANY, "twoshot", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_ALLGATHER, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_ALLGATHER, 16, 64 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
-    {RONDO_KIND_ALLGATHER, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 32},
+    {RONDO_KIND_ALLGATHER, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 16},
     {RONDO_KIND_ALLGATHER, 16, ANY, "direct", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_ALLGATHER, 16, ANY, "allpairs", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_REDUCE_SCATTER, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
@@ -43,6 +43,7 @@ static const struct row rows[] = {
     {RONDO_KIND_ALLTOALL, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_ALLTOALL, 16, 64 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
     {RONDO_KIND_ALLTOALL, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 32},
+    {RONDO_KIND_ALLTOALL, 16, 64 * KIB, "linear", RONDO_PROTOCOL_LL, 1}, /* in place */
     {RONDO_KIND_ALLTOALL, 16, ANY, "linear", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_BCAST, 16, 4 * KIB, "linear", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_BCAST, 16, 64 * KIB, "linear", RONDO_PROTOCOL_LL, 16},
@@ -60,11 +61,9 @@ static const struct row rows[] = {
 };
 
 /* So many channels that the program's blocks can all run at once. */
-static void fit_blocks(const struct rondo_comm *comm, struct rondo_choice *choice)
+static void fit_blocks(const struct rondo_comm *comm, enum rondo_kind kind, struct rondo_choice *choice)
 {
-    int most = (int) comm->runtime->settings.channels;
-    if (choice->algorithm->blocks_a_peer)
-        most /= comm->size;
+    int most = (int) comm->runtime->settings.channels / rondo_blocks_a_channel(comm, kind, choice->algorithm);
     if (choice->channels > most)
         choice->channels = most > 1 ? most : 1;
 }
@@ -85,8 +84,21 @@ int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *cal
         choice->algorithm = algorithm;
         choice->protocol = row->protocol;
         choice->channels = row->channels;
-        fit_blocks(comm, choice);
+        fit_blocks(comm, kind, choice);
         return 1;
     }
     return 0;
+}
+
+/* A part of an operation costs a block about 15 us besides the bytes that it moves, at 11 GB/s. A channel that carries no less
+ * than CROWD_BYTES spends most of its time on moving; alone, an operation takes up to twice as long as it could. */
+#define CROWD       8
+#define CROWD_BYTES (320 * KIB)
+
+void rondo_select_gpu_crowd(const struct rondo_comm *comm, const struct rondo_call *call, uint32_t crowd,
+                            struct rondo_choice *choice)
+{
+    int most = (int) (rondo_call_bytes(comm, call) / CROWD_BYTES);
+    if (crowd >= CROWD && choice->measured && most < choice->channels)
+        choice->channels = most > 1 ? most : 1;
 }

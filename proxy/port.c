@@ -104,22 +104,35 @@ static size_t sizes_bytes(const struct rondo_port *port)
     return port->direction == RONDO_OUTGOING ? (bytes + COUNTERS_BYTES - 1) & ~(size_t) (COUNTERS_BYTES - 1) : 0;
 }
 
-static rondo_result_t take_memory(struct rondo_runtime *runtime, struct rondo_ports *ports, void *network_state,
-                                  struct rondo_port *port)
+static rondo_result_t take_region(struct rondo_runtime *runtime, struct rondo_ports *ports,
+                                  const struct rondo_slab_source *source, void *argument, size_t bytes,
+                                  struct rondo_region *region)
 {
-    const struct rondo_slab_source *source = port->network->slabs;
-    void *argument = source != NULL ? network_state : runtime;
-    if (source == NULL)
-        source = runtime->device_type == RONDO_DEVICE_CUDA ? &pinned_slabs : &host_slabs;
-    size_t bytes = RONDO_PORT_SLOTS + sizes_bytes(port) + (size_t) port->slot_bytes * port->slot_count;
-    rondo_result_t result = rondo_arena_allocate(runtime->arena, source, argument, bytes, &port->region);
+    rondo_result_t result = rondo_arena_allocate(runtime->arena, source, argument, bytes, region);
     /* Ports that have been closed may not have been looked at by the proxy yet. */
     for (int i = 0; i < 100 && result == RONDO_ERR_MEMORY && rondo_ports_closed(ports); i++) {
         rondo_proxy_stir(runtime->proxy);
         struct timespec pause = {0, 1000000};
         nanosleep(&pause, NULL);
-        result = rondo_arena_allocate(runtime->arena, source, argument, bytes, &port->region);
+        result = rondo_arena_allocate(runtime->arena, source, argument, bytes, region);
     }
+    return result;
+}
+
+static rondo_result_t take_memory(struct rondo_runtime *runtime, struct rondo_ports *ports, void *network_state,
+                                  struct rondo_port *port)
+{
+    const struct rondo_network *network = port->network;
+    const struct rondo_slab_source *source = network->slabs, *apart = NULL;
+    size_t bytes = RONDO_PORT_REST + sizes_bytes(port), slot_bytes = (size_t) port->slot_bytes * port->slot_count;
+    if (source == NULL)
+        source = runtime->device_type == RONDO_DEVICE_CUDA ? &pinned_slabs : &host_slabs;
+    if (network->slot_slabs != NULL)
+        apart = network->slot_slabs(network_state);
+    rondo_result_t result = take_region(runtime, ports, source, network->slabs != NULL ? network_state : runtime,
+                                        apart != NULL ? bytes : bytes + slot_bytes, &port->region);
+    if (result == RONDO_SUCCESS && apart != NULL)
+        result = take_region(runtime, ports, apart, network_state, slot_bytes, &port->slot_region);
     return result;
 }
 
@@ -127,14 +140,16 @@ static void lay_out(struct rondo_port *port)
 {
     char *base = port->region.slab->base + port->region.offset;
     uint64_t *tail = (uint64_t *) (void *) (base + RONDO_PORT_TAIL), *head = (uint64_t *) (void *) (base + RONDO_PORT_HEAD);
-    port->slots = base + RONDO_PORT_SLOTS + sizes_bytes(port);
+    int apart = port->slot_region.slab != NULL;
+    port->slots = apart ? port->slot_region.slab->base + port->slot_region.offset : base + RONDO_PORT_REST + sizes_bytes(port);
     if (port->direction == RONDO_OUTGOING) {
         port->published = tail;
         port->watched = head;
-        port->sizes = (uint32_t *) (void *) (base + RONDO_PORT_SLOTS);
+        port->sizes = (uint32_t *) (void *) (base + RONDO_PORT_REST);
     } else {
         port->published = head;
-        port->watched = tail;
+        port->watched = apart ? (uint64_t *) (void *) (base + RONDO_PORT_SHOWN) : tail;
+        port->landed = apart ? tail : NULL;
     }
 }
 
@@ -164,6 +179,8 @@ static void free_port(struct rondo_runtime *runtime, struct rondo_port *port)
 {
     if (port->region.slab != NULL)
         rondo_arena_release(runtime->arena, &port->region);
+    if (port->slot_region.slab != NULL)
+        rondo_arena_release(runtime->arena, &port->slot_region);
     free(port->messages);
     free(port->ready);
     free(port->loans);

@@ -20,11 +20,12 @@ struct rondo_card {
     unsigned char data[RONDO_CARD_BYTES];
 };
 
-/* Offsets in a port's region; both sides compute the other's. Each counter has two lines to itself: adjacent lines are fetched
- * in pairs. The sizes of a sender's slots come where a receiver's slots begin. */
+/* Offsets in a port's region; the other side writes tail and head. Each counter has two lines to itself: adjacent lines are
+ * fetched in pairs. The rest: the sizes of a sender's slots, then the slots, unless they lie apart. */
 #define RONDO_PORT_TAIL  0
 #define RONDO_PORT_HEAD  128
-#define RONDO_PORT_SLOTS 256
+#define RONDO_PORT_SHOWN 256 /* the tail as the device is shown it, where it may not see it as soon as it lands (arrival.h) */
+#define RONDO_PORT_REST  384
 
 struct rondo_port {
     uint32_t number;
@@ -35,6 +36,8 @@ struct rondo_port {
     void *network_state;
     uint32_t slot_bytes, slot_count;
     struct rondo_region region;
+    struct rondo_region
+        slot_region; /* where slots lie apart, in memory that only the device and networks reach; else no slab */
     char *slots;
     uint32_t *sizes; /* outgoing: bytes that the device has put into each slot */
     struct rondo_loans
@@ -42,20 +45,25 @@ struct rondo_port {
     struct rondo_errand *errands; /* incoming: what is to be done with slots; prepare makes them. NULL: put them into memory */
     const uint64_t *published;    /* the device's: tail (outgoing) or head (incoming) */
     uint64_t *watched;            /* the device's to look at: head or tail */
-    uint32_t access[4];           /* what the network of the other side needs to write here (remote keys), told in the ticket */
+    /* What the network of the other side needs to write here (remote keys), told in the ticket; and into the slots. */
+    uint32_t access[4], slot_access[4];
 
     /* The other side's, known once joined. */
     const struct rondo_card *card;
     uint32_t other_number;
     uint64_t other_key;
     uint64_t other_address; /* of its region */
-    uint32_t other_access[4];
+    uint64_t other_slots;
+    uint32_t other_access[4], other_slot_access[4];
 
     /* The holder of the claim's: */
     uint64_t carried;            /* of the device's counter, what the other side has been or is being told */
     uint64_t arrived;            /* the other side's counter */
     uint32_t sending, receiving; /* messages on their way */
-    uint32_t *ready;    /* incoming, where slots may arrive out of order: number of the slot that has, low half; 0: none */
+    uint32_t *ready;  /* incoming, where slots may arrive out of order: number of the slot that has, low half; 0: none */
+    uint64_t *landed; /* incoming, slots apart: where the other side's tail lands; else NULL, it lands where it is watched */
+    uint64_t shown, flushing; /* the tail that watched holds; that which it will, once what is under way is done; 0: nothing */
+    uint64_t flush_post;      /* the network's, of what is under way */
     uint64_t last_post; /* the network's count of what it had sent when it last sent something of this port; 0: nothing yet */
     void *messages;     /* the network's own; freed with the port */
 
@@ -67,9 +75,9 @@ enum rondo_port_state { RONDO_PORT_IDLE, RONDO_PORT_JOINED, RONDO_PORT_LEAVING }
 
 /* What one side's transport tells the other's. */
 struct rondo_port_ticket {
-    uint64_t key, address;
+    uint64_t key, address, slots;
     uint32_t number;
-    uint32_t access[4];
+    uint32_t access[4], slot_access[4];
     uint32_t unused;
 };
 

@@ -1,6 +1,7 @@
 /* See proxy.h. */
 #include "proxy.h"
 
+#include "arrival.h"
 #include "background.h"
 #include "error.h"
 #include "futex.h"
@@ -59,6 +60,7 @@ struct rondo_proxy {
     uint64_t fence;   /* a word to fence on (platform.h: rondo_fence) */
     uint32_t stopping;
     uint32_t event, displaced; /* where the thread sleeps while another has the claim */
+    uint32_t arrivals;         /* a network's slots lie apart: what lands is shown to the device from here */
     uint32_t deferred;         /* passes in a row, without anything moving, in which credits were held back */
     uint32_t running;
     pthread_t thread;
@@ -101,13 +103,13 @@ static int work_port(struct rondo_proxy *proxy, struct rondo_port *port, int idl
     uint32_t state = __atomic_load_n(&port->state, __ATOMIC_ACQUIRE); /* pairs with rondo_proxy_join */
     if (state == RONDO_PORT_IDLE)
         return 0;
-    int moved = 0;
+    void *network = state_of(proxy, port->network);
+    int moved = state == RONDO_PORT_JOINED && rondo_arrival_work(port, network);
     /* Acquire: the slots and their sizes, or the end of the reading of slots, come before the counter. */
     uint64_t published = rondo_load_acquire(port->published);
-    void *network = state_of(proxy, port->network);
     if (published != port->carried) {
         if (state == RONDO_PORT_LEAVING || is_worth_it(port, published, idle))
-            moved = port->network->carry(network, port, published);
+            moved |= port->network->carry(network, port, published);
         else
             *deferred = 1;
     }
@@ -166,11 +168,11 @@ static void report_losses(struct rondo_proxy *proxy)
 /* ---- the thread ---- */
 
 /* A GPU cannot tell that it has published something, and a host thread that is never preempted does not come to it: while they
- * may, the proxy looks. Other host threads stir. */
+ * may, the proxy looks. Other host threads stir. Nobody tells of a tail that lands, either. */
 static int naps(const struct rondo_proxy *proxy)
 {
     const struct rondo_runtime *runtime = proxy->runtime;
-    return (runtime->device_type == RONDO_DEVICE_CUDA || !runtime->device->daemon->policy.preempt) &&
+    return (runtime->device_type == RONDO_DEVICE_CUDA || !runtime->device->daemon->policy.preempt || proxy->arrivals) &&
            rondo_ports_bound(proxy->ports) > 0;
 }
 
@@ -375,9 +377,11 @@ static rondo_result_t open_network(struct rondo_proxy *proxy, const struct rondo
         return rondo_fail(RONDO_ERR_INTERNAL, "a runtime has at most %d networks", NETWORKS_MAX);
     opened->network = network;
     rondo_result_t result = network->open(proxy->runtime, proxy, &opened->state, &opened->card);
-    if (result == RONDO_SUCCESS)
-        proxy->network_count++;
-    return result;
+    if (result != RONDO_SUCCESS)
+        return result;
+    proxy->network_count++;
+    proxy->arrivals |= network->slot_slabs != NULL && network->slot_slabs(opened->state) != NULL;
+    return RONDO_SUCCESS;
 }
 
 /* What the runtime has chosen for any rank. */

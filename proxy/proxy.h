@@ -44,6 +44,12 @@ struct rondo_network {
     int (*numa_node)(void *state);
     /* Memory for ports: a source of the arena, with state as its argument; NULL: the device's plain host memory. */
     const struct rondo_slab_source *slabs;
+    /* Memory for the slots alone, likewise, where they lie apart (in the GPU's); NULL returned: they do not. The same for all
+     * of the network's life. NULL: never. */
+    const struct rondo_slab_source *(*slot_slabs)(void *state);
+    /* Slots apart: has the device see all that lies in the port's slots (arrival.h). Called again, after the call that began
+     * it, until it returns other than 0: 1 they are seen, -1 they never will be. */
+    int (*flush)(void *state, struct rondo_port *port);
 };
 
 /* Opens the network of every transport that the runtime has chosen for some rank. Without one *proxy stays NULL. */

@@ -31,17 +31,20 @@ class Hosts:
     """count hosts, 10.66.N.1, 10.66.N.2 and so on; a context manager, after which nothing of them is left.
 
     rate: of each card, as tc writes it (1gbit); None: as fast as it goes. congestion: TCP's algorithm, where it matters that it
-    is the same on all machines. paired: two hosts whose cards are the two ends of one cable, with no switch.
+    is the same on all machines. paired: two hosts whose cards are the two ends of one cable, with no switch. cards: of paired hosts,
+    how many, net0, net1 and so on, each on a cable and a network of its own.
     """
 
-    def __init__(self, count, rate=None, congestion=None, paired=False):
+    def __init__(self, count, rate=None, congestion=None, paired=False, cards=1):
         require()
         self.count = count
         self.rate = rate
         self.congestion = congestion
         self.paired = paired
+        self.cards = cards
         self.mark = f"rondo{os.getpid()}n{next(_numbers)}"
-        self.net = f"10.66.{next(_numbers) % 250}"
+        self.nets = [f"10.66.{next(_numbers) % 250}" for _ in range(cards)]
+        self.net = self.nets[0]
         self.switch = f"{self.mark}-switch"
 
     def name(self, host):
@@ -65,7 +68,9 @@ class Hosts:
         first, second = self.name(0), self.name(1)
         for name in (first, second):
             _ip("netns", "add", name)
-        _ip("link", "add", "net0", "netns", first, "type", "veth", "peer", "name", "net0", "netns", second)
+        for card in range(self.cards):
+            name = f"net{card}"
+            _ip("link", "add", name, "netns", first, "type", "veth", "peer", "name", name, "netns", second)
         for host in range(self.count):
             self._set_up(host)
 
@@ -82,18 +87,19 @@ class Hosts:
 
     def _set_up(self, host):
         name = self.name(host)
-        _ip("-n", name, "addr", "add", f"{self.address(host)}/24", "dev", "net0")
         _ip("-n", name, "link", "set", "lo", "up")
-        _ip("-n", name, "link", "set", "net0", "up")
+        for card, net in enumerate(self.nets):
+            _ip("-n", name, "addr", "add", f"{net}.{host + 1}/24", "dev", f"net{card}")
+            _ip("-n", name, "link", "set", f"net{card}", "up")
+            if self.rate is not None:
+                self._limit(name, f"net{card}")
         if self.congestion is not None:
             _ip("-n", name, "route", "change", f"{self.net}.0/24", "dev", "net0", "src", self.address(host), "congctl",
                 self.congestion)
             # One connection's losses are not to slow down those of later jobs.
             subprocess.run([*self.enter(host), "sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1"], check=True)
-        if self.rate is not None:
-            self._limit(name, "net0")
-            if not self.paired:
-                self._limit(self.switch, f"port{host}")
+        if self.rate is not None and not self.paired:
+            self._limit(self.switch, f"port{host}")
 
     def _limit(self, space, card):
         subprocess.run(["tc", "-n", space, "qdisc", "add", "dev", card, "root", "tbf", "rate", self.rate, "burst", "256kb",
@@ -138,4 +144,5 @@ exec ip netns exec $host unshare --uts sh -c "hostname $host; $*"
         extra.setdefault("RONDO_SECRET", "open sesame")
         extra.setdefault("UCX_TLS", "tcp")
         extra.setdefault("root", f"{self.address(places[0])}:{port}")
-        return Job(len(places), *command, prefix=lambda rank: self.enter(places[rank]), **extra)
+        extra.setdefault("prefix", lambda rank: self.enter(places[rank]))
+        return Job(len(places), *command, **extra)

@@ -38,6 +38,13 @@ def test_killed_in_the_middle(scenario, victim, root):
         kill_and_collect(job, victim)
 
 
+@pytest.mark.parametrize("scenario", ["blocking", "persistent"])
+def test_killed_while_tasks_are_glanced_at(scenario):
+    """A task that waits for a dead peer is not visited for what it waits for, but for the failure."""
+    with faults(4, scenario, RONDO_GLANCE=1) as job:
+        kill_and_collect(job, 1)
+
+
 @pytest.mark.parametrize("count", [1, 3000000])
 def test_killed_in_small_and_large_operations(count):
     with faults(3, "blocking", "--count", count) as job:

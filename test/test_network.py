@@ -6,7 +6,7 @@ import sys
 import time
 
 import pytest
-from harness import BOOTSTRAP, PATIENCE, PEER, SUCCESS, TIMEOUT, TRANSPORT, Job, program, run
+from harness import ARGUMENT, BOOTSTRAP, PATIENCE, PEER, SUCCESS, TIMEOUT, TRANSPORT, Job, program, run
 from namespaces import Hosts
 
 SMALL = ["--types", "float,int8", "--ops", "sum,max", "--counts", "0,3,1000,4099"]
@@ -79,6 +79,18 @@ def test_hierarchical_programs_need_such_hosts():
 def test_tiny_slots_and_budgets():
     """Every slot needs its credit, and nearly every wait is preempted."""
     on_one_host([0, 1, 2], "mix", *TOGETHER, "--seed", 11, "--spin", 1, RONDO_SLOT_BYTES=256)
+
+
+@pytest.mark.parametrize("places", [[0, 1], [0, 1, 1]], ids=lambda places: "".join(map(str, places)))
+@pytest.mark.parametrize("what", ["matrix", "mix", "p2p"])
+def test_slots_apart(what, places):
+    """As where slots lie in a GPU's memory: the device is shown by the proxy what has arrived."""
+    options = {"matrix": SMALL, "mix": [*TOGETHER, "--seed", 5], "p2p": []}[what]
+    on_one_host(places, what, *options, RONDO_GPUDIRECT="apart")
+
+
+def test_tiny_slots_apart():
+    on_one_host([0, 1, 2], "mix", *TOGETHER, "--seed", 12, "--spin", 1, RONDO_SLOT_BYTES=256, RONDO_GPUDIRECT="apart")
 
 
 @pytest.mark.parametrize("order", ["fifo", "priority"])
@@ -155,6 +167,18 @@ def test_a_device_that_ucx_does_not_have():
         for rank, (code, _, message) in job.results().items():
             assert code in (TRANSPORT, PEER), f"rank {rank}: {code}: {message}"
         assert "UCX_NET_DEVICES" in job.output()
+        job.finish()
+
+
+@pytest.mark.parametrize("choice, why", [("dmabuf", "RONDO_GPUDIRECT=dmabuf is for the memory of GPUs"),
+                                         ("peermem", "RONDO_GPUDIRECT=peermem is for the memory of GPUs"),
+                                         ("dma-buf", 'RONDO_GPUDIRECT="dma-buf" is not auto')])
+def test_slots_where_they_cannot_be(choice, why):
+    with Job(2, program("faults"), "--scenario", "blocking", seconds=20, each=pretend([0, 1]), UCX_TLS="tcp",
+             RONDO_GPUDIRECT=choice) as job:
+        for rank, (code, _, message) in job.results().items():
+            assert code in (TRANSPORT, PEER, ARGUMENT), f"rank {rank}: {code}: {message}"
+        assert why in job.output()
         job.finish()
 
 

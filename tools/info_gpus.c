@@ -1,5 +1,7 @@
 /* What `rondo info` says of GPUs: each one, and the links between them. See info.h. */
 #include "info.h"
+
+#include "cuda_direct.h"
 #include "memory_node.h"
 
 #include <cuda_runtime_api.h>
@@ -61,6 +63,17 @@ static json_t *describe_links(FILE *stream, int gpu, int count)
     return array;
 }
 
+/* What the GPU itself has to offer to network cards. */
+static void describe_direct(FILE *stream, int gpu, json_t *object)
+{
+    static const char *const flushes[] = {"seen in order", "flushed by the driver", "flushed by reading"};
+    const char *flush = flushes[rondo_cuda_flush_of(gpu)];
+    int dmabuf = rondo_cuda_has_dmabuf(gpu);
+    fprintf(stream, "       GPUDirect: %s; writes of cards are %s\n", dmabuf ? "dma-bufs" : "no dma-bufs", flush);
+    json_object_set_new(object, "dmabuf", json_boolean(dmabuf));
+    json_object_set_new(object, "flush", json_string(flush));
+}
+
 static json_t *describe_gpu(FILE *stream, int gpu)
 {
     struct cudaDeviceProp properties;
@@ -80,6 +93,7 @@ static json_t *describe_gpu(FILE *stream, int gpu)
     fprintf(stream, "  %3d  %s, %d SMs, compute capability %d.%d, %.1f GiB, PCI %s, memory node %d\n", gpu, properties.name,
             properties.multiProcessorCount, properties.major, properties.minor, (double) properties.totalGlobalMem / (1 << 30),
             pci, node);
+    describe_direct(stream, gpu, object);
     json_object_set_new(object, "name", json_string(properties.name));
     json_object_set_new(object, "multiprocessors", json_integer(properties.multiProcessorCount));
     json_object_set_new(object, "compute_capability", json_integer(10 * properties.major + properties.minor));

@@ -12,9 +12,9 @@ struct trace_operation {
     uint32_t lane, number;
     double started, fetched, completed;
     int queue;         /* tasks of block 0 right after it was fetched, itself included; -1: not told */
-    uint64_t switches; /* visits of any block that ended in preemption */
-    uint64_t visits;
-    char text[96]; /* the call; "" where the trace does not tell */
+    uint64_t switches; /* how often any block was preempted in it */
+    uint64_t visits;   /* returns to it, with nothing else in between, counted too */
+    char text[96];     /* the call; "" where the trace does not tell */
 };
 
 /* One visit of a block to a task. */

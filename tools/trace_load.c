@@ -8,7 +8,7 @@
 
 #define VERB "trace"
 
-enum what { FETCH, START, VISIT, COMPLETE };
+enum what { START, FETCH, VISIT, COMPLETE }; /* in an operation's order */
 
 /* What one event tells of an operation. */
 struct note {
@@ -16,7 +16,8 @@ struct note {
     uint32_t lane, number;
     enum what what;
     double time;
-    int value; /* FETCH: queue; VISIT: preempted */
+    int value;              /* FETCH: queue; VISIT: preempted */
+    json_int_t preemptions; /* of a VISIT */
     const char *text;
 };
 
@@ -83,6 +84,10 @@ static bool take(json_t *event, struct trace *trace, struct notes *notes)
         const char *end = json_string_value(json_object_get(arguments, "end"));
         note.what = VISIT;
         note.value = end != NULL && strcmp(end, "preempted") == 0;
+        json_t *preemptions = json_object_get(arguments, "preemptions");
+        note.preemptions = json_is_integer(preemptions) ? json_integer_value(preemptions) : note.value;
+        if (note.preemptions < note.value || note.preemptions > UINT16_MAX) /* no block counts as far */
+            note.preemptions = note.value;
         if (!keep(trace, (struct trace_visit){note.rank, (int) json_integer_value(json_object_get(event, "tid")), note.lane,
                                               note.time, json_number_value(json_object_get(event, "dur")), note.value}))
             return false;
@@ -101,7 +106,9 @@ static int by_operation(const void *a, const void *b)
         return x->lane < y->lane ? -1 : 1;
     if (x->number != y->number)
         return x->number < y->number ? -1 : 1;
-    return x->time < y->time ? -1 : x->time > y->time;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return (int) x->what - (int) y->what; /* a visit may begin with the fetch */
 }
 
 static double beginning(const struct trace_operation *o)
@@ -140,8 +147,8 @@ static bool fold(const struct notes *notes, struct trace *trace)
         } else if (n->what == COMPLETE) {
             o->completed = n->time;
         } else {
-            o->visits++;
-            o->switches += (uint64_t) n->value;
+            o->visits += (uint64_t) (n->preemptions + !n->value);
+            o->switches += (uint64_t) n->preemptions;
         }
     }
     qsort(trace->operations, trace->count, sizeof(*trace->operations), by_start);

@@ -37,11 +37,14 @@ static cudaError_t look_up(const char *name, void **function, int *known)
 #endif
 }
 
-static int find_function(const char *name, void **function)
+static int find_function(const char *name, int needed, void **function)
 {
     int known;
     cudaError_t status = look_up(name, function, &known);
     if (status == cudaSuccess && known && *function != NULL)
+        return 1;
+    *function = NULL;
+    if (!needed)
         return 1;
     if (status != cudaSuccess)
         snprintf(why_not, sizeof(why_not), "no CUDA driver: %s", cudaGetErrorString(status));
@@ -55,19 +58,22 @@ static void find_all(void)
     static const struct {
         const char *name;
         size_t offset;
+        int needed;
     } wanted[] = {
-#define WANTED(name) {#name, offsetof(struct rondo_cuda_driver, name)},
-        RONDO_CUDA_FUNCTIONS(WANTED)
+#define WANTED(name) {#name, offsetof(struct rondo_cuda_driver, name), 1},
+#define WISHED(name) {#name, offsetof(struct rondo_cuda_driver, name), 0},
+        RONDO_CUDA_FUNCTIONS(WANTED) RONDO_CUDA_NEWER_FUNCTIONS(WISHED)
 #undef WANTED
+#undef WISHED
     };
     struct rondo_cuda_driver table;
     int clean = cudaPeekAtLastError() == cudaSuccess, complete = 1;
     for (size_t i = 0; complete && i < sizeof(wanted) / sizeof(wanted[0]); i++) {
         void *function = NULL;
-        complete = find_function(wanted[i].name, &function);
+        complete = find_function(wanted[i].name, wanted[i].needed, &function);
         memcpy((char *) &table + wanted[i].offset, &function, sizeof(function));
     }
-    if (clean && !complete)
+    if (clean)
         (void) cudaGetLastError(); /* ours, not the application's */
     if (!complete)
         return;

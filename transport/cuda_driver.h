@@ -16,6 +16,7 @@
     X(cuDeviceGetCount)                                                                                                        \
     X(cuDeviceGet)                                                                                                             \
     X(cuDeviceGetUuid)                                                                                                         \
+    X(cuDeviceGetAttribute)                                                                                                    \
     X(cuDeviceGetPCIBusId)                                                                                                     \
     X(cuDeviceCanAccessPeer)                                                                                                   \
     X(cuDevicePrimaryCtxRetain)                                                                                                \
@@ -48,10 +49,16 @@
     X(cuMemGetAccess)                                                                                                          \
     X(cuMemPoolGetAccess)
 
+/* NULL where the driver is older than they are. */
+#define RONDO_CUDA_NEWER_FUNCTIONS(X)                                                                                          \
+    X(cuFlushGPUDirectRDMAWrites)                                                                                              \
+    X(cuMemGetHandleForAddressRange)
+
 /* The members are spelled as the functions are, by whatever version cuda.h makes of their names. */
 struct rondo_cuda_driver {
 #define RONDO_CUDA_MEMBER(name) __typeof__(name) *name;
     RONDO_CUDA_FUNCTIONS(RONDO_CUDA_MEMBER)
+    RONDO_CUDA_NEWER_FUNCTIONS(RONDO_CUDA_MEMBER)
 #undef RONDO_CUDA_MEMBER
 };
 

@@ -145,6 +145,14 @@ static inline void rondo_cuda_free(int device_index, void *memory)
     (void) memory;
 }
 
+static inline rondo_result_t rondo_cuda_zero(int device_index, void *memory, size_t bytes)
+{
+    (void) device_index;
+    (void) memory;
+    (void) bytes;
+    return RONDO_ERR_UNSUPPORTED;
+}
+
 static inline rondo_result_t rondo_cuda_export(struct rondo_segments *segments, int device_index, const void *base,
                                                size_t bytes, int to_processes, struct rondo_cuda_export **exported,
                                                struct rondo_cuda_handle *handle)

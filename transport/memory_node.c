@@ -2,6 +2,7 @@
 #include "memory_node.h"
 
 #include <ctype.h>
+#include <sched.h>
 #include <stdio.h>
 
 #if RONDO_WITH_NUMA
@@ -29,6 +30,40 @@ int rondo_memory_node_in(const char *path)
         node = -1;
     fclose(file);
     return node;
+}
+
+int rondo_memory_node_here(void)
+{
+    int node = -1;
+#if RONDO_WITH_NUMA
+    cpu_set_t allowed;
+    if (numa_available() < 0 || sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+        return -1;
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        int of_cpu = CPU_ISSET(cpu, &allowed) ? numa_node_of_cpu((int) cpu) : -1;
+        if (of_cpu >= 0 && node >= 0 && of_cpu != node)
+            return -1;
+        node = of_cpu >= 0 ? of_cpu : node;
+    }
+#endif
+    return node;
+}
+
+int rondo_memory_distance(const char *sysfs, int from, int to)
+{
+    char path[256];
+    int far = -1;
+    snprintf(path, sizeof(path), "%s/devices/system/node/node%d/distance", sysfs, from);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return -1;
+    for (int node = 0; node <= to; node++) /* of all nodes, in their order */
+        if (fscanf(file, "%d", &far) != 1 || far < 0) {
+            far = -1;
+            break;
+        }
+    fclose(file);
+    return far;
 }
 
 void rondo_memory_prefer(void *base, size_t bytes, int node)

@@ -32,8 +32,10 @@ static rondo_result_t open_port(struct rondo_runtime *runtime, struct rondo_conn
     connector->published = (uint64_t *) (uintptr_t) port->published;
     struct rondo_port_ticket data = {.key = port->key,
                                      .address = (uint64_t) (uintptr_t) (port->region.slab->base + port->region.offset),
+                                     .slots = (uint64_t) (uintptr_t) port->slots,
                                      .number = port->number};
     memcpy(data.access, port->access, sizeof(data.access));
+    memcpy(data.slot_access, port->slot_access, sizeof(data.slot_access));
     memcpy(ticket->bytes, &data, sizeof(data));
     return RONDO_SUCCESS;
 }
@@ -62,7 +64,9 @@ rondo_result_t rondo_network_join(struct rondo_runtime *runtime, struct rondo_co
     port->other_key = data.key;
     port->other_number = data.number;
     port->other_address = data.address;
+    port->other_slots = data.slots;
     memcpy(port->other_access, data.access, sizeof(port->other_access));
+    memcpy(port->other_slot_access, data.slot_access, sizeof(port->other_slot_access));
     rondo_proxy_join(runtime->proxy, port);
     return RONDO_SUCCESS;
 }

@@ -20,10 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#define SLAB_BYTES   ((size_t) 8 << 20)
 #define QUIET_PASSES 64 /* between two looks at what seldom comes */
 
 extern const struct rondo_network rondo_network_rdma;
@@ -40,109 +38,17 @@ static int reaches(const struct rondo_runtime *runtime, int peer)
     return rondo_transport_is_open_to(runtime, &rondo_transport_rdma, peer);
 }
 
-/* ---- memory: slabs that every rail has registered ---- */
-
-struct registered {
-    struct ibv_mr *regions[RONDO_RDMA_RAILS];
-};
-
-static void unregister(struct rondo_rdma *rdma, struct registered *registered)
-{
-    for (int i = 0; i < rdma->rail_count; i++)
-        if (registered->regions[i] != NULL)
-            rdma->library->ibv_dereg_mr(registered->regions[i]);
-    free(registered);
-}
-
-static rondo_result_t refuse(const struct rondo_rdma *rdma, int rail, size_t bytes)
-{
-    struct rlimit limit = {0, 0};
-    int error = errno;
-    getrlimit(RLIMIT_MEMLOCK, &limit);
-    if (error == ENOMEM || error == EAGAIN)
-        return rondo_fail(
-            RONDO_ERR_MEMORY,
-            "rdma: %s cannot lock %zu bytes of memory for slots: %s (this process may lock %llu bytes: ulimit -l)",
-            rdma->rails[rail].name, bytes, strerror(error), (unsigned long long) limit.rlim_cur);
-    return rondo_fail(RONDO_ERR_TRANSPORT, "rdma: %s cannot register %zu bytes of memory: %s", rdma->rails[rail].name, bytes,
-                      strerror(error));
-}
-
-static rondo_result_t slab_allocate(void *argument, size_t bytes, struct rondo_slab *slab)
-{
-    struct rondo_rdma *rdma = argument;
-    struct rondo_device *device = rdma->runtime->device;
-    struct registered *registered = calloc(1, sizeof(*registered));
-    char *base = registered != NULL ? device->kind->allocate_host(device, bytes) : NULL;
-    rondo_result_t result = RONDO_SUCCESS;
-    if (base == NULL) {
-        free(registered);
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory for %zu bytes of network slots", bytes);
-    }
-    for (int i = 0; i < rdma->rail_count && result == RONDO_SUCCESS; i++) {
-        registered->regions[i] =
-            rdma->library->ibv_reg_mr(rdma->rails[i].domain, base, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-        if (registered->regions[i] == NULL)
-            result = refuse(rdma, i, bytes);
-    }
-    if (result != RONDO_SUCCESS) {
-        unregister(rdma, registered);
-        device->kind->release_host(device, base, bytes);
-        return result;
-    }
-    *slab = (struct rondo_slab){base, bytes, registered};
-    return RONDO_SUCCESS;
-}
-
-static void slab_release(void *argument, struct rondo_slab *slab)
-{
-    struct rondo_rdma *rdma = argument;
-    struct rondo_device *device = rdma->runtime->device;
-    unregister(rdma, slab->own);
-    device->kind->release_host(device, slab->base, slab->bytes);
-}
-
-static rondo_result_t slab_zero(void *argument, void *memory, size_t bytes)
-{
-    (void) argument;
-    memset(memory, 0, bytes);
-    return RONDO_SUCCESS;
-}
-
-static const struct rondo_slab_source slabs = {SLAB_BYTES, slab_allocate, slab_release, slab_zero};
-
-static rondo_result_t prepare(void *state, struct rondo_port *port)
-{
-    const struct rondo_rdma *rdma = state;
-    const struct registered *registered = port->region.slab->own;
-    for (int i = 0; i < rdma->rail_count; i++)
-        port->access[i] = registered->regions[i]->rkey;
-    return RONDO_SUCCESS;
-}
-
 /* ---- posting ---- */
 
-static uint64_t room(const struct rondo_rdma_queue *queue)
+int rondo_rdma_post(struct rondo_rdma_queue *queue, struct ibv_send_wr *request, struct ibv_sge piece, int loud)
 {
-    return RONDO_RDMA_DEPTH - (queue->posted - queue->completed);
-}
-
-/* One write into the port's other side. Short ones travel in the request itself, so that their memory need not stay; loud: its
- * completion is heard of, and with it that of all before. */
-static int post_write(struct rondo_rdma_queue *queue, const struct rondo_port *port, const void *data, size_t bytes,
-                      uint64_t offset, int loud)
-{
-    const struct registered *registered = port->region.slab->own;
-    struct ibv_sge piece = {(uint64_t) (uintptr_t) data, (uint32_t) bytes, registered->regions[queue->rail]->lkey};
-    struct ibv_send_wr request = {.wr_id = queue->posted + 1, .sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
     struct ibv_send_wr *refused;
-    if (bytes <= queue->inline_most)
-        request.send_flags |= IBV_SEND_INLINE;
+    request->wr_id = queue->posted + 1;
+    request->sg_list = &piece;
+    request->num_sge = 1;
     if (loud)
-        request.send_flags |= IBV_SEND_SIGNALED;
-    request.wr.rdma.remote_addr = port->other_address + offset;
-    request.wr.rdma.rkey = port->other_access[queue->other_rail];
-    int error = ibv_post_send(queue->id->qp, &request, &refused);
+        request->send_flags |= IBV_SEND_SIGNALED;
+    int error = ibv_post_send(queue->id->qp, request, &refused);
     if (error != 0) {
         rondo_rdma_lose(queue->rdma, queue->peer, strerror(error));
         return 0;
@@ -153,11 +59,29 @@ static int post_write(struct rondo_rdma_queue *queue, const struct rondo_port *p
     return 1;
 }
 
+/* A slot into the port's other side. A short one travels in the request itself, but not from where only cards may read. */
+static int post_slot(struct rondo_rdma_queue *queue, const struct rondo_port *port, uint32_t slot, uint32_t bytes)
+{
+    uint64_t place = (uint64_t) slot * port->slot_bytes;
+    const struct rondo_region *from = port->slot_region.slab != NULL ? &port->slot_region : &port->region;
+    struct ibv_send_wr request = {.opcode = IBV_WR_RDMA_WRITE};
+    if (bytes <= queue->inline_most && port->slot_region.slab == NULL)
+        request.send_flags |= IBV_SEND_INLINE;
+    request.wr.rdma.remote_addr = port->other_slots + place;
+    request.wr.rdma.rkey = port->other_slot_access[queue->other_rail];
+    return rondo_rdma_post(
+        queue, &request,
+        (struct ibv_sge){(uint64_t) (uintptr_t) (port->slots + place), bytes, rondo_rdma_keys(from, queue->rail)->lkey}, 0);
+}
+
 /* The counter always travels in the request (rdma_connect.c insists on room for it), so the value may be on the stack. */
 static int post_counter(struct rondo_rdma_queue *queue, struct rondo_port *port, uint64_t value, int loud)
 {
-    uint64_t offset = port->direction == RONDO_OUTGOING ? RONDO_PORT_TAIL : RONDO_PORT_HEAD;
-    if (!post_write(queue, port, &value, sizeof(value), offset, loud || queue->posted - queue->signaled >= RONDO_RDMA_UNHEARD))
+    struct ibv_send_wr request = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_INLINE};
+    request.wr.rdma.remote_addr = port->other_address + (port->direction == RONDO_OUTGOING ? RONDO_PORT_TAIL : RONDO_PORT_HEAD);
+    request.wr.rdma.rkey = port->other_access[queue->other_rail];
+    if (!rondo_rdma_post(queue, &request, (struct ibv_sge){(uint64_t) (uintptr_t) &value, sizeof(value), 0},
+                         loud || queue->posted - queue->signaled >= RONDO_RDMA_UNHEARD))
         return 0;
     port->last_post = queue->posted;
     return 1;
@@ -166,13 +90,12 @@ static int post_counter(struct rondo_rdma_queue *queue, struct rondo_port *port,
 static int carry_slots(struct rondo_rdma_queue *queue, struct rondo_port *port, uint64_t tail)
 {
     uint64_t sent = port->carried;
-    while (sent != tail && room(queue) > 2) {
+    while (sent != tail && rondo_rdma_room(queue) > 2) {
         uint32_t slot = (uint32_t) (sent & (port->slot_count - 1));
         uint32_t bytes = rondo_load_relaxed32(port->sizes + slot);
-        uint64_t place = (uint64_t) slot * port->slot_bytes;
         if (bytes > port->slot_bytes)
             bytes = port->slot_bytes;
-        if (!post_write(queue, port, port->slots + place, bytes, RONDO_PORT_SLOTS + place, 0))
+        if (!post_slot(queue, port, slot, bytes))
             return 0;
         sent++;
         /* The receiver may begin with what is there while the rest comes; a counter is cheap beside a large slot. */
@@ -191,7 +114,7 @@ static int carry(void *state, struct rondo_port *port, uint64_t published)
     struct rondo_rdma_queue *queue = rondo_rdma_queue_of(rdma, port);
     if (rdma->peers[port->peer].lost)
         port->carried = published; /* nobody will ever have it */
-    if (queue == NULL || room(queue) < 4)
+    if (queue == NULL || rondo_rdma_room(queue) < 4)
         return 0;
     if (port->direction == RONDO_OUTGOING)
         return carry_slots(queue, port, published);
@@ -210,7 +133,7 @@ static int is_quiet(void *state, struct rondo_port *port)
     struct rondo_rdma_queue *queue = rondo_rdma_queue_of(rdma, port);
     if (queue == NULL || queue->completed >= port->last_post)
         return 1;
-    if (queue->signaled < port->last_post && room(queue) >= 4)
+    if (queue->signaled < port->last_post && rondo_rdma_room(queue) >= 4)
         post_counter(queue, port, port->carried, 1);
     return 0;
 }
@@ -307,7 +230,7 @@ static void free_network(void *state)
     free(rdma);
 }
 
-static void write_card(const struct rondo_rdma *rdma, struct rondo_card *card)
+static void write_card(struct rondo_rdma *rdma, struct rondo_card *card)
 {
     struct rondo_rdma_card own = {
         .token = rdma->token, .rails = (uint32_t) rdma->rail_count, .queues = (uint32_t) rdma->queues};
@@ -325,6 +248,7 @@ static void write_card(const struct rondo_rdma *rdma, struct rondo_card *card)
             memcpy(to->bytes, &v6->sin6_addr, sizeof(v6->sin6_addr));
         }
     }
+    rdma->card = own;
     card->bytes = sizeof(own);
     memcpy(card->data, &own, sizeof(own));
 }
@@ -346,6 +270,10 @@ static rondo_result_t open_network(struct rondo_runtime *runtime, struct rondo_p
     }
     rdma->library = library;
     rdma->runtime = runtime;
+    rdma->rank = runtime->rank;
+    rdma->gpu = runtime->device_type == RONDO_DEVICE_CUDA ? runtime->device_index : -1;
+    for (int rank = 0; rank < runtime->rank; rank++)
+        rdma->turn += strcmp(runtime->peers[rank].host_id, runtime->peers[runtime->rank].host_id) == 0;
     rdma->proxy = proxy;
     rdma->descriptor = epoll_create1(EPOLL_CLOEXEC);
     rondo_result_t result = rdma->descriptor >= 0 ? RONDO_SUCCESS : rondo_fail(RONDO_ERR_SYSTEM, "epoll: %s", strerror(errno));
@@ -359,6 +287,8 @@ static rondo_result_t open_network(struct rondo_runtime *runtime, struct rondo_p
         result = rondo_background_random(&rdma->token, sizeof(rdma->token));
     if (result == RONDO_SUCCESS)
         result = rondo_rdma_open_rails(rdma);
+    if (result == RONDO_SUCCESS)
+        result = rondo_rdma_choose_slots(rdma);
     if (result != RONDO_SUCCESS) {
         close_network(rdma);
         free_network(rdma);
@@ -374,19 +304,26 @@ static int numa_node_of(void *state)
     return ((const struct rondo_rdma *) state)->rails[0].node;
 }
 
+static const struct rondo_slab_source *slot_slabs(void *state)
+{
+    return ((const struct rondo_rdma *) state)->slots != RONDO_SLOTS_WITH_COUNTERS ? &rondo_rdma_slots_apart : NULL;
+}
+
 const struct rondo_network rondo_network_rdma = {
     .name = "rdma",
     .open = open_network,
     .close = close_network,
     .destroy = free_network,
-    .prepare = prepare,
+    .prepare = rondo_rdma_prepare,
     .carry = carry,
     .is_quiet = is_quiet,
     .sever = sever,
     .progress = progress,
     .arm = arm,
     .numa_node = numa_node_of,
-    .slabs = &slabs,
+    .slabs = &rondo_rdma_slabs,
+    .slot_slabs = slot_slabs,
+    .flush = rondo_rdma_flush,
 };
 
 const struct rondo_transport rondo_transport_rdma = {

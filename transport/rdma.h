@@ -1,11 +1,16 @@
-/* The parts of the rdma transport: rdma.c has the network, its memory and the posting; rdma_rails.c the network cards;
- * rdma_connect.c the queue pairs and how they come to be. All but memory belongs to the holder of the proxy's claim. */
+/* The parts of the rdma transport: rdma.c has the network and the posting; rdma_rails.c the network cards; rdma_memory.c what
+ * they have registered; rdma_direct.c the choice of where slots lie, and rdma_flush.c what that takes; rdma_connect.c the queue
+ * pairs and how they come to be. All but memory belongs to the holder of the proxy's claim. */
 #ifndef RONDO_TRANSPORT_RDMA_H
 #define RONDO_TRANSPORT_RDMA_H
 
+#include "cuda_direct.h"
+#include "cuda_memory.h"
 #include "proxy.h"
 #include "rdma_library.h"
+#include "rdma_survey.h"
 #include "runtime.h"
+#include "slot_memory.h"
 
 #include <netinet/in.h>
 
@@ -20,6 +25,7 @@ struct rondo_rdma_rail {
     struct ibv_pd *domain;
     struct ibv_comp_channel *channel;
     struct ibv_cq *completions;
+    struct ibv_mr *scrap; /* where reads that only flush put what they have read; made when needed */
     char name[64];
     int node; /* NUMA; -1: unknown */
     uint8_t port;
@@ -46,21 +52,6 @@ struct rondo_rdma_peer {
     struct rondo_rdma_queue *out[RONDO_RDMA_QUEUES], *in[RONDO_RDMA_QUEUES];
 };
 
-struct rondo_rdma {
-    const struct rondo_rdma_library *library;
-    struct rondo_runtime *runtime;
-    struct rondo_proxy *proxy;
-    struct rdma_event_channel *events;
-    int descriptor; /* epoll: events, completions and asynchronous events */
-    int rail_count, queues;
-    struct rondo_rdma_rail rails[RONDO_RDMA_RAILS];
-    struct rondo_rdma_peer *peers;
-    struct rondo_rdma_queue *all;
-    uint64_t token; /* that a connection request must bring */
-    uint32_t connecting, passes;
-    int closing;
-};
-
 /* What a card says. */
 struct rondo_rdma_address {
     uint8_t bytes[16];
@@ -73,11 +64,39 @@ struct rondo_rdma_card {
     struct rondo_rdma_address addresses[RONDO_RDMA_RAILS];
 };
 
+/* runtime and proxy are NULL where somebody only wants to know what there is. */
+struct rondo_rdma {
+    const struct rondo_rdma_library *library;
+    struct rondo_runtime *runtime;
+    struct rondo_proxy *proxy;
+    int rank, gpu;  /* -1: on the host device */
+    int turn, node; /* among the ranks of its host; the memory node of its GPU or processors, -1: unknown */
+    struct rdma_event_channel *events;
+    int descriptor; /* epoll: events, completions and asynchronous events */
+    int rail_count, queues;
+    struct rondo_rdma_rail rails[RONDO_RDMA_RAILS];
+    struct rondo_rdma_peer *peers;
+    struct rondo_rdma_queue *all;
+    uint64_t token; /* that a connection request must bring */
+    uint32_t connecting, passes;
+    int closing;
+    struct rondo_rdma_card card; /* this rank's */
+    enum rondo_slot_memory slots;
+    enum rondo_cuda_flush flush; /* where they lie apart */
+    uint64_t scrap;
+};
+
 /* Work requests that a queue pair holds, and how many posts at most go unheard of. */
 #define RONDO_RDMA_DEPTH   256
 #define RONDO_RDMA_UNHEARD 32
 /* Bytes of a slot that is worth a counter of its own. */
 #define RONDO_RDMA_LARGE   16384
+
+/* Posts that the queue pair takes now. */
+static inline uint64_t rondo_rdma_room(const struct rondo_rdma_queue *queue)
+{
+    return RONDO_RDMA_DEPTH - (queue->posted - queue->completed);
+}
 
 /* Finds the cards' ports and listens there. RONDO_ERR_TRANSPORT with what was tried if there is none. */
 rondo_result_t rondo_rdma_open_rails(struct rondo_rdma *rdma);
@@ -85,10 +104,35 @@ void rondo_rdma_close_rails(struct rondo_rdma *rdma);
 /* The device's asynchronous events: those that end a rail lose the peers behind it. */
 void rondo_rdma_heed_device(struct rondo_rdma *rdma, struct rondo_rdma_rail *rail);
 
+/* ---- memory ---- */
+
+extern const struct rondo_slab_source rondo_rdma_slabs, rondo_rdma_slots_apart;
+rondo_result_t rondo_rdma_prepare(void *rdma, struct rondo_port *port); /* of struct rondo_network */
+/* The keys of a region of theirs, by a rail. */
+struct ibv_mr *rondo_rdma_keys(const struct rondo_region *region, int rail);
+/* Whether these rails can register such memory for slots, by doing it: RONDO_SUCCESS, or the reason. */
+rondo_result_t rondo_rdma_try_slots(struct rondo_rdma *rdma, enum rondo_slot_memory kind, int first_rail, int rails);
+/* The best that these rails can register, and what is wrong with what would be better (dmabuf, then peermem); "": nothing, or
+ * not tried. */
+#define RONDO_RDMA_MERITS 2
+enum rondo_slot_memory rondo_rdma_best_slots(struct rondo_rdma *rdma, int first_rail, int rails,
+                                             char whys[RONDO_RDMA_MERITS][RONDO_SURVEY_TEXT]);
+/* Where this rank's slots will lie, as RONDO_GPUDIRECT says. RONDO_ERR_TRANSPORT with the reason if it says what cannot be. */
+rondo_result_t rondo_rdma_choose_slots(struct rondo_rdma *rdma);
+/* Of struct rondo_network. */
+int rondo_rdma_flush(void *rdma, struct rondo_port *port);
+
+/* ---- queue pairs ---- */
+
 /* The queue pair that carries the port's messages; NULL while it is not ready, after beginning to connect it. */
 struct rondo_rdma_queue *rondo_rdma_queue_of(struct rondo_rdma *rdma, const struct rondo_port *port);
+/* The queue pair from this rank to itself by that rail; NULL as above. */
+struct rondo_rdma_queue *rondo_rdma_loop(struct rondo_rdma *rdma, int rail);
 /* Whether a connection that was under way has come about, or a request has been answered. */
 int rondo_rdma_heed_connections(struct rondo_rdma *rdma);
+/* Has it carried out after all posts before; loud: its completion is heard of, and with it that of all before. 0: refused, and
+ * the peer is lost. */
+int rondo_rdma_post(struct rondo_rdma_queue *queue, struct ibv_send_wr *request, struct ibv_sge piece, int loud);
 /* The peer is reached no more: nothing arrives from it, or there, from here on. why is copied. */
 void rondo_rdma_lose(struct rondo_rdma *rdma, int peer, const char *why);
 void rondo_rdma_close_queues(struct rondo_rdma *rdma);

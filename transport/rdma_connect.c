@@ -46,6 +46,10 @@ void rondo_rdma_lose(struct rondo_rdma *rdma, int rank, const char *why)
             set_broken(rdma, queue);
     if (!rdma->closing)
         rondo_proxy_lose(rdma->proxy, rank, "rdma", why);
+    /* Without the way to itself (rdma_flush.c) this rank cannot trust what others send. */
+    for (int other = 0; rank == rdma->rank && rdma->slots != RONDO_SLOTS_WITH_COUNTERS && other < rdma->runtime->size; other++)
+        if (rdma->peers[other].in_count > 0)
+            rondo_rdma_lose(rdma, other, why);
 }
 
 static void lose_by(struct rondo_rdma_queue *queue, const char *step, const char *why)
@@ -143,41 +147,50 @@ static int read_card(const struct rondo_port *port, struct rondo_rdma_card *card
     return card->rails >= 1 && card->rails <= RONDO_RDMA_RAILS && card->queues >= 1 && card->queues <= RONDO_RDMA_QUEUES;
 }
 
-static int begin_all(struct rondo_rdma *rdma, const struct rondo_port *port)
+static void begin_all(struct rondo_rdma *rdma, int rank, const struct rondo_rdma_card *card)
 {
-    struct rondo_rdma_peer *peer = &rdma->peers[port->peer];
-    struct rondo_rdma_card card;
-    if (!read_card(port, &card)) {
-        rondo_rdma_lose(rdma, port->peer, "its address cannot be understood");
-        return 0;
-    }
-    int rails = rdma->rail_count > (int) card.rails ? rdma->rail_count : (int) card.rails;
+    struct rondo_rdma_peer *peer = &rdma->peers[rank];
+    int rails = rdma->rail_count > (int) card->rails ? rdma->rail_count : (int) card->rails;
     int count = rdma->queues > rails ? rdma->queues : rails; /* at least one a rail, of whoever has more */
     peer->out_count = count > RONDO_RDMA_QUEUES ? RONDO_RDMA_QUEUES : count;
     for (int i = 0; i < peer->out_count; i++)
-        if ((peer->out[i] = make_queue(rdma, port->peer, i % rdma->rail_count, i % (int) card.rails)) == NULL) {
-            rondo_rdma_lose(rdma, port->peer, "no memory for a queue pair");
-            return 0;
+        if ((peer->out[i] = make_queue(rdma, rank, i % rdma->rail_count, i % (int) card->rails)) == NULL) {
+            rondo_rdma_lose(rdma, rank, "no memory for a queue pair");
+            return;
         }
     for (int i = 0; i < peer->out_count && !peer->lost; i++)
-        begin(rdma, peer->out[i], &card);
-    return 1;
+        begin(rdma, peer->out[i], card);
+}
+
+static struct rondo_rdma_queue *if_ready(struct rondo_rdma_queue *queue)
+{
+    return queue != NULL && queue->phase == RONDO_RDMA_READY ? queue : NULL;
 }
 
 struct rondo_rdma_queue *rondo_rdma_queue_of(struct rondo_rdma *rdma, const struct rondo_port *port)
 {
     struct rondo_rdma_peer *peer = &rdma->peers[port->peer];
-    struct rondo_rdma_queue *queue = NULL;
+    struct rondo_rdma_card card;
     if (peer->lost)
         return NULL;
-    if (port->direction == RONDO_OUTGOING) { /* both sides know the sender's number, and so which queue pair it is */
-        if (peer->out_count == 0 && !begin_all(rdma, port))
-            return NULL;
-        queue = peer->out[port->number % (uint32_t) peer->out_count];
-    } else if (peer->in_count > 0) {
-        queue = peer->in[port->other_number % (uint32_t) peer->in_count];
+    /* Both sides know the sender's number, and so which queue pair it is. */
+    if (port->direction == RONDO_INCOMING)
+        return peer->in_count > 0 ? if_ready(peer->in[port->other_number % (uint32_t) peer->in_count]) : NULL;
+    if (peer->out_count == 0) {
+        if (read_card(port, &card))
+            begin_all(rdma, port->peer, &card);
+        else
+            rondo_rdma_lose(rdma, port->peer, "its address cannot be understood");
     }
-    return queue != NULL && queue->phase == RONDO_RDMA_READY ? queue : NULL;
+    return peer->lost ? NULL : if_ready(peer->out[port->number % (uint32_t) peer->out_count]);
+}
+
+struct rondo_rdma_queue *rondo_rdma_loop(struct rondo_rdma *rdma, int rail)
+{
+    struct rondo_rdma_peer *self = &rdma->peers[rdma->rank];
+    if (!self->lost && self->out_count == 0)
+        begin_all(rdma, rdma->rank, &rdma->card);
+    return self->lost ? NULL : if_ready(self->out[rail]); /* one a rail, the first ones in their order */
 }
 
 static int index_of(const struct rondo_rdma_queue *queue, const struct rondo_rdma_peer *peer)
@@ -193,7 +206,7 @@ static void request_connection(struct rondo_rdma *rdma, struct rondo_rdma_queue 
     const struct rondo_rdma_peer *peer = &rdma->peers[queue->peer];
     struct request request = {.token = queue->token,
                               .magic = MAGIC,
-                              .rank = rdma->runtime->rank,
+                              .rank = rdma->rank,
                               .index = (uint8_t) index_of(queue, peer),
                               .count = (uint8_t) peer->out_count,
                               .rail = (uint8_t) queue->rail,
@@ -235,7 +248,7 @@ static void accept_connection(struct rondo_rdma *rdma, struct rdma_cm_event *eve
     int rank = judge(rdma, event, &request);
     struct rondo_rdma_queue *queue = rank >= 0 ? make_queue(rdma, rank, request.other_rail, request.rail) : NULL;
     if (queue == NULL) {
-        rondo_log(RONDO_LOG_DEBUG, rdma->runtime->rank, "rdma: a connection request was refused");
+        rondo_log(RONDO_LOG_DEBUG, rdma->rank, "rdma: a connection request was refused");
         rdma->library->rdma_reject(id, NULL, 0);
         rdma->library->rdma_destroy_id(id);
         return;

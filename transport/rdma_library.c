@@ -43,6 +43,7 @@ static void load(void)
 #define FIND_CM(name)    FIND(cm, "librdmacm.so.1", name)
     RONDO_VERBS_FUNCTIONS(FIND_VERBS)
     RONDO_RDMACM_FUNCTIONS(FIND_CM)
+    *(void **) &library.ibv_reg_dmabuf_mr = dlsym(verbs, "ibv_reg_dmabuf_mr");
 }
 
 const struct rondo_rdma_library *rondo_rdma_library(const char **why)

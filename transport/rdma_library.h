@@ -17,7 +17,7 @@
     each(ibv_alloc_pd) each(ibv_dealloc_pd) each(ibv_reg_mr) each(ibv_dereg_mr) each(ibv_create_comp_channel)                  \
         each(ibv_destroy_comp_channel) each(ibv_create_cq) each(ibv_destroy_cq) each(ibv_get_cq_event) each(ibv_ack_cq_events) \
             each(ibv_modify_qp) each(ibv_get_async_event) each(ibv_ack_async_event) each(ibv_wc_status_str)                    \
-                each(ibv_query_gid) each(ibv_reg_dmabuf_mr)
+                each(ibv_query_gid)
 
 #define RONDO_RDMACM_FUNCTIONS(each)                                                                                           \
     each(rdma_create_event_channel) each(rdma_destroy_event_channel) each(rdma_create_id) each(rdma_destroy_id)                \
@@ -30,6 +30,9 @@ struct rondo_rdma_library {
     RONDO_VERBS_FUNCTIONS(RONDO_RDMA_MEMBER)
     RONDO_RDMACM_FUNCTIONS(RONDO_RDMA_MEMBER)
 #undef RONDO_RDMA_MEMBER
+    /* NULL: libibverbs is older than 1.12. Spelled out, for its header may be, too. */
+    struct ibv_mr *(*ibv_reg_dmabuf_mr)(struct ibv_pd *domain, uint64_t offset, size_t bytes, uint64_t address, int descriptor,
+                                        int access);
 };
 
 /* NULL, with the reason in *why, if they are not there or too old, or the kernel has no RDMA device. Never unloaded. */

@@ -1,11 +1,13 @@
 /* The network cards of the rdma transport: whatever local address rdma_cm binds to a device, within what RONDO_RDMA_DEVICES and
- * RONDO_RDMA_GID allow. One address a port of a card. */
+ * RONDO_RDMA_GID allow; of those the nearest ones, unless the user has named them. One address a port of a card. */
 #include "rdma.h"
 
 #include "environment.h"
 #include "error.h"
 #include "memory_node.h"
+#include "rail_choice.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
@@ -18,6 +20,13 @@
 
 #define COMPLETIONS 4096
 #define BACKLOG     1024
+#define PORTS_MAX   32 /* of all cards, that are looked at */
+
+/* Ports by which the rank could be reached. */
+struct found {
+    struct rondo_rdma_rail ports[PORTS_MAX];
+    int count;
+};
 
 static void set_nonblocking(int descriptor)
 {
@@ -67,10 +76,10 @@ static int numa_node(const char *device)
     return rondo_memory_node_in(path);
 }
 
-static int is_known(const struct rondo_rdma *rdma, const struct rondo_rdma_rail *rail)
+static int is_known(const struct found *found, const struct rondo_rdma_rail *rail)
 {
-    for (int i = 0; i < rdma->rail_count; i++)
-        if (rdma->rails[i].verbs == rail->verbs && rdma->rails[i].port == rail->port)
+    for (int i = 0; i < found->count; i++)
+        if (found->ports[i].verbs == rail->verbs && found->ports[i].port == rail->port)
             return 1;
     return 0;
 }
@@ -78,6 +87,8 @@ static int is_known(const struct rondo_rdma *rdma, const struct rondo_rdma_rail 
 static void close_rail(struct rondo_rdma *rdma, struct rondo_rdma_rail *rail)
 {
     const struct rondo_rdma_library *library = rdma->library;
+    if (rail->scrap != NULL)
+        library->ibv_dereg_mr(rail->scrap);
     if (rail->completions != NULL)
         library->ibv_destroy_cq(rail->completions);
     if (rail->channel != NULL)
@@ -100,39 +111,34 @@ static int equip(struct rondo_rdma *rdma, struct rondo_rdma_rail *rail)
         return -1;
     struct sockaddr *bound = &rail->listener->route.addr.src_addr;
     memcpy(&rail->address, bound, bound->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
-    rail->node = numa_node(rail->name);
     watch(rdma, rail->channel->fd);
     watch(rdma, rail->verbs->async_fd);
     return 0;
 }
 
-/* 1: the address has become a rail. */
-static int try_address(struct rondo_rdma *rdma, const struct sockaddr *address, const char *devices, int64_t gid)
+static void try_address(struct rondo_rdma *rdma, const struct sockaddr *address, const char *devices, int64_t gid,
+                        struct found *found)
 {
-    struct rondo_rdma_rail *rail = &rdma->rails[rdma->rail_count];
+    struct rondo_rdma_rail *rail = &found->ports[found->count];
     struct sockaddr_storage place;
     memset(&place, 0, sizeof(place));
     memcpy(&place, address, address->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
     memset(rail, 0, sizeof(*rail));
     if (rdma->library->rdma_create_id(rdma->events, &rail->listener, NULL, RDMA_PS_TCP) != 0) {
         rail->listener = NULL;
-        return 0;
+        return;
     }
     if (rdma->library->rdma_bind_addr(rail->listener, (struct sockaddr *) &place) == 0 && rail->listener->verbs != NULL) {
         rail->verbs = rail->listener->verbs;
         rail->port = rail->listener->port_num;
         snprintf(rail->name, sizeof(rail->name), "%s", rail->verbs->device->name);
-        if (!is_known(rdma, rail) && is_wanted(devices, rail) && has_gid(rdma, rail, gid)) {
-            if (equip(rdma, rail) == 0) {
-                rdma->rail_count++;
-                return 1;
-            }
-            rondo_log(RONDO_LOG_WARN, rdma->runtime->rank, "the RDMA device %s cannot be used: %s", rail->name,
-                      strerror(errno));
+        rail->node = numa_node(rail->name);
+        if (!is_known(found, rail) && is_wanted(devices, rail) && has_gid(rdma, rail, gid)) {
+            found->count++;
+            return;
         }
     }
     close_rail(rdma, rail);
-    return 0;
 }
 
 static int is_useful(const struct ifaddrs *one)
@@ -144,11 +150,67 @@ static int is_useful(const struct ifaddrs *one)
     return one->ifa_addr->sa_family == AF_INET;
 }
 
+static rondo_result_t find(struct rondo_rdma *rdma, const char *devices, int64_t gid, struct found *found)
+{
+    struct ifaddrs *interfaces;
+    if (getifaddrs(&interfaces) != 0)
+        return rondo_fail(RONDO_ERR_SYSTEM, "getifaddrs: %s", strerror(errno));
+    static const int families[] = {AF_INET, AF_INET6};
+    for (int family = 0; family < 2; family++) /* a port's IPv4 address is taken before others of it */
+        for (struct ifaddrs *one = interfaces; one != NULL && found->count < PORTS_MAX; one = one->ifa_next)
+            if (is_useful(one) && one->ifa_addr->sa_family == families[family])
+                try_address(rdma, one->ifa_addr, devices, gid, found);
+    freeifaddrs(interfaces);
+    return RONDO_SUCCESS;
+}
+
+/* Where the rank's GPU or processors are, and the ports as seen from there. */
+static void locate(struct rondo_rdma *rdma, const struct found *found, struct rondo_rail_place places[PORTS_MAX])
+{
+    char bus_id[RONDO_GPU_BUS_ID_BYTES], gpu[64] = "", card[160];
+    if (rdma->gpu >= 0 && rondo_gpu_bus_id(rdma->gpu, bus_id)) {
+        for (char *c = bus_id; *c != '\0'; c++)
+            *c = (char) tolower((unsigned char) *c); /* CUDA writes it in capitals */
+        snprintf(gpu, sizeof(gpu), "/sys/bus/pci/devices/%s", bus_id);
+    }
+    rdma->node = rdma->gpu < 0 ? rondo_memory_node_here() : gpu[0] != '\0' ? rondo_memory_node(bus_id) : -1;
+    for (int i = 0; i < found->count; i++) {
+        snprintf(card, sizeof(card), "/sys/class/infiniband/%s/device", found->ports[i].name);
+        places[i] = (struct rondo_rail_place){found->ports[i].node, gpu[0] != '\0' ? rondo_rails_bridges(gpu, card) : 0};
+    }
+}
+
+/* Takes the ports that the rank is to use, and closes the others. */
+static void take(struct rondo_rdma *rdma, struct found *found, int named)
+{
+    struct rondo_rail_place places[PORTS_MAX];
+    int chosen[RONDO_RDMA_RAILS];
+    locate(rdma, found, places);
+    for (int i = 0; i < found->count && named; i++)
+        places[i].bridges = 0; /* wherever they are */
+    int count = rondo_rails_choose(places, found->count, named ? -1 : rdma->node, "/sys", rdma->turn, RONDO_RDMA_RAILS, chosen);
+    for (int i = 0; i < count; i++) {
+        struct rondo_rdma_rail *rail = &rdma->rails[rdma->rail_count];
+        *rail = found->ports[chosen[i]];
+        memset(&found->ports[chosen[i]], 0, sizeof(*rail));
+        if (equip(rdma, rail) == 0) {
+            rondo_log(RONDO_LOG_DEBUG, rdma->rank,
+                      "rdma: rail %d, of %d ports, is %s port %u, memory node %d; the rank's is %d", rdma->rail_count,
+                      found->count, rail->name, rail->port, rail->node, rdma->node);
+            rdma->rail_count++;
+            continue;
+        }
+        rondo_log(RONDO_LOG_WARN, rdma->rank, "the RDMA device %s cannot be used: %s", rail->name, strerror(errno));
+        close_rail(rdma, rail);
+    }
+    for (int i = 0; i < found->count; i++)
+        close_rail(rdma, &found->ports[i]);
+}
+
 rondo_result_t rondo_rdma_open_rails(struct rondo_rdma *rdma)
 {
     const char *devices;
     int64_t gid;
-    struct ifaddrs *interfaces;
     rondo_result_t result = rondo_environment_text("RONDO_RDMA_DEVICES", &devices);
     if (result == RONDO_SUCCESS)
         result = rondo_environment_integer("RONDO_RDMA_GID", &gid);
@@ -158,24 +220,19 @@ rondo_result_t rondo_rdma_open_rails(struct rondo_rdma *rdma)
     if (rdma->events == NULL)
         return rondo_fail(RONDO_ERR_TRANSPORT, "rdma: no event channel: %s (is the module rdma_ucm loaded?)", strerror(errno));
     watch(rdma, rdma->events->fd);
-    if (getifaddrs(&interfaces) != 0)
-        return rondo_fail(RONDO_ERR_SYSTEM, "getifaddrs: %s", strerror(errno));
-    static const int families[] = {AF_INET, AF_INET6};
-    for (int family = 0; family < 2; family++) /* a port's IPv4 address is taken before others of it */
-        for (struct ifaddrs *one = interfaces; one != NULL && rdma->rail_count < RONDO_RDMA_RAILS; one = one->ifa_next)
-            if (is_useful(one) && one->ifa_addr->sa_family == families[family])
-                try_address(rdma, one->ifa_addr, devices, gid);
-    freeifaddrs(interfaces);
-    if (rdma->rail_count == 0)
+    struct found *found = calloc(1, sizeof(*found));
+    if (found == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the ports of RDMA devices");
+    result = find(rdma, devices, gid, found);
+    take(rdma, found, devices != NULL);
+    free(found);
+    if (result == RONDO_SUCCESS && rdma->rail_count == 0)
         return rondo_fail(
             RONDO_ERR_TRANSPORT,
             "rdma: no RDMA device with an address that fits (RONDO_RDMA_DEVICES \"%s\", RONDO_RDMA_GID %lld); each "
             "port needs an IP address, for rdma_cm",
             devices == NULL ? "" : devices, (long long) gid);
-    for (int i = 0; i < rdma->rail_count; i++)
-        rondo_log(RONDO_LOG_DEBUG, rdma->runtime->rank, "rdma: rail %d is %s port %u, NUMA node %d", i, rdma->rails[i].name,
-                  rdma->rails[i].port, rdma->rails[i].node);
-    return RONDO_SUCCESS;
+    return result;
 }
 
 void rondo_rdma_close_rails(struct rondo_rdma *rdma)

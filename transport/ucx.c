@@ -7,6 +7,7 @@
  * ones), so a receiver's tail is the number up to which all slots have arrived.
  */
 #include "network.h"
+#include "ucx_direct.h"
 #include "ucx_library.h"
 
 #include "background.h"
@@ -50,6 +51,7 @@ struct peer {
 };
 
 struct ucx {
+    struct rondo_ucx_direct direct;
     const struct rondo_ucx_library *library;
     struct rondo_runtime *runtime;
     struct rondo_proxy *proxy;
@@ -157,7 +159,7 @@ static void send_message(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE,
         .cb.send = sent,
         .user_data = port,
-        .memory_type = UCS_MEMORY_TYPE_HOST,
+        .memory_type = ucx->direct.memory_type, /* nothing is lent where that is a GPU's */
     };
     port->sending++;
     ucx->under_way++;
@@ -204,16 +206,21 @@ static int send_credit(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *po
 static int carry(void *state, struct rondo_port *port, uint64_t published)
 {
     struct ucx *ucx = state;
+    int carried = 1;
+    if (!rondo_ucx_direct_enter(&ucx->direct))
+        return 0;
     ucp_ep_h endpoint = endpoint_of(ucx, port);
     if (endpoint == NULL) {
         port->carried = published; /* nobody will ever have it */
         settle(port);
-        return 0;
+        carried = 0;
+    } else if (port->direction == RONDO_INCOMING) {
+        carried = send_credit(ucx, endpoint, port, published);
+    } else {
+        send_slots(ucx, endpoint, port, published);
     }
-    if (port->direction == RONDO_INCOMING)
-        return send_credit(ucx, endpoint, port, published);
-    send_slots(ucx, endpoint, port, published);
-    return 1;
+    rondo_ucx_direct_leave(&ucx->direct);
+    return carried;
 }
 
 static int is_quiet(void *state, struct rondo_port *port)
@@ -230,7 +237,7 @@ static void take_slot(struct rondo_port *port, uint64_t number)
     port->ready[number & mask] = (uint32_t) number + 1;
     while (port->ready[port->arrived & mask] == (uint32_t) port->arrived + 1)
         port->arrived++;
-    rondo_store_release(port->watched, port->arrived); /* after the slots' data */
+    rondo_store_release(port->landed != NULL ? port->landed : port->watched, port->arrived); /* after the slots' data */
 }
 
 static void received(void *request, ucs_status_t status, size_t length, void *argument)
@@ -260,7 +267,7 @@ static ucs_status_t fetch_slot(struct ucx *ucx, struct rondo_port *port, uint64_
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE,
         .cb.recv_am = received,
         .user_data = receipt,
-        .memory_type = UCS_MEMORY_TYPE_HOST,
+        .memory_type = ucx->direct.memory_type,
     };
     port->receiving++;
     ucx->under_way++;
@@ -302,7 +309,7 @@ static ucs_status_t slot_came(void *argument, const void *text, size_t text_byte
     if (header.number - rondo_load_acquire(port->published) >= port->slot_count || header.number < port->arrived ||
         port->ready[slot] == (uint32_t) header.number + 1)
         return UCS_OK;
-    if (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV)
+    if ((how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0 || ucx->direct.gpu >= 0)
         return fetch_slot(ucx, port, header.number, data, bytes);
     if (port->errands == NULL || !rondo_errand_do(&port->errands[slot], header.number, data, bytes))
         memcpy(port->slots + (size_t) slot * port->slot_bytes, data, bytes);
@@ -374,11 +381,14 @@ static int progress(void *state)
 {
     struct ucx *ucx = state;
     ucx->events = 0;
+    if (!rondo_ucx_direct_enter(&ucx->direct))
+        return 0;
     unsigned moved = ucx->library->ucp_worker_progress(ucx->worker);
     for (int rank = 0; ucx->dropping && rank < ucx->runtime->size; rank++)
         if (ucx->peers[rank].lost)
             drop_endpoint(ucx, &ucx->peers[rank]);
     ucx->dropping = 0;
+    rondo_ucx_direct_leave(&ucx->direct);
     return moved > 0 || ucx->events > 0;
 }
 
@@ -407,6 +417,7 @@ static void finish(struct ucx *ucx, ucs_status_ptr_t request)
 static void close_network(void *state)
 {
     struct ucx *ucx = state;
+    int entered = rondo_ucx_direct_enter(&ucx->direct);
     ucx->closing = 1;
     if (ucx->worker != NULL) {
         ucp_request_param_t none = {0};
@@ -419,8 +430,9 @@ static void close_network(void *state)
     }
     if (ucx->context != NULL)
         ucx->library->ucp_cleanup(ucx->context);
+    if (entered)
+        rondo_ucx_direct_leave(&ucx->direct);
     free(ucx->peers);
-    free(ucx);
 }
 
 /* A slot in one piece, and at once: the rendezvous costs a round trip, and TCP's small segments a system call each. What the
@@ -430,7 +442,8 @@ static void adjust(struct ucx *ucx, ucp_config_t *config)
     static const char *const settings[][3] = {{"RNDV_THRESH", "UCX_RNDV_THRESH", "inf"},
                                               {"TX_SEG_SIZE", "UCX_TCP_TX_SEG_SIZE", "64k"},
                                               {"RX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE", "272k"}};
-    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+    /* From a GPU's memory eager would mean copies by the processor: there UCX knows better. */
+    for (size_t i = ucx->direct.gpu >= 0; i < sizeof(settings) / sizeof(settings[0]); i++)
         if (getenv(settings[i][1]) == NULL && ucx->library->ucp_config_modify(config, settings[i][0], settings[i][2]) != UCS_OK)
             rondo_log(RONDO_LOG_DEBUG, ucx->runtime->rank, "UCX does not know %s", settings[i][1]);
 }
@@ -447,7 +460,10 @@ static ucs_status_t create_context(struct ucx *ucx)
     if (status != UCS_OK)
         return status;
     adjust(ucx, config);
+    int entered = rondo_ucx_direct_enter(&ucx->direct);
     status = ucx->library->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &parameters, config, &ucx->context);
+    if (entered)
+        rondo_ucx_direct_leave(&ucx->direct);
     ucx->library->ucp_config_release(config);
     if (status != UCS_OK)
         ucx->context = NULL;
@@ -464,12 +480,14 @@ static ucs_status_t create_worker(struct ucx *ucx)
         return status;
     }
     ucp_am_handler_param_t handler = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                                                    UCP_AM_HANDLER_PARAM_FIELD_ARG,
+                                                    UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS,
                                       .id = ID_SLOT,
+                                      .flags = ucx->direct.gpu >= 0 ? UCP_AM_FLAG_PERSISTENT_DATA : 0, /* for fetch_slot */
                                       .cb = slot_came,
                                       .arg = ucx};
     status = ucx->library->ucp_worker_set_am_recv_handler(ucx->worker, &handler);
     handler.id = ID_CREDIT;
+    handler.flags = 0;
     handler.cb = credit_came;
     if (status == UCS_OK)
         status = ucx->library->ucp_worker_set_am_recv_handler(ucx->worker, &handler);
@@ -512,20 +530,24 @@ static rondo_result_t open_network(struct rondo_runtime *runtime, struct rondo_p
     ucx->library = library;
     ucx->runtime = runtime;
     ucx->proxy = proxy;
-    rondo_result_t result = RONDO_SUCCESS;
-    ucs_status_t status = create_context(ucx);
-    if (status == UCS_OK)
+    rondo_result_t result = rondo_ucx_direct_wanted(&ucx->direct, runtime);
+    ucs_status_t status = result == RONDO_SUCCESS ? create_context(ucx) : UCS_OK;
+    if (result == RONDO_SUCCESS && status == UCS_OK)
+        result = rondo_ucx_direct_check(&ucx->direct, library, ucx->context);
+    if (result == RONDO_SUCCESS && status == UCS_OK)
         status = create_worker(ucx);
     if (status != UCS_OK)
         result =
             rondo_fail(RONDO_ERR_TRANSPORT, "UCX cannot start: %s (do UCX_TLS and UCX_NET_DEVICES name what this host has?)",
                        library->ucs_status_string(status));
-    else
+    else if (result == RONDO_SUCCESS)
         result = write_card(ucx, card);
-    if (result != RONDO_SUCCESS)
-        close_network(ucx);
-    else
+    if (result == RONDO_SUCCESS) {
         *state = ucx;
+        return RONDO_SUCCESS;
+    }
+    close_network(ucx);
+    free(ucx);
     return result;
 }
 
@@ -550,6 +572,7 @@ const struct rondo_network rondo_network_ucx = {
     .name = "ucx",
     .open = open_network,
     .close = close_network,
+    .destroy = free,
     .prepare = prepare,
     .carry = carry,
     .is_quiet = is_quiet,
@@ -558,6 +581,8 @@ const struct rondo_network rondo_network_ucx = {
     .is_busy = is_busy,
     .arm = arm,
     .numa_node = numa_node_of,
+    .slot_slabs = rondo_ucx_direct_slabs,
+    .flush = rondo_ucx_direct_flush,
 };
 
 const struct rondo_transport rondo_transport_ucx = {

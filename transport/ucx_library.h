@@ -9,7 +9,7 @@
 
 #define RONDO_UCX_FUNCTIONS(each)                                                                                              \
     each(ucp_config_read) each(ucp_config_modify) each(ucp_config_release) each(ucp_init_version) each(ucp_cleanup)            \
-        each(ucp_worker_create) each(ucp_worker_destroy) each(ucp_worker_get_efd) each(ucp_worker_arm)                         \
+        each(ucp_context_query) each(ucp_worker_create) each(ucp_worker_destroy) each(ucp_worker_get_efd) each(ucp_worker_arm) \
             each(ucp_worker_progress) each(ucp_worker_get_address) each(ucp_worker_release_address)                            \
                 each(ucp_worker_set_am_recv_handler) each(ucp_worker_flush_nbx) each(ucp_ep_create) each(ucp_ep_close_nbx)     \
                     each(ucp_am_send_nbx) each(ucp_am_recv_data_nbx) each(ucp_request_free) each(ucp_request_check_status)     \

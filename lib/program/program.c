@@ -132,6 +132,8 @@ static rondo_result_t compile_builtin(const struct rondo_algorithm *algorithm, c
     struct rondo_compile_options share = *options;
     part.channels = shape->channels / instances;
     share.blocks = options->blocks / (uint32_t) instances > 0 ? options->blocks / (uint32_t) instances : 1;
+    if ((algorithm->one_block >> shape->kind & 1) && share.blocks > (uint32_t) part.channels)
+        share.blocks = (uint32_t) part.channels;
     rondo_result_t status = algorithm->trace(&part, &trace);
     if (status == RONDO_SUCCESS)
         status = rondo_trace_verify(trace);
@@ -161,7 +163,12 @@ rondo_result_t rondo_program_plan(const struct rondo_algorithm *algorithm, const
             algorithm->adapt(shape, set->plans[rank]);
     if (status == RONDO_SUCCESS && check) {
         struct rondo_check_limits limits = {slots, RONDO_COMPILE_BLOCKS_MAX, 0};
-        status = rondo_check_plans(set, algorithm->name, &limits, rondo_conditions_always_shared(&set->conditions));
+        const struct rondo_conditions *c = &set->conditions;
+        int always = rondo_conditions_always_shared(c);
+        status = rondo_check_plans(set, algorithm->name, &limits, always);
+        if (status == RONDO_SUCCESS && algorithm->registered == NULL && !always && rondo_conditions_may_share(c) &&
+            !(algorithm->separate >> shape->kind & 1)) /* calls in place are not refused: it must stand them, too */
+            status = rondo_check_plans(set, algorithm->name, &limits, 1);
     }
     if (status == RONDO_SUCCESS) {
         *plan = set->plans[shape->rank];

@@ -1,10 +1,7 @@
 /*
- * Pairs: every pair of ranks has blocks of its own, so that nothing between two ranks waits for a third: all-gather,
+ * Pairs: what passes between two ranks has blocks of its own, one a direction, and waits for nothing else: all-gather,
  * all-to-all, and reduce-scatter, whose parts are folded by one more block a channel, in rank order. For devices that run many
- * blocks.
- *
- * The buffers may be the same (in place) but for reduce-scatter: what a block sends is what it overwrites, or is overwritten by
- * nobody.
+ * blocks. In place, an all-gather only: what it sends is overwritten by nobody.
  */
 #include "peers.h"
 
@@ -78,17 +75,18 @@ static void fold(const struct pairs *pairs)
     rondo_builder_add(pairs->builder, &all);
 }
 
+/* A block for each direction: nothing received has to wait for what is sent. */
 static void exchange(const struct pairs *pairs, int step)
 {
     const struct rondo_shape *shape = pairs->shape;
     int peer = (shape->rank + step) % shape->size, gathers = shape->kind == RONDO_KIND_ALLGATHER;
+    int64_t kept = gathers && step == 1 ? (int64_t) chunk(pairs, shape->rank) : -1;
     rondo_builder_block(pairs->builder);
-    if (gathers)
-        send_to(pairs, peer, (uint32_t) pairs->channel, step == 1 ? (int64_t) chunk(pairs, shape->rank) : -1);
-    else
-        send_to(pairs, peer, chunk(pairs, peer), -1);
-    if (shape->kind != RONDO_KIND_REDUCE_SCATTER)
-        receive_from(pairs, peer, chunk(pairs, peer));
+    send_to(pairs, peer, gathers ? (uint32_t) pairs->channel : chunk(pairs, peer), kept);
+    if (shape->kind == RONDO_KIND_REDUCE_SCATTER)
+        return;
+    rondo_builder_block(pairs->builder);
+    receive_from(pairs, peer, chunk(pairs, peer));
 }
 
 rondo_result_t rondo_build_pairs(const struct rondo_shape *shape, struct rondo_plan **plan)

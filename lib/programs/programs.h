@@ -53,6 +53,7 @@ struct rondo_algorithm {
     void (*adapt)(const struct rondo_shape *shape, struct rondo_plan *plan); /* what is traced, after compiling; may be NULL */
     const struct rondo_registered *registered;                               /* or a user's */
     uint32_t separate;   /* of the kinds, those that it does not run in place */
+    uint32_t one_block;  /* of the kinds, those compiled to one block a channel, whose order makes them right in place */
     uint32_t powers;     /* of the kinds, those that need a power of two of ranks */
     uint32_t compresses; /* of the kinds, those of which all ranks end with the same bits though slots hold streams */
     int low_latency;     /* it may run over LL connectors; for small sizes */

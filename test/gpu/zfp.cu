@@ -1,7 +1,7 @@
 /*
  * Tests device/cuda_codec.h on a GPU: random pieces whose slots hold ZFP streams, many at a time, against rondo_codec_carry_out
  * on the host, bit by bit and with every byte around them. With --speed it measures the code alone instead. Usage: zfp [--seed
- * N] [--rounds N] | --speed. Built as: nvcc -std=c++17 -O3 -fmad=false -Iinclude -I. -Idevice test/gpu/zfp.cu build/librondo.a
+ * N] [--rounds N] | --speed.
  */
 extern "C" {
 #include "codec.h"

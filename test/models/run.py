@@ -53,6 +53,16 @@ MODELS = {
             "NO_SAVE": ASSERTION,
         },
     },
+    "arrival": {
+        "fair": True,
+        "holds": [""],
+        "caught": {
+            "NO_FLUSH": ASSERTION,
+            "SHOW_FIRST": ASSERTION,
+            "SHOW_LATEST": ASSERTION,
+            "FLUSH_EARLY": ASSERTION,
+        },
+    },
     "lane": {
         "fair": True,
         "holds": [""],

@@ -265,7 +265,7 @@ static void compare_ranks(const struct trial *t, const void *memory, size_t byte
 static void compare_values(const struct trial *t, const void *memory, size_t count)
 {
     double limit = bound(t), worst = 0, squares = 0;
-    size_t at = 0;
+    size_t at = 0, wrong = 0, first = 0, last = 0;
     for (size_t i = 0; i < count; i++) {
         double difference = fabs(load(t->type, memory, i) - expected(t, t->me->rank, i));
         squares += difference * difference;
@@ -273,8 +273,13 @@ static void compare_values(const struct trial *t, const void *memory, size_t cou
             worst = difference;
             at = i;
         }
+        if (!(difference <= limit)) {
+            first = wrong++ == 0 ? i : first;
+            last = i;
+        }
     }
-    CHECK(worst <= limit, "%s: element %zu is off by %g, more than %g", t->text, at, worst, limit);
+    CHECK(worst <= limit, "%s: element %zu is off by %g, more than %g (is %g); so are %zu from %zu to %zu", t->text, at, worst,
+          limit, load(t->type, memory, at), wrong, first, last);
     /* The bound is of the worst blocks there could be. On the average a plane costs less, and errors partly cancel. */
     double typical = sqrt(squares / (double) (count + 1));
     CHECK(typical <= limit / 4 || t->me->size == 1 || count < 100, "%s: a typical element is off by %g, the worst could be %g",

@@ -116,6 +116,15 @@ export RONDO_RDMA_DEVICES=rxe0
 small="--types float,int8 --ops sum,max --counts 0,3,1000,4099"
 mixed="--threads 2 --iterations 2 --persistent 3"
 step info "0" rondo info
+says() { # name, RONDO_GPUDIRECT, what rondo info says of the card
+    wanted "$1" || return
+    RONDO_GPUDIRECT=$2 ranks "0" rondo info
+    grep -q "rxe0 port 1, memory node -1: $3" /tmp/out.0
+    verdict "$1" $?
+}
+says info-auto auto "slots off"
+says info-apart apart "slots apart; of what arrives, a read flushes them"
+says info-dmabuf dmabuf "cannot be used: RONDO_GPUDIRECT=dmabuf: the driver of rxe0 registers no dma-bufs"
 step barrier "0 1" matrix --ranks 0 --collectives barrier
 step matrix-2 "0 1" matrix --ranks 0 $small
 step matrix-3 "0 1 2" matrix --ranks 0 $small
@@ -140,6 +149,40 @@ step mix-tiny-slots "0 1" mix --ranks 0 $mixed --seed 3 --spin 1
 unset RONDO_SLOT_BYTES
 step stress "0 0 1 1" rondo stress --device host --collectives 4 --iterations 5 --order random --sync
 step bench "0 1" rondo bench allreduce -b 8 -e 64K -f 8 -n 5 -w 1 -c --device host
+# Slots apart from their counters, and shown to the device once a read has flushed them: as with slots in a GPU's memory.
+export RONDO_GPUDIRECT=apart
+step apart-matrix-2 "0 1" matrix --ranks 0 $small
+step apart-matrix-4 "0 0 1 1" matrix --ranks 0 $small
+step apart-mix-3 "0 1 1" mix --ranks 0 $mixed --seed 6
+step apart-p2p "0 1" p2p --ranks 0
+step apart-large "0 1" matrix --ranks 0 --counts 70001 --types float --ops sum
+export RONDO_SLOT_BYTES=256
+step apart-tiny-slots "0 1" mix --ranks 0 $mixed --seed 7 --spin 1
+unset RONDO_SLOT_BYTES
+export RONDO_RDMA_QUEUES=3
+step apart-queues "0 1" mix --ranks 0 $mixed --seed 8
+unset RONDO_RDMA_QUEUES
+unset RONDO_RDMA_DEVICES
+step apart-two-cards "0 1" mix --ranks 0 $mixed --seed 9
+export RONDO_RDMA_DEVICES=rxe0
+step apart-stress "0 0 1 1" rondo stress --device host --collectives 4 --iterations 5 --order random --sync
+step apart-bench "0 1" rondo bench allreduce -b 8 -e 64K -f 8 -n 5 -w 1 -c --device host
+fault apart-killed "0 1 2" 'kill -9 $(echo $pids | cut -d" " -f2)' "0 2" --scenario blocking
+fault apart-killed-in-large "0 1" 'kill -9 $(echo $pids | cut -d" " -f2)' "0" --scenario blocking --count 100000
+unset RONDO_GPUDIRECT
+# A choice that is forced and impossible says why.
+refused() { # name, RONDO_GPUDIRECT, what both ranks must say
+    wanted "$1" || return
+    RONDO_GPUDIRECT=$2 ranks "0 1" faults --scenario blocking
+    bad=0
+    for rank in 0 1; do
+        grep -q "$3" /tmp/out.$rank || bad=1
+    done
+    verdict "$1" $bad
+}
+refused dmabuf-refused dmabuf "RONDO_GPUDIRECT=dmabuf: the driver of rxe0 registers no dma-bufs"
+refused peermem-refused peermem "RONDO_GPUDIRECT=peermem: peermem is for the memory of GPUs"
+refused nonsense-refused yes 'RONDO_GPUDIRECT="yes" is not auto'
 # A user who may lock next to no memory is told so, by the name of the limit.
 if wanted locked-memory; then
     chmod a+rw /dev/infiniband/*
@@ -182,6 +225,13 @@ fault killed-in-large "0 1" 'kill -9 $(echo $pids | cut -d" " -f2)' "0" --scenar
 export RONDO_TIMEOUT=3
 fault frozen-with-timeout "0 1" 'kill -STOP $(echo $pids | cut -d" " -f2)' "0" --scenario blocking
 unset RONDO_TIMEOUT
+export RONDO_GPUDIRECT=apart
+fault apart-link-down "0 1" 'real-ip link set veth0 down' "0 1" --scenario blocking --count 100000
+unset RONDO_GPUDIRECT
+real-rdma link delete rxe0 # SoftRoCE does not come back with its link
+real-ip link set veth0 up
+real-rdma link add rxe0 type rxe netdev veth0
+sleep 1
 fault link-down "0 1" 'real-ip link set veth0 down' "0 1" --scenario blocking --count 100000
 real-ip link set veth0 up
 real-ip addr add 10.1.0.1/24 dev veth0 2>/dev/null

@@ -1,0 +1,177 @@
+/* Arrivals in slots apart: a card whose writes into the slots land late, and counters that land at once. The device must never
+ * be shown a tail before the slots below it; the same check finds the orders that would be wrong. */
+#include "arrival.h"
+#include "proxy.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SLOTS = 4, MESSAGES = 500, SEEDS = 200, STEPS = 200000 };
+
+/* Message n puts n + 1 into its slot. */
+struct card {
+    uint64_t slots[SLOTS];
+    uint64_t sent, landed;         /* messages whose slot has been written, and those whose writing is over */
+    uint64_t tail, shown, head;    /* the counters' words */
+    uint64_t mark, flushes, fails; /* what the flush under way waits for */
+    unsigned flushing, seed;
+};
+
+static int chance(struct card *card, unsigned of)
+{
+    card->seed = card->seed * 1103515245u + 12345u;
+    return (card->seed >> 16) % of == 0;
+}
+
+static void land(struct card *card)
+{
+    if (card->landed < card->sent) {
+        card->slots[card->landed % SLOTS] = card->landed + 1;
+        card->landed++;
+    }
+}
+
+static int flush(void *state, struct rondo_port *port)
+{
+    struct card *card = state;
+    (void) port;
+    if (card->fails)
+        return -1;
+    if (!card->flushing) {
+        card->flushing = 1;
+        card->mark = card->sent; /* what comes later may land later */
+        card->flushes++;
+        return 0;
+    }
+    if (chance(card, 2))
+        land(card);
+    if (card->landed < card->mark)
+        return 0;
+    card->flushing = 0;
+    return 1;
+}
+
+static const struct rondo_network network = {.name = "card", .flush = flush};
+
+typedef int work_function(struct rondo_port *port, void *state);
+
+/* Wrong: the device is told first. */
+static int tell_first(struct rondo_port *port, void *state)
+{
+    *port->watched = *port->landed;
+    return rondo_arrival_work(port, state);
+}
+
+/* Wrong: what the device is told is read after the flush. */
+static int tell_latest(struct rondo_port *port, void *state)
+{
+    if (!rondo_arrival_work(port, state))
+        return 0;
+    *port->watched = port->shown = *port->landed;
+    return 1;
+}
+
+static struct rondo_port port_of(struct card *card)
+{
+    return (struct rondo_port){.direction = RONDO_INCOMING,
+                               .network = &network,
+                               .watched = &card->shown,
+                               .published = &card->head,
+                               .landed = &card->tail};
+}
+
+/* Returns slots that were not there when the device was told of them; *taken: messages that it had. */
+static int run(work_function *work, unsigned seed, uint64_t *taken)
+{
+    struct card card = {.seed = seed};
+    struct rondo_port port = port_of(&card);
+    int stale = 0;
+    for (int step = 0; step < STEPS && card.head < MESSAGES; step++) {
+        if (card.sent < MESSAGES && card.sent - card.head < SLOTS && chance(&card, 3))
+            card.tail = ++card.sent; /* the tail follows the slot, and is there before it */
+        if (chance(&card, 8))
+            land(&card);
+        work(&port, &card);
+        while (card.head < card.shown && !chance(&card, 3)) {
+            stale += card.slots[card.head % SLOTS] != card.head + 1;
+            card.head++;
+        }
+    }
+    *taken = card.head;
+    return stale;
+}
+
+static void test_order(void **state)
+{
+    (void) state;
+    for (unsigned seed = 1; seed <= SEEDS; seed++) {
+        uint64_t taken;
+        assert_int_equal(run(rondo_arrival_work, seed, &taken), 0);
+        assert_int_equal(taken, MESSAGES);
+    }
+}
+
+static void test_wrong_orders(void **state)
+{
+    (void) state;
+    uint64_t taken;
+    for (unsigned seed = 1; seed <= SEEDS; seed++) {
+        assert_true(run(tell_first, seed, &taken) > 0);
+        assert_true(run(tell_latest, seed, &taken) > 0);
+    }
+}
+
+static void test_one_flush_for_all_that_is_there(void **state)
+{
+    (void) state;
+    struct card card = {.seed = 1};
+    struct rondo_port port = port_of(&card);
+    assert_int_equal(rondo_arrival_work(&port, &card), 0);
+    assert_int_equal(card.flushes, 0); /* nothing has landed */
+    card.tail = card.sent = card.landed = 3;
+    assert_int_equal(rondo_arrival_work(&port, &card), 0);
+    card.tail = card.sent = card.landed = 4;
+    assert_int_equal(rondo_arrival_work(&port, &card), 1);
+    assert_int_equal(card.shown, 3); /* the fourth came after the flush had begun */
+    assert_int_equal(rondo_arrival_work(&port, &card), 0);
+    assert_int_equal(rondo_arrival_work(&port, &card), 1);
+    assert_int_equal(card.shown, 4);
+    assert_int_equal(rondo_arrival_work(&port, &card), 0);
+    assert_int_equal(card.flushes, 2);
+}
+
+static void test_failed_flush(void **state)
+{
+    (void) state;
+    struct card card = {.tail = 2, .sent = 2, .landed = 2, .fails = 1};
+    struct rondo_port port = port_of(&card);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(rondo_arrival_work(&port, &card), 0);
+    assert_int_equal(card.shown, 0);
+}
+
+static void test_slots_with_counters(void **state)
+{
+    (void) state;
+    struct card card = {.tail = 2, .fails = 1};
+    struct rondo_port port = port_of(&card);
+    port.landed = NULL; /* the device watches the tail itself */
+    assert_int_equal(rondo_arrival_work(&port, &card), 0);
+    assert_int_equal(card.flushes, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_wrong_orders),
+        cmocka_unit_test(test_failed_flush),
+        cmocka_unit_test(test_one_flush_for_all_that_is_there),
+        cmocka_unit_test(test_slots_with_counters),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

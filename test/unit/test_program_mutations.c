@@ -1,0 +1,171 @@
+/* Compiled plans compute the right thing whatever the turns, and mutated ones do if the checker accepts them. */
+#include "plans.h"
+#include "program/program.h"
+#include "rondo_program.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "verdicts.h"
+
+static struct rondo_plan_set *compiled(const char *name, const char *collective, int ranks, int channels, uint32_t blocks)
+{
+    struct rondo_compile_options options = {.blocks = blocks, .slots = PLAYED_SLOTS};
+    struct rondo_plan_set *set;
+    rondo_program_t p;
+    if (rondo_program_builtin(name, collective, ranks, channels, 0, &p) != RONDO_SUCCESS)
+        return NULL;
+    assert_right(rondo_program_compile(p, &options, -1, &set));
+    rondo_program_destroy(p);
+    return set;
+}
+
+/* Unmutated plans compute the right thing, whatever the turns. */
+static void test_played(void **state)
+{
+    (void) state;
+    const char *name, *collective;
+    for (int i = 0;; i++) {
+        rondo_program_builtin_name(i, &name, &collective);
+        if (name == NULL)
+            break;
+        for (int ranks = 2; ranks <= 9; ranks++)
+            for (uint32_t blocks = 1; blocks <= 16; blocks *= 4) {
+                struct rondo_plan_set *set = compiled(name, collective, ranks, 2, blocks);
+                for (uint32_t empty = 1; set != NULL && empty <= set->conditions.pieces; empty += 1 + empty / 2) {
+                    int shared = rondo_conditions_always_shared(&set->conditions);
+                    if (!plans_play(set, shared, empty, (uint64_t) ranks * 1000 + blocks))
+                        fail_msg("%s %s %d ranks %u blocks, %u chunks not empty: wrong", name, collective, ranks, blocks,
+                                 empty);
+                }
+                rondo_plan_set_free(set);
+            }
+    }
+}
+
+static void mutate(struct rondo_plan_set *set, uint64_t *seed)
+{
+    uint32_t rank = (uint32_t) (played_random(seed) % set->conditions.ranks);
+    struct rondo_plan *plan = set->plans[rank];
+    uint32_t b = (uint32_t) (played_random(seed) % plan->program->blocks);
+    const struct rondo_program_block *block = played_block(plan, b);
+    if (block->instructions == 0)
+        return;
+    uint32_t at = (uint32_t) (played_random(seed) % block->instructions);
+    struct rondo_instruction *i = played_instruction(plan, b, at);
+    uint32_t small = (uint32_t) (played_random(seed) % 4);
+    size_t dependencies = (plan->program->bytes - plan->program->dependency_offset) / sizeof(struct rondo_dependency);
+    struct rondo_dependency *list =
+        (struct rondo_dependency *) (void *) ((char *) plan->program + plan->program->dependency_offset);
+    switch (played_random(seed) % 16) {
+    case 0:
+        i->actions ^= (uint8_t) (1u << small);
+        break;
+    case 1:
+        i->flags ^= (uint8_t) (small & 1 ? RONDO_FINISH : RONDO_NOTIFY);
+        break;
+    case 2:
+        i->source_buffer = (uint8_t) small;
+        break;
+    case 3:
+        i->destination_buffer = (uint8_t) small;
+        break;
+    case 4:
+        i->source_index += small - 1;
+        break;
+    case 5:
+        i->destination_index += small - 1;
+        break;
+    case 6:
+        i->count = (uint16_t) (i->count + small - 1);
+        break;
+    case 7:
+        i->receive_first = (uint8_t) (i->receive_first + small - 1);
+        break;
+    case 8:
+        i->send_first = (uint8_t) (i->send_first + small - 1);
+        break;
+    case 9:
+        i->receive_count = (uint8_t) (i->receive_count + small - 1);
+        break;
+    case 10:
+        i->send_count = (uint8_t) (i->send_count + small - 1);
+        break;
+    case 11:
+        if (dependencies > 0)
+            list[played_random(seed) % dependencies].step = (uint16_t) (played_random(seed) % (block->instructions + 1));
+        break;
+    case 12:
+        if (dependencies > 0)
+            list[played_random(seed) % dependencies].block = (uint16_t) (played_random(seed) % (plan->program->blocks + 1));
+        break;
+    case 13:
+        i->dependencies = (uint16_t) (i->dependencies > 0 ? i->dependencies - 1 : 0);
+        break;
+    case 14: { /* two steps change places */
+        struct rondo_instruction *other = played_instruction(plan, b, (at + 1) % block->instructions), saved = *i;
+        *i = *other;
+        *other = saved;
+        break;
+    }
+    default:
+        if (plan->program->ends > 0) {
+            struct rondo_connection *end = &plan->connections[played_random(seed) % plan->program->ends];
+            if (small == 0)
+                end->channel ^= 1;
+            else
+                end->peer = (int32_t) (played_random(seed) % (set->conditions.ranks + 1)) - (small == 1);
+        }
+        break;
+    }
+}
+
+/* Whatever the checker accepts is right. */
+static void test_mutations(void **state)
+{
+    (void) state;
+    uint64_t seed = 20221;
+    int accepted = 0, rejected = 0, total = 10000;
+    struct rondo_check_limits limits = {PLAYED_SLOTS, 64, 0};
+    const char *name, *collective;
+    int programs = 0;
+    while (rondo_program_builtin_name(programs, &name, &collective), name != NULL)
+        programs++;
+    while (accepted + rejected < total) {
+        rondo_program_builtin_name((int) (played_random(&seed) % (uint64_t) programs), &name, &collective);
+        int ranks = 2 + (int) (played_random(&seed) % 4);
+        struct rondo_plan_set *set =
+            compiled(name, collective, ranks, 1 + (int) (played_random(&seed) % 2), 1 + (uint32_t) (played_random(&seed) % 8));
+        if (set == NULL)
+            continue;
+        int shared = rondo_conditions_always_shared(&set->conditions);
+        int rounds = 1 + (int) (played_random(&seed) % 2);
+        for (int k = 0; k < rounds; k++)
+            mutate(set, &seed);
+        uint64_t tried = seed;
+        if (rondo_check_plans(set, name, &limits, shared) == RONDO_SUCCESS) {
+            accepted++;
+            for (uint32_t play = 0; play < 4; play++)
+                if (!plans_play(set, shared, 1 + play * set->conditions.pieces / 3, tried + play))
+                    fail_msg("%s %s, %d ranks: accepted, and wrong (mutation %d)", name, collective, ranks,
+                             accepted + rejected);
+        } else {
+            rejected++;
+        }
+        rondo_plan_set_free(set);
+    }
+    assert_true(rejected > total / 4 && accepted > 0);
+    print_message("%d mutations: %d rejected, %d accepted and right\n", total, rejected, accepted);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_played),
+        cmocka_unit_test(test_mutations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
