@@ -1,6 +1,6 @@
 /*
- * Handing out, on the host device: before a block waits for what a network brings, the network is told what is to be done with it
- * (errand.h), and does that where the bytes come in. Part of engine.h.
+ * Handing out, on the host device: before a block waits for what a network brings, the network is told what is to be done with
+ * it (errand.h), and does that where the bytes come in. Part of engine.h.
  */
 #ifndef RONDO_DEVICE_HAND_OUT_H
 #define RONDO_DEVICE_HAND_OUT_H
