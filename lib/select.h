@@ -42,7 +42,7 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
 /* Between hosts, where a message costs system calls on both sides: many slots, with room for what is on its way, filled
  * with what with its header makes four whole packets of TCP's largest, and with a little more where that saves another. */
 #define RONDO_NETWORK_SLOT_BYTES 274432
-#define RONDO_NETWORK_PACKETS    260480
+#define RONDO_NETWORK_PACKETS    260480u
 #define RONDO_NETWORK_SLOTS      16
 #define RONDO_NETWORK_SLICES     8 /* of a tile: what an instruction has on its way at once */
 
