@@ -105,10 +105,13 @@ static void locate(const struct rondo_host_lane *lane, struct rondo_hang_entry *
         entry->members[i] = comm->members[i];
 }
 
-/* now may have been read before the request was started. */
-static int is_overdue(const struct rondo_runtime *runtime, const struct rondo_request *request, uint64_t now)
+/* Of the timeout: what was started so shortly after an operation that has been given up is given up, and told of, with it. */
+#define TOGETHER 0.95
+
+/* Whether so much of the timeout is over. now may have been read before the request was started. */
+static int is_overdue(const struct rondo_runtime *runtime, const struct rondo_request *request, uint64_t now, double much)
 {
-    return now > request->started_ns && (double) (now - request->started_ns) / 1e9 >= runtime->settings.timeout;
+    return now > request->started_ns && (double) (now - request->started_ns) / 1e9 >= much * runtime->settings.timeout;
 }
 
 /* A word of the device's memory. */
@@ -126,7 +129,7 @@ static void observe(const struct rondo_runtime *runtime, const struct rondo_requ
     const struct rondo_host_lane *lane = request->lane;
     locate(lane, entry);
     entry->number = request->number;
-    entry->overdue = is_overdue(runtime, request, now);
+    entry->overdue = is_overdue(runtime, request, now, TOGETHER);
     rondo_call_describe(&request->call, entry->text, sizeof(entry->text));
     if (!request->submitted || lane->finished != request->device_number)
         return;
@@ -372,7 +375,7 @@ static int overdue(struct rondo_runtime *runtime, uint64_t now, uint64_t *comm)
     pthread_mutex_lock(&runtime->queue.lock);
     for (const struct rondo_request *request = runtime->queue.active; request != NULL && !found;
          request = request->active_after)
-        if (is_overdue(runtime, request, now) && rondo_comm_failure(request->comm) == RONDO_SUCCESS) {
+        if (is_overdue(runtime, request, now, 1) && rondo_comm_failure(request->comm) == RONDO_SUCCESS) {
             *comm = request->comm->id;
             found = 1;
         }
