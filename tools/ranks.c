@@ -27,6 +27,7 @@ struct ranks_group {
     int gone;         /* ranks whose body has returned, or that never got as far */
     int ended;        /* ranks that are through with their runtime too */
     bool failed;      /* some rank has */
+    bool held;        /* some runtime could not be finalized */
     bool unsaid;      /* no failure has been printed yet */
     double failed_at; /* ranks_clock() of the first failure */
     int code;
@@ -206,9 +207,18 @@ void ranks_free_later(struct rank *rank, void *memory)
     pthread_mutex_unlock(&rank->group->lock);
 }
 
+/* A runtime that could not be finalized goes on: its daemon may still write where a stuck operation was told to. */
+static void hold(struct ranks_group *group)
+{
+    pthread_mutex_lock(&group->lock);
+    group->held = true;
+    pthread_mutex_unlock(&group->lock);
+}
+
+/* What is held is left to the end of the process. */
 static void free_leftovers(struct ranks_group *group)
 {
-    while (group->leftovers != NULL) {
+    while (!group->held && group->leftovers != NULL) {
         struct leftover *leftover = group->leftovers;
         group->leftovers = leftover->next;
         buffers_release(leftover->gpu, leftover->memory);
@@ -302,6 +312,8 @@ static void *run_rank(void *argument)
         nanosleep(&(struct timespec){.tv_nsec = LINGER_NANOSECONDS}, NULL);
     if (rank.runtime != NULL) {
         code = rondo_finalize(rank.runtime);
+        if (code != RONDO_SUCCESS)
+            hold(group);
         if (code != RONDO_SUCCESS && !failed)
             exit_code = complain(group, rank.verb, rank.rank, "finalize", code);
     }

@@ -62,7 +62,7 @@ int ranks_fail(struct rank *rank, const char *what, rondo_result_t code);
 void ranks_mark_failed(struct rank *rank);
 
 /* Frees memory of buffers_allocate once every rank of this process is through with its runtime: after a failure, operations
- * that never finished may be holding its address until then. */
+ * that never finished may be holding its address until then, and where one still runs nothing is freed. */
 void ranks_free_later(struct rank *rank, void *memory);
 
 double ranks_clock(void); /* seconds, CLOCK_MONOTONIC */
