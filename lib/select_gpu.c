@@ -63,7 +63,7 @@ static const struct row rows[] = {
 /* So many channels that the program's blocks can all run at once. */
 static void fit_blocks(const struct rondo_comm *comm, enum rondo_kind kind, struct rondo_choice *choice)
 {
-    int most = (int) comm->runtime->settings.channels / rondo_blocks_a_channel(comm, kind, choice->algorithm);
+    int most = (int) comm->runtime->settings.channels / rondo_algorithm_blocks(choice->algorithm, kind, comm->size);
     if (choice->channels > most)
         choice->channels = most > 1 ? most : 1;
 }
