@@ -23,7 +23,8 @@ struct rondo_cuda_lines {
     uint32_t has_flag;
 };
 
-RONDO_CUDA_INLINE struct rondo_cuda_lines rondo_cuda_lines_of(const struct rondo_piece *piece, uint32_t thread, uint32_t threads)
+RONDO_CUDA_INLINE struct rondo_cuda_lines rondo_cuda_lines_of(const struct rondo_piece *piece, uint32_t thread,
+                                                              uint32_t threads)
 {
     const uint32_t line = thread / 8, place = thread % 8;
     struct rondo_cuda_lines lines;
@@ -199,8 +200,8 @@ RONDO_CUDA_INLINE int rondo_cuda_fold_some_lines(const struct rondo_piece *piece
 
 /*
  * Each warp goes its own way through its accesses, some at a time, and notes in progress how often it has done so when others'
- * data have not come: it goes on from there when the piece is carried out again. An exchange sends so far ahead of what it waits
- * for, and nothing is overwritten before it has been sent. Returns the same on all threads; 0: go on later.
+ * data have not come: it goes on from there when the piece is carried out again. An exchange sends so far ahead of what it
+ * waits for, and nothing is overwritten before it has been sent. Returns the same on all threads; 0: go on later.
  */
 RONDO_CUDA_INLINE int rondo_cuda_carry_out_lines(const struct rondo_piece *piece, uint32_t thread, uint32_t threads,
                                                  uint64_t polls, uint8_t *progress)

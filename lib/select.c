@@ -238,15 +238,16 @@ static rondo_result_t choose(const struct rondo_comm *comm, const struct rondo_c
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_call *call, int direct, const char *name,
-                            struct rondo_choice *choice)
+rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed,
+                            const char *name, struct rondo_choice *choice)
 {
     const struct rondo_settings *settings = &comm->runtime->settings;
     choice->tuned = NULL;
     choice->measured = 0;
     int asked = name != NULL || *settings->algorithm != '\0' || *settings->protocol != '\0' || settings->wanted_channels > 0;
     int measured = comm->size > 1 && call->rate == 0 && !comm->networked && comm->gpus_only;
-    if (!asked && measured && ruled(comm, call, direct, choice) == NULL && rondo_select_gpu(comm, call, direct, choice)) {
+    if (!asked && measured && ruled(comm, call, direct, choice) == NULL &&
+        rondo_select_gpu(comm, call, direct, streamed, choice)) {
         choice->why = "as measured on GPUs";
         choice->measured = 1;
         return RONDO_SUCCESS;
