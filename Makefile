@@ -61,7 +61,7 @@ SONAME  := librondo.so.$(firstword $(subst ., ,$(VERSION)))
 
 ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(PIECE_TESTS) $(NCCL_TESTS)
 
-.PHONY: all lib tool examples tests fuzz fuzz-merge interpreter-cost ucx-exchange detect install demo test test-all test-rdma bench-network gpu-test gpu-bench gpu-programs check-format format asan tsan clean help compile-commands
+.PHONY: all lib tool examples tests fuzz fuzz-merge interpreter-cost ucx-exchange detect install demo test test-all test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network check-format format asan tsan clean help compile-commands
 all: detect lib tool examples nccl
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
@@ -200,6 +200,9 @@ gpu-bench:
 gpu-programs:
 	@$(MAKE) --no-print-directory -s -j$$(nproc) tool
 	@BUILD=$(BUILD) make/gpu-programs $(OPTIONS)
+gpu-network:
+	@$(MAKE) --no-print-directory -s -j$$(nproc) tool $(BUILD)/ucx-exchange
+	@BUILD=$(BUILD) make/gpu-network $(OPTIONS)
 
 # The host device under the sanitizers. Slow tests (large counts, long stress) are left to the plain build.
 ASAN_OPTIONS_ := detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=0
@@ -255,6 +258,7 @@ help:
 	@echo "make gpu-test     the tests that need GPUs"
 	@echo "make gpu-bench    speed beside NCCL, in tables with targets (OPTIONS=--quick: fewer)"
 	@echo "make gpu-programs what is claimed of algorithms that are programs, on GPUs"
+	@echo "make gpu-network  GPUs as if on several hosts, beside UCX by itself"
 	@echo "make fuzz         hostile files, programs and plans, under the sanitizers (SECONDS=60 FUZZERS='xml checker')"
 	@echo "make interpreter-cost   the ring interpreted, and unrolled by hand (host device)"
 	@echo "make ucx-exchange what UCX moves by itself (OPTIONS=\"--workers 2\")"
