@@ -26,6 +26,8 @@ static const struct rondo_variable table[] = {
     {"RONDO_RDMA_DEVICES", "", "comma-separated RDMA devices to use, as name or name:port; unset: all with an IP address"},
     {"RONDO_RDMA_GID", "-1", "only RDMA ports whose address is this entry of their GID table; -1: whatever it is"},
     {"RONDO_RDMA_QUEUES", "1", "queue pairs between two ranks, one way; at least one is used on each port of a card"},
+    {"RONDO_PROXY_THREADS", "0",
+     "threads that move what ucx carries; 0: one, and up to 4 of a rank on a GPU with cores to spare"},
     {"RONDO_GPUDIRECT", "auto", "how network cards reach slots of ranks on GPUs: auto, dmabuf, peermem, off; apart: a test"},
     {"RONDO_LOG", "warn", "least severe messages to print on standard error: error, warn, info or debug"},
     {"RONDO_TIMEOUT", "0", "seconds until a stuck operation is reported and failed; 0: never"},

@@ -16,7 +16,7 @@
 #include "platform.h"
 #include "poller.h"
 #include "profile.h"
-#include "proxy.h"
+#include "proxies.h"
 #include "queue.h"
 #include "request.h"
 #include "select.h"
@@ -210,7 +210,7 @@ static void agree(struct rondo_runtime *runtime)
 
 static void stir(void *argument)
 {
-    rondo_proxy_stir(((struct rondo_runtime *) argument)->proxy);
+    rondo_proxies_stir(((struct rondo_runtime *) argument)->proxies);
 }
 
 static void notify(void *argument)
@@ -364,7 +364,7 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_star
     if (result == RONDO_SUCCESS)
         result = compare_networks(runtime, world, startup->transports != NULL);
     if (result == RONDO_SUCCESS)
-        result = rondo_proxy_create(runtime, &runtime->proxy);
+        result = rondo_proxies_create(runtime, &runtime->proxies);
     if (result == RONDO_SUCCESS)
         result = rondo_exchange(world, "rondo_init", &ready, 1, all_ready);
 
@@ -414,12 +414,12 @@ static void tear_down(struct rondo_runtime *runtime)
         rondo_connect_shut(runtime);
     if (runtime->cards != NULL)
         rondo_cards_withdraw(runtime);
-    rondo_proxy_close(runtime->proxy);
+    rondo_proxies_close(runtime->proxies);
     while (runtime->allocations != NULL)
         rondo_free(runtime, runtime->allocations->base);
     rondo_arena_destroy(runtime->arena);
-    rondo_proxy_destroy(runtime->proxy);
-    runtime->proxy = NULL;
+    rondo_proxies_destroy(runtime->proxies);
+    runtime->proxies = NULL;
     if (runtime->segments != NULL)
         rondo_segments_destroy(runtime->segments);
     if (runtime->control != NULL)
