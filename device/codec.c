@@ -107,18 +107,23 @@ static void store_local(const struct part *part, const union values *values)
         rondo_narrow(to, values->floats, part->count, (rondo_datatype_t) piece->type);
 }
 
-/* Encodes into a scratch and copies from there: a bulk copy replaces lines that another core holds without fetching them. */
-static void encode(const struct part *part, const union values *values, union values *stream)
+/* Encodes into a scratch and copies from there: a bulk copy replaces lines that another core holds without fetching them.
+ * rounded: what the readers will have, if anybody here wants it. */
+static void encode(const struct part *part, const union values *values, union values *rounded)
 {
     const struct rondo_piece *piece = part->piece;
-    rondo_zfp_encode(stream, values, part->count, piece->rate, part->computed);
+    union values coded, *stream = &coded;
+    if (rounded != NULL)
+        rondo_zfp_round(stream, rounded, values, part->count, piece->rate, part->computed);
+    else
+        rondo_zfp_encode(stream, values, part->count, piece->rate, part->computed);
     for (int r = 0; r < piece->remotes; r++)
         memcpy(piece->remote[r] + part->stream_at, stream, part->stream_bytes);
 }
 
 void rondo_codec_carry_out(const struct rondo_piece *piece)
 {
-    union values values, other, stream;
+    union values values, other;
     int keeps = piece->residual != NULL && (piece->feedback & RONDO_FEEDBACK_KEEP);
     for (size_t offset = 0; offset < piece->count; offset += PART) {
         struct part part = part_at(piece, offset);
@@ -132,14 +137,13 @@ void rondo_codec_carry_out(const struct rondo_piece *piece)
         if (piece->average != 0)
             rondo_fold(&folded, 1, pair, 1, part.count, part.computed, (rondo_op_t) piece->op, (int) piece->average, 0);
         const union values *kept = &values;
+        int rounds = (piece->codec & RONDO_CODEC_ROUND) != 0 && (piece->local != NULL || keeps);
         if (piece->remotes > 0 || (piece->codec & RONDO_CODEC_ROUND))
-            encode(&part, &values, &stream);
-        if ((piece->codec & RONDO_CODEC_ROUND) != 0 && (piece->local != NULL || keeps)) {
-            rondo_zfp_decode(&other, &stream, part.count, piece->rate, part.computed);
+            encode(&part, &values, rounds ? &other : NULL);
+        if (rounds)
             kept = &other;
-            if (keeps)
-                keep_residual(&part, &values, &other);
-        }
+        if (rounds && keeps)
+            keep_residual(&part, &values, &other);
         if (piece->local != NULL)
             store_local(&part, kept);
     }

@@ -69,15 +69,21 @@ static inline void unpack(uint64_t *words, const uint64_t *stream, size_t bit, u
             unpack(words, stream, b *bits, bits);                                                                              \
             rondo_zfp_decode_##name(words, rate, values + b * RONDO_ZFP_VALUES);                                               \
         }                                                                                                                      \
+    }                                                                                                                          \
+    __attribute__((unused)) static void round_##name(uint64_t *stream, type *rounded, const type *values, size_t groups,       \
+                                                     uint32_t rate)                                                            \
+    {                                                                                                                          \
+        encode_##name(stream, values, groups, rate);                                                                           \
+        decode_##name(rounded, stream, groups, rate);                                                                          \
     }
 DEFINE_SCALAR(float, float)
 DEFINE_SCALAR(double, double)
 
 #if defined(__AVX2__)
 #include "zfp_lanes.h"
-#define FLOAT_KERNELS .encode_float = encode_float_lanes, .decode_float = decode_float_lanes
+#define FLOAT_KERNELS .encode_float = encode_float_lanes, .decode_float = decode_float_lanes, .round_float = round_float_lanes
 #else
-#define FLOAT_KERNELS .encode_float = encode_float, .decode_float = decode_float
+#define FLOAT_KERNELS .encode_float = encode_float, .decode_float = decode_float, .round_float = round_float
 #endif
 
 #define NAME_OF(variant)  #variant
@@ -85,5 +91,8 @@ DEFINE_SCALAR(double, double)
 #define TABLE_OF(variant) rondo_zfp_kernels_##variant
 #define TABLE(variant)    TABLE_OF(variant)
 
-const struct rondo_zfp_kernels TABLE(RONDO_FOLD_VARIANT) = {
-    .name = NAME(RONDO_FOLD_VARIANT), FLOAT_KERNELS, .encode_double = encode_double, .decode_double = decode_double};
+const struct rondo_zfp_kernels TABLE(RONDO_FOLD_VARIANT) = {.name = NAME(RONDO_FOLD_VARIANT),
+                                                            FLOAT_KERNELS,
+                                                            .encode_double = encode_double,
+                                                            .decode_double = decode_double,
+                                                            .round_double = round_double};

@@ -15,8 +15,11 @@ struct rondo_zfp_kernels {
     const char *name;
     void (*encode_float)(uint64_t *stream, const float *values, size_t groups, uint32_t rate);
     void (*decode_float)(float *values, const uint64_t *stream, size_t groups, uint32_t rate);
+    /* Encodes, and gives what a reader will decode; cheaper than decoding it. */
+    void (*round_float)(uint64_t *stream, float *rounded, const float *values, size_t groups, uint32_t rate);
     void (*encode_double)(uint64_t *stream, const double *values, size_t groups, uint32_t rate);
     void (*decode_double)(double *values, const uint64_t *stream, size_t groups, uint32_t rate);
+    void (*round_double)(uint64_t *stream, double *rounded, const double *values, size_t groups, uint32_t rate);
 };
 
 extern const struct rondo_zfp_kernels rondo_zfp_kernels_baseline;

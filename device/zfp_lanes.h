@@ -222,14 +222,60 @@ static inline void backward(vec *c)
     c[0] = x, c[1] = y, c[2] = z, c[3] = w;
 }
 
+/* ---- a plane of which not all coefficients are known, and what it all amounts to ---- */
+
+/* Its values, from the bits that begin with it, of which `left` are there, and zeros. *known: coefficients, before and after;
+ * *length: the bits that it takes. */
+static inline vec read_plane(vec bits, vec left, vec *known, vec *length)
+{
+    /* By how many are known: the bits that a code of the others may take, and where their entries begin. */
+    static const uint32_t code_bits[8] __attribute__((aligned(32))) = {127, 31, 7, 1, 0};
+    static const uint32_t code_first[8] __attribute__((aligned(32))) = {0, 128, 160, 168, 170};
+    vec next = bits & 127, index = of_8(code_first, *known) + (shift_right(next, *known) & of_8(code_bits, *known));
+    vec entry = which_greater(ALL(1), *known) != 0 ? of_192(code_planes, index) : of_64(code_planes + 128, index - 128);
+    vec plane = (entry & 15) | (next & (shift_left(ALL(1), *known) - 1));
+    *length = (entry >> 4) & 15;
+    *known = entry >> 8;
+    /* Where the block ended within a scan, the zeros after it made the scan end with the last coefficient; it ends with the
+     * one it had come to. */
+    vec ended = (plane ^ 8) | shift_right(ALL(8), *length - left);
+    vec scanned = plane & select_greater(*length, left, ALL(8), ALL(0));
+    return select_greater(scanned, ALL(0), ended, plane);
+}
+
+/* What was read, by the header's exponent. */
+static inline void to_values(float *values, vec *c, vec header)
+{
+    backward(c);
+    vec biased = (header & 511) >> 1, exponent = biased - select_greater(biased, ALL(0), ALL(1), ALL(0));
+    vec power = select_greater(exponent, ALL(29), (exponent - 29) << 23, shift_left(ALL(1), exponent - 7));
+    vec there = select_greater(header & 1, ALL(0), ALL(0xffffffff), ALL(0));
+    for (int i = 0; i < 4; i++)
+        c[i] = (vec) (__builtin_convertvector((ivec) c[i], fvec) * (fvec) power) & there;
+    store_values(values, c);
+}
+
 /* ---- encoding ---- */
 
-/* bits: of a block; two: they are more than 64. high is written only then. */
+/* What is left of a plane that was written as so many bits of code where there was room for fewer (left, perhaps none). known:
+ * before it. */
+static inline vec cut_plane(vec plane, vec code, vec length, vec left, vec known)
+{
+    vec whole = select_greater(length, left, ALL(0), plane);
+    if ((which_greater(length, left) & which_greater(left, ALL(0))) == 0)
+        return whole;
+    vec unused, there = select_greater(left, ALL(0), left, ALL(0));
+    vec read = read_plane(code & (shift_left(ALL(1), there) - 1), there, &known, &unused);
+    return select_greater(length, left, read & select_greater(left, ALL(0), ALL(15), ALL(0)), plane);
+}
+
+/* bits: of a block; two: they are more than 64. high is written only then. rounded: what a reader will read; NULL: nobody asks.
+ */
 static inline __attribute__((always_inline)) void encode_blocks(const float *values, uint32_t bits, int two, uint64_t *low,
-                                                                uint64_t *high)
+                                                                uint64_t *high, float *rounded)
 {
     const vec infinite = ALL(0x7f800000), magnitude = ALL(0x7fffffff);
-    vec c[4], at = ALL(9), known = ALL(0);
+    vec c[4], read[4] = {ALL(0), ALL(0), ALL(0), ALL(0)}, at = ALL(9), known = ALL(0);
     load_values(c, values);
     vec largest = larger(larger(c[0] & magnitude, c[1] & magnitude), larger(c[2] & magnitude, c[3] & magnitude));
     vec exponent = largest >> 23;
@@ -245,6 +291,7 @@ static inline __attribute__((always_inline)) void encode_blocks(const float *val
         first.half[h] = widen(header, h);
     for (uint32_t k = 32; k > 0 && which_greater(ALL(bits), at) != 0; k--) {
         vec plane = (c[0] >> 31) | ((c[1] >> 30) & 2) | ((c[2] >> 29) & 4) | ((c[3] >> 28) & 8), code = plane, length = ALL(4);
+        vec before = known;
         for (int i = 0; i < 4; i++)
             c[i] <<= 1;
         if (which_greater(ALL(4), known) != 0) {
@@ -260,6 +307,11 @@ static inline __attribute__((always_inline)) void encode_blocks(const float *val
             if (two) /* a shift by 64 or more, or by less than 0, gives 0 */
                 second.half[h] |= wide_left(more, place - 64) | wide_right(more, 64 - place);
         }
+        if (rounded != NULL) {
+            vec cut = cut_plane(plane, code, length, ALL(bits) - at, before);
+            for (int i = 0; i < 4; i++)
+                read[i] |= ((cut >> i) & 1) << (k - 1);
+        }
         at += length;
     }
     vec all = select_greater(largest, ALL(0), ALL(0xffffffff), ALL(0)); /* but for blocks of zeros */
@@ -274,6 +326,8 @@ static inline __attribute__((always_inline)) void encode_blocks(const float *val
     memcpy(low, &first, sizeof(first));
     if (two)
         memcpy(high, &second, sizeof(second));
+    if (rounded != NULL)
+        to_values(rounded, read, header & all);
     for (uint32_t odd = which_greater(largest, infinite - 1); odd != 0; odd &= odd - 1) {
         uint64_t words[RONDO_ZFP_WORDS];
         uint32_t b = rondo_zfp_lowest_bit(odd);
@@ -281,6 +335,10 @@ static inline __attribute__((always_inline)) void encode_blocks(const float *val
         low[b] = words[0];
         if (two)
             high[b] = words[1];
+        if (rounded != NULL) {
+            uint64_t cut[RONDO_ZFP_WORDS] = {low[b], two ? high[b] : 0};
+            rondo_zfp_decode_float(cut, bits / RONDO_ZFP_VALUES, rounded + b * RONDO_ZFP_VALUES);
+        }
     }
 }
 
@@ -305,13 +363,15 @@ static inline uint64_t *put_group(uint64_t *stream, const uint64_t *low, const u
     return stream;
 }
 
-static inline __attribute__((always_inline)) void encode_groups(uint64_t *stream, const float *values, size_t groups,
-                                                                uint32_t bits, int two)
+static inline __attribute__((always_inline)) void encode_groups(uint64_t *stream, float *rounded, const float *values,
+                                                                size_t groups, uint32_t bits, int two)
 {
     uint64_t low[RONDO_ZFP_GROUP], high[RONDO_ZFP_GROUP];
     for (size_t g = 0; g < groups; g++) {
-        for (int b = 0; b < RONDO_ZFP_GROUP; b += LANES, values += LANES * RONDO_ZFP_VALUES)
-            encode_blocks(values, bits, two, low + b, high + b);
+        for (int b = 0; b < RONDO_ZFP_GROUP; b += LANES, values += LANES * RONDO_ZFP_VALUES) {
+            encode_blocks(values, bits, two, low + b, high + b, rounded);
+            rounded = rounded != NULL ? rounded + LANES * RONDO_ZFP_VALUES : NULL;
+        }
         if (bits == 32) {
             for (int b = 0; b < RONDO_ZFP_GROUP; b += 2)
                 *stream++ = low[b] | low[b + 1] << 32;
@@ -324,15 +384,26 @@ static inline __attribute__((always_inline)) void encode_groups(uint64_t *stream
     }
 }
 
-static void encode_float_lanes(uint64_t *stream, const float *values, size_t groups, uint32_t rate)
+static inline __attribute__((always_inline)) void encode_at(uint64_t *stream, float *rounded, const float *values,
+                                                            size_t groups, uint32_t rate)
 {
     uint32_t bits = RONDO_ZFP_VALUES * rate;
     if (bits == 32)
-        encode_groups(stream, values, groups, 32, 0);
+        encode_groups(stream, rounded, values, groups, 32, 0);
     else if (bits <= 64)
-        encode_groups(stream, values, groups, bits, 0);
+        encode_groups(stream, rounded, values, groups, bits, 0);
     else
-        encode_groups(stream, values, groups, bits, 1);
+        encode_groups(stream, rounded, values, groups, bits, 1);
+}
+
+static void encode_float_lanes(uint64_t *stream, const float *values, size_t groups, uint32_t rate)
+{
+    encode_at(stream, NULL, values, groups, rate);
+}
+
+static void round_float_lanes(uint64_t *stream, float *rounded, const float *values, size_t groups, uint32_t rate)
+{
+    encode_at(stream, rounded, values, groups, rate);
 }
 
 /* ---- decoding ---- */
@@ -340,10 +411,7 @@ static void encode_float_lanes(uint64_t *stream, const float *values, size_t gro
 static inline __attribute__((always_inline)) void decode_blocks(float *values, uint32_t bits, int two, const uint64_t *low,
                                                                 const uint64_t *high)
 {
-    /* By how many are known: the bits that a code of the others may take, and where their entries begin. */
-    static const uint32_t code_bits[8] __attribute__((aligned(32))) = {127, 31, 7, 1, 0};
     static const uint32_t reversed[16] __attribute__((aligned(64))) = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
-    static const uint32_t code_first[8] __attribute__((aligned(32))) = {0, 128, 160, 168, 170};
     struct words first, second = {{{0}}};
     memcpy(&first, low, sizeof(first));
     if (two)
@@ -356,19 +424,10 @@ static inline __attribute__((always_inline)) void decode_blocks(float *values, u
     }
     uint32_t k = 32;
     while (k > 0 && which_greater(left, ALL(0)) != 0 && which_greater(ALL(4), known) != 0) {
-        vec next = narrow(first) & 127;
-        vec index = of_8(code_first, known) + (shift_right(next, known) & of_8(code_bits, known));
-        vec entry = which_greater(ALL(1), known) != 0 ? of_192(code_planes, index) : of_64(code_planes + 128, index - 128);
-        vec length = (entry >> 4) & 15, plane = (entry & 15) | (next & (shift_left(ALL(1), known) - 1));
-        /* Where the block ended within a scan, the zeros after it made the scan end with the last coefficient; it ends with the
-         * one it had come to. */
-        vec ended = (plane ^ 8) | shift_right(ALL(8), length - left);
-        vec scanned = plane & select_greater(length, left, ALL(8), ALL(0));
-        plane = select_greater(scanned, ALL(0), ended, plane);
+        vec length, plane = read_plane(narrow(first), left, &known, &length);
         k--;
         for (int i = 0; i < 4; i++)
             c[i] |= ((plane >> i) & 1) << k;
-        known = entry >> 8;
         left -= length;
         for (int h = 0; h < 2; h++) {
             wide by = widen(length, h);
@@ -396,13 +455,7 @@ static inline __attribute__((always_inline)) void decode_blocks(float *values, u
             second.half[h] >>= 32;
         }
     }
-    backward(c);
-    vec biased = header >> 1, exponent = biased - select_greater(biased, ALL(0), ALL(1), ALL(0));
-    vec power = select_greater(exponent, ALL(29), (exponent - 29) << 23, shift_left(ALL(1), exponent - 7));
-    vec there = select_greater(header & 1, ALL(0), ALL(0xffffffff), ALL(0));
-    for (int i = 0; i < 4; i++)
-        c[i] = (vec) (__builtin_convertvector((ivec) c[i], fvec) * (fvec) power) & there;
-    store_values(values, c);
+    to_values(values, c, header);
     for (uint32_t odd = which_greater(header >> 1, ALL(0)) & ~coded; odd != 0; odd &= odd - 1) {
         uint32_t b = rondo_zfp_lowest_bit(odd);
         uint64_t words[RONDO_ZFP_WORDS] = {low[b], two ? high[b] : 0};

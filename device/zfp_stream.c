@@ -97,8 +97,21 @@ static const struct rondo_zfp_kernels *kernels_in_use(void)
         if (done < count)                                                                                                      \
             decode_rest_##name(kernels, values + done, stream + groups * rate, count - done, rate);                            \
     }
+#define DEFINE_ROUND(name, type)                                                                                               \
+    static void round_all_##name(uint64_t *stream, type *rounded, const type *values, size_t count, uint32_t rate)             \
+    {                                                                                                                          \
+        const struct rondo_zfp_kernels *kernels = kernels_in_use();                                                            \
+        size_t groups = count / (RONDO_ZFP_GROUP * RONDO_ZFP_VALUES), done = groups * RONDO_ZFP_GROUP * RONDO_ZFP_VALUES;      \
+        kernels->round_##name(stream, rounded, values, groups, rate);                                                          \
+        if (done < count) {                                                                                                    \
+            encode_rest_##name(kernels, stream + groups * rate, values + done, count - done, rate);                            \
+            decode_rest_##name(kernels, rounded + done, stream + groups * rate, count - done, rate);                           \
+        }                                                                                                                      \
+    }
 DEFINE_REST(float, float)
 DEFINE_REST(double, double)
+DEFINE_ROUND(float, float)
+DEFINE_ROUND(double, double)
 
 void rondo_zfp_encode(void *stream, const void *values, size_t count, uint32_t rate, rondo_datatype_t type)
 {
@@ -116,4 +129,13 @@ void rondo_zfp_decode(void *values, const void *stream, size_t count, uint32_t r
         decode_all_double(values, stream, count, rate);
     else
         decode_all_float(values, stream, count, rate);
+}
+
+void rondo_zfp_round(void *stream, void *rounded, const void *values, size_t count, uint32_t rate, rondo_datatype_t type)
+{
+    assert(rate >= RONDO_ZFP_RATE_MIN && rate <= (type == RONDO_DOUBLE ? RONDO_ZFP_RATE_DOUBLE : RONDO_ZFP_RATE_FLOAT));
+    if (type == RONDO_DOUBLE)
+        round_all_double(stream, rounded, values, count, rate);
+    else
+        round_all_float(stream, rounded, values, count, rate);
 }

@@ -307,7 +307,8 @@ static rondo_result_t build_plan(const struct rondo_host_lane *lane, const struc
     uint32_t blocks = algorithm->registered != NULL ? runtime->settings.channels : (uint32_t) shape->channels;
     if (runtime->device_type == RONDO_DEVICE_CUDA)
         blocks *= 2;
-    return rondo_program_keep_plan(lane->comm, algorithm, shape, blocks, rondo_program_slots(runtime, lane), plan);
+    return rondo_program_keep_plan(lane->comm, algorithm, shape, blocks, rondo_program_slots(lane, algorithm->single_chunks),
+                                   plan);
 }
 
 static rondo_result_t make_binding(struct rondo_host_lane *lane, const struct rondo_algorithm *algorithm,

@@ -288,9 +288,9 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
                           request->lane->slot_count);
         else if (choice->protocol == RONDO_PROTOCOL_COMPRESSED && operation->slice > 0 && request->comm->gpus_only)
             spread_slices(operation, most, CODED_SLICE, CODED_SLICE_MIN, request->lane->slot_count);
-        else if (rondo_is_wide(request->comm) && choice->algorithm->build != NULL && operation->rate == 0)
+        else if (rondo_is_wide(request->comm) && rondo_algorithm_single(choice->algorithm) && operation->rate == 0)
             network_slices(operation, most);
-        else if (rondo_is_wide(request->comm) && choice->algorithm->build != NULL)
+        else if (rondo_is_wide(request->comm) && rondo_algorithm_single(choice->algorithm))
             operation->tile = RONDO_NETWORK_SLICES * operation->slice;
     }
     if (operation->tile == 0)

@@ -109,7 +109,8 @@ static rondo_result_t own_lane(struct rondo_request *request, uint64_t id, int p
         bytes = 0; /* signals only */
     else if (choice->algorithm->adapt == rondo_adapt_ring && call->kind == RONDO_KIND_ALLREDUCE)
         bytes = bytes / (size_t) comm->size + RONDO_CACHE_LINE;
-    else if (choice->algorithm->build == NULL && bytes < COMPILED_SLOT) /* its instructions may take many chunks at once */
+    else if (!rondo_algorithm_single(choice->algorithm) &&
+             bytes < COMPILED_SLOT) /* its instructions may take many chunks at once */
         bytes = COMPILED_SLOT;
     for (int p = 0; p < RONDO_PROTOCOLS && bytes < SLOT_USEFUL; p++)
         options.slot_bytes[p] = clamp_slot(p == RONDO_PROTOCOL_LL      ? 2 * bytes

@@ -141,13 +141,6 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
     }
 }
 
-int rondo_blocks_a_channel(const struct rondo_comm *comm, enum rondo_kind kind, const struct rondo_algorithm *algorithm)
-{
-    if (!algorithm->blocks_a_peer || comm->size == 1)
-        return 1;
-    return kind == RONDO_KIND_ALLTOALL ? 2 * comm->size - 1 : kind == RONDO_KIND_ALLGATHER ? 2 * (comm->size - 1) : comm->size;
-}
-
 const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
                          const struct rondo_algorithm *algorithm)
 {
@@ -162,17 +155,16 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
         return "these are more ranks than it folds at a time";
     if (algorithm->several_hosts && (comm->topology.nodes < 2 || comm->topology.locals < 2))
         return "it needs several hosts with equally many ranks, more than one, each";
-    if (rondo_blocks_a_channel(comm, call->kind, algorithm) > 2 * (int) comm->runtime->settings.channels)
+    if (rondo_algorithm_blocks(algorithm, call->kind, comm->size) > 2 * (int) comm->runtime->settings.channels)
         return "these are more ranks than a program has blocks here";
     if (algorithm->direct && !direct)
         return "it needs buffers that all ranks can reach (rondo_alloc, rondo_comm_register)";
-    if (call->send == RONDO_IN_PLACE &&
-        ((algorithm->direct && call->kind == RONDO_KIND_ALLTOALL) ||
-         ((algorithm->direct || algorithm->blocks_a_peer) && call->kind == RONDO_KIND_REDUCE_SCATTER)))
+    if (call->send == RONDO_IN_PLACE && algorithm->direct &&
+        (call->kind == RONDO_KIND_ALLTOALL || call->kind == RONDO_KIND_REDUCE_SCATTER))
         return "it does not run this collective in place";
-    /* Nor with the result where this rank's own block of the input is. */
-    if (call->kind == RONDO_KIND_REDUCE_SCATTER && (algorithm->separate >> call->kind & 1) && comm->size > 1 &&
-        call->send != RONDO_IN_PLACE &&
+    /* Nor with the result where this rank's own block of the input is; by pairs, that is read and written once. */
+    if (call->kind == RONDO_KIND_REDUCE_SCATTER && (algorithm->separate >> call->kind & 1) && !algorithm->blocks_a_peer &&
+        comm->size > 1 && call->send != RONDO_IN_PLACE &&
         (const char *) call->recv ==
             (const char *) call->send + (size_t) comm->rank * call->count * rondo_type_bytes(call->type))
         return "it does not run this collective in place";
@@ -280,7 +272,7 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
                            : rondo_is_wide(comm) && call->rate == 0 ? NETWORK_CHANNEL_BYTES
                                                                     : 256 * KIB;
     size_t channels = message / channel_bytes;
-    int single = (choice->algorithm->build == rondo_build_all_pairs && !comm->gpus_only) ||
+    int single = (choice->algorithm->trace == rondo_trace_all_pairs && !comm->gpus_only) ||
                  choice->algorithm->build == rondo_build_local || call->kind == RONDO_KIND_BARRIER;
     if (settings->wanted_channels > 0)
         channels = settings->wanted_channels;
@@ -290,7 +282,7 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
         channels = 1;
     if (choice->algorithm->registered != NULL)
         channels = 1; /* it says itself what it does side by side */
-    size_t most = settings->channels, blocks = (size_t) rondo_blocks_a_channel(comm, call->kind, choice->algorithm);
+    size_t most = settings->channels, blocks = (size_t) rondo_algorithm_blocks(choice->algorithm, call->kind, comm->size);
     if (blocks > 1) /* a lane has contexts for two blocks a channel */
         most = 2 * most / blocks > 0 ? 2 * most / blocks : 1;
     choice->channels = (int) (channels < most ? channels : most);

@@ -19,9 +19,6 @@ struct rondo_choice {
 rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed,
                             const char *name, struct rondo_choice *choice);
 
-/* Program blocks that it takes for each channel, as far as the choice of channels goes. */
-int rondo_blocks_a_channel(const struct rondo_comm *comm, enum rondo_kind kind, const struct rondo_algorithm *algorithm);
-
 /* Why the algorithm cannot run this call; NULL if it can. */
 const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
                          const struct rondo_algorithm *algorithm);

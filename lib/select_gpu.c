@@ -93,7 +93,7 @@ static void fit_blocks(const struct rondo_comm *comm, enum rondo_kind kind, int 
 {
     int wide = streamed && comm->size == 2 && comm == comm->runtime->world;
     int blocks = (int) comm->runtime->settings.channels * (wide ? 2 : 1);
-    int most = blocks / rondo_blocks_a_channel(comm, kind, choice->algorithm);
+    int most = blocks / rondo_algorithm_blocks(choice->algorithm, kind, comm->size);
     if (choice->channels > most)
         choice->channels = most > 1 ? most : 1;
 }

@@ -7,6 +7,7 @@ prints a table, with its target where there is one. On a quiet machine: a few co
 import argparse
 import json
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -185,18 +186,33 @@ def compress(options):
           ["algorithm", "rate", "without", "with", "less, %", "target"], rows)
 
 
+def spent():
+    """Seconds of processors that processes which have ended have taken."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def hop_by_hop(options):
-    """The same beside the variant that encodes anew at every hop, from 4 MiB up."""
+    """The same beside the variant that encodes anew at every hop, from 4 MiB up, in turn, each run the other way round."""
     rows = []
+    names = ["ring", "recursive-doubling", "ring-hop"]
     for link in options.links or ("100mbit", "2500mbit"):
         with Hosts(4, rate=link, congestion=CUBIC) as hosts:
             for bytes_ in ("4M", "16M"):
                 for rate in (16, 8):
-                    runs = [[compressed(hosts, name, rate, bytes_, options)["time_us"] / 1e3
-                             for name in ("ring", "recursive-doubling", "ring-hop")] for _ in range(options.runs)]
-                    rows.append([link, bytes_, rate, *(f"{statistics.median(times):.1f}" for times in zip(*runs))])
-    table("all-reduce, 4 hosts, compressed, ms (target: ring and recursive doubling below ring-hop)",
-          ["link", "bytes", "rate", "ring", "recursive-doubling", "ring-hop"], rows)
+                    times, seconds = {name: [] for name in names}, {name: [] for name in names}
+                    for run in range(options.runs):
+                        for name in names if run % 2 == 0 else names[::-1]:
+                            before = spent()
+                            found = bench(hosts, list(range(4)), "allreduce", "-b", bytes_, "-e", bytes_, "-n", options.iterations, "-w", 1,
+                                          "--mode", "persistent", "--algorithm", name, RONDO_COMPRESS=rate, RONDO_COMPRESS_MIN=0,
+                                          RONDO_TIMEOUT=120, **options.set)
+                            times[name].append(next(iter(found.values()))["time_us"] / 1e3)
+                            seconds[name].append(spent() - before)
+                    rows.append([link, bytes_, rate, *(f"{statistics.median(times[name]):.2f}" for name in names),
+                                 *(f"{statistics.median(seconds[name]):.2f}" for name in names)])
+    table("all-reduce, 4 hosts, compressed, ms (target: ring below ring-hop), and seconds of processors a run, waiting included",
+          ["link", "bytes", "rate", *names, *(f"{name}, s" for name in names)], rows)
 
 
 def break_even(options):

@@ -2,7 +2,7 @@
  * Channels and blocks (GC3 section 5.2). A row of fused instructions takes one channel: the user's, or the lowest on which none
  * of its blocks would have to serve a second pair of peers. A connection's end is worked by one block alone; so what an
  * instruction receives from and sends to is worked by the same block, and such groups are spread over as many blocks as the
- * device has, those of one channel next to each other.
+ * device has, those of one channel next to each other. Where ends are to stay apart, only what is folded together is joined.
  */
 #include "program/graph.h"
 
@@ -138,6 +138,17 @@ static uint32_t outgoing(struct placing *p, const struct rondo_node *n)
     return end_at(p, n->rank, to->rank, to->channel, 1);
 }
 
+/* What arrives next for the same sum is folded by the same block. */
+static void join_fold(struct placing *p, const struct rondo_node *n, uint32_t in)
+{
+    const struct rondo_graph *graph = p->graph;
+    for (uint32_t i = n->consumers; (n->actions & RONDO_REDUCE) && i != RONDO_NONE; i = graph->links[i].next) {
+        const struct rondo_node *reader = &graph->nodes[rondo_node_find(graph, graph->links[i].node)];
+        if (reader != n && reader->from != RONDO_NONE && (reader->actions & RONDO_REDUCE))
+            join(p, in, incoming(p, reader));
+    }
+}
+
 static void find_groups(struct placing *p)
 {
     struct rondo_graph *graph = p->graph;
@@ -152,6 +163,8 @@ static void find_groups(struct placing *p)
         p->ends[group_of(p, in != RONDO_NONE ? in : out)].load += n->count;
         if (in != RONDO_NONE && out != RONDO_NONE)
             join(p, in, out);
+        if (in != RONDO_NONE && graph->options->apart)
+            join_fold(p, n, in);
     }
 }
 
@@ -230,10 +243,26 @@ static rondo_result_t choose_blocks(struct placing *p)
     return status;
 }
 
+/* A block more for what moves within a rank and waits for nothing: its number and one, or 0. NULL: out of memory. */
+static uint32_t *own_blocks(const struct placing *p)
+{
+    struct rondo_graph *graph = p->graph;
+    uint32_t *own = calloc(graph->conditions.ranks, sizeof(*own));
+    for (size_t o = 0; own != NULL && o < graph->ordered; o++) {
+        const struct rondo_node *n = &graph->nodes[graph->order[o]];
+        if (n->from == RONDO_NONE && n->to == RONDO_NONE && n->previous == 0 && own[n->rank] == 0 &&
+            graph->rank_blocks[n->rank] < graph->options->blocks)
+            own[n->rank] = ++graph->rank_blocks[n->rank];
+    }
+    return own;
+}
+
 /* Local instructions stay with what they wait for last. */
 static void place_nodes(struct placing *p)
 {
     struct rondo_graph *graph = p->graph;
+    uint32_t *own = graph->options->apart ? own_blocks(p) : NULL;
+    graph->failed |= graph->options->apart && own == NULL;
     for (size_t o = 0; o < graph->ordered && !graph->failed; o++) {
         struct rondo_node *n = &graph->nodes[graph->order[o]];
         n->position = (uint32_t) o;
@@ -248,8 +277,11 @@ static void place_nodes(struct placing *p)
             if (last == RONDO_NONE || graph->nodes[before].position > graph->nodes[last].position)
                 last = before;
         }
-        n->block = last != RONDO_NONE ? graph->nodes[last].block : n->instance % graph->rank_blocks[n->rank];
+        n->block = last != RONDO_NONE            ? graph->nodes[last].block
+                   : own != NULL && own[n->rank] ? own[n->rank] - 1
+                                                 : n->instance % graph->rank_blocks[n->rank];
     }
+    free(own);
 }
 
 rondo_result_t rondo_graph_channels(struct rondo_graph *graph)

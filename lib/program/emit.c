@@ -86,6 +86,31 @@ static int is_relay(const struct rondo_node *n)
     return (n->actions & (RONDO_RECEIVE | RONDO_COPY | RONDO_REDUCE)) == RONDO_RECEIVE;
 }
 
+/* A chunk as long as what a relay passes on that needs no memory: an input's or output's. 0: there is none. */
+static int stand_in(const struct emitting *e, const struct rondo_node *n, uint8_t *buffer, uint32_t *index)
+{
+    const struct rondo_conditions *c = &e->graph->conditions;
+    for (int b = RONDO_INPUT; b <= RONDO_OUTPUT && rondo_conditions_ordered(c); b++) {
+        uint32_t chunks = rondo_conditions_chunks(c, e->rank, (enum rondo_buffer) b), matching = 0;
+        uint32_t first = n->least_class;
+        if (first >= chunks || n->count > chunks - first)
+            continue;
+        for (uint32_t k = 0; k < n->count; k++) {
+            uint32_t class =
+                n->destination_buffer == RONDO_SCRATCH
+                    ? scratch_class(e, n->destination + k)
+                    : rondo_conditions_class(c, e->rank, (enum rondo_buffer) n->destination_buffer, n->destination + k);
+            matching += rondo_conditions_class(c, e->rank, (enum rondo_buffer) b, first + k) == class;
+        }
+        if (matching == n->count) {
+            *buffer = (uint8_t) b;
+            *index = first;
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static int find_scratch(struct emitting *e)
 {
     struct rondo_graph *graph = e->graph;
@@ -98,13 +123,15 @@ static int find_scratch(struct emitting *e)
     size_t first = e->block_first[e->rank_first[e->rank]], last = e->block_first[e->rank_first[e->rank + 1]];
     for (size_t i = first; i < last; i++) {
         const struct rondo_node *n = &graph->nodes[e->lists[i]];
+        uint8_t buffer;
+        uint32_t index;
         int plain_receive = (n->actions & RONDO_RECEIVE) && !(n->actions & RONDO_REDUCE);
         for (uint32_t k = 0; k < n->count; k++) {
             if (n->source_buffer == RONDO_SCRATCH && !plain_receive)
                 e->scratch_index[n->source + k] = 0;
             if (n->destination_buffer == RONDO_SCRATCH && (n->actions & RONDO_COPY))
                 e->scratch_index[n->destination + k] = 0;
-            if (n->destination_buffer == RONDO_SCRATCH && is_relay(n))
+            if (n->destination_buffer == RONDO_SCRATCH && is_relay(n) && !stand_in(e, n, &buffer, &index))
                 e->scratch_index[n->destination + k] = 0;
         }
     }
@@ -238,32 +265,6 @@ static void reset_waits(struct emitting *e, uint32_t blocks)
 
 /* ---- instructions ---- */
 
-/* A relay's chunk: one of the same length that needs no memory, if there is one. */
-static void measure_relay(const struct emitting *e, const struct rondo_node *n, struct rondo_instruction *instruction)
-{
-    const struct rondo_conditions *c = &e->graph->conditions;
-    for (int b = RONDO_INPUT; b <= RONDO_OUTPUT && rondo_conditions_ordered(c); b++) {
-        uint32_t chunks = rondo_conditions_chunks(c, e->rank, (enum rondo_buffer) b), matching = 0;
-        uint32_t first = n->least_class;
-        if (first >= chunks || n->count > chunks - first)
-            continue;
-        for (uint32_t k = 0; k < n->count; k++) {
-            uint32_t class =
-                n->destination_buffer == RONDO_SCRATCH
-                    ? scratch_class(e, n->destination + k)
-                    : rondo_conditions_class(c, e->rank, (enum rondo_buffer) n->destination_buffer, n->destination + k);
-            matching += rondo_conditions_class(c, e->rank, (enum rondo_buffer) b, first + k) == class;
-        }
-        if (matching == n->count) {
-            instruction->source_buffer = instruction->destination_buffer = (uint8_t) b;
-            instruction->source_index = instruction->destination_index = first;
-            return;
-        }
-    }
-    instruction->source_buffer = instruction->destination_buffer = n->destination_buffer;
-    instruction->source_index = instruction->destination_index = physical(e, n->destination_buffer, n->destination);
-}
-
 static rondo_result_t add_row(struct emitting *e, uint32_t head)
 {
     struct rondo_graph *graph = e->graph;
@@ -287,8 +288,13 @@ static rondo_result_t add_row(struct emitting *e, uint32_t head)
     };
     int plain_receive = (n->actions & RONDO_RECEIVE) && !(n->actions & RONDO_REDUCE);
     int uses_destination = (n->actions & RONDO_COPY) || (n->actions & (RONDO_RECEIVE | RONDO_REDUCE)) == RONDO_REDUCE;
+    uint8_t buffer;
+    uint32_t index;
     if (is_relay(n)) {
-        measure_relay(e, n, &instruction);
+        if (!stand_in(e, n, &buffer, &index))
+            buffer = n->destination_buffer, index = physical(e, n->destination_buffer, n->destination);
+        instruction.source_buffer = instruction.destination_buffer = buffer;
+        instruction.source_index = instruction.destination_index = index;
     } else {
         if (uses_destination)
             instruction.destination_index = physical(e, n->destination_buffer, n->destination);

@@ -3,7 +3,8 @@
  *   what is received into a chunk that only one local instruction reads goes straight into that instruction;
  *   a local copy that only feeds a reduction becomes the reduction's source;
  *   what an instruction stores and sends afterwards is sent by the same instruction (rcs, rrcs; the send with the longest way
- *   still to go), and not stored at all if nobody else needs it (rrs).
+ *   still to go), and not stored at all if nobody else needs it (rrs);
+ *   what is received for nobody is not stored either.
  * A merged node keeps its number and points to the one that does its work.
  */
 #include "program/graph.h"
@@ -159,6 +160,14 @@ static void send_along(struct rondo_graph *graph, uint32_t node)
     }
 }
 
+/* Received, read by nobody, and no part of the result: what arrives is let go, as a barrier's messages are. */
+static void let_go(struct rondo_graph *graph, uint32_t node)
+{
+    struct rondo_node *r = &graph->nodes[node];
+    if (rondo_node_lives(r) && r->actions == (RONDO_RECEIVE | RONDO_COPY) && !r->needed && r->consumers == RONDO_NONE)
+        r->actions = RONDO_RECEIVE;
+}
+
 void rondo_graph_fuse(struct rondo_graph *graph)
 {
     size_t count = graph->node_count;
@@ -168,4 +177,6 @@ void rondo_graph_fuse(struct rondo_graph *graph)
         copy_into(graph, i);
     for (uint32_t i = 0; i < count && !graph->failed; i++)
         send_along(graph, i);
+    for (uint32_t i = 0; i < count && !graph->failed && !graph->options->msccl; i++)
+        let_go(graph, i);
 }

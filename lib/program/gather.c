@@ -1,7 +1,8 @@
 /*
  * Neighbouring instructions of a block that are one primitive of the engine: the same chunks sent to several peers, and what
  * several peers send folded into one chunk. The members of such a row wait for each other, so afterwards the blocks are played
- * through again with the slots there are; if that gets stuck, the rows are dissolved.
+ * through again with the slots there are; if that gets stuck, the rows are dissolved. Where the engine can, a chunk that is
+ * sent and then folded with what the others send is one exchange, which sends before it waits, as the two did.
  */
 #include "program/graph.h"
 
@@ -244,6 +245,52 @@ static int play(struct playing *p)
     return left == 0;
 }
 
+/* ---- exchanges ---- */
+
+/* It waits for nothing that other blocks do. */
+static int waits_for_own_block(const struct rondo_graph *graph, uint32_t row)
+{
+    for (uint32_t i = row; i != RONDO_NONE; i = graph->nodes[i].next) {
+        const struct rondo_node *n = &graph->nodes[i];
+        for (uint32_t k = 0; k < n->previous; k++) {
+            uint32_t other = rondo_node_find(graph, graph->previous[n->previous_first + k]);
+            if (graph->nodes[other].block != graph->nodes[row].block)
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* What a sends is what b folds. Nobody waits longer for it than before: who overwrites what a sends waits for b, too, which
+ * reads the same, and is no one that b waits for. */
+static int exchanges(const struct rondo_graph *graph, uint32_t a, uint32_t b)
+{
+    const struct rondo_node *x = &graph->nodes[a], *y = &graph->nodes[b];
+    return x->actions == RONDO_SEND && y->actions == (RONDO_RECEIVE | RONDO_REDUCE | RONDO_COPY) && x->count == 1 &&
+           y->count == 1 && x->source_buffer == y->source_buffer && x->source == y->source && waits_for_own_block(graph, b);
+}
+
+static void make_exchanges(struct rondo_graph *graph, struct block_list *block)
+{
+    uint32_t *list = block->nodes + block->first;
+    size_t kept = 0;
+    for (size_t i = 0; i < block->count; i++) {
+        uint32_t node = list[i];
+        if (kept > 0 && exchanges(graph, list[kept - 1], node)) {
+            uint32_t sends = list[--kept], last = node;
+            while (graph->nodes[last].next != RONDO_NONE)
+                last = graph->nodes[last].next;
+            graph->nodes[last].next = sends;
+            for (uint32_t k = sends; k != RONDO_NONE; k = graph->nodes[k].next)
+                graph->nodes[k].merged = node;
+            graph->nodes[node].actions |= RONDO_SEND;
+            graph->nodes[node].flags |= RONDO_EXCHANGE;
+        }
+        list[kept++] = node;
+    }
+    block->count = kept;
+}
+
 /* The order becomes the heads of rows, those of a block one after the other as before. */
 static void take_rows(struct playing *p)
 {
@@ -266,6 +313,8 @@ void rondo_graph_gather(struct rondo_graph *graph)
         for (size_t b = 0; b < p.block_count; b++)
             make_rows(graph, &p.blocks[b]);
         if (play(&p)) {
+            for (size_t b = 0; graph->options->exchanges && b < p.block_count; b++)
+                make_exchanges(graph, &p.blocks[b]);
             take_rows(&p);
         } else {
             for (size_t i = 0; i < graph->node_count; i++)

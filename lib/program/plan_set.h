@@ -19,6 +19,12 @@ struct rondo_compile_options {
     uint32_t slots;  /* of a connector */
     uint32_t fold;   /* sources of one primitive, at most; 0: RONDO_FOLD_SOURCES_MAX */
     enum rondo_protocol protocol;
+    /* What a rank sends before it folds the same chunk with what the others send is one instruction with that: the engine has
+     * RONDO_EXCHANGE where teams poll LL or LL128 data. Ranks need not agree. */
+    int exchanges;
+    /* A block for each direction between two ranks, whatever is free: it waits for nothing else. Only what is folded into one
+     * chunk comes to one block, and what moves within the rank has one, too. */
+    int apart;
     int msccl; /* only instructions that MSCCL has */
     int plain; /* nothing is fused and one order is followed (for comparison) */
 };

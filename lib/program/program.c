@@ -134,6 +134,10 @@ static rondo_result_t compile_builtin(const struct rondo_algorithm *algorithm, c
     share.blocks = options->blocks / (uint32_t) instances > 0 ? options->blocks / (uint32_t) instances : 1;
     if ((algorithm->one_block >> shape->kind & 1) && share.blocks > (uint32_t) part.channels)
         share.blocks = (uint32_t) part.channels;
+    if (algorithm->blocks_a_peer) {
+        share.blocks = (uint32_t) (part.channels * rondo_algorithm_blocks(algorithm, shape->kind, shape->size));
+        share.apart = 1;
+    }
     rondo_result_t status = algorithm->trace(&part, &trace);
     if (status == RONDO_SUCCESS)
         status = rondo_trace_verify(trace);
@@ -153,7 +157,8 @@ rondo_result_t rondo_program_plan(const struct rondo_algorithm *algorithm, const
                                   uint32_t slots, int check, struct rondo_plan **plan)
 {
     struct rondo_plan_set *set = NULL;
-    struct rondo_compile_options options = {.blocks = blocks, .slots = slots, .protocol = shape->protocol};
+    struct rondo_compile_options options = {
+        .blocks = blocks, .slots = slots, .protocol = shape->protocol, .exchanges = shape->exchanges};
     int only = check ? -1 : shape->rank;
     rondo_result_t status = algorithm->registered != NULL
                                 ? rondo_program_compile(algorithm->registered->trace, &options, only, &set)

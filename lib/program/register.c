@@ -5,6 +5,7 @@
 #include "mailbox.h"
 #include "program/trace.h"
 #include "request.h"
+#include "select.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,9 +42,12 @@ const char *rondo_program_misfit(const struct rondo_comm *comm, const struct ron
     return NULL;
 }
 
-uint32_t rondo_program_slots(const struct rondo_runtime *runtime, const struct rondo_host_lane *lane)
+uint32_t rondo_program_slots(const struct rondo_host_lane *lane, int single)
 {
-    return runtime->device_type == RONDO_DEVICE_CUDA && lane->slot_count >= 4 ? lane->slot_count / 2 : lane->slot_count;
+    if (single && rondo_is_wide(lane->comm))
+        return lane->slot_count / RONDO_NETWORK_SLICES;
+    return lane->comm->runtime->device_type == RONDO_DEVICE_CUDA && lane->slot_count >= 4 ? lane->slot_count / 2
+                                                                                          : lane->slot_count;
 }
 
 void rondo_programs_forget(struct rondo_comm *comm)
@@ -100,11 +104,21 @@ static rondo_result_t prepare(struct rondo_comm *comm, struct rondo_trace *trace
     struct rondo_plan_set *set = NULL;
     /* As lib/lane.c will compile it. */
     uint32_t blocks = runtime->settings.channels * (runtime->device_type == RONDO_DEVICE_CUDA ? 2 : 1);
-    struct rondo_check_limits limits = {rondo_program_slots(runtime, comm->collective), 2 * runtime->settings.channels, 0};
+    struct rondo_check_limits limits = {rondo_program_slots(comm->collective, 0), 2 * runtime->settings.channels, 0};
     if (program == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory to register program '%s'", trace->name);
     struct rondo_compile_options options = {.blocks = blocks, .slots = limits.slots, .protocol = RONDO_PROTOCOL_SIMPLE};
-    status = rondo_program_compile(trace, &options, -1, &set);
+    if (runtime->device_type == RONDO_DEVICE_CUDA) { /* over LL it runs with exchanges */
+        options.exchanges = 1;
+        status = rondo_program_compile(trace, &options, -1, &set);
+        if (status == RONDO_SUCCESS)
+            status = rondo_program_prove(trace, set, &limits, &program->in_place);
+        rondo_plan_set_free(set);
+        set = NULL;
+        options.exchanges = 0;
+    }
+    if (status == RONDO_SUCCESS)
+        status = rondo_program_compile(trace, &options, -1, &set);
     if (status == RONDO_SUCCESS)
         status = rondo_program_prove(trace, set, &limits, &program->in_place);
     if (status == RONDO_SUCCESS) {

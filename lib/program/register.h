@@ -11,8 +11,9 @@ const struct rondo_algorithm *rondo_program_named(const struct rondo_comm *comm,
 /* Why it cannot run the call; NULL if it can. */
 const char *rondo_program_misfit(const struct rondo_comm *comm, const struct rondo_call *call,
                                  const struct rondo_registered *program);
-/* Messages that a connector of the lane holds: on GPUs an instruction takes two slots for one. */
-uint32_t rondo_program_slots(const struct rondo_runtime *runtime, const struct rondo_host_lane *lane);
+/* Messages that a connector of the lane holds: on GPUs an instruction takes two slots for one, and on networks (single: see
+ * rondo_algorithm_single) several. */
+uint32_t rondo_program_slots(const struct rondo_host_lane *lane, int single);
 void rondo_programs_forget(struct rondo_comm *comm);
 
 /* As rondo_program_plan, of a plan that may have been made before; to be freed as any other. */

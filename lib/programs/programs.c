@@ -40,17 +40,26 @@ static const struct rondo_algorithm algorithms[] = {
     {.name = "allpairs",
      .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER) |
               ONE(RONDO_KIND_ALLGATHERV) | ONE(RONDO_KIND_BARRIER),
-     .build = rondo_build_all_pairs,
+     .trace = rondo_trace_all_pairs,
+     .one_block = ONE(RONDO_KINDS) - 1,
      .low_latency = 1,
-     .folds_all = 1},
-    {.name = "twoshot", .kinds = ONE(RONDO_KIND_ALLREDUCE), .build = rondo_build_two_shot, .low_latency = 1, .folds_all = 1},
+     .folds_all = 1,
+     .single_chunks = 1},
+    {.name = "twoshot",
+     .kinds = ONE(RONDO_KIND_ALLREDUCE),
+     .trace = rondo_trace_two_shot,
+     .one_block = ONE(RONDO_KINDS) - 1,
+     .low_latency = 1,
+     .folds_all = 1,
+     .single_chunks = 1},
     {.name = "pairs",
      .kinds = ONE(RONDO_KIND_ALLGATHER) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLTOALL),
-     .build = rondo_build_pairs,
+     .trace = rondo_trace_pairs,
+     .separate = ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLTOALL),
      .low_latency = 1,
      .blocks_a_peer = 1,
-     .separate = ONE(RONDO_KIND_ALLTOALL),
-     .folds_all = 1},
+     .folds_all = 1,
+     .single_chunks = 1},
     {.name = "direct",
      .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER) |
               ONE(RONDO_KIND_ALLTOALL) | ONE(RONDO_KIND_BCAST),
@@ -81,13 +90,6 @@ static const struct rondo_algorithm algorithms[] = {
      .trace = rondo_trace_halving,
      .separate = ONE(RONDO_KIND_REDUCE_SCATTER),
      .powers = ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER)},
-    {.name = "oneshot",
-     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER),
-     .trace = rondo_trace_one_shot,
-     .separate = ONE(RONDO_KIND_REDUCE_SCATTER),
-     .low_latency = 1,
-     .folds_all = 1},
-    {.name = "compiled-twoshot", .kinds = ONE(RONDO_KIND_ALLREDUCE), .trace = rondo_trace_two_shot, .folds_all = 1},
     {.name = "compiled-hierarchical",
      .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER),
      .trace = rondo_trace_hierarchical,
@@ -113,6 +115,13 @@ const struct rondo_algorithm *rondo_algorithm_find(const char *name, enum rondo_
         if (strcmp(algorithms[i].name, name) == 0 && (algorithms[i].kinds & ONE(kind)))
             return &algorithms[i];
     return NULL;
+}
+
+int rondo_algorithm_blocks(const struct rondo_algorithm *algorithm, enum rondo_kind kind, int size)
+{
+    if (!algorithm->blocks_a_peer || size == 1)
+        return 1;
+    return kind == RONDO_KIND_ALLTOALL ? 2 * size - 1 : kind == RONDO_KIND_ALLGATHER ? 2 * (size - 1) : size;
 }
 
 void rondo_shape_chunks(const struct rondo_shape *shape, uint32_t chunks[RONDO_BUFFERS])

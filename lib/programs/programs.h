@@ -60,8 +60,18 @@ struct rondo_algorithm {
     int direct;          /* it reads and writes the peers' buffers */
     int several_hosts;   /* needs more than one, with equally many ranks, and more than one, each */
     int folds_all;       /* one primitive folds all ranks' data: at most RONDO_FOLD_SOURCES_MAX of them */
-    int blocks_a_peer;   /* it has a block for every rank, in each channel */
+    int blocks_a_peer;   /* it has a block for each direction between two ranks, in each channel */
+    /* Traced, and each of its instructions takes one chunk: slots may be as small as that, and on networks an instruction has
+     * several of them on its way. Those that are built are all like that. */
+    int single_chunks;
 };
+
+/* Program blocks that it takes for each channel, as far as the choice of channels goes. */
+int rondo_algorithm_blocks(const struct rondo_algorithm *algorithm, enum rondo_kind kind, int size);
+static inline int rondo_algorithm_single(const struct rondo_algorithm *algorithm)
+{
+    return algorithm->build != NULL || algorithm->single_chunks;
+}
 
 const struct rondo_algorithm *rondo_algorithm_find(const char *name, enum rondo_kind kind);
 const struct rondo_algorithm *rondo_algorithm_table(int *count);
@@ -72,9 +82,6 @@ void rondo_shape_chunks(const struct rondo_shape *shape, uint32_t chunks[RONDO_B
 
 rondo_result_t rondo_build_local(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_doubling(const struct rondo_shape *shape, struct rondo_plan **plan);
-rondo_result_t rondo_build_all_pairs(const struct rondo_shape *shape, struct rondo_plan **plan);
-rondo_result_t rondo_build_pairs(const struct rondo_shape *shape, struct rondo_plan **plan);
-rondo_result_t rondo_build_two_shot(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_direct(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_linear(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_hierarchical(const struct rondo_shape *shape, struct rondo_plan **plan);
@@ -87,7 +94,8 @@ void rondo_adapt_ring_hop(const struct rondo_shape *shape, struct rondo_plan *pl
 rondo_result_t rondo_trace_tree(const struct rondo_shape *shape, struct rondo_trace **trace);
 rondo_result_t rondo_trace_doubling(const struct rondo_shape *shape, struct rondo_trace **trace);
 rondo_result_t rondo_trace_halving(const struct rondo_shape *shape, struct rondo_trace **trace);
-rondo_result_t rondo_trace_one_shot(const struct rondo_shape *shape, struct rondo_trace **trace);
+rondo_result_t rondo_trace_all_pairs(const struct rondo_shape *shape, struct rondo_trace **trace);
+rondo_result_t rondo_trace_pairs(const struct rondo_shape *shape, struct rondo_trace **trace);
 rondo_result_t rondo_trace_two_shot(const struct rondo_shape *shape, struct rondo_trace **trace);
 rondo_result_t rondo_trace_hierarchical(const struct rondo_shape *shape, struct rondo_trace **trace);
 rondo_result_t rondo_trace_two_step(const struct rondo_shape *shape, struct rondo_trace **trace);

@@ -48,14 +48,14 @@ static void change(struct rondo_plan_set *set, const uint8_t *data)
     }
 }
 
-/* What plans.h can play: no signals, no direct access, no exchanges. */
+/* What plans.h can play: no signals, no direct access. */
 static int is_playable(const struct rondo_plan_set *set)
 {
     for (uint32_t rank = 0; rank < set->conditions.ranks; rank++) {
         const struct rondo_program *program = set->plans[rank]->program;
         for (uint32_t b = 0; b < program->blocks; b++)
             for (uint32_t i = 0; i < played_block(set->plans[rank], b)->instructions; i++)
-                if (played_instruction(set->plans[rank], b, i)->flags & ~(RONDO_FINISH | RONDO_NOTIFY))
+                if (played_instruction(set->plans[rank], b, i)->flags & ~(RONDO_FINISH | RONDO_NOTIFY | RONDO_EXCHANGE))
                     return 0;
     }
     return 1;
@@ -66,19 +66,19 @@ static struct rondo_plan_set *make(const uint8_t *data)
 {
     int count;
     const struct rondo_algorithm *table = rondo_algorithm_table(&count), *algorithm = &table[data[0] % count];
-    struct rondo_shape shape = {
-        .size = 2 + data[2] % 4, .channels = 1 + data[3] % 2, .root = data[4] % (2 + data[2] % 4), .exchanges = data[3] >> 7};
+    struct rondo_shape shape = {.size = 2 + data[2] % 4, .channels = 1 + data[3] % 2, .root = data[4] % (2 + data[2] % 4)};
     int kind = data[1] % RONDO_KIND_SEND_TO;
     while (!(algorithm->kinds >> kind & 1))
         kind = (kind + 1) % RONDO_KINDS;
     shape.kind = (enum rondo_kind) kind;
-    if (kind == RONDO_KIND_BARRIER || algorithm->build == rondo_build_all_pairs)
+    if (kind == RONDO_KIND_BARRIER)
         shape.channels = 1;
     if (algorithm->build == rondo_build_local || kind >= RONDO_KIND_SEND_TO || algorithm->several_hosts)
         return NULL;
     if (algorithm->build != NULL)
         return plans_by_hand(algorithm, &shape);
-    struct rondo_compile_options options = {.blocks = 1u + data[5] % 8, .slots = PLAYED_SLOTS};
+    struct rondo_compile_options options = {
+        .blocks = 1u + data[5] % 8, .slots = PLAYED_SLOTS, .exchanges = data[3] >> 7, .apart = data[3] >> 6 & 1};
     struct rondo_plan_set *set = NULL;
     rondo_program_t program;
     if (rondo_program_builtin(algorithm->name, rondo_kind_name(shape.kind), shape.size, shape.channels, shape.root, &program) !=

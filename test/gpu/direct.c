@@ -3,6 +3,7 @@
  * failure, but is told in a NOTE with its reason; one that says it has them must export them. What a card does with them needs
  * a card (docs/network.md). Prints what failed, then "N passed, N failed".
  */
+#include "../multirank/device_memory.h"
 #include "cuda_direct.h"
 #include "cuda_driver.h"
 #include "cuda_memory.h"
@@ -12,7 +13,6 @@
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -29,16 +29,6 @@ static int expect(int truth, int gpu, const char *what)
     failed += !truth;
     fflush(stdout);
     return truth;
-}
-
-static int holds(const char *memory, size_t bytes, int value)
-{
-    unsigned char *copy = malloc(bytes);
-    int right = copy != NULL && cudaMemcpy(copy, memory, bytes, cudaMemcpyDefault) == cudaSuccess;
-    for (size_t i = 0; right && i < bytes; i++)
-        right = copy[i] == (unsigned char) value;
-    free(copy);
-    return right;
 }
 
 /* The kernel's word for it: a dma-buf names itself in /proc, and its length is that of the memory. */
@@ -79,10 +69,10 @@ static void try_slots(int gpu, enum rondo_slot_memory kind, size_t bytes)
     if (!expect(result == RONDO_SUCCESS, gpu, "slots in the GPU's memory"))
         return;
     expect(whole >= bytes && (uintptr_t) base % 4096 == 0, gpu, "whole pages");
-    expect(holds(base, whole, 0), gpu, "zeros");
+    expect(device_memory_holds(base, whole, 0), gpu, "zeros");
     expect(cudaMemset(base, 7, whole) == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess, gpu, "writing to it");
-    expect(rondo_slot_memory_zero(kind, gpu, base + 4096, 8192) == RONDO_SUCCESS && holds(base + 4096, 8192, 0) &&
-               holds(base, 4096, 7),
+    expect(rondo_slot_memory_zero(kind, gpu, base + 4096, 8192) == RONDO_SUCCESS && device_memory_holds(base + 4096, 8192, 0) &&
+               device_memory_holds(base, 4096, 7),
            gpu, "zeros again");
     if (kind == RONDO_SLOTS_DMABUF) {
         int none = -1;
@@ -90,7 +80,7 @@ static void try_slots(int gpu, enum rondo_slot_memory kind, size_t bytes)
         expect(rondo_cuda_dmabuf(gpu, base + 256, whole - 256, &none) == RONDO_ERR_TRANSPORT && none < 0, gpu,
                "a dma-buf of no whole pages is refused");
         close(descriptor);
-        expect(holds(base, 4096, 7), gpu, "the memory stays when the descriptor is closed");
+        expect(device_memory_holds(base, 4096, 7), gpu, "the memory stays when the descriptor is closed");
     } else {
         expect(descriptor < 0, gpu, "no descriptor where none was asked for");
     }

@@ -5,6 +5,7 @@
  * The children are forked before anything of CUDA runs, once a scene. Owner and reader talk by lines on a socket pair: the
  * owner sends handles, the reader answers.
  */
+#include "../multirank/device_memory.h"
 #include "background.h"
 #include "control.h"
 #include "cuda_driver.h"
@@ -99,16 +100,6 @@ static void await_step(int socket)
 static void fill(void *memory, size_t bytes, int value)
 {
     expect(cudaMemset(memory, value, bytes) == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess, "filling memory");
-}
-
-static int holds(const void *memory, size_t bytes, int value)
-{
-    unsigned char *copy = malloc(bytes);
-    int right = copy != NULL && cudaMemcpy(copy, memory, bytes, cudaMemcpyDefault) == cudaSuccess;
-    for (size_t i = 0; right && i < bytes; i++)
-        right = copy[i] == (unsigned char) value;
-    free(copy);
-    return right;
 }
 
 /* ---- memory of the VMM API ---- */
@@ -358,8 +349,9 @@ static void own_memory(struct side *side)
     export_to(side, first + 3 * MIB + 16, MIB, &exports[1]);
     export_to(side, small, 300, &exports[2]);
     await_step(side->socket); /* the reader has read, and written 7 */
-    expect(holds(first + 3 * MIB + 16, MIB, 7) && holds(first, MIB, 1), "what the reader wrote, where it wrote it");
-    expect(holds(small, 300, 7), "what the reader wrote into the small one");
+    expect(device_memory_holds(first + 3 * MIB + 16, MIB, 7) && device_memory_holds(first, MIB, 1),
+           "what the reader wrote, where it wrote it");
+    expect(device_memory_holds(small, 300, 7), "what the reader wrote into the small one");
     for (int i = 0; i < 3; i++)
         rondo_cuda_unexport(exports[i]);
     step(side->socket);
@@ -391,7 +383,8 @@ static void own_memory(struct side *side)
     export_to(side, base + MIB, 2 * MIB, &exports[3]);
     export_to(side, base, MIB, &exports[4]);
     await_step(side->socket);
-    expect(holds(base + MIB, 2 * MIB, 8) && holds(base, MIB, 5), "what the reader wrote into mapped memory");
+    expect(device_memory_holds(base + MIB, 2 * MIB, 8) && device_memory_holds(base, MIB, 5),
+           "what the reader wrote into mapped memory");
     rondo_cuda_unexport(exports[3]);
     rondo_cuda_unexport(exports[4]);
     step(side->socket);
@@ -418,10 +411,12 @@ static void read_memory(struct side *side)
     expect(rondo_cuda_import(side->device, &handles[0], &again, &same) == RONDO_SUCCESS && same == pointers[0],
            "importing again gives the same");
     expect(rondo_cuda_mappings() == 2, "two mappings in all");
-    expect(holds(pointers[0], MIB, 1) && holds(pointers[1], MIB, 1) && holds(pointers[2], 300, 2), "what the owner wrote");
+    expect(device_memory_holds(pointers[0], MIB, 1) && device_memory_holds(pointers[1], MIB, 1) &&
+               device_memory_holds(pointers[2], 300, 2),
+           "what the owner wrote");
     rondo_cuda_release(again);
     rondo_cuda_release(mappings[0]);
-    expect(holds(pointers[1], MIB, 1), "the mapping stays until its last reference");
+    expect(device_memory_holds(pointers[1], MIB, 1), "the mapping stays until its last reference");
     fill(pointers[1], MIB, 7);
     fill(pointers[2], 300, 7);
     struct rondo_cuda_handle wrong = handles[0];
@@ -435,13 +430,13 @@ static void read_memory(struct side *side)
     step(side->socket);
 
     expect(import_next(side, &handles[0], &mappings[0], &pointers[0]) == RONDO_SUCCESS, "the second allocation");
-    expect(holds(pointers[0], 8 * MIB, 3), "is what the owner has now");
+    expect(device_memory_holds(pointers[0], 8 * MIB, 3), "is what the owner has now");
     step(side->socket);
     rondo_result_t result = import_next(side, &handles[1], &mappings[1], &pointers[1]);
     printf("%s: an allocation in place of one that is still open: %s\n", role,
            result == RONDO_SUCCESS ? "imported" : rondo_last_error());
     if (result == RONDO_SUCCESS)
-        expect(mappings[1] != mappings[0] && holds(pointers[1], 8 * MIB, 4), "never an old mapping");
+        expect(mappings[1] != mappings[0] && device_memory_holds(pointers[1], 8 * MIB, 4), "never an old mapping");
     else
         expect(result == RONDO_ERR_BUFFER, "it is refused");
     rondo_cuda_release(mappings[0]);
@@ -453,7 +448,8 @@ static void read_memory(struct side *side)
     expect(import_next(side, &handles[3], &mappings[3], &pointers[3]) == RONDO_SUCCESS, "mapped memory");
     expect(import_next(side, &handles[4], &mappings[4], &pointers[4]) == RONDO_SUCCESS, "mapped memory at another offset");
     printf("%s: two exports of mapped memory have %d mapping(s)\n", role, rondo_cuda_mappings());
-    expect(holds(pointers[3], 2 * MIB, 5) && holds(pointers[4], MIB, 5), "what the owner wrote there");
+    expect(device_memory_holds(pointers[3], 2 * MIB, 5) && device_memory_holds(pointers[4], MIB, 5),
+           "what the owner wrote there");
     fill(pointers[3], 2 * MIB, 8);
     step(side->socket);
     await_step(side->socket);
@@ -494,7 +490,8 @@ static void test_one_process(struct side *side)
             char *local;
             cudaSetDevice(device);
             cudaMalloc((void **) &local, 1024);
-            expect(cudaMemcpyPeer(local, device, pointer, side->device, 1024) == cudaSuccess && holds(local, 1024, 1),
+            expect(cudaMemcpyPeer(local, device, pointer, side->device, 1024) == cudaSuccess &&
+                       device_memory_holds(local, 1024, 1),
                    "what is there");
             expect(cudaDeviceEnablePeerAccess(side->device, 0) == cudaErrorPeerAccessAlreadyEnabled, "peer access is enabled");
             (void) cudaGetLastError();
@@ -537,7 +534,7 @@ static void *import_often(void *argument)
             thread->wrong++;
             continue;
         }
-        thread->wrong += !holds(pointer, 4096, 9);
+        thread->wrong += !device_memory_holds(pointer, 4096, 9);
         rondo_cuda_release(mapping);
     }
     return NULL;

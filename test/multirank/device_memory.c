@@ -119,6 +119,16 @@ static void copy_on_gpu(void *to, const void *from, size_t bytes)
     must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, *stream), "cudaMemcpyAsync");
     must(cudaStreamSynchronize(*stream), "cudaStreamSynchronize");
 }
+
+int device_memory_holds(const void *memory, size_t bytes, int value)
+{
+    unsigned char *copy = malloc(bytes);
+    int right = copy != NULL && cudaMemcpy(copy, memory, bytes, cudaMemcpyDefault) == cudaSuccess;
+    for (size_t i = 0; right && i < bytes; i++)
+        right = copy[i] == (unsigned char) value;
+    free(copy);
+    return right;
+}
 #else
 static void *allocate_on_gpu(size_t bytes)
 {

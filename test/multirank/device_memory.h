@@ -7,4 +7,9 @@
 /* Once a rank, on its own thread, with ranks_current set: which GPU its memory is on. */
 void ranks_use_device(rondo_t runtime);
 
+#if RONDO_WITH_CUDA
+/* Every byte of memory that the thread's GPU reaches has the value. By cudaMemcpy: where no daemon is waited for. */
+int device_memory_holds(const void *memory, size_t bytes, int value);
+#endif
+
 #endif

@@ -28,6 +28,7 @@ struct played {
     struct played_wire wires[PLAYED_WIRES];
     uint32_t wire_count;
     uint32_t at[256][64], notified[256][64];
+    uint8_t sent[256][64]; /* the exchange at hand has sent */
 };
 
 static inline uint64_t played_random(uint64_t *state)
@@ -91,6 +92,38 @@ static inline struct played_wire *played_wire(struct played *p, uint32_t rank, u
     return &p->wires[p->wire_count++];
 }
 
+static inline int played_has_room(struct played *p, uint32_t rank, uint32_t b, const struct rondo_instruction *i)
+{
+    for (uint32_t s = 0; s < i->send_count; s++) {
+        struct played_wire *w = played_wire(p, rank, b, i->send_first + s);
+        if (w->filled - w->taken == PLAYED_SLOTS)
+            return 0;
+    }
+    return 1;
+}
+
+static inline void played_send(struct played *p, uint32_t rank, uint32_t b, const struct rondo_instruction *i,
+                               const uint64_t *values)
+{
+    for (uint32_t s = 0; s < i->send_count; s++) {
+        struct played_wire *w = played_wire(p, rank, b, i->send_first + s);
+        uint64_t *slot = malloc(i->count * sizeof(*slot));
+        memcpy(slot, values, i->count * sizeof(*slot));
+        w->slots[w->filled++ % PLAYED_SLOTS] = slot;
+    }
+}
+
+/* An exchange sends its source, and is then a fold that sends nothing. */
+static inline void played_exchange(struct played *p, uint32_t rank, uint32_t b, const struct rondo_instruction *i)
+{
+    uint64_t *values = calloc(i->count, sizeof(*values));
+    for (uint32_t k = 0; k < i->count; k++)
+        values[k] = *played_chunk(p, rank, i->source_buffer, i->source_index + k);
+    played_send(p, rank, b, i, values);
+    free(values);
+    p->sent[rank][b] = 1;
+}
+
 /* One step of a block, if it can run. */
 static inline int played_step(struct played *p, uint32_t rank, uint32_t b)
 {
@@ -111,16 +144,19 @@ static inline int played_step(struct played *p, uint32_t rank, uint32_t b)
         for (uint32_t d = 0; d < i->dependencies; d++)
             if (p->notified[rank][on[d].block] <= on[d].step)
                 return 0;
+        int sends = (i->actions & RONDO_SEND) && !p->sent[rank][b];
+        if (sends && !played_has_room(p, rank, b, i))
+            return 0;
+        if (sends && (i->flags & RONDO_EXCHANGE)) {
+            played_exchange(p, rank, b, i);
+            return 1;
+        }
         for (int r = 0; r < receives; r++) {
             struct played_wire *w = played_wire(p, rank, b, i->receive_first + (uint32_t) r);
             if (w->filled == w->taken)
                 return 0;
         }
-        for (uint32_t s = 0; (i->actions & RONDO_SEND) && s < i->send_count; s++) {
-            struct played_wire *w = played_wire(p, rank, b, i->send_first + s);
-            if (w->filled - w->taken == PLAYED_SLOTS)
-                return 0;
-        }
+        p->sent[rank][b] = 0;
         uint64_t *result = calloc(i->count, sizeof(*result));
         for (uint32_t k = 0; k < i->count; k++) {
             if (played_empty(p, rank, buffer, index + k))
@@ -142,12 +178,8 @@ static inline int played_step(struct played *p, uint32_t rank, uint32_t b)
             struct played_wire *w = played_wire(p, rank, b, i->receive_first + (uint32_t) r);
             free(w->slots[w->taken++ % PLAYED_SLOTS]);
         }
-        for (uint32_t s = 0; (i->actions & RONDO_SEND) && s < i->send_count; s++) {
-            struct played_wire *w = played_wire(p, rank, b, i->send_first + s);
-            uint64_t *slot = malloc(i->count * sizeof(*slot));
-            memcpy(slot, result, i->count * sizeof(*slot));
-            w->slots[w->filled++ % PLAYED_SLOTS] = slot;
-        }
+        if (sends)
+            played_send(p, rank, b, i, result);
         free(result);
     }
     p->at[rank][b]++;

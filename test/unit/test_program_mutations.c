@@ -1,4 +1,5 @@
 /* Compiled plans compute the right thing whatever the turns, and mutated ones do if the checker accepts them. */
+#include "builtins.h"
 #include "plans.h"
 #include "program/program.h"
 #include "rondo_program.h"
@@ -13,7 +14,8 @@
 
 static struct rondo_plan_set *compiled(const char *name, const char *collective, int ranks, int channels, uint32_t blocks)
 {
-    struct rondo_compile_options options = {.blocks = blocks, .slots = PLAYED_SLOTS};
+    struct rondo_compile_options options = {
+        .blocks = blocks, .slots = PLAYED_SLOTS, .exchanges = ranks % 2, .apart = blocks > 4 && channels == 1};
     struct rondo_plan_set *set;
     rondo_program_t p;
     if (rondo_program_builtin(name, collective, ranks, channels, 0, &p) != RONDO_SUCCESS)
@@ -24,26 +26,25 @@ static struct rondo_plan_set *compiled(const char *name, const char *collective,
 }
 
 /* Unmutated plans compute the right thing, whatever the turns. */
+static void play_builtin(const char *name, const char *collective, void *unused)
+{
+    (void) unused;
+    for (int ranks = 2; ranks <= 9; ranks++)
+        for (uint32_t blocks = 1; blocks <= 16; blocks *= 4) {
+            struct rondo_plan_set *set = compiled(name, collective, ranks, 2, blocks);
+            for (uint32_t empty = 1; set != NULL && empty <= set->conditions.pieces; empty += 1 + empty / 2) {
+                int shared = rondo_conditions_always_shared(&set->conditions);
+                if (!plans_play(set, shared, empty, (uint64_t) ranks * 1000 + blocks))
+                    fail_msg("%s %s %d ranks %u blocks, %u chunks not empty: wrong", name, collective, ranks, blocks, empty);
+            }
+            rondo_plan_set_free(set);
+        }
+}
+
 static void test_played(void **state)
 {
     (void) state;
-    const char *name, *collective;
-    for (int i = 0;; i++) {
-        rondo_program_builtin_name(i, &name, &collective);
-        if (name == NULL)
-            break;
-        for (int ranks = 2; ranks <= 9; ranks++)
-            for (uint32_t blocks = 1; blocks <= 16; blocks *= 4) {
-                struct rondo_plan_set *set = compiled(name, collective, ranks, 2, blocks);
-                for (uint32_t empty = 1; set != NULL && empty <= set->conditions.pieces; empty += 1 + empty / 2) {
-                    int shared = rondo_conditions_always_shared(&set->conditions);
-                    if (!plans_play(set, shared, empty, (uint64_t) ranks * 1000 + blocks))
-                        fail_msg("%s %s %d ranks %u blocks, %u chunks not empty: wrong", name, collective, ranks, blocks,
-                                 empty);
-                }
-                rondo_plan_set_free(set);
-            }
-    }
+    each_builtin(play_builtin, NULL);
 }
 
 static void mutate(struct rondo_plan_set *set, uint64_t *seed)
@@ -65,7 +66,7 @@ static void mutate(struct rondo_plan_set *set, uint64_t *seed)
         i->actions ^= (uint8_t) (1u << small);
         break;
     case 1:
-        i->flags ^= (uint8_t) (small & 1 ? RONDO_FINISH : RONDO_NOTIFY);
+        i->flags ^= (uint8_t) (small == 0 ? RONDO_EXCHANGE : small & 1 ? RONDO_FINISH : RONDO_NOTIFY);
         break;
     case 2:
         i->source_buffer = (uint8_t) small;
@@ -131,9 +132,7 @@ static void test_mutations(void **state)
     int accepted = 0, rejected = 0, total = 10000;
     struct rondo_check_limits limits = {PLAYED_SLOTS, 64, 0};
     const char *name, *collective;
-    int programs = 0;
-    while (rondo_program_builtin_name(programs, &name, &collective), name != NULL)
-        programs++;
+    int programs = each_builtin(NULL, NULL);
     while (accepted + rejected < total) {
         rondo_program_builtin_name((int) (played_random(&seed) % (uint64_t) programs), &name, &collective);
         int ranks = 2 + (int) (played_random(&seed) % 4);

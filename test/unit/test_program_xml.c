@@ -1,4 +1,5 @@
 /* Programs as XML: what is written is read again, what msccl-tools writes is read, what is malformed or hostile is refused. */
+#include "builtins.h"
 #include "program/program.h"
 #include "rondo_program.h"
 
@@ -11,35 +12,35 @@
 
 #include "verdicts.h"
 
+static void write_and_read(const char *name, const char *collective, void *with)
+{
+    int *written = with;
+    for (int ranks = 2; ranks <= 8; ranks += 3) {
+        rondo_program_t p, again;
+        char *text, *second;
+        if (rondo_program_builtin(name, collective, ranks, 2, 1, &p) != RONDO_SUCCESS)
+            continue;
+        rondo_result_t result = rondo_program_write_xml(p, &text);
+        rondo_program_destroy(p);
+        if (result == RONDO_ERR_UNSUPPORTED)
+            continue;
+        assert_right(result);
+        if (rondo_program_read_xml(text, strlen(text), &again) != RONDO_SUCCESS ||
+            rondo_program_check(again, NULL) != RONDO_SUCCESS)
+            fail_msg("%s %s %d ranks: %s\n%s", name, collective, ranks, rondo_last_error(), text);
+        assert_right(rondo_program_write_xml(again, &second));
+        rondo_program_text_free(second);
+        rondo_program_destroy(again);
+        rondo_program_text_free(text);
+        ++*written;
+    }
+}
+
 static void test_round_trip(void **state)
 {
     (void) state;
-    const char *name, *collective;
     int written = 0;
-    for (int i = 0;; i++) {
-        rondo_program_builtin_name(i, &name, &collective);
-        if (name == NULL)
-            break;
-        for (int ranks = 2; ranks <= 8; ranks += 3) {
-            rondo_program_t p, again;
-            char *text, *second;
-            if (rondo_program_builtin(name, collective, ranks, 2, 1, &p) != RONDO_SUCCESS)
-                continue;
-            rondo_result_t result = rondo_program_write_xml(p, &text);
-            rondo_program_destroy(p);
-            if (result == RONDO_ERR_UNSUPPORTED)
-                continue;
-            assert_right(result);
-            if (rondo_program_read_xml(text, strlen(text), &again) != RONDO_SUCCESS ||
-                rondo_program_check(again, NULL) != RONDO_SUCCESS)
-                fail_msg("%s %s %d ranks: %s\n%s", name, collective, ranks, rondo_last_error(), text);
-            assert_right(rondo_program_write_xml(again, &second));
-            rondo_program_text_free(second);
-            rondo_program_destroy(again);
-            rondo_program_text_free(text);
-            written++;
-        }
-    }
+    each_builtin(write_and_read, &written);
     assert_true(written >= 40);
 }
 

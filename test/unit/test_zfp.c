@@ -78,6 +78,23 @@ static void guarded(void *memory, size_t used, size_t all, const char *what)
             fail_msg("%s: byte %zu behind %zu was written", what, i, used);
 }
 
+/* Encoding that also gives what a reader decodes: the same stream as arena.ours, the same values as arena.our_values. */
+static void compare_rounded(size_t count, uint32_t rate, rondo_datatype_t type, const char *what)
+{
+    size_t element = type == RONDO_DOUBLE ? sizeof(double) : sizeof(float), bytes = rondo_zfp_bytes(count, rate);
+    memset(&arena.theirs, 0xa5, sizeof(arena.theirs));
+    memset(&arena.their_values, 0xa5, sizeof(arena.their_values));
+    rondo_zfp_round(arena.theirs, arena.their_values, arena.values, count, rate, type);
+    if (memcmp(arena.theirs, arena.ours, bytes) != 0)
+        fail_msg("%s: %zu values at rate %u: rounding writes another stream", what, count, rate);
+    for (size_t i = 0; i < count * element; i++)
+        if (((char *) arena.their_values)[i] != ((char *) arena.our_values)[i])
+            fail_msg("%s: %zu values of %zu bytes at rate %u: value %zu is rounded to what nobody reads", what, count, element,
+                     rate, i / element);
+    guarded(arena.theirs, bytes, sizeof(arena.theirs), what);
+    guarded(arena.their_values, count * element, sizeof(arena.their_values), what);
+}
+
 /* Encodes arena.values both ways, decodes libzfp's stream both ways, and compares. */
 static void compare(size_t count, uint32_t rate, int is_double, const char *what)
 {
@@ -106,6 +123,7 @@ static void compare(size_t count, uint32_t rate, int is_double, const char *what
             fail_msg("%s: %zu values of %zu bytes at rate %u: value %zu differs from libzfp's", what, count, element, rate,
                      i / element);
     guarded(arena.our_values, count * element, sizeof(arena.our_values), what);
+    compare_rounded(count, rate, type, what);
 }
 
 /* ---- values ---- */
@@ -404,19 +422,24 @@ static double now(void)
 }
 
 /* GB/s of uncompressed values, the best of several runs. */
-static double speed_of(int theirs, int decode, int is_double, uint32_t rate, size_t count, void *values, void *stream)
+enum way { ENCODE, DECODE, ROUND };
+
+static double speed_of(int theirs, enum way way, int is_double, uint32_t rate, size_t count, void *values, void *rounded,
+                       void *stream)
 {
     size_t element = is_double ? 8 : 4, bytes = rondo_zfp_bytes(count, rate);
     double best = 1e9;
     for (int run = 0; run < 7; run++) {
         double start = now();
-        if (theirs && decode)
-            their_decode(values, stream, bytes, count, rate, is_double);
-        else if (theirs)
+        if (theirs && way != DECODE)
             their_encode(stream, bytes + 8, values, count, rate, is_double);
-        else if (decode)
-            rondo_zfp_decode(values, stream, count, rate, is_double ? RONDO_DOUBLE : RONDO_FLOAT);
-        else
+        if (theirs && way != ENCODE)
+            their_decode(rounded, stream, bytes, count, rate, is_double);
+        if (!theirs && way == DECODE)
+            rondo_zfp_decode(rounded, stream, count, rate, is_double ? RONDO_DOUBLE : RONDO_FLOAT);
+        if (!theirs && way == ROUND)
+            rondo_zfp_round(stream, rounded, values, count, rate, is_double ? RONDO_DOUBLE : RONDO_FLOAT);
+        if (!theirs && way == ENCODE)
             rondo_zfp_encode(stream, values, count, rate, is_double ? RONDO_DOUBLE : RONDO_FLOAT);
         double took = now() - start;
         best = took < best ? took : best;
@@ -427,14 +450,16 @@ static double speed_of(int theirs, int decode, int is_double, uint32_t rate, siz
 static int measure(void)
 {
     enum { COUNT = 1 << 18 };
-    double *values = malloc(COUNT * sizeof(double)), *stream = malloc((COUNT + 8) * sizeof(double));
-    if (values == NULL || stream == NULL)
+    static const char *const names[] = {"encode", "decode", "round"};
+    double *values = malloc(COUNT * sizeof(double)), *rounded = malloc(COUNT * sizeof(double));
+    double *stream = malloc((COUNT + 8) * sizeof(double));
+    if (values == NULL || rounded == NULL || stream == NULL)
         return 1;
     printf("GB/s of uncompressed values, one core, %d values, uniform in [-1, 1]\n", COUNT);
     for (int is_double = 0; is_double < 2; is_double++)
         for (uint32_t rate = 4; rate <= most_rate(is_double); rate = rate < 8 ? rate + 2 : 2 * rate) {
-            for (int decode = 0; decode < 2; decode++) {
-                printf("%-6s rate %2u %s ", is_double ? "double" : "float", rate, decode ? "decode" : "encode");
+            for (enum way way = ENCODE; way <= ROUND; way++) {
+                printf("%-6s rate %2u %s ", is_double ? "double" : "float", rate, names[way]);
                 for (int i = -1; rondo_zfp_kernels_at(i < 0 ? 0 : i) != NULL; i++) {
                     for (size_t v = 0; v < COUNT; v++) {
                         if (is_double)
@@ -444,7 +469,7 @@ static int measure(void)
                     }
                     rondo_zfp_encode(stream, values, COUNT, rate, is_double ? RONDO_DOUBLE : RONDO_FLOAT);
                     rondo_zfp_force(i < 0 ? NULL : rondo_zfp_kernels_at(i));
-                    double speed = speed_of(i < 0, decode, is_double, rate, COUNT, values, stream);
+                    double speed = speed_of(i < 0, way, is_double, rate, COUNT, values, rounded, stream);
                     printf(" %s %5.2f", i < 0 ? "libzfp" : rondo_zfp_kernels_at(i)->name, speed);
                 }
                 printf("\n");
@@ -452,6 +477,7 @@ static int measure(void)
             }
         }
     free(values);
+    free(rounded);
     free(stream);
     return 0;
 }
