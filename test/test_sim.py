@@ -3,6 +3,7 @@ through all events does; bad configurations are told."""
 import json
 import random
 import re
+import subprocess
 
 import pytest
 from harness import SANITIZED, program, run
@@ -16,7 +17,7 @@ def sim(tmp_path, *arguments, config=None, expect=0, seconds=60):
         source = tmp_path / "config.json"
         source.write_text(json.dumps(config))
         arguments = (source,) + arguments
-    output = run(program("rondo"), "sim", *arguments, "--json", where, expect=expect, seconds=seconds)
+    output = run(program("rondo"), "sim", *arguments, "--details", "--json", where, expect=expect, seconds=seconds)
     return output, json.loads(where.read_text()) if expect == 0 else None
 
 
@@ -39,6 +40,19 @@ def near(found, wanted):
 
 def presets(tmp_path):
     return sim(tmp_path, "--list")[1]["presets"]
+
+
+def test_the_json_of_a_preset():
+    """On standard output, with nothing else there: the four that a program wants, and no more unless it asks for them."""
+    def output(*options):
+        command = [program("rondo"), "sim", "--preset", "single-3d-4x4x4-1e-6", "--rounds", "2000", "--seed", "3", "--json", "-", *options]
+        return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=60).stdout)
+
+    found = output()
+    assert set(found) == {"deadlock_ratio", "low", "high", "rounds"} and found["rounds"] == 2000
+    assert 0 < found["low"] < found["deadlock_ratio"] < found["high"] < 1
+    detailed = output("--details")
+    assert set(detailed) > set(found) and all(detailed[key] == found[key] for key in found)
 
 
 # ---- what is known ----
