@@ -254,6 +254,10 @@ static void halt(struct rondo_device *device)
         call_thread(runner);
         pthread_join(runner->thread, NULL);
         runner->started = 0;
+        if (try_claim(runner)) { /* it need not have left the daemon */
+            rondo_trace_tell(&host->base.daemon->blocks[b]);
+            drop_claim(runner);
+        }
     }
 }
 
