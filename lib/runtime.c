@@ -247,8 +247,8 @@ static rondo_result_t choose_device(struct rondo_runtime *runtime, const rondo_c
     return RONDO_SUCCESS;
 }
 
-/* A poll of a GPU takes a third of a microsecond, a change of context six, a look at what a task waits for a fraction of one;
- * and of many small operations each block should have some. */
+/* A poll of a GPU takes a third of a microsecond, a change of context six; and of many small operations each block should have
+ * some. */
 static void adapt_to_gpu(struct rondo_startup *startup)
 {
     struct rondo_policy *policy = &startup->policy;
@@ -256,8 +256,6 @@ static void adapt_to_gpu(struct rondo_startup *startup)
         policy->initial = policy->cap = GPU_POLLS;
         policy->alone = GPU_POLLS_ALONE;
     }
-    if (!startup->glance_given)
-        policy->glance = 1;
     policy->spread = GPU_SPREAD;
 }
 

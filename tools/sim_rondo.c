@@ -10,7 +10,9 @@ struct task {
     uint64_t mine, before, after; /* into progress: this GPU's part, and its ring neighbours' */
     uint32_t collective, primitives, kind;
     int group, before_gpu, after_gpu;
-    bool pairs;
+    bool pairs, preempted;
+    uint64_t awaited; /* when it was preempted last: whose progress it needed, and so much of it */
+    uint32_t needed;
 };
 
 struct gpu {
@@ -20,14 +22,15 @@ struct gpu {
     size_t synchronization, segment;
     bool synchronizing, awaits; /* the daemon's leaving; the list position waited */
     /* Daemon: */
-    bool alive, called, idle; /* called: a start has asked for it; idle: it sleeps, its table empty, until a start or quit_idle
-                               */
+    bool alive, called;  /* called: a start has asked for it */
+    bool idle, glancing; /* it sleeps until a start: its table is empty, or nothing in it is worth a visit as yet */
     enum doing doing;
     bool progressed, yields; /* in this round of visits; before it goes on */
     uint32_t fetched, tasks, room, at, idle_turns, rounds_without_fetch;
     struct task *table;
     double grant, budget, used; /* of the round's next task; of the current one, and of this wait: polls */
-    double spin_since, entered, last_progress, pause;
+    double spin_since;          /* or glances at what it has */
+    double entered, last_progress, pause;
     uint64_t finished_at_entry, finished;
 };
 
@@ -61,7 +64,7 @@ static void enter(struct world *w, int gpu)
 {
     struct gpu *g = &w->gpus[gpu];
     g->alive = true;
-    g->called = g->idle = g->progressed = g->yields = false;
+    g->called = g->idle = g->glancing = g->progressed = g->yields = false;
     g->doing = VISITING;
     g->at = g->tasks; /* looks for news first */
     g->idle_turns = 0;
@@ -132,18 +135,41 @@ static void fetch(struct world *w, int gpu)
     }
 }
 
-static bool is_ready(const struct world *w, const struct task *task)
+/* Whose progress the task's next primitive needs more of, and how much; false: it can begin. */
+static bool misses(const struct world *w, const struct task *task, uint64_t *whose, uint32_t *needed)
 {
     const struct sim_layout *l = w->layout;
     uint32_t done = w->progress[task->mine];
+    *needed = done;
     if (task->mine == task->before)
-        return true;
-    if (!task->pairs)
-        return (done == 0 || w->progress[task->before] >= done) && done < w->progress[task->after] + w->machine->slots;
-    for (int i = l->member_first[task->group]; done > 0 && i < l->member_first[task->group + 1]; i++)
-        if (w->progress[l->list_first[l->member[i]] + (uint64_t) sim_position(l, l->member[i], task->collective)] < done)
-            return false;
-    return true;
+        return false;
+    if (!task->pairs) {
+        *whose = task->before;
+        if (done > 0 && w->progress[task->before] < done)
+            return true;
+        *whose = task->after;
+        *needed = done < w->machine->slots ? 0 : done - w->machine->slots + 1;
+        return w->progress[task->after] < *needed;
+    }
+    for (int i = l->member_first[task->group]; done > 0 && i < l->member_first[task->group + 1]; i++) {
+        *whose = l->list_first[l->member[i]] + (uint64_t) sim_position(l, l->member[i], task->collective);
+        if (w->progress[*whose] < done)
+            return true;
+    }
+    return false;
+}
+
+static bool is_ready(const struct world *w, const struct task *task)
+{
+    uint64_t whose;
+    uint32_t needed;
+    return !misses(w, task, &whose, &needed);
+}
+
+/* What a glance says of a task among others. */
+static bool is_worth(const struct world *w, const struct task *task)
+{
+    return w->machine->glance <= 0 || !task->preempted || w->progress[task->awaited] >= task->needed;
 }
 
 static void move(struct world *w, int gpu)
@@ -163,9 +189,10 @@ static void spin(struct world *w, int gpu)
         w->out->spinning += w->cores.now - g->spin_since;
         move(w, gpu);
     } else if (g->used >= g->budget) {
+        struct task *task = &g->table[g->at++];
         w->out->preemptions++;
         w->out->spinning += w->cores.now - g->spin_since;
-        g->at++;
+        task->preempted = misses(w, task, &task->awaited, &task->needed);
         g->doing = VISITING;
         sim_cores_work(&w->cores, daemon_of(gpu), m->visit);
     } else if (g->yields) {
@@ -220,13 +247,49 @@ static void idle(struct world *w, int gpu)
     sim_cores_wake(&w->cores, daemon_of(gpu), g->last_progress + m->quit_idle);
 }
 
+/* A round found nothing worth a visit. As when idle, the daemon may sleep if it has a processor to itself. */
+static void look_again(struct world *w, int gpu)
+{
+    struct gpu *g = &w->gpus[gpu];
+    const struct sim_machine *m = w->machine;
+    double stuck = g->last_progress + m->quit_stuck, resided = g->entered + m->residency;
+    if (m->cores > 0) {
+        double cost = m->visit + g->tasks * m->glance;
+        w->out->spinning += cost;
+        sim_cores_work(&w->cores, daemon_of(gpu), cost);
+        return;
+    }
+    g->glancing = true;
+    g->spin_since = w->cores.now;
+    sim_cores_sleep(&w->cores, daemon_of(gpu));
+    sim_cores_wake(&w->cores, daemon_of(gpu), stuck < resided ? stuck : resided);
+}
+
+/* Goes on to the next task that is worth a visit. false: there is none, and what comes next has been seen to. */
+static bool glance(struct world *w, int gpu)
+{
+    struct gpu *g = &w->gpus[gpu];
+    uint32_t from = g->at;
+    while (g->tasks > 1 && g->at < g->tasks && !is_worth(w, &g->table[g->at]))
+        g->at++;
+    if (g->at < g->tasks)
+        return true;
+    if (from == 0)
+        look_again(w, gpu);
+    else
+        sim_cores_work(&w->cores, daemon_of(gpu), (g->at - from) * w->machine->glance);
+    return false;
+}
+
 /* The table's next task gets its turn, or the round of visits is over. */
 static void visit(struct world *w, int gpu)
 {
     struct gpu *g = &w->gpus[gpu];
     const struct sim_machine *m = w->machine;
     double now = w->cores.now;
-    g->idle = false;
+    if (g->glancing)
+        w->out->spinning += now - g->spin_since;
+    g->idle = g->glancing = false;
     if (g->at >= g->tasks) {
         double since = g->tasks == 0 ? m->quit_idle : m->quit_stuck;
         if (now >= g->entered + m->residency || (now >= g->last_progress + since && g->fetched == g->started)) {
@@ -249,17 +312,22 @@ static void visit(struct world *w, int gpu)
             return;
         }
     }
+    if (!glance(w, gpu))
+        return;
     g->budget = g->grant;
     g->grant = g->grant * m->decay / 100 > 1 ? g->grant * m->decay / 100 : 1;
     go_on(w, gpu);
 }
 
-/* With processors to themselves: the GPU has published a primitive, and who spins for it goes on. */
+/* With processors to themselves: the GPU has published a primitive, and who waits for it goes on. */
 static void tell(struct world *w, const struct task *task, int gpu)
 {
     struct gpu *g = &w->gpus[gpu];
     if (g->alive && g->doing == SPINNING && g->table[g->at].collective == task->collective && is_ready(w, &g->table[g->at]))
         sim_cores_interrupt(&w->cores, daemon_of(gpu));
+    for (uint32_t i = 0; g->glancing && i < g->tasks; i++)
+        if (g->table[i].collective == task->collective && is_worth(w, &g->table[i]))
+            sim_cores_wake(&w->cores, daemon_of(gpu), w->cores.now + w->machine->visit);
 }
 
 static void tell_all(struct world *w, int gpu, const struct task *task)
@@ -378,7 +446,7 @@ static void start(struct world *w, int gpu)
     if (!g->alive) {
         g->called = true;
         sim_cores_wake(&w->cores, daemon_of(gpu), w->cores.now + (m->cores > 0 ? m->wake : 0));
-    } else if (g->idle) {
+    } else if (g->idle || g->glancing) {
         g->last_progress = w->cores.now;
         sim_cores_wake(&w->cores, daemon_of(gpu), w->cores.now);
     }
