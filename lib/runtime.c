@@ -213,11 +213,14 @@ static void stir(void *argument)
     rondo_proxy_stir(((struct rondo_runtime *) argument)->proxy);
 }
 
+/* By a thread of the device's own: operations have been completed, or the daemon is out. It takes the completions itself, which
+ * wakes those who wait for them, and nobody else: the poller is there for callbacks, and for a daemon that is to run again. */
 static void notify(void *argument)
 {
     struct rondo_runtime *runtime = argument;
-    if (!rondo_queue_outstanding(runtime))
-        return; /* nobody waits for anything of the device */
+    rondo_queue_reap(runtime);
+    if (!rondo_queue_outstanding(runtime) || rondo_device_alive(runtime->device))
+        return;
     rondo_poller_wake(runtime);
     rondo_queue_stir(runtime);
 }
