@@ -167,6 +167,34 @@ RONDO_CUDA_INLINE int rondo_cuda_load_packet(struct rondo_cuda_vector *v, const 
     return ((uint32_t) (first >> 32) == flag) & ((uint32_t) (second >> 32) == flag);
 }
 
+/* ---- lines ---- */
+
+/*
+ * 16 bytes of a line of LL128 (low_latency.h). Relaxed, so that they are asked of the L2.
+ */
+RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_load_line(const char *from)
+{
+    struct rondo_cuda_vector v;
+    asm volatile("ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.word[0]), "=r"(v.word[1]), "=r"(v.word[2]), "=r"(v.word[3])
+                 : "l"(from)
+                 : "memory");
+    return v;
+}
+
+RONDO_CUDA_INLINE void rondo_cuda_store_line(char *to, struct rondo_cuda_vector v)
+{
+    asm volatile("st.relaxed.sys.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(v.word[0]), "r"(v.word[1]),
+                 "r"(v.word[2]), "r"(v.word[3])
+                 : "memory");
+}
+
+RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_line_flag(uint32_t flag)
+{
+    struct rondo_cuda_vector v = {{flag, flag, flag, flag}};
+    return v;
+}
+
 /* ---- shifting ---- */
 
 /* The 16 bytes that begin so many bytes (0 to 15) after low begins, where high follows it in memory. */

@@ -315,7 +315,10 @@ static rondo_result_t enqueue(struct rondo_device *device, struct rondo_stream_o
     struct rondo_cuda_batch batch; /* large, so not cleared */
     struct rondo_cuda_group list;
     struct group_list group = {(size_t) count * sizeof(*operations), group_bytes(device, operations, count), host, memory};
-    enum rondo_cuda_kernel kernel = host != NULL ? RONDO_CUDA_GROUP : count > 1 ? RONDO_CUDA_OPERATIONS : RONDO_CUDA_OPERATION;
+    enum rondo_cuda_kernel kernel = host != NULL                                             ? RONDO_CUDA_GROUP
+                                    : count > 1                                              ? RONDO_CUDA_OPERATIONS
+                                    : operations->operation.protocol == RONDO_PROTOCOL_LL128 ? RONDO_CUDA_LINES
+                                                                                             : RONDO_CUDA_OPERATION;
     void *arguments[] = {device->daemon, host != NULL ? (void *) &list : count > 1 ? (void *) &batch : (void *) operations};
     uint32_t blocks = 0, fewest = UINT32_MAX;
     cudaError_t error = cudaSuccess;

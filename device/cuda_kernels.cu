@@ -107,7 +107,9 @@ static __device__ void rondo_await_turn(const struct rondo_daemon *daemon, const
 RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rondo_run *run)
 {
     rondo_after_stream();
-    if (team->part.end_count > 0 && team->ends[0].protocol == RONDO_PROTOCOL_LL)
+    const int one_piece = team->operation.tiles == 1 && team->operation.slices == 1;
+    if (team->part.end_count > 0 && (team->ends[0].protocol == RONDO_PROTOCOL_LL ||
+                                     (team->ends[0].protocol == RONDO_PROTOCOL_LL128 && one_piece)))
         rondo_team_ending(team); /* such a kernel takes hardly longer than a launch */
     rondo_await_turn(&rondo_here.daemon, (const struct rondo_stream_operation *) run->home, run->context);
     if (!team->ahead)
@@ -182,10 +184,10 @@ static __device__ void rondo_lead_group(const struct rondo_daemon *daemon, const
         }
 }
 
-/* given: the operation of this block; group: those that it goes round; neither: the daemon. */
+/* given: the operation of this block; group: those that it goes round; neither: the daemon. all_lines: rondo_team_work. */
 static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemon *daemon,
                                                         const struct rondo_stream_operation *given,
-                                                        const struct rondo_cuda_group *group)
+                                                        const struct rondo_cuda_group *group, int all_lines)
 {
     struct rondo_cuda_block *shared = &rondo_here;
     struct rondo_team *team = &rondo_here.team;
@@ -214,7 +216,7 @@ static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemo
     }
     __syncthreads();
     if (threadIdx.x < workers) {
-        rondo_team_work(team, threadIdx.x, workers);
+        rondo_team_work(team, threadIdx.x, workers, all_lines);
     } else if (threadIdx.x == workers) { /* the leader, alone in its warp */
         if (given != NULL || group != NULL)
             shared->daemon.policy.preempt = 1; /* a wait without a budget is the daemon's alone */
@@ -236,13 +238,19 @@ static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemo
 
 RONDO_KERNEL rondo_daemon_kernel(const __grid_constant__ struct rondo_daemon daemon)
 {
-    rondo_block_main(&daemon, NULL, NULL);
+    rondo_block_main(&daemon, NULL, NULL, 0);
 }
 
 RONDO_KERNEL rondo_operation_kernel(const __grid_constant__ struct rondo_daemon daemon,
                                     const __grid_constant__ struct rondo_stream_operation operation)
 {
-    rondo_block_main(&daemon, &operation, NULL);
+    rondo_block_main(&daemon, &operation, NULL, 0);
+}
+
+RONDO_KERNEL rondo_lines_kernel(const __grid_constant__ struct rondo_daemon daemon,
+                                const __grid_constant__ struct rondo_stream_operation operation)
+{
+    rondo_block_main(&daemon, &operation, NULL, 1);
 }
 
 RONDO_KERNEL rondo_operations_kernel(const __grid_constant__ struct rondo_daemon daemon,
@@ -251,19 +259,20 @@ RONDO_KERNEL rondo_operations_kernel(const __grid_constant__ struct rondo_daemon
     uint32_t i = 0;
     while (i + 1 < batch.count && batch.operations[i + 1].block_first <= blockIdx.x)
         i++;
-    rondo_block_main(&daemon, &batch.operations[i], NULL);
+    rondo_block_main(&daemon, &batch.operations[i], NULL, 0);
 }
 
 RONDO_KERNEL rondo_group_kernel(const __grid_constant__ struct rondo_daemon daemon,
                                 const __grid_constant__ struct rondo_cuda_group group)
 {
-    rondo_block_main(&daemon, NULL, &group);
+    rondo_block_main(&daemon, NULL, &group, 0);
 }
 
 const void *rondo_cuda_kernel(enum rondo_cuda_kernel kernel)
 {
     static const void *const kernels[RONDO_CUDA_KERNELS] = {(const void *) rondo_daemon_kernel,
                                                             (const void *) rondo_operation_kernel,
+                                                            (const void *) rondo_lines_kernel,
                                                             (const void *) rondo_operations_kernel,
                                                             (const void *) rondo_group_kernel};
     return kernels[kernel];

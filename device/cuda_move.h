@@ -2,15 +2,16 @@
  * Carries out a piece (piece.h) with the worker threads of a CUDA block. A piece without LL packets is cut into vectors of 16
  * bytes on a grid that begins at an aligned byte of one destination: pieces whose pointers all share that alignment go through
  * a loop of plain accesses, the rest and what is left over through one that shifts, and the bytes before and after the grid are
- * partial vectors. A piece with LL packets goes packet by packet. The link's latency is hidden by bytes in flight alone, so a
- * thread issues about 8 loads before it needs the first.
- * Loops are inlined functions whose first arguments are constants; each type and operator has its own copy, called.
+ * partial vectors. A piece with LL packets, or lines, goes packet by packet. The link's latency is hidden by bytes in flight
+ * alone, so a thread issues about 8 loads before it needs the first. Loops are inlined functions whose first arguments are
+ * constants; each type and operator has its own copy, called.
  */
 #ifndef RONDO_DEVICE_CUDA_MOVE_H
 #define RONDO_DEVICE_CUDA_MOVE_H
 
 #include "cuda_access.h"
 #include "cuda_elements.h"
+#include "low_latency.h"
 #include "piece.h"
 #include "types.h"
 
@@ -304,12 +305,73 @@ RONDO_CUDA_INLINE uint32_t rondo_cuda_packet_bytes(const struct rondo_cuda_view 
                                                            : RONDO_CUDA_PACKET_DATA;
 }
 
+/* Where a packet lies. Of a line it is 8 bytes of data alone. */
+RONDO_CUDA_INLINE uint64_t rondo_cuda_packet_place(const struct rondo_piece *piece, uint64_t packet)
+{
+    enum { OF_A_LINE = RONDO_LINE_DATA / RONDO_CUDA_PACKET_DATA };
+    return piece->lines ? packet / OF_A_LINE * RONDO_LINE_BYTES + packet % OF_A_LINE * RONDO_CUDA_PACKET_DATA
+                        : packet * RONDO_CUDA_PACKET;
+}
+
+/* Leaves the data in the first two words; 0: it has not arrived. Lines have been waited for. */
+RONDO_CUDA_INLINE int rondo_cuda_take_packet(const struct rondo_piece *piece, uint32_t s, uint64_t packet,
+                                             struct rondo_cuda_vector *v)
+{
+    const char *from = piece->source[s] + rondo_cuda_packet_place(piece, packet);
+    if (!piece->lines)
+        return rondo_cuda_load_packet(v, from, piece->source_flags[s]);
+    asm volatile("ld.relaxed.sys.global.v2.u32 {%0, %1}, [%2];" : "=r"(v->word[0]), "=r"(v->word[1]) : "l"(from) : "memory");
+    return 1;
+}
+
+/* A line's data are its reader's only with the flag (rondo_cuda_flag_lines). */
+RONDO_CUDA_INLINE void rondo_cuda_put_packet(const struct rondo_piece *piece, uint32_t r, uint64_t packet,
+                                             struct rondo_cuda_vector v)
+{
+    char *to = piece->remote[r] + rondo_cuda_packet_place(piece, packet);
+    if (piece->lines)
+        rondo_cuda_store_whole_half(to, v);
+    else
+        rondo_cuda_store_packet(to, v, piece->remote_flags[r]);
+}
+
+/* By all workers, when the data of lines have been stored one by one. Each thread's fence comes between its stores and the
+ * barrier, so whoever sees a flag sees the line's data, whichever threads stored them (causality order). */
+RONDO_CUDA_CALLED void rondo_cuda_flag_lines(const struct rondo_piece *piece, uint32_t thread, uint32_t threads)
+{
+    const uint64_t bytes = piece->count * piece->element_bytes, lines = (bytes + RONDO_LINE_DATA - 1) / RONDO_LINE_DATA;
+    __threadfence_system();
+    rondo_cuda_all_agree(1, threads);
+    for (uint32_t r = 0; r < piece->remotes; r++)
+        for (uint64_t line = thread; (piece->ll_remotes >> r & 1) && line < lines; line += threads)
+            rondo_cuda_store_line(piece->remote[r] + line * RONDO_LINE_BYTES + RONDO_LINE_DATA,
+                                  rondo_cuda_line_flag(piece->remote_flags[r]));
+}
+
+/* Waits, on this thread, for its share of the lines' flags; all together then know of all. */
+RONDO_CUDA_CALLED int rondo_cuda_await_flags(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls)
+{
+    const uint64_t bytes = piece->count * piece->element_bytes, lines = (bytes + RONDO_LINE_DATA - 1) / RONDO_LINE_DATA;
+    for (uint32_t s = 0; s < piece->sources; s++) {
+        uint64_t line = thread;
+        while ((piece->ll_sources >> s & 1) && line < lines)
+            if (rondo_cuda_load_line(piece->source[s] + line * RONDO_LINE_BYTES + RONDO_LINE_DATA).word[3] ==
+                piece->source_flags[s])
+                line += threads;
+            else if (polls-- == 0)
+                return 0;
+    }
+    return 1;
+}
+
 /* Waits, on this thread, until all packets of all LL sources have arrived that the thread will fold. 0: some have not. */
 RONDO_CUDA_CALLED int rondo_cuda_await_packets(const struct rondo_piece *piece, uint32_t thread, uint32_t threads,
                                                uint64_t polls)
 {
     enum { TOGETHER = 8 };
     uint64_t packets = (piece->count * piece->element_bytes + RONDO_CUDA_PACKET_DATA - 1) / RONDO_CUDA_PACKET_DATA;
+    if (piece->lines)
+        return rondo_cuda_await_flags(piece, thread, threads, polls);
     for (uint32_t s = 0; s < piece->sources; s++) {
         uint64_t p = thread;
         while ((piece->ll_sources >> s & 1) && p < packets) {
@@ -364,8 +426,7 @@ RONDO_CUDA_INLINE int rondo_cuda_fold_packets(int type, int op, int batch, int d
                     for (int u = 0; u < deep; u++) {
                         uint64_t packet = first_packet + (uint64_t) u * threads;
                         if (rondo_cuda_packet_bytes(view, packet) > 0)
-                            here &= rondo_cuda_load_packet(&loaded[b][u], piece->source[first + b] + packet * RONDO_CUDA_PACKET,
-                                                           piece->source_flags[first + b]);
+                            here &= rondo_cuda_take_packet(piece, first + b, packet, &loaded[b][u]);
                     }
                 }
             if (here)
@@ -389,8 +450,10 @@ RONDO_CUDA_CALLED void rondo_cuda_send_packets(const struct rondo_piece *piece, 
         uint32_t left = bytes - offset < RONDO_CUDA_PACKET_DATA ? (uint32_t) (bytes - offset) : RONDO_CUDA_PACKET_DATA;
         struct rondo_cuda_vector v = rondo_cuda_load_half(piece->source[s] + offset, left);
         for (uint32_t r = 0; r < piece->remotes; r++)
-            rondo_cuda_store_packet(piece->remote[r] + 2 * offset, v, piece->remote_flags[r]);
+            rondo_cuda_put_packet(piece, r, offset / RONDO_CUDA_PACKET_DATA, v);
     }
+    if (piece->lines)
+        rondo_cuda_flag_lines(piece, thread, threads);
 }
 
 /* Stores one packet's data everywhere. */
@@ -406,7 +469,7 @@ RONDO_CUDA_INLINE void rondo_cuda_deliver_packet(const struct rondo_cuda_view *v
 #pragma unroll 1
     for (uint32_t r = 0; !piece->exchanges && r < piece->remotes; r++)
         if (piece->ll_remotes >> r & 1)
-            rondo_cuda_store_packet(piece->remote[r] + packet * RONDO_CUDA_PACKET, result, piece->remote_flags[r]);
+            rondo_cuda_put_packet(piece, r, packet, result);
         else
             rondo_cuda_store_half(piece->remote[r] + packet * RONDO_CUDA_PACKET_DATA, result, bytes);
 }
@@ -427,7 +490,7 @@ RONDO_CUDA_INLINE int rondo_cuda_packets(int type, int op, int average, int batc
 {
     uint64_t packets = (view->bytes + RONDO_CUDA_PACKET_DATA - 1) / RONDO_CUDA_PACKET_DATA;
     uint64_t chunk = (uint64_t) threads * deep;
-    int waits = view->piece->ll_sources != 0, fits = packets <= chunk;
+    int waits = view->piece->ll_sources != 0, fits = packets <= chunk && !view->piece->lines;
     if (waits && !fits && !rondo_cuda_all_agree(rondo_cuda_await_packets(view->piece, thread, threads, polls), threads))
         return 0;
 #pragma unroll 1
@@ -438,6 +501,8 @@ RONDO_CUDA_INLINE int rondo_cuda_packets(int type, int op, int average, int batc
             return 0;
         rondo_cuda_deliver_packets(type, average, deep, view, wide, first, threads);
     }
+    if (view->piece->lines && !view->piece->exchanges && view->piece->ll_remotes != 0)
+        rondo_cuda_flag_lines(view->piece, thread, threads);
     return 1;
 }
 
@@ -637,7 +702,7 @@ static __device__ int rondo_cuda_carry_out(const struct rondo_piece *piece, uint
     if (view.destinations == 0) /* nobody keeps it; but it may have to be waited for */
         return piece->ll_sources == 0 || rondo_cuda_all_agree(rondo_cuda_await_packets(piece, thread, threads, polls), threads);
     view.packets = (piece->ll_sources | piece->ll_remotes) != 0;
-    if (piece->exchanges)
+    if (piece->exchanges && !piece->sent)
         rondo_cuda_send_packets(piece, thread, threads);
     if (!view.packets)
         rondo_cuda_place_grid(&view);

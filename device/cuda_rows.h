@@ -141,7 +141,7 @@ RONDO_CUDA_INLINE int rondo_cuda_carry_out_rows(const struct rondo_piece *piece,
     struct rondo_cuda_vector loaded[RONDO_CUDA_ROWS] = {};
     struct rondo_cuda_wide sum[RONDO_CUDA_ROWS];
     int here = 1;
-    for (uint32_t r = 0; piece->exchanges && r < remotes; r++)
+    for (uint32_t r = 0; piece->exchanges && !piece->sent && r < remotes; r++)
         rondo_cuda_send_rows(&rows, piece->remote[r], piece->remote_flags[r], kept);
 #pragma unroll 1
     for (uint32_t s = 0; s < sources && here; s++) {

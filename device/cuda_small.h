@@ -7,6 +7,7 @@
 
 #include "cuda_access.h"
 #include "cuda_elements.h"
+#include "cuda_lines.h"
 #include "cuda_rows.h"
 #include "cuda_work.h"
 
@@ -117,12 +118,14 @@ RONDO_CUDA_INLINE int rondo_cuda_carry_out_small(const struct rondo_piece *piece
     return here;
 }
 
-enum rondo_cuda_way { RONDO_CUDA_SMALL, RONDO_CUDA_IN_ROWS, RONDO_CUDA_ANY_WAY };
+enum rondo_cuda_way { RONDO_CUDA_SMALL, RONDO_CUDA_IN_ROWS, RONDO_CUDA_IN_LINES, RONDO_CUDA_ANY_WAY };
 
-/* How a usual piece is carried out. Its LL slots need not be known. */
-RONDO_CUDA_INLINE enum rondo_cuda_way rondo_cuda_way_of(const struct rondo_piece *piece, uint32_t threads)
+/* How a usual piece is carried out. Its LL slots need not be known. all_lines: a constant; all pieces with flags are lines. */
+RONDO_CUDA_INLINE enum rondo_cuda_way rondo_cuda_way_of(const struct rondo_piece *piece, int all_lines, uint32_t threads)
 {
     const uint64_t bytes = piece->count * piece->element_bytes;
+    if (all_lines || piece->lines)
+        return rondo_cuda_fits_lines(piece) ? RONDO_CUDA_IN_LINES : RONDO_CUDA_ANY_WAY;
     return bytes <= threads * 8                   ? RONDO_CUDA_SMALL
            : rondo_cuda_fits_rows(piece, threads) ? RONDO_CUDA_IN_ROWS
                                                   : RONDO_CUDA_ANY_WAY;
@@ -133,7 +136,7 @@ RONDO_CUDA_INLINE void rondo_cuda_ask(const struct rondo_piece *piece, enum rond
                                       uint32_t threads, struct rondo_cuda_own *own)
 {
     const uint32_t source = rondo_cuda_own_source(piece);
-    if (source >= piece->sources || way == RONDO_CUDA_ANY_WAY)
+    if (source >= piece->sources || way == RONDO_CUDA_IN_LINES || way == RONDO_CUDA_ANY_WAY)
         return;
     if (way == RONDO_CUDA_IN_ROWS) {
         const struct rondo_cuda_rows rows = rondo_cuda_rows_of(piece, thread, threads);
@@ -145,13 +148,21 @@ RONDO_CUDA_INLINE void rondo_cuda_ask(const struct rondo_piece *piece, enum rond
     }
 }
 
-RONDO_CUDA_INLINE int rondo_cuda_work_usual(const struct rondo_piece *piece, enum rondo_cuda_way way, uint32_t thread,
-                                            uint32_t threads, uint64_t polls, const struct rondo_cuda_own *own)
+/* progress: the warps', of the piece as far as it has been carried out; 0 of a new one. */
+RONDO_CUDA_INLINE int rondo_cuda_work_usual(const struct rondo_piece *piece, enum rondo_cuda_way way, int all_lines,
+                                            uint32_t thread, uint32_t threads, uint64_t polls, const struct rondo_cuda_own *own,
+                                            uint8_t *progress)
 {
+    if (all_lines && way == RONDO_CUDA_IN_LINES)
+        return rondo_cuda_carry_out_lines(piece, thread, threads, polls, progress);
+    if (all_lines)
+        return rondo_cuda_work(piece, thread, threads, polls);
     if (way == RONDO_CUDA_SMALL)
         return rondo_cuda_carry_out_small(piece, thread, threads, polls, own);
     if (way == RONDO_CUDA_IN_ROWS)
         return rondo_cuda_carry_out_rows(piece, thread, threads, polls, own);
+    if (way == RONDO_CUDA_IN_LINES)
+        return rondo_cuda_call_lines(piece, thread, threads, polls, progress);
     return rondo_cuda_work(piece, thread, threads, polls);
 }
 

@@ -54,8 +54,9 @@ struct rondo_team {
     const void *copied; /* by the command to copy */
     void *copy;
     uint32_t copy_bytes;
-    uint32_t repeat_first, repeat_count; /* ends, by the command to repeat */
-    uint64_t saved;                      /* bytes, by compression, that have not been counted; the workers' */
+    uint32_t repeat_first, repeat_count;                           /* ends, by the command to repeat */
+    uint8_t progress[RONDO_PROGRESS] __attribute__((aligned(16))); /* of the warps, with a piece that is carried out in part */
+    uint64_t saved; /* bytes, by compression, that have not been counted; the workers' */
     struct rondo_operation operation;
     struct rondo_instruction instructions[RONDO_TEAM_PAGE];
     struct rondo_end ends[RONDO_PROGRAM_ENDS_MAX] __attribute__((aligned(16)));
@@ -141,6 +142,32 @@ RONDO_FUNCTION void rondo_team_reset(struct rondo_team *team)
     team->may_go_ahead = team->ahead = 0;
 }
 
+/* What the warps have done of the run's first piece; and what they have done when it ends, for the next run: 1 if that is
+ * something else. */
+RONDO_FUNCTION void rondo_team_resume(struct rondo_team *team, const struct rondo_context *context)
+{
+    for (int i = 0; i < RONDO_PROGRESS / 8; i++)
+        ((uint64_t *) team->progress)[i] = context->progress[i];
+}
+
+RONDO_FUNCTION int rondo_team_pause(const struct rondo_team *team, struct rondo_context *context)
+{
+    int changed = 0;
+    for (int i = 0; i < RONDO_PROGRESS / 8; i++) {
+        uint64_t now = ((const uint64_t *) team->progress)[i];
+        changed |= context->progress[i] != now;
+        context->progress[i] = now;
+    }
+    return changed;
+}
+
+/* A piece is done: the next one is a new one. */
+RONDO_FUNCTION void rondo_team_forget_progress(struct rondo_team *team)
+{
+    for (int i = 0; i < RONDO_PROGRESS / 8; i++)
+        ((uint64_t *) team->progress)[i] = 0;
+}
+
 RONDO_FUNCTION struct rondo_piece *rondo_team_piece(struct rondo_team *team)
 {
     return &team->pieces[team->current];
@@ -179,10 +206,11 @@ RONDO_FUNCTION void rondo_team_begin(struct rondo_team *team, uint64_t polls)
     team->current ^= 1;
 }
 
-/* The same piece once more. */
+/* The same piece once more: what it sends before it waits has been sent. */
 RONDO_FUNCTION void rondo_team_repeat(struct rondo_team *team)
 {
     team->current ^= 1;
+    team->pieces[team->current].sent = 1;
     rondo_team_begin(team, team->polls);
 }
 
@@ -457,19 +485,21 @@ RONDO_FUNCTION int rondo_workers_agree(int yes, uint32_t threads)
     return yes;
 }
 
-RONDO_FUNCTION int rondo_team_work_piece(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads, int ahead)
+RONDO_FUNCTION int rondo_team_work_piece(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads, int ahead,
+                                         int all_lines)
 {
     const struct rondo_piece *piece = &team->pieces[index];
     int usual = rondo_cuda_is_usual(piece), ready = 1;
     /* Of a small one, one warp does it all, and answers. */
-    uint32_t members = usual && piece->count * piece->element_bytes <= RONDO_CUDA_WARP * 8 ? RONDO_CUDA_WARP : threads;
+    uint32_t members =
+        usual && !piece->lines && piece->count * piece->element_bytes <= RONDO_CUDA_WARP * 8 ? RONDO_CUDA_WARP : threads;
     if (thread >= members)
         return 1;
     if (ahead)
         rondo_after_stream();
     const uint32_t own_source = rondo_cuda_own_source(piece);
     int known = own_source >= piece->sources || own_source == team->uses[index].local_place; /* where that lies */
-    const enum rondo_cuda_way way = usual && known ? rondo_cuda_way_of(piece, threads) : RONDO_CUDA_ANY_WAY;
+    const enum rondo_cuda_way way = usual && known ? rondo_cuda_way_of(piece, all_lines, threads) : RONDO_CUDA_ANY_WAY;
     struct rondo_cuda_own own;
     rondo_cuda_ask(piece, way, thread, threads, &own);
     if (ahead)
@@ -479,7 +509,7 @@ RONDO_FUNCTION int rondo_team_work_piece(struct rondo_team *team, uint32_t index
     if (!rondo_workers_agree(ready, members))
         return 0;
     if (usual) {
-        int done = rondo_cuda_work_usual(piece, way, thread, threads, team->polls, &own);
+        int done = rondo_cuda_work_usual(piece, way, all_lines, thread, threads, team->polls, &own, team->progress);
         if (ahead && rondo_workers_agree(done, members))
             rondo_team_move_on(team, index, thread, members);
         return done;
@@ -499,7 +529,8 @@ RONDO_FUNCTION void rondo_team_copy_ends(struct rondo_team *team, uint32_t threa
             }
 }
 
-RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, uint32_t threads)
+/* all_lines: a constant; the team's operations have no connectors but those of LL128. */
+RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, uint32_t threads, int all_lines)
 {
     for (uint32_t next = 0;; next++) {
         rondo_barrier_arrive(&team->given);
@@ -507,7 +538,7 @@ RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, ui
         uint32_t command = team->command;
         int result = 1;
         if (command == RONDO_COMMAND_PIECE || command == RONDO_COMMAND_AHEAD) /* one call: it is inlined, and large */
-            result = rondo_team_work_piece(team, team->piece, thread, threads, command == RONDO_COMMAND_AHEAD);
+            result = rondo_team_work_piece(team, team->piece, thread, threads, command == RONDO_COMMAND_AHEAD, all_lines);
         else if (command == RONDO_COMMAND_LOAD)
             rondo_team_load_work(team, thread, threads);
         else if (command == RONDO_COMMAND_PAGE)

@@ -48,6 +48,7 @@ struct rondo_run {
     /* The context's position, written back when the run ends. */
     uint64_t tile;
     uint32_t instruction, slice, piece;
+    uint32_t sent; /* an exchange is stuck, but the peers have this rank's part of the piece */
     uint32_t element_bytes;
 };
 
@@ -126,6 +127,16 @@ RONDO_FUNCTION size_t rondo_slice_bytes(const struct rondo_run *run, const struc
     return bytes;
 }
 
+/* What a piece of so many bytes takes of a slot's payload: several lie one after the other, in whole lines if in lines. */
+RONDO_FUNCTION size_t rondo_piece_room(const struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
+{
+    uint32_t end = instruction->actions & RONDO_RECEIVE ? instruction->receive_first : instruction->send_first;
+    if (instruction->count > 1 && (instruction->actions & (RONDO_RECEIVE | RONDO_SEND)) &&
+        rondo_end_of(run, end)->protocol == RONDO_PROTOCOL_LL128)
+        return (bytes + RONDO_LINE_DATA - 1) / RONDO_LINE_DATA * RONDO_LINE_DATA;
+    return rondo_piece_bytes(bytes);
+}
+
 /* ---- waiting ---- */
 
 /* The slot the end fills or takes next. */
@@ -137,7 +148,7 @@ RONDO_FUNCTION char *rondo_slot(const struct rondo_end *end)
 /* A slot has arrived. The acquire makes everything its producer wrote before publishing the tail visible. */
 RONDO_FUNCTION int rondo_arrived(struct rondo_end *end, size_t bytes)
 {
-    if (end->protocol == RONDO_PROTOCOL_LL)
+    if (rondo_is_flagged(end))
         return RONDO_TEAM_POLLS_LL ||
                rondo_ll_ready((const uint64_t *) (const void *) rondo_slot(end), bytes, (uint32_t) (end->position + 1));
     if (end->seen <= end->position)
@@ -213,9 +224,11 @@ RONDO_FUNCTION struct rondo_awaited rondo_awaits(const struct rondo_run *run)
         for (uint32_t i = 0; i < instruction->receive_count; i++) {
             const struct rondo_end *end = rondo_end_of(run, instruction->receive_first + i);
             const uint64_t *first = (const uint64_t *) (const void *) rondo_slot(end);
-            if (end->protocol != RONDO_PROTOCOL_LL && end->seen <= end->position)
+            if (end->protocol == RONDO_PROTOCOL_LL128) /* its first line's flag */
+                first += RONDO_LINE_DATA / sizeof(*first);
+            if (!rondo_is_flagged(end) && end->seen <= end->position)
                 return (struct rondo_awaited){end->watched, end->position + 1, RONDO_AWAITS_COUNT, 0};
-            if (end->protocol == RONDO_PROTOCOL_LL && rondo_load_relaxed(first) >> 32 != (uint32_t) (end->position + 1))
+            if (rondo_is_flagged(end) && rondo_load_relaxed(first) >> 32 != (uint32_t) (end->position + 1))
                 return (struct rondo_awaited){first, (uint32_t) (end->position + 1), RONDO_AWAITS_FLAG, 0};
         }
     if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT))
@@ -330,12 +343,17 @@ RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct ron
     piece->sources = sources;
     piece->remotes = sent;
     piece->ll_sources = piece->ll_remotes = 0;
-    if (received > 0 && !use->direct_in && rondo_end_of(run, use->receive_first)->protocol == RONDO_PROTOCOL_LL) {
+    piece->lines = 0;
+    piece->sent = (uint8_t) run->sent;
+    if (received > 0 && !use->direct_in && rondo_is_flagged(rondo_end_of(run, use->receive_first))) {
+        piece->lines = rondo_end_of(run, use->receive_first)->protocol == RONDO_PROTOCOL_LL128;
         uint64_t all = rondo_low_bits(received), below = rondo_low_bits(use->local_place);
         piece->ll_sources = use->twice ? 3 : (all & below) | (use->local_place < received ? (all & ~below) << 1 : 0);
     }
-    if (sent > 0 && !use->direct_out && rondo_end_of(run, use->send_first)->protocol == RONDO_PROTOCOL_LL)
+    if (sent > 0 && !use->direct_out && rondo_is_flagged(rondo_end_of(run, use->send_first))) {
+        piece->lines = rondo_end_of(run, use->send_first)->protocol == RONDO_PROTOCOL_LL128;
         piece->ll_remotes = rondo_low_bits(sent);
+    }
     piece->rate = (uint8_t) operation->rate;
     if (operation->rate != 0) {
         use->instruction = run->instruction;
@@ -426,7 +444,7 @@ RONDO_FUNCTION void rondo_publish(struct rondo_run *run)
     run->pending = 0;
     int sends = (instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT);
     int receives = (instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN);
-    if (sends && rondo_end_of(run, instruction->send_first)->protocol != RONDO_PROTOCOL_LL) {
+    if (sends && !rondo_is_flagged(rondo_end_of(run, instruction->send_first))) {
         rondo_publish_begin();
         for (uint32_t i = 0; i < instruction->send_count; i++) {
             struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
@@ -453,7 +471,7 @@ RONDO_FUNCTION void rondo_settle(struct rondo_run *run)
 RONDO_FUNCTION int rondo_receives_ll(const struct rondo_run *run, const struct rondo_instruction *instruction)
 {
     return (instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN) &&
-           instruction->receive_count > 0 && rondo_end_of(run, instruction->receive_first)->protocol == RONDO_PROTOCOL_LL;
+           instruction->receive_count > 0 && rondo_is_flagged(rondo_end_of(run, instruction->receive_first));
 }
 
 /* The piece's data have to be waited for by the team. It stores nothing before all are there. 0: stuck. */
@@ -465,11 +483,14 @@ RONDO_FUNCTION int rondo_begin_polling(struct rondo_run *run, const struct rondo
     while (!rondo_team_finish(run->team)) {
         if (rondo_outrun(run, polls)) {
             rondo_report_missing(run, rondo_end_of(run, instruction->receive_first)->peer + 1);
+            run->sent = (instruction->flags & RONDO_EXCHANGE) != 0;
             return 0;
         }
         polls += most;
         rondo_team_repeat(run->team);
     }
+    run->sent = 0;
+    rondo_team_forget_progress(run->team);
     return 1;
 }
 
@@ -501,7 +522,7 @@ RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruct
                 rondo_publish(run);
             }
         }
-        slot_offset += rondo_piece_bytes(rondo_payload_bytes(run, rondo_covered(measured, stretch)));
+        slot_offset += rondo_piece_room(run, instruction, rondo_payload_bytes(run, rondo_covered(measured, stretch)));
     }
     run->piece = 0;
     return 1;
@@ -619,7 +640,9 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     run->instruction = context->instruction;
     run->slice = context->slice;
     run->piece = context->piece;
+    run->sent = context->sent;
     rondo_team_load(run->team, run);
+    rondo_team_resume(run->team, context);
     run->element_bytes = run->operation->element_bytes;
     enum rondo_outcome outcome = rondo_interpret(run);
     if (run->over)
@@ -632,6 +655,9 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     context->instruction = run->instruction;
     context->slice = run->slice;
     context->piece = run->piece;
+    run->advanced |= context->sent != run->sent;
+    context->sent = run->sent;
+    run->advanced |= (uint32_t) rondo_team_pause(run->team, context);
     rondo_team_unload(run->team, run);
     return outcome;
 }

@@ -58,6 +58,26 @@ RONDO_FUNCTION void rondo_team_ending(struct rondo_team *team)
 {
     (void) team;
 }
+
+/* Pieces are carried out whole. */
+RONDO_FUNCTION void rondo_team_resume(struct rondo_team *team, const struct rondo_context *context)
+{
+    (void) team;
+    (void) context;
+}
+
+RONDO_FUNCTION int rondo_team_pause(const struct rondo_team *team, struct rondo_context *context)
+{
+    (void) team;
+    (void) context;
+    return 0;
+}
+
+RONDO_FUNCTION void rondo_team_forget_progress(struct rondo_team *team)
+{
+    (void) team;
+}
+
 RONDO_FUNCTION void rondo_team_repeat_ends(struct rondo_team *team, uint32_t first, uint32_t count)
 {
     (void) team;

@@ -2,6 +2,11 @@
  * The LL protocol: every 8-byte word of a slot carries 4 bytes of data and a 4-byte flag, stored together, so that the data
  * announce themselves and need neither a fence nor a tail. The flag is the slot's position + 1: a slot is used again only after
  * the credit (head) has come back, so an old flag never equals the one waited for.
+ *
+ * LL128 is the same by lines of 128 bytes: 112 bytes of data, and four times the flag. Eight lanes of a warp store a line with
+ * one instruction, and eight load it with one. No memory model says so, but over NVLink, and in the L2 of the GPU where a line
+ * lives, such a line is never seen in part; so a whole flag means whole data. It is used there alone (rondo_gpu_is_linked), and
+ * by GPUs alone (cuda_lines.h, cuda_move.h). Whoever cannot store a line at once stores its data, then a fence, then the flag.
  */
 #ifndef RONDO_DEVICE_LOW_LATENCY_H
 #define RONDO_DEVICE_LOW_LATENCY_H
@@ -10,6 +15,15 @@
 
 #include <stddef.h>
 #include <string.h>
+
+#define RONDO_LINE_BYTES 128u
+#define RONDO_LINE_DATA  112u
+
+/* Bytes of a slot that so many of data take in lines. */
+RONDO_FUNCTION size_t rondo_line_bytes(size_t bytes)
+{
+    return (bytes + RONDO_LINE_DATA - 1) / RONDO_LINE_DATA * RONDO_LINE_BYTES;
+}
 
 /* bytes: a multiple of 4, here and below. Relaxed stores suffice: a reader takes the data and the flag in one load. */
 RONDO_FUNCTION void rondo_ll_store(uint64_t *slot, const void *data, size_t bytes, uint32_t flag)

@@ -21,7 +21,8 @@ enum rondo_piece_codec {
  * source an exact copy), divided by average if that is not 0, and stored to local (if not NULL) and to every remote. Pointers
  * are aligned to the element, sources and destinations alike or not. local may be the same as a source, and overlaps none
  * otherwise; remotes overlap nothing. Sources and remotes in LL packets (low_latency.h) are 8-byte words of 4 bytes of data and
- * a flag, aligned to 16; a piece ends in whole packets of 16 bytes, whose last data bytes may be padding. */
+ * a flag, aligned to 16; a piece ends in whole packets of 16 bytes, whose last data bytes may be padding. Or they are lines of
+ * LL128, aligned to 128, all of them. */
 struct rondo_piece {
     uint64_t count; /* elements */
     uint32_t average;
@@ -29,6 +30,8 @@ struct rondo_piece {
     uint8_t streaming; /* the result will not be read soon: a hint */
     uint8_t sources, remotes;
     uint8_t exchanges; /* remotes get the source that is not LL, before the LL ones are waited for (where teams wait) */
+    uint8_t sent;      /* and have got it: the piece is carried out again, because others were not there */
+    uint8_t lines;     /* what is called LL here is LL128 */
     uint8_t rate;      /* of the streams in slots, bits a value; 0: there are none */
     uint8_t codec;     /* enum rondo_piece_codec */
     uint64_t ll_sources, ll_remotes; /* bit i: source i (remote i) is LL packets; the flag that marks them is in *_flags[i] */

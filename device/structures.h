@@ -118,6 +118,7 @@ struct rondo_operation {
     uint8_t streaming;      /* results are too large to stay in the cache */
     uint8_t direct;         /* peers' buffers are reached: signals say where they are */
     uint8_t lends;          /* enum rondo_lends: what need not be copied into slots to be sent */
+    uint8_t protocol;       /* enum rondo_protocol, of all its connectors */
     uint32_t average;       /* divisor of the FINISH step; 0: none */
     uint32_t rate;          /* bits a value in slots (RONDO_PROTOCOL_COMPRESSED); 0: as they are */
     char *residual;         /* laid out as the input, in the type that the code computes in; NULL: nothing is fed back */
@@ -133,6 +134,7 @@ enum rondo_protocol {
     RONDO_PROTOCOL_LL,
     RONDO_PROTOCOL_SMALL,
     RONDO_PROTOCOL_COMPRESSED,
+    RONDO_PROTOCOL_LL128, /* between GPUs joined by NVLink (low_latency.h) */
     RONDO_PROTOCOLS
 };
 
@@ -162,7 +164,7 @@ struct rondo_end {
     uint64_t *watched;   /* the peer's counter: tail (receiver), head (sender) */
     uint64_t *published; /* ours: head (receiver), tail (sender) */
     char *slots;
-    uint32_t slot_bytes; /* stride; LL slots hold half as much payload */
+    uint32_t slot_bytes; /* stride; LL slots hold half as much payload, LL128 slots 7 of 8 bytes */
     uint32_t slot_count; /* a power of two */
     uint16_t protocol;
     uint16_t hands_out;   /* a receiver's: what is to be done with slots may be told to the network; see errands */
@@ -206,6 +208,8 @@ struct rondo_lane {
 #define RONDO_RING_BLOCKS(entry)         ((uint32_t) ((entry) >> 32) & 0xff)
 #define RONDO_RING_SLOT(entry)           ((uint32_t) (entry))
 
+#define RONDO_PROGRESS 16
+
 /* The dynamic part: where one program block of a lane's operation stands. One cache line. */
 struct rondo_context {
     uint64_t operation; /* number of the operation in its lane, so that a position is never taken for another's */
@@ -213,7 +217,9 @@ struct rondo_context {
     uint32_t instruction, slice;
     uint32_t finished; /* this block's part of the operation is done */
     uint32_t piece;    /* pieces of the slice that are done, where a slice's pieces may be stuck one by one */
-    uint64_t unused[4];
+    uint32_t sent;     /* of the next one the peers have what an exchange sends them */
+    uint32_t unused[3];
+    uint64_t progress[RONDO_PROGRESS / 8]; /* of that piece, where teams carry pieces out in part: bytes */
 };
 
 /* What a kernel on a stream executes. order: its place among the operations of its lane that the host has put in an order.

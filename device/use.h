@@ -5,6 +5,7 @@
 #ifndef RONDO_DEVICE_USE_H
 #define RONDO_DEVICE_USE_H
 
+#include "low_latency.h"
 #include "piece.h"
 #include "platform.h"
 #include "structures.h"
@@ -31,14 +32,22 @@ RONDO_FUNCTION char *rondo_slot_at(const struct rondo_end *end, uint64_t positio
     return end->slots + (position & (end->slot_count - 1)) * end->slot_bytes;
 }
 
+/* Where a piece begins in a slot, of which so many bytes of data come before it. */
+RONDO_FUNCTION char *rondo_slot_place(const struct rondo_end *end, uint64_t position, size_t offset)
+{
+    size_t place = end->protocol == RONDO_PROTOCOL_LL      ? 2 * offset
+                   : end->protocol == RONDO_PROTOCOL_LL128 ? rondo_line_bytes(offset)
+                                                           : offset;
+    return rondo_slot_at(end, position) + place;
+}
+
 /* position: the end's, when the piece was described. */
 RONDO_FUNCTION void rondo_resolve_source(const struct rondo_use *use, const struct rondo_end *end, uint64_t position,
                                          uint32_t i, struct rondo_piece *piece)
 {
     uint32_t place = i < use->local_place ? i : i + 1;
-    const char *source = use->direct_in                       ? end->direct[RONDO_INPUT] + use->direct_in_offset
-                         : end->protocol == RONDO_PROTOCOL_LL ? rondo_slot_at(end, position) + 2 * use->slot_offset
-                                                              : rondo_slot_at(end, position) + use->slot_offset;
+    const char *source =
+        use->direct_in ? end->direct[RONDO_INPUT] + use->direct_in_offset : rondo_slot_place(end, position, use->slot_offset);
     piece->source[place] = source;
     piece->source_flags[place] = (uint32_t) (position + 1);
     if (use->twice) {
@@ -51,9 +60,8 @@ RONDO_FUNCTION void rondo_resolve_source(const struct rondo_use *use, const stru
 RONDO_FUNCTION void rondo_resolve_remote(const struct rondo_use *use, const struct rondo_end *end, const struct rondo_end *from,
                                          uint64_t position, uint32_t i, struct rondo_piece *piece)
 {
-    piece->remote[i] = use->direct_out                      ? from->direct[RONDO_OUTPUT] + use->direct_out_offset
-                       : end->protocol == RONDO_PROTOCOL_LL ? rondo_slot_at(end, position) + 2 * use->slot_offset
-                                                            : rondo_slot_at(end, position) + use->slot_offset;
+    piece->remote[i] = use->direct_out ? from->direct[RONDO_OUTPUT] + use->direct_out_offset
+                                       : rondo_slot_place(end, position, use->slot_offset);
     piece->remote_flags[i] = (uint32_t) (position + 1);
 }
 
@@ -82,6 +90,12 @@ RONDO_FUNCTION uint64_t rondo_low_bits(uint32_t count)
 RONDO_FUNCTION size_t rondo_piece_bytes(size_t bytes)
 {
     return (bytes + RONDO_PIECE_ALIGNMENT - 1) & ~(size_t) (RONDO_PIECE_ALIGNMENT - 1);
+}
+
+/* Whether slots announce themselves: they need no tail. */
+RONDO_FUNCTION int rondo_is_flagged(const struct rondo_end *end)
+{
+    return end->protocol == RONDO_PROTOCOL_LL || end->protocol == RONDO_PROTOCOL_LL128;
 }
 
 /* What the code has to do, for a piece with a rate. Programs that compress have no direct ends. Returns what it saves: the

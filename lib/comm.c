@@ -30,6 +30,12 @@ static int stays_off_network(const struct rondo_runtime *runtime)
     return 1;
 }
 
+/* Whether it has p2p before any other. */
+static int prefers_p2p(const struct rondo_runtime *runtime)
+{
+    return runtime->transport_count > 0 && runtime->transports[0] == &rondo_transport_p2p;
+}
+
 static int group_of(const struct rondo_topology *topology, int size)
 {
     if (topology->nodes < 2 || topology->locals == 0)
@@ -38,6 +44,18 @@ static int group_of(const struct rondo_topology *topology, int size)
         if (topology->ranks[i] != i)
             return 0;
     return topology->locals;
+}
+
+/* Of GPUs of one host. */
+static int all_linked(const struct rondo_comm *comm)
+{
+    const struct rondo_runtime *runtime = comm->runtime;
+    int linked = comm->gpus_only && comm->same_host && prefers_p2p(runtime);
+    for (int i = 0; linked && i < comm->size; i++)
+        for (int k = 0; k < comm->size; k++)
+            linked &=
+                i == k || rondo_gpu_is_linked(&runtime->peers[comm->members[i]].gpu, &runtime->peers[comm->members[k]].gpu);
+    return linked;
 }
 
 static void find_locality(struct rondo_comm *comm)
@@ -55,6 +73,7 @@ static void find_locality(struct rondo_comm *comm)
                               !peer->gpu.present && !self->gpu.present;
     }
     comm->networked = !comm->same_host || !stays_off_network(runtime);
+    comm->linked = all_linked(comm);
 }
 
 void rondo_comm_list(struct rondo_comm *comm)

@@ -266,13 +266,16 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
             uint64_t staging = RONDO_STAGING_BYTES / (plan->largest_receive + 1);
             payload = payload / 2 < staging ? payload / 2 : staging;
         }
+        if (choice->protocol == RONDO_PROTOCOL_LL128) /* each chunk's in whole lines */
+            payload = payload / RONDO_LINE_BYTES / program->largest_count * program->largest_count * RONDO_LINE_DATA;
         payload = payload / program->largest_count / RONDO_PIECE_ALIGNMENT * RONDO_PIECE_ALIGNMENT;
         operation->slice = payload / operation->element_bytes;
         if (operation->rate != 0) { /* whole groups of blocks, where there is room for one */
             operation->slice = 8 * payload / operation->rate;
             operation->slice -= operation->slice % (operation->slice >= 64 ? 64 : RONDO_ZFP_VALUES);
         }
-        if (choice->protocol == RONDO_PROTOCOL_LL && request->comm->gpus_only && operation->slice > 0) {
+        int flagged = choice->protocol == RONDO_PROTOCOL_LL || choice->protocol == RONDO_PROTOCOL_LL128;
+        if (flagged && request->comm->gpus_only && operation->slice > 0) {
             uint64_t even = even_slice(most, divide_up(most, operation->slice));
             operation->slice = even < operation->slice ? even : operation->slice;
         }
@@ -341,7 +344,8 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     shape.channels = choice->channels;
     shape.protocol = choice->protocol;
     shape.group = comm->group;
-    shape.exchanges = choice->protocol == RONDO_PROTOCOL_LL && request->runtime->device_type == RONDO_DEVICE_CUDA;
+    shape.exchanges = (choice->protocol == RONDO_PROTOCOL_LL || choice->protocol == RONDO_PROTOCOL_LL128) &&
+                      request->runtime->device_type == RONDO_DEVICE_CUDA;
     shape.topology = &comm->topology;
     rondo_result_t result = rondo_lane_bind(request->lane, choice->algorithm, &shape, &binding);
     if (result != RONDO_SUCCESS)
@@ -355,6 +359,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     operation->average = call->op == RONDO_AVG ? (uint32_t) comm->size : 0;
     operation->element_bytes = (uint8_t) rondo_type_bytes(call->type);
     operation->lane = request->lane->index;
+    operation->protocol = (uint8_t) choice->protocol;
     operation->rate = choice->protocol == RONDO_PROTOCOL_COMPRESSED ? call->rate : 0;
     operation->residual = NULL;
     rondo_call_buffers(comm, call, &operation->buffers[RONDO_INPUT], &operation->buffers[RONDO_OUTPUT]);
@@ -396,6 +401,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
                   rondo_kind_name(call->kind), rondo_call_bytes(comm, call), (void *) operation->buffers[RONDO_INPUT],
                   (void *) operation->buffers[RONDO_OUTPUT], choice->algorithm->name, choice->why,
                   choice->protocol == RONDO_PROTOCOL_LL           ? "LL"
+                  : choice->protocol == RONDO_PROTOCOL_LL128      ? "LL128"
                   : choice->protocol == RONDO_PROTOCOL_COMPRESSED ? "compressed"
                   : choice->protocol == RONDO_PROTOCOL_SMALL      ? "simple in small slots"
                                                                   : "simple",

@@ -6,6 +6,7 @@
 #include "compression.h"
 #include "connect.h"
 #include "lane.h"
+#include "low_latency.h"
 #include "mailbox.h"
 #include "operation.h"
 #include "progress.h"
@@ -111,7 +112,10 @@ static rondo_result_t own_lane(struct rondo_request *request, uint64_t id, int p
     else if (choice->algorithm->build == NULL && bytes < COMPILED_SLOT) /* its instructions may take many chunks at once */
         bytes = COMPILED_SLOT;
     for (int p = 0; p < RONDO_PROTOCOLS && bytes < SLOT_USEFUL; p++)
-        options.slot_bytes[p] = clamp_slot(p == RONDO_PROTOCOL_LL ? 2 * bytes : bytes, options.slot_bytes[p]);
+        options.slot_bytes[p] = clamp_slot(p == RONDO_PROTOCOL_LL      ? 2 * bytes
+                                           : p == RONDO_PROTOCOL_LL128 ? rondo_line_bytes(bytes + RONDO_LINE_DATA)
+                                                                       : bytes,
+                                           options.slot_bytes[p]);
     request->owns_lane = 1;
     return rondo_lane_create(comm, &options, &request->lane);
 }
@@ -276,7 +280,7 @@ static rondo_result_t build(struct making *making, struct rondo_request **result
     if (status == RONDO_SUCCESS)
         status = rondo_select(comm, &request->call, reachable(request), making->attr->program, &choice);
     if (status == RONDO_SUCCESS) {
-        rondo_select_gpu_crowd(comm, &request->call, making->crowd, &choice);
+        rondo_select_gpu_crowd(comm, &request->call, reachable(request), making->crowd, &choice);
         status = choose_lane(making, request, &choice);
     }
     if (status == RONDO_SUCCESS && !request->empty) {

@@ -41,7 +41,7 @@ struct rondo_settings {
     uint32_t channels;               /* most that a program may use: the least of all ranks' blocks */
     uint32_t slot_bytes;             /* largest slot of the simple protocol */
     char algorithm[64];              /* "" chosen */
-    char protocol[16];               /* "" chosen, "simple" or "ll" */
+    char protocol[16];               /* "" chosen, "simple", "ll" or "ll128" */
     struct rondo_tuning *tuning;     /* NULL: none; the runtime's */
     uint32_t wanted_channels;        /* 0: chosen */
     rondo_compression_t compression; /* of the world */
@@ -187,7 +187,8 @@ struct rondo_comm {
     int rank, size;
     int *members;                /* ranks in the world */
     int same_process, same_host; /* all members */
-    int gpus_only;               /* all members are on GPUs */
+    int gpus_only;               /* all members are on GPUs, */
+    int linked;                  /* each on its own, and every two are joined by NVLink and use it */
     struct rondo_topology topology;
     int group;                        /* members of each host, side by side and as many on all; 0: not so, or one host */
     int networked;                    /* some members may reach each other over a network */

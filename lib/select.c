@@ -261,9 +261,11 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
     /* Never over a network, which carries whole slots: it would have to look into them to know that they have been filled. */
     const char *protocol = choice->tuned != NULL && *settings->protocol == '\0' ? choice->tuned->protocol : settings->protocol;
     int low_latency = strcmp(protocol, "ll") == 0 && !choice->algorithm->direct && !comm->networked;
+    int lines = strcmp(protocol, "ll128") == 0 && !choice->algorithm->direct && comm->linked;
     int small = choice->algorithm->low_latency && message <= RONDO_SMALL_BYTES_MAX;
     choice->protocol = call->rate != 0 && choice->algorithm->build != rondo_build_local ? RONDO_PROTOCOL_COMPRESSED
                        : low_latency                                                    ? RONDO_PROTOCOL_LL
+                       : lines                                                          ? RONDO_PROTOCOL_LL128
                        : small                                                          ? RONDO_PROTOCOL_SMALL
                                                                                         : RONDO_PROTOCOL_SIMPLE;
 
@@ -298,4 +300,6 @@ void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_P
     slot_bytes[RONDO_PROTOCOL_SMALL] = most < RONDO_SMALL_BYTES_MAX ? most : RONDO_SMALL_BYTES_MAX;
     slot_bytes[RONDO_PROTOCOL_COMPRESSED] = most;
     slot_bytes[RONDO_PROTOCOL_LL] = 2 * (gpus ? RONDO_GPU_LL_BYTES : RONDO_LL_BYTES_MAX);
+    uint32_t lines = RONDO_GPU_LL128_BYTES / (uint32_t) (comm->size > 1 ? comm->size - 1 : 1);
+    slot_bytes[RONDO_PROTOCOL_LL128] = (lines > 32768 ? lines : 32768) / 512 * 512; /* whole accesses by a warp */
 }

@@ -37,6 +37,8 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
 /* Between GPUs: one slot a block for what LL is good for; what a block's warps carry in whole rounds. */
 #define RONDO_GPU_LL_BYTES    19200
 #define RONDO_GPU_SLOT_BYTES  245760
+/* Of LL128, slots by all of a rank's peers together: for two ranks what of 8 MiB each of 32 channels carries, in one piece. */
+#define RONDO_GPU_LL128_BYTES 300032
 
 #define RONDO_DEFAULT_SLOT_BYTES 131072 /* where RONDO_SLOT_BYTES says nothing else */
 /* Between hosts, where a message costs system calls on both sides: many slots, with room for what is on its way, filled

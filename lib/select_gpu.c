@@ -8,7 +8,8 @@
 #define MIB ((size_t) 1024 * KIB)
 #define ANY SIZE_MAX
 
-/* Up to so many ranks and bytes (rondo_call_bytes). In order: the first row that fits is taken. */
+/* Up to so many ranks and bytes (rondo_call_bytes). In order: the first row that fits is taken; those of LL128 where it can be
+ * used. */
 struct row {
     enum rondo_kind kind;
     int ranks;
@@ -25,6 +26,12 @@ static const struct row rows[] = {
     {RONDO_KIND_ALLREDUCE, 16, 16 * KIB, "allpairs", RONDO_PROTOCOL_LL, 4},
     {RONDO_KIND_ALLREDUCE, 16, 32 * KIB, "allpairs", RONDO_PROTOCOL_LL, 8},
     {RONDO_KIND_ALLREDUCE, 16, 64 * KIB, "allpairs", RONDO_PROTOCOL_LL, 16},
+    {RONDO_KIND_ALLREDUCE, 16, 128 * KIB, "allpairs", RONDO_PROTOCOL_LL, 32},
+    {RONDO_KIND_ALLREDUCE, 2, 4 * MIB, "allpairs", RONDO_PROTOCOL_LL128, 32},
+    {RONDO_KIND_ALLREDUCE, 2, 48 * MIB, "allpairs", RONDO_PROTOCOL_LL128, 64},
+    {RONDO_KIND_ALLREDUCE, 16, 512 * KIB, "allpairs", RONDO_PROTOCOL_LL128, 32},
+    {RONDO_KIND_ALLREDUCE, 16, 4 * MIB, "twoshot", RONDO_PROTOCOL_LL128, 32},
+    {RONDO_KIND_ALLREDUCE, 16, 32 * MIB, "twoshot", RONDO_PROTOCOL_LL128, 64},
     {RONDO_KIND_ALLREDUCE, 2, 768 * KIB, "allpairs", RONDO_PROTOCOL_LL, 32},
     {RONDO_KIND_ALLREDUCE, 16, 512 * KIB, "allpairs", RONDO_PROTOCOL_LL, 32},
     {RONDO_KIND_ALLREDUCE, 16, ANY, "direct", RONDO_PROTOCOL_SIMPLE, 32},
@@ -32,43 +39,57 @@ static const struct row rows[] = {
     {RONDO_KIND_ALLREDUCE, 16, ANY, "twoshot", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_ALLGATHER, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_ALLGATHER, 16, 64 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
+    {RONDO_KIND_ALLGATHER, 16, 512 * KIB, "pairs", RONDO_PROTOCOL_LL128, 16},
+    {RONDO_KIND_ALLGATHER, 16, 96 * MIB, "pairs", RONDO_PROTOCOL_LL128, 32},
     {RONDO_KIND_ALLGATHER, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 16},
     {RONDO_KIND_ALLGATHER, 16, ANY, "direct", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_ALLGATHER, 16, ANY, "allpairs", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_REDUCE_SCATTER, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_REDUCE_SCATTER, 16, 64 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
+    {RONDO_KIND_REDUCE_SCATTER, 16, 512 * KIB, "pairs", RONDO_PROTOCOL_LL128, 16},
+    {RONDO_KIND_REDUCE_SCATTER, 16, 96 * MIB, "pairs", RONDO_PROTOCOL_LL128, 32},
     {RONDO_KIND_REDUCE_SCATTER, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 32},
     {RONDO_KIND_REDUCE_SCATTER, 16, 768 * KIB, "allpairs", RONDO_PROTOCOL_LL, 32},
     {RONDO_KIND_REDUCE_SCATTER, 16, ANY, "allpairs", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_ALLTOALL, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_ALLTOALL, 16, 64 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
+    {RONDO_KIND_ALLTOALL, 16, ANY, "pairs", RONDO_PROTOCOL_LL128, 16},
     {RONDO_KIND_ALLTOALL, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 32},
     {RONDO_KIND_ALLTOALL, 16, 64 * KIB, "linear", RONDO_PROTOCOL_LL, 1}, /* in place */
     {RONDO_KIND_ALLTOALL, 16, ANY, "linear", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_BCAST, 16, 4 * KIB, "linear", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_BCAST, 16, 64 * KIB, "linear", RONDO_PROTOCOL_LL, 16},
+    {RONDO_KIND_BCAST, 2, 8 * MIB, "linear", RONDO_PROTOCOL_LL128, 32},
+    {RONDO_KIND_BCAST, 16, 1 * MIB, "linear", RONDO_PROTOCOL_LL128, 32},
     {RONDO_KIND_BCAST, 16, 384 * KIB, "linear", RONDO_PROTOCOL_LL, 32},
     {RONDO_KIND_BCAST, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_REDUCE, 16, 4 * KIB, "linear", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_REDUCE, 16, 64 * KIB, "linear", RONDO_PROTOCOL_LL, 16},
+    {RONDO_KIND_REDUCE, 2, 8 * MIB, "linear", RONDO_PROTOCOL_LL128, 32},
+    {RONDO_KIND_REDUCE, 16, 1 * MIB, "linear", RONDO_PROTOCOL_LL128, 32},
     {RONDO_KIND_REDUCE, 16, 384 * KIB, "linear", RONDO_PROTOCOL_LL, 32},
     {RONDO_KIND_REDUCE, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_SEND_TO, 1024, 4 * KIB, "chain", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_SEND_TO, 1024, 32 * KIB, "chain", RONDO_PROTOCOL_LL, 8},
+    {RONDO_KIND_SEND_TO, 1024, 128 * KIB, "chain", RONDO_PROTOCOL_LL, 16},
+    {RONDO_KIND_SEND_TO, 1024, 24 * MIB, "chain", RONDO_PROTOCOL_LL128, 24},
     {RONDO_KIND_SEND_TO, 1024, 256 * KIB, "chain", RONDO_PROTOCOL_LL, 16},
     {RONDO_KIND_SEND_TO, 1024, ANY, "chain", RONDO_PROTOCOL_SIMPLE, 16},
     {RONDO_KIND_BARRIER, 64, ANY, "allpairs", RONDO_PROTOCOL_LL, 1},
 };
 
-/* So many channels that the program's blocks can all run at once. */
+/* So many channels that the program's blocks can all run at once; of LL128, up to twice as many blocks: a kernel on a stream
+ * has as many as the program, and the link needs them. */
 static void fit_blocks(const struct rondo_comm *comm, enum rondo_kind kind, struct rondo_choice *choice)
 {
-    int most = (int) comm->runtime->settings.channels / rondo_blocks_a_channel(comm, kind, choice->algorithm);
+    int blocks = (int) comm->runtime->settings.channels * (choice->protocol == RONDO_PROTOCOL_LL128 ? 2 : 1);
+    int most = blocks / rondo_blocks_a_channel(comm, kind, choice->algorithm);
     if (choice->channels > most)
         choice->channels = most > 1 ? most : 1;
 }
 
-int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *call, int direct, struct rondo_choice *choice)
+static int select_row(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int linked,
+                      struct rondo_choice *choice)
 {
     size_t bytes = rondo_call_bytes(comm, call);
     /* A message's two ends choose alike. */
@@ -76,7 +97,8 @@ int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *cal
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct row *row = &rows[i];
         const struct rondo_algorithm *algorithm;
-        if (row->kind != kind || comm->size > row->ranks || bytes > row->bytes)
+        if (row->kind != kind || comm->size > row->ranks || bytes > row->bytes ||
+            (row->protocol == RONDO_PROTOCOL_LL128 && !linked))
             continue;
         algorithm = rondo_algorithm_find(row->algorithm, call->kind);
         if (rondo_misfit(comm, call, direct, algorithm) != NULL)
@@ -90,15 +112,23 @@ int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *cal
     return 0;
 }
 
+int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *call, int direct, struct rondo_choice *choice)
+{
+    return select_row(comm, call, direct, comm->linked, choice);
+}
+
 /* A part of an operation costs a block about 15 us besides the bytes that it moves, at 11 GB/s. A channel that carries no less
  * than CROWD_BYTES spends most of its time on moving; alone, an operation takes up to twice as long as it could. */
 #define CROWD       8
 #define CROWD_BYTES (320 * KIB)
 
-void rondo_select_gpu_crowd(const struct rondo_comm *comm, const struct rondo_call *call, uint32_t crowd,
+void rondo_select_gpu_crowd(const struct rondo_comm *comm, const struct rondo_call *call, int direct, uint32_t crowd,
                             struct rondo_choice *choice)
 {
     int most = (int) (rondo_call_bytes(comm, call) / CROWD_BYTES);
-    if (crowd >= CROWD && choice->measured && most < choice->channels)
+    if (crowd < CROWD || !choice->measured)
+        return;
+    select_row(comm, call, direct, 0, choice); /* a block that waits for lines does nothing else meanwhile */
+    if (most < choice->channels)
         choice->channels = most > 1 ? most : 1;
 }

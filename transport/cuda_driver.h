@@ -19,6 +19,7 @@
     X(cuDeviceGetAttribute)                                                                                                    \
     X(cuDeviceGetPCIBusId)                                                                                                     \
     X(cuDeviceCanAccessPeer)                                                                                                   \
+    X(cuDeviceGetP2PAttribute)                                                                                                 \
     X(cuDevicePrimaryCtxRetain)                                                                                                \
     X(cuCtxPushCurrent)                                                                                                        \
     X(cuCtxPopCurrent)                                                                                                         \

@@ -26,10 +26,12 @@ static int uuid_of(int device_index, CUdevice *device, unsigned char uuid[16])
     return 1;
 }
 
-static void add(struct rondo_gpu_identity *identity, const unsigned char uuid[16])
+static void add(struct rondo_gpu_identity *identity, const unsigned char uuid[16], int linked)
 {
-    if (identity->reached < RONDO_GPUS_NAMED)
-        identity->reaches[identity->reached++] = digest(uuid);
+    if (identity->reached == RONDO_GPUS_NAMED)
+        return;
+    identity->linked |= (uint32_t) (linked != 0) << identity->reached;
+    identity->reaches[identity->reached++] = digest(uuid);
 }
 
 /* ---- GPUs that this process does not see ---- */
@@ -97,7 +99,7 @@ static int described(struct management *nvml, unsigned index, void **device, uns
  * can do it, only the management library knows. */
 static void add_hidden(struct rondo_gpu_identity *identity)
 {
-    enum { CAN_READ, CAN_WRITE };
+    enum { CAN_READ, CAN_WRITE, BY_NVLINK };
     struct management nvml;
     unsigned char uuid[16];
     void *mine = NULL, *other;
@@ -111,12 +113,12 @@ static void add_hidden(struct rondo_gpu_identity *identity)
             mine = other;
     for (unsigned i = 0; mine != NULL && i < count; i++) {
         struct rondo_gpu_identity known = {.present = 1};
-        int reads = -1, writes = -1;
+        int reads = -1, writes = -1, link = -1;
         if (!described(&nvml, i, &other, known.uuid) || rondo_gpu_reaches(identity, &known))
             continue;
         if (nvml.peer_status(mine, other, CAN_READ, &reads) == 0 && reads == 0 &&
             nvml.peer_status(mine, other, CAN_WRITE, &writes) == 0 && writes == 0)
-            add(identity, known.uuid);
+            add(identity, known.uuid, nvml.peer_status(mine, other, BY_NVLINK, &link) == 0 && link == 0);
     }
     nvml.stop();
     dlclose(nvml.library);
@@ -138,26 +140,40 @@ void rondo_gpu_identify(int device_index, struct rondo_gpu_identity *identity)
     identity->present = 1;
     identity->ordinal = device_index;
     for (int i = 0; i < rondo_cuda_device_count(); i++) {
-        int can = 0;
+        int can = 0, atomics = 0;
         if (i == device_index || !uuid_of(i, &other, other_uuid))
             continue;
-        if (driver->cuDeviceCanAccessPeer(&can, device, other) == CUDA_SUCCESS && can)
-            add(identity, other_uuid);
+        if (driver->cuDeviceCanAccessPeer(&can, device, other) != CUDA_SUCCESS || !can)
+            continue;
+        /* PCIe has no atomics between GPUs. */
+        if (driver->cuDeviceGetP2PAttribute(&atomics, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, device, other) !=
+            CUDA_SUCCESS)
+            atomics = 0;
+        add(identity, other_uuid, atomics);
     }
     add_hidden(identity);
 }
 
-int rondo_gpu_reaches(const struct rondo_gpu_identity *mine, const struct rondo_gpu_identity *theirs)
+/* Which of those that it reaches it is; -1: none. */
+static int place_of(const struct rondo_gpu_identity *mine, const struct rondo_gpu_identity *theirs)
 {
-    if (!mine->present || !theirs->present)
-        return 0;
-    if (memcmp(mine->uuid, theirs->uuid, sizeof(mine->uuid)) == 0)
-        return 1;
     uint64_t wanted = digest(theirs->uuid);
     for (uint32_t i = 0; i < mine->reached && i < RONDO_GPUS_NAMED; i++)
         if (mine->reaches[i] == wanted)
-            return 1;
-    return 0;
+            return (int) i;
+    return -1;
+}
+
+int rondo_gpu_reaches(const struct rondo_gpu_identity *mine, const struct rondo_gpu_identity *theirs)
+{
+    return mine->present && theirs->present &&
+           (memcmp(mine->uuid, theirs->uuid, sizeof(mine->uuid)) == 0 || place_of(mine, theirs) >= 0);
+}
+
+int rondo_gpu_is_linked(const struct rondo_gpu_identity *mine, const struct rondo_gpu_identity *theirs)
+{
+    int place = mine->present && theirs->present ? place_of(mine, theirs) : -1;
+    return place >= 0 && (mine->linked >> place & 1);
 }
 
 int rondo_gpu_bus_id(int device_index, char bus_id[RONDO_GPU_BUS_ID_BYTES])

@@ -33,7 +33,8 @@ struct rondo_gpu_identity {
     uint32_t present;
     int32_t ordinal; /* among the GPUs that the rank's process sees: has a meaning in that process only */
     unsigned char uuid[16];
-    uint32_t reached, unused;
+    uint32_t reached;
+    uint32_t linked;                    /* bit i: by NVLink */
     uint64_t reaches[RONDO_GPUS_NAMED]; /* digests of the UUIDs of other GPUs whose memory this one can use */
 };
 
@@ -52,6 +53,8 @@ void rondo_gpu_identify(int device_index, struct rondo_gpu_identity *identity);
 /* Whether my GPU can load from and store to memory of theirs: it is the same, or has peer access. Of GPUs that
  * CUDA_VISIBLE_DEVICES hides from a process, NVML tells; where that is missing, too, the answer is no. */
 int rondo_gpu_reaches(const struct rondo_gpu_identity *mine, const struct rondo_gpu_identity *theirs);
+/* Whether it is another GPU, whose memory it reaches by NVLink. */
+int rondo_gpu_is_linked(const struct rondo_gpu_identity *mine, const struct rondo_gpu_identity *theirs);
 /* "0000:1b:00.0"; 0 if unknown. */
 int rondo_gpu_bus_id(int device_index, char bus_id[RONDO_GPU_BUS_ID_BYTES]);
 
@@ -113,6 +116,12 @@ static inline int rondo_gpu_reaches(const struct rondo_gpu_identity *mine, const
     return 0;
 }
 
+static inline int rondo_gpu_is_linked(const struct rondo_gpu_identity *mine, const struct rondo_gpu_identity *theirs)
+{
+    (void) mine;
+    (void) theirs;
+    return 0;
+}
 static inline int rondo_gpu_bus_id(int device_index, char bus_id[RONDO_GPU_BUS_ID_BYTES])
 {
     (void) device_index;

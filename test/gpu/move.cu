@@ -1,11 +1,13 @@
 /*
- * Tests device/cuda_move.h on a GPU: random pieces, many at a time, against rondo_fold on the host, bit by bit and with every
+ * Tests device/cuda_move.h, and cuda_lines.h, on a GPU: random pieces, many at a time, against rondo_fold on the host, bit by bit and with every
  * byte around them. With --speed it measures the main shapes instead. Usage: move [--seed N] [--rounds N] | --speed
  */
 extern "C" {
 #include "fold.h"
 }
 #include "cuda_move.h"
+#include "cuda_small.h"
+#include "structures.h"
 
 #include <cuda_runtime.h>
 #include <stdio.h>
@@ -28,18 +30,37 @@ struct task {
     uint32_t threads;
     uint32_t again; /* times it is carried out, each time further on by step bytes, of so many in all (0: the same again) */
     uint64_t step, wrap;
+    char *late; /* a byte of a line's flag: put right, and the piece is carried out once more */
 };
+
+__device__ int rondo_cuda_work(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls)
+{
+    return rondo_cuda_carry_out(piece, thread, threads, polls);
+}
+
+/* As cuda_team.h has pieces carried out, but for plain ones. */
+static __device__ int work(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint8_t *progress)
+{
+    if (!piece->lines || !rondo_cuda_is_usual(piece))
+        return rondo_cuda_work(piece, thread, threads, POLLS);
+    struct rondo_cuda_own own;
+    const enum rondo_cuda_way way = rondo_cuda_way_of(piece, 1, threads);
+    rondo_cuda_ask(piece, way, thread, threads, &own);
+    return rondo_cuda_work_usual(piece, way, 1, thread, threads, POLLS, &own, progress);
+}
 
 /* One block per task; answers[2 * task] is the least and [.. + 1] the greatest of what the workers returned. */
 __global__ void __launch_bounds__(THREADS, 1) carry_out(const struct task *tasks, int *answers)
 {
     __shared__ struct rondo_piece piece;
+    __shared__ uint8_t progress[RONDO_PROGRESS];
     const struct task *task = tasks + blockIdx.x;
     uint64_t at = 0;
     for (uint32_t i = 0; i < task->again; i++) {
         __syncthreads();
         if (threadIdx.x == 0) {
             piece = task->piece;
+            memset(progress, 0, sizeof(progress));
             for (int s = 0; s < piece.sources; s++)
                 piece.source[s] += at;
             for (int r = 0; r < piece.remotes; r++)
@@ -49,11 +70,20 @@ __global__ void __launch_bounds__(THREADS, 1) carry_out(const struct task *tasks
         }
         __syncthreads();
         if (threadIdx.x < task->threads) {
-            int answer = rondo_cuda_carry_out(&piece, threadIdx.x, task->threads, POLLS);
+            int answer = work(&piece, threadIdx.x, task->threads, progress);
             if (i == 0) {
                 atomicMin(answers + 2 * blockIdx.x, answer);
                 atomicMax(answers + 2 * blockIdx.x + 1, answer);
             }
+        }
+        if (task->late != NULL) {
+            __syncthreads();
+            if (threadIdx.x == 0)
+                *task->late ^= 1;
+            __threadfence();
+            __syncthreads();
+            if (threadIdx.x < task->threads)
+                work(&piece, threadIdx.x, task->threads, progress);
         }
         at = at + task->step < task->wrap ? at + task->step : 0;
     }
@@ -100,7 +130,7 @@ static size_t arena_used;
 
 static size_t reserve(size_t bytes, size_t alignment, size_t beyond)
 {
-    size_t at = (arena_used + GUARD + 15) / 16 * 16 + beyond / alignment * alignment;
+    size_t unit = alignment > 16 ? alignment : 16, at = (arena_used + GUARD + unit - 1) / unit * unit + beyond / alignment * alignment;
     arena_used = at + bytes + GUARD;
     return at;
 }
@@ -145,6 +175,39 @@ static void write_packets(char *to, const char *data, uint64_t bytes, uint32_t f
     }
 }
 
+static size_t line_bytes(uint64_t bytes)
+{
+    return (size_t) ((bytes + RONDO_LINE_DATA - 1) / RONDO_LINE_DATA * RONDO_LINE_BYTES);
+}
+
+static void write_lines(char *to, const char *data, uint64_t bytes, uint32_t flag)
+{
+    for (uint64_t i = 0; i < line_bytes(bytes) / 4; i++) {
+        uint64_t at = 4 * i / RONDO_LINE_BYTES * RONDO_LINE_DATA + 4 * i % RONDO_LINE_BYTES;
+        uint32_t word = 0;
+        if (4 * i % RONDO_LINE_BYTES >= RONDO_LINE_DATA)
+            word = flag;
+        else if (at < bytes)
+            memcpy(&word, data + at, bytes - at < 4 ? (size_t) (bytes - at) : 4);
+        memcpy(to + 4 * i, &word, 4);
+    }
+}
+
+static size_t flagged_bytes(const struct rondo_piece *piece)
+{
+    uint64_t bytes = piece->count * piece->element_bytes;
+    return piece->lines ? line_bytes(bytes) : packet_bytes(bytes);
+}
+
+static void write_flagged(const struct rondo_piece *piece, char *to, const char *data, uint32_t flag)
+{
+    uint64_t bytes = piece->count * piece->element_bytes;
+    if (piece->lines)
+        write_lines(to, data, bytes, flag);
+    else
+        write_packets(to, data, bytes, flag);
+}
+
 /* Where a pointer points beyond 16, in bytes; the piece's style is to have all aligned, all alike, or each its own. */
 static size_t random_beyond(int style, size_t common)
 {
@@ -174,11 +237,11 @@ static void make_sources(struct expected *e, int style, size_t common, uint32_t 
         fill_elements(value, piece->count, piece->type);
         values[s] = value;
         if (random_below(4) < packed) {
-            size_t at = reserve(packet_bytes(bytes), 16, 0);
+            size_t at = reserve(flagged_bytes(piece), 128, 0);
             piece->source[s] = (const char *) at;
             piece->ll_sources |= (uint64_t) 1 << s;
             piece->source_flags[s] = (uint32_t) random_bits();
-            write_packets(arena + at, value, bytes, piece->source_flags[s]);
+            write_flagged(piece, arena + at, value, piece->source_flags[s]);
         } else {
             size_t at = reserve(bytes, piece->element_bytes, random_beyond(style, common));
             piece->source[s] = (const char *) at;
@@ -201,7 +264,7 @@ static void make_destinations(struct expected *e, int style, size_t common, uint
         if (random_below(4) < packed) {
             piece->ll_remotes |= (uint64_t) 1 << r;
             piece->remote_flags[r] = (uint32_t) random_bits();
-            piece->remote[r] = (char *) reserve(packet_bytes(bytes), 16, 0);
+            piece->remote[r] = (char *) reserve(flagged_bytes(piece), 128, 0);
         } else {
             piece->remote[r] = (char *) reserve(bytes, piece->element_bytes, random_beyond(style, common));
         }
@@ -214,9 +277,12 @@ static void lose_a_packet(struct expected *e)
     int s = (int) random_below(piece->sources);
     if (!(piece->ll_sources >> s & 1))
         return;
-    size_t words = packet_bytes(piece->count * piece->element_bytes) / 8;
-    arena[(size_t) piece->source[s] + random_below((uint32_t) words) * 8 + 4] ^= 1;
+    size_t unit = piece->lines ? RONDO_LINE_BYTES : 8, units = flagged_bytes(piece) / unit;
+    size_t lost = (size_t) piece->source[s] + (random_below((uint32_t) units) + 1) * unit - 4;
+    arena[lost] ^= 1;
     e->arrives = 0;
+    if (piece->lines)
+        e->task.late = (char *) lost;
 }
 
 /* Writes the result where it belongs in the image of the arena afterwards. */
@@ -232,7 +298,7 @@ static void expect_result(const struct expected *e, const void *const *values)
         memcpy(wanted + (size_t) piece->local, result, bytes);
     for (int r = 0; r < piece->remotes; r++)
         if (piece->ll_remotes >> r & 1)
-            write_packets(wanted + (size_t) piece->remote[r], result, bytes, piece->remote_flags[r]);
+            write_flagged(piece, wanted + (size_t) piece->remote[r], result, piece->remote_flags[r]);
         else
             memcpy(wanted + (size_t) piece->remote[r], result, bytes);
     free(result);
@@ -258,6 +324,13 @@ static void make_case(struct expected *e)
     size_t common = random_below(16);
     /* Of 4: how many sources, destinations are LL. */
     uint32_t packed_in = random_below(2) ? 0 : random_below(5), packed_out = random_below(2) ? 0 : random_below(5);
+    piece->lines = (uint8_t) random_below(2);
+    if (piece->lines && random_below(2)) { /* what cuda_lines.h is for */
+        style = 0;
+        piece->count = (piece->count + 15) / 16 * 16;
+        piece->op = RONDO_SUM;
+        piece->average = 0;
+    }
 
     make_sources(e, style, common, packed_in, values);
     make_destinations(e, style, common, packed_out, has_local);
@@ -265,7 +338,9 @@ static void make_case(struct expected *e)
         lose_a_packet(e);
     e->end = arena_used;
     memcpy(wanted + e->begin, arena + e->begin, e->end - e->begin);
-    if (e->arrives)
+    if (e->task.late != NULL)
+        wanted[(size_t) e->task.late] ^= 1;
+    if (e->arrives || e->task.late != NULL)
         expect_result(e, values);
     for (int s = 0; s < piece->sources; s++)
         free((void *) values[s]);
@@ -280,6 +355,8 @@ static void place(struct task *task, char *base)
         task->piece.remote[r] = base + (size_t) task->piece.remote[r];
     if (task->piece.local != NULL)
         task->piece.local = base + (size_t) task->piece.local;
+    if (task->late != NULL)
+        task->late = base + (size_t) task->late;
 }
 
 /* ---- checking ---- */
@@ -290,8 +367,10 @@ static void forgive_padding(const struct expected *e, const char *found)
     const struct rondo_piece *piece = &e->task.piece;
     uint64_t bytes = piece->count * piece->element_bytes;
     for (int r = 0; r < piece->remotes; r++)
-        for (uint64_t i = bytes; (piece->ll_remotes >> r & 1) && i < (bytes + 7) / 8 * 8; i++) {
-            size_t at = (size_t) piece->remote[r] + i / 4 * 8 + i % 4;
+        for (uint64_t i = bytes, end = piece->lines ? line_bytes(bytes) / 8 * 7 : (bytes + 7) / 8 * 8;
+             (piece->ll_remotes >> r & 1) && i < end; i++) {
+            size_t at = (size_t) piece->remote[r] + (piece->lines ? i / RONDO_LINE_DATA * RONDO_LINE_BYTES + i % RONDO_LINE_DATA
+                                                                  : i / 4 * 8 + i % 4);
             wanted[at] = found[at];
         }
 }
@@ -300,7 +379,7 @@ static int check_case(const struct expected *e, const char *found, const int *an
 {
     const struct rondo_piece *piece = &e->task.piece;
     size_t bad = e->begin;
-    if (e->arrives)
+    if (e->arrives || e->task.late != NULL)
         forgive_padding(e, found);
     while (bad < e->end && found[bad] == wanted[bad])
         bad++;

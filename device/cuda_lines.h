@@ -1,0 +1,253 @@
+/*
+ * Pieces with lines of LL128, of the types and the operator that are usual, whose other buffers are aligned to 16 bytes. A warp
+ * moves four lines with one access, each lane its 16 bytes of them: of every eight lanes the last has the line's flag, the
+ * others data.
+ */
+#ifndef RONDO_DEVICE_CUDA_LINES_H
+#define RONDO_DEVICE_CUDA_LINES_H
+
+#include "cuda_access.h"
+#include "cuda_elements.h"
+#include "cuda_rows.h"
+#include "low_latency.h"
+#include "piece.h"
+
+#define RONDO_CUDA_LINES_DEEP  4 /* a thread's accesses under way, at most RONDO_CUDA_ROWS */
+#define RONDO_CUDA_LINES_AHEAD 4 /* that often it may send before it waits for what it has sent first */
+
+/* A thread's part of the piece. */
+struct rondo_cuda_lines {
+    uint32_t data, slot; /* its first access: bytes from where data, and lines, begin (of a flag's lane: where its line does) */
+    uint32_t data_stride, slot_stride;
+    uint32_t bytes; /* of data, in all */
+    uint32_t has_flag;
+};
+
+RONDO_CUDA_INLINE struct rondo_cuda_lines rondo_cuda_lines_of(const struct rondo_piece *piece, uint32_t thread, uint32_t threads)
+{
+    const uint32_t line = thread / 8, place = thread % 8;
+    struct rondo_cuda_lines lines;
+    lines.has_flag = place == 7;
+    lines.data = line * RONDO_LINE_DATA + (lines.has_flag ? 0 : place * 16);
+    lines.slot = thread * 16;
+    lines.data_stride = threads / 8 * RONDO_LINE_DATA;
+    lines.slot_stride = threads * 16;
+    lines.bytes = (uint32_t) (piece->count * piece->element_bytes);
+    return lines;
+}
+
+/* Asks for the accesses from first on of data that are in no lines. */
+RONDO_CUDA_INLINE void rondo_cuda_read_lines(const struct rondo_cuda_lines *lines, uint32_t first, const char *source,
+                                             struct rondo_cuda_vector *loaded)
+{
+    uint32_t data = lines->data + first * lines->data_stride;
+#pragma unroll
+    for (int k = 0; k < RONDO_CUDA_LINES_DEEP; k++) {
+        if (!lines->has_flag && data < lines->bytes)
+            loaded[k] = rondo_cuda_load(source + data);
+        data += lines->data_stride;
+    }
+}
+
+/* The same of any source. */
+RONDO_CUDA_INLINE void rondo_cuda_ask_for_lines(const struct rondo_piece *piece, const struct rondo_cuda_lines *lines,
+                                                uint32_t first, uint32_t s, struct rondo_cuda_vector *loaded)
+{
+    const char *from = piece->source[s] + lines->slot + first * lines->slot_stride;
+    uint32_t data = lines->data + first * lines->data_stride;
+    if (!(piece->ll_sources >> s & 1)) {
+        rondo_cuda_read_lines(lines, first, piece->source[s], loaded);
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < RONDO_CUDA_LINES_DEEP; k++) {
+        if (data < lines->bytes)
+            loaded[k] = rondo_cuda_load_line(from);
+        from += lines->slot_stride;
+        data += lines->data_stride;
+    }
+}
+
+/* What was asked for is there, or asked for again until it is. By whole warps. 0: it is not. */
+RONDO_CUDA_INLINE int rondo_cuda_have_lines(const struct rondo_piece *piece, const struct rondo_cuda_lines *lines,
+                                            uint32_t first, uint32_t s, uint64_t *polls, struct rondo_cuda_vector *loaded)
+{
+    while (piece->ll_sources >> s & 1) {
+        uint32_t data = lines->data + first * lines->data_stride;
+        int here = 1;
+#pragma unroll
+        for (int k = 0; k < RONDO_CUDA_LINES_DEEP; k++) {
+            if (lines->has_flag && data < lines->bytes)
+                here &= loaded[k].word[3] == piece->source_flags[s];
+            data += lines->data_stride;
+        }
+        if (__all_sync(RONDO_CUDA_WHOLE_WARP, here))
+            break;
+        if ((*polls)-- == 0)
+            return 0;
+        rondo_cuda_ask_for_lines(piece, lines, first, s, loaded);
+    }
+    return 1;
+}
+
+RONDO_CUDA_INLINE void rondo_cuda_send_lines(const struct rondo_cuda_lines *lines, uint32_t first, char *remote, uint32_t flag,
+                                             const struct rondo_cuda_vector *values)
+{
+    char *to = remote + lines->slot + first * lines->slot_stride;
+    uint32_t data = lines->data + first * lines->data_stride;
+#pragma unroll
+    for (int k = 0; k < RONDO_CUDA_LINES_DEEP; k++) {
+        if (data < lines->bytes)
+            rondo_cuda_store_line(to, lines->has_flag ? rondo_cuda_line_flag(flag) : values[k]);
+        to += lines->slot_stride;
+        data += lines->data_stride;
+    }
+}
+
+RONDO_CUDA_INLINE void rondo_cuda_write_lines(const struct rondo_cuda_lines *lines, uint32_t first, char *destination,
+                                              const struct rondo_cuda_vector *values)
+{
+    uint32_t data = lines->data + first * lines->data_stride;
+#pragma unroll
+    for (int k = 0; k < RONDO_CUDA_LINES_DEEP; k++) {
+        if (!lines->has_flag && data < lines->bytes)
+            rondo_cuda_store(destination + data, values[k]);
+        data += lines->data_stride;
+    }
+}
+
+RONDO_CUDA_INLINE void rondo_cuda_fold_lines_as(int type, int first, struct rondo_cuda_wide *sum,
+                                                const struct rondo_cuda_vector *loaded)
+{
+#pragma unroll
+    for (int k = 0; k < RONDO_CUDA_LINES_DEEP; k++)
+        if (first)
+            rondo_cuda_widen(type, 4, &sum[k], loaded[k]);
+        else
+            rondo_cuda_combine(type, RONDO_SUM, RONDO_SUM, 4, &sum[k], loaded[k]);
+}
+
+RONDO_CUDA_INLINE void rondo_cuda_fold_lines(int type, int first, struct rondo_cuda_wide *sum,
+                                             const struct rondo_cuda_vector *loaded)
+{
+    if (type == RONDO_FLOAT)
+        rondo_cuda_fold_lines_as(RONDO_FLOAT, first, sum, loaded);
+    else if (type == RONDO_FLOAT16)
+        rondo_cuda_fold_lines_as(RONDO_FLOAT16, first, sum, loaded);
+    else if (type == RONDO_BFLOAT16)
+        rondo_cuda_fold_lines_as(RONDO_BFLOAT16, first, sum, loaded);
+    else
+        rondo_cuda_fold_lines_as(RONDO_UINT32, first, sum, loaded);
+}
+
+RONDO_CUDA_INLINE void rondo_cuda_finish_lines(int type, const struct rondo_cuda_wide *sum, struct rondo_cuda_vector *result)
+{
+#pragma unroll
+    for (int k = 0; k < RONDO_CUDA_LINES_DEEP; k++)
+        if (type == RONDO_FLOAT16)
+            result[k] = rondo_cuda_narrow(RONDO_FLOAT16, 4, &sum[k]);
+        else if (type == RONDO_BFLOAT16)
+            result[k] = rondo_cuda_narrow(RONDO_BFLOAT16, 4, &sum[k]);
+        else
+            result[k] = rondo_cuda_narrow(RONDO_UINT32, 4, &sum[k]);
+}
+
+/* What an exchange sends of this rank's own data. */
+RONDO_CUDA_INLINE void rondo_cuda_send_own_lines(const struct rondo_piece *piece, const struct rondo_cuda_lines *lines,
+                                                 uint32_t first, const struct rondo_cuda_vector *values)
+{
+#pragma unroll 1
+    for (uint32_t r = 0; r < piece->remotes; r++)
+        rondo_cuda_send_lines(lines, first, piece->remote[r], piece->remote_flags[r], values);
+}
+
+/* The accesses from first on, of all sources and to all destinations. 0: some have not come, and nothing has been stored. Two
+ * sources are on their way at a time. */
+RONDO_CUDA_INLINE int rondo_cuda_fold_some_lines(const struct rondo_piece *piece, const struct rondo_cuda_lines *lines,
+                                                 uint32_t first, uint64_t *polls)
+{
+    const uint32_t sources = piece->sources;
+    struct rondo_cuda_vector loaded[RONDO_CUDA_LINES_DEEP] = {}, more[RONDO_CUDA_LINES_DEEP] = {};
+    struct rondo_cuda_wide sum[RONDO_CUDA_LINES_DEEP];
+#pragma unroll 1
+    for (uint32_t s = 0; s < sources; s += 2) {
+        rondo_cuda_ask_for_lines(piece, lines, first, s, loaded);
+        if (s + 1 < sources)
+            rondo_cuda_ask_for_lines(piece, lines, first, s + 1, more);
+        if (!rondo_cuda_have_lines(piece, lines, first, s, polls, loaded))
+            return 0;
+        if (sources > 1)
+            rondo_cuda_fold_lines(piece->type, s == 0, sum, loaded);
+        if (s + 1 == sources)
+            break;
+        if (!rondo_cuda_have_lines(piece, lines, first, s + 1, polls, more))
+            return 0;
+        rondo_cuda_fold_lines(piece->type, 0, sum, more);
+    }
+    if (sources > 1)
+        rondo_cuda_finish_lines(piece->type, sum, loaded);
+#pragma unroll 1
+    for (uint32_t r = 0; !piece->exchanges && r < piece->remotes; r++)
+        if (piece->ll_remotes >> r & 1)
+            rondo_cuda_send_lines(lines, first, piece->remote[r], piece->remote_flags[r], loaded);
+        else
+            rondo_cuda_write_lines(lines, first, piece->remote[r], loaded);
+    if (piece->local != NULL)
+        rondo_cuda_write_lines(lines, first, piece->local, loaded);
+    return 1;
+}
+
+/*
+ * Each warp goes its own way through its accesses, some at a time, and notes in progress how often it has done so when others'
+ * data have not come: it goes on from there when the piece is carried out again. An exchange sends so far ahead of what it waits
+ * for, and nothing is overwritten before it has been sent. Returns the same on all threads; 0: go on later.
+ */
+RONDO_CUDA_INLINE int rondo_cuda_carry_out_lines(const struct rondo_piece *piece, uint32_t thread, uint32_t threads,
+                                                 uint64_t polls, uint8_t *progress)
+{
+    const struct rondo_cuda_lines lines = rondo_cuda_lines_of(piece, thread, threads);
+    const uint32_t warp = thread / RONDO_CUDA_WARP, step = RONDO_CUDA_LINES_DEEP * lines.data_stride;
+    const uint32_t steps = (lines.bytes + step - 1) / step;
+    const int waits = piece->ll_sources != 0;
+    const char *own = piece->source[rondo_cuda_own_source(piece)]; /* an exchange has it */
+    uint32_t done = waits ? progress[warp] : 0;
+    uint32_t sent = !piece->exchanges ? steps : piece->sent ? done + RONDO_CUDA_LINES_AHEAD + 1 : done;
+#pragma unroll 1
+    for (; done < steps; done++) {
+#pragma unroll 1
+        for (; sent < steps && sent <= done + RONDO_CUDA_LINES_AHEAD; sent++) {
+            struct rondo_cuda_vector loaded[RONDO_CUDA_LINES_DEEP] = {};
+            rondo_cuda_read_lines(&lines, sent * RONDO_CUDA_LINES_DEEP, own, loaded);
+            rondo_cuda_send_own_lines(piece, &lines, sent * RONDO_CUDA_LINES_DEEP, loaded);
+        }
+        if (!rondo_cuda_fold_some_lines(piece, &lines, done * RONDO_CUDA_LINES_DEEP, &polls))
+            break;
+    }
+    if (!waits)
+        return 1;
+    if (thread % RONDO_CUDA_WARP == 0)
+        progress[warp] = (uint8_t) done;
+    return rondo_cuda_all_agree(done == steps, threads);
+}
+
+/* For kernels that have the ways of other pieces, too: together they would need more registers than there are. The call costs
+ * a microsecond. */
+RONDO_CUDA_CALLED int rondo_cuda_call_lines(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls,
+                                            uint8_t *progress)
+{
+    __builtin_assume(__isShared(piece));
+    return rondo_cuda_carry_out_lines(piece, thread, threads, polls, progress);
+}
+
+/* Whole vectors, and buffers aligned to them. */
+RONDO_CUDA_INLINE int rondo_cuda_fits_lines(const struct rondo_piece *piece)
+{
+    uintptr_t bits = (uintptr_t) piece->local | (uintptr_t) (piece->count * piece->element_bytes);
+    for (uint32_t s = 0; s < piece->sources; s++) /* lines are aligned, and may not be known yet */
+        bits |= piece->ll_sources >> s & 1 ? 0 : (uintptr_t) piece->source[s];
+    for (uint32_t r = 0; r < piece->remotes; r++)
+        bits |= piece->ll_remotes >> r & 1 ? 0 : (uintptr_t) piece->remote[r];
+    return bits % 16 == 0;
+}
+
+#endif
