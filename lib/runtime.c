@@ -213,11 +213,14 @@ static void stir(void *argument)
     rondo_proxies_stir(((struct rondo_runtime *) argument)->proxies);
 }
 
+/* By a thread of the device's own: operations have been completed, or the daemon is out. It takes the completions itself, which
+ * wakes those who wait for them, and nobody else: the poller is there for callbacks, and for a daemon that is to run again. */
 static void notify(void *argument)
 {
     struct rondo_runtime *runtime = argument;
-    if (!rondo_queue_outstanding(runtime))
-        return; /* nobody waits for anything of the device */
+    rondo_queue_reap(runtime);
+    if (!rondo_queue_outstanding(runtime) || rondo_device_alive(runtime->device))
+        return;
     rondo_poller_wake(runtime);
     rondo_queue_stir(runtime);
 }
@@ -247,8 +250,8 @@ static rondo_result_t choose_device(struct rondo_runtime *runtime, const rondo_c
     return RONDO_SUCCESS;
 }
 
-/* A poll of a GPU takes a third of a microsecond, a change of context six, a look at what a task waits for a fraction of one;
- * and of many small operations each block should have some. */
+/* A poll of a GPU takes a third of a microsecond, a change of context six; and of many small operations each block should have
+ * some. */
 static void adapt_to_gpu(struct rondo_startup *startup)
 {
     struct rondo_policy *policy = &startup->policy;
@@ -256,8 +259,6 @@ static void adapt_to_gpu(struct rondo_startup *startup)
         policy->initial = policy->cap = GPU_POLLS;
         policy->alone = GPU_POLLS_ALONE;
     }
-    if (!startup->glance_given)
-        policy->glance = 1;
     policy->spread = GPU_SPREAD;
 }
 
