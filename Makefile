@@ -61,13 +61,13 @@ SONAME  := librondo.so.$(firstword $(subst ., ,$(VERSION)))
 
 ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(PIECE_TESTS) $(NCCL_TESTS)
 
-.PHONY: all lib tool examples tests fuzz fuzz-merge interpreter-cost detect install demo test test-all test-rdma bench-network gpu-test gpu-bench gpu-programs check-format format asan tsan clean help compile-commands
+.PHONY: all lib tool examples tests fuzz fuzz-merge interpreter-cost ucx-exchange detect install demo test test-all test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network check-format format asan tsan clean help compile-commands
 all: detect lib tool examples nccl
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
 tool: $(BUILD)/rondo $(if $(MPICC),$(BUILD)/rondo-peer-mpi.so)
 examples: $(EXAMPLES)
-tests: $(UNIT_TESTS) $(MULTIRANK) $(GPU_TESTS) $(REPLAYS)
+tests: $(UNIT_TESTS) $(MULTIRANK) $(GPU_TESTS) $(REPLAYS) $(BUILD)/ucx-exchange
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -109,6 +109,12 @@ $(BUILD)/rondo-unrolled: $(TOOL_OBJECTS) $(BUILD)/obj/test/bench/unrolled.o $(BU
 	$(Q)$(CC) $(LDFLAGS) -rdynamic $^ -o $@ $(JANSSON) -ldl $(LDLIBS)
 interpreter-cost: $(BUILD)/rondo $(BUILD)/rondo-unrolled
 	@$(PYTHON) test/bench/interpreter_cost.py $(BUILD)
+
+# What UCX moves by itself, beside which the ucx transport is measured. OPTIONS="--workers 2"
+$(BUILD)/ucx-exchange: $(BUILD)/obj/test/bench/ucx_exchange.o $(BUILD)/librondo.a
+	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
+ucx-exchange: $(BUILD)/ucx-exchange
+	@$(BUILD)/ucx-exchange $(OPTIONS)
 
 $(BUILD)/rondo-peer-mpi.so: tools/peer_mpi.c
 	@mkdir -p $(@D)
@@ -194,6 +200,9 @@ gpu-bench:
 gpu-programs:
 	@$(MAKE) --no-print-directory -s -j$$(nproc) tool
 	@BUILD=$(BUILD) make/gpu-programs $(OPTIONS)
+gpu-network:
+	@$(MAKE) --no-print-directory -s -j$$(nproc) tool $(BUILD)/ucx-exchange
+	@BUILD=$(BUILD) make/gpu-network $(OPTIONS)
 
 # The host device under the sanitizers. Slow tests (large counts, long stress) are left to the plain build.
 ASAN_OPTIONS_ := detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=0
@@ -249,8 +258,10 @@ help:
 	@echo "make gpu-test     the tests that need GPUs"
 	@echo "make gpu-bench    speed beside NCCL, in tables with targets (OPTIONS=--quick: fewer)"
 	@echo "make gpu-programs what is claimed of algorithms that are programs, on GPUs"
+	@echo "make gpu-network  GPUs as if on several hosts, beside UCX by itself"
 	@echo "make fuzz         hostile files, programs and plans, under the sanitizers (SECONDS=60 FUZZERS='xml checker')"
 	@echo "make interpreter-cost   the ring interpreted, and unrolled by hand (host device)"
+	@echo "make ucx-exchange what UCX moves by itself (OPTIONS=\"--workers 2\")"
 	@echo "make asan, tsan   the tests under the sanitizers (TESTS=test/test_mix.py: only those)"
 	@echo "make install      PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)"
 	@echo "make format       clang-format; make check-format only looks"

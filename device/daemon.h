@@ -170,6 +170,7 @@ RONDO_FUNCTION void rondo_finish_part(const struct rondo_daemon *daemon, struct 
         /* Acquire-release: the last one has seen the effects of all the others, and hands them on with the completion. */
         if (rondo_fetch_add(&lane->finished_parts, 1) + 1 != blocks) {
             rondo_trace(block, RONDO_TRACE_PART, task->lane, task->program_block, task->number);
+            rondo_trace_tell(block);
             return;
         }
         rondo_store_relaxed(&lane->finished_parts, 0); /* released with completed, before anybody can add again */
@@ -180,6 +181,7 @@ RONDO_FUNCTION void rondo_finish_part(const struct rondo_daemon *daemon, struct 
     rondo_publish_word(&lane->completed, task->number + 1);
     /* The host holds back submissions so that this entry is free. Nothing of the operation may be touched after this store. */
     rondo_publish_word(&daemon->queues->cq[ticket % RONDO_QUEUE_DEPTH], RONDO_CQE(task->slot, result, task->number));
+    rondo_trace_tell(block);
     block->completions++;
 }
 
@@ -273,6 +275,8 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
         return RONDO_VISIT_KEEP;
 #endif
     rondo_trace(block, RONDO_TRACE_RESUME, task->lane, task->program_block, task->number);
+    if (!daemon->policy.preempt) /* it may be the last that is ever heard of the block */
+        rondo_trace_tell(block);
     if (failed)
         blocks = daemon->operations[task->slot].blocks;
     else

@@ -3,7 +3,7 @@
  * (DESIGN section 6, last paragraph). "Quitting" parks the threads.
  *
  * A block is run by whoever holds its claim. Invariant: while a daemon is alive, every block is claimed, or its thread has
- * been woken and not yet gone back to sleep.
+ * been called and is going to look whether it is before it sleeps (a nap, of bounded length, may come first).
  */
 #include "daemon.h"
 #include "device.h"
@@ -19,13 +19,15 @@
 
 #define THREAD_STACK_BYTES (1024 * 1024) /* half of it would do without the thread sanitizer, whose own part is in it */
 #define LONG_NS            3600000000000u
+#define NAP_NS             250000u
 
 struct runner {
     struct rondo_host *host;
-    uint32_t claimed;  /* 1: somebody runs the block */
-    uint32_t wanted;   /* threads that would like to take the block over from its own thread */
-    uint32_t wake;     /* bumped to call the block's own thread */
-    uint32_t sleepers; /* 1 while that thread sleeps */
+    uint32_t claimed;            /* 1: somebody runs the block */
+    uint32_t wanted;             /* threads that would like to take the block over from its own thread */
+    uint32_t wake;               /* bumped to call the block's own thread */
+    uint32_t sleepers;           /* 1 while that thread sleeps */
+    uint32_t hand_over, nappers; /* likewise of its naps, which a start does not end (runner_main) */
     uint64_t idle_turns;
     struct rondo_team team;
     int started;
@@ -64,6 +66,13 @@ static void drop_claim(struct runner *runner)
 static void call_thread(struct runner *runner)
 {
     rondo_event_signal(&runner->wake, &runner->sleepers);
+}
+
+/* Out of a nap, too: nobody runs the block. */
+static void hand_over(struct runner *runner)
+{
+    call_thread(runner);
+    rondo_event_signal(&runner->hand_over, &runner->nappers);
 }
 
 static void announce_quit(struct rondo_host *host)
@@ -106,12 +115,15 @@ static int turn(struct rondo_host *host, uint32_t index, int return_early)
     return 0;
 }
 
-static void run_own_block(struct runner *runner)
+/* 0: there was nothing to run, or somebody else runs it. */
+static int run_own_block(struct runner *runner)
 {
     struct rondo_host *host = runner->host;
     uint32_t index = (uint32_t) (runner - host->runners);
+    int ran = 0;
     while (!__atomic_load_n(&host->stopping, __ATOMIC_RELAXED) && is_alive(host) && try_claim(runner)) {
         int out = 0;
+        ran = 1;
         while (!out && !__atomic_load_n(&runner->wanted, __ATOMIC_SEQ_CST) &&
                !__atomic_load_n(&host->stopping, __ATOMIC_RELAXED))
             out = turn(host, index, 0);
@@ -119,20 +131,31 @@ static void run_own_block(struct runner *runner)
         /* Whoever wants it takes it now, and calls us when it leaves. If it has given up meanwhile, we go on: it lowers wanted
          * and then looks at the claim, we drop the claim and then look at wanted; one of us sees the other. */
         if (!out && __atomic_load_n(&runner->wanted, __ATOMIC_SEQ_CST))
-            return;
+            break;
     }
+    return ran;
 }
 
+/* Who starts an operation and waits for it at once runs the block before the thread that the start has called can, and two
+ * changes of thread were for nothing, on a core that another rank may have been using. A thread that has come too late naps,
+ * and looks again by itself: while it does, a start calls nobody. If it came too late for what was started meanwhile as well,
+ * it naps once more. So only what is started and not waited for, after others that were, may have to wait for a nap's end. */
 static void *runner_main(void *argument)
 {
     struct runner *runner = argument;
     struct rondo_host *host = runner->host;
+    uint32_t answered = 0;
     while (!__atomic_load_n(&host->stopping, __ATOMIC_ACQUIRE)) {
         uint32_t seen = __atomic_load_n(&runner->wake, __ATOMIC_SEQ_CST);
-        run_own_block(runner);
+        uint32_t handed = __atomic_load_n(&runner->hand_over, __ATOMIC_SEQ_CST);
+        int late = !run_own_block(runner) && seen != answered;
+        answered = seen;
         if (__atomic_load_n(&host->stopping, __ATOMIC_ACQUIRE))
             break;
-        rondo_event_sleep(&runner->wake, seen, &runner->sleepers, LONG_NS);
+        if (late)
+            rondo_event_sleep(&runner->hand_over, handed, &runner->nappers, NAP_NS);
+        else
+            rondo_event_sleep(&runner->wake, seen, &runner->sleepers, LONG_NS);
     }
     return NULL;
 }
@@ -201,7 +224,7 @@ static int help_begin(struct rondo_device *device)
     }
     __atomic_fetch_sub(&runner->wanted, 1, __ATOMIC_SEQ_CST);
     if (!claimed && is_alive(host_of(device)) && !__atomic_load_n(&runner->claimed, __ATOMIC_SEQ_CST))
-        call_thread(runner);
+        hand_over(runner);
     return claimed;
 }
 
@@ -222,7 +245,7 @@ static void help_end(struct rondo_device *device, int idle)
     drop_claim(&host->runners[0]);
     /* A start that counted on our help, or whose call its thread missed while we held the claim, is passed on. */
     if (!out || is_alive(host))
-        call_thread(&host->runners[0]);
+        hand_over(&host->runners[0]);
 }
 
 static rondo_result_t synchronize(struct rondo_device *device)
@@ -251,9 +274,13 @@ static void halt(struct rondo_device *device)
         struct runner *runner = &host->runners[b];
         if (!runner->started)
             continue;
-        call_thread(runner);
+        hand_over(runner);
         pthread_join(runner->thread, NULL);
         runner->started = 0;
+        if (try_claim(runner)) { /* it need not have left the daemon */
+            rondo_trace_tell(&host->base.daemon->blocks[b]);
+            drop_claim(runner);
+        }
     }
 }
 

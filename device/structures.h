@@ -363,6 +363,7 @@ struct rondo_block_report {
 
 /* What a block has been doing: trace.h. Host memory. */
 #define RONDO_TRACE_DEPTH 65536
+#define RONDO_TRACE_HELD  8
 struct rondo_trace_records {
     uint64_t words[RONDO_TRACE_DEPTH][2];
 };
@@ -390,6 +391,8 @@ struct rondo_block {
     struct rondo_trace_records *trace; /* NULL: nobody wants to know */
     uint64_t traced;                   /* records written */
     uint64_t visit;                    /* the task visited, while it is recorded: RONDO_TRACE_TASK; else 0 */
+    uint64_t held_words[RONDO_TRACE_HELD][2];
+    uint32_t held; /* records that are still to be written, without their laps */
     struct {
         uint32_t context; /* index, or UINT32_MAX */
         uint32_t dirty;

@@ -53,17 +53,30 @@ enum rondo_trace_kind {
 #define RONDO_TRACE_CALL(words) __builtin_prefetch(words, 1)
 #endif
 
+/* Writes what has been held back. */
+RONDO_RARE void rondo_trace_write(struct rondo_block *block)
+{
+    for (uint32_t k = 0; k < block->held; k++) {
+        uint64_t index = block->traced++, lap = RONDO_TRACE_INDEX_LAP(index);
+        uint64_t *words = block->trace->words[index % RONDO_TRACE_DEPTH];
+        rondo_store_relaxed(&words[0], block->held_words[k][0] | lap);
+        rondo_store_relaxed(&words[1], block->held_words[k][1] | lap);
+        RONDO_TRACE_CALL(block->trace->words[(index + RONDO_TRACE_AHEAD) % RONDO_TRACE_DEPTH]);
+    }
+    block->held = 0;
+}
+
 RONDO_RARE void rondo_trace_record(struct rondo_block *block, enum rondo_trace_kind kind, uint32_t detail, uint64_t task)
 {
-    uint64_t index = block->traced++, lap = RONDO_TRACE_INDEX_LAP(index);
-    uint64_t *words = block->trace->words[index % RONDO_TRACE_DEPTH];
+    uint64_t *words = block->held_words[block->held];
     uint64_t what = (uint64_t) kind << 60 | (uint64_t) (detail < 0x7fff ? detail : 0x7fff) << 44;
     if (block->entering)
         what |= RONDO_TRACE_ENTERED;
     block->entering = 0;
-    rondo_store_relaxed(&words[0], rondo_clock_ns() << RONDO_TRACE_LAP_BITS | lap);
-    rondo_store_relaxed(&words[1], what | (task & RONDO_TRACE_TASK_MASK) | lap);
-    RONDO_TRACE_CALL(block->trace->words[(index + RONDO_TRACE_AHEAD) % RONDO_TRACE_DEPTH]);
+    words[0] = rondo_clock_ns() << RONDO_TRACE_LAP_BITS;
+    words[1] = what | (task & RONDO_TRACE_TASK_MASK);
+    if (++block->held == RONDO_TRACE_HELD)
+        rondo_trace_write(block);
 }
 
 /* kind: how the visit ends. One in which the block did nothing yet (BEGIN) has not been. */
@@ -114,6 +127,7 @@ RONDO_RARE void rondo_trace_note(struct rondo_block *block, enum rondo_trace_kin
     default:
         rondo_trace_end_visit(block, RONDO_TRACE_PREEMPT);
         rondo_trace_record(block, kind, block->tasks, 0);
+        rondo_trace_write(block);
     }
 }
 
@@ -123,6 +137,13 @@ RONDO_FUNCTION void rondo_trace(struct rondo_block *block, enum rondo_trace_kind
 {
     if (block->trace != NULL)
         rondo_trace_note(block, kind, RONDO_TRACE_TASK(lane, program_block, number));
+}
+
+/* Whoever waits for the block is not kept waiting by it any more. */
+RONDO_FUNCTION void rondo_trace_tell(struct rondo_block *block)
+{
+    if (block->held > 0)
+        rondo_trace_write(block);
 }
 
 /* At the end of a first round that had nothing to do. */

@@ -1,6 +1,8 @@
 /* See card.h. */
 #include "card.h"
 
+#include "proxies.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +86,7 @@ static void answer(struct rondo_runtime *runtime, int source, const char *networ
     memset(&message, 0, MESSAGE_LEAST);
     snprintf(message.network, sizeof(message.network), "%s", network);
     pthread_mutex_lock(&runtime->cards->lock); /* the proxy does not end meanwhile */
-    const struct rondo_card *own = runtime->cards->withdrawn ? NULL : rondo_proxy_card(runtime->proxy, message.network);
+    const struct rondo_card *own = runtime->cards->withdrawn ? NULL : rondo_proxies_card(runtime->proxies, message.network);
     if (own != NULL) {
         message.card.bytes = own->bytes;
         memcpy(message.card.data, own->data, own->bytes);

@@ -10,12 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DIRECT_SLICE_BYTES ((uint64_t) 256 * 1024)
+#define DIRECT_SLICE_BYTES   ((uint64_t) 256 * 1024)
+/* From which on results go past the cache, which they would not stay in. Over a network the kernel's copies need it, too. */
+#define STREAM_BYTES         ((size_t) 32 << 20)
+#define NETWORK_STREAM_BYTES ((size_t) 2 << 20)
 /* Elements of a slice that a GPU's block codes, which takes it longer than the link: peers work on one while it codes the next.
  */
-#define CODED_SLICE        ((uint64_t) 64 * 1024)
-#define CODED_SLICE_MIN    ((uint64_t) 4 * 1024)
-#define SLICE_BYTES_MIN    ((uint64_t) 96 * 1024) /* of those that GPUs pipeline: less is led more slowly than moved */
+#define CODED_SLICE          ((uint64_t) 64 * 1024)
+#define CODED_SLICE_MIN      ((uint64_t) 4 * 1024)
+#define SLICE_BYTES_MIN      ((uint64_t) 96 * 1024) /* of those that GPUs pipeline: less is led more slowly than moved */
 
 static uint64_t round_up(uint64_t value, uint64_t multiple)
 {
@@ -394,7 +397,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     int separate = call->send != RONDO_IN_PLACE && call->recv != RONDO_IN_PLACE &&
                    operation->buffers[RONDO_INPUT] != operation->buffers[RONDO_OUTPUT];
     operation->lends = (uint8_t) (lends ? RONDO_LENDS_RESULT | (separate ? RONDO_LENDS_INPUT : 0) : 0);
-    operation->streaming = rondo_call_bytes(comm, call) >= (size_t) 32 << 20;
+    operation->streaming = rondo_call_bytes(comm, call) >= (rondo_is_wide(comm) ? NETWORK_STREAM_BYTES : STREAM_BYTES);
     if (rondo_log_admits(RONDO_LOG_DEBUG))
         rondo_log(RONDO_LOG_DEBUG, request->runtime->rank,
                   "%s, %zu bytes, %p to %p: algorithm %s (%s), protocol %s, %d channel%s, %llu tiles of %llu elements",

@@ -5,7 +5,7 @@
 #include "futex.h"
 #include "platform.h"
 #include "poller.h"
-#include "proxy.h"
+#include "proxies.h"
 #include "queue.h"
 #include "request.h"
 #include "stream.h"
@@ -43,15 +43,16 @@ static int help(struct rondo_runtime *runtime, const struct rondo_request *reque
     if (kind->help_begin == NULL || !kind->help_begin(runtime->device))
         return 0;
     /* Without preemption a turn may last until what the proxy is to bring is there: then its own thread must. */
-    int out = 0, carries = runtime->device->daemon->policy.preempt && rondo_proxy_begin(runtime->proxy);
+    struct rondo_proxy *proxy = rondo_proxies_first(runtime->proxies);
+    int out = 0, carries = runtime->device->daemon->policy.preempt && rondo_proxy_begin(proxy);
     while (!out && state_of(request) != RONDO_REQUEST_DONE) {
         out = kind->help_turn(runtime->device);
         rondo_queue_reap(runtime);
         if (carries)
-            rondo_proxy_turn(runtime->proxy);
+            rondo_proxy_turn(proxy);
     }
     if (carries)
-        rondo_proxy_end(runtime->proxy);
+        rondo_proxy_end(proxy);
     kind->help_end(runtime->device, !rondo_queue_outstanding(runtime));
     return 1;
 }
@@ -84,15 +85,16 @@ static void watch_done(struct rondo_request *request)
 static void pass_time(struct rondo_runtime *runtime, const struct rondo_request *request, uint32_t seen, uint64_t pause)
 {
     struct rondo_queue *queue = &runtime->queue;
-    if (rondo_proxy_begin(runtime->proxy)) {
+    struct rondo_proxy *proxy = rondo_proxies_first(runtime->proxies);
+    if (rondo_proxy_begin(proxy)) {
         uint64_t until = rondo_clock_ns() + (pause < CARRY_NS ? pause : CARRY_NS);
         int moved = 0;
         while (!moved && rondo_clock_ns() < until && state_of(request) != RONDO_REQUEST_DONE &&
                __atomic_load_n(&queue->event, __ATOMIC_ACQUIRE) == seen) {
-            moved = rondo_proxy_turn(runtime->proxy);
+            moved = rondo_proxy_turn(proxy);
             rondo_relax(0, 0);
         }
-        rondo_proxy_end(runtime->proxy);
+        rondo_proxy_end(proxy);
         if (moved || pause < CARRY_NS)
             return;
         pause -= CARRY_NS;

@@ -4,7 +4,7 @@
 #include "futex.h"
 #include "platform.h"
 #include "poller.h"
-#include "proxy.h"
+#include "proxies.h"
 #include "tracing.h"
 
 #include <stdlib.h>
@@ -244,8 +244,7 @@ void rondo_queue_start(struct rondo_request *request, int will_help)
     pthread_mutex_unlock(&queue->lock);
     if (start)
         runtime->device->kind->start(runtime->device, will_help);
-    if (runtime->device->kind->poll_ns != 0) /* that device stirs nobody itself */
-        rondo_proxy_stir(runtime->proxy);
+    rondo_proxies_expect(runtime->proxies);
 }
 
 static struct rondo_host_lane *find_lane(struct rondo_comm *comm, uint64_t id, int peer, int outgoing)

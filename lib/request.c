@@ -279,7 +279,7 @@ static rondo_result_t build(struct making *making, struct rondo_request **result
     memcpy(request->windows, making->windows, sizeof(request->windows));
     status = copy_arrays(request);
     if (status == RONDO_SUCCESS)
-        status = rondo_select(comm, &request->call, reachable(request), making->attr->program, &choice);
+        status = rondo_select(comm, &request->call, reachable(request), making->streamed, making->attr->program, &choice);
     if (status == RONDO_SUCCESS) {
         rondo_select_gpu_crowd(comm, &request->call, reachable(request), making->crowd, &choice);
         status = choose_lane(making, request, &choice);

@@ -16,7 +16,7 @@
 #include "platform.h"
 #include "poller.h"
 #include "profile.h"
-#include "proxy.h"
+#include "proxies.h"
 #include "queue.h"
 #include "request.h"
 #include "select.h"
@@ -210,14 +210,17 @@ static void agree(struct rondo_runtime *runtime)
 
 static void stir(void *argument)
 {
-    rondo_proxy_stir(((struct rondo_runtime *) argument)->proxy);
+    rondo_proxies_stir(((struct rondo_runtime *) argument)->proxies);
 }
 
+/* By a thread of the device's own: operations have been completed, or the daemon is out. It takes the completions itself, which
+ * wakes those who wait for them, and nobody else: the poller is there for callbacks, and for a daemon that is to run again. */
 static void notify(void *argument)
 {
     struct rondo_runtime *runtime = argument;
-    if (!rondo_queue_outstanding(runtime))
-        return; /* nobody waits for anything of the device */
+    rondo_queue_reap(runtime);
+    if (!rondo_queue_outstanding(runtime) || rondo_device_alive(runtime->device))
+        return;
     rondo_poller_wake(runtime);
     rondo_queue_stir(runtime);
 }
@@ -247,8 +250,8 @@ static rondo_result_t choose_device(struct rondo_runtime *runtime, const rondo_c
     return RONDO_SUCCESS;
 }
 
-/* A poll of a GPU takes a third of a microsecond, a change of context six, a look at what a task waits for a fraction of one;
- * and of many small operations each block should have some. */
+/* A poll of a GPU takes a third of a microsecond, a change of context six; and of many small operations each block should have
+ * some. */
 static void adapt_to_gpu(struct rondo_startup *startup)
 {
     struct rondo_policy *policy = &startup->policy;
@@ -256,8 +259,6 @@ static void adapt_to_gpu(struct rondo_startup *startup)
         policy->initial = policy->cap = GPU_POLLS;
         policy->alone = GPU_POLLS_ALONE;
     }
-    if (!startup->glance_given)
-        policy->glance = 1;
     policy->spread = GPU_SPREAD;
 }
 
@@ -364,7 +365,7 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_star
     if (result == RONDO_SUCCESS)
         result = compare_networks(runtime, world, startup->transports != NULL);
     if (result == RONDO_SUCCESS)
-        result = rondo_proxy_create(runtime, &runtime->proxy);
+        result = rondo_proxies_create(runtime, &runtime->proxies);
     if (result == RONDO_SUCCESS)
         result = rondo_exchange(world, "rondo_init", &ready, 1, all_ready);
 
@@ -414,12 +415,12 @@ static void tear_down(struct rondo_runtime *runtime)
         rondo_connect_shut(runtime);
     if (runtime->cards != NULL)
         rondo_cards_withdraw(runtime);
-    rondo_proxy_close(runtime->proxy);
+    rondo_proxies_close(runtime->proxies);
     while (runtime->allocations != NULL)
         rondo_free(runtime, runtime->allocations->base);
     rondo_arena_destroy(runtime->arena);
-    rondo_proxy_destroy(runtime->proxy);
-    runtime->proxy = NULL;
+    rondo_proxies_destroy(runtime->proxies);
+    runtime->proxies = NULL;
     if (runtime->segments != NULL)
         rondo_segments_destroy(runtime->segments);
     if (runtime->control != NULL)

@@ -262,7 +262,7 @@ struct rondo_mailbox;
 struct rondo_checker;
 struct rondo_hang;
 struct rondo_tracing;
-struct rondo_proxy;
+struct rondo_proxies;
 struct rondo_cards;
 
 struct rondo_runtime {
@@ -281,7 +281,7 @@ struct rondo_runtime {
     struct rondo_queue queue;
     struct rondo_poller poller;
     struct rondo_connect_table *connections;
-    struct rondo_proxy *proxy; /* NULL: no rank is reached over a network */
+    struct rondo_proxies *proxies; /* NULL: no rank is reached over a network */
     struct rondo_cards *cards;
     struct rondo_mailbox *mailbox;
     struct rondo_checker *checker;

@@ -35,8 +35,9 @@ size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *
  */
 #define NETWORK_CHANNEL_BYTES (8192 * KIB)
 /* Of two ranks each sends as much in one step as in a ring's two. Two steps add up half as much, which is worth the second one
- * where data outgrow a core's cache. */
-#define NETWORK_PAIR_BYTES    (1024 * KIB)
+ * where adding takes longer than moving: of numbers of 8 bits, and where one block does not keep up any more. */
+#define NETWORK_PAIR_BYTES    (32768 * KIB)
+#define NETWORK_PAIR_BYTES_F8 (1024 * KIB)
 
 int rondo_is_wide(const struct rondo_comm *comm)
 {
@@ -76,6 +77,11 @@ static int doubles(const struct rondo_comm *comm, size_t bytes)
     return rondo_is_wide(comm) && comm->topology.nodes > 1 && bytes <= (limit < 512 * KIB ? limit : 512 * KIB);
 }
 
+static int is_float8(rondo_datatype_t type)
+{
+    return type == RONDO_FLOAT8E4M3 || type == RONDO_FLOAT8E5M2;
+}
+
 static const char *by_size(const struct rondo_comm *comm, const struct rondo_call *call, int direct)
 {
     size_t bytes = rondo_call_bytes(comm, call), per_rank = bytes / (size_t) comm->size;
@@ -85,7 +91,7 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
     switch (call->kind) {
     case RONDO_KIND_ALLREDUCE:
         if (comm->size == 2 && rondo_is_wide(comm) && !comm->same_host)
-            return bytes <= NETWORK_PAIR_BYTES ? "allpairs" : "twoshot";
+            return bytes <= (is_float8(call->type) ? NETWORK_PAIR_BYTES_F8 : NETWORK_PAIR_BYTES) ? "allpairs" : "twoshot";
         return bytes <= one_shot_limit(comm->size) ? "allpairs"
                : doubles(comm, bytes)              ? "recursive-doubling"
                : use_direct                        ? "direct"
@@ -230,15 +236,16 @@ static rondo_result_t choose(const struct rondo_comm *comm, const struct rondo_c
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_call *call, int direct, const char *name,
-                            struct rondo_choice *choice)
+rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed,
+                            const char *name, struct rondo_choice *choice)
 {
     const struct rondo_settings *settings = &comm->runtime->settings;
     choice->tuned = NULL;
     choice->measured = 0;
     int asked = name != NULL || *settings->algorithm != '\0' || *settings->protocol != '\0' || settings->wanted_channels > 0;
     int measured = comm->size > 1 && call->rate == 0 && !comm->networked && comm->gpus_only;
-    if (!asked && measured && ruled(comm, call, direct, choice) == NULL && rondo_select_gpu(comm, call, direct, choice)) {
+    if (!asked && measured && ruled(comm, call, direct, choice) == NULL &&
+        rondo_select_gpu(comm, call, direct, streamed, choice)) {
         choice->why = "as measured on GPUs";
         choice->measured = 1;
         return RONDO_SUCCESS;

@@ -14,9 +14,10 @@ struct rondo_choice {
     const struct rondo_tuning_row *tuned; /* the row that decided; NULL: none */
 };
 
-/* direct: all ranks can reach each other's buffers of this call. name: an algorithm the user insists on, or NULL. */
-rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_call *call, int direct, const char *name,
-                            struct rondo_choice *choice);
+/* direct: all ranks can reach each other's buffers of this call. streamed: it runs in stream order, in a kernel of its own.
+ * name: an algorithm the user insists on, or NULL. */
+rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed,
+                            const char *name, struct rondo_choice *choice);
 
 /* Why the algorithm cannot run this call; NULL if it can. */
 const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,

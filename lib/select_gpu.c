@@ -34,8 +34,10 @@ static const struct row rows[] = {
     {RONDO_KIND_ALLREDUCE, 16, 32 * MIB, "twoshot", RONDO_PROTOCOL_LL128, 64},
     {RONDO_KIND_ALLREDUCE, 2, 768 * KIB, "allpairs", RONDO_PROTOCOL_LL, 32},
     {RONDO_KIND_ALLREDUCE, 16, 512 * KIB, "allpairs", RONDO_PROTOCOL_LL, 32},
+    {RONDO_KIND_ALLREDUCE, 2, ANY, "direct", RONDO_PROTOCOL_SIMPLE, 64},
     {RONDO_KIND_ALLREDUCE, 16, ANY, "direct", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_ALLREDUCE, 2, 8 * MIB, "allpairs", RONDO_PROTOCOL_SIMPLE, 32},
+    {RONDO_KIND_ALLREDUCE, 2, ANY, "twoshot", RONDO_PROTOCOL_SIMPLE, 64},
     {RONDO_KIND_ALLREDUCE, 16, ANY, "twoshot", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_ALLGATHER, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_ALLGATHER, 16, 64 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
@@ -43,18 +45,21 @@ static const struct row rows[] = {
     {RONDO_KIND_ALLGATHER, 16, 96 * MIB, "pairs", RONDO_PROTOCOL_LL128, 32},
     {RONDO_KIND_ALLGATHER, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 16},
     {RONDO_KIND_ALLGATHER, 16, ANY, "direct", RONDO_PROTOCOL_SIMPLE, 32},
+    {RONDO_KIND_ALLGATHER, 2, ANY, "allpairs", RONDO_PROTOCOL_SIMPLE, 64},
     {RONDO_KIND_ALLGATHER, 16, ANY, "allpairs", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_REDUCE_SCATTER, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_REDUCE_SCATTER, 16, 64 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
     {RONDO_KIND_REDUCE_SCATTER, 16, 512 * KIB, "pairs", RONDO_PROTOCOL_LL128, 16},
     {RONDO_KIND_REDUCE_SCATTER, 16, 96 * MIB, "pairs", RONDO_PROTOCOL_LL128, 32},
-    {RONDO_KIND_REDUCE_SCATTER, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 32},
+    {RONDO_KIND_REDUCE_SCATTER, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 16},
     {RONDO_KIND_REDUCE_SCATTER, 16, 768 * KIB, "allpairs", RONDO_PROTOCOL_LL, 32},
+    {RONDO_KIND_REDUCE_SCATTER, 2, ANY, "allpairs", RONDO_PROTOCOL_SIMPLE, 64},
     {RONDO_KIND_REDUCE_SCATTER, 16, ANY, "allpairs", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_ALLTOALL, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_ALLTOALL, 16, 64 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
-    {RONDO_KIND_ALLTOALL, 16, ANY, "pairs", RONDO_PROTOCOL_LL128, 16},
-    {RONDO_KIND_ALLTOALL, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 32},
+    {RONDO_KIND_ALLTOALL, 16, 48 * MIB, "pairs", RONDO_PROTOCOL_LL128, 16},
+    {RONDO_KIND_ALLTOALL, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 10},
+    {RONDO_KIND_ALLTOALL, 2, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 21},
     {RONDO_KIND_ALLTOALL, 16, 64 * KIB, "linear", RONDO_PROTOCOL_LL, 1}, /* in place */
     {RONDO_KIND_ALLTOALL, 16, ANY, "linear", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_BCAST, 16, 4 * KIB, "linear", RONDO_PROTOCOL_LL, 1},
@@ -62,33 +67,38 @@ static const struct row rows[] = {
     {RONDO_KIND_BCAST, 2, 8 * MIB, "linear", RONDO_PROTOCOL_LL128, 32},
     {RONDO_KIND_BCAST, 16, 1 * MIB, "linear", RONDO_PROTOCOL_LL128, 32},
     {RONDO_KIND_BCAST, 16, 384 * KIB, "linear", RONDO_PROTOCOL_LL, 32},
+    {RONDO_KIND_BCAST, 2, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 64},
     {RONDO_KIND_BCAST, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_REDUCE, 16, 4 * KIB, "linear", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_REDUCE, 16, 64 * KIB, "linear", RONDO_PROTOCOL_LL, 16},
     {RONDO_KIND_REDUCE, 2, 8 * MIB, "linear", RONDO_PROTOCOL_LL128, 32},
     {RONDO_KIND_REDUCE, 16, 1 * MIB, "linear", RONDO_PROTOCOL_LL128, 32},
     {RONDO_KIND_REDUCE, 16, 384 * KIB, "linear", RONDO_PROTOCOL_LL, 32},
+    {RONDO_KIND_REDUCE, 2, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 64},
     {RONDO_KIND_REDUCE, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_SEND_TO, 1024, 4 * KIB, "chain", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_SEND_TO, 1024, 32 * KIB, "chain", RONDO_PROTOCOL_LL, 8},
     {RONDO_KIND_SEND_TO, 1024, 128 * KIB, "chain", RONDO_PROTOCOL_LL, 16},
     {RONDO_KIND_SEND_TO, 1024, 24 * MIB, "chain", RONDO_PROTOCOL_LL128, 24},
     {RONDO_KIND_SEND_TO, 1024, 256 * KIB, "chain", RONDO_PROTOCOL_LL, 16},
-    {RONDO_KIND_SEND_TO, 1024, ANY, "chain", RONDO_PROTOCOL_SIMPLE, 16},
+    {RONDO_KIND_SEND_TO, 1024, 24 * MIB, "chain", RONDO_PROTOCOL_SIMPLE, 16},
+    {RONDO_KIND_SEND_TO, 1024, ANY, "chain", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_BARRIER, 64, ANY, "allpairs", RONDO_PROTOCOL_LL, 1},
 };
 
-/* So many channels that the program's blocks can all run at once; of LL128, up to twice as many blocks: a kernel on a stream
- * has as many as the program, and the link needs them. */
-static void fit_blocks(const struct rondo_comm *comm, enum rondo_kind kind, struct rondo_choice *choice)
+/* So many channels that the program's blocks can all run at once. Kernels on streams hold their multiprocessors while they wait
+ * for peers, and where ranks enqueue in different orders as many must fit as may wait (docs/design.md); so only the world's may
+ * have twice the daemon's blocks, and only between two ranks, where it was measured what for. */
+static void fit_blocks(const struct rondo_comm *comm, enum rondo_kind kind, int streamed, struct rondo_choice *choice)
 {
-    int blocks = (int) comm->runtime->settings.channels * (choice->protocol == RONDO_PROTOCOL_LL128 ? 2 : 1);
+    int wide = streamed && comm->size == 2 && comm == comm->runtime->world;
+    int blocks = (int) comm->runtime->settings.channels * (wide ? 2 : 1);
     int most = blocks / rondo_algorithm_blocks(choice->algorithm, kind, comm->size);
     if (choice->channels > most)
         choice->channels = most > 1 ? most : 1;
 }
 
-static int select_row(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int linked,
+static int select_row(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed, int linked,
                       struct rondo_choice *choice)
 {
     size_t bytes = rondo_call_bytes(comm, call);
@@ -106,15 +116,16 @@ static int select_row(const struct rondo_comm *comm, const struct rondo_call *ca
         choice->algorithm = algorithm;
         choice->protocol = row->protocol;
         choice->channels = row->channels;
-        fit_blocks(comm, kind, choice);
+        fit_blocks(comm, kind, streamed, choice);
         return 1;
     }
     return 0;
 }
 
-int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *call, int direct, struct rondo_choice *choice)
+int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed,
+                     struct rondo_choice *choice)
 {
-    return select_row(comm, call, direct, comm->linked, choice);
+    return select_row(comm, call, direct, streamed, comm->linked, choice);
 }
 
 /* A part of an operation costs a block about 15 us besides the bytes that it moves, at 11 GB/s. A channel that carries no less
@@ -128,7 +139,7 @@ void rondo_select_gpu_crowd(const struct rondo_comm *comm, const struct rondo_ca
     int most = (int) (rondo_call_bytes(comm, call) / CROWD_BYTES);
     if (crowd < CROWD || !choice->measured)
         return;
-    select_row(comm, call, direct, 0, choice); /* a block that waits for lines does nothing else meanwhile */
+    select_row(comm, call, direct, 0, 0, choice); /* a block that waits for lines does nothing else meanwhile */
     if (most < choice->channels)
         choice->channels = most > 1 ? most : 1;
 }

@@ -4,9 +4,10 @@
 
 #include "select.h"
 
-/* For a communicator of ranks on GPUs only. direct: as rondo_select's. Leaves the choice alone (and returns 0) where the table
- * has nothing for the call. */
-int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *call, int direct, struct rondo_choice *choice);
+/* For a communicator of ranks on GPUs only. direct, streamed: as rondo_select's. Leaves the choice alone (and returns 0) where
+ * the table has nothing for the call. */
+int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed,
+                     struct rondo_choice *choice);
 
 /* Makes room where a persistent operation is one of many, which may all be under way at once: crowd is how many others there
  * are, the same on all ranks. */

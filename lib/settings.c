@@ -87,9 +87,7 @@ static void read_policy(struct reader *reader, const rondo_config_t *config, str
     if (policy->cap < policy->initial)
         policy->cap = policy->initial;
     policy->alone = policy->initial;
-    int glance = (int) integer(reader, -1, "RONDO_GLANCE", -1, 1);
-    startup->glance_given = glance >= 0;
-    policy->glance = glance > 0;
+    policy->glance = (uint32_t) integer(reader, -1, "RONDO_GLANCE", 0, 1);
     policy->quit_idle_ns = 1000u * (uint64_t) integer(reader, config->quit_idle_us, "RONDO_QUIT_IDLE", 0, INT32_MAX);
     policy->quit_stuck_ns = 1000u * (uint64_t) integer(reader, config->quit_stuck_us, "RONDO_QUIT_STUCK", 1, INT32_MAX);
     policy->residency_ns = 1000u * (uint64_t) integer(reader, config->residency_us, "RONDO_RESIDENCY", 1, INT32_MAX);

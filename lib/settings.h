@@ -11,7 +11,6 @@ struct rondo_startup {
     const char *transports, *host_id, *spin, *tuning;
     struct rondo_policy policy;
     int spin_given; /* the polls of the policy were asked for */
-    int glance_given;
 };
 
 /* config may be NULL. RONDO_ERR_ARGUMENT with the name and value of what is wrong. */

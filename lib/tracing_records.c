@@ -52,6 +52,17 @@ void rondo_tracing_keep_starts(struct rondo_tracing_kept *kept, const struct ron
     }
 }
 
+/* A device with a clock of its own: a record cannot be from the future, so the smallest difference seen is the best guess of
+ * how far the clocks are apart. time: of a record just read, the last there was; others have been held back on the device. */
+static void compare_clocks(struct rondo_tracing_rings *rings, uint64_t time)
+{
+    uint64_t now = rondo_clock_ns() & RONDO_TRACE_TIME_MASK;
+    int64_t ahead = (int64_t) ((now - time) & RONDO_TRACE_TIME_MASK);
+    if (!rings->ahead_known || ahead < rings->ahead)
+        rings->ahead = ahead;
+    rings->ahead_known = 1;
+}
+
 /* A word of the expected lap is the one, an earlier one means that it has not been written yet, a later one that the block has
  * gone round since. Then half a ring is skipped, at least, to get out of its way. Returns how many operations were completed.
  */
@@ -59,7 +70,7 @@ static uint64_t read_ring(struct rondo_runtime *runtime, uint32_t b)
 {
     struct rondo_tracing *trace = runtime->trace;
     const struct rondo_trace_records *ring = &runtime->device->trace[b];
-    uint64_t completed = 0;
+    uint64_t completed = 0, last = UINT64_MAX;
     for (uint64_t most = 2 * RONDO_TRACE_DEPTH; most > 0; most--) {
         uint64_t index = trace->rings.taken[b];
         const uint64_t *words = ring->words[index % RONDO_TRACE_DEPTH];
@@ -70,6 +81,7 @@ static uint64_t read_ring(struct rondo_runtime *runtime, uint32_t b)
         if (first == 0 && second == 0) {
             rondo_tracing_keep(&trace->kept, (struct rondo_tracing_record){RONDO_TRACE_TIME(time), (what & ~0xfffull) | b});
             completed += RONDO_TRACE_KIND(what) == RONDO_TRACE_COMPLETE;
+            last = RONDO_TRACE_TIME(time);
             trace->rings.taken[b]++;
             continue;
         }
@@ -81,31 +93,15 @@ static uint64_t read_ring(struct rondo_runtime *runtime, uint32_t b)
         trace->kept.lost += skipped;
         rondo_tracing_keep(&trace->kept, (struct rondo_tracing_record){skipped, (uint64_t) RONDO_TRACING_LOST << 60 | b});
     }
+    if (last != UINT64_MAX && runtime->device->kind->poll_ns != 0)
+        compare_clocks(&trace->rings, last);
     return completed;
-}
-
-/* A device with a clock of its own: a record cannot be from the future, so the smallest difference seen is the best guess of
- * how far the clocks are apart. */
-static void compare_clocks(struct rondo_runtime *runtime, uint32_t b)
-{
-    struct rondo_tracing_rings *rings = &runtime->trace->rings;
-    const uint64_t *words = runtime->device->trace[b].words[rings->taken[b] % RONDO_TRACE_DEPTH];
-    uint64_t time = rondo_load_relaxed(&words[0]);
-    if (RONDO_TRACE_LAP(time) != RONDO_TRACE_INDEX_LAP(rings->taken[b]))
-        return;
-    uint64_t now = rondo_clock_ns() & RONDO_TRACE_TIME_MASK;
-    int64_t ahead = (int64_t) ((now - RONDO_TRACE_TIME(time)) & RONDO_TRACE_TIME_MASK);
-    if (!rings->ahead_known || ahead < rings->ahead)
-        rings->ahead = ahead;
-    rings->ahead_known = 1;
 }
 
 uint64_t rondo_tracing_read_rings(struct rondo_runtime *runtime)
 {
     uint32_t blocks = runtime->device->daemon->block_count;
     uint64_t completed = 0;
-    for (uint32_t b = 0; b < blocks && runtime->device->kind->poll_ns != 0; b++)
-        compare_clocks(runtime, b);
     for (uint32_t b = 0; b < blocks; b++)
         completed += read_ring(runtime, b);
     return completed;

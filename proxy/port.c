@@ -104,14 +104,14 @@ static size_t sizes_bytes(const struct rondo_port *port)
     return port->direction == RONDO_OUTGOING ? (bytes + COUNTERS_BYTES - 1) & ~(size_t) (COUNTERS_BYTES - 1) : 0;
 }
 
-static rondo_result_t take_region(struct rondo_runtime *runtime, struct rondo_ports *ports,
+static rondo_result_t take_region(struct rondo_runtime *runtime, struct rondo_proxy *proxy,
                                   const struct rondo_slab_source *source, void *argument, size_t bytes,
                                   struct rondo_region *region)
 {
     rondo_result_t result = rondo_arena_allocate(runtime->arena, source, argument, bytes, region);
     /* Ports that have been closed may not have been looked at by the proxy yet. */
-    for (int i = 0; i < 100 && result == RONDO_ERR_MEMORY && rondo_ports_closed(ports); i++) {
-        rondo_proxy_stir(runtime->proxy);
+    for (int i = 0; i < 100 && result == RONDO_ERR_MEMORY && rondo_ports_closed(rondo_proxy_ports(proxy)); i++) {
+        rondo_proxy_stir(proxy);
         struct timespec pause = {0, 1000000};
         nanosleep(&pause, NULL);
         result = rondo_arena_allocate(runtime->arena, source, argument, bytes, region);
@@ -119,8 +119,7 @@ static rondo_result_t take_region(struct rondo_runtime *runtime, struct rondo_po
     return result;
 }
 
-static rondo_result_t take_memory(struct rondo_runtime *runtime, struct rondo_ports *ports, void *network_state,
-                                  struct rondo_port *port)
+static rondo_result_t take_memory(struct rondo_runtime *runtime, struct rondo_port *port)
 {
     const struct rondo_network *network = port->network;
     const struct rondo_slab_source *source = network->slabs, *apart = NULL;
@@ -128,11 +127,11 @@ static rondo_result_t take_memory(struct rondo_runtime *runtime, struct rondo_po
     if (source == NULL)
         source = runtime->device_type == RONDO_DEVICE_CUDA ? &pinned_slabs : &host_slabs;
     if (network->slot_slabs != NULL)
-        apart = network->slot_slabs(network_state);
-    rondo_result_t result = take_region(runtime, ports, source, network->slabs != NULL ? network_state : runtime,
+        apart = network->slot_slabs(port->network_state);
+    rondo_result_t result = take_region(runtime, port->proxy, source, network->slabs != NULL ? port->network_state : runtime,
                                         apart != NULL ? bytes : bytes + slot_bytes, &port->region);
     if (result == RONDO_SUCCESS && apart != NULL)
-        result = take_region(runtime, ports, apart, network_state, slot_bytes, &port->slot_region);
+        result = take_region(runtime, port->proxy, apart, port->network_state, slot_bytes, &port->slot_region);
     return result;
 }
 
@@ -188,22 +187,24 @@ static void free_port(struct rondo_runtime *runtime, struct rondo_port *port)
     free(port);
 }
 
-rondo_result_t rondo_port_open(struct rondo_runtime *runtime, struct rondo_ports *ports, const struct rondo_network *network,
-                               void *network_state, const struct rondo_connector_spec *spec, enum rondo_direction direction,
+rondo_result_t rondo_port_open(struct rondo_runtime *runtime, struct rondo_proxy *proxy, const struct rondo_network *network,
+                               const struct rondo_connector_spec *spec, enum rondo_direction direction,
                                struct rondo_port **result)
 {
+    struct rondo_ports *ports = rondo_proxy_ports(proxy);
     struct rondo_port *port = calloc(1, sizeof(*port));
     if (port == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory to describe a network connector");
     port->peer = spec->peer;
     port->direction = direction;
+    port->proxy = proxy;
     port->network = network;
-    port->network_state = network_state;
+    port->network_state = rondo_proxy_network(proxy, network);
     port->slot_bytes = spec->slot_bytes;
     port->slot_count = spec->slot_count;
     rondo_result_t status = rondo_background_random(&port->key, sizeof(port->key));
     if (status == RONDO_SUCCESS)
-        status = take_memory(runtime, ports, network_state, port);
+        status = take_memory(runtime, port);
     if (status == RONDO_SUCCESS) {
         lay_out(port);
         pthread_mutex_lock(&ports->lock);
@@ -217,8 +218,9 @@ rondo_result_t rondo_port_open(struct rondo_runtime *runtime, struct rondo_ports
     return status;
 }
 
-void rondo_port_close(struct rondo_runtime *runtime, struct rondo_ports *ports, struct rondo_port *port)
+void rondo_port_close(struct rondo_runtime *runtime, struct rondo_port *port)
 {
+    struct rondo_ports *ports = rondo_proxy_ports(port->proxy);
     struct rondo_closed *closed = calloc(1, sizeof(*closed));
     pthread_mutex_lock(&ports->lock);
     __atomic_store_n(&ports->pieces[port->number / PIECE][port->number % PIECE], NULL, __ATOMIC_RELEASE);

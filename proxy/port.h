@@ -32,6 +32,7 @@ struct rondo_port {
     uint64_t key;
     int32_t peer; /* rank in the world */
     enum rondo_direction direction;
+    struct rondo_proxy *proxy; /* that works it */
     const struct rondo_network *network;
     void *network_state;
     uint32_t slot_bytes, slot_count;
@@ -50,7 +51,7 @@ struct rondo_port {
 
     /* The other side's, known once joined. */
     const struct rondo_card *card;
-    uint32_t other_number;
+    uint32_t other_proxy, other_number; /* its proxy's number, and its own there */
     uint64_t other_key;
     uint64_t other_address; /* of its region */
     uint64_t other_slots;
@@ -78,18 +79,19 @@ struct rondo_port_ticket {
     uint64_t key, address, slots;
     uint32_t number;
     uint32_t access[4], slot_access[4];
-    uint32_t unused;
+    uint32_t proxy;
 };
 
+struct rondo_proxy;
 struct rondo_ports;
 rondo_result_t rondo_ports_create(struct rondo_ports **ports);
 void rondo_ports_destroy(struct rondo_ports *ports);
-/* A port with its memory, zeroed. Any thread. */
-rondo_result_t rondo_port_open(struct rondo_runtime *runtime, struct rondo_ports *ports, const struct rondo_network *network,
-                               void *network_state, const struct rondo_connector_spec *spec, enum rondo_direction direction,
+/* A port of the proxy's, with its memory, zeroed. Any thread. */
+rondo_result_t rondo_port_open(struct rondo_runtime *runtime, struct rondo_proxy *proxy, const struct rondo_network *network,
+                               const struct rondo_connector_spec *spec, enum rondo_direction direction,
                                struct rondo_port **port);
 /* Not while it is joined. Any thread. */
-void rondo_port_close(struct rondo_runtime *runtime, struct rondo_ports *ports, struct rondo_port *port);
+void rondo_port_close(struct rondo_runtime *runtime, struct rondo_port *port);
 /* NULL if there is none of that number. */
 struct rondo_port *rondo_port_find(struct rondo_ports *ports, uint32_t number);
 /* All numbers in use are below. */

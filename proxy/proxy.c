@@ -7,6 +7,7 @@
 #include "futex.h"
 #include "platform.h"
 #include "ports.h"
+#include "proxies.h"
 #include "proxy_place.h"
 #include "queue.h"
 #include "runtime.h"
@@ -24,10 +25,13 @@
 #define STACK_BYTES  ((size_t) 1 << 20)
 
 enum {
-    CREDIT_PASSES = 16,     /* that a few credits are held back */
-    IDLE_PASSES = 64,       /* without anything to do before the thread sleeps */
-    BUSY_PASSES = 16,       /* of those, before it gives its core away between two */
-    SLEEP_MS = 100,         /* of a sleep that nothing ends */
+    CREDIT_PASSES = 16, /* that a few credits are held back */
+    IDLE_PASSES = 64,   /* without anything to do before the thread sleeps */
+    BUSY_PASSES = 16,   /* of those, before it gives its core away between two */
+    SLEEP_MS = 100,     /* of a sleep that nothing ends */
+    NAP_NS = 50000,     /* between looks at what nobody tells of, and after a long quiet */
+    LONG_NAP_NS = 1000000,
+    NAP_SHARE = 64,         /* of the quiet that a nap may take */
     DISPLACED_NS = 5000000, /* between looks at whether the thread that has the claim still has it: each takes its core */
     WANTED_NS = 100000,     /* that the claim is left to a thread that wants it */
     TRIES = 50,             /* at a claim whose holder has been asked for it */
@@ -50,6 +54,7 @@ struct loss {
 
 struct rondo_proxy {
     struct rondo_runtime *runtime;
+    uint32_t index; /* among the runtime's */
     struct rondo_ports *ports;
     struct open_network networks[NETWORKS_MAX];
     int network_count;
@@ -59,9 +64,11 @@ struct rondo_proxy {
     uint32_t asleep;  /* the thread sleeps, or is about to and will look once more */
     uint64_t fence;   /* a word to fence on (platform.h: rondo_fence) */
     uint32_t stopping;
-    uint32_t event, displaced; /* where the thread sleeps while another has the claim */
-    uint32_t arrivals;         /* a network's slots lie apart: what lands is shown to the device from here */
-    uint32_t deferred;         /* passes in a row, without anything moving, in which credits were held back */
+    uint32_t event, displaced;  /* where the thread sleeps while another has the claim */
+    uint32_t arrivals;          /* a network's slots lie apart: what lands is shown to the device from here */
+    uint32_t deferred;          /* passes in a row, without anything moving, in which credits were held back */
+    uint64_t moves, moves_seen; /* passes in which something moved; as of the last doze */
+    uint64_t quiet_ns;          /* when that was */
     uint32_t running;
     pthread_t thread;
     struct loss *losses; /* pushed by the holder of the claim, taken by the thread */
@@ -136,6 +143,7 @@ static int pass(struct rondo_proxy *proxy)
     if (moved && rondo_queue_outstanding(proxy->runtime) && !rondo_device_alive(proxy->runtime->device))
         rondo_queue_hasten(proxy->runtime);
     proxy->deferred = deferred && !moved ? proxy->deferred + 1 : 0;
+    proxy->moves += moved != 0;
     return moved;
 }
 
@@ -169,11 +177,28 @@ static void report_losses(struct rondo_proxy *proxy)
 
 /* A GPU cannot tell that it has published something, and a host thread that is never preempted does not come to it: while they
  * may, the proxy looks. Other host threads stir. Nobody tells of a tail that lands, either. */
-static int naps(const struct rondo_proxy *proxy)
+static int looks(const struct rondo_proxy *proxy)
 {
     const struct rondo_runtime *runtime = proxy->runtime;
     return (runtime->device_type == RONDO_DEVICE_CUDA || !runtime->device->daemon->policy.preempt || proxy->arrivals) &&
            rondo_ports_bound(proxy->ports) > 0;
+}
+
+/* How long the thread may sleep if nothing wakes it. What a GPU does in stream order nobody counts: there the looks become
+ * rarer with the quiet, so that what ends it is late by no more than a small share of it. By the holder of the claim. */
+static uint64_t sleep_ns(struct rondo_proxy *proxy)
+{
+    uint64_t now = rondo_clock_ns(), nap;
+    if (!looks(proxy))
+        return SLEEP_MS * 1000000ull;
+    if (proxy->runtime->device_type != RONDO_DEVICE_CUDA)
+        return rondo_queue_outstanding(proxy->runtime) ? NAP_NS : SLEEP_MS * 1000000ull; /* a submit stirs */
+    if (proxy->moves != proxy->moves_seen) {
+        proxy->moves_seen = proxy->moves;
+        proxy->quiet_ns = now;
+    }
+    nap = (now - proxy->quiet_ns) / NAP_SHARE;
+    return nap < NAP_NS ? NAP_NS : nap > LONG_NAP_NS ? LONG_NAP_NS : nap;
 }
 
 /* Works until there is nothing to do. 0: somebody else wants to, or there are losses to tell. */
@@ -184,7 +209,7 @@ static int work(struct rondo_proxy *proxy)
             __atomic_load_n(&proxy->losses, __ATOMIC_RELAXED) != NULL)
             return 0;
         idle = pass(proxy) ? 0 : idle + 1;
-        if (naps(proxy) && rondo_queue_outstanding(proxy->runtime))
+        if (looks(proxy) && rondo_queue_outstanding(proxy->runtime))
             idle = idle < BUSY_PASSES ? idle : BUSY_PASSES;
         if (idle > 0)
             rondo_relax(idle, idle < BUSY_PASSES ? 3 : 0);
@@ -206,9 +231,9 @@ static void doze(struct rondo_proxy *proxy)
         polled[1 + i].events = POLLIN;
         sleepy = proxy->networks[i].network->arm(proxy->networks[i].state, &polled[1 + i].fd);
     }
+    struct timespec limit = {0, (long) sleep_ns(proxy)};
     drop_claim(proxy);
     if (sleepy && !__atomic_load_n(&proxy->stopping, __ATOMIC_SEQ_CST)) {
-        struct timespec limit = {0, naps(proxy) ? 50000 : SLEEP_MS * 1000000L};
         ppoll(polled, (nfds_t) (1 + proxy->network_count), &limit, NULL);
         uint64_t count;
         if (polled[0].revents & POLLIN) {
@@ -256,6 +281,12 @@ void rondo_proxy_stir(struct rondo_proxy *proxy)
     (void) written; /* fails only when the counter is full, and then the thread wakes all the same */
 }
 
+void rondo_proxy_expect(struct rondo_proxy *proxy)
+{
+    if (looks(proxy))
+        rondo_proxy_stir(proxy);
+}
+
 int rondo_proxy_begin(struct rondo_proxy *proxy)
 {
     if (proxy == NULL)
@@ -292,6 +323,11 @@ void rondo_proxy_end(struct rondo_proxy *proxy)
 
 /* ---- ports ---- */
 
+uint32_t rondo_proxy_index(const struct rondo_proxy *proxy)
+{
+    return proxy->index;
+}
+
 void *rondo_proxy_network(const struct rondo_proxy *proxy, const struct rondo_network *network)
 {
     return state_of(proxy, network);
@@ -302,11 +338,14 @@ struct rondo_ports *rondo_proxy_ports(struct rondo_proxy *proxy)
     return proxy->ports;
 }
 
-const struct rondo_card *rondo_proxy_card(const struct rondo_proxy *proxy, const char *network)
+const struct rondo_card *rondo_proxy_card(const struct rondo_proxy *proxy, const char *name)
 {
-    for (int i = 0; proxy != NULL && i < proxy->network_count; i++)
-        if (strcmp(proxy->networks[i].network->name, network) == 0)
+    for (int i = 0; i < proxy->network_count; i++) {
+        char own[RONDO_NETWORK_NAME];
+        rondo_proxies_card_name(own, proxy->networks[i].network->name, proxy->index);
+        if (strcmp(own, name) == 0)
             return &proxy->networks[i].card;
+    }
     return NULL;
 }
 
@@ -392,18 +431,19 @@ static rondo_result_t open_networks(struct rondo_proxy *proxy)
     for (int rank = 0; rank < runtime->size && result == RONDO_SUCCESS; rank++) {
         const struct rondo_transport *transport;
         if (rondo_transport_choose(runtime, rank, &transport) == RONDO_SUCCESS && transport->network != NULL &&
-            !is_open(proxy, transport->network))
+            (proxy->index == 0 || transport->network->spreads) && !is_open(proxy, transport->network))
             result = open_network(proxy, transport->network);
     }
     return result;
 }
 
-rondo_result_t rondo_proxy_create(struct rondo_runtime *runtime, struct rondo_proxy **result)
+rondo_result_t rondo_proxy_create(struct rondo_runtime *runtime, uint32_t index, struct rondo_proxy **result)
 {
     struct rondo_proxy *proxy = calloc(1, sizeof(*proxy));
     if (proxy == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the proxy");
     proxy->runtime = runtime;
+    proxy->index = index;
     proxy->wake = -1;
     rondo_result_t status = rondo_ports_create(&proxy->ports);
     if (status == RONDO_SUCCESS)

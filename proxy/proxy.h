@@ -3,8 +3,9 @@
  * counters in local memory, as with any connector; the proxy sees the counters move and has the network carry slots one way and
  * credits the other. It knows nothing of collectives, so preemption never involves it.
  *
- * One thread a runtime. While a thread waits for an operation it may do the proxy's work in its place (begin, turn, end), so
- * that a message needs no change of threads; a claim says who does. Only the holder of the claim calls into networks.
+ * One thread a proxy, and one proxy a runtime unless there are cores to spare (proxies.h). While a thread waits for an
+ * operation it may do the proxy's work in its place (begin, turn, end), so that a message needs no change of threads; a claim
+ * says who does. Only the holder of the claim calls into networks.
  */
 #ifndef RONDO_PROXY_PROXY_H
 #define RONDO_PROXY_PROXY_H
@@ -36,6 +37,8 @@ struct rondo_network {
     void (*sever)(void *state, struct rondo_port *port);
     /* Looks after arrivals and completions. Returns whether there were any. */
     int (*progress)(void *state);
+    /* Whether it is the processor that moves the bytes, so that several proxies move more, each with a state of its own. */
+    int spreads;
     /* Whether messages that are on their way need progress to arrive. NULL: never. */
     int (*is_busy)(void *state);
     /* Before the proxy sleeps: 1 if whatever comes from now on makes *fd readable; 0 if something has come already. */
@@ -52,16 +55,19 @@ struct rondo_network {
     int (*flush)(void *state, struct rondo_port *port);
 };
 
-/* Opens the network of every transport that the runtime has chosen for some rank. Without one *proxy stays NULL. */
-rondo_result_t rondo_proxy_create(struct rondo_runtime *runtime, struct rondo_proxy **proxy);
+/* Opens the network of every transport that the runtime has chosen for some rank; where index, its number among the runtime's
+ * proxies, is not 0, only those that spread. Without one *proxy stays NULL. */
+rondo_result_t rondo_proxy_create(struct rondo_runtime *runtime, uint32_t index, struct rondo_proxy **proxy);
 /* Ends the thread and closes the networks, then, when the arena has been destroyed, the rest. NULL: nothing. */
 void rondo_proxy_close(struct rondo_proxy *proxy);
 void rondo_proxy_destroy(struct rondo_proxy *proxy);
 
 /* ---- for whoever submits, waits, or runs the daemon; proxy may be NULL ---- */
 
-/* The device may have published something, or operations have been submitted. Cheap while the proxy is awake. */
+/* The device may have published something. Cheap while the proxy is awake. */
 void rondo_proxy_stir(struct rondo_proxy *proxy);
+/* Operations have been submitted. */
+void rondo_proxy_expect(struct rondo_proxy *proxy);
 /* Lends the calling thread: begin returns 0 if another has the claim. Then turns, which return whether anything moved; end
  * gives it back. */
 int rondo_proxy_begin(struct rondo_proxy *proxy);
@@ -70,10 +76,11 @@ void rondo_proxy_end(struct rondo_proxy *proxy);
 
 /* ---- for networks and their transports ---- */
 
-void *rondo_proxy_network(const struct rondo_proxy *proxy, const struct rondo_network *network); /* its state */
+uint32_t rondo_proxy_index(const struct rondo_proxy *proxy);
+void *rondo_proxy_network(const struct rondo_proxy *proxy, const struct rondo_network *network); /* its state; NULL: not open */
 struct rondo_ports *rondo_proxy_ports(struct rondo_proxy *proxy);
-/* This rank's card; NULL: the network of that name is not open. */
-const struct rondo_card *rondo_proxy_card(const struct rondo_proxy *proxy, const char *network);
+/* This rank's card, by its name (rondo_proxies_card_name); NULL: there is none of that name. */
+const struct rondo_card *rondo_proxy_card(const struct rondo_proxy *proxy, const char *name);
 /* The port's other side is known: from now on it is worked. */
 void rondo_proxy_join(struct rondo_proxy *proxy, struct rondo_port *port);
 /* The reverse: returns when all that the device had published has arrived at the other side, or will never do so; bounded. Not

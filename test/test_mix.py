@@ -35,8 +35,9 @@ def test_many_persistent():
     run(program("mix"), "--ranks", 3, "--threads", 1, "--persistent", 40, "--iterations", 4, "--seed", 500)
 
 
+@pytest.mark.parametrize("glance", [0, 1])
 @pytest.mark.parametrize("blocks", [1, 3])
-def test_glances(blocks):
-    """As on GPUs: what is preempted is visited again when what it waits for seems to have come."""
+def test_glances(blocks, glance):
+    """What is preempted is visited in every round, or again when what it waits for seems to have come."""
     run(program("mix"), "--ranks", 4, "--blocks", blocks, "--spin", 4, "--persistent", 12, "--iterations", 4, "--seed", 600 + blocks,
-        RONDO_GLANCE=1)
+        RONDO_GLANCE=glance)

@@ -6,7 +6,7 @@ import sys
 import time
 
 import pytest
-from harness import ARGUMENT, BOOTSTRAP, PATIENCE, PEER, SUCCESS, TIMEOUT, TRANSPORT, Job, program, run
+from harness import ARGUMENT, BOOTSTRAP, BUILD, PATIENCE, PEER, SUCCESS, TIMEOUT, TRANSPORT, Job, program, run
 from namespaces import Hosts
 
 SMALL = ["--types", "float,int8", "--ops", "sum,max", "--counts", "0,3,1000,4099"]
@@ -93,11 +93,49 @@ def test_tiny_slots_apart():
     on_one_host([0, 1, 2], "mix", *TOGETHER, "--seed", 12, "--spin", 1, RONDO_SLOT_BYTES=256, RONDO_GPUDIRECT="apart")
 
 
-@pytest.mark.parametrize("order", ["fifo", "priority"])
-def test_stress_in_random_order(order):
+@pytest.mark.parametrize("what", ["matrix", "mix", "p2p"])
+def test_several_proxies(what):
+    """Ranks that have one, two and three; each side of a connector belongs to one of its rank's."""
+    def each(rank):
+        return {**pretend([0, 1, 2])(rank), "RONDO_PROXY_THREADS": str(1 + rank)}
+
+    options = {"matrix": SMALL, "mix": [*TOGETHER, "--seed", 6], "p2p": []}[what]
+    with Job(3, program(what), "--ranks", 0, *options, each=each, UCX_TLS="tcp", RONDO_LOG="debug") as job:
+        job.finish()
+        dealt = re.findall(r"rank (\d) .*\bproxy (\d) works a connector", job.output())
+    assert set(dealt) == {(str(rank), str(proxy)) for rank in range(3) for proxy in range(1 + rank)}
+
+
+@pytest.mark.parametrize("variables", [{}, {"RONDO_PROXY_THREADS": 3}, {"RONDO_GPUDIRECT": "apart"}, {"RONDO_PREEMPT": 0}],
+                         ids=lambda variables: "-".join(variables) or "plain")
+def test_quiet(variables):
+    """Nothing burns a core while nothing moves, and what arrives wakes a rank whose threads all sleep."""
+    output = on_one_host([0, 1, 2], "quiet", **variables)
+    assert "woken in" in output
+
+
+def test_ucx_alone():
+    """The yardstick of docs/network.md runs."""
+    output = run(BUILD / "ucx-exchange", "--workers", 2, "--seconds", 0.1, UCX_TLS="tcp")
+    assert len(re.findall(r"2 workers .* [0-9.]+ GB/s", output)) == 2, output
+
+
+@pytest.mark.parametrize("threads", ["-1", "9", "many"])
+def test_impossible_numbers_of_proxies(threads):
+    with Job(2, program("faults"), "--scenario", "blocking", seconds=20, each=pretend([0, 1]), UCX_TLS="tcp",
+             RONDO_PROXY_THREADS=threads) as job:
+        for rank, (code, _, message) in job.results().items():
+            assert code in (ARGUMENT, PEER), f"rank {rank}: {code}: {message}"
+        assert "RONDO_PROXY_THREADS" in job.output() and threads in job.output()
+        job.finish()
+
+
+@pytest.mark.parametrize("order, proxies", [("fifo", 1), ("priority", 1), ("fifo", 2)])
+def test_stress_in_random_order(order, proxies):
     """The papers' deadlock program, with device synchronizations, between hosts."""
     with Job(4, program("rondo"), "stress", "--device", "host", "--collectives", 6, "--iterations", 20, "--order", "random",
-             "--sync", each=pretend([0, 0, 1, 2]), UCX_TLS="tcp", RONDO_ORDER=order) as job:
+             "--sync", each=pretend([0, 0, 1, 2]), UCX_TLS="tcp", RONDO_ORDER=order,
+             RONDO_PROXY_THREADS=proxies) as job:
         job.finish()
 
 
@@ -270,9 +308,10 @@ def tcp_ports(hosts, host, pid):
     return listening, connected
 
 
-def test_a_data_connection_is_cut():
+@pytest.mark.parametrize("proxies", [1, 2])
+def test_a_data_connection_is_cut(proxies):
     """The control connections live on; the two ends of the cut one find out, and tell the rest."""
-    with Hosts(3) as hosts, faults(hosts, [0, 1, 2], "blocking", "--count", 300000) as job:
+    with Hosts(3) as hosts, faults(hosts, [0, 1, 2], "blocking", "--count", 300000, RONDO_PROXY_THREADS=proxies) as job:
         job.wait_for("READY")
         time.sleep(0.3)
         _, connected = tcp_ports(hosts, 1, job.ranks[1].process.pid)

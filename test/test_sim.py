@@ -3,6 +3,7 @@ through all events does; bad configurations are told."""
 import json
 import random
 import re
+import subprocess
 
 import pytest
 from harness import SANITIZED, program, run
@@ -10,13 +11,13 @@ from harness import SANITIZED, program, run
 ROUNDS = 20000
 
 
-def sim(tmp_path, *arguments, config=None, expect=0, seconds=60):
+def sim(tmp_path, *arguments, config=None, expect=0, seconds=60, **extra):
     where = tmp_path / "sim.json"
     if config is not None:
         source = tmp_path / "config.json"
         source.write_text(json.dumps(config))
         arguments = (source,) + arguments
-    output = run(program("rondo"), "sim", *arguments, "--json", where, expect=expect, seconds=seconds)
+    output = run(program("rondo"), "sim", *arguments, "--details", "--json", where, expect=expect, seconds=seconds, **extra)
     return output, json.loads(where.read_text()) if expect == 0 else None
 
 
@@ -39,6 +40,19 @@ def near(found, wanted):
 
 def presets(tmp_path):
     return sim(tmp_path, "--list")[1]["presets"]
+
+
+def test_the_json_of_a_preset():
+    """On standard output, with nothing else there: the four that a program wants, and no more unless it asks for them."""
+    def output(*options):
+        command = [program("rondo"), "sim", "--preset", "single-3d-4x4x4-1e-6", "--rounds", "2000", "--seed", "3", "--json", "-", *options]
+        return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=60).stdout)
+
+    found = output()
+    assert set(found) == {"deadlock_ratio", "low", "high", "rounds"} and found["rounds"] == 2000
+    assert 0 < found["low"] < found["deadlock_ratio"] < found["high"] < 1
+    detailed = output("--details")
+    assert set(detailed) > set(found) and all(detailed[key] == found[key] for key in found)
 
 
 # ---- what is known ----
@@ -216,6 +230,17 @@ def test_rondo_preempts_only_in_disorder(tmp_path):
     assert sim(tmp_path, config=config)[1]["preemptions"] == 0
     config["disorder_prob"] = 0.5
     assert sim(tmp_path, "--start-us", 1, config=config)[1]["preemptions"] > 0
+
+
+@pytest.mark.parametrize("cores", [0, 2])
+def test_rondo_glances_before_it_visits(tmp_path, cores):
+    """What a task waits for is looked at before the task is visited, unless RONDO_GLANCE=0: the same is done, with few preemptions."""
+    config = free(8, [list(range(8)), [0, 1, 2, 3], [4, 5, 6, 7]], [20, 20, 20], model="Rondo", disorder_prob=0.6, sync_prob=0.02)
+    found = [sim(tmp_path, "--rounds", 5, "--start-us", 1, "--cores", cores, config=config, RONDO_GLANCE=glance)[1] for glance in (0, 1)]
+    assert all(one["finished"] == one["expected"] > 0 for one in found)
+    assert found[0]["preemptions"] > 3 * found[1]["preemptions"] > 0, found
+    assert found[1]["finish_us"] < 1.5 * found[0]["finish_us"], found
+    assert "RONDO_GLANCE" in sim(tmp_path, config=config, expect=2, RONDO_GLANCE=2)[0]
 
 
 def test_rondo_on_4096_ranks(tmp_path):

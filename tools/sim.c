@@ -31,32 +31,23 @@ enum {
     OPT_CORES,
     OPT_BYTES,
     OPT_START,
+    OPT_DETAILS,
     OPT_JSON,
     OPT_HELP
 };
 
 static const struct option long_options[] = {
-    {"preset", required_argument, NULL, OPT_PRESET},
-    {"list", no_argument, NULL, OPT_LIST},
-    {"table", no_argument, NULL, OPT_TABLE},
-    {"rounds", required_argument, NULL, OPT_ROUNDS},
-    {"seed", required_argument, NULL, OPT_SEED},
-    {"threads", required_argument, NULL, OPT_THREADS},
-    {"model", required_argument, NULL, OPT_MODEL},
-    {"test", required_argument, NULL, OPT_TEST},
-    {"order", required_argument, NULL, OPT_ORDER},
-    {"method", required_argument, NULL, OPT_METHOD},
-    {"show", no_argument, NULL, OPT_SHOW},
-    {"disorder", required_argument, NULL, OPT_DISORDER},
-    {"sync", required_argument, NULL, OPT_SYNC},
-    {"json", required_argument, NULL, OPT_JSON},
-    {"bench", required_argument, NULL, OPT_BENCH},
-    {"stress", required_argument, NULL, OPT_STRESS},
-    {"cores", required_argument, NULL, OPT_CORES},
-    {"bytes", required_argument, NULL, OPT_BYTES},
-    {"start-us", required_argument, NULL, OPT_START},
-    {"help", no_argument, NULL, OPT_HELP},
-    {NULL, 0, NULL, 0},
+    {"preset", required_argument, NULL, OPT_PRESET}, {"list", no_argument, NULL, OPT_LIST},
+    {"table", no_argument, NULL, OPT_TABLE},         {"rounds", required_argument, NULL, OPT_ROUNDS},
+    {"seed", required_argument, NULL, OPT_SEED},     {"threads", required_argument, NULL, OPT_THREADS},
+    {"model", required_argument, NULL, OPT_MODEL},   {"test", required_argument, NULL, OPT_TEST},
+    {"order", required_argument, NULL, OPT_ORDER},   {"method", required_argument, NULL, OPT_METHOD},
+    {"show", no_argument, NULL, OPT_SHOW},           {"disorder", required_argument, NULL, OPT_DISORDER},
+    {"sync", required_argument, NULL, OPT_SYNC},     {"details", no_argument, NULL, OPT_DETAILS},
+    {"json", required_argument, NULL, OPT_JSON},     {"bench", required_argument, NULL, OPT_BENCH},
+    {"stress", required_argument, NULL, OPT_STRESS}, {"cores", required_argument, NULL, OPT_CORES},
+    {"bytes", required_argument, NULL, OPT_BYTES},   {"start-us", required_argument, NULL, OPT_START},
+    {"help", no_argument, NULL, OPT_HELP},           {NULL, 0, NULL, 0},
 };
 
 static const char help[] =
@@ -82,12 +73,13 @@ static const char help[] =
     "  --stress FILE     a JSON of `rondo stress`, to compare with the model what was measured; with --bench of as many "
     "ranks;\n"
     "                    here --cores is by default what this machine has\n"
-    "  --json FILE       (- for standard output)\n";
+    "  --json FILE       (- for standard output) of one configuration: deadlock_ratio, low, high, rounds; --details: all of "
+    "it\n";
 
 struct options {
     double disorder, sync; /* -1: not given */
     const char *file, *preset, *json;
-    bool list, table, show;
+    bool list, table, show, details;
     int64_t rounds, seed, threads; /* -1: not given */
     int model, test, order;        /* likewise */
     enum sim_method method;
@@ -151,6 +143,9 @@ static int read_one(int option, struct options *o)
         return read_probability("--sync", &o->sync);
     case OPT_SHOW:
         o->show = true;
+        return 0;
+    case OPT_DETAILS:
+        o->details = true;
         return 0;
     case OPT_BENCH:
         o->rondo.bench = optarg;
@@ -260,14 +255,20 @@ static int show(FILE *out, const struct sim_config *config, uint64_t number)
     return code;
 }
 
-static json_t *json_of(const struct sim_config *config, const struct sim_result *r)
+static json_t *json_of(const struct sim_result *r)
 {
-    const struct sim_ratio *d = &r->deadlocks, *c = &r->cycles;
-    json_t *root =
-        json_pack("{s:s, s:f, s:f, s:f, s:I, s:I, s:s, s:I, s:f, s:f}", "name", config->name, "deadlock_ratio", d->ratio, "low",
-                  d->low, "high", d->high, "rounds", (json_int_t) r->rounds, "deadlocks", (json_int_t) d->count, "test",
-                  config->test == SIM_CYCLE ? "cycle" : "intersection", "seed", (json_int_t) config->seed, "seconds",
-                  r->seconds, "rounds_per_second", (double) r->rounds / r->seconds);
+    return json_pack("{s:f, s:f, s:f, s:I}", "deadlock_ratio", r->deadlocks.ratio, "low", r->deadlocks.low, "high",
+                     r->deadlocks.high, "rounds", (json_int_t) r->rounds);
+}
+
+static json_t *details_of(const struct sim_config *config, const struct sim_result *r)
+{
+    const struct sim_ratio *c = &r->cycles;
+    json_t *root = json_of(r);
+    json_object_update_new(
+        root, json_pack("{s:s, s:I, s:s, s:I, s:f, s:f}", "name", config->name, "deadlocks", (json_int_t) r->deadlocks.count,
+                        "test", config->test == SIM_CYCLE ? "cycle" : "intersection", "seed", (json_int_t) config->seed,
+                        "seconds", r->seconds, "rounds_per_second", (double) r->rounds / r->seconds));
     json_object_set_new(root, "cycle",
                         json_pack("{s:f, s:f, s:f, s:I}", "deadlock_ratio", c->ratio, "low", c->low, "high", c->high,
                                   "deadlocks", (json_int_t) c->count));
@@ -306,7 +307,7 @@ static int run_one(const struct options *o)
             code = show(out, &config, r.first);
     }
     if (code == 0)
-        code = output_json(VERB, o->json, json_of(&config, &r));
+        code = output_json(VERB, o->json, o->details ? details_of(&config, &r) : json_of(&r));
     sim_config_free(&config);
     return code;
 }
@@ -347,7 +348,7 @@ static int run_table(const struct options *o)
             mine.test = -1; /* a chosen test is for the others */
         if ((code = load(&mine, presets[i].name, &config)) == 0 && (code = sim_run(&config, (int) o->threads, &r)) == 0) {
             table_row(out, columns, &presets[i], &r);
-            json_t *object = json_of(&config, &r);
+            json_t *object = details_of(&config, &r);
             json_object_set_new(object, "paper_ratio", json_real(presets[i].paper));
             json_array_append_new(rows, object);
         }

@@ -4,7 +4,8 @@
  * that all GPUs would best agree on.
  *
  * A GPU has a host, which takes the steps of the round one after the other, and a daemon of one block, which visits its tasks
- * as device/daemon.h does: the first for policy.initial polls, each later one for less; a step forward earns more. A collective
+ * as device/daemon.h does: the first for policy.initial polls, each later one for less; a step forward earns more; one that was
+ * preempted, when a glance says that what it needs has come. A collective
  * of up to machine.pairs_max GPUs has three primitives, each of which needs all GPUs to have done the one before; of more, it
  * is a ring of 2 (n - 1) primitives through connectors of a few slots. A synchronization holds the host until the daemon has
  * left, which it does when idle, when stuck, and after its residency; it is started again after a pause.
@@ -32,6 +33,7 @@ struct sim_machine {
     double start;                      /* from one start to the next */
     double poll;                       /* one look at a connector */
     double visit;                      /* leaving a task for another */
+    double glance;                     /* at what a preempted task waits for; 0: it is visited in every round */
     double launch;                     /* starting a daemon */
     double wake;                       /* from waking a thread to its turn */
     double timer;                      /* a timed sleep is longer by that */
@@ -87,7 +89,7 @@ double sim_bench_primitive(const struct sim_bench *bench, double bytes);
 
 #define SIM_MACHINE_DEFAULT                                                                                                    \
     {                                                                                                                          \
-        .start = 10000, .poll = 28, .visit = 100, .launch = 2000, .wake = 5000, .timer = 80e3,                                 \
+        .start = 10000, .poll = 28, .visit = 100, .glance = 4, .launch = 2000, .wake = 5000, .timer = 80e3,                    \
         .costs = {.slice = 2.8e6, .yield = 500, .change = 1100, .balance = 4e6}, .yield_every = 16, .yield_polls = 1024,       \
         .pairs_max = 16, .slots = 4, .initial = 200, .cap = 4000, .boost = 20, .decay = 50, .quit_idle = 200e3,                \
         .quit_stuck = 1000e3, .residency = 10000e3, .first_pause = 20e3, .last_pause = 4000e3                                  \

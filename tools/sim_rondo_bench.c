@@ -27,6 +27,13 @@ int sim_machine_read(const struct sim_rondo_options *o, int default_cores, struc
             return options_refuse(VERB, "%s: %s", settings[i].name, rondo_last_error());
         *settings[i].value = settings[i].scale * (double) value;
     }
+    int64_t glances;
+    if (rondo_environment_integer("RONDO_GLANCE", &glances) != RONDO_SUCCESS)
+        return options_refuse(VERB, "RONDO_GLANCE: %s", rondo_last_error());
+    if (glances < 0 || glances > 1)
+        return options_refuse(VERB, "RONDO_GLANCE = %lld is neither 0 nor 1", (long long) glances);
+    if (glances == 0)
+        machine->glance = 0;
     if (o->start_us > 0)
         machine->start = 1e3 * o->start_us;
     machine->cores = o->cores >= 0 ? (int) o->cores : default_cores;

@@ -3,7 +3,7 @@
  * messages; large slots are fetched by UCX straight into the receiver's slot, small ones are copied there. Messages name a port
  * and its key: what does not fit a port that is open is dropped, whoever sent it.
  *
- * One worker, used by the holder of the proxy's claim alone. Messages of one peer may overtake each other (small ones large
+ * One worker a proxy, used by the holder of its claim alone. Messages of one peer may overtake each other (small ones large
  * ones), so a receiver's tail is the number up to which all slots have arrived.
  */
 #include "network.h"
@@ -15,6 +15,7 @@
 #include "error.h"
 #include "memory_node.h"
 #include "platform.h"
+#include "proxies.h"
 #include "runtime.h"
 
 #include <stdio.h>
@@ -46,7 +47,7 @@ struct incoming {
 };
 
 struct peer {
-    ucp_ep_h endpoint; /* NULL: none yet */
+    ucp_ep_h endpoints[RONDO_PROXIES_MAX]; /* one a proxy of its; NULL: none yet */
     int lost;
 };
 
@@ -95,8 +96,9 @@ static void lose(struct ucx *ucx, int rank, const char *why)
 static int rank_of(const struct ucx *ucx, ucp_ep_h endpoint)
 {
     for (int rank = 0; rank < ucx->runtime->size; rank++)
-        if (ucx->peers[rank].endpoint == endpoint)
-            return rank;
+        for (int i = 0; i < RONDO_PROXIES_MAX; i++)
+            if (ucx->peers[rank].endpoints[i] == endpoint)
+                return rank;
     return -1;
 }
 
@@ -113,20 +115,21 @@ static void endpoint_failed(void *argument, ucp_ep_h endpoint, ucs_status_t stat
 static ucp_ep_h endpoint_of(struct ucx *ucx, const struct rondo_port *port)
 {
     struct peer *peer = &ucx->peers[port->peer];
-    if (peer->endpoint != NULL || peer->lost)
-        return peer->lost ? NULL : peer->endpoint;
+    ucp_ep_h *endpoint = &peer->endpoints[port->other_proxy];
+    if (*endpoint != NULL || peer->lost)
+        return peer->lost ? NULL : *endpoint;
     ucp_ep_params_t parameters = {
         .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
         .address = (const ucp_address_t *) port->card->data,
         .err_mode = UCP_ERR_HANDLING_MODE_PEER,
         .err_handler = {endpoint_failed, ucx},
     };
-    ucs_status_t status = ucx->library->ucp_ep_create(ucx->worker, &parameters, &peer->endpoint);
+    ucs_status_t status = ucx->library->ucp_ep_create(ucx->worker, &parameters, endpoint);
     if (status != UCS_OK) {
-        peer->endpoint = NULL;
+        *endpoint = NULL;
         lose(ucx, port->peer, ucx->library->ucs_status_string(status));
     }
-    return peer->endpoint;
+    return *endpoint;
 }
 
 /* ---- sending ---- */
@@ -359,15 +362,17 @@ static rondo_result_t prepare(void *state, struct rondo_port *port)
 }
 
 /* Without waiting: whatever is on its way with the peer ends with an error. */
-static void drop_endpoint(struct ucx *ucx, struct peer *peer)
+static void drop_endpoints(struct ucx *ucx, struct peer *peer)
 {
     ucp_request_param_t parameters = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
-    if (peer->endpoint == NULL)
-        return;
-    ucs_status_ptr_t request = ucx->library->ucp_ep_close_nbx(peer->endpoint, &parameters);
-    peer->endpoint = NULL;
-    if (UCS_PTR_IS_PTR(request))
-        ucx->library->ucp_request_free(request);
+    for (int i = 0; i < RONDO_PROXIES_MAX; i++) {
+        if (peer->endpoints[i] == NULL)
+            continue;
+        ucs_status_ptr_t request = ucx->library->ucp_ep_close_nbx(peer->endpoints[i], &parameters);
+        peer->endpoints[i] = NULL;
+        if (UCS_PTR_IS_PTR(request))
+            ucx->library->ucp_request_free(request);
+    }
 }
 
 static void sever(void *state, struct rondo_port *port)
@@ -386,7 +391,7 @@ static int progress(void *state)
     unsigned moved = ucx->library->ucp_worker_progress(ucx->worker);
     for (int rank = 0; ucx->dropping && rank < ucx->runtime->size; rank++)
         if (ucx->peers[rank].lost)
-            drop_endpoint(ucx, &ucx->peers[rank]);
+            drop_endpoints(ucx, &ucx->peers[rank]);
     ucx->dropping = 0;
     rondo_ucx_direct_leave(&ucx->direct);
     return moved > 0 || ucx->events > 0;
@@ -423,7 +428,7 @@ static void close_network(void *state)
         ucp_request_param_t none = {0};
         finish(ucx, ucx->library->ucp_worker_flush_nbx(ucx->worker, &none));
         for (int rank = 0; rank < ucx->runtime->size; rank++)
-            drop_endpoint(ucx, &ucx->peers[rank]);
+            drop_endpoints(ucx, &ucx->peers[rank]);
         for (int i = 0; i < 100 && ucx->library->ucp_worker_progress(ucx->worker) > 0; i++)
             ;
         ucx->library->ucp_worker_destroy(ucx->worker);
@@ -578,6 +583,7 @@ const struct rondo_network rondo_network_ucx = {
     .is_quiet = is_quiet,
     .sever = sever,
     .progress = progress,
+    .spreads = 1,
     .is_busy = is_busy,
     .arm = arm,
     .numa_node = numa_node_of,

@@ -117,7 +117,7 @@ int rondo_ucx_direct_flush(void *state, struct rondo_port *port)
     if (port->flush_post == 0) {
         if (rondo_cuda_flush(direct->gpu) == RONDO_SUCCESS)
             return 1;
-        rondo_proxy_lose(direct->runtime->proxy, port->peer, "ucx", rondo_last_error());
+        rondo_proxy_lose(port->proxy, port->peer, "ucx", rondo_last_error());
         port->flush_post = 1; /* told once */
     }
     return -1;

@@ -10,6 +10,7 @@
 #define EXIT_SECONDS    10 /* that a process's end waits for what it has destroyed */
 #define DESTROY_SECONDS 2  /* that destroying does */
 #define CONNECT_SECONDS 600
+#define BLOCKS_BESIDE   16 /* of a clique's GPUs where the process has others: their kernels may have to wait side by side */
 
 /* The ranks of one clique in this process. */
 struct clique {
@@ -57,6 +58,15 @@ static void drop_if_empty(struct clique *clique)
     free(clique);
 }
 
+/* Whether the process has cliques beside this one. */
+static int has_others(const struct clique *clique)
+{
+    pthread_mutex_lock(&process.lock);
+    int others = process.cliques != clique || clique->next != NULL;
+    pthread_mutex_unlock(&process.lock);
+    return others;
+}
+
 ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *id, int rank, int size, int device,
                                      struct rondo_nccl_world **result)
 {
@@ -73,6 +83,8 @@ ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *id, int rank, int 
     config.device_index = device;
     if (getenv("RONDO_CONNECT_TIMEOUT") == NULL) /* NCCL's programs expect to be waited for */
         config.connect_timeout = CONNECT_SECONDS;
+    if (device >= 0 && getenv("RONDO_BLOCKS") == NULL && has_others(world->clique))
+        config.blocks = BLOCKS_BESIDE;
     rondo_result_t status = rondo_init(&world->runtime, &config);
     if (status != RONDO_SUCCESS) {
         ncclResult_t code = rondo_nccl_result(status, "ncclCommInitRank");

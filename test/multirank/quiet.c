@@ -1,0 +1,96 @@
+/*
+ * While nothing moves, no core is used; and what has been started elsewhere meanwhile wakes a rank whose own thread sleeps:
+ * rank 0 comes late to an all-reduce that the others have started and do not wait for yet.
+ */
+#include "ranks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { ROUNDS_MAX = 100 };
+
+static long ranks = 2, rounds = 7, idle_ms = 1000, load_permille = 30, wake_us = 20000;
+
+static double processor_seconds(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double) time.tv_sec + (double) time.tv_nsec * 1e-9;
+}
+
+static void add(struct rank *me, int wait)
+{
+    int64_t in = me->rank + 1, out = 0, expected = (int64_t) me->size * (me->size + 1) / 2;
+    rondo_request_t request;
+    MUST(rondo_iallreduce(&in, &out, 1, RONDO_INT64, RONDO_SUM, me->world, &request));
+    if (!wait)
+        ranks_sleep(0.1);
+    MUST(rondo_wait(request));
+    CHECK(out == expected, "the sum is %lld, not %lld", (long long) out, (long long) expected);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double first = *(const double *) a, second = *(const double *) b;
+    return (first > second) - (first < second);
+}
+
+static void rest(struct rank *me)
+{
+    STEP("idle");
+    MUST(rondo_barrier(me->world));
+    ranks_sleep(0.2); /* the daemon leaves, the proxy falls asleep */
+    double before = processor_seconds(), since = ranks_seconds();
+    ranks_sleep((double) idle_ms * 1e-3);
+    double used = processor_seconds() - before, past = ranks_seconds() - since;
+    int here = ranks > 0 ? (int) ranks : 1; /* ranks of this process */
+    CHECK(used <= past * (double) load_permille * 1e-3 * here, "%.1f ms of a processor in %.0f ms in which nothing moves",
+          used * 1e3, past * 1e3);
+}
+
+static void wake(struct rank *me)
+{
+    double late[ROUNDS_MAX];
+    for (long round = 0; round < rounds; round++) {
+        STEP("round %ld", round);
+        MUST(rondo_barrier(me->world));
+        if (me->rank > 0) {
+            add(me, 0);
+            continue;
+        }
+        ranks_sleep(0.05);
+        double since = ranks_seconds();
+        add(me, 1);
+        late[round] = ranks_seconds() - since;
+    }
+    if (me->rank > 0)
+        return;
+    qsort(late, (size_t) rounds, sizeof(late[0]), by_value);
+    double middle = late[rounds / 2] * 1e6;
+    printf("quiet: woken in %.0f us\n", middle);
+    CHECK(middle <= (double) wake_us, "the others are woken in %.0f us", middle);
+}
+
+static void run(struct rank *me)
+{
+    for (int i = 0; i < 20; i++)
+        add(me, 1);
+    rest(me);
+    wake(me);
+}
+
+int main(int argc, char **argv)
+{
+    const struct ranks_option options[] = {
+        {"--ranks", &ranks, NULL, "ranks as threads, at least 2; 0: from the environment"},
+        {"--rounds", &rounds, NULL, "in which rank 0 comes late, at most 100"},
+        {"--idle", &idle_ms, NULL, "milliseconds in which nothing moves"},
+        {"--load", &load_permille, NULL, "thousandths of a processor that each rank may use meanwhile"},
+        {"--wake", &wake_us, NULL, "microseconds in which the others must be woken, in the middle of the rounds"},
+    };
+    ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
+    rounds = rounds < 1 ? 1 : rounds > ROUNDS_MAX ? ROUNDS_MAX : rounds;
+    ranks_run((int) ranks, NULL, run, NULL);
+    return ranks_finish("quiet");
+}
