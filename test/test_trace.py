@@ -70,10 +70,11 @@ def test_ranks_of_several_processes_share_the_file(tmp_path):
     assert found["ranks"][0]["operations"] >= 20 and found["ranks"][0]["unfinished"] == 0
 
 
-def test_a_killed_job_leaves_a_trace(tmp_path):
-    """A job that hangs has written what it did before somebody kills it."""
+@pytest.mark.parametrize("preempt", [0, 1])
+def test_a_killed_job_leaves_a_trace(tmp_path, preempt):
+    """A job that hangs has written what it did before somebody kills it; also where a block holds on to what it is stuck in."""
     trace = tmp_path / "trace.json"
-    with Job(2, program("hang"), "--scenario", "absence", "--culprits", 2, "--seconds", 30, RONDO_TRACE=trace) as job:
+    with Job(2, program("hang"), "--scenario", "absence", "--culprits", 2, "--seconds", 30, RONDO_TRACE=trace, RONDO_PREEMPT=preempt) as job:
         job.wait_for("READY")
         time.sleep(1.5)
         for rank in job.ranks.values():
@@ -87,7 +88,10 @@ def test_a_killed_job_leaves_a_trace(tmp_path):
         check_form(events, 2)
         assert sum(e["name"] == "complete" for e in events) >= 2  # the barrier
         assert any("allreduce" in e["args"]["operation"] for e in events if e["name"] == "start")
-        assert any(e["args"]["end"] == "preempted" for e in events if e["ph"] == "X")
+        assert not preempt or any(e["args"]["end"] == "preempted" for e in events if e["ph"] == "X")
+        fetched, completed = ({(e["pid"], e["args"]["lane"], e["args"]["number"]) for e in events if e["name"] == name}
+                              for name in ("fetch", "complete"))
+        assert [rank for rank, _, _ in fetched - completed] == [0]  # the one it hangs in
 
 
 def test_plots(tmp_path):
