@@ -201,7 +201,8 @@ RONDO_CUDA_INLINE int rondo_cuda_fold_some_lines(const struct rondo_piece *piece
 /*
  * Each warp goes its own way through its accesses, some at a time, and notes in progress how often it has done so when others'
  * data have not come: it goes on from there when the piece is carried out again. An exchange sends so far ahead of what it
- * waits for, and nothing is overwritten before it has been sent. Returns the same on all threads; 0: go on later.
+ * waits for, and nothing is overwritten before it has been sent. A slot is fewer than 256 of a warp's steps. Returns the same
+ * on all threads; 0: go on later.
  */
 RONDO_CUDA_INLINE int rondo_cuda_carry_out_lines(const struct rondo_piece *piece, uint32_t thread, uint32_t threads,
                                                  uint64_t polls, uint8_t *progress)
@@ -211,7 +212,8 @@ RONDO_CUDA_INLINE int rondo_cuda_carry_out_lines(const struct rondo_piece *piece
     const uint32_t steps = (lines.bytes + step - 1) / step;
     const int waits = piece->ll_sources != 0;
     const char *own = piece->source[rondo_cuda_own_source(piece)]; /* an exchange has it */
-    uint32_t done = waits ? progress[warp] : 0;
+    const int first_lane = thread % RONDO_CUDA_WARP == 0;
+    uint32_t done = __shfl_sync(RONDO_CUDA_WHOLE_WARP, waits && first_lane ? progress[warp] : 0, 0);
     uint32_t sent = !piece->exchanges ? steps : piece->sent ? done + RONDO_CUDA_LINES_AHEAD + 1 : done;
 #pragma unroll 1
     for (; done < steps; done++) {
@@ -226,7 +228,7 @@ RONDO_CUDA_INLINE int rondo_cuda_carry_out_lines(const struct rondo_piece *piece
     }
     if (!waits)
         return 1;
-    if (thread % RONDO_CUDA_WARP == 0)
+    if (first_lane)
         progress[warp] = (uint8_t) done;
     return rondo_cuda_all_agree(done == steps, threads);
 }
