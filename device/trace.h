@@ -66,7 +66,7 @@ RONDO_RARE void rondo_trace_write(struct rondo_block *block)
     block->held = 0;
 }
 
-RONDO_RARE void rondo_trace_record(struct rondo_block *block, enum rondo_trace_kind kind, uint32_t detail, uint64_t task)
+RONDO_FUNCTION void rondo_trace_record(struct rondo_block *block, enum rondo_trace_kind kind, uint32_t detail, uint64_t task)
 {
     uint64_t *words = block->held_words[block->held];
     uint64_t what = (uint64_t) kind << 60 | (uint64_t) (detail < 0x7fff ? detail : 0x7fff) << 44;
@@ -80,7 +80,7 @@ RONDO_RARE void rondo_trace_record(struct rondo_block *block, enum rondo_trace_k
 }
 
 /* kind: how the visit ends. One in which the block did nothing yet (BEGIN) has not been. */
-RONDO_RARE void rondo_trace_end_visit(struct rondo_block *block, enum rondo_trace_kind kind)
+RONDO_FUNCTION void rondo_trace_end_visit(struct rondo_block *block, enum rondo_trace_kind kind)
 {
     if (kind != RONDO_TRACE_PREEMPT || block->visit_stuck > 0)
         rondo_trace_record(block, kind, block->visit_stuck, block->visit);
@@ -95,7 +95,7 @@ RONDO_FUNCTION int rondo_trace_is_only(const struct rondo_block *block, uint64_t
     return block->tasks == 1 && first->known && RONDO_TRACE_TASK(first->lane, first->program_block, first->number) == task;
 }
 
-RONDO_RARE void rondo_trace_note(struct rondo_block *block, enum rondo_trace_kind kind, uint64_t task)
+RONDO_FUNCTION void rondo_trace_note(struct rondo_block *block, enum rondo_trace_kind kind, uint64_t task)
 {
     switch (kind) {
     case RONDO_TRACE_FETCH:

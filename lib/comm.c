@@ -74,6 +74,7 @@ static void find_locality(struct rondo_comm *comm)
     }
     comm->networked = !comm->same_host || !stays_off_network(runtime);
     comm->linked = all_linked(comm);
+    comm->by_host = comm->gpus_only && comm->same_host && !prefers_p2p(runtime);
 }
 
 void rondo_comm_list(struct rondo_comm *comm)

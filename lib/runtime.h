@@ -188,6 +188,7 @@ struct rondo_comm {
     int *members;                /* ranks in the world */
     int same_process, same_host; /* all members */
     int gpus_only;               /* all members are on GPUs, */
+    int by_host;                 /* of one host, but what they send each other passes through its memory */
     int linked;                  /* each on its own, and every two are joined by NVLink and use it */
     struct rondo_topology topology;
     int group;                        /* members of each host, side by side and as many on all; 0: not so, or one host */

@@ -86,6 +86,13 @@ static const struct row rows[] = {
     {RONDO_KIND_BARRIER, 64, ANY, "allpairs", RONDO_PROTOCOL_LL, 1},
 };
 
+/* Through the host's memory, beyond HOST_BYTES, before the others. */
+#define HOST_BYTES (512 * KIB)
+static const struct row host_rows[] = {
+    {RONDO_KIND_ALLREDUCE, 2, 2 * MIB, "allpairs", RONDO_PROTOCOL_SIMPLE, 32},
+    {RONDO_KIND_ALLREDUCE, 2, 32 * MIB, "twoshot", RONDO_PROTOCOL_SIMPLE, 16},
+};
+
 /* So many channels that the program's blocks can all run at once. Kernels on streams hold their multiprocessors while they wait
  * for peers, and where ranks enqueue in different orders as many must fit as may wait (docs/design.md); so only the world's may
  * have twice the daemon's blocks, and only between two ranks, where it was measured what for. */
@@ -98,14 +105,14 @@ static void fit_blocks(const struct rondo_comm *comm, enum rondo_kind kind, int 
         choice->channels = most > 1 ? most : 1;
 }
 
-static int select_row(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed, int linked,
-                      struct rondo_choice *choice)
+/* Of so many rows. 0: none fits. */
+static int select_row(const struct row *row, size_t count, const struct rondo_comm *comm, const struct rondo_call *call,
+                      int direct, int streamed, int linked, struct rondo_choice *choice)
 {
     size_t bytes = rondo_call_bytes(comm, call);
     /* A message's two ends choose alike. */
     enum rondo_kind kind = call->kind == RONDO_KIND_RECEIVE_FROM ? RONDO_KIND_SEND_TO : call->kind;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const struct row *row = &rows[i];
+    for (; count > 0; row++, count--) {
         const struct rondo_algorithm *algorithm;
         if (row->kind != kind || comm->size > row->ranks || bytes > row->bytes ||
             (row->protocol == RONDO_PROTOCOL_LL128 && !linked))
@@ -122,10 +129,16 @@ static int select_row(const struct rondo_comm *comm, const struct rondo_call *ca
     return 0;
 }
 
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
 int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed,
                      struct rondo_choice *choice)
 {
-    return select_row(comm, call, direct, streamed, comm->linked, choice);
+    size_t bytes = rondo_call_bytes(comm, call);
+    if (comm->by_host && bytes > HOST_BYTES &&
+        select_row(host_rows, LENGTH(host_rows), comm, call, direct, streamed, 0, choice))
+        return 1;
+    return select_row(rows, LENGTH(rows), comm, call, direct, streamed, comm->linked, choice);
 }
 
 /* A part of an operation costs a block about 15 us besides the bytes that it moves, at 11 GB/s. A channel that carries no less
@@ -139,7 +152,8 @@ void rondo_select_gpu_crowd(const struct rondo_comm *comm, const struct rondo_ca
     int most = (int) (rondo_call_bytes(comm, call) / CROWD_BYTES);
     if (crowd < CROWD || !choice->measured)
         return;
-    select_row(comm, call, direct, 0, 0, choice); /* a block that waits for lines does nothing else meanwhile */
+    select_row(rows, LENGTH(rows), comm, call, direct, 0, 0,
+               choice); /* a block that waits for lines does nothing else meanwhile */
     if (most < choice->channels)
         choice->channels = most > 1 ? most : 1;
 }
