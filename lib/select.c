@@ -285,6 +285,8 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
     size_t most = settings->channels, blocks = (size_t) rondo_algorithm_blocks(choice->algorithm, call->kind, comm->size);
     if (blocks > 1) /* a lane has contexts for two blocks a channel */
         most = 2 * most / blocks > 0 ? 2 * most / blocks : 1;
+    else if (comm->gpus_only)
+        most = (size_t) rondo_select_gpu_blocks(comm, streamed);
     choice->channels = (int) (channels < most ? channels : most);
     return RONDO_SUCCESS;
 }

@@ -93,14 +93,16 @@ static const struct row host_rows[] = {
     {RONDO_KIND_ALLREDUCE, 2, 32 * MIB, "twoshot", RONDO_PROTOCOL_SIMPLE, 16},
 };
 
-/* So many channels that the program's blocks can all run at once. Kernels on streams hold their multiprocessors while they wait
- * for peers, and where ranks enqueue in different orders as many must fit as may wait (docs/design.md); so only the world's may
- * have twice the daemon's blocks, and only between two ranks, where it was measured what for. */
-static void fit_blocks(const struct rondo_comm *comm, enum rondo_kind kind, int streamed, struct rondo_choice *choice)
+int rondo_select_gpu_blocks(const struct rondo_comm *comm, int streamed)
 {
     int wide = streamed && comm->size == 2 && comm == comm->runtime->world;
-    int blocks = (int) comm->runtime->settings.channels * (wide ? 2 : 1);
-    int most = blocks / rondo_algorithm_blocks(choice->algorithm, kind, comm->size);
+    return (int) comm->runtime->settings.channels * (wide ? 2 : 1);
+}
+
+/* So many channels that the program's blocks can all run at once. */
+static void fit_blocks(const struct rondo_comm *comm, enum rondo_kind kind, int streamed, struct rondo_choice *choice)
+{
+    int most = rondo_select_gpu_blocks(comm, streamed) / rondo_algorithm_blocks(choice->algorithm, kind, comm->size);
     if (choice->channels > most)
         choice->channels = most > 1 ? most : 1;
 }
