@@ -1,6 +1,6 @@
 /*
- * Waiting: whether what a primitive waits for is there, slots that have arrived or are free and other blocks' steps, and for how
- * long it is looked for. Part of engine.h, for it asks the team for instructions.
+ * Waiting: whether what a primitive waits for is there, slots that have arrived or are free and other blocks' steps, and for
+ * how long it is looked for. Part of engine.h, for it asks the team for instructions.
  */
 #ifndef RONDO_DEVICE_WAITS_H
 #define RONDO_DEVICE_WAITS_H
