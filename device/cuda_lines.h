@@ -117,42 +117,6 @@ RONDO_CUDA_INLINE void rondo_cuda_write_lines(const struct rondo_cuda_lines *lin
     }
 }
 
-RONDO_CUDA_INLINE void rondo_cuda_fold_lines_as(int type, int first, struct rondo_cuda_wide *sum,
-                                                const struct rondo_cuda_vector *loaded)
-{
-#pragma unroll
-    for (int k = 0; k < RONDO_CUDA_LINES_DEEP; k++)
-        if (first)
-            rondo_cuda_widen(type, 4, &sum[k], loaded[k]);
-        else
-            rondo_cuda_combine(type, RONDO_SUM, RONDO_SUM, 4, &sum[k], loaded[k]);
-}
-
-RONDO_CUDA_INLINE void rondo_cuda_fold_lines(int type, int first, struct rondo_cuda_wide *sum,
-                                             const struct rondo_cuda_vector *loaded)
-{
-    if (type == RONDO_FLOAT)
-        rondo_cuda_fold_lines_as(RONDO_FLOAT, first, sum, loaded);
-    else if (type == RONDO_FLOAT16)
-        rondo_cuda_fold_lines_as(RONDO_FLOAT16, first, sum, loaded);
-    else if (type == RONDO_BFLOAT16)
-        rondo_cuda_fold_lines_as(RONDO_BFLOAT16, first, sum, loaded);
-    else
-        rondo_cuda_fold_lines_as(RONDO_UINT32, first, sum, loaded);
-}
-
-RONDO_CUDA_INLINE void rondo_cuda_finish_lines(int type, const struct rondo_cuda_wide *sum, struct rondo_cuda_vector *result)
-{
-#pragma unroll
-    for (int k = 0; k < RONDO_CUDA_LINES_DEEP; k++)
-        if (type == RONDO_FLOAT16)
-            result[k] = rondo_cuda_narrow(RONDO_FLOAT16, 4, &sum[k]);
-        else if (type == RONDO_BFLOAT16)
-            result[k] = rondo_cuda_narrow(RONDO_BFLOAT16, 4, &sum[k]);
-        else
-            result[k] = rondo_cuda_narrow(RONDO_UINT32, 4, &sum[k]);
-}
-
 /* What an exchange sends of this rank's own data. */
 RONDO_CUDA_INLINE void rondo_cuda_send_own_lines(const struct rondo_piece *piece, const struct rondo_cuda_lines *lines,
                                                  uint32_t first, const struct rondo_cuda_vector *values)
@@ -178,15 +142,15 @@ RONDO_CUDA_INLINE int rondo_cuda_fold_some_lines(const struct rondo_piece *piece
         if (!rondo_cuda_have_lines(piece, lines, first, s, polls, loaded))
             return 0;
         if (sources > 1)
-            rondo_cuda_fold_lines(piece->type, s == 0, sum, loaded);
+            rondo_cuda_fold_held(piece->type, RONDO_CUDA_LINES_DEEP, 4, s == 0, sum, loaded);
         if (s + 1 == sources)
             break;
         if (!rondo_cuda_have_lines(piece, lines, first, s + 1, polls, more))
             return 0;
-        rondo_cuda_fold_lines(piece->type, 0, sum, more);
+        rondo_cuda_fold_held(piece->type, RONDO_CUDA_LINES_DEEP, 4, 0, sum, more);
     }
     if (sources > 1)
-        rondo_cuda_finish_lines(piece->type, sum, loaded);
+        rondo_cuda_finish_held(piece->type, RONDO_CUDA_LINES_DEEP, 4, sum, loaded);
 #pragma unroll 1
     for (uint32_t r = 0; !piece->exchanges && r < piece->remotes; r++)
         if (piece->ll_remotes >> r & 1)

@@ -70,41 +70,42 @@ RONDO_CUDA_INLINE void rondo_cuda_write_rows(const struct rondo_cuda_rows *rows,
             rondo_cuda_store_whole_half(to, values[k]);
 }
 
-/* Of all rows, one source more. */
-RONDO_CUDA_INLINE void rondo_cuda_fold_rows_as(int type, int first, struct rondo_cuda_wide *sum,
+/* Of so many vectors of so many words (constants), one source more. */
+RONDO_CUDA_INLINE void rondo_cuda_fold_held_as(int type, int vectors, int words, int first, struct rondo_cuda_wide *sum,
                                                const struct rondo_cuda_vector *loaded)
 {
 #pragma unroll
-    for (int k = 0; k < RONDO_CUDA_ROWS; k++)
+    for (int k = 0; k < vectors; k++)
         if (first)
-            rondo_cuda_widen(type, 2, &sum[k], loaded[k]);
+            rondo_cuda_widen(type, words, &sum[k], loaded[k]);
         else
-            rondo_cuda_combine(type, RONDO_SUM, RONDO_SUM, 2, &sum[k], loaded[k]);
+            rondo_cuda_combine(type, RONDO_SUM, RONDO_SUM, words, &sum[k], loaded[k]);
 }
 
-RONDO_CUDA_INLINE void rondo_cuda_fold_rows(int type, int first, struct rondo_cuda_wide *sum,
+RONDO_CUDA_INLINE void rondo_cuda_fold_held(int type, int vectors, int words, int first, struct rondo_cuda_wide *sum,
                                             const struct rondo_cuda_vector *loaded)
 {
     if (type == RONDO_FLOAT)
-        rondo_cuda_fold_rows_as(RONDO_FLOAT, first, sum, loaded);
+        rondo_cuda_fold_held_as(RONDO_FLOAT, vectors, words, first, sum, loaded);
     else if (type == RONDO_FLOAT16)
-        rondo_cuda_fold_rows_as(RONDO_FLOAT16, first, sum, loaded);
+        rondo_cuda_fold_held_as(RONDO_FLOAT16, vectors, words, first, sum, loaded);
     else if (type == RONDO_BFLOAT16)
-        rondo_cuda_fold_rows_as(RONDO_BFLOAT16, first, sum, loaded);
+        rondo_cuda_fold_held_as(RONDO_BFLOAT16, vectors, words, first, sum, loaded);
     else
-        rondo_cuda_fold_rows_as(RONDO_UINT32, first, sum, loaded);
+        rondo_cuda_fold_held_as(RONDO_UINT32, vectors, words, first, sum, loaded);
 }
 
-RONDO_CUDA_INLINE void rondo_cuda_finish_rows(int type, const struct rondo_cuda_wide *sum, struct rondo_cuda_vector *result)
+RONDO_CUDA_INLINE void rondo_cuda_finish_held(int type, int vectors, int words, const struct rondo_cuda_wide *sum,
+                                              struct rondo_cuda_vector *result)
 {
 #pragma unroll
-    for (int k = 0; k < RONDO_CUDA_ROWS; k++)
+    for (int k = 0; k < vectors; k++)
         if (type == RONDO_FLOAT16)
-            result[k] = rondo_cuda_narrow(RONDO_FLOAT16, 2, &sum[k]);
+            result[k] = rondo_cuda_narrow(RONDO_FLOAT16, words, &sum[k]);
         else if (type == RONDO_BFLOAT16)
-            result[k] = rondo_cuda_narrow(RONDO_BFLOAT16, 2, &sum[k]);
+            result[k] = rondo_cuda_narrow(RONDO_BFLOAT16, words, &sum[k]);
         else
-            result[k] = rondo_cuda_narrow(RONDO_UINT32, 2, &sum[k]);
+            result[k] = rondo_cuda_narrow(RONDO_UINT32, words, &sum[k]);
 }
 
 RONDO_CUDA_INLINE void rondo_cuda_copy_rows(struct rondo_cuda_vector *to, const struct rondo_cuda_vector *from)
@@ -152,14 +153,14 @@ RONDO_CUDA_INLINE int rondo_cuda_carry_out_rows(const struct rondo_piece *piece,
         else
             rondo_cuda_copy_rows(loaded, kept);
         if (s == 0)
-            rondo_cuda_fold_rows(piece->type, 1, sum, loaded);
+            rondo_cuda_fold_held(piece->type, RONDO_CUDA_ROWS, 2, 1, sum, loaded);
         else
-            rondo_cuda_fold_rows(piece->type, 0, sum, loaded);
+            rondo_cuda_fold_held(piece->type, RONDO_CUDA_ROWS, 2, 0, sum, loaded);
     }
     if (packed != 0 && !rondo_cuda_all_agree(here, threads))
         return 0;
     if (sources > 1)
-        rondo_cuda_finish_rows(piece->type, sum, loaded);
+        rondo_cuda_finish_held(piece->type, RONDO_CUDA_ROWS, 2, sum, loaded);
     for (uint32_t r = 0; !piece->exchanges && r < remotes; r++)
         if (piece->ll_remotes >> r & 1)
             rondo_cuda_send_rows(&rows, piece->remote[r], piece->remote_flags[r], loaded);
