@@ -104,6 +104,13 @@ static int adds_on(const struct rondo_graph *graph, uint32_t a, uint32_t b)
     return row_length(graph, a) < fold_limit(graph);
 }
 
+static uint32_t last_of_row(const struct rondo_graph *graph, uint32_t node)
+{
+    while (graph->nodes[node].next != RONDO_NONE)
+        node = graph->nodes[node].next;
+    return node;
+}
+
 /* The block's list with its rows made. */
 static void make_rows(struct rondo_graph *graph, struct block_list *block)
 {
@@ -112,10 +119,8 @@ static void make_rows(struct rondo_graph *graph, struct block_list *block)
     for (size_t i = 0; i < block->count; i++) {
         uint32_t node = list[i];
         if (kept > 0 && adds_on(graph, list[kept - 1], node)) {
-            uint32_t before = list[kept - 1], last = before;
+            uint32_t before = list[kept - 1], last = last_of_row(graph, before);
             struct rondo_node *n = &graph->nodes[node];
-            while (graph->nodes[last].next != RONDO_NONE)
-                last = graph->nodes[last].next;
             n->source_buffer = graph->nodes[before].source_buffer; /* the row's own part is what its first one took */
             n->source = graph->nodes[before].source;
             graph->nodes[last].next = n->next;
@@ -277,9 +282,7 @@ static void make_exchanges(struct rondo_graph *graph, struct block_list *block)
     for (size_t i = 0; i < block->count; i++) {
         uint32_t node = list[i];
         if (kept > 0 && exchanges(graph, list[kept - 1], node)) {
-            uint32_t sends = list[--kept], last = node;
-            while (graph->nodes[last].next != RONDO_NONE)
-                last = graph->nodes[last].next;
+            uint32_t sends = list[--kept], last = last_of_row(graph, node);
             graph->nodes[last].next = sends;
             for (uint32_t k = sends; k != RONDO_NONE; k = graph->nodes[k].next)
                 graph->nodes[k].merged = node;
