@@ -69,7 +69,7 @@ static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, c
     uint8_t told = 0;
     struct rondo_run run;
     rondo_prepare_run(&run, daemon, team->operation.lane, &given->operation, part, context);
-    run.fresh = 0; /* the preamble has loaded it */
+    run.fresh = run.keeps = 0; /* the preamble has loaded it */
     run.early = 1;
     team->may_go_ahead = !given->waits;
     run.team = team;
@@ -148,7 +148,7 @@ static __device__ int rondo_visit_part(const struct rondo_daemon *daemon, const 
         flags->begun = 1;
     }
     rondo_prepare_run(&run, daemon, lane_index, &given->operation, part, context);
-    run.fresh = 0; /* the team has had none of the list's before this launch */
+    run.fresh = run.keeps = 0; /* the team has had none of the list's before this launch */
     run.team = team;
     run.statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
     run.policy = &daemon->policy;
@@ -184,10 +184,11 @@ static __device__ void rondo_lead_group(const struct rondo_daemon *daemon, const
         }
 }
 
-/* given: the operation of this block; group: those that it goes round; neither: the daemon. all_lines: rondo_team_work. */
+/* given: the operation of this block; group: those that it goes round; neither: the daemon. all_lines, of_daemon:
+ * rondo_team_work. */
 static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemon *daemon,
                                                         const struct rondo_stream_operation *given,
-                                                        const struct rondo_cuda_group *group, int all_lines)
+                                                        const struct rondo_cuda_group *group, int all_lines, int of_daemon)
 {
     struct rondo_cuda_block *shared = &rondo_here;
     struct rondo_team *team = &rondo_here.team;
@@ -215,8 +216,7 @@ static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemo
         rondo_team_load_ends(team, threadIdx.x, blockDim.x); /* as they are now */
     }
     __syncthreads();
-    if (threadIdx.x < workers) {
-        rondo_team_work(team, threadIdx.x, workers, all_lines);
+    if (threadIdx.x < workers) {        rondo_team_work(team, threadIdx.x, workers, all_lines, of_daemon);
     } else if (threadIdx.x == workers) { /* the leader, alone in its warp */
         if (given != NULL || group != NULL)
             shared->daemon.policy.preempt = 1; /* a wait without a budget is the daemon's alone */
@@ -238,19 +238,19 @@ static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemo
 
 RONDO_KERNEL rondo_daemon_kernel(const __grid_constant__ struct rondo_daemon daemon)
 {
-    rondo_block_main(&daemon, NULL, NULL, 0);
+    rondo_block_main(&daemon, NULL, NULL, 0, 1);
 }
 
 RONDO_KERNEL rondo_operation_kernel(const __grid_constant__ struct rondo_daemon daemon,
                                     const __grid_constant__ struct rondo_stream_operation operation)
 {
-    rondo_block_main(&daemon, &operation, NULL, 0);
+    rondo_block_main(&daemon, &operation, NULL, 0, 0);
 }
 
 RONDO_KERNEL rondo_lines_kernel(const __grid_constant__ struct rondo_daemon daemon,
                                 const __grid_constant__ struct rondo_stream_operation operation)
 {
-    rondo_block_main(&daemon, &operation, NULL, 1);
+    rondo_block_main(&daemon, &operation, NULL, 1, 0);
 }
 
 RONDO_KERNEL rondo_operations_kernel(const __grid_constant__ struct rondo_daemon daemon,
@@ -259,13 +259,13 @@ RONDO_KERNEL rondo_operations_kernel(const __grid_constant__ struct rondo_daemon
     uint32_t i = 0;
     while (i + 1 < batch.count && batch.operations[i + 1].block_first <= blockIdx.x)
         i++;
-    rondo_block_main(&daemon, &batch.operations[i], NULL, 0);
+    rondo_block_main(&daemon, &batch.operations[i], NULL, 0, 0);
 }
 
 RONDO_KERNEL rondo_group_kernel(const __grid_constant__ struct rondo_daemon daemon,
                                 const __grid_constant__ struct rondo_cuda_group group)
 {
-    rondo_block_main(&daemon, NULL, &group, 0);
+    rondo_block_main(&daemon, NULL, &group, 0, 0);
 }
 
 const void *rondo_cuda_kernel(enum rondo_cuda_kernel kernel)

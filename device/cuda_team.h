@@ -25,6 +25,7 @@
 enum rondo_command {
     RONDO_COMMAND_PIECE,
     RONDO_COMMAND_AHEAD,
+    RONDO_COMMAND_AGAIN,
     RONDO_COMMAND_LOAD,
     RONDO_COMMAND_PAGE,
     RONDO_COMMAND_COPY,
@@ -49,7 +50,10 @@ struct rondo_team {
     /* The part of an operation that is here, and where the operation lives. */
     const struct rondo_operation *home;
     uint32_t program_block;
-    uint32_t page; /* of its instructions */
+    uint32_t page;  /* of its instructions */
+    uint32_t again; /* it is one piece, which the team can carry out by itself: 1 + which of the pieces describes it */
+    uint32_t begun; /* and has been told to */
+    uint32_t prepared, members, way; /* where its data and slots lie next is known, and who does it, and how; the workers' */
     struct rondo_part part __attribute__((aligned(16)));
     const void *copied; /* by the command to copy */
     void *copy;
@@ -140,6 +144,7 @@ RONDO_FUNCTION void rondo_team_reset(struct rondo_team *team)
     rondo_barrier_begin(&team->done, rondo_team_members());
     team->saved = 0;
     team->may_go_ahead = team->ahead = 0;
+    team->again = team->begun = team->prepared = 0;
 }
 
 /* What the warps have done of the run's first piece; and what they have done when it ends, for the next run: 1 if that is
@@ -225,6 +230,14 @@ RONDO_FUNCTION int rondo_team_finish(struct rondo_team *team)
     return (int) *(volatile uint32_t *) &team->result;
 }
 
+/* An operation that has been brought in, where it is at hand. */
+RONDO_FUNCTION const struct rondo_operation *rondo_team_operation(const struct rondo_team *team,
+                                                                  const struct rondo_operation *home)
+{
+    (void) home;
+    return &team->operation;
+}
+
 /* Brings a part of an operation, its instructions and its ends into shared memory, unless they are there: an acquire anywhere
  * in the block empties the first-level cache. Of an operation that is not fresh nobody else has moved the ends: only persistent
  * operations are used again as they are, and each has its lane for itself. */
@@ -234,10 +247,11 @@ RONDO_FUNCTION void rondo_team_load(struct rondo_team *team, struct rondo_run *r
         team->home = run->home;
         team->program_block = run->program_block;
         team->page = run->instruction / RONDO_TEAM_PAGE;
+        team->again = 0;
         rondo_team_command(team, RONDO_COMMAND_LOAD);
         rondo_team_finish(team);
     }
-    run->operation = &team->operation;
+    run->operation = rondo_team_operation(team, run->home);
     run->part = &team->part;
     run->row = team->ends;
     run->ends = NULL;
@@ -311,6 +325,18 @@ RONDO_FUNCTION void rondo_team_look_again(struct rondo_team *team)
         *(uint4 *) &team->ends[i].position = rondo_load_late((const uint4 *) &rondo_part_end(&team->part, i)->position);
 }
 
+/* The piece is all there is of the part, and the workers need nobody for it. */
+RONDO_FUNCTION int rondo_team_is_enough(const struct rondo_team *team, const struct rondo_instruction *instruction,
+                                        uint32_t index)
+{
+    const struct rondo_piece *piece = &team->pieces[index];
+    const struct rondo_use *use = &team->uses[index];
+    return team->part.instruction_count == 1 && team->operation.tiles == 1 && team->operation.slices == 1 &&
+           instruction->count == 1 && instruction->dependencies == 0 && !(instruction->flags & RONDO_NOTIFY) &&
+           !use->direct_in && !use->direct_out && use->received + use->sent == team->part.end_count && !team->part.repeats &&
+           rondo_cuda_is_usual(piece) && piece->ll_remotes == rondo_low_bits(use->sent);
+}
+
 /* The short way for what most small operations are, one piece of LL packets: the leader has described it before it is the
  * kernel's turn, and the workers do the rest by themselves once it is, where the ends stand and whether there is room included,
  * for each time leader and workers wait for each other costs as much as the link. When there was no room, or data have not come
@@ -318,17 +344,47 @@ RONDO_FUNCTION void rondo_team_look_again(struct rondo_team *team)
  * follow, doing so with the first is slower than the long way.) */
 RONDO_FUNCTION int rondo_team_goes_ahead(struct rondo_team *team, const struct rondo_instruction *instruction)
 {
-    const struct rondo_piece *piece = rondo_team_piece(team);
-    const struct rondo_use *use = rondo_team_use(team);
-    if (!team->may_go_ahead || team->part.instruction_count != 1 || team->operation.tiles != 1 || team->operation.slices != 1 ||
-        instruction->count != 1 || instruction->dependencies != 0 || (instruction->flags & RONDO_NOTIFY) || use->direct_in ||
-        use->direct_out || use->received + use->sent != team->part.end_count || team->part.repeats ||
-        !rondo_cuda_is_usual(piece) || piece->ll_remotes != rondo_low_bits(use->sent))
+    if (!team->may_go_ahead || !rondo_team_is_enough(team, instruction, team->current))
         return 0;
     team->polls = RONDO_AHEAD_POLLS;
     team->ahead = 1;
     rondo_team_command(team, RONDO_COMMAND_AHEAD);
     return 1;
+}
+
+/* The same for an operation that is started again as it was: its only piece is still described, and where its ends stand the
+ * workers know. Begins with the block's part, if that is so; whoever does it sees to it that the part is visited next. */
+RONDO_FUNCTION void rondo_team_begin_again(struct rondo_team *team, const struct rondo_operation *home, uint64_t polls)
+{
+    if (!team->again || team->home != home)
+        return;
+    team->current = team->again - 1;
+    rondo_team_piece(team)->sent = 0;
+    rondo_team_forget_progress(team);
+    team->polls = polls < RONDO_AHEAD_POLLS ? polls : RONDO_AHEAD_POLLS;
+    rondo_team_command(team, RONDO_COMMAND_AGAIN);
+    team->begun = 1;
+}
+
+/* The bytes it sent; or -1: it has not been begun, or it is stuck, as far as the context says. */
+RONDO_FUNCTION int64_t rondo_team_ends_again(struct rondo_team *team, struct rondo_context *context)
+{
+    const struct rondo_piece *piece = rondo_team_piece(team);
+    if (!team->begun)
+        return -1;
+    team->begun = 0;
+    const int64_t bytes = (int64_t) (piece->count * piece->element_bytes * piece->remotes);
+    if (rondo_team_finish(team))
+        return bytes;
+    rondo_team_pause(team, context);
+    return -1;
+}
+
+/* Whether that will do for the piece that was begun last. */
+RONDO_FUNCTION void rondo_team_keep(struct rondo_team *team, const struct rondo_instruction *instruction)
+{
+    team->again = rondo_team_is_enough(team, instruction, team->piece) ? team->piece + 1 : 0;
+    team->prepared = 0;
 }
 
 /* Writes back what has changed. */
@@ -436,8 +492,10 @@ RONDO_FUNCTION void rondo_team_resolve(struct rondo_team *team, uint32_t index, 
             rondo_resolve_codec(use, &team->instructions[use->instruction % RONDO_TEAM_PAGE], &team->operation, piece);
 }
 
-/* Of a piece that the workers go ahead with: where its ends stand now. 0: there is no room. */
-RONDO_FUNCTION int rondo_team_resolve_late(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads)
+/* Of a piece that the workers go ahead with: where its ends stand now. again: what is here of them is up to date. 0: there is
+ * no room. */
+RONDO_FUNCTION int rondo_team_resolve_late(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads,
+                                           int again)
 {
     const struct rondo_use *use = &team->uses[index];
     struct rondo_piece *piece = &team->pieces[index];
@@ -446,32 +504,46 @@ RONDO_FUNCTION int rondo_team_resolve_late(struct rondo_team *team, uint32_t ind
         const int receives = i < use->received;
         const uint32_t place = receives ? use->receive_first + i : use->send_first + i - use->received;
         struct rondo_end *end = &team->ends[place], *home = rondo_part_end(&team->part, place);
-        const uint4 counts = rondo_load_late((const uint4 *) &home->position);
-        const uint64_t seen = receives ? 0 : rondo_load_acquire(end->watched); /* as rondo_has_room, but both loads at once */
-        *(uint4 *) &end->position = counts;
+        if (again) {
+            if (!receives && end->position - end->seen >= end->slot_count)
+                end->seen = rondo_load_acquire(end->watched);
+        } else {
+            const uint4 counts = rondo_load_late((const uint4 *) &home->position);
+            const uint64_t seen = receives ? 0 : rondo_load_acquire(end->watched); /* as rondo_has_room, but both at once */
+            *(uint4 *) &end->position = counts;
+            end->seen = receives ? end->seen : seen;
+        }
         if (receives) {
             rondo_resolve_source(use, end, end->position, i, piece);
         } else {
-            end->seen = seen;
             rondo_resolve_remote(use, end, end, end->position, i - use->received, piece);
-            room &= end->position - seen < end->slot_count;
+            room &= end->position - end->seen < end->slot_count;
         }
-        /* Where it will stand, while there is time; if nothing comes of it, the leader puts it right (rondo_team_unload). */
-        home->position = end->position + 1;
-        home->seen = end->seen;
+        if (!again) {
+            /* Where it will stand, while there is time; if nothing comes of it, the leader puts it right (rondo_team_unload).
+             */
+            home->position = end->position + 1;
+            home->seen = end->seen;
+        }
     }
     return room;
 }
 
 /* All packets of the piece have been read: its slots are taken, and the peers have them back. */
-RONDO_FUNCTION void rondo_team_move_on(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads)
+RONDO_FUNCTION void rondo_team_move_on(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads, int again)
 {
     const struct rondo_use *use = &team->uses[index];
     for (uint32_t i = thread; i < (uint32_t) use->received + use->sent; i += threads) {
-        struct rondo_end *end = &team->ends[i < use->received ? use->receive_first + i : use->send_first + i - use->received];
+        const uint32_t place = i < use->received ? use->receive_first + i : use->send_first + i - use->received;
+        struct rondo_end *end = &team->ends[place];
         end->position++;
         if (i < use->received)
             rondo_publish_word(end->published, end->position);
+        if (again) {
+            struct rondo_end *home = rondo_part_end(&team->part, place);
+            home->position = end->position;
+            home->seen = end->seen;
+        }
     }
 }
 
@@ -485,38 +557,70 @@ RONDO_FUNCTION int rondo_workers_agree(int yes, uint32_t threads)
     return yes;
 }
 
-RONDO_FUNCTION int rondo_team_work_piece(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads, int ahead,
-                                         int all_lines)
+/* Of a small piece, one warp does it all, and answers. */
+RONDO_FUNCTION uint32_t rondo_team_members_of(const struct rondo_piece *piece, int usual, uint32_t threads)
+{
+    int small = usual && !piece->lines && piece->count * piece->element_bytes <= RONDO_CUDA_WARP * 8;
+    return small ? RONDO_CUDA_WARP : threads;
+}
+
+RONDO_FUNCTION enum rondo_cuda_way rondo_team_way_of(const struct rondo_team *team, uint32_t index, int usual, uint32_t threads,
+                                                     int all_lines)
 {
     const struct rondo_piece *piece = &team->pieces[index];
-    int usual = rondo_cuda_is_usual(piece), ready = 1;
-    /* Of a small one, one warp does it all, and answers. */
-    uint32_t members =
-        usual && !piece->lines && piece->count * piece->element_bytes <= RONDO_CUDA_WARP * 8 ? RONDO_CUDA_WARP : threads;
+    const uint32_t own = rondo_cuda_own_source(piece);
+    int known = own >= piece->sources || own == team->uses[index].local_place; /* where that lies */
+    return usual && known ? rondo_cuda_way_of(piece, all_lines, threads) : RONDO_CUDA_ANY_WAY;
+}
+
+RONDO_FUNCTION int rondo_team_work_piece(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads,
+                                         uint32_t command, int all_lines, int of_daemon)
+{
+    const struct rondo_piece *piece = &team->pieces[index];
+    const int ahead = command != RONDO_COMMAND_PIECE, again = of_daemon && command == RONDO_COMMAND_AGAIN;
+    const int prepared = again && team->prepared;
+    const int usual = prepared || rondo_cuda_is_usual(piece);
+    const uint32_t members = prepared ? team->members : rondo_team_members_of(piece, usual, threads);
     if (thread >= members)
         return 1;
-    if (ahead)
+    if (command == RONDO_COMMAND_AHEAD)
         rondo_after_stream();
-    const uint32_t own_source = rondo_cuda_own_source(piece);
-    int known = own_source >= piece->sources || own_source == team->uses[index].local_place; /* where that lies */
-    const enum rondo_cuda_way way = usual && known ? rondo_cuda_way_of(piece, all_lines, threads) : RONDO_CUDA_ANY_WAY;
+    const enum rondo_cuda_way way =
+        prepared ? (enum rondo_cuda_way) team->way : rondo_team_way_of(team, index, usual, threads, all_lines);
     struct rondo_cuda_own own;
     rondo_cuda_ask(piece, way, thread, threads, &own);
-    if (ahead)
-        ready = rondo_team_resolve_late(team, index, thread, members);
-    else
-        rondo_team_resolve(team, index, thread, members);
-    if (!rondo_workers_agree(ready, members))
-        return 0;
+    if (!prepared) {
+        int ready = 1;
+        if (ahead)
+            ready = rondo_team_resolve_late(team, index, thread, members, again);
+        else
+            rondo_team_resolve(team, index, thread, members);
+        if (!rondo_workers_agree(ready, members))
+            return 0;
+    }
     if (usual) {
         int done = rondo_cuda_work_usual(piece, way, all_lines, thread, threads, team->polls, &own, team->progress);
         if (ahead && rondo_workers_agree(done, members))
-            rondo_team_move_on(team, index, thread, members);
+            rondo_team_move_on(team, index, thread, members, again);
         return done;
     }
     if (rondo_cuda_work_straight(piece, thread, threads))
         return 1;
     return rondo_cuda_work(piece, thread, threads, team->polls);
+}
+
+/* The leader does not wait for this any more: what it takes to carry the piece out once more, as long as there is room. By one
+ * warp; called, for it would take registers from the rest. */
+RONDO_RARE void rondo_team_prepare(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads, int all_lines)
+{
+    if (team->part.end_count > RONDO_CUDA_WARP) /* each end is its thread's */
+        return;
+    const int room = rondo_workers_agree(rondo_team_resolve_late(team, index, thread, RONDO_CUDA_WARP, 1), RONDO_CUDA_WARP);
+    if (thread == 0) {
+        team->members = rondo_team_members_of(&team->pieces[index], 1, threads);
+        team->way = rondo_team_way_of(team, index, 1, threads, all_lines);
+        team->prepared = (uint32_t) room;
+    }
 }
 
 RONDO_FUNCTION void rondo_team_copy_ends(struct rondo_team *team, uint32_t thread, uint32_t threads)
@@ -529,16 +633,16 @@ RONDO_FUNCTION void rondo_team_copy_ends(struct rondo_team *team, uint32_t threa
             }
 }
 
-/* all_lines: a constant; the team's operations have no connectors but those of LL128. */
-RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, uint32_t threads, int all_lines)
+/* Constants: all_lines: the team's operations have no connectors but those of LL128. of_daemon: they may be started again. */
+RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, uint32_t threads, int all_lines, int of_daemon)
 {
     for (uint32_t next = 0;; next++) {
         rondo_barrier_arrive(&team->given);
         rondo_barrier_wait(&team->given, next, rondo_team_members());
-        uint32_t command = team->command;
+        const uint32_t command = team->command, piece = team->piece;
         int result = 1;
-        if (command == RONDO_COMMAND_PIECE || command == RONDO_COMMAND_AHEAD) /* one call: it is inlined, and large */
-            result = rondo_team_work_piece(team, team->piece, thread, threads, command == RONDO_COMMAND_AHEAD, all_lines);
+        if (command <= RONDO_COMMAND_AGAIN) /* one call: it is inlined, and large */
+            result = rondo_team_work_piece(team, piece, thread, threads, command, all_lines, of_daemon);
         else if (command == RONDO_COMMAND_LOAD)
             rondo_team_load_work(team, thread, threads);
         else if (command == RONDO_COMMAND_PAGE)
@@ -552,6 +656,8 @@ RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, ui
         if (thread == 0)
             team->result = (uint32_t) result;
         rondo_barrier_arrive(&team->done);
+        if (of_daemon && command == RONDO_COMMAND_AGAIN && result && thread < RONDO_CUDA_WARP)
+            rondo_team_prepare(team, piece, thread, threads, all_lines);
     }
 }
 

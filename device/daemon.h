@@ -45,6 +45,18 @@ RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct ro
     block->informed = 1;
 }
 
+/* A block that has nothing else to do begins with its part of an operation, which it is told is its lane's first, before it
+ * has so much as a task, if the operation is started again as it was: the team knows all about it. The task is then the block's
+ * only one, or at least the first, and visited next. */
+RONDO_FUNCTION void rondo_begin_again(const struct rondo_daemon *daemon, const struct rondo_block *block,
+                                      struct rondo_team *team, uint64_t news)
+{
+    const struct rondo_policy *policy = &daemon->policy;
+    if (block->tasks == 0 && !block->voted && (news & RONDO_NEWS_FIRST) && !(news & RONDO_NEWS_FRESH) &&
+        RONDO_NEWS_BLOCKS(news) <= daemon->block_count && policy->order == RONDO_ORDER_FIFO)
+        rondo_team_begin_again(team, &daemon->operations[RONDO_NEWS_SLOT(news)], policy->alone);
+}
+
 /* Block 0 only: learns from the host which lanes have failed, and whether to stop. */
 RONDO_FUNCTION void rondo_answer_interrupts(const struct rondo_daemon *daemon, struct rondo_block *block)
 {
@@ -79,9 +91,9 @@ RONDO_FUNCTION void rondo_fetch_more(const struct rondo_daemon *daemon, struct r
 }
 
 /* Block 0 only. Appends one submission to its lane, tells it to the other blocks if it concerns them, and takes its own share.
- */
+ * more: another one waits, which may need the team. */
 RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team,
-                                    struct rondo_pair words)
+                                    struct rondo_pair words, int more)
 {
     const struct rondo_sqe *sqe = &daemon->queues->sq[block->fetched % RONDO_QUEUE_DEPTH];
     uint32_t operation = RONDO_SQE_OPERATION(words.first), blocks = RONDO_SQE_BLOCKS(words.first);
@@ -106,6 +118,8 @@ RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct ro
         rondo_publish_word(&block->report->news_read, block->news_read);
         rondo_publish_word(&daemon->meeting_point->announced, block->news_read);
     }
+    if (!more)
+        rondo_begin_again(daemon, block, team, news);
     rondo_add_tasks(daemon, block, news, completed);
     rondo_trace(block, RONDO_TRACE_FETCH, number, 0, submitted);
     block->fetched++;
@@ -123,24 +137,40 @@ RONDO_FUNCTION uint64_t rondo_news_left(const struct rondo_daemon *daemon, const
     return RONDO_QUEUE_DEPTH - (block->news_read - slowest);
 }
 
+/* A submission's words are far away from a GPU: 1.2 us, so whether there is another one is asked at the same time, and a block
+ * that has nothing to do looks so often before it asks for the time. */
+#if defined(__CUDACC__)
+#define RONDO_FETCH_HINTS 1
+#define RONDO_FETCH_LOOKS 4
+#else
+#define RONDO_FETCH_HINTS 0
+#define RONDO_FETCH_LOOKS 1
+#endif
+
 /* Block 0 only. What does not fit waits. */
 RONDO_FUNCTION void rondo_fetch(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team)
 {
-    for (;;) {
-        const struct rondo_sqe *sqe = &daemon->queues->sq[block->fetched % RONDO_QUEUE_DEPTH];
+    const struct rondo_sqe *sq = daemon->queues->sq;
+    const int idle = block->tasks == 0, hints = RONDO_FETCH_HINTS && idle; /* whoever has much to do takes all there is */
+    for (int looks = idle ? RONDO_FETCH_LOOKS : 1; looks > 0;) {
+        /* A hint: whoever takes that one acquires it for himself. */
+        uint64_t hint = hints ? rondo_load_relaxed(&sq[(block->fetched + 1) % RONDO_QUEUE_DEPTH].what) : 0;
         /* Acquire pairs with the host's release of each: the rest of the entry and of the operation are visible. */
-        struct rondo_pair words = rondo_load_acquire_pair(&sqe->what);
-        if (!RONDO_SQE_IS(words.first, block->fetched) || !RONDO_SQE_IS(words.second, block->fetched))
-            return;
+        struct rondo_pair words = rondo_load_acquire_pair(&sq[block->fetched % RONDO_QUEUE_DEPTH].what);
+        if (!RONDO_SQE_IS(words.first, block->fetched) || !RONDO_SQE_IS(words.second, block->fetched)) {
+            looks--;
+            continue;
+        }
         if (block->news_read == block->news_granted) /* what was granted is used up */
             block->news_granted += rondo_news_left(daemon, block);
         if (block->news_read == block->news_granted)
             return;
-        rondo_fetch_one(daemon, block, team, words);
+        looks = !hints || RONDO_SQE_IS(hint, block->fetched + 1);
+        rondo_fetch_one(daemon, block, team, words, looks);
     }
 }
 
-RONDO_FUNCTION void rondo_read_news(const struct rondo_daemon *daemon, struct rondo_block *block)
+RONDO_FUNCTION void rondo_read_news(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team)
 {
     for (;;) {
         uint64_t read = block->news_read;
@@ -149,6 +179,7 @@ RONDO_FUNCTION void rondo_read_news(const struct rondo_daemon *daemon, struct ro
         if (!RONDO_NEWS_IS(entry, read))
             return;
         block->news_read = read + 1;
+        rondo_begin_again(daemon, block, team, entry);
         /* Of the lane's first operation this block has a part or none; either way it cannot complete before we have looked, or
          * has nothing to do with us: then number is of no use, and task.known leads to a look. */
         uint64_t number = rondo_load_relaxed(&daemon->lanes[RONDO_NEWS_LANE(entry)].completed);
@@ -166,22 +197,21 @@ RONDO_FUNCTION void rondo_finish_part(const struct rondo_daemon *daemon, struct 
                                       const struct rondo_task *task, uint32_t blocks, uint32_t result)
 {
     struct rondo_lane *lane = &daemon->lanes[task->lane];
+    const uint64_t done = rondo_trace_now(block);
     if (blocks > 1) {
         /* Acquire-release: the last one has seen the effects of all the others, and hands them on with the completion. */
         if (rondo_fetch_add(&lane->finished_parts, 1) + 1 != blocks) {
-            rondo_trace(block, RONDO_TRACE_PART, task->lane, task->program_block, task->number);
-            rondo_trace_tell(block);
+            rondo_trace_done(block, RONDO_TRACE_PART, done);
             return;
         }
         rondo_store_relaxed(&lane->finished_parts, 0); /* released with completed, before anybody can add again */
     }
-    rondo_trace(block, RONDO_TRACE_COMPLETE, task->lane, task->program_block, task->number);
     uint64_t ticket = rondo_fetch_add_relaxed(&daemon->meeting_point->cq_ticket, 1);
     rondo_publish_begin();
     rondo_publish_word(&lane->completed, task->number + 1);
     /* The host holds back submissions so that this entry is free. Nothing of the operation may be touched after this store. */
     rondo_publish_word(&daemon->queues->cq[ticket % RONDO_QUEUE_DEPTH], RONDO_CQE(task->slot, result, task->number));
-    rondo_trace_tell(block);
+    rondo_trace_done(block, RONDO_TRACE_COMPLETE, done);
     block->completions++;
 }
 
@@ -200,24 +230,38 @@ RONDO_FUNCTION void rondo_prepare_run(struct rondo_run *run, const struct rondo_
     run->early = 0;
 }
 
+/* The block's part of an operation that is started again as it was may be under way: whether that was all. */
+RONDO_FUNCTION int rondo_end_again(struct rondo_block *block, struct rondo_team *team, struct rondo_context *context)
+{
+    struct rondo_block_statistics *statistics = &block->report->statistics;
+    int64_t sent = rondo_team_ends_again(team, context);
+    if (sent < 0)
+        return 0;
+    rondo_count(&statistics->primitives, 1);
+    rondo_count(&statistics->bytes_sent, (uint64_t) sent);
+    return 1;
+}
+
+/* first: it is the part's first visit. */
 RONDO_FUNCTION enum rondo_outcome rondo_run_part(const struct rondo_daemon *daemon, struct rondo_block *block,
                                                  struct rondo_team *team, struct rondo_task *task,
-                                                 struct rondo_context *context, uint64_t grant, uint32_t *blocks)
+                                                 const struct rondo_operation *home, struct rondo_context *context, int first,
+                                                 uint64_t grant)
 {
     struct rondo_run run;
-    rondo_prepare_run(&run, daemon, task->lane, &daemon->operations[task->slot], task->program_block, context);
+    if (first && rondo_end_again(block, team, context))
+        return RONDO_OUTCOME_FINISHED;
+    rondo_prepare_run(&run, daemon, task->lane, home, task->program_block, context);
     run.fresh = task->fresh;
+    run.keeps = block->tasks == 1; /* of many, another one is next */
     run.team = team;
     run.statistics = &block->report->statistics;
     run.policy = &daemon->policy;
     run.interrupts = &block->interrupts;
     run.budget = grant;
-    rondo_store_relaxed(&block->report->current_lane, (uint64_t) task->lane + 1);
     enum rondo_outcome outcome = rondo_engine_run(&run);
     if (outcome == RONDO_OUTCOME_STUCK && daemon->policy.glance)
         task->awaited = rondo_awaits(&run);
-    rondo_store_relaxed(&block->report->current_lane, 0);
-    *blocks = run.operation->blocks;
     task->fresh = 0;
     if (run.advanced || outcome == RONDO_OUTCOME_FINISHED) {
         rondo_context_changed(block, task->lane * daemon->lane_contexts + task->program_block);
@@ -266,21 +310,27 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
     }
     /* Our part is unfinished, so the operation cannot complete and its slot cannot change. */
     struct rondo_context *context = rondo_context_load(daemon, block, index);
-    uint32_t failed = task->visited ? rondo_load_acquire_device32(&lane->failed) : 0;
+    const struct rondo_operation *home = &daemon->operations[task->slot];
+    const int first = !task->visited;
+    uint32_t failed = !first ? rondo_load_acquire_device32(&lane->failed) : 0;
     uint32_t blocks;
     enum rondo_outcome outcome = RONDO_OUTCOME_FINISHED;
     task->visited = 1;
 #if !defined(__CUDACC__)
-    if (failed && !rondo_withdraw_errands(&daemon->operations[task->slot].parts[task->program_block]))
+    if (failed && !rondo_withdraw_errands(&home->parts[task->program_block]))
         return RONDO_VISIT_KEEP;
 #endif
     rondo_trace(block, RONDO_TRACE_RESUME, task->lane, task->program_block, task->number);
     if (!daemon->policy.preempt) /* it may be the last that is ever heard of the block */
         rondo_trace_tell(block);
-    if (failed)
-        blocks = daemon->operations[task->slot].blocks;
-    else
-        outcome = rondo_run_part(daemon, block, team, task, context, grant, &blocks);
+    if (failed) {
+        blocks = home->blocks;
+    } else {
+        rondo_store_relaxed(&block->report->current_lane, (uint64_t) task->lane + 1);
+        outcome = rondo_run_part(daemon, block, team, task, home, context, first, grant);
+        rondo_store_relaxed(&block->report->current_lane, 0);
+        blocks = rondo_team_operation(team, home)->blocks;
+    }
     if (outcome == RONDO_OUTCOME_STUCK) {
         rondo_count(&block->report->statistics.preemptions, 1);
         rondo_trace(block, RONDO_TRACE_PREEMPT, task->lane, task->program_block, task->number);
@@ -387,7 +437,7 @@ RONDO_FUNCTION enum rondo_verdict rondo_daemon_round(const struct rondo_daemon *
     } else {
         if (!daemon->policy.preempt)
             block->interrupts = rondo_load_acquire_device(&daemon->meeting_point->answered);
-        rondo_read_news(daemon, block);
+        rondo_read_news(daemon, block, team);
     }
     if (block->voted && block->informed && rondo_withdraw(daemon, block) == RONDO_DAEMON_QUITS)
         return RONDO_DAEMON_QUITS; /* decided before the news could be told; the host starts another daemon for them */

@@ -236,12 +236,20 @@ RONDO_FUNCTION int rondo_receives_ll(const struct rondo_run *run, const struct r
            instruction->receive_count > 0 && rondo_is_flagged(rondo_end_of(run, instruction->receive_first));
 }
 
+/* What the primitive before did is told while the team works. */
+RONDO_FUNCTION void rondo_begin(struct rondo_run *run, const struct rondo_instruction *instruction, uint64_t polls)
+{
+    rondo_team_begin(run->team, polls);
+    rondo_publish(run);
+    if (run->keeps)
+        rondo_team_keep(run->team, instruction);
+}
+
 /* The piece's data have to be waited for by the team. It stores nothing before all are there. 0: stuck. */
 RONDO_FUNCTION int rondo_begin_polling(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
     uint64_t most = run->policy->preempt && run->budget < 256 ? run->budget : 256, polls = most;
-    rondo_team_begin(run->team, most);
-    rondo_publish(run); /* of the primitive before: while the team polls */
+    rondo_begin(run, instruction, most);
     while (!rondo_team_finish(run->team)) {
         if (rondo_outrun(run, polls)) {
             rondo_report_missing(run, rondo_end_of(run, instruction->receive_first)->peer + 1);
@@ -279,10 +287,8 @@ RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruct
                 run->piece = k;
                 return 0;
             }
-            if (!polls) {
-                rondo_team_begin(run->team, 0);
-                rondo_publish(run);
-            }
+            if (!polls)
+                rondo_begin(run, instruction, 0);
         }
         slot_offset += rondo_piece_room(run, instruction, rondo_payload_bytes(run, rondo_covered(measured, stretch)));
     }

@@ -8,6 +8,13 @@
 #include "host_move.h"
 #include "lending.h"
 
+/* An operation that has been loaded, where it is at hand. */
+RONDO_FUNCTION const struct rondo_operation *rondo_team_operation(const struct rondo_team *team,
+                                                                  const struct rondo_operation *home)
+{
+    (void) team;
+    return home;
+}
 /* Puts a part's operation, instructions and ends where they are quickly reached; here they are. */
 RONDO_FUNCTION void rondo_team_load(struct rondo_team *team, struct rondo_run *run)
 {
@@ -52,6 +59,26 @@ RONDO_FUNCTION int rondo_team_goes_ahead(struct rondo_team *team, const struct r
     (void) team;
     (void) instruction;
     return 0;
+}
+/* Begins with its part of an operation that is started again as it was, if it needs nobody for that. */
+RONDO_FUNCTION void rondo_team_begin_again(struct rondo_team *team, const struct rondo_operation *home, uint64_t polls)
+{
+    (void) team;
+    (void) home;
+    (void) polls;
+}
+/* The bytes that such a part sent; or -1: it has not been begun, or is stuck. */
+RONDO_FUNCTION int64_t rondo_team_ends_again(struct rondo_team *team, struct rondo_context *context)
+{
+    (void) team;
+    (void) context;
+    return -1;
+}
+/* Whether it will be able to, with the piece that was begun last. */
+RONDO_FUNCTION void rondo_team_keep(struct rondo_team *team, const struct rondo_instruction *instruction)
+{
+    (void) team;
+    (void) instruction;
 }
 /* All pieces of a run are begun. */
 RONDO_FUNCTION void rondo_team_ending(struct rondo_team *team)

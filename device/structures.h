@@ -391,6 +391,8 @@ struct rondo_block {
     struct rondo_trace_records *trace; /* NULL: nobody wants to know */
     uint64_t traced;                   /* records written */
     uint64_t visit;                    /* the task visited, while it is recorded: RONDO_TRACE_TASK; else 0 */
+    uint64_t visit_began;              /* its record, while that is not made: the time, and the kind; else 0 */
+    uint32_t visit_kind;
     uint64_t held_words[RONDO_TRACE_HELD][2];
     uint32_t held; /* records that are still to be written, without their laps */
     struct {

@@ -66,24 +66,53 @@ RONDO_RARE void rondo_trace_write(struct rondo_block *block)
     block->held = 0;
 }
 
-RONDO_FUNCTION void rondo_trace_record(struct rondo_block *block, enum rondo_trace_kind kind, uint32_t detail, uint64_t task)
+RONDO_FUNCTION void rondo_trace_hold(struct rondo_block *block, uint64_t time, uint64_t what)
 {
     uint64_t *words = block->held_words[block->held];
-    uint64_t what = (uint64_t) kind << 60 | (uint64_t) (detail < 0x7fff ? detail : 0x7fff) << 44;
-    if (block->entering)
-        what |= RONDO_TRACE_ENTERED;
-    block->entering = 0;
-    words[0] = rondo_clock_ns() << RONDO_TRACE_LAP_BITS;
-    words[1] = what | (task & RONDO_TRACE_TASK_MASK);
+    words[0] = time << RONDO_TRACE_LAP_BITS;
+    words[1] = what;
     if (++block->held == RONDO_TRACE_HELD)
         rondo_trace_write(block);
 }
 
+RONDO_FUNCTION uint64_t rondo_trace_what(struct rondo_block *block, enum rondo_trace_kind kind, uint32_t detail, uint64_t task)
+{
+    uint64_t what = (uint64_t) kind << 60 | (uint64_t) (detail < 0x7fff ? detail : 0x7fff) << 44;
+    if (block->entering)
+        what |= RONDO_TRACE_ENTERED;
+    block->entering = 0;
+    return what | (task & RONDO_TRACE_TASK_MASK);
+}
+
+/* A visit's beginning is only noted: others wait for what the block does in it. The record is made before the next one. */
+RONDO_FUNCTION void rondo_trace_begin_visit(struct rondo_block *block, enum rondo_trace_kind kind, uint64_t task)
+{
+    block->visit = task;
+    block->visit_began = rondo_clock_ns();
+    block->visit_kind = kind;
+}
+
+RONDO_FUNCTION void rondo_trace_settle(struct rondo_block *block)
+{
+    enum rondo_trace_kind kind = (enum rondo_trace_kind) block->visit_kind;
+    if (kind != 0)
+        rondo_trace_hold(block, block->visit_began, rondo_trace_what(block, kind, kind == RONDO_TRACE_BEGIN, block->visit));
+    block->visit_kind = 0;
+}
+
+RONDO_FUNCTION void rondo_trace_record(struct rondo_block *block, enum rondo_trace_kind kind, uint32_t detail, uint64_t task,
+                                       uint64_t time)
+{
+    rondo_trace_settle(block);
+    rondo_trace_hold(block, time, rondo_trace_what(block, kind, detail, task));
+}
+
 /* kind: how the visit ends. One in which the block did nothing yet (BEGIN) has not been. */
-RONDO_FUNCTION void rondo_trace_end_visit(struct rondo_block *block, enum rondo_trace_kind kind)
+RONDO_FUNCTION void rondo_trace_end_visit(struct rondo_block *block, enum rondo_trace_kind kind, uint64_t time)
 {
     if (kind != RONDO_TRACE_PREEMPT || block->visit_stuck > 0)
-        rondo_trace_record(block, kind, block->visit_stuck, block->visit);
+        rondo_trace_record(block, kind, block->visit_stuck, block->visit, time);
+    rondo_trace_settle(block);
     block->visit = 0;
     block->visit_stuck = 0;
 }
@@ -99,35 +128,32 @@ RONDO_FUNCTION void rondo_trace_note(struct rondo_block *block, enum rondo_trace
 {
     switch (kind) {
     case RONDO_TRACE_FETCH:
-        if (rondo_trace_is_only(block, task)) {
-            kind = RONDO_TRACE_BEGIN;
-            block->visit = task;
-        }
-        rondo_trace_record(block, kind, block->tasks, task);
+        if (rondo_trace_is_only(block, task))
+            rondo_trace_begin_visit(block, RONDO_TRACE_BEGIN, task);
+        else
+            rondo_trace_record(block, kind, block->tasks, task, rondo_clock_ns());
         return;
     case RONDO_TRACE_RESUME:
         if (block->visit == task)
             return;
-        rondo_trace_end_visit(block, RONDO_TRACE_PREEMPT);
-        block->visit = task;
-        rondo_trace_record(block, kind, 0, task);
+        if (block->visit != 0)
+            rondo_trace_end_visit(block, RONDO_TRACE_PREEMPT, rondo_clock_ns());
+        rondo_trace_begin_visit(block, kind, task);
         return;
     case RONDO_TRACE_PREEMPT:
         block->visit_stuck++;
         if (block->tasks > 1 || block->visit_stuck == RONDO_TRACE_STUCK_MAX)
-            rondo_trace_end_visit(block, kind);
-        return;
-    case RONDO_TRACE_PART:
-    case RONDO_TRACE_COMPLETE:
-        rondo_trace_end_visit(block, kind);
+            rondo_trace_end_visit(block, kind, rondo_clock_ns());
         return;
     case RONDO_TRACE_ENTER:
         block->entering = 1;
         return;
-    default:
-        rondo_trace_end_visit(block, RONDO_TRACE_PREEMPT);
-        rondo_trace_record(block, kind, block->tasks, 0);
+    default: {
+        uint64_t now = rondo_clock_ns();
+        rondo_trace_end_visit(block, RONDO_TRACE_PREEMPT, now);
+        rondo_trace_record(block, kind, block->tasks, 0, now);
         rondo_trace_write(block);
+    }
     }
 }
 
@@ -139,9 +165,27 @@ RONDO_FUNCTION void rondo_trace(struct rondo_block *block, enum rondo_trace_kind
         rondo_trace_note(block, kind, RONDO_TRACE_TASK(lane, program_block, number));
 }
 
-/* Whoever waits for the block is not kept waiting by it any more. */
+/* When a visit ends for good; 0 without a trace. */
+RONDO_FUNCTION uint64_t rondo_trace_now(const struct rondo_block *block)
+{
+    return block->trace != NULL ? rondo_clock_ns() : 0;
+}
+
+/* Records it, once nobody waits for the block any more. kind: PART or COMPLETE. */
+RONDO_FUNCTION void rondo_trace_done(struct rondo_block *block, enum rondo_trace_kind kind, uint64_t time)
+{
+    if (block->trace == NULL)
+        return;
+    rondo_trace_end_visit(block, kind, time);
+    rondo_trace_write(block);
+}
+
+/* Writes what is held back: nobody waits for the block, or nothing may ever be heard of it again. */
 RONDO_FUNCTION void rondo_trace_tell(struct rondo_block *block)
 {
+    if (block->trace == NULL)
+        return;
+    rondo_trace_settle(block);
     if (block->held > 0)
         rondo_trace_write(block);
 }
@@ -150,7 +194,7 @@ RONDO_FUNCTION void rondo_trace_tell(struct rondo_block *block)
 RONDO_FUNCTION void rondo_trace_entered(struct rondo_block *block)
 {
     if (block->trace != NULL && block->entering)
-        rondo_trace_record(block, RONDO_TRACE_ENTER, 0, 0);
+        rondo_trace_record(block, RONDO_TRACE_ENTER, 0, 0, rondo_clock_ns());
 }
 
 #endif

@@ -34,6 +34,8 @@ size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *
 /* Over a network, a channel more pays when a block cannot keep up, not before: in the cache its slots take the others' place.
  */
 #define NETWORK_CHANNEL_BYTES (8192 * KIB)
+/* Of ranks on GPUs a block keeps up with any network, and there are several threads to carry. */
+#define NETWORK_GPU_CHANNELS  8
 /* Of two ranks each sends as much in one step as in a ring's two. Two steps add up half as much, which is worth the second one
  * where adding takes longer than moving: of numbers of 8 bits, and where one block does not keep up any more. */
 #define NETWORK_PAIR_BYTES    (32768 * KIB)
@@ -287,6 +289,8 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
         most = 2 * most / blocks > 0 ? 2 * most / blocks : 1;
     else if (comm->gpus_only)
         most = (size_t) rondo_select_gpu_blocks(comm, streamed);
+    if (comm->networked && comm->gpus_only && call->rate == 0 && settings->wanted_channels == 0 && most > NETWORK_GPU_CHANNELS)
+        most = NETWORK_GPU_CHANNELS;
     choice->channels = (int) (channels < most ? channels : most);
     return RONDO_SUCCESS;
 }

@@ -2,13 +2,17 @@
  * What UCX moves, with nothing of Rondo's above it: two processes that send each other slots as active messages, both ways at
  * once, set up as the ucx transport sets UCX up. Each has so many threads with a worker of their own; a thread sends and
  * receives, like a thread of the proxy. What comes is copied into a slot, as for ranks on GPUs, or left (--leave): what the
- * network alone takes. Prints GB/s each way, in payload. `make ucx-exchange`; the yardstick of docs/network.md.
+ * network alone takes. With --staging slots come from a GPU's memory and go there, by its copy engines. Prints GB/s each way,
+ * in payload. `make ucx-exchange`; the yardstick of docs/network.md.
  */
 #include <stdio.h>
 
 #if RONDO_WITH_UCX
 #include "ucx_library.h"
 
+#if RONDO_WITH_CUDA
+#include <cuda_runtime_api.h>
+#endif
 #include <getopt.h>
 #include <pthread.h>
 #include <sched.h>
@@ -37,7 +41,17 @@ struct options {
     unsigned workers, slots;
     size_t bytes;
     double seconds;
-    int leave;
+    int leave, staging;
+};
+
+/* Copies between slots and a GPU's memory, one after the other in a stream. */
+struct copies {
+    uint64_t begun, done; /* slots */
+#if RONDO_WITH_CUDA
+    char *device;
+    cudaStream_t stream;
+    cudaEvent_t events[SLOTS_MAX];
+#endif
 };
 
 /* A thread and its worker. */
@@ -51,6 +65,7 @@ struct mover {
     ucp_worker_h worker;
     ucp_ep_h endpoint;
     char *out, *in;
+    struct copies filled, drained;              /* of out, and of in */
     uint64_t sent, acknowledged, arrived, told; /* slots */
     uint64_t headers[SLOTS_MAX], credit;
     unsigned sending; /* messages that UCX has */
@@ -71,6 +86,110 @@ static int fail(struct mover *mover, const char *what, ucs_status_t status)
     mover->failed |= !mover->over;
     return 0;
 }
+
+/* ---- staging copies; without them slots are filled and emptied at once ---- */
+
+#if RONDO_WITH_CUDA
+static int failed_copy(struct mover *mover, const char *what, cudaError_t error)
+{
+    fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
+    mover->failed = 1;
+    return 0;
+}
+
+static int open_copies(struct mover *mover, struct copies *copies)
+{
+    const size_t bytes = mover->options->bytes * mover->options->slots;
+    int devices = 0;
+    cudaError_t error = cudaGetDeviceCount(&devices);
+    if (error == cudaSuccess)
+        error = cudaSetDevice(mover->side % devices);
+    if (error == cudaSuccess)
+        error = cudaMalloc((void **) &copies->device, bytes);
+    if (error == cudaSuccess)
+        error = cudaStreamCreateWithFlags(&copies->stream, cudaStreamNonBlocking);
+    for (unsigned i = 0; i < mover->options->slots && error == cudaSuccess; i++)
+        error = cudaEventCreateWithFlags(&copies->events[i], cudaEventDisableTiming);
+    return error == cudaSuccess ? 1 : failed_copy(mover, "a GPU", error);
+}
+
+static char *allocate_slots(struct mover *mover, size_t bytes)
+{
+    void *slots = NULL;
+    if (!mover->options->staging)
+        return malloc(bytes);
+    cudaError_t error = cudaSetDevice(mover->side);
+    if (error != cudaSuccess) /* there is one GPU */
+        error = cudaSetDevice(0);
+    if (error == cudaSuccess)
+        error = cudaHostAlloc(&slots, bytes, cudaHostAllocPortable);
+    if (error != cudaSuccess)
+        failed_copy(mover, "pinned memory", error);
+    return slots;
+}
+
+/* Of the next slot, one way or the other. */
+static void begin_copy(struct mover *mover, struct copies *copies, char *slots, enum cudaMemcpyKind kind)
+{
+    const size_t bytes = mover->options->bytes, slot = copies->begun++ % mover->options->slots;
+    char *host = slots + slot * bytes, *device = copies->device + slot * bytes;
+    cudaError_t error = kind == cudaMemcpyDeviceToHost ? cudaMemcpyAsync(host, device, bytes, kind, copies->stream)
+                                                       : cudaMemcpyAsync(device, host, bytes, kind, copies->stream);
+    if (error == cudaSuccess)
+        error = cudaEventRecord(copies->events[slot], copies->stream);
+    if (error != cudaSuccess)
+        failed_copy(mover, "a copy", error);
+}
+
+static void look_at_copies(struct mover *mover, struct copies *copies)
+{
+    while (copies->done < copies->begun && cudaEventQuery(copies->events[copies->done % mover->options->slots]) == cudaSuccess)
+        copies->done++;
+}
+
+static void stage(struct mover *mover, int sends)
+{
+    const unsigned slots = mover->options->slots;
+    if (sends && mover->filled.begun - mover->acknowledged < slots)
+        begin_copy(mover, &mover->filled, mover->out, cudaMemcpyDeviceToHost);
+    while (mover->drained.begun < mover->arrived)
+        begin_copy(mover, &mover->drained, mover->in, cudaMemcpyHostToDevice);
+    look_at_copies(mover, &mover->filled);
+    look_at_copies(mover, &mover->drained);
+}
+#else
+static int open_copies(struct mover *mover, struct copies *copies)
+{
+    (void) copies;
+    fprintf(stderr, "this build is without CUDA\n");
+    mover->failed = 1;
+    return 0;
+}
+
+static char *allocate_slots(struct mover *mover, size_t bytes)
+{
+    (void) mover;
+    return malloc(bytes);
+}
+
+static void stage(struct mover *mover, int sends)
+{
+    (void) mover;
+    (void) sends;
+}
+#endif
+
+static uint64_t slots_filled(const struct mover *mover)
+{
+    return mover->options->staging ? mover->filled.done : UINT64_MAX;
+}
+
+static uint64_t slots_emptied(const struct mover *mover)
+{
+    return mover->options->staging ? mover->drained.done : mover->arrived;
+}
+
+/* ---- messages ---- */
 
 static ucs_status_t slot_came(void *argument, const void *header, size_t header_bytes, void *data, size_t bytes,
                               const ucp_am_recv_param_t *how)
@@ -129,14 +248,16 @@ static void turn(struct mover *mover, int sends)
 {
     const struct options *options = mover->options;
     int moved = mover->library->ucp_worker_progress(mover->worker) > 0;
-    if (sends && mover->sent - mover->acknowledged < options->slots) {
+    if (options->staging)
+        stage(mover, sends);
+    if (sends && mover->sent - mover->acknowledged < options->slots && mover->sent < slots_filled(mover)) {
         uint64_t slot = mover->sent++ % options->slots;
         mover->headers[slot] = mover->sent;
         send_message(mover, SLOT, &mover->headers[slot], mover->out + slot * options->bytes, options->bytes);
         moved = 1;
     }
-    if (mover->arrived - mover->told >= (options->slots + 1) / 2) {
-        mover->credit = mover->told = mover->arrived; /* if one still waits, it will say this */
+    if (slots_emptied(mover) - mover->told >= (options->slots + 1) / 2) {
+        mover->credit = mover->told = slots_emptied(mover); /* if one still waits, it will say this */
         send_message(mover, CREDIT, &mover->credit, NULL, 0);
     }
     if (!moved)
@@ -213,9 +334,10 @@ static void *move(void *argument)
 {
     struct mover *mover = argument;
     size_t bytes = mover->options->bytes * mover->options->slots;
-    mover->out = malloc(bytes);
-    mover->in = malloc(bytes);
-    if (mover->out == NULL || mover->in == NULL || !open_worker(mover) || !connect_worker(mover)) {
+    mover->out = allocate_slots(mover, bytes);
+    mover->in = allocate_slots(mover, bytes);
+    int staged = !mover->options->staging || (open_copies(mover, &mover->filled) && open_copies(mover, &mover->drained));
+    if (mover->out == NULL || mover->in == NULL || !staged || !open_worker(mover) || !connect_worker(mover)) {
         mover->failed = 1;
         return NULL;
     }
@@ -272,7 +394,8 @@ static int run(const struct options *options, struct shared *shared, int side)
 static int read_options(int count, char **words, struct options *options)
 {
     static const struct option names[] = {{"workers", 1, NULL, 'w'}, {"bytes", 1, NULL, 'b'}, {"slots", 1, NULL, 's'},
-                                          {"seconds", 1, NULL, 't'}, {"leave", 0, NULL, 'l'}, {NULL, 0, NULL, 0}};
+                                          {"seconds", 1, NULL, 't'}, {"leave", 0, NULL, 'l'}, {"staging", 0, NULL, 'g'},
+                                          {NULL, 0, NULL, 0}};
     for (int name; (name = getopt_long(count, words, "", names, NULL)) != -1;)
         switch (name) {
         case 'w':
@@ -290,19 +413,23 @@ static int read_options(int count, char **words, struct options *options)
         case 'l':
             options->leave = 1;
             break;
+        case 'g':
+            options->staging = 1;
+            break;
         default:
             return 0;
         }
     return optind == count && options->workers >= 1 && options->workers <= WORKERS_MAX && options->slots >= 1 &&
            options->slots <= SLOTS_MAX && options->bytes >= 1 && options->bytes <= (1 << 20) && options->seconds > 0 &&
-           options->seconds <= 60;
+           options->seconds <= 60 && !(options->leave && options->staging);
 }
 
 int main(int count, char **words)
 {
     struct options options = {.workers = 1, .slots = 4, .bytes = 240 << 10, .seconds = 2};
     if (!read_options(count, words, &options)) {
-        fprintf(stderr, "usage: ucx_exchange [--workers 1..%d] [--bytes N] [--slots 1..%d] [--seconds S] [--leave]\n",
+        fprintf(stderr,
+                "usage: ucx_exchange [--workers 1..%d] [--bytes N] [--slots 1..%d] [--seconds S] [--leave | --staging]\n",
                 WORKERS_MAX, SLOTS_MAX);
         return 2;
     }
