@@ -110,6 +110,7 @@ RONDO_FUNCTION enum rondo_verdict rondo_consult(const struct rondo_daemon *daemo
         block->last_news_ns = now;
     block->untimed_rounds = 0;
     uint64_t latest = block->last_news_ns > block->last_progress_ns ? block->last_news_ns : block->last_progress_ns;
+    rondo_trace_idle(block, latest, now);
     int overstayed = now - block->entered_ns >= policy->residency_ns || rondo_load_relaxed32(&daemon->meeting_point->stopped);
     int wants_to_leave = overstayed || now - latest >= (block->tasks == 0 ? policy->quit_idle_ns : policy->quit_stuck_ns);
 

@@ -69,7 +69,7 @@ static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, c
     uint8_t told = 0;
     struct rondo_run run;
     rondo_prepare_run(&run, daemon, team->operation.lane, &given->operation, part, context);
-    run.fresh = run.keeps = 0; /* the preamble has loaded it */
+    run.fresh = run.of_daemon = run.keeps = 0; /* the preamble has loaded it */
     run.early = 1;
     team->may_go_ahead = !given->waits;
     run.team = team;
@@ -148,7 +148,7 @@ static __device__ int rondo_visit_part(const struct rondo_daemon *daemon, const 
         flags->begun = 1;
     }
     rondo_prepare_run(&run, daemon, lane_index, &given->operation, part, context);
-    run.fresh = run.keeps = 0; /* the team has had none of the list's before this launch */
+    run.fresh = run.of_daemon = run.keeps = 0; /* the team has had none of the list's before this launch */
     run.team = team;
     run.statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
     run.policy = &daemon->policy;

@@ -30,6 +30,7 @@ enum rondo_command {
     RONDO_COMMAND_PAGE,
     RONDO_COMMAND_COPY,
     RONDO_COMMAND_REPEAT,
+    RONDO_COMMAND_NOTHING,
     RONDO_COMMAND_EXIT
 };
 
@@ -247,10 +248,14 @@ RONDO_FUNCTION void rondo_team_load(struct rondo_team *team, struct rondo_run *r
         team->home = run->home;
         team->program_block = run->program_block;
         team->page = run->instruction / RONDO_TEAM_PAGE;
-        team->again = 0;
         rondo_team_command(team, RONDO_COMMAND_LOAD);
         rondo_team_finish(team);
+    } else if (run->of_daemon && team->again) { /* the workers may still be preparing it */
+        rondo_team_command(team, RONDO_COMMAND_NOTHING);
+        rondo_team_finish(team);
     }
+    if (run->of_daemon)
+        team->again = team->prepared = 0;
     run->operation = rondo_team_operation(team, run->home);
     run->part = &team->part;
     run->row = team->ends;
@@ -384,7 +389,6 @@ RONDO_FUNCTION int64_t rondo_team_ends_again(struct rondo_team *team, struct ron
 RONDO_FUNCTION void rondo_team_keep(struct rondo_team *team, const struct rondo_instruction *instruction)
 {
     team->again = rondo_team_is_enough(team, instruction, team->piece) ? team->piece + 1 : 0;
-    team->prepared = 0;
 }
 
 /* Writes back what has changed. */
@@ -651,7 +655,7 @@ RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, ui
             rondo_copy_vectors(team->copy, team->copied, team->copy_bytes, thread, threads);
         else if (command == RONDO_COMMAND_REPEAT)
             rondo_team_copy_ends(team, thread, threads);
-        else
+        else if (command == RONDO_COMMAND_EXIT)
             return;
         if (thread == 0)
             team->result = (uint32_t) result;

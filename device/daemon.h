@@ -253,6 +253,7 @@ RONDO_FUNCTION enum rondo_outcome rondo_run_part(const struct rondo_daemon *daem
         return RONDO_OUTCOME_FINISHED;
     rondo_prepare_run(&run, daemon, task->lane, home, task->program_block, context);
     run.fresh = task->fresh;
+    run.of_daemon = 1;
     run.keeps = block->tasks == 1; /* of many, another one is next */
     run.team = team;
     run.statistics = &block->report->statistics;

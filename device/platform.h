@@ -87,6 +87,10 @@ RONDO_FUNCTION struct rondo_pair rondo_load_acquire_pair(const uint64_t *words)
     asm volatile("ld.acquire.sys.v2.u64 {%0, %1}, [%2];" : "=l"(pair.first), "=l"(pair.second) : "l"(words) : "memory");
     return pair;
 }
+RONDO_FUNCTION void rondo_store_relaxed_pair(uint64_t *words, struct rondo_pair pair)
+{
+    asm volatile("st.relaxed.sys.v2.u64 [%0], {%1, %2};" ::"l"(words), "l"(pair.first), "l"(pair.second) : "memory");
+}
 /* A GPU cannot change a word of the host's memory atomically; fence.sc is enough without one. */
 RONDO_FUNCTION void rondo_fence(uint64_t *shared_word)
 {
@@ -181,6 +185,11 @@ RONDO_FUNCTION struct rondo_pair rondo_load_acquire_pair(const uint64_t *words)
 {
     struct rondo_pair pair = {rondo_load_acquire(words), rondo_load_acquire(words + 1)};
     return pair;
+}
+RONDO_FUNCTION void rondo_store_relaxed_pair(uint64_t *words, struct rondo_pair pair)
+{
+    rondo_store_relaxed(words, pair.first);
+    rondo_store_relaxed(words + 1, pair.second);
 }
 /* The fence of a Dekker-like handshake in which both sides pass through the same word: of two such read-modify-writes one comes
  * later in the word's modification order, and it sees all that its predecessor's side wrote before (release/acquire). */

@@ -37,7 +37,8 @@ struct rondo_run {
     uint32_t fresh;     /* the operation is not what it was when the team had it last */
     uint32_t early;     /* what comes before the operation may not be over: nothing that changes has been looked at
                            (rondo_team_arrive) */
-    uint32_t keeps;     /* the operation may be started again as it is: what the team learns of it is kept */
+    uint32_t of_daemon; /* a constant: else it is a kernel's on a stream */
+    uint32_t keeps;     /* the operation may be started again next: what the team learns of it is kept */
     uint32_t described; /* the first piece has been, all but where its connectors stand */
     uint32_t over;      /* the team has gone ahead with it, and that was all */
     uint32_t advanced;

@@ -59,8 +59,8 @@ RONDO_RARE void rondo_trace_write(struct rondo_block *block)
     for (uint32_t k = 0; k < block->held; k++) {
         uint64_t index = block->traced++, lap = RONDO_TRACE_INDEX_LAP(index);
         uint64_t *words = block->trace->words[index % RONDO_TRACE_DEPTH];
-        rondo_store_relaxed(&words[0], block->held_words[k][0] | lap);
-        rondo_store_relaxed(&words[1], block->held_words[k][1] | lap);
+        struct rondo_pair record = {block->held_words[k][0] | lap, block->held_words[k][1] | lap};
+        rondo_store_relaxed_pair(words, record);
         RONDO_TRACE_CALL(block->trace->words[(index + RONDO_TRACE_AHEAD) % RONDO_TRACE_DEPTH]);
     }
     block->held = 0;
@@ -171,15 +171,30 @@ RONDO_FUNCTION uint64_t rondo_trace_now(const struct rondo_block *block)
     return block->trace != NULL ? rondo_clock_ns() : 0;
 }
 
+/* A GPU's writes to the host go one after the other: those of all its blocks, for their parts, would be before that of the
+ * completion, which is awaited. So a block writes what it has when it has been idle for so long. */
+#if defined(__CUDACC__)
+#define RONDO_TRACE_LATER_NS 1000
+#else
+#define RONDO_TRACE_LATER_NS 0
+#endif
+
 /* Records it, once nobody waits for the block any more. kind: PART or COMPLETE. */
 RONDO_FUNCTION void rondo_trace_done(struct rondo_block *block, enum rondo_trace_kind kind, uint64_t time)
 {
     if (block->trace == NULL)
         return;
     rondo_trace_end_visit(block, kind, time);
-    rondo_trace_write(block);
+    if (RONDO_TRACE_LATER_NS == 0)
+        rondo_trace_write(block);
 }
 
+/* now: while the block has nothing to do, since the other time. */
+RONDO_FUNCTION void rondo_trace_idle(struct rondo_block *block, uint64_t since, uint64_t now)
+{
+    if (RONDO_TRACE_LATER_NS != 0 && block->held > 0 && now - since > RONDO_TRACE_LATER_NS)
+        rondo_trace_write(block);
+}
 /* Writes what is held back: nobody waits for the block, or nothing may ever be heard of it again. */
 RONDO_FUNCTION void rondo_trace_tell(struct rondo_block *block)
 {
