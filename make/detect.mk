@@ -1,6 +1,8 @@
 # What this machine offers. Each row: found or not, and why. Every one of them is optional.
 comma := ,
-has_header = $(shell printf '\#include <$(1)>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo 1)
+hash  := \#
+# (Inside a function some versions of make take the backslash away, and some do not.)
+has_header = $(shell printf '$(hash)include <$(1)>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo 1)
 
 MPICC     := $(firstword $(shell command -v mpicc 2>/dev/null))
 NVCC      := $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))

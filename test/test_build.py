@@ -74,6 +74,12 @@ def test_compile_commands(tmp_path):
     assert {"lib/runtime.c", "lib/program/check.c", "device/host.c", "tools/bench.c"} <= files
 
 
+def test_headers_are_looked_for():
+    """What a compiler does not find is left out, not tried."""
+    said = subprocess.run(["make", "-s", "detect", "CC=cc -nostdinc"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    found = {line.split()[0]: line.split()[1] for line in said.splitlines()}
+    assert (found["verbs"], found["UCX"], found["libnuma"]) == ("no", "no", "no"), said
+
 
 def test_gpu_code():
     """A build with CUDA has code for every architecture that it says it has, and PTX for those to come."""
