@@ -61,7 +61,7 @@ SONAME  := librondo.so.$(firstword $(subst ., ,$(VERSION)))
 
 ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(PIECE_TESTS) $(NCCL_TESTS)
 
-.PHONY: all lib tool examples tests fuzz fuzz-merge interpreter-cost ucx-exchange detect install demo test test-all test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network check-format format asan tsan clean help compile-commands
+.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge interpreter-cost ucx-exchange detect install demo test test-all test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network check-format format asan tsan clean help compile-commands
 all: detect lib tool examples nccl
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
@@ -69,7 +69,13 @@ tool: $(BUILD)/rondo $(if $(MPICC),$(BUILD)/rondo-peer-mpi.so)
 examples: $(EXAMPLES)
 tests: $(UNIT_TESTS) $(MULTIRANK) $(GPU_TESTS) $(REPLAYS) $(BUILD)/ucx-exchange
 
-$(BUILD)/obj/%.o: %.c
+# What was detected; changed only when something else is, for then everything is compiled anew.
+$(BUILD)/detected: FORCE
+	@mkdir -p $(@D)
+	@echo '$(DETECTED_DEFINES) $(CUDA_CODE)' | cmp -s - $@ || echo '$(DETECTED_DEFINES) $(CUDA_CODE)' >$@
+FORCE:
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/detected
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
@@ -77,10 +83,10 @@ $(BUILD)/obj/%.o: %.c
 $(BUILD)/obj/device/%_kernels_avx2.o: VARIANT := -DRONDO_FOLD_VARIANT=avx2 -mavx2 -mf16c
 $(BUILD)/obj/device/%_kernels_avx512.o: VARIANT := -DRONDO_FOLD_VARIANT=avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl \
                                                       -mprefer-vector-width=512
-$(BUILD)/obj/device/fold_kernels_%.o: device/fold_kernels.c
+$(BUILD)/obj/device/fold_kernels_%.o: device/fold_kernels.c $(BUILD)/detected
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(VARIANT) -c $< -o $@
-$(BUILD)/obj/device/zfp_kernels_%.o: device/zfp_kernels.c
+$(BUILD)/obj/device/zfp_kernels_%.o: device/zfp_kernels.c $(BUILD)/detected
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(VARIANT) -c $< -o $@
 
@@ -89,7 +95,7 @@ $(CUDA_OBJECTS): NVCCFLAGS += -dc -maxrregcount=128
 $(BUILD)/obj/device/cuda_link.o: $(CUDA_OBJECTS)
 	$(Q)$(NVCC) -ccbin $(CC) $(CUDA_CODE) -Xcompiler -fPIC -dlink $^ -o $@
 
-$(BUILD)/obj/%.cu.o: %.cu
+$(BUILD)/obj/%.cu.o: %.cu $(BUILD)/detected
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) -ccbin $(CC) $(CPPFLAGS) $(NVCCFLAGS) -c $< -o $@
 
@@ -116,7 +122,7 @@ $(BUILD)/ucx-exchange: $(BUILD)/obj/test/bench/ucx_exchange.o $(BUILD)/librondo.
 ucx-exchange: $(BUILD)/ucx-exchange
 	@$(BUILD)/ucx-exchange $(OPTIONS)
 
-$(BUILD)/rondo-peer-mpi.so: tools/peer_mpi.c
+$(BUILD)/rondo-peer-mpi.so: tools/peer_mpi.c $(BUILD)/detected
 	@mkdir -p $(@D)
 	$(Q)OMPI_CC=$(CC) MPICH_CC=$(CC) $(MPICC) $(CPPFLAGS) $(CFLAGS) -shared $< -o $@
 
