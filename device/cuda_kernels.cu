@@ -216,7 +216,8 @@ static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemo
         rondo_team_load_ends(team, threadIdx.x, blockDim.x); /* as they are now */
     }
     __syncthreads();
-    if (threadIdx.x < workers) {        rondo_team_work(team, threadIdx.x, workers, all_lines, of_daemon);
+    if (threadIdx.x < workers) {
+        rondo_team_work(team, threadIdx.x, workers, all_lines, of_daemon);
     } else if (threadIdx.x == workers) { /* the leader, alone in its warp */
         if (given != NULL || group != NULL)
             shared->daemon.policy.preempt = 1; /* a wait without a budget is the daemon's alone */
