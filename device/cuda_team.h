@@ -372,7 +372,7 @@ RONDO_FUNCTION void rondo_team_begin_again(struct rondo_team *team, const struct
 }
 
 /* The bytes it sent; or -1: it has not been begun, or it is stuck, as far as the context says. */
-RONDO_FUNCTION int64_t rondo_team_ends_again(struct rondo_team *team, struct rondo_context *context)
+RONDO_FUNCTION int64_t rondo_team_finish_again(struct rondo_team *team, struct rondo_context *context)
 {
     const struct rondo_piece *piece = rondo_team_piece(team);
     if (!team->begun)

@@ -231,10 +231,10 @@ RONDO_FUNCTION void rondo_prepare_run(struct rondo_run *run, const struct rondo_
 }
 
 /* The block's part of an operation that is started again as it was may be under way: whether that was all. */
-RONDO_FUNCTION int rondo_end_again(struct rondo_block *block, struct rondo_team *team, struct rondo_context *context)
+RONDO_FUNCTION int rondo_finish_again(struct rondo_block *block, struct rondo_team *team, struct rondo_context *context)
 {
     struct rondo_block_statistics *statistics = &block->report->statistics;
-    int64_t sent = rondo_team_ends_again(team, context);
+    int64_t sent = rondo_team_finish_again(team, context);
     if (sent < 0)
         return 0;
     rondo_count(&statistics->primitives, 1);
@@ -249,7 +249,7 @@ RONDO_FUNCTION enum rondo_outcome rondo_run_part(const struct rondo_daemon *daem
                                                  uint64_t grant)
 {
     struct rondo_run run;
-    if (first && rondo_end_again(block, team, context))
+    if (first && rondo_finish_again(block, team, context))
         return RONDO_OUTCOME_FINISHED;
     rondo_prepare_run(&run, daemon, task->lane, home, task->program_block, context);
     run.fresh = task->fresh;

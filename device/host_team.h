@@ -68,7 +68,7 @@ RONDO_FUNCTION void rondo_team_begin_again(struct rondo_team *team, const struct
     (void) polls;
 }
 /* The bytes that such a part sent; or -1: it has not been begun, or is stuck. */
-RONDO_FUNCTION int64_t rondo_team_ends_again(struct rondo_team *team, struct rondo_context *context)
+RONDO_FUNCTION int64_t rondo_team_finish_again(struct rondo_team *team, struct rondo_context *context)
 {
     (void) team;
     (void) context;

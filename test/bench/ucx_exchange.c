@@ -97,15 +97,19 @@ static int failed_copy(struct mover *mover, const char *what, cudaError_t error)
     return 0;
 }
 
+/* Each process has one of its own, if there are two. */
+static cudaError_t take_gpu(const struct mover *mover)
+{
+    int gpus = 0;
+    cudaError_t error = cudaGetDeviceCount(&gpus);
+    return error == cudaSuccess ? cudaSetDevice(mover->side % gpus) : error;
+}
+
 static int open_copies(struct mover *mover, struct copies *copies)
 {
-    const size_t bytes = mover->options->bytes * mover->options->slots;
-    int devices = 0;
-    cudaError_t error = cudaGetDeviceCount(&devices);
+    cudaError_t error = take_gpu(mover);
     if (error == cudaSuccess)
-        error = cudaSetDevice(mover->side % devices);
-    if (error == cudaSuccess)
-        error = cudaMalloc((void **) &copies->device, bytes);
+        error = cudaMalloc((void **) &copies->device, mover->options->bytes * mover->options->slots);
     if (error == cudaSuccess)
         error = cudaStreamCreateWithFlags(&copies->stream, cudaStreamNonBlocking);
     for (unsigned i = 0; i < mover->options->slots && error == cudaSuccess; i++)
@@ -118,9 +122,7 @@ static char *allocate_slots(struct mover *mover, size_t bytes)
     void *slots = NULL;
     if (!mover->options->staging)
         return malloc(bytes);
-    cudaError_t error = cudaSetDevice(mover->side);
-    if (error != cudaSuccess) /* there is one GPU */
-        error = cudaSetDevice(0);
+    cudaError_t error = take_gpu(mover);
     if (error == cudaSuccess)
         error = cudaHostAlloc(&slots, bytes, cudaHostAllocPortable);
     if (error != cudaSuccess)
