@@ -1,4 +1,5 @@
 """Ranks on several hosts: namespaces joined by a switch, and ranks of one host that pretend (RONDO_HOSTID)."""
+import os
 import re
 import signal
 import subprocess
@@ -118,6 +119,15 @@ def test_ucx_alone():
     """The yardstick of docs/network.md runs."""
     output = run(BUILD / "ucx-exchange", "--workers", 2, "--seconds", 0.1, UCX_TLS="tcp")
     assert len(re.findall(r"2 workers .* [0-9.]+ GB/s", output)) == 2, output
+
+
+def test_ucx_with_staging_copies():
+    """Where there is no GPU, or no CUDA, it says so; it cannot leave what it copies."""
+    tool, hidden = BUILD / "ucx-exchange", {**os.environ, "UCX_TLS": "tcp", "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run([tool, "--staging", "--seconds", "0.1"], capture_output=True, text=True, timeout=60, env=hidden)
+    assert done.returncode == 1 and ("pinned memory: " in done.stderr or "without CUDA" in done.stderr), done
+    done = subprocess.run([tool, "--staging", "--leave"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "[--leave | --staging]" in done.stderr, done
 
 
 @pytest.mark.parametrize("threads", ["-1", "9", "many"])
