@@ -42,7 +42,8 @@ static void bad_calls(struct rank *me)
     EXPECT(RONDO_ERR_ARGUMENT, "NULL", rondo_comm_status(NULL, NULL, NULL));
 }
 
-/* The last rank does nothing at all meanwhile. */
+/* The last rank does nothing at all meanwhile, but wait for the others to be done: when it leaves, what it is a member of
+ * fails. */
 static void rest(struct rank *me)
 {
     int last = me->size - 1, idle;
@@ -108,10 +109,15 @@ static void own_block(struct rank *me)
 
 static void member(struct rank *me)
 {
+    rondo_comm_t all;
     own_block(me);
     bad_calls(me);
-    if (me->size > 1)
+    if (me->size > 1) {
+        MUST(rondo_comm_dup(me->world, &all));
         rest(me);
+        MUST(rondo_barrier(all));
+        MUST(rondo_comm_free(&all));
+    }
 }
 
 int main(int argc, char **argv)
