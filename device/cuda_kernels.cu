@@ -184,12 +184,12 @@ static __device__ void rondo_lead_group(const struct rondo_daemon *daemon, const
         }
 }
 
-/* given: the operation of this block; group: those that it goes round; neither: the daemon. all_lines, of_daemon:
- * rondo_team_work. */
+/* given: the operation of this block; group: those that it goes round; neither: the daemon. all_lines: rondo_team_work. */
 static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemon *daemon,
                                                         const struct rondo_stream_operation *given,
-                                                        const struct rondo_cuda_group *group, int all_lines, int of_daemon)
+                                                        const struct rondo_cuda_group *group, int all_lines)
 {
+    const int of_daemon = given == NULL && group == NULL;
     struct rondo_cuda_block *shared = &rondo_here;
     struct rondo_team *team = &rondo_here.team;
     uint32_t workers = blockDim.x - RONDO_CUDA_CONTROL, part = given != NULL ? blockIdx.x - given->block_first : 0;
@@ -239,19 +239,19 @@ static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemo
 
 RONDO_KERNEL rondo_daemon_kernel(const __grid_constant__ struct rondo_daemon daemon)
 {
-    rondo_block_main(&daemon, NULL, NULL, 0, 1);
+    rondo_block_main(&daemon, NULL, NULL, 0);
 }
 
 RONDO_KERNEL rondo_operation_kernel(const __grid_constant__ struct rondo_daemon daemon,
                                     const __grid_constant__ struct rondo_stream_operation operation)
 {
-    rondo_block_main(&daemon, &operation, NULL, 0, 0);
+    rondo_block_main(&daemon, &operation, NULL, 0);
 }
 
 RONDO_KERNEL rondo_lines_kernel(const __grid_constant__ struct rondo_daemon daemon,
                                 const __grid_constant__ struct rondo_stream_operation operation)
 {
-    rondo_block_main(&daemon, &operation, NULL, 1, 0);
+    rondo_block_main(&daemon, &operation, NULL, 1);
 }
 
 RONDO_KERNEL rondo_operations_kernel(const __grid_constant__ struct rondo_daemon daemon,
@@ -260,13 +260,13 @@ RONDO_KERNEL rondo_operations_kernel(const __grid_constant__ struct rondo_daemon
     uint32_t i = 0;
     while (i + 1 < batch.count && batch.operations[i + 1].block_first <= blockIdx.x)
         i++;
-    rondo_block_main(&daemon, &batch.operations[i], NULL, 0, 0);
+    rondo_block_main(&daemon, &batch.operations[i], NULL, 0);
 }
 
 RONDO_KERNEL rondo_group_kernel(const __grid_constant__ struct rondo_daemon daemon,
                                 const __grid_constant__ struct rondo_cuda_group group)
 {
-    rondo_block_main(&daemon, NULL, &group, 0, 0);
+    rondo_block_main(&daemon, NULL, &group, 0);
 }
 
 const void *rondo_cuda_kernel(enum rondo_cuda_kernel kernel)
