@@ -262,6 +262,14 @@ static uint32_t blocks_of(const struct rondo_stream_operation *operations, int c
     return blocks;
 }
 
+static int all_lines(const struct rondo_stream_operation *operations, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (operations[i].operation.protocol != RONDO_PROTOCOL_LL128)
+            return 0;
+    return 1;
+}
+
 /* Blocks that carry a group: no more than can be expected to run at once, whatever else does. */
 static uint32_t widest(const struct rondo_cuda *cuda)
 {
@@ -315,10 +323,10 @@ static rondo_result_t enqueue(struct rondo_device *device, struct rondo_stream_o
     struct rondo_cuda_batch batch; /* large, so not cleared */
     struct rondo_cuda_group list;
     struct group_list group = {(size_t) count * sizeof(*operations), group_bytes(device, operations, count), host, memory};
-    enum rondo_cuda_kernel kernel = host != NULL                                             ? RONDO_CUDA_GROUP
-                                    : count > 1                                              ? RONDO_CUDA_OPERATIONS
-                                    : operations->operation.protocol == RONDO_PROTOCOL_LL128 ? RONDO_CUDA_LINES
-                                                                                             : RONDO_CUDA_OPERATION;
+    const int lines = all_lines(operations, count);
+    enum rondo_cuda_kernel kernel = host != NULL ? RONDO_CUDA_GROUP
+                                    : count > 1  ? (lines ? RONDO_CUDA_ALL_LINES : RONDO_CUDA_OPERATIONS)
+                                                 : (lines ? RONDO_CUDA_LINES : RONDO_CUDA_OPERATION);
     void *arguments[] = {device->daemon, host != NULL ? (void *) &list : count > 1 ? (void *) &batch : (void *) operations};
     uint32_t blocks = 0, fewest = UINT32_MAX;
     cudaError_t error = cudaSuccess;

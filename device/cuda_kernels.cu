@@ -3,11 +3,13 @@
  * inlined: what is called saves and restores registers in memory, which costs more than a small operation takes.
  */
 #include "cuda_kernels.h"
+#include "cuda_walk.h"
 #include "daemon.h"
 
 #define RONDO_GROUP_PATIENCE 64 /* rounds between a group's looks into the host's memory */
 #define RONDO_GROUP_POLLS    200 /* of one of a group's parts in one visit, */
 #define RONDO_ALONE_POLLS    4000 /* and of a part that is alone: about a millisecond */
+#define RONDO_WALK_PATIENCE  1000 /* looks at warps that do not come on; likewise */
 
 /* A block's shared memory. */
 struct rondo_cuda_block {
@@ -61,9 +63,43 @@ static __device__ void rondo_tell_stuck(const struct rondo_daemon *daemon, uint3
     *told = 1;
 }
 
+/* Until the warps are through the part or the lane has failed. Returns whether being stuck was told of. */
+static __device__ uint8_t rondo_lead_walk(const struct rondo_daemon *daemon, struct rondo_run *run, struct rondo_team *team)
+{
+    const uint32_t lane = team->operation.lane, senders = rondo_walk_senders(team);
+    const uint64_t tile = team->operation.tile * team->operation.element_bytes, tiles_end = team->operation.tiles * tile;
+    struct rondo_walk_cursor cursor = {0, 0, 0, 0, 0};
+    uint8_t told = 0;
+    team->walk.ahead = team->ahead = team->may_go_ahead;
+    if (!team->ahead)
+        rondo_arrive(run);
+    rondo_team_command(team, RONDO_COMMAND_WALK);
+    rondo_arrive(run);
+    for (uint32_t looks = 1, passed = 0, left = 0; cursor.start < tiles_end; looks++) {
+        rondo_walk_follow(team, tile, &cursor);
+        if (senders != 0)
+            left = rondo_walk_make_room(team, left != 0 ? left : senders);
+        looks = passed != cursor.passed ? 0 : looks;
+        passed = cursor.passed;
+        if (looks < RONDO_WALK_PATIENCE)
+            continue;
+        looks = 0;
+        if (rondo_interrupted(daemon->queues, lane))
+            break;
+        rondo_report_missing(run, rondo_walk_missing(team, &cursor));
+        rondo_tell_stuck(daemon, lane, run->context->operation - 1, &told);
+    }
+    rondo_team_ending(team);
+    rondo_store_relaxed32(&team->walk.stop, 1);
+    rondo_team_finish(team);
+    rondo_count(&run->statistics->primitives, cursor.primitives);
+    rondo_count(&run->statistics->bytes_sent, cursor.sent);
+    return told;
+}
+
 /* Runs this block's part until it is done or the lane has failed. Nobody else runs parts of an operation in stream order. */
 static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, const struct rondo_stream_operation *given,
-                                            uint32_t part, struct rondo_context *context, struct rondo_team *team)
+                                            uint32_t part, struct rondo_context *context, struct rondo_team *team, int all_lines)
 {
     const struct rondo_queues *queues = daemon->queues;
     uint8_t told = 0;
@@ -76,6 +112,11 @@ static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, c
     run.statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
     run.policy = &daemon->policy;
     run.interrupts = NULL;
+    if (all_lines && rondo_walk_is_possible(team)) {
+        told = rondo_lead_walk(daemon, &run, team);
+        rondo_finish_ordered(daemon, given, team->operation.lane, told);
+        return;
+    }
     for (;;) {
         run.budget = RONDO_ALONE_POLLS;
         if (rondo_engine_run(&run) == RONDO_OUTCOME_FINISHED || rondo_interrupted(queues, team->operation.lane))
@@ -214,6 +255,10 @@ static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemo
         __syncthreads();
         rondo_team_load_instructions(team, threadIdx.x, blockDim.x);
         rondo_team_load_ends(team, threadIdx.x, blockDim.x); /* as they are now */
+        if (all_lines && rondo_walk_is_possible(team)) {
+            __syncthreads();
+            rondo_walk_prepare(team, threadIdx.x, blockDim.x);
+        }
     }
     __syncthreads();
     if (threadIdx.x < workers) {
@@ -226,7 +271,7 @@ static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemo
         else if (given == NULL)
             rondo_lead_daemon(&shared->daemon, &shared->block, team);
         else
-            rondo_lead_operation(&shared->daemon, given, part, &shared->context, team);
+            rondo_lead_operation(&shared->daemon, given, part, &shared->context, team, all_lines);
         rondo_team_dismiss(team);
     }
     if (given != NULL || group != NULL)
@@ -254,13 +299,25 @@ RONDO_KERNEL rondo_lines_kernel(const __grid_constant__ struct rondo_daemon daem
     rondo_block_main(&daemon, &operation, NULL, 1);
 }
 
+/* The one that the block is of. */
+static __device__ __forceinline__ uint32_t rondo_in_batch(const struct rondo_cuda_batch *batch)
+{
+    uint32_t i = 0;
+    while (i + 1 < batch->count && batch->operations[i + 1].block_first <= blockIdx.x)
+        i++;
+    return i;
+}
+
 RONDO_KERNEL rondo_operations_kernel(const __grid_constant__ struct rondo_daemon daemon,
                                      const __grid_constant__ struct rondo_cuda_batch batch)
 {
-    uint32_t i = 0;
-    while (i + 1 < batch.count && batch.operations[i + 1].block_first <= blockIdx.x)
-        i++;
-    rondo_block_main(&daemon, &batch.operations[i], NULL, 0);
+    rondo_block_main(&daemon, &batch.operations[rondo_in_batch(&batch)], NULL, 0);
+}
+
+RONDO_KERNEL rondo_all_lines_kernel(const __grid_constant__ struct rondo_daemon daemon,
+                                    const __grid_constant__ struct rondo_cuda_batch batch)
+{
+    rondo_block_main(&daemon, &batch.operations[rondo_in_batch(&batch)], NULL, 1);
 }
 
 RONDO_KERNEL rondo_group_kernel(const __grid_constant__ struct rondo_daemon daemon,
@@ -275,6 +332,7 @@ const void *rondo_cuda_kernel(enum rondo_cuda_kernel kernel)
                                                             (const void *) rondo_operation_kernel,
                                                             (const void *) rondo_lines_kernel,
                                                             (const void *) rondo_operations_kernel,
+                                                            (const void *) rondo_all_lines_kernel,
                                                             (const void *) rondo_group_kernel};
     return kernels[kernel];
 }

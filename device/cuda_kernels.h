@@ -27,6 +27,7 @@ enum rondo_cuda_kernel {
     RONDO_CUDA_OPERATION,  /* (struct rondo_daemon, struct rondo_stream_operation), one block a program block */
     RONDO_CUDA_LINES,      /* the same, of an operation with LL128 connectors */
     RONDO_CUDA_OPERATIONS, /* (struct rondo_daemon, struct rondo_cuda_batch), likewise, of each */
+    RONDO_CUDA_ALL_LINES,  /* the same, of operations that all have LL128 connectors */
     RONDO_CUDA_GROUP,      /* (struct rondo_daemon, struct rondo_cuda_group), as many blocks as may be */
     RONDO_CUDA_KERNELS
 };

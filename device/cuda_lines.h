@@ -15,16 +15,53 @@
 #define RONDO_CUDA_LINES_DEEP  4 /* a thread's accesses under way, at most RONDO_CUDA_ROWS */
 #define RONDO_CUDA_LINES_AHEAD 4 /* that often it may send before it waits for what it has sent first */
 
-/* A thread's part of the piece. */
+/* ---- narrow pieces ---- */
+
+/*
+ * A piece whose arrays have room for fewer sources and remotes lies in less of the shared memory: each walking warp has one
+ * (cuda_walk.h). It has the members of struct rondo_piece up to its arrays, which follow one after the other, as there. width,
+ * a constant, is how long they are.
+ */
+#define RONDO_NARROW_BYTES(width) (offsetof(struct rondo_piece, source) + (width) * (2 * sizeof(char *) + 2 * sizeof(uint32_t)))
+static_assert(RONDO_NARROW_BYTES(RONDO_FOLD_SOURCES_MAX) == sizeof(struct rondo_piece), "the arrays come last, in this order");
+
+RONDO_CUDA_INLINE char **rondo_cuda_remote_of(uint32_t width, struct rondo_piece *piece, uint32_t r)
+{
+    return (char **) (piece->source + width) + r;
+}
+RONDO_CUDA_INLINE uint32_t *rondo_cuda_source_flag_of(uint32_t width, struct rondo_piece *piece, uint32_t s)
+{
+    return (uint32_t *) (piece->source + 2 * width) + s;
+}
+RONDO_CUDA_INLINE uint32_t *rondo_cuda_remote_flag_of(uint32_t width, struct rondo_piece *piece, uint32_t r)
+{
+    return (uint32_t *) (piece->source + 2 * width) + width + r;
+}
+RONDO_CUDA_INLINE char *rondo_cuda_remote(uint32_t width, const struct rondo_piece *piece, uint32_t r)
+{
+    return *rondo_cuda_remote_of(width, (struct rondo_piece *) piece, r);
+}
+RONDO_CUDA_INLINE uint32_t rondo_cuda_source_flag(uint32_t width, const struct rondo_piece *piece, uint32_t s)
+{
+    return *rondo_cuda_source_flag_of(width, (struct rondo_piece *) piece, s);
+}
+RONDO_CUDA_INLINE uint32_t rondo_cuda_remote_flag(uint32_t width, const struct rondo_piece *piece, uint32_t r)
+{
+    return *rondo_cuda_remote_flag_of(width, (struct rondo_piece *) piece, r);
+}
+
+/* ---- lines ---- */
+
+/* A thread's part of so many bytes. */
 struct rondo_cuda_lines {
     uint32_t data, slot; /* its first access: bytes from where data, and lines, begin (of a flag's lane: where its line does) */
     uint32_t data_stride, slot_stride;
     uint32_t bytes; /* of data, in all */
+    uint32_t step;  /* its warp goes through so many at a time */
     uint32_t has_flag;
 };
 
-RONDO_CUDA_INLINE struct rondo_cuda_lines rondo_cuda_lines_of(const struct rondo_piece *piece, uint32_t thread,
-                                                              uint32_t threads)
+RONDO_CUDA_INLINE struct rondo_cuda_lines rondo_cuda_lines_of(uint64_t bytes, uint32_t thread, uint32_t threads)
 {
     const uint32_t line = thread / 8, place = thread % 8;
     struct rondo_cuda_lines lines;
@@ -33,7 +70,8 @@ RONDO_CUDA_INLINE struct rondo_cuda_lines rondo_cuda_lines_of(const struct rondo
     lines.slot = thread * 16;
     lines.data_stride = threads / 8 * RONDO_LINE_DATA;
     lines.slot_stride = threads * 16;
-    lines.bytes = (uint32_t) (piece->count * piece->element_bytes);
+    lines.bytes = (uint32_t) bytes;
+    lines.step = RONDO_CUDA_LINES_DEEP * lines.data_stride;
     return lines;
 }
 
@@ -70,8 +108,9 @@ RONDO_CUDA_INLINE void rondo_cuda_ask_for_lines(const struct rondo_piece *piece,
 }
 
 /* What was asked for is there, or asked for again until it is. By whole warps. 0: it is not. */
-RONDO_CUDA_INLINE int rondo_cuda_have_lines(const struct rondo_piece *piece, const struct rondo_cuda_lines *lines,
-                                            uint32_t first, uint32_t s, uint64_t *polls, struct rondo_cuda_vector *loaded)
+RONDO_CUDA_INLINE int rondo_cuda_have_lines(uint32_t width, const struct rondo_piece *piece,
+                                            const struct rondo_cuda_lines *lines, uint32_t first, uint32_t s, uint64_t *polls,
+                                            struct rondo_cuda_vector *loaded)
 {
     while (piece->ll_sources >> s & 1) {
         uint32_t data = lines->data + first * lines->data_stride;
@@ -79,7 +118,7 @@ RONDO_CUDA_INLINE int rondo_cuda_have_lines(const struct rondo_piece *piece, con
 #pragma unroll
         for (int k = 0; k < RONDO_CUDA_LINES_DEEP; k++) {
             if (lines->has_flag && data < lines->bytes)
-                here &= loaded[k].word[3] == piece->source_flags[s];
+                here &= loaded[k].word[3] == rondo_cuda_source_flag(width, piece, s);
             data += lines->data_stride;
         }
         if (__all_sync(RONDO_CUDA_WHOLE_WARP, here))
@@ -117,19 +156,10 @@ RONDO_CUDA_INLINE void rondo_cuda_write_lines(const struct rondo_cuda_lines *lin
     }
 }
 
-/* What an exchange sends of this rank's own data. */
-RONDO_CUDA_INLINE void rondo_cuda_send_own_lines(const struct rondo_piece *piece, const struct rondo_cuda_lines *lines,
-                                                 uint32_t first, const struct rondo_cuda_vector *values)
-{
-#pragma unroll 1
-    for (uint32_t r = 0; r < piece->remotes; r++)
-        rondo_cuda_send_lines(lines, first, piece->remote[r], piece->remote_flags[r], values);
-}
-
 /* The accesses from first on, of all sources and to all destinations. 0: some have not come, and nothing has been stored. Two
  * sources are on their way at a time. */
-RONDO_CUDA_INLINE int rondo_cuda_fold_some_lines(const struct rondo_piece *piece, const struct rondo_cuda_lines *lines,
-                                                 uint32_t first, uint64_t *polls)
+RONDO_CUDA_INLINE int rondo_cuda_fold_some_lines(uint32_t width, const struct rondo_piece *piece,
+                                                 const struct rondo_cuda_lines *lines, uint32_t first, uint64_t *polls)
 {
     const uint32_t sources = piece->sources;
     struct rondo_cuda_vector loaded[RONDO_CUDA_LINES_DEEP] = {}, more[RONDO_CUDA_LINES_DEEP] = {};
@@ -139,62 +169,73 @@ RONDO_CUDA_INLINE int rondo_cuda_fold_some_lines(const struct rondo_piece *piece
         rondo_cuda_ask_for_lines(piece, lines, first, s, loaded);
         if (s + 1 < sources)
             rondo_cuda_ask_for_lines(piece, lines, first, s + 1, more);
-        if (!rondo_cuda_have_lines(piece, lines, first, s, polls, loaded))
+        if (!rondo_cuda_have_lines(width, piece, lines, first, s, polls, loaded))
             return 0;
         if (sources > 1)
             rondo_cuda_fold_held(piece->type, RONDO_CUDA_LINES_DEEP, 4, s == 0, sum, loaded);
         if (s + 1 == sources)
             break;
-        if (!rondo_cuda_have_lines(piece, lines, first, s + 1, polls, more))
+        if (!rondo_cuda_have_lines(width, piece, lines, first, s + 1, polls, more))
             return 0;
         rondo_cuda_fold_held(piece->type, RONDO_CUDA_LINES_DEEP, 4, 0, sum, more);
     }
     if (sources > 1)
-        rondo_cuda_finish_held(piece->type, RONDO_CUDA_LINES_DEEP, 4, sum, loaded);
+        rondo_cuda_finish_held(piece->type, RONDO_CUDA_LINES_DEEP, 4, piece->average, sum, loaded);
 #pragma unroll 1
     for (uint32_t r = 0; !piece->exchanges && r < piece->remotes; r++)
         if (piece->ll_remotes >> r & 1)
-            rondo_cuda_send_lines(lines, first, piece->remote[r], piece->remote_flags[r], loaded);
+            rondo_cuda_send_lines(lines, first, rondo_cuda_remote(width, piece, r), rondo_cuda_remote_flag(width, piece, r),
+                                  loaded);
         else
-            rondo_cuda_write_lines(lines, first, piece->remote[r], loaded);
+            rondo_cuda_write_lines(lines, first, rondo_cuda_remote(width, piece, r), loaded);
     if (piece->local != NULL)
         rondo_cuda_write_lines(lines, first, piece->local, loaded);
     return 1;
 }
 
+/* The warp goes on through its steps, of which it has done so many and (an exchange) sent so many. An exchange sends so far
+ * ahead of what it waits for, and nothing is overwritten before it has been sent. Ends early when something has not come. */
+RONDO_CUDA_INLINE void rondo_cuda_move_lines(uint32_t width, const struct rondo_piece *piece,
+                                             const struct rondo_cuda_lines *lines, uint64_t polls, uint32_t *done,
+                                             uint32_t *sent)
+{
+#pragma unroll 1
+    for (; *done * lines->step < lines->bytes; (*done)++) {
+#pragma unroll 1
+        for (; piece->exchanges && *sent * lines->step < lines->bytes && *sent <= *done + RONDO_CUDA_LINES_AHEAD; (*sent)++) {
+            const uint32_t first = *sent * RONDO_CUDA_LINES_DEEP;
+            struct rondo_cuda_vector loaded[RONDO_CUDA_LINES_DEEP] = {};
+            rondo_cuda_read_lines(lines, first, piece->source[rondo_cuda_own_source(piece)], loaded);
+#pragma unroll 1
+            for (uint32_t r = 0; r < piece->remotes; r++)
+                rondo_cuda_send_lines(lines, first, rondo_cuda_remote(width, piece, r), rondo_cuda_remote_flag(width, piece, r),
+                                      loaded);
+        }
+        if (!rondo_cuda_fold_some_lines(width, piece, lines, *done * RONDO_CUDA_LINES_DEEP, &polls))
+            return;
+    }
+}
+
 /*
  * Each warp goes its own way through its accesses, some at a time, and notes in progress how often it has done so when others'
- * data have not come: it goes on from there when the piece is carried out again. An exchange sends so far ahead of what it
- * waits for, and nothing is overwritten before it has been sent. A slot is fewer than 256 of a warp's steps. Returns the same
- * on all threads; 0: go on later.
+ * data have not come: it goes on from there when the piece is carried out again. A slot is fewer than 256 of a warp's steps.
+ * Returns the same on all threads; 0: go on later.
  */
 RONDO_CUDA_INLINE int rondo_cuda_carry_out_lines(const struct rondo_piece *piece, uint32_t thread, uint32_t threads,
                                                  uint64_t polls, uint8_t *progress)
 {
-    const struct rondo_cuda_lines lines = rondo_cuda_lines_of(piece, thread, threads);
-    const uint32_t warp = thread / RONDO_CUDA_WARP, step = RONDO_CUDA_LINES_DEEP * lines.data_stride;
-    const uint32_t steps = (lines.bytes + step - 1) / step;
+    const struct rondo_cuda_lines lines = rondo_cuda_lines_of(piece->count * piece->element_bytes, thread, threads);
+    const uint32_t warp = thread / RONDO_CUDA_WARP;
     const int waits = piece->ll_sources != 0;
-    const char *own = piece->source[rondo_cuda_own_source(piece)]; /* an exchange has it */
     const int first_lane = thread % RONDO_CUDA_WARP == 0;
     uint32_t done = __shfl_sync(RONDO_CUDA_WHOLE_WARP, waits && first_lane ? progress[warp] : 0, 0);
-    uint32_t sent = !piece->exchanges ? steps : piece->sent ? done + RONDO_CUDA_LINES_AHEAD + 1 : done;
-#pragma unroll 1
-    for (; done < steps; done++) {
-#pragma unroll 1
-        for (; sent < steps && sent <= done + RONDO_CUDA_LINES_AHEAD; sent++) {
-            struct rondo_cuda_vector loaded[RONDO_CUDA_LINES_DEEP] = {};
-            rondo_cuda_read_lines(&lines, sent * RONDO_CUDA_LINES_DEEP, own, loaded);
-            rondo_cuda_send_own_lines(piece, &lines, sent * RONDO_CUDA_LINES_DEEP, loaded);
-        }
-        if (!rondo_cuda_fold_some_lines(piece, &lines, done * RONDO_CUDA_LINES_DEEP, &polls))
-            break;
-    }
+    uint32_t sent = piece->sent ? done + RONDO_CUDA_LINES_AHEAD + 1 : done;
+    rondo_cuda_move_lines(RONDO_FOLD_SOURCES_MAX, piece, &lines, polls, &done, &sent);
     if (!waits)
         return 1;
     if (first_lane)
         progress[warp] = (uint8_t) done;
-    return rondo_cuda_all_agree(done == steps, threads);
+    return rondo_cuda_all_agree(done * lines.step >= lines.bytes, threads);
 }
 
 /* For kernels that have the ways of other pieces, too: together they would need more registers than there are. The call costs

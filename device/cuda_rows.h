@@ -95,17 +95,27 @@ RONDO_CUDA_INLINE void rondo_cuda_fold_held(int type, int vectors, int words, in
         rondo_cuda_fold_held_as(RONDO_UINT32, vectors, words, first, sum, loaded);
 }
 
-RONDO_CUDA_INLINE void rondo_cuda_finish_held(int type, int vectors, int words, const struct rondo_cuda_wide *sum,
-                                              struct rondo_cuda_vector *result)
+RONDO_CUDA_INLINE void rondo_cuda_finish_held_as(int type, int vectors, int words, uint32_t average,
+                                                 struct rondo_cuda_wide *sum, struct rondo_cuda_vector *result)
 {
 #pragma unroll
-    for (int k = 0; k < vectors; k++)
-        if (type == RONDO_FLOAT16)
-            result[k] = rondo_cuda_narrow(RONDO_FLOAT16, words, &sum[k]);
-        else if (type == RONDO_BFLOAT16)
-            result[k] = rondo_cuda_narrow(RONDO_BFLOAT16, words, &sum[k]);
-        else
-            result[k] = rondo_cuda_narrow(RONDO_UINT32, words, &sum[k]);
+    for (int k = 0; k < vectors; k++) {
+        if (average != 0)
+            rondo_cuda_divide(type, words, &sum[k], (int) average);
+        result[k] = rondo_cuda_narrow(type, words, &sum[k]);
+    }
+}
+
+/* average: 0 of integers. */
+RONDO_CUDA_INLINE void rondo_cuda_finish_held(int type, int vectors, int words, uint32_t average, struct rondo_cuda_wide *sum,
+                                              struct rondo_cuda_vector *result)
+{
+    if (type == RONDO_FLOAT16)
+        rondo_cuda_finish_held_as(RONDO_FLOAT16, vectors, words, average, sum, result);
+    else if (type == RONDO_BFLOAT16)
+        rondo_cuda_finish_held_as(RONDO_BFLOAT16, vectors, words, average, sum, result);
+    else
+        rondo_cuda_finish_held_as(RONDO_FLOAT, vectors, words, average, sum, result);
 }
 
 RONDO_CUDA_INLINE void rondo_cuda_copy_rows(struct rondo_cuda_vector *to, const struct rondo_cuda_vector *from)
@@ -160,7 +170,7 @@ RONDO_CUDA_INLINE int rondo_cuda_carry_out_rows(const struct rondo_piece *piece,
     if (packed != 0 && !rondo_cuda_all_agree(here, threads))
         return 0;
     if (sources > 1)
-        rondo_cuda_finish_held(piece->type, RONDO_CUDA_ROWS, 2, sum, loaded);
+        rondo_cuda_finish_held(piece->type, RONDO_CUDA_ROWS, 2, 0, sum, loaded);
     for (uint32_t r = 0; !piece->exchanges && r < remotes; r++)
         if (piece->ll_remotes >> r & 1)
             rondo_cuda_send_rows(&rows, piece->remote[r], piece->remote_flags[r], loaded);

@@ -30,8 +30,31 @@ enum rondo_command {
     RONDO_COMMAND_PAGE,
     RONDO_COMMAND_COPY,
     RONDO_COMMAND_REPEAT,
+    RONDO_COMMAND_WALK,
     RONDO_COMMAND_NOTHING,
     RONDO_COMMAND_EXIT
+};
+
+/* A part that warps walk through (cuda_walk.h). */
+#define RONDO_WALK_WARPS (RONDO_CUDA_WORKERS_MAX / RONDO_CUDA_WARP)
+struct rondo_walk_step { /* an instruction */
+    char *local;         /* where the result goes; NULL: nowhere here */
+    const char *own;     /* the local source, if it has one, at that place among the sources */
+    uint64_t bytes;      /* of the chunk */
+    uint8_t has_own, own_place, sources;
+    uint8_t receive_first, received, send_first, sent;
+    uint8_t exchanges, finishes;
+};
+struct rondo_walk {
+    struct rondo_walk_step steps[RONDO_WALK_INSTRUCTIONS];
+    char pieces[RONDO_WALK_WARPS][RONDO_NARROW_BYTES(RONDO_WALK_WIDTH)]
+        __attribute__((aligned(16)));  /* what each carries out */
+    uint32_t passed[RONDO_WALK_WARPS]; /* instructions that a warp is through with */
+    uint32_t sends[RONDO_WALK_ENDS];   /* an end does */
+    uint32_t moved[RONDO_WALK_ENDS];   /* slots that all warps have taken of an end; the leader's */
+    int gives_back;                    /* during the part: slots are used more than once */
+    uint32_t ahead;                    /* the warps wait for what the stream holds before */
+    uint32_t stop;                     /* they shall leave off */
 };
 
 /* In shared memory. */
@@ -62,6 +85,7 @@ struct rondo_team {
     uint32_t repeat_first, repeat_count;                           /* ends, by the command to repeat */
     uint8_t progress[RONDO_PROGRESS] __attribute__((aligned(16))); /* of the warps, with a piece that is carried out in part */
     uint64_t saved; /* bytes, by compression, that have not been counted; the workers' */
+    struct rondo_walk walk;
     struct rondo_operation operation;
     struct rondo_instruction instructions[RONDO_TEAM_PAGE];
     struct rondo_end ends[RONDO_PROGRAM_ENDS_MAX] __attribute__((aligned(16)));
@@ -637,6 +661,9 @@ RONDO_FUNCTION void rondo_team_copy_ends(struct rondo_team *team, uint32_t threa
             }
 }
 
+/* In cuda_walk.h. */
+RONDO_RARE int rondo_walk(struct rondo_team *team, uint32_t thread, uint32_t threads);
+
 /* Constants: all_lines: the team's operations have no connectors but those of LL128. of_daemon: they may be started again. */
 RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, uint32_t threads, int all_lines, int of_daemon)
 {
@@ -655,6 +682,8 @@ RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, ui
             rondo_copy_vectors(team->copy, team->copied, team->copy_bytes, thread, threads);
         else if (command == RONDO_COMMAND_REPEAT)
             rondo_team_copy_ends(team, thread, threads);
+        else if (all_lines && command == RONDO_COMMAND_WALK)
+            result = rondo_walk(team, thread, threads);
         else if (command == RONDO_COMMAND_EXIT)
             return;
         if (thread == 0)

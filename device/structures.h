@@ -90,6 +90,12 @@ struct rondo_layout {
 
 struct rondo_end;
 
+/* The program blocks that a warp of a GPU can go through by itself have at most so many ends, instructions, and sources or
+ * remotes of one. */
+#define RONDO_WALK_ENDS         32
+#define RONDO_WALK_INSTRUCTIONS 32
+#define RONDO_WALK_WIDTH        8
+
 /* One program block of a program that is bound to a lane: where its lists lie, in device memory. */
 struct rondo_part {
     const struct rondo_instruction *instructions;
@@ -119,6 +125,7 @@ struct rondo_operation {
     uint8_t direct;         /* peers' buffers are reached: signals say where they are */
     uint8_t lends;          /* enum rondo_lends: what need not be copied into slots to be sent */
     uint8_t protocol;       /* enum rondo_protocol, of all its connectors */
+    uint8_t walks;          /* on a stream, a GPU's warps go through the program by themselves (cuda_walk.h) */
     uint32_t average;       /* divisor of the FINISH step; 0: none */
     uint32_t rate;          /* bits a value in slots (RONDO_PROTOCOL_COMPRESSED); 0: as they are */
     char *residual;         /* laid out as the input, in the type that the code computes in; NULL: nothing is fed back */

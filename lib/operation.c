@@ -331,6 +331,55 @@ static rondo_result_t make_residual(struct rondo_request *request)
     return result;
 }
 
+/* Its chunks, and what of them travels in a slot, begin and end at whole vectors. */
+static int is_even(const struct rondo_operation *operation)
+{
+    uint64_t bits = operation->tile;
+    for (int b = 0; b < RONDO_BUFFERS; b++) {
+        const struct rondo_layout *layout = &operation->layouts[b];
+        if (layout->table != NULL || (uintptr_t) operation->buffers[b] % RONDO_PIECE_ALIGNMENT != 0)
+            return 0;
+        bits |= layout->group_count | layout->chunk_count;
+    }
+    return bits * operation->element_bytes % RONDO_PIECE_ALIGNMENT == 0;
+}
+
+static int can_walk(const struct rondo_operation *operation, const struct rondo_instruction *instruction)
+{
+    const int type = operation->type, receives = instruction->actions & RONDO_RECEIVE;
+    const int floats = type == RONDO_FLOAT || type == RONDO_FLOAT16 || type == RONDO_BFLOAT16;
+    if ((instruction->flags & ~(RONDO_FINISH | RONDO_EXCHANGE)) != 0 || instruction->dependencies > 0 ||
+        instruction->count > 1 || (receives && instruction->receive_count >= RONDO_WALK_WIDTH) ||
+        ((instruction->actions & RONDO_SEND) && instruction->send_count > RONDO_WALK_WIDTH))
+        return 0;
+    if (!(instruction->actions & RONDO_REDUCE) && (!receives || instruction->receive_count == 1))
+        return !(instruction->flags & RONDO_FINISH);
+    return operation->op == RONDO_SUM && (floats || type == RONDO_INT32 || type == RONDO_UINT32) &&
+           (operation->average == 0 || floats);
+}
+
+/* Whether warps can walk through all of it. What is one piece a block has a shorter way (rondo_team_goes_ahead). */
+static int walks(const struct rondo_operation *operation, const struct rondo_program *program)
+{
+    const char *image = (const char *) program;
+    const struct rondo_program_block *blocks =
+        (const struct rondo_program_block *) (const void *) (image + program->block_offset);
+    const struct rondo_instruction *instructions =
+        (const struct rondo_instruction *) (const void *) (image + program->instruction_offset);
+    uint64_t pieces = 0;
+    if (operation->protocol != RONDO_PROTOCOL_LL128 || operation->slices != 1 || !is_even(operation))
+        return 0;
+    for (uint32_t b = 0; b < program->blocks; b++) {
+        if (blocks[b].ends > RONDO_WALK_ENDS || blocks[b].instructions > RONDO_WALK_INSTRUCTIONS)
+            return 0;
+        for (uint32_t i = 0; i < blocks[b].instructions; i++)
+            if (!can_walk(operation, &instructions[blocks[b].instruction_first + i]))
+                return 0;
+        pieces = blocks[b].instructions * operation->tiles > pieces ? blocks[b].instructions * operation->tiles : pieces;
+    }
+    return pieces > 1;
+}
+
 rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct rondo_choice *choice)
 {
     const struct rondo_call *call = &request->call;
@@ -391,6 +440,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     request->blocks = binding->plan->program->blocks;
     request->fresh = 1;
     operation->direct = (uint8_t) choice->algorithm->direct;
+    operation->walks = (uint8_t) walks(operation, binding->plan->program);
     /* An operation that ends because its time is over gives the buffers back while a network may still read them. */
     int lends = request->runtime->device_type == RONDO_DEVICE_HOST && choice->algorithm->registered == NULL &&
                 request->runtime->settings.timeout <= 0;

@@ -45,6 +45,9 @@ struct rondo_cuda_mapping {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rondo_cuda_mapping *mappings;
+/* Taken before the other. The driver takes an IPC handle for one that is mapped (CUDA_ERROR_ALREADY_MAPPED) while another
+ * thread opens or closes it, so that is done by one thread at a time, and the list says what is open. */
+static pthread_mutex_t opening_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- memory ---- */
 
@@ -418,7 +421,13 @@ static rondo_result_t refuse_stale(int device_index, const struct handle *data)
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t import_outside(int device_index, const struct handle *data, struct rondo_cuda_mapping **result)
+static int is_opened_alone(const struct handle *data)
+{
+    return data->kind != RONDO_CUDA_MAPPED; /* which waits for its owner to send it */
+}
+
+/* Under opening_lock, where that is needed. */
+static rondo_result_t find_or_open(int device_index, const struct handle *data, struct rondo_cuda_mapping **result)
 {
     pthread_mutex_lock(&lock);
     struct rondo_cuda_mapping *known = find(device_index, data);
@@ -449,6 +458,17 @@ static rondo_result_t import_outside(int device_index, const struct handle *data
     if (known != NULL)
         close_mapping(mapping);
     return RONDO_SUCCESS;
+}
+
+static rondo_result_t import_outside(int device_index, const struct handle *data, struct rondo_cuda_mapping **result)
+{
+    const int alone = is_opened_alone(data);
+    if (alone)
+        pthread_mutex_lock(&opening_lock);
+    rondo_result_t status = find_or_open(device_index, data, result);
+    if (alone)
+        pthread_mutex_unlock(&opening_lock);
+    return status;
 }
 
 rondo_result_t rondo_cuda_import(int device_index, const struct rondo_cuda_handle *handle, struct rondo_cuda_mapping **mapping,
@@ -482,10 +502,9 @@ uint64_t rondo_cuda_handle_bytes(const struct rondo_cuda_handle *handle)
     return data.bytes;
 }
 
-void rondo_cuda_release(struct rondo_cuda_mapping *mapping)
+/* The last one takes it off the list. */
+static int let_go(struct rondo_cuda_mapping *mapping)
 {
-    if (mapping == NULL)
-        return;
     pthread_mutex_lock(&lock);
     int last = --mapping->count == 0;
     for (struct rondo_cuda_mapping **link = &mappings; last && *link != NULL; link = &(*link)->next)
@@ -494,8 +513,20 @@ void rondo_cuda_release(struct rondo_cuda_mapping *mapping)
             break;
         }
     pthread_mutex_unlock(&lock);
-    if (last)
+    return last;
+}
+
+void rondo_cuda_release(struct rondo_cuda_mapping *mapping)
+{
+    if (mapping == NULL)
+        return;
+    const int alone = is_opened_alone(&mapping->handle);
+    if (alone)
+        pthread_mutex_lock(&opening_lock);
+    if (let_go(mapping))
         close_mapping(mapping);
+    if (alone)
+        pthread_mutex_unlock(&opening_lock);
 }
 
 int rondo_cuda_mappings(void)
