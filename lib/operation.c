@@ -289,9 +289,9 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
         else if (choice->protocol == RONDO_PROTOCOL_COMPRESSED && operation->slice > 0 && request->comm->gpus_only)
             spread_slices(operation, most, CODED_SLICE, CODED_SLICE_MIN, request->lane->slot_count);
         else if (rondo_is_wide(request->comm) && rondo_algorithm_single(choice->algorithm) && operation->rate == 0)
-            network_slices(operation, most, rondo_network_scale(request->comm));
+            network_slices(operation, most, rondo_network_scale(request->runtime));
         else if (rondo_is_wide(request->comm) && rondo_algorithm_single(choice->algorithm))
-            operation->tile = RONDO_NETWORK_SLICES / rondo_network_scale(request->comm) * operation->slice;
+            operation->tile = RONDO_NETWORK_SLICES / rondo_network_scale(request->runtime) * operation->slice;
     }
     if (operation->tile == 0)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "a slot of %u bytes cannot hold a part of %u chunks",

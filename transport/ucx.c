@@ -17,6 +17,7 @@
 #include "platform.h"
 #include "proxies.h"
 #include "runtime.h"
+#include "select.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -478,9 +479,10 @@ static void close_network(void *state)
 static void adjust(struct ucx *ucx, ucp_config_t *config)
 {
     const int host = ucx->runtime->device_type == RONDO_DEVICE_HOST;
-    const char *const settings[][3] = {{"RNDV_THRESH", "UCX_RNDV_THRESH", "inf"},
-                                       {"TX_SEG_SIZE", "UCX_TCP_TX_SEG_SIZE", "64k"},
-                                       {"RX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE", host ? "544k" : "272k"}};
+    const char *const settings[][3] = {
+        {"RNDV_THRESH", "UCX_RNDV_THRESH", "inf"},
+        {"TX_SEG_SIZE", "UCX_TCP_TX_SEG_SIZE", "64k"},
+        {"RX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE", rondo_network_scale(ucx->runtime) > 1 && host ? "544k" : "272k"}};
     ucx->leads = host && getenv("UCX_RNDV_THRESH") == NULL; /* what UCX fetches it puts into the slot as it is */
     /* From a GPU's memory eager would mean copies by the processor: there UCX knows better. */
     for (size_t i = ucx->direct.gpu >= 0; i < sizeof(settings) / sizeof(settings[0]); i++)
