@@ -53,6 +53,7 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
 /* Whether that is for a communicator's connectors. Its members all say the same. */
 int rondo_is_wide(const struct rondo_comm *comm);
 
+/* That factor: RONDO_NETWORK_PAIR or 1. */
 uint32_t rondo_network_scale(const struct rondo_runtime *runtime);
 
 /* Slot sizes of a lane that serves operations of all sizes. */

@@ -170,7 +170,8 @@ static void sent(void *request, ucs_status_t status, void *argument)
     ucx->library->ucp_request_free(request);
 }
 
-/* The header stays until the message has been sent, and so do the data's parts, which are so many; or data are bytes. */
+/* The header stays until the message has been sent. data: count bytes or, with parts, count of ucp_dt_iov_t, which stay as
+ * well. */
 static void send_message(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *port, unsigned id, const void *header,
                          size_t header_bytes, const void *data, size_t count, int parts)
 {
