@@ -46,6 +46,11 @@ int rondo_is_wide(const struct rondo_comm *comm)
     return comm->networked && !comm->gpus_only;
 }
 
+uint32_t rondo_network_scale(const struct rondo_runtime *runtime)
+{
+    return runtime->size == 2 ? RONDO_NETWORK_PAIR : 1;
+}
+
 /* Recursive doubling sends all data log2 of the ranks times, a ring less than twice, but in 2 * (size - 1) steps. */
 #define DOUBLING_BYTES_MAX (64 * KIB)
 
@@ -300,7 +305,9 @@ void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_P
     int gpus = comm->gpus_only;
     uint32_t most = comm->runtime->settings.slot_bytes;
     if (most == RONDO_DEFAULT_SLOT_BYTES)
-        most = rondo_is_wide(comm) ? RONDO_NETWORK_SLOT_BYTES : gpus ? RONDO_GPU_SLOT_BYTES : most;
+        most = rondo_is_wide(comm) ? RONDO_NETWORK_SLOT_BYTES * rondo_network_scale(comm->runtime)
+               : gpus              ? RONDO_GPU_SLOT_BYTES
+                                   : most;
     slot_bytes[RONDO_PROTOCOL_SIMPLE] = most;
     slot_bytes[RONDO_PROTOCOL_SMALL] = most < RONDO_SMALL_BYTES_MAX ? most : RONDO_SMALL_BYTES_MAX;
     slot_bytes[RONDO_PROTOCOL_COMPRESSED] = most;

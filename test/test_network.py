@@ -176,6 +176,19 @@ def test_two_hosts_exchange_much(options):
         assert len(rows) >= 4 and all("0" in row for row in rows), rows
 
 
+@pytest.mark.parametrize("setting", ["true", "export UCX_RNDV_THRESH=48k", "export UCX_TCP_RX_SEG_SIZE=64k",
+                                     '[ "$RONDO_RANK" = 1 ] || export UCX_RNDV_THRESH=48k'],
+                         ids=["eager", "fetched", "pieces", "one-way"])
+@pytest.mark.parametrize("least", [32760, 32768])
+def test_leads(least, setting):
+    """Data with a lead before them and without, in one piece, in several, and fetched by UCX, which puts them where it is told."""
+    with Hosts(2) as hosts, hosts.job([0, 1], "sh", "-c", f'{setting}; exec "$@"', "sh", program("rondo"), "bench", "allreduce",
+                                      "--device", "host", "-b", least, "-e", "2200K", "-f", 4, "-c", "-n", 3, "-w", 1) as job:
+        job.finish()
+        rows = [line.split() for line in job.output().splitlines() if " float" in line]
+        assert len(rows) == 4 and all(row[-1] == "0" for row in rows), rows
+
+
 # ---- what is chosen, and what is refused ----
 
 def test_shared_memory_where_it_reaches():

@@ -17,12 +17,19 @@
 #include "platform.h"
 #include "proxies.h"
 #include "runtime.h"
+#include "select.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ID_SLOT = 1, ID_CREDIT = 2, FLUSH_MS = 1000, TURN_BYTES = 128 * 1024 };
+
+/* Over TCP a message is UCX's own bytes, then the data, then our header. The kernel's copies on both sides and the folding of
+ * what has come in take less time where lines lie on lines, so data have a lead that brings them to a line of the stream, and
+ * headers such sizes that the next message begins on one. Over anything else the lead does no harm. */
+enum { LINE = 64, UCX_BYTES = 13, LEAD_BYTES = LINE - UCX_BYTES, SLOT_TEXT = LINE, CREDIT_TEXT = LINE - UCX_BYTES };
+#define LED_BYTES_MIN ((size_t) 32 << 10) /* less is copied by UCX as well, which costs what a lead saves */
 
 struct slot_header {
     uint64_t key, number;
@@ -34,15 +41,23 @@ struct credit_header {
     uint32_t port, unused;
 };
 
+/* A slot that is being sent: what UCX reads until then. */
+struct dispatch {
+    struct slot_header header;
+    char rest[SLOT_TEXT - sizeof(struct slot_header)];
+    ucp_dt_iov_t parts[2]; /* the lead and the data */
+};
+
 /* A slot that is being received. */
 struct receipt {
     struct rondo_port *port;
     uint64_t number;
 };
 
-/* port->messages: of an outgoing port, a header a slot; of an incoming one, this. */
+/* port->messages: of an outgoing port, a dispatch a slot; of an incoming one, this. */
 struct incoming {
     struct credit_header credit;
+    char rest[LINE - sizeof(struct credit_header)];
     struct receipt receipts[];
 };
 
@@ -62,6 +77,7 @@ struct ucx {
     struct peer *peers;
     uint32_t under_way; /* messages whose sending or receiving has begun and not ended */
     uint32_t events;    /* arrivals and completions since progress began */
+    int leads;          /* to ranks on the host device, data are sent with a lead */
     int dropping;       /* endpoints of lost peers are to be closed, outside UCX's callbacks */
     int closing;
 };
@@ -154,9 +170,10 @@ static void sent(void *request, ucs_status_t status, void *argument)
     ucx->library->ucp_request_free(request);
 }
 
-/* The header stays until the message has been sent. */
+/* The header stays until the message has been sent. data: count bytes or, with parts, count of ucp_dt_iov_t, which stay as
+ * well. */
 static void send_message(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *port, unsigned id, const void *header,
-                         size_t header_bytes, const void *data, size_t bytes)
+                         size_t header_bytes, const void *data, size_t count, int parts)
 {
     ucp_request_param_t parameters = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE,
@@ -164,9 +181,13 @@ static void send_message(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *
         .user_data = port,
         .memory_type = ucx->direct.memory_type, /* nothing is lent where that is a GPU's */
     };
+    if (parts) {
+        parameters.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+        parameters.datatype = ucp_dt_make_iov();
+    }
     port->sending++;
     ucx->under_way++;
-    ucs_status_ptr_t request = ucx->library->ucp_am_send_nbx(endpoint, id, header, header_bytes, data, bytes, &parameters);
+    ucs_status_ptr_t request = ucx->library->ucp_am_send_nbx(endpoint, id, header, header_bytes, data, count, &parameters);
     if (UCS_PTR_IS_PTR(request))
         return;
     port->sending--; /* done at once, or refused */
@@ -175,21 +196,32 @@ static void send_message(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *
         lose(ucx, port->peer, ucx->library->ucs_status_string(UCS_PTR_STATUS(request)));
 }
 
+static void send_slot(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *port, struct dispatch *dispatch, const char *data)
+{
+    static char lead[LEAD_BYTES]; /* never written */
+    size_t bytes = dispatch->header.bytes;
+    dispatch->parts[0] = (ucp_dt_iov_t){lead, sizeof(lead)};
+    dispatch->parts[1] = (ucp_dt_iov_t){(void *) (uintptr_t) data, bytes};
+    if (ucx->leads && ucx->runtime->peers[port->peer].device == RONDO_DEVICE_HOST && bytes >= LED_BYTES_MIN)
+        send_message(ucx, endpoint, port, ID_SLOT, &dispatch->header, SLOT_TEXT, dispatch->parts, 2, 1);
+    else
+        send_message(ucx, endpoint, port, ID_SLOT, &dispatch->header, SLOT_TEXT, data, bytes, 0);
+}
+
 /* No more than a turn's bytes: what has come meanwhile is looked after before it leaves the cache. */
 static void send_slots(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *port, uint64_t tail)
 {
-    struct slot_header *headers = port->messages;
+    struct dispatch *dispatches = port->messages;
     size_t sent_bytes = 0;
     for (; port->carried != tail && !ucx->peers[port->peer].lost && sent_bytes < TURN_BYTES; port->carried++) {
         uint32_t slot = (uint32_t) (port->carried & (port->slot_count - 1));
         const struct rondo_lent_slot *loan = port->loans != NULL ? &port->loans->slots[slot] : NULL;
         const char *lent = loan != NULL ? loan->source : NULL;
         uint32_t bytes = lent != NULL ? (uint32_t) loan->bytes : rondo_load_relaxed32(port->sizes + slot);
-        headers[slot] = (struct slot_header){port->other_key, port->carried, port->other_number,
-                                             bytes < port->slot_bytes ? bytes : port->slot_bytes};
-        send_message(ucx, endpoint, port, ID_SLOT, &headers[slot], sizeof(headers[slot]),
-                     lent != NULL ? lent : port->slots + (size_t) slot * port->slot_bytes, headers[slot].bytes);
-        sent_bytes += headers[slot].bytes;
+        bytes = bytes < port->slot_bytes ? bytes : port->slot_bytes;
+        dispatches[slot].header = (struct slot_header){port->other_key, port->carried, port->other_number, bytes};
+        send_slot(ucx, endpoint, port, &dispatches[slot], lent != NULL ? lent : port->slots + (size_t) slot * port->slot_bytes);
+        sent_bytes += bytes;
     }
     settle(port);
 }
@@ -202,7 +234,7 @@ static int send_credit(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *po
         return 0;
     incoming->credit = (struct credit_header){port->other_key, head, port->other_number, 0};
     port->carried = head;
-    send_message(ucx, endpoint, port, ID_CREDIT, &incoming->credit, sizeof(incoming->credit), NULL, 0);
+    send_message(ucx, endpoint, port, ID_CREDIT, &incoming->credit, CREDIT_TEXT, NULL, 0, 0);
     return 1;
 }
 
@@ -301,21 +333,24 @@ static ucs_status_t slot_came(void *argument, const void *text, size_t text_byte
     struct ucx *ucx = argument;
     struct slot_header header;
     ucx->events++;
-    if (text_bytes != sizeof(header))
+    if (text_bytes != SLOT_TEXT)
         return UCS_OK;
     memcpy(&header, text, sizeof(header));
     struct rondo_port *port = addressee(ucx, header.port, header.key, RONDO_INCOMING);
-    if (port == NULL || bytes != header.bytes || bytes > port->slot_bytes)
+    int fetched = (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0 || ucx->direct.gpu >= 0;
+    size_t lead = bytes - header.bytes; /* huge, where there are fewer */
+    if (port == NULL || header.bytes > port->slot_bytes || (lead != 0 && (lead != LEAD_BYTES || fetched)))
         return UCS_OK;
     uint32_t slot = (uint32_t) (header.number & (port->slot_count - 1));
     /* Only a slot that the device has given back, and only once. */
     if (header.number - rondo_load_acquire(port->published) >= port->slot_count || header.number < port->arrived ||
         port->ready[slot] == (uint32_t) header.number + 1)
         return UCS_OK;
-    if ((how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0 || ucx->direct.gpu >= 0)
+    if (fetched)
         return fetch_slot(ucx, port, header.number, data, bytes);
-    if (port->errands == NULL || !rondo_errand_do(&port->errands[slot], header.number, data, bytes))
-        memcpy(port->slots + (size_t) slot * port->slot_bytes, data, bytes);
+    const char *own = (const char *) data + lead;
+    if (port->errands == NULL || !rondo_errand_do(&port->errands[slot], header.number, own, header.bytes))
+        memcpy(port->slots + (size_t) slot * port->slot_bytes, own, header.bytes);
     take_slot(port, header.number);
     return UCS_OK;
 }
@@ -328,7 +363,7 @@ static ucs_status_t credit_came(void *argument, const void *text, size_t text_by
     (void) data;
     (void) how;
     ucx->events++;
-    if (text_bytes != sizeof(header) || bytes != 0)
+    if (text_bytes != CREDIT_TEXT || bytes != 0)
         return UCS_OK;
     memcpy(&header, text, sizeof(header));
     struct rondo_port *port = addressee(ucx, header.port, header.key, RONDO_OUTGOING);
@@ -344,7 +379,7 @@ static ucs_status_t credit_came(void *argument, const void *text, size_t text_by
 static rondo_result_t prepare(void *state, struct rondo_port *port)
 {
     const struct ucx *ucx = state;
-    size_t bytes = port->slot_count * sizeof(struct slot_header);
+    size_t bytes = port->slot_count * sizeof(struct dispatch);
     int receives = port->direction == RONDO_INCOMING, host = ucx->runtime->device_type == RONDO_DEVICE_HOST;
     if (host && !receives)
         port->loans = calloc(1, sizeof(*port->loans) + port->slot_count * sizeof(port->loans->slots[0]));
@@ -444,9 +479,12 @@ static void close_network(void *state)
  * environment says (UCX_RNDV_THRESH and so on) goes before; a UCX that does not know a setting does without. */
 static void adjust(struct ucx *ucx, ucp_config_t *config)
 {
-    static const char *const settings[][3] = {{"RNDV_THRESH", "UCX_RNDV_THRESH", "inf"},
-                                              {"TX_SEG_SIZE", "UCX_TCP_TX_SEG_SIZE", "64k"},
-                                              {"RX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE", "272k"}};
+    const int host = ucx->runtime->device_type == RONDO_DEVICE_HOST;
+    const char *const settings[][3] = {
+        {"RNDV_THRESH", "UCX_RNDV_THRESH", "inf"},
+        {"TX_SEG_SIZE", "UCX_TCP_TX_SEG_SIZE", "64k"},
+        {"RX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE", rondo_network_scale(ucx->runtime) > 1 && host ? "544k" : "272k"}};
+    ucx->leads = host && getenv("UCX_RNDV_THRESH") == NULL; /* what UCX fetches it puts into the slot as it is */
     /* From a GPU's memory eager would mean copies by the processor: there UCX knows better. */
     for (size_t i = ucx->direct.gpu >= 0; i < sizeof(settings) / sizeof(settings[0]); i++)
         if (getenv(settings[i][1]) == NULL && ucx->library->ucp_config_modify(config, settings[i][0], settings[i][2]) != UCS_OK)
