@@ -119,6 +119,7 @@ typedef struct {
     int check;              /* compare every call across ranks; -1 environment */
     int preempt;            /* 0: a stuck operation is never preempted (for comparison only); -1 environment */
     int blocks;             /* blocks the daemon runs; -1 environment */
+    int stream_blocks;      /* most blocks of one operation on a stream; 0: as the library chooses; -1 environment */
     const char *order;      /* task order: "fifo" or "priority" */
     const char *spin;       /* "fixed", "adaptive" or "profile": how the four values below are chosen */
     int64_t spin_initial;   /* polls granted to the first task of the table; -1 environment */
@@ -134,7 +135,8 @@ typedef struct {
 
 #define RONDO_CONFIG_DEFAULT                                                                                                   \
     {                                                                                                                          \
-        -1, -1, NULL, RONDO_DEVICE_AUTO, -1, NULL, NULL, -1.0, -1, -1, -1, NULL, NULL, -1, -1, -1, -1, -1, -1, -1, -1, -1.0    \
+        -1, -1, NULL, RONDO_DEVICE_AUTO, -1, NULL, NULL, -1.0, -1, -1, -1, -1, NULL, NULL, -1, -1, -1, -1, -1, -1, -1, -1,     \
+            -1.0                                                                                                               \
     }
 
 /* Collective over all ranks of the job. config NULL: environment alone. Blocks until all ranks have met, or fails with

@@ -39,6 +39,7 @@ static const struct rondo_variable table[] = {
     {"RONDO_CHECK", "0", "1: compare every call across ranks and fail on a mismatch"},
     {"RONDO_PREEMPT", "1", "0: a stuck operation is never preempted (for comparison only)"},
     {"RONDO_BLOCKS", "0", "blocks the daemon runs; 0: by the device's cores"},
+    {"RONDO_STREAM_BLOCKS", "0", "most blocks of one operation on a stream of a GPU; 0: twice RONDO_BLOCKS"},
     {"RONDO_ORDER", "fifo", "order of the task table: fifo or priority"},
     {"RONDO_SPIN", "adaptive", "how spin budgets are chosen: fixed, adaptive or profile"},
     {"RONDO_SPIN_INITIAL", "200", "polls granted to the first task of the table"},

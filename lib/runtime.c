@@ -191,8 +191,11 @@ static void agree(struct rondo_runtime *runtime)
     runtime->settings.slot_bytes = UINT32_MAX;
     for (int rank = 0; rank < runtime->size; rank++) {
         uint32_t blocks = blocks_of(runtime, rank), slot_bytes = runtime->peers[rank].slot_bytes;
+        uint32_t stream_blocks = runtime->peers[rank].stream_blocks;
         if (blocks < runtime->settings.channels)
             runtime->settings.channels = blocks;
+        if (runtime->settings.stream_blocks == 0 || (stream_blocks != 0 && stream_blocks < runtime->settings.stream_blocks))
+            runtime->settings.stream_blocks = stream_blocks;
         if (slot_bytes < runtime->settings.slot_bytes)
             runtime->settings.slot_bytes = slot_bytes;
     }
@@ -349,6 +352,7 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_star
     if (runtime->device_type == RONDO_DEVICE_CUDA)
         rondo_gpu_identify(runtime->device_index, &self.gpu);
     self.blocks = (uint32_t) startup->blocks;
+    self.stream_blocks = (uint32_t) startup->stream_blocks;
     self.cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t) CPU_COUNT(&set) : 1;
     self.slot_bytes = startup->slot_bytes != 0 ? (uint32_t) (startup->slot_bytes + 63) / 64 * 64 : RONDO_DEFAULT_SLOT_BYTES;
     self.tuning = runtime->settings.tuning != NULL ? runtime->settings.tuning->fingerprint : 0;

@@ -26,7 +26,8 @@ struct rondo_peer {
     char host_id[RONDO_HOST_ID_BYTES];
     uint64_t process[2]; /* random, one a process */
     uint32_t blocks;     /* configured; 0: by cores */
-    uint32_t cores;      /* this process may run on */
+    uint32_t stream_blocks;
+    uint32_t cores; /* this process may run on */
     uint32_t slot_bytes;
     uint32_t device;               /* rondo_device_t */
     struct rondo_gpu_identity gpu; /* all zero: a rank on the host device */
@@ -39,6 +40,7 @@ struct rondo_settings {
     double connect_timeout; /* seconds */
     int check;
     uint32_t channels;               /* most that a program may use: the least of all ranks' blocks */
+    uint32_t stream_blocks;          /* most of an operation on a stream; 0: as they are chosen */
     uint32_t slot_bytes;             /* largest slot of the simple protocol */
     char algorithm[64];              /* "" chosen */
     char protocol[16];               /* "" chosen, "simple", "ll" or "ll128" */

@@ -115,8 +115,10 @@ static const struct row host_rows[] = {
 
 int rondo_select_gpu_blocks(const struct rondo_comm *comm, int streamed)
 {
+    const struct rondo_settings *settings = &comm->runtime->settings;
     int wide = streamed && comm == comm->runtime->world;
-    return (int) comm->runtime->settings.channels * (wide ? 2 : 1);
+    int blocks = (int) settings->channels * (wide ? 2 : 1), most = (int) settings->stream_blocks;
+    return streamed && most > 0 && most < blocks ? most : blocks;
 }
 
 /* So many channels that the program's blocks can all run at once. */

@@ -113,6 +113,7 @@ rondo_result_t rondo_settings_read(const rondo_config_t *given, struct rondo_set
     settings->connect_timeout = real(&reader, config->connect_timeout, "RONDO_CONNECT_TIMEOUT");
     settings->check = (int) integer(&reader, config->check, "RONDO_CHECK", 0, 1);
     startup->blocks = integer(&reader, config->blocks, "RONDO_BLOCKS", 0, RONDO_CHANNELS_MAX);
+    startup->stream_blocks = integer(&reader, config->stream_blocks, "RONDO_STREAM_BLOCKS", 0, 2 * RONDO_CHANNELS_MAX);
     startup->memory = size(&reader, config->memory_budget, "RONDO_MEMORY");
     startup->slot_bytes = size(&reader, -1, "RONDO_SLOT_BYTES");
     if (reader.result == RONDO_SUCCESS && (startup->slot_bytes < 0 || startup->slot_bytes > 1 << 24))

@@ -7,6 +7,7 @@
 struct rondo_startup {
     rondo_device_t device;
     int64_t blocks; /* 0: by cores */
+    int64_t stream_blocks;
     int64_t slot_bytes, memory;
     const char *transports, *host_id, *spin, *tuning;
     struct rondo_policy policy;

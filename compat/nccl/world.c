@@ -10,10 +10,8 @@
 #define EXIT_SECONDS    10 /* that a process's end waits for what it has destroyed */
 #define DESTROY_SECONDS 2  /* that destroying does */
 #define CONNECT_SECONDS 600
-/* Of a clique's GPUs. Programs written for NCCL compute beside their collectives, so there are fewer than a program of Rondo's
- * own has; and where the process has other cliques, their kernels may have to wait side by side. RONDO_BLOCKS says otherwise.
- */
-#define BLOCKS_BESIDE   16
+#define BLOCKS_BESIDE   16 /* of a clique's GPUs where the process has others: their kernels may have to wait side by side */
+#define STREAM_BLOCKS   32 /* of an operation among more than two: programs written for NCCL compute beside their collectives */
 
 /* The ranks of one clique in this process. */
 struct clique {
@@ -86,8 +84,10 @@ ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *id, int rank, int 
     config.device_index = device;
     if (getenv("RONDO_CONNECT_TIMEOUT") == NULL) /* NCCL's programs expect to be waited for */
         config.connect_timeout = CONNECT_SECONDS;
-    if (device >= 0 && getenv("RONDO_BLOCKS") == NULL && (size > 2 || has_others(world->clique)))
+    if (device >= 0 && getenv("RONDO_BLOCKS") == NULL && has_others(world->clique))
         config.blocks = BLOCKS_BESIDE;
+    if (device >= 0 && getenv("RONDO_STREAM_BLOCKS") == NULL && size > 2)
+        config.stream_blocks = STREAM_BLOCKS;
     rondo_result_t status = rondo_init(&world->runtime, &config);
     if (status != RONDO_SUCCESS) {
         ncclResult_t code = rondo_nccl_result(status, "ncclCommInitRank");

@@ -1,0 +1,103 @@
+/* What ranks on GPUs choose: something for every call, no more blocks than may be, and lines only where they can be used. */
+#include "select_gpu.h"
+
+#include "call.h"
+#include "comm.h"
+#include "programs/programs.h"
+#include "runtime.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct rondo_runtime runtime;
+static struct rondo_comm world, other;
+
+static void set_up(int size, int linked, uint32_t channels, uint32_t stream_blocks)
+{
+    memset(&runtime, 0, sizeof(runtime));
+    memset(&world, 0, sizeof(world));
+    runtime.size = world.size = size;
+    runtime.settings.channels = channels;
+    runtime.settings.stream_blocks = stream_blocks;
+    runtime.world = &world;
+    world.runtime = &runtime;
+    world.gpus_only = 1;
+    world.linked = linked;
+    other = world;
+}
+
+static int blocks_of(const struct rondo_comm *comm, const struct rondo_call *call, const struct rondo_choice *choice)
+{
+    return choice->channels * rondo_algorithm_blocks(choice->algorithm, call->kind, comm->size);
+}
+
+static void check(const struct rondo_comm *comm, enum rondo_kind kind, size_t bytes, int in_place, int streamed)
+{
+    static char from, to;
+    struct rondo_choice choice = {0};
+    struct rondo_call call = {.kind = kind, .type = RONDO_INT8, .op = RONDO_SUM, .send = in_place ? RONDO_IN_PLACE : &from, .recv = &to};
+    int pieces = kind == RONDO_KIND_ALLGATHER || kind == RONDO_KIND_REDUCE_SCATTER || kind == RONDO_KIND_ALLTOALL;
+    call.count = pieces ? bytes / (size_t) comm->size : bytes;
+    assert_true(rondo_select_gpu(comm, &call, 0, streamed, &choice));
+    assert_non_null(choice.algorithm);
+    assert_null(rondo_misfit(comm, &call, 0, choice.algorithm));
+    assert_true(choice.channels >= 1);
+    assert_true(choice.protocol != RONDO_PROTOCOL_LL128 || comm->linked);
+    int most = rondo_select_gpu_blocks(comm, streamed), single = rondo_algorithm_blocks(choice.algorithm, kind, comm->size);
+    assert_true(blocks_of(comm, &call, &choice) <= (most > single ? most : single));
+}
+
+static void check_all(const struct rondo_comm *comm, int streamed)
+{
+    static const enum rondo_kind kinds[] = {RONDO_KIND_ALLREDUCE, RONDO_KIND_ALLGATHER, RONDO_KIND_REDUCE_SCATTER,
+                                            RONDO_KIND_ALLTOALL,  RONDO_KIND_BCAST,     RONDO_KIND_REDUCE,
+                                            RONDO_KIND_SEND_TO};
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+        for (size_t bytes = 16; bytes <= (size_t) 4 << 30; bytes *= 4)
+            for (int in_place = 0; in_place < 2; in_place++)
+                check(comm, kinds[k], bytes, in_place && kinds[k] != RONDO_KIND_SEND_TO, streamed);
+}
+
+static void test_something_for_all(void **state)
+{
+    (void) state;
+    for (int size = 2; size <= 16; size++)
+        for (int linked = 0; linked < 2; linked++)
+            for (int streamed = 0; streamed < 2; streamed++) {
+                set_up(size, linked, 32, 0);
+                check_all(&world, streamed);
+                check_all(&other, streamed);
+                set_up(size, linked, 32, 24);
+                check_all(&world, streamed);
+                set_up(size, linked, 4, 0);
+                check_all(&world, streamed);
+            }
+}
+
+static void test_blocks(void **state)
+{
+    (void) state;
+    set_up(4, 1, 32, 0);
+    assert_int_equal(rondo_select_gpu_blocks(&world, 1), 64);
+    assert_int_equal(rondo_select_gpu_blocks(&world, 0), 32);
+    assert_int_equal(rondo_select_gpu_blocks(&other, 1), 32); /* not the world's */
+    set_up(4, 1, 32, 24);
+    assert_int_equal(rondo_select_gpu_blocks(&world, 1), 24);
+    assert_int_equal(rondo_select_gpu_blocks(&other, 1), 24);
+    assert_int_equal(rondo_select_gpu_blocks(&world, 0), 32);
+    set_up(4, 1, 8, 24);
+    assert_int_equal(rondo_select_gpu_blocks(&world, 1), 16);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_something_for_all),
+        cmocka_unit_test(test_blocks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
