@@ -39,7 +39,8 @@ static void check(const struct rondo_comm *comm, enum rondo_kind kind, size_t by
 {
     static char from, to;
     struct rondo_choice choice = {0};
-    struct rondo_call call = {.kind = kind, .type = RONDO_INT8, .op = RONDO_SUM, .send = in_place ? RONDO_IN_PLACE : &from, .recv = &to};
+    struct rondo_call call = {
+        .kind = kind, .type = RONDO_INT8, .op = RONDO_SUM, .send = in_place ? RONDO_IN_PLACE : &from, .recv = &to};
     int pieces = kind == RONDO_KIND_ALLGATHER || kind == RONDO_KIND_REDUCE_SCATTER || kind == RONDO_KIND_ALLTOALL;
     call.count = pieces ? bytes / (size_t) comm->size : bytes;
     assert_true(rondo_select_gpu(comm, &call, 0, streamed, &choice));
