@@ -290,10 +290,12 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
     if (choice->algorithm->registered != NULL)
         channels = 1; /* it says itself what it does side by side */
     size_t most = settings->channels, blocks = (size_t) rondo_algorithm_blocks(choice->algorithm, call->kind, comm->size);
-    if (blocks > 1) /* a lane has contexts for two blocks a channel */
-        most = 2 * most / blocks > 0 ? 2 * most / blocks : 1;
-    else if (comm->gpus_only)
+    if (blocks > 1) { /* a lane has contexts for two blocks a channel */
+        size_t limit = streamed ? settings->stream_blocks : 0, room = limit > 0 && limit < 2 * most ? limit : 2 * most;
+        most = room / blocks > 0 ? room / blocks : 1;
+    } else if (comm->gpus_only) {
         most = (size_t) rondo_select_gpu_blocks(comm, streamed);
+    }
     if (comm->networked && comm->gpus_only && call->rate == 0 && settings->wanted_channels == 0 && most > NETWORK_GPU_CHANNELS)
         most = NETWORK_GPU_CHANNELS;
     choice->channels = (int) (channels < most ? channels : most);

@@ -94,11 +94,29 @@ static void test_blocks(void **state)
     assert_int_equal(rondo_select_gpu_blocks(&world, 1), 16);
 }
 
+/* Nor does who insists on an algorithm and channels get more blocks. */
+static void test_asked_for(void **state)
+{
+    static char from, to;
+    struct rondo_call call = {.kind = RONDO_KIND_ALLGATHER, .type = RONDO_INT8, .send = &from, .recv = &to, .count = 1 << 20};
+    struct rondo_choice choice = {0};
+    (void) state;
+    for (uint32_t limit = 0; limit <= 24; limit += 24) {
+        set_up(4, 1, 32, limit);
+        runtime.settings.wanted_channels = 64;
+        assert_int_equal(rondo_select(&world, &call, 0, 1, "pairs", &choice), RONDO_SUCCESS);
+        assert_int_equal(blocks_of(&world, &call, &choice), limit == 0 ? 60 : 24);
+        assert_int_equal(rondo_select(&world, &call, 0, 1, "ring", &choice), RONDO_SUCCESS);
+        assert_int_equal(blocks_of(&world, &call, &choice), limit == 0 ? 64 : 24);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_something_for_all),
         cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
