@@ -82,18 +82,6 @@ static const struct row rows[] = {
     {RONDO_KIND_BCAST, 16, 1 * MIB, "linear", RONDO_PROTOCOL_LL128, 32},
     {RONDO_KIND_BCAST, 16, 384 * KIB, "linear", RONDO_PROTOCOL_LL, 32},
     {RONDO_KIND_BCAST, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 64},
-    {RONDO_KIND_REDUCE, 2, 4 * KIB, "linear", RONDO_PROTOCOL_LL, 1},
-    {RONDO_KIND_REDUCE, 2, 64 * KIB, "linear", RONDO_PROTOCOL_LL, 16},
-    {RONDO_KIND_REDUCE, 2, 8 * MIB, "linear", RONDO_PROTOCOL_LL128, 32},
-    {RONDO_KIND_REDUCE, 8, 32 * KIB, "ring", RONDO_PROTOCOL_LL, 4},
-    {RONDO_KIND_REDUCE, 8, 128 * KIB, "ring", RONDO_PROTOCOL_LL128, 8},
-    {RONDO_KIND_REDUCE, 8, 512 * KIB, "ring", RONDO_PROTOCOL_LL128, 32},
-    {RONDO_KIND_REDUCE, 8, 6 * MIB, "ring", RONDO_PROTOCOL_LL128, 64},
-    {RONDO_KIND_REDUCE, 16, 4 * KIB, "linear", RONDO_PROTOCOL_LL, 1},
-    {RONDO_KIND_REDUCE, 16, 64 * KIB, "linear", RONDO_PROTOCOL_LL, 16},
-    {RONDO_KIND_REDUCE, 16, 1 * MIB, "linear", RONDO_PROTOCOL_LL128, 32},
-    {RONDO_KIND_REDUCE, 16, 384 * KIB, "linear", RONDO_PROTOCOL_LL, 32},
-    {RONDO_KIND_REDUCE, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 64},
     {RONDO_KIND_SEND_TO, 1024, 4 * KIB, "chain", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_SEND_TO, 1024, 32 * KIB, "chain", RONDO_PROTOCOL_LL, 8},
     {RONDO_KIND_SEND_TO, 1024, 128 * KIB, "chain", RONDO_PROTOCOL_LL, 16},
@@ -129,13 +117,18 @@ static void fit_blocks(const struct rondo_comm *comm, enum rondo_kind kind, int 
         choice->channels = most > 1 ? most : 1;
 }
 
+/* A message's two ends choose alike; and what is best for a broadcast was found to be so for its mirror image. */
+static enum rondo_kind row_kind(enum rondo_kind kind)
+{
+    return kind == RONDO_KIND_RECEIVE_FROM ? RONDO_KIND_SEND_TO : kind == RONDO_KIND_REDUCE ? RONDO_KIND_BCAST : kind;
+}
+
 /* Of so many rows. 0: none fits. */
 static int select_row(const struct row *row, size_t count, const struct rondo_comm *comm, const struct rondo_call *call,
                       int direct, int streamed, int linked, struct rondo_choice *choice)
 {
     size_t bytes = rondo_call_bytes(comm, call);
-    /* A message's two ends choose alike. */
-    enum rondo_kind kind = call->kind == RONDO_KIND_RECEIVE_FROM ? RONDO_KIND_SEND_TO : call->kind;
+    enum rondo_kind kind = row_kind(call->kind);
     for (; count > 0; row++, count--) {
         const struct rondo_algorithm *algorithm;
         if (row->kind != kind || comm->size > row->ranks || bytes > row->bytes ||
