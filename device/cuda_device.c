@@ -270,6 +270,25 @@ static int all_lines(const struct rondo_stream_operation *operations, int count)
     return 1;
 }
 
+static int all_bulk(const struct rondo_stream_operation *operations, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (operations[i].operation.walks != RONDO_WALKS_BULK)
+            return 0;
+    return 1;
+}
+
+static enum rondo_cuda_kernel kernel_for(const struct rondo_stream_operation *operations, int count, int grouped)
+{
+    if (grouped)
+        return RONDO_CUDA_GROUP;
+    if (all_bulk(operations, count))
+        return RONDO_CUDA_BULK;
+    if (count > 1)
+        return all_lines(operations, count) ? RONDO_CUDA_ALL_LINES : RONDO_CUDA_OPERATIONS;
+    return all_lines(operations, count) ? RONDO_CUDA_LINES : RONDO_CUDA_OPERATION;
+}
+
 /* Blocks that carry a group: no more than can be expected to run at once, whatever else does. */
 static uint32_t widest(const struct rondo_cuda *cuda)
 {
@@ -323,11 +342,9 @@ static rondo_result_t enqueue(struct rondo_device *device, struct rondo_stream_o
     struct rondo_cuda_batch batch; /* large, so not cleared */
     struct rondo_cuda_group list;
     struct group_list group = {(size_t) count * sizeof(*operations), group_bytes(device, operations, count), host, memory};
-    const int lines = all_lines(operations, count);
-    enum rondo_cuda_kernel kernel = host != NULL ? RONDO_CUDA_GROUP
-                                    : count > 1  ? (lines ? RONDO_CUDA_ALL_LINES : RONDO_CUDA_OPERATIONS)
-                                                 : (lines ? RONDO_CUDA_LINES : RONDO_CUDA_OPERATION);
-    void *arguments[] = {device->daemon, host != NULL ? (void *) &list : count > 1 ? (void *) &batch : (void *) operations};
+    const enum rondo_cuda_kernel kernel = kernel_for(operations, count, host != NULL);
+    const int batched = host == NULL && (count > 1 || kernel == RONDO_CUDA_BULK);
+    void *arguments[] = {device->daemon, host != NULL ? (void *) &list : batched ? (void *) &batch : (void *) operations};
     uint32_t blocks = 0, fewest = UINT32_MAX;
     cudaError_t error = cudaSuccess;
     for (int i = 0; i < count; i++) {
@@ -338,12 +355,12 @@ static rondo_result_t enqueue(struct rondo_device *device, struct rondo_stream_o
     if (host != NULL && blocks > widest(cuda) * RONDO_CUDA_PARTS_MAX)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "a group of %d operations with %u program blocks on a stream; at most %u",
                           count, blocks, widest(cuda) * RONDO_CUDA_PARTS_MAX);
-    uint32_t threads = workers_for(bytes / fewest) + RONDO_CUDA_CONTROL;
+    uint32_t threads = kernel == RONDO_CUDA_BULK ? RONDO_BULK_THREADS : workers_for(bytes / fewest) + RONDO_CUDA_CONTROL;
     struct caller caller = enter(cuda->index);
     if (host != NULL) {
         error = send_group(&group, operations, count, (cudaStream_t) stream, &list);
         blocks = blocks < widest(cuda) ? blocks : widest(cuda);
-    } else if (count > 1) {
+    } else if (batched) {
         batch.count = (uint32_t) count;
         memcpy(batch.operations, operations, (size_t) count * sizeof(*operations));
     }
@@ -352,6 +369,7 @@ static rondo_result_t enqueue(struct rondo_device *device, struct rondo_stream_o
                                  .val.programmaticStreamSerializationAllowed = 1};
     cudaLaunchConfig_t launch = {.gridDim = {blocks, 1, 1},
                                  .blockDim = {threads, 1, 1},
+                                 .dynamicSmemBytes = kernel == RONDO_CUDA_BULK ? RONDO_BULK_SHARED : 0,
                                  .stream = (cudaStream_t) stream,
                                  .attrs = &early,
                                  .numAttrs = cuda->overlaps && !captured ? 1 : 0};
@@ -427,7 +445,8 @@ static rondo_result_t load_kernels(struct rondo_cuda *cuda)
     for (int k = 0; k < RONDO_CUDA_KERNELS && error == cudaSuccess; k++) {
         struct cudaFuncAttributes attributes;
         error = cudaFuncGetAttributes(&attributes, rondo_cuda_kernel((enum rondo_cuda_kernel) k));
-        if (error == cudaSuccess && attributes.maxThreadsPerBlock < RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL)
+        if (error == cudaSuccess && k != RONDO_CUDA_BULK &&
+            attributes.maxThreadsPerBlock < RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL)
             return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d runs blocks of at most %d threads of the daemon, not %d",
                               cuda->index, attributes.maxThreadsPerBlock, RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL);
     }
@@ -435,6 +454,9 @@ static rondo_result_t load_kernels(struct rondo_cuda *cuda)
         error == cudaErrorUnsupportedPtxVersion || error == cudaErrorInvalidPtx)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d (%s) has compute capability %d.%d, for which this build has no code",
                           cuda->index, properties.name, properties.major, properties.minor);
+    if (error == cudaSuccess && properties.major >= 9)
+        error = cudaFuncSetAttribute(rondo_cuda_kernel(RONDO_CUDA_BULK), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     RONDO_BULK_SHARED);
     cuda->overlaps = properties.major >= 9;
     return error == cudaSuccess ? RONDO_SUCCESS : report(error, "loading the kernels");
 }

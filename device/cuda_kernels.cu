@@ -3,6 +3,7 @@
  * inlined: what is called saves and restores registers in memory, which costs more than a small operation takes.
  */
 #include "cuda_kernels.h"
+#include "cuda_bulk.h"
 #include "cuda_walk.h"
 #include "daemon.h"
 
@@ -225,6 +226,21 @@ static __device__ void rondo_lead_group(const struct rondo_daemon *daemon, const
         }
 }
 
+/* The operation and this block's part of it. What the host wrote before it launched the kernel is there; what the kernels before
+ * may have written is not yet. */
+static __device__ __forceinline__ void rondo_bring_in(const struct rondo_stream_operation *given, struct rondo_cuda_block *shared)
+{
+    struct rondo_team *team = &rondo_here.team;
+    rondo_copy_vectors(&team->operation, &given->operation, sizeof(team->operation), threadIdx.x, blockDim.x);
+    if (threadIdx.x < sizeof(shared->context) / 4)
+        ((uint32_t *) &shared->context)[threadIdx.x] = 0;
+    __syncthreads();
+    rondo_team_load_part(team, threadIdx.x, blockDim.x);
+    __syncthreads();
+    rondo_team_load_instructions(team, threadIdx.x, blockDim.x);
+    rondo_team_load_ends(team, threadIdx.x, blockDim.x); /* as they are now */
+}
+
 /* given: the operation of this block; group: those that it goes round; neither: the daemon. all_lines: rondo_team_work. */
 static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemon *daemon,
                                                         const struct rondo_stream_operation *given,
@@ -246,15 +262,7 @@ static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemo
     } else if (given == NULL) {
         rondo_copy_vectors(&shared->block, &daemon->blocks[blockIdx.x], sizeof(shared->block), threadIdx.x, blockDim.x);
     } else {
-        /* What the host wrote before it launched the kernel is there; what the kernels before may have written is not yet. */
-        rondo_copy_vectors(&team->operation, &given->operation, sizeof(team->operation), threadIdx.x, blockDim.x);
-        if (threadIdx.x < sizeof(shared->context) / 4)
-            ((uint32_t *) &shared->context)[threadIdx.x] = 0;
-        __syncthreads();
-        rondo_team_load_part(team, threadIdx.x, blockDim.x);
-        __syncthreads();
-        rondo_team_load_instructions(team, threadIdx.x, blockDim.x);
-        rondo_team_load_ends(team, threadIdx.x, blockDim.x); /* as they are now */
+        rondo_bring_in(given, shared);
         if (all_lines && rondo_walk_is_possible(team)) {
             __syncthreads();
             rondo_walk_prepare(team, threadIdx.x, blockDim.x);
@@ -320,6 +328,117 @@ RONDO_KERNEL rondo_all_lines_kernel(const __grid_constant__ struct rondo_daemon 
     rondo_block_main(&daemon, &batch.operations[rondo_in_batch(&batch)], NULL, 1);
 }
 
+/* ---- by bulk copies ---- */
+
+#if __CUDA_ARCH__ >= 900
+
+static __shared__ struct rondo_bulk rondo_bulk_here;
+extern __shared__ __align__(128) char rondo_bulk_cells[];
+static_assert(sizeof(struct rondo_cuda_block) + sizeof(struct rondo_bulk) + RONDO_BULK_SHARED <= 227 * 1024, "a block's most");
+
+/* Until the part is over or the lane has failed. Returns whether being stuck was told of. */
+static __device__ uint8_t rondo_lead_bulk(const struct rondo_daemon *daemon, struct rondo_run *run, struct rondo_team *team)
+{
+    struct rondo_bulk *bulk = &rondo_bulk_here;
+    struct rondo_block_statistics *statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
+    const uint32_t lane = team->operation.lane;
+    struct rondo_bulk_cursor at = rondo_bulk_begin(team);
+    uint64_t sent = 0;
+    uint8_t told = 0, ending = 0;
+    for (uint32_t looks = 1; rondo_bulk_next(team, &at) != 0; looks++) {
+        const uint32_t stored = rondo_bulk_look(&bulk->stored);
+        if (stored != at.pieces) {
+            rondo_bulk_tell(team, bulk, &at, stored, &sent);
+            looks = 0;
+        }
+        if (!ending && at.tile + at.tile_bytes >= at.end && at.instruction + 1 == at.instructions) {
+            rondo_team_ending(team);
+            ending = 1;
+        }
+        if (looks < RONDO_BULK_PATIENCE)
+            continue;
+        looks = 0;
+        if (rondo_interrupted(daemon->queues, lane)) {
+            rondo_bulk_say(&bulk->stop, 1);
+            break;
+        }
+        rondo_report_missing(run, rondo_bulk_missing(team, bulk, &at));
+        rondo_tell_stuck(daemon, lane, run->context->operation - 1, &told);
+    }
+    rondo_team_ending(team);
+    rondo_count(&statistics->primitives, at.pieces);
+    rondo_count(&statistics->bytes_sent, sent);
+    return told;
+}
+
+static __device__ void rondo_bulk_main(const struct rondo_daemon *daemon, const struct rondo_stream_operation *given)
+{
+    enum {
+        LOADER = 0,
+        STORER = RONDO_CUDA_WARP,
+        SCOUTS = 2 * RONDO_CUDA_WARP,
+        FOLDERS = SCOUTS + RONDO_CUDA_WARP,
+        LEADER = FOLDERS + RONDO_BULK_FOLDERS
+    };
+    struct rondo_cuda_block *shared = &rondo_here;
+    struct rondo_team *team = &rondo_here.team;
+    struct rondo_bulk *bulk = &rondo_bulk_here;
+    const uint32_t thread = threadIdx.x;
+    struct rondo_run run;
+    uint8_t told = 0;
+    if (thread == 0) {
+        team->program_block = blockIdx.x - given->block_first;
+        team->page = 0;
+    }
+    rondo_copy_vectors(&shared->daemon, daemon, sizeof(*daemon), thread, blockDim.x);
+    rondo_bring_in(given, shared);
+    __syncthreads();
+    rondo_bulk_decode(team, bulk, thread, blockDim.x);
+    if (thread == LEADER) {
+        rondo_prepare_run(&run, &shared->daemon, team->operation.lane, &given->operation, team->program_block, &shared->context);
+        rondo_after_stream();
+        rondo_await_turn(&shared->daemon, given, &shared->context);
+    }
+    __syncthreads();
+    rondo_bulk_look_for_waits(team, bulk, thread);
+    rondo_bulk_arrive(team, thread);
+    __syncthreads();
+    if (thread == LOADER)
+        rondo_bulk_load(team, bulk, rondo_bulk_cells);
+    else if (thread == STORER)
+        rondo_bulk_store(team, bulk, rondo_bulk_cells);
+    else if (thread == LEADER)
+        told = rondo_lead_bulk(&shared->daemon, &run, team);
+    else if (thread >= SCOUTS && thread < FOLDERS)
+        rondo_bulk_scout(team, bulk, thread - SCOUTS);
+    else if (thread >= FOLDERS && thread < LEADER)
+        rondo_bulk_fold(team, bulk, rondo_bulk_cells, thread - FOLDERS);
+    __syncwarp();
+    __syncthreads();
+    rondo_bulk_leave(team, bulk, thread);
+    __syncthreads();
+    if (thread == LEADER)
+        rondo_finish_ordered(&shared->daemon, given, team->operation.lane, told);
+}
+
+#else
+
+/* The selection has asked all ranks' GPUs. */
+static __device__ void rondo_bulk_main(const struct rondo_daemon *daemon, const struct rondo_stream_operation *given)
+{
+    (void) daemon;
+    (void) given;
+    __trap();
+}
+
+#endif
+
+static __global__ void __launch_bounds__(RONDO_BULK_THREADS, 1)
+    rondo_bulk_kernel(const __grid_constant__ struct rondo_daemon daemon, const __grid_constant__ struct rondo_cuda_batch batch)
+{
+    rondo_bulk_main(&daemon, &batch.operations[rondo_in_batch(&batch)]);
+}
+
 RONDO_KERNEL rondo_group_kernel(const __grid_constant__ struct rondo_daemon daemon,
                                 const __grid_constant__ struct rondo_cuda_group group)
 {
@@ -333,6 +452,7 @@ const void *rondo_cuda_kernel(enum rondo_cuda_kernel kernel)
                                                             (const void *) rondo_lines_kernel,
                                                             (const void *) rondo_operations_kernel,
                                                             (const void *) rondo_all_lines_kernel,
+                                                            (const void *) rondo_bulk_kernel,
                                                             (const void *) rondo_group_kernel};
     return kernels[kernel];
 }

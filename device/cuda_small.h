@@ -15,10 +15,8 @@
 
 RONDO_CUDA_INLINE int rondo_cuda_is_usual(const struct rondo_piece *piece)
 {
-    int type = piece->type;
-    int sums = piece->op == RONDO_SUM && (type == RONDO_FLOAT || type == RONDO_FLOAT16 || type == RONDO_BFLOAT16 ||
-                                          type == RONDO_INT32 || type == RONDO_UINT32);
-    int averages = piece->lines && type != RONDO_INT32 && type != RONDO_UINT32;
+    int sums = piece->op == RONDO_SUM && rondo_is_usual_type(piece->type);
+    int averages = piece->lines && piece->type != RONDO_INT32 && piece->type != RONDO_UINT32;
     return (piece->ll_sources | piece->ll_remotes) != 0 && (piece->average == 0 || (averages && piece->sources > 1)) &&
            (piece->sources == 1 || (sums && piece->sources <= RONDO_CUDA_SMALL_SOURCES));
 }

@@ -24,16 +24,10 @@ struct rondo_straight {
     uint32_t thread, threads;
 };
 
-RONDO_CUDA_INLINE int rondo_straight_type(int type)
-{
-    return type == RONDO_FLOAT || type == RONDO_FLOAT16 || type == RONDO_BFLOAT16 || type == RONDO_INT32 ||
-           type == RONDO_UINT32;
-}
-
 /* By what is known before the addresses are. */
 RONDO_CUDA_INLINE int rondo_straight_may(const struct rondo_piece *piece)
 {
-    const int sums = piece->op == RONDO_SUM && rondo_straight_type(piece->type);
+    const int sums = piece->op == RONDO_SUM && rondo_is_usual_type(piece->type);
     return (piece->ll_sources | piece->ll_remotes) == 0 && piece->rate == 0 && piece->average == 0 &&
            (piece->sources == 1 || (sums && piece->sources <= RONDO_STRAIGHT_SOURCES_MAX)) &&
            piece->count * piece->element_bytes % RONDO_STRAIGHT_VECTOR == 0;

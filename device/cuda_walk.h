@@ -63,7 +63,7 @@ RONDO_FUNCTION uint32_t rondo_walk_uses(const struct rondo_team *team, uint32_t 
 
 RONDO_FUNCTION int rondo_walk_is_possible(const struct rondo_team *team)
 {
-    return team->operation.walks && !team->part.repeats;
+    return team->operation.walks == RONDO_WALKS_LINES;
 }
 
 /* By all threads of a block, when operation, part and instructions are there; what they leave is there after the next barrier.

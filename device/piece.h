@@ -10,6 +10,13 @@
 
 #include <stdint.h>
 
+/* The types whose sums GPUs have loops in registers for; the rest takes longer ways. */
+RONDO_FUNCTION int rondo_is_usual_type(int type)
+{
+    return type == RONDO_FLOAT || type == RONDO_FLOAT16 || type == RONDO_BFLOAT16 || type == RONDO_INT32 ||
+           type == RONDO_UINT32;
+}
+
 /* What becomes of a result where slots hold ZFP streams. */
 enum rondo_piece_codec {
     RONDO_CODEC_FORWARD = 1, /* the only source's stream goes to the remotes as it is */

@@ -96,6 +96,17 @@ struct rondo_end;
 #define RONDO_WALK_INSTRUCTIONS 32
 #define RONDO_WALK_WIDTH        8
 
+/* How a kernel on a stream goes through the program of an operation, if not by the engine. */
+enum rondo_walks {
+    RONDO_WALKS_NOT,
+    RONDO_WALKS_LINES, /* each warp by itself (cuda_walk.h) */
+    RONDO_WALKS_BULK   /* by bulk copies (cuda_bulk.h) */
+};
+
+/* Slots of the BULK protocol. */
+#define RONDO_BULK_BYTES 16384
+#define RONDO_BULK_SLOTS 128
+
 /* One program block of a program that is bound to a lane: where its lists lie, in device memory. */
 struct rondo_part {
     const struct rondo_instruction *instructions;
@@ -125,7 +136,7 @@ struct rondo_operation {
     uint8_t direct;         /* peers' buffers are reached: signals say where they are */
     uint8_t lends;          /* enum rondo_lends: what need not be copied into slots to be sent */
     uint8_t protocol;       /* enum rondo_protocol, of all its connectors */
-    uint8_t walks;          /* on a stream, a GPU's warps go through the program by themselves (cuda_walk.h) */
+    uint8_t walks;          /* enum rondo_walks, of a GPU's kernel on a stream */
     uint32_t average;       /* divisor of the FINISH step; 0: none */
     uint32_t rate;          /* bits a value in slots (RONDO_PROTOCOL_COMPRESSED); 0: as they are */
     char *residual;         /* laid out as the input, in the type that the code computes in; NULL: nothing is fed back */
@@ -134,14 +145,17 @@ struct rondo_operation {
 
 /* ---- connectors (DESIGN section 7) ---- */
 
-/* SMALL is the simple protocol in small slots: connectors for small operations need little memory. COMPRESSED is it with slots
- * that hold ZFP streams (zfp_block.h), one a chunk's slice, at the operation's rate. */
+/* SMALL is the simple protocol in small slots: connectors for small operations need little memory. BULK is it in slots of one
+ * bulk copy each. COMPRESSED is it with slots that hold ZFP streams (zfp_block.h), one a chunk's slice, at the operation's
+ * rate.
+ */
 enum rondo_protocol {
     RONDO_PROTOCOL_SIMPLE,
     RONDO_PROTOCOL_LL,
     RONDO_PROTOCOL_SMALL,
     RONDO_PROTOCOL_COMPRESSED,
     RONDO_PROTOCOL_LL128, /* between GPUs joined by NVLink (low_latency.h) */
+    RONDO_PROTOCOL_BULK,  /* between such that have bulk copies (cuda_bulk.h) */
     RONDO_PROTOCOLS
 };
 

@@ -58,6 +58,14 @@ static int all_linked(const struct rondo_comm *comm)
     return linked;
 }
 
+static int all_bulk(const struct rondo_comm *comm)
+{
+    int bulk = comm->linked;
+    for (int i = 0; i < comm->size; i++)
+        bulk &= comm->runtime->peers[comm->members[i]].gpu.capability >= RONDO_GPU_BULK;
+    return bulk;
+}
+
 static void find_locality(struct rondo_comm *comm)
 {
     const struct rondo_runtime *runtime = comm->runtime;
@@ -74,6 +82,7 @@ static void find_locality(struct rondo_comm *comm)
     }
     comm->networked = !comm->same_host || !stays_off_network(runtime);
     comm->linked = all_linked(comm);
+    comm->bulk = all_bulk(comm);
     comm->by_host = comm->gpus_only && comm->same_host && !prefers_p2p(runtime);
 }
 

@@ -57,7 +57,7 @@ static const struct rondo_variable table[] = {
     {"RONDO_COMPRESS", "0", "bits a value that the world communicator's floats are compressed to (4 to 64); 0: not"},
     {"RONDO_COMPRESS_MIN", "256K", "bytes of a call below which it is not compressed on its communicator's account"},
     {"RONDO_CHANNELS", "0", "connections in parallel between two ranks, as far as there are blocks; 0: chosen"},
-    {"RONDO_PROTOCOL", "", "protocol of every program where it applies: simple, ll or (NVLink) ll128; empty: chosen"},
+    {"RONDO_PROTOCOL", "", "protocol of every program where it applies: simple, ll or (NVLink) ll128, bulk; empty: chosen"},
 };
 
 const struct rondo_variable *rondo_environment_table(int *rows)

@@ -213,7 +213,7 @@ static rondo_result_t connect_missing(struct rondo_host_lane *lane, const struct
         wishes[missing].direction = (enum rondo_direction) what->direction;
         key_of(lane, what, &wishes[missing].key);
         wishes[missing].spec.slot_bytes = lane->slot_bytes[what->protocol];
-        wishes[missing].spec.slot_count = lane->slot_count;
+        wishes[missing].spec.slot_count = what->protocol == RONDO_PROTOCOL_BULK ? RONDO_BULK_SLOTS : lane->slot_count;
         wishes[missing].spec.protocol = what->protocol;
         wishes[missing].spec.peer = lane->comm->members[what->peer];
         missing++;
@@ -246,7 +246,7 @@ static uint32_t has_repeated(struct rondo_end *const *ends, uint32_t count)
     return 0;
 }
 
-static void describe_parts(const struct rondo_binding *binding, struct rondo_end *const *ends, struct rondo_part *parts)
+static void describe_parts(struct rondo_binding *binding, struct rondo_end *const *ends, struct rondo_part *parts)
 {
     const struct rondo_program *program = binding->plan->program;
     const char *host = (const char *) program, *image = (const char *) binding->program;
@@ -264,6 +264,7 @@ static void describe_parts(const struct rondo_binding *binding, struct rondo_end
             neighbours++;
         parts[b].row = count > 0 && neighbours == count ? ends[first] : NULL;
         parts[b].repeats = parts[b].row == NULL && has_repeated(ends + first, count);
+        binding->repeats |= (int) parts[b].repeats;
     }
 }
 

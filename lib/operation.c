@@ -18,6 +18,7 @@
  */
 #define CODED_SLICE          ((uint64_t) 64 * 1024)
 #define CODED_SLICE_MIN      ((uint64_t) 4 * 1024)
+#define BULK_SLICES          32                     /* of a tile, at most */
 #define SLICE_BYTES_MIN      ((uint64_t) 96 * 1024) /* of those that GPUs pipeline: less is led more slowly than moved */
 
 static uint64_t round_up(uint64_t value, uint64_t multiple)
@@ -206,6 +207,15 @@ static void spread_slices(struct rondo_operation *operation, uint64_t most, uint
         operation->tile = 2 * operation->slice;
 }
 
+/* So many slices a tile, of one size, that the first has gone to the next rank and come on when the last one has been sent. */
+static void bulk_slices(struct rondo_operation *operation, uint64_t most)
+{
+    uint64_t tiles = divide_up(most, BULK_SLICES * operation->slice);
+    operation->tile = even_slice(most, tiles);
+    operation->slices = (uint32_t) divide_up(operation->tile, operation->slice);
+    operation->slice = even_slice(operation->tile, operation->slices);
+}
+
 /* Scratch of a compiled program: each chunk as long as the input or output chunk that it mirrors. */
 static rondo_result_t lay_out_scratch(struct rondo_request *request, const struct rondo_plan *plan,
                                       uint64_t largest[RONDO_BUFFERS])
@@ -283,7 +293,9 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
             operation->slice = even < operation->slice ? even : operation->slice;
         }
         operation->tile = operation->slice;
-        if (choice->protocol == RONDO_PROTOCOL_SIMPLE && operation->slice > 0 && request->comm->gpus_only)
+        if (choice->protocol == RONDO_PROTOCOL_BULK && operation->slice > 0)
+            bulk_slices(operation, most);
+        else if (choice->protocol == RONDO_PROTOCOL_SIMPLE && operation->slice > 0 && request->comm->gpus_only)
             spread_slices(operation, most, operation->slice, SLICE_BYTES_MIN / operation->element_bytes,
                           request->lane->slot_count);
         else if (choice->protocol == RONDO_PROTOCOL_COMPRESSED && operation->slice > 0 && request->comm->gpus_only)
@@ -334,7 +346,7 @@ static rondo_result_t make_residual(struct rondo_request *request)
 /* Its chunks, and what of them travels in a slot, begin and end at whole vectors. */
 static int is_even(const struct rondo_operation *operation)
 {
-    uint64_t bits = operation->tile;
+    uint64_t bits = operation->tile | operation->slice;
     for (int b = 0; b < RONDO_BUFFERS; b++) {
         const struct rondo_layout *layout = &operation->layouts[b];
         if (layout->table != NULL || (uintptr_t) operation->buffers[b] % RONDO_PIECE_ALIGNMENT != 0)
@@ -347,37 +359,39 @@ static int is_even(const struct rondo_operation *operation)
 static int can_walk(const struct rondo_operation *operation, const struct rondo_instruction *instruction)
 {
     const int type = operation->type, receives = instruction->actions & RONDO_RECEIVE;
-    const int floats = type == RONDO_FLOAT || type == RONDO_FLOAT16 || type == RONDO_BFLOAT16;
     if ((instruction->flags & ~(RONDO_FINISH | RONDO_EXCHANGE)) != 0 || instruction->dependencies > 0 ||
         instruction->count > 1 || (receives && instruction->receive_count >= RONDO_WALK_WIDTH) ||
         ((instruction->actions & RONDO_SEND) && instruction->send_count > RONDO_WALK_WIDTH))
         return 0;
     if (!(instruction->actions & RONDO_REDUCE) && (!receives || instruction->receive_count == 1))
         return !(instruction->flags & RONDO_FINISH);
-    return operation->op == RONDO_SUM && (floats || type == RONDO_INT32 || type == RONDO_UINT32) &&
-           (operation->average == 0 || floats);
+    return operation->op == RONDO_SUM && rondo_is_usual_type(type) &&
+           (operation->average == 0 || (type != RONDO_INT32 && type != RONDO_UINT32));
 }
 
-/* Whether warps can walk through all of it. What is one piece a block has a shorter way (rondo_team_goes_ahead). */
-static int walks(const struct rondo_operation *operation, const struct rondo_program *program)
+/* Whether and how a kernel can go through all of it without the engine. What is one piece a block in lines has a shorter way
+ * (rondo_team_goes_ahead). */
+static enum rondo_walks walks(const struct rondo_operation *operation, const struct rondo_binding *binding)
 {
+    const struct rondo_program *program = binding->plan->program;
+    const int lines = operation->protocol == RONDO_PROTOCOL_LL128 && operation->slices == 1;
     const char *image = (const char *) program;
     const struct rondo_program_block *blocks =
         (const struct rondo_program_block *) (const void *) (image + program->block_offset);
     const struct rondo_instruction *instructions =
         (const struct rondo_instruction *) (const void *) (image + program->instruction_offset);
     uint64_t pieces = 0;
-    if (operation->protocol != RONDO_PROTOCOL_LL128 || operation->slices != 1 || !is_even(operation))
-        return 0;
+    if ((!lines && operation->protocol != RONDO_PROTOCOL_BULK) || binding->repeats || !is_even(operation))
+        return RONDO_WALKS_NOT;
     for (uint32_t b = 0; b < program->blocks; b++) {
-        if (blocks[b].ends > RONDO_WALK_ENDS || blocks[b].instructions > RONDO_WALK_INSTRUCTIONS)
-            return 0;
+        if (blocks[b].ends > RONDO_WALK_ENDS || blocks[b].instructions > RONDO_WALK_INSTRUCTIONS || blocks[b].instructions == 0)
+            return RONDO_WALKS_NOT;
         for (uint32_t i = 0; i < blocks[b].instructions; i++)
             if (!can_walk(operation, &instructions[blocks[b].instruction_first + i]))
-                return 0;
+                return RONDO_WALKS_NOT;
         pieces = blocks[b].instructions * operation->tiles > pieces ? blocks[b].instructions * operation->tiles : pieces;
     }
-    return pieces > 1;
+    return !lines ? RONDO_WALKS_BULK : pieces > 1 ? RONDO_WALKS_LINES : RONDO_WALKS_NOT;
 }
 
 rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct rondo_choice *choice)
@@ -440,7 +454,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     request->blocks = binding->plan->program->blocks;
     request->fresh = 1;
     operation->direct = (uint8_t) choice->algorithm->direct;
-    operation->walks = (uint8_t) walks(operation, binding->plan->program);
+    operation->walks = (uint8_t) walks(operation, binding);
     /* An operation that ends because its time is over gives the buffers back while a network may still read them. */
     int lends = request->runtime->device_type == RONDO_DEVICE_HOST && choice->algorithm->registered == NULL &&
                 request->runtime->settings.timeout <= 0;
@@ -457,6 +471,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
                   : choice->protocol == RONDO_PROTOCOL_LL128      ? "LL128"
                   : choice->protocol == RONDO_PROTOCOL_COMPRESSED ? "compressed"
                   : choice->protocol == RONDO_PROTOCOL_SMALL      ? "simple in small slots"
+                  : choice->protocol == RONDO_PROTOCOL_BULK       ? "bulk"
                                                                   : "simple",
                   choice->channels, choice->channels == 1 ? "" : "s", (unsigned long long) operation->tiles,
                   (unsigned long long) operation->tile);

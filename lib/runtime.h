@@ -43,7 +43,7 @@ struct rondo_settings {
     uint32_t stream_blocks;          /* most of an operation on a stream; 0: as they are chosen */
     uint32_t slot_bytes;             /* largest slot of the simple protocol */
     char algorithm[64];              /* "" chosen */
-    char protocol[16];               /* "" chosen, "simple", "ll" or "ll128" */
+    char protocol[16];               /* "" chosen, "simple", "ll", "ll128" or "bulk" */
     struct rondo_tuning *tuning;     /* NULL: none; the runtime's */
     uint32_t wanted_channels;        /* 0: chosen */
     rondo_compression_t compression; /* of the world */
@@ -94,6 +94,7 @@ struct rondo_binding {
     struct rondo_end **ends;
     struct rondo_part *parts;
     struct rondo_part first; /* copy of parts[0] */
+    int repeats;             /* some part names an end more than once */
 };
 
 struct rondo_host_lane {
@@ -192,6 +193,7 @@ struct rondo_comm {
     int gpus_only;               /* all members are on GPUs, */
     int by_host;                 /* of one host, but what they send each other passes through its memory */
     int linked;                  /* each on its own, and every two are joined by NVLink and use it */
+    int bulk;                    /* and all have bulk copies (device/cuda_bulk.h) */
     struct rondo_topology topology;
     int group;                        /* members of each host, side by side and as many on all; 0: not so, or one host */
     int networked;                    /* some members may reach each other over a network */

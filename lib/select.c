@@ -268,10 +268,12 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
     const char *protocol = choice->tuned != NULL && *settings->protocol == '\0' ? choice->tuned->protocol : settings->protocol;
     int low_latency = strcmp(protocol, "ll") == 0 && !choice->algorithm->direct && !comm->networked;
     int lines = strcmp(protocol, "ll128") == 0 && !choice->algorithm->direct && comm->linked;
+    int bulk = strcmp(protocol, "bulk") == 0 && !choice->algorithm->direct && comm->bulk;
     int small = choice->algorithm->low_latency && message <= RONDO_SMALL_BYTES_MAX;
     choice->protocol = call->rate != 0 && choice->algorithm->build != rondo_build_local ? RONDO_PROTOCOL_COMPRESSED
                        : low_latency                                                    ? RONDO_PROTOCOL_LL
                        : lines                                                          ? RONDO_PROTOCOL_LL128
+                       : bulk                                                           ? RONDO_PROTOCOL_BULK
                        : small                                                          ? RONDO_PROTOCOL_SMALL
                                                                                         : RONDO_PROTOCOL_SIMPLE;
 
@@ -313,6 +315,7 @@ void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_P
     slot_bytes[RONDO_PROTOCOL_SIMPLE] = most;
     slot_bytes[RONDO_PROTOCOL_SMALL] = most < RONDO_SMALL_BYTES_MAX ? most : RONDO_SMALL_BYTES_MAX;
     slot_bytes[RONDO_PROTOCOL_COMPRESSED] = most;
+    slot_bytes[RONDO_PROTOCOL_BULK] = RONDO_BULK_BYTES;
     slot_bytes[RONDO_PROTOCOL_LL] = 2 * (gpus ? RONDO_GPU_LL_BYTES : RONDO_LL_BYTES_MAX);
     uint32_t lines = RONDO_GPU_LL128_BYTES / (uint32_t) (comm->size > 1 ? comm->size - 1 : 1);
     slot_bytes[RONDO_PROTOCOL_LL128] = (lines > 32768 ? lines : 32768) / 512 * 512; /* whole accesses by a warp */

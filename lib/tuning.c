@@ -124,8 +124,8 @@ static void field(struct reader *r, struct rondo_tuning *tuning, struct rondo_tu
     else if (which == 2)
         row->max_bytes = amount;
     if (which == 4 && strcmp(row->protocol, "") != 0 && strcmp(row->protocol, "simple") != 0 &&
-        strcmp(row->protocol, "ll") != 0 && strcmp(row->protocol, "ll128") != 0)
-        refuse(r, "a protocol that is none of simple, ll and ll128");
+        strcmp(row->protocol, "ll") != 0 && strcmp(row->protocol, "ll128") != 0 && strcmp(row->protocol, "bulk") != 0)
+        refuse(r, "a protocol that is none of simple, ll, ll128 and bulk");
 }
 
 static void one_row(struct reader *r, struct rondo_tuning *tuning)

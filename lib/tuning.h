@@ -12,7 +12,7 @@ struct rondo_tuning_row {
     int ranks, channels; /* channels 0: the library's own choice */
     uint64_t max_bytes;  /* the row is for sizes up to it, from the row before on */
     char algorithm[64];  /* a name that no algorithm has is passed over at selection */
-    char protocol[16];   /* "simple", "ll", "ll128" or "" */
+    char protocol[16];   /* "simple", "ll", "ll128", "bulk" or "" */
 };
 
 struct rondo_tuning {

@@ -24,7 +24,8 @@ static const struct {
                {"doubling", "simple"},     {"halving", "simple"},  {"twoshot", "simple"}, {"tree", "simple"},
                {"hierarchical", "simple"}, {"twostep", "simple"},  {"pairs", "ll"},       {"pairs", "simple"},
                {"doubling", "ll"},         {"spread", "simple"},   {"allpairs", "ll128"}, {"linear", "ll128"},
-               {"pairs", "ll128"},         {"twoshot", "ll128"},   {"chain", "ll128"}};
+               {"pairs", "ll128"},         {"twoshot", "ll128"},   {"chain", "ll128"},    {"ring", "ll128"},
+               {"ring", "bulk"},           {"pairs", "bulk"},      {"chain", "bulk"}};
 static const int channel_counts[] = {1, 2, 4, 8, 16, 32};
 #define LENGTH(array) (int) (sizeof(array) / sizeof((array)[0]))
 

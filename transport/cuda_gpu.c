@@ -126,6 +126,15 @@ static void add_hidden(struct rondo_gpu_identity *identity)
 
 /* ---- identities ---- */
 
+static uint16_t capability_of(const struct rondo_cuda_driver *driver, CUdevice device)
+{
+    int major = 0, minor = 0;
+    if (driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) != CUDA_SUCCESS ||
+        driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) != CUDA_SUCCESS)
+        return 0;
+    return (uint16_t) RONDO_GPU_CAPABILITY(major, minor);
+}
+
 void rondo_gpu_identify(int device_index, struct rondo_gpu_identity *identity)
 {
     const struct rondo_cuda_driver *driver = rondo_cuda_driver();
@@ -139,6 +148,7 @@ void rondo_gpu_identify(int device_index, struct rondo_gpu_identity *identity)
     }
     identity->present = 1;
     identity->ordinal = device_index;
+    identity->capability = capability_of(driver, device);
     for (int i = 0; i < rondo_cuda_device_count(); i++) {
         int can = 0, atomics = 0;
         if (i == device_index || !uuid_of(i, &other, other_uuid))

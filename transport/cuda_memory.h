@@ -25,15 +25,18 @@ struct rondo_segments;
 
 /* ---- GPUs ---- */
 
-#define RONDO_GPUS_NAMED       16 /* that an identity can tell of */
-#define RONDO_GPU_BUS_ID_BYTES 32
+#define RONDO_GPUS_NAMED                   16 /* that an identity can tell of */
+#define RONDO_GPU_BUS_ID_BYTES             32
+#define RONDO_GPU_CAPABILITY(major, minor) (16 * (major) + (minor))
+#define RONDO_GPU_BULK                     RONDO_GPU_CAPABILITY(9, 0) /* from which on there are bulk copies */
 
 /* Told to all ranks at init. Plain data without padding; all zero for a rank on the host device. */
 struct rondo_gpu_identity {
     uint32_t present;
     int32_t ordinal; /* among the GPUs that the rank's process sees: has a meaning in that process only */
     unsigned char uuid[16];
-    uint32_t reached;
+    uint16_t reached;
+    uint16_t capability;                /* compute capability, as RONDO_GPU_CAPABILITY */
     uint32_t linked;                    /* bit i: by NVLink */
     uint64_t reaches[RONDO_GPUS_NAMED]; /* digests of the UUIDs of other GPUs whose memory this one can use */
 };
