@@ -213,7 +213,9 @@ static void bulk_slices(struct rondo_operation *operation, uint64_t most)
     uint64_t tiles = divide_up(most, BULK_SLICES * operation->slice);
     operation->tile = even_slice(most, tiles);
     operation->slices = (uint32_t) divide_up(operation->tile, operation->slice);
-    operation->slice = even_slice(operation->tile, operation->slices);
+    uint64_t even = even_slice(operation->tile, operation->slices);
+    if (even < operation->slice) /* whole lines may be more than fits */
+        operation->slice = even;
 }
 
 /* Scratch of a compiled program: each chunk as long as the input or output chunk that it mirrors. */
