@@ -2,15 +2,14 @@
  * own. */
 #include "select_gpu.h"
 
-#include "piece.h"
-#include "use.h"
+#include "fold.h"
 
 #define KIB ((size_t) 1024)
 #define MIB ((size_t) 1024 * KIB)
 #define ANY SIZE_MAX
 
-/* Up to so many ranks and bytes (rondo_call_bytes). In order: the first row that fits is taken; those of LL128 and
- * of bulk copies where they can be used. */
+/* Up to so many ranks and bytes (rondo_call_bytes). In order: the first row that fits is taken; those of LL128 where it can be
+ * used. */
 struct row {
     enum rondo_kind kind;
     int ranks;
@@ -42,8 +41,6 @@ static const struct row rows[] = {
     {RONDO_KIND_ALLREDUCE, 2, 8 * MIB, "allpairs", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_ALLREDUCE, 2, ANY, "twoshot", RONDO_PROTOCOL_SIMPLE, 64},
     {RONDO_KIND_ALLREDUCE, 16, 12 * MIB, "twoshot", RONDO_PROTOCOL_SIMPLE, 32},
-    {RONDO_KIND_ALLREDUCE, 16, 192 * MIB, "ring", RONDO_PROTOCOL_SIMPLE, 64},
-    {RONDO_KIND_ALLREDUCE, 16, ANY, "ring", RONDO_PROTOCOL_BULK, 32},
     {RONDO_KIND_ALLREDUCE, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 64},
     {RONDO_KIND_ALLGATHER, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_ALLGATHER, 16, 64 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
@@ -91,8 +88,6 @@ static const struct row rows[] = {
     {RONDO_KIND_SEND_TO, 1024, 12 * MIB, "chain", RONDO_PROTOCOL_LL128, 32},
     {RONDO_KIND_SEND_TO, 1024, 256 * KIB, "chain", RONDO_PROTOCOL_LL, 16},
     {RONDO_KIND_SEND_TO, 1024, 12 * MIB, "chain", RONDO_PROTOCOL_SIMPLE, 16},
-    {RONDO_KIND_SEND_TO, 1024, 192 * MIB, "chain", RONDO_PROTOCOL_SIMPLE, 32},
-    {RONDO_KIND_SEND_TO, 1024, ANY, "chain", RONDO_PROTOCOL_BULK, 32},
     {RONDO_KIND_SEND_TO, 1024, ANY, "chain", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_BARRIER, 64, ANY, "allpairs", RONDO_PROTOCOL_LL, 1},
 };
@@ -128,16 +123,6 @@ static enum rondo_kind row_kind(enum rondo_kind kind)
     return kind == RONDO_KIND_RECEIVE_FROM ? RONDO_KIND_SEND_TO : kind == RONDO_KIND_REDUCE ? RONDO_KIND_BCAST : kind;
 }
 
-/* What bulk copies carry: whole vectors, and sums of usual types, by kernels on streams. */
-static int suits_bulk(const struct rondo_comm *comm, const struct rondo_call *call, int streamed)
-{
-    const int reduces =
-        call->kind == RONDO_KIND_ALLREDUCE || call->kind == RONDO_KIND_REDUCE_SCATTER || call->kind == RONDO_KIND_REDUCE;
-    const int floats = call->type != RONDO_INT32 && call->type != RONDO_UINT32;
-    return comm->bulk && streamed && call->count * rondo_type_bytes(call->type) % RONDO_PIECE_ALIGNMENT == 0 &&
-           (!reduces || (rondo_is_usual_type(call->type) && (call->op == RONDO_SUM || (call->op == RONDO_AVG && floats))));
-}
-
 /* Of so many rows. 0: none fits. */
 static int select_row(const struct row *row, size_t count, const struct rondo_comm *comm, const struct rondo_call *call,
                       int direct, int streamed, int linked, struct rondo_choice *choice)
@@ -147,8 +132,7 @@ static int select_row(const struct row *row, size_t count, const struct rondo_co
     for (; count > 0; row++, count--) {
         const struct rondo_algorithm *algorithm;
         if (row->kind != kind || comm->size > row->ranks || bytes > row->bytes ||
-            (row->protocol == RONDO_PROTOCOL_LL128 && !linked) ||
-            (row->protocol == RONDO_PROTOCOL_BULK && !suits_bulk(comm, call, streamed)))
+            (row->protocol == RONDO_PROTOCOL_LL128 && !linked))
             continue;
         algorithm = rondo_algorithm_find(row->algorithm, call->kind);
         if (rondo_misfit(comm, call, direct, algorithm) != NULL)

@@ -26,7 +26,7 @@ static void set_up(int size, int linked, uint32_t channels, uint32_t stream_bloc
     runtime.world = &world;
     world.runtime = &runtime;
     world.gpus_only = 1;
-    world.linked = world.bulk = linked;
+    world.linked = linked;
     other = world;
 }
 
@@ -48,7 +48,6 @@ static void check(const struct rondo_comm *comm, enum rondo_kind kind, size_t by
     assert_null(rondo_misfit(comm, &call, 0, choice.algorithm));
     assert_true(choice.channels >= 1);
     assert_true(choice.protocol != RONDO_PROTOCOL_LL128 || comm->linked);
-    assert_true(choice.protocol != RONDO_PROTOCOL_BULK || (comm->bulk && streamed));
     int most = rondo_select_gpu_blocks(comm, streamed), single = rondo_algorithm_blocks(choice.algorithm, kind, comm->size);
     assert_true(blocks_of(comm, &call, &choice) <= (most > single ? most : single));
 }
@@ -95,34 +94,6 @@ static void test_blocks(void **state)
     assert_int_equal(rondo_select_gpu_blocks(&world, 1), 16);
 }
 
-static enum rondo_protocol protocol_of(rondo_datatype_t type, rondo_op_t op, size_t bytes, int streamed)
-{
-    static char from, to;
-    struct rondo_choice choice = {0};
-    struct rondo_call call = {.kind = RONDO_KIND_ALLREDUCE, .type = type, .op = op, .send = &from, .recv = &to};
-    call.count = bytes / rondo_type_bytes(type);
-    assert_true(rondo_select_gpu(&world, &call, 0, streamed, &choice));
-    return choice.protocol;
-}
-
-/* Bulk copies carry whole vectors, and sums of some types, on streams of GPUs that have them. */
-static void test_bulk(void **state)
-{
-    const size_t large = (size_t) 1 << 30;
-    (void) state;
-    set_up(4, 1, 32, 0);
-    assert_int_equal(protocol_of(RONDO_FLOAT, RONDO_SUM, large, 1), RONDO_PROTOCOL_BULK);
-    assert_int_equal(protocol_of(RONDO_BFLOAT16, RONDO_AVG, large, 1), RONDO_PROTOCOL_BULK);
-    assert_int_equal(protocol_of(RONDO_FLOAT, RONDO_SUM, large, 0), RONDO_PROTOCOL_SIMPLE);
-    assert_int_equal(protocol_of(RONDO_FLOAT, RONDO_SUM, large + 4, 1), RONDO_PROTOCOL_SIMPLE);
-    assert_int_equal(protocol_of(RONDO_FLOAT, RONDO_MAX, large, 1), RONDO_PROTOCOL_SIMPLE);
-    assert_int_equal(protocol_of(RONDO_DOUBLE, RONDO_SUM, large, 1), RONDO_PROTOCOL_SIMPLE);
-    assert_int_equal(protocol_of(RONDO_INT32, RONDO_SUM, large, 1), RONDO_PROTOCOL_BULK);
-    assert_int_equal(protocol_of(RONDO_INT32, RONDO_AVG, large, 1), RONDO_PROTOCOL_SIMPLE);
-    world.bulk = 0;
-    assert_int_equal(protocol_of(RONDO_FLOAT, RONDO_SUM, large, 1), RONDO_PROTOCOL_SIMPLE);
-}
-
 /* Nor does who insists on an algorithm and channels get more blocks. */
 static void test_asked_for(void **state)
 {
@@ -140,13 +111,29 @@ static void test_asked_for(void **state)
     }
 }
 
+/* Bulk copies are for who asks for them, where all GPUs have them. */
+static void test_bulk(void **state)
+{
+    static char from, to;
+    struct rondo_call call = {.kind = RONDO_KIND_ALLREDUCE, .type = RONDO_FLOAT, .send = &from, .recv = &to, .count = 1 << 20};
+    struct rondo_choice choice = {0};
+    (void) state;
+    for (int bulk = 0; bulk < 2; bulk++) {
+        set_up(4, 1, 32, 0);
+        world.bulk = bulk;
+        strcpy(runtime.settings.protocol, "bulk");
+        assert_int_equal(rondo_select(&world, &call, 0, 1, "ring", &choice), RONDO_SUCCESS);
+        assert_int_equal(choice.protocol, bulk ? RONDO_PROTOCOL_BULK : RONDO_PROTOCOL_SIMPLE);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_something_for_all),
         cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_bulk),
         cmocka_unit_test(test_asked_for),
+        cmocka_unit_test(test_bulk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
