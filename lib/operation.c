@@ -192,6 +192,13 @@ static uint64_t even_slice(uint64_t most, uint64_t slices)
     return round_up(divide_up(most, slices), RONDO_CACHE_LINE);
 }
 
+/* As many slices as it takes, of one size: no longer, for whole lines may be more than a slot holds. */
+static uint64_t evened(uint64_t most, uint64_t slice)
+{
+    uint64_t even = even_slice(most, divide_up(most, slice));
+    return even < slice ? even : slice;
+}
+
 /* Cuts a chunk into slices of one size, two of them a tile: while the block's threads move one, the one before is published. */
 static void spread_slices(struct rondo_operation *operation, uint64_t most, uint64_t usual, uint64_t least, uint32_t slot_count)
 {
@@ -213,9 +220,7 @@ static void bulk_slices(struct rondo_operation *operation, uint64_t most)
     uint64_t tiles = divide_up(most, BULK_SLICES * operation->slice);
     operation->tile = even_slice(most, tiles);
     operation->slices = (uint32_t) divide_up(operation->tile, operation->slice);
-    uint64_t even = even_slice(operation->tile, operation->slices);
-    if (even < operation->slice) /* whole lines may be more than fits */
-        operation->slice = even;
+    operation->slice = evened(operation->tile, operation->slice);
 }
 
 /* Scratch of a compiled program: each chunk as long as the input or output chunk that it mirrors. */
@@ -290,10 +295,8 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
             operation->slice -= operation->slice % (operation->slice >= 64 ? 64 : RONDO_ZFP_VALUES);
         }
         int flagged = choice->protocol == RONDO_PROTOCOL_LL || choice->protocol == RONDO_PROTOCOL_LL128;
-        if (flagged && request->comm->gpus_only && operation->slice > 0) {
-            uint64_t even = even_slice(most, divide_up(most, operation->slice));
-            operation->slice = even < operation->slice ? even : operation->slice;
-        }
+        if (flagged && request->comm->gpus_only && operation->slice > 0)
+            operation->slice = evened(most, operation->slice);
         operation->tile = operation->slice;
         if (choice->protocol == RONDO_PROTOCOL_BULK && operation->slice > 0)
             bulk_slices(operation, most);

@@ -43,7 +43,7 @@ struct rondo_settings {
     uint32_t stream_blocks;          /* most of an operation on a stream; 0: as they are chosen */
     uint32_t slot_bytes;             /* largest slot of the simple protocol */
     char algorithm[64];              /* "" chosen */
-    char protocol[16];               /* "" chosen, "simple", "ll", "ll128" or "bulk" */
+    char protocol[16];               /* one of RONDO_PROTOCOL_NAMES */
     struct rondo_tuning *tuning;     /* NULL: none; the runtime's */
     uint32_t wanted_channels;        /* 0: chosen */
     rondo_compression_t compression; /* of the world */

@@ -2,6 +2,7 @@
 #include "settings.h"
 
 #include "environment.h"
+#include "tuning.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -96,7 +97,7 @@ static void read_policy(struct reader *reader, const rondo_config_t *config, str
 rondo_result_t rondo_settings_read(const rondo_config_t *given, struct rondo_settings *settings, struct rondo_startup *startup)
 {
     static const char *const devices[] = {"auto", "host", "cuda"};
-    static const char *const protocols[] = {"", "simple", "ll", "ll128", "bulk"};
+    static const char *const protocols[] = RONDO_PROTOCOL_NAMES;
     static const rondo_config_t defaults = RONDO_CONFIG_DEFAULT;
     const rondo_config_t *config = given != NULL ? given : &defaults;
     struct reader reader = {RONDO_SUCCESS};
@@ -129,7 +130,7 @@ rondo_result_t rondo_settings_read(const rondo_config_t *given, struct rondo_set
     startup->tuning = text(&reader, NULL, "RONDO_TUNING");
     value = text(&reader, NULL, "RONDO_PROTOCOL");
     snprintf(settings->protocol, sizeof(settings->protocol), "%s", value == NULL ? "" : value);
-    choice(&reader, settings->protocol, "RONDO_PROTOCOL", protocols, 5);
+    choice(&reader, settings->protocol, "RONDO_PROTOCOL", protocols, sizeof(protocols) / sizeof(protocols[0]));
     settings->wanted_channels = (uint32_t) integer(&reader, -1, "RONDO_CHANNELS", 0, RONDO_CHANNELS_MAX);
     read_policy(&reader, config, startup);
     return reader.result;

@@ -86,6 +86,15 @@ static uint64_t number(struct reader *r)
 #define FIELDS  6
 #define MACHINE FIELDS /* alone in its object, which is the first */
 
+static int is_protocol(const char *name)
+{
+    static const char *const names[] = RONDO_PROTOCOL_NAMES;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(name, names[i]) == 0)
+            return 1;
+    return 0;
+}
+
 static void field(struct reader *r, struct rondo_tuning *tuning, struct rondo_tuning_row *row, unsigned *seen)
 {
     static const char *const names[] = {"collective", "ranks", "max_bytes", "algorithm", "protocol", "channels", "machine"};
@@ -123,8 +132,7 @@ static void field(struct reader *r, struct rondo_tuning *tuning, struct rondo_tu
         *(which == 1 ? &row->ranks : &row->channels) = amount > INT32_MAX ? INT32_MAX : (int) amount;
     else if (which == 2)
         row->max_bytes = amount;
-    if (which == 4 && strcmp(row->protocol, "") != 0 && strcmp(row->protocol, "simple") != 0 &&
-        strcmp(row->protocol, "ll") != 0 && strcmp(row->protocol, "ll128") != 0 && strcmp(row->protocol, "bulk") != 0)
+    if (which == 4 && !is_protocol(row->protocol))
         refuse(r, "a protocol that is none of simple, ll, ll128 and bulk");
 }
 

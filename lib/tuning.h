@@ -7,12 +7,18 @@
 
 #define RONDO_MACHINE_BYTES 160
 
+/* As users name them; "": as is chosen. */
+#define RONDO_PROTOCOL_NAMES                                                                                                   \
+    {                                                                                                                          \
+        "", "simple", "ll", "ll128", "bulk"                                                                                    \
+    }
+
 struct rondo_tuning_row {
     enum rondo_kind kind;
     int ranks, channels; /* channels 0: the library's own choice */
     uint64_t max_bytes;  /* the row is for sizes up to it, from the row before on */
     char algorithm[64];  /* a name that no algorithm has is passed over at selection */
-    char protocol[16];   /* "simple", "ll", "ll128", "bulk" or "" */
+    char protocol[16];   /* one of RONDO_PROTOCOL_NAMES */
 };
 
 struct rondo_tuning {
