@@ -148,10 +148,12 @@ RONDO_FUNCTION void rondo_walk_look(struct rondo_team *team, uint32_t thread, ui
     if (team->walk.ahead) {
         rondo_after_stream();
         if (thread < team->part.end_count) {
-            struct rondo_end *end = &team->ends[thread], *home = rondo_part_end(&team->part, thread);
-            *(uint4 *) &end->position = rondo_load_late((const uint4 *) &home->position);
-            if (team->walk.sends[thread]) /* as rondo_walk_make_room */
-                end->seen = rondo_load_acquire(end->watched);
+            struct rondo_end *end = &team->ends[thread];
+            const uint4 counts = rondo_load_late((const uint4 *) &rondo_part_end(&team->part, thread)->position);
+            const uint64_t seen = (uint64_t) counts.w << 32 | counts.z;
+            rondo_store_relaxed(&end->position, (uint64_t) counts.y << 32 | counts.x);
+            /* As rondo_walk_make_room, beside which this is: an older value only makes senders wait for the next. */
+            rondo_store_relaxed(&end->seen, team->walk.sends[thread] ? rondo_load_acquire(end->watched) : seen);
         }
     }
     rondo_workers_sync(threads);

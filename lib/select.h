@@ -48,7 +48,8 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
 /* In a job of two ranks, which exchange all in a step or two, slots and slices so many times as large, and as many times fewer
  * of them a tile: fewer messages. With more ranks, data go on from rank to rank, and smaller slices have more of them under
  * way; and there UCX does better with buffers for the smaller ones (transport/ucx.c). */
-#define RONDO_NETWORK_PAIR       2
+#define RONDO_NETWORK_PAIR       4
+#define RONDO_NETWORK_PAIR_SLOTS 8
 
 /* Whether that is for a communicator's connectors. Its members all say the same. */
 int rondo_is_wide(const struct rondo_comm *comm);

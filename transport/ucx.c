@@ -483,7 +483,7 @@ static void adjust(struct ucx *ucx, ucp_config_t *config)
     const char *const settings[][3] = {
         {"RNDV_THRESH", "UCX_RNDV_THRESH", "inf"},
         {"TX_SEG_SIZE", "UCX_TCP_TX_SEG_SIZE", "64k"},
-        {"RX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE", rondo_network_scale(ucx->runtime) > 1 && host ? "544k" : "272k"}};
+        {"RX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE", rondo_network_scale(ucx->runtime) > 1 && host ? "1088k" : "272k"}};
     ucx->leads = host && getenv("UCX_RNDV_THRESH") == NULL; /* what UCX fetches it puts into the slot as it is */
     /* From a GPU's memory eager would mean copies by the processor: there UCX knows better. */
     for (size_t i = ucx->direct.gpu >= 0; i < sizeof(settings) / sizeof(settings[0]); i++)
