@@ -27,7 +27,9 @@ RONDO_FUNCTION uint32_t rondo_zfp_stream_word(const uint32_t *stage, uint32_t st
                                               uint32_t j)
 {
     const uint32_t bits = RONDO_ZFP_VALUES * rate;
-    uint32_t block = 32 * j / bits, at = 32 * j - block * bits, word = 0;
+    uint32_t block =
+        (bits & (bits - 1)) == 0 ? 32 * j >> rondo_zfp_lowest_bit(bits) : 32 * j / bits; /* a division takes long */
+    uint32_t at = 32 * j - block * bits, word = 0;
     for (uint32_t have = 0; have < 32 && block < blocks; block++) {
         const uint32_t *from = stage + block * stride + (at >> 5);
         uint32_t shift = at & 31, more = bits - at;
@@ -41,22 +43,54 @@ RONDO_FUNCTION uint32_t rondo_zfp_stream_word(const uint32_t *stage, uint32_t st
     return word;
 }
 
-/* stage: this lane's; codes: RONDO_ZFP_PLANE_CODES, planes: RONDO_ZFP_CODE_PLANES, wherever they are quickly read. */
+/* Exchanges two bits of the index of x's bits. */
+RONDO_FUNCTION uint32_t rondo_zfp_swap(uint32_t x, uint32_t by, uint32_t mask)
+{
+    const uint32_t differ = (x >> by ^ x) & mask;
+    return x ^ differ ^ differ << by;
+}
+
+/* Eight planes of a block, four bits each and the lowest first, of a byte of each coefficient. */
+RONDO_FUNCTION uint32_t rondo_zfp_planes_of(uint32_t bytes)
+{
+    const uint32_t x = rondo_zfp_swap(rondo_zfp_swap(bytes, 12, 0x0000f0f0), 6, 0x00cc00cc);
+    return rondo_zfp_swap(rondo_zfp_swap(x, 3, 0x0a0a0a0a), 1, 0x22222222);
+}
+
+RONDO_FUNCTION uint32_t rondo_zfp_bytes_of(uint32_t planes)
+{
+    const uint32_t x = rondo_zfp_swap(rondo_zfp_swap(planes, 1, 0x22222222), 3, 0x0a0a0a0a);
+    return rondo_zfp_swap(rondo_zfp_swap(x, 6, 0x00cc00cc), 12, 0x0000f0f0);
+}
+
+/* stage: this lane's; codes: RONDO_ZFP_PLANE_CODES, code_planes: RONDO_ZFP_CODE_PLANES, wherever they are quickly read. Planes
+ * are taken from the coefficients, and given to them, eight at a time: one by one that is half of all instructions. */
 #define RONDO_ZFP_DEFINE(name, type, word, integer, width, exponent_bits, mantissa)                                            \
+    RONDO_FUNCTION void rondo_zfp_spread_##name(uint32_t planes, uint32_t lowest, word *c)                                     \
+    {                                                                                                                          \
+        const uint32_t bytes = rondo_zfp_bytes_of(planes);                                                                     \
+        for (int i = 0; i < RONDO_ZFP_VALUES; i++)                                                                             \
+            c[i] |= (word) (bytes >> 8 * i & 255) << lowest;                                                                   \
+    }                                                                                                                          \
     RONDO_FUNCTION void rondo_zfp_stage_##name(const type *values, uint32_t rate, const uint32_t *codes, uint32_t *stage)      \
     {                                                                                                                          \
         const uint32_t bits = RONDO_ZFP_VALUES * rate, words = (bits + 31) / 32;                                               \
         word c[RONDO_ZFP_VALUES];                                                                                              \
-        uint32_t header, at, last = 0, known = 0, put = 0;                                                                     \
+        uint32_t header, at, last = 0, known = 0, put = 0, planes = 0;                                                         \
         int coded = rondo_zfp_begin_##name(values, c, &header, &at, &last);                                                    \
         uint64_t buffer = header;                                                                                              \
         uint32_t filled = at;                                                                                                  \
         for (uint32_t k = width; coded && at < bits && k > last; k--) {                                                        \
-            uint32_t plane = 0;                                                                                                \
-            for (int i = 0; i < RONDO_ZFP_VALUES; i++) {                                                                       \
-                plane |= (uint32_t) (c[i] >> (width - 1)) << i;                                                                \
-                c[i] <<= 1;                                                                                                    \
+            if (k % 8 == 0) {                                                                                                  \
+                uint32_t bytes = 0;                                                                                            \
+                for (int i = 0; i < RONDO_ZFP_VALUES; i++) {                                                                   \
+                    bytes |= (uint32_t) (c[i] >> (width - 8)) << 8 * i;                                                        \
+                    c[i] <<= 8;                                                                                                \
+                }                                                                                                              \
+                planes = rondo_zfp_planes_of(bytes);                                                                           \
             }                                                                                                                  \
+            const uint32_t plane = planes >> 28;                                                                               \
+            planes <<= 4;                                                                                                      \
             uint32_t entry = codes[RONDO_ZFP_CODES - (RONDO_ZFP_CODES >> known) + (plane >> known)];                           \
             uint32_t code = (plane & ((1u << known) - 1)) | (entry & 255) << known;                                            \
             uint32_t length = known + (entry >> 8 & 15);                                                                       \
@@ -78,13 +112,14 @@ RONDO_FUNCTION uint32_t rondo_zfp_stream_word(const uint32_t *stage, uint32_t st
             stage[words - 1] &= (1u << (bits & 31)) - 1;                                                                       \
     }                                                                                                                          \
     /* The block that begins at a bit of a stream in the stage; two words behind the block are read. */                        \
-    RONDO_FUNCTION void rondo_zfp_unstage_##name(const uint32_t *stream, uint32_t bit, uint32_t rate, const uint32_t *planes,  \
-                                                 type *values)                                                                 \
+    RONDO_FUNCTION void rondo_zfp_unstage_##name(const uint32_t *stream, uint32_t bit, uint32_t rate,                          \
+                                                 const uint32_t *code_planes, type *values)                                    \
     {                                                                                                                          \
         const uint32_t *next = stream + (bit >> 5);                                                                            \
         word c[RONDO_ZFP_VALUES] = {0, 0, 0, 0};                                                                               \
         uint64_t buffer = ((uint64_t) next[1] << 32 | next[0]) >> (bit & 31);                                                  \
         uint32_t filled = 64 - (bit & 31), known = 0, last, header = (uint32_t) buffer & ((2u << exponent_bits) - 1);          \
+        uint32_t eight = 0, lowest = 0; /* planes that are not in c yet, and where they begin */                               \
         int left = (int) (RONDO_ZFP_VALUES * rate) - (1 + exponent_bits);                                                      \
         next += 2;                                                                                                             \
         if ((header & 1) == 0) {                                                                                               \
@@ -100,7 +135,7 @@ RONDO_FUNCTION uint32_t rondo_zfp_stream_word(const uint32_t *stage, uint32_t st
                 filled += 32;                                                                                                  \
             }                                                                                                                  \
             uint32_t bits = (uint32_t) buffer & (left >= 7 ? 127 : (1u << left) - 1);                                          \
-            uint32_t entry = planes[170u - (170u >> 2 * known) + (bits >> known & 127u >> 2 * known)];                         \
+            uint32_t entry = code_planes[170u - (170u >> 2 * known) + (bits >> known & 127u >> 2 * known)];                    \
             uint32_t plane = (entry & 15) | (bits & ((1u << known) - 1));                                                      \
             int length = (int) (entry >> 4 & 15);                                                                              \
             if (length > left && (plane & 8)) /* the block ended within a scan, whose last zeros were not there */             \
@@ -109,9 +144,14 @@ RONDO_FUNCTION uint32_t rondo_zfp_stream_word(const uint32_t *stage, uint32_t st
             buffer >>= length;                                                                                                 \
             filled -= (uint32_t) length;                                                                                       \
             left -= length;                                                                                                    \
-            for (int i = 0; i < RONDO_ZFP_VALUES; i++)                                                                         \
-                c[i] |= (word) (plane >> i & 1) << k;                                                                          \
+            eight |= plane << 4 * (k % 8);                                                                                     \
+            lowest = k;                                                                                                        \
+            if (k % 8 == 0) {                                                                                                  \
+                rondo_zfp_spread_##name(eight, k, c);                                                                          \
+                eight = 0;                                                                                                     \
+            }                                                                                                                  \
         }                                                                                                                      \
+        rondo_zfp_spread_##name(eight, lowest & ~7u, c);                                                                       \
         rondo_zfp_end_##name(c, exponent, values);                                                                             \
     }
 RONDO_ZFP_TYPES(RONDO_ZFP_DEFINE)

@@ -20,6 +20,12 @@
 #define CODED_SLICE_MIN      ((uint64_t) 4 * 1024)
 #define BULK_SLICES          32                     /* of a tile, at most */
 #define SLICE_BYTES_MIN      ((uint64_t) 96 * 1024) /* of those that GPUs pipeline: less is led more slowly than moved */
+/* GPUs that meet in the host's memory: the slots of a rank's operation, which they fill and read in turn, stay in the
+ * processor's cache. With more, four GPUs wait for its memory (docs/gpu-performance.md). Codes have fewer bytes and pay more
+ * for a slice. */
+#define HOST_SLOTS_BYTES     ((uint64_t) 4 << 20)
+#define HOST_CODED_BYTES     ((uint64_t) 16 << 20)
+#define HOST_SLICE_BYTES_MIN ((uint64_t) 8 * 1024)
 
 static uint64_t round_up(uint64_t value, uint64_t multiple)
 {
@@ -214,6 +220,16 @@ static void spread_slices(struct rondo_operation *operation, uint64_t most, uint
         operation->tile = 2 * operation->slice;
 }
 
+/* Of a slot, what the slots of all of a rank's connectors may have together in the host's memory. All ranks say the same. */
+static uint64_t host_payload(const struct rondo_request *request, const struct rondo_choice *choice, uint64_t payload)
+{
+    const uint64_t all = choice->protocol == RONDO_PROTOCOL_COMPRESSED ? HOST_CODED_BYTES : HOST_SLOTS_BYTES;
+    const uint64_t peers = choice->algorithm->folds_all ? (uint64_t) request->comm->size - 1 : 1;
+    uint64_t most = all / ((uint64_t) choice->channels * peers * request->lane->slot_count);
+    most = most > HOST_SLICE_BYTES_MIN ? most : HOST_SLICE_BYTES_MIN;
+    return payload < most ? payload : most;
+}
+
 /* So many slices a tile, of one size, that the first has gone to the next rank and come on when the last one has been sent. */
 static void bulk_slices(struct rondo_operation *operation, uint64_t most)
 {
@@ -280,6 +296,9 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
         operation->tile = most;
     } else {
         uint64_t payload = request->lane->slot_bytes[choice->protocol];
+        const int by_host = request->comm->by_host, around = by_host && !choice->algorithm->folds_all;
+        if (by_host && (choice->protocol == RONDO_PROTOCOL_SIMPLE || choice->protocol == RONDO_PROTOCOL_COMPRESSED))
+            payload = host_payload(request, choice, payload);
         if (choice->protocol == RONDO_PROTOCOL_LL && request->comm->gpus_only) {
             payload /= 2;
         } else if (choice->protocol == RONDO_PROTOCOL_LL) {
@@ -301,7 +320,8 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
         if (choice->protocol == RONDO_PROTOCOL_BULK && operation->slice > 0)
             bulk_slices(operation, most);
         else if (choice->protocol == RONDO_PROTOCOL_SIMPLE && operation->slice > 0 && request->comm->gpus_only)
-            spread_slices(operation, most, operation->slice, SLICE_BYTES_MIN / operation->element_bytes,
+            spread_slices(operation, most, operation->slice,
+                          (around ? HOST_SLICE_BYTES_MIN : SLICE_BYTES_MIN) / operation->element_bytes,
                           request->lane->slot_count);
         else if (choice->protocol == RONDO_PROTOCOL_COMPRESSED && operation->slice > 0 && request->comm->gpus_only)
             spread_slices(operation, most, CODED_SLICE, CODED_SLICE_MIN, request->lane->slot_count);

@@ -97,8 +97,8 @@ static const struct row rows[] = {
 static const struct row host_rows[] = {
     {RONDO_KIND_ALLREDUCE, 2, 2 * MIB, "allpairs", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_ALLREDUCE, 2, 32 * MIB, "twoshot", RONDO_PROTOCOL_SIMPLE, 16},
-    {RONDO_KIND_ALLREDUCE, 16, 2 * MIB, "twoshot", RONDO_PROTOCOL_SIMPLE, 8},
-    {RONDO_KIND_ALLREDUCE, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 8},
+    {RONDO_KIND_ALLREDUCE, 16, 1536 * KIB, "twoshot", RONDO_PROTOCOL_SIMPLE, 8},
+    {RONDO_KIND_ALLREDUCE, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 32},
 };
 
 int rondo_select_gpu_blocks(const struct rondo_comm *comm, int streamed)
@@ -106,6 +106,7 @@ int rondo_select_gpu_blocks(const struct rondo_comm *comm, int streamed)
     const struct rondo_settings *settings = &comm->runtime->settings;
     int wide = streamed && comm == comm->runtime->world;
     int blocks = (int) settings->channels * (wide ? 2 : 1), most = (int) settings->stream_blocks;
+    blocks = blocks < RONDO_CHANNELS_MAX ? blocks : RONDO_CHANNELS_MAX; /* which all run at once */
     return streamed && most > 0 && most < blocks ? most : blocks;
 }
 
