@@ -75,16 +75,13 @@ struct rondo_bulk {
 RONDO_FUNCTION uint32_t rondo_bulk_look(const uint32_t *word)
 {
     uint32_t value;
-    asm volatile("ld.acquire.cta.shared.u32 %0, [%1];"
-                 : "=r"(value)
-                 : "r"((uint32_t) __cvta_generic_to_shared(word))
-                 : "memory");
+    asm volatile("ld.acquire.cta.shared.u32 %0, [%1];" : "=r"(value) : "r"(rondo_shared_address(word)) : "memory");
     return value;
 }
 
 RONDO_FUNCTION void rondo_bulk_say(uint32_t *word, uint32_t value)
 {
-    asm volatile("st.release.cta.shared.u32 [%0], %1;" ::"r"((uint32_t) __cvta_generic_to_shared(word)), "r"(value) : "memory");
+    asm volatile("st.release.cta.shared.u32 [%0], %1;" ::"r"(rondo_shared_address(word)), "r"(value) : "memory");
 }
 
 /* What an end's peer has told. */
@@ -99,12 +96,8 @@ RONDO_FUNCTION uint64_t rondo_bulk_seen(const struct rondo_end *end)
  * whoever asks has waited for all before. */
 RONDO_FUNCTION int rondo_bulk_is_over(const uint64_t *barriers, uint32_t index)
 {
-    uint32_t over;
-    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
-                 : "=r"(over)
-                 : "r"(rondo_shared_address(&barriers[index % RONDO_BULK_RING])), "r"(index / RONDO_BULK_RING & 1)
-                 : "memory");
-    return (int) over;
+    const uint32_t any = 1; /* arrivals count where there are no bulk copies */
+    return rondo_barrier_is_over(&barriers[index % RONDO_BULK_RING], index / RONDO_BULK_RING, any);
 }
 
 RONDO_FUNCTION void rondo_bulk_expect(uint64_t *barrier, uint32_t bytes)
@@ -120,15 +113,15 @@ RONDO_FUNCTION void rondo_bulk_expect(uint64_t *barrier, uint32_t bytes)
 RONDO_FUNCTION void rondo_bulk_copy_in(char *cell, const char *from, uint32_t bytes, uint64_t *barrier)
 {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                     (uint32_t) __cvta_generic_to_shared(cell)),
+                     rondo_shared_address(cell)),
                  "l"(from), "r"(bytes), "r"(rondo_shared_address(barrier))
                  : "memory");
 }
 
 RONDO_FUNCTION void rondo_bulk_copy_out(char *to, const char *cell, uint32_t bytes)
 {
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to),
-                 "r"((uint32_t) __cvta_generic_to_shared(cell)), "r"(bytes)
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(rondo_shared_address(cell)),
+                 "r"(bytes)
                  : "memory");
 }
 

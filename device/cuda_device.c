@@ -262,18 +262,20 @@ static uint32_t blocks_of(const struct rondo_stream_operation *operations, int c
     return blocks;
 }
 
-static int all_lines(const struct rondo_stream_operation *operations, int count)
+static int is_lines(const struct rondo_operation *operation)
 {
-    for (int i = 0; i < count; i++)
-        if (operations[i].operation.protocol != RONDO_PROTOCOL_LL128)
-            return 0;
-    return 1;
+    return operation->protocol == RONDO_PROTOCOL_LL128;
 }
 
-static int all_bulk(const struct rondo_stream_operation *operations, int count)
+static int is_bulk(const struct rondo_operation *operation)
+{
+    return operation->walks == RONDO_WALKS_BULK;
+}
+
+static int all(const struct rondo_stream_operation *operations, int count, int (*is)(const struct rondo_operation *))
 {
     for (int i = 0; i < count; i++)
-        if (operations[i].operation.walks != RONDO_WALKS_BULK)
+        if (!is(&operations[i].operation))
             return 0;
     return 1;
 }
@@ -282,11 +284,11 @@ static enum rondo_cuda_kernel kernel_for(const struct rondo_stream_operation *op
 {
     if (grouped)
         return RONDO_CUDA_GROUP;
-    if (all_bulk(operations, count))
+    if (all(operations, count, is_bulk))
         return RONDO_CUDA_BULK;
     if (count > 1)
-        return all_lines(operations, count) ? RONDO_CUDA_ALL_LINES : RONDO_CUDA_OPERATIONS;
-    return all_lines(operations, count) ? RONDO_CUDA_LINES : RONDO_CUDA_OPERATION;
+        return all(operations, count, is_lines) ? RONDO_CUDA_ALL_LINES : RONDO_CUDA_OPERATIONS;
+    return all(operations, count, is_lines) ? RONDO_CUDA_LINES : RONDO_CUDA_OPERATION;
 }
 
 /* Blocks that carry a group: no more than can be expected to run at once, whatever else does. */

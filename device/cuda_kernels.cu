@@ -113,7 +113,7 @@ static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, c
     run.statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
     run.policy = &daemon->policy;
     run.interrupts = NULL;
-    if (all_lines && rondo_walk_is_possible(team)) {
+    if (all_lines && team->operation.walks == RONDO_WALKS_LINES) {
         told = rondo_lead_walk(daemon, &run, team);
         rondo_finish_ordered(daemon, given, team->operation.lane, told);
         return;
@@ -263,7 +263,7 @@ static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemo
         rondo_copy_vectors(&shared->block, &daemon->blocks[blockIdx.x], sizeof(shared->block), threadIdx.x, blockDim.x);
     } else {
         rondo_bring_in(given, shared);
-        if (all_lines && rondo_walk_is_possible(team)) {
+        if (all_lines && team->operation.walks == RONDO_WALKS_LINES) {
             __syncthreads();
             rondo_walk_prepare(team, threadIdx.x, blockDim.x);
         }

@@ -61,11 +61,6 @@ RONDO_FUNCTION uint32_t rondo_walk_uses(const struct rondo_team *team, uint32_t 
     return uses;
 }
 
-RONDO_FUNCTION int rondo_walk_is_possible(const struct rondo_team *team)
-{
-    return team->operation.walks == RONDO_WALKS_LINES;
-}
-
 /* By all threads of a block, when operation, part and instructions are there; what they leave is there after the next barrier.
  */
 RONDO_FUNCTION void rondo_walk_prepare(struct rondo_team *team, uint32_t thread, uint32_t threads)
