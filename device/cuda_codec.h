@@ -18,17 +18,12 @@
 #define RONDO_CODEC_ELEMENTS (RONDO_ZFP_LANES * RONDO_ZFP_VALUES)
 #define RONDO_CODEC_AHEAD    4 /* words a lane of a stream that is asked for early: what floats have at the highest rate */
 
-struct rondo_codec_tables {
-    uint32_t codes[RONDO_ZFP_CODES], planes[RONDO_ZFP_PLANES];
-};
-
-/* Not __constant__, which is read a word at a time. */
-static __device__ const struct rondo_codec_tables rondo_codec_constants = {{RONDO_ZFP_PLANE_CODES}, {RONDO_ZFP_CODE_PLANES}};
+static __device__ const struct rondo_zfp_spread_tables rondo_codec_tables = rondo_zfp_spread_out();
 
 /* What a piece says, in registers: from the piece itself it would be read anew after each access to other memory. */
 struct rondo_codec_job {
     const struct rondo_piece *piece; /* which knows more sources and remotes */
-    const struct rondo_codec_tables *tables;
+    const struct rondo_zfp_spread_tables *tables;
     uint32_t *stage; /* the warp's */
     const char *source[2];
     char *remote, *local, *residual;
@@ -352,7 +347,7 @@ RONDO_CUDA_INLINE struct rondo_codec_part rondo_codec_part_at(const struct rondo
 RONDO_CUDA_INLINE int rondo_codec_carry_out_part(const struct rondo_piece *piece, uint32_t thread, uint32_t threads)
 {
     __shared__ uint32_t stages[RONDO_CODEC_WARPS * RONDO_ZFP_STAGE_float];
-    __shared__ struct rondo_codec_tables tables;
+    __shared__ struct rondo_zfp_spread_tables tables;
     uint32_t warp = thread / RONDO_ZFP_LANES, warps = threads / RONDO_ZFP_LANES;
     const uint32_t stage = piece->type == RONDO_DOUBLE ? RONDO_ZFP_STAGE_double : RONDO_ZFP_STAGE_float;
     if (warps > sizeof(stages) / sizeof(*stages) / stage)
@@ -363,14 +358,16 @@ RONDO_CUDA_INLINE int rondo_codec_carry_out_part(const struct rondo_piece *piece
         return 1;
     struct rondo_codec_job job = rondo_codec_job_of(piece);
     job.tables = &tables;
+    asm volatile("" : "+l"(job.tables)); /* kept, or each look works the address out */
+    __builtin_assume(__isShared(job.tables));
     job.stage = stages + warp * stage;
     job.lane = thread % RONDO_ZFP_LANES;
     struct rondo_codec_part next = rondo_codec_part_at(&job, count, first);
     struct rondo_codec_ahead asked = {};
     rondo_codec_ask(&next, &asked);
     /* Every warp writes all of them, and so needs to wait for no other. */
-    for (uint32_t i = job.lane; i < sizeof(tables) / 4; i += RONDO_ZFP_LANES)
-        ((uint32_t *) &tables)[i] = ((const uint32_t *) &rondo_codec_constants)[i];
+    for (uint32_t i = job.lane; i < sizeof(tables) / 16; i += RONDO_ZFP_LANES)
+        ((uint4 *) &tables)[i] = ((const uint4 *) &rondo_codec_tables)[i];
     __syncwarp();
 #pragma unroll 1
     for (; first < count; first += step) {

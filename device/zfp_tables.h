@@ -5,6 +5,8 @@
 #ifndef RONDO_DEVICE_ZFP_TABLES_H
 #define RONDO_DEVICE_ZFP_TABLES_H
 
+#include <stdint.h>
+
 /* At 32 - (32 >> n) + (plane >> n): the others' code, << 8 its length, << 12 how many more become known. */
 #define RONDO_ZFP_CODES 32u
 #define RONDO_ZFP_PLANE_CODES                                                                                                  \
@@ -27,5 +29,41 @@
         0x120, 0x448, 0x120, 0x242, 0x120, 0x354, 0x120, 0x45a, 0x120, 0x448, 0x120, 0x242, 0x120, 0x45c, 0x120, 0x46e, 0x230, \
         0x448, 0x230, 0x354, 0x230, 0x448, 0x230, 0x45c, 0x340, 0x448, 0x440, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0,     \
         0x0, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0
+
+/* Both spread out, for threads whose time is their instructions'. Codes at 16 * how many are known + the plane: the whole code,
+ * << 7 its length, << 10 how many are known then. Planes at RONDO_ZFP_ROW of how many are known + the next bits, 7 of them or,
+ * if some are known, 6: the whole plane, + the row of how many are known then, << 9 the length. */
+#define RONDO_ZFP_ROW(known) ((known) == 0 ? 0u : 64 * ((known) + 1))
+#define RONDO_ZFP_ROWS       0x1c0u
+struct rondo_zfp_spread_tables {
+    uint16_t codes[5 * 16];
+    uint16_t planes[6 * 64];
+} __attribute__((aligned(16)));
+
+#if defined(__CUDACC__)
+#define RONDO_ZFP_CONSTANT constexpr
+#else
+#define RONDO_ZFP_CONSTANT inline
+#endif
+
+static RONDO_ZFP_CONSTANT struct rondo_zfp_spread_tables rondo_zfp_spread_out(void)
+{
+    const uint32_t codes[RONDO_ZFP_CODES] = {RONDO_ZFP_PLANE_CODES}, planes[RONDO_ZFP_PLANES] = {RONDO_ZFP_CODE_PLANES};
+    struct rondo_zfp_spread_tables tables = {{0}, {0}};
+    for (uint32_t n = 0; n <= 4; n++) {
+        const uint32_t mask = (1u << n) - 1;
+        for (uint32_t plane = 0; plane < 16; plane++) {
+            const uint32_t entry = codes[RONDO_ZFP_CODES - (RONDO_ZFP_CODES >> n) + (plane >> n)];
+            tables.codes[16 * n + plane] =
+                (uint16_t) ((plane & mask) | (entry & 255) << n | (n + (entry >> 8 & 15)) << 7 | (n + (entry >> 12)) << 10);
+        }
+        for (uint32_t bits = 0; bits < (n == 0 ? 128u : 64u); bits++) {
+            const uint32_t entry = planes[170u - (170u >> 2 * n) + (bits >> n & 127u >> 2 * n)];
+            tables.planes[RONDO_ZFP_ROW(n) + bits] =
+                (uint16_t) ((entry & 15) | (bits & mask) | RONDO_ZFP_ROW(entry >> 8) | (entry >> 4 & 15) << 9);
+        }
+    }
+    return tables;
+}
 
 #endif

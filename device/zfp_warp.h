@@ -63,49 +63,40 @@ RONDO_FUNCTION uint32_t rondo_zfp_bytes_of(uint32_t planes)
     return rondo_zfp_swap(rondo_zfp_swap(x, 6, 0x00cc00cc), 12, 0x0000f0f0);
 }
 
-/* stage: this lane's; codes: RONDO_ZFP_PLANE_CODES, code_planes: RONDO_ZFP_CODE_PLANES, wherever they are quickly read. Planes
- * are taken from the coefficients, and given to them, eight at a time: one by one that is half of all instructions. */
+/* stage: this lane's; codes, code_planes: of rondo_zfp_spread_tables, wherever they are quickly read. Planes are taken from the
+ * coefficients, and given to them, eight at a time. */
 #define RONDO_ZFP_DEFINE(name, type, word, integer, width, exponent_bits, mantissa)                                            \
-    RONDO_FUNCTION void rondo_zfp_spread_##name(uint32_t planes, uint32_t lowest, word *c)                                     \
-    {                                                                                                                          \
-        const uint32_t bytes = rondo_zfp_bytes_of(planes);                                                                     \
-        for (int i = 0; i < RONDO_ZFP_VALUES; i++)                                                                             \
-            c[i] |= (word) (bytes >> 8 * i & 255) << lowest;                                                                   \
-    }                                                                                                                          \
-    RONDO_FUNCTION void rondo_zfp_stage_##name(const type *values, uint32_t rate, const uint32_t *codes, uint32_t *stage)      \
+    RONDO_FUNCTION void rondo_zfp_stage_##name(const type *values, uint32_t rate, const uint16_t *codes, uint32_t *stage)      \
     {                                                                                                                          \
         const uint32_t bits = RONDO_ZFP_VALUES * rate, words = (bits + 31) / 32;                                               \
         word c[RONDO_ZFP_VALUES];                                                                                              \
-        uint32_t header, at, last = 0, known = 0, put = 0, planes = 0;                                                         \
+        uint32_t header, at, last = 0, known = 0, *to = stage;                                                                 \
         int coded = rondo_zfp_begin_##name(values, c, &header, &at, &last);                                                    \
         uint64_t buffer = header;                                                                                              \
         uint32_t filled = at;                                                                                                  \
-        for (uint32_t k = width; coded && at < bits && k > last; k--) {                                                        \
-            if (k % 8 == 0) {                                                                                                  \
-                uint32_t bytes = 0;                                                                                            \
-                for (int i = 0; i < RONDO_ZFP_VALUES; i++) {                                                                   \
-                    bytes |= (uint32_t) (c[i] >> (width - 8)) << 8 * i;                                                        \
-                    c[i] <<= 8;                                                                                                \
+        for (uint32_t k = width; coded && at < bits && k > last;) {                                                            \
+            uint32_t bytes = 0;                                                                                                \
+            for (int i = 0; i < RONDO_ZFP_VALUES; i++) {                                                                       \
+                bytes |= (uint32_t) (c[i] >> (width - 8)) << 8 * i;                                                            \
+                c[i] <<= 8;                                                                                                    \
+            }                                                                                                                  \
+            uint32_t planes = rondo_zfp_planes_of(bytes);                                                                      \
+            do {                                                                                                               \
+                const uint32_t entry = codes[known + (planes >> 28)], length = entry >> 7 & 7;                                 \
+                planes <<= 4;                                                                                                  \
+                known = entry >> 6 & 0x70; /* * 16 */                                                                          \
+                buffer |= (uint64_t) (entry & 127) << filled;                                                                  \
+                filled += length;                                                                                              \
+                at += length;                                                                                                  \
+                if (filled >= 32) {                                                                                            \
+                    *to++ = (uint32_t) buffer;                                                                                 \
+                    buffer >>= 32;                                                                                             \
+                    filled -= 32;                                                                                              \
                 }                                                                                                              \
-                planes = rondo_zfp_planes_of(bytes);                                                                           \
-            }                                                                                                                  \
-            const uint32_t plane = planes >> 28;                                                                               \
-            planes <<= 4;                                                                                                      \
-            uint32_t entry = codes[RONDO_ZFP_CODES - (RONDO_ZFP_CODES >> known) + (plane >> known)];                           \
-            uint32_t code = (plane & ((1u << known) - 1)) | (entry & 255) << known;                                            \
-            uint32_t length = known + (entry >> 8 & 15);                                                                       \
-            known += entry >> 12;                                                                                              \
-            buffer |= (uint64_t) code << filled;                                                                               \
-            filled += length;                                                                                                  \
-            at += length;                                                                                                      \
-            if (filled >= 32) {                                                                                                \
-                stage[put++] = (uint32_t) buffer;                                                                              \
-                buffer >>= 32;                                                                                                 \
-                filled -= 32;                                                                                                  \
-            }                                                                                                                  \
+            } while (--k % 8 != 0 && at < bits && k > last);                                                                   \
         }                                                                                                                      \
-        for (; put < words; put++) {                                                                                           \
-            stage[put] = (uint32_t) buffer;                                                                                    \
+        for (; to < stage + words; to++) {                                                                                     \
+            *to = (uint32_t) buffer;                                                                                           \
             buffer >>= 32;                                                                                                     \
         }                                                                                                                      \
         if ((bits & 31) != 0)                                                                                                  \
@@ -113,14 +104,14 @@ RONDO_FUNCTION uint32_t rondo_zfp_bytes_of(uint32_t planes)
     }                                                                                                                          \
     /* The block that begins at a bit of a stream in the stage; two words behind the block are read. */                        \
     RONDO_FUNCTION void rondo_zfp_unstage_##name(const uint32_t *stream, uint32_t bit, uint32_t rate,                          \
-                                                 const uint32_t *code_planes, type *values)                                    \
+                                                 const uint16_t *code_planes, type *values)                                    \
     {                                                                                                                          \
         const uint32_t *next = stream + (bit >> 5);                                                                            \
         word c[RONDO_ZFP_VALUES] = {0, 0, 0, 0};                                                                               \
         uint64_t buffer = ((uint64_t) next[1] << 32 | next[0]) >> (bit & 31);                                                  \
-        uint32_t filled = 64 - (bit & 31), known = 0, last, header = (uint32_t) buffer & ((2u << exponent_bits) - 1);          \
-        uint32_t eight = 0, lowest = 0; /* planes that are not in c yet, and where they begin */                               \
-        int left = (int) (RONDO_ZFP_VALUES * rate) - (1 + exponent_bits);                                                      \
+        uint32_t row = 0, last, header = (uint32_t) buffer & ((2u << exponent_bits) - 1);                                      \
+        int left = (int) (RONDO_ZFP_VALUES * rate) - (1 + exponent_bits);        /* bits of the block, */                      \
+        int filled = 64 - (int) (bit & 31) - (1 + exponent_bits), plane, length; /* and of the buffer */                       \
         next += 2;                                                                                                             \
         if ((header & 1) == 0) {                                                                                               \
             rondo_zfp_classes_##name(header, values);                                                                          \
@@ -128,30 +119,32 @@ RONDO_FUNCTION uint32_t rondo_zfp_bytes_of(uint32_t planes)
         }                                                                                                                      \
         uint32_t exponent = rondo_zfp_##name##_exponent(header, &last);                                                        \
         buffer >>= 1 + exponent_bits;                                                                                          \
-        filled -= 1 + exponent_bits;                                                                                           \
-        for (uint32_t k = width; left > 0 && k-- > last;) {                                                                    \
-            if (filled < 7) {                                                                                                  \
-                buffer |= (uint64_t) *next++ << filled;                                                                        \
-                filled += 32;                                                                                                  \
-            }                                                                                                                  \
-            uint32_t bits = (uint32_t) buffer & (left >= 7 ? 127 : (1u << left) - 1);                                          \
-            uint32_t entry = code_planes[170u - (170u >> 2 * known) + (bits >> known & 127u >> 2 * known)];                    \
-            uint32_t plane = (entry & 15) | (bits & ((1u << known) - 1));                                                      \
-            int length = (int) (entry >> 4 & 15);                                                                              \
-            if (length > left && (plane & 8)) /* the block ended within a scan, whose last zeros were not there */             \
-                plane = (plane ^ 8) | 8u >> (length - left);                                                                   \
-            known = entry >> 8;                                                                                                \
-            buffer >>= length;                                                                                                 \
-            filled -= (uint32_t) length;                                                                                       \
-            left -= length;                                                                                                    \
-            eight |= plane << 4 * (k % 8);                                                                                     \
-            lowest = k;                                                                                                        \
-            if (k % 8 == 0) {                                                                                                  \
-                rondo_zfp_spread_##name(eight, k, c);                                                                          \
-                eight = 0;                                                                                                     \
-            }                                                                                                                  \
+        if (left < filled) /* zeros follow a block's end */                                                                    \
+            buffer &= (UINT64_C(1) << left) - 1;                                                                               \
+        for (uint32_t k = width; left > 0 && k > last;) {                                                                      \
+            uint32_t planes = 0;                                                                                               \
+            do {                                                                                                               \
+                if (filled < 7) {                                                                                              \
+                    const int rest = left - filled;                                                                            \
+                    const uint32_t more = *next++;                                                                             \
+                    buffer |= (uint64_t) (rest >= 32 ? more : rest > 0 ? more & ((1u << rest) - 1) : 0) << filled;             \
+                    filled += 32;                                                                                              \
+                }                                                                                                              \
+                const uint32_t entry = code_planes[row + ((uint32_t) buffer & (row == 0 ? 127 : 63))];                         \
+                row = entry & RONDO_ZFP_ROWS;                                                                                  \
+                plane = (int) entry & 15;                                                                                      \
+                length = (int) entry >> 9;                                                                                     \
+                buffer >>= length;                                                                                             \
+                filled -= length;                                                                                              \
+                left -= length;                                                                                                \
+                planes = planes << 4 | (uint32_t) plane;                                                                       \
+            } while (--k % 8 != 0 && left > 0 && k > last);                                                                    \
+            if (left < 0 && (plane & 8)) /* the block ended within a scan, whose last zeros were not there */                  \
+                planes = (planes ^ 8) | 8u >> -left;                                                                           \
+            const uint32_t eight = rondo_zfp_bytes_of(planes << 4 * (k % 8));                                                  \
+            for (int i = 0; i < RONDO_ZFP_VALUES; i++)                                                                         \
+                c[i] |= (word) (eight >> 8 * i & 255) << (k & ~7u);                                                            \
         }                                                                                                                      \
-        rondo_zfp_spread_##name(eight, lowest & ~7u, c);                                                                       \
         rondo_zfp_end_##name(c, exponent, values);                                                                             \
     }
 RONDO_ZFP_TYPES(RONDO_ZFP_DEFINE)

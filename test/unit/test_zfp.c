@@ -357,8 +357,7 @@ static void test_not_finite(void **state)
 
 /* ---- a GPU's warps, played by one thread: the same bits ---- */
 
-static const uint32_t codes[RONDO_ZFP_CODES] = {RONDO_ZFP_PLANE_CODES};
-static const uint32_t planes[RONDO_ZFP_PLANES] = {RONDO_ZFP_CODE_PLANES};
+static struct rondo_zfp_spread_tables tables;
 
 #define DEFINE_WARPS(name, type)                                                                                               \
     static void encode_warps_##name(uint32_t *stream, const type *values, size_t count, uint32_t rate)                         \
@@ -367,7 +366,7 @@ static const uint32_t planes[RONDO_ZFP_PLANES] = {RONDO_ZFP_CODE_PLANES};
             uint32_t stage[RONDO_ZFP_STAGE_##name], blocks = (uint32_t) rondo_zfp_blocks(count - at);                          \
             blocks = blocks < RONDO_ZFP_LANES ? blocks : RONDO_ZFP_LANES;                                                      \
             for (uint32_t lane = 0; lane < blocks; lane++)                                                                     \
-                rondo_zfp_stage_##name(values + at + lane * RONDO_ZFP_VALUES, rate, codes,                                     \
+                rondo_zfp_stage_##name(values + at + lane * RONDO_ZFP_VALUES, rate, tables.codes,                              \
                                        stage + lane * RONDO_ZFP_STRIDE_##name);                                                \
             for (uint32_t j = 0; j < rondo_zfp_stream_words(blocks, rate); j++)                                                \
                 stream[at * rate / 32 + j] = rondo_zfp_stream_word(stage, RONDO_ZFP_STRIDE_##name, blocks, rate, j);           \
@@ -380,7 +379,7 @@ static const uint32_t planes[RONDO_ZFP_PLANES] = {RONDO_ZFP_CODE_PLANES};
             blocks = blocks < RONDO_ZFP_LANES ? blocks : RONDO_ZFP_LANES;                                                      \
             memcpy(stage, stream + at * rate / 32, 4 * rondo_zfp_stream_words(blocks, rate));                                  \
             for (uint32_t lane = 0; lane < blocks; lane++)                                                                     \
-                rondo_zfp_unstage_##name(stage, lane *RONDO_ZFP_VALUES *rate, rate, planes,                                    \
+                rondo_zfp_unstage_##name(stage, lane *RONDO_ZFP_VALUES *rate, rate, tables.planes,                             \
                                          values + at + lane * RONDO_ZFP_VALUES);                                               \
         }                                                                                                                      \
     }
@@ -390,6 +389,7 @@ DEFINE_WARPS(double, double)
 static void test_warps(void **state)
 {
     (void) state;
+    tables = rondo_zfp_spread_out();
     for (int is_double = 0; is_double < 2; is_double++)
         for (uint32_t rate = RONDO_ZFP_RATE_MIN; rate <= most_rate(is_double); rate++)
             for (int kind = 0; kind <= KINDS; kind++) {
