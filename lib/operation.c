@@ -13,7 +13,7 @@
 #define DIRECT_SLICE_BYTES   ((uint64_t) 256 * 1024)
 /* From which on results go past the cache, which they would not stay in. Over a network the kernel's copies need it, too. */
 #define STREAM_BYTES         ((size_t) 32 << 20)
-#define NETWORK_STREAM_BYTES ((size_t) 2 << 20)
+#define NETWORK_STREAM_BYTES ((size_t) 4 << 20)
 /* Elements of a slice that a GPU's block codes, which takes it longer than the link: peers work on one while it codes the next.
  */
 #define CODED_SLICE          ((uint64_t) 64 * 1024)
