@@ -308,8 +308,9 @@ static rondo_result_t build_plan(const struct rondo_host_lane *lane, const struc
     if (algorithm->build != NULL)
         return algorithm->build(shape, plan);
     uint32_t blocks = algorithm->registered != NULL ? runtime->settings.channels : (uint32_t) shape->channels;
+    const uint32_t most = runtime->device->daemon->lane_contexts;
     if (runtime->device_type == RONDO_DEVICE_CUDA)
-        blocks *= 2;
+        blocks = 2 * blocks < most ? 2 * blocks : most;
     return rondo_program_keep_plan(lane->comm, algorithm, shape, blocks, rondo_program_slots(lane, algorithm->single_chunks),
                                    plan);
 }

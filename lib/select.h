@@ -46,8 +46,8 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
 #define RONDO_NETWORK_SLOTS      16
 #define RONDO_NETWORK_SLICES     8 /* of a tile: what an instruction has on its way at once */
 /* In a job of two ranks, which exchange all in a step or two, slots and slices so many times as large, and as many times fewer
- * of them a tile: fewer messages. With more ranks, data go on from rank to rank, and smaller slices have more of them under
- * way; and there UCX does better with buffers for the smaller ones (transport/ucx.c). */
+ * of them a tile (and half the slots): fewer messages. With more ranks, data go on from rank to rank, and smaller slices have
+ * more of them under way; and there UCX does better with buffers for the smaller ones (transport/ucx.c). */
 #define RONDO_NETWORK_PAIR       4
 #define RONDO_NETWORK_PAIR_SLOTS 8
 

@@ -226,7 +226,8 @@ static void same_as_hand_written(const char *name, const struct rondo_algorithm 
     rondo_program_destroy(p);
 }
 
-/* As the library binds it, on several channels: the plans of all ranks pass the checker. */
+/* As the library binds it, on several channels: the plans of all ranks pass the checker, and have no more blocks than the
+ * choice of channels expects, or there would be more than a lane has contexts for. */
 static void check_bound(const char *name, const char *collective, void *unused)
 {
     (void) unused;
@@ -235,11 +236,15 @@ static void check_bound(const char *name, const char *collective, void *unused)
             for (uint32_t blocks = 1; blocks <= 16; blocks *= 4) {
                 struct rondo_shape shape = {
                     .kind = rondo_kind_find(collective), .size = ranks, .root = ranks / 2, .channels = channels};
+                const struct rondo_algorithm *algorithm = rondo_algorithm_find(name, shape.kind);
                 struct rondo_plan *plan;
-                rondo_result_t result = rondo_program_plan(rondo_algorithm_find(name, shape.kind), &shape, blocks, 4, 1, &plan);
+                rondo_result_t result = rondo_program_plan(algorithm, &shape, blocks, 4, 1, &plan);
                 if (result == RONDO_ERR_UNSUPPORTED)
                     continue;
                 assert_right(result);
+                const int expected = channels * rondo_algorithm_blocks(algorithm, shape.kind, ranks);
+                if ((int) blocks <= channels && (int) plan->program->blocks > expected)
+                    fail_msg("%s %s, %d ranks: %u blocks, not %d", name, collective, ranks, plan->program->blocks, expected);
                 rondo_plan_free(plan);
             }
 }
