@@ -48,9 +48,7 @@ rondo_result_t rondo_lane_create(struct rondo_comm *comm, const struct rondo_lan
     lane->id = options->id;
     lane->peer = options->peer;
     lane->outgoing = options->outgoing;
-    lane->slot_count = !rondo_is_wide(comm)                     ? SLOT_COUNT
-                       : rondo_network_scale(comm->runtime) > 1 ? RONDO_NETWORK_PAIR_SLOTS
-                                                                : RONDO_NETWORK_SLOTS;
+    lane->slot_count = rondo_is_wide(comm) ? rondo_network_slots(runtime) : SLOT_COUNT;
     memcpy(lane->slot_bytes, options->slot_bytes, sizeof(lane->slot_bytes));
     rondo_result_t status = place(runtime, lane);
     if (status != RONDO_SUCCESS) {

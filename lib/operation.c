@@ -271,11 +271,11 @@ static rondo_result_t lay_out_scratch(struct rondo_request *request, const struc
 }
 
 /* Slices of whole packets, so many a tile; of what is left over, a slot's spare room makes the last one longer. */
-static void network_slices(struct rondo_operation *operation, uint64_t most, uint32_t scale)
+static void network_slices(struct rondo_operation *operation, uint64_t most, const struct rondo_runtime *runtime)
 {
-    uint64_t slot = operation->slice, whole = RONDO_NETWORK_PACKETS * scale / operation->element_bytes;
+    uint64_t slot = operation->slice, whole = RONDO_NETWORK_PACKETS * rondo_network_scale(runtime) / operation->element_bytes;
     uint64_t slice = slot < whole ? slot : whole;
-    uint64_t tiles = divide_up(most, (RONDO_NETWORK_SLICES / scale - 1) * slice + slot);
+    uint64_t tiles = divide_up(most, (rondo_network_slices(runtime) - 1) * slice + slot);
     operation->slice = slice;
     operation->tile = tiles == 1 ? most : round_up(divide_up(most, tiles), RONDO_CACHE_LINE);
     operation->slices = operation->tile > slot ? 1 + (uint32_t) divide_up(operation->tile - slot, slice) : 1;
@@ -326,9 +326,9 @@ static rondo_result_t set_slices(struct rondo_request *request, const struct ron
         else if (choice->protocol == RONDO_PROTOCOL_COMPRESSED && operation->slice > 0 && request->comm->gpus_only)
             spread_slices(operation, most, CODED_SLICE, CODED_SLICE_MIN, request->lane->slot_count);
         else if (rondo_is_wide(request->comm) && rondo_algorithm_single(choice->algorithm) && operation->rate == 0)
-            network_slices(operation, most, rondo_network_scale(request->runtime));
+            network_slices(operation, most, request->runtime);
         else if (rondo_is_wide(request->comm) && rondo_algorithm_single(choice->algorithm))
-            operation->tile = RONDO_NETWORK_SLICES / rondo_network_scale(request->runtime) * operation->slice;
+            operation->tile = rondo_network_slices(request->runtime) * operation->slice;
     }
     if (operation->tile == 0)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "a slot of %u bytes cannot hold a part of %u chunks",

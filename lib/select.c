@@ -51,6 +51,16 @@ uint32_t rondo_network_scale(const struct rondo_runtime *runtime)
     return runtime->size == 2 ? RONDO_NETWORK_PAIR : 1;
 }
 
+uint32_t rondo_network_slots(const struct rondo_runtime *runtime)
+{
+    return rondo_network_scale(runtime) > 1 ? RONDO_NETWORK_SLOTS / 2 : RONDO_NETWORK_SLOTS;
+}
+
+uint32_t rondo_network_slices(const struct rondo_runtime *runtime)
+{
+    return rondo_network_scale(runtime) > 1 ? RONDO_NETWORK_SLICES / 2 : RONDO_NETWORK_SLICES;
+}
+
 /* Recursive doubling sends all data log2 of the ranks times, a ring less than twice, but in 2 * (size - 1) steps. */
 #define DOUBLING_BYTES_MAX (64 * KIB)
 

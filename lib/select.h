@@ -45,17 +45,18 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
 #define RONDO_NETWORK_PACKETS    260480u
 #define RONDO_NETWORK_SLOTS      16
 #define RONDO_NETWORK_SLICES     8 /* of a tile: what an instruction has on its way at once */
-/* In a job of two ranks, which exchange all in a step or two, slots and slices so many times as large, and as many times fewer
- * of them a tile (and half the slots): fewer messages. With more ranks, data go on from rank to rank, and smaller slices have
- * more of them under way; and there UCX does better with buffers for the smaller ones (transport/ucx.c). */
+/* In a job of two ranks, which exchange all in a step or two, slots and slices so many times as large, and half as many of
+ * them: fewer messages. With more ranks, data go on from rank to rank, and smaller slices have more of them under way; and
+ * there UCX does better with buffers for the smaller ones (transport/ucx.c). */
 #define RONDO_NETWORK_PAIR       4
-#define RONDO_NETWORK_PAIR_SLOTS 8
 
 /* Whether that is for a communicator's connectors. Its members all say the same. */
 int rondo_is_wide(const struct rondo_comm *comm);
 
-/* That factor: RONDO_NETWORK_PAIR or 1. */
+/* That factor: RONDO_NETWORK_PAIR or 1; and how many slots a connector has, and slices a tile. */
 uint32_t rondo_network_scale(const struct rondo_runtime *runtime);
+uint32_t rondo_network_slots(const struct rondo_runtime *runtime);
+uint32_t rondo_network_slices(const struct rondo_runtime *runtime);
 
 /* Slot sizes of a lane that serves operations of all sizes. */
 void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_PROTOCOLS]);

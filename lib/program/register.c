@@ -45,7 +45,7 @@ const char *rondo_program_misfit(const struct rondo_comm *comm, const struct ron
 uint32_t rondo_program_slots(const struct rondo_host_lane *lane, int single)
 {
     if (single && rondo_is_wide(lane->comm))
-        return lane->slot_count / RONDO_NETWORK_SLICES;
+        return lane->slot_count / rondo_network_slices(lane->comm->runtime);
     return lane->comm->runtime->device_type == RONDO_DEVICE_CUDA && lane->slot_count >= 4 ? lane->slot_count / 2
                                                                                           : lane->slot_count;
 }
