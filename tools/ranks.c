@@ -220,9 +220,11 @@ static struct leftover *volatile held;
 
 static void free_leftovers(struct ranks_group *group)
 {
-    if (group->held)
+    if (group->held) {
         held = group->leftovers;
-    while (!group->held && group->leftovers != NULL) {
+        return;
+    }
+    while (group->leftovers != NULL) {
         struct leftover *leftover = group->leftovers;
         group->leftovers = leftover->next;
         buffers_release(leftover->gpu, leftover->memory);
