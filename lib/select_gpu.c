@@ -2,14 +2,15 @@
  * own. */
 #include "select_gpu.h"
 
+#include "engine.h"
 #include "fold.h"
 
 #define KIB ((size_t) 1024)
 #define MIB ((size_t) 1024 * KIB)
 #define ANY SIZE_MAX
 
-/* Up to so many ranks and bytes (rondo_call_bytes). In order: the first row that fits is taken; those of LL128 where it can be
- * used. */
+/* Up to so many ranks and bytes (rondo_call_bytes). In order: the first row that fits is taken; those of LL128 and BULK where
+ * they can be used. */
 struct row {
     enum rondo_kind kind;
     int ranks;
@@ -64,6 +65,8 @@ static const struct row rows[] = {
     {RONDO_KIND_REDUCE_SCATTER, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 64},
     {RONDO_KIND_ALLTOALL, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_ALLTOALL, 16, 64 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
+    {RONDO_KIND_ALLTOALL, 2, 24 * MIB, "pairs", RONDO_PROTOCOL_LL128, 16},
+    {RONDO_KIND_ALLTOALL, 2, ANY, "pairs", RONDO_PROTOCOL_BULK, 32},
     {RONDO_KIND_ALLTOALL, 2, 48 * MIB, "pairs", RONDO_PROTOCOL_LL128, 16},
     {RONDO_KIND_ALLTOALL, 16, 24 * MIB, "pairs", RONDO_PROTOCOL_LL128, 16},
     {RONDO_KIND_ALLTOALL, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 10},
@@ -124,6 +127,14 @@ static enum rondo_kind row_kind(enum rondo_kind kind)
     return kind == RONDO_KIND_RECEIVE_FROM ? RONDO_KIND_SEND_TO : kind == RONDO_KIND_REDUCE ? RONDO_KIND_BCAST : kind;
 }
 
+/* What bulk copies move: whole vectors, in kernels on streams. Where buffers begin is not asked: a rank knows only of its own,
+ * and goes through the slots with the engine if need be, which takes two or three times as long. So do groups with more blocks
+ * than run at once; therefore no row for messages, which come in such groups. */
+static int suits_bulk(const struct rondo_comm *comm, const struct rondo_call *call, int streamed)
+{
+    return comm->bulk && streamed && call->count * rondo_type_bytes(call->type) % RONDO_PIECE_ALIGNMENT == 0;
+}
+
 /* Of so many rows. 0: none fits. */
 static int select_row(const struct row *row, size_t count, const struct rondo_comm *comm, const struct rondo_call *call,
                       int direct, int streamed, int linked, struct rondo_choice *choice)
@@ -133,7 +144,8 @@ static int select_row(const struct row *row, size_t count, const struct rondo_co
     for (; count > 0; row++, count--) {
         const struct rondo_algorithm *algorithm;
         if (row->kind != kind || comm->size > row->ranks || bytes > row->bytes ||
-            (row->protocol == RONDO_PROTOCOL_LL128 && !linked))
+            (row->protocol == RONDO_PROTOCOL_LL128 && !linked) ||
+            (row->protocol == RONDO_PROTOCOL_BULK && !suits_bulk(comm, call, streamed)))
             continue;
         algorithm = rondo_algorithm_find(row->algorithm, call->kind);
         if (rondo_misfit(comm, call, direct, algorithm) != NULL)

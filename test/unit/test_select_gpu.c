@@ -26,7 +26,7 @@ static void set_up(int size, int linked, uint32_t channels, uint32_t stream_bloc
     runtime.world = &world;
     world.runtime = &runtime;
     world.gpus_only = 1;
-    world.linked = linked;
+    world.linked = world.bulk = linked;
     other = world;
 }
 
@@ -112,7 +112,7 @@ static void test_asked_for(void **state)
 }
 
 /* Bulk copies are for who asks for them, where all GPUs have them. */
-static void test_bulk(void **state)
+static void test_bulk_asked_for(void **state)
 {
     static char from, to;
     struct rondo_call call = {.kind = RONDO_KIND_ALLREDUCE, .type = RONDO_FLOAT, .send = &from, .recv = &to, .count = 1 << 20};
@@ -127,13 +127,35 @@ static void test_bulk(void **state)
     }
 }
 
+/* And for large all-to-alls between two, of whole vectors and on a stream. */
+static void test_bulk(void **state)
+{
+    static char from, to;
+    static const struct {
+        int size;
+        size_t count;
+        int has, streamed, bulk;
+    } cases[] = {
+        {2, (size_t) 8 << 20, 1, 1, 1}, {2, (size_t) 1 << 20, 1, 1, 0},       {4, (size_t) 8 << 20, 1, 1, 0},
+        {2, (size_t) 8 << 20, 0, 1, 0}, {2, ((size_t) 8 << 20) + 1, 1, 1, 0}, {2, (size_t) 8 << 20, 1, 0, 0},
+    };
+    (void) state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct rondo_call call = {
+            .kind = RONDO_KIND_ALLTOALL, .type = RONDO_FLOAT, .send = &from, .recv = &to, .count = cases[i].count};
+        struct rondo_choice choice = {0};
+        set_up(cases[i].size, 1, 32, 0);
+        world.bulk = cases[i].has;
+        assert_int_equal(rondo_select(&world, &call, 0, cases[i].streamed, NULL, &choice), RONDO_SUCCESS);
+        assert_int_equal(choice.protocol == RONDO_PROTOCOL_BULK, cases[i].bulk);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_something_for_all),
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_asked_for),
-        cmocka_unit_test(test_bulk),
+        cmocka_unit_test(test_something_for_all), cmocka_unit_test(test_blocks), cmocka_unit_test(test_asked_for),
+        cmocka_unit_test(test_bulk_asked_for),    cmocka_unit_test(test_bulk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
