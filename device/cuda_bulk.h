@@ -22,6 +22,7 @@
 #ifndef RONDO_DEVICE_CUDA_BULK_H
 #define RONDO_DEVICE_CUDA_BULK_H
 
+#include "cuda_barrier.h"
 #include "cuda_kernels.h"
 #include "cuda_walk.h"
 
@@ -56,8 +57,8 @@ struct rondo_bulk_fold {
 /* In shared memory, beside the team. */
 struct rondo_bulk {
     uint64_t landed[RONDO_BULK_RING];   /* barriers: of pieces of one source, the next one each: it is there */
-    uint64_t gathered[RONDO_BULK_RING]; /* of those of several: all are, */
-    uint64_t folded[RONDO_BULK_RING];   /* and the result is */
+    uint64_t gathered[RONDO_BULK_RING]; /* of those of several: all are, as the loader announces, who alone arrives at these, */
+    uint64_t folded[RONDO_BULK_RING];   /* and the result is, as all who fold say */
     struct rondo_bulk_piece pieces[RONDO_BULK_RING];
     struct rondo_bulk_fold folds[RONDO_BULK_RING];
     uint32_t planned;                       /* pieces; the loader's */
@@ -94,10 +95,9 @@ RONDO_FUNCTION uint64_t rondo_bulk_seen(const struct rondo_end *end)
 
 /* Whether the index-th use of barriers that are used in turn is over. A barrier tells a phase from the next one only, so
  * whoever asks has waited for all before. */
-RONDO_FUNCTION int rondo_bulk_is_over(const uint64_t *barriers, uint32_t index)
+RONDO_FUNCTION int rondo_bulk_is_over(const uint64_t *barriers, uint32_t index, uint32_t arrivals)
 {
-    const uint32_t any = 1; /* arrivals count where there are no bulk copies */
-    return rondo_barrier_is_over(&barriers[index % RONDO_BULK_RING], index / RONDO_BULK_RING, any);
+    return rondo_barrier_is_over(&barriers[index % RONDO_BULK_RING], index / RONDO_BULK_RING, arrivals);
 }
 
 RONDO_FUNCTION void rondo_bulk_expect(uint64_t *barrier, uint32_t bytes)
@@ -397,10 +397,10 @@ RONDO_FUNCTION void rondo_bulk_load(struct rondo_team *team, struct rondo_bulk *
     rondo_bulk_end(bulk, &at, &loads);
     /* Nothing may land in cells when the block is gone. */
     for (uint32_t p = loads.copies > RONDO_BULK_RING ? loads.copies - RONDO_BULK_RING : 0; p < loads.copies; p++)
-        while (!rondo_bulk_is_over(bulk->landed, p))
+        while (!rondo_bulk_is_over(bulk->landed, p, 1))
             ;
     for (uint32_t p = loads.folds + 1 > RONDO_BULK_RING ? loads.folds + 1 - RONDO_BULK_RING : 0; p <= loads.folds; p++)
-        while (!rondo_bulk_is_over(bulk->gathered, p))
+        while (!rondo_bulk_is_over(bulk->gathered, p, 1))
             ;
 }
 
@@ -450,7 +450,7 @@ RONDO_FUNCTION void rondo_bulk_fold(const struct rondo_team *team, struct rondo_
     if (!rondo_bulk_folds(team)) /* to look at a barrier for nothing would keep others from theirs */
         return;
     for (uint32_t f = 0;; f++) {
-        while (!rondo_bulk_is_over(bulk->gathered, f))
+        while (!rondo_bulk_is_over(bulk->gathered, f, 1))
             if (rondo_bulk_look(&bulk->stop) != 0)
                 return;
         const struct rondo_bulk_fold fold = bulk->folds[f % RONDO_BULK_RING];
@@ -499,7 +499,7 @@ RONDO_FUNCTION int rondo_bulk_await_result(struct rondo_bulk *bulk, struct rondo
 {
     const uint64_t *barriers = piece->folds ? bulk->folded : bulk->landed;
     const uint32_t index = piece->folds ? stores->folds++ : stores->copies++;
-    while (!rondo_bulk_is_over(barriers, index))
+    while (!rondo_bulk_is_over(barriers, index, piece->folds ? RONDO_BULK_FOLDERS : 1))
         if (!rondo_bulk_idle(bulk, stores))
             return 0;
     return 1;
