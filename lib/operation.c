@@ -6,36 +6,14 @@
 #include "lane.h"
 #include "register.h"
 #include "select.h"
+#include "slicing.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define DIRECT_SLICE_BYTES   ((uint64_t) 256 * 1024)
 /* From which on results go past the cache, which they would not stay in. Over a network the kernel's copies need it, too. */
 #define STREAM_BYTES         ((size_t) 32 << 20)
 #define NETWORK_STREAM_BYTES ((size_t) 4 << 20)
-/* Elements of a slice that a GPU's block codes, which takes it longer than the link: peers work on one while it codes the next.
- */
-#define CODED_SLICE          ((uint64_t) 64 * 1024)
-#define CODED_SLICE_MIN      ((uint64_t) 4 * 1024)
-#define BULK_SLICES          32                     /* of a tile, at most */
-#define SLICE_BYTES_MIN      ((uint64_t) 96 * 1024) /* of those that GPUs pipeline: less is led more slowly than moved */
-/* GPUs that meet in the host's memory: the slots of a rank's operation, which they fill and read in turn, stay in the
- * processor's cache. With more, four GPUs wait for its memory (docs/gpu-performance.md). Codes have fewer bytes and pay more
- * for a slice. */
-#define HOST_SLOTS_BYTES     ((uint64_t) 4 << 20)
-#define HOST_CODED_BYTES     ((uint64_t) 16 << 20)
-#define HOST_SLICE_BYTES_MIN ((uint64_t) 8 * 1024)
-
-static uint64_t round_up(uint64_t value, uint64_t multiple)
-{
-    return (value + multiple - 1) / multiple * multiple;
-}
-
-static uint64_t divide_up(uint64_t value, uint64_t by)
-{
-    return (value + by - 1) / by;
-}
 
 void rondo_call_buffers(const struct rondo_comm *comm, const struct rondo_call *call, char **input, char **output)
 {
@@ -111,9 +89,9 @@ static void regular_layout(struct rondo_layout *layout, uint64_t count, uint32_t
     layout->table = NULL;
     layout->group_count = count;
     layout->group_chunks = chunks / groups == 0 ? 1 : chunks / groups;
-    layout->chunk_count = divide_up(count, layout->group_chunks);
+    layout->chunk_count = rondo_divide_up(count, layout->group_chunks);
     if (layout->group_chunks > 1 && !even) /* pieces do not share cache lines */
-        layout->chunk_count = round_up(layout->chunk_count, line);
+        layout->chunk_count = rondo_round_up(layout->chunk_count, line);
     if (layout->chunk_count == 0)
         layout->chunk_count = 1;
 }
@@ -134,9 +112,9 @@ static rondo_result_t irregular_layout(struct rondo_request *request, int which,
     }
     *largest = 0;
     for (int block = 0; block < blocks; block++) {
-        uint64_t piece = divide_up(counts[block], pieces);
+        uint64_t piece = rondo_divide_up(counts[block], pieces);
         if (pieces > 1)
-            piece = round_up(piece, RONDO_CACHE_LINE / element_bytes);
+            piece = rondo_round_up(piece, RONDO_CACHE_LINE / element_bytes);
         for (uint32_t p = 0; p < pieces; p++) {
             uint64_t start = p * piece < counts[block] ? p * piece : counts[block];
             uint64_t left = counts[block] - start;
@@ -192,53 +170,6 @@ static rondo_result_t set_layouts(struct rondo_request *request, const struct ro
     return RONDO_SUCCESS;
 }
 
-/* A chunk in so many slices of one size. */
-static uint64_t even_slice(uint64_t most, uint64_t slices)
-{
-    return round_up(divide_up(most, slices), RONDO_CACHE_LINE);
-}
-
-/* As many slices as it takes, of one size: no longer, for whole lines may be more than a slot holds. */
-static uint64_t evened(uint64_t most, uint64_t slice)
-{
-    uint64_t even = even_slice(most, divide_up(most, slice));
-    return even < slice ? even : slice;
-}
-
-/* Cuts a chunk into slices of one size, two of them a tile: while the block's threads move one, the one before is published. */
-static void spread_slices(struct rondo_operation *operation, uint64_t most, uint64_t usual, uint64_t least, uint32_t slot_count)
-{
-    uint64_t slices = divide_up(most, usual < operation->slice ? usual : operation->slice);
-    if (slices % 2 == 1)
-        slices++;
-    uint64_t even = even_slice(most, slices);
-    if (even < least)
-        even = least;
-    if (even < operation->slice)
-        operation->slice = even;
-    if (slot_count >= 4)
-        operation->tile = 2 * operation->slice;
-}
-
-/* Of a slot, what the slots of all of a rank's connectors may have together in the host's memory. All ranks say the same. */
-static uint64_t host_payload(const struct rondo_request *request, const struct rondo_choice *choice, uint64_t payload)
-{
-    const uint64_t all = choice->protocol == RONDO_PROTOCOL_COMPRESSED ? HOST_CODED_BYTES : HOST_SLOTS_BYTES;
-    const uint64_t peers = choice->algorithm->folds_all ? (uint64_t) request->comm->size - 1 : 1;
-    uint64_t most = all / ((uint64_t) choice->channels * peers * request->lane->slot_count);
-    most = most > HOST_SLICE_BYTES_MIN ? most : HOST_SLICE_BYTES_MIN;
-    return payload < most ? payload : most;
-}
-
-/* So many slices a tile, of one size, that the first has gone to the next rank and come on when the last one has been sent. */
-static void bulk_slices(struct rondo_operation *operation, uint64_t most)
-{
-    uint64_t tiles = divide_up(most, BULK_SLICES * operation->slice);
-    operation->tile = even_slice(most, tiles);
-    operation->slices = (uint32_t) divide_up(operation->tile, operation->slice);
-    operation->slice = evened(operation->tile, operation->slice);
-}
-
 /* Scratch of a compiled program: each chunk as long as the input or output chunk that it mirrors. */
 static rondo_result_t lay_out_scratch(struct rondo_request *request, const struct rondo_plan *plan,
                                       uint64_t largest[RONDO_BUFFERS])
@@ -260,7 +191,7 @@ static rondo_result_t lay_out_scratch(struct rondo_request *request, const struc
         enum rondo_buffer like = plan->program->chunks[RONDO_OUTPUT] > class ? RONDO_OUTPUT : RONDO_INPUT;
         table[i].offset = end;
         table[i].count = rondo_chunk_extent(&operation->layouts[like], class).count;
-        end = round_up(end + table[i].count, line);
+        end = rondo_round_up(end + table[i].count, line);
         largest[RONDO_SCRATCH] = table[i].count > largest[RONDO_SCRATCH] ? table[i].count : largest[RONDO_SCRATCH];
     }
     request->scratch_bytes = end * operation->element_bytes + RONDO_CACHE_LINE;
@@ -268,75 +199,6 @@ static rondo_result_t lay_out_scratch(struct rondo_request *request, const struc
     rondo_result_t result = device->kind->upload(device, request->tables[RONDO_SCRATCH], table, chunks * sizeof(*table));
     free(table);
     return result;
-}
-
-/* Slices of whole packets, so many a tile; of what is left over, a slot's spare room makes the last one longer. */
-static void network_slices(struct rondo_operation *operation, uint64_t most, const struct rondo_runtime *runtime)
-{
-    uint64_t slot = operation->slice, whole = RONDO_NETWORK_PACKETS * rondo_network_scale(runtime) / operation->element_bytes;
-    uint64_t slice = slot < whole ? slot : whole;
-    uint64_t tiles = divide_up(most, (rondo_network_slices(runtime) - 1) * slice + slot);
-    operation->slice = slice;
-    operation->tile = tiles == 1 ? most : round_up(divide_up(most, tiles), RONDO_CACHE_LINE);
-    operation->slices = operation->tile > slot ? 1 + (uint32_t) divide_up(operation->tile - slot, slice) : 1;
-}
-
-/* How much travels in a slot, and how much an instruction handles at once. */
-static rondo_result_t set_slices(struct rondo_request *request, const struct rondo_plan *plan,
-                                 const struct rondo_choice *choice, const uint64_t largest[RONDO_BUFFERS])
-{
-    struct rondo_operation *operation = request->operation;
-    const struct rondo_program *program = plan->program;
-    uint64_t most = 1;
-    operation->slices = 0;
-    for (int b = 0; b < RONDO_BUFFERS; b++)
-        most = largest[b] > most ? largest[b] : most;
-    if (plan->unsliced) {
-        operation->slice = DIRECT_SLICE_BYTES / operation->element_bytes;
-        operation->tile = most;
-    } else {
-        uint64_t payload = request->lane->slot_bytes[choice->protocol];
-        const int by_host = request->comm->by_host, around = by_host && !choice->algorithm->folds_all;
-        if (by_host && (choice->protocol == RONDO_PROTOCOL_SIMPLE || choice->protocol == RONDO_PROTOCOL_COMPRESSED))
-            payload = host_payload(request, choice, payload);
-        if (choice->protocol == RONDO_PROTOCOL_LL && request->comm->gpus_only) {
-            payload /= 2;
-        } else if (choice->protocol == RONDO_PROTOCOL_LL) {
-            uint64_t staging = RONDO_STAGING_BYTES / (plan->largest_receive + 1);
-            payload = payload / 2 < staging ? payload / 2 : staging;
-        }
-        if (choice->protocol == RONDO_PROTOCOL_LL128) /* each chunk's in whole lines */
-            payload = payload / RONDO_LINE_BYTES / program->largest_count * program->largest_count * RONDO_LINE_DATA;
-        payload = payload / program->largest_count / RONDO_PIECE_ALIGNMENT * RONDO_PIECE_ALIGNMENT;
-        operation->slice = payload / operation->element_bytes;
-        if (operation->rate != 0) { /* whole groups of blocks, where there is room for one */
-            operation->slice = 8 * payload / operation->rate;
-            operation->slice -= operation->slice % (operation->slice >= 64 ? 64 : RONDO_ZFP_VALUES);
-        }
-        int flagged = choice->protocol == RONDO_PROTOCOL_LL || choice->protocol == RONDO_PROTOCOL_LL128;
-        if (flagged && request->comm->gpus_only && operation->slice > 0)
-            operation->slice = evened(most, operation->slice);
-        operation->tile = operation->slice;
-        if (choice->protocol == RONDO_PROTOCOL_BULK && operation->slice > 0)
-            bulk_slices(operation, most);
-        else if (choice->protocol == RONDO_PROTOCOL_SIMPLE && operation->slice > 0 && request->comm->gpus_only)
-            spread_slices(operation, most, operation->slice,
-                          (around ? HOST_SLICE_BYTES_MIN : SLICE_BYTES_MIN) / operation->element_bytes,
-                          request->lane->slot_count);
-        else if (choice->protocol == RONDO_PROTOCOL_COMPRESSED && operation->slice > 0 && request->comm->gpus_only)
-            spread_slices(operation, most, CODED_SLICE, CODED_SLICE_MIN, request->lane->slot_count);
-        else if (rondo_is_wide(request->comm) && rondo_algorithm_single(choice->algorithm) && operation->rate == 0)
-            network_slices(operation, most, request->runtime);
-        else if (rondo_is_wide(request->comm) && rondo_algorithm_single(choice->algorithm))
-            operation->tile = rondo_network_slices(request->runtime) * operation->slice;
-    }
-    if (operation->tile == 0)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "a slot of %u bytes cannot hold a part of %u chunks",
-                          request->lane->slot_bytes[choice->protocol], program->largest_count);
-    operation->tiles = divide_up(most, operation->tile);
-    if (operation->slices == 0)
-        operation->slices = (uint32_t) divide_up(operation->tile, operation->slice);
-    return RONDO_SUCCESS;
 }
 
 /* {window, offset} by which the other ranks reach a buffer. */
@@ -471,7 +333,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     if (result == RONDO_SUCCESS && operation->rate != 0 && call->feedback)
         result = make_residual(request);
     if (result == RONDO_SUCCESS)
-        result = set_slices(request, binding->plan, choice, largest);
+        result = rondo_slice_operation(request, binding->plan, choice, largest);
     if (result != RONDO_SUCCESS) {
         rondo_operation_unbind(request);
         return result;
