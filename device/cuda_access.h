@@ -114,6 +114,34 @@ RONDO_CUDA_CALLED void rondo_cuda_store_part(char *to, struct rondo_cuda_vector 
     }
 }
 
+/* The same of an aligned vector that data end in (1 to 15 bytes), where a call would take too long. */
+RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_load_end(const char *from, uint32_t bytes)
+{
+    const uint32_t words = bytes / 4, last = rondo_cuda_load_bytes(from + 4 * words, (int) (bytes % 4));
+    struct rondo_cuda_vector v;
+#pragma unroll
+    for (uint32_t i = 0; i < 4; i++) {
+        const uint32_t word = rondo_cuda_load_word_if(i < words, from + 4 * i);
+        v.word[i] = i == words ? last : word;
+    }
+    return v;
+}
+
+RONDO_CUDA_INLINE void rondo_cuda_store_end(char *to, struct rondo_cuda_vector v, uint32_t bytes)
+{
+    uint32_t last = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < 4; i++) {
+        if (4 * i + 4 <= bytes)
+            *(volatile uint32_t *) (to + 4 * i) = v.word[i];
+        else if (4 * i < bytes)
+            last = v.word[i];
+    }
+#pragma unroll 1
+    for (uint32_t b = bytes & ~3u; b < bytes; b++, last >>= 8)
+        *(volatile char *) (to + b) = (char) last;
+}
+
 /* ---- half vectors, the data of a packet: in the first two words ---- */
 
 /* All of one, aligned to 8. */

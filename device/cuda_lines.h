@@ -75,27 +75,49 @@ RONDO_CUDA_INLINE struct rondo_cuda_lines rondo_cuda_lines_of(uint64_t bytes, ui
     return lines;
 }
 
-/* Asks for the accesses from first on of data that are in no lines. */
-RONDO_CUDA_INLINE void rondo_cuda_read_lines(const struct rondo_cuda_lines *lines, uint32_t first, const char *source,
-                                             struct rondo_cuda_vector *loaded)
+/* Whether one of the thread's accesses from first on is the last vector of all. */
+RONDO_CUDA_INLINE int rondo_cuda_ends_here(const struct rondo_cuda_lines *lines, uint32_t first)
 {
+    const uint32_t last = (lines->bytes - 1) & ~15u;
+    uint32_t data = lines->data + first * lines->data_stride;
+    int here = 0;
+#pragma unroll
+    for (int k = 0; k < RONDO_CUDA_LINES_DEEP; k++, data += lines->data_stride)
+        here |= data == last;
+    return here && !lines->has_flag;
+}
+
+/* Asks for the accesses from first on of data that are in no lines. ragged, a constant: they may end within a vector, whose
+ * rest is then 0. */
+RONDO_CUDA_INLINE void rondo_cuda_read_lines(const struct rondo_cuda_lines *lines, uint32_t first, const char *source,
+                                             int ragged, struct rondo_cuda_vector *loaded)
+{
+    const uint32_t whole = ragged ? lines->bytes & ~15u : lines->bytes;
     uint32_t data = lines->data + first * lines->data_stride;
 #pragma unroll
     for (int k = 0; k < RONDO_CUDA_LINES_DEEP; k++) {
-        if (!lines->has_flag && data < lines->bytes)
+        if (!lines->has_flag && data < whole)
             loaded[k] = rondo_cuda_load(source + data);
         data += lines->data_stride;
     }
+    if (!ragged || whole == lines->bytes || !rondo_cuda_ends_here(lines, first))
+        return;
+    const struct rondo_cuda_vector end = rondo_cuda_load_end(source + whole, lines->bytes - whole);
+    data = lines->data + first * lines->data_stride;
+#pragma unroll
+    for (int k = 0; k < RONDO_CUDA_LINES_DEEP; k++, data += lines->data_stride)
+        if (data == whole)
+            loaded[k] = end;
 }
 
 /* The same of any source. */
 RONDO_CUDA_INLINE void rondo_cuda_ask_for_lines(const struct rondo_piece *piece, const struct rondo_cuda_lines *lines,
-                                                uint32_t first, uint32_t s, struct rondo_cuda_vector *loaded)
+                                                uint32_t first, uint32_t s, int ragged, struct rondo_cuda_vector *loaded)
 {
     const char *from = piece->source[s] + lines->slot + first * lines->slot_stride;
     uint32_t data = lines->data + first * lines->data_stride;
     if (!(piece->ll_sources >> s & 1)) {
-        rondo_cuda_read_lines(lines, first, piece->source[s], loaded);
+        rondo_cuda_read_lines(lines, first, piece->source[s], ragged, loaded);
         return;
     }
 #pragma unroll
@@ -125,7 +147,7 @@ RONDO_CUDA_INLINE int rondo_cuda_have_lines(uint32_t width, const struct rondo_p
             break;
         if ((*polls)-- == 0)
             return 0;
-        rondo_cuda_ask_for_lines(piece, lines, first, s, loaded);
+        rondo_cuda_ask_for_lines(piece, lines, first, s, 0, loaded); /* lines are whole */
     }
     return 1;
 }
@@ -145,30 +167,41 @@ RONDO_CUDA_INLINE void rondo_cuda_send_lines(const struct rondo_cuda_lines *line
 }
 
 RONDO_CUDA_INLINE void rondo_cuda_write_lines(const struct rondo_cuda_lines *lines, uint32_t first, char *destination,
-                                              const struct rondo_cuda_vector *values)
+                                              int ragged, const struct rondo_cuda_vector *values)
 {
+    const uint32_t whole = ragged ? lines->bytes & ~15u : lines->bytes;
     uint32_t data = lines->data + first * lines->data_stride;
 #pragma unroll
     for (int k = 0; k < RONDO_CUDA_LINES_DEEP; k++) {
-        if (!lines->has_flag && data < lines->bytes)
+        if (!lines->has_flag && data < whole)
             rondo_cuda_store(destination + data, values[k]);
         data += lines->data_stride;
     }
+    if (!ragged || whole == lines->bytes || !rondo_cuda_ends_here(lines, first))
+        return;
+    struct rondo_cuda_vector end = values[0];
+    data = lines->data + first * lines->data_stride;
+#pragma unroll
+    for (int k = 0; k < RONDO_CUDA_LINES_DEEP; k++, data += lines->data_stride)
+        if (data == whole)
+            end = values[k];
+    rondo_cuda_store_end(destination + whole, end, lines->bytes - whole);
 }
 
 /* The accesses from first on, of all sources and to all destinations. 0: some have not come, and nothing has been stored. Two
  * sources are on their way at a time. */
 RONDO_CUDA_INLINE int rondo_cuda_fold_some_lines(uint32_t width, const struct rondo_piece *piece,
-                                                 const struct rondo_cuda_lines *lines, uint32_t first, uint64_t *polls)
+                                                 const struct rondo_cuda_lines *lines, uint32_t first, int ragged,
+                                                 uint64_t *polls)
 {
     const uint32_t sources = piece->sources;
     struct rondo_cuda_vector loaded[RONDO_CUDA_LINES_DEEP] = {}, more[RONDO_CUDA_LINES_DEEP] = {};
     struct rondo_cuda_wide sum[RONDO_CUDA_LINES_DEEP];
 #pragma unroll 1
     for (uint32_t s = 0; s < sources; s += 2) {
-        rondo_cuda_ask_for_lines(piece, lines, first, s, loaded);
+        rondo_cuda_ask_for_lines(piece, lines, first, s, ragged, loaded);
         if (s + 1 < sources)
-            rondo_cuda_ask_for_lines(piece, lines, first, s + 1, more);
+            rondo_cuda_ask_for_lines(piece, lines, first, s + 1, ragged, more);
         if (!rondo_cuda_have_lines(width, piece, lines, first, s, polls, loaded))
             return 0;
         if (sources > 1)
@@ -187,16 +220,16 @@ RONDO_CUDA_INLINE int rondo_cuda_fold_some_lines(uint32_t width, const struct ro
             rondo_cuda_send_lines(lines, first, rondo_cuda_remote(width, piece, r), rondo_cuda_remote_flag(width, piece, r),
                                   loaded);
         else
-            rondo_cuda_write_lines(lines, first, rondo_cuda_remote(width, piece, r), loaded);
+            rondo_cuda_write_lines(lines, first, rondo_cuda_remote(width, piece, r), ragged, loaded);
     if (piece->local != NULL)
-        rondo_cuda_write_lines(lines, first, piece->local, loaded);
+        rondo_cuda_write_lines(lines, first, piece->local, ragged, loaded);
     return 1;
 }
 
 /* The warp goes on through its steps, of which it has done so many and (an exchange) sent so many. An exchange sends so far
  * ahead of what it waits for, and nothing is overwritten before it has been sent. Ends early when something has not come. */
 RONDO_CUDA_INLINE void rondo_cuda_move_lines(uint32_t width, const struct rondo_piece *piece,
-                                             const struct rondo_cuda_lines *lines, uint64_t polls, uint32_t *done,
+                                             const struct rondo_cuda_lines *lines, int ragged, uint64_t polls, uint32_t *done,
                                              uint32_t *sent)
 {
 #pragma unroll 1
@@ -205,13 +238,13 @@ RONDO_CUDA_INLINE void rondo_cuda_move_lines(uint32_t width, const struct rondo_
         for (; piece->exchanges && *sent * lines->step < lines->bytes && *sent <= *done + RONDO_CUDA_LINES_AHEAD; (*sent)++) {
             const uint32_t first = *sent * RONDO_CUDA_LINES_DEEP;
             struct rondo_cuda_vector loaded[RONDO_CUDA_LINES_DEEP] = {};
-            rondo_cuda_read_lines(lines, first, piece->source[rondo_cuda_own_source(piece)], loaded);
+            rondo_cuda_read_lines(lines, first, piece->source[rondo_cuda_own_source(piece)], ragged, loaded);
 #pragma unroll 1
             for (uint32_t r = 0; r < piece->remotes; r++)
                 rondo_cuda_send_lines(lines, first, rondo_cuda_remote(width, piece, r), rondo_cuda_remote_flag(width, piece, r),
                                       loaded);
         }
-        if (!rondo_cuda_fold_some_lines(width, piece, lines, *done * RONDO_CUDA_LINES_DEEP, &polls))
+        if (!rondo_cuda_fold_some_lines(width, piece, lines, *done * RONDO_CUDA_LINES_DEEP, ragged, &polls))
             return;
     }
 }
@@ -230,7 +263,7 @@ RONDO_CUDA_INLINE int rondo_cuda_carry_out_lines(const struct rondo_piece *piece
     const int first_lane = thread % RONDO_CUDA_WARP == 0;
     uint32_t done = __shfl_sync(RONDO_CUDA_WHOLE_WARP, waits && first_lane ? progress[warp] : 0, 0);
     uint32_t sent = piece->sent ? done + RONDO_CUDA_LINES_AHEAD + 1 : done;
-    rondo_cuda_move_lines(RONDO_FOLD_SOURCES_MAX, piece, &lines, polls, &done, &sent);
+    rondo_cuda_move_lines(RONDO_FOLD_SOURCES_MAX, piece, &lines, 0, polls, &done, &sent);
     if (!waits)
         return 1;
     if (first_lane)

@@ -54,6 +54,7 @@ struct rondo_walk {
     uint32_t sends[RONDO_WALK_ENDS];   /* an end does */
     uint32_t moved[RONDO_WALK_ENDS];   /* slots that all warps have taken of an end; the leader's */
     int gives_back;                    /* during the part: slots are used more than once */
+    int ragged;                        /* chunks may end within a vector */
     uint32_t ahead;                    /* the warps wait for what the stream holds before */
     uint32_t stop;                     /* they shall leave off */
 };

@@ -230,15 +230,18 @@ static rondo_result_t make_residual(struct rondo_request *request)
     return result;
 }
 
-/* Its chunks, and what of them travels in a slot, begin and end at whole vectors. */
-static int is_even(const struct rondo_operation *operation)
+/* Its chunks, and what of them travels in a slot, begin at whole vectors; and end there, too, where whole is wanted. */
+static int is_even(const struct rondo_operation *operation, const struct rondo_program *program, int whole)
 {
     uint64_t bits = operation->tile | operation->slice;
     for (int b = 0; b < RONDO_BUFFERS; b++) {
         const struct rondo_layout *layout = &operation->layouts[b];
         if (layout->table != NULL || (uintptr_t) operation->buffers[b] % RONDO_PIECE_ALIGNMENT != 0)
             return 0;
-        bits |= layout->group_count | layout->chunk_count;
+        if (whole || layout->group_chunks > 1) /* others begin where one ends */
+            bits |= layout->chunk_count;
+        if (whole || program->chunks[b] > layout->group_chunks)
+            bits |= layout->group_count;
     }
     return bits * operation->element_bytes % RONDO_PIECE_ALIGNMENT == 0;
 }
@@ -256,8 +259,8 @@ static int can_walk(const struct rondo_operation *operation, const struct rondo_
            (operation->average == 0 || (type != RONDO_INT32 && type != RONDO_UINT32));
 }
 
-/* Whether and how a kernel can go through all of it without the engine. What is one piece a block in lines has a shorter way
- * (rondo_team_goes_ahead). */
+/* Whether and how a kernel can go through all of it without the engine. What is one piece a block in whole vectors and lines
+ * has a shorter way (rondo_team_goes_ahead). */
 static enum rondo_walks walks(const struct rondo_operation *operation, const struct rondo_binding *binding)
 {
     const struct rondo_program *program = binding->plan->program;
@@ -268,7 +271,7 @@ static enum rondo_walks walks(const struct rondo_operation *operation, const str
     const struct rondo_instruction *instructions =
         (const struct rondo_instruction *) (const void *) (image + program->instruction_offset);
     uint64_t pieces = 0;
-    if ((!lines && operation->protocol != RONDO_PROTOCOL_BULK) || binding->repeats || !is_even(operation))
+    if ((!lines && operation->protocol != RONDO_PROTOCOL_BULK) || binding->repeats || !is_even(operation, program, !lines))
         return RONDO_WALKS_NOT;
     for (uint32_t b = 0; b < program->blocks; b++) {
         if (blocks[b].ends > RONDO_WALK_ENDS || blocks[b].instructions > RONDO_WALK_INSTRUCTIONS || blocks[b].instructions == 0)
@@ -278,7 +281,9 @@ static enum rondo_walks walks(const struct rondo_operation *operation, const str
                 return RONDO_WALKS_NOT;
         pieces = blocks[b].instructions * operation->tiles > pieces ? blocks[b].instructions * operation->tiles : pieces;
     }
-    return !lines ? RONDO_WALKS_BULK : pieces > 1 ? RONDO_WALKS_LINES : RONDO_WALKS_NOT;
+    if (!lines)
+        return RONDO_WALKS_BULK;
+    return pieces > 1 || !is_even(operation, program, 1) ? RONDO_WALKS_LINES : RONDO_WALKS_NOT;
 }
 
 rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct rondo_choice *choice)
