@@ -97,6 +97,8 @@ static void test_fits(void **state)
         if (slice(protocol, 1 + rand() % 64, most) != RONDO_SUCCESS)
             continue;
         check(protocol, most);
+        if (comm.networked && !comm.gpus_only) /* slots for several tiles (docs/network.md) */
+            assert_true(operation.slices <= rondo_network_slices(&runtime));
         sliced++;
     }
     assert_true(sliced > 190000);
