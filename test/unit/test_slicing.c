@@ -38,11 +38,11 @@ static void set_up(int size)
     operation.element_bytes = 4;
 }
 
-static rondo_result_t slice(enum rondo_protocol protocol, int channels, uint64_t most)
+static rondo_result_t slice(const char *algorithm, enum rondo_protocol protocol, int channels, uint64_t most)
 {
     const uint64_t largest[RONDO_BUFFERS] = {most, most, 0};
     struct rondo_choice choice = {.protocol = protocol, .channels = channels};
-    choice.algorithm = rondo_algorithm_find("ring", RONDO_KIND_ALLREDUCE);
+    choice.algorithm = rondo_algorithm_find(algorithm, RONDO_KIND_ALLREDUCE);
     return rondo_slice_operation(&request, &plan, &choice, largest);
 }
 
@@ -94,7 +94,7 @@ static void test_fits(void **state)
             operation.element_bytes = 4;
             operation.rate = 4 + (uint32_t) rand() % 29;
         }
-        if (slice(protocol, 1 + rand() % 64, most) != RONDO_SUCCESS)
+        if (slice(rand() % 2 ? "ring" : "twoshot", protocol, 1 + rand() % 64, most) != RONDO_SUCCESS)
             continue;
         check(protocol, most);
         if (comm.networked && !comm.gpus_only) /* slots for several tiles (docs/network.md) */
@@ -112,10 +112,10 @@ static void test_host_memory(void **state)
         set_up(4);
         comm.gpus_only = comm.by_host = 1;
         lane.slot_bytes[RONDO_PROTOCOL_SIMPLE] = 1 << 20;
-        assert_int_equal(slice(RONDO_PROTOCOL_SIMPLE, channels, 64 << 20), RONDO_SUCCESS);
+        assert_int_equal(slice("ring", RONDO_PROTOCOL_SIMPLE, channels, 64 << 20), RONDO_SUCCESS);
         assert_true((uint64_t) channels * lane.slot_count * operation.slice * 4 <= 4 << 20);
         comm.by_host = 0;
-        assert_int_equal(slice(RONDO_PROTOCOL_SIMPLE, channels, 64 << 20), RONDO_SUCCESS);
+        assert_int_equal(slice("ring", RONDO_PROTOCOL_SIMPLE, channels, 64 << 20), RONDO_SUCCESS);
         assert_int_equal(operation.slice * 4, 1 << 20);
     }
 }
@@ -126,10 +126,10 @@ static void test_too_small(void **state)
     set_up(4);
     lane.slot_bytes[RONDO_PROTOCOL_SIMPLE] = 64;
     program.largest_count = 5;
-    assert_int_equal(slice(RONDO_PROTOCOL_SIMPLE, 1, 1000), RONDO_ERR_UNSUPPORTED);
+    assert_int_equal(slice("ring", RONDO_PROTOCOL_SIMPLE, 1, 1000), RONDO_ERR_UNSUPPORTED);
     assert_string_equal(rondo_last_error(), "a slot of 64 bytes cannot hold a part of 5 chunks");
     program.largest_count = 4;
-    assert_int_equal(slice(RONDO_PROTOCOL_SIMPLE, 1, 1000), RONDO_SUCCESS);
+    assert_int_equal(slice("ring", RONDO_PROTOCOL_SIMPLE, 1, 1000), RONDO_SUCCESS);
 }
 
 int main(void)
