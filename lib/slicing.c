@@ -105,9 +105,9 @@ static void network_slices(struct rondo_operation *operation, uint64_t most, con
 {
     uint64_t slot = operation->slice, whole = RONDO_NETWORK_PACKETS * rondo_network_scale(runtime) / operation->element_bytes;
     uint64_t slice = smaller(slot, whole);
-    uint64_t tiles = rondo_divide_up(most, (rondo_network_slices(runtime) - 1) * slice + slot);
+    uint64_t longest = (rondo_network_slices(runtime) - 1) * slice + slot, tiles = rondo_divide_up(most, longest);
     operation->slice = slice;
-    operation->tile = tiles == 1 ? most : rondo_round_up(rondo_divide_up(most, tiles), RONDO_CACHE_LINE);
+    operation->tile = tiles == 1 ? most : smaller(rondo_round_up(rondo_divide_up(most, tiles), RONDO_CACHE_LINE), longest);
     operation->slices = operation->tile > slot ? 1 + (uint32_t) rondo_divide_up(operation->tile - slot, slice) : 1;
 }
 
