@@ -2,8 +2,8 @@
  * own. */
 #include "select_gpu.h"
 
-#include "engine.h"
 #include "fold.h"
+#include "use.h"
 
 #define KIB ((size_t) 1024)
 #define MIB ((size_t) 1024 * KIB)
