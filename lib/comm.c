@@ -76,6 +76,8 @@ static void find_locality(struct rondo_comm *comm)
         int same_host = strcmp(peer->host_id, self->host_id) == 0;
         comm->same_host &= same_host;
         comm->gpus_only &= peer->device == RONDO_DEVICE_CUDA;
+        if (peer->carriers != 0 && (comm->carriers == 0 || peer->carriers < comm->carriers))
+            comm->carriers = peer->carriers;
         /* Of GPU memory not even the ranks of one process can use any address: it must be opened (lib/register.c). */
         comm->same_process &= same_host && memcmp(peer->process, self->process, sizeof(self->process)) == 0 &&
                               !peer->gpu.present && !self->gpu.present;

@@ -323,13 +323,13 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_star
 {
     struct rondo_comm *world = calloc(1, sizeof(*world));
     struct rondo_peer self;
-    char ready = 1, *all_ready = calloc(1, (size_t) runtime->size);
+    uint32_t carriers, *all_carriers = calloc((size_t) runtime->size, sizeof(*all_carriers));
     cpu_set_t set;
     memset(&self, 0, sizeof(self));
     rondo_result_t result = RONDO_SUCCESS;
     if (world != NULL)
         world->members = calloc((size_t) runtime->size, sizeof(*world->members));
-    if (world == NULL || world->members == NULL || all_ready == NULL) {
+    if (world == NULL || world->members == NULL || all_carriers == NULL) {
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a world of %d ranks", runtime->size);
         goto done;
     }
@@ -370,8 +370,12 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_star
         result = compare_networks(runtime, world, startup->transports != NULL);
     if (result == RONDO_SUCCESS)
         result = rondo_proxies_create(runtime, &runtime->proxies);
-    if (result == RONDO_SUCCESS)
-        result = rondo_exchange(world, "rondo_init", &ready, 1, all_ready);
+    if (result == RONDO_SUCCESS) {
+        carriers = rondo_proxies_carriers(runtime->proxies);
+        result = rondo_exchange(world, "rondo_init", &carriers, sizeof(carriers), all_carriers);
+    }
+    for (int rank = 0; rank < runtime->size && result == RONDO_SUCCESS; rank++)
+        runtime->peers[rank].carriers = all_carriers[rank];
 
     pthread_mutex_lock(&runtime->lock);
     for (struct rondo_comm **link = &runtime->comms; *link != NULL; link = &(*link)->next)
@@ -389,7 +393,7 @@ done:
     if (world != NULL)
         free(world->members);
     free(world);
-    free(all_ready);
+    free(all_carriers);
     return result;
 }
 

@@ -33,6 +33,8 @@ struct rondo_peer {
     struct rondo_gpu_identity gpu; /* all zero: a rank on the host device */
     uint32_t networks;             /* that it can use, as a set (transport.c), once the ranks have told each other */
     uint64_t tuning;               /* fingerprint of its table; 0: none */
+    uint32_t
+        carriers; /* threads that move what its networks carry, once all have opened them; 0: cards do, or there are none */
 };
 
 struct rondo_settings {
@@ -197,6 +199,7 @@ struct rondo_comm {
     struct rondo_topology topology;
     int group;                        /* members of each host, side by side and as many on all; 0: not so, or one host */
     int networked;                    /* some members may reach each other over a network */
+    uint32_t carriers;                /* threads of a member that move what goes over it: the fewest; 0: cards move it */
     pthread_mutex_t lane_lock;        /* one thread at a time makes a shared lane */
     pthread_mutex_t stream_lock;      /* numbers of operations in stream order, and the list of those retired */
     struct rondo_request *retired;    /* enqueued, and not needed but for memory that their kernels use */

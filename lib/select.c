@@ -34,12 +34,20 @@ size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *
 /* Over a network, a channel more pays when a block cannot keep up, not before: in the cache its slots take the others' place.
  */
 #define NETWORK_CHANNEL_BYTES (8192 * KIB)
-/* Of ranks on GPUs a block keeps up with any network, and there are several threads to carry. */
+/* Of ranks on GPUs a block keeps up with any network. Two channels keep a thread that carries busy (make gpu-network: one
+ * thread moves 2.7 GB/s with one or two channels, 2.1 with eight); more than eight have more on its way than the cache holds.
+ */
 #define NETWORK_GPU_CHANNELS  8
 /* Of two ranks each sends as much in one step as in a ring's two. Two steps add up half as much, which is worth the second one
  * where adding takes longer than moving: of numbers of 8 bits, and where one block does not keep up any more. */
 #define NETWORK_PAIR_BYTES    (32768 * KIB)
 #define NETWORK_PAIR_BYTES_F8 (1024 * KIB)
+
+static size_t network_gpu_channels(const struct rondo_comm *comm)
+{
+    size_t channels = 2 * (size_t) comm->carriers;
+    return channels > 0 && channels < NETWORK_GPU_CHANNELS ? channels : NETWORK_GPU_CHANNELS;
+}
 
 int rondo_is_wide(const struct rondo_comm *comm)
 {
@@ -308,8 +316,9 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
     } else if (comm->gpus_only) {
         most = (size_t) rondo_select_gpu_blocks(comm, streamed);
     }
-    if (comm->networked && comm->gpus_only && call->rate == 0 && settings->wanted_channels == 0 && most > NETWORK_GPU_CHANNELS)
-        most = NETWORK_GPU_CHANNELS;
+    if (comm->networked && comm->gpus_only && call->rate == 0 && settings->wanted_channels == 0 &&
+        most > network_gpu_channels(comm))
+        most = network_gpu_channels(comm);
     choice->channels = (int) (channels < most ? channels : most);
     return RONDO_SUCCESS;
 }

@@ -89,6 +89,11 @@ void rondo_proxies_expect(struct rondo_proxies *proxies)
         rondo_proxy_expect(proxies->members[i]);
 }
 
+uint32_t rondo_proxies_carriers(const struct rondo_proxies *proxies)
+{
+    return proxies != NULL && rondo_proxy_spreads(proxies->members[0]) ? (uint32_t) proxies->count : 0;
+}
+
 struct rondo_proxy *rondo_proxies_first(const struct rondo_proxies *proxies)
 {
     return proxies != NULL ? proxies->members[0] : NULL;

@@ -20,6 +20,8 @@ void rondo_proxies_close(struct rondo_proxies *proxies);
 void rondo_proxies_destroy(struct rondo_proxies *proxies);
 void rondo_proxies_stir(struct rondo_proxies *proxies);
 void rondo_proxies_expect(struct rondo_proxies *proxies);
+/* Among how many the networks are spread whose bytes processors move; 0: cards move them all. */
+uint32_t rondo_proxies_carriers(const struct rondo_proxies *proxies);
 /* The one that whoever waits lends itself to; the others have cores of their own. */
 struct rondo_proxy *rondo_proxies_first(const struct rondo_proxies *proxies);
 /* The one with that network that has the least to move, for a port of so many bytes of slots, until they are taken back. NULL:

@@ -333,6 +333,14 @@ void *rondo_proxy_network(const struct rondo_proxy *proxy, const struct rondo_ne
     return state_of(proxy, network);
 }
 
+int rondo_proxy_spreads(const struct rondo_proxy *proxy)
+{
+    int spreads = 0;
+    for (int i = 0; i < proxy->network_count; i++)
+        spreads |= proxy->networks[i].network->spreads;
+    return spreads;
+}
+
 struct rondo_ports *rondo_proxy_ports(struct rondo_proxy *proxy)
 {
     return proxy->ports;

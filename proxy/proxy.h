@@ -78,6 +78,7 @@ void rondo_proxy_end(struct rondo_proxy *proxy);
 
 uint32_t rondo_proxy_index(const struct rondo_proxy *proxy);
 void *rondo_proxy_network(const struct rondo_proxy *proxy, const struct rondo_network *network); /* its state; NULL: not open */
+int rondo_proxy_spreads(const struct rondo_proxy *proxy); /* whether any of its networks does */
 struct rondo_ports *rondo_proxy_ports(struct rondo_proxy *proxy);
 /* This rank's card, by its name (rondo_proxies_card_name); NULL: there is none of that name. */
 const struct rondo_card *rondo_proxy_card(const struct rondo_proxy *proxy, const char *name);

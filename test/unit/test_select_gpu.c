@@ -151,11 +151,35 @@ static void test_bulk(void **state)
     }
 }
 
+/* Over a network, by the threads that carry; none where cards do. */
+static void test_network(void **state)
+{
+    static const struct {
+        uint32_t carriers;
+        int channels;
+    } rows[] = {{0, 8}, {1, 2}, {2, 4}, {3, 6}, {4, 8}, {8, 8}};
+    static char from, to;
+    struct rondo_call call = {
+        .kind = RONDO_KIND_ALLREDUCE, .type = RONDO_INT8, .op = RONDO_SUM, .send = &from, .recv = &to, .count = 64 << 20};
+    (void) state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct rondo_choice choice = {0};
+        set_up(2, 0, 32, 0);
+        world.networked = 1;
+        world.carriers = rows[i].carriers;
+        assert_int_equal(rondo_select(&world, &call, 0, 1, "ring", &choice), RONDO_SUCCESS);
+        assert_int_equal(choice.channels, rows[i].channels);
+        runtime.settings.wanted_channels = 5;
+        assert_int_equal(rondo_select(&world, &call, 0, 1, "ring", &choice), RONDO_SUCCESS);
+        assert_int_equal(choice.channels, 5);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_something_for_all), cmocka_unit_test(test_blocks), cmocka_unit_test(test_asked_for),
-        cmocka_unit_test(test_bulk_asked_for),    cmocka_unit_test(test_bulk),
+        cmocka_unit_test(test_bulk_asked_for),    cmocka_unit_test(test_bulk),   cmocka_unit_test(test_network),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
