@@ -19,7 +19,7 @@ struct rondo_cuda {
     struct rondo_device base;
     int index; /* which GPU */
     int rank;
-    uint32_t blocks;
+    uint32_t blocks, multiprocessors;
     int overlaps; /* a kernel may be launched before the one it follows in its stream is done */
     cudaStream_t launches, copies;
     struct rondo_pool *device_pool, *host_pool;
@@ -254,6 +254,14 @@ static uint32_t workers_for(size_t bytes)
     return workers < RONDO_CUDA_WORKERS_MAX ? workers : RONDO_CUDA_WORKERS_MAX;
 }
 
+/* Blocks that do not all have a multiprocessor of their own must run at once all the same: two on each have half of its
+ * registers. */
+static uint32_t threads_for(const struct rondo_cuda *cuda, size_t bytes, uint32_t blocks)
+{
+    const uint32_t threads = workers_for(bytes) + RONDO_CUDA_CONTROL, half = (RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL) / 2;
+    return blocks > cuda->multiprocessors && threads > half ? half : threads;
+}
+
 static uint32_t blocks_of(const struct rondo_stream_operation *operations, int count)
 {
     uint32_t blocks = 0;
@@ -357,7 +365,6 @@ static rondo_result_t enqueue(struct rondo_device *device, struct rondo_stream_o
     if (host != NULL && blocks > widest(cuda) * RONDO_CUDA_PARTS_MAX)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "a group of %d operations with %u program blocks on a stream; at most %u",
                           count, blocks, widest(cuda) * RONDO_CUDA_PARTS_MAX);
-    uint32_t threads = kernel == RONDO_CUDA_BULK ? RONDO_BULK_THREADS : workers_for(bytes / fewest) + RONDO_CUDA_CONTROL;
     struct caller caller = enter(cuda->index);
     if (host != NULL) {
         error = send_group(&group, operations, count, (cudaStream_t) stream, &list);
@@ -366,6 +373,7 @@ static rondo_result_t enqueue(struct rondo_device *device, struct rondo_stream_o
         batch.count = (uint32_t) count;
         memcpy(batch.operations, operations, (size_t) count * sizeof(*operations));
     }
+    uint32_t threads = kernel == RONDO_CUDA_BULK ? RONDO_BULK_THREADS : threads_for(cuda, bytes / fewest, blocks);
     /* The kernel's beginning may overlap the end of its like before it (rondo_after_stream); older GPUs know no such thing. */
     cudaLaunchAttribute early = {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
                                  .val.programmaticStreamSerializationAllowed = 1};
@@ -460,24 +468,24 @@ static rondo_result_t load_kernels(struct rondo_cuda *cuda)
         error = cudaFuncSetAttribute(rondo_cuda_kernel(RONDO_CUDA_BULK), cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      RONDO_BULK_SHARED);
     cuda->overlaps = properties.major >= 9;
+    cuda->multiprocessors = (uint32_t) properties.multiProcessorCount;
     return error == cudaSuccess ? RONDO_SUCCESS : report(error, "loading the kernels");
 }
 
 /* The daemon's blocks leave by agreement of all, so all must be able to run at once. */
 static rondo_result_t check_blocks(const struct rondo_cuda *cuda)
 {
-    int multiprocessors = 0, each = 0;
-    cudaError_t error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, cuda->index);
-    if (error == cudaSuccess)
-        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, rondo_cuda_kernel(RONDO_CUDA_DAEMON),
-                                                              RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL, 0);
+    int each = 0;
+    cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, rondo_cuda_kernel(RONDO_CUDA_DAEMON),
+                                                                      RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL, 0);
     if (error != cudaSuccess)
-        return report(error, "asking for the GPU's multiprocessors");
-    if (cuda->blocks > (uint32_t) (multiprocessors * each))
+        return report(error, "asking how many of the daemon's blocks a multiprocessor runs");
+    const uint32_t most = cuda->multiprocessors * (uint32_t) each;
+    if (cuda->blocks > most)
         return rondo_fail(
             RONDO_ERR_ARGUMENT,
-            "%u blocks (RONDO_BLOCKS): GPU %d has %d multiprocessors, which run %d of the daemon's blocks at once",
-            cuda->blocks, cuda->index, multiprocessors, multiprocessors * each);
+            "%u blocks (RONDO_BLOCKS): GPU %d has %u multiprocessors, which run %u of the daemon's blocks at once",
+            cuda->blocks, cuda->index, cuda->multiprocessors, most);
     return RONDO_SUCCESS;
 }
 

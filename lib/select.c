@@ -314,7 +314,7 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
         size_t limit = streamed ? settings->stream_blocks : 0, room = limit > 0 && limit < 2 * most ? limit : 2 * most;
         most = room / blocks > 0 ? room / blocks : 1;
     } else if (comm->gpus_only) {
-        most = (size_t) rondo_select_gpu_blocks(comm, streamed);
+        most = (size_t) rondo_select_gpu_blocks(comm, streamed, call->rate != 0);
     }
     if (comm->networked && comm->gpus_only && call->rate == 0 && settings->wanted_channels == 0 &&
         most > network_gpu_channels(comm))
@@ -333,7 +333,7 @@ void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_P
                                    : most;
     slot_bytes[RONDO_PROTOCOL_SIMPLE] = most;
     slot_bytes[RONDO_PROTOCOL_SMALL] = most < RONDO_SMALL_BYTES_MAX ? most : RONDO_SMALL_BYTES_MAX;
-    slot_bytes[RONDO_PROTOCOL_COMPRESSED] = most;
+    slot_bytes[RONDO_PROTOCOL_COMPRESSED] = comm->by_host && most > RONDO_HOST_CODED_BYTES ? RONDO_HOST_CODED_BYTES : most;
     slot_bytes[RONDO_PROTOCOL_BULK] = RONDO_BULK_BYTES;
     slot_bytes[RONDO_PROTOCOL_LL] = 2 * (gpus ? RONDO_GPU_LL_BYTES : RONDO_LL_BYTES_MAX);
     uint32_t lines = RONDO_GPU_LL128_BYTES / (uint32_t) (comm->size > 1 ? comm->size - 1 : 1);

@@ -30,13 +30,15 @@ size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *
 /* What travels in one connector for it: the size that decides the protocol. SIZE_MAX where ranks cannot know. */
 size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_call *call);
 
-#define RONDO_LL_BYTES_MAX    8192  /* of an LL connector's slot, payload */
-#define RONDO_SMALL_BYTES_MAX 16384 /* of a SMALL one's */
+#define RONDO_LL_BYTES_MAX     8192  /* of an LL connector's slot, payload */
+#define RONDO_SMALL_BYTES_MAX  16384 /* of a SMALL one's */
 /* Between GPUs: one slot a block for what LL is good for; what a block's warps carry in whole rounds. */
-#define RONDO_GPU_LL_BYTES    19200
-#define RONDO_GPU_SLOT_BYTES  245760
+#define RONDO_GPU_LL_BYTES     19200
+#define RONDO_GPU_SLOT_BYTES   245760
+/* Of streams between GPUs by way of the host's memory, whose slots are to stay in the processor's cache (lib/slicing.c). */
+#define RONDO_HOST_CODED_BYTES 65536
 /* Of LL128, slots by all of a rank's peers together: for two ranks what of 8 MiB each of 32 channels carries, in one piece. */
-#define RONDO_GPU_LL128_BYTES 300032
+#define RONDO_GPU_LL128_BYTES  300032
 
 #define RONDO_DEFAULT_SLOT_BYTES 131072 /* where RONDO_SLOT_BYTES says nothing else */
 /* Between hosts, where a message costs system calls on both sides: many slots, with room for what is on its way, filled

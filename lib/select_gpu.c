@@ -104,19 +104,21 @@ static const struct row host_rows[] = {
     {RONDO_KIND_ALLREDUCE, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 32},
 };
 
-int rondo_select_gpu_blocks(const struct rondo_comm *comm, int streamed)
+int rondo_select_gpu_blocks(const struct rondo_comm *comm, int streamed, int coded)
 {
     const struct rondo_settings *settings = &comm->runtime->settings;
     int wide = streamed && comm == comm->runtime->world;
     int blocks = (int) settings->channels * (wide ? 2 : 1), most = (int) settings->stream_blocks;
-    blocks = blocks < RONDO_CHANNELS_MAX ? blocks : RONDO_CHANNELS_MAX; /* which all run at once */
+    /* Which all run at once: blocks that code do so by twos, where there are more than multiprocessors. */
+    int limit = coded && streamed && !comm->networked ? 2 * RONDO_CHANNELS_MAX : RONDO_CHANNELS_MAX;
+    blocks = blocks < limit ? blocks : limit;
     return streamed && most > 0 && most < blocks ? most : blocks;
 }
 
 /* So many channels that the program's blocks can all run at once. */
 static void fit_blocks(const struct rondo_comm *comm, enum rondo_kind kind, int streamed, struct rondo_choice *choice)
 {
-    int most = rondo_select_gpu_blocks(comm, streamed) / rondo_algorithm_blocks(choice->algorithm, kind, comm->size);
+    int most = rondo_select_gpu_blocks(comm, streamed, 0) / rondo_algorithm_blocks(choice->algorithm, kind, comm->size);
     if (choice->channels > most)
         choice->channels = most > 1 ? most : 1;
 }

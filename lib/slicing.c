@@ -6,16 +6,16 @@
 
 #define DIRECT_SLICE_BYTES   ((uint64_t) 256 * 1024)
 /* Elements of a slice that a GPU's block codes, which takes it longer than the link: peers work on one while it codes the next.
- */
+ * One costs 5 to 9 us besides, through the host's memory, so that shorter ones do not pay (docs/compression.md). */
 #define CODED_SLICE          ((uint64_t) 64 * 1024)
-#define CODED_SLICE_MIN      ((uint64_t) 4 * 1024)
+#define CODED_SLICE_MIN      ((uint64_t) 6 * 1024)
 #define BULK_SLICES          32                     /* of a tile, at most */
 #define SLICE_BYTES_MIN      ((uint64_t) 96 * 1024) /* of those that GPUs pipeline: less is led more slowly than moved */
 /* GPUs that meet in the host's memory: the slots of a rank's operation, which they fill and read in turn, stay in the
  * processor's cache. With more, four GPUs wait for its memory (docs/gpu-performance.md). Codes have fewer bytes and pay more
  * for a slice. */
 #define HOST_SLOTS_BYTES     ((uint64_t) 4 << 20)
-#define HOST_CODED_BYTES     ((uint64_t) 16 << 20)
+#define HOST_CODED_BYTES     ((uint64_t) 16 << 20) /* at most RONDO_HOST_CODED_BYTES a slot */
 #define HOST_SLICE_BYTES_MIN ((uint64_t) 8 * 1024)
 
 static uint64_t smaller(uint64_t one, uint64_t other)
@@ -91,6 +91,17 @@ static void spread_slices(struct rondo_operation *operation, uint64_t most, uint
         operation->tile = 2 * operation->slice;
 }
 
+/* Likewise, but a chunk that is too short for two is one slice. */
+static void coded_slices(struct rondo_operation *operation, uint64_t most, uint32_t slot_count)
+{
+    uint64_t slices = rondo_divide_up(most, smaller(CODED_SLICE, operation->slice));
+    if (slices % 2 == 1 && most >= (slices + 1) * CODED_SLICE_MIN)
+        slices++;
+    operation->slice = smaller(operation->slice, even_slice(most, slices));
+    if (slot_count >= 4)
+        operation->tile = 2 * operation->slice;
+}
+
 /* So many slices a tile, of one size, that the first has gone to the next rank and come on when the last one has been sent. */
 static void bulk_slices(struct rondo_operation *operation, uint64_t most)
 {
@@ -129,7 +140,7 @@ static void gpu_slices(struct rondo_request *request, const struct rondo_choice 
                       (around ? HOST_SLICE_BYTES_MIN : SLICE_BYTES_MIN) / operation->element_bytes, request->lane->slot_count);
         break;
     case RONDO_PROTOCOL_COMPRESSED:
-        spread_slices(operation, most, CODED_SLICE, CODED_SLICE_MIN, request->lane->slot_count);
+        coded_slices(operation, most, request->lane->slot_count);
         break;
     default:
         break;

@@ -48,7 +48,7 @@ static void check(const struct rondo_comm *comm, enum rondo_kind kind, size_t by
     assert_null(rondo_misfit(comm, &call, 0, choice.algorithm));
     assert_true(choice.channels >= 1);
     assert_true(choice.protocol != RONDO_PROTOCOL_LL128 || comm->linked);
-    int most = rondo_select_gpu_blocks(comm, streamed), single = rondo_algorithm_blocks(choice.algorithm, kind, comm->size);
+    int most = rondo_select_gpu_blocks(comm, streamed, 0), single = rondo_algorithm_blocks(choice.algorithm, kind, comm->size);
     assert_true(blocks_of(comm, &call, &choice) <= (most > single ? most : single));
 }
 
@@ -83,15 +83,23 @@ static void test_blocks(void **state)
 {
     (void) state;
     set_up(4, 1, 32, 0);
-    assert_int_equal(rondo_select_gpu_blocks(&world, 1), 64);
-    assert_int_equal(rondo_select_gpu_blocks(&world, 0), 32);
-    assert_int_equal(rondo_select_gpu_blocks(&other, 1), 32); /* not the world's */
+    assert_int_equal(rondo_select_gpu_blocks(&world, 1, 0), 64);
+    assert_int_equal(rondo_select_gpu_blocks(&world, 0, 0), 32);
+    assert_int_equal(rondo_select_gpu_blocks(&other, 1, 0), 32); /* not the world's */
     set_up(4, 1, 32, 24);
-    assert_int_equal(rondo_select_gpu_blocks(&world, 1), 24);
-    assert_int_equal(rondo_select_gpu_blocks(&other, 1), 24);
-    assert_int_equal(rondo_select_gpu_blocks(&world, 0), 32);
+    assert_int_equal(rondo_select_gpu_blocks(&world, 1, 0), 24);
+    assert_int_equal(rondo_select_gpu_blocks(&other, 1, 0), 24);
+    assert_int_equal(rondo_select_gpu_blocks(&world, 0, 0), 32);
     set_up(4, 1, 8, 24);
-    assert_int_equal(rondo_select_gpu_blocks(&world, 1), 16);
+    assert_int_equal(rondo_select_gpu_blocks(&world, 1, 0), 16);
+    for (int coded = 0; coded < 2; coded++) { /* blocks that code run two to a multiprocessor */
+        set_up(4, 0, 120, 0);
+        assert_int_equal(rondo_select_gpu_blocks(&world, 1, coded), coded ? 240 : 120);
+        assert_int_equal(rondo_select_gpu_blocks(&world, 0, coded), 120);
+        assert_int_equal(rondo_select_gpu_blocks(&other, 1, coded), 120);
+        world.networked = 1;
+        assert_int_equal(rondo_select_gpu_blocks(&world, 1, coded), 120);
+    }
 }
 
 /* Nor does who insists on an algorithm and channels get more blocks. */

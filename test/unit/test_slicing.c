@@ -120,6 +120,21 @@ static void test_host_memory(void **state)
     }
 }
 
+/* A code's chunk is two slices where each is worth what it costs, and else one; never a long and a short one. */
+static void test_coded(void **state)
+{
+    (void) state;
+    for (uint64_t most = 64; most < 60000; most += 61) {
+        set_up(4);
+        comm.gpus_only = comm.by_host = 1;
+        operation.rate = 8;
+        assert_int_equal(slice("ring", RONDO_PROTOCOL_COMPRESSED, 32, most), RONDO_SUCCESS);
+        const uint64_t slices = rondo_divide_up(most, operation.slice);
+        assert_int_equal(slices, most < 2 * 6144 ? 1 : 2);
+        assert_true(most - (slices - 1) * operation.slice + 2 * RONDO_CACHE_LINE > operation.slice);
+    }
+}
+
 static void test_too_small(void **state)
 {
     (void) state;
@@ -137,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fits),
         cmocka_unit_test(test_host_memory),
+        cmocka_unit_test(test_coded),
         cmocka_unit_test(test_too_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
