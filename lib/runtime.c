@@ -317,8 +317,8 @@ static rondo_result_t compare_networks(struct rondo_runtime *runtime, struct ron
     return result;
 }
 
-/* The world as far as an exchange needs it. The second exchange makes sure that nobody connects to a rank which does not know
- * the others yet. */
+/* The world as far as an exchange needs it. The last exchange makes sure that nobody connects to a rank which does not know
+ * the others yet, and tells how many threads move what crosses networks. */
 static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_startup *startup)
 {
     struct rondo_comm *world = calloc(1, sizeof(*world));

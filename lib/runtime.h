@@ -33,8 +33,7 @@ struct rondo_peer {
     struct rondo_gpu_identity gpu; /* all zero: a rank on the host device */
     uint32_t networks;             /* that it can use, as a set (transport.c), once the ranks have told each other */
     uint64_t tuning;               /* fingerprint of its table; 0: none */
-    uint32_t
-        carriers; /* threads that move what its networks carry, once all have opened them; 0: cards do, or there are none */
+    uint32_t carriers;             /* threads that move its networks' bytes, once all have opened them; 0: none do */
 };
 
 struct rondo_settings {

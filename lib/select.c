@@ -316,9 +316,10 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
     } else if (comm->gpus_only) {
         most = (size_t) rondo_select_gpu_blocks(comm, streamed, call->rate != 0);
     }
-    if (comm->networked && comm->gpus_only && call->rate == 0 && settings->wanted_channels == 0 &&
-        most > network_gpu_channels(comm))
-        most = network_gpu_channels(comm);
+    if (comm->networked && comm->gpus_only && call->rate == 0 && settings->wanted_channels == 0) {
+        const size_t carried = network_gpu_channels(comm);
+        most = carried < most ? carried : most;
+    }
     choice->channels = (int) (channels < most ? channels : most);
     return RONDO_SUCCESS;
 }

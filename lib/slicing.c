@@ -80,15 +80,21 @@ static uint64_t evened(uint64_t most, uint64_t slice)
     return smaller(even_slice(most, rondo_divide_up(most, slice)), slice);
 }
 
-/* Cuts a chunk into slices of one size, two of them a tile: while the block's threads move one, the one before is published. */
-static void spread_slices(struct rondo_operation *operation, uint64_t most, uint64_t usual, uint64_t least, uint32_t slot_count)
+/* While the block's threads move one, the one before is published. */
+static void two_a_tile(struct rondo_operation *operation, uint32_t slot_count)
 {
-    uint64_t slices = rondo_divide_up(most, smaller(usual, operation->slice));
+    if (slot_count >= 4)
+        operation->tile = 2 * operation->slice;
+}
+
+/* Cuts a chunk into slices of one size, an even number of them. */
+static void spread_slices(struct rondo_operation *operation, uint64_t most, uint64_t least, uint32_t slot_count)
+{
+    uint64_t slices = rondo_divide_up(most, operation->slice);
     if (slices % 2 == 1)
         slices++;
     operation->slice = smaller(operation->slice, larger(even_slice(most, slices), least));
-    if (slot_count >= 4)
-        operation->tile = 2 * operation->slice;
+    two_a_tile(operation, slot_count);
 }
 
 /* Likewise, but a chunk that is too short for two is one slice. */
@@ -98,8 +104,7 @@ static void coded_slices(struct rondo_operation *operation, uint64_t most, uint3
     if (slices % 2 == 1 && most >= (slices + 1) * CODED_SLICE_MIN)
         slices++;
     operation->slice = smaller(operation->slice, even_slice(most, slices));
-    if (slot_count >= 4)
-        operation->tile = 2 * operation->slice;
+    two_a_tile(operation, slot_count);
 }
 
 /* So many slices a tile, of one size, that the first has gone to the next rank and come on when the last one has been sent. */
@@ -136,8 +141,8 @@ static void gpu_slices(struct rondo_request *request, const struct rondo_choice 
         bulk_slices(operation, most);
         break;
     case RONDO_PROTOCOL_SIMPLE:
-        spread_slices(operation, most, operation->slice,
-                      (around ? HOST_SLICE_BYTES_MIN : SLICE_BYTES_MIN) / operation->element_bytes, request->lane->slot_count);
+        spread_slices(operation, most, (around ? HOST_SLICE_BYTES_MIN : SLICE_BYTES_MIN) / operation->element_bytes,
+                      request->lane->slot_count);
         break;
     case RONDO_PROTOCOL_COMPRESSED:
         coded_slices(operation, most, request->lane->slot_count);
