@@ -10,6 +10,7 @@
 #define RONDO_GROUP_PATIENCE 64 /* rounds between a group's looks into the host's memory */
 #define RONDO_GROUP_POLLS    200 /* of one of a group's parts in one visit, */
 #define RONDO_ALONE_POLLS    4000 /* and of a part that is alone: about a millisecond */
+#define RONDO_WITHDRAW_POLLS (1 << 20) /* of a sender that is storing where its receiver gives up: a second */
 #define RONDO_WALK_PATIENCE  1000 /* looks at warps that do not come on; likewise */
 
 /* A block's shared memory. */
@@ -62,6 +63,13 @@ static __device__ void rondo_tell_stuck(const struct rondo_daemon *daemon, uint3
     if (!*told)
         rondo_store_relaxed(&daemon->queues->stuck[lane], number + 1);
     *told = 1;
+}
+
+/* The lane has failed. */
+static __device__ void rondo_give_up(const struct rondo_context *context, const struct rondo_team *team)
+{
+    for (uint32_t polls = 0; polls < RONDO_WITHDRAW_POLLS && !rondo_withdraw_landing(context, &team->ends[0]); polls++)
+        ;
 }
 
 /* Until the warps are through the part or the lane has failed. Returns whether being stuck was told of. */
@@ -120,8 +128,12 @@ static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, c
     }
     for (;;) {
         run.budget = RONDO_ALONE_POLLS;
-        if (rondo_engine_run(&run) == RONDO_OUTCOME_FINISHED || rondo_interrupted(queues, team->operation.lane))
+        if (rondo_engine_run(&run) == RONDO_OUTCOME_FINISHED)
             break;
+        if (rondo_interrupted(queues, team->operation.lane)) {
+            rondo_give_up(context, team);
+            break;
+        }
         rondo_tell_stuck(daemon, team->operation.lane, context->operation - 1, &told);
     }
     rondo_finish_ordered(daemon, given, team->operation.lane, told);
@@ -196,7 +208,10 @@ static __device__ int rondo_visit_part(const struct rondo_daemon *daemon, const 
     run.policy = &daemon->policy;
     run.interrupts = NULL;
     run.budget = budget;
-    if (rondo_engine_run(&run) == RONDO_OUTCOME_FINISHED || interrupted) {
+    const int finished = rondo_engine_run(&run) == RONDO_OUTCOME_FINISHED;
+    if (!finished && interrupted)
+        rondo_give_up(context, team);
+    if (finished || interrupted) {
         rondo_finish_ordered(daemon, given, lane_index, flags->told);
         return 1;
     }

@@ -251,11 +251,6 @@ RONDO_FUNCTION const struct rondo_instruction *rondo_team_instruction(const stru
     return &team->instructions[index % RONDO_TEAM_PAGE];
 }
 
-RONDO_FUNCTION struct rondo_end *rondo_part_end(const struct rondo_part *part, uint32_t index)
-{
-    return part->row != NULL ? part->row + index : part->ends[index];
-}
-
 /* A vector that a kernel before this one may have written while this one was already there: not out of the first-level cache.
  */
 RONDO_FUNCTION uint4 rondo_load_late(const uint4 *from)

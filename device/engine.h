@@ -71,6 +71,7 @@ RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct ron
     use->direct_out = (flags & RONDO_DIRECT_OUT) != 0;
     use->local_place = received;
     use->slot_offset = slot_offset;
+    use->landing = NULL;
     /* Layouts are the same on all ranks of a program with direct ends. */
     if (receives && use->direct_in)
         use->direct_in_offset = rondo_chunk_bytes(run, RONDO_INPUT, instruction->remote_index + k, stretch);
@@ -361,10 +362,17 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
     return 1;
 }
 
+#include "landing.h"
+
 RONDO_FUNCTION enum rondo_outcome rondo_interpret(struct rondo_run *run)
 {
     const uint64_t tiles = run->operation->tiles;
     const uint32_t instructions = run->part->instruction_count;
+    if (rondo_lands(run) && run->landing != RONDO_LANDING_BY_SLOTS) {
+        const enum rondo_outcome outcome = rondo_land(run);
+        if (run->landing != RONDO_LANDING_BY_SLOTS)
+            return outcome;
+    }
     while (run->tile < tiles) {
         while (run->instruction < instructions) {
             if (!rondo_team_has_instruction(run->team, run->instruction)) {
@@ -409,6 +417,7 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     run->slice = context->slice;
     run->piece = context->piece;
     run->sent = context->sent;
+    run->landing = context->landing;
     rondo_team_load(run->team, run);
     rondo_team_resume(run->team, context);
     run->element_bytes = run->operation->element_bytes;
@@ -425,6 +434,7 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     context->piece = run->piece;
     run->advanced |= context->sent != run->sent;
     context->sent = run->sent;
+    context->landing = run->landing;
     run->advanced |= (uint32_t) rondo_team_pause(run->team, context);
     rondo_team_unload(run->team, run);
     return outcome;

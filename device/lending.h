@@ -84,7 +84,7 @@ RONDO_FUNCTION void rondo_take_errand(const struct rondo_run *run, const struct 
 RONDO_FUNCTION int rondo_withdraw_errands(const struct rondo_part *part)
 {
     for (uint32_t i = 0; i < part->end_count; i++) {
-        const struct rondo_end *end = part->row != NULL ? part->row + i : part->ends[i];
+        const struct rondo_end *end = rondo_part_end(part, i);
         for (uint32_t slot = 0; end->hands_out && slot < end->slot_count; slot++) {
             uint64_t *state = &end->errands[slot].state, seen = rondo_load_acquire(state);
             if (RONDO_ERRAND_STATE(seen) == RONDO_ERRAND_TAKEN ||

@@ -10,6 +10,13 @@
 
 enum rondo_outcome { RONDO_OUTCOME_STUCK, RONDO_OUTCOME_FINISHED };
 
+/* What has been agreed upon about a part's landing. */
+enum rondo_landing_step {
+    RONDO_LANDING_UNSAID,
+    RONDO_LANDING_OFFERED, /* a receiver's: it has said where */
+    RONDO_LANDING_BY_SLOTS /* the slots it is */
+};
+
 struct rondo_team;
 
 /* What a run of a program block needs to know. A local variable of one function into which all of the engine is inlined: on a
@@ -45,13 +52,34 @@ struct rondo_run {
     /* The context's position, written back when the run ends. */
     uint64_t tile;
     uint32_t instruction, slice, piece;
-    uint32_t sent; /* an exchange is stuck, but the peers have this rank's part of the piece */
+    uint32_t landing; /* enum rondo_landing_step */
+    uint32_t sent;    /* an exchange is stuck, but the peers have this rank's part of the piece */
     uint32_t element_bytes;
 };
+
+RONDO_FUNCTION struct rondo_end *rondo_part_end(const struct rondo_part *part, uint32_t index)
+{
+    return part->row != NULL ? part->row + index : part->ends[index];
+}
 
 RONDO_FUNCTION struct rondo_end *rondo_end_of(const struct rondo_run *run, uint32_t index)
 {
     return run->row != NULL ? run->row + index : run->ends[index];
+}
+
+/* Whether its part lands (landing.h). The other side's is its mirror image. A GPU's daemon has nothing that does. */
+RONDO_FUNCTION int rondo_lands(const struct rondo_run *run)
+{
+#if defined(__CUDACC__)
+    if (run->of_daemon)
+        return 0;
+#endif
+    return run->operation->lands != RONDO_LANDS_NOT && run->part->instruction_count == 1 && run->part->end_count == 1;
+}
+
+RONDO_FUNCTION uint64_t *rondo_landing_word(uint64_t *head)
+{
+    return &((struct rondo_head *) (void *) head)->landing;
 }
 
 #endif

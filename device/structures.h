@@ -132,13 +132,15 @@ struct rondo_operation {
     uint64_t tiles;
     uint32_t slices; /* of a tile, at most */
     uint8_t type, op, element_bytes;
-    uint8_t streaming;      /* results are too large to stay in the cache */
-    uint8_t direct;         /* peers' buffers are reached: signals say where they are */
-    uint8_t lends;          /* enum rondo_lends: what need not be copied into slots to be sent */
-    uint8_t protocol;       /* enum rondo_protocol, of all its connectors */
-    uint8_t walks;          /* enum rondo_walks, of a GPU's kernel on a stream */
-    uint32_t average;       /* divisor of the FINISH step; 0: none */
-    uint32_t rate;          /* bits a value in slots (RONDO_PROTOCOL_COMPRESSED); 0: as they are */
+    uint8_t streaming; /* results are too large to stay in the cache */
+    uint8_t direct;    /* peers' buffers are reached: signals say where they are */
+    uint8_t lends;     /* enum rondo_lends: what need not be copied into slots to be sent */
+    uint8_t protocol;  /* enum rondo_protocol, of all its connectors */
+    uint8_t walks;     /* enum rondo_walks, of a GPU's kernel on a stream */
+    uint32_t average;  /* divisor of the FINISH step; 0: none */
+    uint8_t rate;      /* bits a value in slots (RONDO_PROTOCOL_COMPRESSED); 0: as they are */
+    uint8_t lands;     /* enum rondo_lands */
+    uint16_t unused;
     char *residual;         /* laid out as the input, in the type that the code computes in; NULL: nothing is fed back */
     uint64_t windows[2][2]; /* what a SIGNAL tells: {window, offset} of input and output (see struct rondo_end) */
 } __attribute__((aligned(16)));
@@ -174,6 +176,23 @@ struct rondo_loans {
     uint64_t unused[15];
     struct rondo_lent_slot slots[]; /* the sender's, one a slot; published with the tail */
 };
+
+/* Whether what is received is stored where it belongs by those who send it (landing.h): all ranks agree whether receivers say
+ * where that is, each for itself what it says. */
+enum rondo_lands {
+    RONDO_LANDS_NOT,
+    RONDO_LANDS_ELSEWHERE, /* in slots, after all: the peers cannot reach this rank's output */
+    RONDO_LANDS_HERE
+};
+
+/* What the receiver of a connector tells the sender. The part about landings is there where no network is between them. */
+struct rondo_head {
+    uint64_t taken; /* slots */
+    uint64_t unused[7];
+    uint64_t landing; /* where the next part belongs; RONDO_LANDING_NONE: not said yet, _IN_SLOTS: nowhere else */
+};
+#define RONDO_LANDING_NONE     0
+#define RONDO_LANDING_IN_SLOTS 1
 
 struct rondo_errand;
 
@@ -239,7 +258,8 @@ struct rondo_context {
     uint32_t finished; /* this block's part of the operation is done */
     uint32_t piece;    /* pieces of the slice that are done, where a slice's pieces may be stuck one by one */
     uint32_t sent;     /* of the next one the peers have what an exchange sends them */
-    uint32_t unused[3];
+    uint32_t landing;  /* enum rondo_landing_step */
+    uint32_t unused[2];
     uint64_t progress[RONDO_PROGRESS / 8]; /* of that piece, where teams carry pieces out in part: bytes */
 };
 

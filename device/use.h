@@ -22,6 +22,7 @@ struct rondo_use {
     uint8_t twice;       /* the only source counts twice */
     size_t slot_offset;
     uint64_t direct_in_offset, direct_out_offset; /* bytes from the peer's input, and output */
+    char *landing;                                /* where what is sent goes; NULL: into slots, or as direct_out says */
     /* Of pieces with a rate: which instruction, which of its chunks, and where in it the slice begins, in elements. */
     uint32_t instruction, chunk;
     uint64_t start;
@@ -60,8 +61,9 @@ RONDO_FUNCTION void rondo_resolve_source(const struct rondo_use *use, const stru
 RONDO_FUNCTION void rondo_resolve_remote(const struct rondo_use *use, const struct rondo_end *end, const struct rondo_end *from,
                                          uint64_t position, uint32_t i, struct rondo_piece *piece)
 {
-    piece->remote[i] = use->direct_out ? from->direct[RONDO_OUTPUT] + use->direct_out_offset
-                                       : rondo_slot_place(end, position, use->slot_offset);
+    piece->remote[i] = use->landing != NULL ? use->landing
+                       : use->direct_out    ? from->direct[RONDO_OUTPUT] + use->direct_out_offset
+                                            : rondo_slot_place(end, position, use->slot_offset);
     piece->remote_flags[i] = (uint32_t) (position + 1);
 }
 

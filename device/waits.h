@@ -104,6 +104,8 @@ RONDO_FUNCTION struct rondo_awaited rondo_awaits(const struct rondo_run *run)
     if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT))
         for (uint32_t i = 0; i < instruction->send_count; i++) {
             const struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
+            if (rondo_lands(run) && run->landing == RONDO_LANDING_UNSAID)
+                return (struct rondo_awaited){rondo_landing_word(end->watched), 1, RONDO_AWAITS_COUNT, 0};
             if (end->position - end->seen >= end->slot_count)
                 return (struct rondo_awaited){end->watched, end->position - end->slot_count + 1, RONDO_AWAITS_COUNT, 0};
         }

@@ -424,7 +424,8 @@ RONDO_API rondo_result_t rondo_alltonext_on_stream(const void *send, void *recv,
 
 /* ---- point to point -------------------------------------------------------------------------------------------------------
  * Sends and receives between two ranks match in order and never wait for a collective. The counts and types of the two sides
- * must be equal. Persistent ones match in the order of their inits. */
+ * must be equal. Persistent ones match in the order of their inits. As in MPI, a send may wait for its receive to begin: two
+ * ranks that both send first and then receive do so in a group, or non-blocking. */
 RONDO_API rondo_result_t rondo_send(const void *buf, size_t count, rondo_datatype_t type, int dest, rondo_comm_t comm);
 RONDO_API rondo_result_t rondo_isend(const void *buf, size_t count, rondo_datatype_t type, int dest, rondo_comm_t comm,
                                      rondo_request_t *request);

@@ -70,6 +70,7 @@ static void find_locality(struct rondo_comm *comm)
 {
     const struct rondo_runtime *runtime = comm->runtime;
     const struct rondo_peer *self = &runtime->peers[runtime->rank];
+    int one_process = 1;
     comm->same_process = comm->same_host = comm->gpus_only = 1;
     for (int i = 0; i < comm->size; i++) {
         const struct rondo_peer *peer = &runtime->peers[comm->members[i]];
@@ -78,13 +79,15 @@ static void find_locality(struct rondo_comm *comm)
         comm->gpus_only &= peer->device == RONDO_DEVICE_CUDA;
         if (peer->carriers != 0 && (comm->carriers == 0 || peer->carriers < comm->carriers))
             comm->carriers = peer->carriers;
+        one_process &= same_host && memcmp(peer->process, self->process, sizeof(self->process)) == 0;
         /* Of GPU memory not even the ranks of one process can use any address: it must be opened (lib/register.c). */
-        comm->same_process &= same_host && memcmp(peer->process, self->process, sizeof(self->process)) == 0 &&
-                              !peer->gpu.present && !self->gpu.present;
+        comm->same_process &= one_process && !peer->gpu.present && !self->gpu.present;
     }
     comm->networked = !comm->same_host || !stays_off_network(runtime);
     comm->linked = all_linked(comm);
     comm->bulk = all_bulk(comm);
+    comm->lands = one_process && !comm->networked && (comm->same_process || comm->linked) &&
+                  runtime->settings.landing != RONDO_LANDING_OFF;
     comm->by_host = comm->gpus_only && comm->same_host && !prefers_p2p(runtime);
 }
 

@@ -29,6 +29,7 @@ static const struct rondo_variable table[] = {
     {"RONDO_PROXY_THREADS", "0",
      "threads that move what ucx carries; 0: one, and up to 4 of a rank on a GPU with cores to spare"},
     {"RONDO_GPUDIRECT", "auto", "how network cards reach slots of ranks on GPUs: auto, dmabuf, peermem, off; apart: a test"},
+    {"RONDO_LANDING", "auto", "whether large messages are stored where they belong by the sender: auto, off; refused: a test"},
     {"RONDO_LOG", "warn", "least severe messages to print on standard error: error, warn, info or debug"},
     {"RONDO_TIMEOUT", "0", "seconds until a stuck operation is reported and failed; 0: never"},
     {"RONDO_REPORT_SIGNAL", "",

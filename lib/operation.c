@@ -286,6 +286,33 @@ static enum rondo_walks walks(const struct rondo_operation *operation, const str
     return pieces > 1 || !is_even(operation, program, 1) ? RONDO_WALKS_LINES : RONDO_WALKS_NOT;
 }
 
+/* Whether each block is as device/landing.h has it, or has to do with nobody. */
+static int all_land(const struct rondo_program *program)
+{
+    const char *image = (const char *) program;
+    const struct rondo_program_block *blocks =
+        (const struct rondo_program_block *) (const void *) (image + program->block_offset);
+    const struct rondo_instruction *instructions =
+        (const struct rondo_instruction *) (const void *) (image + program->instruction_offset);
+    for (uint32_t b = 0; b < program->blocks; b++) {
+        const struct rondo_instruction *first = &instructions[blocks[b].instruction_first];
+        const int moves = first->actions == (RONDO_RECEIVE | RONDO_COPY) || (first->actions & ~RONDO_COPY) == RONDO_SEND;
+        if (blocks[b].ends > 0 && (blocks[b].ends > 1 || blocks[b].instructions != 1 || !moves || first->count != 1 ||
+                                   first->flags != 0 || first->dependencies > 0))
+            return 0;
+    }
+    return 1;
+}
+
+/* Whether the members of a communicator that lands may store there: of one process, to any memory of the host, and to what
+ * cudaMalloc gives. */
+static int is_reached(const struct rondo_request *request, const char *buffer)
+{
+    if (request->runtime->settings.landing == RONDO_LANDING_REFUSED)
+        return 0;
+    return request->runtime->device_type == RONDO_DEVICE_HOST || (buffer != NULL && rondo_buffer_is_plain(buffer));
+}
+
 rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct rondo_choice *choice)
 {
     const struct rondo_call *call = &request->call;
@@ -318,7 +345,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     operation->element_bytes = (uint8_t) rondo_type_bytes(call->type);
     operation->lane = request->lane->index;
     operation->protocol = (uint8_t) choice->protocol;
-    operation->rate = choice->protocol == RONDO_PROTOCOL_COMPRESSED ? call->rate : 0;
+    operation->rate = (uint8_t) (choice->protocol == RONDO_PROTOCOL_COMPRESSED ? call->rate : 0);
     operation->residual = NULL;
     rondo_call_buffers(comm, call, &operation->buffers[RONDO_INPUT], &operation->buffers[RONDO_OUTPUT]);
     set_window(request, RONDO_INPUT);
@@ -347,6 +374,12 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     request->fresh = 1;
     operation->direct = (uint8_t) choice->algorithm->direct;
     operation->walks = (uint8_t) walks(operation, binding);
+    if (choice->lands && !all_land(binding->plan->program))
+        return rondo_fail(RONDO_ERR_INTERNAL, "algorithm %s for %s: its blocks were said to land and do not",
+                          choice->algorithm->name, rondo_kind_name(call->kind));
+    operation->lands = (uint8_t) (!choice->lands                                          ? RONDO_LANDS_NOT
+                                  : is_reached(request, operation->buffers[RONDO_OUTPUT]) ? RONDO_LANDS_HERE
+                                                                                          : RONDO_LANDS_ELSEWHERE);
     /* An operation that ends because its time is over gives the buffers back while a network may still read them. */
     int lends = request->runtime->device_type == RONDO_DEVICE_HOST && choice->algorithm->registered == NULL &&
                 request->runtime->settings.timeout <= 0;

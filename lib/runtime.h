@@ -36,6 +36,8 @@ struct rondo_peer {
     uint32_t carriers;             /* threads that move its networks' bytes, once all have opened them; 0: none do */
 };
 
+enum rondo_landing { RONDO_LANDING_AUTO, RONDO_LANDING_OFF, RONDO_LANDING_REFUSED };
+
 struct rondo_settings {
     double timeout;         /* seconds, 0 never */
     double connect_timeout; /* seconds */
@@ -47,6 +49,7 @@ struct rondo_settings {
     char protocol[16];               /* one of RONDO_PROTOCOL_NAMES */
     struct rondo_tuning *tuning;     /* NULL: none; the runtime's */
     uint32_t wanted_channels;        /* 0: chosen */
+    enum rondo_landing landing;      /* off: never; refused: receivers never let senders store into their buffers */
     rondo_compression_t compression; /* of the world */
 };
 
@@ -195,6 +198,7 @@ struct rondo_comm {
     int by_host;                 /* of one host, but what they send each other passes through its memory */
     int linked;                  /* each on its own, and every two are joined by NVLink and use it */
     int bulk;                    /* and all have bulk copies (device/cuda_bulk.h) */
+    int lands;                   /* members reach most of each other's memory where it lies (device/landing.h) */
     struct rondo_topology topology;
     int group;                        /* members of each host, side by side and as many on all; 0: not so, or one host */
     int networked;                    /* some members may reach each other over a network */

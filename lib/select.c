@@ -261,8 +261,17 @@ static rondo_result_t choose(const struct rondo_comm *comm, const struct rondo_c
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed,
-                            const char *name, struct rondo_choice *choice)
+/* Waiting for the receiver to say where costs a way more than a slot does. */
+#define LANDING_BYTES_MIN (256 * KIB)
+
+static int lands(const struct rondo_comm *comm, const struct rondo_call *call, int streamed, const struct rondo_choice *choice)
+{
+    return comm->lands && (streamed || !comm->gpus_only) && choice->protocol == RONDO_PROTOCOL_SIMPLE &&
+           (choice->algorithm->lands >> call->kind & 1) && rondo_message_bytes(comm, call) >= LANDING_BYTES_MIN;
+}
+
+static rondo_result_t select_all(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed,
+                                 const char *name, struct rondo_choice *choice)
 {
     const struct rondo_settings *settings = &comm->runtime->settings;
     choice->tuned = NULL;
@@ -322,6 +331,14 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
     }
     choice->channels = (int) (channels < most ? channels : most);
     return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed,
+                            const char *name, struct rondo_choice *choice)
+{
+    rondo_result_t status = select_all(comm, call, direct, streamed, name, choice);
+    choice->lands = status == RONDO_SUCCESS && lands(comm, call, streamed, choice);
+    return status;
 }
 
 void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_PROTOCOLS])

@@ -10,6 +10,7 @@ struct rondo_choice {
     enum rondo_protocol protocol;
     int channels;
     const char *why;                      /* for the log */
+    int lands;                            /* what is received is stored where it belongs by the sender (device/landing.h) */
     int measured;                         /* as rondo_select_gpu says; nobody has asked for anything */
     const struct rondo_tuning_row *tuned; /* the row that decided; NULL: none */
 };

@@ -104,6 +104,13 @@ static const struct row host_rows[] = {
     {RONDO_KIND_ALLREDUCE, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 32},
 };
 
+/* What lands (device/landing.h), beyond LANDING_BYTES, before the others. */
+#define LANDING_BYTES (8 * MIB)
+static const struct row landing_rows[] = {
+    {RONDO_KIND_ALLTOALL, 16, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 16},
+    {RONDO_KIND_SEND_TO, 1024, ANY, "chain", RONDO_PROTOCOL_SIMPLE, 32},
+};
+
 int rondo_select_gpu_blocks(const struct rondo_comm *comm, int streamed, int coded)
 {
     const struct rondo_settings *settings = &comm->runtime->settings;
@@ -169,6 +176,9 @@ int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *cal
     size_t bytes = rondo_call_bytes(comm, call);
     if (comm->by_host && bytes > HOST_BYTES &&
         select_row(host_rows, LENGTH(host_rows), comm, call, direct, streamed, 0, choice))
+        return 1;
+    if (comm->lands && streamed && bytes > LANDING_BYTES &&
+        select_row(landing_rows, LENGTH(landing_rows), comm, call, direct, streamed, 0, choice))
         return 1;
     return select_row(rows, LENGTH(rows), comm, call, direct, streamed, comm->linked, choice);
 }

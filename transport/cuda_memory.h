@@ -104,6 +104,10 @@ int rondo_cuda_mappings(void);
  * once the process has loaded the CUDA driver; a thread looks for that at every 16th call. bytes 0: anything goes. */
 rondo_result_t rondo_buffer_check(struct rondo_runtime *runtime, const void *buf, size_t bytes, const char *function);
 
+/* Whether the buffer, which has been checked, is memory that all GPUs of the process reach once they reach its GPU: what
+ * cudaMalloc gives. */
+int rondo_buffer_is_plain(const void *buf);
+
 #else
 
 static inline void rondo_gpu_identify(int device_index, struct rondo_gpu_identity *identity)
@@ -129,6 +133,12 @@ static inline int rondo_gpu_bus_id(int device_index, char bus_id[RONDO_GPU_BUS_I
 {
     (void) device_index;
     bus_id[0] = '\0';
+    return 0;
+}
+
+static inline int rondo_buffer_is_plain(const void *buf)
+{
+    (void) buf;
     return 0;
 }
 

@@ -151,6 +151,7 @@ static rondo_result_t check_host(const void *buf, const char *function)
 /* Allocations that this thread has found good lately. The driver's number tells whether one is still the same, by the cheapest
  * of its questions. */
 struct good {
+    enum rondo_cuda_kind kind;
     CUdeviceptr start;
     size_t size;
     uint64_t buffer_id;
@@ -160,18 +161,27 @@ struct good {
 static _Thread_local struct good good_ones[GOOD_ONES];
 static _Thread_local unsigned next_good;
 
-static int known_good(int device, const void *buf, size_t bytes)
+/* The one that the bytes are of, on whatever GPU; or NULL. */
+static const struct good *find_good(const void *buf, size_t bytes)
 {
     const CUdeviceptr address = (CUdeviceptr) (uintptr_t) buf;
     for (int i = 0; i < GOOD_ONES; i++) {
         const struct good *good = &good_ones[i];
         unsigned long long now = 0;
-        if (good->device == device && address >= good->start && address - good->start < good->size &&
+        if (address >= good->start && address - good->start < good->size &&
             bytes <= good->size - (size_t) (address - good->start))
             return rondo_cuda_driver()->cuPointerGetAttribute(&now, CU_POINTER_ATTRIBUTE_BUFFER_ID, address) == CUDA_SUCCESS &&
-                   now == good->buffer_id;
+                           now == good->buffer_id
+                       ? good
+                       : NULL;
     }
-    return 0;
+    return NULL;
+}
+
+static int known_good(int device, const void *buf, size_t bytes)
+{
+    const struct good *good = find_good(buf, bytes);
+    return good != NULL && good->device == device;
 }
 
 static void remember_good(const struct rondo_cuda_pointer *pointer)
@@ -182,7 +192,7 @@ static void remember_good(const struct rondo_cuda_pointer *pointer)
     for (unsigned i = 0; i < GOOD_ONES; i++)
         if (good_ones[i].start == pointer->start) /* one that was there before */
             place = i;
-    good_ones[place] = (struct good){pointer->start, pointer->size, pointer->buffer_id, pointer->device};
+    good_ones[place] = (struct good){pointer->kind, pointer->start, pointer->size, pointer->buffer_id, pointer->device};
 }
 
 rondo_result_t rondo_buffer_check(struct rondo_runtime *runtime, const void *buf, size_t bytes, const char *function)
@@ -217,4 +227,13 @@ rondo_result_t rondo_buffer_check(struct rondo_runtime *runtime, const void *buf
                           function, bytes, buf, before > pointer.size ? 0 : pointer.size - before);
     remember_good(&pointer);
     return RONDO_SUCCESS;
+}
+
+int rondo_buffer_is_plain(const void *buf)
+{
+    struct rondo_cuda_pointer pointer;
+    const struct good *good = find_good(buf, 1);
+    if (good != NULL)
+        return good->kind == RONDO_CUDA_ALLOCATION;
+    return rondo_cuda_inspect(buf, &pointer) == RONDO_SUCCESS && pointer.kind == RONDO_CUDA_ALLOCATION;
 }

@@ -19,6 +19,7 @@
 #define SLOTS_OFFSET 256
 #define HEAD_OFFSET  0
 #define HEAD_BYTES   256
+_Static_assert(sizeof(struct rondo_head) <= HEAD_BYTES, "the sender's memory");
 
 #define SLAB_BYTES ((size_t) 32 << 20)
 

@@ -18,6 +18,7 @@
 #define TAIL_OFFSET  0
 #define HEAD_OFFSET  128
 #define SLOTS_OFFSET 256
+_Static_assert(HEAD_OFFSET + sizeof(struct rondo_head) <= SLOTS_OFFSET, "what the receiver tells, before the slots");
 
 struct ticket_data {
     struct rondo_segment_handle segment;

@@ -56,6 +56,7 @@ static const struct rondo_algorithm algorithms[] = {
      .kinds = ONE(RONDO_KIND_ALLGATHER) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLTOALL),
      .trace = rondo_trace_pairs,
      .separate = ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLTOALL),
+     .lands = ONE(RONDO_KIND_ALLGATHER) | ONE(RONDO_KIND_ALLTOALL),
      .low_latency = 1,
      .blocks_a_peer = 1,
      .folds_all = 1,
@@ -77,6 +78,7 @@ static const struct rondo_algorithm algorithms[] = {
      .kinds = ONE(RONDO_KIND_SCAN) | ONE(RONDO_KIND_EXSCAN) | ONE(RONDO_KIND_ALLTONEXT) | ONE(RONDO_KIND_SEND_TO) |
               ONE(RONDO_KIND_RECEIVE_FROM),
      .build = rondo_build_chain,
+     .lands = ONE(RONDO_KIND_ALLTONEXT) | ONE(RONDO_KIND_SEND_TO) | ONE(RONDO_KIND_RECEIVE_FROM),
      .low_latency = 1},
     {.name = "tree",
      .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE),

@@ -1,7 +1,7 @@
 /*
  * Operations in stream order, on all GPUs there are, a rank each (on a single GPU three share it): CUDA graphs that are
- * captured once and launched many times, groups larger than a launch carries, buffers that may not be used, and what becomes of
- * an operation that a rank never enqueues.
+ * captured once and launched many times, groups larger than a launch carries, large messages into memory of every kind, buffers
+ * that may not be used, and what becomes of an operation that a rank never enqueues.
  */
 #include "../multirank/ranks.h"
 
@@ -179,6 +179,73 @@ static void groups(struct rank *me)
     free(image);
 }
 
+/* ---- large messages ---- */
+
+enum { LARGE = 2500001 }; /* elements: more than travels in slots where ranks reach each other's memory, and no whole vectors */
+
+/* What cudaMalloc gives can be stored to by the sender; the rest goes through slots. */
+static int32_t *memory_of_kind(int kind, cudaStream_t stream)
+{
+    static const char *const names[] = {"cudaMalloc", "cudaMallocAsync", "cudaMallocHost", "cudaMallocManaged"};
+    void *memory = NULL;
+    STEP("%s", names[kind]);
+    if (kind == 0)
+        CUDA(cudaMalloc(&memory, LARGE * sizeof(int32_t)));
+    else if (kind == 1)
+        CUDA(cudaMallocAsync(&memory, LARGE * sizeof(int32_t), stream));
+    else if (kind == 2)
+        CUDA(cudaMallocHost(&memory, LARGE * sizeof(int32_t)));
+    else
+        CUDA(cudaMallocManaged(&memory, LARGE * sizeof(int32_t), cudaMemAttachGlobal));
+    CUDA(cudaStreamSynchronize(stream));
+    return memory;
+}
+
+static void free_of_kind(int kind, void *memory, cudaStream_t stream)
+{
+    CUDA(kind == 1 ? cudaFreeAsync(memory, stream) : kind == 2 ? cudaFreeHost(memory) : cudaFree(memory));
+}
+
+/* Around a ring, twice: the second time with other data. shift: elements that buffers begin after a vector. */
+static void message_round(struct rank *me, int32_t *out, int32_t *in, int32_t *image, size_t shift, cudaStream_t stream)
+{
+    const int right = (me->rank + 1) % me->size, left = (me->rank + me->size - 1) % me->size;
+    const size_t count = LARGE - shift;
+    for (int round = 0; round < 2; round++) {
+        size_t wrong = 0;
+        for (size_t i = 0; i < count; i++)
+            image[i] = element(me->rank, right, round, i);
+        CUDA(cudaMemcpyAsync(out + shift, image, count * sizeof(*image), cudaMemcpyDefault, stream));
+        CUDA(cudaMemsetAsync(in, 0, LARGE * sizeof(*in), stream));
+        MUST(rondo_group_start(me->world));
+        MUST(rondo_send_on_stream(out + shift, count, RONDO_INT32, right, me->world, stream));
+        MUST(rondo_recv_on_stream(in + shift, count, RONDO_INT32, left, me->world, stream));
+        MUST(rondo_group_end(me->world));
+        CUDA(cudaMemcpyAsync(image, in + shift, count * sizeof(*image), cudaMemcpyDefault, stream));
+        CUDA(cudaStreamSynchronize(stream));
+        for (size_t i = 0; i < count; i++)
+            wrong += image[i] != element(left, me->rank, round, i);
+        CHECK(wrong == 0, "round %d: %zu of %zu wrong", round, wrong, count);
+    }
+}
+
+/* Each rank receives into memory of another kind than its neighbours, in turn. */
+static void messages(struct rank *me)
+{
+    enum { KINDS = 4 };
+    cudaStream_t stream = make_stream(me);
+    int32_t *out = memory_of_kind(0, stream), *image = malloc(LARGE * sizeof(*image));
+    for (int turn = 0; turn < 2 * KINDS; turn++) {
+        const int kind = (turn + me->rank) % KINDS;
+        int32_t *in = memory_of_kind(kind, stream);
+        message_round(me, out, in, image, turn < KINDS ? 0 : 1, stream);
+        free_of_kind(kind, in, stream);
+    }
+    free_of_kind(0, out, stream);
+    CUDA(cudaStreamDestroy(stream));
+    free(image);
+}
+
 /* ---- buffers ---- */
 
 enum { BYTES = 1 << 20 };
@@ -266,12 +333,41 @@ static void timeouts(struct rank *me)
     ranks_release(memory);
 }
 
+/* A receive that is sent nothing to ends, and what is sent too late does not reach its buffer, which is the application's
+ * again. */
+static void abandoned(struct rank *me)
+{
+    cudaStream_t stream = make_stream(me);
+    int32_t *memory = memory_of_kind(0, stream), *image = calloc(LARGE, sizeof(*image));
+    size_t wrong = 0;
+    CUDA(cudaMemset(memory, me->rank == 0 ? 0x11 : 0x22, LARGE * sizeof(*memory)));
+    if (me->rank == 0) {
+        MUST(rondo_recv_on_stream(memory, LARGE, RONDO_INT32, 1, me->world, stream));
+        STEP("waiting for a receive that is sent nothing to");
+        CUDA(cudaStreamSynchronize(stream));
+        EXPECT(RONDO_ERR_TIMEOUT, "", rondo_recv_on_stream(memory, LARGE, RONDO_INT32, 1, me->world, stream));
+        ranks_sleep(2);
+        CUDA(cudaMemcpy(image, memory, LARGE * sizeof(*image), cudaMemcpyDefault));
+        for (size_t i = 0; i < LARGE; i++)
+            wrong += image[i] != 0x11111111;
+        CHECK(wrong == 0, "%zu of %d elements have been stored to", wrong, LARGE);
+    } else if (me->rank == 1) {
+        ranks_sleep(2.2); /* about when rank 0 gives up */
+        (void) rondo_send_on_stream(memory, LARGE, RONDO_INT32, 0, me->world, stream);
+        STEP("waiting for a send that comes too late");
+        CUDA(cudaStreamSynchronize(stream));
+    }
+    CUDA(cudaStreamDestroy(stream));
+    CUDA(cudaFree(memory));
+    free(image);
+}
+
 /* ---- */
 
 static const struct {
     const char *name;
     rank_function_t function;
-} scenarios[] = {{"graphs", graphs}, {"groups", groups}, {"buffers", buffers}, {"manners", manners}};
+} scenarios[] = {{"graphs", graphs}, {"groups", groups}, {"messages", messages}, {"buffers", buffers}, {"manners", manners}};
 
 static void run(struct rank *me)
 {
@@ -290,7 +386,7 @@ int main(int argc, char **argv)
     int gpus = 0;
     const struct ranks_option options[] = {
         {"--ranks", &ranks, NULL, "ranks as threads; 0: one a GPU, three on a single one"},
-        {"--scenario", NULL, &scenario, "graphs, groups, buffers, manners, timeouts or all"},
+        {"--scenario", NULL, &scenario, "graphs, groups, messages, buffers, manners, timeouts, abandoned or all"},
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
     if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) {
@@ -301,11 +397,12 @@ int main(int argc, char **argv)
     if (ranks == 0)
         ranks = gpus > 1 ? gpus : 3;
     rondo_config_t config = RONDO_CONFIG_DEFAULT;
-    if (strcmp(scenario, "timeouts") != 0)
+    if (strcmp(scenario, "timeouts") != 0 && strcmp(scenario, "abandoned") != 0)
         ranks_run((int) ranks, &config, run, NULL);
-    if (strcmp(scenario, "all") == 0 || strcmp(scenario, "timeouts") == 0) {
-        config.timeout = 2;
+    config.timeout = 2;
+    if (strcmp(scenario, "all") == 0 || strcmp(scenario, "timeouts") == 0)
         ranks_run((int) ranks, &config, timeouts, NULL);
-    }
+    if (strcmp(scenario, "all") == 0 || strcmp(scenario, "abandoned") == 0)
+        ranks_run((int) ranks, &config, abandoned, NULL);
     return ranks_finish("streams");
 }

@@ -53,6 +53,17 @@ MODELS = {
             "NO_SAVE": ASSERTION,
         },
     },
+    "landing": {
+        "fair": True,
+        "holds": [""],
+        "caught": {
+            "NO_RELEASE": ASSERTION,
+            "NO_OFFER_RELEASE": ASSERTION,
+            "LATE_RESET": STUCK,
+            "NO_EXCHANGE": ASSERTION,
+            "NO_WAIT": ASSERTION,
+        },
+    },
     "arrival": {
         "fair": True,
         "holds": [""],

@@ -92,7 +92,7 @@ static void test_fits(void **state)
         plan.largest_receive = (uint32_t) rand() % 4;
         if (protocol == RONDO_PROTOCOL_COMPRESSED) {
             operation.element_bytes = 4;
-            operation.rate = 4 + (uint32_t) rand() % 29;
+            operation.rate = (uint8_t) (4 + (uint32_t) rand() % 29);
         }
         if (slice(rand() % 2 ? "ring" : "twoshot", protocol, 1 + rand() % 64, most) != RONDO_SUCCESS)
             continue;
