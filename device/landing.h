@@ -7,8 +7,9 @@
  *
  * Order. The word changes from NONE by the receiver alone and back by whoever takes what it says: the sender, or a receiver
  * that gives its buffer back because the operation has failed, for whom it is an exchange on both sides. Release and acquire of
- * the word: what used the buffer before is over when the sender stores. Release and acquire of the tail: its stores, and that the
- * word is NONE again, come before the receiver goes on, and so before it says the next. test/models/landing.pml is its model.
+ * the word: what used the buffer before is over when the sender stores. Release and acquire of the tail: its stores, and that
+ * the word is NONE again, come before the receiver goes on, and so before it says the next. test/models/landing.pml is its
+ * model.
  *
  * Why nobody waits for ever: a receiver says where before it waits for anything, and its part depends on no other; so all that
  * a sender waits for is that the peer begins with the operation, as it would when the slots are full.
@@ -58,7 +59,8 @@ RONDO_FUNCTION int rondo_land_sent(struct rondo_run *run, const struct rondo_ins
     if (!rondo_await_landing(run, end))
         return 0;
     const uint64_t there = rondo_load_relaxed(word);
-    /* It is as it was, or the receiver has taken it back and is about to fail this rank's operation, too. Acquire: see above. */
+    /* It is as it was, or the receiver has taken it back and is about to fail this rank's operation, too. Acquire: see above.
+     */
     if (there == RONDO_LANDING_NONE || !rondo_exchange_far_if(word, there, RONDO_LANDING_NONE))
         return 0;
     run->advanced = 1;
@@ -103,7 +105,8 @@ RONDO_FUNCTION enum rondo_outcome rondo_land(struct rondo_run *run)
     return RONDO_OUTCOME_FINISHED; /* and it is told when the run ends */
 }
 
-/* The operation has failed, and its buffers are given back. 0: the sender is storing right now, which it comes to the end of. */
+/* The operation has failed, and its buffers are given back. 0: the sender is storing right now, which it comes to the end of.
+ */
 RONDO_FUNCTION int rondo_withdraw_landing(const struct rondo_context *context, const struct rondo_end *end)
 {
     uint64_t *word = rondo_landing_word(end->published);

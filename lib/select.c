@@ -262,7 +262,7 @@ static rondo_result_t choose(const struct rondo_comm *comm, const struct rondo_c
 }
 
 /* Waiting for the receiver to say where costs a way more than a slot does. */
-#define LANDING_BYTES_MIN (256 * KIB)
+#define LANDING_BYTES_MIN (512 * KIB)
 
 static int lands(const struct rondo_comm *comm, const struct rondo_call *call, int streamed, const struct rondo_choice *choice)
 {

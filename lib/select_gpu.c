@@ -105,9 +105,11 @@ static const struct row host_rows[] = {
 };
 
 /* What lands (device/landing.h), beyond LANDING_BYTES, before the others. */
-#define LANDING_BYTES (8 * MIB)
+#define LANDING_BYTES (12 * MIB)
 static const struct row landing_rows[] = {
-    {RONDO_KIND_ALLTOALL, 16, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 16},
+    {RONDO_KIND_ALLGATHER, 2, 24 * MIB, "pairs", RONDO_PROTOCOL_LL128, 32},
+    {RONDO_KIND_ALLGATHER, 2, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 32},
+    {RONDO_KIND_ALLTOALL, 2, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 16},
     {RONDO_KIND_SEND_TO, 1024, ANY, "chain", RONDO_PROTOCOL_SIMPLE, 32},
 };
 
@@ -178,7 +180,7 @@ int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *cal
         select_row(host_rows, LENGTH(host_rows), comm, call, direct, streamed, 0, choice))
         return 1;
     if (comm->lands && streamed && bytes > LANDING_BYTES &&
-        select_row(landing_rows, LENGTH(landing_rows), comm, call, direct, streamed, 0, choice))
+        select_row(landing_rows, LENGTH(landing_rows), comm, call, direct, streamed, comm->linked, choice))
         return 1;
     return select_row(rows, LENGTH(rows), comm, call, direct, streamed, comm->linked, choice);
 }

@@ -14,7 +14,7 @@ def test_scenario(scenario, ranks):
     run(program("p2p"), "--ranks", ranks, "--scenario", scenario)
 
 
-@pytest.mark.parametrize("scenario", ["group_ring", "self", "early", "large"])
+@pytest.mark.parametrize("scenario", ["group_ring", "early", "large"])
 @pytest.mark.parametrize("landing", ["off", "refused"])
 def test_large_messages_by_slots(scenario, landing):
     """Between ranks of one process they are stored where they belong, unless a receiver says no."""

@@ -159,6 +159,37 @@ static void test_bulk(void **state)
     }
 }
 
+/* Large messages of one process's ranks land, on streams only; so do all-to-alls and all-gathers of two. */
+static void test_landing(void **state)
+{
+    static char from, to;
+    static const struct {
+        enum rondo_kind kind;
+        int size;
+        size_t count;
+        int streamed, lands;
+    } cases[] = {
+        {RONDO_KIND_SEND_TO, 4, (size_t) 16 << 20, 1, 1},    {RONDO_KIND_RECEIVE_FROM, 4, (size_t) 16 << 20, 1, 1},
+        {RONDO_KIND_SEND_TO, 4, (size_t) 16 << 20, 0, 0},    {RONDO_KIND_SEND_TO, 4, (size_t) 4 << 20, 1, 0},
+        {RONDO_KIND_ALLTOALL, 2, (size_t) 16 << 20, 1, 1},   {RONDO_KIND_ALLTOALL, 2, (size_t) 4 << 20, 1, 0},
+        {RONDO_KIND_ALLTOALL, 4, (size_t) 16 << 20, 1, 1},   {RONDO_KIND_ALLGATHER, 2, (size_t) 16 << 20, 1, 1},
+        {RONDO_KIND_ALLGATHER, 2, (size_t) 8 << 20, 1, 0},   {RONDO_KIND_ALLGATHER, 4, (size_t) 16 << 20, 1, 0},
+        {RONDO_KIND_ALLREDUCE, 2, (size_t) 256 << 20, 1, 0}, {RONDO_KIND_BCAST, 2, (size_t) 256 << 20, 1, 0},
+    };
+    (void) state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (int lands = 0; lands < 2; lands++) {
+            struct rondo_call call = {
+                .kind = cases[i].kind, .type = RONDO_INT8, .send = &from, .recv = &to, .count = cases[i].count};
+            struct rondo_choice choice = {0};
+            set_up(cases[i].size, 1, 32, 0);
+            world.lands = lands;
+            assert_int_equal(rondo_select(&world, &call, 0, cases[i].streamed, NULL, &choice), RONDO_SUCCESS);
+            assert_int_equal(choice.lands, lands && cases[i].lands);
+            assert_true(!choice.lands || choice.protocol == RONDO_PROTOCOL_SIMPLE);
+        }
+}
+
 /* Over a network, by the threads that carry; none where cards do. */
 static void test_network(void **state)
 {
@@ -188,6 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_something_for_all), cmocka_unit_test(test_blocks), cmocka_unit_test(test_asked_for),
         cmocka_unit_test(test_bulk_asked_for),    cmocka_unit_test(test_bulk),   cmocka_unit_test(test_network),
+        cmocka_unit_test(test_landing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
