@@ -264,10 +264,12 @@ static rondo_result_t choose(const struct rondo_comm *comm, const struct rondo_c
 /* Waiting for the receiver to say where costs a way more than a slot does. */
 #define LANDING_BYTES_MIN (512 * KIB)
 
-static int lands(const struct rondo_comm *comm, const struct rondo_call *call, int streamed, const struct rondo_choice *choice)
+int rondo_lands_by(const struct rondo_comm *comm, const struct rondo_call *call, int streamed,
+                   const struct rondo_choice *choice)
 {
+    const uint32_t kinds = choice->algorithm->lands | (comm->size == 2 ? choice->algorithm->lands_between_two : 0);
     return comm->lands && (streamed || !comm->gpus_only) && choice->protocol == RONDO_PROTOCOL_SIMPLE &&
-           (choice->algorithm->lands >> call->kind & 1) && rondo_message_bytes(comm, call) >= LANDING_BYTES_MIN;
+           (kinds >> call->kind & 1) && rondo_message_bytes(comm, call) >= LANDING_BYTES_MIN;
 }
 
 static rondo_result_t select_all(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed,
@@ -337,7 +339,7 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
                             const char *name, struct rondo_choice *choice)
 {
     rondo_result_t status = select_all(comm, call, direct, streamed, name, choice);
-    choice->lands = status == RONDO_SUCCESS && lands(comm, call, streamed, choice);
+    choice->lands = status == RONDO_SUCCESS && rondo_lands_by(comm, call, streamed, choice);
     return status;
 }
 

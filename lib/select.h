@@ -10,7 +10,7 @@ struct rondo_choice {
     enum rondo_protocol protocol;
     int channels;
     const char *why;                      /* for the log */
-    int lands;                            /* what is received is stored where it belongs by the sender (device/landing.h) */
+    int lands;                            /* as rondo_lands_by says */
     int measured;                         /* as rondo_select_gpu says; nobody has asked for anything */
     const struct rondo_tuning_row *tuned; /* the row that decided; NULL: none */
 };
@@ -23,6 +23,10 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
 /* Why the algorithm cannot run this call; NULL if it can. */
 const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
                          const struct rondo_algorithm *algorithm);
+
+/* Whether what is received is stored where it belongs by the sender (device/landing.h), all else having been chosen. */
+int rondo_lands_by(const struct rondo_comm *comm, const struct rondo_call *call, int streamed,
+                   const struct rondo_choice *choice);
 
 /* Bytes that decide: the larger of what a rank puts in and what it gets out, as all ranks know it (v-collectives: 0 where only
  * each rank knows its own). */

@@ -104,13 +104,15 @@ static const struct row host_rows[] = {
     {RONDO_KIND_ALLREDUCE, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 32},
 };
 
-/* What lands (device/landing.h), beyond LANDING_BYTES, before the others. */
-#define LANDING_BYTES (12 * MIB)
-static const struct row landing_rows[] = {
-    {RONDO_KIND_ALLGATHER, 2, 24 * MIB, "pairs", RONDO_PROTOCOL_LL128, 32},
-    {RONDO_KIND_ALLGATHER, 2, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 32},
-    {RONDO_KIND_ALLTOALL, 2, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 16},
-    {RONDO_KIND_SEND_TO, 1024, ANY, "chain", RONDO_PROTOCOL_SIMPLE, 32},
+/* Beyond so many bytes, before the others, what lands (device/landing.h). */
+static const struct {
+    size_t beyond;
+    struct row row;
+} landing_rows[] = {
+    {24 * MIB, {RONDO_KIND_ALLGATHER, 2, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 32}},
+    {12 * MIB, {RONDO_KIND_ALLTOALL, 2, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 16}},
+    {12 * MIB, {RONDO_KIND_BCAST, 2, ANY, "linear", RONDO_PROTOCOL_SIMPLE, 64}},
+    {12 * MIB, {RONDO_KIND_SEND_TO, 1024, ANY, "chain", RONDO_PROTOCOL_SIMPLE, 32}},
 };
 
 int rondo_select_gpu_blocks(const struct rondo_comm *comm, int streamed, int coded)
@@ -179,9 +181,10 @@ int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *cal
     if (comm->by_host && bytes > HOST_BYTES &&
         select_row(host_rows, LENGTH(host_rows), comm, call, direct, streamed, 0, choice))
         return 1;
-    if (comm->lands && streamed && bytes > LANDING_BYTES &&
-        select_row(landing_rows, LENGTH(landing_rows), comm, call, direct, streamed, comm->linked, choice))
-        return 1;
+    for (size_t i = 0; i < LENGTH(landing_rows); i++)
+        if (bytes > landing_rows[i].beyond && select_row(&landing_rows[i].row, 1, comm, call, direct, streamed, 0, choice) &&
+            rondo_lands_by(comm, call, streamed, choice))
+            return 1;
     return select_row(rows, LENGTH(rows), comm, call, direct, streamed, comm->linked, choice);
 }
 

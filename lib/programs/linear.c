@@ -113,13 +113,17 @@ rondo_result_t rondo_build_linear(const struct rondo_shape *shape, struct rondo_
     uint32_t chunks[RONDO_BUFFERS];
     rondo_shape_chunks(shape, chunks);
     struct exchange exchange = {shape, rondo_builder_create(), {0, 0, 0}, 0};
-    int everybody = shape->kind == RONDO_KIND_ALLTOALL || shape->kind == RONDO_KIND_ALLTOALLV || shape->rank == shape->root;
+    int both_ways = shape->kind == RONDO_KIND_ALLTOALL || shape->kind == RONDO_KIND_ALLTOALLV;
     int outwards = shape->kind == RONDO_KIND_BCAST || shape->kind == RONDO_KIND_SCATTER;
     for (int channel = 0; channel < shape->channels; channel++) {
         exchange.channel = (uint32_t) channel;
         rondo_builder_block(exchange.builder);
-        if (everybody) {
+        if (both_ways) {
             exchange.ends = rondo_add_peer_ends(exchange.builder, shape, channel);
+        } else if (shape->rank == shape->root) {
+            exchange.ends.count = (uint8_t) (shape->size - 1);
+            exchange.ends.in_first = exchange.ends.out_first =
+                rondo_add_ends(exchange.builder, shape, channel, outwards ? RONDO_OUTGOING : RONDO_INCOMING);
         } else { /* one end alone, at the place the root would have */
             uint8_t end = rondo_builder_end(exchange.builder, shape->root, channel, outwards ? RONDO_INCOMING : RONDO_OUTGOING,
                                             shape->protocol);

@@ -71,6 +71,7 @@ static const struct rondo_algorithm algorithms[] = {
      .kinds = ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE) | ONE(RONDO_KIND_GATHER) | ONE(RONDO_KIND_SCATTER) |
               ONE(RONDO_KIND_ALLTOALL) | ONE(RONDO_KIND_ALLTOALLV),
      .build = rondo_build_linear,
+     .lands_between_two = ONE(RONDO_KIND_BCAST),
      .low_latency = 1,
      .compresses = ONE(RONDO_KIND_REDUCE) | ONE(RONDO_KIND_GATHER) | ONE(RONDO_KIND_SCATTER) | ONE(RONDO_KIND_ALLTOALL) |
                    ONE(RONDO_KIND_ALLTOALLV)},

@@ -56,12 +56,13 @@ struct rondo_algorithm {
     uint32_t one_block;  /* of the kinds, those compiled to one block a channel, whose order makes them right in place */
     uint32_t powers;     /* of the kinds, those that need a power of two of ranks */
     uint32_t compresses; /* of the kinds, those of which all ranks end with the same bits though slots hold streams */
-    uint32_t lands;  /* of the kinds, those whose blocks all send, or receive, one piece by one connector (device/landing.h) */
-    int low_latency; /* it may run over LL connectors; for small sizes */
-    int direct;      /* it reads and writes the peers' buffers */
-    int several_hosts; /* needs more than one, with equally many ranks, and more than one, each */
-    int folds_all;     /* one primitive folds all ranks' data: at most RONDO_FOLD_SOURCES_MAX of them */
-    int blocks_a_peer; /* it has a block for each direction between two ranks, in each channel */
+    uint32_t lands; /* of the kinds, those whose blocks all send, or receive, one piece by one connector (device/landing.h); */
+    uint32_t lands_between_two; /* and those of which that is so where there are two ranks */
+    int low_latency;            /* it may run over LL connectors; for small sizes */
+    int direct;                 /* it reads and writes the peers' buffers */
+    int several_hosts;          /* needs more than one, with equally many ranks, and more than one, each */
+    int folds_all;              /* one primitive folds all ranks' data: at most RONDO_FOLD_SOURCES_MAX of them */
+    int blocks_a_peer;          /* it has a block for each direction between two ranks, in each channel */
     /* Traced, and each of its instructions takes one chunk: slots may be as small as that, and on networks an instruction has
      * several of them on its way. Those that are built are all like that. */
     int single_chunks;

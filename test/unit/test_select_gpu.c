@@ -174,7 +174,8 @@ static void test_landing(void **state)
         {RONDO_KIND_ALLTOALL, 2, (size_t) 16 << 20, 1, 1},   {RONDO_KIND_ALLTOALL, 2, (size_t) 4 << 20, 1, 0},
         {RONDO_KIND_ALLTOALL, 4, (size_t) 16 << 20, 1, 1},   {RONDO_KIND_ALLGATHER, 2, (size_t) 16 << 20, 1, 1},
         {RONDO_KIND_ALLGATHER, 2, (size_t) 8 << 20, 1, 0},   {RONDO_KIND_ALLGATHER, 4, (size_t) 16 << 20, 1, 0},
-        {RONDO_KIND_ALLREDUCE, 2, (size_t) 256 << 20, 1, 0}, {RONDO_KIND_BCAST, 2, (size_t) 256 << 20, 1, 0},
+        {RONDO_KIND_ALLREDUCE, 2, (size_t) 256 << 20, 1, 0}, {RONDO_KIND_BCAST, 2, (size_t) 256 << 20, 1, 1},
+        {RONDO_KIND_BCAST, 3, (size_t) 256 << 20, 1, 0},     {RONDO_KIND_REDUCE, 2, (size_t) 256 << 20, 1, 0},
     };
     (void) state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
