@@ -89,7 +89,7 @@ RONDO_FUNCTION int rondo_land_received(struct rondo_run *run, const struct rondo
     return rondo_wait_ready(run, instruction, 0);
 }
 
-/* All of the part. REFUSED: nothing of it. */
+/* All of the part; BY_SLOTS: nothing of it. */
 RONDO_FUNCTION enum rondo_outcome rondo_land(struct rondo_run *run)
 {
     const struct rondo_instruction instruction = *rondo_team_instruction(run->team, run, 0);
@@ -100,9 +100,8 @@ RONDO_FUNCTION enum rondo_outcome rondo_land(struct rondo_run *run)
         return RONDO_OUTCOME_FINISHED;
     if (receives ? !rondo_land_received(run, &instruction, chunk) : !rondo_land_sent(run, &instruction, chunk))
         return RONDO_OUTCOME_STUCK;
-    rondo_team_finish(run->team);
     rondo_commit(run, &instruction, chunk.count * run->element_bytes);
-    return RONDO_OUTCOME_FINISHED; /* and it is told when the run ends */
+    return RONDO_OUTCOME_FINISHED; /* when the run ends, the last piece is done, and told of */
 }
 
 /* The operation has failed, and its buffers are given back. 0: the sender is storing right now, which it comes to the end of.

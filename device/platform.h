@@ -74,11 +74,11 @@ RONDO_FUNCTION int rondo_exchange_if(uint64_t *word, uint64_t expected, uint64_t
     asm volatile("atom.acq_rel.gpu.cas.b64 %0, [%1], %2, %3;" : "=l"(old) : "l"(word), "l"(expected), "l"(desired) : "memory");
     return old == expected;
 }
-/* The same of a word that other devices may change, too: GPUs of one host, in their memory. */
+/* The same of a word that other devices may change, too, GPUs of one host in their memory; acquire. */
 RONDO_FUNCTION int rondo_exchange_far_if(uint64_t *word, uint64_t expected, uint64_t desired)
 {
     uint64_t old;
-    asm volatile("atom.acq_rel.sys.cas.b64 %0, [%1], %2, %3;" : "=l"(old) : "l"(word), "l"(expected), "l"(desired) : "memory");
+    asm volatile("atom.acquire.sys.cas.b64 %0, [%1], %2, %3;" : "=l"(old) : "l"(word), "l"(expected), "l"(desired) : "memory");
     return old == expected;
 }
 RONDO_FUNCTION uint64_t rondo_fetch_add_relaxed(uint64_t *word, uint64_t value)

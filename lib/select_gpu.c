@@ -111,7 +111,7 @@ static const struct {
 } landing_rows[] = {
     {24 * MIB, {RONDO_KIND_ALLGATHER, 2, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 32}},
     {12 * MIB, {RONDO_KIND_ALLTOALL, 2, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 16}},
-    {12 * MIB, {RONDO_KIND_BCAST, 2, ANY, "linear", RONDO_PROTOCOL_SIMPLE, 64}},
+    {96 * MIB, {RONDO_KIND_BCAST, 2, ANY, "linear", RONDO_PROTOCOL_SIMPLE, 64}},
     {12 * MIB, {RONDO_KIND_SEND_TO, 1024, ANY, "chain", RONDO_PROTOCOL_SIMPLE, 32}},
 };
 
