@@ -68,7 +68,7 @@ static __device__ void rondo_tell_stuck(const struct rondo_daemon *daemon, uint3
 /* The lane has failed. */
 static __device__ void rondo_give_up(const struct rondo_context *context, const struct rondo_team *team)
 {
-    for (uint32_t polls = 0; polls < RONDO_WITHDRAW_POLLS && !rondo_withdraw_landing(context, &team->ends[0]); polls++)
+    for (uint32_t polls = 0; polls < RONDO_WITHDRAW_POLLS && !rondo_withdraw_landing(context, &team->part); polls++)
         ;
 }
 

@@ -319,7 +319,7 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
     task->visited = 1;
 #if !defined(__CUDACC__)
     if (failed && (!rondo_withdraw_errands(&home->parts[task->program_block]) ||
-                   !rondo_withdraw_landing(context, rondo_part_end(&home->parts[task->program_block], 0))))
+                   !rondo_withdraw_landing(context, &home->parts[task->program_block])))
         return RONDO_VISIT_KEEP;
 #endif
     rondo_trace(block, RONDO_TRACE_RESUME, task->lane, task->program_block, task->number);

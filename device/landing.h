@@ -104,13 +104,13 @@ RONDO_FUNCTION enum rondo_outcome rondo_land(struct rondo_run *run)
     return RONDO_OUTCOME_FINISHED; /* when the run ends, the last piece is done, and told of */
 }
 
-/* The operation has failed, and its buffers are given back. 0: the sender is storing right now, which it comes to the end of.
- */
-RONDO_FUNCTION int rondo_withdraw_landing(const struct rondo_context *context, const struct rondo_end *end)
+/* The operation has failed, and gives its buffers back. 0: the sender is storing right now, which it comes to the end of. */
+RONDO_FUNCTION int rondo_withdraw_landing(const struct rondo_context *context, const struct rondo_part *part)
 {
-    uint64_t *word = rondo_landing_word(end->published);
     if (context->landing != RONDO_LANDING_OFFERED)
         return 1;
+    const struct rondo_end *end = rondo_part_end(part, 0);
+    uint64_t *word = rondo_landing_word(end->published);
     const uint64_t said = rondo_load_relaxed(word);
     return (said != RONDO_LANDING_NONE && rondo_exchange_far_if(word, said, RONDO_LANDING_NONE)) ||
            rondo_load_acquire(end->watched) > end->position;

@@ -249,9 +249,8 @@ static uint32_t has_repeated(struct rondo_end *const *ends, uint32_t count)
 static void describe_parts(struct rondo_binding *binding, struct rondo_end *const *ends, struct rondo_part *parts)
 {
     const struct rondo_program *program = binding->plan->program;
-    const char *host = (const char *) program, *image = (const char *) binding->program;
-    const struct rondo_program_block *blocks =
-        (const struct rondo_program_block *) (const void *) (host + program->block_offset);
+    const char *image = (const char *) binding->program; /* the device's */
+    const struct rondo_program_block *blocks = rondo_program_blocks(program);
     for (uint32_t b = 0; b < program->blocks; b++) {
         uint32_t first = blocks[b].end_first, count = blocks[b].ends, neighbours = 1;
         parts[b].instructions = (const struct rondo_instruction *) (const void *) (image + program->instruction_offset) +

@@ -265,11 +265,8 @@ static enum rondo_walks walks(const struct rondo_operation *operation, const str
 {
     const struct rondo_program *program = binding->plan->program;
     const int lines = operation->protocol == RONDO_PROTOCOL_LL128 && operation->slices == 1;
-    const char *image = (const char *) program;
-    const struct rondo_program_block *blocks =
-        (const struct rondo_program_block *) (const void *) (image + program->block_offset);
-    const struct rondo_instruction *instructions =
-        (const struct rondo_instruction *) (const void *) (image + program->instruction_offset);
+    const struct rondo_program_block *blocks = rondo_program_blocks(program);
+    const struct rondo_instruction *instructions = rondo_program_instructions(program);
     uint64_t pieces = 0;
     if ((!lines && operation->protocol != RONDO_PROTOCOL_BULK) || binding->repeats || !is_even(operation, program, !lines))
         return RONDO_WALKS_NOT;
@@ -289,11 +286,8 @@ static enum rondo_walks walks(const struct rondo_operation *operation, const str
 /* Whether each block is as device/landing.h has it, or has to do with nobody. */
 static int all_land(const struct rondo_program *program)
 {
-    const char *image = (const char *) program;
-    const struct rondo_program_block *blocks =
-        (const struct rondo_program_block *) (const void *) (image + program->block_offset);
-    const struct rondo_instruction *instructions =
-        (const struct rondo_instruction *) (const void *) (image + program->instruction_offset);
+    const struct rondo_program_block *blocks = rondo_program_blocks(program);
+    const struct rondo_instruction *instructions = rondo_program_instructions(program);
     for (uint32_t b = 0; b < program->blocks; b++) {
         const struct rondo_instruction *first = &instructions[blocks[b].instruction_first];
         const int moves = first->actions == (RONDO_RECEIVE | RONDO_COPY) || (first->actions & ~RONDO_COPY) == RONDO_SEND;
@@ -335,6 +329,9 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     rondo_result_t result = rondo_lane_bind(request->lane, choice->algorithm, &shape, &binding);
     if (result != RONDO_SUCCESS)
         return result;
+    if (choice->lands && !all_land(binding->plan->program))
+        return rondo_fail(RONDO_ERR_INTERNAL, "algorithm %s for %s: its blocks were said to land and do not",
+                          choice->algorithm->name, rondo_kind_name(call->kind));
 
     operation->parts = binding->parts;
     operation->blocks = binding->plan->program->blocks;
@@ -374,9 +371,6 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     request->fresh = 1;
     operation->direct = (uint8_t) choice->algorithm->direct;
     operation->walks = (uint8_t) walks(operation, binding);
-    if (choice->lands && !all_land(binding->plan->program))
-        return rondo_fail(RONDO_ERR_INTERNAL, "algorithm %s for %s: its blocks were said to land and do not",
-                          choice->algorithm->name, rondo_kind_name(call->kind));
     operation->lands = (uint8_t) (!choice->lands                                          ? RONDO_LANDS_NOT
                                   : is_reached(request, operation->buffers[RONDO_OUTPUT]) ? RONDO_LANDS_HERE
                                                                                           : RONDO_LANDS_ELSEWHERE);

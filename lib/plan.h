@@ -19,6 +19,22 @@ struct rondo_connection {
     uint8_t protocol;  /* enum rondo_protocol */
 };
 
+/* The lists of a program's image. */
+static inline const struct rondo_program_block *rondo_program_blocks(const struct rondo_program *program)
+{
+    return (const struct rondo_program_block *) (const void *) ((const char *) program + program->block_offset);
+}
+
+static inline const struct rondo_instruction *rondo_program_instructions(const struct rondo_program *program)
+{
+    return (const struct rondo_instruction *) (const void *) ((const char *) program + program->instruction_offset);
+}
+
+static inline const struct rondo_dependency *rondo_program_dependencies(const struct rondo_program *program)
+{
+    return (const struct rondo_dependency *) (const void *) ((const char *) program + program->dependency_offset);
+}
+
 struct rondo_plan {
     uint32_t shared;               /* others that use it, beside the one who frees it next; atomic */
     struct rondo_program *program; /* host copy of the image */

@@ -14,21 +14,12 @@ const struct rondo_program *rondo_checking_program(const struct rondo_checking *
     return c->set->plans[rank]->program;
 }
 
-static const struct rondo_program_block *block_list(const struct rondo_program *program)
-{
-    return (const struct rondo_program_block *) (const void *) ((const char *) program + program->block_offset);
-}
-
-static const struct rondo_instruction *instruction_list(const struct rondo_program *program)
-{
-    return (const struct rondo_instruction *) (const void *) ((const char *) program + program->instruction_offset);
-}
-
 const struct rondo_instruction *rondo_checking_instruction(const struct rondo_checking *c, uint32_t instruction)
 {
     const struct rondo_played_block *block = &c->blocks[c->instructions[instruction].block];
     const struct rondo_program *program = rondo_checking_program(c, block->rank);
-    return instruction_list(program) + block_list(program)[block->number].instruction_first + (instruction - block->first);
+    return rondo_program_instructions(program) + rondo_program_blocks(program)[block->number].instruction_first +
+           (instruction - block->first);
 }
 
 void rondo_checking_fail(struct rondo_checking *c, uint32_t instruction, const char *format, ...)
@@ -161,14 +152,13 @@ static void check_instruction(struct rondo_checking *c, uint32_t number, uint32_
             rondo_checking_fail(c, number, "has a wait outside of the list");
             return;
         }
-        const struct rondo_dependency *on =
-            (const struct rondo_dependency *) (const void *) ((const char *) program + program->dependency_offset) + at;
-        if (on->block >= program->blocks || on->step >= block_list(program)[on->block].instructions) {
+        const struct rondo_dependency *on = rondo_program_dependencies(program) + at;
+        if (on->block >= program->blocks || on->step >= rondo_program_blocks(program)[on->block].instructions) {
             rondo_checking_fail(c, number, "waits for step %u of block %u, which does not exist", on->step, on->block);
             return;
         }
         const struct rondo_instruction *other =
-            instruction_list(program) + block_list(program)[on->block].instruction_first + on->step;
+            rondo_program_instructions(program) + rondo_program_blocks(program)[on->block].instruction_first + on->step;
         if (!(other->flags & RONDO_NOTIFY))
             rondo_checking_fail(c, number, "waits for step %u of block %u, which tells nobody", on->step, on->block);
     }
@@ -232,7 +222,7 @@ static rondo_result_t check_rank(struct rondo_checking *c, uint32_t rank)
         return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': ranks 0 and %u would cut their chunks into different slices",
                           c->name, rank);
     for (uint32_t b = c->rank_first[rank]; b < c->rank_first[rank + 1] && c->result == RONDO_SUCCESS; b++) {
-        const struct rondo_program_block *block = block_list(program) + c->blocks[b].number;
+        const struct rondo_program_block *block = rondo_program_blocks(program) + c->blocks[b].number;
         for (uint32_t e = 0; e < block->ends && c->result == RONDO_SUCCESS; e++)
             add_wire(c, rank, b, &c->set->plans[rank]->connections[block->end_first + e],
                      &c->end_wires[c->blocks[b].wires + e]);
@@ -272,8 +262,8 @@ static rondo_result_t number_instructions(struct rondo_checking *c)
         c->rank_first[rank] = (uint32_t) blocks;
         blocks += program->blocks;
         for (uint32_t b = 0; b < program->blocks; b++) {
-            instructions += block_list(program)[b].instructions;
-            ends += block_list(program)[b].ends;
+            instructions += rondo_program_blocks(program)[b].instructions;
+            ends += rondo_program_blocks(program)[b].ends;
         }
         if (blocks >= RONDO_NONE || instructions >= RONDO_NONE || ends >= RONDO_NONE)
             return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s' has too many instructions", c->name);
@@ -291,7 +281,7 @@ static rondo_result_t number_instructions(struct rondo_checking *c)
     for (uint32_t rank = 0; rank < ranks; rank++) {
         const struct rondo_program *program = rondo_checking_program(c, rank);
         for (uint32_t b = 0; b < program->blocks; b++, block++) {
-            const struct rondo_program_block *list = block_list(program) + b;
+            const struct rondo_program_block *list = rondo_program_blocks(program) + b;
             c->blocks[block] = (struct rondo_played_block){
                 .rank = rank, .number = b, .first = instruction, .count = list->instructions, .wires = wire};
             wire += list->ends;

@@ -37,8 +37,7 @@ static int push(struct rondo_checking *c, size_t *depth, uint32_t instruction)
 static const struct rondo_dependency *waits_of(const struct rondo_checking *c, uint32_t rank, const struct rondo_instruction *i)
 {
     const struct rondo_program *program = rondo_checking_program(c, rank);
-    return (const struct rondo_dependency *) (const void *) ((const char *) program + program->dependency_offset) +
-           i->dependency_first;
+    return rondo_program_dependencies(program) + i->dependency_first;
 }
 
 /* What an exchange sent says that the steps before it are over, not that it is. */

@@ -42,9 +42,7 @@ static const char *missing(const struct rondo_checking *c, const struct rondo_pl
         return text;
     }
     const struct rondo_program *program = rondo_checking_program(c, block->rank);
-    const struct rondo_dependency *waits =
-        (const struct rondo_dependency *) (const void *) ((const char *) program + program->dependency_offset) +
-        i->dependency_first;
+    const struct rondo_dependency *waits = rondo_program_dependencies(program) + i->dependency_first;
     for (uint32_t d = 0; d < i->dependencies; d++)
         if (c->blocks[c->rank_first[block->rank] + waits[d].block].at <= waits[d].step) {
             snprintf(text, bytes, "step %u of block %u", waits[d].step, waits[d].block);

@@ -10,25 +10,10 @@
 
 #include <stdlib.h>
 
-static const struct rondo_program_block *block_at(const struct rondo_program *program, uint32_t b)
-{
-    return (const struct rondo_program_block *) (const void *) ((const char *) program + program->block_offset) + b;
-}
-
-static const struct rondo_instruction *instruction_at(const struct rondo_program *program, uint32_t i)
-{
-    return (const struct rondo_instruction *) (const void *) ((const char *) program + program->instruction_offset) + i;
-}
-
-static const struct rondo_dependency *dependency_at(const struct rondo_program *program, uint32_t d)
-{
-    return (const struct rondo_dependency *) (const void *) ((const char *) program + program->dependency_offset) + d;
-}
-
 static void add_block(struct rondo_builder *builder, const struct rondo_plan *plan, uint32_t b, uint32_t k, uint32_t instances)
 {
     const struct rondo_program *program = plan->program;
-    const struct rondo_program_block *block = block_at(program, b);
+    const struct rondo_program_block *block = rondo_program_blocks(program) + b;
     rondo_builder_block(builder);
     for (uint32_t e = 0; e < block->ends; e++) {
         const struct rondo_connection *end = &plan->connections[block->end_first + e];
@@ -36,14 +21,14 @@ static void add_block(struct rondo_builder *builder, const struct rondo_plan *pl
                           (enum rondo_protocol) end->protocol);
     }
     for (uint32_t i = 0; i < block->instructions; i++) {
-        struct rondo_instruction instruction = *instruction_at(program, block->instruction_first + i);
+        struct rondo_instruction instruction = rondo_program_instructions(program)[block->instruction_first + i];
         uint32_t first = instruction.dependency_first, waits = instruction.dependencies;
         instruction.source_index = instruction.source_index * instances + k;
         instruction.destination_index = instruction.destination_index * instances + k;
         instruction.dependency_first = instruction.dependencies = 0;
         rondo_builder_add(builder, &instruction);
         for (uint32_t d = 0; d < waits; d++) {
-            const struct rondo_dependency *on = dependency_at(program, first + d);
+            const struct rondo_dependency *on = rondo_program_dependencies(program) + first + d;
             rondo_builder_depend(builder, (int) (k * program->blocks + on->block), on->step);
         }
     }

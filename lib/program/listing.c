@@ -49,9 +49,7 @@ static void add_instruction(struct rondo_text *text, const struct rondo_plan *pl
     if (i->flags & RONDO_FINISH)
         rondo_text_add(text, ", complete");
     if (i->dependencies > 0) {
-        const struct rondo_dependency *on =
-            (const struct rondo_dependency *) (const void *) ((const char *) plan->program + plan->program->dependency_offset) +
-            i->dependency_first;
+        const struct rondo_dependency *on = rondo_program_dependencies(plan->program) + i->dependency_first;
         for (uint32_t d = 0; d < i->dependencies; d++)
             rondo_text_add(text, "%s block %u step %u", d == 0 ? ", after" : " and", on[d].block, on[d].step);
     }
@@ -62,14 +60,11 @@ static void add_rank(struct rondo_text *text, const struct rondo_plan_set *set, 
 {
     const struct rondo_plan *plan = set->plans[rank];
     const struct rondo_program *program = plan->program;
-    const char *image = (const char *) program;
     rondo_text_add(text, "rank %u: %u block%s, %u scratch chunk%s\n", rank, program->blocks, program->blocks == 1 ? "" : "s",
                    program->chunks[RONDO_SCRATCH], program->chunks[RONDO_SCRATCH] == 1 ? "" : "s");
     for (uint32_t b = 0; b < program->blocks; b++) {
-        const struct rondo_program_block *block =
-            (const struct rondo_program_block *) (const void *) (image + program->block_offset) + b;
-        const struct rondo_instruction *instructions =
-            (const struct rondo_instruction *) (const void *) (image + program->instruction_offset) + block->instruction_first;
+        const struct rondo_program_block *block = rondo_program_blocks(program) + b;
+        const struct rondo_instruction *instructions = rondo_program_instructions(program) + block->instruction_first;
         rondo_text_add(text, "  block %u\n", b);
         for (uint32_t i = 0; i < block->instructions; i++)
             add_instruction(text, plan, block, i, &instructions[i]);

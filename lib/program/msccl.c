@@ -346,20 +346,17 @@ struct writing {
 
 static const struct rondo_program_block *block_at(const struct rondo_plan *plan, uint32_t b)
 {
-    return (const struct rondo_program_block *) (const void *) ((const char *) plan->program + plan->program->block_offset) + b;
+    return rondo_program_blocks(plan->program) + b;
 }
 
 static const struct rondo_instruction *instruction_at(const struct rondo_plan *plan, uint32_t b, uint32_t i)
 {
-    return (const struct rondo_instruction *) (const void *) ((const char *) plan->program +
-                                                              plan->program->instruction_offset) +
-           block_at(plan, b)->instruction_first + i;
+    return rondo_program_instructions(plan->program) + block_at(plan, b)->instruction_first + i;
 }
 
 static const struct rondo_dependency *dependency_at(const struct rondo_plan *plan, uint32_t d)
 {
-    return (const struct rondo_dependency *) (const void *) ((const char *) plan->program + plan->program->dependency_offset) +
-           d;
+    return rondo_program_dependencies(plan->program) + d;
 }
 
 static const char *type_of(const struct rondo_instruction *i)
