@@ -47,7 +47,7 @@ static inline uint64_t played_input(uint32_t rank, uint32_t index)
 
 static inline const struct rondo_program_block *played_block(const struct rondo_plan *plan, uint32_t b)
 {
-    return (const struct rondo_program_block *) (const void *) ((const char *) plan->program + plan->program->block_offset) + b;
+    return rondo_program_blocks(plan->program) + b;
 }
 
 static inline struct rondo_instruction *played_instruction(const struct rondo_plan *plan, uint32_t b, uint32_t i)
@@ -138,9 +138,7 @@ static inline int played_step(struct played *p, uint32_t rank, uint32_t b)
     for (uint32_t k = 0; k < i->count; k++)
         moves |= !played_empty(p, rank, buffer, index + k);
     if (moves) {
-        const struct rondo_dependency *on =
-            (const struct rondo_dependency *) (const void *) ((const char *) plan->program + plan->program->dependency_offset) +
-            i->dependency_first;
+        const struct rondo_dependency *on = rondo_program_dependencies(plan->program) + i->dependency_first;
         for (uint32_t d = 0; d < i->dependencies; d++)
             if (p->notified[rank][on[d].block] <= on[d].step)
                 return 0;
