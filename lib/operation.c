@@ -307,6 +307,24 @@ static int is_reached(const struct rondo_request *request, const char *buffer)
     return request->runtime->device_type == RONDO_DEVICE_HOST || (buffer != NULL && rondo_buffer_is_plain(buffer));
 }
 
+/* Where it finds its data, and what follows from that. lands and lends say already whether it does at all. */
+static void place_buffers(struct rondo_request *request)
+{
+    const struct rondo_call *call = &request->call;
+    struct rondo_operation *operation = request->operation;
+    rondo_call_buffers(request->comm, call, &operation->buffers[RONDO_INPUT], &operation->buffers[RONDO_OUTPUT]);
+    set_window(request, RONDO_INPUT);
+    set_window(request, RONDO_OUTPUT);
+    if (operation->lands != RONDO_LANDS_NOT)
+        operation->lands =
+            (uint8_t) (is_reached(request, operation->buffers[RONDO_OUTPUT]) ? RONDO_LANDS_HERE : RONDO_LANDS_ELSEWHERE);
+    if (operation->lends != 0) {
+        int separate = call->send != RONDO_IN_PLACE && call->recv != RONDO_IN_PLACE &&
+                       operation->buffers[RONDO_INPUT] != operation->buffers[RONDO_OUTPUT];
+        operation->lends = (uint8_t) (RONDO_LENDS_RESULT | (separate ? RONDO_LENDS_INPUT : 0));
+    }
+}
+
 rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct rondo_choice *choice)
 {
     const struct rondo_call *call = &request->call;
@@ -344,9 +362,13 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     operation->protocol = (uint8_t) choice->protocol;
     operation->rate = (uint8_t) (choice->protocol == RONDO_PROTOCOL_COMPRESSED ? call->rate : 0);
     operation->residual = NULL;
-    rondo_call_buffers(comm, call, &operation->buffers[RONDO_INPUT], &operation->buffers[RONDO_OUTPUT]);
-    set_window(request, RONDO_INPUT);
-    set_window(request, RONDO_OUTPUT);
+    operation->direct = (uint8_t) choice->algorithm->direct;
+    operation->lands = (uint8_t) (choice->lands ? RONDO_LANDS_HERE : RONDO_LANDS_NOT);
+    /* An operation that ends because its time is over gives the buffers back while a network may still read them. */
+    const int lends = request->runtime->device_type == RONDO_DEVICE_HOST && choice->algorithm->registered == NULL &&
+                      request->runtime->settings.timeout <= 0;
+    operation->lends = (uint8_t) (lends ? RONDO_LENDS_RESULT : 0);
+    place_buffers(request);
     uint64_t largest[RONDO_BUFFERS];
     result = set_layouts(request, binding->plan, largest);
     if (result == RONDO_SUCCESS && binding->plan->program->chunks[RONDO_SCRATCH] > 0) {
@@ -369,17 +391,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     }
     request->blocks = binding->plan->program->blocks;
     request->fresh = 1;
-    operation->direct = (uint8_t) choice->algorithm->direct;
     operation->walks = (uint8_t) walks(operation, binding);
-    operation->lands = (uint8_t) (!choice->lands                                          ? RONDO_LANDS_NOT
-                                  : is_reached(request, operation->buffers[RONDO_OUTPUT]) ? RONDO_LANDS_HERE
-                                                                                          : RONDO_LANDS_ELSEWHERE);
-    /* An operation that ends because its time is over gives the buffers back while a network may still read them. */
-    int lends = request->runtime->device_type == RONDO_DEVICE_HOST && choice->algorithm->registered == NULL &&
-                request->runtime->settings.timeout <= 0;
-    int separate = call->send != RONDO_IN_PLACE && call->recv != RONDO_IN_PLACE &&
-                   operation->buffers[RONDO_INPUT] != operation->buffers[RONDO_OUTPUT];
-    operation->lends = (uint8_t) (lends ? RONDO_LENDS_RESULT | (separate ? RONDO_LENDS_INPUT : 0) : 0);
     operation->streaming = rondo_call_bytes(comm, call) >= (rondo_is_wide(comm) ? NETWORK_STREAM_BYTES : STREAM_BYTES);
     if (rondo_log_admits(RONDO_LOG_DEBUG))
         rondo_log(RONDO_LOG_DEBUG, request->runtime->rank,
@@ -395,6 +407,14 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
                   choice->channels, choice->channels == 1 ? "" : "s", (unsigned long long) operation->tiles,
                   (unsigned long long) operation->tile);
     return RONDO_SUCCESS;
+}
+
+void rondo_operation_move(struct rondo_request *request, const void *send, void *recv)
+{
+    request->call.send = send;
+    request->call.recv = recv;
+    place_buffers(request);
+    request->fresh = 1;
 }
 
 void rondo_operation_unbind(struct rondo_request *request)

@@ -7,6 +7,8 @@
 
 /* Fills request->operation from request->call on request->lane. The operation must not be on the device. May connect. */
 rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct rondo_choice *choice);
+/* A request that has been bound, and is not on the device: to other buffers. Of a call that an algorithm fits as well there. */
+void rondo_operation_move(struct rondo_request *request, const void *send, void *recv);
 /* Frees what the binding allocated for this request alone. */
 void rondo_operation_unbind(struct rondo_request *request);
 

@@ -3,10 +3,12 @@
 
 #include "check.h"
 #include "futex.h"
+#include "kept.h"
 #include "platform.h"
 #include "poller.h"
 #include "proxies.h"
 #include "queue.h"
+#include "reach.h"
 #include "request.h"
 #include "stream.h"
 
@@ -136,7 +138,7 @@ static rondo_result_t conclude(struct rondo_request *request)
                    request->message != NULL ? request->message : rondo_strerror(result));
     if (request->persistent)
         __atomic_store_n(&request->state, RONDO_REQUEST_INACTIVE, __ATOMIC_RELEASE);
-    else
+    else if (!rondo_kept_put(request))
         rondo_request_destroy(request);
     return result;
 }

@@ -120,15 +120,18 @@ static void submit(struct rondo_runtime *runtime, struct rondo_request *request)
     struct rondo_sqe *sqe = &queues->sq[queue->tail % RONDO_QUEUE_DEPTH];
     struct rondo_host_lane *lane = request->lane;
     uint64_t interrupts = rondo_load_relaxed(&queues->interrupts);
-    uint32_t flags = request->fresh ? RONDO_SQE_FRESH : 0;
-    if (request->fresh || lane->revives || interrupts != queue->interrupts) {
+    /* After others of its lane it is no longer what the device knows, whose connectors have moved on. */
+    const int fresh = request->fresh || lane->latest != request;
+    uint32_t flags = fresh ? RONDO_SQE_FRESH : 0;
+    if (fresh || lane->revives || interrupts != queue->interrupts) {
         flags |= RONDO_SQE_MORE;
         sqe->priority = lane->priority;
         sqe->revives = lane->revives;
-        sqe->fresh = request->fresh ? request->operation : NULL;
+        sqe->fresh = fresh ? request->operation : NULL;
         sqe->interrupts = queue->interrupts = interrupts;
     }
     request->fresh = 0;
+    lane->latest = request;
     lane->revives = 0;
     request->submitted = 1;
     request->device_number = request->lane->submitted++;

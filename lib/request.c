@@ -5,13 +5,14 @@
 #include "check.h"
 #include "compression.h"
 #include "connect.h"
+#include "kept.h"
 #include "lane.h"
 #include "low_latency.h"
 #include "mailbox.h"
 #include "operation.h"
 #include "progress.h"
 #include "queue.h"
-#include "register.h"
+#include "reach.h"
 #include "select.h"
 #include "select_gpu.h"
 #include "stream.h"
@@ -121,85 +122,7 @@ static rondo_result_t own_lane(struct rondo_request *request, uint64_t id, int p
     return rondo_lane_create(comm, &options, &request->lane);
 }
 
-/* ---- direct access ---- */
-
-static size_t buffer_bytes(const struct rondo_comm *comm, const struct rondo_call *call, int output)
-{
-    size_t bytes = call->count * rondo_type_bytes(call->type), all = bytes * (size_t) comm->size;
-    switch (call->kind) {
-    case RONDO_KIND_REDUCE_SCATTER:
-        return output ? bytes : all;
-    case RONDO_KIND_ALLGATHER:
-        return output ? all : bytes;
-    case RONDO_KIND_ALLTOALL:
-        return all;
-    default:
-        return bytes;
-    }
-}
-
-static int may_be_direct(const struct rondo_comm *comm, const struct rondo_call *call)
-{
-    return comm->size > 1 && call->rate == 0 &&
-           (call->kind == RONDO_KIND_ALLREDUCE || call->kind == RONDO_KIND_REDUCE_SCATTER ||
-            call->kind == RONDO_KIND_ALLGATHER || call->kind == RONDO_KIND_ALLTOALL || call->kind == RONDO_KIND_BCAST);
-}
-
-static int reachable(const struct rondo_request *request)
-{
-    const struct rondo_comm *comm = request->comm;
-    const struct rondo_call *call = &request->call;
-    char *input, *output;
-    if (!may_be_direct(comm, call))
-        return 0;
-    if (comm->same_process)
-        return 1;
-    if (request->windows[0] != NULL)
-        return request->windows[0]->usable && request->windows[1]->usable;
-    uint64_t window[2];
-    rondo_call_buffers(comm, call, &input, &output);
-    return rondo_window_find(comm, input, buffer_bytes(comm, call, 0), window) &&
-           rondo_window_find(comm, output, buffer_bytes(comm, call, 1), window);
-}
-
-/* A persistent operation's buffers are known to all at init: open them if that may pay. Collective, because whether it may is
- * known to all; a rank on which one cannot be opened goes on with the other, as its peers do. */
-static rondo_result_t open_buffers(struct rondo_comm *comm, const struct rondo_call *call,
-                                   struct rondo_registration *windows[2])
-{
-    char *buffers[2];
-    rondo_result_t result = RONDO_SUCCESS;
-    if (!may_be_direct(comm, call) || comm->same_process || !comm->same_host || rondo_call_bytes(comm, call) <= 16 * 1024)
-        return RONDO_SUCCESS;
-    rondo_call_buffers(comm, call, &buffers[0], &buffers[1]);
-    for (int b = 0; b < 2; b++) {
-        rondo_result_t one = rondo_window_open(comm, buffers[b], buffer_bytes(comm, call, b), &windows[b]);
-        result = one != RONDO_SUCCESS ? one : result; /* the last one's message is the one that is kept */
-    }
-    return result;
-}
-
-rondo_result_t rondo_request_still(const struct rondo_request *request)
-{
-    const struct rondo_comm *comm = request->comm;
-    char *const *buffers = request->operation->buffers;
-    rondo_result_t result = RONDO_SUCCESS;
-    if (!request->direct || comm->same_process)
-        return RONDO_SUCCESS;
-    for (int b = 0; b < 2 && result == RONDO_SUCCESS && (b == 0 || buffers[0] != buffers[1]); b++)
-        result = request->windows[b] != NULL ? rondo_window_still(request->windows[b])
-                                             : rondo_windows_still(comm, buffers[b], buffer_bytes(comm, &request->call, b));
-    return result;
-}
-
 /* ---- making ---- */
-
-static void close_windows(struct rondo_comm *comm, struct rondo_registration *const windows[2])
-{
-    for (int b = 0; b < 2; b++)
-        if (windows[b] != NULL)
-            rondo_window_close(comm, windows[b]);
-}
 
 void rondo_request_destroy(struct rondo_request *request)
 {
@@ -209,13 +132,14 @@ void rondo_request_destroy(struct rondo_request *request)
     rondo_stream_leave_group(request);
     if (request->owns_lane && request->lane != NULL)
         rondo_lane_free(request->lane);
-    close_windows(request->comm, request->windows);
+    rondo_close_buffers(request->comm, request->windows);
     rondo_request_give_back(request);
 }
 
 void rondo_request_destroy_all(struct rondo_comm *comm)
 {
     struct rondo_queue *queue = &comm->runtime->queue;
+    comm->kept = NULL;
     rondo_stream_forget(comm); /* else its list would name requests that are no more */
     for (;;) {
         struct rondo_request *request = NULL;
@@ -230,13 +154,13 @@ void rondo_request_destroy_all(struct rondo_comm *comm)
     }
 }
 
-enum rondo_form { RONDO_FORM_STARTED, RONDO_FORM_PERSISTENT, RONDO_FORM_STREAM };
+enum rondo_form { RONDO_FORM_BLOCKING, RONDO_FORM_STARTED, RONDO_FORM_PERSISTENT, RONDO_FORM_STREAM };
 
 struct making {
     struct rondo_comm *comm;
     const struct rondo_call *call;
     const rondo_attr_t *attr;
-    int persistent, streamed;
+    int blocking, persistent, streamed;
     uint64_t lane_id;                      /* of a persistent collective */
     uint32_t crowd;                        /* of others like it */
     struct rondo_registration *windows[2]; /* opened for it; the request's once there is one */
@@ -272,16 +196,19 @@ static rondo_result_t build(struct making *making, struct rondo_request **result
     *result = request;
     request->comm = comm;
     request->call = *call;
+    request->blocking = making->blocking;
     request->persistent = making->persistent;
     request->streamed = making->streamed;
     request->checked = comm->runtime->settings.check && (!making->persistent || is_p2p(call));
     request->empty = moves_nothing(call);
     memcpy(request->windows, making->windows, sizeof(request->windows));
     status = copy_arrays(request);
+    request->programs = __atomic_load_n(&comm->programs, __ATOMIC_RELAXED);
+    request->reachable = rondo_is_reachable(comm, &request->call, request->windows);
     if (status == RONDO_SUCCESS)
-        status = rondo_select(comm, &request->call, reachable(request), making->streamed, making->attr->program, &choice);
+        status = rondo_select(comm, &request->call, request->reachable, making->streamed, making->attr->program, &choice);
     if (status == RONDO_SUCCESS) {
-        rondo_select_gpu_crowd(comm, &request->call, reachable(request), making->crowd, &choice);
+        rondo_select_gpu_crowd(comm, &request->call, request->reachable, making->crowd, &choice);
         status = choose_lane(making, request, &choice);
     }
     if (status == RONDO_SUCCESS && !request->empty) {
@@ -300,7 +227,7 @@ static rondo_result_t undo(const struct making *making, struct rondo_request *re
     if (request != NULL)
         rondo_request_destroy(request);
     else
-        close_windows(making->comm, making->windows);
+        rondo_close_buffers(making->comm, making->windows);
     if (making->refused)
         rondo_connect_forget(making->comm->runtime, making->comm->id, making->lane_id);
     return rondo_fail(status, "%s", message);
@@ -335,6 +262,7 @@ static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *giv
     struct making making = {.comm = comm,
                             .call = call,
                             .attr = attr != NULL ? attr : &defaults,
+                            .blocking = form == RONDO_FORM_BLOCKING,
                             .persistent = persistent,
                             .streamed = form == RONDO_FORM_STREAM};
     struct rondo_request *request = NULL;
@@ -344,13 +272,15 @@ static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *giv
     status = rondo_compression_choose(comm, making.attr, persistent, &completed);
     if (status != RONDO_SUCCESS)
         return status;
+    if (making.blocking && (*result = rondo_kept_take(comm, call)) != NULL)
+        return RONDO_SUCCESS;
     if (persistent && !is_p2p(call)) {
         if (comm->runtime->settings.check && comm->size > 1)
             status = rondo_check_init(comm, call);
         if (status != RONDO_SUCCESS)
             return status;
         making.lane_id = next_lane_id(comm, call);
-        status = open_buffers(comm, call, making.windows);
+        status = rondo_open_buffers(comm, call, making.windows);
         rondo_result_t counted = count_others(comm, &making.crowd);
         status = status == RONDO_SUCCESS ? counted : status;
     }
@@ -400,10 +330,9 @@ rondo_result_t rondo_call_blocking(rondo_comm_t comm, const struct rondo_call *c
     struct rondo_request *request;
     rondo_result_t result = check(comm, call);
     if (result == RONDO_SUCCESS)
-        result = make(comm, call, NULL, RONDO_FORM_STARTED, &request);
+        result = make(comm, call, NULL, RONDO_FORM_BLOCKING, &request);
     if (result != RONDO_SUCCESS)
         return result;
-    request->waited_by_group = 1;
     if (comm->grouping && joins_group(comm, request))
         return RONDO_SUCCESS;
     rondo_progress_start(request, 1);
@@ -513,7 +442,7 @@ rondo_result_t rondo_group_end(rondo_comm_t comm)
         result = enqueue_group(&first);
     for (struct rondo_request *request = first; request != NULL; request = next) {
         next = request->next_grouped; /* a started request may be finished and freed by another thread */
-        int waited = request->waited_by_group;
+        int waited = request->blocking;
         if (waited) {
             request->next_grouped = blocking;
             blocking = request;

@@ -14,9 +14,6 @@ rondo_result_t rondo_call_on_stream(rondo_comm_t comm, const struct rondo_call *
 /* Frees an inactive request with what it owns. */
 void rondo_request_destroy(struct rondo_request *request);
 /* All of the communicator's; none is active. */
-/* At a start: whether the buffers that peers reach directly are those that were opened to them. RONDO_ERR_BUFFER if one was
- * freed since. Nothing on the host device. */
-rondo_result_t rondo_request_still(const struct rondo_request *request);
 void rondo_request_destroy_all(struct rondo_comm *comm);
 
 #endif

@@ -122,6 +122,7 @@ struct rondo_host_lane {
     /* Queue lock: */
     uint64_t started, submitted, finished; /* operations; those started and not submitted wait in the list */
     struct rondo_request *waiting_first, *waiting_last;
+    const struct rondo_request *latest; /* of those submitted */
 };
 
 /* ---- requests ---- */
@@ -138,12 +139,14 @@ struct rondo_request {
     uint32_t blocks; /* of its program */
     int fresh;       /* the device has no copy of it yet (queue lock) */
     int persistent, owns_lane;
-    int counted;         /* in the communicator's persistent_here */
-    int empty;           /* nothing to move */
-    int direct;          /* peers reach its buffers */
-    int checked;         /* waits for a verdict at every start */
-    int waited_by_group; /* of a blocking call */
-    void *stream;        /* in whose order it is executed */
+    int counted;                             /* in the communicator's persistent_here */
+    int empty;                               /* nothing to move */
+    int reachable;                           /* its buffers, by peers; and */
+    int direct;                              /* peers do */
+    const struct rondo_registered *programs; /* the communicator's when it was made */
+    int checked;                             /* waits for a verdict at every start */
+    int blocking;                            /* of a blocking call: a group waits for it */
+    void *stream;                            /* in whose order it is executed */
     int streamed, captured;
     struct rondo_stream_group *group; /* whose memory the kernel reads; shared by its members */
     struct rondo_request *next_grouped;
@@ -210,6 +213,7 @@ struct rondo_comm {
     rondo_compression_t compression;
     int pins;                           /* library threads that use the struct (runtime lock) */
     struct rondo_host_lane *collective; /* the communicator's own lane */
+    struct rondo_request *kept;         /* of its last blocking collective (kept.h); atomic */
     struct rondo_host_lane *lanes;
     struct rondo_request *group_first, *group_last; /* being collected (runtime lock) */
     int grouping;                                   /* looked at without the lock by the thread that owns the group */

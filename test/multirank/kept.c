@@ -1,0 +1,131 @@
+/*
+ * Calls that are made again and again, as they were, with other buffers, or with one thing changed: what is kept of one
+ * (lib/kept.h) has to be right for the next, on every rank, though each rank makes another choice of the blocking and the
+ * non-blocking form, and so has kept something else. Programs are registered meanwhile, after which all have to choose anew.
+ */
+#include "rondo_program.h"
+
+#include "trial.h"
+
+static long ranks = 4, seed = 1, rounds = 400, max_count = 9000;
+
+/* Each call, one that is the same but for the buffers, and others that differ from it in one thing more. */
+enum variant { AS_IT_IS, ELSEWHERE, OTHER_COUNT, OTHER_ROOT, OTHER_PLACE, OTHER_OP, OTHER_TYPE, VARIANTS };
+enum { GROUPED = 2 };
+
+static const enum collective shapes[] = {
+    ALLREDUCE /* programs' */, REDUCE_SCATTER, ALLGATHER, BCAST, REDUCE, ALLTOALL, ALLGATHERV, SCAN, BARRIER};
+enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
+
+/* Along the ranks, from the last to the first or the other way, and back. */
+static void choose_anew(rondo_comm_t comm, int size, int number)
+{
+    rondo_program_signature_t signature = RONDO_PROGRAM_SIGNATURE_DEFAULT;
+    const int from = number % 2 == 0 ? size - 1 : 0, step = number % 2 == 0 ? -1 : 1;
+    char name[32];
+    rondo_program_t p;
+    STEP("program %d is registered", number);
+    snprintf(name, sizeof(name), "chain-%d", number);
+    signature.name = name, signature.collective = "allreduce", signature.ranks = size, signature.chunks = 1;
+    signature.in_place = 1;
+    MUST(rondo_program_create(&p, &signature));
+    rondo_chunk_t c = rondo_chunk(p, from, RONDO_BUFFER_INPUT, 0, 1);
+    for (int r = from + step, n = 1; n < size; n++, r += step)
+        c = rondo_chunk_reduce(rondo_chunk(p, r, RONDO_BUFFER_INPUT, 0, 1), c);
+    for (int r = size - 1 - from - step, n = 1; n < size; n++, r -= step)
+        c = rondo_chunk_copy(c, r, RONDO_BUFFER_INPUT, 0);
+    MUST(rondo_program_register(comm, p, 0, (size_t) 1 << 30));
+    rondo_program_destroy(p);
+}
+
+static void prepare(struct trial trials[SHAPES][VARIANTS], rondo_comm_t comm, int size)
+{
+    uint64_t random = (uint64_t) seed;
+    memset(trials, 0, SHAPES * sizeof(trials[0]));
+    const size_t small = 1 + (size_t) ranks_below(&random, 200);
+    const int root = ranks_below(&random, size);
+    for (int s = 0; s < SHAPES; s++) {
+        const size_t count = ranks_below(&random, 3) > 0 ? small : (size_t) max_count;
+        const int in_place = ranks_below(&random, 2);
+        for (int variant = 0; variant < VARIANTS; variant++) {
+            struct trial *t = &trials[s][variant];
+            t->what = shapes[s], t->comm = comm, t->seed = (uint64_t) seed + 2;
+            t->count = variant == OTHER_COUNT ? count / 2 + 3 : count;
+            t->root = variant == OTHER_ROOT ? (root + 1) % size : root;
+            t->in_place = collective_in_place(t->what) && in_place != (variant == OTHER_PLACE);
+            t->op = variant == OTHER_OP ? RONDO_MAX : RONDO_SUM;
+            t->type = variant == OTHER_TYPE ? RONDO_UINT32 : RONDO_FLOAT;
+            trial_prepare(t);
+        }
+    }
+}
+
+/* This rank's way of making the call. */
+static void perform(struct trial *t, uint64_t *own)
+{
+    if (ranks_below(own, 4) > 0) {
+        MUST(trial_call(t, BLOCKING, NULL, NULL));
+        return;
+    }
+    rondo_request_t request = NULL;
+    MUST(trial_call(t, NONBLOCKING, NULL, &request));
+    MUST(rondo_wait(request));
+}
+
+static void perform_group(struct trial *calls[GROUPED], rondo_comm_t comm)
+{
+    MUST(rondo_group_start(comm));
+    for (int i = 0; i < GROUPED; i++)
+        MUST(trial_call(calls[i], BLOCKING, NULL, NULL));
+    MUST(rondo_group_end(comm));
+}
+
+static void play(struct trial trials[SHAPES][VARIANTS], const struct rank *me, rondo_comm_t comm)
+{
+    uint64_t common = (uint64_t) seed, own = (uint64_t) seed << 32 ^ (uint64_t) me->rank;
+    int shape = 0;
+    for (long round = 0; round < rounds; round++) {
+        const int anew = round % 50 == 49, same = anew || round % 50 == 48; /* the same call before and after */
+        if (anew)
+            choose_anew(comm, me->size, (int) round / 50);
+        if (same || ranks_below(&common, 8) == 0)
+            shape = same ? 0 : ranks_below(&common, SHAPES);
+        const int grouped = !same && ranks_below(&common, 8) == 0, first = same ? AS_IT_IS : ranks_below(&common, VARIANTS);
+        struct trial *calls[GROUPED] = {&trials[shape][first], &trials[shape][(first + 1) % VARIANTS]};
+        STEP("round %ld: %s, variant %d%s", round, collective_names[shapes[shape]], first, grouped ? " and the next" : "");
+        for (int i = 0; i < (grouped ? GROUPED : 1); i++)
+            trial_fill(calls[i], (int) round);
+        if (grouped)
+            perform_group(calls, comm);
+        else
+            perform(calls[0], &own);
+        for (int i = 0; i < (grouped ? GROUPED : 1); i++)
+            trial_verify(calls[i], grouped ? "grouped" : "alone", (int) round);
+    }
+}
+
+static void run(struct rank *me)
+{
+    struct trial trials[SHAPES][VARIANTS];
+    rondo_comm_t comm;
+    MUST(rondo_comm_dup(me->world, &comm));
+    prepare(trials, comm, me->size);
+    play(trials, me, comm);
+    MUST(rondo_comm_free(&comm));
+    for (int s = 0; s < SHAPES; s++)
+        for (int variant = 0; variant < VARIANTS; variant++)
+            trial_release(&trials[s][variant]);
+}
+
+int main(int argc, char **argv)
+{
+    const struct ranks_option options[] = {
+        {"--ranks", &ranks, NULL, "ranks as threads; 0: from the environment"},
+        {"--seed", &seed, NULL, "of the calls and their order"},
+        {"--rounds", &rounds, NULL, "calls, or groups of them"},
+        {"--max-count", &max_count, NULL, "elements of the largest"},
+    };
+    ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
+    ranks_run((int) ranks, NULL, run, NULL);
+    return ranks_finish("kept");
+}

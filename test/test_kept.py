@@ -1,0 +1,15 @@
+"""Calls made again and again, whose requests are kept from one to the next (lib/kept.h)."""
+import pytest
+from harness import program, run
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7])
+def test_again_and_changed(ranks):
+    """Each condition of is_alike and rondo_kept_put but those that only spare a look was taken out in turn: one to three of these fail."""
+    for seed in range(3):
+        run(program("kept"), "--ranks", ranks, "--seed", 10 * ranks + seed)
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "allpairs"])
+def test_insisted(algorithm):
+    run(program("kept"), "--ranks", 3, "--rounds", 200, RONDO_ALGORITHM=algorithm)
