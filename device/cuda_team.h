@@ -209,8 +209,8 @@ RONDO_FUNCTION const struct rondo_operation *rondo_team_operation(const struct r
 }
 
 /* Brings a part of an operation, its instructions and its ends into shared memory, unless they are there: an acquire anywhere
- * in the block empties the first-level cache. Of an operation that is not fresh nobody else has moved the ends: only persistent
- * operations are used again as they are, and each has its lane for itself. */
+ * in the block empties the first-level cache. Of an operation that is not fresh nobody else has moved the ends: it is the
+ * one that its lane had last. */
 RONDO_FUNCTION void rondo_team_load(struct rondo_team *team, struct rondo_run *run)
 {
     if (run->fresh || team->home != run->home || team->program_block != run->program_block) {

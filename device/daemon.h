@@ -26,12 +26,19 @@ RONDO_FUNCTION uint32_t rondo_first_block(const struct rondo_daemon *daemon, uin
     return lane < RONDO_LANES_NEAR ? 0 : lane * daemon->policy.spread % daemon->block_count;
 }
 
+/* The first program block of the lane's operations that is this block's, if they have so many. */
+RONDO_FUNCTION uint32_t rondo_own_program_block(const struct rondo_daemon *daemon, const struct rondo_block *block,
+                                                uint32_t lane)
+{
+    return (block->index + daemon->block_count - rondo_first_block(daemon, lane)) % daemon->block_count;
+}
+
 /* What a submission tells a block, in the terms of news. number: of the operation in its lane, if it is the first. */
 RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct rondo_block *block, uint64_t news,
                                     uint64_t number)
 {
     struct rondo_task task = {.lane = RONDO_NEWS_LANE(news)};
-    task.program_block = (block->index + daemon->block_count - rondo_first_block(daemon, task.lane)) % daemon->block_count;
+    task.program_block = rondo_own_program_block(daemon, block, task.lane);
     const struct rondo_lane *lane = &daemon->lanes[task.lane];
     task.slot = RONDO_NEWS_SLOT(news);
     task.number = number;
@@ -47,12 +54,13 @@ RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct ro
 
 /* A block that has nothing else to do begins with its part of an operation, which it is told is its lane's first, before it
  * has so much as a task, if the operation is started again as it was: the team knows all about it. The task is then the block's
- * only one, or at least the first, and visited next. */
+ * only one, or at least the first, and visited next. A block without a part may still know what was there before. */
 RONDO_FUNCTION void rondo_begin_again(const struct rondo_daemon *daemon, const struct rondo_block *block,
                                       struct rondo_team *team, uint64_t news)
 {
     const struct rondo_policy *policy = &daemon->policy;
     if (block->tasks == 0 && !block->voted && (news & RONDO_NEWS_FIRST) && !(news & RONDO_NEWS_FRESH) &&
+        rondo_own_program_block(daemon, block, RONDO_NEWS_LANE(news)) < RONDO_NEWS_BLOCKS(news) &&
         RONDO_NEWS_BLOCKS(news) <= daemon->block_count && policy->order == RONDO_ORDER_FIFO)
         rondo_team_begin_again(team, &daemon->operations[RONDO_NEWS_SLOT(news)], policy->alone);
 }
