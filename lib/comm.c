@@ -137,9 +137,10 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
     pthread_mutex_init(&comm->plan_lock, NULL);
     comm->members = calloc((size_t) size, sizeof(*comm->members));
     comm->persistent_p2p = calloc(2 * (size_t) size, sizeof(*comm->persistent_p2p));
+    comm->messages = calloc(2 * (size_t) size, sizeof(*comm->messages));
     comm->windows =
         runtime->device->kind->allocate(runtime->device, (size_t) size * RONDO_WINDOWS_MAX * sizeof(*comm->windows));
-    if (comm->members == NULL || comm->persistent_p2p == NULL || comm->windows == NULL)
+    if (comm->members == NULL || comm->persistent_p2p == NULL || comm->messages == NULL || comm->windows == NULL)
         status = rondo_fail(RONDO_ERR_MEMORY, "no memory for a communicator of %d ranks", size);
     for (int i = 0; i < size && status == RONDO_SUCCESS; i++) {
         comm->members[i] = members[i];
@@ -184,6 +185,7 @@ void rondo_comm_destroy(struct rondo_comm *comm)
     pthread_mutex_destroy(&comm->plan_lock);
     rondo_topology_free(&comm->topology);
     free(comm->persistent_p2p);
+    free(comm->messages);
     free(comm->shrunk);
     free(comm->members);
     free(comm);

@@ -22,33 +22,40 @@ static int is_alike(const struct rondo_request *request, const struct rondo_call
            (own->recv == RONDO_IN_PLACE) == (call->recv == RONDO_IN_PLACE) && own->kind != RONDO_KIND_REDUCE_SCATTER;
 }
 
-struct rondo_request *rondo_kept_take(struct rondo_comm *comm, const struct rondo_call *call)
+struct rondo_request *rondo_kept_take(struct rondo_host_lane *lane, const struct rondo_call *call)
 {
-    if (__atomic_load_n(&comm->kept, __ATOMIC_RELAXED) == NULL)
+    if (lane == NULL || __atomic_load_n(&lane->kept, __ATOMIC_RELAXED) == NULL)
         return NULL;
     /* Acquire pairs with the release in rondo_kept_put: the request is as it was left. */
-    struct rondo_request *request = __atomic_exchange_n(&comm->kept, NULL, __ATOMIC_ACQUIRE);
+    struct rondo_request *request = __atomic_exchange_n(&lane->kept, NULL, __ATOMIC_ACQUIRE);
     if (request == NULL)
         return NULL;
     if (!is_alike(request, call)) {
         rondo_request_destroy(request);
         return NULL;
     }
+    request->kept = 0;
     if (request->call.send != call->send || request->call.recv != call->recv)
         rondo_operation_move(request, call->send, call->recv);
     return request;
 }
 
+/* What it has for itself alone would be held for nothing. */
+static int owns_memory(const struct rondo_request *request)
+{
+    for (int b = 0; b < RONDO_BUFFERS; b++)
+        if (request->tables[b] != NULL) /* of a v-collective */
+            return 1;
+    return request->scratch != NULL;
+}
+
 int rondo_kept_put(struct rondo_request *request)
 {
-    struct rondo_comm *comm = request->comm;
-    if (!request->blocking || request->result != RONDO_SUCCESS || request->checked || request->empty || request->direct ||
-        request->lane != comm->collective || request->scratch != NULL)
+    if (request->result != RONDO_SUCCESS || request->checked || request->empty || request->streamed || request->direct ||
+        owns_memory(request))
         return 0;
-    for (int b = 0; b < RONDO_BUFFERS; b++) /* of a v-collective */
-        if (request->tables[b] != NULL)
-            return 0;
-    struct rondo_request *before = __atomic_exchange_n(&comm->kept, request, __ATOMIC_ACQ_REL);
+    request->kept = 1;
+    struct rondo_request *before = __atomic_exchange_n(&request->lane->kept, request, __ATOMIC_ACQ_REL);
     if (before != NULL)
         rondo_request_destroy(before);
     return 1;

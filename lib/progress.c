@@ -155,7 +155,7 @@ static rondo_result_t check_handle(const struct rondo_request *request, const ch
 {
     if (request == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "%s: the request is NULL", function);
-    if (request->comm == NULL)
+    if (request->comm == NULL || request->kept)
         return rondo_fail(RONDO_ERR_STATE, "%s: the request %p has been freed", function, (const void *) request);
     return RONDO_SUCCESS;
 }

@@ -64,6 +64,19 @@ static uint32_t clamp_slot(size_t bytes, size_t most)
     return (uint32_t) (rounded < SMALLEST_SLOT ? SMALLEST_SLOT : rounded > most ? most : rounded);
 }
 
+/* Where the lane of such messages is noted. */
+static struct rondo_host_lane **noted_lane(struct rondo_comm *comm, const struct rondo_call *call)
+{
+    return &comm->messages[2 * call->root + (call->kind == RONDO_KIND_SEND_TO)];
+}
+
+/* Of a call that is not persistent and started by the host. NULL: there is none yet. */
+static struct rondo_host_lane *usual_lane(struct rondo_comm *comm, const struct rondo_call *call)
+{
+    /* Acquire pairs with the release in shared_lane: the lane is complete. */
+    return is_p2p(call) ? __atomic_load_n(noted_lane(comm, call), __ATOMIC_ACQUIRE) : comm->collective;
+}
+
 /* The lane of that id, peer (-1: none) and direction, made at first use. */
 static rondo_result_t shared_lane(struct rondo_comm *comm, uint64_t id, const struct rondo_call *call,
                                   struct rondo_host_lane **result)
@@ -80,6 +93,8 @@ static rondo_result_t shared_lane(struct rondo_comm *comm, uint64_t id, const st
         struct rondo_lane_options options = {.id = id, .peer = peer, .outgoing = outgoing};
         rondo_lane_slots(comm, options.slot_bytes);
         status = rondo_lane_create(comm, &options, &lane);
+        if (status == RONDO_SUCCESS && id == RONDO_LANE_P2P)
+            __atomic_store_n(noted_lane(comm, call), lane, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&comm->lane_lock);
     *result = lane;
@@ -139,7 +154,6 @@ void rondo_request_destroy(struct rondo_request *request)
 void rondo_request_destroy_all(struct rondo_comm *comm)
 {
     struct rondo_queue *queue = &comm->runtime->queue;
-    comm->kept = NULL;
     rondo_stream_forget(comm); /* else its list would name requests that are no more */
     for (;;) {
         struct rondo_request *request = NULL;
@@ -177,10 +191,8 @@ static rondo_result_t choose_lane(struct making *making, struct rondo_request *r
     }
     if (making->streamed)
         return shared_lane(comm, is_p2p(call) ? RONDO_LANE_P2P_STREAM : RONDO_LANE_STREAM, call, &request->lane);
-    if (is_p2p(call))
-        return shared_lane(comm, RONDO_LANE_P2P, call, &request->lane);
-    request->lane = comm->collective;
-    return RONDO_SUCCESS;
+    request->lane = usual_lane(comm, call);
+    return request->lane != NULL ? RONDO_SUCCESS : shared_lane(comm, RONDO_LANE_P2P, call, &request->lane);
 }
 
 /* This rank's own part. On failure *result may be a request all the same, to be destroyed. */
@@ -272,8 +284,11 @@ static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *giv
     status = rondo_compression_choose(comm, making.attr, persistent, &completed);
     if (status != RONDO_SUCCESS)
         return status;
-    if (making.blocking && (*result = rondo_kept_take(comm, call)) != NULL)
+    if (!persistent && !making.streamed && (request = rondo_kept_take(usual_lane(comm, call), call)) != NULL) {
+        request->blocking = making.blocking;
+        *result = request;
         return RONDO_SUCCESS;
+    }
     if (persistent && !is_p2p(call)) {
         if (comm->runtime->settings.check && comm->size > 1)
             status = rondo_check_init(comm, call);

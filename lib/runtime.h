@@ -123,6 +123,7 @@ struct rondo_host_lane {
     uint64_t started, submitted, finished; /* operations; those started and not submitted wait in the list */
     struct rondo_request *waiting_first, *waiting_last;
     const struct rondo_request *latest; /* of those submitted */
+    struct rondo_request *kept;         /* of its last call (kept.h); atomic */
 };
 
 /* ---- requests ---- */
@@ -146,6 +147,7 @@ struct rondo_request {
     const struct rondo_registered *programs; /* the communicator's when it was made */
     int checked;                             /* waits for a verdict at every start */
     int blocking;                            /* of a blocking call: a group waits for it */
+    int kept;                                /* nobody's, and whoever still names it is told that it has been freed */
     void *stream;                            /* in whose order it is executed */
     int streamed, captured;
     struct rondo_stream_group *group; /* whose memory the kernel reads; shared by its members */
@@ -213,8 +215,8 @@ struct rondo_comm {
     rondo_compression_t compression;
     int pins;                           /* library threads that use the struct (runtime lock) */
     struct rondo_host_lane *collective; /* the communicator's own lane */
-    struct rondo_request *kept;         /* of its last blocking collective (kept.h); atomic */
     struct rondo_host_lane *lanes;
+    struct rondo_host_lane **messages; /* lanes of sends and receives, where there are any: [2 * peer + outgoing]; atomic */
     struct rondo_request *group_first, *group_last; /* being collected (runtime lock) */
     int grouping;                                   /* looked at without the lock by the thread that owns the group */
     pthread_t group_owner;

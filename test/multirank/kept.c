@@ -1,7 +1,7 @@
 /*
  * Calls that are made again and again, as they were, with other buffers, or with one thing changed: what is kept of one
- * (lib/kept.h) has to be right for the next, on every rank, though each rank makes another choice of the blocking and the
- * non-blocking form, and so has kept something else. Programs are registered meanwhile, after which all have to choose anew.
+ * (lib/kept.h) has to be right for the next, on every rank, whatever the form and whichever call a rank
+ * waited for last, which is what it keeps. Programs are registered meanwhile, after which all have to choose anew.
  */
 #include "rondo_program.h"
 
@@ -12,9 +12,10 @@ static long ranks = 4, seed = 1, rounds = 400, max_count = 9000;
 /* Each call, one that is the same but for the buffers, and others that differ from it in one thing more. */
 enum variant { AS_IT_IS, ELSEWHERE, OTHER_COUNT, OTHER_ROOT, OTHER_PLACE, OTHER_OP, OTHER_TYPE, VARIANTS };
 enum { GROUPED = 2 };
+enum { SHORT = 3, LONG = 40 }; /* messages */
 
 static const enum collective shapes[] = {
-    ALLREDUCE /* programs' */, REDUCE_SCATTER, ALLGATHER, BCAST, REDUCE, ALLTOALL, ALLGATHERV, SCAN, BARRIER};
+    ALLREDUCE /* programs' */, REDUCE_SCATTER, ALLGATHER, BCAST, REDUCE, ALLTOALL, ALLGATHERV, SCAN, BARRIER, ALLREDUCE};
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
 /* Along the ranks, from the last to the first or the other way, and back. */
@@ -45,7 +46,7 @@ static void prepare(struct trial trials[SHAPES][VARIANTS], rondo_comm_t comm, in
     const size_t small = 1 + (size_t) ranks_below(&random, 200);
     const int root = ranks_below(&random, size);
     for (int s = 0; s < SHAPES; s++) {
-        const size_t count = ranks_below(&random, 3) > 0 ? small : (size_t) max_count;
+        const size_t count = s == 0 || ranks_below(&random, 3) > 0 ? small : (size_t) max_count;
         const int in_place = ranks_below(&random, 2);
         for (int variant = 0; variant < VARIANTS; variant++) {
             struct trial *t = &trials[s][variant];
@@ -60,16 +61,77 @@ static void prepare(struct trial trials[SHAPES][VARIANTS], rondo_comm_t comm, in
     }
 }
 
-/* This rank's way of making the call. */
-static void perform(struct trial *t, uint64_t *own)
+static void note(void *called, rondo_result_t result)
 {
-    if (ranks_below(own, 4) > 0) {
+    CHECK(result == RONDO_SUCCESS, "%s", rondo_strerror((int) result));
+    __atomic_store_n((int *) called, 1, __ATOMIC_RELEASE);
+}
+
+enum way { PLAIN, WAITED_FOR, CALLED_BACK, WAYS };
+
+static void perform(struct trial *t, enum way way)
+{
+    rondo_request_t request = NULL;
+    int called = way == WAITED_FOR;
+    if (way == PLAIN) {
         MUST(trial_call(t, BLOCKING, NULL, NULL));
         return;
     }
-    rondo_request_t request = NULL;
     MUST(trial_call(t, NONBLOCKING, NULL, &request));
+    if (way == CALLED_BACK)
+        MUST(rondo_request_callback(request, note, &called));
     MUST(rondo_wait(request));
+    while (!__atomic_load_n(&called, __ATOMIC_ACQUIRE))
+        ranks_sleep(0.0001);
+    EXPECT(RONDO_ERR_STATE, "freed", rondo_wait(request)); /* kept or not, it is no longer the caller's */
+}
+
+/* Two calls at once: what is kept is the one that a rank waits for last. */
+static void part(struct trial *one, struct trial *other, const struct rank *me)
+{
+    struct trial *first = me->rank == 0 ? one : other, *last = me->rank == 0 ? other : one;
+    rondo_request_t requests[2];
+    STEP("ranks keep different calls");
+    trial_fill(one, 0);
+    trial_fill(other, 0);
+    MUST(trial_call(one, NONBLOCKING, NULL, &requests[0]));
+    MUST(trial_call(other, NONBLOCKING, NULL, &requests[1]));
+    MUST(rondo_wait(requests[first != one]));
+    MUST(rondo_wait(requests[last != one]));
+    trial_verify(one, "with another", 0);
+    trial_verify(other, "with another", 0);
+}
+
+/* To the next rank, from the one before: a few numbers, from one of two places to another, at once or in a group. */
+static void messages(const struct rank *me, rondo_comm_t comm, int64_t *memory, uint64_t *common, uint64_t *own)
+{
+    const int next = (me->rank + 1) % me->size, previous = (me->rank + me->size - 1) % me->size;
+    const size_t count = ranks_below(common, 3) == 0 ? LONG : SHORT;
+    const uint64_t value = ranks_random(common) >> 8;
+    int64_t *out = memory + ranks_below(own, 2) * LONG, *in = memory + (2 + ranks_below(own, 2)) * LONG, host[4 * LONG];
+    for (int i = 0; i < 4 * LONG; i++)
+        host[i] = (int64_t) value + me->rank * 1000 + i % LONG;
+    ranks_put(memory, host, sizeof(host));
+    if (ranks_below(own, 2) == 0) {
+        rondo_request_t send, receive;
+        MUST(rondo_isend(out, count, RONDO_INT64, next, comm, &send));
+        MUST(rondo_irecv(in, count, RONDO_INT64, previous, comm, &receive));
+        MUST(rondo_wait(send));
+        MUST(rondo_wait(receive));
+    } else {
+        MUST(rondo_group_start(comm));
+        MUST(rondo_send(out, count, RONDO_INT64, next, comm));
+        MUST(rondo_recv(in, count, RONDO_INT64, previous, comm));
+        MUST(rondo_group_end(comm));
+    }
+    ranks_get(host, memory, sizeof(host));
+    size_t wrong = 0;
+    for (size_t i = 0; i < 4 * LONG; i++) {
+        const size_t at = (size_t) (in - memory);
+        const int from = i >= at && i < at + count ? previous : me->rank;
+        wrong += host[i] != (int64_t) value + from * 1000 + (int64_t) (i % LONG);
+    }
+    CHECK(wrong == 0, "%zu elements wrong around a message of %zu", wrong, count);
 }
 
 static void perform_group(struct trial *calls[GROUPED], rondo_comm_t comm)
@@ -82,15 +144,18 @@ static void perform_group(struct trial *calls[GROUPED], rondo_comm_t comm)
 
 static void play(struct trial trials[SHAPES][VARIANTS], const struct rank *me, rondo_comm_t comm)
 {
+    int64_t *memory = ranks_allocate(4 * LONG * sizeof(*memory));
     uint64_t common = (uint64_t) seed, own = (uint64_t) seed << 32 ^ (uint64_t) me->rank;
     int shape = 0;
     for (long round = 0; round < rounds; round++) {
-        const int anew = round % 50 == 49, same = anew || round % 50 == 48; /* the same call before and after */
-        if (anew)
+        const int anew = round % 50 == 49;
+        if (anew || ranks_below(&common, 8) == 0)
+            shape = anew ? 0 : ranks_below(&common, SHAPES);
+        const int grouped = !anew && ranks_below(&common, 8) == 0, first = anew ? AS_IT_IS : ranks_below(&common, VARIANTS);
+        if (anew) {
+            part(&trials[shape][AS_IT_IS], &trials[shape][OTHER_COUNT], me);
             choose_anew(comm, me->size, (int) round / 50);
-        if (same || ranks_below(&common, 8) == 0)
-            shape = same ? 0 : ranks_below(&common, SHAPES);
-        const int grouped = !same && ranks_below(&common, 8) == 0, first = same ? AS_IT_IS : ranks_below(&common, VARIANTS);
+        }
         struct trial *calls[GROUPED] = {&trials[shape][first], &trials[shape][(first + 1) % VARIANTS]};
         STEP("round %ld: %s, variant %d%s", round, collective_names[shapes[shape]], first, grouped ? " and the next" : "");
         for (int i = 0; i < (grouped ? GROUPED : 1); i++)
@@ -98,10 +163,13 @@ static void play(struct trial trials[SHAPES][VARIANTS], const struct rank *me, r
         if (grouped)
             perform_group(calls, comm);
         else
-            perform(calls[0], &own);
+            perform(calls[0], (enum way) ranks_below(&own, WAYS));
         for (int i = 0; i < (grouped ? GROUPED : 1); i++)
             trial_verify(calls[i], grouped ? "grouped" : "alone", (int) round);
+        if (ranks_below(&common, 4) == 0)
+            messages(me, comm, memory, &common, &own);
     }
+    ranks_release(memory);
 }
 
 static void run(struct rank *me)
