@@ -92,6 +92,11 @@ RONDO_FUNCTION enum rondo_verdict rondo_withdraw(const struct rondo_daemon *daem
     }
 }
 
+RONDO_FUNCTION int rondo_overstays(const struct rondo_daemon *daemon, const struct rondo_block *block, uint64_t now)
+{
+    return now - block->entered_ns >= daemon->policy.residency_ns || rondo_load_relaxed32(&daemon->meeting_point->stopped);
+}
+
 /* At the end of a round: vote, withdraw, or learn what was decided. */
 RONDO_FUNCTION enum rondo_verdict rondo_consult(const struct rondo_daemon *daemon, struct rondo_block *block)
 {
@@ -111,7 +116,7 @@ RONDO_FUNCTION enum rondo_verdict rondo_consult(const struct rondo_daemon *daemo
     block->untimed_rounds = 0;
     uint64_t latest = block->last_news_ns > block->last_progress_ns ? block->last_news_ns : block->last_progress_ns;
     rondo_trace_idle(block, latest, now);
-    int overstayed = now - block->entered_ns >= policy->residency_ns || rondo_load_relaxed32(&daemon->meeting_point->stopped);
+    int overstayed = rondo_overstays(daemon, block, now);
     int wants_to_leave = overstayed || now - latest >= (block->tasks == 0 ? policy->quit_idle_ns : policy->quit_stuck_ns);
 
     if (!block->voted) {
@@ -128,13 +133,14 @@ RONDO_FUNCTION enum rondo_verdict rondo_consult(const struct rondo_daemon *daemo
     return wants_to_leave ? RONDO_DAEMON_STAYS : rondo_withdraw(daemon, block);
 }
 
-/* The only block of a daemon gives up idling, because its runner has to leave: there is nobody to consult. Otherwise as
- * rondo_decide. */
-RONDO_FUNCTION enum rondo_verdict rondo_daemon_retire(const struct rondo_daemon *daemon, struct rondo_block *block)
+/* The only block of a daemon, or the only one that has entered while none of the others is to, gives up: there is nobody to
+ * consult. Otherwise as rondo_decide; the epoch goes on. */
+RONDO_FUNCTION enum rondo_verdict rondo_daemon_retire(const struct rondo_daemon *daemon, struct rondo_block *block,
+                                                      int must_leave)
 {
     if (block->voted && rondo_withdraw(daemon, block) == RONDO_DAEMON_QUITS)
         return RONDO_DAEMON_QUITS;
-    if (!rondo_leave(daemon, 0))
+    if (!rondo_leave(daemon, must_leave))
         return RONDO_DAEMON_STAYS;
     block->inside = 0;
     rondo_trace(block, RONDO_TRACE_QUIT, 0, 0, 0);

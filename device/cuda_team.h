@@ -384,6 +384,12 @@ RONDO_FUNCTION void rondo_team_repeat_ends(struct rondo_team *team, uint32_t fir
     rondo_team_finish(team);
 }
 
+/* The other blocks have been told of an operation: they look by themselves. */
+RONDO_FUNCTION void rondo_team_told(const struct rondo_team *team)
+{
+    (void) team;
+}
+
 RONDO_FUNCTION void rondo_team_copy(struct rondo_team *team, void *to, const void *from, uint32_t bytes)
 {
     team->copy = to;

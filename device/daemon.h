@@ -125,6 +125,7 @@ RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct ro
         block->news_read++;
         rondo_publish_word(&block->report->news_read, block->news_read);
         rondo_publish_word(&daemon->meeting_point->announced, block->news_read);
+        rondo_team_told(team);
     }
     if (!more)
         rondo_begin_again(daemon, block, team, news);

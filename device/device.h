@@ -84,6 +84,7 @@ struct rondo_device {
     struct rondo_daemon *daemon; /* addresses and sizes, which a daemon is given when it starts */
     struct rondo_task *tasks;
     struct rondo_trace_records *trace; /* one a block; NULL: none asked for */
+    uint64_t fresh;                    /* the last launch that found nothing which one before it had begun with */
 };
 
 extern const struct rondo_device_kind rondo_host_device;
@@ -96,7 +97,8 @@ void rondo_daemon_destroy(struct rondo_device *device);
 
 /* Whether a daemon runs or has been claimed. Waits while one is about to leave, which takes it one look at the queue. */
 int rondo_device_alive(const struct rondo_device *device);
-/* Takes the right to start one: 1 if there is none. Under the queue lock. */
-int rondo_device_claim(struct rondo_device *device);
+/* Takes the right to start one: 1 if there is none. resumes: operations are outstanding that one before may have begun with.
+ * Under the queue lock. */
+int rondo_device_claim(struct rondo_device *device, int resumes);
 
 #endif

@@ -2,8 +2,17 @@
  * The host device: a block is a thread, or for block 0 any thread that waits for a result and runs the block meanwhile
  * (DESIGN section 6, last paragraph). "Quitting" parks the threads.
  *
- * A block is run by whoever holds its claim. Invariant: while a daemon is alive, every block is claimed, or its thread has
- * been called and is going to look whether it is before it sleeps (a nap, of bounded length, may come first).
+ * A block is run by whoever holds its claim. Invariant: while a daemon is alive, block 0 is claimed, or its thread has been
+ * called and is going to look whether it is before it sleeps (a nap, of bounded length, may come first). The other blocks have
+ * nothing to do with small operations, and calling their threads takes longer than those do: so a daemon begins with block 0
+ * alone, which may leave alone, too, and whoever runs it gathers the others when there is something for them. From then on the
+ * invariant is theirs as well, until all quit by consensus.
+ *
+ * Why that is so. Only who has block 0's claim gathers, or leaves alone. `gathered` names the launch whose blocks have been
+ * called; another block enters only a daemon of that number, which cannot end without its vote. It reads `wake`, whether a
+ * daemon is alive, and `gathered`, in this order, and sleeps if `wake` has not changed; who gathers stores `gathered`, then
+ * bumps `wake` (all sequentially consistent): the thread sees the one or the other. What the blocks of a gathered daemon have
+ * left undone they find again, because those after it are gathered at once, until one is fresh. test/models/gather.pml.
  */
 #include "daemon.h"
 #include "device.h"
@@ -42,6 +51,7 @@ struct rondo_host {
     void *stir_argument;
     uint32_t stopping;
     uint32_t quit_event, quit_sleepers;
+    uint64_t gathered; /* the last launch whose blocks have been called */
     uint32_t blocks;
     struct runner *runners;
 };
@@ -86,6 +96,44 @@ static int is_alive(struct rondo_host *host)
     return rondo_device_alive(&host->base);
 }
 
+static uint64_t launch_of(const struct rondo_host *host)
+{
+    return rondo_load_acquire(&host->base.daemon->queues->launches);
+}
+
+static int is_gathered(const struct rondo_host *host)
+{
+    return __atomic_load_n(&host->gathered, __ATOMIC_SEQ_CST) == launch_of(host);
+}
+
+/* By who has block 0's claim. */
+static void gather(void *argument)
+{
+    struct rondo_host *host = argument;
+    if (is_gathered(host))
+        return;
+    __atomic_store_n(&host->gathered, launch_of(host), __ATOMIC_SEQ_CST);
+    for (uint32_t b = 1; b < host->blocks; b++)
+        call_thread(&host->runners[b]);
+}
+
+/* The other blocks are part of the daemon, or have to be, because those of one before may not have come to an end. */
+static int needs_others(const struct rondo_host *host)
+{
+    const uint64_t gathered = __atomic_load_n(&host->gathered, __ATOMIC_SEQ_CST);
+    return host->blocks > 1 && (gathered == launch_of(host) || gathered >= rondo_load_relaxed(&host->base.fresh));
+}
+
+/* Likewise. 1: the daemon is out. */
+static int leave_alone(struct rondo_host *host, int must_leave)
+{
+    struct rondo_daemon *daemon = host->base.daemon;
+    if (needs_others(host) || rondo_daemon_retire(daemon, &daemon->blocks[0], must_leave) != RONDO_DAEMON_QUITS)
+        return 0;
+    announce_quit(host);
+    return 1;
+}
+
 /* One turn of a claimed block. 1: the daemon is out. */
 static int turn(struct rondo_host *host, uint32_t index, int return_early)
 {
@@ -97,6 +145,8 @@ static int turn(struct rondo_host *host, uint32_t index, int return_early)
             return 1;
         rondo_daemon_enter(daemon, block);
     }
+    if (index == 0 && needs_others(host))
+        gather(host);
     uint32_t completions = block->completions;
     int quits = rondo_daemon_round(daemon, block, &runner->team, return_early) == RONDO_DAEMON_QUITS;
     if (block->progressed && host->stir != NULL)
@@ -108,6 +158,8 @@ static int turn(struct rondo_host *host, uint32_t index, int return_early)
     }
     if (block->completions != completions && !return_early)
         host->notify(host->notify_argument);
+    if (index == 0 && host->blocks > 1 && block->voted && leave_alone(host, rondo_overstays(daemon, block, rondo_clock_ns())))
+        return 1;
     if (block->progressed || block->informed)
         runner->idle_turns = 0;
     else
@@ -121,7 +173,8 @@ static int run_own_block(struct runner *runner)
     struct rondo_host *host = runner->host;
     uint32_t index = (uint32_t) (runner - host->runners);
     int ran = 0;
-    while (!__atomic_load_n(&host->stopping, __ATOMIC_RELAXED) && is_alive(host) && try_claim(runner)) {
+    while (!__atomic_load_n(&host->stopping, __ATOMIC_RELAXED) && is_alive(host) && (index == 0 || is_gathered(host)) &&
+           try_claim(runner)) {
         int out = 0;
         ran = 1;
         while (!out && !__atomic_load_n(&runner->wanted, __ATOMIC_SEQ_CST) &&
@@ -139,7 +192,8 @@ static int run_own_block(struct runner *runner)
 /* Who starts an operation and waits for it at once runs the block before the thread that the start has called can, and two
  * changes of thread were for nothing, on a core that another rank may have been using. A thread that has come too late naps,
  * and looks again by itself: while it does, a start calls nobody. If it came too late for what was started meanwhile as well,
- * it naps once more. So only what is started and not waited for, after others that were, may have to wait for a nap's end. */
+ * it naps once more. So only what is started and not waited for, after others that were, may have to wait for a nap's end.
+ * (The other blocks' threads are called when they are needed, and never come too late.) */
 static void *runner_main(void *argument)
 {
     struct runner *runner = argument;
@@ -148,7 +202,7 @@ static void *runner_main(void *argument)
     while (!__atomic_load_n(&host->stopping, __ATOMIC_ACQUIRE)) {
         uint32_t seen = __atomic_load_n(&runner->wake, __ATOMIC_SEQ_CST);
         uint32_t handed = __atomic_load_n(&runner->hand_over, __ATOMIC_SEQ_CST);
-        int late = !run_own_block(runner) && seen != answered;
+        int late = !run_own_block(runner) && seen != answered && runner == host->runners;
         answered = seen;
         if (__atomic_load_n(&host->stopping, __ATOMIC_ACQUIRE))
             break;
@@ -205,9 +259,8 @@ static rondo_result_t copy(struct rondo_device *device, void *to, const void *fr
 
 static void start(struct rondo_device *device, int will_help)
 {
-    struct rondo_host *host = host_of(device);
-    for (uint32_t b = will_help ? 1 : 0; b < host->blocks; b++)
-        call_thread(&host->runners[b]);
+    if (!will_help)
+        call_thread(&host_of(device)->runners[0]);
 }
 
 static int help_begin(struct rondo_device *device)
@@ -238,10 +291,8 @@ static void help_end(struct rondo_device *device, int idle)
     struct rondo_host *host = host_of(device);
     struct rondo_block *block = &host->base.daemon->blocks[0];
     int out = !block->inside;
-    if (!out && idle && host->blocks == 1 && rondo_daemon_retire(host->base.daemon, block) == RONDO_DAEMON_QUITS) {
-        announce_quit(host);
-        out = 1;
-    }
+    if (!out && idle)
+        out = leave_alone(host, 0);
     drop_claim(&host->runners[0]);
     /* A start that counted on our help, or whose call its thread missed while we held the claim, is passed on. */
     if (!out || is_alive(host))
@@ -312,6 +363,8 @@ static rondo_result_t create(struct rondo_device **device, const struct rondo_de
     for (uint32_t b = 0; result == RONDO_SUCCESS && b < options->blocks; b++) {
         struct runner *runner = &host->runners[b];
         runner->host = host;
+        runner->team.gather = gather;
+        runner->team.gather_argument = host;
         result = rondo_background_start(&runner->thread, "rondo block", THREAD_STACK_BYTES, runner_main, runner);
         runner->started = result == RONDO_SUCCESS;
     }

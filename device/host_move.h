@@ -22,6 +22,9 @@ struct rondo_team {
     struct rondo_use use;
     struct rondo_piece piece;
     int forwarded; /* the piece's stream, whose slot is still ours, is yet to be decoded */
+    /* Called when the other blocks have been told of something: their threads may sleep. NULL: nobody is to be called. */
+    void (*gather)(void *argument);
+    void *gather_argument;
 };
 
 RONDO_FUNCTION void rondo_team_rest(struct rondo_team *team)

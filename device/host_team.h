@@ -80,6 +80,12 @@ RONDO_FUNCTION void rondo_team_keep(struct rondo_team *team, const struct rondo_
     (void) team;
     (void) instruction;
 }
+/* The other blocks have been told of an operation. */
+RONDO_FUNCTION void rondo_team_told(const struct rondo_team *team)
+{
+    if (team->gather != NULL)
+        team->gather(team->gather_argument);
+}
 /* All pieces of a run are begun. */
 RONDO_FUNCTION void rondo_team_ending(struct rondo_team *team)
 {

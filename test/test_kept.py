@@ -13,3 +13,9 @@ def test_again_and_changed(ranks):
 @pytest.mark.parametrize("algorithm", ["ring", "allpairs"])
 def test_insisted(algorithm):
     run(program("kept"), "--ranks", 3, "--rounds", 200, RONDO_ALGORITHM=algorithm)
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 4])
+def test_small_calls_wake_nobody(blocks):
+    """The caller runs block 0, and the other blocks' threads sleep on (device/host.c)."""
+    run(program("quiet"), "--ranks", 1, "--small", 50000, RONDO_BLOCKS=blocks)

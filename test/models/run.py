@@ -42,6 +42,18 @@ MODELS = {
             "OVERSTAY": STUCK,
         },
     },
+    "gather": {
+        "fair": True,
+        "holds": [""],
+        "caught": {
+            "CALL_FIRST": STUCK,
+            "LOOK_FIRST": STUCK,
+            "ALIVE_LAST": STUCK,
+            "ANY_LAUNCH": STUCK,
+            "ALONE_ANYWAY": STUCK,
+            "NO_RESUME": STUCK,
+        },
+    },
     "connector": {
         "fair": True,
         "holds": [""],

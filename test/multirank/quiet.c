@@ -1,16 +1,18 @@
 /*
  * While nothing moves, no core is used; and what has been started elsewhere meanwhile wakes a rank whose own thread sleeps:
- * rank 0 comes late to an all-reduce that the others have started and do not wait for yet.
+ * rank 0 comes late to an all-reduce that the others have started and do not wait for yet. And who calls a small collective
+ * wakes no thread for it, however many blocks there are.
  */
 #include "ranks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 enum { ROUNDS_MAX = 100 };
 
-static long ranks = 2, rounds = 7, idle_ms = 1000, load_permille = 30, wake_us = 20000;
+static long ranks = 2, rounds = 7, idle_ms = 1000, load_permille = 30, wake_us = 20000, small = 0;
 
 static double processor_seconds(void)
 {
@@ -72,8 +74,37 @@ static void wake(struct rank *me)
     CHECK(middle <= (double) wake_us, "the others are woken in %.0f us", middle);
 }
 
+static long changes_of_thread(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nvcsw;
+}
+
+/* Of one rank, which waits for nobody. A thread that is woken has slept before, one change for each, or is busy beside the
+ * caller. */
+static void call(struct rank *me)
+{
+    int64_t in = 1, out = 0;
+    STEP("small calls");
+    ranks_sleep(0.2);
+    const long before = changes_of_thread();
+    const double used = processor_seconds(), since = ranks_seconds();
+    for (long i = 0; i < small; i++)
+        MUST(rondo_allreduce(&in, &out, 1, RONDO_INT64, RONDO_SUM, me->world));
+    const long changes = changes_of_thread() - before;
+    const double processors = (processor_seconds() - used) / (ranks_seconds() - since);
+    printf("quiet: %ld changes of thread in %ld calls, %.2f processors\n", changes, small, processors);
+    CHECK(processors < 1.3, "%.2f processors are busy with one caller", processors);
+    CHECK(changes <= small / 1000, "%ld changes of thread in %ld calls", changes, small);
+}
+
 static void run(struct rank *me)
 {
+    if (small > 0) {
+        call(me);
+        return;
+    }
     for (int i = 0; i < 20; i++)
         add(me, 1);
     rest(me);
@@ -88,6 +119,7 @@ int main(int argc, char **argv)
         {"--idle", &idle_ms, NULL, "milliseconds in which nothing moves"},
         {"--load", &load_permille, NULL, "thousandths of a processor that each rank may use meanwhile"},
         {"--wake", &wake_us, NULL, "microseconds in which the others must be woken, in the middle of the rounds"},
+        {"--small", &small, NULL, "small collectives, and nothing else (one rank)"},
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
     rounds = rounds < 1 ? 1 : rounds > ROUNDS_MAX ? ROUNDS_MAX : rounds;
