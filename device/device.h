@@ -49,6 +49,8 @@ struct rondo_device_kind {
 
     /* Runs a daemon. The caller has just claimed it (rondo_device_claim). will_help: it will call help next. */
     void (*start)(struct rondo_device *device, int will_help);
+    /* Something has been submitted to a daemon that is alive, and the caller will not help. NULL: it looks by itself. */
+    void (*attend)(struct rondo_device *device);
     /* RONDO_ERR_DEVICE with the reason once the device cannot be used any more: a daemon could not be launched, or the device's
      * state is lost. For good; from then on no daemon runs. Cheap enough for ten times a second. NULL: always usable. */
     rondo_result_t (*check)(struct rondo_device *device);

@@ -6,7 +6,9 @@
  * called and is going to look whether it is before it sleeps (a nap, of bounded length, may come first). The other blocks have
  * nothing to do with small operations, and calling their threads takes longer than those do: so a daemon begins with block 0
  * alone, which may leave alone, too, and whoever runs it gathers the others when there is something for them. From then on the
- * invariant is theirs as well, until all quit by consensus.
+ * invariant is theirs as well, until all quit by consensus. Then it has an exception: a waiter whose result was the last one
+ * leaves block 0 to nobody. Its thread is called by who submits something that he does not wait for (attend), or by the others
+ * when they want to quit.
  *
  * Why that is so. Only who has block 0's claim gathers, or leaves alone. `gathered` names the launch whose blocks have been
  * called; another block enters only a daemon of that number, which cannot end without its vote. It reads `wake`, whether a
@@ -158,6 +160,8 @@ static int turn(struct rondo_host *host, uint32_t index, int return_early)
     }
     if (block->completions != completions && !return_early)
         host->notify(host->notify_argument);
+    if (index > 0 && block->voted && !__atomic_load_n(&host->runners[0].claimed, __ATOMIC_RELAXED))
+        hand_over(&host->runners[0]); /* it has to vote as well */
     if (index == 0 && host->blocks > 1 && block->voted && leave_alone(host, rondo_overstays(daemon, block, rondo_clock_ns())))
         return 1;
     if (block->progressed || block->informed)
@@ -263,6 +267,14 @@ static void start(struct rondo_device *device, int will_help)
         call_thread(&host_of(device)->runners[0]);
 }
 
+/* The other half of help_end's: the submission, a fence (lib/queue.c: claim_start), then the look at the claim. */
+static void attend(struct rondo_device *device)
+{
+    struct runner *runner = &host_of(device)->runners[0];
+    if (!__atomic_load_n(&runner->claimed, __ATOMIC_RELAXED))
+        call_thread(runner);
+}
+
 static int help_begin(struct rondo_device *device)
 {
     struct runner *runner = &host_of(device)->runners[0];
@@ -295,7 +307,12 @@ static void help_end(struct rondo_device *device, int idle)
         out = leave_alone(host, 0);
     drop_claim(&host->runners[0]);
     /* A start that counted on our help, or whose call its thread missed while we held the claim, is passed on. */
-    if (!out || is_alive(host))
+    int needed = !out || is_alive(host);
+    if (needed && !out && idle && is_gathered(host)) { /* only by a submission, which is there now or finds the claim dropped */
+        rondo_fence(&host->base.daemon->queues->fence);
+        needed = rondo_submission_waits(host->base.daemon);
+    }
+    if (needed)
         hand_over(&host->runners[0]);
 }
 
@@ -389,6 +406,7 @@ const struct rondo_device_kind rondo_host_device = {
     .allocate_host = allocate,
     .release_host = release,
     .start = start,
+    .attend = attend,
     .help_begin = help_begin,
     .help_turn = help_turn,
     .help_end = help_end,

@@ -203,6 +203,17 @@ static void unlink_waiting(struct rondo_runtime *runtime, struct rondo_request *
     runtime->queue.waiting--;
 }
 
+/* What has been submitted is looked after: by a daemon that is started (start: it has been claimed), or the one that there is.
+ */
+static void see_to(struct rondo_runtime *runtime, int start, int will_help)
+{
+    const struct rondo_device_kind *kind = runtime->device->kind;
+    if (start)
+        kind->start(runtime->device, will_help);
+    else if (!will_help && kind->attend != NULL)
+        kind->attend(runtime->device);
+}
+
 /* A new submission gets a daemon at once, whatever pause the last runs have earned. The submitter's half of the sleep/wake race
  * (consensus.h: rondo_leave): the entry is written, fence, then the daemon's state is looked at. */
 static int claim_start(struct rondo_runtime *runtime)
@@ -223,7 +234,7 @@ void rondo_queue_start(struct rondo_request *request, int will_help)
 {
     struct rondo_runtime *runtime = request->runtime;
     struct rondo_queue *queue = &runtime->queue;
-    int start = 0;
+    int submits = 0, start = 0;
     pthread_mutex_lock(&queue->lock);
     rondo_result_t failed = rondo_comm_failure(request->comm);
     __atomic_store_n(&request->state, RONDO_REQUEST_ACTIVE, __ATOMIC_RELAXED);
@@ -240,13 +251,14 @@ void rondo_queue_start(struct rondo_request *request, int will_help)
         complete(request, RONDO_SUCCESS, NULL);
     } else if (request->approved && request->lane->waiting_first == NULL && fits(runtime, request->lane)) {
         submit(runtime, request);
+        submits = 1;
         start = claim_start(runtime);
     } else {
         enqueue(runtime, request);
     }
     pthread_mutex_unlock(&queue->lock);
-    if (start)
-        runtime->device->kind->start(runtime->device, will_help);
+    if (submits)
+        see_to(runtime, start, will_help);
     rondo_proxies_expect(runtime->proxies);
 }
 
@@ -264,7 +276,7 @@ void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm_id, uint64
                          uint64_t number, rondo_result_t verdict, const char *message)
 {
     struct rondo_queue *queue = &runtime->queue;
-    int start = 0;
+    int fed, start = 0;
     struct rondo_comm *comm = rondo_comm_pin(runtime, comm_id);
     struct rondo_host_lane *lane = comm != NULL ? find_lane(comm, lane_id, peer, outgoing) : NULL;
     pthread_mutex_lock(&queue->lock);
@@ -284,13 +296,13 @@ void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm_id, uint64
         unlink_waiting(runtime, request);
         complete(request, verdict, message);
     }
-    if (feed(runtime, lane) > 0)
+    if ((fed = feed(runtime, lane)) > 0)
         start = claim_start(runtime);
     pthread_mutex_unlock(&queue->lock);
     rondo_comm_unpin(comm);
     rondo_event_signal(&queue->event, &queue->sleepers);
-    if (start)
-        runtime->device->kind->start(runtime->device, 0);
+    if (fed > 0)
+        see_to(runtime, start, 0);
 }
 
 int rondo_queue_reap(struct rondo_runtime *runtime)
@@ -323,8 +335,8 @@ int rondo_queue_reap(struct rondo_runtime *runtime)
     pthread_mutex_unlock(&queue->lock);
     if (reaped > 0)
         rondo_event_signal(&queue->event, &queue->sleepers);
-    if (start)
-        runtime->device->kind->start(runtime->device, 0);
+    if (fed > 0)
+        see_to(runtime, start, 0);
     return reaped;
 }
 

@@ -177,7 +177,8 @@ static uint32_t blocks_of(const struct rondo_runtime *runtime, int rank)
     const struct rondo_peer *peer = &runtime->peers[rank];
     if (peer->device == RONDO_DEVICE_CUDA)
         return peer->blocks != 0 ? peer->blocks : CUDA_BLOCKS;
-    uint32_t blocks = peer->blocks != 0 ? peer->blocks : peer->cores / neighbours(runtime, rank);
+    /* A thread that loses its core holds up all ranks: some are for whatever else there is. */
+    uint32_t blocks = peer->blocks != 0 ? peer->blocks : peer->cores * 3 / 4 / neighbours(runtime, rank);
     if (peer->blocks == 0 && spans_hosts(runtime, rank))
         blocks--; /* the proxy needs a core */
     blocks = blocks > UINT32_MAX / 2 ? 0 : blocks;
