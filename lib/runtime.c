@@ -193,6 +193,7 @@ static void agree(struct rondo_runtime *runtime)
     for (int rank = 0; rank < runtime->size; rank++) {
         uint32_t blocks = blocks_of(runtime, rank), slot_bytes = runtime->peers[rank].slot_bytes;
         uint32_t stream_blocks = runtime->peers[rank].stream_blocks;
+        runtime->crowded |= runtime->peers[rank].cores < neighbours(runtime, rank);
         if (blocks < runtime->settings.channels)
             runtime->settings.channels = blocks;
         if (runtime->settings.stream_blocks == 0 || (stream_blocks != 0 && stream_blocks < runtime->settings.stream_blocks))
@@ -279,9 +280,9 @@ static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_
     const struct rondo_device_kind *kind = &rondo_host_device;
     uint32_t threads = options.blocks * neighbours(runtime, runtime->rank);
     /* Slots that the proxy brings come late enough for a yield; and the thread that waits may be the one to bring them. */
-    int crowded = threads > runtime->peers[runtime->rank].cores || spans_hosts(runtime, runtime->rank);
-    startup->policy.yield_mask = crowded ? 15 : 8191;
-    startup->policy.yield_polls = crowded ? 1024 : 0;
+    int gives_way = threads > runtime->peers[runtime->rank].cores || spans_hosts(runtime, runtime->rank);
+    startup->policy.yield_mask = gives_way ? 15 : 8191;
+    startup->policy.yield_polls = gives_way ? 1024 : 0;
     /* The thread that waits carries slots between two visits, so that a visit which waits for one keeps it from coming. */
     if (!startup->spin_given && spans_hosts(runtime, runtime->rank) && runtime->device_type == RONDO_DEVICE_HOST)
         startup->policy.initial = startup->policy.alone = startup->policy.cap = NETWORK_POLLS;

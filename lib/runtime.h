@@ -293,6 +293,7 @@ struct rondo_runtime {
     int device_index; /* which GPU; -1 */
     char *nothing;    /* device memory that may be read: what a barrier sends */
     struct rondo_peer *peers;
+    int crowded; /* some host has more ranks than cores */
     const struct rondo_transport *transports[8];
     int transport_count;
     struct rondo_queue queue;

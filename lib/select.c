@@ -102,6 +102,15 @@ static int doubles(const struct rondo_comm *comm, size_t bytes)
     return rondo_is_wide(comm) && comm->topology.nodes > 1 && bytes <= (limit < 512 * KIB ? limit : 512 * KIB);
 }
 
+/* On one host a slot costs its way from core to core, and one shot takes size - 1 of them, with all the data in each; few bytes
+ * cost the same however many they are. But every step waits for a rank that has to be running. Measured with 4, 8 and 16. */
+static int doubles_on_host(const struct rondo_comm *comm, size_t bytes)
+{
+    const size_t size = (size_t) comm->size;
+    return comm->same_host && !comm->gpus_only && !comm->runtime->crowded && size >= 4 && (size & (size - 1)) == 0 &&
+           bytes * size >= 4 * KIB && bytes <= 16 * KIB;
+}
+
 static int is_float8(rondo_datatype_t type)
 {
     return type == RONDO_FLOAT8E4M3 || type == RONDO_FLOAT8E5M2;
@@ -117,10 +126,11 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
     case RONDO_KIND_ALLREDUCE:
         if (comm->size == 2 && rondo_is_wide(comm) && !comm->same_host)
             return bytes <= (is_float8(call->type) ? NETWORK_PAIR_BYTES_F8 : NETWORK_PAIR_BYTES) ? "allpairs" : "twoshot";
-        return bytes <= one_shot_limit(comm->size) ? "allpairs"
-               : doubles(comm, bytes)              ? "recursive-doubling"
-               : use_direct                        ? "direct"
-                                                   : around;
+        return doubles_on_host(comm, bytes)          ? "recursive-doubling"
+               : bytes <= one_shot_limit(comm->size) ? "allpairs"
+               : doubles(comm, bytes)                ? "recursive-doubling"
+               : use_direct                          ? "direct"
+                                                     : around;
     case RONDO_KIND_REDUCE_SCATTER:
         return per_rank <= one_shot_limit(comm->size)       ? "allpairs"
                : use_direct && call->send != RONDO_IN_PLACE ? "direct"

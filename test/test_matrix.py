@@ -21,3 +21,10 @@ def test_all_collectives(ranks):
 @pytest.mark.parametrize("ranks", [3, 4])
 def test_large_counts(ranks):
     run(program("matrix"), "--ranks", ranks, "--counts", "70001", "--seed", ranks + 10)
+
+
+@pytest.mark.parametrize("ranks", [4, 8])
+def test_recursive_doubling(ranks):
+    """What hosts with a core for each rank choose for small all-reduces."""
+    run(program("matrix"), "--ranks", ranks, "--collectives", "allreduce", "--counts", "0,1,17,1000,4099",
+        RONDO_ALGORITHM="recursive-doubling")

@@ -1,0 +1,64 @@
+/* What ranks of one host choose for small all-reduces: by their number, and by whether each has a core. */
+#include "select.h"
+
+#include "programs/programs.h"
+#include "runtime.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *chosen(int size, size_t bytes, int crowded, int same_host, int gpus_only)
+{
+    static struct rondo_runtime runtime;
+    static struct rondo_comm world;
+    static char from, to;
+    struct rondo_choice choice = {0};
+    struct rondo_call call = {
+        .kind = RONDO_KIND_ALLREDUCE, .type = RONDO_INT8, .op = RONDO_SUM, .send = &from, .recv = &to, .count = bytes};
+    memset(&runtime, 0, sizeof(runtime));
+    memset(&world, 0, sizeof(world));
+    runtime.size = world.size = size;
+    runtime.settings.channels = 1;
+    runtime.crowded = crowded;
+    runtime.world = &world;
+    world.runtime = &runtime;
+    world.same_host = same_host;
+    world.gpus_only = gpus_only;
+    assert_int_equal(rondo_select(&world, &call, 0, 0, NULL, &choice), RONDO_SUCCESS);
+    return choice.algorithm->name;
+}
+
+static void test_doubling_where_every_rank_has_a_core(void **state)
+{
+    (void) state;
+    assert_string_equal(chosen(4, 8, 0, 1, 0), "allpairs");
+    assert_string_equal(chosen(4, 1023, 0, 1, 0), "allpairs");
+    assert_string_equal(chosen(4, 1024, 0, 1, 0), "recursive-doubling");
+    assert_string_equal(chosen(8, 511, 0, 1, 0), "allpairs");
+    assert_string_equal(chosen(8, 512, 0, 1, 0), "recursive-doubling");
+    assert_string_equal(chosen(8, 16384, 0, 1, 0), "recursive-doubling");
+    assert_string_equal(chosen(8, 16385, 0, 1, 0), "ring");
+    assert_string_equal(chosen(2, 8192, 0, 1, 0), "allpairs");
+    assert_string_equal(chosen(6, 2048, 0, 1, 0), "allpairs"); /* no power of two */
+}
+
+static void test_one_shot_elsewhere(void **state)
+{
+    (void) state;
+    assert_string_equal(chosen(8, 2048, 1, 1, 0), "allpairs"); /* more ranks than cores */
+    assert_string_equal(chosen(8, 2048, 0, 0, 0), "allpairs");
+    assert_string_not_equal(chosen(8, 2048, 0, 1, 1), "recursive-doubling");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_doubling_where_every_rank_has_a_core),
+        cmocka_unit_test(test_one_shot_elsewhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
