@@ -1,6 +1,7 @@
 /* See kept.h. */
 #include "kept.h"
 
+#include "device.h"
 #include "operation.h"
 #include "reach.h"
 #include "request.h"
@@ -49,10 +50,13 @@ static int owns_memory(const struct rondo_request *request)
     return request->scratch != NULL;
 }
 
+/* Half of all slots are for requests that are in use. */
+#define SLOTS_MOST (RONDO_OPERATIONS_MAX / 2)
+
 int rondo_kept_put(struct rondo_request *request)
 {
-    if (request->result != RONDO_SUCCESS || request->checked || request->empty || request->streamed || request->direct ||
-        owns_memory(request))
+    if (request->slot >= SLOTS_MOST || request->result != RONDO_SUCCESS || request->checked || request->empty ||
+        request->streamed || request->direct || owns_memory(request))
         return 0;
     request->kept = 1;
     struct rondo_request *before = __atomic_exchange_n(&request->lane->kept, request, __ATOMIC_ACQ_REL);
