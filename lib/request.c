@@ -64,17 +64,17 @@ static uint32_t clamp_slot(size_t bytes, size_t most)
     return (uint32_t) (rounded < SMALLEST_SLOT ? SMALLEST_SLOT : rounded > most ? most : rounded);
 }
 
-/* Where the lane of such messages is noted. */
-static struct rondo_host_lane **noted_lane(struct rondo_comm *comm, const struct rondo_call *call)
+/* Of a communicator's tables that have an entry for each peer and direction. */
+static int message_index(const struct rondo_call *call)
 {
-    return &comm->messages[2 * call->root + (call->kind == RONDO_KIND_SEND_TO)];
+    return 2 * call->root + (call->kind == RONDO_KIND_SEND_TO);
 }
 
 /* Of a call that is not persistent and started by the host. NULL: there is none yet. */
 static struct rondo_host_lane *usual_lane(struct rondo_comm *comm, const struct rondo_call *call)
 {
     /* Acquire pairs with the release in shared_lane: the lane is complete. */
-    return is_p2p(call) ? __atomic_load_n(noted_lane(comm, call), __ATOMIC_ACQUIRE) : comm->collective;
+    return is_p2p(call) ? __atomic_load_n(&comm->messages[message_index(call)], __ATOMIC_ACQUIRE) : comm->collective;
 }
 
 /* The lane of that id, peer (-1: none) and direction, made at first use. */
@@ -94,7 +94,7 @@ static rondo_result_t shared_lane(struct rondo_comm *comm, uint64_t id, const st
         rondo_lane_slots(comm, options.slot_bytes);
         status = rondo_lane_create(comm, &options, &lane);
         if (status == RONDO_SUCCESS && id == RONDO_LANE_P2P)
-            __atomic_store_n(noted_lane(comm, call), lane, __ATOMIC_RELEASE);
+            __atomic_store_n(&comm->messages[message_index(call)], lane, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&comm->lane_lock);
     *result = lane;
@@ -105,7 +105,7 @@ static rondo_result_t shared_lane(struct rondo_comm *comm, uint64_t id, const st
 static uint64_t next_lane_id(struct rondo_comm *comm, const struct rondo_call *call)
 {
     if (is_p2p(call))
-        return RONDO_LANE_P2P_PERSISTENT + comm->persistent_p2p[2 * call->root + (call->kind == RONDO_KIND_SEND_TO)]++;
+        return RONDO_LANE_P2P_PERSISTENT + comm->persistent_p2p[message_index(call)]++;
     return RONDO_LANE_PERSISTENT + comm->persistent++;
 }
 

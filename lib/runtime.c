@@ -172,14 +172,15 @@ static int spans_hosts(const struct rondo_runtime *runtime, int rank)
     return neighbours(runtime, rank) < (uint32_t) runtime->size;
 }
 
-static uint32_t blocks_of(const struct rondo_runtime *runtime, int rank)
+/* near: its neighbours, which take a look at all ranks to count. */
+static uint32_t blocks_of(const struct rondo_runtime *runtime, int rank, uint32_t near)
 {
     const struct rondo_peer *peer = &runtime->peers[rank];
     if (peer->device == RONDO_DEVICE_CUDA)
         return peer->blocks != 0 ? peer->blocks : CUDA_BLOCKS;
     /* A thread that loses its core holds up all ranks: some are for whatever else there is. */
-    uint32_t blocks = peer->blocks != 0 ? peer->blocks : peer->cores * 3 / 4 / neighbours(runtime, rank);
-    if (peer->blocks == 0 && spans_hosts(runtime, rank))
+    uint32_t blocks = peer->blocks != 0 ? peer->blocks : peer->cores * 3 / 4 / near;
+    if (peer->blocks == 0 && near < (uint32_t) runtime->size)
         blocks--; /* the proxy needs a core */
     blocks = blocks > UINT32_MAX / 2 ? 0 : blocks;
     return blocks < 1 ? 1 : blocks > 4 && peer->blocks == 0 ? 4 : blocks;
@@ -191,9 +192,10 @@ static void agree(struct rondo_runtime *runtime)
     runtime->settings.channels = RONDO_CHANNELS_MAX;
     runtime->settings.slot_bytes = UINT32_MAX;
     for (int rank = 0; rank < runtime->size; rank++) {
-        uint32_t blocks = blocks_of(runtime, rank), slot_bytes = runtime->peers[rank].slot_bytes;
+        uint32_t near = neighbours(runtime, rank), blocks = blocks_of(runtime, rank, near);
+        uint32_t slot_bytes = runtime->peers[rank].slot_bytes;
         uint32_t stream_blocks = runtime->peers[rank].stream_blocks;
-        runtime->crowded |= runtime->peers[rank].cores < neighbours(runtime, rank);
+        runtime->crowded |= runtime->peers[rank].cores < near;
         if (blocks < runtime->settings.channels)
             runtime->settings.channels = blocks;
         if (runtime->settings.stream_blocks == 0 || (stream_blocks != 0 && stream_blocks < runtime->settings.stream_blocks))
@@ -269,8 +271,9 @@ static void adapt_to_gpu(struct rondo_startup *startup)
 
 static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_startup *startup)
 {
+    const uint32_t near = neighbours(runtime, runtime->rank);
     struct rondo_device_options options = {.rank = runtime->rank,
-                                           .blocks = blocks_of(runtime, runtime->rank),
+                                           .blocks = blocks_of(runtime, runtime->rank, near),
                                            .lane_contexts = 2 * runtime->settings.channels,
                                            .trace = runtime->trace != NULL,
                                            .notify = notify,
@@ -278,7 +281,7 @@ static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_
                                            .stir = stir,
                                            .stir_argument = runtime};
     const struct rondo_device_kind *kind = &rondo_host_device;
-    uint32_t threads = options.blocks * neighbours(runtime, runtime->rank);
+    uint32_t threads = options.blocks * near;
     /* Slots that the proxy brings come late enough for a yield; and the thread that waits may be the one to bring them. */
     int gives_way = threads > runtime->peers[runtime->rank].cores || spans_hosts(runtime, runtime->rank);
     startup->policy.yield_mask = gives_way ? 15 : 8191;

@@ -84,8 +84,7 @@ int main(int argc, char **argv)
         {"--seed", &seed, NULL, "of the pauses"},
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
-    rondo_config_t config = RONDO_CONFIG_DEFAULT;
-    ranks_run(2, &config, run, NULL);
+    ranks_run(2, NULL, run, NULL);
     printf("abandoned: %ld received, %ld given up\n", received, given_up);
     CHECK(received > 0 && given_up > 0, "%ld received, %ld given up", received, given_up);
     return ranks_finish("abandoned");

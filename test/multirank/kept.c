@@ -1,7 +1,7 @@
 /*
  * Calls that are made again and again, as they were, with other buffers, or with one thing changed: what is kept of one
- * (lib/kept.h) has to be right for the next, on every rank, whatever the form and whichever call a rank
- * waited for last, which is what it keeps. Programs are registered meanwhile, after which all have to choose anew.
+ * (lib/kept.h) has to be right for the next, on every rank, whatever the form and whichever call a rank waited for last, which
+ * is what it keeps. Programs are registered meanwhile, after which all have to choose anew.
  */
 #include "rondo_program.h"
 
@@ -89,15 +89,15 @@ static void perform(struct trial *t, enum way way)
 /* Two calls at once: what is kept is the one that a rank waits for last. */
 static void part(struct trial *one, struct trial *other, const struct rank *me)
 {
-    struct trial *first = me->rank == 0 ? one : other, *last = me->rank == 0 ? other : one;
+    const int first = me->rank == 0 ? 0 : 1;
     rondo_request_t requests[2];
     STEP("ranks keep different calls");
     trial_fill(one, 0);
     trial_fill(other, 0);
     MUST(trial_call(one, NONBLOCKING, NULL, &requests[0]));
     MUST(trial_call(other, NONBLOCKING, NULL, &requests[1]));
-    MUST(rondo_wait(requests[first != one]));
-    MUST(rondo_wait(requests[last != one]));
+    MUST(rondo_wait(requests[first]));
+    MUST(rondo_wait(requests[1 - first]));
     trial_verify(one, "with another", 0);
     trial_verify(other, "with another", 0);
 }
