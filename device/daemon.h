@@ -33,9 +33,10 @@ RONDO_FUNCTION uint32_t rondo_own_program_block(const struct rondo_daemon *daemo
     return (block->index + daemon->block_count - rondo_first_block(daemon, lane)) % daemon->block_count;
 }
 
-/* What a submission tells a block, in the terms of news. number: of the operation in its lane, if it is the first. */
+/* What a submission tells a block, in the terms of news. number: of the operation in its lane, if it is the first. begun: and
+ * has a context. */
 RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct rondo_block *block, uint64_t news,
-                                    uint64_t number)
+                                    uint64_t number, int begun)
 {
     struct rondo_task task = {.lane = RONDO_NEWS_LANE(news)};
     task.program_block = rondo_own_program_block(daemon, block, task.lane);
@@ -47,7 +48,7 @@ RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct ro
     if (daemon->policy.order == RONDO_ORDER_PRIORITY)
         task.priority = (int32_t) rondo_load_relaxed32(&lane->priority);
     for (; task.program_block < RONDO_NEWS_BLOCKS(news); task.program_block += daemon->block_count)
-        if (rondo_add_task(daemon, block, &task) && task.known)
+        if (rondo_add_task(daemon, block, &task) && task.known && !begun)
             rondo_context_begin(daemon, block, task.lane * daemon->lane_contexts + task.program_block, number);
     block->informed = 1;
 }
@@ -129,7 +130,7 @@ RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct ro
     }
     if (!more)
         rondo_begin_again(daemon, block, team, news);
-    rondo_add_tasks(daemon, block, news, completed);
+    rondo_add_tasks(daemon, block, news, completed, (flags & RONDO_SQE_BEGUN) != 0);
     rondo_trace(block, RONDO_TRACE_FETCH, number, 0, submitted);
     block->fetched++;
     rondo_store_relaxed(&daemon->meeting_point->fetched, block->fetched);
@@ -193,7 +194,7 @@ RONDO_FUNCTION void rondo_read_news(const struct rondo_daemon *daemon, struct ro
          * has nothing to do with us: then number is of no use, and task.known leads to a look. */
         uint64_t number = rondo_load_relaxed(&daemon->lanes[RONDO_NEWS_LANE(entry)].completed);
         rondo_store_release_device(&block->report->news_read, read + 1);
-        rondo_add_tasks(daemon, block, entry, number);
+        rondo_add_tasks(daemon, block, entry, number, 0);
     }
 }
 
@@ -355,6 +356,32 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
     task->awaited.kind = RONDO_AWAITS_ANYTHING;
     return rondo_load_acquire_device(&lane->submitted) == task->number + 1 ? RONDO_VISIT_REMOVE : RONDO_VISIT_REQUEUE;
 }
+
+#if !defined(__CUDACC__)
+/* By who has block 0, whether there is a daemon or not: an operation of one block, of a lane with nothing under way, without a
+ * submission. fresh: as in struct rondo_sqe. 1: it is over. 0: it is stuck, to be submitted as BEGUN. */
+RONDO_FUNCTION int rondo_carry_out(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team,
+                                   uint32_t number, uint32_t slot, const struct rondo_operation *fresh, uint64_t grant)
+{
+    struct rondo_lane *lane = &daemon->lanes[number];
+    const uint64_t submitted = lane->submitted;
+    struct rondo_task task = {.lane = number, .slot = slot, .number = submitted};
+    struct rondo_operation *home = &daemon->operations[slot];
+    if (fresh != NULL)
+        rondo_team_copy(team, home, fresh, sizeof(*fresh));
+    struct rondo_context *context = rondo_context_begin(daemon, block, number * daemon->lane_contexts, submitted);
+    if (rondo_run_part(daemon, block, team, &task, home, context, 0, grant) == RONDO_OUTCOME_STUCK) {
+        rondo_count(&block->report->statistics.preemptions, 1);
+        return 0;
+    }
+    context->finished = 1;
+    /* As after a submission, for whoever has the block next: its claim hands them on. */
+    rondo_store_relaxed(&lane->ring[submitted % RONDO_LANE_DEPTH], RONDO_RING(submitted, 1, slot));
+    rondo_store_relaxed(&lane->submitted, submitted + 1);
+    rondo_store_relaxed(&lane->completed, submitted + 1);
+    return 1;
+}
+#endif
 
 #define RONDO_GLANCES 8 /* tasks that are glanced at together */
 

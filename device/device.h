@@ -60,6 +60,10 @@ struct rondo_device_kind {
     int (*help_begin)(struct rondo_device *device);
     int (*help_turn)(struct rondo_device *device);
     void (*help_end)(struct rondo_device *device, int idle);
+    /* Between begin and end, whether there is a daemon or not: carries out an operation of one block, of a lane that has
+     * nothing under way. fresh: NULL if the device's copy is up to date. waits: for its peers, for some time. 1: it is over. 0:
+     * it cannot go on, and is to be submitted as BEGUN. NULL where threads cannot help. */
+    int (*carry_out)(struct rondo_device *device, uint32_t lane, uint32_t slot, const struct rondo_operation *fresh, int waits);
 
     /* Whoever waits has to look at the queues by himself, at least so often; 0: notify is called. */
     uint64_t poll_ns;

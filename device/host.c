@@ -122,8 +122,7 @@ static void gather(void *argument)
 /* The other blocks are part of the daemon, or have to be, because those of one before may not have come to an end. */
 static int needs_others(const struct rondo_host *host)
 {
-    const uint64_t gathered = __atomic_load_n(&host->gathered, __ATOMIC_SEQ_CST);
-    return host->blocks > 1 && (gathered == launch_of(host) || gathered >= rondo_load_relaxed(&host->base.fresh));
+    return host->blocks > 1 && __atomic_load_n(&host->gathered, __ATOMIC_SEQ_CST) >= rondo_load_relaxed(&host->base.fresh);
 }
 
 /* Likewise. 1: the daemon is out. */
@@ -298,6 +297,14 @@ static int help_turn(struct rondo_device *device)
     return turn(host_of(device), 0, 1);
 }
 
+static int carry_out(struct rondo_device *device, uint32_t lane, uint32_t slot, const struct rondo_operation *fresh, int waits)
+{
+    struct rondo_host *host = host_of(device);
+    const struct rondo_daemon *daemon = device->daemon;
+    return rondo_carry_out(daemon, &daemon->blocks[0], &host->runners[0].team, lane, slot, fresh,
+                           waits ? daemon->policy.alone : 0);
+}
+
 static void help_end(struct rondo_device *device, int idle)
 {
     struct rondo_host *host = host_of(device);
@@ -410,5 +417,6 @@ const struct rondo_device_kind rondo_host_device = {
     .help_begin = help_begin,
     .help_turn = help_turn,
     .help_end = help_end,
+    .carry_out = carry_out,
     .synchronize = synchronize,
 };

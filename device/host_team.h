@@ -129,6 +129,7 @@ RONDO_FUNCTION void rondo_team_take_ends(struct rondo_team *team, const struct r
         const struct rondo_end *from = use->direct_out ? rondo_end_of(run, use->receive_first + i) : NULL;
         rondo_resolve_remote(use, end, from, end->position, i, &team->piece);
     }
+    team->pace = use->sent > 0 && !use->direct_out ? &rondo_end_of(run, use->send_first)->pace : NULL;
     if (use->sent > 0)
         rondo_lend(run, use, &team->piece);
     rondo_take_errand(run, use, &team->piece);

@@ -196,6 +196,11 @@ struct rondo_head {
 
 struct rondo_errand;
 
+/* How copies into an end's slots have fared (pace.h). */
+struct rondo_pace {
+    uint8_t copies, slow;
+};
+
 /* One end of a connector, in the memory of the rank that uses it. Counters count slots and never wrap. A multiple of 16 bytes,
  * for copies by vectors. */
 struct rondo_end {
@@ -206,9 +211,10 @@ struct rondo_end {
     char *slots;
     uint32_t slot_bytes; /* stride; LL slots hold half as much payload, LL128 slots 7 of 8 bytes */
     uint32_t slot_count; /* a power of two */
-    uint16_t protocol;
-    uint16_t hands_out;   /* a receiver's: what is to be done with slots may be told to the network; see errands */
-    int32_t peer;         /* rank in the world, for reports */
+    uint8_t protocol;
+    uint8_t hands_out;      /* a receiver's: what is to be done with slots may be told to the network; see errands */
+    struct rondo_pace pace; /* a sender's on the host device */
+    int32_t peer;           /* rank in the world, for reports */
     char *const *windows; /* base addresses by which the peer's memory is reached here; window 0 is the address space itself */
     union {
         char *direct[2]; /* a receiver's: the peer's input and output in the current operation, as its SIGNAL told */
@@ -298,9 +304,15 @@ struct rondo_sqe {
 #define RONDO_SQE_IS(word, position) ((uint32_t) ((word) >> 32) == (uint32_t) ((position) + 1))
 #define RONDO_SQE_MORE               0x80000000u
 #define RONDO_SQE_FRESH              0x40000000u /* the operation is not what it was when the slot was used last */
-#define RONDO_SQE_OPERATION(what)    ((uint32_t) (what) &0xffff)
-#define RONDO_SQE_BLOCKS(what)       ((uint32_t) (what) >> 16)
-#define RONDO_SQE_LANE(where)        ((uint32_t) (where) &0xffff)
+/* Who started the operation has begun with it (rondo_carry_out): its context says how far it is. */
+#if defined(__CUDACC__)
+#define RONDO_SQE_BEGUN 0u /* nobody else can */
+#else
+#define RONDO_SQE_BEGUN 0x20000000u
+#endif
+#define RONDO_SQE_OPERATION(what) ((uint32_t) (what) &0xffff)
+#define RONDO_SQE_BLOCKS(what)    ((uint32_t) (what) >> 16)
+#define RONDO_SQE_LANE(where)     ((uint32_t) (where) &0xffff)
 
 /* News to all blocks, in one word: the entry's number + 1 (24 bits), whether the operation is its lane's first unfinished one
  * and whether it is fresh, its slot (16 bits), the program's blocks (8), the lane (14). */

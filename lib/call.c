@@ -55,6 +55,12 @@ static int is_p2p(enum rondo_kind kind)
     return kind == RONDO_KIND_SEND_TO || kind == RONDO_KIND_RECEIVE_FROM;
 }
 
+/* Or more than the call says of itself. */
+static int has_arrays(enum rondo_kind kind)
+{
+    return kind == RONDO_KIND_ALLGATHERV || kind == RONDO_KIND_ALLTOALLV || kind == RONDO_KIND_CUSTOM;
+}
+
 void rondo_call_describe(const struct rondo_call *call, char *text, size_t bytes)
 {
     char root[40] = "", rate[32] = "";
@@ -76,9 +82,39 @@ void rondo_call_describe(const struct rondo_call *call, char *text, size_t bytes
 
 #define FAIL(code, ...) return rondo_fail(code, __VA_ARGS__)
 
-/* A buffer of count elements: present if count is not 0, aligned, inside the address space, memory of this rank's device. */
-static rondo_result_t check_buffer(const struct rondo_comm *comm, const struct rondo_call *call, const char *name,
-                                   const void *buffer, size_t count)
+/* A call that this thread has found right: the same again is, but that the memory of its buffers may have become another's. */
+struct checked {
+    const struct rondo_comm *comm;
+    uint64_t id;
+    int rank, size;
+    struct rondo_call call;
+    struct {
+        const void *address;
+        size_t bytes;
+    } buffers[2];
+    int used; /* of the two */
+};
+#define CHECKED 4 /* by kind and root */
+
+static struct checked *checked_place(const struct rondo_call *call)
+{
+    static _Thread_local struct checked table[CHECKED];
+    return &table[((unsigned) call->kind + (unsigned) call->root) % CHECKED];
+}
+
+/* Of calls without arrays, which may change. */
+static int is_known(const struct checked *known, const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    const struct rondo_call *before = &known->call;
+    return known->comm == comm && known->id == comm->id && known->rank == comm->rank && known->size == comm->size &&
+           before->kind == call->kind && before->send == call->send && before->recv == call->recv &&
+           before->count == call->count && before->type == call->type && before->op == call->op && before->root == call->root;
+}
+
+/* A buffer of count elements: present if count is not 0, aligned, inside the address space. What memory it is is looked at
+ * later. */
+static rondo_result_t check_buffer(struct checked *checked, const struct rondo_call *call, const char *name, const void *buffer,
+                                   size_t count)
 {
     size_t element = rondo_type_bytes(call->type);
     const char *function = rondo_kind_name(call->kind);
@@ -96,7 +132,9 @@ static rondo_result_t check_buffer(const struct rondo_comm *comm, const struct r
              rondo_type_name(call->type));
     if ((uintptr_t) buffer > UINTPTR_MAX - count * element)
         FAIL(RONDO_ERR_BUFFER, "%s: %s %p + %zu elements wraps around the address space", function, name, buffer, count);
-    return rondo_buffer_check(comm->runtime, buffer, count * element, function);
+    checked->buffers[checked->used].address = buffer;
+    checked->buffers[checked->used++].bytes = count * element;
+    return RONDO_SUCCESS;
 }
 
 static rondo_result_t check_apart(const struct rondo_call *call, int rank, const void *send, size_t send_count,
@@ -157,7 +195,7 @@ static rondo_result_t check_count(const struct rondo_comm *comm, const struct ro
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t check_buffers(const struct rondo_comm *comm, const struct rondo_call *call)
+static rondo_result_t check_buffers(const struct rondo_comm *comm, const struct rondo_call *call, struct checked *checked)
 {
     size_t all = call->count * (size_t) comm->size, send = call->count, receive = call->count;
     int in_place = call->send == RONDO_IN_PLACE, at_root = comm->rank == call->root, uses_receive = 1, uses_send = 1;
@@ -233,20 +271,18 @@ static rondo_result_t check_buffers(const struct rondo_comm *comm, const struct 
         break;
     }
     if (result == RONDO_SUCCESS && uses_send && !(in_place && may_be_in_place))
-        result = check_buffer(comm, call, "send", call->send, send);
+        result = check_buffer(checked, call, "send", call->send, send);
     if (result == RONDO_SUCCESS && uses_receive)
-        result = check_buffer(comm, call, call->kind == RONDO_KIND_BCAST || is_p2p(call->kind) ? "buf" : "recv", call->recv,
+        result = check_buffer(checked, call, call->kind == RONDO_KIND_BCAST || is_p2p(call->kind) ? "buf" : "recv", call->recv,
                               receive);
     if (result == RONDO_SUCCESS && uses_send && uses_receive && !(in_place && may_be_in_place))
         result = check_apart(call, comm->rank, call->send, send, call->recv, receive);
     return result;
 }
 
-rondo_result_t rondo_call_check(const struct rondo_comm *comm, const struct rondo_call *call)
+static rondo_result_t check_arguments(const struct rondo_comm *comm, const struct rondo_call *call, struct checked *checked)
 {
     const char *function = rondo_kind_name(call->kind);
-    if (call->kind == RONDO_KIND_BARRIER)
-        return RONDO_SUCCESS;
     if (rondo_type_bytes(call->type) == 0)
         FAIL(RONDO_ERR_ARGUMENT, "%s: unknown datatype %d", function, (int) call->type);
     if (reduces(call->kind)) {
@@ -263,7 +299,30 @@ rondo_result_t rondo_call_check(const struct rondo_comm *comm, const struct rond
         FAIL(RONDO_ERR_ARGUMENT, "%s: %s %d is not a rank of a communicator of %d", function,
              rooted(call->kind) ? "root" : "peer", call->root, comm->size);
     rondo_result_t result = check_count(comm, call);
-    return result == RONDO_SUCCESS ? check_buffers(comm, call) : result;
+    return result == RONDO_SUCCESS ? check_buffers(comm, call, checked) : result;
+}
+
+rondo_result_t rondo_call_check(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    struct checked *checked = checked_place(call);
+    rondo_result_t result = RONDO_SUCCESS;
+    if (call->kind == RONDO_KIND_BARRIER)
+        return RONDO_SUCCESS;
+    if (!is_known(checked, comm, call)) {
+        memset(checked, 0, sizeof(*checked));
+        result = check_arguments(comm, call, checked);
+        if (result == RONDO_SUCCESS && !has_arrays(call->kind)) {
+            checked->comm = comm;
+            checked->id = comm->id;
+            checked->rank = comm->rank;
+            checked->size = comm->size;
+            checked->call = *call;
+        }
+    }
+    for (int b = 0; b < checked->used && result == RONDO_SUCCESS; b++)
+        result = rondo_buffer_check(comm->runtime, checked->buffers[b].address, checked->buffers[b].bytes,
+                                    rondo_kind_name(call->kind));
+    return result;
 }
 
 /* What all ranks must have in common. Sends and receives: what the two must. */

@@ -87,6 +87,8 @@ rondo_result_t rondo_compression_choose(const struct rondo_comm *comm, const ron
     const rondo_compression_t *common = &comm->compression;
     call->rate = 0;
     call->feedback = 0;
+    if ((common->rate | attr->compress_rate | attr->error_feedback) == 0) /* the usual case */
+        return RONDO_SUCCESS;
     if (attr->compress_rate == RONDO_COMPRESS_NEVER || call->kind == RONDO_KIND_BARRIER)
         return RONDO_SUCCESS;
     if (attr->compress_rate != 0) {

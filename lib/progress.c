@@ -1,6 +1,7 @@
 /* See progress.h. */
 #include "progress.h"
 
+#include "call.h"
 #include "check.h"
 #include "futex.h"
 #include "kept.h"
@@ -25,25 +26,15 @@ static uint32_t state_of(const struct rondo_request *request)
     return __atomic_load_n(&request->state, __ATOMIC_ACQUIRE);
 }
 
-void rondo_progress_start(struct rondo_request *request, int will_wait)
-{
-    rondo_queue_start(request, will_wait);
-    /* It cannot have been freed: nobody waits for it before the start returns, and it waits for the verdict we ask for. */
-    if (request->checked && request->lane != NULL && rondo_comm_failure(request->comm) == RONDO_SUCCESS)
-        rondo_check_ask(request);
-}
-
 static int is_alive(const struct rondo_runtime *runtime)
 {
     return rondo_device_alive(runtime->device);
 }
 
-/* Runs the daemon on this thread until the request is done or the daemon is out. 0: somebody else runs it. */
-static int help(struct rondo_runtime *runtime, const struct rondo_request *request)
+/* Runs the daemon, which this thread has, until the request is done or the daemon is out. */
+static void turn(struct rondo_runtime *runtime, const struct rondo_request *request)
 {
     const struct rondo_device_kind *kind = runtime->device->kind;
-    if (kind->help_begin == NULL || !kind->help_begin(runtime->device))
-        return 0;
     /* Without preemption a turn may last until what the proxy is to bring is there: then its own thread must. */
     struct rondo_proxy *proxy = rondo_proxies_first(runtime->proxies);
     int out = 0, carries = runtime->device->daemon->policy.preempt && rondo_proxy_begin(proxy);
@@ -55,8 +46,67 @@ static int help(struct rondo_runtime *runtime, const struct rondo_request *reque
     }
     if (carries)
         rondo_proxy_end(proxy);
+}
+
+/* 0: somebody else runs it. */
+static int help(struct rondo_runtime *runtime, const struct rondo_request *request)
+{
+    const struct rondo_device_kind *kind = runtime->device->kind;
+    if (kind->help_begin == NULL || !kind->help_begin(runtime->device))
+        return 0;
+    turn(runtime, request);
     kind->help_end(runtime->device, !rondo_queue_outstanding(runtime));
     return 1;
+}
+
+int rondo_progress_is_simple(const struct rondo_request *request)
+{
+    const struct rondo_device *device = request->runtime->device;
+    const struct rondo_policy *policy = &device->daemon->policy;
+    return device->kind->carry_out != NULL && request->lane != NULL && request->blocks == 1 && !request->empty &&
+           !request->checked && !request->comm->networked && policy->preempt && policy->order == RONDO_ORDER_FIFO &&
+           device->trace == NULL;
+}
+
+/* A small operation takes less time than telling the daemon of it and learning from it that it is over. So where nothing else
+ * is under way, who starts it carries it out, and only if it gets stuck does a daemon hear of it. waits: he has nothing else to
+ * do. will_help: as in rondo_queue_start. 0: it is to be started. */
+static int carry_out(struct rondo_request *request, int waits, int will_help)
+{
+    struct rondo_runtime *runtime = request->runtime;
+    const struct rondo_device_kind *kind = runtime->device->kind;
+    const struct rondo_operation *fresh;
+    if (!request->simple || rondo_queue_outstanding(runtime) || !kind->help_begin(runtime->device))
+        return 0;
+    int holds = rondo_queue_hold(request, &fresh), done = 0;
+    if (holds)
+        done = kind->carry_out(runtime->device, request->lane->index, request->slot, fresh, waits);
+    if (holds && (done || waits))
+        rondo_queue_release(request, done, 1);
+    if (holds && !done && waits)
+        turn(runtime, request);
+    kind->help_end(runtime->device, !rondo_queue_outstanding(runtime));
+    if (holds && !done && !waits)
+        rondo_queue_release(request, 0, will_help);
+    return holds;
+}
+
+#define EAGER_BYTES 8192 /* a message of no more is sent by who starts it, if there is a slot: it waits for nobody */
+
+static int is_eager(const struct rondo_request *request)
+{
+    return request->call.kind == RONDO_KIND_SEND_TO &&
+           request->call.count * rondo_type_bytes(request->call.type) <= EAGER_BYTES;
+}
+
+void rondo_progress_start(struct rondo_request *request, int will_wait)
+{
+    if (is_eager(request) && carry_out(request, 0, will_wait))
+        return;
+    rondo_queue_start(request, will_wait);
+    /* It cannot have been freed: nobody waits for it before the start returns, and it waits for the verdict we ask for. */
+    if (request->checked && request->lane != NULL && rondo_comm_failure(request->comm) == RONDO_SUCCESS)
+        rondo_check_ask(request);
 }
 
 /* The device tells nobody: look at its queue, without pause at first. */
@@ -141,6 +191,15 @@ static rondo_result_t conclude(struct rondo_request *request)
     else if (!rondo_kept_put(request))
         rondo_request_destroy(request);
     return result;
+}
+
+rondo_result_t rondo_progress_run(struct rondo_request *request)
+{
+    if (!carry_out(request, 1, 1))
+        rondo_progress_start(request, 1);
+    if (state_of(request) != RONDO_REQUEST_DONE)
+        wait_done(request);
+    return conclude(request);
 }
 
 rondo_result_t rondo_progress_wait(struct rondo_request *request)

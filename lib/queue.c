@@ -112,26 +112,47 @@ static void complete(struct rondo_request *request, rondo_result_t result, const
     __atomic_store_n(&request->state, RONDO_REQUEST_DONE, __ATOMIC_RELEASE);
 }
 
-/* Writes the SQE. The device has room. */
-static void submit(struct rondo_runtime *runtime, struct rondo_request *request)
+static void activate(struct rondo_request *request)
+{
+    struct rondo_queue *queue = &request->runtime->queue;
+    __atomic_store_n(&request->state, RONDO_REQUEST_ACTIVE, __ATOMIC_RELAXED);
+    request->started_ns = request->runtime->settings.timeout > 0 ? rondo_clock_ns() : 0;
+    request->submitted = 0;
+    request->approved = !request->checked;
+    link_active(queue, request);
+    __atomic_store_n(&queue->submitted, queue->submitted + 1, __ATOMIC_RELAXED);
+    if (request->lane != NULL)
+        request->number = request->lane->started++;
+}
+
+/* The device is about to begin with it. Returns what its copy has to be brought up to date with; NULL: it is. After others of
+ * its lane it is no longer what the device knows, whose connectors have moved on. */
+static const struct rondo_operation *freshen(struct rondo_request *request)
+{
+    struct rondo_host_lane *lane = request->lane;
+    const int fresh = request->fresh || lane->latest != request;
+    request->fresh = 0;
+    lane->latest = request;
+    return fresh ? request->operation : NULL;
+}
+
+/* Writes the SQE. The device has room. begun: RONDO_SQE_BEGUN or 0. */
+static void submit(struct rondo_runtime *runtime, struct rondo_request *request, uint32_t begun)
 {
     struct rondo_queue *queue = &runtime->queue;
     struct rondo_queues *queues = runtime->device->daemon->queues;
     struct rondo_sqe *sqe = &queues->sq[queue->tail % RONDO_QUEUE_DEPTH];
     struct rondo_host_lane *lane = request->lane;
     uint64_t interrupts = rondo_load_relaxed(&queues->interrupts);
-    /* After others of its lane it is no longer what the device knows, whose connectors have moved on. */
-    const int fresh = request->fresh || lane->latest != request;
-    uint32_t flags = fresh ? RONDO_SQE_FRESH : 0;
-    if (fresh || lane->revives || interrupts != queue->interrupts) {
+    const struct rondo_operation *fresh = freshen(request);
+    uint32_t flags = (fresh != NULL ? RONDO_SQE_FRESH : 0) | begun;
+    if (fresh != NULL || lane->revives || interrupts != queue->interrupts) {
         flags |= RONDO_SQE_MORE;
         sqe->priority = lane->priority;
         sqe->revives = lane->revives;
-        sqe->fresh = fresh ? request->operation : NULL;
+        sqe->fresh = fresh;
         sqe->interrupts = queue->interrupts = interrupts;
     }
-    request->fresh = 0;
-    lane->latest = request;
     lane->revives = 0;
     request->submitted = 1;
     request->device_number = request->lane->submitted++;
@@ -151,7 +172,7 @@ static void submit(struct rondo_runtime *runtime, struct rondo_request *request)
 static int fits(const struct rondo_runtime *runtime, const struct rondo_host_lane *lane)
 {
     uint64_t there = lane->submitted - lane->finished;
-    return there == 0 || (there < RONDO_LANE_DEPTH && runtime->queue.in_flight < FOLLOWERS_MAX);
+    return !lane->held && (there == 0 || (there < RONDO_LANE_DEPTH && runtime->queue.in_flight < FOLLOWERS_MAX));
 }
 
 /* In order: a lane's operations reach the device as they were started. */
@@ -168,7 +189,7 @@ static int feed(struct rondo_runtime *runtime, struct rondo_host_lane *lane)
             complete(request, RONDO_SUCCESS, NULL);
             continue;
         }
-        submit(runtime, request);
+        submit(runtime, request, 0);
         fed++;
     }
     return fed;
@@ -237,20 +258,13 @@ void rondo_queue_start(struct rondo_request *request, int will_help)
     int submits = 0, start = 0;
     pthread_mutex_lock(&queue->lock);
     rondo_result_t failed = rondo_comm_failure(request->comm);
-    __atomic_store_n(&request->state, RONDO_REQUEST_ACTIVE, __ATOMIC_RELAXED);
-    request->started_ns = runtime->settings.timeout > 0 ? rondo_clock_ns() : 0;
-    request->submitted = 0;
-    request->approved = !request->checked;
-    link_active(queue, request);
-    __atomic_store_n(&queue->submitted, queue->submitted + 1, __ATOMIC_RELAXED);
-    if (request->lane != NULL)
-        request->number = request->lane->started++;
+    activate(request);
     if (failed != RONDO_SUCCESS) {
         complete(request, failed, request->comm->failure);
     } else if (request->lane == NULL || (request->empty && !request->checked)) {
         complete(request, RONDO_SUCCESS, NULL);
     } else if (request->approved && request->lane->waiting_first == NULL && fits(runtime, request->lane)) {
-        submit(runtime, request);
+        submit(runtime, request, 0);
         submits = 1;
         start = claim_start(runtime);
     } else {
@@ -260,6 +274,53 @@ void rondo_queue_start(struct rondo_request *request, int will_help)
     if (submits)
         see_to(runtime, start, will_help);
     rondo_proxies_expect(runtime->proxies);
+}
+
+int rondo_queue_hold(struct rondo_request *request, const struct rondo_operation **fresh)
+{
+    struct rondo_queue *queue = &request->runtime->queue;
+    struct rondo_host_lane *lane = request->lane;
+    const uint64_t *interrupts = &request->runtime->device->daemon->queues->interrupts;
+    pthread_mutex_lock(&queue->lock);
+    /* What the daemon would have to be told with it, it is told with a submission. */
+    int holds = !queue->abandoned && rondo_comm_failure(request->comm) == RONDO_SUCCESS && !lane->held &&
+                lane->waiting_first == NULL && lane->submitted == lane->finished && !lane->revives &&
+                rondo_load_relaxed(interrupts) == queue->interrupts;
+    if (holds) {
+        activate(request);
+        lane->held = request->held = 1;
+        *fresh = freshen(request);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return holds;
+}
+
+void rondo_queue_release(struct rondo_request *request, int done, int will_help)
+{
+    struct rondo_runtime *runtime = request->runtime;
+    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_host_lane *lane = request->lane;
+    int start = 0, others;
+    pthread_mutex_lock(&queue->lock);
+    lane->held = request->held = 0;
+    if (done) {
+        lane->submitted++;
+        lane->finished++;
+    }
+    if (!queue->abandoned && done) /* else it has been completed as all the others */
+        complete(request, RONDO_SUCCESS, NULL);
+    else if (!queue->abandoned)
+        submit(runtime, request, RONDO_SQE_BEGUN);
+    others = lane->waiting_first != NULL;
+    if (others)
+        feed(runtime, lane);
+    if (others || !done)
+        start = claim_start(runtime);
+    pthread_mutex_unlock(&queue->lock);
+    if (others)
+        rondo_event_signal(&queue->event, &queue->sleepers);
+    if (others || !done)
+        see_to(runtime, start, will_help);
 }
 
 static struct rondo_host_lane *find_lane(struct rondo_comm *comm, uint64_t id, int peer, int outgoing)
@@ -347,7 +408,7 @@ void rondo_queue_fail_waiting(struct rondo_comm *comm)
     pthread_mutex_lock(&queue->lock);
     for (struct rondo_request *request = queue->active, *after; request != NULL; request = after) {
         after = request->active_after;
-        if (request->comm != comm || request->submitted || request->lane == NULL)
+        if (request->comm != comm || request->submitted || request->held || request->lane == NULL)
             continue;
         unlink_waiting(runtime, request);
         complete(request, rondo_comm_failure(comm), comm->failure);
@@ -367,7 +428,7 @@ void rondo_queue_abandon(struct rondo_runtime *runtime, rondo_result_t result, c
         if (request->submitted) {
             queue->in_flight--;
             request->lane->finished++;
-        } else if (request->lane != NULL) {
+        } else if (request->lane != NULL && !request->held) {
             unlink_waiting(runtime, request);
         }
         complete(request, result, why);

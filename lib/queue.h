@@ -14,6 +14,11 @@ void rondo_request_give_back(struct rondo_request *request);
 /* Makes the request active and hands it to its lane; will_help: the caller goes on to wait. Never blocks: what does not fit on
  * the device waits on the host. A communicator that has failed completes it with its failure. */
 void rondo_queue_start(struct rondo_request *request, int will_help);
+/* Makes the request active for the caller to carry it out (rondo_device_kind), and then says how that went; until then its lane
+ * is kept free of others. hold: 0: it cannot be, start it. fresh: what carry_out is to be given. release: if it is not done it
+ * is submitted; will_help: as above. */
+int rondo_queue_hold(struct rondo_request *request, const struct rondo_operation **fresh);
+void rondo_queue_release(struct rondo_request *request, int done, int will_help);
 /* Checking: the verdict over an operation, named by its communicator, lane (and its peer and direction) and number, is in. */
 void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm, uint64_t lane, int peer, int outgoing, uint64_t number,
                          rondo_result_t verdict, const char *message);

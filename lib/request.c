@@ -229,6 +229,7 @@ static rondo_result_t build(struct making *making, struct rondo_request **result
     }
     if (status == RONDO_SUCCESS && !making->persistent)
         status = rondo_request_still(request);
+    request->simple = status == RONDO_SUCCESS && rondo_progress_is_simple(request);
     return status;
 }
 
@@ -264,31 +265,18 @@ static rondo_result_t count_others(struct rondo_comm *comm, uint32_t *crowd)
 /* A persistent collective is made on all ranks or on none, or later ones would not match. The steps that it takes with the
  * others come before this rank's own, so that it takes them whatever becomes of those; where a comparison of the calls fails,
  * it does so on all ranks, and none waits for the agreement. */
-static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *given, const rondo_attr_t *attr,
-                           enum rondo_form form, struct rondo_request **result)
+static rondo_result_t make_anew(struct rondo_comm *comm, const struct rondo_call *call, const rondo_attr_t *attr,
+                                enum rondo_form form, struct rondo_request **result)
 {
     int persistent = form == RONDO_FORM_PERSISTENT;
-    static const rondo_attr_t defaults = RONDO_ATTR_DEFAULT;
-    struct rondo_call completed = *given;
-    const struct rondo_call *call = &completed;
     struct making making = {.comm = comm,
                             .call = call,
-                            .attr = attr != NULL ? attr : &defaults,
+                            .attr = attr,
                             .blocking = form == RONDO_FORM_BLOCKING,
                             .persistent = persistent,
                             .streamed = form == RONDO_FORM_STREAM};
     struct rondo_request *request = NULL;
-    rondo_result_t status = rondo_comm_failure(comm);
-    if (status != RONDO_SUCCESS)
-        return rondo_fail(status, "%s: %s", rondo_kind_name(call->kind), comm->failure);
-    status = rondo_compression_choose(comm, making.attr, persistent, &completed);
-    if (status != RONDO_SUCCESS)
-        return status;
-    if (!persistent && !making.streamed && (request = rondo_kept_take(usual_lane(comm, call), call)) != NULL) {
-        request->blocking = making.blocking;
-        *result = request;
-        return RONDO_SUCCESS;
-    }
+    rondo_result_t status = RONDO_SUCCESS;
     if (persistent && !is_p2p(call)) {
         if (comm->runtime->settings.check && comm->size > 1)
             status = rondo_check_init(comm, call);
@@ -311,6 +299,28 @@ static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *giv
     }
     *result = request;
     return RONDO_SUCCESS;
+}
+
+static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *given, const rondo_attr_t *attr,
+                           enum rondo_form form, struct rondo_request **result)
+{
+    static const rondo_attr_t defaults = RONDO_ATTR_DEFAULT;
+    struct rondo_call call = *given;
+    rondo_result_t status = rondo_comm_failure(comm);
+    if (status != RONDO_SUCCESS)
+        return rondo_fail(status, "%s: %s", rondo_kind_name(call.kind), comm->failure);
+    attr = attr != NULL ? attr : &defaults;
+    status = rondo_compression_choose(comm, attr, form == RONDO_FORM_PERSISTENT, &call);
+    if (status != RONDO_SUCCESS)
+        return status;
+    if (form == RONDO_FORM_BLOCKING || form == RONDO_FORM_STARTED) {
+        *result = rondo_kept_take(usual_lane(comm, &call), &call);
+        if (*result != NULL) {
+            (*result)->blocking = form == RONDO_FORM_BLOCKING;
+            return RONDO_SUCCESS;
+        }
+    }
+    return make_anew(comm, &call, attr, form, result);
 }
 
 /* ---- the forms ---- */
@@ -350,8 +360,7 @@ rondo_result_t rondo_call_blocking(rondo_comm_t comm, const struct rondo_call *c
         return result;
     if (comm->grouping && joins_group(comm, request))
         return RONDO_SUCCESS;
-    rondo_progress_start(request, 1);
-    return rondo_progress_wait(request);
+    return rondo_progress_run(request);
 }
 
 rondo_result_t rondo_call_nonblocking(rondo_comm_t comm, const struct rondo_call *call, rondo_request_t *result_request)
@@ -437,6 +446,47 @@ static rondo_result_t enqueue_group(struct rondo_request **list)
     }
 }
 
+static rondo_result_t first_of(rondo_result_t before, rondo_result_t now)
+{
+    return before == RONDO_SUCCESS ? now : before;
+}
+
+/* Takes the messages sent out of the list. They may be over before the others begin (rondo_progress_start). */
+static struct rondo_request *take_sends(struct rondo_request **list)
+{
+    struct rondo_request *sends = NULL, **last = &sends, **link = list;
+    while (*link != NULL) {
+        struct rondo_request *request = *link;
+        if (request->call.kind != RONDO_KIND_SEND_TO) {
+            link = &request->next_grouped;
+            continue;
+        }
+        *link = request->next_grouped;
+        request->next_grouped = NULL;
+        *last = request;
+        last = &request->next_grouped;
+    }
+    return sends;
+}
+
+/* Starts them in their order, and puts those to be waited for in the other list. but_last: returns the last one, if it is to be
+ * waited for, not started. */
+static struct rondo_request *start_group(struct rondo_request *request, int but_last, struct rondo_request **blocking)
+{
+    for (struct rondo_request *next; request != NULL; request = next) {
+        next = request->next_grouped; /* a started request may be finished and freed by another thread */
+        int waited = request->blocking;
+        if (waited && but_last && next == NULL)
+            return request;
+        if (waited) {
+            request->next_grouped = *blocking;
+            *blocking = request;
+        }
+        rondo_progress_start(request, waited);
+    }
+    return NULL;
+}
+
 rondo_result_t rondo_group_end(rondo_comm_t comm)
 {
     if (comm == NULL)
@@ -455,19 +505,13 @@ rondo_result_t rondo_group_end(rondo_comm_t comm)
     struct rondo_request *blocking = NULL;
     if (first != NULL && comm->runtime->device->kind->enqueue != NULL)
         result = enqueue_group(&first);
-    for (struct rondo_request *request = first; request != NULL; request = next) {
-        next = request->next_grouped; /* a started request may be finished and freed by another thread */
-        int waited = request->blocking;
-        if (waited) {
-            request->next_grouped = blocking;
-            blocking = request;
-        }
-        rondo_progress_start(request, waited);
-    }
+    start_group(take_sends(&first), 0, &blocking);
+    struct rondo_request *last = start_group(first, 1, &blocking);
+    if (last != NULL)
+        result = first_of(result, rondo_progress_run(last));
     for (; blocking != NULL; blocking = next) {
         next = blocking->next_grouped;
-        rondo_result_t one = rondo_progress_wait(blocking);
-        result = result == RONDO_SUCCESS ? one : result;
+        result = first_of(result, rondo_progress_wait(blocking));
     }
     return result;
 }

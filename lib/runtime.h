@@ -122,7 +122,8 @@ struct rondo_host_lane {
     /* Queue lock: */
     uint64_t started, submitted, finished; /* operations; those started and not submitted wait in the list */
     struct rondo_request *waiting_first, *waiting_last;
-    const struct rondo_request *latest; /* of those submitted */
+    int held;                           /* its first operation is carried out by who started it (rondo_queue_hold) */
+    const struct rondo_request *latest; /* of those submitted or carried out */
     struct rondo_request *kept;         /* of its last call (kept.h); atomic */
 };
 
@@ -147,6 +148,7 @@ struct rondo_request {
     const struct rondo_registered *programs; /* the communicator's when it was made */
     int checked;                             /* waits for a verdict at every start */
     int blocking;                            /* of a blocking call: a group waits for it */
+    int simple;                              /* rondo_progress_is_simple */
     int kept;                                /* nobody's, and whoever still names it is told that it has been freed */
     void *stream;                            /* in whose order it is executed */
     int streamed, captured;
@@ -169,6 +171,7 @@ struct rondo_request {
     uint64_t started_ns;
     int approved;  /* checking: all ranks called alike */
     int submitted; /* is on the device */
+    int held;      /* is carried out by who started it */
     struct rondo_request *next_waiting;
     struct rondo_request *active_before, *active_after;
     void (*callback)(void *argument, rondo_result_t result);

@@ -38,7 +38,7 @@ byte epoch;                              /* daemons that have ended by consensus
 #ifdef NO_RESUME
 #define needs_others is_gathered
 #else
-#define needs_others (is_gathered || gathered >= fresh)
+#define needs_others (gathered >= fresh)
 #endif
 
 inline claim_daemon(resumes)

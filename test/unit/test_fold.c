@@ -6,8 +6,10 @@
 #include "device/fold.h"
 #include "device/fold_kernels.h"
 #include "device/operators.h"
+#include "device/pace.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -494,6 +496,153 @@ static void test_folds_large(void **state)
     rondo_fold_force(NULL);
 }
 
+/* ---- to other cores ---- */
+
+/* A pace that is past the caches, and one that is not. */
+static const struct rondo_pace paces[] = {{1, RONDO_PACE_SLOW}, {1, 0}};
+
+/* local: whether there is one. */
+static void check_out(const struct data *data, int local, int remotes, int sources, size_t count, rondo_datatype_t type,
+                      rondo_op_t op, int average, struct rondo_pace *pace)
+{
+    const size_t bytes = count * sizes[type];
+    char *memory[MAX_DESTINATIONS];
+    void *dst[MAX_DESTINATIONS];
+    for (int d = 0; d <= remotes; d++) {
+        const size_t offset = CANARY + random_below(70) * sizes[type];
+        memory[d] = malloc(offset + bytes + CANARY);
+        assert_non_null(memory[d]);
+        memset(memory[d], 0xa5, offset + bytes + CANARY);
+        dst[d] = memory[d] + offset;
+    }
+    rondo_fold_out(local ? dst[0] : NULL, dst + 1, remotes, (const void *const *) data->src, sources, count, type, op, average,
+                   pace);
+    for (int d = 0; d <= remotes; d++) {
+        const char *result = dst[d];
+        for (const char *c = memory[d]; c < result; c++)
+            assert_int_equal((unsigned char) *c, 0xa5);
+        for (size_t i = 0; i < bytes + CANARY; i++)
+            if (result[i] != (i < bytes && (d > 0 || local) ? data->expected[i] : (char) 0xa5))
+                fail_msg("type %d op %d, %d sources, %d remotes, local %d, %zu elements, pace %d: byte %zu of destination %d",
+                         type, op, sources, remotes, local, count, pace != NULL ? pace->slow : -1, i, d);
+        free(memory[d]);
+    }
+}
+
+static void test_folds_out(void **state)
+{
+    (void) state;
+    static const rondo_datatype_t types[] = {RONDO_UINT8, RONDO_FLOAT16, RONDO_FLOAT, RONDO_DOUBLE};
+    static const size_t lengths[] = {1, 100, RONDO_PACE_BYTES, 40000}; /* bytes at least */
+    for (int k = 0; rondo_fold_kernels_at(k); k++)
+        for (int t = 0; t < 4; t++)
+            for (int l = 0; l < 4; l++)
+                for (int sources = 1; sources <= 3; sources++) {
+                    const size_t count = (lengths[l] + sizes[types[t]] - 1) / sizes[types[t]] + random_below(9);
+                    const int average = sources == 3 ? 3 : 0;
+                    struct data data;
+                    rondo_fold_force(rondo_fold_kernels_at(k));
+                    make_data(&data, sources, count, types[t], RONDO_SUM, average);
+                    for (int remotes = 1; remotes < MAX_DESTINATIONS; remotes++)
+                        for (int pace = 0; pace < 3; pace++) {
+                            struct rondo_pace own = pace < 2 ? paces[pace] : paces[0];
+                            check_out(&data, (int) random_below(2), remotes, sources, count, types[t], RONDO_SUM, average,
+                                      pace < 2 ? &own : NULL);
+                        }
+                    free_data(&data, sources);
+                }
+    rondo_fold_force(NULL);
+}
+
+/* Which way so many copies go, each as long as is said if it is measured. */
+static int count_past(struct rondo_pace *pace, int copies, size_t bytes, uint64_t ns, int *measured)
+{
+    int past = 0;
+    for (int i = 0; i < copies; i++) {
+        enum rondo_pace_way way = rondo_pace_way(pace, bytes);
+        past += way == RONDO_PACE_PAST;
+        *measured += way == RONDO_PACE_MEASURED;
+        if (way == RONDO_PACE_MEASURED)
+            rondo_pace_learn(pace, bytes, ns);
+    }
+    return past;
+}
+
+static void test_pace(void **state)
+{
+    (void) state;
+    const size_t bytes = 10 * RONDO_PACE_BYTES;
+    const uint64_t quick = bytes / RONDO_PACE_SPEED, slow = quick + 1;
+    struct rondo_pace pace = {0, 0};
+    int measured = 0;
+    assert_int_equal(count_past(&pace, 1000, RONDO_PACE_BYTES - 1, slow, &measured), 0);
+    assert_int_equal(measured, 0); /* too short */
+    assert_int_equal(count_past(NULL, 1000, bytes, slow, &measured), 0);
+    assert_int_equal(measured, 0); /* nobody keeps one */
+    assert_int_equal(count_past(&pace, 1024, bytes, quick, &measured), 0);
+    assert_int_equal(measured, 1024 / RONDO_PACE_SAMPLE);
+
+    /* One slow copy is an accident, several are none. */
+    pace = (struct rondo_pace){0, 0};
+    measured = 0;
+    count_past(&pace, (RONDO_PACE_SLOW - 1) * RONDO_PACE_SAMPLE, bytes, slow, &measured);
+    assert_int_equal(count_past(&pace, 2 * RONDO_PACE_SAMPLE, bytes, quick, &measured), 0);
+    count_past(&pace, RONDO_PACE_SLOW * RONDO_PACE_SAMPLE, bytes, slow, &measured);
+    measured = 0;
+    assert_int_equal(count_past(&pace, 10 * RONDO_PACE_PROBE, bytes, slow, &measured), 10 * (RONDO_PACE_PROBE - 1));
+    assert_int_equal(measured, 10);
+
+    /* And back: the ranks have come to share a cache. */
+    measured = 0;
+    count_past(&pace, RONDO_PACE_PROBE, bytes, quick, &measured);
+    assert_int_equal(measured >= 1, 1);
+    assert_int_equal(count_past(&pace, 1000, bytes, quick, &measured), 0);
+}
+
+/* Copies past the caches, each told of by a release, and read by another thread as soon as it sees that. */
+enum { SHOWN_BYTES = RONDO_PACE_BYTES, SHOWN_SLOTS = 4, SHOWN = 100000 };
+static struct {
+    _Alignas(64) uint64_t tail;
+    _Alignas(64) uint64_t head;
+    _Alignas(64) uint64_t slots[SHOWN_SLOTS][SHOWN_BYTES / 8];
+    uint64_t stale;
+} shown;
+
+static void *look(void *unused)
+{
+    for (uint64_t i = 0; i < SHOWN; i++) {
+        const uint64_t *slot = shown.slots[i % SHOWN_SLOTS];
+        while (__atomic_load_n(&shown.tail, __ATOMIC_ACQUIRE) <= i)
+            continue;
+        for (int w = SHOWN_BYTES / 8; w-- > 0;) /* what was stored last first */
+            shown.stale += slot[w] != i;
+        __atomic_store_n(&shown.head, i + 1, __ATOMIC_RELEASE);
+    }
+    return unused;
+}
+
+/* Without the fence in rondo_fold_out three of three runs fail. */
+static void test_shows_whole(void **state)
+{
+    (void) state;
+    uint64_t data[SHOWN_BYTES / 8];
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, look, NULL), 0);
+    for (uint64_t i = 0; i < SHOWN; i++) {
+        struct rondo_pace pace = paces[0];
+        void *remote = shown.slots[i % SHOWN_SLOTS];
+        const void *source = data;
+        for (int w = 0; w < SHOWN_BYTES / 8; w++)
+            data[w] = i;
+        while (i - __atomic_load_n(&shown.head, __ATOMIC_ACQUIRE) >= SHOWN_SLOTS)
+            continue;
+        rondo_fold_out(NULL, &remote, 1, &source, 1, SHOWN_BYTES / 8, RONDO_UINT64, RONDO_SUM, 0, &pace);
+        __atomic_store_n(&shown.tail, i + 1, __ATOMIC_RELEASE);
+    }
+    pthread_join(thread, NULL);
+    assert_int_equal(shown.stale, 0);
+}
+
 static void test_folds_nothing(void **state)
 {
     (void) state;
@@ -516,6 +665,9 @@ int main(void)
         cmocka_unit_test(test_folds),
         cmocka_unit_test(test_folds_large),
         cmocka_unit_test(test_folds_nothing),
+        cmocka_unit_test(test_folds_out),
+        cmocka_unit_test(test_pace),
+        cmocka_unit_test(test_shows_whole),
     };
     return cmocka_run_group_tests(tests, make_formats, free_formats);
 }

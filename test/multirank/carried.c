@@ -1,0 +1,233 @@
+/*
+ * Operations that are carried out by who starts them, before a daemon hears of them (rondo_carry_out): that none does where
+ * nobody waits; that one which gets stuck goes on where it stood, when a daemon has taken it over; and that threads which start
+ * operations of one lane at the same time do not get into each other's way.
+ */
+#include "ranks.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static long ranks = 2, seed = 1, rounds = 60, threads = 3;
+static const char *scenario = "late";
+
+enum { CALLS = 1000, WORDS_MAX = 900, MESSAGES = 12 /* more than there are slots */ };
+
+static uint64_t word(int from, long round, int message, int i)
+{
+    return ranks_hash((uint64_t) seed << 56 ^ (uint64_t) from << 48 ^ (uint64_t) message << 40 ^ (uint64_t) round << 16 ^
+                      (uint64_t) i);
+}
+
+/* ---- nobody hears of it ---- */
+
+static void alone(struct rank *me)
+{
+    int64_t in = 1, out;
+    rondo_stats_t before, after;
+    MUST(rondo_allreduce(&in, &out, 1, RONDO_INT64, RONDO_SUM, me->world)); /* the lane's first one goes the usual way */
+    ranks_sleep(0.2);
+    MUST(rondo_get_stats(me->runtime, &before));
+    for (int i = 0; i < CALLS; i++)
+        MUST(rondo_allreduce(&in, &out, 1, RONDO_INT64, RONDO_SUM, me->world));
+    MUST(rondo_get_stats(me->runtime, &after));
+    CHECK(out == me->size, "the sum is %lld", (long long) out);
+    CHECK(after.completed - before.completed == CALLS, "%llu operations",
+          (unsigned long long) (after.completed - before.completed));
+    CHECK(after.daemon_starts == before.daemon_starts, "%llu daemons in %d calls",
+          (unsigned long long) (after.daemon_starts - before.daemon_starts), CALLS);
+}
+
+/* ---- stuck ---- */
+
+static void check_words(const uint64_t *words, int count, int from, long round, int message)
+{
+    int bad = 0;
+    for (int i = 0; i < count; i++)
+        bad += words[i] != word(from, round, message, i);
+    CHECK(bad == 0, "round %ld: %d of %d words of message %d from %d are wrong", round, bad, count, message, from);
+}
+
+/* One rank comes late, to sums and to messages: more of these than there are slots wait for it, or it for them. */
+static void late(struct rank *me)
+{
+    const int next = (me->rank + 1) % me->size, previous = (me->rank + me->size - 1) % me->size;
+    uint64_t random = (uint64_t) seed, words[WORDS_MAX], sums[WORDS_MAX];
+    rondo_stats_t stats;
+    for (long round = 0; round < rounds; round++) {
+        STEP("round %ld", round);
+        const int count = 1 + ranks_below(&random, WORDS_MAX), sleeper = ranks_below(&random, me->size);
+        const int odd = (int) (ranks_random(&random) % 2);
+        if (me->rank == sleeper)
+            ranks_sleep(0.004);
+        for (int i = 0; i < count; i++)
+            words[i] = word(me->rank, round, 0, i);
+        MUST(rondo_allreduce(words, sums, (size_t) count, RONDO_UINT64, RONDO_SUM, me->world));
+        for (int i = 0; i < count; i++) {
+            uint64_t expected = 0;
+            for (int r = 0; r < me->size; r++)
+                expected += word(r, round, 0, i);
+            if (sums[i] != expected)
+                CHECK(0, "round %ld: sum %d of %d is wrong", round, i, count);
+        }
+        for (int message = 1; message <= MESSAGES && me->size % 2 == 0; message++) {
+            if (me->rank % 2 == odd) {
+                for (int i = 0; i < count; i++)
+                    words[i] = word(me->rank, round, message, i);
+                MUST(rondo_send(words, (size_t) count, RONDO_UINT64, next, me->world));
+            } else {
+                if (message == 2 && me->rank == sleeper)
+                    ranks_sleep(0.002);
+                MUST(rondo_recv(sums, (size_t) count, RONDO_UINT64, previous, me->world));
+                check_words(sums, count, previous, round, message);
+            }
+        }
+    }
+    MUST(rondo_get_stats(me->runtime, &stats));
+    CHECK(stats.preemptions > 0, "nothing got stuck in %ld rounds", rounds);
+}
+
+/* ---- at the same time ---- */
+
+struct crew {
+    struct rank *me;
+    uint64_t sent, received;
+    int failed;
+};
+
+/* Whose message is whose is not said: each is of one number, and the numbers add up. */
+static void *sender(void *argument)
+{
+    struct crew *crew = argument;
+    const int peer = 1 - crew->me->rank;
+    uint64_t random = (uint64_t) (uintptr_t) &random ^ (uint64_t) seed, words[WORDS_MAX];
+    ranks_current = crew->me->rank;
+    for (long round = 0; round < rounds; round++) {
+        const uint64_t number = ranks_random(&random);
+        rondo_request_t request;
+        for (int i = 0; i < WORDS_MAX; i++)
+            words[i] = number;
+        if (ranks_below(&random, 2) == 0) {
+            MUST(rondo_send(words, WORDS_MAX, RONDO_UINT64, peer, crew->me->world));
+        } else {
+            MUST(rondo_isend(words, WORDS_MAX, RONDO_UINT64, peer, crew->me->world, &request));
+            MUST(rondo_wait(request));
+        }
+        __atomic_fetch_add(&crew->sent, number, __ATOMIC_RELAXED);
+    }
+    return NULL;
+}
+
+static void *receiver(void *argument)
+{
+    struct crew *crew = argument;
+    const int peer = 1 - crew->me->rank;
+    uint64_t random = (uint64_t) (uintptr_t) &random ^ (uint64_t) seed, words[WORDS_MAX];
+    ranks_current = crew->me->rank;
+    for (long round = 0; round < rounds; round++) {
+        rondo_request_t request;
+        int mixed = 0;
+        memset(words, 0, sizeof(words));
+        if (ranks_below(&random, 2) == 0) {
+            MUST(rondo_recv(words, WORDS_MAX, RONDO_UINT64, peer, crew->me->world));
+        } else {
+            MUST(rondo_irecv(words, WORDS_MAX, RONDO_UINT64, peer, crew->me->world, &request));
+            MUST(rondo_wait(request));
+        }
+        for (int i = 1; i < WORDS_MAX; i++)
+            mixed += words[i] != words[0];
+        CHECK(mixed == 0, "round %ld: %d words are another message's", round, mixed);
+        __atomic_fetch_add(&crew->received, words[0], __ATOMIC_RELAXED);
+    }
+    return NULL;
+}
+
+static void together(struct rank *me)
+{
+    struct crew crew = {.me = me};
+    pthread_t members[32];
+    const int count = threads < 1 ? 1 : threads > 16 ? 16 : (int) threads;
+    int64_t sums[2], own[2];
+    for (int t = 0; t < 2 * count; t++)
+        if (pthread_create(&members[t], NULL, t % 2 == 0 ? sender : receiver, &crew) != 0)
+            ranks_die(__FILE__, __LINE__, "pthread_create", RONDO_ERR_SYSTEM);
+    for (int t = 0; t < 2 * count; t++)
+        pthread_join(members[t], NULL);
+    own[0] = (int64_t) crew.sent, own[1] = (int64_t) crew.received;
+    MUST(rondo_allreduce(own, sums, 2, RONDO_INT64, RONDO_SUM, me->world));
+    CHECK(sums[0] == sums[1], "what was received is not what was sent");
+}
+
+/* ---- in order ---- */
+
+struct second {
+    struct rank *me;
+    uint64_t before, got; /* operations started before the first one */
+};
+
+static void *receive_second(void *argument)
+{
+    struct second *second = argument;
+    rondo_stats_t stats;
+    ranks_current = second->me->rank;
+    do
+        MUST(rondo_get_stats(second->me->runtime, &stats));
+    while (stats.submitted == second->before);
+    MUST(rondo_recv(&second->got, 1, RONDO_UINT64, 0, second->me->world));
+    return NULL;
+}
+
+/* Another thread starts one as soon as the first one is under way, which nothing has come for. */
+static void order(struct rank *me)
+{
+    for (long round = 0; round < rounds; round++) {
+        uint64_t numbers[2] = {1, 2}, got;
+        STEP("round %ld", round);
+        MUST(rondo_barrier(me->world));
+        if (me->rank == 0) {
+            ranks_sleep(0.002);
+            for (int i = 0; i < 2; i++)
+                MUST(rondo_send(&numbers[i], 1, RONDO_UINT64, 1, me->world));
+        } else if (me->rank == 1) {
+            struct second second = {.me = me};
+            rondo_stats_t stats;
+            pthread_t thread;
+            MUST(rondo_get_stats(me->runtime, &stats));
+            second.before = stats.submitted;
+            if (pthread_create(&thread, NULL, receive_second, &second) != 0)
+                ranks_die(__FILE__, __LINE__, "pthread_create", RONDO_ERR_SYSTEM);
+            ranks_sleep(0.0005);
+            MUST(rondo_recv(&got, 1, RONDO_UINT64, 0, me->world));
+            pthread_join(thread, NULL);
+            CHECK(got == 1 && second.got == 2, "round %ld: the receive begun first got %llu, the other one %llu", round,
+                  (unsigned long long) got, (unsigned long long) second.got);
+        }
+    }
+}
+
+static void run(struct rank *me)
+{
+    if (strcmp(scenario, "order") == 0)
+        order(me);
+    else if (strcmp(scenario, "alone") == 0)
+        alone(me);
+    else if (strcmp(scenario, "together") == 0)
+        together(me);
+    else
+        late(me);
+}
+
+int main(int argc, char **argv)
+{
+    const struct ranks_option options[] = {
+        {"--ranks", &ranks, NULL, "ranks as threads (together, order: 2); 0: from the environment"},
+        {"--seed", &seed, NULL, "of counts and of who is late"},
+        {"--rounds", &rounds, NULL, "of each thread"},
+        {"--threads", &threads, NULL, "that send, and as many that receive, a rank (at most 16)"},
+        {"--scenario", NULL, &scenario, "late, alone, together or order"},
+    };
+    ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
+    ranks_run((int) ranks, NULL, run, NULL);
+    return ranks_finish("carried");
+}
