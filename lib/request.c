@@ -5,6 +5,7 @@
 #include "check.h"
 #include "compression.h"
 #include "connect.h"
+#include "group.h"
 #include "kept.h"
 #include "lane.h"
 #include "low_latency.h"
@@ -332,24 +333,6 @@ static rondo_result_t check(rondo_comm_t comm, const struct rondo_call *call)
     return rondo_call_check(comm, call);
 }
 
-/* Inside a group of this thread? Then the request joins it. */
-static int joins_group(struct rondo_comm *comm, struct rondo_request *request)
-{
-    int joins = 0;
-    pthread_mutex_lock(&comm->runtime->lock);
-    if (comm->grouping && pthread_equal(comm->group_owner, pthread_self())) {
-        joins = 1;
-        request->next_grouped = NULL;
-        if (comm->group_last != NULL)
-            comm->group_last->next_grouped = request;
-        else
-            comm->group_first = request;
-        comm->group_last = request;
-    }
-    pthread_mutex_unlock(&comm->runtime->lock);
-    return joins;
-}
-
 rondo_result_t rondo_call_blocking(rondo_comm_t comm, const struct rondo_call *call)
 {
     struct rondo_request *request;
@@ -358,7 +341,7 @@ rondo_result_t rondo_call_blocking(rondo_comm_t comm, const struct rondo_call *c
         result = make(comm, call, NULL, RONDO_FORM_BLOCKING, &request);
     if (result != RONDO_SUCCESS)
         return result;
-    if (comm->grouping && joins_group(comm, request))
+    if (rondo_group_joins(comm, request))
         return RONDO_SUCCESS;
     return rondo_progress_run(request);
 }
@@ -375,7 +358,7 @@ rondo_result_t rondo_call_nonblocking(rondo_comm_t comm, const struct rondo_call
     if (result != RONDO_SUCCESS)
         return result;
     *result_request = request;
-    if (!comm->grouping || !joins_group(comm, request))
+    if (!rondo_group_joins(comm, request))
         rondo_progress_start(request, 0);
     return RONDO_SUCCESS;
 }
@@ -403,115 +386,7 @@ rondo_result_t rondo_call_on_stream(rondo_comm_t comm, const struct rondo_call *
         return result;
     request->stream = stream;
     request->captured = captured;
-    if (comm->grouping && joins_group(comm, request))
+    if (rondo_group_joins(comm, request))
         return RONDO_SUCCESS;
     return rondo_stream_enqueue(request);
-}
-
-rondo_result_t rondo_group_start(rondo_comm_t comm)
-{
-    if (comm == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_group_start: the communicator is NULL");
-    rondo_result_t result = RONDO_SUCCESS;
-    pthread_mutex_lock(&comm->runtime->lock);
-    if (comm->grouping)
-        result = rondo_fail(RONDO_ERR_STATE, "rondo_group_start: a group is open on this communicator");
-    comm->group_owner = pthread_self();
-    comm->grouping = 1;
-    pthread_mutex_unlock(&comm->runtime->lock);
-    return result;
-}
-
-/* Takes those in stream order out of the list, and enqueues all of a stream together. */
-static rondo_result_t enqueue_group(struct rondo_request **list)
-{
-    rondo_result_t result = RONDO_SUCCESS;
-    for (;;) {
-        struct rondo_request **link = list, *first = NULL, **last = &first;
-        while (*link != NULL) {
-            struct rondo_request *request = *link;
-            if (!request->streamed || (first != NULL && request->stream != first->stream)) {
-                link = &request->next_grouped;
-                continue;
-            }
-            *link = request->next_grouped;
-            request->next_grouped = NULL;
-            *last = request;
-            last = &request->next_grouped;
-        }
-        if (first == NULL)
-            return result;
-        rondo_result_t one = rondo_stream_enqueue(first);
-        result = result == RONDO_SUCCESS ? one : result;
-    }
-}
-
-static rondo_result_t first_of(rondo_result_t before, rondo_result_t now)
-{
-    return before == RONDO_SUCCESS ? now : before;
-}
-
-/* Takes the messages sent out of the list. They may be over before the others begin (rondo_progress_start). */
-static struct rondo_request *take_sends(struct rondo_request **list)
-{
-    struct rondo_request *sends = NULL, **last = &sends, **link = list;
-    while (*link != NULL) {
-        struct rondo_request *request = *link;
-        if (request->call.kind != RONDO_KIND_SEND_TO) {
-            link = &request->next_grouped;
-            continue;
-        }
-        *link = request->next_grouped;
-        request->next_grouped = NULL;
-        *last = request;
-        last = &request->next_grouped;
-    }
-    return sends;
-}
-
-/* Starts them in their order, and puts those to be waited for in the other list. but_last: returns the last one, if it is to be
- * waited for, not started. */
-static struct rondo_request *start_group(struct rondo_request *request, int but_last, struct rondo_request **blocking)
-{
-    for (struct rondo_request *next; request != NULL; request = next) {
-        next = request->next_grouped; /* a started request may be finished and freed by another thread */
-        int waited = request->blocking;
-        if (waited && but_last && next == NULL)
-            return request;
-        if (waited) {
-            request->next_grouped = *blocking;
-            *blocking = request;
-        }
-        rondo_progress_start(request, waited);
-    }
-    return NULL;
-}
-
-rondo_result_t rondo_group_end(rondo_comm_t comm)
-{
-    if (comm == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_group_end: the communicator is NULL");
-    pthread_mutex_lock(&comm->runtime->lock);
-    int open = comm->grouping && pthread_equal(comm->group_owner, pthread_self());
-    struct rondo_request *first = comm->group_first, *next;
-    if (open) {
-        comm->grouping = 0;
-        comm->group_first = comm->group_last = NULL;
-    }
-    pthread_mutex_unlock(&comm->runtime->lock);
-    if (!open)
-        return rondo_fail(RONDO_ERR_STATE, "rondo_group_end: this thread has no group open on the communicator");
-    rondo_result_t result = RONDO_SUCCESS;
-    struct rondo_request *blocking = NULL;
-    if (first != NULL && comm->runtime->device->kind->enqueue != NULL)
-        result = enqueue_group(&first);
-    start_group(take_sends(&first), 0, &blocking);
-    struct rondo_request *last = start_group(first, 1, &blocking);
-    if (last != NULL)
-        result = first_of(result, rondo_progress_run(last));
-    for (; blocking != NULL; blocking = next) {
-        next = blocking->next_grouped;
-        result = first_of(result, rondo_progress_wait(blocking));
-    }
-    return result;
 }

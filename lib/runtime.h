@@ -220,14 +220,13 @@ struct rondo_comm {
     struct rondo_host_lane *collective; /* the communicator's own lane */
     struct rondo_host_lane *lanes;
     struct rondo_host_lane **messages; /* lanes of sends and receives, where there are any: [2 * peer + outgoing]; atomic */
-    struct rondo_request *group_first, *group_last; /* being collected (runtime lock) */
-    int grouping;                                   /* looked at without the lock by the thread that owns the group */
-    pthread_t group_owner;
-    uint64_t exchanges;       /* collective exchanges so far */
-    uint64_t persistent;      /* collective inits so far */
-    uint32_t persistent_here; /* of their requests, those that are not freed; atomic */
-    uint64_t *persistent_p2p; /* inits so far, [2 * peer + outgoing] */
-    uint64_t *shrunk;         /* hashes of the member lists that it was shrunk to (lane_lock) */
+    uintptr_t group_owner;             /* the thread that has a group open; 0: none; atomic */
+    struct rondo_request *group_first, *group_last; /* of the group, the thread's own */
+    uint64_t exchanges;                             /* collective exchanges so far */
+    uint64_t persistent;                            /* collective inits so far */
+    uint32_t persistent_here;                       /* of their requests, those that are not freed; atomic */
+    uint64_t *persistent_p2p;                       /* inits so far, [2 * peer + outgoing] */
+    uint64_t *shrunk;                               /* hashes of the member lists that it was shrunk to (lane_lock) */
     int shrunk_count;
     uint32_t failed; /* an rondo_result_t; sticky; released after failure */
     char failure[1000];

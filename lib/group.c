@@ -1,0 +1,133 @@
+/* See group.h. */
+#include "group.h"
+
+#include "device.h"
+#include "error.h"
+#include "progress.h"
+#include "stream.h"
+
+/* Names the thread: no two that live have the same, and none has 0. */
+static uintptr_t this_thread(void)
+{
+    static _Thread_local char own;
+    return (uintptr_t) &own;
+}
+
+/* Only this thread makes it so or ends it, and what it has collected is its own. */
+static int is_open(const struct rondo_comm *comm)
+{
+    return __atomic_load_n(&comm->group_owner, __ATOMIC_RELAXED) == this_thread();
+}
+
+int rondo_group_joins(struct rondo_comm *comm, struct rondo_request *request)
+{
+    if (!is_open(comm))
+        return 0;
+    request->next_grouped = NULL;
+    if (comm->group_last != NULL)
+        comm->group_last->next_grouped = request;
+    else
+        comm->group_first = request;
+    comm->group_last = request;
+    return 1;
+}
+
+rondo_result_t rondo_group_start(rondo_comm_t comm)
+{
+    uintptr_t nobody = 0;
+    if (comm == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_group_start: the communicator is NULL");
+    /* Acquire pairs with the release in rondo_group_end: the list is empty. */
+    if (!__atomic_compare_exchange_n(&comm->group_owner, &nobody, this_thread(), 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return rondo_fail(RONDO_ERR_STATE, "rondo_group_start: a group is open on this communicator");
+    return RONDO_SUCCESS;
+}
+
+/* Takes those in stream order out of the list, and enqueues all of a stream together. */
+static rondo_result_t enqueue_group(struct rondo_request **list)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    for (;;) {
+        struct rondo_request **link = list, *first = NULL, **last = &first;
+        while (*link != NULL) {
+            struct rondo_request *request = *link;
+            if (!request->streamed || (first != NULL && request->stream != first->stream)) {
+                link = &request->next_grouped;
+                continue;
+            }
+            *link = request->next_grouped;
+            request->next_grouped = NULL;
+            *last = request;
+            last = &request->next_grouped;
+        }
+        if (first == NULL)
+            return result;
+        rondo_result_t one = rondo_stream_enqueue(first);
+        result = result == RONDO_SUCCESS ? one : result;
+    }
+}
+
+static rondo_result_t first_of(rondo_result_t before, rondo_result_t now)
+{
+    return before == RONDO_SUCCESS ? now : before;
+}
+
+/* Takes the messages sent out of the list. They may be over before the others begin (rondo_progress_start). */
+static struct rondo_request *take_sends(struct rondo_request **list)
+{
+    struct rondo_request *sends = NULL, **last = &sends, **link = list;
+    while (*link != NULL) {
+        struct rondo_request *request = *link;
+        if (request->call.kind != RONDO_KIND_SEND_TO) {
+            link = &request->next_grouped;
+            continue;
+        }
+        *link = request->next_grouped;
+        request->next_grouped = NULL;
+        *last = request;
+        last = &request->next_grouped;
+    }
+    return sends;
+}
+
+/* Starts them in their order, and puts those to be waited for in the other list. but_last: returns the last one, if it is to be
+ * waited for, not started. */
+static struct rondo_request *start_group(struct rondo_request *request, int but_last, struct rondo_request **blocking)
+{
+    for (struct rondo_request *next; request != NULL; request = next) {
+        next = request->next_grouped; /* a started request may be finished and freed by another thread */
+        int waited = request->blocking;
+        if (waited && but_last && next == NULL)
+            return request;
+        if (waited) {
+            request->next_grouped = *blocking;
+            *blocking = request;
+        }
+        rondo_progress_start(request, waited);
+    }
+    return NULL;
+}
+
+rondo_result_t rondo_group_end(rondo_comm_t comm)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    struct rondo_request *blocking = NULL, *next;
+    if (comm == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_group_end: the communicator is NULL");
+    if (!is_open(comm))
+        return rondo_fail(RONDO_ERR_STATE, "rondo_group_end: this thread has no group open on the communicator");
+    struct rondo_request *first = comm->group_first;
+    comm->group_first = comm->group_last = NULL;
+    __atomic_store_n(&comm->group_owner, 0, __ATOMIC_RELEASE);
+    if (first != NULL && comm->runtime->device->kind->enqueue != NULL)
+        result = enqueue_group(&first);
+    start_group(take_sends(&first), 0, &blocking);
+    struct rondo_request *last = start_group(first, 1, &blocking);
+    if (last != NULL)
+        result = first_of(result, rondo_progress_run(last));
+    for (; blocking != NULL; blocking = next) {
+        next = blocking->next_grouped;
+        result = first_of(result, rondo_progress_wait(blocking));
+    }
+    return result;
+}

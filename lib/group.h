@@ -1,0 +1,10 @@
+/* Groups: what a thread calls on a communicator from rondo_group_start on begins together at rondo_group_end. */
+#ifndef RONDO_LIB_GROUP_H
+#define RONDO_LIB_GROUP_H
+
+#include "runtime.h"
+
+/* Whether this thread has a group open on the communicator; then the request is one of it, and not to be started. */
+int rondo_group_joins(struct rondo_comm *comm, struct rondo_request *request);
+
+#endif
