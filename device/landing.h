@@ -23,16 +23,10 @@
 RONDO_FUNCTION int rondo_await_landing(struct rondo_run *run, const struct rondo_end *end)
 {
     const uint64_t *word = rondo_landing_word(end->watched);
-    for (uint64_t polls = 0; rondo_load_relaxed(word) == RONDO_LANDING_NONE; polls++) {
-        if (rondo_outrun(run, polls)) {
-            rondo_report_missing(run, end->peer + 1);
+    uint64_t polls = 0;
+    while (rondo_load_relaxed(word) == RONDO_LANDING_NONE)
+        if (!rondo_looks_again(run, end->peer + 1, &polls))
             return 0;
-        }
-        if (!run->policy->preempt)
-            rondo_report_missing(run, end->peer + 1);
-        if (rondo_relax(polls, run->policy->yield_mask))
-            polls += run->policy->yield_polls;
-    }
     return 1;
 }
 

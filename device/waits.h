@@ -120,23 +120,29 @@ RONDO_FUNCTION int rondo_has_come(const struct rondo_awaited *awaited, uint64_t 
                                                  : 1;
 }
 
+/* After a look in vain at what is missing. 0: there have been enough. */
+RONDO_FUNCTION int rondo_looks_again(struct rondo_run *run, int32_t missing, uint64_t *polls)
+{
+    const int over = rondo_outrun(run, *polls);
+    if (over || !run->policy->preempt)
+        rondo_report_missing(run, missing);
+    if (!over && rondo_relax(*polls, run->policy->yield_mask))
+        *polls += run->policy->yield_polls; /* it took as long as so many polls, and let others run */
+    ++*polls;
+    return !over;
+}
+
 /* Waits within the task's budget. 0: stuck. */
 RONDO_FUNCTION int rondo_wait_ready(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
-    int32_t missing;
-    for (uint64_t polls = 0;; polls++) {
-        missing = rondo_missing(run, instruction, bytes);
+    uint64_t polls = 0;
+    for (;;) {
+        const int32_t missing = rondo_missing(run, instruction, bytes);
         if (missing == RONDO_MISSES_NOTHING)
             return 1;
-        if (rondo_outrun(run, polls))
-            break;
-        if (!run->policy->preempt)
-            rondo_report_missing(run, missing);
-        if (rondo_relax(polls, run->policy->yield_mask))
-            polls += run->policy->yield_polls; /* it took as long as so many polls, and let others run */
+        if (!rondo_looks_again(run, missing, &polls))
+            return 0;
     }
-    rondo_report_missing(run, missing);
-    return 0;
 }
 
 #endif
