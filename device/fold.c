@@ -228,6 +228,17 @@ void rondo_fold(void *const *dst, int destinations, const void *const *src, int 
                 rondo_op_t op, int average, int streaming)
 {
     const struct rondo_fold_kernels *kernels = kernels_in_use();
+    if (count * element_size[type] < ALIGN_MIN && destinations == 1 && average <= 0) { /* what the rest would come to */
+        if (sources == 1) {
+            if (dst[0] != src[0])
+                memcpy(dst[0], src[0], count * element_size[type]);
+            return;
+        }
+        if (sources == 2 && !kernels->widen[type]) {
+            kernels->fold[type][op](dst[0], src[0], src[1], count);
+            return;
+        }
+    }
     struct job job = {.kernels = kernels,
                       .dst = dst,
                       .src = src,
