@@ -4,8 +4,6 @@
  */
 #include "fold.h"
 #include "fold_kernels.h"
-#include "pace.h"
-#include "platform.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -266,7 +264,7 @@ void rondo_fold(void *const *dst, int destinations, const void *const *src, int 
 }
 
 void rondo_fold_out(void *local, void *const *remote, int remotes, const void *const *src, int sources, size_t count,
-                    rondo_datatype_t type, rondo_op_t op, int average, struct rondo_pace *pace)
+                    rondo_datatype_t type, rondo_op_t op, int average, int past)
 {
     enum { OUT_PIECE = 32 * 1024 }; /* stays in the second-level cache with its sources */
     _Alignas(LINE) char scratch[OUT_PIECE];
@@ -274,8 +272,6 @@ void rondo_fold_out(void *local, void *const *remote, int remotes, const void *c
     size_t size = element_size[type], piece = OUT_PIECE / size;
     int computes = sources > 1 || average > 0;
     const struct rondo_fold_kernels *kernels = kernels_in_use();
-    const enum rondo_pace_way way = rondo_pace_way(pace, count * size);
-    uint64_t took = 0;
     for (size_t offset = 0; offset < count; offset += piece) {
         size_t n = count - offset < piece ? count - offset : piece, bytes = n * size;
         void *target = local != NULL ? (char *) local + offset * size : scratch;
@@ -288,16 +284,12 @@ void rondo_fold_out(void *local, void *const *remote, int remotes, const void *c
             result = from[0];
         else if (target != from[0])
             memcpy(target, from[0], bytes);
-        uint64_t began = way == RONDO_PACE_MEASURED ? rondo_clock_ns() : 0;
         for (int r = 0; r < remotes; r++)
-            if (way == RONDO_PACE_PAST)
+            if (past)
                 kernels->copy_streaming((char *) remote[r] + offset * size, result, bytes);
             else
                 memcpy((char *) remote[r] + offset * size, result, bytes);
-        took += way == RONDO_PACE_MEASURED ? rondo_clock_ns() - began : 0;
     }
-    if (way == RONDO_PACE_PAST)
+    if (past)
         kernels->fence();
-    if (way == RONDO_PACE_MEASURED)
-        rondo_pace_learn(pace, count * size * (size_t) remotes, took);
 }

@@ -6,6 +6,7 @@
 
 #include "codec.h"
 #include "low_latency.h"
+#include "pace.h"
 #include "piece.h"
 #include "structures.h"
 
@@ -18,11 +19,14 @@
 
 #define RONDO_TEAM_REST(team) rondo_team_rest(team)
 
+#define RONDO_PACES 16 /* ranks whose numbers differ by so much share one */
+
 struct rondo_team {
     struct rondo_use use;
     struct rondo_piece piece;
-    struct rondo_pace *pace; /* of the piece's remotes; NULL: none is kept */
-    int forwarded;           /* the piece's stream, whose slot is still ours, is yet to be decoded */
+    struct rondo_pace paces[RONDO_PACES]; /* by rank in the world */
+    int past;                             /* the piece's remotes are stored past the caches */
+    int forwarded;                        /* the piece's stream, whose slot is still ours, is yet to be decoded */
     /* Called when the other blocks have been told of something: their threads may sleep. NULL: nobody is to be called. */
     void (*gather)(void *argument);
     void *gather_argument;
@@ -84,7 +88,7 @@ RONDO_FUNCTION void rondo_team_begin(struct rondo_team *team, uint64_t polls)
     rondo_op_t op = (rondo_op_t) piece->op;
     int average = (int) piece->average;
     if (remote_count > 0)
-        rondo_fold_out(local, remotes, remote_count, sources, piece->sources, piece->count, type, op, average, team->pace);
+        rondo_fold_out(local, remotes, remote_count, sources, piece->sources, piece->count, type, op, average, team->past);
     else if (local != NULL && !(piece->sources == 1 && sources[0] == local && !average))
         rondo_fold((void *const *) &local, 1, sources, piece->sources, piece->count, type, op, average, piece->streaming);
     for (int i = 0; packed != NULL && i < piece->remotes; i++)

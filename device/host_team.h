@@ -129,7 +129,12 @@ RONDO_FUNCTION void rondo_team_take_ends(struct rondo_team *team, const struct r
         const struct rondo_end *from = use->direct_out ? rondo_end_of(run, use->receive_first + i) : NULL;
         rondo_resolve_remote(use, end, from, end->position, i, &team->piece);
     }
-    team->pace = use->sent > 0 && !use->direct_out ? &rondo_end_of(run, use->send_first)->pace : NULL;
+    team->past = 0;
+    if (use->sent > 0 && !use->direct_out && team->piece.rate == 0) {
+        const struct rondo_end *end = rondo_end_of(run, use->send_first); /* of several, the first speaks for all */
+        team->past = rondo_pace_is_past(&team->paces[(uint32_t) end->peer % RONDO_PACES],
+                                        team->piece.count * team->piece.element_bytes, rondo_clock_ns);
+    }
     if (use->sent > 0)
         rondo_lend(run, use, &team->piece);
     rondo_take_errand(run, use, &team->piece);

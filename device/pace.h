@@ -4,45 +4,82 @@
  * travels by itself, and takes its time, while what was stored past the caches comes out of the memory as fast as it can be
  * asked for: 2 GB/s and 10 to 20 between two core complexes of an AMD EPYC, 9 to 12 and 10 to 14 within one; an Intel Xeon does
  * not care up to 32 KiB, and moves 15 and 9 beyond. Nobody says which it is, and in a virtual machine it changes from minute to
- * minute; so it is measured, now and then, by how long a copy through the caches takes who makes it: there 1.5 to 2.5 GB/s
- * and 6.5 to 12, on the Xeon 7 to 19, and 5 where two ranks share a core.
+ * minute. So now and then a few copies go the one way, then as many the other, and so on, and what has been quicker is done
+ * until the next such trial. What counts is the time from copy to copy, in which the receiver reads, too: how long a copy takes
+ * says little of that.
  */
 #ifndef RONDO_DEVICE_PACE_H
 #define RONDO_DEVICE_PACE_H
 
-#include "structures.h"
-
 #include <stddef.h>
 #include <stdint.h>
 
-#define RONDO_PACE_BYTES 4096 /* less is neither measured nor stored past the caches */
-#define RONDO_PACE_SPEED 3    /* bytes a nanosecond: the cores share a cache if a copy is no slower */
-#define RONDO_PACE_SLOW  3    /* so many slow copies, one after the other, are no accident */
+#define RONDO_PACE_BYTES  4096 /* less is not stored past the caches, and not counted */
+#define RONDO_PACE_WINDOW 13   /* copies that go one way, in a trial: no part of what operations consist of */
+#define RONDO_PACE_TRIES  5    /* windows of each way; the middle one counts */
+#define RONDO_PACE_PERIOD 8192 /* copies from trial to trial: one costs up to 4% of them */
+#define RONDO_PACE_MARGIN 120  /* per cent of the speed through the caches that makes it worth a change */
 
-/* One copy in so many is measured: while they go through the caches, and past them. */
-#define RONDO_PACE_SAMPLE 8
-#define RONDO_PACE_PROBE  128
+#define RONDO_PACE_WINDOWS (1 + 2 * RONDO_PACE_TRIES) /* the first is not counted: slots are touched for the first time */
+#define RONDO_PACE_TRIAL   (RONDO_PACE_WINDOWS * RONDO_PACE_WINDOW)
 
-enum rondo_pace_way { RONDO_PACE_THROUGH, RONDO_PACE_MEASURED, RONDO_PACE_PAST };
+/* Of what one thread stores for one rank. */
+struct rondo_pace {
+    uint32_t copies;                      /* in this period */
+    uint32_t past;                        /* the way of choice */
+    uint64_t began_ns, bytes;             /* the window */
+    uint64_t speeds[2][RONDO_PACE_TRIES]; /* bytes a microsecond, through the caches and past them */
+};
 
-/* For the next copy. MEASURED: through the caches, and rondo_pace_learn is told how long it took. pace: NULL: nobody keeps one.
- */
-static inline enum rondo_pace_way rondo_pace_way(struct rondo_pace *pace, size_t bytes)
+/* The one that as many are below as above. */
+static inline uint64_t rondo_pace_middle(const uint64_t speeds[RONDO_PACE_TRIES])
 {
-    if (pace == NULL || bytes < RONDO_PACE_BYTES)
-        return RONDO_PACE_THROUGH;
-    const int past = pace->slow >= RONDO_PACE_SLOW;
-    if (++pace->copies % (past ? RONDO_PACE_PROBE : RONDO_PACE_SAMPLE) == 0)
-        return RONDO_PACE_MEASURED;
-    return past ? RONDO_PACE_PAST : RONDO_PACE_THROUGH;
+    for (int i = 0; i < RONDO_PACE_TRIES; i++) {
+        int before = 0;
+        for (int k = 0; k < RONDO_PACE_TRIES; k++)
+            before += speeds[k] < speeds[i] || (speeds[k] == speeds[i] && k < i);
+        if (before == RONDO_PACE_TRIES / 2)
+            return speeds[i];
+    }
+    return 0;
 }
 
-static inline void rondo_pace_learn(struct rondo_pace *pace, size_t bytes, uint64_t ns)
+/* Through the caches or past them, in the order 0110100110, which is no part of anything regular either. */
+static inline int rondo_pace_order(uint32_t window)
 {
-    if (bytes >= ns * RONDO_PACE_SPEED)
-        pace->slow = 0;
-    else if (pace->slow < RONDO_PACE_SLOW)
-        pace->slow++;
+    return window > 0 && (0x196 >> (window - 1) & 1);
+}
+_Static_assert(RONDO_PACE_TRIES == 5, "as many of each in rondo_pace_order");
+
+/* A window is over. */
+static inline void rondo_pace_note(struct rondo_pace *pace, uint32_t window, uint64_t now)
+{
+    const uint64_t took = now > pace->began_ns ? now - pace->began_ns : 1;
+    if (window > 0)
+        pace->speeds[rondo_pace_order(window)][(window - 1) / 2] = 1000 * pace->bytes / took;
+    if (window + 1 == RONDO_PACE_WINDOWS)
+        pace->past = 100 * rondo_pace_middle(pace->speeds[1]) >
+                     (pace->past ? 100 : RONDO_PACE_MARGIN) * rondo_pace_middle(pace->speeds[0]);
+}
+
+/* Whether the next copy, of so many bytes, goes past the caches. clock: nanoseconds, asked for at the ends of windows only. */
+static inline int rondo_pace_is_past(struct rondo_pace *pace, size_t bytes, uint64_t (*clock)(void))
+{
+    if (bytes < RONDO_PACE_BYTES)
+        return 0;
+    const uint32_t copy = pace->copies, window = copy / RONDO_PACE_WINDOW;
+    pace->copies = copy + 1 < RONDO_PACE_PERIOD ? copy + 1 : 0;
+    if (copy > RONDO_PACE_TRIAL)
+        return (int) pace->past;
+    if (copy % RONDO_PACE_WINDOW == 0) {
+        const uint64_t now = clock();
+        if (window > 0)
+            rondo_pace_note(pace, window - 1, now);
+        pace->began_ns = now;
+        pace->bytes = 0;
+    }
+    pace->bytes += bytes;
+    return window == RONDO_PACE_WINDOWS ? (int) pace->past : rondo_pace_order(window);
 }
 
 #endif

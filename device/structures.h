@@ -196,11 +196,6 @@ struct rondo_head {
 
 struct rondo_errand;
 
-/* How copies into an end's slots have fared (pace.h). */
-struct rondo_pace {
-    uint8_t copies, slow;
-};
-
 /* One end of a connector, in the memory of the rank that uses it. Counters count slots and never wrap. A multiple of 16 bytes,
  * for copies by vectors. */
 struct rondo_end {
@@ -211,10 +206,9 @@ struct rondo_end {
     char *slots;
     uint32_t slot_bytes; /* stride; LL slots hold half as much payload, LL128 slots 7 of 8 bytes */
     uint32_t slot_count; /* a power of two */
-    uint8_t protocol;
-    uint8_t hands_out;      /* a receiver's: what is to be done with slots may be told to the network; see errands */
-    struct rondo_pace pace; /* a sender's on the host device */
-    int32_t peer;           /* rank in the world, for reports */
+    uint16_t protocol;
+    uint16_t hands_out;   /* a receiver's: what is to be done with slots may be told to the network; see errands */
+    int32_t peer;         /* rank in the world, for reports */
     char *const *windows; /* base addresses by which the peer's memory is reached here; window 0 is the address space itself */
     union {
         char *direct[2]; /* a receiver's: the peer's input and output in the current operation, as its SIGNAL told */

@@ -168,7 +168,7 @@ static struct rondo_end *make_ends(struct rondo_host_lane *lane, const struct ro
         }
         values[i].slot_bytes = connector->spec.slot_bytes;
         values[i].slot_count = connector->spec.slot_count;
-        values[i].protocol = (uint8_t) connector->spec.protocol;
+        values[i].protocol = (uint16_t) connector->spec.protocol;
         values[i].peer = connector->spec.peer;
         values[i].windows = lane->comm->windows + (size_t) whats[i]->peer * RONDO_WINDOWS_MAX;
         rondo_log(RONDO_LOG_DEBUG, runtime->rank, "connector with rank %d over %s: slots %p, watches %p, publishes %p",

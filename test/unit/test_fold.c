@@ -498,12 +498,9 @@ static void test_folds_large(void **state)
 
 /* ---- to other cores ---- */
 
-/* A pace that is past the caches, and one that is not. */
-static const struct rondo_pace paces[] = {{1, RONDO_PACE_SLOW}, {1, 0}};
-
 /* local: whether there is one. */
 static void check_out(const struct data *data, int local, int remotes, int sources, size_t count, rondo_datatype_t type,
-                      rondo_op_t op, int average, struct rondo_pace *pace)
+                      rondo_op_t op, int average, int past)
 {
     const size_t bytes = count * sizes[type];
     char *memory[MAX_DESTINATIONS];
@@ -516,15 +513,15 @@ static void check_out(const struct data *data, int local, int remotes, int sourc
         dst[d] = memory[d] + offset;
     }
     rondo_fold_out(local ? dst[0] : NULL, dst + 1, remotes, (const void *const *) data->src, sources, count, type, op, average,
-                   pace);
+                   past);
     for (int d = 0; d <= remotes; d++) {
         const char *result = dst[d];
         for (const char *c = memory[d]; c < result; c++)
             assert_int_equal((unsigned char) *c, 0xa5);
         for (size_t i = 0; i < bytes + CANARY; i++)
             if (result[i] != (i < bytes && (d > 0 || local) ? data->expected[i] : (char) 0xa5))
-                fail_msg("type %d op %d, %d sources, %d remotes, local %d, %zu elements, pace %d: byte %zu of destination %d",
-                         type, op, sources, remotes, local, count, pace != NULL ? pace->slow : -1, i, d);
+                fail_msg("type %d op %d, %d sources, %d remotes, local %d, %zu elements, past %d: byte %zu of destination %d",
+                         type, op, sources, remotes, local, count, past, i, d);
         free(memory[d]);
     }
 }
@@ -544,59 +541,58 @@ static void test_folds_out(void **state)
                     rondo_fold_force(rondo_fold_kernels_at(k));
                     make_data(&data, sources, count, types[t], RONDO_SUM, average);
                     for (int remotes = 1; remotes < MAX_DESTINATIONS; remotes++)
-                        for (int pace = 0; pace < 3; pace++) {
-                            struct rondo_pace own = pace < 2 ? paces[pace] : paces[0];
+                        for (int past = 0; past <= 1; past++)
                             check_out(&data, (int) random_below(2), remotes, sources, count, types[t], RONDO_SUM, average,
-                                      pace < 2 ? &own : NULL);
-                        }
+                                      past);
                     free_data(&data, sources);
                 }
     rondo_fold_force(NULL);
 }
 
-/* Which way so many copies go, each as long as is said if it is measured. */
-static int count_past(struct rondo_pace *pace, int copies, size_t bytes, uint64_t ns, int *measured)
+static uint64_t time_now;
+
+static uint64_t clock_of_test(void)
 {
-    int past = 0;
+    return time_now;
+}
+
+/* Which way so many copies of so many bytes go; each takes so many nanoseconds, by its way. */
+static int count_past(struct rondo_pace *pace, int copies, size_t bytes, uint64_t through_ns, uint64_t past_ns)
+{
+    int count = 0;
     for (int i = 0; i < copies; i++) {
-        enum rondo_pace_way way = rondo_pace_way(pace, bytes);
-        past += way == RONDO_PACE_PAST;
-        *measured += way == RONDO_PACE_MEASURED;
-        if (way == RONDO_PACE_MEASURED)
-            rondo_pace_learn(pace, bytes, ns);
+        const int past = rondo_pace_is_past(pace, bytes, clock_of_test);
+        count += past;
+        time_now += past ? past_ns : through_ns;
     }
-    return past;
+    return count;
 }
 
 static void test_pace(void **state)
 {
     (void) state;
-    const size_t bytes = 10 * RONDO_PACE_BYTES;
-    const uint64_t quick = bytes / RONDO_PACE_SPEED, slow = quick + 1;
-    struct rondo_pace pace = {0, 0};
-    int measured = 0;
-    assert_int_equal(count_past(&pace, 1000, RONDO_PACE_BYTES - 1, slow, &measured), 0);
-    assert_int_equal(measured, 0); /* too short */
-    assert_int_equal(count_past(NULL, 1000, bytes, slow, &measured), 0);
-    assert_int_equal(measured, 0); /* nobody keeps one */
-    assert_int_equal(count_past(&pace, 1024, bytes, quick, &measured), 0);
-    assert_int_equal(measured, 1024 / RONDO_PACE_SAMPLE);
+    enum { TRIED = RONDO_PACE_TRIES * RONDO_PACE_WINDOW, ALL = RONDO_PACE_PERIOD };
+    const size_t bytes = RONDO_PACE_BYTES;
+    struct rondo_pace pace = {0};
+    assert_int_equal(count_past(&pace, ALL, bytes - 1, 100, 1), 0); /* too short */
+    assert_int_equal(pace.copies, 0);
 
-    /* One slow copy is an accident, several are none. */
-    pace = (struct rondo_pace){0, 0};
-    measured = 0;
-    count_past(&pace, (RONDO_PACE_SLOW - 1) * RONDO_PACE_SAMPLE, bytes, slow, &measured);
-    assert_int_equal(count_past(&pace, 2 * RONDO_PACE_SAMPLE, bytes, quick, &measured), 0);
-    count_past(&pace, RONDO_PACE_SLOW * RONDO_PACE_SAMPLE, bytes, slow, &measured);
-    measured = 0;
-    assert_int_equal(count_past(&pace, 10 * RONDO_PACE_PROBE, bytes, slow, &measured), 10 * (RONDO_PACE_PROBE - 1));
-    assert_int_equal(measured, 10);
+    /* Not quicker, or not by enough; then by enough; and in the end they have come to share a cache. */
+    assert_int_equal(count_past(&pace, ALL, bytes, 100, 100), TRIED);
+    assert_int_equal(count_past(&pace, ALL, bytes, 110, 100), TRIED);
+    assert_int_equal(count_past(&pace, ALL, bytes, 125, 100), ALL - RONDO_PACE_TRIAL + TRIED);
+    assert_int_equal(count_past(&pace, ALL, bytes, 105, 100), ALL - RONDO_PACE_TRIAL + TRIED);
+    assert_int_equal(count_past(&pace, ALL, bytes, 100, 101), TRIED);
 
-    /* And back: the ranks have come to share a cache. */
-    measured = 0;
-    count_past(&pace, RONDO_PACE_PROBE, bytes, quick, &measured);
-    assert_int_equal(measured >= 1, 1);
-    assert_int_equal(count_past(&pace, 1000, bytes, quick, &measured), 0);
+    /* One window that took long for another reason counts for nothing. */
+    for (int window = 0; window < RONDO_PACE_WINDOWS; window++)
+        for (int quick = 0; quick <= 1; quick++) {
+            pace = (struct rondo_pace){0};
+            count_past(&pace, window * RONDO_PACE_WINDOW + 3, bytes, 100, quick ? 50 : 200);
+            time_now += 1000000;
+            count_past(&pace, RONDO_PACE_TRIAL - window * RONDO_PACE_WINDOW - 2, bytes, 100, quick ? 50 : 200);
+            assert_int_equal(pace.past, quick);
+        }
 }
 
 /* Copies past the caches, each told of by a release, and read by another thread as soon as it sees that. */
@@ -629,14 +625,13 @@ static void test_shows_whole(void **state)
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, look, NULL), 0);
     for (uint64_t i = 0; i < SHOWN; i++) {
-        struct rondo_pace pace = paces[0];
         void *remote = shown.slots[i % SHOWN_SLOTS];
         const void *source = data;
         for (int w = 0; w < SHOWN_BYTES / 8; w++)
             data[w] = i;
         while (i - __atomic_load_n(&shown.head, __ATOMIC_ACQUIRE) >= SHOWN_SLOTS)
             continue;
-        rondo_fold_out(NULL, &remote, 1, &source, 1, SHOWN_BYTES / 8, RONDO_UINT64, RONDO_SUM, 0, &pace);
+        rondo_fold_out(NULL, &remote, 1, &source, 1, SHOWN_BYTES / 8, RONDO_UINT64, RONDO_SUM, 0, 1);
         __atomic_store_n(&shown.tail, i + 1, __ATOMIC_RELEASE);
     }
     pthread_join(thread, NULL);
