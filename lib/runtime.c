@@ -172,12 +172,27 @@ static int spans_hosts(const struct rondo_runtime *runtime, int rank)
     return neighbours(runtime, rank) < (uint32_t) runtime->size;
 }
 
+/* Ranks on the rank's GPU. */
+static uint32_t sharers(const struct rondo_runtime *runtime, int rank)
+{
+    const struct rondo_gpu_identity *gpu = &runtime->peers[rank].gpu;
+    uint32_t count = 0;
+    for (int other = 0; other < runtime->size; other++) {
+        const struct rondo_gpu_identity *another = &runtime->peers[other].gpu;
+        count += another->present && memcmp(another->uuid, gpu->uuid, sizeof(gpu->uuid)) == 0;
+    }
+    return gpu->present && count > 0 ? count : 1;
+}
+
 /* near: its neighbours, which take a look at all ranks to count. */
 static uint32_t blocks_of(const struct rondo_runtime *runtime, int rank, uint32_t near)
 {
     const struct rondo_peer *peer = &runtime->peers[rank];
-    if (peer->device == RONDO_DEVICE_CUDA)
-        return peer->blocks != 0 ? peer->blocks : CUDA_BLOCKS;
+    if (peer->device == RONDO_DEVICE_CUDA) {
+        /* Operations on streams wait for each other in their kernels, so those of all ranks on a GPU have to run at once. */
+        uint32_t share = CUDA_BLOCKS / sharers(runtime, rank);
+        return peer->blocks != 0 ? peer->blocks : share > 1 ? share : 1;
+    }
     /* A thread that loses its core holds up all ranks: some are for whatever else there is. */
     uint32_t blocks = peer->blocks != 0 ? peer->blocks : peer->cores * 3 / 4 / near;
     if (peer->blocks == 0 && near < (uint32_t) runtime->size)
