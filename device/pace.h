@@ -14,11 +14,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RONDO_PACE_BYTES  4096 /* less is not stored past the caches, and not counted */
-#define RONDO_PACE_WINDOW 13   /* copies that go one way, in a trial: no part of what operations consist of */
-#define RONDO_PACE_TRIES  5    /* windows of each way; the middle one counts */
-#define RONDO_PACE_PERIOD 8192 /* copies from trial to trial: one costs up to 4% of them */
-#define RONDO_PACE_MARGIN 120  /* per cent of the speed through the caches that makes it worth a change */
+#define RONDO_PACE_BYTES        4096 /* less is not stored past the caches, and not counted */
+#define RONDO_PACE_WINDOW       13   /* copies that go one way, in a trial: no part of what operations consist of */
+#define RONDO_PACE_TRIES        5    /* windows of each way; the middle one counts */
+/* Copies from trial to trial, by the way of choice: one costs up to 3% of their time. */
+#define RONDO_PACE_PERIOD(past) ((past) ? 8192u : 2048u)
+#define RONDO_PACE_MARGIN       120 /* per cent of the speed through the caches that makes it worth a change */
 
 #define RONDO_PACE_WINDOWS (1 + 2 * RONDO_PACE_TRIES) /* the first is not counted: slots are touched for the first time */
 #define RONDO_PACE_TRIAL   (RONDO_PACE_WINDOWS * RONDO_PACE_WINDOW)
@@ -68,7 +69,7 @@ static inline int rondo_pace_is_past(struct rondo_pace *pace, size_t bytes, uint
     if (bytes < RONDO_PACE_BYTES)
         return 0;
     const uint32_t copy = pace->copies, window = copy / RONDO_PACE_WINDOW;
-    pace->copies = copy + 1 < RONDO_PACE_PERIOD ? copy + 1 : 0;
+    pace->copies = copy + 1 < RONDO_PACE_PERIOD(pace->past) ? copy + 1 : 0;
     if (copy > RONDO_PACE_TRIAL)
         return (int) pace->past;
     if (copy % RONDO_PACE_WINDOW == 0) {

@@ -571,18 +571,18 @@ static int count_past(struct rondo_pace *pace, int copies, size_t bytes, uint64_
 static void test_pace(void **state)
 {
     (void) state;
-    enum { TRIED = RONDO_PACE_TRIES * RONDO_PACE_WINDOW, ALL = RONDO_PACE_PERIOD };
+    enum { TRIED = RONDO_PACE_TRIES * RONDO_PACE_WINDOW, SHORT = RONDO_PACE_PERIOD(0), LONG = RONDO_PACE_PERIOD(1) };
     const size_t bytes = RONDO_PACE_BYTES;
     struct rondo_pace pace = {0};
-    assert_int_equal(count_past(&pace, ALL, bytes - 1, 100, 1), 0); /* too short */
+    assert_int_equal(count_past(&pace, SHORT, bytes - 1, 100, 1), 0); /* too short */
     assert_int_equal(pace.copies, 0);
 
     /* Not quicker, or not by enough; then by enough; and in the end they have come to share a cache. */
-    assert_int_equal(count_past(&pace, ALL, bytes, 100, 100), TRIED);
-    assert_int_equal(count_past(&pace, ALL, bytes, 110, 100), TRIED);
-    assert_int_equal(count_past(&pace, ALL, bytes, 125, 100), ALL - RONDO_PACE_TRIAL + TRIED);
-    assert_int_equal(count_past(&pace, ALL, bytes, 105, 100), ALL - RONDO_PACE_TRIAL + TRIED);
-    assert_int_equal(count_past(&pace, ALL, bytes, 100, 101), TRIED);
+    assert_int_equal(count_past(&pace, SHORT, bytes, 100, 100), TRIED);
+    assert_int_equal(count_past(&pace, SHORT, bytes, 110, 100), TRIED);
+    assert_int_equal(count_past(&pace, LONG, bytes, 125, 100), LONG - RONDO_PACE_TRIAL + TRIED);
+    assert_int_equal(count_past(&pace, LONG, bytes, 105, 100), LONG - RONDO_PACE_TRIAL + TRIED);
+    assert_int_equal(count_past(&pace, SHORT, bytes, 100, 101), TRIED);
 
     /* One window that took long for another reason counts for nothing. */
     for (int window = 0; window < RONDO_PACE_WINDOWS; window++)
