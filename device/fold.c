@@ -100,17 +100,22 @@ static size_t beyond_line(const struct job *job, size_t offset)
     return (uintptr_t) destination(job, 0, offset) % LINE;
 }
 
+/* past: past the cache; the caller owes a fence. */
+static void copy(const struct rondo_fold_kernels *kernels, void *to, const void *from, size_t bytes, int past)
+{
+    if (past)
+        kernels->copy_streaming(to, from, bytes);
+    else
+        memcpy(to, from, bytes);
+}
+
 /* Copies elements [offset, offset + count) of the result from where they are to where they are not yet. */
 static void deliver(const struct job *job, size_t offset, size_t count, const char *result)
 {
     for (int d = 0; d < job->destinations; d++) {
         char *to = destination(job, d, offset);
-        if (to == result)
-            continue;
-        if (d == 0 && job->streaming)
-            job->kernels->copy_streaming(to, result, count * job->size);
-        else
-            memcpy(to, result, count * job->size);
+        if (to != result)
+            copy(job->kernels, to, result, count * job->size, d == 0 && job->streaming);
     }
 }
 
@@ -285,10 +290,7 @@ void rondo_fold_out(void *local, void *const *remote, int remotes, const void *c
         else if (target != from[0])
             memcpy(target, from[0], bytes);
         for (int r = 0; r < remotes; r++)
-            if (past)
-                kernels->copy_streaming((char *) remote[r] + offset * size, result, bytes);
-            else
-                memcpy((char *) remote[r] + offset * size, result, bytes);
+            copy(kernels, (char *) remote[r] + offset * size, result, bytes, past);
     }
     if (past)
         kernels->fence();

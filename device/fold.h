@@ -28,8 +28,8 @@ void rondo_fold(void *const *dst, int destinations, const void *const *src, int 
 /*
  * The same into memory that other cores read and write (slots, the peers' buffers): each piece is folded into local (this
  * rank's own destination; NULL: a scratch) and copied from there. A bulk copy replaces lines that another core holds without
- * fetching them first, which plain stores do: measured, 2.0 times the speed of storing to both. past: the
- * remotes are stored past the caches (pace.h). Stores are ordered before any later release by the calling thread.
+ * fetching them first, which plain stores do: measured, 2.0 times the speed of storing to both.
+ * past: the remotes are stored past the caches (pace.h). Stores are ordered before any later release by the calling thread.
  */
 void rondo_fold_out(void *local, void *const *remote, int remotes, const void *const *src, int sources, size_t count,
                     rondo_datatype_t type, rondo_op_t op, int average, int past);

@@ -106,7 +106,7 @@ rondo_result_t rondo_compression_choose(const struct rondo_comm *comm, const ron
     /* Calls of a kind, type or operator that cannot be compressed go as they are. All ranks see the same bytes, except in
      * alltoallv, whose sizes no rank knows of the others. */
     size_t bytes = rondo_call_bytes(comm, call);
-    if (common->rate == 0 || call->kind == RONDO_KIND_ALLTOALLV || bytes < common->smallest || !fits(call, common->rate))
+    if (call->kind == RONDO_KIND_ALLTOALLV || bytes < common->smallest || !fits(call, common->rate))
         return RONDO_SUCCESS;
     call->rate = (uint32_t) common->rate;
     call->feedback = (common->error_feedback || attr->error_feedback) && can_feed_back(call, persistent);

@@ -43,42 +43,14 @@ rondo_result_t rondo_group_start(rondo_comm_t comm)
     return RONDO_SUCCESS;
 }
 
-/* Takes those in stream order out of the list, and enqueues all of a stream together. */
-static rondo_result_t enqueue_group(struct rondo_request **list)
+/* Takes those that belong together out of the list, in their order. first: of them; NULL: none has been found yet. */
+static struct rondo_request *take(struct rondo_request **list,
+                                  int (*belongs)(const struct rondo_request *request, const struct rondo_request *first))
 {
-    rondo_result_t result = RONDO_SUCCESS;
-    for (;;) {
-        struct rondo_request **link = list, *first = NULL, **last = &first;
-        while (*link != NULL) {
-            struct rondo_request *request = *link;
-            if (!request->streamed || (first != NULL && request->stream != first->stream)) {
-                link = &request->next_grouped;
-                continue;
-            }
-            *link = request->next_grouped;
-            request->next_grouped = NULL;
-            *last = request;
-            last = &request->next_grouped;
-        }
-        if (first == NULL)
-            return result;
-        rondo_result_t one = rondo_stream_enqueue(first);
-        result = result == RONDO_SUCCESS ? one : result;
-    }
-}
-
-static rondo_result_t first_of(rondo_result_t before, rondo_result_t now)
-{
-    return before == RONDO_SUCCESS ? now : before;
-}
-
-/* Takes the messages sent out of the list. They may be over before the others begin (rondo_progress_start). */
-static struct rondo_request *take_sends(struct rondo_request **list)
-{
-    struct rondo_request *sends = NULL, **last = &sends, **link = list;
+    struct rondo_request *first = NULL, **last = &first, **link = list;
     while (*link != NULL) {
         struct rondo_request *request = *link;
-        if (request->call.kind != RONDO_KIND_SEND_TO) {
+        if (!belongs(request, first)) {
             link = &request->next_grouped;
             continue;
         }
@@ -87,7 +59,33 @@ static struct rondo_request *take_sends(struct rondo_request **list)
         *last = request;
         last = &request->next_grouped;
     }
-    return sends;
+    return first;
+}
+
+static int is_of_stream(const struct rondo_request *request, const struct rondo_request *first)
+{
+    return request->streamed && (first == NULL || request->stream == first->stream);
+}
+
+/* They may be over before the others begin (rondo_progress_start). */
+static int is_sent(const struct rondo_request *request, const struct rondo_request *first)
+{
+    (void) first;
+    return request->call.kind == RONDO_KIND_SEND_TO;
+}
+
+static rondo_result_t first_of(rondo_result_t before, rondo_result_t now)
+{
+    return before == RONDO_SUCCESS ? now : before;
+}
+
+/* Takes those in stream order out of the list, and enqueues all of a stream together. */
+static rondo_result_t enqueue_group(struct rondo_request **list)
+{
+    rondo_result_t result = RONDO_SUCCESS;
+    for (struct rondo_request *first; (first = take(list, is_of_stream)) != NULL;)
+        result = first_of(result, rondo_stream_enqueue(first));
+    return result;
 }
 
 /* Starts them in their order, and puts those to be waited for in the other list. but_last: returns the last one, if it is to be
@@ -121,7 +119,7 @@ rondo_result_t rondo_group_end(rondo_comm_t comm)
     __atomic_store_n(&comm->group_owner, 0, __ATOMIC_RELEASE);
     if (first != NULL && comm->runtime->device->kind->enqueue != NULL)
         result = enqueue_group(&first);
-    start_group(take_sends(&first), 0, &blocking);
+    start_group(take(&first, is_sent), 0, &blocking);
     struct rondo_request *last = start_group(first, 1, &blocking);
     if (last != NULL)
         result = first_of(result, rondo_progress_run(last));

@@ -1,7 +1,6 @@
 /* See progress.h. */
 #include "progress.h"
 
-#include "call.h"
 #include "check.h"
 #include "futex.h"
 #include "kept.h"
@@ -11,6 +10,7 @@
 #include "queue.h"
 #include "reach.h"
 #include "request.h"
+#include "select.h"
 #include "stream.h"
 
 #include <sched.h>
@@ -78,25 +78,26 @@ static int carry_out(struct rondo_request *request, int waits, int will_help)
     const struct rondo_operation *fresh;
     if (!request->simple || rondo_queue_outstanding(runtime) || !kind->help_begin(runtime->device))
         return 0;
-    int holds = rondo_queue_hold(request, &fresh), done = 0;
-    if (holds)
-        done = kind->carry_out(runtime->device, request->lane->index, request->slot, fresh, waits);
-    if (holds && (done || waits))
+    if (!rondo_queue_hold(request, &fresh)) {
+        kind->help_end(runtime->device, !rondo_queue_outstanding(runtime));
+        return 0;
+    }
+    const int done = kind->carry_out(runtime->device, request->lane->index, request->slot, fresh, waits);
+    if (done || waits)
         rondo_queue_release(request, done, 1);
-    if (holds && !done && waits)
+    if (!done && waits)
         turn(runtime, request);
     kind->help_end(runtime->device, !rondo_queue_outstanding(runtime));
-    if (holds && !done && !waits)
+    if (!done && !waits) /* whose start may call the block's thread, which finds it free now */
         rondo_queue_release(request, 0, will_help);
-    return holds;
+    return 1;
 }
 
 #define EAGER_BYTES 8192 /* a message of no more is sent by who starts it, if there is a slot: it waits for nobody */
 
 static int is_eager(const struct rondo_request *request)
 {
-    return request->call.kind == RONDO_KIND_SEND_TO &&
-           request->call.count * rondo_type_bytes(request->call.type) <= EAGER_BYTES;
+    return request->call.kind == RONDO_KIND_SEND_TO && rondo_call_bytes(request->comm, &request->call) <= EAGER_BYTES;
 }
 
 void rondo_progress_start(struct rondo_request *request, int will_wait)

@@ -172,7 +172,7 @@ static void submit(struct rondo_runtime *runtime, struct rondo_request *request,
 static int fits(const struct rondo_runtime *runtime, const struct rondo_host_lane *lane)
 {
     uint64_t there = lane->submitted - lane->finished;
-    return !lane->held && (there == 0 || (there < RONDO_LANE_DEPTH && runtime->queue.in_flight < FOLLOWERS_MAX));
+    return lane->held == NULL && (there == 0 || (there < RONDO_LANE_DEPTH && runtime->queue.in_flight < FOLLOWERS_MAX));
 }
 
 /* In order: a lane's operations reach the device as they were started. */
@@ -205,6 +205,12 @@ static void enqueue(struct rondo_runtime *runtime, struct rondo_request *request
         lane->waiting_first = request;
     lane->waiting_last = request;
     runtime->queue.waiting++;
+}
+
+/* Of an active one: it is in its lane's list. */
+static int is_waiting(const struct rondo_request *request)
+{
+    return request->lane != NULL && !request->submitted && request->lane->held != request;
 }
 
 static void unlink_waiting(struct rondo_runtime *runtime, struct rondo_request *request)
@@ -283,12 +289,12 @@ int rondo_queue_hold(struct rondo_request *request, const struct rondo_operation
     const uint64_t *interrupts = &request->runtime->device->daemon->queues->interrupts;
     pthread_mutex_lock(&queue->lock);
     /* What the daemon would have to be told with it, it is told with a submission. */
-    int holds = !queue->abandoned && rondo_comm_failure(request->comm) == RONDO_SUCCESS && !lane->held &&
+    int holds = !queue->abandoned && rondo_comm_failure(request->comm) == RONDO_SUCCESS && lane->held == NULL &&
                 lane->waiting_first == NULL && lane->submitted == lane->finished && !lane->revives &&
                 rondo_load_relaxed(interrupts) == queue->interrupts;
     if (holds) {
         activate(request);
-        lane->held = request->held = 1;
+        lane->held = request;
         *fresh = freshen(request);
     }
     pthread_mutex_unlock(&queue->lock);
@@ -302,7 +308,7 @@ void rondo_queue_release(struct rondo_request *request, int done, int will_help)
     struct rondo_host_lane *lane = request->lane;
     int start = 0, others;
     pthread_mutex_lock(&queue->lock);
-    lane->held = request->held = 0;
+    lane->held = NULL;
     if (done) {
         lane->submitted++;
         lane->finished++;
@@ -408,7 +414,7 @@ void rondo_queue_fail_waiting(struct rondo_comm *comm)
     pthread_mutex_lock(&queue->lock);
     for (struct rondo_request *request = queue->active, *after; request != NULL; request = after) {
         after = request->active_after;
-        if (request->comm != comm || request->submitted || request->held || request->lane == NULL)
+        if (request->comm != comm || !is_waiting(request))
             continue;
         unlink_waiting(runtime, request);
         complete(request, rondo_comm_failure(comm), comm->failure);
@@ -428,7 +434,7 @@ void rondo_queue_abandon(struct rondo_runtime *runtime, rondo_result_t result, c
         if (request->submitted) {
             queue->in_flight--;
             request->lane->finished++;
-        } else if (request->lane != NULL && !request->held) {
+        } else if (is_waiting(request)) {
             unlink_waiting(runtime, request);
         }
         complete(request, result, why);

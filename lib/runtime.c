@@ -181,7 +181,7 @@ static uint32_t sharers(const struct rondo_runtime *runtime, int rank)
         const struct rondo_gpu_identity *another = &runtime->peers[other].gpu;
         count += another->present && memcmp(another->uuid, gpu->uuid, sizeof(gpu->uuid)) == 0;
     }
-    return gpu->present && count > 0 ? count : 1;
+    return gpu->present ? count : 1;
 }
 
 /* near: its neighbours, which take a look at all ranks to count. */

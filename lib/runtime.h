@@ -122,7 +122,7 @@ struct rondo_host_lane {
     /* Queue lock: */
     uint64_t started, submitted, finished; /* operations; those started and not submitted wait in the list */
     struct rondo_request *waiting_first, *waiting_last;
-    int held;                           /* its first operation is carried out by who started it (rondo_queue_hold) */
+    const struct rondo_request *held;   /* is carried out by who started it (rondo_queue_hold); NULL: none is */
     const struct rondo_request *latest; /* of those submitted or carried out */
     struct rondo_request *kept;         /* of its last call (kept.h); atomic */
 };
@@ -171,7 +171,6 @@ struct rondo_request {
     uint64_t started_ns;
     int approved;  /* checking: all ranks called alike */
     int submitted; /* is on the device */
-    int held;      /* is carried out by who started it */
     struct rondo_request *next_waiting;
     struct rondo_request *active_before, *active_after;
     void (*callback)(void *argument, rondo_result_t result);

@@ -93,7 +93,6 @@ static void late(struct rank *me)
 struct crew {
     struct rank *me;
     uint64_t sent, received;
-    int failed;
 };
 
 /* Whose message is whose is not said: each is of one number, and the numbers add up. */
