@@ -8,7 +8,9 @@
 #include "error.h"
 #include "platform.h"
 #include "pool.h"
+#include "seats.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +19,9 @@
 
 struct rondo_cuda {
     struct rondo_device base;
-    int index; /* which GPU */
+    struct rondo_seats *seats;       /* of the GPU, */
+    struct rondo_seats_user sitting; /* and how this runtime is known there */
+    int index;                       /* which GPU */
     int rank;
     uint32_t blocks, multiprocessors;
     int overlaps; /* a kernel may be launched before the one it follows in its stream is done */
@@ -73,6 +77,19 @@ static void leave(struct caller caller, int index)
 
 /* ---- memory ---- */
 
+/* Small memory is copied to: setting it may take a kernel, which would have to wait for a multiprocessor. */
+static cudaError_t zero(const struct rondo_cuda *cuda, void *memory, size_t bytes)
+{
+    static const char zeros[16384];
+    cudaError_t error = cudaSuccess;
+    if (bytes > 64 * sizeof(zeros))
+        error = cudaMemsetAsync(memory, 0, bytes, cuda->copies);
+    for (size_t at = 0; at < bytes && bytes <= 64 * sizeof(zeros) && error == cudaSuccess; at += sizeof(zeros))
+        error = cudaMemcpyAsync((char *) memory + at, zeros, bytes - at < sizeof(zeros) ? bytes - at : sizeof(zeros),
+                                cudaMemcpyHostToDevice, cuda->copies);
+    return error == cudaSuccess ? cudaStreamSynchronize(cuda->copies) : error;
+}
+
 static void *obtain_device(void *argument, size_t bytes)
 {
     struct rondo_cuda *cuda = argument;
@@ -80,9 +97,7 @@ static void *obtain_device(void *argument, size_t bytes)
     struct caller caller = enter(cuda->index);
     cudaError_t error = cudaMalloc(&memory, bytes);
     if (error == cudaSuccess)
-        error = cudaMemsetAsync(memory, 0, bytes, cuda->copies);
-    if (error == cudaSuccess)
-        error = cudaStreamSynchronize(cuda->copies);
+        error = zero(cuda, memory, bytes);
     if (error != cudaSuccess)
         memory = NULL;
     leave(caller, cuda->index);
@@ -101,8 +116,7 @@ static void clear_device(void *argument, void *memory, size_t bytes)
 {
     struct rondo_cuda *cuda = argument;
     struct caller caller = enter(cuda->index);
-    cudaMemsetAsync(memory, 0, bytes, cuda->copies);
-    cudaStreamSynchronize(cuda->copies);
+    (void) zero(cuda, memory, bytes);
     leave(caller, cuda->index);
 }
 
@@ -210,6 +224,7 @@ static void start(struct rondo_device *device, int will_help)
     struct rondo_cuda *cuda = cuda_of(device);
     (void) will_help;
     void *arguments[] = {device->daemon};
+    rondo_seats_daemon(cuda->seats, &cuda->sitting, cuda->blocks);
     struct caller caller = enter(cuda->index);
     cudaError_t error =
         cudaLaunchKernel(rondo_cuda_kernel(RONDO_CUDA_DAEMON), (dim3){cuda->blocks, 1, 1},
@@ -299,96 +314,124 @@ static enum rondo_cuda_kernel kernel_for(const struct rondo_stream_operation *op
     return all(operations, count, is_lines) ? RONDO_CUDA_LINES : RONDO_CUDA_OPERATION;
 }
 
-/* Blocks that carry a group: no more than can be expected to run at once, whatever else does. */
+/* Parts of a group are shared out among so many blocks: no more than can be expected to run at once, whatever else does. */
 static uint32_t widest(const struct rondo_cuda *cuda)
 {
     return 2 * cuda->blocks;
 }
 
-static size_t group_bytes(const struct rondo_device *device, const struct rondo_stream_operation *operations, int count)
+/* What the launch would like: as many blocks as it has parts, so that all travels with the kernel. */
+static struct rondo_seats_wish wish_of(const struct rondo_cuda *cuda, const struct rondo_stream_launch *launch)
 {
-    const struct rondo_cuda *cuda = (const struct rondo_cuda *) device;
-    uint32_t parts = blocks_of(operations, count);
-    if (count == 1 || (count <= RONDO_CUDA_BATCH && parts <= widest(cuda)))
-        return 0;
-    return ((size_t) count * sizeof(*operations) + (size_t) parts * sizeof(uint32_t) + 7) / 8 * 8 + 2 * sizeof(uint64_t);
+    const uint32_t parts = blocks_of(launch->operations, launch->count),
+                   least = (parts + RONDO_CUDA_PARTS_MAX - 1) / RONDO_CUDA_PARTS_MAX;
+    const uint32_t most = launch->count == 1 ? parts : least > widest(cuda) ? least : widest(cuda);
+    return (struct rondo_seats_wish){
+        .stream =
+            launch->stream_id != 0 ? launch->stream_id : (uint64_t) (uintptr_t) launch->stream, /* a handle may come again */
+        .blocks = parts < most ? parts : most,
+        .operations = (uint32_t) launch->count,
+        .least = least,
+        .tells = launch->count > RONDO_CUDA_BATCH || parts > most, /* there will be a list, to be used again */
+        .overlaps = cuda->overlaps && !launch->captured && launch->count <= RONDO_CUDA_BATCH,
+        .captured = launch->captured};
 }
 
-/* The list of a large group: operations, owners of the parts, a one, and (on the host) where the one goes when all is done. */
-struct group_list {
-    size_t list_bytes, all_bytes;
-    char *host, *memory;
-};
-
-/* Has the list brought into the GPU's memory, in the stream's order, and described for the kernel. */
-static cudaError_t send_group(const struct group_list *group, const struct rondo_stream_operation *operations, int count,
-                              cudaStream_t stream, struct rondo_cuda_group *list)
+/* The operations and the owners of their parts, which the kernel itself brings in: a copy in the stream's order might wait for
+ * its turn behind another stream's, and that for peers. */
+static rondo_result_t make_list(struct rondo_cuda *cuda, const struct rondo_stream_launch *launch, uint32_t parts,
+                                const struct rondo_seats_grant *grant, struct rondo_cuda_group *group,
+                                struct rondo_stream_list **result)
 {
-    uint32_t *owners = (uint32_t *) (void *) (group->host + group->list_bytes), parts = 0;
-    uint64_t *last = (uint64_t *) (void *) (group->host + group->all_bytes);
-    memcpy(group->host, operations, group->list_bytes);
-    for (int i = 0; i < count; i++)
-        for (uint32_t b = 0; b < operations[i].blocks; b++)
-            owners[parts++] = (uint32_t) i;
-    last[-2] = 1;
-    last[-1] = 0;
-    list->parts = parts;
-    list->operations = (const struct rondo_stream_operation *) (const void *) group->memory;
-    list->owners = (const uint32_t *) (const void *) (group->memory + group->list_bytes);
-    return cudaMemcpyAsync(group->memory, group->host, group->all_bytes - sizeof(uint64_t), cudaMemcpyHostToDevice, stream);
+    const size_t operation_bytes = (size_t) launch->count * sizeof(*launch->operations);
+    struct rondo_stream_list made = {.host_bytes = operation_bytes + parts * sizeof(uint32_t),
+                                     .memory_bytes = parts * sizeof(struct rondo_cuda_visit),
+                                     .over = grant->tells ? &cuda->base.daemon->queues->over[grant->place] : NULL,
+                                     .until = grant->until};
+    struct rondo_stream_list *list = malloc(sizeof(*list));
+    made.host = allocate_host(&cuda->base, made.host_bytes);
+    made.memory = allocate(&cuda->base, made.memory_bytes);
+    if (list == NULL || made.host == NULL || made.memory == NULL) {
+        release_host(&cuda->base, made.host, made.host_bytes);
+        release(&cuda->base, made.memory, made.memory_bytes);
+        free(list);
+        return rondo_fail(RONDO_ERR_MEMORY,
+                          "no memory for a list of %d operations (%zu bytes of the host's and %zu of the GPU's)", launch->count,
+                          made.host_bytes, made.memory_bytes);
+    }
+    uint32_t *owners = (uint32_t *) (void *) ((char *) made.host + operation_bytes), *owner = owners;
+    memcpy(made.host, launch->operations, operation_bytes);
+    for (int i = 0; i < launch->count; i++)
+        for (uint32_t b = 0; b < launch->operations[i].blocks; b++)
+            *owner++ = (uint32_t) i;
+    *group = (struct rondo_cuda_group){.operations = made.host, .owners = owners, .visits = made.memory, .parts = parts};
+    *list = made;
+    *result = list;
+    return RONDO_SUCCESS;
 }
 
-/* Without it the memory is kept for longer than it need be, and that is all. */
-static void tell_done(const struct group_list *group, cudaStream_t stream)
+/* A block a part, each with its operation at hand; or those of a group's. */
+static cudaError_t launch_kernel(const struct rondo_cuda *cuda, const struct rondo_stream_launch *launch,
+                                 const struct rondo_seats_grant *grant, struct rondo_cuda_group *group)
 {
-    (void) cudaMemcpyAsync(group->host + group->all_bytes - 8, group->memory + group->all_bytes - 16, 8, cudaMemcpyDeviceToHost,
-                           stream);
-}
-
-static rondo_result_t enqueue(struct rondo_device *device, struct rondo_stream_operation *operations, int count, size_t bytes,
-                              void *host, void *memory, void *stream, int captured)
-{
-    struct rondo_cuda *cuda = cuda_of(device);
+    const enum rondo_cuda_kernel kernel = kernel_for(launch->operations, launch->count, group != NULL);
+    const int batched = group == NULL && (launch->count > 1 || kernel == RONDO_CUDA_BULK);
     struct rondo_cuda_batch batch; /* large, so not cleared */
-    struct rondo_cuda_group list;
-    struct group_list group = {(size_t) count * sizeof(*operations), group_bytes(device, operations, count), host, memory};
-    const enum rondo_cuda_kernel kernel = kernel_for(operations, count, host != NULL);
-    const int batched = host == NULL && (count > 1 || kernel == RONDO_CUDA_BULK);
-    void *arguments[] = {device->daemon, host != NULL ? (void *) &list : batched ? (void *) &batch : (void *) operations};
-    uint32_t blocks = 0, fewest = UINT32_MAX;
-    cudaError_t error = cudaSuccess;
-    for (int i = 0; i < count; i++) {
-        operations[i].block_first = blocks;
-        blocks += operations[i].blocks;
-        fewest = operations[i].blocks < fewest ? operations[i].blocks : fewest;
+    void *what = group != NULL ? (void *) group : batched ? (void *) &batch : (void *) launch->operations;
+    void *arguments[] = {cuda->base.daemon, what};
+    uint32_t fewest = UINT32_MAX;
+    for (int i = 0; i < launch->count; i++)
+        fewest = launch->operations[i].blocks < fewest ? launch->operations[i].blocks : fewest;
+    if (batched) {
+        batch.count = (uint32_t) launch->count;
+        memcpy(batch.operations, launch->operations, (size_t) launch->count * sizeof(*launch->operations));
     }
-    if (host != NULL && blocks > widest(cuda) * RONDO_CUDA_PARTS_MAX)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "a group of %d operations with %u program blocks on a stream; at most %u",
-                          count, blocks, widest(cuda) * RONDO_CUDA_PARTS_MAX);
-    struct caller caller = enter(cuda->index);
-    if (host != NULL) {
-        error = send_group(&group, operations, count, (cudaStream_t) stream, &list);
-        blocks = blocks < widest(cuda) ? blocks : widest(cuda);
-    } else if (batched) {
-        batch.count = (uint32_t) count;
-        memcpy(batch.operations, operations, (size_t) count * sizeof(*operations));
-    }
-    uint32_t threads = kernel == RONDO_CUDA_BULK ? RONDO_BULK_THREADS : threads_for(cuda, bytes / fewest, blocks);
+    const uint32_t threads =
+        kernel == RONDO_CUDA_BULK ? RONDO_BULK_THREADS : threads_for(cuda, launch->bytes / fewest, grant->blocks);
     /* The kernel's beginning may overlap the end of its like before it (rondo_after_stream); older GPUs know no such thing. */
     cudaLaunchAttribute early = {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
                                  .val.programmaticStreamSerializationAllowed = 1};
-    cudaLaunchConfig_t launch = {.gridDim = {blocks, 1, 1},
+    cudaLaunchConfig_t config = {.gridDim = {grant->blocks, 1, 1},
                                  .blockDim = {threads, 1, 1},
                                  .dynamicSmemBytes = kernel == RONDO_CUDA_BULK ? RONDO_BULK_SHARED : 0,
-                                 .stream = (cudaStream_t) stream,
+                                 .stream = (cudaStream_t) launch->stream,
                                  .attrs = &early,
-                                 .numAttrs = cuda->overlaps && !captured ? 1 : 0};
-    if (error == cudaSuccess)
-        error = cudaLaunchKernelExC(&launch, rondo_cuda_kernel(kernel), arguments);
-    if (error == cudaSuccess && host != NULL)
-        tell_done(&group, (cudaStream_t) stream);
-    leave(caller, cuda->index);
-    return error == cudaSuccess ? RONDO_SUCCESS : report(error, "launching an operation on a stream");
+                                 .numAttrs = grant->overlaps ? 1 : 0};
+    return cudaLaunchKernelExC(&config, rondo_cuda_kernel(kernel), arguments);
+}
+
+static rondo_result_t enqueue(struct rondo_device *device, const struct rondo_stream_launch *launch,
+                              struct rondo_stream_list **list)
+{
+    struct rondo_cuda *cuda = cuda_of(device);
+    const struct rondo_seats_wish wish = wish_of(cuda, launch);
+    struct rondo_cuda_group group;
+    struct rondo_seats_grant grant;
+    rondo_result_t result = RONDO_SUCCESS;
+    uint32_t parts = 0;
+    *list = NULL;
+    rondo_seats_take(cuda->seats, &cuda->sitting, &wish, &grant);
+    for (int i = 0; i < launch->count; i++) {
+        struct rondo_stream_operation *operation = &launch->operations[i];
+        operation->block_first = parts;
+        operation->place = grant.place;
+        operation->until = grant.tells ? grant.until : 0;
+        parts += operation->blocks;
+    }
+    if (rondo_log_admits(RONDO_LOG_DEBUG))
+        rondo_log(RONDO_LOG_DEBUG, cuda->rank, "%u blocks for %u parts of %d operations on stream %llu%s", grant.blocks, parts,
+                  launch->count, (unsigned long long) wish.stream, grant.overlaps ? ", early" : "");
+    if (grant.blocks < parts || launch->count > RONDO_CUDA_BATCH)
+        result = make_list(cuda, launch, parts, &grant, &group, list);
+    if (result == RONDO_SUCCESS) {
+        struct caller caller = enter(cuda->index);
+        cudaError_t error = launch_kernel(cuda, launch, &grant, *list != NULL ? &group : NULL);
+        leave(caller, cuda->index);
+        result = error == cudaSuccess ? RONDO_SUCCESS : report(error, "launching an operation on a stream");
+    }
+    if (result != RONDO_SUCCESS)
+        rondo_seats_return(cuda->seats, &cuda->sitting, &wish, &grant);
+    return result;
 }
 
 static int is_captured(struct rondo_device *device, void *stream)
@@ -436,6 +479,8 @@ static void destroy(struct rondo_device *device)
 {
     struct rondo_cuda *cuda = cuda_of(device);
     struct caller caller = enter(cuda->index);
+    if (cuda->seats != NULL)
+        rondo_seats_leave(cuda->seats, &cuda->sitting);
     rondo_daemon_destroy(device);
     rondo_pool_destroy(cuda->device_pool);
     rondo_pool_destroy(cuda->host_pool);
@@ -452,9 +497,14 @@ static rondo_result_t load_kernels(struct rondo_cuda *cuda)
 {
     struct cudaDeviceProp properties;
     cudaError_t error = cudaGetDeviceProperties(&properties, cuda->index);
+    size_t stack = 0, most = 0;
+    if (error == cudaSuccess)
+        error = cudaDeviceGetLimit(&stack, cudaLimitStackSize);
     for (int k = 0; k < RONDO_CUDA_KERNELS && error == cudaSuccess; k++) {
         struct cudaFuncAttributes attributes;
         error = cudaFuncGetAttributes(&attributes, rondo_cuda_kernel((enum rondo_cuda_kernel) k));
+        if (error == cudaSuccess && attributes.localSizeBytes > most)
+            most = attributes.localSizeBytes;
         if (error == cudaSuccess && k != RONDO_CUDA_BULK &&
             attributes.maxThreadsPerBlock < RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL)
             return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d runs blocks of at most %d threads of the daemon, not %d",
@@ -467,6 +517,9 @@ static rondo_result_t load_kernels(struct rondo_cuda *cuda)
     if (error == cudaSuccess && properties.major >= 9)
         error = cudaFuncSetAttribute(rondo_cuda_kernel(RONDO_CUDA_BULK), cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      RONDO_BULK_SHARED);
+    if (error == cudaSuccess && most > stack) /* else the first launch that needs it would wait, too */
+        error = cudaDeviceSetLimit(cudaLimitStackSize, most);
+    rondo_log(RONDO_LOG_DEBUG, cuda->rank, "kernels take up to %zu bytes of a stack of %zu", most, stack);
     cuda->overlaps = properties.major >= 9;
     cuda->multiprocessors = (uint32_t) properties.multiProcessorCount;
     return error == cudaSuccess ? RONDO_SUCCESS : report(error, "loading the kernels");
@@ -521,6 +574,17 @@ static rondo_result_t open_pools(struct rondo_cuda *cuda)
     return RONDO_SUCCESS;
 }
 
+static uint32_t count_over(struct rondo_seats_user *user, uint32_t place, int told)
+{
+    struct rondo_cuda *cuda = (struct rondo_cuda *) (void *) ((char *) user - offsetof(struct rondo_cuda, sitting));
+    const struct rondo_daemon *daemon = cuda->base.daemon;
+    uint64_t count = rondo_load_acquire32(&daemon->queues->over[place]);
+    if (!told)
+        (void) download(&cuda->base, &count, &daemon->meeting_point->over[place],
+                        sizeof(count)); /* else it is no more than that */
+    return (uint32_t) count;
+}
+
 static rondo_result_t create(struct rondo_device **device, const struct rondo_device_options *options)
 {
     int count = rondo_cuda_count(NULL);
@@ -543,6 +607,9 @@ static rondo_result_t create(struct rondo_device **device, const struct rondo_de
         result = open_pools(cuda);
     if (result == RONDO_SUCCESS)
         result = rondo_daemon_create(&cuda->base, options);
+    cuda->sitting.over = count_over;
+    if (result == RONDO_SUCCESS && (cuda->seats = rondo_seats_enter(cuda->index, cuda->multiprocessors)) == NULL)
+        result = rondo_fail(RONDO_ERR_MEMORY, "no memory for who runs what on GPU %d", cuda->index);
     if (result == RONDO_ERR_MEMORY)
         result = report_memory(cuda);
     if (result != RONDO_SUCCESS)
@@ -586,7 +653,6 @@ const struct rondo_device_kind rondo_cuda_device = {
     .start = start,
     .check = check,
     .enqueue = enqueue,
-    .group_bytes = group_bytes,
     .stream_id = stream_id,
     .is_captured = is_captured,
     .synchronize = synchronize,

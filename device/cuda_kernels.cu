@@ -37,6 +37,13 @@ static __device__ int rondo_interrupted(const struct rondo_queues *queues, uint3
     return rondo_load_relaxed32(&queues->failed[lane]) != 0 || rondo_load_relaxed32(&queues->stop) != 0;
 }
 
+/* The last one of a launch comes after all that the others did with the group's list. */
+static __device__ __noinline__ void rondo_tell_over(const struct rondo_daemon *daemon, uint32_t place, uint32_t until)
+{
+    if ((uint32_t) rondo_fetch_add(&daemon->meeting_point->over[place], 1) + 1 == until)
+        rondo_store_relaxed32(&daemon->queues->over[place], until);
+}
+
 /* The part is done; the last one completes the operation. told: of being stuck, which counts in the upper half, so that the last one
  * knows it of all. */
 static __device__ void rondo_finish_ordered(const struct rondo_daemon *daemon, const struct rondo_stream_operation *given,
@@ -54,8 +61,12 @@ static __device__ void rondo_finish_ordered(const struct rondo_daemon *daemon, c
         rondo_store_relaxed(&daemon->queues->stuck[lane_index], 0);
     rondo_count(&lane->submitted, 1);
     rondo_count(&lane->completed, 1);
+    if (given->place != RONDO_NOWHERE && given->until == 0)
+        rondo_count(&daemon->meeting_point->over[given->place], 1);
     if (given->order != RONDO_UNORDERED) /* release, for a kernel on another stream that waits for it */
         rondo_store_release_device(&lane->ordered, given->order + 1);
+    if (given->until != 0)
+        rondo_tell_over(daemon, given->place, given->until);
 }
 
 static __device__ void rondo_tell_stuck(const struct rondo_daemon *daemon, uint32_t lane, uint64_t number, uint8_t *told)
@@ -172,21 +183,21 @@ RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rond
 
 /* ---- groups ---- */
 
-/* Of one of a block's parts. */
+/* Of one of a block's parts. Small: a kernel whose threads need more than a kilobyte of stack is not launched before all that runs has
+ * ended. */
 struct rondo_part_flags {
-    uint8_t begun, told, done;
+    uint8_t begun : 1, told : 1, done : 1;
 };
 
-/* One visit: runs on where the part stands until it is done or stuck. 1: done. Its context waits meanwhile among the daemon's,
- * which has no use for those of the lane: members of groups are never persistent, and so their lanes are for streams alone. */
+/* One visit: runs on where the part stands until it is done or stuck. 1: done. */
 static __device__ int rondo_visit_part(const struct rondo_daemon *daemon, const struct rondo_cuda_group *group, uint32_t index,
                                        int looks, uint64_t budget, struct rondo_part_flags *flags,
                                        struct rondo_context *context, struct rondo_team *team)
 {
-    const struct rondo_stream_operation *given = &group->operations[group->owners[index]];
+    const struct rondo_stream_operation *given = &group->visits[index].given;
     uint32_t part = index - given->block_first, lane_index = given->operation.lane;
     const struct rondo_lane *lane = &daemon->lanes[lane_index];
-    struct rondo_context *home = &daemon->contexts[lane_index * daemon->lane_contexts + part];
+    struct rondo_context *home = &group->visits[index].context;
     struct rondo_run run;
     int interrupted = looks && rondo_interrupted(daemon->queues, lane_index);
     if (given->waits && rondo_load_acquire_device(&lane->ordered) < given->order &&
@@ -216,8 +227,10 @@ static __device__ int rondo_visit_part(const struct rondo_daemon *daemon, const 
         return 1;
     }
     *home = *context;
+    uint8_t told = flags->told;
     if (looks)
-        rondo_tell_stuck(daemon, lane_index, number, &flags->told);
+        rondo_tell_stuck(daemon, lane_index, number, &told);
+    flags->told = told;
     return 0;
 }
 
@@ -239,6 +252,19 @@ static __device__ void rondo_lead_group(const struct rondo_daemon *daemon, const
                 left--;
             }
         }
+}
+
+/* Its parts' operations, into its own memory. */
+static __device__ void rondo_bring_in_list(const struct rondo_cuda_group *group)
+{
+    enum { VECTORS = sizeof(struct rondo_stream_operation) / 16 };
+    static_assert(sizeof(struct rondo_stream_operation) % 16 == 0 && sizeof(struct rondo_cuda_visit) % 16 == 0, "whole vectors");
+    const uint32_t mine = (group->parts - blockIdx.x + gridDim.x - 1) / gridDim.x;
+    for (uint32_t v = threadIdx.x; v < mine * VECTORS; v += blockDim.x) {
+        const uint32_t index = blockIdx.x + v / VECTORS * gridDim.x;
+        const uint4 *from = (const uint4 *) &group->operations[group->owners[index]];
+        ((uint4 *) &group->visits[index].given)[v % VECTORS] = from[v % VECTORS];
+    }
 }
 
 /* The operation and this block's part of it. What the host wrote before it launched the kernel is there; what the kernels before
@@ -274,6 +300,7 @@ static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemo
     rondo_copy_vectors(&shared->daemon, daemon, sizeof(*daemon), threadIdx.x, blockDim.x);
     if (group != NULL) {
         rondo_after_stream();
+        rondo_bring_in_list(group);
     } else if (given == NULL) {
         rondo_copy_vectors(&shared->block, &daemon->blocks[blockIdx.x], sizeof(shared->block), threadIdx.x, blockDim.x);
     } else {

@@ -18,12 +18,17 @@ struct rondo_cuda_batch {
     struct rondo_stream_operation operations[RONDO_CUDA_BATCH];
 };
 
-/* A larger group: so many parts (program blocks) of operations, shared out among the grid's blocks, each of which goes round
- * its own as a daemon does; owners: the operation of each part. Device memory. */
+/* More parts (program blocks) of operations than a grid has blocks, which share them out: each goes round its own as a daemon
+ * does. operations, and the one that each part is of: the host's memory. visits: one a part, device memory. */
 #define RONDO_CUDA_PARTS_MAX 256 /* of one block */
+struct rondo_cuda_visit {
+    struct rondo_stream_operation given; /* brought in from the host's memory */
+    struct rondo_context context;        /* where the part stands between two visits */
+};
 struct rondo_cuda_group {
     const struct rondo_stream_operation *operations;
     const uint32_t *owners;
+    struct rondo_cuda_visit *visits;
     uint32_t parts;
 };
 

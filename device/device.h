@@ -27,6 +27,25 @@ struct rondo_device_options {
     void *stir_argument;
 };
 
+struct rondo_stream_launch {
+    struct rondo_stream_operation *operations; /* where they are counted, and their parts' places, are filled in */
+    int count;
+    int captured; /* the stream is being captured */
+    size_t bytes; /* the most that one of them moves, a hint */
+    void *stream;
+    uint64_t stream_id; /* 0: not known, or captured */
+};
+
+/* Memory that a kernel on a stream uses: of allocate_host and of allocate. over: is until, or later, when the kernel uses it no
+ * more; NULL if it was captured, and so may be launched at any time. */
+struct rondo_stream_list {
+    struct rondo_stream_list *next; /* the owner's */
+    void *host, *memory;
+    size_t host_bytes, memory_bytes;
+    const uint32_t *over;
+    uint32_t until;
+};
+
 struct rondo_device_kind {
     const char *name;
     rondo_result_t (*create)(struct rondo_device **device, const struct rondo_device_options *options);
@@ -67,14 +86,11 @@ struct rondo_device_kind {
 
     /* Whoever waits has to look at the queues by himself, at least so often; 0: notify is called. */
     uint64_t poll_ns;
-    /* Operations in the order of a stream, executed by a kernel there, all of them at once, so that they may wait for each
-     * other on whichever ranks; they are copied. bytes: the most that one of them moves, a hint. host, memory: what group_bytes
-     * says they need, of allocate_host and of allocate; both are the kernel's until all are executed, when the last 8 bytes of
-     * host become other than 0. captured: the stream is being captured. NULL where there are no streams. */
-    rondo_result_t (*enqueue)(struct rondo_device *device, struct rondo_stream_operation *operations, int count, size_t bytes,
-                              void *host, void *memory, void *stream, int captured);
-    /* Of a group that is too large to travel with its kernel; else 0. */
-    size_t (*group_bytes)(const struct rondo_device *device, const struct rondo_stream_operation *operations, int count);
+    /* Has operations executed in the order of a stream, by a kernel there, all of them at once, so that they may wait for each
+     * other on whichever ranks; they are copied. list: what the kernel uses besides, for the caller to keep; NULL: nothing.
+     * NULL where there are no streams. */
+    rondo_result_t (*enqueue)(struct rondo_device *device, const struct rondo_stream_launch *launch,
+                              struct rondo_stream_list **list);
     /* Never the same for two streams, handles are; 0: not known. */
     uint64_t (*stream_id)(struct rondo_device *device, void *stream);
     /* Whether the stream is being captured into a graph; -1: it is no stream of this device. */

@@ -22,9 +22,13 @@ static rondo_result_t place(struct rondo_runtime *runtime, struct rondo_host_lan
         lane->index = old->index;
         lane->submitted = lane->finished = old->submitted;
         pthread_mutex_unlock(&runtime->lock);
+        const uint64_t none = 0, enqueued = old->enqueued;
         free(old);
         rondo_store_release32(&daemon->queues->failed[lane->index], 0);
-        return RONDO_SUCCESS;
+        /* But the count of those on streams, which ranks compare, begins anew. */
+        return enqueued > 0
+                   ? runtime->device->kind->upload(runtime->device, &daemon->lanes[lane->index].ordered, &none, sizeof(none))
+                   : RONDO_SUCCESS;
     }
     rondo_result_t result = RONDO_SUCCESS;
     if (runtime->lanes_used == daemon->lane_count) {

@@ -152,7 +152,6 @@ struct rondo_request {
     int kept;                                /* nobody's, and whoever still names it is told that it has been freed */
     void *stream;                            /* in whose order it is executed */
     int streamed, captured;
-    struct rondo_stream_group *group; /* whose memory the kernel reads; shared by its members */
     struct rondo_request *next_grouped;
     struct rondo_registration *windows[2]; /* opened for it; owned */
     uint32_t state;                        /* enum rondo_request_state; DONE is released after result and message */
@@ -211,7 +210,8 @@ struct rondo_comm {
     int networked;                    /* some members may reach each other over a network */
     uint32_t carriers;                /* threads of a member that move what goes over it: the fewest; 0: cards move it */
     pthread_mutex_t lane_lock;        /* one thread at a time makes a shared lane */
-    pthread_mutex_t stream_lock;      /* numbers of operations in stream order, and the list of those retired */
+    pthread_mutex_t stream_lock;      /* numbers of operations in stream order, and the next three */
+    struct rondo_stream_list *lists;  /* that kernels may read */
     struct rondo_request *retired;    /* enqueued, and not needed but for memory that their kernels use */
     int retired_count, retired_limit; /* at the limit it is looked what can be freed */
     rondo_compression_t compression;

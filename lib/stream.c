@@ -11,14 +11,6 @@
 
 #define RETIRED_LEAST 64 /* before their memory is looked after */
 
-/* The memory of a group that is too large to travel with its kernel (device.h: enqueue). */
-struct rondo_stream_group {
-    uint32_t references; /* its members; atomic */
-    size_t bytes;
-    char *host;
-    void *memory;
-};
-
 rondo_result_t rondo_stream_check(const struct rondo_runtime *runtime, const char *function, void *stream, int *captured)
 {
     const struct rondo_device_kind *kind = runtime->device->kind;
@@ -46,35 +38,16 @@ int rondo_stream_idle(const struct rondo_host_lane *lane)
 
 /* ---- what requests that are over still hold: layouts and scratch that their kernels may not have read yet ---- */
 
-void rondo_stream_leave_group(struct rondo_request *request)
-{
-    struct rondo_stream_group *group = request->group;
-    struct rondo_device *device = request->runtime->device;
-    request->group = NULL;
-    /* Acquire-release: the last one's freeing comes after all that the others did. */
-    if (group == NULL || __atomic_sub_fetch(&group->references, 1, __ATOMIC_ACQ_REL) > 0)
-        return;
-    if (group->host != NULL)
-        device->kind->release_host(device, group->host, group->bytes);
-    if (group->memory != NULL)
-        device->kind->release(device, group->memory, group->bytes);
-    free(group);
-}
-
 static int is_executed(const struct rondo_request *request)
 {
-    if (request->device_number == RONDO_UNORDERED) /* a graph may be launched at any time */
-        return 0;
-    if (request->group != NULL)
-        return rondo_load_acquire((const uint64_t *) (const void *) (request->group->host + request->group->bytes - 8)) != 0;
-    return executed(request->lane) > request->device_number;
+    /* A graph may be launched at any time. */
+    return request->device_number != RONDO_UNORDERED && executed(request->lane) > request->device_number;
 }
 
 static void retire(struct rondo_request *request)
 {
     struct rondo_comm *comm = request->comm;
-    if (request->tables[0] == NULL && request->tables[1] == NULL && request->tables[2] == NULL && request->scratch == NULL &&
-        request->group == NULL) {
+    if (request->tables[0] == NULL && request->tables[1] == NULL && request->tables[2] == NULL && request->scratch == NULL) {
         rondo_request_destroy(request); /* the kernel has a copy of the rest */
         return;
     }
@@ -97,8 +70,32 @@ static void retire(struct rondo_request *request)
     comm->retired_limit = 2 * comm->retired_count > RETIRED_LEAST ? 2 * comm->retired_count : RETIRED_LEAST;
 }
 
+/* ---- lists of what is too much to travel with a kernel ---- */
+
+/* Gives back those that no kernel uses any more; at the end all, but for what may still be: that goes with the runtime. */
+static void return_lists(struct rondo_comm *comm, int end)
+{
+    struct rondo_device *device = comm->runtime->device;
+    struct rondo_stream_list **link = &comm->lists, *list;
+    while ((list = *link) != NULL) {
+        const int captured = list->over == NULL,
+                  over = !captured && (int32_t) (rondo_load_acquire32(list->over) - list->until) >= 0;
+        if (!over && !end) {
+            link = &list->next;
+            continue;
+        }
+        *link = list->next;
+        if (over || captured) {
+            device->kind->release_host(device, list->host, list->host_bytes);
+            device->kind->release(device, list->memory, list->memory_bytes);
+        }
+        free(list);
+    }
+}
+
 void rondo_stream_forget(struct rondo_comm *comm)
 {
+    return_lists(comm, 1);
     while (comm->retired != NULL) {
         struct rondo_request *request = comm->retired;
         comm->retired = request->next_grouped;
@@ -109,7 +106,7 @@ void rondo_stream_forget(struct rondo_comm *comm)
 
 /* ---- enqueuing ---- */
 
-static void describe(struct rondo_request *request, struct rondo_stream_operation *operation)
+static void describe(struct rondo_request *request, uint64_t stream_id, struct rondo_stream_operation *operation)
 {
     struct rondo_host_lane *lane = request->lane;
     operation->operation = *request->operation;
@@ -118,8 +115,6 @@ static void describe(struct rondo_request *request, struct rondo_stream_operatio
         operation->order = RONDO_UNORDERED;
     } else {
         /* On one stream an operation has ended when the next one begins. */
-        struct rondo_device *device = request->runtime->device;
-        uint64_t stream_id = device->kind->stream_id(device, request->stream);
         operation->order = lane->enqueued++;
         operation->waits = operation->order > 0 && (stream_id == 0 || lane->stream_id != stream_id);
         lane->stream_id = stream_id;
@@ -140,61 +135,39 @@ static void ask(struct rondo_request *request)
     rondo_check_ask(request);
 }
 
-/* The memory that the operations need besides, if any. */
-static rondo_result_t make_group(struct rondo_device *device, const struct rondo_stream_operation *operations,
-                                 struct rondo_request *const *requests, int count, struct rondo_stream_group **result)
-{
-    size_t bytes = device->kind->group_bytes(device, operations, count);
-    *result = NULL;
-    if (bytes == 0)
-        return RONDO_SUCCESS;
-    struct rondo_stream_group *group = calloc(1, sizeof(*group));
-    if (group == NULL)
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a group of %d operations", count);
-    group->bytes = bytes;
-    group->references = (uint32_t) count;
-    for (int i = 0; i < count; i++)
-        requests[i]->group = group; /* and so they free it, whatever becomes of them */
-    group->host = device->kind->allocate_host(device, bytes);
-    group->memory = device->kind->allocate(device, bytes);
-    *result = group;
-    if (group->host == NULL || group->memory == NULL)
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a group of %d operations (%zu bytes of the host's and the device's)",
-                          count, bytes);
-    return RONDO_SUCCESS;
-}
-
 static rondo_result_t launch(struct rondo_comm *comm, struct rondo_request *const *requests, int count)
 {
     struct rondo_device *device = comm->runtime->device;
-    struct rondo_stream_operation *operations = calloc((size_t) count, sizeof(*operations));
-    struct rondo_stream_group *group;
-    size_t most = 0;
-    if (operations == NULL)
+    struct rondo_stream_launch what = {.count = count, .stream = requests[0]->stream, .captured = requests[0]->captured};
+    struct rondo_stream_list *list = NULL;
+    what.operations = calloc((size_t) count, sizeof(*what.operations));
+    if (what.operations == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory to enqueue %d operations", count);
+    if (!what.captured)
+        what.stream_id = device->kind->stream_id(device, what.stream);
     /* Numbers are handed out in the order of the launches: an operation that waits for one behind it in its stream would wait
      * for ever. */
     pthread_mutex_lock(&comm->stream_lock);
+    return_lists(comm, 0);
     for (int i = 0; i < count; i++) {
         size_t bytes = rondo_call_bytes(comm, &requests[i]->call);
-        most = bytes > most ? bytes : most;
-        describe(requests[i], &operations[i]);
+        what.bytes = bytes > what.bytes ? bytes : what.bytes;
+        describe(requests[i], what.stream_id, &what.operations[i]);
         for (int k = 0; k < i; k++) /* members are executed together, for all that they are on one stream */
-            operations[i].waits |= requests[k]->lane == requests[i]->lane;
+            what.operations[i].waits |= requests[k]->lane == requests[i]->lane;
     }
-    rondo_result_t result = make_group(device, operations, requests, count, &group);
-    if (result == RONDO_SUCCESS)
-        result = device->kind->enqueue(device, operations, count, most, group != NULL ? group->host : NULL,
-                                       group != NULL ? group->memory : NULL, requests[0]->stream, requests[0]->captured);
+    rondo_result_t result = device->kind->enqueue(device, &what, &list);
     for (int i = 0; i < count && result == RONDO_SUCCESS; i++)
         rondo_tracing_enqueue(comm->runtime, requests[i]);
-    for (int i = 0; i < count && result != RONDO_SUCCESS; i++) {
-        rondo_stream_leave_group(requests[i]);
+    for (int i = 0; i < count && result != RONDO_SUCCESS; i++)
         if (!requests[i]->captured)
             requests[i]->lane->enqueued--;
+    if (list != NULL) {
+        list->next = comm->lists;
+        comm->lists = list;
     }
     pthread_mutex_unlock(&comm->stream_lock);
-    free(operations);
+    free(what.operations);
     return result;
 }
 

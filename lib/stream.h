@@ -18,10 +18,7 @@ rondo_result_t rondo_stream_enqueue(struct rondo_request *first);
 /* Whether all that was enqueued of the lane has been executed. Looks at the device. */
 int rondo_stream_idle(const struct rondo_host_lane *lane);
 
-/* The request is being destroyed. */
-void rondo_stream_leave_group(struct rondo_request *request);
-
-/* Frees what retired requests of the communicator still hold. Nothing of it may run. */
+/* Frees what is kept for kernels of the communicator's operations. None may run. */
 void rondo_stream_forget(struct rondo_comm *comm);
 
 #endif

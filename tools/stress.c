@@ -332,6 +332,8 @@ int verb_stress(int argc, char **argv)
         return code;
     if (s.options.interfere) /* else no kernel has a first launch that loads it; the default of CUDA 12.2 and later */
         setenv("CUDA_MODULE_LOADING", "LAZY", 0);
+    if (s.options.streams > 0) /* else CUDA has those behind the eighth wait for others */
+        setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     if (s.options.peer != NULL)
         run_peer(&s);
     size_t ranks = s.options.runtime.threads > 0 ? (size_t) s.options.runtime.threads : 1;

@@ -1,7 +1,8 @@
 /*
  * Operations in stream order, on all GPUs there are, a rank each (on a single GPU three share it): CUDA graphs that are
- * captured once and launched many times, groups larger than a launch carries, large messages into memory of every kind, buffers
- * that may not be used, and what becomes of an operation that a rank never enqueues.
+ * captured once and launched many times, groups larger than a launch carries, more kernels that wait than fit on a GPU, large
+ * messages into memory of every kind, buffers that may not be used, and what becomes of an operation that a rank never
+ * enqueues.
  */
 #include "../multirank/ranks.h"
 
@@ -179,6 +180,73 @@ static void groups(struct rank *me)
     free(image);
 }
 
+/* ---- crowds ---- */
+
+enum { STREAMS = 8, EACH_STREAM = 3, CROWD = 1 << 21 }; /* all-reduces on each; elements */
+
+static int32_t crowd_input(int rank, int stream)
+{
+    return (int32_t) (ranks_hash((uint64_t) rank << 32 ^ (uint64_t) stream) & 0xffff);
+}
+
+static int32_t crowd_sum(const struct rank *me, int stream)
+{
+    int32_t sum = 0;
+    for (int r = 0; r < me->size; r++)
+        sum += crowd_input(r, stream);
+    return sum;
+}
+
+/* A communicator a stream, the last one first on odd ranks. From its second all-reduce on a stream works on the first one's
+ * result. */
+static void crowd_round(struct rank *me, rondo_comm_t *comms, cudaStream_t *streams, int32_t **memory, int32_t *image)
+{
+    for (int s = 0; s < STREAMS; s++) {
+        for (size_t i = 0; i < CROWD; i++)
+            image[i] = crowd_input(me->rank, s) + (int32_t) (i & 0xff);
+        ranks_put(memory[s], image, CROWD * sizeof(*image));
+    }
+    STEP("enqueuing on %d streams", STREAMS);
+    for (int k = 0; k < STREAMS; k++) {
+        const int s = me->rank % 2 == 0 ? k : STREAMS - 1 - k;
+        MUST(rondo_allreduce_on_stream(memory[s], memory[s] + CROWD, CROWD, RONDO_INT32, RONDO_SUM, comms[s], streams[s]));
+        for (int n = 1; n < EACH_STREAM; n++)
+            MUST(rondo_allreduce_on_stream(RONDO_IN_PLACE, memory[s] + CROWD, CROWD, RONDO_INT32, RONDO_MAX, comms[s],
+                                           streams[s]));
+    }
+    for (int k = 0; k < STREAMS; k++) {
+        const int s = (k * 3 + me->rank) % STREAMS;
+        size_t wrong = 0;
+        STEP("waiting for stream %d", s);
+        CUDA(cudaStreamSynchronize(streams[s]));
+        ranks_get(image, memory[s] + CROWD, CROWD * sizeof(*image));
+        for (size_t i = 0; i < CROWD; i++)
+            wrong += image[i] != crowd_sum(me, s) + me->size * (int32_t) (i & 0xff);
+        CHECK(wrong == 0, "stream %d: %zu of %d elements wrong", s, wrong, CROWD);
+    }
+}
+
+static void crowds(struct rank *me)
+{
+    rondo_comm_t comms[STREAMS];
+    cudaStream_t streams[STREAMS];
+    int32_t *memory[STREAMS], *image = malloc(CROWD * sizeof(*image));
+    for (int s = 0; s < STREAMS; s++) {
+        streams[s] = make_stream(me);
+        MUST(rondo_comm_dup(me->world, &comms[s]));
+        memory[s] = ranks_allocate(2 * CROWD * sizeof(int32_t));
+    }
+    for (int round = 0; round < 3; round++)
+        crowd_round(me, comms, streams, memory, image);
+    MUST(rondo_barrier(me->world));
+    for (int s = 0; s < STREAMS; s++) {
+        MUST(rondo_comm_free(&comms[s]));
+        CUDA(cudaStreamDestroy(streams[s]));
+        ranks_release(memory[s]);
+    }
+    free(image);
+}
+
 /* ---- large messages ---- */
 
 enum { LARGE = 2500001 }; /* elements: more than travels in slots where ranks reach each other's memory, and no whole vectors */
@@ -229,6 +297,16 @@ static void message_round(struct rank *me, int32_t *out, int32_t *in, int32_t *i
     }
 }
 
+/* Freeing waits for all that runs on the GPU, and keeps the process from launching anything meanwhile: ranks that share one do
+ * so when none of them waits for another. */
+static void before_freeing(struct rank *me)
+{
+    int gpus = 0;
+    CUDA(cudaGetDeviceCount(&gpus));
+    if (me->size > gpus)
+        MUST(rondo_barrier(me->world));
+}
+
 /* Each rank receives into memory of another kind than its neighbours, in turn. */
 static void messages(struct rank *me)
 {
@@ -239,7 +317,9 @@ static void messages(struct rank *me)
         const int kind = (turn + me->rank) % KINDS;
         int32_t *in = memory_of_kind(kind, stream);
         message_round(me, out, in, image, turn < KINDS ? 0 : 1, stream);
+        before_freeing(me);
         free_of_kind(kind, in, stream);
+        before_freeing(me);
     }
     free_of_kind(0, out, stream);
     CUDA(cudaStreamDestroy(stream));
@@ -367,7 +447,8 @@ static void abandoned(struct rank *me)
 static const struct {
     const char *name;
     rank_function_t function;
-} scenarios[] = {{"graphs", graphs}, {"groups", groups}, {"messages", messages}, {"buffers", buffers}, {"manners", manners}};
+} scenarios[] = {{"graphs", graphs},     {"groups", groups},   {"crowds", crowds},
+                 {"messages", messages}, {"buffers", buffers}, {"manners", manners}};
 
 static void run(struct rank *me)
 {
@@ -386,9 +467,10 @@ int main(int argc, char **argv)
     int gpus = 0;
     const struct ranks_option options[] = {
         {"--ranks", &ranks, NULL, "ranks as threads; 0: one a GPU, three on a single one"},
-        {"--scenario", NULL, &scenario, "graphs, groups, messages, buffers, manners, timeouts, abandoned or all"},
+        {"--scenario", NULL, &scenario, "graphs, groups, crowds, messages, buffers, manners, timeouts, abandoned or all"},
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1); /* else CUDA itself has streams wait for each other */
     if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) {
         printf("streams: skipped: no GPU that CUDA can use\n");
         return 0;

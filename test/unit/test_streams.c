@@ -1,5 +1,6 @@
-/* Traces of operations in stream order: every one that is enqueued, and which have been executed, by the count that their
- * kernels leave on the device. Here the host device stands for a GPU, and the test itself for the kernels. */
+/* Operations in stream order, as the host sees them by the counts that their kernels leave on the device: which have been
+ * executed, in traces and before a communicator is freed. Here the host device stands for a GPU, and the test itself for the
+ * kernels. */
 #include "platform.h"
 #include "poller.h"
 #include "structures.h"
@@ -21,19 +22,13 @@ enum { ENQUEUED = 5, EXECUTED = 3 };
 static uint32_t lane;
 static int launched, captures;
 
-static rondo_result_t enqueue(struct rondo_device *device, struct rondo_stream_operation *operations, int count, size_t bytes,
-                              void *host, void *memory, void *stream, int captured)
+static rondo_result_t enqueue(struct rondo_device *device, const struct rondo_stream_launch *launch,
+                              struct rondo_stream_list **list)
 {
-    (void) device, (void) bytes, (void) host, (void) memory, (void) stream, (void) captured;
-    lane = operations[0].operation.lane;
-    launched += count;
+    (void) device, (void) list;
+    lane = launch->operations[0].operation.lane;
+    launched += launch->count;
     return RONDO_SUCCESS;
-}
-
-static size_t group_bytes(const struct rondo_device *device, const struct rondo_stream_operation *operations, int count)
-{
-    (void) device, (void) operations, (void) count;
-    return 0;
 }
 
 static uint64_t stream_id(struct rondo_device *device, void *stream)
@@ -60,6 +55,22 @@ static int count_lines(const char *path, const char *words)
     return count;
 }
 
+/* A runtime whose device seems to have streams; it gets back what is returned before its end. */
+static const struct rondo_device_kind *open_fake(rondo_t *runtime, rondo_comm_t *world)
+{
+    static struct rondo_device_kind fake;
+    open_runtime(runtime, world);
+    rondo_poller_destroy(*runtime); /* nobody else looks at the device's functions now */
+    const struct rondo_device_kind *host = (*runtime)->device->kind;
+    fake = *host;
+    fake.enqueue = enqueue;
+    fake.stream_id = stream_id;
+    fake.is_captured = is_captured;
+    (*runtime)->device->kind = &fake;
+    launched = captures = 0;
+    return host;
+}
+
 static void test_enqueued_and_executed(void **state)
 {
     (void) state;
@@ -70,16 +81,8 @@ static void test_enqueued_and_executed(void **state)
     setenv("RONDO_TRACE", path, 1);
     rondo_t runtime;
     rondo_comm_t world;
-    open_runtime(&runtime, &world);
+    const struct rondo_device_kind *host = open_fake(&runtime, &world);
     unsetenv("RONDO_TRACE");
-    rondo_poller_destroy(runtime); /* nobody else looks at the device's functions now */
-    const struct rondo_device_kind *host = runtime->device->kind;
-    struct rondo_device_kind fake = *host;
-    fake.enqueue = enqueue;
-    fake.group_bytes = group_bytes;
-    fake.stream_id = stream_id;
-    fake.is_captured = is_captured;
-    runtime->device->kind = &fake;
 
     int32_t from[4] = {1, 2, 3, 4}, to[ENQUEUED + 1][4];
     for (int i = 0; i < ENQUEUED; i++)
@@ -110,8 +113,30 @@ static void test_enqueued_and_executed(void **state)
     unlink(path);
 }
 
+/* A communicator whose lane another had before it is not idle because that one was. */
+static void test_lane_used_again(void **state)
+{
+    (void) state;
+    rondo_t runtime;
+    rondo_comm_t world, comm;
+    int32_t from[4] = {1, 2, 3, 4}, to[4];
+    uint32_t first = 0;
+    const struct rondo_device_kind *host = open_fake(&runtime, &world);
+    for (int life = 0; life < 3; life++) {
+        assert_int_equal(rondo_comm_dup(world, &comm), RONDO_SUCCESS);
+        assert_int_equal(rondo_allreduce_on_stream(from, to, 4, RONDO_INT32, RONDO_SUM, comm, NULL), RONDO_SUCCESS);
+        first = life == 0 ? lane : first;
+        assert_int_equal(lane, first);
+        assert_int_equal(rondo_comm_free(&comm), RONDO_ERR_STATE); /* it has not been executed */
+        rondo_store_release(&runtime->device->daemon->lanes[lane].ordered, 1);
+        assert_int_equal(rondo_comm_free(&comm), RONDO_SUCCESS);
+    }
+    runtime->device->kind = host;
+    assert_int_equal(rondo_finalize(runtime), RONDO_SUCCESS);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_enqueued_and_executed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_enqueued_and_executed), cmocka_unit_test(test_lane_used_again)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

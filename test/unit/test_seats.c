@@ -1,0 +1,294 @@
+/* Who may have how many blocks of a GPU: whatever the order of launches on however many streams, kernels that wait all run at
+ * once, and nobody is kept small for streams that are used no more. */
+#include "seats.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MULTIPROCESSORS = 132, ROUNDS = 20000, STREAMS = 24, PENDING = 64 };
+
+struct user {
+    struct rondo_seats_user seats;
+    uint32_t over[RONDO_PLACES], told[RONDO_PLACES];
+    int looked;
+};
+
+static struct rondo_seats *seats;
+static struct user users[2];
+
+static uint32_t over(struct rondo_seats_user *user, uint32_t place, int told)
+{
+    struct user *me = (struct user *) (void *) user;
+    me->looked += !told;
+    return told ? me->told[place] : me->over[place];
+}
+
+static void end(int user, const struct rondo_seats_grant *grant)
+{
+    users[user].over[grant->place]++;
+    if (grant->tells)
+        users[user].told[grant->place] = grant->until;
+}
+
+static int open_seats(void **state)
+{
+    (void) state;
+    memset(users, 0, sizeof(users));
+    for (int u = 0; u < 2; u++) {
+        users[u].seats.over = over;
+        seats = rondo_seats_enter(7, MULTIPROCESSORS);
+        assert_non_null(seats);
+    }
+    return 0;
+}
+
+static int close_seats(void **state)
+{
+    (void) state;
+    for (int u = 0; u < 2; u++)
+        rondo_seats_leave(seats, &users[u].seats);
+    return 0;
+}
+
+static struct rondo_seats_grant take(int u, uint64_t stream, uint32_t blocks)
+{
+    const struct rondo_seats_wish wish = {.stream = stream, .operations = 1, .blocks = blocks, .overlaps = 1};
+    struct rondo_seats_grant grant = {0};
+    rondo_seats_take(seats, &users[u].seats, &wish, &grant);
+    return grant;
+}
+
+static void assert_grant(struct rondo_seats_grant grant, uint32_t blocks, int overlaps)
+{
+    assert_int_equal(grant.blocks, blocks);
+    assert_int_equal(grant.overlaps, overlaps);
+}
+
+/* A single stream is never cut. */
+static void test_alone(void **state)
+{
+    (void) state;
+    rondo_seats_daemon(seats, &users[0].seats, 32);
+    for (int k = 0; k < 1000; k++)
+        assert_grant(take(k % 2, 1, k % 3 == 0 ? 240 : 64), k % 3 == 0 ? 240 : 64, 1);
+}
+
+static void test_two(void **state)
+{
+    (void) state;
+    struct rondo_seats_grant first = take(0, 1, 64);
+    assert_int_equal(first.tells, 0);    /* it is alone */
+    assert_grant(take(0, 2, 64), 17, 0); /* a quarter of 132 - 64 */
+    end(0, &first);
+    first = take(0, 1, 64);
+    assert_grant(first, 64, 0);
+    assert_grant(take(0, 2, 64), 64, 0);
+    assert_grant(take(0, 2, 32), 32, 1);
+    const int looked = users[0].looked;
+    for (int k = 0; k < 50; k++)
+        assert_grant(take(0, 1 + (uint64_t) k % 2, 64), 64, 0);
+    assert_int_equal(users[0].looked, looked); /* both hold no more than their shares, and tell */
+}
+
+/* Kernels of a stream that was alone may be two at once; others come while they wait. */
+static void test_newcomers(void **state)
+{
+    (void) state;
+    static const uint32_t expected[] = {21, 16, 12, 9, 7, 5, 4, 3, 2, 2, 1, 1, 1};
+    struct rondo_seats_grant first = take(0, 1, 12);
+    first = take(0, 1, 24);
+    for (uint64_t k = 0; k < sizeof(expected) / sizeof(expected[0]); k++)
+        assert_grant(take(0, 2 + k, 64), expected[k], 0);
+    assert_grant(take(0, 1, 64), 9, 0); /* its share from here on */
+    assert_grant(take(0, 100, 64), 1, 0);
+    users[0].over[first.place] = first.until; /* until now it held 48 */
+    assert_grant(take(0, 101, 64), 10, 0);
+}
+
+/* A stream is alone again, so that what is launched there does not tell when it is over. */
+static void test_alone_again(void **state)
+{
+    (void) state;
+    (void) take(1, 2, 1);
+    const struct rondo_seats_grant wide = take(0, 1, 32);
+    assert_int_equal(wide.tells, 1);
+    rondo_seats_leave(seats, &users[1].seats);
+    seats = rondo_seats_enter(7, MULTIPROCESSORS);
+    const struct rondo_seats_grant narrow = take(0, 1, 10);
+    assert_int_equal(narrow.tells, 0);
+    end(0, &wide);
+    assert_grant(take(0, 3, 64), 28, 0); /* a quarter of 132 - 2 * 10 */
+    end(0, &narrow);
+    assert_grant(take(0, 4, 64), 26, 0); /* of 132 - 28 */
+}
+
+/* What asks for that tells in any case. */
+static void test_tells(void **state)
+{
+    (void) state;
+    const struct rondo_seats_wish wish = {.stream = 1, .operations = 20, .blocks = 64, .tells = 1};
+    struct rondo_seats_grant grant;
+    rondo_seats_take(seats, &users[0].seats, &wish, &grant);
+    assert_int_equal(grant.tells, 1);
+    assert_int_equal(grant.until, 20);
+}
+
+/* One stream, and two who launch there: what the second has launched is over when it says so, and the first one's is, too. */
+static void test_two_users(void **state)
+{
+    (void) state;
+    const struct rondo_seats_grant first = take(0, 1, 64), second = take(1, 1, 20);
+    assert_int_equal(first.place, second.place);
+    end(0, &first);
+    assert_grant(take(0, 2, 64), 17, 0); /* a quarter of 132 - 64 */
+    end(1, &second);
+    assert_grant(take(0, 2, 64), 64, 0);
+}
+
+/* The daemons' blocks are not given away, but for a stream that is alone. */
+static void test_daemons(void **state)
+{
+    (void) state;
+    rondo_seats_daemon(seats, &users[0].seats, 20);
+    rondo_seats_daemon(seats, &users[0].seats, 20); /* it starts again */
+    rondo_seats_daemon(seats, &users[1].seats, 12);
+    (void) take(0, 1, 1);
+    (void) take(0, 2, 1);
+    assert_grant(take(0, 2, 64), 48, 0);
+    rondo_seats_leave(seats, &users[1].seats);
+    assert_grant(take(0, 1, 64), 54, 0);
+    seats = rondo_seats_enter(7, MULTIPROCESSORS);
+    users[1].seats.daemon = 0;
+}
+
+/* Streams come and go. */
+static void test_forgotten(void **state)
+{
+    (void) state;
+    for (uint64_t stream = 1; stream < 1000; stream++) { /* each is over when the next one comes */
+        const struct rondo_seats_grant grant = take(0, stream, 16);
+        assert_int_equal(grant.blocks, 16);
+        end(0, &grant);
+    }
+    for (int k = 0; k < 200; k++) /* until those before are seen to be used no more */
+        (void) take(0, 5000, 64);
+    assert_grant(take(0, 5000, 64), 64, 1);
+}
+
+/* Of graphs nobody knows when they run. */
+static void test_captured(void **state)
+{
+    (void) state;
+    struct rondo_seats_wish wish = {.stream = 1, .operations = 3, .blocks = 40, .captured = 1};
+    struct rondo_seats_grant grant;
+    rondo_seats_take(seats, &users[0].seats, &wish, &grant);
+    assert_grant(grant, 40, 0);
+    assert_int_equal(grant.place, RONDO_NOWHERE);
+    for (int k = 0; k < 300; k++)
+        assert_grant(take(1, 1, 100), k == 0 ? 23 : 64, 0);
+    rondo_seats_leave(seats, &users[0].seats);
+    assert_grant(take(1, 1, 100), 100, 1);
+    seats = rondo_seats_enter(7, MULTIPROCESSORS);
+}
+
+/* What was not launched is not waited for; and what needs so many blocks has them. */
+static void test_returned(void **state)
+{
+    (void) state;
+    const struct rondo_seats_wish wish = {.stream = 1, .operations = 3, .blocks = 128, .least = 3, .overlaps = 1};
+    struct rondo_seats_grant grant;
+    rondo_seats_take(seats, &users[0].seats, &wish, &grant);
+    rondo_seats_return(seats, &users[0].seats, &wish, &grant);
+    assert_int_equal(users[0].seats.launched[grant.place], 0);
+    assert_grant(take(0, 2, 64), 64, 0);
+    for (uint64_t stream = 10; stream < 10 + RONDO_PLACES; stream++)
+        grant = take(0, stream, 64);
+    assert_grant(grant, 1, 0);
+    assert_int_equal(grant.place, RONDO_NOWHERE);
+    const struct rondo_seats_wish large = {.stream = 999, .operations = 1, .blocks = 128, .least = 3};
+    rondo_seats_take(seats, &users[0].seats, &large, &grant);
+    assert_grant(grant, 3, 0);
+}
+
+/* A GPU in small: kernels of a stream run in turn, two of them at once if they overlap. */
+struct kernel {
+    int user;
+    struct rondo_seats_grant grant;
+};
+
+struct stream {
+    struct kernel pending[PENDING];
+    uint32_t first, count;
+};
+
+static uint32_t running(const struct stream *streams)
+{
+    uint32_t sum = 0;
+    for (int s = 0; s < STREAMS; s++) {
+        const struct stream *stream = &streams[s];
+        const struct kernel *first = &stream->pending[stream->first % PENDING],
+                            *next = &stream->pending[(stream->first + 1) % PENDING];
+        sum += stream->count > 0 ? first->grant.blocks : 0;
+        sum += stream->count > 1 && next->grant.overlaps ? next->grant.blocks : 0;
+    }
+    return sum;
+}
+
+/* Kernels wait for as long as they like, but for the daemons and one of each stream there are always blocks. */
+static void test_all_run_at_once(void **state)
+{
+    (void) state;
+    static struct stream streams[STREAMS];
+    uint32_t widest = 0, most = 0;
+    memset(streams, 0, sizeof(streams));
+    srand(1);
+    rondo_seats_daemon(seats, &users[0].seats, 10);
+    rondo_seats_daemon(seats, &users[1].seats, 10);
+    /* Nobody has been alone with more than the rest can do without. */
+    (void) take(0, 1000, 1);
+    (void) take(0, 1001, 1);
+    for (int round = 0; round < ROUNDS; round++) {
+        const int used = round / 1000 % 2 == 0 ? STREAMS : 3, s = rand() % used;
+        struct stream *stream = &streams[s];
+        if (stream->count < PENDING && rand() % 2 == 0) {
+            const int user = rand() % 2;
+            const struct rondo_seats_grant grant = take(user, (uint64_t) s + 1, 1 + (uint32_t) rand() % 64);
+            stream->pending[(stream->first + stream->count++) % PENDING] = (struct kernel){user, grant};
+            assert_true(grant.place != RONDO_NOWHERE);
+            widest = grant.blocks > widest ? grant.blocks : widest;
+        } else if (stream->count > 0) {
+            const struct kernel *kernel = &stream->pending[stream->first++ % PENDING];
+            end(kernel->user, &kernel->grant);
+            stream->count--;
+        }
+        const uint32_t sum = running(streams);
+        most = sum > most ? sum : most;
+        assert_in_range(sum, 0, MULTIPROCESSORS - 20);
+    }
+    assert_in_range(widest, 25, 64); /* while there were three */
+    assert_in_range(most, (MULTIPROCESSORS - 20) / 2, MULTIPROCESSORS - 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_alone, open_seats, close_seats),
+        cmocka_unit_test_setup_teardown(test_two, open_seats, close_seats),
+        cmocka_unit_test_setup_teardown(test_newcomers, open_seats, close_seats),
+        cmocka_unit_test_setup_teardown(test_alone_again, open_seats, close_seats),
+        cmocka_unit_test_setup_teardown(test_tells, open_seats, close_seats),
+        cmocka_unit_test_setup_teardown(test_two_users, open_seats, close_seats),
+        cmocka_unit_test_setup_teardown(test_daemons, open_seats, close_seats),
+        cmocka_unit_test_setup_teardown(test_forgotten, open_seats, close_seats),
+        cmocka_unit_test_setup_teardown(test_captured, open_seats, close_seats),
+        cmocka_unit_test_setup_teardown(test_returned, open_seats, close_seats),
+        cmocka_unit_test_setup_teardown(test_all_run_at_once, open_seats, close_seats),
+    };
+    return cmocka_run_group_tests_name("seats", tests, NULL, NULL);
+}
