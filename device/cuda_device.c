@@ -330,7 +330,8 @@ static struct rondo_seats_wish wish_of(const struct rondo_cuda *cuda, const stru
         .stream =
             launch->stream_id != 0 ? launch->stream_id : (uint64_t) (uintptr_t) launch->stream, /* a handle may come again */
         .blocks = parts < most ? parts : most,
-        .operations = (uint32_t) launch->count,
+        .operations = launch->operations,
+        .count = (uint32_t) launch->count,
         .least = least,
         .tells = launch->count > RONDO_CUDA_BATCH || parts > most, /* there will be a list, to be used again */
         .overlaps = cuda->overlaps && !launch->captured && launch->count <= RONDO_CUDA_BATCH,
@@ -415,7 +416,8 @@ static rondo_result_t enqueue(struct rondo_device *device, const struct rondo_st
         struct rondo_stream_operation *operation = &launch->operations[i];
         operation->block_first = parts;
         operation->place = grant.place;
-        operation->until = grant.tells ? grant.until : 0;
+        operation->until = grant.until;
+        operation->tells = (uint32_t) grant.tells;
         parts += operation->blocks;
     }
     if (rondo_log_admits(RONDO_LOG_DEBUG))
@@ -574,15 +576,22 @@ static rondo_result_t open_pools(struct rondo_cuda *cuda)
     return RONDO_SUCCESS;
 }
 
-static uint32_t count_over(struct rondo_seats_user *user, uint32_t place, int told)
+static struct rondo_cuda *cuda_of_user(struct rondo_seats_user *user)
 {
-    struct rondo_cuda *cuda = (struct rondo_cuda *) (void *) ((char *) user - offsetof(struct rondo_cuda, sitting));
-    const struct rondo_daemon *daemon = cuda->base.daemon;
-    uint64_t count = rondo_load_acquire32(&daemon->queues->over[place]);
-    if (!told)
-        (void) download(&cuda->base, &count, &daemon->meeting_point->over[place],
-                        sizeof(count)); /* else it is no more than that */
-    return (uint32_t) count;
+    return (struct rondo_cuda *) (void *) ((char *) user - offsetof(struct rondo_cuda, sitting));
+}
+
+static uint32_t count_told(struct rondo_seats_user *user, uint32_t place)
+{
+    return rondo_load_acquire32(&cuda_of_user(user)->base.daemon->queues->over[place]);
+}
+
+static uint64_t count_executed(struct rondo_seats_user *user, uint32_t lane)
+{
+    struct rondo_device *device = &cuda_of_user(user)->base;
+    uint64_t count = 0;
+    (void) download(device, &count, &device->daemon->lanes[lane].ordered, sizeof(count)); /* else it is none */
+    return count;
 }
 
 static rondo_result_t create(struct rondo_device **device, const struct rondo_device_options *options)
@@ -607,7 +616,8 @@ static rondo_result_t create(struct rondo_device **device, const struct rondo_de
         result = open_pools(cuda);
     if (result == RONDO_SUCCESS)
         result = rondo_daemon_create(&cuda->base, options);
-    cuda->sitting.over = count_over;
+    cuda->sitting.told = count_told;
+    cuda->sitting.executed = count_executed;
     if (result == RONDO_SUCCESS && (cuda->seats = rondo_seats_enter(cuda->index, cuda->multiprocessors)) == NULL)
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for who runs what on GPU %d", cuda->index);
     if (result == RONDO_ERR_MEMORY)

@@ -61,11 +61,9 @@ static __device__ void rondo_finish_ordered(const struct rondo_daemon *daemon, c
         rondo_store_relaxed(&daemon->queues->stuck[lane_index], 0);
     rondo_count(&lane->submitted, 1);
     rondo_count(&lane->completed, 1);
-    if (given->place != RONDO_NOWHERE && given->until == 0)
-        rondo_count(&daemon->meeting_point->over[given->place], 1);
     if (given->order != RONDO_UNORDERED) /* release, for a kernel on another stream that waits for it */
         rondo_store_release_device(&lane->ordered, given->order + 1);
-    if (given->until != 0)
+    if (given->tells)
         rondo_tell_over(daemon, given->place, given->until);
 }
 

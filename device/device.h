@@ -28,7 +28,7 @@ struct rondo_device_options {
 };
 
 struct rondo_stream_launch {
-    struct rondo_stream_operation *operations; /* where they are counted, and their parts' places, are filled in */
+    struct rondo_stream_operation *operations; /* whom they tell, and their parts' places, are filled in */
     int count;
     int captured; /* the stream is being captured */
     size_t bytes; /* the most that one of them moves, a hint */

@@ -16,17 +16,26 @@
 #define LEFT_OVER 4 /* multiprocessors that are nobody's share, for newcomers; */
 #define SERVED    4 /* of what is left one gets one in so many */
 
+/* How to know that a launch is over. */
+struct mark {
+    uint32_t told, until; /* it tells; else */
+    uint32_t count;       /* these have been executed */
+    struct {
+        uint64_t order;
+        uint32_t lane;
+    } operations[RONDO_SEATS_QUIET];
+};
+
 /* Of a stream, or (captured) of the graphs that a user has captured from it. */
 struct place {
     int used, captured;
     uint64_t stream;
     struct rondo_seats_user *user; /* of the last launch */
     uint64_t asked;                /* when: number of the launch */
-    /* Blocks that may run at once of what has been launched and is not over: the most, by launches until the user's count was
-     * so much, and by those since. */
+    /* Blocks that may run at once of what has been launched and is not over: the most, until that launch is, and of those
+     * since. */
     uint32_t held, held_since;
-    uint32_t until;
-    int told, told_since; /* whether the last of them tells when it is over */
+    struct mark until, last;
 };
 
 struct rondo_seats {
@@ -95,19 +104,25 @@ void rondo_seats_daemon(struct rondo_seats *seats, struct rondo_seats_user *user
     pthread_mutex_unlock(&seats->lock);
 }
 
+static int is_over(struct rondo_seats_user *user, uint32_t place, const struct mark *mark)
+{
+    if (mark->told)
+        return (int32_t) (user->told(user, place) - mark->until) >= 0; /* counts wrap */
+    for (uint32_t i = 0; i < mark->count; i++)
+        if (user->executed(user, mark->operations[i].lane) <= mark->operations[i].order)
+            return 0;
+    return 1;
+}
+
 /* Looks at what is over. */
 static void settle(struct rondo_seats *seats, struct place *place)
 {
     const uint32_t i = (uint32_t) (place - seats->places);
-    if (place->captured || place->held == 0)
+    if (place->captured || place->held == 0 || !is_over(place->user, i, &place->until))
         return;
-    const uint32_t over = place->user->over(place->user, i, place->told), launched = place->user->launched[i];
-    if ((int32_t) (over - place->until) < 0) /* counts wrap */
-        return;
-    place->held = over != launched ? place->held_since : 0;
+    place->held = place->held_since > 0 && !is_over(place->user, i, &place->last) ? place->held_since : 0;
     place->held_since = 0;
-    place->until = launched;
-    place->told = place->told_since;
+    place->until = place->last;
 }
 
 /* Places of streams that nothing runs on any more, and on which nothing was launched for so many launches. */
@@ -171,15 +186,20 @@ static uint32_t allowed(struct rondo_seats *seats, const struct place *place)
     return room > others ? (room - others + SERVED - 1) / SERVED : 0;
 }
 
-static void hold(struct place *place, struct rondo_seats_user *user, uint32_t blocks, const struct rondo_seats_grant *grant)
+static void hold(struct place *place, struct rondo_seats_user *user, uint32_t blocks, const struct rondo_seats_wish *wish,
+                 const struct rondo_seats_grant *grant)
 {
-    const int another = place->user != user; /* whose count means nothing for the one before */
-    place->told_since = grant->tells;
+    const int another = place->user != user; /* whom the one before does not tell anything */
+    place->last =
+        (struct mark){.told = (uint32_t) grant->tells, .until = grant->until, .count = grant->tells ? 0 : wish->count};
+    for (uint32_t i = 0; i < place->last.count && !wish->captured; i++) {
+        place->last.operations[i].lane = wish->operations[i].operation.lane;
+        place->last.operations[i].order = wish->operations[i].order;
+    }
     if (blocks >= place->held || another) {
         place->held = blocks > place->held ? blocks : place->held;
         place->held_since = 0;
-        place->until = grant->until;
-        place->told = grant->tells;
+        place->until = place->last;
         place->user = user;
     } else {
         place->held_since = blocks > place->held_since ? blocks : place->held_since;
@@ -199,11 +219,11 @@ void rondo_seats_take(struct rondo_seats *seats, struct rondo_seats_user *user, 
     grant->blocks = wish->blocks < blocks ? wish->blocks : blocks;
     grant->overlaps = wish->overlaps && grant->blocks <= most / 2;
     grant->place = place == NULL || wish->captured ? RONDO_NOWHERE : (uint32_t) (place - seats->places);
-    grant->until = grant->place != RONDO_NOWHERE ? user->launched[grant->place] += wish->operations : 0;
-    grant->tells = grant->until != 0 && (!alone || wish->tells);
+    grant->tells = grant->place != RONDO_NOWHERE && (!alone || wish->tells);
+    grant->until = grant->tells ? user->telling[grant->place] += wish->count : 0;
     if (place != NULL) {
         /* The first one follows none. */
-        hold(place, user, grant->overlaps && place->asked > 0 ? 2 * grant->blocks : grant->blocks, grant);
+        hold(place, user, grant->overlaps && place->asked > 0 ? 2 * grant->blocks : grant->blocks, wish, grant);
         place->asked = seats->asked;
     }
     pthread_mutex_unlock(&seats->lock);
@@ -212,12 +232,14 @@ void rondo_seats_take(struct rondo_seats *seats, struct rondo_seats_user *user, 
 void rondo_seats_return(struct rondo_seats *seats, struct rondo_seats_user *user, const struct rondo_seats_wish *wish,
                         const struct rondo_seats_grant *grant)
 {
-    if (grant->place == RONDO_NOWHERE)
+    if (!grant->tells) /* its operations' numbers will be others' */
         return;
     pthread_mutex_lock(&seats->lock);
     struct place *place = &seats->places[grant->place];
-    const uint32_t launched = user->launched[grant->place] -= wish->operations;
-    if (place->user == user && place->until == grant->until)
-        place->until = launched;
+    user->telling[grant->place] -= wish->count;
+    if (place->user == user && place->until.until == grant->until)
+        place->until.until -= wish->count;
+    if (place->user == user && place->last.until == grant->until)
+        place->last.until -= wish->count;
     pthread_mutex_unlock(&seats->lock);
 }

@@ -13,28 +13,32 @@ struct rondo_seats;
 
 /* Who launches kernels there: a runtime. */
 struct rondo_seats_user {
-    /* How many of the operations that it launched at a place are over. told: of launches that tell; else it has to be looked
-     * for, which takes long. */
-    uint32_t (*over)(struct rondo_seats_user *user, uint32_t place, int told);
-    uint32_t launched[RONDO_PLACES]; /* at each place, operations; wraps, as over does */
-    uint32_t daemon;                 /* blocks of its daemon, which wants to run, too; 0: it has not been started yet */
+    /* Of its operations at a place that tell when they are over, how many have; wraps. */
+    uint32_t (*told)(struct rondo_seats_user *user, uint32_t place);
+    /* How many of a lane's operations have been executed, as in their order. Takes long. */
+    uint64_t (*executed)(struct rondo_seats_user *user, uint32_t lane);
+    uint32_t telling[RONDO_PLACES]; /* at each place, operations that tell when they are over; wraps */
+    uint32_t daemon;                /* blocks of its daemon, which wants to run, too; 0: it has not been started yet */
 };
 
 /* A launch that is to be. */
 struct rondo_seats_wish {
+    const struct rondo_stream_operation *operations;
+    uint32_t count;
     uint64_t stream; /* its number: device.h, stream_id */
-    uint32_t operations, blocks;
-    uint32_t least; /* with fewer blocks it cannot be carried out */
+    uint32_t blocks;
+    uint32_t least; /* with fewer it cannot be carried out */
     int overlaps;   /* it would like to begin before the kernel ahead of it in its stream has ended */
-    int tells;      /* it shall tell when it is over, in any case */
+    int tells;      /* it shall tell when it is over, in any case; more than RONDO_SEATS_QUIET operations must */
     int captured;   /* into a graph, which may be launched at any time, again and again */
 };
+#define RONDO_SEATS_QUIET 9
 
 struct rondo_seats_grant {
     uint32_t blocks;
-    uint32_t place; /* where its operations are to be counted when they are over; RONDO_NOWHERE: nowhere */
-    uint32_t until; /* the count when all are */
-    int tells;      /* it shall tell that; then until is not 0 */
+    uint32_t place; /* RONDO_NOWHERE: none */
+    uint32_t until; /* the place's count of operations that tell, when it is over */
+    int tells;
     int overlaps;
 };
 

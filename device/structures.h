@@ -265,18 +265,20 @@ struct rondo_context {
 
 /* What a kernel on a stream executes. order: its place among the operations of its lane that the host has put in an order.
  * waits: the one before it may be on another stream, so the kernel waits until so many have completed. RONDO_UNORDERED in a
- * graph, whose launches nobody counts. place: of the stream, where operations that are over are counted; NOWHERE in a graph.
- * until: if not 0, the one with which the count's lower half becomes that, the last of a launch, tells it to the host, which
- * costs a microsecond. */
+ * graph, whose launches nobody counts. The number of a lane's life is in the upper half of the order.
+ * tells: it is counted at place when it is over, and the last of a launch, with which the count becomes until, tells the host,
+ * which costs a microsecond. */
 #define RONDO_PLACES                128 /* a GPU runs no more kernels at once */
 #define RONDO_NOWHERE               UINT32_MAX
 #define RONDO_UNORDERED             UINT64_MAX
 #define RONDO_ORDERED_NUMBER(order) (((order) &0x7fffffff) | 0x80000000)
+#define RONDO_STUCK_NUMBER(stuck)   ((stuck) >> 31 == 1 ? (stuck) &0x7fffffff : (stuck) -1) /* of queues->stuck */
+#define RONDO_NEXT_LIFE(order)      ((((order) >> 32) + 1) << 32)
 struct rondo_stream_operation {
     struct rondo_operation operation;
     uint64_t order;
     uint32_t waits;
-    uint32_t place, until;
+    uint32_t tells, place, until;
     uint32_t block_first, blocks; /* of the parts of all of them: a block of the grid each, or their places in a group's list */
 };
 
@@ -350,10 +352,10 @@ struct rondo_queues {
     uint64_t cq[RONDO_QUEUE_DEPTH] __attribute__((aligned(RONDO_CACHE_LINE)));
     struct rondo_sqe sq[RONDO_QUEUE_DEPTH] __attribute__((aligned(RONDO_CACHE_LINE)));
     uint32_t failed[RONDO_LANES_MAX]; /* the host's: what the lanes' operations end with */
-    /* Of kernels on streams: 1 + the lane's count of the operation that waits there for longer than the largest budget; 0: none
-     * does. Short operations never touch it. */
+    /* Of kernels on streams: 1 + the lane's count of the operation that waits there for longer than the largest budget, or the
+     * number that its order gives it (RONDO_STUCK_NUMBER); 0: none does. Short operations never touch it. */
     uint64_t stuck[RONDO_LANES_MAX];
-    uint32_t over[RONDO_PLACES]; /* theirs: the count of operations at each place, as far as it has been told */
+    uint32_t over[RONDO_PLACES]; /* theirs: the count at each place, when it was told last */
 };
 
 /* ---- the daemon (DESIGN section 6) ---- */
@@ -464,7 +466,7 @@ struct rondo_meeting_point {
     uint64_t announced;                                          /* news written */
     uint64_t answered;                                           /* of the host's interrupts */
     uint32_t stopped;                                            /* it has learnt of queues->stop */
-    /* Of kernels on streams, at each place: operations that are over. */
+    /* Of kernels on streams, at each place: operations that are over, and tell. */
     uint64_t over[RONDO_PLACES] __attribute__((aligned(RONDO_CACHE_LINE)));
 };
 

@@ -144,7 +144,7 @@ static void observe_stream(const struct rondo_runtime *runtime, const struct ron
                            struct rondo_hang_entry *entry)
 {
     locate(lane, entry);
-    entry->number = lane->stuck - 1;
+    entry->number = RONDO_STUCK_NUMBER(lane->stuck);
     entry->overdue = (double) (now - lane->stuck_ns) / 1e9 >= runtime->settings.timeout;
     snprintf(entry->text, sizeof(entry->text), "operation %llu of a stream", (unsigned long long) entry->number);
 }
@@ -169,7 +169,8 @@ static void state(struct rondo_runtime *runtime)
                 continue;
             }
             locate(lane, &entries[count]);
-            entries[count++].number = lane->started > lane->enqueued ? lane->started : lane->enqueued;
+            const uint64_t enqueued = (uint32_t) lane->enqueued; /* in this life */
+            entries[count++].number = lane->started > enqueued ? lane->started : enqueued;
         }
     pthread_mutex_unlock(&runtime->queue.lock);
     pthread_mutex_unlock(&runtime->lock);

@@ -22,13 +22,10 @@ static rondo_result_t place(struct rondo_runtime *runtime, struct rondo_host_lan
         lane->index = old->index;
         lane->submitted = lane->finished = old->submitted;
         pthread_mutex_unlock(&runtime->lock);
-        const uint64_t none = 0, enqueued = old->enqueued;
+        lane->enqueued = RONDO_NEXT_LIFE(old->enqueued); /* what comes before is all over */
         free(old);
         rondo_store_release32(&daemon->queues->failed[lane->index], 0);
-        /* But the count of those on streams, which ranks compare, begins anew. */
-        return enqueued > 0
-                   ? runtime->device->kind->upload(runtime->device, &daemon->lanes[lane->index].ordered, &none, sizeof(none))
-                   : RONDO_SUCCESS;
+        return RONDO_SUCCESS;
     }
     rondo_result_t result = RONDO_SUCCESS;
     if (runtime->lanes_used == daemon->lane_count) {

@@ -33,7 +33,7 @@ static uint64_t executed(const struct rondo_host_lane *lane)
 
 int rondo_stream_idle(const struct rondo_host_lane *lane)
 {
-    return lane->enqueued == 0 || executed(lane) == lane->enqueued;
+    return (uint32_t) lane->enqueued == 0 || executed(lane) == lane->enqueued;
 }
 
 /* ---- what requests that are over still hold: layouts and scratch that their kernels may not have read yet ---- */
@@ -116,7 +116,7 @@ static void describe(struct rondo_request *request, uint64_t stream_id, struct r
     } else {
         /* On one stream an operation has ended when the next one begins. */
         operation->order = lane->enqueued++;
-        operation->waits = operation->order > 0 && (stream_id == 0 || lane->stream_id != stream_id);
+        operation->waits = (uint32_t) operation->order > 0 && (stream_id == 0 || lane->stream_id != stream_id);
         lane->stream_id = stream_id;
     }
     request->device_number = operation->order;

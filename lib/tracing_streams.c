@@ -14,8 +14,8 @@ void rondo_tracing_enqueue(struct rondo_runtime *runtime, const struct rondo_req
     pthread_mutex_lock(&runtime->queue.lock);
     rondo_tracing_note_start(trace, request, request->captured ? RONDO_TRACING_CAPTURED : RONDO_TRACING_ENQUEUED);
     if (!request->captured) {
-        if (request->device_number == 0) /* a new life of the lane */
-            ordered->executed = 0;
+        if ((uint32_t) request->device_number == 0) /* a new life of the lane */
+            ordered->executed = request->device_number;
         ordered->enqueued = request->device_number + 1;
         if (!ordered->listed)
             streams->waiting[streams->waiting_count++] = lane;

@@ -407,7 +407,7 @@ static void timeouts(struct rank *me)
     } else {
         ranks_sleep(8);
     }
-    EXPECT(RONDO_ERR_TIMEOUT, "",
+    EXPECT(RONDO_ERR_TIMEOUT, "operation 0 of a stream",
            rondo_allreduce_on_stream(memory, memory + COUNT, COUNT, RONDO_UINT8, RONDO_SUM, me->world, stream));
     CUDA(cudaStreamDestroy(stream));
     ranks_release(memory);

@@ -11,29 +11,42 @@
 
 #include <cmocka.h>
 
-enum { MULTIPROCESSORS = 132, ROUNDS = 20000, STREAMS = 24, PENDING = 64 };
+enum { MULTIPROCESSORS = 132, ROUNDS = 20000, STREAMS = 24, PENDING = 64, LANES = 8192 };
 
 struct user {
     struct rondo_seats_user seats;
-    uint32_t over[RONDO_PLACES], told[RONDO_PLACES];
+    uint32_t told[RONDO_PLACES];
+    uint64_t enqueued[LANES], executed[LANES];
     int looked;
 };
 
 static struct rondo_seats *seats;
 static struct user users[2];
 
-static uint32_t over(struct rondo_seats_user *user, uint32_t place, int told)
+static uint32_t told(struct rondo_seats_user *user, uint32_t place)
 {
-    struct user *me = (struct user *) (void *) user;
-    me->looked += !told;
-    return told ? me->told[place] : me->over[place];
+    return ((struct user *) (void *) user)->told[place];
 }
 
-static void end(int user, const struct rondo_seats_grant *grant)
+static uint64_t executed(struct rondo_seats_user *user, uint32_t lane)
 {
-    users[user].over[grant->place]++;
-    if (grant->tells)
-        users[user].told[grant->place] = grant->until;
+    struct user *me = (struct user *) (void *) user;
+    me->looked++;
+    return me->executed[lane];
+}
+
+/* What has been launched. */
+struct kernel {
+    struct user *user;
+    struct rondo_stream_operation operation;
+    struct rondo_seats_grant grant;
+};
+
+static void end(const struct kernel *kernel)
+{
+    kernel->user->executed[kernel->operation.operation.lane] = kernel->operation.order + 1;
+    if (kernel->grant.tells)
+        kernel->user->told[kernel->grant.place] = kernel->grant.until;
 }
 
 static int open_seats(void **state)
@@ -41,7 +54,8 @@ static int open_seats(void **state)
     (void) state;
     memset(users, 0, sizeof(users));
     for (int u = 0; u < 2; u++) {
-        users[u].seats.over = over;
+        users[u].seats.told = told;
+        users[u].seats.executed = executed;
         seats = rondo_seats_enter(7, MULTIPROCESSORS);
         assert_non_null(seats);
     }
@@ -56,11 +70,105 @@ static int close_seats(void **state)
     return 0;
 }
 
-static struct rondo_seats_grant take(int u, uint64_t stream, uint32_t blocks)
+/* An operation on a stream, of the lane of that number. */
+static struct kernel take(int u, uint64_t stream, uint32_t blocks)
 {
-    const struct rondo_seats_wish wish = {.stream = stream, .operations = 1, .blocks = blocks, .overlaps = 1};
+    const uint32_t lane = (uint32_t) (stream % LANES);
+    struct kernel kernel = {.user = &users[u], .operation = {.operation.lane = lane, .order = users[u].enqueued[lane]++}};
+    const struct rondo_seats_wish wish = {
+        .operations = &kernel.operation, .count = 1, .stream = stream, .blocks = blocks, .overlaps = 1};
+    rondo_seats_take(seats, &users[u].seats, &wish, &kernel.grant);
+    return kernel;
+}
+
+static void assert_kernel(struct kernel kernel, uint32_t blocks, int overlaps)
+{
+    assert_int_equal(kernel.grant.blocks, blocks);
+    assert_int_equal(kernel.grant.overlaps, overlaps);
+}
+
+/* A single stream is never cut. */
+static void test_alone(void **state)
+{
+    (void) state;
+    rondo_seats_daemon(seats, &users[0].seats, 32);
+    for (int k = 0; k < 1000; k++)
+        assert_kernel(take(k % 2, 1, k % 3 == 0 ? 240 : 64), k % 3 == 0 ? 240 : 64, 1);
+}
+
+static void test_two(void **state)
+{
+    (void) state;
+    struct kernel first = take(0, 1, 64);
+    assert_int_equal(first.grant.tells, 0); /* it is alone */
+    assert_kernel(take(0, 2, 64), 17, 0);   /* a quarter of 132 - 64 */
+    end(&first);
+    first = take(0, 1, 64);
+    assert_kernel(first, 64, 0);
+    assert_kernel(take(0, 2, 64), 64, 0);
+    assert_kernel(take(0, 2, 32), 32, 1);
+    const int looked = users[0].looked;
+    for (int k = 0; k < 50; k++)
+        assert_kernel(take(0, 1 + (uint64_t) k % 2, 64), 64, 0);
+    assert_int_equal(users[0].looked, looked); /* both hold no more than their shares, and tell */
+}
+
+/* Who holds more than a share is looked after whenever that matters. */
+static void test_settled(void **state)
+{
+    (void) state;
+    struct kernel wide = take(0, 1, 64), narrow = take(0, 1, 10);
+    end(&wide);
+    end(&narrow);
+    assert_kernel(take(0, 2, 64), 64, 0); /* both are over */
+    rondo_seats_leave(seats, &users[0].seats);
+    seats = rondo_seats_enter(7, MULTIPROCESSORS);
+    wide = take(0, 1, 64);
+    wide = take(0, 1, 64);
+    assert_kernel(take(0, 2, 64), 1, 0);
+    end(&wide);
+    assert_kernel(take(0, 2, 64), 64, 0);
+}
+
+/* Kernels of a stream that was alone may be two at once; others come while they wait. */
+static void test_newcomers(void **state)
+{
+    (void) state;
+    static const uint32_t expected[] = {21, 16, 12, 9, 7, 5, 4, 3, 2, 2, 1, 1, 1};
+    struct kernel first = take(0, 1, 12);
+    first = take(0, 1, 24);
+    for (uint64_t k = 0; k < sizeof(expected) / sizeof(expected[0]); k++)
+        assert_kernel(take(0, 2 + k, 64), expected[k], 0);
+    assert_kernel(take(0, 1, 64), 9, 0); /* its share from here on */
+    assert_kernel(take(0, 100, 64), 1, 0);
+    end(&first); /* until now it held 48 */
+    assert_kernel(take(0, 101, 64), 10, 0);
+}
+
+/* A stream is alone again, so that what is launched there does not tell when it is over. */
+static void test_alone_again(void **state)
+{
+    (void) state;
+    (void) take(1, 2, 1);
+    const struct kernel wide = take(0, 1, 32);
+    assert_int_equal(wide.grant.tells, 1);
+    rondo_seats_leave(seats, &users[1].seats);
+    seats = rondo_seats_enter(7, MULTIPROCESSORS);
+    const struct kernel narrow = take(0, 1, 10);
+    assert_int_equal(narrow.grant.tells, 0);
+    end(&wide);
+    assert_kernel(take(0, 3, 64), 28, 0); /* a quarter of 132 - 2 * 10 */
+    end(&narrow);
+    assert_kernel(take(0, 4, 64), 26, 0); /* of 132 - 28 */
+}
+
+static struct rondo_seats_grant ask(const struct rondo_seats_wish *wish)
+{
+    static const struct rondo_stream_operation operations[20];
+    struct rondo_seats_wish whole = *wish;
     struct rondo_seats_grant grant = {0};
-    rondo_seats_take(seats, &users[u].seats, &wish, &grant);
+    whole.operations = operations;
+    rondo_seats_take(seats, &users[0].seats, &whole, &grant);
     return grant;
 }
 
@@ -70,85 +178,42 @@ static void assert_grant(struct rondo_seats_grant grant, uint32_t blocks, int ov
     assert_int_equal(grant.overlaps, overlaps);
 }
 
-/* A single stream is never cut. */
-static void test_alone(void **state)
-{
-    (void) state;
-    rondo_seats_daemon(seats, &users[0].seats, 32);
-    for (int k = 0; k < 1000; k++)
-        assert_grant(take(k % 2, 1, k % 3 == 0 ? 240 : 64), k % 3 == 0 ? 240 : 64, 1);
-}
-
-static void test_two(void **state)
-{
-    (void) state;
-    struct rondo_seats_grant first = take(0, 1, 64);
-    assert_int_equal(first.tells, 0);    /* it is alone */
-    assert_grant(take(0, 2, 64), 17, 0); /* a quarter of 132 - 64 */
-    end(0, &first);
-    first = take(0, 1, 64);
-    assert_grant(first, 64, 0);
-    assert_grant(take(0, 2, 64), 64, 0);
-    assert_grant(take(0, 2, 32), 32, 1);
-    const int looked = users[0].looked;
-    for (int k = 0; k < 50; k++)
-        assert_grant(take(0, 1 + (uint64_t) k % 2, 64), 64, 0);
-    assert_int_equal(users[0].looked, looked); /* both hold no more than their shares, and tell */
-}
-
-/* Kernels of a stream that was alone may be two at once; others come while they wait. */
-static void test_newcomers(void **state)
-{
-    (void) state;
-    static const uint32_t expected[] = {21, 16, 12, 9, 7, 5, 4, 3, 2, 2, 1, 1, 1};
-    struct rondo_seats_grant first = take(0, 1, 12);
-    first = take(0, 1, 24);
-    for (uint64_t k = 0; k < sizeof(expected) / sizeof(expected[0]); k++)
-        assert_grant(take(0, 2 + k, 64), expected[k], 0);
-    assert_grant(take(0, 1, 64), 9, 0); /* its share from here on */
-    assert_grant(take(0, 100, 64), 1, 0);
-    users[0].over[first.place] = first.until; /* until now it held 48 */
-    assert_grant(take(0, 101, 64), 10, 0);
-}
-
-/* A stream is alone again, so that what is launched there does not tell when it is over. */
-static void test_alone_again(void **state)
-{
-    (void) state;
-    (void) take(1, 2, 1);
-    const struct rondo_seats_grant wide = take(0, 1, 32);
-    assert_int_equal(wide.tells, 1);
-    rondo_seats_leave(seats, &users[1].seats);
-    seats = rondo_seats_enter(7, MULTIPROCESSORS);
-    const struct rondo_seats_grant narrow = take(0, 1, 10);
-    assert_int_equal(narrow.tells, 0);
-    end(0, &wide);
-    assert_grant(take(0, 3, 64), 28, 0); /* a quarter of 132 - 2 * 10 */
-    end(0, &narrow);
-    assert_grant(take(0, 4, 64), 26, 0); /* of 132 - 28 */
-}
-
 /* What asks for that tells in any case. */
 static void test_tells(void **state)
 {
     (void) state;
-    const struct rondo_seats_wish wish = {.stream = 1, .operations = 20, .blocks = 64, .tells = 1};
-    struct rondo_seats_grant grant;
-    rondo_seats_take(seats, &users[0].seats, &wish, &grant);
+    const struct rondo_seats_grant grant = ask(&(struct rondo_seats_wish){.stream = 1, .count = 20, .blocks = 64, .tells = 1});
     assert_int_equal(grant.tells, 1);
     assert_int_equal(grant.until, 20);
+}
+
+/* Of several operations all have to be over. */
+static void test_several(void **state)
+{
+    (void) state;
+    struct rondo_stream_operation operations[3] = {
+        {.operation.lane = 3}, {.operation.lane = 4, .order = 7}, {.operation.lane = 5}};
+    const struct rondo_seats_wish wish = {.operations = operations, .count = 3, .stream = 1, .blocks = 32};
+    struct rondo_seats_grant grant;
+    rondo_seats_take(seats, &users[0].seats, &wish, &grant);
+    assert_int_equal(grant.tells, 0);
+    users[0].executed[3] = users[0].executed[5] = 1;
+    users[0].executed[4] = 7;
+    assert_kernel(take(1, 2, 64), 25, 0); /* a quarter of 132 - 32 */
+    users[0].executed[4] = 8;
+    assert_kernel(take(1, 3, 64), 27, 0); /* of 132 - 25 */
 }
 
 /* One stream, and two who launch there: what the second has launched is over when it says so, and the first one's is, too. */
 static void test_two_users(void **state)
 {
     (void) state;
-    const struct rondo_seats_grant first = take(0, 1, 64), second = take(1, 1, 20);
-    assert_int_equal(first.place, second.place);
-    end(0, &first);
-    assert_grant(take(0, 2, 64), 17, 0); /* a quarter of 132 - 64 */
-    end(1, &second);
-    assert_grant(take(0, 2, 64), 64, 0);
+    const struct kernel first = take(0, 1, 64), second = take(1, 1, 20);
+    assert_int_equal(first.grant.place, second.grant.place);
+    end(&first);
+    assert_kernel(take(0, 2, 64), 17, 0); /* a quarter of 132 - 64 */
+    end(&second);
+    assert_kernel(take(0, 2, 64), 64, 0);
 }
 
 /* The daemons' blocks are not given away, but for a stream that is alone. */
@@ -160,9 +225,9 @@ static void test_daemons(void **state)
     rondo_seats_daemon(seats, &users[1].seats, 12);
     (void) take(0, 1, 1);
     (void) take(0, 2, 1);
-    assert_grant(take(0, 2, 64), 48, 0);
+    assert_kernel(take(0, 2, 64), 48, 0);
     rondo_seats_leave(seats, &users[1].seats);
-    assert_grant(take(0, 1, 64), 54, 0);
+    assert_kernel(take(0, 1, 64), 54, 0);
     seats = rondo_seats_enter(7, MULTIPROCESSORS);
     users[1].seats.daemon = 0;
 }
@@ -172,28 +237,28 @@ static void test_forgotten(void **state)
 {
     (void) state;
     for (uint64_t stream = 1; stream < 1000; stream++) { /* each is over when the next one comes */
-        const struct rondo_seats_grant grant = take(0, stream, 16);
-        assert_int_equal(grant.blocks, 16);
-        end(0, &grant);
+        const struct kernel kernel = take(0, stream, 16);
+        assert_int_equal(kernel.grant.blocks, 16);
+        end(&kernel);
     }
     for (int k = 0; k < 200; k++) /* until those before are seen to be used no more */
         (void) take(0, 5000, 64);
-    assert_grant(take(0, 5000, 64), 64, 1);
+    assert_kernel(take(0, 5000, 64), 64, 1);
 }
 
 /* Of graphs nobody knows when they run. */
 static void test_captured(void **state)
 {
     (void) state;
-    struct rondo_seats_wish wish = {.stream = 1, .operations = 3, .blocks = 40, .captured = 1};
-    struct rondo_seats_grant grant;
-    rondo_seats_take(seats, &users[0].seats, &wish, &grant);
+    const struct rondo_seats_grant grant =
+        ask(&(struct rondo_seats_wish){.stream = 1, .count = 3, .blocks = 40, .captured = 1});
     assert_grant(grant, 40, 0);
     assert_int_equal(grant.place, RONDO_NOWHERE);
+    users[0].executed[0] = 100;
     for (int k = 0; k < 300; k++)
-        assert_grant(take(1, 1, 100), k == 0 ? 23 : 64, 0);
+        assert_kernel(take(1, 1, 100), k == 0 ? 23 : 64, 0);
     rondo_seats_leave(seats, &users[0].seats);
-    assert_grant(take(1, 1, 100), 100, 1);
+    assert_kernel(take(1, 1, 100), 100, 1);
     seats = rondo_seats_enter(7, MULTIPROCESSORS);
 }
 
@@ -201,27 +266,26 @@ static void test_captured(void **state)
 static void test_returned(void **state)
 {
     (void) state;
-    const struct rondo_seats_wish wish = {.stream = 1, .operations = 3, .blocks = 128, .least = 3, .overlaps = 1};
-    struct rondo_seats_grant grant;
-    rondo_seats_take(seats, &users[0].seats, &wish, &grant);
+    const struct rondo_seats_wish wish = {.stream = 1, .count = 5, .blocks = 128, .least = 3, .tells = 1};
+    struct rondo_seats_grant grant = ask(&wish);
     rondo_seats_return(seats, &users[0].seats, &wish, &grant);
-    assert_int_equal(users[0].seats.launched[grant.place], 0);
-    assert_grant(take(0, 2, 64), 64, 0);
+    assert_int_equal(users[0].seats.telling[grant.place], 0);
+    (void) take(0, 2, 1);
+    struct kernel kernel = take(0, 2, 60);
+    assert_kernel(kernel, 60, 0);
+    const struct rondo_seats_wish narrow = {.stream = 2, .count = 1, .blocks = 10};
+    grant = ask(&narrow);
+    rondo_seats_return(seats, &users[0].seats, &narrow, &grant);
+    end(&kernel);
+    assert_kernel(take(0, 3, 42), 42, 0); /* nothing is held */
     for (uint64_t stream = 10; stream < 10 + RONDO_PLACES; stream++)
-        grant = take(0, stream, 64);
-    assert_grant(grant, 1, 0);
-    assert_int_equal(grant.place, RONDO_NOWHERE);
-    const struct rondo_seats_wish large = {.stream = 999, .operations = 1, .blocks = 128, .least = 3};
-    rondo_seats_take(seats, &users[0].seats, &large, &grant);
-    assert_grant(grant, 3, 0);
+        kernel = take(0, stream, 64);
+    assert_kernel(kernel, 1, 0);
+    assert_int_equal(kernel.grant.place, RONDO_NOWHERE);
+    assert_grant(ask(&(struct rondo_seats_wish){.stream = 999, .count = 1, .blocks = 128, .least = 3}), 3, 0);
 }
 
 /* A GPU in small: kernels of a stream run in turn, two of them at once if they overlap. */
-struct kernel {
-    int user;
-    struct rondo_seats_grant grant;
-};
-
 struct stream {
     struct kernel pending[PENDING];
     uint32_t first, count;
@@ -258,13 +322,12 @@ static void test_all_run_at_once(void **state)
         struct stream *stream = &streams[s];
         if (stream->count < PENDING && rand() % 2 == 0) {
             const int user = rand() % 2;
-            const struct rondo_seats_grant grant = take(user, (uint64_t) s + 1, 1 + (uint32_t) rand() % 64);
-            stream->pending[(stream->first + stream->count++) % PENDING] = (struct kernel){user, grant};
-            assert_true(grant.place != RONDO_NOWHERE);
-            widest = grant.blocks > widest ? grant.blocks : widest;
+            const struct kernel kernel = take(user, (uint64_t) s + 1, 1 + (uint32_t) rand() % 64);
+            stream->pending[(stream->first + stream->count++) % PENDING] = kernel;
+            assert_true(kernel.grant.place != RONDO_NOWHERE);
+            widest = kernel.grant.blocks > widest ? kernel.grant.blocks : widest;
         } else if (stream->count > 0) {
-            const struct kernel *kernel = &stream->pending[stream->first++ % PENDING];
-            end(kernel->user, &kernel->grant);
+            end(&stream->pending[stream->first++ % PENDING]);
             stream->count--;
         }
         const uint32_t sum = running(streams);
@@ -280,9 +343,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_alone, open_seats, close_seats),
         cmocka_unit_test_setup_teardown(test_two, open_seats, close_seats),
+        cmocka_unit_test_setup_teardown(test_settled, open_seats, close_seats),
         cmocka_unit_test_setup_teardown(test_newcomers, open_seats, close_seats),
         cmocka_unit_test_setup_teardown(test_alone_again, open_seats, close_seats),
         cmocka_unit_test_setup_teardown(test_tells, open_seats, close_seats),
+        cmocka_unit_test_setup_teardown(test_several, open_seats, close_seats),
         cmocka_unit_test_setup_teardown(test_two_users, open_seats, close_seats),
         cmocka_unit_test_setup_teardown(test_daemons, open_seats, close_seats),
         cmocka_unit_test_setup_teardown(test_forgotten, open_seats, close_seats),

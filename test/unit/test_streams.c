@@ -20,6 +20,7 @@
 enum { ENQUEUED = 5, EXECUTED = 3 };
 
 static uint32_t lane;
+static uint64_t order;
 static int launched, captures;
 
 static rondo_result_t enqueue(struct rondo_device *device, const struct rondo_stream_launch *launch,
@@ -27,6 +28,7 @@ static rondo_result_t enqueue(struct rondo_device *device, const struct rondo_st
 {
     (void) device, (void) list;
     lane = launch->operations[0].operation.lane;
+    order = launch->operations[0].order;
     launched += launch->count;
     return RONDO_SUCCESS;
 }
@@ -128,7 +130,7 @@ static void test_lane_used_again(void **state)
         first = life == 0 ? lane : first;
         assert_int_equal(lane, first);
         assert_int_equal(rondo_comm_free(&comm), RONDO_ERR_STATE); /* it has not been executed */
-        rondo_store_release(&runtime->device->daemon->lanes[lane].ordered, 1);
+        rondo_store_release(&runtime->device->daemon->lanes[lane].ordered, order + 1);
         assert_int_equal(rondo_comm_free(&comm), RONDO_SUCCESS);
     }
     runtime->device->kind = host;
