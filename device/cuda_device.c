@@ -10,6 +10,7 @@
 #include "pool.h"
 #include "seats.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,8 @@ struct rondo_cuda {
     uint32_t blocks, multiprocessors;
     int overlaps; /* a kernel may be launched before the one it follows in its stream is done */
     cudaStream_t launches, copies;
+    uint64_t *fetched; /* host memory: a word of the GPU's, */
+    pthread_mutex_t fetch_lock;
     struct rondo_pool *device_pool, *host_pool;
     uint32_t failing, failed; /* it cannot be used any more; failed is released after failure */
     char failure[256];
@@ -182,8 +185,28 @@ static rondo_result_t upload(struct rondo_device *device, void *to, const void *
     return copy(cuda_of(device), to, from, bytes, cudaMemcpyHostToDevice);
 }
 
+/* A copy to the host waits for what other streams have ordered before it: where four of them have copies behind kernels that
+ * wait for peers (and CUDA its 8 connections), for those. A kernel of one thread does not. */
+static rondo_result_t fetch_word(struct rondo_cuda *cuda, uint64_t *to, const uint64_t *from)
+{
+    void *arguments[] = {&from, &cuda->fetched};
+    struct caller caller = enter(cuda->index);
+    pthread_mutex_lock(&cuda->fetch_lock);
+    cudaError_t error =
+        cudaLaunchKernel(rondo_cuda_kernel(RONDO_CUDA_FETCH), (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 0, cuda->copies);
+    if (error == cudaSuccess)
+        error = cudaStreamSynchronize(cuda->copies);
+    if (error == cudaSuccess)
+        *to = rondo_load_relaxed(cuda->fetched);
+    pthread_mutex_unlock(&cuda->fetch_lock);
+    leave(caller, cuda->index);
+    return error == cudaSuccess ? RONDO_SUCCESS : report(error, "reading the GPU's memory");
+}
+
 static rondo_result_t download(struct rondo_device *device, void *to, const void *from, size_t bytes)
 {
+    if (bytes == sizeof(uint64_t) && ((uintptr_t) from | (uintptr_t) to) % sizeof(uint64_t) == 0)
+        return fetch_word(cuda_of(device), to, from);
     return copy(cuda_of(device), to, from, bytes, cudaMemcpyDeviceToHost);
 }
 
@@ -491,6 +514,7 @@ static void destroy(struct rondo_device *device)
     if (cuda->copies != NULL)
         cudaStreamDestroy(cuda->copies);
     leave(caller, cuda->index);
+    pthread_mutex_destroy(&cuda->fetch_lock);
     free(cuda);
 }
 
@@ -507,7 +531,7 @@ static rondo_result_t load_kernels(struct rondo_cuda *cuda)
         error = cudaFuncGetAttributes(&attributes, rondo_cuda_kernel((enum rondo_cuda_kernel) k));
         if (error == cudaSuccess && attributes.localSizeBytes > most)
             most = attributes.localSizeBytes;
-        if (error == cudaSuccess && k != RONDO_CUDA_BULK &&
+        if (error == cudaSuccess && k != RONDO_CUDA_BULK && k != RONDO_CUDA_FETCH &&
             attributes.maxThreadsPerBlock < RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL)
             return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d runs blocks of at most %d threads of the daemon, not %d",
                               cuda->index, attributes.maxThreadsPerBlock, RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL);
@@ -571,7 +595,8 @@ static rondo_result_t open_pools(struct rondo_cuda *cuda)
     const struct rondo_pool_source host = {obtain_host, give_host_back, clear_host, cuda};
     cuda->device_pool = rondo_pool_create(&device);
     cuda->host_pool = rondo_pool_create(&host);
-    if (cuda->device_pool == NULL || cuda->host_pool == NULL)
+    cuda->fetched = cuda->host_pool != NULL ? rondo_pool_take(cuda->host_pool, sizeof(*cuda->fetched)) : NULL;
+    if (cuda->device_pool == NULL || cuda->fetched == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the GPU's pools");
     return RONDO_SUCCESS;
 }
@@ -606,6 +631,7 @@ static rondo_result_t create(struct rondo_device **device, const struct rondo_de
     cuda->index = options->index;
     cuda->rank = options->rank;
     cuda->blocks = options->blocks;
+    pthread_mutex_init(&cuda->fetch_lock, NULL);
     struct caller caller = enter(cuda->index);
     rondo_result_t result = load_kernels(cuda);
     if (result == RONDO_SUCCESS)

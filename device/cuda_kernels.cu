@@ -485,6 +485,11 @@ RONDO_KERNEL rondo_group_kernel(const __grid_constant__ struct rondo_daemon daem
     rondo_block_main(&daemon, NULL, &group, 0);
 }
 
+static __global__ void __launch_bounds__(1, 1) rondo_fetch_kernel(const uint64_t *from, uint64_t *to)
+{
+    rondo_store_relaxed(to, rondo_load_relaxed(from));
+}
+
 const void *rondo_cuda_kernel(enum rondo_cuda_kernel kernel)
 {
     static const void *const kernels[RONDO_CUDA_KERNELS] = {(const void *) rondo_daemon_kernel,
@@ -493,6 +498,7 @@ const void *rondo_cuda_kernel(enum rondo_cuda_kernel kernel)
                                                             (const void *) rondo_operations_kernel,
                                                             (const void *) rondo_all_lines_kernel,
                                                             (const void *) rondo_bulk_kernel,
-                                                            (const void *) rondo_group_kernel};
+                                                            (const void *) rondo_group_kernel,
+                                                            (const void *) rondo_fetch_kernel};
     return kernels[kernel];
 }

@@ -40,6 +40,7 @@ enum rondo_cuda_kernel {
     RONDO_CUDA_ALL_LINES,  /* the same, of operations that all have LL128 connectors */
     RONDO_CUDA_BULK,       /* the same, of operations that all walk by bulk copies; with RONDO_BULK_SHARED */
     RONDO_CUDA_GROUP,      /* (struct rondo_daemon, struct rondo_cuda_group), as many blocks as may be */
+    RONDO_CUDA_FETCH,      /* (const uint64_t *, uint64_t *), one thread: a word to where the host sees it */
     RONDO_CUDA_KERNELS
 };
 

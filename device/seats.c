@@ -219,7 +219,7 @@ void rondo_seats_take(struct rondo_seats *seats, struct rondo_seats_user *user, 
     grant->blocks = wish->blocks < blocks ? wish->blocks : blocks;
     grant->overlaps = wish->overlaps && grant->blocks <= most / 2;
     grant->place = place == NULL || wish->captured ? RONDO_NOWHERE : (uint32_t) (place - seats->places);
-    grant->tells = grant->place != RONDO_NOWHERE && (!alone || wish->tells);
+    grant->tells = grant->place != RONDO_NOWHERE && (!alone || wish->tells || wish->count > RONDO_SEATS_QUIET);
     grant->until = grant->tells ? user->telling[grant->place] += wish->count : 0;
     if (place != NULL) {
         /* The first one follows none. */

@@ -29,10 +29,10 @@ struct rondo_seats_wish {
     uint32_t blocks;
     uint32_t least; /* with fewer it cannot be carried out */
     int overlaps;   /* it would like to begin before the kernel ahead of it in its stream has ended */
-    int tells;      /* it shall tell when it is over, in any case; more than RONDO_SEATS_QUIET operations must */
+    int tells;      /* it shall tell when it is over, in any case */
     int captured;   /* into a graph, which may be launched at any time, again and again */
 };
-#define RONDO_SEATS_QUIET 9
+#define RONDO_SEATS_QUIET 9 /* more operations tell in any case */
 
 struct rondo_seats_grant {
     uint32_t blocks;

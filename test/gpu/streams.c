@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CUDA(call)                                                                                                             \
     do {                                                                                                                       \
@@ -182,7 +183,15 @@ static void groups(struct rank *me)
 
 /* ---- crowds ---- */
 
-enum { STREAMS = 8, EACH_STREAM = 3, CROWD = 1 << 21 }; /* all-reduces on each; elements */
+/* All-reduces on each stream, of so many blocks that two fit on a GPU; elements. CUDA has 8 connections, and the library two
+ * streams. */
+enum { STREAMS = 6, EACH_STREAM = 3, CROWD_BLOCKS = 64, CROWD = 1 << 21 };
+
+struct crowd {
+    rondo_comm_t comm;
+    cudaStream_t stream;
+    int32_t *memory, *image; /* the GPU's: of the input and of the result; the host's */
+};
 
 static int32_t crowd_input(int rank, int stream)
 {
@@ -197,54 +206,55 @@ static int32_t crowd_sum(const struct rank *me, int stream)
     return sum;
 }
 
-/* A communicator a stream, the last one first on odd ranks. From its second all-reduce on a stream works on the first one's
- * result. */
-static void crowd_round(struct rank *me, rondo_comm_t *comms, cudaStream_t *streams, int32_t **memory, int32_t *image)
+/* The last one first on odd ranks, and copies behind them that wait, too. From its second all-reduce on a stream works on the
+ * first one's result. */
+static void crowd_round(struct rank *me, struct crowd *crowd)
 {
     for (int s = 0; s < STREAMS; s++) {
         for (size_t i = 0; i < CROWD; i++)
-            image[i] = crowd_input(me->rank, s) + (int32_t) (i & 0xff);
-        ranks_put(memory[s], image, CROWD * sizeof(*image));
+            crowd[s].image[i] = crowd_input(me->rank, s) + (int32_t) (i & 0xff);
+        ranks_put(crowd[s].memory, crowd[s].image, CROWD * sizeof(int32_t));
     }
     STEP("enqueuing on %d streams", STREAMS);
     for (int k = 0; k < STREAMS; k++) {
-        const int s = me->rank % 2 == 0 ? k : STREAMS - 1 - k;
-        MUST(rondo_allreduce_on_stream(memory[s], memory[s] + CROWD, CROWD, RONDO_INT32, RONDO_SUM, comms[s], streams[s]));
+        struct crowd *one = &crowd[me->rank % 2 == 0 ? k : STREAMS - 1 - k];
+        int32_t *result = one->memory + CROWD;
+        MUST(rondo_allreduce_on_stream(one->memory, result, CROWD, RONDO_INT32, RONDO_SUM, one->comm, one->stream));
         for (int n = 1; n < EACH_STREAM; n++)
-            MUST(rondo_allreduce_on_stream(RONDO_IN_PLACE, memory[s] + CROWD, CROWD, RONDO_INT32, RONDO_MAX, comms[s],
-                                           streams[s]));
+            MUST(rondo_allreduce_on_stream(RONDO_IN_PLACE, result, CROWD, RONDO_INT32, RONDO_MAX, one->comm, one->stream));
+        CUDA(cudaMemcpyAsync(one->image, result, CROWD * sizeof(int32_t), cudaMemcpyDeviceToHost, one->stream));
     }
     for (int k = 0; k < STREAMS; k++) {
-        const int s = (k * 3 + me->rank) % STREAMS;
+        const int s = (k * 5 + me->rank) % STREAMS;
         size_t wrong = 0;
         STEP("waiting for stream %d", s);
-        CUDA(cudaStreamSynchronize(streams[s]));
-        ranks_get(image, memory[s] + CROWD, CROWD * sizeof(*image));
+        CUDA(cudaStreamSynchronize(crowd[s].stream));
         for (size_t i = 0; i < CROWD; i++)
-            wrong += image[i] != crowd_sum(me, s) + me->size * (int32_t) (i & 0xff);
+            wrong += crowd[s].image[i] != crowd_sum(me, s) + me->size * (int32_t) (i & 0xff);
         CHECK(wrong == 0, "stream %d: %zu of %d elements wrong", s, wrong, CROWD);
     }
 }
 
 static void crowds(struct rank *me)
 {
-    rondo_comm_t comms[STREAMS];
-    cudaStream_t streams[STREAMS];
-    int32_t *memory[STREAMS], *image = malloc(CROWD * sizeof(*image));
+    struct crowd crowd[STREAMS];
     for (int s = 0; s < STREAMS; s++) {
-        streams[s] = make_stream(me);
-        MUST(rondo_comm_dup(me->world, &comms[s]));
-        memory[s] = ranks_allocate(2 * CROWD * sizeof(int32_t));
+        crowd[s].stream = make_stream(me);
+        MUST(rondo_comm_dup(me->world, &crowd[s].comm));
+        crowd[s].memory = ranks_allocate(2 * CROWD * sizeof(int32_t));
+        CUDA(cudaMallocHost((void **) &crowd[s].image, CROWD * sizeof(int32_t)));
     }
-    for (int round = 0; round < 3; round++)
-        crowd_round(me, comms, streams, memory, image);
+    for (int round = 0; round < 3; round++) {
+        MUST(rondo_barrier(me->world));
+        crowd_round(me, crowd);
+    }
     MUST(rondo_barrier(me->world));
     for (int s = 0; s < STREAMS; s++) {
-        MUST(rondo_comm_free(&comms[s]));
-        CUDA(cudaStreamDestroy(streams[s]));
-        ranks_release(memory[s]);
+        MUST(rondo_comm_free(&crowd[s].comm));
+        CUDA(cudaStreamDestroy(crowd[s].stream));
+        CUDA(cudaFreeHost(crowd[s].image));
+        ranks_release(crowd[s].memory);
     }
-    free(image);
 }
 
 /* ---- large messages ---- */
@@ -470,7 +480,6 @@ int main(int argc, char **argv)
         {"--scenario", NULL, &scenario, "graphs, groups, crowds, messages, buffers, manners, timeouts, abandoned or all"},
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
-    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1); /* else CUDA itself has streams wait for each other */
     if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) {
         printf("streams: skipped: no GPU that CUDA can use\n");
         return 0;
@@ -478,8 +487,15 @@ int main(int argc, char **argv)
     setenv("RONDO_DEVICE", "cuda", 1); /* the harness goes by it */
     if (ranks == 0)
         ranks = gpus > 1 ? gpus : 3;
-    rondo_config_t config = RONDO_CONFIG_DEFAULT;
-    if (strcmp(scenario, "timeouts") != 0 && strcmp(scenario, "abandoned") != 0)
+    if (ranks > gpus && getenv("CUDA_DEVICE_MAX_CONNECTIONS") == NULL) { /* else CUDA itself has streams wait for each other */
+        setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+        execv("/proc/self/exe", argv); /* it has been read */
+    }
+    rondo_config_t config = RONDO_CONFIG_DEFAULT, wide = RONDO_CONFIG_DEFAULT;
+    wide.blocks = ranks > gpus ? CROWD_BLOCKS / 4 : CROWD_BLOCKS;
+    if (strcmp(scenario, "all") == 0 || strcmp(scenario, "crowds") == 0) /* before others have taken their places */
+        ranks_run((int) ranks, &wide, crowds, NULL);
+    if (strcmp(scenario, "crowds") != 0 && strcmp(scenario, "timeouts") != 0 && strcmp(scenario, "abandoned") != 0)
         ranks_run((int) ranks, &config, run, NULL);
     config.timeout = 2;
     if (strcmp(scenario, "all") == 0 || strcmp(scenario, "timeouts") == 0)

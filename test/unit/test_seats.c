@@ -185,6 +185,9 @@ static void test_tells(void **state)
     const struct rondo_seats_grant grant = ask(&(struct rondo_seats_wish){.stream = 1, .count = 20, .blocks = 64, .tells = 1});
     assert_int_equal(grant.tells, 1);
     assert_int_equal(grant.until, 20);
+    assert_int_equal(ask(&(struct rondo_seats_wish){.stream = 1, .count = 9, .blocks = 64}).tells, 0);
+    assert_int_equal(ask(&(struct rondo_seats_wish){.stream = 1, .count = 10, .blocks = 64}).tells, 1);
+    assert_int_equal(ask(&(struct rondo_seats_wish){.stream = 1, .count = 1, .blocks = 64, .tells = 1}).until, 31);
 }
 
 /* Of several operations all have to be over. */
