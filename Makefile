@@ -30,7 +30,7 @@ LDLIBS   := $(CUDA_LIBS) $(NUMA_LIBS) -ldl -lm
 # Linked by the C compiler: nothing may need the run-time library of C++.
 NVCCFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -fPIC,-fvisibility=hidden,-fno-exceptions,-fno-threadsafe-statics,-Wall $(CUDA_CODE) -MD -MP
 
-CUDA_ONLY   := device/cuda_device.c transport/p2p.c $(wildcard transport/cuda_*.c)
+CUDA_ONLY   := $(wildcard device/cuda_*.c) transport/p2p.c $(wildcard transport/cuda_*.c)
 UCX_ONLY    := $(wildcard transport/ucx*.c)
 VERBS_ONLY  := $(wildcard transport/rdma*.c)
 TOOL_CUDA_ONLY := tools/info_gpus.c tools/buffers_cuda.c tools/peer_nccl.c tools/nccl.c tools/interfere.c tools/stress_peer.c

@@ -13,8 +13,11 @@
 #define KEPT_FEW 16
 #define FEW      4 /* not more than these; else not at all. */
 
-#define LEFT_OVER 4 /* multiprocessors that are nobody's share, for newcomers; */
-#define SERVED    4 /* of what is left one gets one in so many */
+/* Multiprocessors that are nobody's: for what the host asks the GPU (cuda_device.c: fetch); and nobody's share: for newcomers.
+ */
+#define FREE      1
+#define LEFT_OVER 3
+#define SERVED    4 /* of what is left a newcomer gets one in so many */
 
 /* How to know that a launch is over. */
 struct mark {
@@ -171,7 +174,7 @@ static uint32_t held_by_others(const struct rondo_seats *seats, const struct pla
 /* Blocks that a launch on one of several streams may hold. */
 static uint32_t allowed(struct rondo_seats *seats, const struct place *place)
 {
-    const uint32_t room = seats->multiprocessors > seats->daemons ? seats->multiprocessors - seats->daemons : 0;
+    const uint32_t taken = seats->daemons + FREE, room = seats->multiprocessors > taken ? seats->multiprocessors - taken : 0;
     const uint32_t share = (room > LEFT_OVER ? room - LEFT_OVER : 0) / seats->streams;
     const int newcomer = place->asked == 0;
     uint32_t others = held_by_others(seats, place);
