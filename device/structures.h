@@ -147,9 +147,9 @@ struct rondo_operation {
 
 /* ---- connectors (DESIGN section 7) ---- */
 
-/* SMALL is the simple protocol in small slots: connectors for small operations need little memory. BULK is it in slots of one
- * bulk copy each. COMPRESSED is it with slots that hold ZFP streams (zfp_block.h), one a chunk's slice, at the operation's
- * rate.
+/* SMALL is the simple protocol in small slots: connectors for small operations need little memory. TINY is it in many tiny
+ * ones, for who sends and does not wait. BULK is it in slots of one bulk copy each. COMPRESSED is it with slots that hold ZFP
+ * streams (zfp_block.h), one a chunk's slice, at the operation's rate.
  */
 enum rondo_protocol {
     RONDO_PROTOCOL_SIMPLE,
@@ -158,6 +158,7 @@ enum rondo_protocol {
     RONDO_PROTOCOL_COMPRESSED,
     RONDO_PROTOCOL_LL128, /* between GPUs joined by NVLink (low_latency.h) */
     RONDO_PROTOCOL_BULK,  /* between such that have bulk copies (cuda_bulk.h) */
+    RONDO_PROTOCOL_TINY,  /* between host devices of one host */
     RONDO_PROTOCOLS
 };
 

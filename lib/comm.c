@@ -71,12 +71,13 @@ static void find_locality(struct rondo_comm *comm)
     const struct rondo_runtime *runtime = comm->runtime;
     const struct rondo_peer *self = &runtime->peers[runtime->rank];
     int one_process = 1;
-    comm->same_process = comm->same_host = comm->gpus_only = 1;
+    comm->same_process = comm->same_host = comm->gpus_only = comm->hosts_only = 1;
     for (int i = 0; i < comm->size; i++) {
         const struct rondo_peer *peer = &runtime->peers[comm->members[i]];
         int same_host = strcmp(peer->host_id, self->host_id) == 0;
         comm->same_host &= same_host;
         comm->gpus_only &= peer->device == RONDO_DEVICE_CUDA;
+        comm->hosts_only &= peer->device == RONDO_DEVICE_HOST;
         if (peer->carriers != 0 && (comm->carriers == 0 || peer->carriers < comm->carriers))
             comm->carriers = peer->carriers;
         one_process &= same_host && memcmp(peer->process, self->process, sizeof(self->process)) == 0;

@@ -214,7 +214,9 @@ static rondo_result_t connect_missing(struct rondo_host_lane *lane, const struct
         wishes[missing].direction = (enum rondo_direction) what->direction;
         key_of(lane, what, &wishes[missing].key);
         wishes[missing].spec.slot_bytes = lane->slot_bytes[what->protocol];
-        wishes[missing].spec.slot_count = what->protocol == RONDO_PROTOCOL_BULK ? RONDO_BULK_SLOTS : lane->slot_count;
+        wishes[missing].spec.slot_count = what->protocol == RONDO_PROTOCOL_BULK   ? RONDO_BULK_SLOTS
+                                          : what->protocol == RONDO_PROTOCOL_TINY ? RONDO_TINY_SLOTS
+                                                                                  : lane->slot_count;
         wishes[missing].spec.protocol = what->protocol;
         wishes[missing].spec.peer = lane->comm->members[what->peer];
         missing++;

@@ -402,6 +402,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
                   : choice->protocol == RONDO_PROTOCOL_LL128      ? "LL128"
                   : choice->protocol == RONDO_PROTOCOL_COMPRESSED ? "compressed"
                   : choice->protocol == RONDO_PROTOCOL_SMALL      ? "simple in small slots"
+                  : choice->protocol == RONDO_PROTOCOL_TINY       ? "simple in tiny slots"
                   : choice->protocol == RONDO_PROTOCOL_BULK       ? "bulk"
                                                                   : "simple",
                   choice->channels, choice->channels == 1 ? "" : "s", (unsigned long long) operation->tiles,

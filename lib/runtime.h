@@ -200,6 +200,7 @@ struct rondo_comm {
     int rank, size;
     int *members;                /* ranks in the world */
     int same_process, same_host; /* all members */
+    int hosts_only;              /* all members are on the host device */
     int gpus_only;               /* all members are on GPUs, */
     int by_host;                 /* of one host, but what they send each other passes through its memory */
     int linked;                  /* each on its own, and every two are joined by NVLink and use it */

@@ -309,10 +309,12 @@ static rondo_result_t select_all(const struct rondo_comm *comm, const struct ron
     int lines = strcmp(protocol, "ll128") == 0 && !choice->algorithm->direct && comm->linked;
     int bulk = strcmp(protocol, "bulk") == 0 && !choice->algorithm->direct && comm->bulk;
     int small = choice->algorithm->low_latency && message <= RONDO_SMALL_BYTES_MAX;
+    int tiny = small && message <= RONDO_TINY_BYTES_MAX && !comm->networked && comm->hosts_only;
     choice->protocol = call->rate != 0 && choice->algorithm->build != rondo_build_local ? RONDO_PROTOCOL_COMPRESSED
                        : low_latency                                                    ? RONDO_PROTOCOL_LL
                        : lines                                                          ? RONDO_PROTOCOL_LL128
                        : bulk                                                           ? RONDO_PROTOCOL_BULK
+                       : tiny                                                           ? RONDO_PROTOCOL_TINY
                        : small                                                          ? RONDO_PROTOCOL_SMALL
                                                                                         : RONDO_PROTOCOL_SIMPLE;
 
@@ -363,6 +365,7 @@ void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_P
                                    : most;
     slot_bytes[RONDO_PROTOCOL_SIMPLE] = most;
     slot_bytes[RONDO_PROTOCOL_SMALL] = most < RONDO_SMALL_BYTES_MAX ? most : RONDO_SMALL_BYTES_MAX;
+    slot_bytes[RONDO_PROTOCOL_TINY] = most < RONDO_TINY_BYTES_MAX ? most : RONDO_TINY_BYTES_MAX;
     slot_bytes[RONDO_PROTOCOL_COMPRESSED] = comm->by_host && most > RONDO_HOST_CODED_BYTES ? RONDO_HOST_CODED_BYTES : most;
     slot_bytes[RONDO_PROTOCOL_BULK] = RONDO_BULK_BYTES;
     slot_bytes[RONDO_PROTOCOL_LL] = 2 * (gpus ? RONDO_GPU_LL_BYTES : RONDO_LL_BYTES_MAX);

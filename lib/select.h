@@ -36,7 +36,9 @@ size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *
 size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_call *call);
 
 #define RONDO_LL_BYTES_MAX     8192  /* of an LL connector's slot, payload */
-#define RONDO_SMALL_BYTES_MAX  16384 /* of a SMALL one's */
+#define RONDO_SMALL_BYTES_MAX  16384 /* of a SMALL one's, */
+#define RONDO_TINY_BYTES_MAX   256   /* and of a TINY one's, which has */
+#define RONDO_TINY_SLOTS       64
 /* Between GPUs: one slot a block for what LL is good for; what a block's warps carry in whole rounds. */
 #define RONDO_GPU_LL_BYTES     19200
 #define RONDO_GPU_SLOT_BYTES   245760

@@ -12,7 +12,12 @@
 static long ranks = 2, seed = 1, rounds = 60, threads = 3;
 static const char *scenario = "late";
 
-enum { CALLS = 1000, WORDS_MAX = 900, MESSAGES = 12 /* more than there are slots */ };
+enum {
+    CALLS = 1000,
+    WORDS_MAX = 900,
+    TINY_MAX = 32 /* words, of tiny slots */,
+    MESSAGES = 80 /* more than there are of those */
+};
 
 static uint64_t word(int from, long round, int message, int i)
 {
@@ -57,7 +62,8 @@ static void late(struct rank *me)
     rondo_stats_t stats;
     for (long round = 0; round < rounds; round++) {
         STEP("round %ld", round);
-        const int count = 1 + ranks_below(&random, WORDS_MAX), sleeper = ranks_below(&random, me->size);
+        const int count = 1 + ranks_below(&random, round % 2 == 0 ? WORDS_MAX : TINY_MAX),
+                  sleeper = ranks_below(&random, me->size);
         const int odd = (int) (ranks_random(&random) % 2);
         if (me->rank == sleeper)
             ranks_sleep(0.004);

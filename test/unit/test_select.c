@@ -1,4 +1,5 @@
-/* What ranks of one host choose for small all-reduces: by their number, and by whether each has a core. */
+/* What ranks of one host choose for small all-reduces: by their number, and by whether each has a core; and in which slots they
+ * go. */
 #include "select.h"
 
 #include "programs/programs.h"
@@ -11,7 +12,7 @@
 
 #include <cmocka.h>
 
-static const char *chosen(int size, size_t bytes, int crowded, int same_host, int gpus_only)
+static struct rondo_choice choose(int size, size_t bytes, int crowded, int same_host, int gpus_only)
 {
     static struct rondo_runtime runtime;
     static struct rondo_comm world;
@@ -28,8 +29,15 @@ static const char *chosen(int size, size_t bytes, int crowded, int same_host, in
     world.runtime = &runtime;
     world.same_host = same_host;
     world.gpus_only = gpus_only;
+    world.hosts_only = !gpus_only;
+    world.networked = !same_host;
     assert_int_equal(rondo_select(&world, &call, 0, 0, NULL, &choice), RONDO_SUCCESS);
-    return choice.algorithm->name;
+    return choice;
+}
+
+static const char *chosen(int size, size_t bytes, int crowded, int same_host, int gpus_only)
+{
+    return choose(size, bytes, crowded, same_host, gpus_only).algorithm->name;
 }
 
 static void test_doubling_where_every_rank_has_a_core(void **state)
@@ -54,10 +62,24 @@ static void test_one_shot_elsewhere(void **state)
     assert_string_not_equal(chosen(8, 2048, 0, 1, 1), "recursive-doubling");
 }
 
+/* Tiny ones only between host devices of one host: nobody else sends faster than others receive. */
+static void test_slots(void **state)
+{
+    (void) state;
+    assert_int_equal(choose(2, 1, 0, 1, 0).protocol, RONDO_PROTOCOL_TINY);
+    assert_int_equal(choose(4, 256, 1, 1, 0).protocol, RONDO_PROTOCOL_TINY);
+    assert_int_equal(choose(4, 257, 1, 1, 0).protocol, RONDO_PROTOCOL_SMALL);
+    assert_int_equal(choose(2, 16384, 0, 1, 0).protocol, RONDO_PROTOCOL_SMALL);
+    assert_int_equal(choose(2, 16385, 0, 1, 0).protocol, RONDO_PROTOCOL_SIMPLE);
+    assert_int_equal(choose(4, 8, 0, 0, 0).protocol, RONDO_PROTOCOL_SMALL);
+    assert_int_not_equal(choose(4, 8, 0, 1, 1).protocol, RONDO_PROTOCOL_TINY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_doubling_where_every_rank_has_a_core),
+        cmocka_unit_test(test_slots),
         cmocka_unit_test(test_one_shot_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
