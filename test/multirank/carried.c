@@ -15,8 +15,8 @@ static const char *scenario = "late";
 enum {
     CALLS = 1000,
     WORDS_MAX = 900,
-    TINY_MAX = 32 /* words, of tiny slots */,
-    MESSAGES = 80 /* more than there are of those */
+    TINY_MAX = 32, /* words, of tiny slots, */
+    MESSAGES = 80, /* and more than there are of those */
 };
 
 static uint64_t word(int from, long round, int message, int i)
