@@ -189,7 +189,8 @@ static uint32_t blocks_of(const struct rondo_runtime *runtime, int rank, uint32_
 {
     const struct rondo_peer *peer = &runtime->peers[rank];
     if (peer->device == RONDO_DEVICE_CUDA) {
-        /* Operations on streams wait for each other in their kernels, so those of all ranks on a GPU have to run at once. */
+        /* A daemon's blocks leave by agreement of all, so those of all ranks on a GPU have to run at once; and so do operations
+         * on streams, which would be cut (device/seats.h). */
         uint32_t share = CUDA_BLOCKS / sharers(runtime, rank);
         return peer->blocks != 0 ? peer->blocks : share > 1 ? share : 1;
     }

@@ -62,6 +62,14 @@ static int open_seats(void **state)
     return 0;
 }
 
+/* The user is another from here on: nothing of it runs, and its daemon has not been started. */
+static void start_anew(int u)
+{
+    rondo_seats_leave(seats, &users[u].seats);
+    users[u].seats.daemon = 0;
+    seats = rondo_seats_enter(7, MULTIPROCESSORS);
+}
+
 static int close_seats(void **state)
 {
     (void) state;
@@ -81,10 +89,15 @@ static struct kernel take(int u, uint64_t stream, uint32_t blocks)
     return kernel;
 }
 
+static void assert_grant(struct rondo_seats_grant grant, uint32_t blocks, int overlaps)
+{
+    assert_int_equal(grant.blocks, blocks);
+    assert_int_equal(grant.overlaps, overlaps);
+}
+
 static void assert_kernel(struct kernel kernel, uint32_t blocks, int overlaps)
 {
-    assert_int_equal(kernel.grant.blocks, blocks);
-    assert_int_equal(kernel.grant.overlaps, overlaps);
+    assert_grant(kernel.grant, blocks, overlaps);
 }
 
 /* A single stream is never cut. */
@@ -121,8 +134,7 @@ static void test_settled(void **state)
     end(&wide);
     end(&narrow);
     assert_kernel(take(0, 2, 64), 64, 0); /* both are over */
-    rondo_seats_leave(seats, &users[0].seats);
-    seats = rondo_seats_enter(7, MULTIPROCESSORS);
+    start_anew(0);
     wide = take(0, 1, 64);
     wide = take(0, 1, 64);
     assert_kernel(take(0, 2, 64), 1, 0);
@@ -152,8 +164,7 @@ static void test_alone_again(void **state)
     (void) take(1, 2, 1);
     const struct kernel wide = take(0, 1, 32);
     assert_int_equal(wide.grant.tells, 1);
-    rondo_seats_leave(seats, &users[1].seats);
-    seats = rondo_seats_enter(7, MULTIPROCESSORS);
+    start_anew(1);
     const struct kernel narrow = take(0, 1, 10);
     assert_int_equal(narrow.grant.tells, 0);
     end(&wide);
@@ -170,12 +181,6 @@ static struct rondo_seats_grant ask(const struct rondo_seats_wish *wish)
     whole.operations = operations;
     rondo_seats_take(seats, &users[0].seats, &whole, &grant);
     return grant;
-}
-
-static void assert_grant(struct rondo_seats_grant grant, uint32_t blocks, int overlaps)
-{
-    assert_int_equal(grant.blocks, blocks);
-    assert_int_equal(grant.overlaps, overlaps);
 }
 
 /* What asks for that tells in any case. */
@@ -229,10 +234,8 @@ static void test_daemons(void **state)
     (void) take(0, 1, 1);
     (void) take(0, 2, 1);
     assert_kernel(take(0, 2, 64), 48, 0);
-    rondo_seats_leave(seats, &users[1].seats);
+    start_anew(1);
     assert_kernel(take(0, 1, 64), 54, 0);
-    seats = rondo_seats_enter(7, MULTIPROCESSORS);
-    users[1].seats.daemon = 0;
 }
 
 /* Streams come and go. */
@@ -260,9 +263,8 @@ static void test_captured(void **state)
     users[0].executed[0] = 100;
     for (int k = 0; k < 300; k++)
         assert_kernel(take(1, 1, 100), k == 0 ? 23 : 64, 0);
-    rondo_seats_leave(seats, &users[0].seats);
+    start_anew(0);
     assert_kernel(take(1, 1, 100), 100, 1);
-    seats = rondo_seats_enter(7, MULTIPROCESSORS);
 }
 
 /* What was not launched is not waited for; and what needs so many blocks has them. */
@@ -341,22 +343,15 @@ static void test_all_run_at_once(void **state)
     assert_in_range(most, (MULTIPROCESSORS - 20) / 2, MULTIPROCESSORS - 20);
 }
 
+#define SEATS_TEST(test) cmocka_unit_test_setup_teardown(test, open_seats, close_seats)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_alone, open_seats, close_seats),
-        cmocka_unit_test_setup_teardown(test_two, open_seats, close_seats),
-        cmocka_unit_test_setup_teardown(test_settled, open_seats, close_seats),
-        cmocka_unit_test_setup_teardown(test_newcomers, open_seats, close_seats),
-        cmocka_unit_test_setup_teardown(test_alone_again, open_seats, close_seats),
-        cmocka_unit_test_setup_teardown(test_tells, open_seats, close_seats),
-        cmocka_unit_test_setup_teardown(test_several, open_seats, close_seats),
-        cmocka_unit_test_setup_teardown(test_two_users, open_seats, close_seats),
-        cmocka_unit_test_setup_teardown(test_daemons, open_seats, close_seats),
-        cmocka_unit_test_setup_teardown(test_forgotten, open_seats, close_seats),
-        cmocka_unit_test_setup_teardown(test_captured, open_seats, close_seats),
-        cmocka_unit_test_setup_teardown(test_returned, open_seats, close_seats),
-        cmocka_unit_test_setup_teardown(test_all_run_at_once, open_seats, close_seats),
+        SEATS_TEST(test_alone),           SEATS_TEST(test_two),       SEATS_TEST(test_settled),  SEATS_TEST(test_newcomers),
+        SEATS_TEST(test_alone_again),     SEATS_TEST(test_tells),     SEATS_TEST(test_several),  SEATS_TEST(test_two_users),
+        SEATS_TEST(test_daemons),         SEATS_TEST(test_forgotten), SEATS_TEST(test_captured), SEATS_TEST(test_returned),
+        SEATS_TEST(test_all_run_at_once),
     };
     return cmocka_run_group_tests_name("seats", tests, NULL, NULL);
 }
