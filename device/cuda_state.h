@@ -19,8 +19,8 @@ struct rondo_cuda {
     uint32_t blocks, multiprocessors;
     int overlaps; /* a kernel may be launched before the one it follows in its stream is done */
     cudaStream_t launches, copies;
-    uint64_t *fetched; /* host memory: a word of the GPU's, */
     pthread_mutex_t fetch_lock;
+    uint64_t *fetched; /* under it: host memory for a word of the GPU's */
     struct rondo_pool *device_pool, *host_pool;
     uint32_t failing, failed; /* it cannot be used any more; failed is released after failure */
     char failure[256];

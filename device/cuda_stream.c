@@ -74,22 +74,27 @@ static uint32_t widest(const struct rondo_cuda *cuda)
     return 2 * cuda->blocks;
 }
 
-/* What the launch would like: as many blocks as it has parts, so that all travels with the kernel. */
-static struct rondo_seats_wish wish_of(const struct rondo_cuda *cuda, const struct rondo_stream_launch *launch)
+/* Whether more travels than a kernel takes along, or blocks go from part to part. */
+static int needs_list(const struct rondo_stream_launch *launch, uint32_t parts, uint32_t blocks)
 {
-    const uint32_t parts = blocks_of(launch->operations, launch->count),
-                   least = (parts + RONDO_CUDA_PARTS_MAX - 1) / RONDO_CUDA_PARTS_MAX;
+    return launch->count > RONDO_CUDA_BATCH || blocks < parts;
+}
+
+/* What the launch would like: as many blocks as it has parts, so that all travels with the kernel. */
+static struct rondo_seats_wish wish_of(const struct rondo_cuda *cuda, const struct rondo_stream_launch *launch, uint32_t parts)
+{
+    const uint32_t least = (parts + RONDO_CUDA_PARTS_MAX - 1) / RONDO_CUDA_PARTS_MAX;
     const uint32_t most = launch->count == 1 ? parts : least > widest(cuda) ? least : widest(cuda);
-    return (struct rondo_seats_wish){
-        .stream =
-            launch->stream_id != 0 ? launch->stream_id : (uint64_t) (uintptr_t) launch->stream, /* a handle may come again */
-        .blocks = parts < most ? parts : most,
-        .operations = launch->operations,
-        .count = (uint32_t) launch->count,
-        .least = least,
-        .tells = launch->count > RONDO_CUDA_BATCH || parts > most, /* there will be a list, to be used again */
-        .overlaps = cuda->overlaps && !launch->captured && launch->count <= RONDO_CUDA_BATCH,
-        .captured = launch->captured};
+    return (struct rondo_seats_wish){.stream = launch->stream_id != 0
+                                                   ? launch->stream_id
+                                                   : (uint64_t) (uintptr_t) launch->stream, /* a handle may come again */
+                                     .blocks = parts < most ? parts : most,
+                                     .operations = launch->operations,
+                                     .count = (uint32_t) launch->count,
+                                     .least = least,
+                                     .tells = needs_list(launch, parts, most), /* which is to be used again */
+                                     .overlaps = cuda->overlaps && !launch->captured && launch->count <= RONDO_CUDA_BATCH,
+                                     .captured = launch->captured};
 }
 
 /* The operations and the owners of their parts, which the kernel itself brings in: nothing on the way to a launch waits for
@@ -159,25 +164,26 @@ rondo_result_t rondo_cuda_enqueue(struct rondo_device *device, const struct rond
                                   struct rondo_stream_list **list)
 {
     struct rondo_cuda *cuda = rondo_cuda_of(device);
-    const struct rondo_seats_wish wish = wish_of(cuda, launch);
+    const uint32_t parts = blocks_of(launch->operations, launch->count);
+    const struct rondo_seats_wish wish = wish_of(cuda, launch, parts);
     struct rondo_cuda_group group;
     struct rondo_seats_grant grant;
     rondo_result_t result = RONDO_SUCCESS;
-    uint32_t parts = 0;
+    uint32_t block_first = 0;
     *list = NULL;
     rondo_seats_take(cuda->seats, &cuda->sitting, &wish, &grant);
     for (int i = 0; i < launch->count; i++) {
         struct rondo_stream_operation *operation = &launch->operations[i];
-        operation->block_first = parts;
+        operation->block_first = block_first;
         operation->place = grant.place;
         operation->until = grant.until;
         operation->tells = (uint32_t) grant.tells;
-        parts += operation->blocks;
+        block_first += operation->blocks;
     }
     if (rondo_log_admits(RONDO_LOG_DEBUG))
         rondo_log(RONDO_LOG_DEBUG, cuda->rank, "%u blocks for %u parts of %d operations on stream %llu%s", grant.blocks, parts,
                   launch->count, (unsigned long long) wish.stream, grant.overlaps ? ", early" : "");
-    if (grant.blocks < parts || launch->count > RONDO_CUDA_BATCH)
+    if (needs_list(launch, parts, grant.blocks))
         result = make_list(cuda, launch, parts, &grant, &group, list);
     if (result == RONDO_SUCCESS) {
         struct rondo_cuda_caller caller = rondo_cuda_begin(cuda->index);

@@ -211,7 +211,7 @@ RONDO_FUNCTION void rondo_publish(struct rondo_run *run)
         rondo_publish_begin();
         for (uint32_t i = 0; i < instruction->send_count; i++) {
             struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
-            rondo_publish_word(end->published, end->position);
+            rondo_publish_word(rondo_tail(end, end->position - 1, end->published), end->position);
         }
     }
     RONDO_TEAM_REST(run->team);

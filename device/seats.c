@@ -193,9 +193,10 @@ static void hold(struct place *place, struct rondo_seats_user *user, uint32_t bl
                  const struct rondo_seats_grant *grant)
 {
     const int another = place->user != user; /* whom the one before does not tell anything */
-    place->last =
-        (struct mark){.told = (uint32_t) grant->tells, .until = grant->until, .count = grant->tells ? 0 : wish->count};
-    for (uint32_t i = 0; i < place->last.count && !wish->captured; i++) {
+    place->last = (struct mark){.told = (uint32_t) grant->tells,
+                                .until = grant->until,
+                                .count = grant->tells || wish->captured /* never over */ ? 0 : wish->count};
+    for (uint32_t i = 0; i < place->last.count; i++) {
         place->last.operations[i].lane = wish->operations[i].operation.lane;
         place->last.operations[i].order = wish->operations[i].order;
     }

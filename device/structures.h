@@ -148,8 +148,9 @@ struct rondo_operation {
 /* ---- connectors (DESIGN section 7) ---- */
 
 /* SMALL is the simple protocol in small slots: connectors for small operations need little memory. TINY is it in many tiny
- * ones, for who sends and does not wait. BULK is it in slots of one bulk copy each. COMPRESSED is it with slots that hold ZFP
- * streams (zfp_block.h), one a chunk's slice, at the operation's rate.
+ * ones, for who sends and does not wait, each with a tail of its own in the line where its data begin. BULK is it in slots of
+ * one bulk copy each. COMPRESSED is it with slots that hold ZFP streams (zfp_block.h), one a chunk's slice, at the operation's
+ * rate.
  */
 enum rondo_protocol {
     RONDO_PROTOCOL_SIMPLE,
@@ -161,6 +162,7 @@ enum rondo_protocol {
     RONDO_PROTOCOL_TINY,  /* between host devices of one host */
     RONDO_PROTOCOLS
 };
+#define RONDO_TINY_HEAD 16 /* bytes of a TINY slot before its data; the tail is the first word */
 
 /* A slot's bytes may be lent: carried from where they lie in a buffer that nobody writes until settled says that they have
  * been. Host memory. */
@@ -202,9 +204,9 @@ struct rondo_errand;
 struct rondo_end {
     uint64_t position;   /* slots this end has filled (sender) or taken (receiver); written by the block that runs the lane */
     uint64_t seen;       /* last value read from watched */
-    uint64_t *watched;   /* the peer's counter: tail (receiver), head (sender) */
+    uint64_t *watched;   /* the peer's counter: tail (receiver), head (sender); but see rondo_tail */
     uint64_t *published; /* ours: head (receiver), tail (sender) */
-    char *slots;
+    char *slots;         /* where the data of the first one begin */
     uint32_t slot_bytes; /* stride; LL slots hold half as much payload, LL128 slots 7 of 8 bytes */
     uint32_t slot_count; /* a power of two */
     uint16_t protocol;

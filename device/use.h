@@ -33,6 +33,19 @@ RONDO_FUNCTION char *rondo_slot_at(const struct rondo_end *end, uint64_t positio
     return end->slots + (position & (end->slot_count - 1)) * end->slot_bytes;
 }
 
+/* Where the sender tells of the slot, and the receiver looks. A TINY one's is in the line where its data begin, so that one
+ * line travels instead of two; it holds the count that a tail beside the slots would have. */
+RONDO_FUNCTION uint64_t *rondo_tail(const struct rondo_end *end, uint64_t position, uint64_t *beside)
+{
+#if defined(__CUDACC__)
+    (void) position;
+    return beside; /* TINY is the host's alone */
+#else
+    return end->protocol == RONDO_PROTOCOL_TINY ? (uint64_t *) (void *) (rondo_slot_at(end, position) - RONDO_TINY_HEAD)
+                                                : beside;
+#endif
+}
+
 /* Where a piece begins in a slot, of which so many bytes of data come before it. */
 RONDO_FUNCTION char *rondo_slot_place(const struct rondo_end *end, uint64_t position, size_t offset)
 {

@@ -22,7 +22,7 @@ RONDO_FUNCTION int rondo_arrived(struct rondo_end *end, size_t bytes)
         return RONDO_TEAM_POLLS_LL ||
                rondo_ll_ready((const uint64_t *) (const void *) rondo_slot(end), bytes, (uint32_t) (end->position + 1));
     if (end->seen <= end->position)
-        end->seen = rondo_load_acquire(end->watched);
+        end->seen = rondo_load_acquire(rondo_tail(end, end->position, end->watched));
     return end->seen > end->position;
 }
 
@@ -97,7 +97,8 @@ RONDO_FUNCTION struct rondo_awaited rondo_awaits(const struct rondo_run *run)
             if (end->protocol == RONDO_PROTOCOL_LL128) /* its first line's flag */
                 first += RONDO_LINE_DATA / sizeof(*first);
             if (!rondo_is_flagged(end) && end->seen <= end->position)
-                return (struct rondo_awaited){end->watched, end->position + 1, RONDO_AWAITS_COUNT, 0};
+                return (struct rondo_awaited){rondo_tail(end, end->position, end->watched), end->position + 1,
+                                              RONDO_AWAITS_COUNT, 0};
             if (rondo_is_flagged(end) && rondo_load_relaxed(first) >> 32 != (uint32_t) (end->position + 1))
                 return (struct rondo_awaited){first, (uint32_t) (end->position + 1), RONDO_AWAITS_FLAG, 0};
         }

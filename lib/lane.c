@@ -160,7 +160,7 @@ static struct rondo_end *make_ends(struct rondo_host_lane *lane, const struct ro
         const struct rondo_connector *connector = wishes[i].connector;
         values[i].watched = connector->watched;
         values[i].published = connector->published;
-        values[i].slots = connector->slots;
+        values[i].slots = connector->slots + (connector->spec.protocol == RONDO_PROTOCOL_TINY ? RONDO_TINY_HEAD : 0);
         values[i].sizes = connector->sizes;
         values[i].loans = connector->loans;
         if (connector->errands != NULL) { /* in the place of what a sender has */

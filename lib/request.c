@@ -131,6 +131,7 @@ static rondo_result_t own_lane(struct rondo_request *request, uint64_t id, int p
         bytes = COMPILED_SLOT;
     for (int p = 0; p < RONDO_PROTOCOLS && bytes < SLOT_USEFUL; p++)
         options.slot_bytes[p] = clamp_slot(p == RONDO_PROTOCOL_LL      ? 2 * bytes
+                                           : p == RONDO_PROTOCOL_TINY  ? RONDO_TINY_SLOT(bytes)
                                            : p == RONDO_PROTOCOL_LL128 ? rondo_line_bytes(bytes + RONDO_LINE_DATA)
                                                                        : bytes,
                                            options.slot_bytes[p]);

@@ -365,7 +365,7 @@ void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_P
                                    : most;
     slot_bytes[RONDO_PROTOCOL_SIMPLE] = most;
     slot_bytes[RONDO_PROTOCOL_SMALL] = most < RONDO_SMALL_BYTES_MAX ? most : RONDO_SMALL_BYTES_MAX;
-    slot_bytes[RONDO_PROTOCOL_TINY] = most < RONDO_TINY_BYTES_MAX ? most : RONDO_TINY_BYTES_MAX;
+    slot_bytes[RONDO_PROTOCOL_TINY] = RONDO_TINY_SLOT(most < RONDO_TINY_BYTES_MAX ? most : RONDO_TINY_BYTES_MAX);
     slot_bytes[RONDO_PROTOCOL_COMPRESSED] = comm->by_host && most > RONDO_HOST_CODED_BYTES ? RONDO_HOST_CODED_BYTES : most;
     slot_bytes[RONDO_PROTOCOL_BULK] = RONDO_BULK_BYTES;
     slot_bytes[RONDO_PROTOCOL_LL] = 2 * (gpus ? RONDO_GPU_LL_BYTES : RONDO_LL_BYTES_MAX);

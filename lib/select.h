@@ -39,6 +39,7 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
 #define RONDO_SMALL_BYTES_MAX  16384 /* of a SMALL one's, */
 #define RONDO_TINY_BYTES_MAX   256   /* and of a TINY one's, which has */
 #define RONDO_TINY_SLOTS       64
+#define RONDO_TINY_SLOT(bytes) ((bytes) + 64) /* with its tail, in whole lines */
 /* Between GPUs: one slot a block for what LL is good for; what a block's warps carry in whole rounds. */
 #define RONDO_GPU_LL_BYTES     19200
 #define RONDO_GPU_SLOT_BYTES   245760

@@ -48,6 +48,8 @@ static uint64_t slot_payload(const struct rondo_request *request, const struct r
         return request->comm->gpus_only ? slot / 2 : smaller(slot / 2, RONDO_STAGING_BYTES / (plan->largest_receive + 1));
     case RONDO_PROTOCOL_LL128: /* each chunk's in whole lines */
         return slot / RONDO_LINE_BYTES / chunks * chunks * RONDO_LINE_DATA;
+    case RONDO_PROTOCOL_TINY:
+        return slot - RONDO_TINY_SLOT(0);
     case RONDO_PROTOCOL_SIMPLE:
     case RONDO_PROTOCOL_COMPRESSED:
         return request->comm->by_host ? smaller(slot, host_payload(request, choice)) : slot;

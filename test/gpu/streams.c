@@ -193,26 +193,26 @@ struct crowd {
     int32_t *memory, *image; /* the GPU's: of the input and of the result; the host's */
 };
 
-static int32_t crowd_input(int rank, int stream)
+static int32_t crowd_input(int rank, int stream, int round)
 {
-    return (int32_t) (ranks_hash((uint64_t) rank << 32 ^ (uint64_t) stream) & 0xffff);
+    return (int32_t) (ranks_hash((uint64_t) rank << 32 ^ (uint64_t) round << 16 ^ (uint64_t) stream) & 0xffff);
 }
 
-static int32_t crowd_sum(const struct rank *me, int stream)
+static int32_t crowd_sum(const struct rank *me, int stream, int round)
 {
     int32_t sum = 0;
     for (int r = 0; r < me->size; r++)
-        sum += crowd_input(r, stream);
+        sum += crowd_input(r, stream, round);
     return sum;
 }
 
 /* The last one first on odd ranks, and copies behind them that wait, too. From its second all-reduce on a stream works on the
  * first one's result. */
-static void crowd_round(struct rank *me, struct crowd *crowd)
+static void crowd_round(struct rank *me, struct crowd *crowd, int round)
 {
     for (int s = 0; s < STREAMS; s++) {
         for (size_t i = 0; i < CROWD; i++)
-            crowd[s].image[i] = crowd_input(me->rank, s) + (int32_t) (i & 0xff);
+            crowd[s].image[i] = crowd_input(me->rank, s, round) + (int32_t) (i & 0xff);
         ranks_put(crowd[s].memory, crowd[s].image, CROWD * sizeof(int32_t));
     }
     STEP("enqueuing on %d streams", STREAMS);
@@ -227,11 +227,11 @@ static void crowd_round(struct rank *me, struct crowd *crowd)
     for (int k = 0; k < STREAMS; k++) {
         const int s = (k * 5 + me->rank) % STREAMS;
         size_t wrong = 0;
-        STEP("waiting for stream %d", s);
+        STEP("waiting for stream %d, round %d", s, round);
         CUDA(cudaStreamSynchronize(crowd[s].stream));
         for (size_t i = 0; i < CROWD; i++)
-            wrong += crowd[s].image[i] != crowd_sum(me, s) + me->size * (int32_t) (i & 0xff);
-        CHECK(wrong == 0, "stream %d: %zu of %d elements wrong", s, wrong, CROWD);
+            wrong += crowd[s].image[i] != crowd_sum(me, s, round) + me->size * (int32_t) (i & 0xff);
+        CHECK(wrong == 0, "stream %d, round %d: %zu of %d elements wrong", s, round, wrong, CROWD);
     }
 }
 
@@ -246,7 +246,7 @@ static void crowds(struct rank *me)
     }
     for (int round = 0; round < 3; round++) {
         MUST(rondo_barrier(me->world));
-        crowd_round(me, crowd);
+        crowd_round(me, crowd, round);
     }
     MUST(rondo_barrier(me->world));
     for (int s = 0; s < STREAMS; s++) {

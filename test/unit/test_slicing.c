@@ -56,7 +56,7 @@ static uint64_t bytes_in_slot(enum rondo_protocol protocol, uint64_t elements)
         return 2 * bytes * program.largest_count;
     if (protocol == RONDO_PROTOCOL_LL128)
         return rondo_divide_up(bytes, RONDO_LINE_DATA) * RONDO_LINE_BYTES * program.largest_count;
-    return bytes * program.largest_count;
+    return bytes * program.largest_count + (protocol == RONDO_PROTOCOL_TINY ? RONDO_TINY_HEAD : 0);
 }
 
 static void check(enum rondo_protocol protocol, uint64_t most)
@@ -74,7 +74,8 @@ static void check(enum rondo_protocol protocol, uint64_t most)
 static void test_fits(void **state)
 {
     static const enum rondo_protocol protocols[] = {RONDO_PROTOCOL_SIMPLE, RONDO_PROTOCOL_SMALL, RONDO_PROTOCOL_LL,
-                                                    RONDO_PROTOCOL_LL128,  RONDO_PROTOCOL_BULK,  RONDO_PROTOCOL_COMPRESSED};
+                                                    RONDO_PROTOCOL_LL128,  RONDO_PROTOCOL_BULK,  RONDO_PROTOCOL_COMPRESSED,
+                                                    RONDO_PROTOCOL_TINY};
     int sliced = 0;
     (void) state;
     srand(1);
