@@ -36,6 +36,20 @@ def test_gradients(tmp_path, order):
     assert row["wrong"] == 0
 
 
+def test_switches(tmp_path):
+    found = bench(tmp_path, "switches", "--ranks", 2)
+    assert found["collective"] == "switches"
+    assert [row["operations"] for row in found["rows"]] == [1, 2, 4, 8, 16, 32]
+    for row in found["rows"]:  # 0.1 s of nothing but visits
+        assert row["visits"] > 1000
+        assert 0.09e6 < row["visits"] * row["time_us"] < 2e6
+
+
+def test_switches_need_somebody_who_is_waited_for():
+    said = run(program("rondo"), "bench", "switches", "--ranks", 1, "--device", "host", expect=2)
+    assert "2 ranks or more, not 1" in said
+
+
 @pytest.mark.parametrize("mode", ["blocking", "persistent"])
 @pytest.mark.parametrize("algorithm", ["ring", "recursive-doubling", None])
 def test_compression(tmp_path, mode, algorithm):
@@ -96,7 +110,7 @@ def test_a_file_that_is_no_table(tmp_path):
 
 @pytest.mark.parametrize("options", [
     ("allfoo",), (), ("allreduce", "--mode", "sideways"), ("allreduce", "--mode", "stream", "--device", "host"),
-    ("allreduce", "--peer", "nccl", "--device", "host"), ("gradients", "--mode", "blocking"), ("allreduce", "--order", "no"),
+    ("allreduce", "--peer", "nccl", "--device", "host"), ("gradients", "--mode", "blocking"), ("switches", "-c"), ("allreduce", "--order", "no"),
     ("allreduce", "--tune", "x"), ("allreduce", "--ranks", "2", "--tune", "x", "--algorithm", "ring"),
     ("allreduce", "--channels", "0"), ("sendrecv", "--mode", "persistent-stream", "--device", "cuda"),
 ])

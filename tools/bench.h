@@ -1,6 +1,7 @@
 /* The parts of `rondo bench`: options (bench_options.c), what a rank has and does for all of its rows (bench.c), a row's check
  * (bench_check.c, of compressed data bench_error.c), timing (bench_time.c) and output (bench_output.c), the whole of a
- * network's gradients (bench_gradients.c), and the search for the best algorithms (bench_tune.c). */
+ * network's gradients (bench_gradients.c), switches from one stuck operation to another (bench_switches.c), and the search for
+ * the best algorithms (bench_tune.c). */
 #ifndef RONDO_TOOLS_BENCH_H
 #define RONDO_TOOLS_BENCH_H
 
@@ -24,6 +25,7 @@ struct bench_options {
     bool registered; /* buffers opened by rondo_comm_register, and made known to the peer */
     bool gradients;  /* not one collective, but a network's gradients */
     bool same_order; /* of those, on all ranks */
+    bool switches;   /* not one collective, but what it costs to go from one to another */
     enum form mode;
     const char *algorithm, *protocol, *channels; /* NULL: chosen by the library */
     int compress;                                /* bits a value, 0 = off */
@@ -126,6 +128,10 @@ rondo_result_t bench_time(struct bench *bench, const struct bench_work *work, st
 
 /* The one row of the gradients. Returns an exit code; adds to *wrong. */
 int bench_gradients(struct bench *bench, uint64_t *wrong);
+
+/* The rows of switches, and the settings that they take, to be made before there is a runtime. Return exit codes. */
+int bench_switches_set_up(void);
+int bench_switches(struct bench *bench);
 
 /* Runs the bench once for each candidate and writes the table of the best. run: one bench with these options, whose rows (rank
  * 0's) are appended to rows. Returns an exit code. */

@@ -62,7 +62,8 @@ static const char help[] =
     "usage: rondo bench COLLECTIVE [OPTIONS]\n"
     "  allreduce reduce bcast reduce_scatter allgather allgatherv alltoall alltoallv gather scatter barrier scan exscan\n"
     "  alltonext sendrecv; or gradients: the 161 tensors of a ResNet-50, a persistent all-reduce each, started in an order of\n"
-    "  the rank's own (the peer's: the same on all ranks). Exit 1: wrong data or another error.\n"
+    "  the rank's own (the peer's: the same on all ranks); or switches: how long the daemon takes from one stuck operation to\n"
+    "  another. Exit 1: wrong data or another error.\n"
     "  -b, --min-bytes SIZE   smallest size (8); sizes take the suffixes K, M, G\n"
     "  -e, --max-bytes SIZE   largest size (64M)\n"
     "  -f, --factor N         from one size to the next (4)\n"
@@ -199,7 +200,7 @@ static int read_mode(struct bench_options *o, const char *text)
     if (mode == MODES)
         return options_refuse(VERB, "--mode '%s' is not a mode (blocking, nonblocking, persistent, stream, persistent-stream)",
                               text);
-    if (text == NULL && o->gradients)
+    if (text == NULL && (o->gradients || o->switches))
         mode = FORM_PERSISTENT;
     o->mode = (enum form) mode;
     if (form_is_on_stream(o->mode) && (o->runtime.device == RONDO_DEVICE_HOST || !RONDO_WITH_CUDA))
@@ -281,14 +282,24 @@ static int check_gradients(const struct bench_options *o)
     return 0;
 }
 
+static int check_switches(const struct bench_options *o)
+{
+    if (!o->switches)
+        return 0;
+    if (o->mode != FORM_PERSISTENT || o->peer != NULL || o->check || o->compress > 0 || o->trace_cost)
+        return options_refuse(
+            VERB, "switches are of persistent operations alone: no --mode, --peer, --check, --compress, --trace-cost");
+    return 0;
+}
+
 static int check_tune(const struct bench_options *o)
 {
     if (o->tune == NULL)
         return 0;
-    if (o->gradients || o->peer != NULL || o->algorithm != NULL || o->protocol != NULL || o->channels != NULL ||
+    if (o->gradients || o->switches || o->peer != NULL || o->algorithm != NULL || o->protocol != NULL || o->channels != NULL ||
         o->json != NULL)
-        return options_refuse(VERB,
-                              "--tune chooses by itself: no gradients, --peer, --algorithm, --protocol, --channels, --json");
+        return options_refuse(
+            VERB, "--tune chooses by itself: no gradients, switches, --peer, --algorithm, --protocol, --channels, --json");
     if (o->runtime.threads == 0)
         return options_refuse(VERB, "--tune starts the ranks anew for each candidate: add --ranks N");
     return 0;
@@ -322,14 +333,16 @@ int bench_options_read(int argc, char **argv, struct bench_options *o, bool *hel
     if (optind + 1 < argc)
         return options_refuse(VERB, "one collective at a time, not also '%s'", argv[optind + 1]);
     o->gradients = strcmp(argv[optind], "gradients") == 0;
-    o->collective = collective_find(o->gradients ? "allreduce" : argv[optind]);
+    o->switches = strcmp(argv[optind], "switches") == 0;
+    o->collective = collective_find(o->gradients || o->switches ? "allreduce" : argv[optind]);
     if (o->collective == NULL)
-        return options_refuse(VERB,
-                              "'%s' is not a collective (allreduce, reduce, bcast, reduce_scatter, allgather, allgatherv, "
-                              "alltoall, alltoallv, gather, scatter, barrier, scan, exscan, alltonext, sendrecv, gradients)",
-                              argv[optind]);
+        return options_refuse(
+            VERB,
+            "'%s' is not a collective (allreduce, reduce, bcast, reduce_scatter, allgather, allgatherv, "
+            "alltoall, alltoallv, gather, scatter, barrier, scan, exscan, alltonext, sendrecv, gradients, switches)",
+            argv[optind]);
     if ((code = check_sizes(o, &texts)) != 0 || (code = read_mode(o, texts.mode)) != 0 || (code = check_combination(o)) != 0 ||
-        (code = check_gradients(o)) != 0 || (code = read_peer(o, texts.peer)) != 0)
+        (code = check_gradients(o)) != 0 || (code = read_peer(o, texts.peer)) != 0 || (code = check_switches(o)) != 0)
         return code;
     return check_tune(o);
 }
