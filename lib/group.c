@@ -14,14 +14,14 @@ static uintptr_t this_thread(void)
 }
 
 /* Only this thread makes it so or ends it, and what it has collected is its own. */
-static int is_open(const struct rondo_comm *comm)
+int rondo_group_is_open(const struct rondo_comm *comm)
 {
     return __atomic_load_n(&comm->group_owner, __ATOMIC_RELAXED) == this_thread();
 }
 
 int rondo_group_joins(struct rondo_comm *comm, struct rondo_request *request)
 {
-    if (!is_open(comm))
+    if (!rondo_group_is_open(comm))
         return 0;
     request->next_grouped = NULL;
     if (comm->group_last != NULL)
@@ -88,14 +88,14 @@ static rondo_result_t enqueue_group(struct rondo_request **list)
     return result;
 }
 
-/* Starts them in their order, and puts those to be waited for in the other list. but_last: returns the last one, if it is to be
- * waited for, not started. */
-static struct rondo_request *start_group(struct rondo_request *request, int but_last, struct rondo_request **blocking)
+/* Starts them in their order, and puts those to be waited for in the other list. Returns the last one, if it is to be waited
+ * for, not started. */
+static struct rondo_request *start_group(struct rondo_request *request, struct rondo_request **blocking)
 {
     for (struct rondo_request *next; request != NULL; request = next) {
         next = request->next_grouped; /* a started request may be finished and freed by another thread */
         int waited = request->blocking;
-        if (waited && but_last && next == NULL)
+        if (waited && next == NULL)
             return request;
         if (waited) {
             request->next_grouped = *blocking;
@@ -112,15 +112,20 @@ rondo_result_t rondo_group_end(rondo_comm_t comm)
     struct rondo_request *blocking = NULL, *next;
     if (comm == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_group_end: the communicator is NULL");
-    if (!is_open(comm))
+    if (!rondo_group_is_open(comm))
         return rondo_fail(RONDO_ERR_STATE, "rondo_group_end: this thread has no group open on the communicator");
     struct rondo_request *first = comm->group_first;
     comm->group_first = comm->group_last = NULL;
     __atomic_store_n(&comm->group_owner, 0, __ATOMIC_RELEASE);
     if (first != NULL && comm->runtime->device->kind->enqueue != NULL)
         result = enqueue_group(&first);
-    start_group(take(&first, is_sent), 0, &blocking);
-    struct rondo_request *last = start_group(first, 1, &blocking);
+    struct rondo_request *sent = take(&first, is_sent), **end = &sent;
+    while (*end != NULL)
+        end = &(*end)->next_grouped;
+    *end = first;
+    if (sent != NULL)
+        sent = rondo_progress_carry(sent, &blocking);
+    struct rondo_request *last = start_group(sent, &blocking);
     if (last != NULL)
         result = first_of(result, rondo_progress_run(last));
     for (; blocking != NULL; blocking = next) {

@@ -4,7 +4,9 @@
 
 #include "runtime.h"
 
-/* Whether this thread has a group open on the communicator; then the request is one of it, and not to be started. */
+/* Whether this thread has a group open on the communicator. */
+int rondo_group_is_open(const struct rondo_comm *comm);
+/* The same; then the request is one of it, and not to be started. */
 int rondo_group_joins(struct rondo_comm *comm, struct rondo_request *request);
 
 #endif

@@ -23,21 +23,49 @@ static int is_alike(const struct rondo_request *request, const struct rondo_call
            (own->recv == RONDO_IN_PLACE) == (call->recv == RONDO_IN_PLACE) && own->kind != RONDO_KIND_REDUCE_SCATTER;
 }
 
-struct rondo_request *rondo_kept_take(struct rondo_host_lane *lane, const struct rondo_call *call)
+/* Where the lane keeps a call's, by what calls differ in most. Written under the queue lock. */
+static struct rondo_request **place_of(struct rondo_host_lane *lane, const struct rondo_call *call)
 {
-    if (lane == NULL || __atomic_load_n(&lane->kept, __ATOMIC_RELAXED) == NULL)
+    const uint64_t mixed = ((uint64_t) call->kind + 31 * (uint64_t) call->root + call->count) * 0x9e3779b97f4a7c15u;
+    return &lane->kept[mixed >> (64 - RONDO_KEPT_BITS)];
+}
+
+static void set_place(struct rondo_request **place, struct rondo_request *request)
+{
+    __atomic_store_n(place, request, __ATOMIC_RELAXED);
+}
+
+int rondo_kept_is_likely(struct rondo_host_lane *lane, const struct rondo_call *call)
+{
+    return lane != NULL && __atomic_load_n(place_of(lane, call), __ATOMIC_RELAXED) != NULL;
+}
+
+struct rondo_request *rondo_kept_find(struct rondo_host_lane *lane, const struct rondo_call *call)
+{
+    struct rondo_request *request = *place_of(lane, call);
+    if (request == NULL || !is_alike(request, call))
         return NULL;
-    /* Acquire pairs with the release in rondo_kept_put: the request is as it was left. */
-    struct rondo_request *request = __atomic_exchange_n(&lane->kept, NULL, __ATOMIC_ACQUIRE);
-    if (request == NULL)
-        return NULL;
-    if (!is_alike(request, call)) {
-        rondo_request_destroy(request);
-        return NULL;
-    }
-    request->kept = 0;
     if (request->call.send != call->send || request->call.recv != call->recv)
         rondo_operation_move(request, call->send, call->recv);
+    return request;
+}
+
+void rondo_kept_remove(struct rondo_request *request)
+{
+    set_place(place_of(request->lane, &request->call), NULL);
+    request->kept = 0;
+}
+
+struct rondo_request *rondo_kept_take(struct rondo_host_lane *lane, const struct rondo_call *call)
+{
+    if (!rondo_kept_is_likely(lane, call))
+        return NULL;
+    struct rondo_queue *queue = &lane->comm->runtime->queue;
+    pthread_mutex_lock(&queue->lock);
+    struct rondo_request *request = rondo_kept_find(lane, call);
+    if (request != NULL)
+        rondo_kept_remove(request);
+    pthread_mutex_unlock(&queue->lock);
     return request;
 }
 
@@ -53,13 +81,32 @@ static int owns_memory(const struct rondo_request *request)
 /* Half of all slots are for requests that are in use. */
 #define SLOTS_MOST (RONDO_OPERATIONS_MAX / 2)
 
+static int can_be_kept(const struct rondo_request *request)
+{
+    return request->slot < SLOTS_MOST && request->result == RONDO_SUCCESS && !request->checked && !request->empty &&
+           !request->streamed && !request->direct && !owns_memory(request);
+}
+
+int rondo_kept_add(struct rondo_request *request, struct rondo_request **before)
+{
+    if (!can_be_kept(request))
+        return 0;
+    struct rondo_request **place = place_of(request->lane, &request->call);
+    *before = *place;
+    request->kept = 1;
+    set_place(place, request);
+    return 1;
+}
+
 int rondo_kept_put(struct rondo_request *request)
 {
-    if (request->slot >= SLOTS_MOST || request->result != RONDO_SUCCESS || request->checked || request->empty ||
-        request->streamed || request->direct || owns_memory(request))
+    struct rondo_queue *queue = &request->runtime->queue;
+    struct rondo_request *before = NULL;
+    if (!can_be_kept(request)) /* nor is there a lane, perhaps */
         return 0;
-    request->kept = 1;
-    struct rondo_request *before = __atomic_exchange_n(&request->lane->kept, request, __ATOMIC_ACQ_REL);
+    pthread_mutex_lock(&queue->lock);
+    rondo_kept_add(request, &before);
+    pthread_mutex_unlock(&queue->lock);
     if (before != NULL)
         rondo_request_destroy(before);
     return 1;

@@ -1,12 +1,21 @@
 /*
- * A lane keeps the request of its last call as it was bound, for the next one like it: choosing an algorithm, finding the
- * connectors and cutting into slices are a third of what a small collective takes on a host, and most of what it takes on a GPU
- * is what its daemon does with an operation that it does not know.
+ * A lane keeps the requests of its last calls as they were bound, for the next ones like them: choosing an algorithm, finding
+ * the connectors and cutting into slices are a third of what a small collective takes on a host, and most of what it takes on a
+ * GPU is what its daemon does with an operation that it does not know.
  */
 #ifndef RONDO_LIB_KEPT_H
 #define RONDO_LIB_KEPT_H
 
 #include "runtime.h"
+
+/* Whether there is any use in looking for the call's request. lane NULL: none. */
+int rondo_kept_is_likely(struct rondo_host_lane *lane, const struct rondo_call *call);
+
+/* Under the queue lock. find: the request that is kept for such a call, whose arguments are right, ready to be started, or
+ * NULL. add: as put below; *before: the one that was kept instead, to be destroyed after the lock, or NULL. */
+struct rondo_request *rondo_kept_find(struct rondo_host_lane *lane, const struct rondo_call *call);
+void rondo_kept_remove(struct rondo_request *request);
+int rondo_kept_add(struct rondo_request *request, struct rondo_request **before);
 
 /* The request for this call, whose arguments are right, if the lane (NULL: none) keeps one that will do: ready to be started.
  * Else NULL. */

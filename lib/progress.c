@@ -68,6 +68,27 @@ int rondo_progress_is_simple(const struct rondo_request *request)
            device->trace == NULL;
 }
 
+#define BRIEF_BYTES 8192 /* others of the runtime may have to wait until so much has been moved */
+
+int rondo_progress_is_brief(const struct rondo_request *request)
+{
+    return rondo_progress_is_simple(request) && rondo_call_bytes(request->comm, &request->call) <= BRIEF_BYTES;
+}
+
+/* Block 0 is claimed. */
+static int carry_brief(struct rondo_request *request, int waits, int will_help)
+{
+    struct rondo_runtime *runtime = request->runtime;
+    int start = 0;
+    const enum rondo_carried how = rondo_queue_carry(request, waits, &start);
+    if (how == RONDO_CARRIED_STUCK && waits)
+        turn(runtime, request);
+    runtime->device->kind->help_end(runtime->device, !rondo_queue_outstanding(runtime));
+    if (how == RONDO_CARRIED_STUCK && !waits) /* a daemon's start may call the block's thread, which finds it free now */
+        rondo_queue_see_to(runtime, start, will_help);
+    return how != RONDO_CARRIED_NOT;
+}
+
 /* A small operation takes less time than telling the daemon of it and learning from it that it is over. So where nothing else
  * is under way, who starts it carries it out, and only if it gets stuck does a daemon hear of it. waits: he has nothing else to
  * do. will_help: as in rondo_queue_start. 0: it is to be started. */
@@ -78,6 +99,8 @@ static int carry_out(struct rondo_request *request, int waits, int will_help)
     const struct rondo_operation *fresh;
     if (!request->simple || rondo_queue_outstanding(runtime) || !kind->help_begin(runtime->device))
         return 0;
+    if (request->brief)
+        return carry_brief(request, waits, will_help);
     if (!rondo_queue_hold(request, &fresh)) {
         kind->help_end(runtime->device, !rondo_queue_outstanding(runtime));
         return 0;
@@ -93,16 +116,9 @@ static int carry_out(struct rondo_request *request, int waits, int will_help)
     return 1;
 }
 
-#define EAGER_BYTES 8192 /* a message of no more is sent by who starts it, if there is a slot: it waits for nobody */
-
-static int is_eager(const struct rondo_request *request)
-{
-    return request->call.kind == RONDO_KIND_SEND_TO && rondo_call_bytes(request->comm, &request->call) <= EAGER_BYTES;
-}
-
 void rondo_progress_start(struct rondo_request *request, int will_wait)
 {
-    if (is_eager(request) && carry_out(request, 0, will_wait))
+    if (rondo_queue_is_eager(request) && carry_out(request, 0, will_wait))
         return;
     rondo_queue_start(request, will_wait);
     /* It cannot have been freed: nobody waits for it before the start returns, and it waits for the verdict we ask for. */
@@ -201,6 +217,47 @@ rondo_result_t rondo_progress_run(struct rondo_request *request)
     if (state_of(request) != RONDO_REQUEST_DONE)
         wait_done(request);
     return conclude(request);
+}
+
+int rondo_progress_again(struct rondo_host_lane *lane, const struct rondo_call *call, rondo_result_t *result)
+{
+    if (!rondo_kept_is_likely(lane, call))
+        return 0;
+    struct rondo_runtime *runtime = lane->comm->runtime;
+    const struct rondo_device_kind *kind = runtime->device->kind;
+    struct rondo_request *request;
+    if (kind->carry_out == NULL || rondo_queue_outstanding(runtime) || !kind->help_begin(runtime->device))
+        return 0;
+    const enum rondo_carried how = rondo_queue_carry_kept(lane, call, &request);
+    if (how == RONDO_CARRIED_STUCK)
+        turn(runtime, request);
+    kind->help_end(runtime->device, !rondo_queue_outstanding(runtime));
+    *result = how == RONDO_CARRIED_STUCK ? rondo_progress_wait(request) : RONDO_SUCCESS;
+    return how != RONDO_CARRIED_NOT;
+}
+
+struct rondo_request *rondo_progress_carry(struct rondo_request *first, struct rondo_request **blocking)
+{
+    struct rondo_runtime *runtime = first->runtime;
+    const struct rondo_device_kind *kind = runtime->device->kind;
+    struct rondo_request *stuck, *left, *next;
+    int start = 0;
+    if (!first->brief || rondo_queue_outstanding(runtime) || !kind->help_begin(runtime->device))
+        return first;
+    struct rondo_request *rest = rondo_queue_carry_group(first, &stuck, &left, &start);
+    if (stuck != NULL && rest == NULL)
+        turn(runtime, stuck);
+    kind->help_end(runtime->device, !rondo_queue_outstanding(runtime));
+    if (stuck != NULL) {
+        rondo_queue_see_to(runtime, start, 1);
+        stuck->next_grouped = *blocking;
+        *blocking = stuck;
+    }
+    for (; left != NULL; left = next) {
+        next = left->next_grouped;
+        rondo_request_destroy(left);
+    }
+    return rest;
 }
 
 rondo_result_t rondo_progress_wait(struct rondo_request *request)

@@ -8,8 +8,14 @@
 void rondo_progress_start(struct rondo_request *request, int will_wait);
 /* Whether it may be carried out by who starts it, where nothing else is under way. */
 int rondo_progress_is_simple(const struct rondo_request *request);
+int rondo_progress_is_brief(const struct rondo_request *request);
 /* Starts it and waits. */
 rondo_result_t rondo_progress_run(struct rondo_request *request);
+/* The same at once for a call whose request its lane (NULL: none) keeps. 0: it does not, or something else is under way. */
+int rondo_progress_again(struct rondo_host_lane *lane, const struct rondo_call *call, rondo_result_t *result);
+/* Of requests that begin together and are linked by next_grouped, carries out at once what can be. Returns the rest, from the
+ * first that has not been started on; one that has, and is to be waited for, is put before the others of *blocking. */
+struct rondo_request *rondo_progress_carry(struct rondo_request *first, struct rondo_request **blocking);
 /* Waits, lending this thread to the daemon meanwhile; frees a request that is not persistent. */
 rondo_result_t rondo_progress_wait(struct rondo_request *request);
 

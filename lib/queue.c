@@ -2,6 +2,7 @@
 #include "queue.h"
 
 #include "futex.h"
+#include "kept.h"
 #include "platform.h"
 #include "poller.h"
 #include "proxies.h"
@@ -230,9 +231,7 @@ static void unlink_waiting(struct rondo_runtime *runtime, struct rondo_request *
     runtime->queue.waiting--;
 }
 
-/* What has been submitted is looked after: by a daemon that is started (start: it has been claimed), or the one that there is.
- */
-static void see_to(struct rondo_runtime *runtime, int start, int will_help)
+void rondo_queue_see_to(struct rondo_runtime *runtime, int start, int will_help)
 {
     const struct rondo_device_kind *kind = runtime->device->kind;
     if (start)
@@ -278,23 +277,30 @@ void rondo_queue_start(struct rondo_request *request, int will_help)
     }
     pthread_mutex_unlock(&queue->lock);
     if (submits)
-        see_to(runtime, start, will_help);
+        rondo_queue_see_to(runtime, start, will_help);
     rondo_proxies_expect(runtime->proxies);
+}
+
+/* Whether the request may be carried out by who starts it: what the daemon would have to be told with it, it is told with a
+ * submission. */
+static int can_be_held(const struct rondo_request *request)
+{
+    const struct rondo_queue *queue = &request->runtime->queue;
+    const struct rondo_host_lane *lane = request->lane;
+    const uint64_t *interrupts = &request->runtime->device->daemon->queues->interrupts;
+    return !queue->abandoned && rondo_comm_failure(request->comm) == RONDO_SUCCESS && lane->held == NULL &&
+           lane->waiting_first == NULL && lane->submitted == lane->finished && !lane->revives &&
+           rondo_load_relaxed(interrupts) == queue->interrupts;
 }
 
 int rondo_queue_hold(struct rondo_request *request, const struct rondo_operation **fresh)
 {
     struct rondo_queue *queue = &request->runtime->queue;
-    struct rondo_host_lane *lane = request->lane;
-    const uint64_t *interrupts = &request->runtime->device->daemon->queues->interrupts;
     pthread_mutex_lock(&queue->lock);
-    /* What the daemon would have to be told with it, it is told with a submission. */
-    int holds = !queue->abandoned && rondo_comm_failure(request->comm) == RONDO_SUCCESS && lane->held == NULL &&
-                lane->waiting_first == NULL && lane->submitted == lane->finished && !lane->revives &&
-                rondo_load_relaxed(interrupts) == queue->interrupts;
+    const int holds = can_be_held(request);
     if (holds) {
         activate(request);
-        lane->held = request;
+        request->lane->held = request;
         *fresh = freshen(request);
     }
     pthread_mutex_unlock(&queue->lock);
@@ -326,7 +332,101 @@ void rondo_queue_release(struct rondo_request *request, int done, int will_help)
     if (others)
         rondo_event_signal(&queue->event, &queue->sleepers);
     if (others || !done)
-        see_to(runtime, start, will_help);
+        rondo_queue_see_to(runtime, start, will_help);
+}
+
+/* Nobody has been able to see a kept one under way: it counts, and that is all. */
+static void count_carried(struct rondo_queue *queue, struct rondo_request *request)
+{
+    request->lane->submitted++;
+    request->lane->finished++;
+    if (!request->kept) {
+        activate(request);
+        complete(request, RONDO_SUCCESS, NULL);
+        return;
+    }
+    request->lane->started++;
+    __atomic_store_n(&queue->submitted, queue->submitted + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&queue->completed, queue->completed + 1, __ATOMIC_RELAXED);
+}
+
+/* Under the queue lock. */
+static enum rondo_carried carry(struct rondo_request *request, int waits, int *start)
+{
+    struct rondo_runtime *runtime = request->runtime;
+    if (!can_be_held(request))
+        return RONDO_CARRIED_NOT;
+    if (runtime->device->kind->carry_out(runtime->device, request->lane->index, request->slot, freshen(request), waits)) {
+        count_carried(&runtime->queue, request);
+        return RONDO_CARRIED_DONE;
+    }
+    if (request->kept)
+        rondo_kept_remove(request);
+    activate(request);
+    submit(runtime, request, RONDO_SQE_BEGUN);
+    *start = claim_start(runtime);
+    return RONDO_CARRIED_STUCK;
+}
+
+enum rondo_carried rondo_queue_carry(struct rondo_request *request, int waits, int *start)
+{
+    struct rondo_queue *queue = &request->runtime->queue;
+    pthread_mutex_lock(&queue->lock);
+    const enum rondo_carried how = carry(request, waits, start);
+    pthread_mutex_unlock(&queue->lock);
+    return how;
+}
+
+enum rondo_carried rondo_queue_carry_kept(struct rondo_host_lane *lane, const struct rondo_call *call,
+                                          struct rondo_request **request)
+{
+    struct rondo_queue *queue = &lane->comm->runtime->queue;
+    int start;
+    pthread_mutex_lock(&queue->lock);
+    *request = rondo_kept_find(lane, call);
+    const enum rondo_carried how = *request != NULL && (*request)->brief ? carry(*request, 1, &start) : RONDO_CARRIED_NOT;
+    pthread_mutex_unlock(&queue->lock);
+    return how;
+}
+
+/* A brief message, which waits for nobody if there is a slot. */
+int rondo_queue_is_eager(const struct rondo_request *request)
+{
+    return request->brief && request->call.kind == RONDO_KIND_SEND_TO;
+}
+
+static void keep_carried(struct rondo_request *request, struct rondo_request **left)
+{
+    struct rondo_request *before = NULL;
+    if (!rondo_kept_add(request, &before))
+        before = request;
+    if (before != NULL) {
+        before->next_grouped = *left;
+        *left = before;
+    }
+}
+
+struct rondo_request *rondo_queue_carry_group(struct rondo_request *first, struct rondo_request **stuck,
+                                              struct rondo_request **left, int *start)
+{
+    struct rondo_queue *queue = &first->runtime->queue;
+    struct rondo_request *request = first, *next;
+    *stuck = *left = NULL;
+    pthread_mutex_lock(&queue->lock);
+    for (; request != NULL && *stuck == NULL; request = next) {
+        const int last = (next = request->next_grouped) == NULL;
+        if (!request->brief || !request->blocking || !(last || rondo_queue_is_eager(request)))
+            break;
+        const enum rondo_carried how = carry(request, last, start);
+        if (how == RONDO_CARRIED_NOT)
+            break;
+        if (how == RONDO_CARRIED_DONE)
+            keep_carried(request, left);
+        else
+            *stuck = request;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return request;
 }
 
 static struct rondo_host_lane *find_lane(struct rondo_comm *comm, uint64_t id, int peer, int outgoing)
@@ -369,7 +469,7 @@ void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm_id, uint64
     rondo_comm_unpin(comm);
     rondo_event_signal(&queue->event, &queue->sleepers);
     if (fed > 0)
-        see_to(runtime, start, 0);
+        rondo_queue_see_to(runtime, start, 0);
 }
 
 int rondo_queue_reap(struct rondo_runtime *runtime)
@@ -403,7 +503,7 @@ int rondo_queue_reap(struct rondo_runtime *runtime)
     if (reaped > 0)
         rondo_event_signal(&queue->event, &queue->sleepers);
     if (fed > 0)
-        see_to(runtime, start, 0);
+        rondo_queue_see_to(runtime, start, 0);
     return reaped;
 }
 

@@ -231,6 +231,7 @@ static rondo_result_t build(struct making *making, struct rondo_request **result
     if (status == RONDO_SUCCESS && !making->persistent)
         status = rondo_request_still(request);
     request->simple = status == RONDO_SUCCESS && rondo_progress_is_simple(request);
+    request->brief = status == RONDO_SUCCESS && rondo_progress_is_brief(request);
     return status;
 }
 
@@ -337,6 +338,9 @@ rondo_result_t rondo_call_blocking(rondo_comm_t comm, const struct rondo_call *c
 {
     struct rondo_request *request;
     rondo_result_t result = check(comm, call);
+    if (result == RONDO_SUCCESS && comm->compression.rate == 0 && !rondo_group_is_open(comm) &&
+        rondo_progress_again(usual_lane(comm, call), call, &result))
+        return result;
     if (result == RONDO_SUCCESS)
         result = make(comm, call, NULL, RONDO_FORM_BLOCKING, &request);
     if (result != RONDO_SUCCESS)

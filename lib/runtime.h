@@ -101,6 +101,7 @@ struct rondo_binding {
     int repeats;             /* some part names an end more than once */
 };
 
+#define RONDO_KEPT_BITS 3
 struct rondo_host_lane {
     struct rondo_host_lane *next; /* of the communicator (runtime lock) */
     struct rondo_comm *comm;
@@ -124,7 +125,8 @@ struct rondo_host_lane {
     struct rondo_request *waiting_first, *waiting_last;
     const struct rondo_request *held;   /* is carried out by who started it (rondo_queue_hold); NULL: none is */
     const struct rondo_request *latest; /* of those submitted or carried out */
-    struct rondo_request *kept;         /* of its last call (kept.h); atomic */
+    struct rondo_request
+        *kept[1 << RONDO_KEPT_BITS]; /* of its last calls (kept.h); whether there is one may be read at any time */
 };
 
 /* ---- requests ---- */
@@ -149,6 +151,7 @@ struct rondo_request {
     int checked;                             /* waits for a verdict at every start */
     int blocking;                            /* of a blocking call: a group waits for it */
     int simple;                              /* rondo_progress_is_simple */
+    int brief;                               /* that, and it moves little */
     int kept;                                /* nobody's, and whoever still names it is told that it has been freed */
     void *stream;                            /* in whose order it is executed */
     int streamed, captured;

@@ -16,6 +16,13 @@ def test_insisted(algorithm):
     run(program("kept"), "--ranks", 3, "--rounds", 200, RONDO_ALGORITHM=algorithm)
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_in_turn(ranks):
+    """Four calls that are made in turn are bound once each."""
+    said = run(program("kept"), "--ranks", ranks, "--in-turn", 300, RONDO_DEVICE="host", RONDO_LOG="debug")
+    assert said.count(": algorithm ") == 4 * ranks
+
+
 @pytest.mark.parametrize("blocks", [1, 2, 4])
 def test_small_calls_wake_nobody(blocks):
     """The caller runs block 0, and the other blocks' threads sleep on (device/host.c)."""

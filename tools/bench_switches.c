@@ -7,8 +7,8 @@
 #include "bench.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 enum { OPERATIONS_MOST = 32, COLUMNS = 3 };

@@ -7,7 +7,7 @@
 
 #include "trial.h"
 
-static long ranks = 4, seed = 1, rounds = 400, max_count = 9000;
+static long ranks = 4, seed = 1, rounds = 400, max_count = 9000, in_turn = 0;
 
 /* Each call, one that is the same but for the buffers, and others that differ from it in one thing more. */
 enum variant { AS_IT_IS, ELSEWHERE, OTHER_COUNT, OTHER_ROOT, OTHER_PLACE, OTHER_OP, OTHER_TYPE, VARIANTS };
@@ -172,8 +172,32 @@ static void play(struct trial trials[SHAPES][VARIANTS], const struct rank *me, r
     ranks_release(memory);
 }
 
+/* Calls that a program may make in turn, as solvers do. All of them should be kept. */
+static void play_in_turn(struct rank *me)
+{
+    const int32_t members = (int32_t) me->size;
+    for (long round = 0; round < in_turn; round++) {
+        int32_t one = (int32_t) round, two[2] = {me->rank, 2}, three[3] = {0};
+        for (int i = 0; i < 3 && me->rank == 0; i++)
+            three[i] = (int32_t) round + i;
+        STEP("calls in turn, round %ld", round);
+        MUST(rondo_allreduce(RONDO_IN_PLACE, &one, 1, RONDO_INT32, RONDO_SUM, me->world));
+        MUST(rondo_allreduce(RONDO_IN_PLACE, two, 2, RONDO_INT32, RONDO_SUM, me->world));
+        MUST(rondo_bcast(three, 3, RONDO_INT32, 0, me->world));
+        MUST(rondo_barrier(me->world));
+        CHECK(one == round * members && two[0] == members * (members - 1) / 2 && two[1] == 2 * members, "sums %d, %d, %d", one,
+              two[0], two[1]);
+        CHECK(three[0] == round && three[1] == round + 1 && three[2] == round + 2, "broadcast of %d, %d, %d", three[0],
+              three[1], three[2]);
+    }
+}
+
 static void run(struct rank *me)
 {
+    if (in_turn > 0) {
+        play_in_turn(me);
+        return;
+    }
     struct trial trials[SHAPES][VARIANTS];
     rondo_comm_t comm;
     MUST(rondo_comm_dup(me->world, &comm));
@@ -191,6 +215,7 @@ int main(int argc, char **argv)
         {"--ranks", &ranks, NULL, "ranks as threads; 0: from the environment"},
         {"--seed", &seed, NULL, "of the calls and their order"},
         {"--rounds", &rounds, NULL, "calls, or groups of them"},
+        {"--in-turn", &in_turn, NULL, "not those, but so many rounds of the same four calls"},
         {"--max-count", &max_count, NULL, "elements of the largest"},
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
