@@ -183,10 +183,10 @@ static void fail(struct rondo_cuda *cuda, const char *what, cudaError_t error)
     rondo_log(RONDO_LOG_ERROR, cuda->rank, "%s", cuda->failure);
 }
 
-static void start(struct rondo_device *device, int will_help)
+static void start(struct rondo_device *device, enum rondo_helper helper)
 {
     struct rondo_cuda *cuda = rondo_cuda_of(device);
-    (void) will_help;
+    (void) helper;
     void *arguments[] = {device->daemon};
     rondo_seats_daemon(cuda->seats, &cuda->sitting, cuda->blocks);
     struct rondo_cuda_caller caller = rondo_cuda_begin(cuda->index);

@@ -46,6 +46,9 @@ struct rondo_stream_list {
     uint32_t until;
 };
 
+/* Whether who starts something is going to lend his thread to the daemon: certainly, at once; perhaps, soon; not at all. */
+enum rondo_helper { RONDO_HELPS, RONDO_MAY_HELP, RONDO_NEVER_HELPS };
+
 struct rondo_device_kind {
     const char *name;
     rondo_result_t (*create)(struct rondo_device **device, const struct rondo_device_options *options);
@@ -66,19 +69,20 @@ struct rondo_device_kind {
     rondo_result_t (*adopt)(struct rondo_device *device, void *memory, size_t bytes);
     void (*disown)(struct rondo_device *device, void *memory);
 
-    /* Runs a daemon. The caller has just claimed it (rondo_device_claim). will_help: it will call help next. */
-    void (*start)(struct rondo_device *device, int will_help);
-    /* Something has been submitted to a daemon that is alive, and the caller will not help. NULL: it looks by itself. */
-    void (*attend)(struct rondo_device *device);
+    /* Runs a daemon. The caller has just claimed it (rondo_device_claim). */
+    void (*start)(struct rondo_device *device, enum rondo_helper helper);
+    /* Something has been submitted to a daemon that is alive. NULL: it looks by itself. */
+    void (*attend)(struct rondo_device *device, enum rondo_helper helper);
     /* RONDO_ERR_DEVICE with the reason once the device cannot be used any more: a daemon could not be launched, or the device's
      * state is lost. For good; from then on no daemon runs. Cheap enough for ten times a second. NULL: always usable. */
     rondo_result_t (*check)(struct rondo_device *device);
     /* Lends the calling thread to the daemon. begin: 0 if another thread has it (try again, or sleep). Then turns, each about a
      * round, as long as the caller likes; a turn returns 1 if the daemon has quit. end gives it back; idle: nothing is
-     * outstanding, so the daemon need not go on. NULL where threads cannot help. */
+     * outstanding, so the daemon need not go on; helper: whether the caller may come to help again. NULL where threads cannot
+     * help. */
     int (*help_begin)(struct rondo_device *device);
     int (*help_turn)(struct rondo_device *device);
-    void (*help_end)(struct rondo_device *device, int idle);
+    void (*help_end)(struct rondo_device *device, int idle, enum rondo_helper helper);
     /* Between begin and end, whether there is a daemon or not: carries out an operation of one block, of a lane that has
      * nothing under way. fresh: NULL if the device's copy is up to date. waits: for its peers, for some time. 1: it is over. 0:
      * it cannot go on, and is to be submitted as BEGUN. NULL where threads cannot help. */

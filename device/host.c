@@ -30,7 +30,8 @@
 
 #define THREAD_STACK_BYTES (1024 * 1024) /* half of it would do without the thread sanitizer, whose own part is in it */
 #define LONG_NS            3600000000000u
-#define NAP_NS             250000u
+#define NAP_FIRST_NS       60000u
+#define NAP_LAST_NS        480000u
 
 struct runner {
     struct rondo_host *host;
@@ -192,27 +193,35 @@ static int run_own_block(struct runner *runner)
     return ran;
 }
 
-/* Who starts an operation and waits for it at once runs the block before the thread that the start has called can, and two
- * changes of thread were for nothing, on a core that another rank may have been using. A thread that has come too late naps,
- * and looks again by itself: while it does, a start calls nobody. If it came too late for what was started meanwhile as well,
- * it naps once more. So only what is started and not waited for, after others that were, may have to wait for a nap's end.
- * (The other blocks' threads are called when they are needed, and never come too late.) */
+/* Who starts an operation mostly comes to wait for it soon, and runs the block meanwhile. If the start's call had the block's
+ * thread run it at once, each operation would cost two changes of thread, on a core that its starter or another rank is using.
+ * So block 0's thread naps when it is called, and looks again by itself; while it does, starts call nobody. If somebody has run
+ * the block all along, the next nap is longer, and only what is started and not waited for has to wait for a nap's end. Nobody
+ * naps when a block is handed over: then nobody is going to run it. (The other blocks' threads are called when they are
+ * needed.) */
 static void *runner_main(void *argument)
 {
     struct runner *runner = argument;
     struct rondo_host *host = runner->host;
-    uint32_t answered = 0;
+    const int naps = runner == host->runners;
+    uint32_t answered = 0, handed_before = 0;
+    uint64_t nap = NAP_FIRST_NS;
     while (!__atomic_load_n(&host->stopping, __ATOMIC_ACQUIRE)) {
         uint32_t seen = __atomic_load_n(&runner->wake, __ATOMIC_SEQ_CST);
         uint32_t handed = __atomic_load_n(&runner->hand_over, __ATOMIC_SEQ_CST);
-        int late = !run_own_block(runner) && seen != answered && runner == host->runners;
+        if (naps && seen != answered && handed == handed_before)
+            rondo_event_sleep(&runner->hand_over, handed, &runner->nappers, nap);
+        if (run_own_block(runner))
+            nap = NAP_FIRST_NS;
+        else if (nap < NAP_LAST_NS)
+            nap *= 2;
         answered = seen;
+        handed_before = handed;
         if (__atomic_load_n(&host->stopping, __ATOMIC_ACQUIRE))
             break;
-        if (late)
-            rondo_event_sleep(&runner->hand_over, handed, &runner->nappers, NAP_NS);
-        else
-            rondo_event_sleep(&runner->wake, seen, &runner->sleepers, LONG_NS);
+        if (__atomic_load_n(&runner->wake, __ATOMIC_SEQ_CST) == seen)
+            nap = NAP_FIRST_NS; /* what comes next may be of another kind */
+        rondo_event_sleep(&runner->wake, seen, &runner->sleepers, LONG_NS);
     }
     return NULL;
 }
@@ -260,18 +269,26 @@ static rondo_result_t copy(struct rondo_device *device, void *to, const void *fr
     return RONDO_SUCCESS;
 }
 
-static void start(struct rondo_device *device, int will_help)
+/* A thread that is called naps first: whoever may help is expected to come. */
+static void call_for(struct runner *runner, enum rondo_helper helper)
 {
-    if (!will_help)
-        call_thread(&host_of(device)->runners[0]);
+    if (helper == RONDO_MAY_HELP)
+        call_thread(runner);
+    else if (helper == RONDO_NEVER_HELPS)
+        hand_over(runner);
+}
+
+static void start(struct rondo_device *device, enum rondo_helper helper)
+{
+    call_for(&host_of(device)->runners[0], helper);
 }
 
 /* The other half of help_end's: the submission, a fence (lib/queue.c: claim_start), then the look at the claim. */
-static void attend(struct rondo_device *device)
+static void attend(struct rondo_device *device, enum rondo_helper helper)
 {
     struct runner *runner = &host_of(device)->runners[0];
     if (!__atomic_load_n(&runner->claimed, __ATOMIC_RELAXED))
-        call_thread(runner);
+        call_for(runner, helper);
 }
 
 static int help_begin(struct rondo_device *device)
@@ -305,7 +322,7 @@ static int carry_out(struct rondo_device *device, uint32_t lane, uint32_t slot, 
                            waits ? daemon->policy.alone : 0);
 }
 
-static void help_end(struct rondo_device *device, int idle)
+static void help_end(struct rondo_device *device, int idle, enum rondo_helper helper)
 {
     struct rondo_host *host = host_of(device);
     struct rondo_block *block = &host->base.daemon->blocks[0];
@@ -320,7 +337,7 @@ static void help_end(struct rondo_device *device, int idle)
         needed = rondo_submission_waits(host->base.daemon);
     }
     if (needed)
-        hand_over(&host->runners[0]);
+        call_for(&host->runners[0], helper);
 }
 
 static rondo_result_t synchronize(struct rondo_device *device)

@@ -101,7 +101,7 @@ static struct rondo_request *start_group(struct rondo_request *request, struct r
             request->next_grouped = *blocking;
             *blocking = request;
         }
-        rondo_progress_start(request, waited);
+        rondo_progress_start(request, waited ? RONDO_HELPS : RONDO_MAY_HELP);
     }
     return NULL;
 }

@@ -64,7 +64,7 @@ static void *poll(void *argument)
         rondo_hang_check(runtime);
         look_at_device(runtime);
         int outstanding = rondo_queue_outstanding(runtime);
-        uint64_t pause = outstanding ? rondo_queue_restart(runtime, 0) : 0;
+        uint64_t pause = outstanding ? rondo_queue_restart(runtime, RONDO_NEVER_HELPS) : 0;
         uint64_t most = outstanding && runtime->device->kind->poll_ns != 0 ? runtime->device->kind->poll_ns : TICK_NS;
         rondo_tracing_drain(runtime, &most);
         rondo_event_sleep(&poller->event, seen, &poller->sleepers, pause > 0 && pause < most ? pause : most);

@@ -48,6 +48,17 @@ static void turn(struct rondo_runtime *runtime, const struct rondo_request *requ
         rondo_proxy_end(proxy);
 }
 
+/* A round of the daemon, if nobody else runs it, by who may be back soon. */
+static void lend(struct rondo_runtime *runtime)
+{
+    const struct rondo_device_kind *kind = runtime->device->kind;
+    if (kind->help_begin == NULL || !is_alive(runtime) || !kind->help_begin(runtime->device))
+        return;
+    kind->help_turn(runtime->device);
+    rondo_queue_reap(runtime);
+    kind->help_end(runtime->device, !rondo_queue_outstanding(runtime), RONDO_MAY_HELP);
+}
+
 /* 0: somebody else runs it. */
 static int help(struct rondo_runtime *runtime, const struct rondo_request *request)
 {
@@ -55,7 +66,7 @@ static int help(struct rondo_runtime *runtime, const struct rondo_request *reque
     if (kind->help_begin == NULL || !kind->help_begin(runtime->device))
         return 0;
     turn(runtime, request);
-    kind->help_end(runtime->device, !rondo_queue_outstanding(runtime));
+    kind->help_end(runtime->device, !rondo_queue_outstanding(runtime), RONDO_NEVER_HELPS);
     return 1;
 }
 
@@ -75,24 +86,21 @@ int rondo_progress_is_brief(const struct rondo_request *request)
     return rondo_progress_is_simple(request) && rondo_call_bytes(request->comm, &request->call) <= BRIEF_BYTES;
 }
 
-/* Block 0 is claimed. */
-static int carry_brief(struct rondo_request *request, int waits, int will_help)
+/* Block 0 is claimed. What is stuck has a daemon, which it is left to with the block. */
+static int carry_brief(struct rondo_request *request, int waits, enum rondo_helper helper)
 {
     struct rondo_runtime *runtime = request->runtime;
-    int start = 0;
-    const enum rondo_carried how = rondo_queue_carry(request, waits, &start);
+    const enum rondo_carried how = rondo_queue_carry(request, waits);
     if (how == RONDO_CARRIED_STUCK && waits)
         turn(runtime, request);
-    runtime->device->kind->help_end(runtime->device, !rondo_queue_outstanding(runtime));
-    if (how == RONDO_CARRIED_STUCK && !waits) /* a daemon's start may call the block's thread, which finds it free now */
-        rondo_queue_see_to(runtime, start, will_help);
+    runtime->device->kind->help_end(runtime->device, !rondo_queue_outstanding(runtime), waits ? RONDO_NEVER_HELPS : helper);
     return how != RONDO_CARRIED_NOT;
 }
 
 /* A small operation takes less time than telling the daemon of it and learning from it that it is over. So where nothing else
  * is under way, who starts it carries it out, and only if it gets stuck does a daemon hear of it. waits: he has nothing else to
- * do. will_help: as in rondo_queue_start. 0: it is to be started. */
-static int carry_out(struct rondo_request *request, int waits, int will_help)
+ * do. helper: as in rondo_queue_start. 0: it is to be started. */
+static int carry_out(struct rondo_request *request, int waits, enum rondo_helper helper)
 {
     struct rondo_runtime *runtime = request->runtime;
     const struct rondo_device_kind *kind = runtime->device->kind;
@@ -100,9 +108,9 @@ static int carry_out(struct rondo_request *request, int waits, int will_help)
     if (!request->simple || rondo_queue_outstanding(runtime) || !kind->help_begin(runtime->device))
         return 0;
     if (request->brief)
-        return carry_brief(request, waits, will_help);
+        return carry_brief(request, waits, helper);
     if (!rondo_queue_hold(request, &fresh)) {
-        kind->help_end(runtime->device, !rondo_queue_outstanding(runtime));
+        kind->help_end(runtime->device, !rondo_queue_outstanding(runtime), RONDO_NEVER_HELPS);
         return 0;
     }
     const int done = kind->carry_out(runtime->device, request->lane->index, request->slot, fresh, waits);
@@ -110,17 +118,17 @@ static int carry_out(struct rondo_request *request, int waits, int will_help)
         rondo_queue_release(request, done, 1);
     if (!done && waits)
         turn(runtime, request);
-    kind->help_end(runtime->device, !rondo_queue_outstanding(runtime));
+    kind->help_end(runtime->device, !rondo_queue_outstanding(runtime), RONDO_NEVER_HELPS);
     if (!done && !waits) /* whose start may call the block's thread, which finds it free now */
-        rondo_queue_release(request, 0, will_help);
+        rondo_queue_release(request, 0, helper);
     return 1;
 }
 
-void rondo_progress_start(struct rondo_request *request, int will_wait)
+void rondo_progress_start(struct rondo_request *request, enum rondo_helper helper)
 {
-    if (rondo_queue_is_eager(request) && carry_out(request, 0, will_wait))
+    if (request->brief && carry_out(request, 0, helper))
         return;
-    rondo_queue_start(request, will_wait);
+    rondo_queue_start(request, helper);
     /* It cannot have been freed: nobody waits for it before the start returns, and it waits for the verdict we ask for. */
     if (request->checked && request->lane != NULL && rondo_comm_failure(request->comm) == RONDO_SUCCESS)
         rondo_check_ask(request);
@@ -139,7 +147,7 @@ static void watch_done(struct rondo_request *request)
         }
         uint64_t now = rondo_clock_ns();
         since = since == 0 ? now : since;
-        rondo_queue_restart(runtime, 0);
+        rondo_queue_restart(runtime, RONDO_NEVER_HELPS);
         if (now - since > WATCH_NS) {
             uint32_t seen = __atomic_load_n(&queue->event, __ATOMIC_SEQ_CST);
             if (state_of(request) != RONDO_REQUEST_DONE)
@@ -187,7 +195,7 @@ static void wait_done(struct rondo_request *request)
         if (is_alive(runtime) && help(runtime, request))
             continue;
         /* Out: start it again, and keep the promise to help even if the request is done by now: no other thread was called. */
-        uint64_t pause = rondo_queue_restart(runtime, 1);
+        uint64_t pause = rondo_queue_restart(runtime, RONDO_HELPS);
         if (pause == RONDO_QUEUE_STARTED) {
             help(runtime, request);
             continue;
@@ -212,8 +220,8 @@ static rondo_result_t conclude(struct rondo_request *request)
 
 rondo_result_t rondo_progress_run(struct rondo_request *request)
 {
-    if (!carry_out(request, 1, 1))
-        rondo_progress_start(request, 1);
+    if (!carry_out(request, 1, RONDO_HELPS))
+        rondo_progress_start(request, RONDO_HELPS);
     if (state_of(request) != RONDO_REQUEST_DONE)
         wait_done(request);
     return conclude(request);
@@ -231,7 +239,7 @@ int rondo_progress_again(struct rondo_host_lane *lane, const struct rondo_call *
     const enum rondo_carried how = rondo_queue_carry_kept(lane, call, &request);
     if (how == RONDO_CARRIED_STUCK)
         turn(runtime, request);
-    kind->help_end(runtime->device, !rondo_queue_outstanding(runtime));
+    kind->help_end(runtime->device, !rondo_queue_outstanding(runtime), RONDO_NEVER_HELPS);
     *result = how == RONDO_CARRIED_STUCK ? rondo_progress_wait(request) : RONDO_SUCCESS;
     return how != RONDO_CARRIED_NOT;
 }
@@ -241,15 +249,13 @@ struct rondo_request *rondo_progress_carry(struct rondo_request *first, struct r
     struct rondo_runtime *runtime = first->runtime;
     const struct rondo_device_kind *kind = runtime->device->kind;
     struct rondo_request *stuck, *left, *next;
-    int start = 0;
     if (!first->brief || rondo_queue_outstanding(runtime) || !kind->help_begin(runtime->device))
         return first;
-    struct rondo_request *rest = rondo_queue_carry_group(first, &stuck, &left, &start);
+    struct rondo_request *rest = rondo_queue_carry_group(first, &stuck, &left);
     if (stuck != NULL && rest == NULL)
         turn(runtime, stuck);
-    kind->help_end(runtime->device, !rondo_queue_outstanding(runtime));
+    kind->help_end(runtime->device, !rondo_queue_outstanding(runtime), stuck != NULL ? RONDO_HELPS : RONDO_NEVER_HELPS);
     if (stuck != NULL) {
-        rondo_queue_see_to(runtime, start, 1);
         stuck->next_grouped = *blocking;
         *blocking = stuck;
     }
@@ -296,7 +302,7 @@ rondo_result_t rondo_start(rondo_request_t request)
         result = rondo_fail(RONDO_ERR_STATE, "rondo_start: the request (%s) has not been executed on its stream yet",
                             rondo_kind_name(request->call.kind));
     if (result == RONDO_SUCCESS)
-        rondo_progress_start(request, 0);
+        rondo_progress_start(request, RONDO_MAY_HELP);
     return result;
 }
 
@@ -337,8 +343,8 @@ rondo_result_t rondo_test(rondo_request_t request, int *done)
     rondo_result_t result = check_handle(request, "rondo_test");
     if (result != RONDO_SUCCESS)
         return result;
-    if (state_of(request) == RONDO_REQUEST_ACTIVE)
-        rondo_queue_reap(request->runtime);
+    if (state_of(request) == RONDO_REQUEST_ACTIVE && rondo_queue_reap(request->runtime) == 0)
+        lend(request->runtime);
     uint32_t state = state_of(request);
     *done = state != RONDO_REQUEST_ACTIVE;
     return state == RONDO_REQUEST_DONE ? conclude(request) : RONDO_SUCCESS;
@@ -391,7 +397,8 @@ rondo_result_t rondo_request_callback(rondo_request_t request, void (*fn)(void *
         return result;
     if (fn == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_request_callback: fn is NULL");
-    struct rondo_queue *queue = &request->runtime->queue;
+    struct rondo_runtime *runtime = request->runtime;
+    struct rondo_queue *queue = &runtime->queue;
     int too_late;
     pthread_mutex_lock(&queue->lock);
     too_late = state_of(request) == RONDO_REQUEST_DONE;
@@ -400,6 +407,8 @@ rondo_result_t rondo_request_callback(rondo_request_t request, void (*fn)(void *
         request->callback = fn;
     }
     pthread_mutex_unlock(&queue->lock);
+    if (!too_late && runtime->device->kind->attend != NULL) /* who has started it may have other things to do than to wait */
+        runtime->device->kind->attend(runtime->device, RONDO_NEVER_HELPS);
     if (too_late) /* it completed before the callback was set: the promise is that it is called once */
         fn(arg, request->result);
     return RONDO_SUCCESS;

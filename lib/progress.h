@@ -4,8 +4,8 @@
 
 #include "runtime.h"
 
-/* will_wait: the caller goes on to wait for it at once. */
-void rondo_progress_start(struct rondo_request *request, int will_wait);
+/* helper: RONDO_HELPS: the caller goes on to wait for it at once. */
+void rondo_progress_start(struct rondo_request *request, enum rondo_helper helper);
 /* Whether it may be carried out by who starts it, where nothing else is under way. */
 int rondo_progress_is_simple(const struct rondo_request *request);
 int rondo_progress_is_brief(const struct rondo_request *request);

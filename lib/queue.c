@@ -231,13 +231,15 @@ static void unlink_waiting(struct rondo_runtime *runtime, struct rondo_request *
     runtime->queue.waiting--;
 }
 
-void rondo_queue_see_to(struct rondo_runtime *runtime, int start, int will_help)
+/* What has been submitted is looked after: by a daemon that is started (start: it has been claimed), or the one that there is.
+ */
+static void see_to(struct rondo_runtime *runtime, int start, enum rondo_helper helper)
 {
     const struct rondo_device_kind *kind = runtime->device->kind;
     if (start)
-        kind->start(runtime->device, will_help);
-    else if (!will_help && kind->attend != NULL)
-        kind->attend(runtime->device);
+        kind->start(runtime->device, helper);
+    else if (helper != RONDO_HELPS && kind->attend != NULL)
+        kind->attend(runtime->device, helper);
 }
 
 /* A new submission gets a daemon at once, whatever pause the last runs have earned. The submitter's half of the sleep/wake race
@@ -256,7 +258,7 @@ static int claim_start(struct rondo_runtime *runtime)
 
 /* ---- the calls ---- */
 
-void rondo_queue_start(struct rondo_request *request, int will_help)
+void rondo_queue_start(struct rondo_request *request, enum rondo_helper helper)
 {
     struct rondo_runtime *runtime = request->runtime;
     struct rondo_queue *queue = &runtime->queue;
@@ -277,7 +279,7 @@ void rondo_queue_start(struct rondo_request *request, int will_help)
     }
     pthread_mutex_unlock(&queue->lock);
     if (submits)
-        rondo_queue_see_to(runtime, start, will_help);
+        see_to(runtime, start, helper);
     rondo_proxies_expect(runtime->proxies);
 }
 
@@ -307,7 +309,7 @@ int rondo_queue_hold(struct rondo_request *request, const struct rondo_operation
     return holds;
 }
 
-void rondo_queue_release(struct rondo_request *request, int done, int will_help)
+void rondo_queue_release(struct rondo_request *request, int done, enum rondo_helper helper)
 {
     struct rondo_runtime *runtime = request->runtime;
     struct rondo_queue *queue = &runtime->queue;
@@ -332,7 +334,7 @@ void rondo_queue_release(struct rondo_request *request, int done, int will_help)
     if (others)
         rondo_event_signal(&queue->event, &queue->sleepers);
     if (others || !done)
-        rondo_queue_see_to(runtime, start, will_help);
+        see_to(runtime, start, helper);
 }
 
 /* Nobody has been able to see a kept one under way: it counts, and that is all. */
@@ -351,7 +353,7 @@ static void count_carried(struct rondo_queue *queue, struct rondo_request *reque
 }
 
 /* Under the queue lock. */
-static enum rondo_carried carry(struct rondo_request *request, int waits, int *start)
+static enum rondo_carried carry(struct rondo_request *request, int waits)
 {
     struct rondo_runtime *runtime = request->runtime;
     if (!can_be_held(request))
@@ -364,15 +366,15 @@ static enum rondo_carried carry(struct rondo_request *request, int waits, int *s
         rondo_kept_remove(request);
     activate(request);
     submit(runtime, request, RONDO_SQE_BEGUN);
-    *start = claim_start(runtime);
+    claim_start(runtime);
     return RONDO_CARRIED_STUCK;
 }
 
-enum rondo_carried rondo_queue_carry(struct rondo_request *request, int waits, int *start)
+enum rondo_carried rondo_queue_carry(struct rondo_request *request, int waits)
 {
     struct rondo_queue *queue = &request->runtime->queue;
     pthread_mutex_lock(&queue->lock);
-    const enum rondo_carried how = carry(request, waits, start);
+    const enum rondo_carried how = carry(request, waits);
     pthread_mutex_unlock(&queue->lock);
     return how;
 }
@@ -381,10 +383,9 @@ enum rondo_carried rondo_queue_carry_kept(struct rondo_host_lane *lane, const st
                                           struct rondo_request **request)
 {
     struct rondo_queue *queue = &lane->comm->runtime->queue;
-    int start;
     pthread_mutex_lock(&queue->lock);
     *request = rondo_kept_find(lane, call);
-    const enum rondo_carried how = *request != NULL && (*request)->brief ? carry(*request, 1, &start) : RONDO_CARRIED_NOT;
+    const enum rondo_carried how = *request != NULL && (*request)->brief ? carry(*request, 1) : RONDO_CARRIED_NOT;
     pthread_mutex_unlock(&queue->lock);
     return how;
 }
@@ -407,7 +408,7 @@ static void keep_carried(struct rondo_request *request, struct rondo_request **l
 }
 
 struct rondo_request *rondo_queue_carry_group(struct rondo_request *first, struct rondo_request **stuck,
-                                              struct rondo_request **left, int *start)
+                                              struct rondo_request **left)
 {
     struct rondo_queue *queue = &first->runtime->queue;
     struct rondo_request *request = first, *next;
@@ -417,7 +418,7 @@ struct rondo_request *rondo_queue_carry_group(struct rondo_request *first, struc
         const int last = (next = request->next_grouped) == NULL;
         if (!request->brief || !request->blocking || !(last || rondo_queue_is_eager(request)))
             break;
-        const enum rondo_carried how = carry(request, last, start);
+        const enum rondo_carried how = carry(request, last);
         if (how == RONDO_CARRIED_NOT)
             break;
         if (how == RONDO_CARRIED_DONE)
@@ -469,7 +470,7 @@ void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm_id, uint64
     rondo_comm_unpin(comm);
     rondo_event_signal(&queue->event, &queue->sleepers);
     if (fed > 0)
-        rondo_queue_see_to(runtime, start, 0);
+        see_to(runtime, start, RONDO_NEVER_HELPS);
 }
 
 int rondo_queue_reap(struct rondo_runtime *runtime)
@@ -503,7 +504,7 @@ int rondo_queue_reap(struct rondo_runtime *runtime)
     if (reaped > 0)
         rondo_event_signal(&queue->event, &queue->sleepers);
     if (fed > 0)
-        rondo_queue_see_to(runtime, start, 0);
+        see_to(runtime, start, RONDO_NEVER_HELPS);
     return reaped;
 }
 
@@ -572,7 +573,7 @@ int rondo_queue_outstanding(struct rondo_runtime *runtime)
            __atomic_load_n(&runtime->queue.completed, __ATOMIC_RELAXED);
 }
 
-uint64_t rondo_queue_restart(struct rondo_runtime *runtime, int will_help)
+uint64_t rondo_queue_restart(struct rondo_runtime *runtime, enum rondo_helper helper)
 {
     struct rondo_queue *queue = &runtime->queue;
     uint64_t pause = 0;
@@ -595,6 +596,6 @@ uint64_t rondo_queue_restart(struct rondo_runtime *runtime, int will_help)
     }
     pthread_mutex_unlock(&queue->lock);
     if (start)
-        runtime->device->kind->start(runtime->device, will_help);
+        runtime->device->kind->start(runtime->device, helper);
     return start ? RONDO_QUEUE_STARTED : pause;
 }

@@ -11,21 +11,20 @@ void rondo_queue_destroy(struct rondo_runtime *runtime);
 rondo_result_t rondo_request_take(struct rondo_runtime *runtime, struct rondo_request **request);
 void rondo_request_give_back(struct rondo_request *request);
 
-/* Makes the request active and hands it to its lane; will_help: the caller goes on to wait. Never blocks: what does not fit on
+/* Makes the request active and hands it to its lane. Never blocks: what does not fit on
  * the device waits on the host. A communicator that has failed completes it with its failure. */
-void rondo_queue_start(struct rondo_request *request, int will_help);
+void rondo_queue_start(struct rondo_request *request, enum rondo_helper helper);
 /* Whether it is carried out by who starts it even if he does not wait. */
 int rondo_queue_is_eager(const struct rondo_request *request);
 /* Makes the request active for the caller to carry it out (rondo_device_kind), and then says how that went; until then its lane
  * is kept free of others. hold: 0: it cannot be, start it. fresh: what carry_out is to be given. release: if it is not done it
- * is submitted; will_help: as above. */
+ * is submitted. */
 int rondo_queue_hold(struct rondo_request *request, const struct rondo_operation **fresh);
-void rondo_queue_release(struct rondo_request *request, int done, int will_help);
+void rondo_queue_release(struct rondo_request *request, int done, enum rondo_helper helper);
 /* All of that for one that is brief, while nobody else gets to the queue; the caller has claimed block 0. waits: he goes on to
- * wait. STUCK: it has been begun and submitted; without waits, rondo_queue_see_to is to be called with *start once the block is
- * free. */
+ * wait. STUCK: it has been begun and submitted, to a daemon that has been started. */
 enum rondo_carried { RONDO_CARRIED_NOT, RONDO_CARRIED_STUCK, RONDO_CARRIED_DONE };
-enum rondo_carried rondo_queue_carry(struct rondo_request *request, int waits, int *start);
+enum rondo_carried rondo_queue_carry(struct rondo_request *request, int waits);
 /* The same for what the lane keeps for such a call, if it is brief, by who waits. *request: what is stuck. */
 enum rondo_carried rondo_queue_carry_kept(struct rondo_host_lane *lane, const struct rondo_call *call,
                                           struct rondo_request **request);
@@ -33,10 +32,7 @@ enum rondo_carried rondo_queue_carry_kept(struct rondo_host_lane *lane, const st
  * the one that is the last, by who does. Those that are done are kept, or added to *left (by next_grouped), to be destroyed.
  * Returns the first that has not been begun; *stuck: the one that is, or NULL. */
 struct rondo_request *rondo_queue_carry_group(struct rondo_request *first, struct rondo_request **stuck,
-                                              struct rondo_request **left, int *start);
-/* What has been submitted is looked after: by a daemon that is started (start: it has been claimed), or the one that there is.
- */
-void rondo_queue_see_to(struct rondo_runtime *runtime, int start, int will_help);
+                                              struct rondo_request **left);
 /* Checking: the verdict over an operation, named by its communicator, lane (and its peer and direction) and number, is in. */
 void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm, uint64_t lane, int peer, int outgoing, uint64_t number,
                          rondo_result_t verdict, const char *message);
@@ -50,7 +46,7 @@ void rondo_queue_fail_waiting(struct rondo_comm *comm);
 /* Work is outstanding and no daemon runs: starts one if its pause is over (RONDO_QUEUE_STARTED), or returns the nanoseconds to
  * wait before the next try. 0: a daemon runs, or nothing is outstanding. */
 #define RONDO_QUEUE_STARTED UINT64_MAX
-uint64_t rondo_queue_restart(struct rondo_runtime *runtime, int will_help);
+uint64_t rondo_queue_restart(struct rondo_runtime *runtime, enum rondo_helper helper);
 /* Something has come that a stuck operation may be waiting for: if no daemon runs, one may soon. */
 void rondo_queue_hasten(struct rondo_runtime *runtime);
 /* Wakes threads that sleep until something happens. */

@@ -363,7 +363,7 @@ rondo_result_t rondo_call_nonblocking(rondo_comm_t comm, const struct rondo_call
         return result;
     *result_request = request;
     if (!rondo_group_joins(comm, request))
-        rondo_progress_start(request, 0);
+        rondo_progress_start(request, RONDO_MAY_HELP);
     return RONDO_SUCCESS;
 }
 

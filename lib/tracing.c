@@ -116,7 +116,7 @@ rondo_result_t rondo_tracing_pause(struct rondo_runtime *runtime, int paused)
         result = device->kind->upload(device, &daemon->blocks[b].trace, &records, sizeof(records));
     }
     if (by_threads)
-        device->kind->help_end(device, 1);
+        device->kind->help_end(device, 1, RONDO_NEVER_HELPS);
     rondo_store_relaxed32(&runtime->trace->paused, paused != 0);
     return result;
 }

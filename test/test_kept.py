@@ -27,3 +27,9 @@ def test_in_turn(ranks):
 def test_small_calls_wake_nobody(blocks):
     """The caller runs block 0, and the other blocks' threads sleep on (device/host.c)."""
     run(program("quiet"), "--ranks", 1, "--small", 50000, RONDO_BLOCKS=blocks)
+
+
+@pytest.mark.parametrize("ranks, count", [(1, 4096), (2, 1), (2, 4096)])
+def test_small_starts_wake_next_to_nobody(ranks, count):
+    """Who starts an operation and waits for it carries it out himself; it had been 18,000 changes of thread for (2, 1)."""
+    run(program("quiet"), "--ranks", ranks, "--small", 20000, "--started", 1, "--count", count)

@@ -172,6 +172,27 @@ static void play(struct trial trials[SHAPES][VARIANTS], const struct rank *me, r
     ranks_release(memory);
 }
 
+/* Each after each other, of so many elements: calls that a lane would keep in one place, and that differ in kind alone. */
+static void play_all(rondo_comm_t comm)
+{
+    enum { COUNTS = 12 };
+    for (int i = 0; i < 2 * COUNTS * SHAPES; i++) {
+        const int at = i < COUNTS * SHAPES ? i : 2 * COUNTS * SHAPES - 1 - i;
+        struct trial t = {.what = shapes[at % SHAPES],
+                          .comm = comm,
+                          .seed = (uint64_t) seed,
+                          .count = (size_t) (1 + at / SHAPES),
+                          .op = RONDO_SUM,
+                          .type = RONDO_FLOAT};
+        STEP("%s of %zu", collective_names[t.what], t.count);
+        trial_prepare(&t);
+        trial_fill(&t, i);
+        perform(&t, PLAIN);
+        trial_verify(&t, "after all others", i);
+        trial_release(&t);
+    }
+}
+
 /* Calls that a program may make in turn, as solvers do. All of them should be kept. */
 static void play_in_turn(struct rank *me)
 {
@@ -201,6 +222,7 @@ static void run(struct rank *me)
     struct trial trials[SHAPES][VARIANTS];
     rondo_comm_t comm;
     MUST(rondo_comm_dup(me->world, &comm));
+    play_all(comm);
     prepare(trials, comm, me->size);
     play(trials, me, comm);
     MUST(rondo_comm_free(&comm));
