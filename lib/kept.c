@@ -6,17 +6,27 @@
 #include "reach.h"
 #include "request.h"
 
+int rondo_kept_reachable(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    static struct rondo_registration *const none[2];
+    return rondo_is_reachable(comm, call, none);
+}
+
+static int has_buffers(const struct rondo_request *request, const struct rondo_call *call)
+{
+    return request->call.send == call->send && request->call.recv == call->recv;
+}
+
 /* Whether choosing for the call would lead to what the request was bound to: all that a choice depends on is the same. Settings
  * do not change; compression is in the call. */
-static int is_alike(const struct rondo_request *request, const struct rondo_call *call)
+static int is_alike(const struct rondo_request *request, const struct rondo_call *call, int reachable)
 {
     const struct rondo_call *own = &request->call;
     if (own->kind != call->kind || own->count != call->count || own->type != call->type || own->op != call->op ||
         own->root != call->root || own->rate != call->rate ||
-        request->programs != __atomic_load_n(&request->comm->programs, __ATOMIC_RELAXED) ||
-        request->reachable != rondo_is_reachable(request->comm, call, request->windows))
+        request->programs != __atomic_load_n(&request->comm->programs, __ATOMIC_RELAXED) || request->reachable != reachable)
         return 0;
-    if (own->send == call->send && own->recv == call->recv)
+    if (has_buffers(request, call))
         return 1;
     /* A reduce-scatter's result may be a block of its input, or not. */
     return (own->send == RONDO_IN_PLACE) == (call->send == RONDO_IN_PLACE) &&
@@ -40,14 +50,10 @@ int rondo_kept_is_likely(struct rondo_host_lane *lane, const struct rondo_call *
     return lane != NULL && __atomic_load_n(place_of(lane, call), __ATOMIC_RELAXED) != NULL;
 }
 
-struct rondo_request *rondo_kept_find(struct rondo_host_lane *lane, const struct rondo_call *call)
+struct rondo_request *rondo_kept_find(struct rondo_host_lane *lane, const struct rondo_call *call, int reachable)
 {
     struct rondo_request *request = *place_of(lane, call);
-    if (request == NULL || !is_alike(request, call))
-        return NULL;
-    if (request->call.send != call->send || request->call.recv != call->recv)
-        rondo_operation_move(request, call->send, call->recv);
-    return request;
+    return request != NULL && has_buffers(request, call) && is_alike(request, call, reachable) ? request : NULL;
 }
 
 void rondo_kept_remove(struct rondo_request *request)
@@ -61,11 +67,16 @@ struct rondo_request *rondo_kept_take(struct rondo_host_lane *lane, const struct
     if (!rondo_kept_is_likely(lane, call))
         return NULL;
     struct rondo_queue *queue = &lane->comm->runtime->queue;
+    const int reachable = rondo_kept_reachable(lane->comm, call);
     pthread_mutex_lock(&queue->lock);
-    struct rondo_request *request = rondo_kept_find(lane, call);
+    struct rondo_request *request = *place_of(lane, call);
+    if (request != NULL && !is_alike(request, call, reachable))
+        request = NULL;
     if (request != NULL)
         rondo_kept_remove(request);
     pthread_mutex_unlock(&queue->lock);
+    if (request != NULL && !has_buffers(request, call))
+        rondo_operation_move(request, call->send, call->recv);
     return request;
 }
 

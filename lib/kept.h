@@ -11,9 +11,12 @@
 /* Whether there is any use in looking for the call's request. lane NULL: none. */
 int rondo_kept_is_likely(struct rondo_host_lane *lane, const struct rondo_call *call);
 
-/* Under the queue lock. find: the request that is kept for such a call, whose arguments are right, ready to be started, or
- * NULL. add: as put below; *before: the one that was kept instead, to be destroyed after the lock, or NULL. */
-struct rondo_request *rondo_kept_find(struct rondo_host_lane *lane, const struct rondo_call *call);
+/* What the next one wants to know: whether peers reach the buffers. Not under the queue lock: it may take the runtime's. */
+int rondo_kept_reachable(const struct rondo_comm *comm, const struct rondo_call *call);
+
+/* Under the queue lock. find: the request that is kept for this very call, buffers and all, ready to be started, or NULL. add:
+ * as put below; *before: the one that was kept instead, to be destroyed after the lock, or NULL. */
+struct rondo_request *rondo_kept_find(struct rondo_host_lane *lane, const struct rondo_call *call, int reachable);
 void rondo_kept_remove(struct rondo_request *request);
 int rondo_kept_add(struct rondo_request *request, struct rondo_request **before);
 

@@ -48,15 +48,22 @@ static void turn(struct rondo_runtime *runtime, const struct rondo_request *requ
         rondo_proxy_end(proxy);
 }
 
-/* A round of the daemon, if nobody else runs it, by who may be back soon. */
+/* Gives block 0 back. */
+static void leave(struct rondo_runtime *runtime, enum rondo_helper helper)
+{
+    runtime->device->kind->help_end(runtime->device, !rondo_queue_outstanding(runtime), helper);
+}
+
+/* A round of the daemon, if nobody else runs it, by who may be back soon. Without preemption a round may have no end. */
 static void lend(struct rondo_runtime *runtime)
 {
     const struct rondo_device_kind *kind = runtime->device->kind;
-    if (kind->help_begin == NULL || !is_alive(runtime) || !kind->help_begin(runtime->device))
+    if (kind->help_begin == NULL || !runtime->device->daemon->policy.preempt || !is_alive(runtime) ||
+        !kind->help_begin(runtime->device))
         return;
     kind->help_turn(runtime->device);
     rondo_queue_reap(runtime);
-    kind->help_end(runtime->device, !rondo_queue_outstanding(runtime), RONDO_MAY_HELP);
+    leave(runtime, RONDO_MAY_HELP);
 }
 
 /* 0: somebody else runs it. */
@@ -66,7 +73,7 @@ static int help(struct rondo_runtime *runtime, const struct rondo_request *reque
     if (kind->help_begin == NULL || !kind->help_begin(runtime->device))
         return 0;
     turn(runtime, request);
-    kind->help_end(runtime->device, !rondo_queue_outstanding(runtime), RONDO_NEVER_HELPS);
+    leave(runtime, RONDO_NEVER_HELPS);
     return 1;
 }
 
@@ -86,47 +93,48 @@ int rondo_progress_is_brief(const struct rondo_request *request)
     return rondo_progress_is_simple(request) && rondo_call_bytes(request->comm, &request->call) <= BRIEF_BYTES;
 }
 
-/* Block 0 is claimed. What is stuck has a daemon, which it is left to with the block. */
+/* A small operation takes less time than telling the daemon of it and learning from it that it is over. So where nothing else
+ * is under way, who starts it claims block 0 and carries it out, and only if it gets stuck does a daemon hear of it. */
+static int claim_alone(const struct rondo_request *request)
+{
+    struct rondo_runtime *runtime = request->runtime;
+    return request->simple && !rondo_queue_outstanding(runtime) && runtime->device->kind->help_begin(runtime->device);
+}
+
+/* waits: he has nothing else to do. 0: it is to be started. */
 static int carry_brief(struct rondo_request *request, int waits, enum rondo_helper helper)
 {
     struct rondo_runtime *runtime = request->runtime;
-    const enum rondo_carried how = rondo_queue_carry(request, waits);
+    if (!claim_alone(request))
+        return 0;
+    const enum rondo_carried how = rondo_queue_carry(request, waits); /* done, it may be another thread's to free */
     if (how == RONDO_CARRIED_STUCK && waits)
         turn(runtime, request);
-    runtime->device->kind->help_end(runtime->device, !rondo_queue_outstanding(runtime), waits ? RONDO_NEVER_HELPS : helper);
+    leave(runtime, waits ? RONDO_NEVER_HELPS : helper); /* what is stuck has a daemon, to which the block is left */
     return how != RONDO_CARRIED_NOT;
 }
 
-/* A small operation takes less time than telling the daemon of it and learning from it that it is over. So where nothing else
- * is under way, who starts it carries it out, and only if it gets stuck does a daemon hear of it. waits: he has nothing else to
- * do. helper: as in rondo_queue_start. 0: it is to be started. */
-static int carry_out(struct rondo_request *request, int waits, enum rondo_helper helper)
+/* By who waits. 0: it is to be started. */
+static int carry_long(struct rondo_request *request)
 {
     struct rondo_runtime *runtime = request->runtime;
-    const struct rondo_device_kind *kind = runtime->device->kind;
     const struct rondo_operation *fresh;
-    if (!request->simple || rondo_queue_outstanding(runtime) || !kind->help_begin(runtime->device))
+    if (!claim_alone(request))
         return 0;
-    if (request->brief)
-        return carry_brief(request, waits, helper);
-    if (!rondo_queue_hold(request, &fresh)) {
-        kind->help_end(runtime->device, !rondo_queue_outstanding(runtime), RONDO_NEVER_HELPS);
-        return 0;
+    const int held = rondo_queue_hold(request, &fresh);
+    if (held) {
+        const int done = runtime->device->kind->carry_out(runtime->device, request->lane->index, request->slot, fresh, 1);
+        rondo_queue_release(request, done);
+        if (!done)
+            turn(runtime, request);
     }
-    const int done = kind->carry_out(runtime->device, request->lane->index, request->slot, fresh, waits);
-    if (done || waits)
-        rondo_queue_release(request, done, 1);
-    if (!done && waits)
-        turn(runtime, request);
-    kind->help_end(runtime->device, !rondo_queue_outstanding(runtime), RONDO_NEVER_HELPS);
-    if (!done && !waits) /* whose start may call the block's thread, which finds it free now */
-        rondo_queue_release(request, 0, helper);
-    return 1;
+    leave(runtime, RONDO_NEVER_HELPS);
+    return held;
 }
 
 void rondo_progress_start(struct rondo_request *request, enum rondo_helper helper)
 {
-    if (request->brief && carry_out(request, 0, helper))
+    if (request->brief && carry_brief(request, 0, helper))
         return;
     rondo_queue_start(request, helper);
     /* It cannot have been freed: nobody waits for it before the start returns, and it waits for the verdict we ask for. */
@@ -220,7 +228,7 @@ static rondo_result_t conclude(struct rondo_request *request)
 
 rondo_result_t rondo_progress_run(struct rondo_request *request)
 {
-    if (!carry_out(request, 1, RONDO_HELPS))
+    if (!(request->brief ? carry_brief(request, 1, RONDO_HELPS) : carry_long(request)))
         rondo_progress_start(request, RONDO_HELPS);
     if (state_of(request) != RONDO_REQUEST_DONE)
         wait_done(request);
@@ -239,7 +247,7 @@ int rondo_progress_again(struct rondo_host_lane *lane, const struct rondo_call *
     const enum rondo_carried how = rondo_queue_carry_kept(lane, call, &request);
     if (how == RONDO_CARRIED_STUCK)
         turn(runtime, request);
-    kind->help_end(runtime->device, !rondo_queue_outstanding(runtime), RONDO_NEVER_HELPS);
+    leave(runtime, RONDO_NEVER_HELPS);
     *result = how == RONDO_CARRIED_STUCK ? rondo_progress_wait(request) : RONDO_SUCCESS;
     return how != RONDO_CARRIED_NOT;
 }
@@ -247,14 +255,13 @@ int rondo_progress_again(struct rondo_host_lane *lane, const struct rondo_call *
 struct rondo_request *rondo_progress_carry(struct rondo_request *first, struct rondo_request **blocking)
 {
     struct rondo_runtime *runtime = first->runtime;
-    const struct rondo_device_kind *kind = runtime->device->kind;
     struct rondo_request *stuck, *left, *next;
-    if (!first->brief || rondo_queue_outstanding(runtime) || !kind->help_begin(runtime->device))
+    if (!first->brief || !claim_alone(first))
         return first;
     struct rondo_request *rest = rondo_queue_carry_group(first, &stuck, &left);
     if (stuck != NULL && rest == NULL)
         turn(runtime, stuck);
-    kind->help_end(runtime->device, !rondo_queue_outstanding(runtime), stuck != NULL ? RONDO_HELPS : RONDO_NEVER_HELPS);
+    leave(runtime, stuck != NULL ? RONDO_HELPS : RONDO_NEVER_HELPS);
     if (stuck != NULL) {
         stuck->next_grouped = *blocking;
         *blocking = stuck;

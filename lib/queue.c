@@ -309,7 +309,7 @@ int rondo_queue_hold(struct rondo_request *request, const struct rondo_operation
     return holds;
 }
 
-void rondo_queue_release(struct rondo_request *request, int done, enum rondo_helper helper)
+void rondo_queue_release(struct rondo_request *request, int done)
 {
     struct rondo_runtime *runtime = request->runtime;
     struct rondo_queue *queue = &runtime->queue;
@@ -334,7 +334,7 @@ void rondo_queue_release(struct rondo_request *request, int done, enum rondo_hel
     if (others)
         rondo_event_signal(&queue->event, &queue->sleepers);
     if (others || !done)
-        see_to(runtime, start, helper);
+        see_to(runtime, start, RONDO_HELPS);
 }
 
 /* Nobody has been able to see a kept one under way: it counts, and that is all. */
@@ -383,15 +383,16 @@ enum rondo_carried rondo_queue_carry_kept(struct rondo_host_lane *lane, const st
                                           struct rondo_request **request)
 {
     struct rondo_queue *queue = &lane->comm->runtime->queue;
+    const int reachable = rondo_kept_reachable(lane->comm, call);
     pthread_mutex_lock(&queue->lock);
-    *request = rondo_kept_find(lane, call);
+    *request = rondo_kept_find(lane, call, reachable);
     const enum rondo_carried how = *request != NULL && (*request)->brief ? carry(*request, 1) : RONDO_CARRIED_NOT;
     pthread_mutex_unlock(&queue->lock);
     return how;
 }
 
 /* A brief message, which waits for nobody if there is a slot. */
-int rondo_queue_is_eager(const struct rondo_request *request)
+static int is_eager(const struct rondo_request *request)
 {
     return request->brief && request->call.kind == RONDO_KIND_SEND_TO;
 }
@@ -416,7 +417,7 @@ struct rondo_request *rondo_queue_carry_group(struct rondo_request *first, struc
     pthread_mutex_lock(&queue->lock);
     for (; request != NULL && *stuck == NULL; request = next) {
         const int last = (next = request->next_grouped) == NULL;
-        if (!request->brief || !request->blocking || !(last || rondo_queue_is_eager(request)))
+        if (!request->brief || !request->blocking || !(last || is_eager(request)))
             break;
         const enum rondo_carried how = carry(request, last);
         if (how == RONDO_CARRIED_NOT)

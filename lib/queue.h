@@ -14,18 +14,16 @@ void rondo_request_give_back(struct rondo_request *request);
 /* Makes the request active and hands it to its lane. Never blocks: what does not fit on
  * the device waits on the host. A communicator that has failed completes it with its failure. */
 void rondo_queue_start(struct rondo_request *request, enum rondo_helper helper);
-/* Whether it is carried out by who starts it even if he does not wait. */
-int rondo_queue_is_eager(const struct rondo_request *request);
-/* Makes the request active for the caller to carry it out (rondo_device_kind), and then says how that went; until then its lane
- * is kept free of others. hold: 0: it cannot be, start it. fresh: what carry_out is to be given. release: if it is not done it
- * is submitted. */
+/* Makes the request active for the caller, who waits, to carry it out (rondo_device_kind), and then says how that went; until
+ * then its lane is kept free of others. hold: 0: it cannot be, start it. fresh: what carry_out is to be given. release: if it
+ * is not done it is submitted. */
 int rondo_queue_hold(struct rondo_request *request, const struct rondo_operation **fresh);
-void rondo_queue_release(struct rondo_request *request, int done, enum rondo_helper helper);
+void rondo_queue_release(struct rondo_request *request, int done);
 /* All of that for one that is brief, while nobody else gets to the queue; the caller has claimed block 0. waits: he goes on to
  * wait. STUCK: it has been begun and submitted, to a daemon that has been started. */
 enum rondo_carried { RONDO_CARRIED_NOT, RONDO_CARRIED_STUCK, RONDO_CARRIED_DONE };
 enum rondo_carried rondo_queue_carry(struct rondo_request *request, int waits);
-/* The same for what the lane keeps for such a call, if it is brief, by who waits. *request: what is stuck. */
+/* The same for what the lane keeps for this very call, if it is brief, by who waits. *request: what is stuck. */
 enum rondo_carried rondo_queue_carry_kept(struct rondo_host_lane *lane, const struct rondo_call *call,
                                           struct rondo_request **request);
 /* The same for those of blocking calls that begin together: the messages to be sent that come first, by who does not wait, and
