@@ -2,13 +2,13 @@
  * The host device: a block is a thread, or for block 0 any thread that waits for a result and runs the block meanwhile
  * (DESIGN section 6, last paragraph). "Quitting" parks the threads.
  *
- * A block is run by whoever holds its claim. Invariant: while a daemon is alive, block 0 is claimed, or its thread has been
- * called and is going to look whether it is before it sleeps (a nap, of bounded length, may come first). The other blocks have
- * nothing to do with small operations, and calling their threads takes longer than those do: so a daemon begins with block 0
- * alone, which may leave alone, too, and whoever runs it gathers the others when there is something for them. From then on the
- * invariant is theirs as well, until all quit by consensus. Then it has an exception: a waiter whose result was the last one
- * leaves block 0 to nobody. Its thread is called by who submits something that he does not wait for (attend), or by the others
- * when they want to quit.
+ * A block is run by whoever holds its claim. Invariant: while a daemon is alive, block 0 is claimed, or somebody who has said
+ * so (RONDO_HELPS) is about to claim it, or its thread has been called and is going to look whether it is claimed before it
+ * sleeps (a nap, of bounded length, may come first). The other blocks have nothing to do with small operations, and calling
+ * their threads takes longer than those do: so a daemon begins with block 0 alone, which may leave alone, too, and whoever runs
+ * it gathers the others when there is something for them. From then on the invariant is theirs as well, until all quit by
+ * consensus. Then it has an exception: a waiter whose result was the last one leaves block 0 to nobody. Its thread is called by
+ * who submits something that he does not wait for (attend), or by the others when they want to quit.
  *
  * Why that is so. Only who has block 0's claim gathers, or leaves alone. `gathered` names the launch whose blocks have been
  * called; another block enters only a daemon of that number, which cannot end without its vote. It reads `wake`, whether a
