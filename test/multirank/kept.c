@@ -14,8 +14,17 @@ enum variant { AS_IT_IS, ELSEWHERE, OTHER_COUNT, OTHER_ROOT, OTHER_PLACE, OTHER_
 enum { GROUPED = 2 };
 enum { SHORT = 3, LONG = 40 }; /* messages */
 
-static const enum collective shapes[] = {
-    ALLREDUCE /* programs' */, REDUCE_SCATTER, ALLGATHER, BCAST, REDUCE, ALLTOALL, ALLGATHERV, SCAN, BARRIER, ALLREDUCE};
+static const enum collective shapes[] = {ALLREDUCE /* programs' */,
+                                         REDUCE_SCATTER,
+                                         ALLGATHER,
+                                         BCAST,
+                                         REDUCE,
+                                         ALLTOALL,
+                                         ALLGATHERV,
+                                         SCAN,
+                                         SCATTER,
+                                         BARRIER,
+                                         ALLREDUCE};
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
 /* Along the ranks, from the last to the first or the other way, and back. */
@@ -172,19 +181,20 @@ static void play(struct trial trials[SHAPES][VARIANTS], const struct rank *me, r
     ranks_release(memory);
 }
 
-/* Each after each other, of so many elements: calls that a lane would keep in one place, and that differ in kind alone. */
-static void play_all(rondo_comm_t comm)
+/* Each after each other: calls that a lane would keep in one place, and that differ in kind alone, or in the root. */
+static void play_all(rondo_comm_t comm, int size)
 {
-    enum { COUNTS = 12 };
-    for (int i = 0; i < 2 * COUNTS * SHAPES; i++) {
-        const int at = i < COUNTS * SHAPES ? i : 2 * COUNTS * SHAPES - 1 - i;
+    enum { COUNTS = 12, CALLS = 2 * COUNTS * SHAPES };
+    for (int i = 0; i < 2 * CALLS; i++) {
+        const int at = i < CALLS ? i : 2 * CALLS - 1 - i, of_shape = at / SHAPES;
         struct trial t = {.what = shapes[at % SHAPES],
                           .comm = comm,
                           .seed = (uint64_t) seed,
-                          .count = (size_t) (1 + at / SHAPES),
+                          .count = (size_t) (1 + of_shape / 2),
+                          .root = of_shape % 2 == 0 ? 0 : size - 1,
                           .op = RONDO_SUM,
                           .type = RONDO_FLOAT};
-        STEP("%s of %zu", collective_names[t.what], t.count);
+        STEP("%s of %zu, root %d", collective_names[t.what], t.count, t.root);
         trial_prepare(&t);
         trial_fill(&t, i);
         perform(&t, PLAIN);
@@ -222,7 +232,7 @@ static void run(struct rank *me)
     struct trial trials[SHAPES][VARIANTS];
     rondo_comm_t comm;
     MUST(rondo_comm_dup(me->world, &comm));
-    play_all(comm);
+    play_all(comm, me->size);
     prepare(trials, comm, me->size);
     play(trials, me, comm);
     MUST(rondo_comm_free(&comm));
