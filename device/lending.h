@@ -68,10 +68,10 @@ RONDO_FUNCTION struct rondo_errand *rondo_errand_at(const struct rondo_end *end,
  * those it is sent on to are left. */
 RONDO_FUNCTION void rondo_take_errand(const struct rondo_run *run, const struct rondo_use *use, struct rondo_piece *piece)
 {
-    if (use->received != 1 || use->direct_in || piece->rate != 0 || piece->local == NULL)
+    if (use->received != 1 || piece->local == NULL)
         return;
     const struct rondo_end *end = rondo_end_of(run, use->receive_first);
-    if (!end->hands_out ||
+    if (!end->hands_out || use->direct_in || piece->rate != 0 ||
         rondo_load_relaxed(&rondo_errand_at(end, end->position)->state) != RONDO_ERRAND(end->position, RONDO_ERRAND_DONE))
         return;
     piece->sources = 1;

@@ -102,13 +102,14 @@ static struct checked *checked_place(const struct rondo_call *call)
     return &table[((unsigned) call->kind + (unsigned) call->root) % CHECKED];
 }
 
-/* Of calls without arrays, which may change. */
+/* Of calls without arrays, which may change. In this order: members that lie side by side would be loaded together, which waits
+ * for the caller's stores of each. */
 static int is_known(const struct checked *known, const struct rondo_comm *comm, const struct rondo_call *call)
 {
     const struct rondo_call *before = &known->call;
     return known->comm == comm && known->id == comm->id && known->rank == comm->rank && known->size == comm->size &&
-           before->kind == call->kind && before->send == call->send && before->recv == call->recv &&
-           before->count == call->count && before->type == call->type && before->op == call->op && before->root == call->root;
+           before->send == call->send && before->recv == call->recv && before->type == call->type &&
+           before->count == call->count && before->op == call->op && before->kind == call->kind && before->root == call->root;
 }
 
 /* A buffer of count elements: present if count is not 0, aligned, inside the address space. What memory it is is looked at

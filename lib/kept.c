@@ -22,8 +22,8 @@ static int has_buffers(const struct rondo_request *request, const struct rondo_c
 static int is_alike(const struct rondo_request *request, const struct rondo_call *call, int reachable)
 {
     const struct rondo_call *own = &request->call;
-    if (own->kind != call->kind || own->count != call->count || own->type != call->type || own->op != call->op ||
-        own->root != call->root || own->rate != call->rate ||
+    if (own->type != call->type || own->count != call->count || own->op != call->op || own->kind != call->kind ||
+        own->root != call->root || own->rate != call->rate || /* in this order: lib/call.c, is_known */
         request->programs != __atomic_load_n(&request->comm->programs, __ATOMIC_RELAXED) || request->reachable != reachable)
         return 0;
     if (has_buffers(request, call))
