@@ -184,6 +184,9 @@ RONDO_API rondo_result_t rondo_report(rondo_t rt, char *text, size_t bytes);
 RONDO_API rondo_result_t rondo_comm_world(rondo_t rt, rondo_comm_t *comm); /* owned by the runtime; not to be freed */
 RONDO_API rondo_result_t rondo_comm_rank(rondo_comm_t comm, int *rank);
 RONDO_API rondo_result_t rondo_comm_size(rondo_comm_t comm, int *size);
+/* What logs and reports call it: the same number on all its ranks, and no other communicator of the runtime has it. 0: the
+ * world. */
+RONDO_API rondo_result_t rondo_comm_id(rondo_comm_t comm, uint64_t *id);
 /* Collective. color < 0: no communicator (*result becomes NULL). Ranks are ordered by key, then by rank in comm (MPI 7.4.2). */
 RONDO_API rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_comm_t *result);
 RONDO_API rondo_result_t rondo_comm_dup(rondo_comm_t comm, rondo_comm_t *result);

@@ -227,6 +227,14 @@ rondo_result_t rondo_comm_size(rondo_comm_t comm, int *size)
     return result;
 }
 
+rondo_result_t rondo_comm_id(rondo_comm_t comm, uint64_t *id)
+{
+    rondo_result_t result = check(comm, id, "rondo_comm_id");
+    if (result == RONDO_SUCCESS)
+        *id = comm->id;
+    return result;
+}
+
 struct split {
     int32_t color, key;
     int32_t world, old_rank;

@@ -132,13 +132,25 @@ static ncclResult_t issue(struct rondo_nccl_operation *o)
 
 /* ---- groups ---- */
 
-static int by_address(const void *a, const void *b)
+static int compare(uint64_t a, uint64_t b)
 {
-    uintptr_t first = (uintptr_t) * (struct ncclComm *const *) a, second = (uintptr_t) * (struct ncclComm *const *) b;
-    return first < second ? -1 : first > second;
+    return a < b ? -1 : a > b;
 }
 
-/* The communicators of a group, in an order that all threads agree on, because they are locked. */
+static int by_identity(const void *a, const void *b)
+{
+    struct ncclComm *first = *(struct ncclComm *const *) a, *second = *(struct ncclComm *const *) b;
+    uint64_t first_id = 0, second_id = 0;
+    int order = rondo_nccl_world_compare(first->world, second->world);
+    rondo_comm_id(first->comm, &first_id);
+    rondo_comm_id(second->comm, &second_id);
+    if (order == 0)
+        order = compare(first_id, second_id);
+    return order != 0 ? order : compare((uintptr_t) first, (uintptr_t) second); /* other ranks of this process */
+}
+
+/* The communicators of a group, in an order that all ranks agree on, because each has a launch of its own on the group's
+ * stream; and all threads, because they are locked. */
 static int list_comms(const struct rondo_nccl_operation *operations, int count, struct ncclComm **comms)
 {
     int found = 0;

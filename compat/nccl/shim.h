@@ -157,6 +157,8 @@ int rondo_nccl_comm_users(struct ncclComm *comm);
 ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *id, int rank, int size, int device,
                                      struct rondo_nccl_world **world);
 void rondo_nccl_world_hold(struct rondo_nccl_world *world);
+/* Less than, equal to or more than 0: an order of cliques that all their ranks agree on. */
+int rondo_nccl_world_compare(const struct rondo_nccl_world *a, const struct rondo_nccl_world *b);
 /* Gives an unlisted communicator to a thread that frees it, and its runtime, once nothing of it runs. Never waits for other
  * ranks. */
 void rondo_nccl_dispose(struct ncclComm *comm);

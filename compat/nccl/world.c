@@ -16,10 +16,10 @@
 /* The ranks of one clique in this process. */
 struct clique {
     struct clique *next;
-    rondo_unique_id_t id;
-    int ranks;   /* whose last communicator has not been given up */
-    int endings; /* communicators that are being ended */
-    int waiting; /* threads that wait for that */
+    rondo_unique_id_t id; /* never changes */
+    int ranks;            /* whose last communicator has not been given up */
+    int endings;          /* communicators that are being ended */
+    int waiting;          /* threads that wait for that */
 };
 
 static struct {
@@ -109,6 +109,11 @@ void rondo_nccl_world_hold(struct rondo_nccl_world *world)
     world->users++;
     world->communicators++;
     pthread_mutex_unlock(&process.lock);
+}
+
+int rondo_nccl_world_compare(const struct rondo_nccl_world *a, const struct rondo_nccl_world *b)
+{
+    return memcmp(&a->clique->id, &b->clique->id, sizeof(a->clique->id));
 }
 
 /* ---- ending ---- */

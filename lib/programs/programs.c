@@ -122,6 +122,8 @@ const struct rondo_algorithm *rondo_algorithm_find(const char *name, enum rondo_
 
 int rondo_algorithm_blocks(const struct rondo_algorithm *algorithm, enum rondo_kind kind, int size)
 {
+    if (algorithm->build == rondo_build_chain && kind == RONDO_KIND_ALLTONEXT && size > 2)
+        return 2; /* whoever is neither first nor last */
     if (!algorithm->blocks_a_peer || size == 1)
         return 1;
     return kind == RONDO_KIND_ALLTOALL ? 2 * size - 1 : kind == RONDO_KIND_ALLGATHER ? 2 * (size - 1) : size;

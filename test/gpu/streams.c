@@ -1,5 +1,6 @@
 /*
- * Operations in stream order, on all GPUs there are, a rank each (on a single GPU three share it): CUDA graphs that are
+ * Operations in stream order, on all GPUs there are, a rank each (on a single GPU three share it; CUDA_DEVICE_MAX_CONNECTIONS
+ * must be 32 then, or CUDA itself has streams wait for each other): CUDA graphs that are
  * captured once and launched many times, groups larger than a launch carries, more kernels that wait than fit on a GPU, large
  * messages into memory of every kind, buffers that may not be used, and what becomes of an operation that a rank never
  * enqueues.
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define CUDA(call)                                                                                                             \
     do {                                                                                                                       \
@@ -487,10 +487,6 @@ int main(int argc, char **argv)
     setenv("RONDO_DEVICE", "cuda", 1); /* the harness goes by it */
     if (ranks == 0)
         ranks = gpus > 1 ? gpus : 3;
-    if (ranks > gpus && getenv("CUDA_DEVICE_MAX_CONNECTIONS") == NULL) { /* else CUDA itself has streams wait for each other */
-        setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
-        execv("/proc/self/exe", argv); /* it has been read */
-    }
     rondo_config_t config = RONDO_CONFIG_DEFAULT, wide = RONDO_CONFIG_DEFAULT;
     wide.blocks = ranks > gpus ? CROWD_BLOCKS / 4 : CROWD_BLOCKS;
     if (strcmp(scenario, "all") == 0 || strcmp(scenario, "crowds") == 0) /* before others have taken their places */

@@ -61,6 +61,7 @@ static void pointers(struct rank *me)
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_comm_rank(NULL, &number));
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_comm_rank(world, NULL));
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_comm_size(world, NULL));
+    EXPECT(RONDO_ERR_ARGUMENT, "", rondo_comm_id(world, NULL));
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_comm_world(me->runtime, NULL));
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_comm_world(NULL, &world));
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_comm_split(me->world, 0, 0, NULL));

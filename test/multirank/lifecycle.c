@@ -52,6 +52,17 @@ static void communicators(struct rank *me)
           (unsigned long long) early);
 }
 
+/* The same as at its first rank. */
+static uint64_t agreed_id(rondo_comm_t comm)
+{
+    uint64_t own = 0, first;
+    MUST(rondo_comm_id(comm, &own));
+    first = own;
+    MUST(rondo_bcast(&first, 1, RONDO_UINT64, 0, comm));
+    CHECK(own == first, "communicator %llx is %llx at its first rank", (unsigned long long) own, (unsigned long long) first);
+    return own;
+}
+
 /* Many communicators alive at once, used in opposite orders. */
 static void many_communicators(struct rank *me)
 {
@@ -62,6 +73,8 @@ static void many_communicators(struct rank *me)
     for (int k = 0; k < COUNT; k++) {
         STEP("dup %d", k);
         MUST(rondo_comm_dup(k == 0 ? me->world : comms[k - 1], &comms[k]));
+        CHECK(agreed_id(comms[k]) != agreed_id(k == 0 ? me->world : comms[k - 1]), "communicator %d has its parent's number",
+              k);
     }
     for (int i = 0; i < COUNT; i++) {
         int k = me->rank % 2 == 0 ? i : COUNT - 1 - i;

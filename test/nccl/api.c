@@ -91,16 +91,16 @@ static const struct {
     void (*together)(struct me *me);
     int least; /* ranks */
 } scenarios[] = {
-    {"versions", scenario_versions, NULL, 1},   {"not_offered", scenario_not_offered, NULL, 1},
-    {"bad_inits", scenario_bad_inits, NULL, 1}, {"foreign_handles", scenario_foreign_handles, NULL, 1},
-    {"errors", NULL, scenario_errors, 1},       {"one_thread", scenario_one_thread, NULL, 1},
-    {"messages", NULL, scenario_messages, 1},   {"aggregated", NULL, scenario_aggregated, 1},
-    {"orders", NULL, scenario_orders, 1},       {"nonblocking", scenario_nonblocking, NULL, 1},
-    {"split", NULL, scenario_split, 1},         {"shrink", NULL, scenario_shrink, 3},
-    {"finalize", NULL, scenario_finalize, 1},   {"aborted", NULL, scenario_aborted, 2},
-    {"revoked", NULL, scenario_revoked, 2},     {"mismatch", NULL, scenario_mismatch, 2},
-    {"abandoned", scenario_abandoned, NULL, 1}, {"scalars", NULL, scenario_scalars, 1},
-    {"memory", NULL, scenario_memory, 1},
+    {"versions", scenario_versions, NULL, 1},       {"not_offered", scenario_not_offered, NULL, 1},
+    {"bad_inits", scenario_bad_inits, NULL, 1},     {"foreign_handles", scenario_foreign_handles, NULL, 1},
+    {"errors", NULL, scenario_errors, 1},           {"one_thread", scenario_one_thread, NULL, 1},
+    {"messages", NULL, scenario_messages, 1},       {"aggregated", NULL, scenario_aggregated, 1},
+    {"orders", NULL, scenario_orders, 1},           {"mixed_group", NULL, scenario_mixed_group, 2},
+    {"nonblocking", scenario_nonblocking, NULL, 1}, {"split", NULL, scenario_split, 1},
+    {"shrink", NULL, scenario_shrink, 3},           {"finalize", NULL, scenario_finalize, 1},
+    {"aborted", NULL, scenario_aborted, 2},         {"revoked", NULL, scenario_revoked, 2},
+    {"mismatch", NULL, scenario_mismatch, 2},       {"abandoned", scenario_abandoned, NULL, 1},
+    {"scalars", NULL, scenario_scalars, 1},         {"memory", NULL, scenario_memory, 1},
 };
 
 int main(int argc, char **argv)

@@ -37,6 +37,7 @@ void scenario_one_thread(void);
 void scenario_messages(struct me *me);
 void scenario_aggregated(struct me *me);
 void scenario_orders(struct me *me);
+void scenario_mixed_group(struct me *me);
 void scenario_scalars(struct me *me);
 void scenario_memory(struct me *me);
 

@@ -290,6 +290,32 @@ void scenario_orders(struct me *me)
     }
 }
 
+/* Groups over two communicators, which odd ranks have made, and call, in the other order; both on the same stream. */
+void scenario_mixed_group(struct me *me)
+{
+    ncclComm_t parents[2] = {me->comm, NULL}, comms[2];
+    const int odd = me->rank % 2;
+    NCCL(ncclCommSplit(me->comm, 0, me->rank, &parents[1], NULL));
+    NCCL(ncclGroupStart());
+    for (int k = 0; k < 2; k++)
+        NCCL(ncclCommSplit(parents[k ^ odd], 0, me->rank, &comms[k ^ odd], NULL));
+    NCCL(ncclGroupEnd());
+    for (int round = 0; round < 5; round++) {
+        put_floats(me->recv, -1, 2 * COUNT);
+        NCCL(ncclGroupStart());
+        for (int k = 0; k < 2; k++)
+            NCCL(ncclAllReduce(me->send, me->recv + (k ^ odd) * COUNT, COUNT, ncclFloat, k == odd ? ncclSum : ncclMax,
+                               comms[k ^ odd], me->stream));
+        NCCL(ncclGroupEnd());
+        stream_wait(me->stream);
+        CHECK(count_wrong(me->recv, sum_of(me->size), COUNT) == 0, "sum, round %d", round);
+        CHECK(count_wrong(me->recv + COUNT, (float) me->size, COUNT) == 0, "maximum, round %d", round);
+    }
+    for (int k = 0; k < 2; k++)
+        NCCL(ncclCommDestroy(comms[k]));
+    NCCL(ncclCommDestroy(parents[1]));
+}
+
 /* ---- operators and memory ---- */
 
 void scenario_scalars(struct me *me)
@@ -313,6 +339,8 @@ void scenario_scalars(struct me *me)
     if (me->rank == me->size - 1)
         CHECK(count_wrong(me->recv, sum_of(me->size) / 2, COUNT) == 0, "reduced");
     NCCL(ncclRedOpDestroy(device, me->comm));
+    /* Where ranks share a GPU, freeing waits for their kernels and keeps them from launching any: all have launched this. */
+    check_sum(me->comm, me, "without its operators");
     device_free(scalar);
 }
 
