@@ -62,6 +62,15 @@ static struct rondo_request *take(struct rondo_request **list,
     return first;
 }
 
+static void put_first(struct rondo_request **list, struct rondo_request *taken)
+{
+    struct rondo_request *rest = *list;
+    *list = taken;
+    while (*list != NULL)
+        list = &(*list)->next_grouped;
+    *list = rest;
+}
+
 static int is_of_stream(const struct rondo_request *request, const struct rondo_request *first)
 {
     return request->streamed && (first == NULL || request->stream == first->stream);
@@ -119,13 +128,10 @@ rondo_result_t rondo_group_end(rondo_comm_t comm)
     __atomic_store_n(&comm->group_owner, 0, __ATOMIC_RELEASE);
     if (first != NULL && comm->runtime->device->kind->enqueue != NULL)
         result = enqueue_group(&first);
-    struct rondo_request *sent = take(&first, is_sent), **end = &sent;
-    while (*end != NULL)
-        end = &(*end)->next_grouped;
-    *end = first;
-    if (sent != NULL)
-        sent = rondo_progress_carry(sent, &blocking);
-    struct rondo_request *last = start_group(sent, &blocking);
+    put_first(&first, take(&first, is_sent));
+    if (first != NULL)
+        first = rondo_progress_carry(first, &blocking);
+    struct rondo_request *last = start_group(first, &blocking);
     if (last != NULL)
         result = first_of(result, rondo_progress_run(last));
     for (; blocking != NULL; blocking = next) {

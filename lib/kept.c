@@ -37,7 +37,7 @@ static int is_alike(const struct rondo_request *request, const struct rondo_call
 static struct rondo_request **place_of(struct rondo_host_lane *lane, const struct rondo_call *call)
 {
     const uint64_t mixed = ((uint64_t) call->kind + 31 * (uint64_t) call->root + call->count) * 0x9e3779b97f4a7c15u;
-    return &lane->kept[mixed >> (64 - RONDO_KEPT_BITS)];
+    return &lane->kept[(mixed >> 32) % RONDO_KEPT];
 }
 
 static void set_place(struct rondo_request **place, struct rondo_request *request)
@@ -50,10 +50,17 @@ int rondo_kept_is_likely(struct rondo_host_lane *lane, const struct rondo_call *
     return lane != NULL && __atomic_load_n(place_of(lane, call), __ATOMIC_RELAXED) != NULL;
 }
 
-struct rondo_request *rondo_kept_find(struct rondo_host_lane *lane, const struct rondo_call *call, int reachable)
+/* Under the queue lock: one that will do once it has the call's buffers. */
+static struct rondo_request *find_alike(struct rondo_host_lane *lane, const struct rondo_call *call, int reachable)
 {
     struct rondo_request *request = *place_of(lane, call);
-    return request != NULL && has_buffers(request, call) && is_alike(request, call, reachable) ? request : NULL;
+    return request != NULL && is_alike(request, call, reachable) ? request : NULL;
+}
+
+struct rondo_request *rondo_kept_find(struct rondo_host_lane *lane, const struct rondo_call *call, int reachable)
+{
+    struct rondo_request *request = find_alike(lane, call, reachable);
+    return request != NULL && has_buffers(request, call) ? request : NULL;
 }
 
 void rondo_kept_remove(struct rondo_request *request)
@@ -69,9 +76,7 @@ struct rondo_request *rondo_kept_take(struct rondo_host_lane *lane, const struct
     struct rondo_queue *queue = &lane->comm->runtime->queue;
     const int reachable = rondo_kept_reachable(lane->comm, call);
     pthread_mutex_lock(&queue->lock);
-    struct rondo_request *request = *place_of(lane, call);
-    if (request != NULL && !is_alike(request, call, reachable))
-        request = NULL;
+    struct rondo_request *request = find_alike(lane, call, reachable);
     if (request != NULL)
         rondo_kept_remove(request);
     pthread_mutex_unlock(&queue->lock);

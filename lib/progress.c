@@ -77,7 +77,7 @@ static int help(struct rondo_runtime *runtime, const struct rondo_request *reque
     return 1;
 }
 
-int rondo_progress_is_simple(const struct rondo_request *request)
+static int is_simple(const struct rondo_request *request)
 {
     const struct rondo_device *device = request->runtime->device;
     const struct rondo_policy *policy = &device->daemon->policy;
@@ -88,24 +88,24 @@ int rondo_progress_is_simple(const struct rondo_request *request)
 
 #define BRIEF_BYTES 8192 /* others of the runtime may have to wait until so much has been moved */
 
-int rondo_progress_is_brief(const struct rondo_request *request)
+void rondo_progress_classify(struct rondo_request *request)
 {
-    return rondo_progress_is_simple(request) && rondo_call_bytes(request->comm, &request->call) <= BRIEF_BYTES;
+    request->simple = is_simple(request);
+    request->brief = request->simple && rondo_call_bytes(request->comm, &request->call) <= BRIEF_BYTES;
 }
 
 /* A small operation takes less time than telling the daemon of it and learning from it that it is over. So where nothing else
  * is under way, who starts it claims block 0 and carries it out, and only if it gets stuck does a daemon hear of it. */
-static int claim_alone(const struct rondo_request *request)
+static int claim_alone(struct rondo_runtime *runtime)
 {
-    struct rondo_runtime *runtime = request->runtime;
-    return request->simple && !rondo_queue_outstanding(runtime) && runtime->device->kind->help_begin(runtime->device);
+    return !rondo_queue_outstanding(runtime) && runtime->device->kind->help_begin(runtime->device);
 }
 
-/* waits: he has nothing else to do. 0: it is to be started. */
+/* Of a brief one. waits: he has nothing else to do. 0: it is to be started. */
 static int carry_brief(struct rondo_request *request, int waits, enum rondo_helper helper)
 {
     struct rondo_runtime *runtime = request->runtime;
-    if (!claim_alone(request))
+    if (!claim_alone(runtime))
         return 0;
     const enum rondo_carried how = rondo_queue_carry(request, waits); /* done, it may be another thread's to free */
     if (how == RONDO_CARRIED_STUCK && waits)
@@ -119,7 +119,7 @@ static int carry_long(struct rondo_request *request)
 {
     struct rondo_runtime *runtime = request->runtime;
     const struct rondo_operation *fresh;
-    if (!claim_alone(request))
+    if (!request->simple || !claim_alone(runtime))
         return 0;
     const int held = rondo_queue_hold(request, &fresh);
     if (held) {
@@ -240,9 +240,8 @@ int rondo_progress_again(struct rondo_host_lane *lane, const struct rondo_call *
     if (!rondo_kept_is_likely(lane, call))
         return 0;
     struct rondo_runtime *runtime = lane->comm->runtime;
-    const struct rondo_device_kind *kind = runtime->device->kind;
     struct rondo_request *request;
-    if (kind->carry_out == NULL || rondo_queue_outstanding(runtime) || !kind->help_begin(runtime->device))
+    if (runtime->device->kind->carry_out == NULL || !claim_alone(runtime))
         return 0;
     const enum rondo_carried how = rondo_queue_carry_kept(lane, call, &request);
     if (how == RONDO_CARRIED_STUCK)
@@ -256,7 +255,7 @@ struct rondo_request *rondo_progress_carry(struct rondo_request *first, struct r
 {
     struct rondo_runtime *runtime = first->runtime;
     struct rondo_request *stuck, *left, *next;
-    if (!first->brief || !claim_alone(first))
+    if (!first->brief || !claim_alone(runtime))
         return first;
     struct rondo_request *rest = rondo_queue_carry_group(first, &stuck, &left);
     if (stuck != NULL && rest == NULL)

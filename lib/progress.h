@@ -6,9 +6,8 @@
 
 /* helper: RONDO_HELPS: the caller goes on to wait for it at once. */
 void rondo_progress_start(struct rondo_request *request, enum rondo_helper helper);
-/* Whether it may be carried out by who starts it, where nothing else is under way. */
-int rondo_progress_is_simple(const struct rondo_request *request);
-int rondo_progress_is_brief(const struct rondo_request *request);
+/* Of a request that has been bound: sets whether it may be carried out by who starts it, where nothing else is under way. */
+void rondo_progress_classify(struct rondo_request *request);
 /* Starts it and waits. */
 rondo_result_t rondo_progress_run(struct rondo_request *request);
 /* The same at once for a call whose request its lane (NULL: none) keeps. 0: it does not, or something else is under way. */

@@ -11,8 +11,8 @@ void rondo_queue_destroy(struct rondo_runtime *runtime);
 rondo_result_t rondo_request_take(struct rondo_runtime *runtime, struct rondo_request **request);
 void rondo_request_give_back(struct rondo_request *request);
 
-/* Makes the request active and hands it to its lane. Never blocks: what does not fit on
- * the device waits on the host. A communicator that has failed completes it with its failure. */
+/* Makes the request active and hands it to its lane. Never blocks: what does not fit on the device waits on the host. A
+ * communicator that has failed completes it with its failure. */
 void rondo_queue_start(struct rondo_request *request, enum rondo_helper helper);
 /* Makes the request active for the caller, who waits, to carry it out (rondo_device_kind), and then says how that went; until
  * then its lane is kept free of others. hold: 0: it cannot be, start it. fresh: what carry_out is to be given. release: if it

@@ -230,8 +230,8 @@ static rondo_result_t build(struct making *making, struct rondo_request **result
     }
     if (status == RONDO_SUCCESS && !making->persistent)
         status = rondo_request_still(request);
-    request->simple = status == RONDO_SUCCESS && rondo_progress_is_simple(request);
-    request->brief = status == RONDO_SUCCESS && rondo_progress_is_brief(request);
+    if (status == RONDO_SUCCESS)
+        rondo_progress_classify(request);
     return status;
 }
 

@@ -101,7 +101,7 @@ struct rondo_binding {
     int repeats;             /* some part names an end more than once */
 };
 
-#define RONDO_KEPT_BITS 3
+#define RONDO_KEPT 8 /* a power of two */
 struct rondo_host_lane {
     struct rondo_host_lane *next; /* of the communicator (runtime lock) */
     struct rondo_comm *comm;
@@ -123,10 +123,9 @@ struct rondo_host_lane {
     /* Queue lock: */
     uint64_t started, submitted, finished; /* operations; those started and not submitted wait in the list */
     struct rondo_request *waiting_first, *waiting_last;
-    const struct rondo_request *held;   /* is carried out by who started it (rondo_queue_hold); NULL: none is */
-    const struct rondo_request *latest; /* of those submitted or carried out */
-    struct rondo_request
-        *kept[1 << RONDO_KEPT_BITS]; /* of its last calls (kept.h); whether there is one may be read at any time */
+    const struct rondo_request *held;       /* is carried out by who started it (rondo_queue_hold); NULL: none is */
+    const struct rondo_request *latest;     /* of those submitted or carried out */
+    struct rondo_request *kept[RONDO_KEPT]; /* of its last calls (kept.h); whether there is one may be read at any time */
 };
 
 /* ---- requests ---- */
@@ -150,8 +149,7 @@ struct rondo_request {
     const struct rondo_registered *programs; /* the communicator's when it was made */
     int checked;                             /* waits for a verdict at every start */
     int blocking;                            /* of a blocking call: a group waits for it */
-    int simple;                              /* rondo_progress_is_simple */
-    int brief;                               /* that, and it moves little */
+    int simple, brief;                       /* may be carried out by who starts it; and moves little */
     int kept;                                /* nobody's, and whoever still names it is told that it has been freed */
     void *stream;                            /* in whose order it is executed */
     int streamed, captured;

@@ -342,8 +342,6 @@ static int check_against_job(struct bench *b)
                  options_device_name(b->device));
     else if (o->peer != NULL && !o->peer->needs_device_memory && cuda)
         snprintf(message, sizeof(message), "--peer %s takes host memory: add --device host", o->peer->name);
-    else if (o->switches && b->rank->size == 1)
-        snprintf(message, sizeof(message), "switches need a rank that is waited for: 2 ranks or more, not 1");
     if (message[0] == '\0')
         return 0;
     return b->rank->rank == 0 ? options_refuse("bench", "%s", message) : EXIT_USAGE;
@@ -400,7 +398,7 @@ static int body(struct rank *rank, void *argument)
     if (code == 0) {
         if (rank->rank == 0)
             bench_print_title(&b);
-        code = o->gradients ? bench_gradients(&b, &wrong) : o->switches ? bench_switches(&b) : run_rows(&b, &wrong);
+        code = o->whole != NULL ? o->whole->run(&b, &wrong) : run_rows(&b, &wrong);
     }
     if (code == 0 && wrong > 0)
         code = EXIT_WRONG;
@@ -448,8 +446,8 @@ static int run(const struct bench_options *o, json_t *collected)
         code = bench_set_variable("--protocol", "RONDO_PROTOCOL", o->protocol);
     if (code == 0 && o->channels != NULL)
         code = bench_set_variable("--channels", "RONDO_CHANNELS", o->channels);
-    if (code == 0 && o->switches)
-        code = bench_switches_set_up();
+    if (code == 0 && o->whole != NULL && o->whole->set_up != NULL)
+        code = o->whole->set_up();
     if (code != 0)
         return code;
     struct ranks_plan ranks = {.verb = "bench", .runtime = &o->runtime, .body = body, .argument = &plan};

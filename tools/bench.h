@@ -12,6 +12,19 @@
 #include "ranks.h"
 #include "values.h"
 
+struct bench;
+struct bench_options;
+
+/* Persistent all-reduces that are measured as a whole, not in rows of sizes. Functions return exit codes. */
+struct bench_whole {
+    const char *name;
+    int (*check)(const struct bench_options *options); /* refuses what it does not take */
+    int (*set_up)(void);                               /* settings that it takes, before there is a runtime; NULL: any */
+    int (*run)(struct bench *bench, uint64_t *wrong);  /* adds to *wrong */
+    bool own_columns;
+};
+extern const struct bench_whole bench_gradients, bench_switches;
+
 struct bench_options {
     const struct collective *collective;
     struct options_runtime runtime;
@@ -22,10 +35,9 @@ struct bench_options {
     rondo_op_t op;
     int root;
     bool check, in_place;
-    bool registered; /* buffers opened by rondo_comm_register, and made known to the peer */
-    bool gradients;  /* not one collective, but a network's gradients */
-    bool same_order; /* of those, on all ranks */
-    bool switches;   /* not one collective, but what it costs to go from one to another */
+    bool registered;                 /* buffers opened by rondo_comm_register, and made known to the peer */
+    bool same_order;                 /* of a network's gradients, on all ranks */
+    const struct bench_whole *whole; /* instead of one collective; NULL */
     enum form mode;
     const char *algorithm, *protocol, *channels; /* NULL: chosen by the library */
     int compress;                                /* bits a value, 0 = off */
@@ -125,13 +137,6 @@ struct bench_work {
 };
 /* Times Rondo and the peer in turn. Collective. what tells on failure what failed. */
 rondo_result_t bench_time(struct bench *bench, const struct bench_work *work, struct bench_timing *timing, const char **what);
-
-/* The one row of the gradients. Returns an exit code; adds to *wrong. */
-int bench_gradients(struct bench *bench, uint64_t *wrong);
-
-/* The rows of switches, and the settings that they take, to be made before there is a runtime. Return exit codes. */
-int bench_switches_set_up(void);
-int bench_switches(struct bench *bench);
 
 /* Runs the bench once for each candidate and writes the table of the best. run: one bench with these options, whose rows (rank
  * 0's) are appended to rows. Returns an exit code. */

@@ -177,7 +177,7 @@ static rondo_result_t measure(struct gradients *g, struct bench_row *row, const 
     return code;
 }
 
-int bench_gradients(struct bench *b, uint64_t *wrong)
+static int run_whole(struct bench *b, uint64_t *wrong)
 {
     struct gradients *g = calloc(1, sizeof(*g));
     struct bench_row row = {0};
@@ -202,3 +202,14 @@ int bench_gradients(struct bench *b, uint64_t *wrong)
     bench_put_row(b, &row);
     return 0;
 }
+
+static int check_options(const struct bench_options *o)
+{
+    if (o->mode != FORM_PERSISTENT)
+        return options_refuse("bench", "gradients are persistent: no --mode %s", bench_mode_name(o->mode));
+    if (o->in_place)
+        return options_refuse("bench", "gradients have no --in-place form");
+    return 0;
+}
+
+const struct bench_whole bench_gradients = {.name = "gradients", .check = check_options, .run = run_whole};

@@ -200,7 +200,7 @@ static int read_mode(struct bench_options *o, const char *text)
     if (mode == MODES)
         return options_refuse(VERB, "--mode '%s' is not a mode (blocking, nonblocking, persistent, stream, persistent-stream)",
                               text);
-    if (text == NULL && (o->gradients || o->switches))
+    if (text == NULL && o->whole != NULL)
         mode = FORM_PERSISTENT;
     o->mode = (enum form) mode;
     if (form_is_on_stream(o->mode) && (o->runtime.device == RONDO_DEVICE_HOST || !RONDO_WITH_CUDA))
@@ -271,38 +271,26 @@ static int check_combination(const struct bench_options *o)
     return 0;
 }
 
-static int check_gradients(const struct bench_options *o)
-{
-    if (!o->gradients)
-        return 0;
-    if (o->mode != FORM_PERSISTENT)
-        return options_refuse(VERB, "gradients are persistent: no --mode %s", bench_mode_name(o->mode));
-    if (o->in_place)
-        return options_refuse(VERB, "gradients have no --in-place form");
-    return 0;
-}
-
-static int check_switches(const struct bench_options *o)
-{
-    if (!o->switches)
-        return 0;
-    if (o->mode != FORM_PERSISTENT || o->peer != NULL || o->check || o->compress > 0 || o->trace_cost)
-        return options_refuse(
-            VERB, "switches are of persistent operations alone: no --mode, --peer, --check, --compress, --trace-cost");
-    return 0;
-}
-
 static int check_tune(const struct bench_options *o)
 {
     if (o->tune == NULL)
         return 0;
-    if (o->gradients || o->switches || o->peer != NULL || o->algorithm != NULL || o->protocol != NULL || o->channels != NULL ||
+    if (o->whole != NULL || o->peer != NULL || o->algorithm != NULL || o->protocol != NULL || o->channels != NULL ||
         o->json != NULL)
         return options_refuse(
             VERB, "--tune chooses by itself: no gradients, switches, --peer, --algorithm, --protocol, --channels, --json");
     if (o->runtime.threads == 0)
         return options_refuse(VERB, "--tune starts the ranks anew for each candidate: add --ranks N");
     return 0;
+}
+
+static const struct bench_whole *find_whole(const char *name)
+{
+    static const struct bench_whole *const all[] = {&bench_gradients, &bench_switches};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (strcmp(name, all[i]->name) == 0)
+            return all[i];
+    return NULL;
 }
 
 int bench_options_read(int argc, char **argv, struct bench_options *o, bool *help_wanted)
@@ -332,9 +320,8 @@ int bench_options_read(int argc, char **argv, struct bench_options *o, bool *hel
         return options_refuse(VERB, "which collective? (rondo bench allreduce ...)");
     if (optind + 1 < argc)
         return options_refuse(VERB, "one collective at a time, not also '%s'", argv[optind + 1]);
-    o->gradients = strcmp(argv[optind], "gradients") == 0;
-    o->switches = strcmp(argv[optind], "switches") == 0;
-    o->collective = collective_find(o->gradients || o->switches ? "allreduce" : argv[optind]);
+    o->whole = find_whole(argv[optind]);
+    o->collective = collective_find(o->whole != NULL ? "allreduce" : argv[optind]);
     if (o->collective == NULL)
         return options_refuse(
             VERB,
@@ -342,7 +329,7 @@ int bench_options_read(int argc, char **argv, struct bench_options *o, bool *hel
             "alltoall, alltoallv, gather, scatter, barrier, scan, exscan, alltonext, sendrecv, gradients, switches)",
             argv[optind]);
     if ((code = check_sizes(o, &texts)) != 0 || (code = read_mode(o, texts.mode)) != 0 || (code = check_combination(o)) != 0 ||
-        (code = check_gradients(o)) != 0 || (code = read_peer(o, texts.peer)) != 0 || (code = check_switches(o)) != 0)
+        (code = read_peer(o, texts.peer)) != 0 || (o->whole != NULL && (code = o->whole->check(o)) != 0))
         return code;
     return check_tune(o);
 }

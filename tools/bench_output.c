@@ -35,7 +35,7 @@ static int choose_columns(const struct bench_options *o, struct output_column *a
 
 static const char *collective_name(const struct bench_options *o)
 {
-    return o->gradients ? "gradients" : o->switches ? "switches" : o->collective->name;
+    return o->whole != NULL ? o->whole->name : o->collective->name;
 }
 
 void bench_print_title(const struct bench *b)
@@ -53,9 +53,8 @@ void bench_print_title(const struct bench *b)
         fprintf(stream, "; peer %s%s%s (ratio = peer's time / Rondo's)", o->peer->name, o->peer->version != NULL ? " " : "",
                 o->peer->version != NULL ? o->peer->version : "");
     fputc('\n', stream);
-    if (o->switches) /* have columns of their own */
-        return;
-    output_header(stream, all, choose_columns(o, all));
+    if (o->whole == NULL || !o->whole->own_columns)
+        output_header(stream, all, choose_columns(o, all));
 }
 
 static const char *same_bits(const struct bench_row *row)

@@ -24,7 +24,7 @@ struct visits {
 };
 
 /* One poll a visit, in every round; a daemon that stays. What the user has set stays as it is. */
-int bench_switches_set_up(void)
+static int set_up(void)
 {
     static const char *const variables[][2] = {
         {"RONDO_BLOCKS", "1"},   {"RONDO_GLANCE", "0"},           {"RONDO_SPIN", "fixed"},       {"RONDO_SPIN_INITIAL", "1"},
@@ -57,7 +57,7 @@ static rondo_result_t count_visits(struct bench *b, struct visits *visits)
     return code;
 }
 
-static rondo_result_t run(struct bench *b, struct call *calls, int operations, struct visits *visits)
+static rondo_result_t run_row(struct bench *b, struct call *calls, int operations, struct visits *visits)
 {
     rondo_request_t requests[OPERATIONS_MOST];
     const bool late = b->rank->rank == b->rank->size - 1;
@@ -110,15 +110,18 @@ static void put_row(struct bench *b, int operations, const struct visits *visits
     json_array_append_new(b->rows, row);
 }
 
-int bench_switches(struct bench *b)
+static int run_whole(struct bench *b, uint64_t *wrong)
 {
     struct call calls[OPERATIONS_MOST] = {0};
     const char *what = "prepare";
+    (void) wrong;
+    if (b->rank->size == 1)
+        return options_refuse("bench", "switches need a rank that is waited for: 2 ranks or more, not 1");
     rondo_result_t code = open_calls(b, calls);
     for (int i = 0; i < ROWS && code == RONDO_SUCCESS; i++) {
         struct visits visits = {0, 0};
         what = "run";
-        if ((code = run(b, calls, row_operations[i], &visits)) == RONDO_SUCCESS)
+        if ((code = run_row(b, calls, row_operations[i], &visits)) == RONDO_SUCCESS)
             put_row(b, row_operations[i], &visits);
     }
     for (int i = 0; i < OPERATIONS_MOST && code == RONDO_SUCCESS; i++) {
@@ -129,3 +132,14 @@ int bench_switches(struct bench *b)
         call_release(&calls[i]);
     return code == RONDO_SUCCESS ? 0 : bench_fail(b, what, code);
 }
+
+static int check_options(const struct bench_options *o)
+{
+    if (o->mode != FORM_PERSISTENT || o->peer != NULL || o->check || o->compress > 0 || o->trace_cost)
+        return options_refuse(
+            "bench", "switches are of persistent operations alone: no --mode, --peer, --check, --compress, --trace-cost");
+    return 0;
+}
+
+const struct bench_whole bench_switches = {
+    .name = "switches", .check = check_options, .set_up = set_up, .run = run_whole, .own_columns = true};

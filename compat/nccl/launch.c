@@ -161,7 +161,7 @@ static int list_comms(const struct rondo_nccl_operation *operations, int count, 
         if (!known)
             comms[found++] = operations[i].comm;
     }
-    qsort(comms, (size_t) found, sizeof(*comms), by_address);
+    qsort(comms, (size_t) found, sizeof(*comms), by_identity);
     return found;
 }
 
