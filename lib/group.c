@@ -4,6 +4,7 @@
 #include "device.h"
 #include "error.h"
 #include "progress.h"
+#include "request.h"
 #include "stream.h"
 
 /* Names the thread: no two that live have the same, and none has 0. */
@@ -19,16 +20,51 @@ int rondo_group_is_open(const struct rondo_comm *comm)
     return __atomic_load_n(&comm->group_owner, __ATOMIC_RELAXED) == this_thread();
 }
 
+static rondo_result_t first_of(rondo_result_t before, rondo_result_t now)
+{
+    return before == RONDO_SUCCESS ? now : before;
+}
+
+static void append(struct rondo_group *group, struct rondo_request *request)
+{
+    request->next_grouped = NULL;
+    if (group->last != NULL)
+        group->last->next_grouped = request;
+    else
+        group->first = request;
+    group->last = request;
+}
+
+/* Of the calls, but for the first so many. */
+static void make_requests(struct rondo_comm *comm, struct rondo_group *group, int begun)
+{
+    for (int i = begun; i < group->called; i++) {
+        struct rondo_request *request = NULL;
+        const rondo_result_t made = rondo_request_make_blocking(comm, group->known[i].call, &request);
+        if (made == RONDO_SUCCESS)
+            append(group, request);
+        group->result = first_of(group->result, made);
+    }
+    group->called = 0;
+}
+
 int rondo_group_joins(struct rondo_comm *comm, struct rondo_request *request)
 {
     if (!rondo_group_is_open(comm))
         return 0;
-    request->next_grouped = NULL;
-    if (comm->group_last != NULL)
-        comm->group_last->next_grouped = request;
-    else
-        comm->group_first = request;
-    comm->group_last = request;
+    make_requests(comm, &comm->collected, 0);
+    append(&comm->collected, request);
+    return 1;
+}
+
+int rondo_group_notes(struct rondo_comm *comm, const struct rondo_known_call *known)
+{
+    struct rondo_group *group = &comm->collected;
+    if (group->first != NULL || group->called == RONDO_GROUP_CALLS)
+        return 0;
+    const int i = group->called++;
+    group->calls[i] = *known->call;
+    group->known[i] = (struct rondo_known_call){known->lane, &group->calls[i], known->reachable};
     return 1;
 }
 
@@ -83,11 +119,6 @@ static int is_sent(const struct rondo_request *request, const struct rondo_reque
     return request->call.kind == RONDO_KIND_SEND_TO;
 }
 
-static rondo_result_t first_of(rondo_result_t before, rondo_result_t now)
-{
-    return before == RONDO_SUCCESS ? now : before;
-}
-
 /* Takes those in stream order out of the list, and enqueues all of a stream together. */
 static rondo_result_t enqueue_group(struct rondo_request **list)
 {
@@ -115,22 +146,49 @@ static struct rondo_request *start_group(struct rondo_request *request, struct r
     return NULL;
 }
 
+/* What the thread has collected; others may collect theirs. What is to be sent comes before what is to be received, as is_sent
+ * says. */
+static void close_group(struct rondo_comm *comm, struct rondo_group *group)
+{
+    struct rondo_group *open = &comm->collected;
+    group->first = open->first;
+    group->last = open->last;
+    group->result = open->result;
+    group->called = 0;
+    for (int sent = 1; sent >= 0; sent--)
+        for (int i = 0; i < open->called; i++) {
+            const struct rondo_known_call *known = &open->known[i];
+            if ((known->call->kind == RONDO_KIND_SEND_TO) != sent)
+                continue;
+            struct rondo_call *call = &group->calls[group->called];
+            *call = *known->call;
+            group->known[group->called++] = (struct rondo_known_call){known->lane, call, known->reachable};
+        }
+    open->first = open->last = NULL;
+    open->called = 0;
+    open->result = RONDO_SUCCESS;
+    __atomic_store_n(&comm->group_owner, 0, __ATOMIC_RELEASE);
+}
+
 rondo_result_t rondo_group_end(rondo_comm_t comm)
 {
-    rondo_result_t result = RONDO_SUCCESS;
     struct rondo_request *blocking = NULL, *next;
+    struct rondo_group group;
     if (comm == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_group_end: the communicator is NULL");
     if (!rondo_group_is_open(comm))
         return rondo_fail(RONDO_ERR_STATE, "rondo_group_end: this thread has no group open on the communicator");
-    struct rondo_request *first = comm->group_first;
-    comm->group_first = comm->group_last = NULL;
-    __atomic_store_n(&comm->group_owner, 0, __ATOMIC_RELEASE);
+    close_group(comm, &group);
+    if (group.called > 0) {
+        make_requests(comm, &group, rondo_progress_again(comm->runtime, group.known, group.called, &blocking));
+        if (blocking != NULL)
+            blocking->next_grouped = NULL;
+    }
+    rondo_result_t result = group.result;
+    struct rondo_request *first = group.first;
     if (first != NULL && comm->runtime->device->kind->enqueue != NULL)
-        result = enqueue_group(&first);
+        result = first_of(result, enqueue_group(&first));
     put_first(&first, take(&first, is_sent));
-    if (first != NULL)
-        first = rondo_progress_carry(first, &blocking);
     struct rondo_request *last = start_group(first, &blocking);
     if (last != NULL)
         result = first_of(result, rondo_progress_run(last));

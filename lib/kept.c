@@ -57,10 +57,10 @@ static struct rondo_request *find_alike(struct rondo_host_lane *lane, const stru
     return request != NULL && is_alike(request, call, reachable) ? request : NULL;
 }
 
-struct rondo_request *rondo_kept_find(struct rondo_host_lane *lane, const struct rondo_call *call, int reachable)
+struct rondo_request *rondo_kept_find(const struct rondo_known_call *call)
 {
-    struct rondo_request *request = find_alike(lane, call, reachable);
-    return request != NULL && has_buffers(request, call) ? request : NULL;
+    struct rondo_request *request = find_alike(call->lane, call->call, call->reachable);
+    return request != NULL && has_buffers(request, call->call) ? request : NULL;
 }
 
 void rondo_kept_remove(struct rondo_request *request)
@@ -103,25 +103,16 @@ static int can_be_kept(const struct rondo_request *request)
            !request->streamed && !request->direct && !owns_memory(request);
 }
 
-int rondo_kept_add(struct rondo_request *request, struct rondo_request **before)
-{
-    if (!can_be_kept(request))
-        return 0;
-    struct rondo_request **place = place_of(request->lane, &request->call);
-    *before = *place;
-    request->kept = 1;
-    set_place(place, request);
-    return 1;
-}
-
 int rondo_kept_put(struct rondo_request *request)
 {
     struct rondo_queue *queue = &request->runtime->queue;
-    struct rondo_request *before = NULL;
     if (!can_be_kept(request)) /* nor is there a lane, perhaps */
         return 0;
+    struct rondo_request **place = place_of(request->lane, &request->call);
     pthread_mutex_lock(&queue->lock);
-    rondo_kept_add(request, &before);
+    struct rondo_request *before = *place;
+    request->kept = 1;
+    set_place(place, request);
     pthread_mutex_unlock(&queue->lock);
     if (before != NULL)
         rondo_request_destroy(before);

@@ -14,11 +14,9 @@ int rondo_kept_is_likely(struct rondo_host_lane *lane, const struct rondo_call *
 /* What the next one wants to know: whether peers reach the buffers. Not under the queue lock: it may take the runtime's. */
 int rondo_kept_reachable(const struct rondo_comm *comm, const struct rondo_call *call);
 
-/* Under the queue lock. find: the request that is kept for this very call, buffers and all, ready to be started, or NULL. add:
- * as put below; *before: the one that was kept instead, to be destroyed after the lock, or NULL. */
-struct rondo_request *rondo_kept_find(struct rondo_host_lane *lane, const struct rondo_call *call, int reachable);
+/* Under the queue lock: the request that is kept for this very call, buffers and all, ready to be started, or NULL. */
+struct rondo_request *rondo_kept_find(const struct rondo_known_call *call);
 void rondo_kept_remove(struct rondo_request *request);
-int rondo_kept_add(struct rondo_request *request, struct rondo_request **before);
 
 /* The request for this call, whose arguments are right, if the lane (NULL: none) keeps one that will do: ready to be started.
  * Else NULL. */

@@ -235,41 +235,17 @@ rondo_result_t rondo_progress_run(struct rondo_request *request)
     return conclude(request);
 }
 
-int rondo_progress_again(struct rondo_host_lane *lane, const struct rondo_call *call, rondo_result_t *result)
+int rondo_progress_again(struct rondo_runtime *runtime, const struct rondo_known_call *calls, int count,
+                         struct rondo_request **stuck)
 {
-    if (!rondo_kept_is_likely(lane, call))
+    *stuck = NULL;
+    if (!claim_alone(runtime))
         return 0;
-    struct rondo_runtime *runtime = lane->comm->runtime;
-    struct rondo_request *request;
-    if (runtime->device->kind->carry_out == NULL || !claim_alone(runtime))
-        return 0;
-    const enum rondo_carried how = rondo_queue_carry_kept(lane, call, &request);
-    if (how == RONDO_CARRIED_STUCK)
-        turn(runtime, request);
+    const int begun = rondo_queue_carry_kept(runtime, calls, count, stuck);
+    if (*stuck != NULL && begun == count)
+        turn(runtime, *stuck);
     leave(runtime, RONDO_NEVER_HELPS);
-    *result = how == RONDO_CARRIED_STUCK ? rondo_progress_wait(request) : RONDO_SUCCESS;
-    return how != RONDO_CARRIED_NOT;
-}
-
-struct rondo_request *rondo_progress_carry(struct rondo_request *first, struct rondo_request **blocking)
-{
-    struct rondo_runtime *runtime = first->runtime;
-    struct rondo_request *stuck, *left, *next;
-    if (!first->brief || !claim_alone(runtime))
-        return first;
-    struct rondo_request *rest = rondo_queue_carry_group(first, &stuck, &left);
-    if (stuck != NULL && rest == NULL)
-        turn(runtime, stuck);
-    leave(runtime, stuck != NULL ? RONDO_HELPS : RONDO_NEVER_HELPS);
-    if (stuck != NULL) {
-        stuck->next_grouped = *blocking;
-        *blocking = stuck;
-    }
-    for (; left != NULL; left = next) {
-        next = left->next_grouped;
-        rondo_request_destroy(left);
-    }
-    return rest;
+    return begun;
 }
 
 rondo_result_t rondo_progress_wait(struct rondo_request *request)

@@ -379,56 +379,26 @@ enum rondo_carried rondo_queue_carry(struct rondo_request *request, int waits)
     return how;
 }
 
-enum rondo_carried rondo_queue_carry_kept(struct rondo_host_lane *lane, const struct rondo_call *call,
-                                          struct rondo_request **request)
+int rondo_queue_carry_kept(struct rondo_runtime *runtime, const struct rondo_known_call *calls, int count,
+                           struct rondo_request **stuck)
 {
-    struct rondo_queue *queue = &lane->comm->runtime->queue;
-    const int reachable = rondo_kept_reachable(lane->comm, call);
+    struct rondo_queue *queue = &runtime->queue;
+    int begun = 0;
+    *stuck = NULL;
     pthread_mutex_lock(&queue->lock);
-    *request = rondo_kept_find(lane, call, reachable);
-    const enum rondo_carried how = *request != NULL && (*request)->brief ? carry(*request, 1) : RONDO_CARRIED_NOT;
-    pthread_mutex_unlock(&queue->lock);
-    return how;
-}
-
-/* A brief message, which waits for nobody if there is a slot. */
-static int is_eager(const struct rondo_request *request)
-{
-    return request->brief && request->call.kind == RONDO_KIND_SEND_TO;
-}
-
-static void keep_carried(struct rondo_request *request, struct rondo_request **left)
-{
-    struct rondo_request *before = NULL;
-    if (!rondo_kept_add(request, &before))
-        before = request;
-    if (before != NULL) {
-        before->next_grouped = *left;
-        *left = before;
-    }
-}
-
-struct rondo_request *rondo_queue_carry_group(struct rondo_request *first, struct rondo_request **stuck,
-                                              struct rondo_request **left)
-{
-    struct rondo_queue *queue = &first->runtime->queue;
-    struct rondo_request *request = first, *next;
-    *stuck = *left = NULL;
-    pthread_mutex_lock(&queue->lock);
-    for (; request != NULL && *stuck == NULL; request = next) {
-        const int last = (next = request->next_grouped) == NULL;
-        if (!request->brief || !request->blocking || !(last || is_eager(request)))
+    while (begun < count && *stuck == NULL) {
+        struct rondo_request *request = rondo_kept_find(&calls[begun]);
+        if (request == NULL || !request->brief)
             break;
-        const enum rondo_carried how = carry(request, last);
+        const enum rondo_carried how = carry(request, begun + 1 == count); /* others may be what a peer waits for */
         if (how == RONDO_CARRIED_NOT)
             break;
-        if (how == RONDO_CARRIED_DONE)
-            keep_carried(request, left);
-        else
+        if (how == RONDO_CARRIED_STUCK)
             *stuck = request;
+        begun++;
     }
     pthread_mutex_unlock(&queue->lock);
-    return request;
+    return begun;
 }
 
 static struct rondo_host_lane *find_lane(struct rondo_comm *comm, uint64_t id, int peer, int outgoing)

@@ -23,14 +23,10 @@ void rondo_queue_release(struct rondo_request *request, int done);
  * wait. STUCK: it has been begun and submitted, to a daemon that has been started. */
 enum rondo_carried { RONDO_CARRIED_NOT, RONDO_CARRIED_STUCK, RONDO_CARRIED_DONE };
 enum rondo_carried rondo_queue_carry(struct rondo_request *request, int waits);
-/* The same for what the lane keeps for this very call, if it is brief, by who waits. *request: what is stuck. */
-enum rondo_carried rondo_queue_carry_kept(struct rondo_host_lane *lane, const struct rondo_call *call,
-                                          struct rondo_request **request);
-/* The same for those of blocking calls that begin together: the messages to be sent that come first, by who does not wait, and
- * the one that is the last, by who does. Those that are done are kept, or added to *left (by next_grouped), to be destroyed.
- * Returns the first that has not been begun; *stuck: the one that is, or NULL. */
-struct rondo_request *rondo_queue_carry_group(struct rondo_request *first, struct rondo_request **stuck,
-                                              struct rondo_request **left);
+/* The same for calls whose requests are kept and brief, by who waits: one, or several that begin together. Returns how many
+ * have been begun; *stuck: the last of those, if it is, or NULL. */
+int rondo_queue_carry_kept(struct rondo_runtime *runtime, const struct rondo_known_call *calls, int count,
+                           struct rondo_request **stuck);
 /* Checking: the verdict over an operation, named by its communicator, lane (and its peer and direction) and number, is in. */
 void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm, uint64_t lane, int peer, int outgoing, uint64_t number,
                          rondo_result_t verdict, const char *message);

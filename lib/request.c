@@ -334,15 +334,37 @@ static rondo_result_t check(rondo_comm_t comm, const struct rondo_call *call)
     return rondo_call_check(comm, call);
 }
 
+rondo_result_t rondo_request_make_blocking(struct rondo_comm *comm, const struct rondo_call *call,
+                                           struct rondo_request **result)
+{
+    return make(comm, call, NULL, RONDO_FORM_BLOCKING, result);
+}
+
+/* With the request that the lane keeps, now or when the group ends. 0: one is to be made. */
+static int do_again(struct rondo_comm *comm, const struct rondo_call *call, rondo_result_t *result)
+{
+    struct rondo_known_call known = {.lane = usual_lane(comm, call), .call = call};
+    struct rondo_request *stuck;
+    if (!rondo_kept_is_likely(known.lane, call))
+        return 0;
+    known.reachable = rondo_kept_reachable(comm, call);
+    if (rondo_group_is_open(comm))
+        return rondo_group_notes(comm, &known);
+    if (rondo_progress_again(comm->runtime, &known, 1, &stuck) == 0)
+        return 0;
+    *result = stuck != NULL ? rondo_progress_wait(stuck) : RONDO_SUCCESS;
+    return 1;
+}
+
 rondo_result_t rondo_call_blocking(rondo_comm_t comm, const struct rondo_call *call)
 {
     struct rondo_request *request;
     rondo_result_t result = check(comm, call);
-    if (result == RONDO_SUCCESS && comm->compression.rate == 0 && !rondo_group_is_open(comm) &&
-        rondo_progress_again(usual_lane(comm, call), call, &result))
+    if (result == RONDO_SUCCESS && comm->compression.rate == 0 && comm->runtime->device->kind->carry_out != NULL &&
+        do_again(comm, call, &result))
         return result;
     if (result == RONDO_SUCCESS)
-        result = make(comm, call, NULL, RONDO_FORM_BLOCKING, &request);
+        result = rondo_request_make_blocking(comm, call, &request);
     if (result != RONDO_SUCCESS)
         return result;
     if (rondo_group_joins(comm, request))

@@ -11,6 +11,10 @@ rondo_result_t rondo_call_persistent(rondo_comm_t comm, const struct rondo_call 
                                      rondo_request_t *request);
 rondo_result_t rondo_call_on_stream(rondo_comm_t comm, const struct rondo_call *call, void *stream);
 
+/* Of a blocking call, to be started. */
+rondo_result_t rondo_request_make_blocking(struct rondo_comm *comm, const struct rondo_call *call,
+                                           struct rondo_request **result);
+
 /* Frees an inactive request with what it owns. */
 void rondo_request_destroy(struct rondo_request *request);
 /* All of the communicator's; none is active. */

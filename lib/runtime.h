@@ -69,6 +69,23 @@ struct rondo_call {
     int feedback;            /* what compression loses is fed back */
 };
 
+/* One whose request its lane may keep (kept.h). */
+struct rondo_known_call {
+    struct rondo_host_lane *lane;
+    const struct rondo_call *call;
+    int reachable;
+};
+
+/* What a thread collects between rondo_group_start and rondo_group_end: requests; or calls, as long as there are no others. */
+#define RONDO_GROUP_CALLS 4
+struct rondo_group {
+    struct rondo_request *first, *last; /* by next_grouped */
+    int called;
+    struct rondo_known_call known[RONDO_GROUP_CALLS]; /* of: */
+    struct rondo_call calls[RONDO_GROUP_CALLS];
+    rondo_result_t result; /* of making the calls' requests */
+};
+
 /* ---- lanes ---- */
 
 /* Names a lane in the whole job, with its communicator. */
@@ -222,12 +239,12 @@ struct rondo_comm {
     struct rondo_host_lane *lanes;
     struct rondo_host_lane **messages; /* lanes of sends and receives, where there are any: [2 * peer + outgoing]; atomic */
     uintptr_t group_owner;             /* the thread that has a group open; 0: none; atomic */
-    struct rondo_request *group_first, *group_last; /* of the group, the thread's own */
-    uint64_t exchanges;                             /* collective exchanges so far */
-    uint64_t persistent;                            /* collective inits so far */
-    uint32_t persistent_here;                       /* of their requests, those that are not freed; atomic */
-    uint64_t *persistent_p2p;                       /* inits so far, [2 * peer + outgoing] */
-    uint64_t *shrunk;                               /* hashes of the member lists that it was shrunk to (lane_lock) */
+    struct rondo_group collected;      /* that thread's own */
+    uint64_t exchanges;                /* collective exchanges so far */
+    uint64_t persistent;               /* collective inits so far */
+    uint32_t persistent_here;          /* of their requests, those that are not freed; atomic */
+    uint64_t *persistent_p2p;          /* inits so far, [2 * peer + outgoing] */
+    uint64_t *shrunk;                  /* hashes of the member lists that it was shrunk to (lane_lock) */
     int shrunk_count;
     uint32_t failed; /* an rondo_result_t; sticky; released after failure */
     char failure[1000];

@@ -23,3 +23,10 @@ def test_in_the_order_of_their_starts():
     """While the first receive is carried out for long, the second has to wait. Without lane->held in lib/queue.c (fits) it gets the first
     one's message, in three of three runs."""
     run(program("carried"), "--scenario", "order", "--ranks", 2, "--rounds", 100, RONDO_SPIN_INITIAL=50000)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_groups(ranks):
+    """Groups whose requests are kept are begun under one lock (rondo_queue_carry_kept), others one by one."""
+    for seed in range(3):
+        run(program("carried"), "--scenario", "groups", "--ranks", ranks, "--seed", seed, "--rounds", 3000)

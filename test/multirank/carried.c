@@ -94,6 +94,66 @@ static void late(struct rank *me)
     CHECK(stats.preemptions > 0, "nothing got stuck in %ld rounds", rounds);
 }
 
+/* ---- in groups ---- */
+
+enum { GROUP_MOST = 6, GROUP_WORDS = 24 };
+
+/* Odd ones go round the other way. */
+static int peer_of(const struct rank *me, int message, int sends)
+{
+    const int right = (message % 2 == 0) == sends;
+    return (me->rank + (right ? 1 : me->size - 1)) % me->size;
+}
+
+/* A member: the number of a message; sent or received. */
+static void add_member(struct rank *me, int message, int sends, uint64_t *words, int count, rondo_request_t *request)
+{
+    const int peer = peer_of(me, message, sends);
+    const size_t length = (size_t) (count + message); /* so each has a place of its own among those that a lane keeps */
+    if (request != NULL && sends)
+        MUST(rondo_isend(words, length, RONDO_UINT64, peer, me->world, request));
+    else if (request != NULL)
+        MUST(rondo_irecv(words, length, RONDO_UINT64, peer, me->world, request));
+    else if (sends)
+        MUST(rondo_send(words, length, RONDO_UINT64, peer, me->world));
+    else
+        MUST(rondo_recv(words, length, RONDO_UINT64, peer, me->world));
+}
+
+/* Messages around a ring, both ways, in groups, mostly the same ones again. Each rank has an order of its own between
+ * what it sends and what it receives, and may have a member that is not waited for. */
+static void groups(struct rank *me)
+{
+    uint64_t common = (uint64_t) seed, own = ranks_hash((uint64_t) (seed * 100 + me->rank)), out[GROUP_MOST][GROUP_WORDS],
+             in[GROUP_MOST][GROUP_WORDS];
+    for (long round = 0; round < rounds; round++) {
+        const int messages = 1 + ranks_below(&common, ranks_below(&common, 4) == 0 ? GROUP_MOST : 2),
+                  count = ranks_below(&common, 8) == 0 ? 7 : 3, sleeper = ranks_below(&common, 8 * me->size);
+        int next[2] = {0, 0}, unwaited = ranks_below(&own, 6) == 0 ? ranks_below(&own, 2 * messages) : -1;
+        rondo_request_t request = NULL;
+        STEP("group of %d, round %ld", messages, round);
+        for (int m = 0; m < messages; m++)
+            for (int i = 0; i < GROUP_WORDS; i++)
+                out[m][i] = word(me->rank, round, m, i);
+        memset(in, 0, sizeof(in));
+        if (me->rank == sleeper)
+            ranks_sleep(0.001);
+        MUST(rondo_group_start(me->world));
+        for (int left = 2 * messages; left > 0; left--) {
+            const int sends = next[0] == messages ? 1 : next[1] == messages ? 0 : ranks_below(&own, 2);
+            const int m = next[sends]++;
+            add_member(me, m, sends, sends ? out[m] : in[m], count, unwaited == left - 1 ? &request : NULL);
+        }
+        MUST(rondo_group_end(me->world));
+        if (request != NULL)
+            MUST(rondo_wait(request));
+        for (int m = 0; m < messages; m++) {
+            check_words(in[m], count + m, peer_of(me, m, 0), round, m);
+            CHECK(in[m][count + m] == 0, "round %ld: message %d is longer than %d words", round, m, count + m);
+        }
+    }
+}
+
 /* ---- at the same time ---- */
 
 struct crew {
@@ -219,6 +279,8 @@ static void run(struct rank *me)
         alone(me);
     else if (strcmp(scenario, "together") == 0)
         together(me);
+    else if (strcmp(scenario, "groups") == 0)
+        groups(me);
     else
         late(me);
 }
@@ -230,7 +292,7 @@ int main(int argc, char **argv)
         {"--seed", &seed, NULL, "of counts and of who is late"},
         {"--rounds", &rounds, NULL, "of each thread"},
         {"--threads", &threads, NULL, "that send, and as many that receive, a rank (at most 16)"},
-        {"--scenario", NULL, &scenario, "late, alone, together or order"},
+        {"--scenario", NULL, &scenario, "late, alone, together, order or groups"},
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
     ranks_run((int) ranks, NULL, run, NULL);
