@@ -348,8 +348,8 @@ static int do_again(struct rondo_comm *comm, const struct rondo_call *call, rond
     if (!rondo_kept_is_likely(known.lane, call))
         return 0;
     known.reachable = rondo_kept_reachable(comm, call);
-    if (rondo_group_is_open(comm))
-        return rondo_group_notes(comm, &known);
+    if (rondo_group_is_open(comm)) /* what a message becomes depends on nothing that may change until then */
+        return is_p2p(call) && rondo_group_notes(comm, &known);
     if (rondo_progress_again(comm->runtime, &known, 1, &stuck) == 0)
         return 0;
     *result = stuck != NULL ? rondo_progress_wait(stuck) : RONDO_SUCCESS;

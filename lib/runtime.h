@@ -76,7 +76,8 @@ struct rondo_known_call {
     int reachable;
 };
 
-/* What a thread collects between rondo_group_start and rondo_group_end: requests; or calls, as long as there are no others. */
+/* What a thread collects between rondo_group_start and rondo_group_end: requests; or messages, as long as there are no others.
+ */
 #define RONDO_GROUP_CALLS 4
 struct rondo_group {
     struct rondo_request *first, *last; /* by next_grouped */

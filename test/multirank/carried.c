@@ -120,6 +120,26 @@ static void add_member(struct rank *me, int message, int sends, uint64_t *words,
         MUST(rondo_recv(words, length, RONDO_UINT64, peer, me->world));
 }
 
+/* A call's arrays are the application's again when it returns, in a group, too. */
+static void arrays(struct rank *me)
+{
+    enum { SUMS = 64, MOST = 8 };
+    int64_t in[SUMS] = {0}, out[SUMS], all[MOST] = {0};
+    size_t counts[MOST], displacements[MOST];
+    for (size_t count = 1; count <= SUMS; count++) /* so that there is a request in all places for such */
+        MUST(rondo_allreduce(in, out, count, RONDO_INT64, RONDO_SUM, me->world));
+    for (int r = 0; r < MOST; r++)
+        counts[r] = 1, displacements[r] = (size_t) r;
+    in[0] = me->rank + 1;
+    MUST(rondo_group_start(me->world));
+    MUST(rondo_allgatherv(in, 1, all, counts, displacements, RONDO_INT64, me->world));
+    for (int r = 0; r < MOST; r++)
+        counts[r] = 0, displacements[r] = 0;
+    MUST(rondo_group_end(me->world));
+    for (int r = 0; r < me->size && r < MOST; r++)
+        CHECK(all[r] == r + 1, "%lld from rank %d", (long long) all[r], r);
+}
+
 /* Messages around a ring, both ways, in groups, mostly the same ones again. Each rank has an order of its own between
  * what it sends and what it receives, and may have a member that is not waited for. */
 static void groups(struct rank *me)
@@ -280,7 +300,7 @@ static void run(struct rank *me)
     else if (strcmp(scenario, "together") == 0)
         together(me);
     else if (strcmp(scenario, "groups") == 0)
-        groups(me);
+        groups(me), arrays(me);
     else
         late(me);
 }
