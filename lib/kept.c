@@ -60,7 +60,9 @@ static struct rondo_request *find_alike(struct rondo_host_lane *lane, const stru
 struct rondo_request *rondo_kept_find(const struct rondo_known_call *call)
 {
     struct rondo_request *request = find_alike(call->lane, call->call, call->reachable);
-    return request != NULL && has_buffers(request, call->call) ? request : NULL;
+    if (request != NULL && !has_buffers(request, call->call))
+        rondo_operation_move(request, call->call->send, call->call->recv);
+    return request;
 }
 
 void rondo_kept_remove(struct rondo_request *request)

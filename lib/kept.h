@@ -14,7 +14,8 @@ int rondo_kept_is_likely(struct rondo_host_lane *lane, const struct rondo_call *
 /* What the next one wants to know: whether peers reach the buffers. Not under the queue lock: it may take the runtime's. */
 int rondo_kept_reachable(const struct rondo_comm *comm, const struct rondo_call *call);
 
-/* Under the queue lock: the request that is kept for this very call, buffers and all, ready to be started, or NULL. */
+/* Under the queue lock, on a device where threads can help: the request that is kept for the call, with its buffers, ready to
+ * be started, or NULL. */
 struct rondo_request *rondo_kept_find(const struct rondo_known_call *call);
 void rondo_kept_remove(struct rondo_request *request);
 

@@ -144,18 +144,20 @@ static void arrays(struct rank *me)
  * what it sends and what it receives, and may have a member that is not waited for. */
 static void groups(struct rank *me)
 {
-    uint64_t common = (uint64_t) seed, own = ranks_hash((uint64_t) (seed * 100 + me->rank)), out[GROUP_MOST][GROUP_WORDS],
-             in[GROUP_MOST][GROUP_WORDS];
+    uint64_t common = (uint64_t) seed, own = ranks_hash((uint64_t) (seed * 100 + me->rank)),
+             places[2][2][GROUP_MOST][GROUP_WORDS];
     for (long round = 0; round < rounds; round++) {
         const int messages = 1 + ranks_below(&common, ranks_below(&common, 4) == 0 ? GROUP_MOST : 2),
                   count = ranks_below(&common, 8) == 0 ? 7 : 3, sleeper = ranks_below(&common, 8 * me->size);
         int next[2] = {0, 0}, unwaited = ranks_below(&own, 6) == 0 ? ranks_below(&own, 2 * messages) : -1;
+        const int place = ranks_below(&own, 3) == 0; /* mostly the same one */
+        uint64_t(*out)[GROUP_WORDS] = places[place][0], (*in)[GROUP_WORDS] = places[place][1];
         rondo_request_t request = NULL;
         STEP("group of %d, round %ld", messages, round);
         for (int m = 0; m < messages; m++)
             for (int i = 0; i < GROUP_WORDS; i++)
                 out[m][i] = word(me->rank, round, m, i);
-        memset(in, 0, sizeof(in));
+        memset(in, 0, sizeof(places[0][1]));
         if (me->rank == sleeper)
             ranks_sleep(0.001);
         MUST(rondo_group_start(me->world));
