@@ -313,8 +313,10 @@ static void place_buffers(struct rondo_request *request)
     const struct rondo_call *call = &request->call;
     struct rondo_operation *operation = request->operation;
     rondo_call_buffers(request->comm, call, &operation->buffers[RONDO_INPUT], &operation->buffers[RONDO_OUTPUT]);
-    for (int b = 0; operation->direct && b < 2; b++)
-        set_window(request, b == 0 ? RONDO_INPUT : RONDO_OUTPUT);
+    if (operation->direct) {
+        set_window(request, RONDO_INPUT);
+        set_window(request, RONDO_OUTPUT);
+    }
     if (operation->lands != RONDO_LANDS_NOT)
         operation->lands =
             (uint8_t) (is_reached(request, operation->buffers[RONDO_OUTPUT]) ? RONDO_LANDS_HERE : RONDO_LANDS_ELSEWHERE);

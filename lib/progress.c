@@ -101,7 +101,7 @@ static int claim_alone(struct rondo_runtime *runtime)
     return !rondo_queue_outstanding(runtime) && runtime->device->kind->help_begin(runtime->device);
 }
 
-/* Of a brief one. waits: he has nothing else to do. 0: it is to be started. */
+/* Of a brief one. waits: he has nothing else to do; then he does not come back to help. 0: it is to be started. */
 static int carry_brief(struct rondo_request *request, int waits, enum rondo_helper helper)
 {
     struct rondo_runtime *runtime = request->runtime;
@@ -110,7 +110,7 @@ static int carry_brief(struct rondo_request *request, int waits, enum rondo_help
     const enum rondo_carried how = rondo_queue_carry(request, waits); /* done, it may be another thread's to free */
     if (how == RONDO_CARRIED_STUCK && waits)
         turn(runtime, request);
-    leave(runtime, waits ? RONDO_NEVER_HELPS : helper); /* what is stuck has a daemon, to which the block is left */
+    leave(runtime, helper); /* what is stuck has a daemon, to which the block is left */
     return how != RONDO_CARRIED_NOT;
 }
 
@@ -228,7 +228,7 @@ static rondo_result_t conclude(struct rondo_request *request)
 
 rondo_result_t rondo_progress_run(struct rondo_request *request)
 {
-    if (!(request->brief ? carry_brief(request, 1, RONDO_HELPS) : carry_long(request)))
+    if (!(request->brief ? carry_brief(request, 1, RONDO_NEVER_HELPS) : carry_long(request)))
         rondo_progress_start(request, RONDO_HELPS);
     if (state_of(request) != RONDO_REQUEST_DONE)
         wait_done(request);

@@ -345,7 +345,8 @@ static int do_again(struct rondo_comm *comm, const struct rondo_call *call, rond
 {
     struct rondo_known_call known = {.lane = usual_lane(comm, call), .call = call};
     struct rondo_request *stuck;
-    if (!rondo_kept_is_likely(known.lane, call))
+    if (comm->compression.rate != 0 || comm->runtime->device->kind->carry_out == NULL ||
+        !rondo_kept_is_likely(known.lane, call))
         return 0;
     known.reachable = rondo_kept_reachable(comm, call);
     if (rondo_group_is_open(comm)) /* what a message becomes depends on nothing that may change until then */
@@ -360,8 +361,7 @@ rondo_result_t rondo_call_blocking(rondo_comm_t comm, const struct rondo_call *c
 {
     struct rondo_request *request;
     rondo_result_t result = check(comm, call);
-    if (result == RONDO_SUCCESS && comm->compression.rate == 0 && comm->runtime->device->kind->carry_out != NULL &&
-        do_again(comm, call, &result))
+    if (result == RONDO_SUCCESS && do_again(comm, call, &result))
         return result;
     if (result == RONDO_SUCCESS)
         result = rondo_request_make_blocking(comm, call, &request);

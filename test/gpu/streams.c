@@ -1,9 +1,8 @@
 /*
  * Operations in stream order, on all GPUs there are, a rank each (on a single GPU three share it; CUDA_DEVICE_MAX_CONNECTIONS
- * must be 32 then, or CUDA itself has streams wait for each other): CUDA graphs that are
- * captured once and launched many times, groups larger than a launch carries, more kernels that wait than fit on a GPU, large
- * messages into memory of every kind, buffers that may not be used, and what becomes of an operation that a rank never
- * enqueues.
+ * must be 32 then, or CUDA itself has streams wait for each other): CUDA graphs that are captured once and launched many times,
+ * groups larger than a launch carries, more kernels that wait than fit on a GPU, large messages into memory of every kind,
+ * buffers that may not be used, and what becomes of an operation that a rank never enqueues.
  */
 #include "../multirank/ranks.h"
 
