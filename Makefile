@@ -274,5 +274,6 @@ help:
 	@echo "make compile_commands.json"
 
 include make/nccl.mk
+include make/docs.mk
 
 -include $(LIB_OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(wildcard $(BUILD)/obj/test/*/*.d $(BUILD)/obj/examples/*.d $(BUILD)/fuzz/*/*.d $(BUILD)/fuzz/*/*/*.d)

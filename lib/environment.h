@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 struct rondo_variable {
+    const char *topic;    /* heading of the guide; rows of one topic stand together */
     const char *name;     /* RONDO_... */
     const char *fallback; /* the default, as text; "" where there is none */
     const char *meaning;  /* one line, with the unit */

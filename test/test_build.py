@@ -74,6 +74,18 @@ def test_compile_commands(tmp_path):
     assert {"lib/runtime.c", "lib/program/check.c", "device/host.c", "tools/bench.c"} <= files
 
 
+def test_environment_guide():
+    """docs/guide/environment.md is what `make docs` writes from the table in the code, each topic once."""
+    page = run(sys.executable, ROOT / "make" / "environment-guide", program("rondo"), RONDO_LOG="warn")
+    assert page == (ROOT / "docs" / "guide" / "environment.md").read_text(), "run `make docs` and commit the page"
+    topics = re.findall(r"^## (.*)$", page, flags=re.MULTILINE)
+    assert len(topics) > 3 and len(topics) == len(set(topics))
+    names = subprocess.run(["git", "grep", "-hoE", '"RONDO_[A-Z_]+"', "--", "lib", "transport", "device", "proxy", "tools"],
+                           cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    read = {name.strip('"') for name in names.split()}
+    assert read <= set(re.findall(r"^\| `(RONDO_[A-Z_]+)`", page, flags=re.MULTILINE))
+
+
 def test_headers_are_looked_for():
     """What a compiler does not find is left out, not tried."""
     said = subprocess.run(["make", "-s", "detect", "CC=cc -nostdinc"], cwd=ROOT, capture_output=True, text=True, check=True).stdout

@@ -147,6 +147,7 @@ static json_t *describe_environment(FILE *stream)
         fprintf(stream, "  %-24s %s %-12s %s\n", table[i].name, set != NULL ? "*" : " ", value[0] == '\0' ? "-" : value,
                 table[i].meaning);
         json_t *object = json_object();
+        json_object_set_new(object, "topic", json_string(table[i].topic));
         json_object_set_new(object, "name", json_string(table[i].name));
         json_object_set_new(object, "value", json_string(value));
         json_object_set_new(object, "set", json_boolean(set != NULL));
