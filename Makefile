@@ -268,6 +268,7 @@ help:
 	@echo "make fuzz         hostile files, programs and plans, under the sanitizers (SECONDS=60 FUZZERS='xml checker')"
 	@echo "make interpreter-cost   the ring interpreted, and unrolled by hand (host device)"
 	@echo "make ucx-exchange what UCX moves by itself (OPTIONS=\"--workers 2\")"
+	@echo "make results      the documents' tables and charts, from docs/results/data (make check-results: compares)"
 	@echo "make asan, tsan   the tests under the sanitizers (TESTS=test/test_mix.py: only those)"
 	@echo "make install      PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)"
 	@echo "make format       clang-format; make check-format only looks"
@@ -275,5 +276,6 @@ help:
 
 include make/nccl.mk
 include make/docs.mk
+include make/results.mk
 
 -include $(LIB_OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(wildcard $(BUILD)/obj/test/*/*.d $(BUILD)/obj/examples/*.d $(BUILD)/fuzz/*/*.d $(BUILD)/fuzz/*/*/*.d)

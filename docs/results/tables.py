@@ -1,0 +1,373 @@
+"""What the documents quote: reads the data files, and makes tables and single figures of them. Needs nothing but Python."""
+import csv
+import io
+import json
+import os
+import pathlib
+import statistics
+
+HERE = pathlib.Path(__file__).resolve().parent
+DATA = HERE / "data"
+# What each data file must say of itself.
+METADATA = ("title", "machine", "date", "command", "unit", "rival", "runs", "library", "source")
+COLLECTIVES = {"allreduce": "all-reduce", "bcast": "broadcast", "allgather": "all-gather", "alltoall": "all-to-all",
+               "reduce": "reduce", "reduce_scatter": "reduce-scatter", "reduce_scatter_block": "reduce-scatter",
+               "sendrecv": "send/receive"}
+SIZES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
+
+
+class Data:
+    """One data file: its metadata, and rows whose values are the file's own text (of JSON: numbers)."""
+
+    def __init__(self, path):
+        self.path, self.name = pathlib.Path(path), pathlib.Path(path).stem
+        text = self.path.read_text()
+        if self.path.suffix == ".json":
+            content = json.loads(text)
+            self.meta, self.rows = content.get("metadata", {}), rows_of_runs(content.get("runs", []))
+        else:
+            lines = text.splitlines()
+            head = [line for line in lines if line.startswith("# ")]
+            self.meta = dict(line[2:].split(": ", 1) for line in head)
+            self.rows = list(csv.DictReader(io.StringIO("\n".join(lines[len(head):]))))
+
+    def missing(self):
+        return [key for key in METADATA if not str(self.meta.get(key, "")).strip()]
+
+    def select(self, **wanted):
+        return [row for row in self.rows if all(str(row[key]) == str(value) for key, value in wanted.items())]
+
+    def values(self, column):
+        """The column's values, each once, in the file's order."""
+        return list(dict.fromkeys(row[column] for row in self.rows))
+
+
+def rows_of_runs(runs):
+    """Runs of `rondo bench --json`, made medians: a row for each setting and size."""
+    setting = ("collective", "ranks", "launch", "device", "mode", "type", "algorithm", "protocol", "transports", "compress",
+               "registered", "in_place", "peer", "peer_version")
+    found = {}
+    for run in runs:
+        for row in run["rows"]:
+            key = tuple(run.get(name) for name in setting) + (row.get("bytes"),)
+            found.setdefault(key, []).append(row)
+    rows = []
+    for key, same in found.items():
+        row = dict(zip((*setting, "bytes"), key))
+        row["runs"] = len(same)
+        for name in same[0]:
+            numbers = [one[name] for one in same if isinstance(one.get(name), (int, float)) and not isinstance(one.get(name), bool)]
+            if name != "bytes" and numbers:
+                row[name] = statistics.median(numbers)
+        if "peer_time_us" in row:
+            ratios = [one["peer_time_us"] / one["time_us"] for one in same]
+            row.update(ratio=statistics.median(ratios), ratio_low=min(ratios), ratio_high=max(ratios))
+        rows.append(row)
+    return rows
+
+
+def load(name):
+    for suffix in (".json", ".csv"):
+        if (DATA / f"{name}{suffix}").exists():
+            return Data(DATA / f"{name}{suffix}")
+    raise KeyError(f"no data file {name}")
+
+
+def all_data():
+    return [Data(path) for path in sorted(DATA.iterdir()) if path.suffix in (".csv", ".json")]
+
+
+# ---- cells ----
+
+def size_text(bytes_):
+    bytes_ = int(bytes_)
+    return next(f"{bytes_ / unit:.3g} {name}" for unit, name in SIZES if bytes_ >= unit)
+
+
+def number(value):
+    """A number as it is quoted: a file's text as it stands (with commas in thousands), others with three digits."""
+    if isinstance(value, float):
+        value = f"{value:.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+    text = str(value)
+    whole, point, rest = text.partition(".")
+    return f"{int(whole):,}{point}{rest}" if whole.lstrip("-").isdigit() and len(whole.lstrip("-")) > 3 else text
+
+
+def ratio(value):
+    """Two digits, or as the file has it; bold where Rondo is slower."""
+    text = f"{value:.2f}" if isinstance(value, float) else str(value)
+    return f"**{text}**" if float(value) < 1 else text
+
+
+def span(low, high):
+    return number(low) if low == high or high == "" else f"{number(low)} to {number(high)}"
+
+
+def render(head, rows, left=1):
+    """A table in Markdown; its first columns are aligned to the left, the others to the right."""
+    rule = ["---" if i < left else "---:" for i in range(len(head))]
+    return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in (head, rule, *rows))
+
+
+def pivot(rows, keys, heads, cell, column="bytes", column_text=size_text, missing=""):
+    """A line for each value of keys, a column for each value of column."""
+    across = sorted({row[column] for row in rows}, key=float) if column == "bytes" else list(dict.fromkeys(row[column] for row in rows))
+    lines = list(dict.fromkeys(tuple(row[key] for key in keys) for row in rows))
+    cells = {(tuple(row[key] for key in keys), row[column]): cell(row) for row in rows}
+    body = [[*(COLLECTIVES.get(value, value) if key == "collective" else value for key, value in zip(keys, line)), *(cells.get((line, at), missing) for at in across)] for line in lines]
+    return render([*heads, *(column_text(at) for at in across)], body, len(heads))
+
+
+# ---- the tables, by the names that documents use ----
+
+def host_allreduce():
+    return pivot(faster_rival([row for row in load("host-16-cores").rows if row["collective"] == "allreduce"]), ["ranks"], ["ranks"],
+                 lambda row: ratio(row["ratio"]), missing="not run")
+
+
+def host_collectives():
+    return pivot(faster_rival([row for row in load("host-16-cores").rows if row["collective"] != "allreduce"]), ["collective", "ranks"],
+                 ["collective", "ranks"], lambda row: ratio(row["ratio"]), missing="not run")
+
+
+def faster_rival(rows):
+    """For each size, the row of the rival that leaves Rondo the lowest ratio."""
+    best = {}
+    for row in rows:
+        key = row["collective"], row["ranks"], row["bytes"]
+        if key not in best or float(row["ratio"]) < float(best[key]["ratio"]):
+            best[key] = row
+    return list(best.values())
+
+
+def host_rivals():
+    """Both rivals, each in its own cell."""
+    rows = load("host-16-cores").rows
+    return pivot(rows, ["collective", "ranks", "rival"], ["collective", "ranks", "rival"], lambda row: ratio(row["ratio"]), missing="not run")
+
+
+def host_two_cores():
+    return render(["collective", "ratio, mean of the sizes", "lowest", "at"],
+                  [[COLLECTIVES[row["collective"]], ratio(row["ratio_mean"]), ratio(row["ratio_lowest"]), size_text(row["bytes_of_lowest"])]
+                   for row in load("host-2-cores").rows])
+
+
+def host_openmpi_4():
+    return pivot(load("host-16-cores-openmpi-4-allreduce").rows, ["ranks"], ["ranks"],
+                 lambda row: f"{number(row['time_us'])} ({ratio(row['ratio'])})")
+
+
+def host_openmpi_4_collectives():
+    return pivot(load("host-16-cores-openmpi-4-collectives").rows, ["collective", "ranks"], ["collective", "ranks"], lambda row: ratio(row["ratio"]))
+
+
+def host_openmpi_4_two_cores():
+    return times_beside_peer("host-2-cores-openmpi-4", "Open MPI, us")
+
+
+def times_beside_peer(name, peer, extra=()):
+    rows = load(name).rows
+    return render(["size", "Rondo, us", peer, "ratio", *(head for head, _ in extra)],
+                  [[size_text(row["bytes"]), number(row["time_us"]), number(row["peer_time_us"]), ratio(row["ratio"]), *(cell(row) for _, cell in extra)]
+                   for row in rows], 0)
+
+
+def gpu_allreduce():
+    """One table for the README: times and ratios on 2 and 4 GPUs, at some of the sizes."""
+    lines, across = [], [str(size) for size in (8, 8 << 10, 128 << 10, 512 << 10, 2 << 20, 8 << 20, 32 << 20, 128 << 20, 512 << 20)]
+    for ranks in (2, 4):
+        rows = {row["bytes"]: row for row in load(f"gpu-{ranks}-allreduce-stream").rows}
+        lines += [[f"{ranks} GPUs, us", *(number(rows[size]["time_us"]) for size in across)],
+                  ["ratio to NCCL", *(ratio(rows[size]["ratio"]) for size in across)]]
+    return render(["", *(size_text(size) for size in across)], lines)
+
+
+def gpu_allreduce_of(ranks):
+    extra = [("of the runs", lambda row: span(row["ratio_low"], row["ratio_high"]))] if ranks == 2 else []
+    return times_beside_peer(f"gpu-{ranks}-allreduce-stream", "NCCL, us", [*extra, ("goal", lambda row: row["target"])])
+
+
+def gpu_second_machine():
+    return render(["size", "Rondo, us", "ratio"], [[size_text(row["bytes"]), number(row["time_us"]), ratio(row["ratio"])]
+                                                   for row in load("gpu-2-allreduce-stream-second-machine").rows], 0)
+
+
+def gpu_collectives_of(ranks):
+    return pivot(load(f"gpu-{ranks}-collectives-stream").rows, ["collective"], ["collective"], lambda row: ratio(row["ratio"]))
+
+
+def gpu_from_host():
+    return pivot(load("gpu-allreduce-from-host").rows, ["ranks", "mode"], ["GPUs", "mode"],
+                 lambda row: f"{number(row['time_us'])} us, {ratio(row['ratio'])}")
+
+
+def gpu_gradients():
+    return render(["GPUs", "order", "Rondo, ms", "NCCL in one order, ms", "ratio"],
+                  [[row["ranks"], {"same": "the same on all ranks", "random": "random, another on each rank"}[row["order"]], span(row["time_low_ms"], row["time_high_ms"]), row["peer_time_ms"],
+                    span(f"{float(row['peer_time_ms']) / float(row['time_high_ms']):.2f}", f"{float(row['peer_time_ms']) / float(row['time_low_ms']):.2f}")]
+                   for row in load("gpu-gradients").rows], 2)
+
+
+def gpu_direct_write():
+    return pivot(load("gpu-2-direct-write").rows, ["collective"], ["collective"],
+                 lambda row: f"{number(row['time_us'])} us, {ratio(row['ratio'])} (slots {ratio(row['ratio_slots'])})")
+
+
+def gpu_move_tma(ranks, column):
+    return pivot(load(f"gpu-{ranks}-move-tma").rows, ["collective", "mover", "blocks"], ["collective", "mover", "blocks"], lambda row: number(row[column]))
+
+
+def gpu_host_memory():
+    return pivot(load("gpu-allreduce-through-host-memory").rows, ["ranks"], ["GPUs"], lambda row: f"{number(row['time_us'])} us, {ratio(row['ratio'])}")
+
+
+def network_veth():
+    return times_beside_peer("network-veth", "Open MPI, us", [("of the runs", lambda row: span(row["ratio_low"], row["ratio_high"]))])
+
+
+def network_gigabit():
+    return render(["size", "Rondo, Mbit/s", "iperf3, Mbit/s", "share, %"],
+                  [[size_text(row["bytes"]), row["rate_mbits"], row["iperf3_mbits"], row["share_percent"]] for row in load("network-gigabit").rows], 0)
+
+
+def network_hierarchical():
+    return render(["size", "hierarchical, ms", "flat ring, ms", "ratio"],
+                  [[size_text(row["bytes"]), row["hierarchical_ms"], row["ring_ms"], ratio(row["ratio"])] for row in load("network-hierarchical").rows], 0)
+
+
+def network_algorithms():
+    return render(["link", "size", "one step to all, us", "recursive doubling, us", "ring, us"],
+                  [[row["link"], size_text(row["bytes"]), *(number(row[f"{name}_us"]) for name in ("one_step", "doubling", "ring"))]
+                   for row in load("network-algorithms").rows])
+
+
+def network_gpu():
+    return render(["machine", "threads a rank", "size", "UCX and the copies, 4 / 8 / 16 slots a thread, GB/s", "Rondo, GB/s", "ratio"],
+                  [[row["machine"], row["threads"], size_text(row["bytes"]), f"{row['ucx_4_slots']} / {row['ucx_8_slots']} / {row['ucx_16_slots']}",
+                    row["rondo"], ratio(row["ratio"])] for row in load("network-gpu").rows])
+
+
+def columns(name, heads, left=1):
+    """All columns of a file as they are, under other heads."""
+    data = load(name)
+    return render(heads, [[size_text(value) if key == "bytes" else number(value) for key, value in row.items()] for row in data.rows], left)
+
+
+def compression_codec():
+    return columns("compression-codec", ["direction", "rate", "libzfp", "baseline", "AVX2", "AVX-512"])
+
+
+def nccl_tests():
+    return pivot(load("nccl-tests").rows, ["test"], ["test"], lambda row: row["busbw_gbs"], column="ranks", column_text=lambda ranks: f"{ranks} GPUs, GB/s",
+                 missing="not run")
+
+
+def pytorch():
+    return render(["GPUs", "machine", "wrapper", "Rondo, ms", "NCCL, ms", "ratio"],
+                  [[row["ranks"], row["machine"], row["wrapper"], row["rondo_ms"] + (f" and {row['rondo_again_ms']}" if row["rondo_again_ms"] else ""),
+                    row["nccl_ms"], ratio(row["ratio"])] for row in load("pytorch").rows], 3)
+
+
+def interval(row, name):
+    if row[name] == "":
+        return ""
+    return f"{row[name]} ({row[name + '_low']} to {row[name + '_high']})"
+
+
+def sim_paper():
+    return render(["row", "paper", "paper's test", "cycle"],
+                  [[row["row"], row["paper"], interval(row, "intersection"), interval(row, "cycle")] for row in load("sim-paper").rows])
+
+
+def sim_model():
+    heads, cells = ["ranks", "all-reduces", "synchronizations"], []
+    for what, text in (("iteration_ms", "iteration, ms"), ("preemptions", "preemptions"), ("quits", "quits")):
+        heads += [text, "model"]
+        cells += [f"{what}_measured", f"{what}_model"]
+    return render(heads, [[row["ranks"], row["allreduces"], row["synchronizations"], *(interval(row, cell) for cell in cells)]
+                          for row in load("sim-model").rows], 0)
+
+
+# name: (what makes it, the data files it is made of)
+TABLES = {
+    "host-allreduce": (host_allreduce, ["host-16-cores"]),
+    "host-collectives": (host_collectives, ["host-16-cores"]),
+    "host-rivals": (host_rivals, ["host-16-cores"]),
+    "host-2-cores": (host_two_cores, ["host-2-cores"]),
+    "host-openmpi-4-allreduce": (host_openmpi_4, ["host-16-cores-openmpi-4-allreduce"]),
+    "host-openmpi-4-collectives": (host_openmpi_4_collectives, ["host-16-cores-openmpi-4-collectives"]),
+    "host-openmpi-4-2-cores": (host_openmpi_4_two_cores, ["host-2-cores-openmpi-4"]),
+    "gpu-allreduce": (gpu_allreduce, ["gpu-2-allreduce-stream", "gpu-4-allreduce-stream"]),
+    "gpu-2-allreduce": (lambda: gpu_allreduce_of(2), ["gpu-2-allreduce-stream"]),
+    "gpu-4-allreduce": (lambda: gpu_allreduce_of(4), ["gpu-4-allreduce-stream"]),
+    "gpu-2-allreduce-second-machine": (gpu_second_machine, ["gpu-2-allreduce-stream-second-machine"]),
+    "gpu-2-collectives": (lambda: gpu_collectives_of(2), ["gpu-2-collectives-stream"]),
+    "gpu-4-collectives": (lambda: gpu_collectives_of(4), ["gpu-4-collectives-stream"]),
+    "gpu-from-host": (gpu_from_host, ["gpu-allreduce-from-host"]),
+    "gpu-gradients": (gpu_gradients, ["gpu-gradients"]),
+    "gpu-direct-write": (gpu_direct_write, ["gpu-2-direct-write"]),
+    "gpu-2-move-tma": (lambda: gpu_move_tma(2, "time_us"), ["gpu-2-move-tma"]),
+    "gpu-4-move-tma": (lambda: gpu_move_tma(4, "busbw_gbs"), ["gpu-4-move-tma"]),
+    "gpu-host-memory": (gpu_host_memory, ["gpu-allreduce-through-host-memory"]),
+    "network-veth": (network_veth, ["network-veth"]),
+    "network-gigabit": (network_gigabit, ["network-gigabit"]),
+    "network-hierarchical": (network_hierarchical, ["network-hierarchical"]),
+    "network-algorithms": (network_algorithms, ["network-algorithms"]),
+    "network-gpu": (network_gpu, ["network-gpu"]),
+    "compression-error": (lambda: columns("compression-error", ["rate", "ring", "recursive doubling", "ring, hop by hop"], 0), ["compression-error"]),
+    "compression-accuracy": (lambda: columns("compression-accuracy", ["rate", "ring", "ring, feedback", "recursive doubling",
+                                                                      "recursive doubling, feedback"], 0), ["compression-accuracy"]),
+    "compression-codec": (compression_codec, ["compression-codec"]),
+    "compression-codec-gpu": (lambda: columns("compression-codec-gpu", ["rate", "encode", "one block", "decode", "one block"], 0), ["compression-codec-gpu"]),
+    "compression-slow-link": (lambda: columns("compression-slow-link", ["algorithm", "rate", "without, ms", "with, ms", "less, %", "goal, %"]),
+                              ["compression-slow-link"]),
+    "compression-break-even": (lambda: columns("compression-break-even", ["link", "rate", "without, ms", "with, ms", "less, %"]), ["compression-break-even"]),
+    "compression-gpu": (lambda: columns("compression-gpu", ["GPUs", "size", "rate", "without, us", "with, us", "less, %"], 0), ["compression-gpu"]),
+    "compression-hop-by-hop": (lambda: columns("compression-hop-by-hop", ["link", "size", "rate", "runs", "ring, ms", "ring-hop, ms", "less, %",
+                                                                         "ring, s of processors", "ring-hop, s of processors"]), ["compression-hop-by-hop"]),
+    "nccl-tests": (nccl_tests, ["nccl-tests"]),
+    "pytorch": (pytorch, ["pytorch"]),
+    "sim-paper": (sim_paper, ["sim-paper"]),
+    "sim-model": (sim_model, ["sim-model"]),
+}
+
+
+def provenance(names, folder):
+    """The line under a table or chart: where, when, beside what, with links to the files from the document's folder."""
+    found = [load(name) for name in names]
+    said = []
+    for key in ("machine", "date", "rival", "runs", "unit"):
+        values = list(dict.fromkeys(str(data.meta[key]) for data in found if data.meta[key] != "none"))
+        if values:
+            said.append(" and ".join(values))
+    links = ", ".join(f"[{data.path.name}]({os.path.relpath(data.path, folder)})" for data in found)
+    return f"*{'; '.join(said)}. Data: {links}*"
+
+
+def generate(words, folder):
+    """The text that belongs between a marker of these words and its end, in a document of that folder; without line ends around."""
+    kind, *rest = words
+    if kind == "value":  # value FILE COLUMN [KEY=VALUE ...]: one figure
+        name, column, *conditions = rest
+        rows = load(name).select(**dict(one.split("=", 1) for one in conditions))
+        if len(rows) != 1:
+            raise KeyError(f"{' '.join(words)}: {len(rows)} rows instead of one")
+        return number(rows[0][column])
+    if kind == "meta":  # meta FILE KEY
+        return str(load(rest[0]).meta[rest[1]])
+    if kind == "chart":  # chart NAME
+        link = os.path.relpath(HERE / "plots" / rest[0], folder)
+        if not (HERE / "plots" / f"{rest[0]}.svg").exists():
+            raise KeyError(f"no chart {rest[0]}")
+        title = chart_title(rest[0])
+        return (f'<picture>\n  <source media="(prefers-color-scheme: dark)" srcset="{link}-dark.svg">\n'
+                f'  <img alt="{title}" src="{link}.svg">\n</picture>')
+    if kind not in TABLES or rest:
+        raise KeyError(f"no table {' '.join(words)}: there are {', '.join(sorted(TABLES))}")
+    make, names = TABLES[kind]
+    return f"{make()}\n\n{provenance(names, folder)}"
+
+
+def chart_title(name):
+    from plot import CHARTS  # matplotlib is imported where it draws, not there
+    return CHARTS[name].title
