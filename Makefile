@@ -43,7 +43,7 @@ TOOL_SOURCES := $(filter-out tools/peer_mpi.c $(if $(HAS_CUDA),,$(TOOL_CUDA_ONLY
 TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o) \
                 $(if $(HAS_CUDA),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard tools/*.cu)))
 # In the command itself, so that it also runs where jansson is not installed.
-JANSSON     := $(or $(filter /%,$(shell $(CC) -print-file-name=libjansson.a)),-ljansson)
+JANSSON_LIB := $(or $(filter /%,$(shell $(CC) -print-file-name=libjansson.a)),-ljansson)
 EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train program)
 UNIT_TESTS  := $(patsubst test/unit/%.c,$(BUILD)/test/%,$(wildcard test/unit/*.c))
 MULTIRANK_SHARED := test/multirank/ranks.c test/multirank/device_memory.c
@@ -56,21 +56,26 @@ GPU_TESTS   := $(if $(HAS_CUDA),$(patsubst test/gpu/%.c,$(BUILD)/test/gpu_%,$(wi
 PIECE_TESTS := $(if $(HAS_CUDA),$(patsubst test/gpu/%.cu,$(BUILD)/test/gpu_%,$(wildcard test/gpu/*.cu)))
 FORMATTED   := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 
+# The first two numbers while the first is 0, then the first: see RONDO_VERSION_MAJOR.
 VERSION := $(shell sed -n 's/^\#define RONDO_VERSION_[A-Z]* *//p' include/rondo.h | paste -sd.)
-SONAME  := librondo.so.$(firstword $(subst ., ,$(VERSION)))
+SONAME  := librondo.so.$(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(firstword $(subst ., ,$(VERSION))))
 
 ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(PIECE_TESTS) $(NCCL_TESTS)
 
-.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge interpreter-cost ucx-exchange detect install demo test test-all test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network check-format format asan tsan clean help compile-commands
-all: detect lib tool examples nccl
+.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge interpreter-cost ucx-exchange need-jansson demo test test-all test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network check-format format asan tsan clean help compile-commands
+all: detect lib $(if $(HAS_JANSSON),tool) examples nccl
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
-tool: $(BUILD)/rondo $(if $(MPICC),$(BUILD)/rondo-peer-mpi.so)
+# The command needs jansson: asked for by name it fails at once without, and `make` builds the rest.
+tool: $(if $(HAS_JANSSON),,need-jansson) $(BUILD)/rondo $(if $(MPICC),$(BUILD)/rondo-peer-mpi.so)
 examples: $(EXAMPLES)
 tests: $(UNIT_TESTS) $(MULTIRANK) $(GPU_TESTS) $(REPLAYS) $(BUILD)/ucx-exchange
 
+need-jansson:
+	@echo "rondo: the command needs jansson.h. $(NEED_JANSSON)." >&2; exit 1
+
 # What was detected; changed only when something else is, for then everything is compiled anew.
-$(BUILD)/detected: FORCE
+$(BUILD)/detected: FORCE | compiler
 	@mkdir -p $(@D)
 	@echo '$(DETECTED_DEFINES) $(CUDA_CODE)' | cmp -s - $@ || echo '$(DETECTED_DEFINES) $(CUDA_CODE)' >$@
 FORCE:
@@ -99,8 +104,8 @@ $(BUILD)/obj/%.cu.o: %.cu $(BUILD)/detected
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) -ccbin $(CC) $(CPPFLAGS) $(NVCCFLAGS) -c $< -o $@
 
-$(BUILD)/librondo.so: $(LIB_OBJECTS)
-	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--no-undefined -Wl,--version-script=make/librondo.map $(LDFLAGS) $^ -o $(BUILD)/librondo.so.$(VERSION) $(LDLIBS)
+$(BUILD)/librondo.so: $(LIB_OBJECTS) make/librondo.map
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--no-undefined -Wl,--version-script=make/librondo.map $(LDFLAGS) $(LIB_OBJECTS) -o $(BUILD)/librondo.so.$(VERSION) $(LDLIBS)
 	@ln -sf librondo.so.$(VERSION) $(BUILD)/$(SONAME) && ln -sf librondo.so.$(VERSION) $@
 
 $(BUILD)/librondo.a: $(LIB_OBJECTS)
@@ -108,11 +113,11 @@ $(BUILD)/librondo.a: $(LIB_OBJECTS)
 	$(Q)ar rcs $@ $^
 
 $(BUILD)/rondo: $(TOOL_OBJECTS) $(BUILD)/librondo.a
-	$(Q)$(CC) $(LDFLAGS) -rdynamic $^ -o $@ $(JANSSON) -ldl $(LDLIBS)
+	$(Q)$(CC) $(LDFLAGS) -rdynamic $^ -o $@ $(JANSSON_LIB) -ldl $(LDLIBS)
 
 # The command with the ring's loop unrolled by hand, to measure what interpreting costs.
 $(BUILD)/rondo-unrolled: $(TOOL_OBJECTS) $(BUILD)/obj/test/bench/unrolled.o $(BUILD)/librondo.a
-	$(Q)$(CC) $(LDFLAGS) -rdynamic $^ -o $@ $(JANSSON) -ldl $(LDLIBS)
+	$(Q)$(CC) $(LDFLAGS) -rdynamic $^ -o $@ $(JANSSON_LIB) -ldl $(LDLIBS)
 interpreter-cost: $(BUILD)/rondo $(BUILD)/rondo-unrolled
 	@$(PYTHON) test/bench/interpreter_cost.py $(BUILD)
 
@@ -158,24 +163,16 @@ $(REPLAYS): $(BUILD)/test/replay_%: $(BUILD)/obj/test/fuzz/%.o $(BUILD)/obj/test
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 
-install: all
-	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/bin
-	install -m 644 include/*.h $(DESTDIR)$(PREFIX)/include
-	install -m 755 $(BUILD)/librondo.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib
-	ln -sf librondo.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
-	ln -sf librondo.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/librondo.so
-	$(if $(HAS_NCCL),install -D -m 755 $(BUILD)/nccl/libnccl.so.2 $(DESTDIR)$(PREFIX)/lib/rondo/libnccl.so.2)
-	install -m 644 $(BUILD)/librondo.a $(DESTDIR)$(PREFIX)/lib
-	install -m 755 $(BUILD)/rondo $(wildcard $(BUILD)/rondo-peer-*.so) $(DESTDIR)$(PREFIX)/bin
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LDLIBS)|' make/rondo.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/rondo.pc
-
 # ---- what a newcomer runs; both install what they lack ----
+.PHONY: deps
+deps:
+	@make/deps $(or $(FOR),build)
 demo:
-	@make/require demo
+	@make/deps demo
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all && BUILD=$(BUILD) make/demo
 
 test:
-	@make/require test
+	@make/deps test
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all tests
 	@$(MAKE) --no-print-directory check-format
 	@RONDO_BUILD=$(BUILD) $(PYTHON) -m pytest -q --durations=15 -m "$(MARKS)" $(TESTS)
@@ -185,13 +182,13 @@ test-all:
 
 # The rdma transport in a virtual machine with SoftRoCE; needs no RDMA card. STEPS=matrix: only steps of such a name.
 test-rdma:
-	@make/require rdma
+	@make/deps rdma
 	@$(MAKE) --no-print-directory -s -j$$(nproc) CUDA=0 BUILD=$(BUILD)/rdma-build lib tool $(addprefix $(BUILD)/rdma-build/test/,matrix mix p2p faults)
 	@$(PYTHON) test/rdma/run.py $(BUILD)/rdma-build $(STEPS)
 
 # Figures of docs/network.md and docs/compression.md, between network namespaces: as root, on a quiet machine. PARTS="veth": those.
 bench-network:
-	@make/require network
+	@make/deps network
 	@$(MAKE) --no-print-directory -s -j$$(nproc) tool
 	@RONDO_BUILD=$(BUILD) $(PYTHON) test/network_speed.py $(PARTS) $(OPTIONS)
 
@@ -213,12 +210,12 @@ gpu-network:
 # The host device under the sanitizers. Slow tests (large counts, long stress) are left to the plain build.
 ASAN_OPTIONS_ := detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=0
 asan:
-	@make/require test
+	@make/deps test
 	$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(BUILD)/asan CUDA=0 OPT="-O1 -g" SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" all tests
 	ASAN_OPTIONS=$(ASAN_OPTIONS_) UBSAN_OPTIONS=print_stacktrace=1 RONDO_BUILD=$(BUILD)/asan $(PYTHON) -m pytest -q -m "not slow" $(TESTS)
 # UCX's hooks of memory calls take a lock in a thread that the sanitizer has already taken down: without them.
 tsan:
-	@make/require test
+	@make/deps test
 	$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(BUILD)/tsan CUDA=0 OPT="-O1 -g" SANITIZE="-fsanitize=thread" all tests
 	UCX_MEM_EVENTS=no TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$(CURDIR)/test/tsan.supp" RONDO_BUILD=$(BUILD)/tsan $(PYTHON) -m pytest -q -m "not slow" $(TESTS)
 
@@ -257,6 +254,7 @@ clean:
 help:
 	@echo "make              the library, the command and the examples, in $(BUILD)/"
 	@echo "make nccl         the drop-in for NCCL programs, $(BUILD)/nccl/libnccl.so.2"
+	@echo "make deps         prints, then installs, what is missing (FOR=build, demo, test, network or rdma)"
 	@echo "make demo         shows what Rondo is for; installs what it lacks"
 	@echo "make test         the tests; installs what they lack"
 	@echo "make test-rdma    the rdma transport, in a virtual machine with SoftRoCE"
@@ -270,12 +268,17 @@ help:
 	@echo "make ucx-exchange what UCX moves by itself (OPTIONS=\"--workers 2\")"
 	@echo "make results      the documents' tables and charts, from docs/results/data (make check-results: compares)"
 	@echo "make asan, tsan   the tests under the sanitizers (TESTS=test/test_mix.py: only those)"
-	@echo "make install      PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)"
+	@echo "make install      PREFIX=$(PREFIX) DESTDIR=$(DESTDIR); make uninstall removes it again"
+	@echo "make man          the manual pages, in $(BUILD)/man"
+	@echo "make docs         the pages of docs/ that are generated; make api-docs: the API reference, by Doxygen"
+	@echo "make check-headers  each header compiles by itself"
 	@echo "make format       clang-format; make check-format only looks"
 	@echo "make compile_commands.json"
 
 include make/nccl.mk
+include make/install.mk
 include make/docs.mk
+include make/check.mk
 include make/results.mk
 
 -include $(LIB_OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(wildcard $(BUILD)/obj/test/*/*.d $(BUILD)/obj/examples/*.d $(BUILD)/fuzz/*/*.d $(BUILD)/fuzz/*/*/*.d)

@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 #define RONDO_VERSION_MAJOR 0
-#define RONDO_VERSION_MINOR 1
+#define RONDO_VERSION_MINOR 2
 #define RONDO_VERSION_PATCH 0
 
 #if defined(__GNUC__)

@@ -4,6 +4,11 @@ hash  := \#
 # (Inside a function some versions of make take the backslash away, and some do not.)
 has_header = $(shell printf '$(hash)include <$(1)>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo 1)
 
+# Without these nothing can be built, or everything but the command. JANSSON=0 leaves the command out.
+JANSSON     ?= 1
+HAS_CC      := $(call has_header,stdio.h)
+HAS_JANSSON := $(if $(filter-out 0,$(JANSSON)),$(call has_header,jansson.h))
+
 MPICC     := $(firstword $(shell command -v mpicc 2>/dev/null))
 NVCC      := $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
 # VERBS=0 and UCX=0 leave those transports out.
@@ -39,8 +44,17 @@ FOLD_VARIANTS := avx2 avx512
 DETECTED_DEFINES += -DRONDO_FOLD_AVX2 -DRONDO_FOLD_AVX512
 endif
 
-detect:
+NEED_JANSSON := 'make deps' installs it (package libjansson-dev on Debian and Ubuntu, jansson-devel on Fedora)
+
+# What is missing is told before anything is compiled.
+.PHONY: compiler detect
+compiler:
+	@$(if $(HAS_CC),:,printf '%s\n' "rondo: '$(CC)' does not compile: $(if $(shell command -v $(firstword $(CC))),it finds no stdio.h,there is no such command)." \
+	    "Nothing can be built. Install a C compiler with the C library's headers: 'make deps' does" \
+	    "(packages gcc and libc6-dev on Debian and Ubuntu$(comma) gcc and glibc-devel on Fedora)." >&2; exit 1)
+detect: compiler
 	@printf '%-9s %-4s %s\n' feature in why
+	@printf '%-9s %-4s %s\n' jansson $(if $(HAS_JANSSON),yes "the rondo command",no "$(if $(filter 0,$(JANSSON)),JANSSON=0,no jansson.h): the rondo command is left out. $(NEED_JANSSON)")
 	@printf '%-9s %-4s %s\n' CUDA $(if $(HAS_CUDA),yes "$(NVCC)$(comma) sm_$(subst $() ,$(comma) sm_,$(strip $(CUDA_BUILT))) and PTX",no "$(if $(filter 0,$(CUDA)),CUDA=0,no nvcc)")
 	@printf '%-9s %-4s %s\n' verbs $(if $(HAS_VERBS),yes "the rdma transport; its libraries are looked for at run time",no "$(if $(filter 0,$(VERBS)),VERBS=0,no infiniband/verbs.h or rdma/rdma_cma.h)")
 	@printf '%-9s %-4s %s\n' UCX $(if $(HAS_UCX),yes "the ucx transport; its libraries are looked for at run time",no "$(if $(filter 0,$(UCX)),UCX=0,no ucp/api/ucp.h)")

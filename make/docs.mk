@@ -5,3 +5,7 @@ docs: $(BUILD)/rondo
 	@$(PYTHON) make/environment-guide $(BUILD)/rondo >$(BUILD)/environment.md
 	@cmp -s $(BUILD)/environment.md docs/guide/environment.md || cp $(BUILD)/environment.md docs/guide/environment.md
 	@echo "docs/guide/environment.md: ok"
+
+.PHONY: man
+man:
+	@mkdir -p $(BUILD)/man
