@@ -22,7 +22,8 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wno-maybe-uninitialized -Werror
 # Exact results must not depend on the instruction set: no contraction, and no traps to let the compiler vectorize.
 CFLAGS   := -std=c11 -D_GNU_SOURCE $(OPT) $(WARNINGS) -fPIC -pthread -fvisibility=hidden -ffp-contract=off -fno-trapping-math \
             -MMD -MP $(SANITIZE) $(EXTRA_CFLAGS)
-CPPFLAGS := -Iinclude -I. -Idevice -Ilib -Iproxy -Itransport $(DETECTED_DEFINES)
+# Includes spell their folder from the root; the public headers alone have a path of their own.
+CPPFLAGS := -Iinclude -I. $(DETECTED_DEFINES)
 LDFLAGS  := -pthread $(SANITIZE)
 # -ldl: UCX and verbs are looked for at run time, so that what was built with them runs where they are missing.
 LDLIBS   := $(CUDA_LIBS) $(NUMA_LIBS) -ldl -lm
@@ -30,18 +31,20 @@ LDLIBS   := $(CUDA_LIBS) $(NUMA_LIBS) -ldl -lm
 # Linked by the C compiler: nothing may need the run-time library of C++.
 NVCCFLAGS := -std=c++17 -O3 -lineinfo -fmad=false -Xcompiler -fPIC,-fvisibility=hidden,-fno-exceptions,-fno-threadsafe-statics,-Wall $(CUDA_CODE) -MD -MP
 
-CUDA_ONLY   := $(wildcard device/cuda_*.c) transport/p2p.c $(wildcard transport/cuda_*.c)
-UCX_ONLY    := $(wildcard transport/ucx*.c)
-VERBS_ONLY  := $(wildcard transport/rdma*.c)
-TOOL_CUDA_ONLY := tools/info_gpus.c tools/buffers_cuda.c tools/peer_nccl.c tools/nccl.c tools/interfere.c tools/stress_peer.c
+# What a build leaves out without CUDA, UCX or verbs. The block budget and the pool need no CUDA, and are tested without it.
+CUDA_ONLY   := $(filter-out %/block_budget.c %/pool.c,$(wildcard device/cuda/*.c)) $(wildcard transport/p2p/*.c transport/memory/cuda_*.c)
+UCX_ONLY    := $(wildcard transport/ucx/*.c)
+VERBS_ONLY  := $(wildcard transport/rdma/*.c)
+TOOL_CUDA_ONLY := tools/info/gpus.c tools/common/buffers_cuda.c tools/peer/peer_nccl.c tools/peer/nccl.c tools/stress/interfere.c tools/stress/peer.c
 LIB_SOURCES := $(filter-out $(if $(HAS_CUDA),,$(CUDA_ONLY)) $(if $(HAS_UCX),,$(UCX_ONLY)) $(if $(HAS_VERBS),,$(VERBS_ONLY)),\
-               $(wildcard lib/*.c lib/program/*.c lib/programs/*.c lib/programs/traced/*.c proxy/*.c transport/*.c device/*.c))
-CUDA_OBJECTS := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard device/*.cu))
-LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(foreach k,fold zfp,$(FOLD_VARIANTS:%=$(BUILD)/obj/device/$(k)_kernels_%.o)) \
-               $(if $(HAS_CUDA),$(CUDA_OBJECTS) $(BUILD)/obj/device/cuda_link.o)
-TOOL_SOURCES := $(filter-out tools/peer_mpi.c $(if $(HAS_CUDA),,$(TOOL_CUDA_ONLY)),$(wildcard tools/*.c))
+               $(wildcard lib/*/*.c proxy/*.c transport/*.c transport/*/*.c device/*.c device/*/*.c))
+CUDA_OBJECTS := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard device/*/*.cu))
+LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) \
+               $(VECTOR_VARIANTS:%=$(BUILD)/obj/device/reduce/reduce_kernels_%.o) $(VECTOR_VARIANTS:%=$(BUILD)/obj/device/codec/zfp_kernels_%.o) \
+               $(if $(HAS_CUDA),$(CUDA_OBJECTS) $(BUILD)/obj/device/cuda/link.o)
+TOOL_SOURCES := $(filter-out tools/peer/peer_mpi.c $(if $(HAS_CUDA),,$(TOOL_CUDA_ONLY)),$(wildcard tools/*.c tools/*/*.c))
 TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o) \
-                $(if $(HAS_CUDA),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard tools/*.cu)))
+                $(if $(HAS_CUDA),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard tools/*/*.cu)))
 # In the command itself, so that it also runs where jansson is not installed.
 JANSSON_LIB := $(or $(filter /%,$(shell $(CC) -print-file-name=libjansson.a)),-ljansson)
 EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train program)
@@ -85,19 +88,19 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/detected
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
 # The vector kernels, once an instruction set; chosen at run time.
-$(BUILD)/obj/device/%_kernels_avx2.o: VARIANT := -DRONDO_FOLD_VARIANT=avx2 -mavx2 -mf16c
-$(BUILD)/obj/device/%_kernels_avx512.o: VARIANT := -DRONDO_FOLD_VARIANT=avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl \
+$(BUILD)/obj/device/%_kernels_avx2.o: VARIANT := -DRONDO_VECTOR_VARIANT=avx2 -mavx2 -mf16c
+$(BUILD)/obj/device/%_kernels_avx512.o: VARIANT := -DRONDO_VECTOR_VARIANT=avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl \
                                                       -mprefer-vector-width=512
-$(BUILD)/obj/device/fold_kernels_%.o: device/fold_kernels.c $(BUILD)/detected
+$(BUILD)/obj/device/reduce/reduce_kernels_%.o: device/reduce/reduce_kernels.c $(BUILD)/detected
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(VARIANT) -c $< -o $@
-$(BUILD)/obj/device/zfp_kernels_%.o: device/zfp_kernels.c $(BUILD)/detected
+$(BUILD)/obj/device/codec/zfp_kernels_%.o: device/codec/zfp_kernels.c $(BUILD)/detected
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(VARIANT) -c $< -o $@
 
 # The device's code is compiled in parts, and linked before the host's; the register bound is that of the kernels' blocks.
 $(CUDA_OBJECTS): NVCCFLAGS += -dc -maxrregcount=128
-$(BUILD)/obj/device/cuda_link.o: $(CUDA_OBJECTS)
+$(BUILD)/obj/device/cuda/link.o: $(CUDA_OBJECTS)
 	$(Q)$(NVCC) -ccbin $(CC) $(CUDA_CODE) -Xcompiler -fPIC -dlink $^ -o $@
 
 $(BUILD)/obj/%.cu.o: %.cu $(BUILD)/detected
@@ -127,7 +130,7 @@ $(BUILD)/ucx-exchange: $(BUILD)/obj/test/bench/ucx_exchange.o $(BUILD)/librondo.
 ucx-exchange: $(BUILD)/ucx-exchange
 	@$(BUILD)/ucx-exchange $(OPTIONS)
 
-$(BUILD)/rondo-peer-mpi.so: tools/peer_mpi.c $(BUILD)/detected
+$(BUILD)/rondo-peer-mpi.so: tools/peer/peer_mpi.c $(BUILD)/detected
 	@mkdir -p $(@D)
 	$(Q)OMPI_CC=$(CC) MPICH_CC=$(CC) $(MPICC) $(CPPFLAGS) $(CFLAGS) -shared $< -o $@
 
@@ -222,8 +225,7 @@ tsan:
 # The readers of files, the language and the checker on hostile input, under the sanitizers: SECONDS each. What finds new paths is
 # kept in the build folder; `make fuzz-merge` takes the smallest of it into the repository's corpus.
 SECONDS ?= 60
-FUZZ_SOURCES := lib/plan.c lib/error.c lib/tuning.c $(filter-out lib/program/register.c,$(wildcard lib/program/*.c)) \
-                $(wildcard lib/programs/*.c lib/programs/traced/*.c)
+FUZZ_SOURCES := lib/base/error.c lib/base/text.c lib/base/xml.c lib/select/tuning.c $(wildcard lib/call/*.c lib/program/*.c lib/algorithms/*.c)
 FUZZ_FLAGS := -g -O1 -std=c11 -D_GNU_SOURCE -fsanitize=address,undefined -fno-sanitize-recover=undefined -MMD -MP
 $(BUILD)/fuzz/%.o: %.c
 	@mkdir -p $(@D)
@@ -281,4 +283,4 @@ include make/docs.mk
 include make/check.mk
 include make/results.mk
 
--include $(LIB_OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(wildcard $(BUILD)/obj/test/*/*.d $(BUILD)/obj/examples/*.d $(BUILD)/fuzz/*/*.d $(BUILD)/fuzz/*/*/*.d)
+-include $(LIB_OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(wildcard $(BUILD)/obj/test/*/*.d $(BUILD)/obj/examples/*.d $(BUILD)/fuzz/*/*/*.d)

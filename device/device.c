@@ -1,8 +1,8 @@
 /* The daemon's tables, the same for every kind of device. */
-#include "device.h"
+#include "device/device.h"
 
-#include "error.h"
-#include "platform.h"
+#include "lib/base/error.h"
+#include "device/abi/platform.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #define RONDO_DEVICE_DEVICE_H
 
 #include "rondo.h"
-#include "structures.h"
+#include "device/abi/structures.h"
 
 struct rondo_device;
 

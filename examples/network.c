@@ -1,6 +1,6 @@
 /* The network of network.h: plain loops, one idea a function. */
-#include "network.h"
-#include "random.h"
+#include "examples/network.h"
+#include "examples/random.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -40,8 +40,8 @@ DETECTED_DEFINES := -DRONDO_WITH_CUDA=$(if $(HAS_CUDA),1,0) -DRONDO_WITH_VERBS=$
                     -DRONDO_WITH_NUMA=$(if $(HAS_NUMA),1,0) -DRONDO_WITH_MPI=$(if $(MPICC),1,0) $(if $(HAS_CUDA),-I$(CUDA_HOME)/include)
 
 ifeq ($(shell uname -m),x86_64)
-FOLD_VARIANTS := avx2 avx512
-DETECTED_DEFINES += -DRONDO_FOLD_AVX2 -DRONDO_FOLD_AVX512
+VECTOR_VARIANTS := avx2 avx512
+DETECTED_DEFINES += -DRONDO_VECTOR_AVX2 -DRONDO_VECTOR_AVX512
 endif
 
 NEED_JANSSON := 'make deps' installs it (package libjansson-dev on Debian and Ubuntu, jansson-devel on Fedora)

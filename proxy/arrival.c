@@ -1,8 +1,8 @@
 /* See arrival.h. */
-#include "arrival.h"
+#include "proxy/arrival.h"
 
-#include "platform.h"
-#include "proxy.h"
+#include "device/abi/platform.h"
+#include "proxy/proxy.h"
 
 int rondo_arrival_work(struct rondo_port *port, void *network_state)
 {

@@ -7,7 +7,7 @@
 #ifndef RONDO_PROXY_ARRIVAL_H
 #define RONDO_PROXY_ARRIVAL_H
 
-#include "port.h"
+#include "proxy/port.h"
 
 /* By the holder of the claim, for a joined port: takes what has landed a step further. Returns whether the device has been
  * shown anything. */

@@ -1,11 +1,11 @@
 /* See port.h. A table in pieces, so that it grows without moving: the proxy reads it while other threads open and close. */
-#include "port.h"
+#include "proxy/port.h"
 
-#include "background.h"
-#include "error.h"
-#include "ports.h"
-#include "proxy.h"
-#include "runtime.h"
+#include "lib/base/thread.h"
+#include "lib/base/error.h"
+#include "proxy/ports.h"
+#include "proxy/proxy.h"
+#include "lib/context/runtime.h"
 
 #include <stdlib.h>
 #include <string.h>

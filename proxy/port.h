@@ -5,9 +5,9 @@
 #ifndef RONDO_PROXY_PORT_H
 #define RONDO_PROXY_PORT_H
 
-#include "arena.h"
-#include "plan.h"
-#include "transport.h"
+#include "transport/memory/arena.h"
+#include "lib/program/plan.h"
+#include "transport/transport.h"
 
 #include <pthread.h>
 

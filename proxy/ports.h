@@ -2,7 +2,7 @@
 #ifndef RONDO_PROXY_PORTS_H
 #define RONDO_PROXY_PORTS_H
 
-#include "port.h"
+#include "proxy/port.h"
 
 /* Whether ports have been closed that are still there. */
 int rondo_ports_closed(struct rondo_ports *ports);

@@ -1,9 +1,9 @@
 /* See proxies.h. */
-#include "proxies.h"
+#include "proxy/proxies.h"
 
-#include "environment.h"
-#include "error.h"
-#include "runtime.h"
+#include "lib/base/environment.h"
+#include "lib/base/error.h"
+#include "lib/context/runtime.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #ifndef RONDO_PROXY_PROXIES_H
 #define RONDO_PROXY_PROXIES_H
 
-#include "proxy.h"
+#include "proxy/proxy.h"
 
 #define RONDO_PROXIES_MAX  8
 #define RONDO_NETWORK_NAME 16 /* of a network, and of the card of one of its proxies */

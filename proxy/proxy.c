@@ -1,16 +1,16 @@
 /* See proxy.h. */
-#include "proxy.h"
+#include "proxy/proxy.h"
 
-#include "arrival.h"
-#include "background.h"
-#include "error.h"
-#include "futex.h"
-#include "platform.h"
-#include "ports.h"
-#include "proxies.h"
-#include "proxy_place.h"
-#include "queue.h"
-#include "runtime.h"
+#include "proxy/arrival.h"
+#include "lib/base/thread.h"
+#include "lib/base/error.h"
+#include "lib/base/futex.h"
+#include "device/abi/platform.h"
+#include "proxy/ports.h"
+#include "proxy/proxies.h"
+#include "proxy/placement.h"
+#include "lib/submission/queue.h"
+#include "lib/context/runtime.h"
 
 #include <errno.h>
 #include <poll.h>

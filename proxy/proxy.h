@@ -10,7 +10,7 @@
 #ifndef RONDO_PROXY_PROXY_H
 #define RONDO_PROXY_PROXY_H
 
-#include "port.h"
+#include "proxy/port.h"
 
 struct rondo_runtime;
 struct rondo_proxy;

@@ -1,6 +1,6 @@
 /* The `rondo` command: finds the verb and hands over to it. */
-#include "options.h"
-#include "verbs.h"
+#include "tools/common/options.h"
+#include "tools/common/verbs.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* The table of transports, in order of merit. */
-#include "transport.h"
+#include "transport/transport.h"
 
-#include "error.h"
-#include "runtime.h"
+#include "lib/base/error.h"
+#include "lib/context/runtime.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #define RONDO_TRANSPORT_TRANSPORT_H
 
 #include "rondo.h"
-#include "structures.h"
+#include "device/abi/structures.h"
 
 struct rondo_runtime;
 struct rondo_transport;

@@ -1,7 +1,7 @@
 /* The communicating calls: their arguments checked as NCCL checks them, and told in Rondo's terms, above all what in place
  * means.
  */
-#include "shim.h"
+#include "compat/nccl/shim.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Communicators: the registry of those that there are, what they say of themselves, and their end. */
-#include "shim.h"
+#include "compat/nccl/shim.h"
 
 #include <stdlib.h>
 #include <time.h>

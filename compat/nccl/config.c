@@ -1,6 +1,6 @@
 /* ncclConfig_t: what of it means something here is whether calls block. The rest asks for resources that Rondo shares out by
  * itself, and is accepted. */
-#include "shim.h"
+#include "compat/nccl/shim.h"
 
 #include <stddef.h>
 

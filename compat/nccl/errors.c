@@ -1,5 +1,5 @@
 /* Codes, messages and logging, where NCCL's programs look for them. */
-#include "shim.h"
+#include "compat/nccl/shim.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Groups: what a thread calls between ncclGroupStart and ncclGroupEnd is kept and done at the outermost end. Init, split and
  * whatever else talks to other ranks run beside each other there, on threads, because the ranks of one clique may all be in
  * this group; operations are launched by the calling thread, since none waits for another rank's. */
-#include "shim.h"
+#include "compat/nccl/shim.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Streams of the host device: batches that one thread a stream executes in order, while there are any. A batch is what one
  * group has on one stream. */
-#include "rondo_nccl.h"
-#include "scale.h"
-#include "shim.h"
+#include "compat/nccl/rondo_nccl.h"
+#include "compat/nccl/scale.h"
+#include "compat/nccl/shim.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Making cliques: by a unique id, each rank by a call of its own, or all of a process at once. */
-#include "shim.h"
+#include "compat/nccl/shim.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* From a group's operations to Rondo's calls on streams. A group of several communicators is done in two steps: all are bound
  * and connected first, and then all are launched, so that no GPU waits in a kernel for one that is still being prepared. */
-#include "shim.h"
+#include "compat/nccl/shim.h"
 
-#include "scale.h"
+#include "compat/nccl/scale.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Memory, and its registration. */
-#include "shim.h"
+#include "compat/nccl/shim.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Reduction operators: NCCL's own, and sums of inputs that are multiplied by a scalar first. */
-#include "shim.h"
+#include "compat/nccl/shim.h"
 
-#include "scale.h"
+#include "compat/nccl/scale.h"
 
 #include <stdlib.h>
 #include <string.h>

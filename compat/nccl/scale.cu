@@ -1,7 +1,7 @@
 /* See scale.h. One kernel for all types: it is bound by memory, and chooses once a thread. */
-#include "scale.h"
+#include "compat/nccl/scale.h"
 
-#include "operators.h"
+#include "device/reduce/operators.h"
 
 #define THREADS 512
 #define BLOCKS_MAX 1024

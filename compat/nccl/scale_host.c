@@ -1,7 +1,7 @@
 /* See scale.h. */
-#include "scale.h"
+#include "compat/nccl/scale.h"
 
-#include "operators.h"
+#include "device/reduce/operators.h"
 
 /* Elements may lie anywhere: the compiler sees through the copies. */
 #define SCALE(SUFFIX, name, storage, accumulator)                                                                              \

@@ -1,5 +1,5 @@
 /* Communicators made of others, on the runtime of those. */
-#include "shim.h"
+#include "compat/nccl/shim.h"
 
 #include <stdlib.h>
 #include <string.h>

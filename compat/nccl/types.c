@@ -1,5 +1,5 @@
 /* NCCL's data types in Rondo's terms. */
-#include "shim.h"
+#include "compat/nccl/shim.h"
 
 static const rondo_datatype_t types[ncclNumTypes] = {
     [ncclInt8] = RONDO_INT8,         [ncclUint8] = RONDO_UINT8,           [ncclInt32] = RONDO_INT32,

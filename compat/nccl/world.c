@@ -1,7 +1,7 @@
 /* Runtimes, shared by the communicators that were split off one another, and the threads that end them. Ending a runtime is
  * collective, but NCCL's programs may end the ranks of one thread one after the other: so no call waits for it, unless this
  * process has no other rank that might have to follow, and then not for long. */
-#include "shim.h"
+#include "compat/nccl/shim.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,9 +4,9 @@
  * instruction receives from and sends to is worked by the same block, and such groups are spread over as many blocks as the
  * device has, those of one channel next to each other. Where ends are to stay apart, only what is folded together is joined.
  */
-#include "program/graph.h"
+#include "lib/program/graph.h"
 
-#include "error.h"
+#include "lib/base/error.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* The compiler's passes one after the other; see graph.h. A program that its fused form cannot be ordered for, with the slots
  * there are, is compiled again without fusion, in the order in which it was written: that order needs one slot. */
-#include "program/graph.h"
+#include "lib/program/graph.h"
 
-#include "error.h"
+#include "lib/base/error.h"
 
 #include <stdlib.h>
 

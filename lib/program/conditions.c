@@ -1,7 +1,7 @@
 /* See conditions.h. */
-#include "program/conditions.h"
+#include "lib/program/conditions.h"
 
-#include "error.h"
+#include "lib/base/error.h"
 
 #include <stdlib.h>
 #include <string.h>

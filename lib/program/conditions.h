@@ -6,7 +6,7 @@
 #ifndef RONDO_LIB_PROGRAM_CONDITIONS_H
 #define RONDO_LIB_PROGRAM_CONDITIONS_H
 
-#include "programs/programs.h"
+#include "lib/algorithms/algorithms.h"
 
 /* A wish of a custom program; terms lie in the conditions' list of terms. */
 struct rondo_requirement {

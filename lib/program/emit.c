@@ -3,9 +3,9 @@
  * A wait is left out where the block has waited for the same or a later step before. That holds only if the earlier wait takes
  * place in every tile in which the later one would: instructions on chunks that have ended do not wait.
  */
-#include "program/graph.h"
+#include "lib/program/graph.h"
 
-#include "error.h"
+#include "lib/base/error.h"
 
 #include <stdlib.h>
 #include <string.h>

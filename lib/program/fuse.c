@@ -7,7 +7,7 @@
  *   what is received for nobody is not stored either.
  * A merged node keeps its number and points to the one that does its work.
  */
-#include "program/graph.h"
+#include "lib/program/graph.h"
 
 /* The node's list of what comes before also gets another's. */
 static void inherit(struct rondo_graph *graph, uint32_t node, uint32_t other)

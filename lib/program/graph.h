@@ -6,8 +6,8 @@
 #ifndef RONDO_LIB_PROGRAM_GRAPH_H
 #define RONDO_LIB_PROGRAM_GRAPH_H
 
-#include "program/plan_set.h"
-#include "program/trace.h"
+#include "lib/program/plan_set.h"
+#include "lib/program/builder.h"
 
 #define RONDO_NONE UINT32_MAX
 

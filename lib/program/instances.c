@@ -4,9 +4,9 @@
  * compiling them all, and cheaper by their number. It needs instructions of one chunk each: the parts of neighbouring chunks
  * are no neighbours.
  */
-#include "program/instances.h"
+#include "lib/program/instances.h"
 
-#include "error.h"
+#include "lib/base/error.h"
 
 #include <stdlib.h>
 

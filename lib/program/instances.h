@@ -2,7 +2,7 @@
 #ifndef RONDO_LIB_PROGRAM_INSTANCES_H
 #define RONDO_LIB_PROGRAM_INSTANCES_H
 
-#include "program/plan_set.h"
+#include "lib/program/plan_set.h"
 
 /* Of plans that were compiled as one instance, and whose largest count is 1. After a failure the set is only good to be freed.
  */

@@ -1,9 +1,9 @@
 /* Programs for people: every instruction in a line, and the DAG of the chunks as Graphviz draws it. */
-#include "program/graph.h"
-#include "program/program.h"
-#include "program/text.h"
+#include "lib/program/graph.h"
+#include "lib/program/program.h"
+#include "lib/base/text.h"
 
-#include "error.h"
+#include "lib/base/error.h"
 
 #include <stdio.h>
 

@@ -6,9 +6,9 @@
  * A chunk of an input buffer that is written to moves: what it holds from then on lies in the output chunk that is the same in
  * place, or in scratch. So no instruction writes to an input, and a program written for one buffer runs with two.
  */
-#include "program/graph.h"
+#include "lib/program/graph.h"
 
-#include "error.h"
+#include "lib/base/error.h"
 
 #include <stdlib.h>
 #include <string.h>

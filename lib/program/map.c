@@ -1,5 +1,5 @@
 /* The map of graph.h: open addressing, never more than half full. */
-#include "program/graph.h"
+#include "lib/program/graph.h"
 
 #include <stdlib.h>
 

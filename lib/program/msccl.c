@@ -1,11 +1,11 @@
 /* MSCCL's XML, both ways. See raw.h for what is read; what is written comes from compiled plans. */
-#include "program/graph.h"
-#include "program/program.h"
-#include "program/raw.h"
-#include "program/text.h"
-#include "program/xml.h"
+#include "lib/program/graph.h"
+#include "lib/program/program.h"
+#include "lib/program/msccl_ir.h"
+#include "lib/base/text.h"
+#include "lib/base/xml.h"
 
-#include "error.h"
+#include "lib/base/error.h"
 
 #include <stdio.h>
 #include <stdlib.h>

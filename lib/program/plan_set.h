@@ -2,8 +2,8 @@
 #ifndef RONDO_LIB_PROGRAM_PLAN_SET_H
 #define RONDO_LIB_PROGRAM_PLAN_SET_H
 
-#include "plan.h"
-#include "program/conditions.h"
+#include "lib/program/plan.h"
+#include "lib/program/conditions.h"
 
 struct rondo_trace;
 

@@ -1,10 +1,10 @@
 /* The public calls that judge and show programs, and the way from an algorithm to a rank's plan. */
-#include "program/program.h"
+#include "lib/program/program.h"
 
-#include "error.h"
-#include "program/instances.h"
-#include "program/raw.h"
-#include "program/trace.h"
+#include "lib/base/error.h"
+#include "lib/program/instances.h"
+#include "lib/program/msccl_ir.h"
+#include "lib/program/builder.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef RONDO_LIB_PROGRAM_PROGRAM_H
 #define RONDO_LIB_PROGRAM_PROGRAM_H
 
-#include "program/plan_set.h"
+#include "lib/program/plan_set.h"
 
 struct rondo_comm;
 struct rondo_call;

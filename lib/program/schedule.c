@@ -4,7 +4,7 @@
  * its message is the first on its connection, and there is a free slot for what it sends. Blocks execute their instructions in
  * this order, so at every moment of any execution the first instruction that has not run can run, and nothing deadlocks.
  */
-#include "program/graph.h"
+#include "lib/program/graph.h"
 
 #include <stdlib.h>
 

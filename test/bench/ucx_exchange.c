@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #if RONDO_WITH_UCX
-#include "ucx_library.h"
+#include "transport/ucx/library.h"
 
 #if RONDO_WITH_CUDA
 #include <cuda_runtime_api.h>

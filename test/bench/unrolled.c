@@ -5,7 +5,7 @@
  */
 #define rondo_interpret  rondo_interpret_all
 #define rondo_engine_run rondo_engine_run_all
-#include "engine.h"
+#include "device/engine/engine.h"
 #undef rondo_interpret
 #undef rondo_engine_run
 
@@ -123,4 +123,4 @@ static enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     return outcome;
 }
 
-#include "device/host.c"
+#include "device/host/host.c"

@@ -2,10 +2,10 @@
  * The checker on plans that are nearly right: the bytes name a library algorithm and overwrite bytes of its instructions, waits
  * and connections. Whatever the checker accepts is played with numbers in random turns (test/unit/plans.h) and must be right.
  */
-#include "../unit/plans.h"
+#include "test/unit/plans.h"
 
-#include "error.h"
-#include "program/program.h"
+#include "lib/base/error.h"
+#include "lib/program/program.h"
 #include "rondo_program.h"
 
 #include <stdint.h>

@@ -3,10 +3,10 @@
  * Such a program must compile for any number of blocks and slots, be accepted by the checker, and compute the right thing when
  * its plans are played with numbers (test/unit/plans.h).
  */
-#include "../unit/plans.h"
+#include "test/unit/plans.h"
 
-#include "error.h"
-#include "program/program.h"
+#include "lib/base/error.h"
+#include "lib/program/program.h"
 #include "rondo_program.h"
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* The reader of tuning tables: whatever the bytes, they are refused with a message or make a table. */
 #include "rondo.h"
-#include "tuning.h"
+#include "lib/select/tuning.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,12 +3,12 @@
  * failure, but is told in a NOTE with its reason; one that says it has them must export them. What a card does with them needs
  * a card (docs/network.md). Prints what failed, then "N passed, N failed".
  */
-#include "../multirank/device_memory.h"
-#include "cuda_direct.h"
-#include "cuda_driver.h"
-#include "cuda_memory.h"
-#include "error.h"
-#include "slot_memory.h"
+#include "test/multirank/device_memory.h"
+#include "transport/memory/cuda_direct.h"
+#include "transport/memory/cuda_driver.h"
+#include "transport/memory/cuda_memory.h"
+#include "lib/base/error.h"
+#include "transport/memory/slot_memory.h"
 
 #include <cuda_runtime_api.h>
 #include <fcntl.h>

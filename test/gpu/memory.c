@@ -5,14 +5,14 @@
  * The children are forked before anything of CUDA runs, once a scene. Owner and reader talk by lines on a socket pair: the
  * owner sends handles, the reader answers.
  */
-#include "../multirank/device_memory.h"
-#include "background.h"
-#include "control.h"
-#include "cuda_driver.h"
-#include "cuda_memory.h"
-#include "error.h"
-#include "runtime.h"
-#include "segment.h"
+#include "test/multirank/device_memory.h"
+#include "lib/base/thread.h"
+#include "lib/bootstrap/control.h"
+#include "transport/memory/cuda_driver.h"
+#include "transport/memory/cuda_memory.h"
+#include "lib/base/error.h"
+#include "lib/context/runtime.h"
+#include "transport/memory/segment.h"
 
 #include <cuda_runtime_api.h>
 #include <stdio.h>

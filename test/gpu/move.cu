@@ -3,11 +3,11 @@
  * byte around them. With --speed it measures the main shapes instead. Usage: move [--seed N] [--rounds N] | --speed
  */
 extern "C" {
-#include "fold.h"
+#include "device/reduce/reduce.h"
 }
-#include "cuda_move.h"
-#include "cuda_small.h"
-#include "structures.h"
+#include "device/move/move_general.h"
+#include "device/move/move_ll_small.h"
+#include "device/abi/structures.h"
 
 #include <cuda_runtime.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * groups larger than a launch carries, more kernels that wait than fit on a GPU, large messages into memory of every kind,
  * buffers that may not be used, and what becomes of an operation that a rank never enqueues.
  */
-#include "../multirank/ranks.h"
+#include "test/multirank/ranks.h"
 
 #include <cuda_runtime_api.h>
 #include <stdio.h>

@@ -4,10 +4,10 @@
  * N] [--rounds N] | --speed.
  */
 extern "C" {
-#include "codec.h"
-#include "zfp_stream.h"
+#include "device/codec/codec.h"
+#include "device/codec/zfp_stream.h"
 }
-#include "cuda_codec.h"
+#include "device/codec/cuda_codec.h"
 
 #include <cuda_runtime.h>
 #include <math.h>

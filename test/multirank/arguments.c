@@ -2,7 +2,7 @@
  * Bad arguments: each is refused with the right code and a message that holds the offending value, nothing is sent, and the
  * next good call works. Every rank makes the same bad calls, except where one rank alone does, to show that nothing was sent.
  */
-#include "ranks.h"
+#include "test/multirank/ranks.h"
 
 #include <limits.h>
 #include <stdio.h>

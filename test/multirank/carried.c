@@ -3,7 +3,7 @@
  * nobody waits; that one which gets stuck goes on where it stood, when a daemon has taken it over; and that threads which start
  * operations of one lane at the same time do not get into each other's way.
  */
-#include "ranks.h"
+#include "test/multirank/ranks.h"
 
 #include <pthread.h>
 #include <stdio.h>

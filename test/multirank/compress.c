@@ -2,7 +2,7 @@
  * Compressed collectives: every collective that compresses, every algorithm, rate and type, odd counts, in place. All ranks
  * must end with the same bits, and no result may be further off than the bound derived below. As threads and as processes.
  */
-#include "ranks.h"
+#include "test/multirank/ranks.h"
 
 #include <math.h>
 #include <stdio.h>

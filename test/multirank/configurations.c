@@ -2,7 +2,7 @@
  * Configurations and environment variables that rondo_init refuses before it looks for anyone, with the offending value in the
  * message; and that a good one works afterwards.
  */
-#include "ranks.h"
+#include "test/multirank/ranks.h"
 
 #include <stdio.h>
 #include <string.h>

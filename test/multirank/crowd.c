@@ -3,7 +3,7 @@
  * first operation of every lane must reach the device whatever else is there, or two ranks that start them in different orders
  * wait for each other for ever.
  */
-#include "ranks.h"
+#include "test/multirank/ranks.h"
 
 #include <stdlib.h>
 #include <string.h>

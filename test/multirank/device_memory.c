@@ -3,8 +3,8 @@
  * the daemon leaves, so most of what is released is kept and given out again; now and then it is really freed, so that new
  * memory also turns up where a library may still have the old.
  */
-#include "device_memory.h"
-#include "ranks.h"
+#include "test/multirank/device_memory.h"
+#include "test/multirank/ranks.h"
 
 #include <pthread.h>
 #include <stdio.h>

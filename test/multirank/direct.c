@@ -2,7 +2,7 @@
  * Direct access: persistent operations on memory of rondo_alloc, blocking ones inside registered ranges, buffers that only some
  * ranks can open, what happens after deregistration, and the memory budget. As threads and as processes.
  */
-#include "ranks.h"
+#include "test/multirank/ranks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

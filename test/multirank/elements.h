@@ -6,7 +6,7 @@
 #ifndef RONDO_TEST_ELEMENTS_H
 #define RONDO_TEST_ELEMENTS_H
 
-#include "ranks.h"
+#include "test/multirank/ranks.h"
 #include <math.h>
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * lines (READY, RESULT code seconds message, FINALIZED) and never ends by itself before the fault has reached it. The
  * environment says which rank it is.
  */
-#include "device_memory.h"
-#include "ranks.h"
+#include "test/multirank/device_memory.h"
+#include "test/multirank/ranks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

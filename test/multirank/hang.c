@@ -2,8 +2,8 @@
  * One rank of a job that hangs on purpose, or waits long enough to be asked what it is doing (test_hang.py). Prints READY,
  * REPORT and the report's lines, RESULT code; the environment says which rank it is.
  */
-#include "device_memory.h"
-#include "ranks.h"
+#include "test/multirank/device_memory.h"
+#include "test/multirank/ranks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

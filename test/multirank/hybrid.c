@@ -2,8 +2,8 @@
  * Jobs that are neither all threads nor all processes: several processes with several ranks each, which meet through a unique
  * id carried on the command line; and several independent jobs at once in one process.
  */
-#include "device_memory.h"
-#include "trial.h"
+#include "test/multirank/device_memory.h"
+#include "test/multirank/trial.h"
 
 #include <pthread.h>
 

@@ -5,7 +5,7 @@
  */
 #include "rondo_program.h"
 
-#include "trial.h"
+#include "test/multirank/trial.h"
 
 static long ranks = 4, seed = 1, rounds = 400, max_count = 9000, in_turn = 0;
 

@@ -2,7 +2,7 @@
  * Counts beyond 2^31 bytes and beyond 2^31 elements, where an int somewhere would wrap. Two ranks as threads; every buffer is
  * scanned whole. Needs about 5 GB.
  */
-#include "ranks.h"
+#include "test/multirank/ranks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

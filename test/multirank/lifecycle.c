@@ -2,7 +2,7 @@
  * Things that come and go: communicators, requests, whole runtimes, connector memory up to its budget, callbacks that start
  * operations. What has gone must give everything back. Each scenario is one behaviour, named on the command line.
  */
-#include "ranks.h"
+#include "test/multirank/ranks.h"
 
 #include <dirent.h>
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
  * Every collective x type x operator x in place x odd counts x roots, blocking, non-blocking and persistent, against the
  * reference of trial.h. Options narrow it down; nothing is left out by itself except what is said in `wanted` below.
  */
-#include "trial.h"
+#include "test/multirank/trial.h"
 
 static long ranks = 4, seed = 1, restarts = 3, large = 1;
 static const char *collectives = "all", *types = "all", *ops = "all", *forms = "all", *counts = "all";

@@ -2,7 +2,7 @@
  * Ranks that disagree about a call: with checking on, every rank gets RONDO_ERR_MISMATCH with a message that names both calls,
  * nobody hangs, and other communicators go on working. One scenario a kind of disagreement, in all three forms.
  */
-#include "ranks.h"
+#include "test/multirank/ranks.h"
 
 #include <stdio.h>
 #include <string.h>

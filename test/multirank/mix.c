@@ -4,7 +4,7 @@
  * each communicator but in random order across them, sends and receives beside, device synchronizations between starts.
  * The plan comes from the seed and is the same on all ranks of a communicator; only the order is each rank's own.
  */
-#include "trial.h"
+#include "test/multirank/trial.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
  * Sends and receives: matching order, groups, self sends, sends that come long before their receives, large and empty messages,
  * persistent ones. Each scenario is one behaviour, named on the command line.
  */
-#include "ranks.h"
+#include "test/multirank/ranks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

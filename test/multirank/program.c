@@ -4,7 +4,7 @@
  */
 #include "rondo_program.h"
 
-#include "ranks.h"
+#include "test/multirank/ranks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

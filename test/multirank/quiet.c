@@ -3,7 +3,7 @@
  * rank 0 comes late to an all-reduce that the others have started and do not wait for yet. And who calls a small collective
  * wakes no thread for it, however many blocks there are; nor does who starts one and waits for it, but now and then.
  */
-#include "ranks.h"
+#include "test/multirank/ranks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* See ranks.h. */
-#include "ranks.h"
-#include "device_memory.h"
+#include "test/multirank/ranks.h"
+#include "test/multirank/device_memory.h"
 
 #include <pthread.h>
 #include <sched.h>

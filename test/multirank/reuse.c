@@ -2,7 +2,7 @@
  * A buffer is the user's again once its operation has ended: each is overwritten at once, and what the others got must be what
  * was there before. Over a network, sent data may leave from where they lie; a slow link keeps them there for long.
  */
-#include "ranks.h"
+#include "test/multirank/ranks.h"
 
 #include <stdlib.h>
 #include <string.h>

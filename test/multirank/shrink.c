@@ -2,7 +2,7 @@
  * Communicators of those who are left of another (rondo_comm_shrink), alive, aborted, or with a rank that hangs; what they say
  * of themselves (rondo_comm_status); and the in-place reduce-scatter as NCCL has it, on buffers of the device.
  */
-#include "ranks.h"
+#include "test/multirank/ranks.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #ifndef RONDO_TEST_TRIAL_H
 #define RONDO_TEST_TRIAL_H
 
-#include "elements.h"
+#include "test/multirank/elements.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* The calls around the collectives, one behaviour a scenario: errors, groups, making and ending communicators. Each is run with
  * --ranks ranks as threads; --scenario NAME for one of them. */
-#include "scenarios.h"
+#include "test/nccl/scenarios.h"
 
 int ranks = 3;
 

@@ -1,5 +1,5 @@
 /* See data.h. */
-#include "data.h"
+#include "test/nccl/data.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Captured into CUDA graphs: collectives, groups with several messages a peer, several communicators, pre-multiplied sums; and
  * many launches of them, each of which is a call. GPUs only. */
-#include "data.h"
-#include "ranks.h"
+#include "test/nccl/data.h"
+#include "test/nccl/ranks.h"
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>

@@ -3,8 +3,8 @@
  * element checked. Ranks are threads (--threads) that drive several GPUs each in groups (--gpus), in processes under mpirun
  * (--id FILE).
  */
-#include "data.h"
-#include "ranks.h"
+#include "test/nccl/data.h"
+#include "test/nccl/ranks.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 /* See ranks.h. */
-#include "ranks.h"
+#include "test/nccl/ranks.h"
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>

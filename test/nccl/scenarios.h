@@ -2,8 +2,8 @@
 #ifndef RONDO_TEST_NCCL_SCENARIOS_H
 #define RONDO_TEST_NCCL_SCENARIOS_H
 
-#include "data.h"
-#include "ranks.h"
+#include "test/nccl/data.h"
+#include "test/nccl/ranks.h"
 
 #define COUNT 1000
 

@@ -1,5 +1,5 @@
 /* See scenarios.h: calls. */
-#include "scenarios.h"
+#include "test/nccl/scenarios.h"
 
 #include <dlfcn.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* See scenarios.h: the lives of communicators. */
-#include "scenarios.h"
+#include "test/nccl/scenarios.h"
 
 #include <pthread.h>
 #include <unistd.h>

@@ -5,8 +5,8 @@
 #ifndef RONDO_TEST_PLANS_H
 #define RONDO_TEST_PLANS_H
 
-#include "program/conditions.h"
-#include "program/plan_set.h"
+#include "lib/program/conditions.h"
+#include "lib/program/plan_set.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 #ifndef RONDO_TEST_UNIT_RANKS_H
 #define RONDO_TEST_UNIT_RANKS_H
 
-#include "background.h"
-#include "control.h"
+#include "lib/base/thread.h"
+#include "lib/bootstrap/control.h"
 
 #include <dirent.h>
 #include <netinet/in.h>

@@ -5,7 +5,7 @@
 #ifndef RONDO_TEST_REFERENCE_PAIRS_H
 #define RONDO_TEST_REFERENCE_PAIRS_H
 
-#include "programs/peers.h"
+#include "lib/algorithms/peers.h"
 
 struct all_pairs {
     const struct rondo_shape *shape;

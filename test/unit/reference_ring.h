@@ -2,7 +2,7 @@
 #ifndef RONDO_TEST_REFERENCE_RING_H
 #define RONDO_TEST_REFERENCE_RING_H
 
-#include "programs/programs.h"
+#include "lib/algorithms/algorithms.h"
 
 struct ring {
     struct rondo_builder *builder;

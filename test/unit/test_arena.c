@@ -1,7 +1,7 @@
 /* The arena: regions out of slabs of several sources, under one budget, zero whoever had them before. */
-#include "arena.h"
+#include "transport/memory/arena.h"
 
-#include "error.h"
+#include "lib/base/error.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Arrivals in slots apart: a card whose writes into the slots land late, and counters that land at once. The device must never
  * be shown a tail before the slots below it; the same check finds the orders that would be wrong. */
-#include "arrival.h"
-#include "proxy.h"
+#include "proxy/arrival.h"
+#include "proxy/proxy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

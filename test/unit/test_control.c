@@ -1,5 +1,5 @@
 /* The control plane among ranks that mean well: meeting in every way, messages in order, leaving, dying, missing. */
-#include "ranks.h"
+#include "test/unit/ranks.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* A device that is lost: what was on it, what waited, and what comes later all end with the reason, and finalizing works. */
-#include "queue.h"
+#include "lib/submission/queue.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "open_runtime.h"
+#include "test/unit/open_runtime.h"
 
 enum { MESSAGES = 40 }; /* more than a lane's operations on the device */
 

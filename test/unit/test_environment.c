@@ -1,5 +1,5 @@
 /* The environment table and what each launcher's variables are taken to say. Every test starts from an empty environment. */
-#include "environment.h"
+#include "lib/base/environment.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

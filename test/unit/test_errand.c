@@ -2,8 +2,8 @@
  * Errands: the sum and the copy at every alignment of what has come, in both orders of the sources, divided where it is a mean;
  * and that nothing is touched unless the errand is that slot's, is on offer, and has all of its bytes.
  */
-#include "device/errand.h"
-#include "device/platform.h"
+#include "device/engine/receive_action.h"
+#include "device/abi/platform.h"
 #include "rondo.h"
 
 #include <setjmp.h>

@@ -3,10 +3,10 @@
  * of sources and destinations, with odd counts and offsets, in place, past the cache, by every set of kernels this machine
  * runs.
  */
-#include "device/fold.h"
-#include "device/fold_kernels.h"
-#include "device/operators.h"
-#include "device/pace.h"
+#include "device/reduce/reduce.h"
+#include "device/reduce/reduce_kernels.h"
+#include "device/reduce/operators.h"
+#include "device/move/store_policy.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -1,9 +1,9 @@
 /* The control plane among strangers: garbage, floods, wrong secrets, and somebody in the middle who repeats, alters, drops or
  * swaps what ranks send. The job must not notice, or notice for what it is: a broken connection. */
-#include "ranks.h"
+#include "test/unit/ranks.h"
 
-#include "handshake.h"
-#include "wire.h"
+#include "lib/bootstrap/handshake.h"
+#include "lib/bootstrap/frame_connection.h"
 
 #include <signal.h>
 #include <poll.h>

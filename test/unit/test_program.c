@@ -1,7 +1,7 @@
 /* Programs: the language and its errors, wrong results, conditions of a program's own; and what compiling large ones may cost.
  */
-#include "program/program.h"
-#include "program/plan_set.h"
+#include "lib/program/program.h"
+#include "lib/program/plan_set.h"
 #include "rondo_program.h"
 
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "verdicts.h"
+#include "test/unit/verdicts.h"
 
 static rondo_program_t make(const char *collective, int ranks, int chunks, int in_place)
 {

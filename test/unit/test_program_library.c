@@ -1,12 +1,12 @@
 /* The built-in algorithms: those in the language pass the checker for all ranks, channels and slots, and so do those written by
  * hand; the compiler makes of the one what the other was. */
-#include "builtins.h"
-#include "plans.h"
-#include "program/program.h"
-#include "reference_pairs.h"
-#include "reference_ring.h"
+#include "test/unit/builtins.h"
+#include "test/unit/plans.h"
+#include "lib/program/program.h"
+#include "test/unit/reference_pairs.h"
+#include "test/unit/reference_ring.h"
 #include "rondo_program.h"
-#include "topology.h"
+#include "lib/context/topology.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "verdicts.h"
+#include "test/unit/verdicts.h"
 
 static void check_builtin(const char *name, const char *collective, int ranks, int channels, int root)
 {

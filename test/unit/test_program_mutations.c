@@ -1,7 +1,7 @@
 /* Compiled plans compute the right thing whatever the turns, and mutated ones do if the checker accepts them. */
-#include "builtins.h"
-#include "plans.h"
-#include "program/program.h"
+#include "test/unit/builtins.h"
+#include "test/unit/plans.h"
+#include "lib/program/program.h"
 #include "rondo_program.h"
 
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "verdicts.h"
+#include "test/unit/verdicts.h"
 
 static struct rondo_plan_set *compiled(const char *name, const char *collective, int ranks, int channels, uint32_t blocks)
 {

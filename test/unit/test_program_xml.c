@@ -1,6 +1,6 @@
 /* Programs as XML: what is written is read again, what msccl-tools writes is read, what is malformed or hostile is refused. */
-#include "builtins.h"
-#include "program/program.h"
+#include "test/unit/builtins.h"
+#include "lib/program/program.h"
 #include "rondo_program.h"
 
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "verdicts.h"
+#include "test/unit/verdicts.h"
 
 static void write_and_read(const char *name, const char *collective, void *with)
 {

@@ -1,5 +1,5 @@
 /* Where the proxy's thread may run: near the card, but never where the process may not. */
-#include "proxy_place.h"
+#include "proxy/placement.h"
 
 #include <sched.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Which cards a rank uses, by distances that a made-up /sys tells. */
-#include "memory_node.h"
-#include "rail_choice.h"
+#include "transport/memory/memory_node.h"
+#include "transport/rdma/rail_choice.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Who may have how many blocks of a GPU: whatever the order of launches on however many streams, kernels that wait all run at
  * once, and nobody is kept small for streams that are used no more. */
-#include "seats.h"
+#include "device/cuda/block_budget.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

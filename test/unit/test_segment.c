@@ -1,9 +1,9 @@
 /* Segments: shared within a process as one mapping, with other processes through a descriptor that only who has the key gets.
  */
-#include "ranks.h"
+#include "test/unit/ranks.h"
 
-#include "handover.h"
-#include "segment.h"
+#include "transport/memory/descriptor_passing.h"
+#include "transport/memory/segment.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -1,9 +1,9 @@
 /* What ranks of one host choose for small all-reduces: by their number, and by whether each has a core; and in which slots they
  * go. */
-#include "select.h"
+#include "lib/select/select.h"
 
-#include "programs/programs.h"
-#include "runtime.h"
+#include "lib/algorithms/algorithms.h"
+#include "lib/context/runtime.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

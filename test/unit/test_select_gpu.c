@@ -1,10 +1,10 @@
 /* What ranks on GPUs choose: something for every call, no more blocks than may be, and lines only where they can be used. */
-#include "select_gpu.h"
+#include "lib/select/select_gpu.h"
 
-#include "call.h"
-#include "comm.h"
-#include "programs/programs.h"
-#include "runtime.h"
+#include "lib/call/call.h"
+#include "lib/communicator/comm.h"
+#include "lib/algorithms/algorithms.h"
+#include "lib/context/runtime.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

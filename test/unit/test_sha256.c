@@ -1,5 +1,5 @@
 /* SHA-256 and HMAC-SHA256 against the published vectors: NIST's examples for FIPS 180-4, and RFC 4231. */
-#include "sha256.h"
+#include "lib/base/sha256.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

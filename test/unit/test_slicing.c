@@ -1,7 +1,7 @@
 /* How chunks are cut into slices and tiles (lib/slicing.c): what is sent fits into slots, and all of it is sent. */
-#include "engine.h"
-#include "lane.h"
-#include "slicing.h"
+#include "device/engine/engine.h"
+#include "lib/connection/lane.h"
+#include "lib/select/slicing.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

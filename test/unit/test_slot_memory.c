@@ -1,8 +1,8 @@
 /* The choice of where slots lie, without a card: with functions of libibverbs that say what cards have said. What is chosen
  * where a card takes GPU memory needs one. */
-#include "environment.h"
-#include "error.h"
-#include "slot_memory.h"
+#include "lib/base/environment.h"
+#include "lib/base/error.h"
+#include "transport/memory/slot_memory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static void test_reach(void **state)
 }
 
 #if RONDO_WITH_VERBS
-#include "rdma.h"
+#include "transport/rdma/rdma.h"
 
 #include <errno.h>
 

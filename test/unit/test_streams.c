@@ -1,10 +1,10 @@
 /* Operations in stream order, as the host sees them by the counts that their kernels leave on the device: which have been
  * executed, in traces and before a communicator is freed. Here the host device stands for a GPU, and the test itself for the
  * kernels. */
-#include "platform.h"
-#include "poller.h"
-#include "structures.h"
-#include "tracing.h"
+#include "device/abi/platform.h"
+#include "lib/submission/poller.h"
+#include "device/abi/structures.h"
+#include "lib/diagnostics/timeline.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "open_runtime.h"
+#include "test/unit/open_runtime.h"
 
 enum { ENQUEUED = 5, EXECUTED = 3 };
 

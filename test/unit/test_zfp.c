@@ -3,10 +3,10 @@
  * that are no multiple of four, random numbers of many kinds, a network's gradients, subnormals. And what libzfp does not
  * define: infinities and NaNs. With --speed it measures instead.
  */
-#include "device/fold_kernels.h"
-#include "device/zfp_kernels.h"
-#include "device/zfp_stream.h"
-#include "device/zfp_warp.h"
+#include "device/reduce/reduce_kernels.h"
+#include "device/codec/zfp_kernels.h"
+#include "device/codec/zfp_stream.h"
+#include "device/codec/zfp_warp.h"
 #include "examples/network.h"
 
 #include <math.h>

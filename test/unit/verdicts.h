@@ -2,7 +2,7 @@
 #ifndef RONDO_TEST_VERDICTS_H
 #define RONDO_TEST_VERDICTS_H
 
-#include "error.h"
+#include "lib/base/error.h"
 
 #include <string.h>
 

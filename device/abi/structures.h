@@ -1,0 +1,499 @@
+/*
+ * The data that host and device share: programs, operations, lanes, connectors' ends, contexts, queues, the daemon. Plain
+ * structs in device memory (queues in host memory); no pointers to anything the device cannot reach.
+ */
+#ifndef RONDO_DEVICE_ABI_STRUCTURES_H
+#define RONDO_DEVICE_ABI_STRUCTURES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RONDO_CACHE_LINE 64
+
+/* ---- programs (DESIGN section 8) ---- */
+
+enum rondo_buffer { RONDO_INPUT, RONDO_OUTPUT, RONDO_SCRATCH, RONDO_BUFFERS };
+
+/* A fused primitive is a set of actions: recv_reduce_copy_send is all four. Its sources are what it receives, then (with
+ * REDUCE, or if it does not receive) its source chunk, then (with REDUCE and without RECEIVE) its destination chunk; the result
+ * is stored to the destination chunk (with COPY) and into the slots of its send connectors (with SEND). */
+enum rondo_action { RONDO_RECEIVE = 1, RONDO_REDUCE = 2, RONDO_COPY = 4, RONDO_SEND = 8 };
+
+/* Compression's residuals, where an operation feeds them back (docs/compression.md). SHIFT: what is encoded is held by 2^shift
+ * ranks, of which each keeps its part of what is lost. */
+enum rondo_feedback {
+    RONDO_FEEDBACK_TAKE = 1, /* add the residual to the source chunk's values */
+    RONDO_FEEDBACK_KEEP = 2, /* what encoding loses becomes the residual */
+    RONDO_FEEDBACK_ADD = 4,  /* ... is added to it */
+    RONDO_FEEDBACK_SHIFT = 4 /* bits from here on */
+};
+
+enum rondo_instruction_flag {
+    RONDO_FINISH = 1,      /* the result is complete: apply the operator's last step (AVG's division) */
+    RONDO_NOTIFY = 2,      /* instructions of other blocks depend on this one */
+    RONDO_SIGNAL = 4,      /* moves no chunk but one slot, once an operation, that says where this rank's buffers are */
+    RONDO_DIRECT_IN = 8,   /* received data are read where they lie, in the peer's input; the signals around order it */
+    RONDO_DIRECT_OUT = 16, /* sent data are written straight into the output of the peers that it receives from; likewise */
+    RONDO_EXCHANGE = 32,   /* what is sent is the source chunk, before anything is waited for; where the team polls LL data */
+    /* Of operations that compress: */
+    RONDO_RECODE = 64, /* what is sent on is encoded anew, and what stays is not what the receivers will read */
+    RONDO_ROUND = 128  /* a copy keeps what a receiver of it would read; what is received is rounded as the type is stored, for
+                          there are ranks that go on with what they have stored of it */
+};
+
+struct rondo_instruction {
+    uint8_t actions, flags;
+    uint8_t source_buffer, destination_buffer; /* enum rondo_buffer */
+    uint32_t source_index, destination_index;  /* chunks */
+    uint16_t count;                            /* consecutive chunks */
+    uint8_t receive_first, receive_count;      /* of the block's ends */
+    uint8_t send_first, send_count;
+    uint8_t local_place;   /* where among the received sources the local one stands, so that all ranks fold in one order */
+    uint8_t feedback;      /* enum rondo_feedback, of the residuals at the place of the source chunk */
+    uint32_t remote_index; /* direct: the peer's chunk, of its input (in) or its output (out) */
+    uint16_t dependency_first, dependencies; /* into the program's dependency list */
+    uint32_t unused_word;
+} __attribute__((aligned(16)));
+
+struct rondo_dependency {
+    uint16_t block, step; /* wait until that block has executed this step for the same tile */
+};
+
+#define RONDO_PROGRAM_ENDS_MAX 255 /* of a block */
+struct rondo_program_block {
+    uint32_t instruction_first, instructions;
+    uint32_t end_first, ends; /* the connectors' ends this block uses; nobody else uses them in this program */
+};
+
+/* One rank's program: this header, then blocks, instructions and dependencies in one piece of memory, uploaded as it is. */
+struct rondo_program {
+    uint32_t bytes;
+    uint32_t blocks, ends;
+    uint32_t block_offset, instruction_offset, dependency_offset; /* bytes from the start of the header */
+    uint32_t chunks[RONDO_BUFFERS];
+    uint32_t largest_count; /* of any instruction */
+} __attribute__((aligned(16)));
+
+/* ---- operations ---- */
+
+struct rondo_extent {
+    uint64_t offset, count; /* elements */
+};
+
+/* Where a buffer's chunks lie: by a table, or as groups of group_count elements cut into group_chunks chunks of chunk_count
+ * elements (the last ones shorter or empty). */
+struct rondo_layout {
+    const struct rondo_extent *table;
+    uint64_t group_count, chunk_count;
+    uint32_t group_chunks;
+};
+
+struct rondo_end;
+
+/* The program blocks that a warp of a GPU can go through by itself have at most so many ends, instructions, and sources or
+ * remotes of one. */
+#define RONDO_WALK_ENDS         32
+#define RONDO_WALK_INSTRUCTIONS 32
+#define RONDO_WALK_WIDTH        8
+
+/* How a kernel on a stream goes through the program of an operation, if not by the engine. */
+enum rondo_walks {
+    RONDO_WALKS_NOT,
+    RONDO_WALKS_LINES, /* each warp by itself (cuda_walk.h) */
+    RONDO_WALKS_BULK   /* by bulk copies (cuda_bulk.h) */
+};
+
+/* Slots of the BULK protocol. */
+#define RONDO_BULK_BYTES 16384
+#define RONDO_BULK_SLOTS 128
+
+/* One program block of a program that is bound to a lane: where its lists lie, in device memory. */
+struct rondo_part {
+    const struct rondo_instruction *instructions;
+    const struct rondo_dependency *dependencies; /* the program's */
+    struct rondo_end *const *ends;
+    struct rondo_end *row; /* the ends themselves, where they lie one after the other; else NULL */
+    uint32_t instruction_count, end_count;
+    uint32_t repeats; /* an end is named more than once */
+    uint32_t unused;  /* a multiple of 16 bytes */
+};
+
+/* The static part of a context: a program bound to buffers, sizes and connectors. The host writes it in its own memory; the
+ * daemon copies it when it fetches a submission that says so, and a kernel on a stream gets it as its argument. */
+struct rondo_operation {
+    const struct rondo_part *parts; /* blocks of them */
+    uint32_t blocks;
+    uint32_t lane;
+    struct rondo_part first; /* parts[0], so that an operation of one block is found with one load less */
+    char *buffers[RONDO_BUFFERS];
+    struct rondo_layout layouts[RONDO_BUFFERS];
+    uint64_t slice; /* elements of one chunk that travel in one slot */
+    uint64_t tile;  /* elements of one chunk that an instruction handles before the next one gets its turn */
+    uint64_t tiles;
+    uint32_t slices; /* of a tile, at most */
+    uint8_t type, op, element_bytes;
+    uint8_t streaming; /* results are too large to stay in the cache */
+    uint8_t direct;    /* peers' buffers are reached: signals say where they are */
+    uint8_t lends;     /* enum rondo_lends: what need not be copied into slots to be sent */
+    uint8_t protocol;  /* enum rondo_protocol, of all its connectors */
+    uint8_t walks;     /* enum rondo_walks, of a GPU's kernel on a stream */
+    uint32_t average;  /* divisor of the FINISH step; 0: none */
+    uint8_t rate;      /* bits a value in slots (RONDO_PROTOCOL_COMPRESSED); 0: as they are */
+    uint8_t lands;     /* enum rondo_lands */
+    uint16_t unused;
+    char *residual;         /* laid out as the input, in the type that the code computes in; NULL: nothing is fed back */
+    uint64_t windows[2][2]; /* what a SIGNAL tells: {window, offset} of input and output (see struct rondo_end) */
+} __attribute__((aligned(16)));
+
+/* ---- connectors (DESIGN section 7) ---- */
+
+/* SMALL is the simple protocol in small slots: connectors for small operations need little memory. TINY is it in many tiny
+ * ones, for who sends and does not wait, each with a tail of its own in the line where its data begin. BULK is it in slots of
+ * one bulk copy each. COMPRESSED is it with slots that hold ZFP streams (zfp_block.h), one a chunk's slice, at the operation's
+ * rate.
+ */
+enum rondo_protocol {
+    RONDO_PROTOCOL_SIMPLE,
+    RONDO_PROTOCOL_LL,
+    RONDO_PROTOCOL_SMALL,
+    RONDO_PROTOCOL_COMPRESSED,
+    RONDO_PROTOCOL_LL128, /* between GPUs joined by NVLink (low_latency.h) */
+    RONDO_PROTOCOL_BULK,  /* between such that have bulk copies (cuda_bulk.h) */
+    RONDO_PROTOCOL_TINY,  /* between host devices of one host */
+    RONDO_PROTOCOLS
+};
+#define RONDO_TINY_HEAD 16 /* bytes of a TINY slot before its data; the tail is the first word */
+
+/* A slot's bytes may be lent: carried from where they lie in a buffer that nobody writes until settled says that they have
+ * been. Host memory. */
+struct rondo_lent_slot {
+    const char *source; /* NULL: the slot's bytes are in the slot */
+    uint64_t bytes;     /* no more: a slot is filled in whole pieces, a buffer ends where it ends */
+};
+enum rondo_lends {
+    RONDO_LENDS_INPUT = 1, /* nobody writes the input */
+    RONDO_LENDS_RESULT = 2 /* what is complete stays as it is in the output */
+};
+struct rondo_loans {
+    uint64_t settled; /* the proxy's: slots whose bytes it needs no more, once all that it had taken on are such */
+    uint64_t unused[15];
+    struct rondo_lent_slot slots[]; /* the sender's, one a slot; published with the tail */
+};
+
+/* Whether what is received is stored where it belongs by those who send it (landing.h): all ranks agree whether receivers say
+ * where that is, each for itself what it says. */
+enum rondo_lands {
+    RONDO_LANDS_NOT,
+    RONDO_LANDS_ELSEWHERE, /* in slots, after all: the peers cannot reach this rank's output */
+    RONDO_LANDS_HERE
+};
+
+/* What the receiver of a connector tells the sender. The part about landings is there where no network is between them. */
+struct rondo_head {
+    uint64_t taken; /* slots */
+    uint64_t unused[7];
+    uint64_t landing; /* where the next part belongs; RONDO_LANDING_NONE: not said yet, _IN_SLOTS: nowhere else */
+};
+#define RONDO_LANDING_NONE     0
+#define RONDO_LANDING_IN_SLOTS 1
+
+struct rondo_errand;
+
+/* One end of a connector, in the memory of the rank that uses it. Counters count slots and never wrap. A multiple of 16 bytes,
+ * for copies by vectors. */
+struct rondo_end {
+    uint64_t position;   /* slots this end has filled (sender) or taken (receiver); written by the block that runs the lane */
+    uint64_t seen;       /* last value read from watched */
+    uint64_t *watched;   /* the peer's counter: tail (receiver), head (sender); but see rondo_tail */
+    uint64_t *published; /* ours: head (receiver), tail (sender) */
+    char *slots;         /* where the data of the first one begin */
+    uint32_t slot_bytes; /* stride; LL slots hold half as much payload, LL128 slots 7 of 8 bytes */
+    uint32_t slot_count; /* a power of two */
+    uint16_t protocol;
+    uint16_t hands_out;   /* a receiver's: what is to be done with slots may be told to the network; see errands */
+    int32_t peer;         /* rank in the world, for reports */
+    char *const *windows; /* base addresses by which the peer's memory is reached here; window 0 is the address space itself */
+    union {
+        char *direct[2]; /* a receiver's: the peer's input and output in the current operation, as its SIGNAL told */
+        struct rondo_errand *errands; /* a receiver's on a network, one a slot (errand.h): there are no SIGNALs */
+        struct {
+            uint32_t *sizes; /* a sender's on a network: where it notes the bytes of each slot, for the proxy; else NULL */
+            struct rondo_loans *loans; /* and where they lie; NULL: always in the slots */
+        };
+    };
+};
+
+/* What a SIGNAL slot holds. */
+struct rondo_signal {
+    uint64_t window[2], offset[2];
+};
+
+/* ---- lanes and contexts ---- */
+
+#define RONDO_LANE_DEPTH 16 /* operations of one lane that the device may hold */
+
+/* An order domain. Block 0 appends to the ring; the first operation alone is runnable. Lane l has the contexts (and semaphores)
+ * from l * daemon->lane_contexts on, one a program block. */
+struct rondo_lane {
+    uint64_t submitted; /* operations appended; block 0 writes */
+    uint64_t completed; /* released by the block that finishes the first operation, after all blocks' effects */
+    uint64_t ordered;   /* of the operations completed, those that kernels on streams executed in an order given by the host */
+    uint64_t finished_parts;         /* program blocks of the first operation that are done; 0 again when it completes */
+    uint64_t ring[RONDO_LANE_DEPTH]; /* RONDO_RING */
+    uint32_t failed;                 /* an rondo_result_t, written by block 0: operations end with it instead of waiting on */
+    uint32_t priority; /* an int32_t; atomic, because late news of a lane's earlier life may read it while a new one begins */
+};
+
+/* An operation in its lane's ring: its number + 1 (24 bits), the program's blocks (8), the slot. Released by block 0 after the
+ * operation's copy. */
+#define RONDO_RING(number, blocks, slot) (((number) + 1) << 40 | (uint64_t) (blocks) << 32 | (slot))
+#define RONDO_RING_IS(entry, number)     ((entry) >> 40 == (((number) + 1) & 0xffffff))
+#define RONDO_RING_BLOCKS(entry)         ((uint32_t) ((entry) >> 32) & 0xff)
+#define RONDO_RING_SLOT(entry)           ((uint32_t) (entry))
+
+#define RONDO_PROGRESS 16
+
+/* The dynamic part: where one program block of a lane's operation stands. One cache line. */
+struct rondo_context {
+    uint64_t operation; /* number of the operation in its lane, so that a position is never taken for another's */
+    uint64_t tile;
+    uint32_t instruction, slice;
+    uint32_t finished; /* this block's part of the operation is done */
+    uint32_t piece;    /* pieces of the slice that are done, where a slice's pieces may be stuck one by one */
+    uint32_t sent;     /* of the next one the peers have what an exchange sends them */
+    uint32_t landing;  /* enum rondo_landing_step */
+    uint32_t unused[2];
+    uint64_t progress[RONDO_PROGRESS / 8]; /* of that piece, where teams carry pieces out in part: bytes */
+};
+
+/* What a kernel on a stream executes. order: its place among the operations of its lane that the host has put in an order.
+ * waits: the one before it may be on another stream, so the kernel waits until so many have completed. RONDO_UNORDERED in a
+ * graph, whose launches nobody counts. The number of a lane's life is in the upper half of the order.
+ * tells: it is counted at place when it is over, and the last of a launch, with which the count becomes until, tells the host,
+ * which costs a microsecond. */
+#define RONDO_PLACES                128 /* a GPU runs no more kernels at once */
+#define RONDO_NOWHERE               UINT32_MAX
+#define RONDO_UNORDERED             UINT64_MAX
+#define RONDO_ORDERED_NUMBER(order) (((order) &0x7fffffff) | 0x80000000)
+#define RONDO_STUCK_NUMBER(stuck)   ((stuck) >> 31 == 1 ? (stuck) &0x7fffffff : (stuck) -1) /* of queues->stuck */
+#define RONDO_NEXT_LIFE(order)      ((((order) >> 32) + 1) << 32)
+struct rondo_stream_operation {
+    struct rondo_operation operation;
+    uint64_t order;
+    uint32_t waits;
+    uint32_t tells, place, until;
+    uint32_t block_first, blocks; /* of the parts of all of them: a block of the grid each, or their places in a group's list */
+};
+
+/* ---- queues ---- */
+
+#define RONDO_LANES_MAX   16384
+/* Of SQ, CQ and news; the host never has more operations on the device. Twice the lanes, for the first operation of every lane
+ * must always find room (lib/queue.c: fits). */
+#define RONDO_QUEUE_DEPTH (2 * RONDO_LANES_MAX)
+
+/* One cache line. The high half of each of the first two words is the entry's position in the queue + 1, which says that the
+ * word is valid; together they are what a daemon needs to know of most submissions, and read at once. The others are written
+ * before them, and read only if there is MORE. */
+struct rondo_sqe {
+    uint64_t what;                       /* RONDO_SQE(position, blocks of the program << 16 | operation slot) */
+    uint64_t where;                      /* RONDO_SQE(position, flags | lane) */
+    const struct rondo_operation *fresh; /* host memory: copy the operation from there first; NULL: the copy is up to date */
+    uint64_t interrupts;                 /* the host's count when it wrote the entry */
+    int32_t priority;                    /* of the lane */
+    uint32_t revives;                    /* the first of a new life of the lane: an earlier failure is forgotten */
+    uint64_t unused[3];
+};
+#define RONDO_SQE(position, payload) (((position) + 1) << 32 | (uint64_t) (payload))
+#define RONDO_SQE_IS(word, position) ((uint32_t) ((word) >> 32) == (uint32_t) ((position) + 1))
+#define RONDO_SQE_MORE               0x80000000u
+#define RONDO_SQE_FRESH              0x40000000u /* the operation is not what it was when the slot was used last */
+/* Who started the operation has begun with it (rondo_carry_out): its context says how far it is. */
+#if defined(__CUDACC__)
+#define RONDO_SQE_BEGUN 0u /* nobody else can */
+#else
+#define RONDO_SQE_BEGUN 0x20000000u
+#endif
+#define RONDO_SQE_OPERATION(what) ((uint32_t) (what) &0xffff)
+#define RONDO_SQE_BLOCKS(what)    ((uint32_t) (what) >> 16)
+#define RONDO_SQE_LANE(where)     ((uint32_t) (where) &0xffff)
+
+/* News to all blocks, in one word: the entry's number + 1 (24 bits), whether the operation is its lane's first unfinished one
+ * and whether it is fresh, its slot (16 bits), the program's blocks (8), the lane (14). */
+#define RONDO_NEWS_FIRST ((uint64_t) 1 << 38)
+#define RONDO_NEWS_FRESH ((uint64_t) 1 << 39)
+#define RONDO_NEWS(number, flags, slot, blocks, lane)                                                                          \
+    (((number) + 1) << 40 | (flags) | (uint64_t) (slot) << 22 | (uint64_t) (blocks) << 14 | (lane))
+#define RONDO_NEWS_IS(entry, number) ((entry) >> 40 == (((number) + 1) & 0xffffff))
+#define RONDO_NEWS_SLOT(entry)       ((uint32_t) ((entry) >> 22) & 0xffff)
+#define RONDO_NEWS_BLOCKS(entry)     ((uint32_t) ((entry) >> 14) & 0xff)
+#define RONDO_NEWS_LANE(entry)       ((uint32_t) (entry) &0x3fff)
+#define RONDO_PROGRAM_BLOCKS_MAX     255
+
+/* A CQE is one 8-byte store: low 32 bits of the submission's number, result, operation slot + 1 (so never 0, which is empty).
+ */
+#define RONDO_CQE(slot, result, number)                                                                                        \
+    (((uint64_t) ((slot) + 1) << 40) | ((uint64_t) (uint8_t) (result) << 32) | (uint32_t) (number))
+#define RONDO_CQE_SLOT(cqe)   ((uint32_t) ((cqe) >> 40) - 1)
+#define RONDO_CQE_RESULT(cqe) ((uint32_t) ((cqe) >> 32) & 0xff)
+
+/* What host and daemon write to each other: host memory, where a GPU's read-modify-writes are not atomic, so every word has one
+ * writer. */
+enum rondo_daemon_state { RONDO_DAEMON_LEFT, RONDO_DAEMON_RUNS, RONDO_DAEMON_LEAVING };
+#define RONDO_STATE(launch, what) ((launch) << 2 | (uint64_t) (what))
+
+struct rondo_queues {
+    /* The host's, under its queue lock: */
+    uint64_t launches __attribute__((aligned(RONDO_CACHE_LINE)));   /* daemons started */
+    uint64_t fence;                                                 /* a word to fence on (platform.h: rondo_fence) */
+    uint64_t interrupts __attribute__((aligned(RONDO_CACHE_LINE))); /* bumped after a change of stop or failed */
+    uint32_t stop;                                                  /* the daemon shall leave */
+    uint32_t lanes_used;                                            /* bound of the lanes in use */
+    /* The daemon's: the launch it stands for << 2 | enum rondo_daemon_state. While it is LEAVING, the host waits: the daemon is
+     * looking at the queue a last time. */
+    uint64_t state __attribute__((aligned(RONDO_CACHE_LINE)));
+    uint64_t cq[RONDO_QUEUE_DEPTH] __attribute__((aligned(RONDO_CACHE_LINE)));
+    struct rondo_sqe sq[RONDO_QUEUE_DEPTH] __attribute__((aligned(RONDO_CACHE_LINE)));
+    uint32_t failed[RONDO_LANES_MAX]; /* the host's: what the lanes' operations end with */
+    /* Of kernels on streams: 1 + the lane's count of the operation that waits there for longer than the largest budget, or the
+     * number that its order gives it (RONDO_STUCK_NUMBER); 0: none does. Short operations never touch it. */
+    uint64_t stuck[RONDO_LANES_MAX];
+    uint32_t over[RONDO_PLACES]; /* theirs: the count at each place, when it was told last */
+};
+
+/* ---- the daemon (DESIGN section 6) ---- */
+
+enum rondo_order { RONDO_ORDER_FIFO, RONDO_ORDER_PRIORITY };
+
+struct rondo_policy {
+    uint64_t initial;     /* polls granted to the first task */
+    uint64_t alone;       /* and to a task that has its block for itself */
+    uint64_t cap;         /* upper bound of a task's grant */
+    uint32_t decay;       /* percent: each later task's grant relative to the one before it */
+    uint32_t boost;       /* factor on a task's grant after each successful primitive */
+    uint32_t order;       /* enum rondo_order */
+    uint32_t preempt;     /* 0: waits have no budget */
+    uint32_t glance;      /* a preempted task is visited again when a glance at what it waits for says that it has come */
+    uint32_t spread;      /* so many blocks lie between the first program blocks of a lane and the next; 0: none */
+    uint32_t yield_mask;  /* a wait gives the core away every yield_mask + 1 polls */
+    uint32_t yield_polls; /* and then counts as so many polls more: a multiple of yield_mask + 1 */
+    uint64_t quit_idle_ns, quit_stuck_ns, residency_ns;
+};
+
+/* What a preempted task waits for: a counter of so much, or an LL word with that flag. A hint: whoever is told that it has come
+ * looks for himself. */
+enum rondo_awaited_kind { RONDO_AWAITS_ANYTHING, RONDO_AWAITS_COUNT, RONDO_AWAITS_FLAG };
+struct rondo_awaited {
+    const uint64_t *word;
+    uint64_t value;
+    uint32_t kind; /* enum rondo_awaited_kind */
+    uint32_t unused;
+};
+
+/* One program block of a lane that has unfinished operations. */
+struct rondo_task {
+    uint32_t lane, program_block;
+    int32_t priority;
+    /* Which of them it stands for, once that is known: until the block's part of it is done. */
+    uint32_t slot;
+    uint64_t number; /* in the lane */
+    uint8_t known;
+    uint8_t fresh;   /* what is cached of the operation is out of date */
+    uint8_t visited; /* failures of the lane are looked for from the second visit on */
+    uint8_t unused[5];
+    struct rondo_awaited awaited; /* when it was preempted last */
+};
+
+#define RONDO_TASKS_NEAR    48 /* of a block, that are kept with its state; the others are in its table */
+#define RONDO_CONTEXT_CACHE 8
+
+struct rondo_block_statistics {
+    uint64_t preemptions, context_loads, context_saves, primitives, bytes_sent, bytes_saved;
+};
+
+/* What others want to know of a block. */
+struct rondo_block_report {
+    uint64_t news_read __attribute__((aligned(RONDO_CACHE_LINE))); /* released after the entry is read: block 0 does not
+                                                                      overwrite what a block has not seen */
+    uint64_t current_lane;                                         /* lane + 1 of the task being visited */
+    struct rondo_block_statistics statistics;
+};
+
+/* What a block has been doing: trace.h. Host memory. */
+#define RONDO_TRACE_DEPTH 65536
+#define RONDO_TRACE_HELD  8
+struct rondo_trace_records {
+    uint64_t words[RONDO_TRACE_DEPTH][2];
+};
+
+/* One block's own state. It outlives daemons: a quit loses nothing. */
+struct rondo_block {
+    uint32_t index;
+    uint32_t tasks;
+    uint32_t progressed, informed; /* in the current round: a task advanced; news came */
+    uint32_t rounds_without_fetch, untimed_rounds;
+    uint32_t voted, inside; /* has a standing vote; takes part in the current daemon */
+    uint32_t epoch;         /* of the vote */
+    uint32_t completions;   /* operations this block was the last to finish */
+    uint32_t rounds;        /* block 0 */
+    /* trace.h: how often the visit recorded last has been stuck; the block's entering is to be recorded */
+    uint16_t visit_stuck, entering;
+    uint64_t news_read;
+    uint64_t fetched;      /* block 0: SQEs taken */
+    uint64_t news_granted; /* block 0: so many may be written until the others are asked how far they are */
+    uint64_t interrupts;   /* of the host's, answered (block 0) */
+    uint64_t entered_ns, last_progress_ns, last_news_ns;
+    struct rondo_task near[RONDO_TASKS_NEAR];
+    struct rondo_task *task_table;
+    struct rondo_block_report *report;
+    struct rondo_trace_records *trace; /* NULL: nobody wants to know */
+    uint64_t traced;                   /* records written */
+    uint64_t visit;                    /* the task visited, while it is recorded: RONDO_TRACE_TASK; else 0 */
+    uint64_t visit_began;              /* its record, while that is not made: the time, and the kind; else 0 */
+    uint32_t visit_kind;
+    uint64_t held_words[RONDO_TRACE_HELD][2];
+    uint32_t held; /* records that are still to be written, without their laps */
+    struct {
+        uint32_t context; /* index, or UINT32_MAX */
+        uint32_t dirty;
+        struct rondo_context value;
+    } cache[RONDO_CONTEXT_CACHE];
+} __attribute__((aligned(16)));
+
+/* What the blocks of a daemon tell each other: words on lines of their own, in device memory. */
+struct rondo_meeting_point {
+    uint64_t consensus __attribute__((aligned(RONDO_CACHE_LINE))); /* epoch, verdict and votes: see daemon.h */
+    uint64_t cq_ticket __attribute__((aligned(RONDO_CACHE_LINE)));
+    /* Block 0 writes: */
+    uint64_t fetched __attribute__((aligned(RONDO_CACHE_LINE))); /* SQEs taken */
+    uint64_t announced;                                          /* news written */
+    uint64_t answered;                                           /* of the host's interrupts */
+    uint32_t stopped;                                            /* it has learnt of queues->stop */
+    /* Of kernels on streams, at each place: operations that are over, and tell. */
+    uint64_t over[RONDO_PLACES] __attribute__((aligned(RONDO_CACHE_LINE)));
+};
+
+/* Addresses, sizes and policy: constant while a daemon runs, and handed to it by value. The tables are in device memory. */
+struct rondo_daemon {
+    uint32_t block_count;
+    uint32_t lane_contexts; /* contexts of each lane: the most program blocks an operation may have */
+    uint32_t lane_count;    /* of the table */
+    struct rondo_policy policy;
+    struct rondo_queues *queues; /* host memory */
+    struct rondo_meeting_point *meeting_point;
+    uint64_t *news; /* entries are valid when their number is that of their position */
+    struct rondo_lane *lanes;
+    struct rondo_operation *operations;
+    struct rondo_context *contexts;
+    uint64_t *semaphores; /* one a context: operation number << 32 | steps executed; released by its block */
+    uint64_t *waiting;    /* one a context, for reports: rank + 1 whose slot was missing when last stuck */
+    uint8_t *queued;      /* a context is in its block's task table; that block's alone */
+    struct rondo_block *blocks;
+    struct rondo_block_report *reports;
+} __attribute__((aligned(16)));
+
+/* Tasks that one block can have: its share of every lane's contexts. */
+#define RONDO_TASKS_MOST(daemon)                                                                                               \
+    ((daemon)->lane_count * (((daemon)->lane_contexts + (daemon)->block_count - 1) / (daemon)->block_count))
+
+#endif

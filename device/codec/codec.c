@@ -1,0 +1,167 @@
+/* See codec.h. */
+#include "device/codec/codec.h"
+
+#include "device/abi/structures.h"
+#include "device/codec/zfp_stream.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { PART = 2048 }; /* elements; a multiple of 64, so that every part's stream begins on a whole word */
+
+/* The values of a part, in the type that is computed. */
+union values {
+    float floats[PART];
+    double doubles[PART];
+    char bytes[PART * sizeof(double)];
+};
+
+/* A part of a piece. */
+struct part {
+    const struct rondo_piece *piece;
+    rondo_datatype_t computed;
+    size_t offset, count;           /* elements */
+    size_t stream_at, stream_bytes; /* of its stream in the piece's */
+    size_t computed_bytes;          /* of an element */
+};
+
+static struct part part_at(const struct rondo_piece *piece, size_t offset)
+{
+    struct part part = {.piece = piece, .offset = offset};
+    part.count = piece->count - offset < PART ? piece->count - offset : PART;
+    part.computed = piece->type == RONDO_DOUBLE ? RONDO_DOUBLE : RONDO_FLOAT;
+    part.computed_bytes = part.computed == RONDO_DOUBLE ? sizeof(double) : sizeof(float);
+    part.stream_at = offset / 8 * piece->rate;
+    part.stream_bytes = rondo_zfp_bytes(part.count, piece->rate);
+    return part;
+}
+
+/* What is lost of a value that cannot be represented is nothing that could be added again. */
+#define DEFINE_FEEDBACK(type)                                                                                                  \
+    static void take_##type(type *values, const type *residual, size_t count)                                                  \
+    {                                                                                                                          \
+        for (size_t i = 0; i < count; i++)                                                                                     \
+            values[i] += residual[i];                                                                                          \
+    }                                                                                                                          \
+    static void keep_##type(type *residual, const type *values, const type *decoded, type scale, int adds, size_t count)       \
+    {                                                                                                                          \
+        for (size_t i = 0; i < count; i++) {                                                                                   \
+            type lost = (values[i] - decoded[i]) * scale + (adds ? residual[i] : 0);                                           \
+            residual[i] = isfinite(lost) ? lost : 0;                                                                           \
+        }                                                                                                                      \
+    }
+DEFINE_FEEDBACK(float)
+DEFINE_FEEDBACK(double)
+
+static void take_residual(const struct part *part, union values *values)
+{
+    const char *residual = part->piece->residual + part->offset * part->computed_bytes;
+    if (part->computed == RONDO_DOUBLE)
+        take_double(values->doubles, (const double *) (const void *) residual, part->count);
+    else
+        take_float(values->floats, (const float *) (const void *) residual, part->count);
+}
+
+/* The residual is in units of a contribution: a mean's is its divisor times what the mean lost. */
+static void keep_residual(const struct part *part, const union values *values, const union values *decoded)
+{
+    const struct rondo_piece *piece = part->piece;
+    char *residual = piece->residual + part->offset * part->computed_bytes;
+    int adds = piece->feedback & RONDO_FEEDBACK_ADD;
+    float scale =
+        (piece->average != 0 ? (float) piece->average : 1.0f) / (float) (1u << (piece->feedback >> RONDO_FEEDBACK_SHIFT));
+    if (part->computed == RONDO_DOUBLE)
+        keep_double((double *) (void *) residual, values->doubles, decoded->doubles, (double) scale, adds, part->count);
+    else
+        keep_float((float *) (void *) residual, values->floats, decoded->floats, scale, adds, part->count);
+}
+
+static void load_source(const struct part *part, int s, union values *values)
+{
+    const struct rondo_piece *piece = part->piece;
+    if (piece->coded_sources >> s & 1) {
+        rondo_zfp_decode(values, piece->source[s] + part->stream_at, part->count, piece->rate, part->computed);
+        if ((piece->codec & RONDO_CODEC_STORED) && part->computed != piece->type) {
+            uint16_t stored[PART]; /* of the types that are not computed as they are stored */
+            rondo_narrow(stored, values->floats, part->count, (rondo_datatype_t) piece->type);
+            rondo_widen(values->floats, stored, part->count, (rondo_datatype_t) piece->type);
+        }
+        return;
+    }
+    const char *from = piece->source[s] + part->offset * piece->element_bytes;
+    if (part->computed == RONDO_DOUBLE)
+        memcpy(values, from, part->count * sizeof(double));
+    else
+        rondo_widen(values->floats, from, part->count, (rondo_datatype_t) piece->type);
+    if (piece->residual != NULL && (piece->feedback & RONDO_FEEDBACK_TAKE))
+        take_residual(part, values);
+}
+
+static void store_local(const struct part *part, const union values *values)
+{
+    const struct rondo_piece *piece = part->piece;
+    char *to = piece->local + part->offset * piece->element_bytes;
+    if (part->computed == RONDO_DOUBLE)
+        memcpy(to, values, part->count * sizeof(double));
+    else
+        rondo_narrow(to, values->floats, part->count, (rondo_datatype_t) piece->type);
+}
+
+/* Encodes into a scratch and copies from there: a bulk copy replaces lines that another core holds without fetching them.
+ * rounded: what the readers will have, if anybody here wants it. */
+static void encode(const struct part *part, const union values *values, union values *rounded)
+{
+    const struct rondo_piece *piece = part->piece;
+    union values coded, *stream = &coded;
+    if (rounded != NULL)
+        rondo_zfp_round(stream, rounded, values, part->count, piece->rate, part->computed);
+    else
+        rondo_zfp_encode(stream, values, part->count, piece->rate, part->computed);
+    for (int r = 0; r < piece->remotes; r++)
+        memcpy(piece->remote[r] + part->stream_at, stream, part->stream_bytes);
+}
+
+void rondo_codec_carry_out(const struct rondo_piece *piece)
+{
+    union values values, other;
+    int keeps = piece->residual != NULL && (piece->feedback & RONDO_FEEDBACK_KEEP);
+    for (size_t offset = 0; offset < piece->count; offset += PART) {
+        struct part part = part_at(piece, offset);
+        void *folded = &values;
+        const void *pair[2] = {&values, &other};
+        load_source(&part, 0, &values);
+        for (int s = 1; s < piece->sources; s++) {
+            load_source(&part, s, &other);
+            rondo_fold(&folded, 1, pair, 2, part.count, part.computed, (rondo_op_t) piece->op, 0, 0);
+        }
+        if (piece->average != 0)
+            rondo_fold(&folded, 1, pair, 1, part.count, part.computed, (rondo_op_t) piece->op, (int) piece->average, 0);
+        const union values *kept = &values;
+        int rounds = (piece->codec & RONDO_CODEC_ROUND) != 0 && (piece->local != NULL || keeps);
+        if (piece->remotes > 0 || (piece->codec & RONDO_CODEC_ROUND))
+            encode(&part, &values, rounds ? &other : NULL);
+        if (rounds)
+            kept = &other;
+        if (rounds && keeps)
+            keep_residual(&part, &values, &other);
+        if (piece->local != NULL)
+            store_local(&part, kept);
+    }
+}
+
+void rondo_codec_forward(const struct rondo_piece *piece)
+{
+    size_t bytes = rondo_zfp_bytes(piece->count, piece->rate);
+    for (int r = 0; r < piece->remotes; r++)
+        memcpy(piece->remote[r], piece->source[0], bytes);
+}
+
+void rondo_codec_keep(const struct rondo_piece *piece)
+{
+    union values values;
+    for (size_t offset = 0; piece->local != NULL && offset < piece->count; offset += PART) {
+        struct part part = part_at(piece, offset);
+        load_source(&part, 0, &values);
+        store_local(&part, &values);
+    }
+}

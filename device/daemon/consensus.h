@@ -1,0 +1,150 @@
+/*
+ * The consensus by which a device's blocks quit together: a block with nothing to do votes, withdraws on news, and the last
+ * vote decides for all, after a final look at the queue. Single source.
+ */
+#ifndef RONDO_DEVICE_DAEMON_CONSENSUS_H
+#define RONDO_DEVICE_DAEMON_CONSENSUS_H
+
+#include "device/abi/platform.h"
+#include "device/abi/structures.h"
+#include "device/daemon/trace.h"
+
+enum rondo_verdict { RONDO_DAEMON_STAYS, RONDO_DAEMON_QUITS };
+
+/* The consensus word: epoch << 32 | flags | votes. A decision ends the epoch. */
+#define RONDO_VOTES_MASK 0xffffu
+#define RONDO_DECIDING   0x40000000u /* all have voted; the last voter has its final look */
+#define RONDO_QUIT       0x80000000u /* how the previous epoch ended: quit, else go on */
+
+RONDO_FUNCTION int rondo_submission_waits(const struct rondo_daemon *daemon)
+{
+    uint64_t next = rondo_load_relaxed(&daemon->meeting_point->fetched);
+    return RONDO_SQE_IS(rondo_load_acquire(&daemon->queues->sq[next % RONDO_QUEUE_DEPTH].where), next);
+}
+
+RONDO_FUNCTION void rondo_daemon_enter(const struct rondo_daemon *daemon, struct rondo_block *block)
+{
+    block->entered_ns = 0; /* when the clock is read first: short stays need none */
+    block->epoch = (uint32_t) (rondo_load_acquire_device(&daemon->meeting_point->consensus) >> 32);
+    block->voted = 0;
+    block->untimed_rounds = 0;
+    block->inside = 1;
+    rondo_trace(block, RONDO_TRACE_ENTER, 0, 0, 0);
+}
+
+/* Leaves, unless a submission waits: returns 1 if the daemon is out. This look and the submitter's (host: rondo_queue_start)
+ * are the two sides of the sleep/wake race: we write LEAVING, fence, look at the queue; it writes the queue, fences, looks at
+ * the state. One of the two sees the other, and a submitter that sees LEAVING waits for what we make of it. */
+RONDO_FUNCTION int rondo_leave(const struct rondo_daemon *daemon, int must_leave)
+{
+    struct rondo_queues *queues = daemon->queues;
+    uint64_t launch = rondo_load_acquire(&queues->launches); /* it does not change while we have not left */
+    rondo_store_release(&queues->state, RONDO_STATE(launch, RONDO_DAEMON_LEAVING));
+    rondo_fence(&queues->fence);
+    int out = must_leave || !rondo_submission_waits(daemon);
+    rondo_store_release(&queues->state, RONDO_STATE(launch, out ? RONDO_DAEMON_LEFT : RONDO_DAEMON_RUNS));
+    return out;
+}
+
+/* The last vote is in: decides for all. */
+RONDO_FUNCTION void rondo_decide(const struct rondo_daemon *daemon, int must_leave)
+{
+    for (uint32_t b = 0; b < daemon->block_count && !must_leave; b++)
+        if (rondo_load_acquire_device(&daemon->reports[b].news_read) !=
+            rondo_load_acquire_device(&daemon->meeting_point->announced))
+            return; /* that block voted before the news came, and will withdraw */
+    uint64_t word = rondo_load_acquire_device(&daemon->meeting_point->consensus);
+    if ((word & RONDO_VOTES_MASK) != daemon->block_count || (word & RONDO_DECIDING) ||
+        !rondo_exchange_if(&daemon->meeting_point->consensus, word, word | RONDO_DECIDING))
+        return; /* somebody withdrew */
+    int out = rondo_leave(daemon, must_leave);
+    rondo_store_release_device(&daemon->meeting_point->consensus, ((word >> 32) + 1) << 32 | (out ? RONDO_QUIT : 0));
+}
+
+/* The epoch this block voted in may be over: what was decided. */
+RONDO_FUNCTION enum rondo_verdict rondo_learn_verdict(const struct rondo_daemon *daemon, struct rondo_block *block)
+{
+    uint64_t word = rondo_load_acquire_device(&daemon->meeting_point->consensus);
+    if ((uint32_t) (word >> 32) == block->epoch)
+        return RONDO_DAEMON_STAYS;
+    block->epoch = (uint32_t) (word >> 32);
+    block->voted = 0;
+    if (word & RONDO_QUIT) {
+        block->inside = 0;
+        rondo_trace(block, RONDO_TRACE_QUIT, 0, 0, 0);
+        return RONDO_DAEMON_QUITS;
+    }
+    block->last_news_ns = rondo_clock_ns();
+    return RONDO_DAEMON_STAYS;
+}
+
+/* Takes a standing vote back, unless it has been counted already: then the verdict stands. Waits only for a decider's look. */
+RONDO_FUNCTION enum rondo_verdict rondo_withdraw(const struct rondo_daemon *daemon, struct rondo_block *block)
+{
+    for (;;) {
+        uint64_t word = rondo_load_acquire_device(&daemon->meeting_point->consensus);
+        if ((uint32_t) (word >> 32) != block->epoch)
+            return rondo_learn_verdict(daemon, block);
+        if (!(word & RONDO_DECIDING) && rondo_exchange_if(&daemon->meeting_point->consensus, word, word - 1)) {
+            block->voted = 0;
+            return RONDO_DAEMON_STAYS;
+        }
+    }
+}
+
+RONDO_FUNCTION int rondo_overstays(const struct rondo_daemon *daemon, const struct rondo_block *block, uint64_t now)
+{
+    return now - block->entered_ns >= daemon->policy.residency_ns || rondo_load_relaxed32(&daemon->meeting_point->stopped);
+}
+
+/* At the end of a round: vote, withdraw, or learn what was decided. */
+RONDO_FUNCTION enum rondo_verdict rondo_consult(const struct rondo_daemon *daemon, struct rondo_block *block)
+{
+    const struct rondo_policy *policy = &daemon->policy;
+    /* The clock is not free: while there is something to do it is read now and then only. */
+    if ((block->progressed || block->informed) && !block->voted && ++block->untimed_rounds % 16 != 0)
+        return RONDO_DAEMON_STAYS;
+    uint64_t now = rondo_clock_ns();
+    if (block->entered_ns == 0) {
+        block->entered_ns = block->last_progress_ns = block->last_news_ns = now;
+        rondo_trace_entered(block);
+    }
+    if (block->progressed || block->untimed_rounds > 0)
+        block->last_progress_ns = now;
+    if (block->informed)
+        block->last_news_ns = now;
+    block->untimed_rounds = 0;
+    uint64_t latest = block->last_news_ns > block->last_progress_ns ? block->last_news_ns : block->last_progress_ns;
+    rondo_trace_idle(block, latest, now);
+    int overstayed = rondo_overstays(daemon, block, now);
+    int wants_to_leave = overstayed || now - latest >= (block->tasks == 0 ? policy->quit_idle_ns : policy->quit_stuck_ns);
+
+    if (!block->voted) {
+        if (!wants_to_leave)
+            return RONDO_DAEMON_STAYS;
+        block->voted = 1;
+        uint64_t word = rondo_fetch_add(&daemon->meeting_point->consensus, 1) + 1;
+        if ((word & RONDO_VOTES_MASK) == daemon->block_count)
+            rondo_decide(daemon, overstayed);
+    }
+    uint64_t word = rondo_load_acquire_device(&daemon->meeting_point->consensus);
+    if ((uint32_t) (word >> 32) != block->epoch)
+        return rondo_learn_verdict(daemon, block);
+    return wants_to_leave ? RONDO_DAEMON_STAYS : rondo_withdraw(daemon, block);
+}
+
+/* The only block of a daemon, or the only one that has entered while none of the others is to, gives up: there is nobody to
+ * consult. Otherwise as rondo_decide; the epoch goes on. */
+RONDO_FUNCTION enum rondo_verdict rondo_daemon_retire(const struct rondo_daemon *daemon, struct rondo_block *block,
+                                                      int must_leave)
+{
+    if (block->voted && rondo_withdraw(daemon, block) == RONDO_DAEMON_QUITS)
+        return RONDO_DAEMON_QUITS;
+    if (!rondo_leave(daemon, must_leave))
+        return RONDO_DAEMON_STAYS;
+    block->inside = 0;
+    rondo_trace(block, RONDO_TRACE_QUIT, 0, 0, 0);
+    return RONDO_DAEMON_QUITS;
+}
+
+#endif

@@ -1,0 +1,486 @@
+/*
+ * The daemon: one block's loop over what is submitted and over its task table (tasks.h), until a device's blocks agree to quit
+ * (consensus.h; DESIGN section 6). Single source; a device calls rondo_daemon_enter once and rondo_daemon_round until it says
+ * quit.
+ *
+ * Why nothing deadlocks: every started, unfinished operation is in the task table of its blocks (or behind one that is, in its
+ * lane); a round visits every task; a visit makes progress whenever what it waits for is there; nothing that one lane holds is
+ * needed by another; and a daemon that quits with work left is started again by the host.
+ */
+#ifndef RONDO_DEVICE_DAEMON_DAEMON_H
+#define RONDO_DEVICE_DAEMON_DAEMON_H
+
+#include "device/daemon/consensus.h"
+#include "device/engine/engine.h"
+#include "device/daemon/tasks.h"
+#include "device/daemon/trace.h"
+
+/* ---- queues ---- */
+
+#define RONDO_LANES_NEAR 4 /* that begin at the block where submissions come in: theirs start soonest */
+
+/* The block that has the lane's first program block; the others follow, one a block. Where there are many small operations,
+ * they should not all be the first block's. */
+RONDO_FUNCTION uint32_t rondo_first_block(const struct rondo_daemon *daemon, uint32_t lane)
+{
+    return lane < RONDO_LANES_NEAR ? 0 : lane * daemon->policy.spread % daemon->block_count;
+}
+
+/* The first program block of the lane's operations that is this block's, if they have so many. */
+RONDO_FUNCTION uint32_t rondo_own_program_block(const struct rondo_daemon *daemon, const struct rondo_block *block,
+                                                uint32_t lane)
+{
+    return (block->index + daemon->block_count - rondo_first_block(daemon, lane)) % daemon->block_count;
+}
+
+/* What a submission tells a block, in the terms of news. number: of the operation in its lane, if it is the first. begun: and
+ * has a context. */
+RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct rondo_block *block, uint64_t news,
+                                    uint64_t number, int begun)
+{
+    struct rondo_task task = {.lane = RONDO_NEWS_LANE(news)};
+    task.program_block = rondo_own_program_block(daemon, block, task.lane);
+    const struct rondo_lane *lane = &daemon->lanes[task.lane];
+    task.slot = RONDO_NEWS_SLOT(news);
+    task.number = number;
+    task.known = (news & RONDO_NEWS_FIRST) != 0;
+    task.fresh = (news & RONDO_NEWS_FRESH) != 0;
+    if (daemon->policy.order == RONDO_ORDER_PRIORITY)
+        task.priority = (int32_t) rondo_load_relaxed32(&lane->priority);
+    for (; task.program_block < RONDO_NEWS_BLOCKS(news); task.program_block += daemon->block_count)
+        if (rondo_add_task(daemon, block, &task) && task.known && !begun)
+            rondo_context_begin(daemon, block, task.lane * daemon->lane_contexts + task.program_block, number);
+    block->informed = 1;
+}
+
+/* A block that has nothing else to do begins with its part of an operation, which it is told is its lane's first, before it
+ * has so much as a task, if the operation is started again as it was: the team knows all about it. The task is then the block's
+ * only one, or at least the first, and visited next. A block without a part may still know what was there before. */
+RONDO_FUNCTION void rondo_begin_again(const struct rondo_daemon *daemon, const struct rondo_block *block,
+                                      struct rondo_team *team, uint64_t news)
+{
+    const struct rondo_policy *policy = &daemon->policy;
+    if (block->tasks == 0 && !block->voted && (news & RONDO_NEWS_FIRST) && !(news & RONDO_NEWS_FRESH) &&
+        rondo_own_program_block(daemon, block, RONDO_NEWS_LANE(news)) < RONDO_NEWS_BLOCKS(news) &&
+        RONDO_NEWS_BLOCKS(news) <= daemon->block_count && policy->order == RONDO_ORDER_FIFO)
+        rondo_team_begin_again(team, &daemon->operations[RONDO_NEWS_SLOT(news)], policy->alone);
+}
+
+/* Block 0 only: learns from the host which lanes have failed, and whether to stop. */
+RONDO_FUNCTION void rondo_answer_interrupts(const struct rondo_daemon *daemon, struct rondo_block *block)
+{
+    const struct rondo_queues *queues = daemon->queues;
+    uint64_t interrupts = rondo_load_acquire(&queues->interrupts);
+    if (interrupts == block->interrupts)
+        return;
+    uint32_t lanes = rondo_load_relaxed32(&queues->lanes_used);
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        uint32_t failed = rondo_load_relaxed32(&queues->failed[lane]);
+        if (failed != daemon->lanes[lane].failed)
+            rondo_store_release_device32(&daemon->lanes[lane].failed, failed);
+    }
+    rondo_store_release_device32(&daemon->meeting_point->stopped, rondo_load_relaxed32(&queues->stop));
+    block->interrupts = interrupts;
+    rondo_store_release_device(&daemon->meeting_point->answered, interrupts);
+}
+
+/* What most submissions do without. */
+RONDO_FUNCTION void rondo_fetch_more(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team,
+                                     const struct rondo_sqe *sqe, uint32_t operation, uint32_t number)
+{
+    struct rondo_lane *lane = &daemon->lanes[number];
+    const struct rondo_operation *fresh = sqe->fresh;
+    if (fresh != NULL)
+        rondo_team_copy(team, &daemon->operations[operation], fresh, sizeof(*fresh));
+    if (sqe->interrupts != block->interrupts)
+        rondo_answer_interrupts(daemon, block);
+    if (sqe->revives) /* a failure in the lane's life before is not this one's */
+        rondo_store_release_device32(&lane->failed, rondo_load_acquire32(&daemon->queues->failed[number]));
+    rondo_store_relaxed32(&lane->priority, (uint32_t) sqe->priority);
+}
+
+/* Block 0 only. Appends one submission to its lane, tells it to the other blocks if it concerns them, and takes its own share.
+ * more: another one waits, which may need the team. */
+RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team,
+                                    struct rondo_pair words, int more)
+{
+    const struct rondo_sqe *sqe = &daemon->queues->sq[block->fetched % RONDO_QUEUE_DEPTH];
+    uint32_t operation = RONDO_SQE_OPERATION(words.first), blocks = RONDO_SQE_BLOCKS(words.first);
+    uint32_t number = RONDO_SQE_LANE(words.second), flags = (uint32_t) words.second;
+    struct rondo_lane *lane = &daemon->lanes[number];
+    uint64_t submitted = lane->submitted;
+    uint64_t completed = rondo_load_acquire_device(&lane->completed);
+    if (flags & RONDO_SQE_MORE)
+        rondo_fetch_more(daemon, block, team, sqe, operation, number);
+    rondo_store_relaxed(&lane->submitted, submitted + 1);
+    /* The operation's copy and submitted before the ring entry, by which a block that has been busy with the lane finds the
+     * operation, and before the news, which tell the others, unless it is nobody's business but ours. */
+    int told = daemon->block_count > 1 && (blocks > 1 || rondo_first_block(daemon, number) != 0);
+    if (told)
+        rondo_publish_device_begin();
+    rondo_publish_word(&lane->ring[submitted % RONDO_LANE_DEPTH], RONDO_RING(submitted, blocks, operation));
+    uint64_t news_flags = (completed == submitted ? RONDO_NEWS_FIRST : 0) | (flags & RONDO_SQE_FRESH ? RONDO_NEWS_FRESH : 0);
+    uint64_t news = RONDO_NEWS(block->news_read, news_flags, operation, blocks, number);
+    if (told) {
+        rondo_publish_word(&daemon->news[block->news_read % RONDO_QUEUE_DEPTH], news);
+        block->news_read++;
+        rondo_publish_word(&block->report->news_read, block->news_read);
+        rondo_publish_word(&daemon->meeting_point->announced, block->news_read);
+        rondo_team_told(team);
+    }
+    if (!more)
+        rondo_begin_again(daemon, block, team, news);
+    rondo_add_tasks(daemon, block, news, completed, (flags & RONDO_SQE_BEGUN) != 0);
+    rondo_trace(block, RONDO_TRACE_FETCH, number, 0, submitted);
+    block->fetched++;
+    rondo_store_relaxed(&daemon->meeting_point->fetched, block->fetched);
+}
+
+/* Block 0 only: how many entries more all blocks can be told. */
+RONDO_FUNCTION uint64_t rondo_news_left(const struct rondo_daemon *daemon, const struct rondo_block *block)
+{
+    uint64_t slowest = block->news_read;
+    for (uint32_t b = 1; b < daemon->block_count; b++) {
+        uint64_t read = rondo_load_acquire_device(&daemon->reports[b].news_read);
+        slowest = read < slowest ? read : slowest;
+    }
+    return RONDO_QUEUE_DEPTH - (block->news_read - slowest);
+}
+
+/* A submission's words are far away from a GPU: 1.2 us, so whether there is another one is asked at the same time, and a block
+ * that has nothing to do looks so often before it asks for the time. */
+#if defined(__CUDACC__)
+#define RONDO_FETCH_HINTS 1
+#define RONDO_FETCH_LOOKS 4
+#else
+#define RONDO_FETCH_HINTS 0
+#define RONDO_FETCH_LOOKS 1
+#endif
+
+/* Block 0 only. What does not fit waits. */
+RONDO_FUNCTION void rondo_fetch(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team)
+{
+    const struct rondo_sqe *sq = daemon->queues->sq;
+    const int idle = block->tasks == 0, hints = RONDO_FETCH_HINTS && idle; /* whoever has much to do takes all there is */
+    for (int looks = idle ? RONDO_FETCH_LOOKS : 1; looks > 0;) {
+        /* A hint: whoever takes that one acquires it for himself. */
+        uint64_t hint = hints ? rondo_load_relaxed(&sq[(block->fetched + 1) % RONDO_QUEUE_DEPTH].what) : 0;
+        /* Acquire pairs with the host's release of each: the rest of the entry and of the operation are visible. */
+        struct rondo_pair words = rondo_load_acquire_pair(&sq[block->fetched % RONDO_QUEUE_DEPTH].what);
+        if (!RONDO_SQE_IS(words.first, block->fetched) || !RONDO_SQE_IS(words.second, block->fetched)) {
+            looks--;
+            continue;
+        }
+        if (block->news_read == block->news_granted) /* what was granted is used up */
+            block->news_granted += rondo_news_left(daemon, block);
+        if (block->news_read == block->news_granted)
+            return;
+        looks = !hints || RONDO_SQE_IS(hint, block->fetched + 1);
+        rondo_fetch_one(daemon, block, team, words, looks);
+    }
+}
+
+RONDO_FUNCTION void rondo_read_news(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team)
+{
+    for (;;) {
+        uint64_t read = block->news_read;
+        /* Acquire pairs with the release in rondo_fetch_one. */
+        uint64_t entry = rondo_load_acquire_device(&daemon->news[read % RONDO_QUEUE_DEPTH]);
+        if (!RONDO_NEWS_IS(entry, read))
+            return;
+        block->news_read = read + 1;
+        rondo_begin_again(daemon, block, team, entry);
+        /* Of the lane's first operation this block has a part or none; either way it cannot complete before we have looked, or
+         * has nothing to do with us: then number is of no use, and task.known leads to a look. */
+        uint64_t number = rondo_load_relaxed(&daemon->lanes[RONDO_NEWS_LANE(entry)].completed);
+        rondo_store_release_device(&block->report->news_read, read + 1);
+        rondo_add_tasks(daemon, block, entry, number, 0);
+    }
+}
+
+/* ---- visits ---- */
+
+enum rondo_visit { RONDO_VISIT_KEEP, RONDO_VISIT_REQUEUE, RONDO_VISIT_REMOVE };
+
+/* This block's part of the lane's first operation is over. The last block completes the operation. */
+RONDO_FUNCTION void rondo_finish_part(const struct rondo_daemon *daemon, struct rondo_block *block,
+                                      const struct rondo_task *task, uint32_t blocks, uint32_t result)
+{
+    struct rondo_lane *lane = &daemon->lanes[task->lane];
+    const uint64_t done = rondo_trace_now(block);
+    if (blocks > 1) {
+        /* Acquire-release: the last one has seen the effects of all the others, and hands them on with the completion. */
+        if (rondo_fetch_add(&lane->finished_parts, 1) + 1 != blocks) {
+            rondo_trace_done(block, RONDO_TRACE_PART, done);
+            return;
+        }
+        rondo_store_relaxed(&lane->finished_parts, 0); /* released with completed, before anybody can add again */
+    }
+    uint64_t ticket = rondo_fetch_add_relaxed(&daemon->meeting_point->cq_ticket, 1);
+    rondo_publish_begin();
+    rondo_publish_word(&lane->completed, task->number + 1);
+    /* The host holds back submissions so that this entry is free. Nothing of the operation may be touched after this store. */
+    rondo_publish_word(&daemon->queues->cq[ticket % RONDO_QUEUE_DEPTH], RONDO_CQE(task->slot, result, task->number));
+    rondo_trace_done(block, RONDO_TRACE_COMPLETE, done);
+    block->completions++;
+}
+
+/* Sets up the run of one program block of an operation, which is not looked at: the team brings it in (rondo_team_load). */
+RONDO_FUNCTION void rondo_prepare_run(struct rondo_run *run, const struct rondo_daemon *daemon, uint32_t lane,
+                                      const struct rondo_operation *home, uint32_t program_block, struct rondo_context *context)
+{
+    uint32_t first = lane * daemon->lane_contexts;
+    run->home = home;
+    run->context = context;
+    run->semaphores = daemon->semaphores + first;
+    run->waiting = daemon->waiting + first + program_block;
+    run->queues = daemon->queues;
+    run->failed = &daemon->lanes[lane].failed;
+    run->program_block = program_block;
+    run->early = 0;
+}
+
+/* The block's part of an operation that is started again as it was may be under way: whether that was all. */
+RONDO_FUNCTION int rondo_finish_again(struct rondo_block *block, struct rondo_team *team, struct rondo_context *context)
+{
+    struct rondo_block_statistics *statistics = &block->report->statistics;
+    int64_t sent = rondo_team_finish_again(team, context);
+    if (sent < 0)
+        return 0;
+    rondo_count(&statistics->primitives, 1);
+    rondo_count(&statistics->bytes_sent, (uint64_t) sent);
+    return 1;
+}
+
+/* first: it is the part's first visit. */
+RONDO_FUNCTION enum rondo_outcome rondo_run_part(const struct rondo_daemon *daemon, struct rondo_block *block,
+                                                 struct rondo_team *team, struct rondo_task *task,
+                                                 const struct rondo_operation *home, struct rondo_context *context, int first,
+                                                 uint64_t grant)
+{
+    struct rondo_run run;
+    if (first && rondo_finish_again(block, team, context))
+        return RONDO_OUTCOME_FINISHED;
+    rondo_prepare_run(&run, daemon, task->lane, home, task->program_block, context);
+    run.fresh = task->fresh;
+    run.of_daemon = 1;
+    run.keeps = block->tasks == 1; /* of many, another one is next */
+    run.team = team;
+    run.statistics = &block->report->statistics;
+    run.policy = &daemon->policy;
+    run.interrupts = &block->interrupts;
+    run.budget = grant;
+    enum rondo_outcome outcome = rondo_engine_run(&run);
+    if (outcome == RONDO_OUTCOME_STUCK && daemon->policy.glance)
+        task->awaited = rondo_awaits(&run);
+    task->fresh = 0;
+    if (run.advanced || outcome == RONDO_OUTCOME_FINISHED) {
+        rondo_context_changed(block, task->lane * daemon->lane_contexts + task->program_block);
+        block->progressed = 1;
+    }
+    return outcome;
+}
+
+/* Finds out which operation of its lane the task stands for. Unless it becomes known, what to do with it is returned. */
+RONDO_FUNCTION enum rondo_visit rondo_learn_operation(const struct rondo_daemon *daemon, struct rondo_block *block,
+                                                      struct rondo_task *task)
+{
+    const struct rondo_lane *lane = &daemon->lanes[task->lane];
+    uint32_t index = task->lane * daemon->lane_contexts + task->program_block;
+    uint64_t number = rondo_load_acquire_device(&lane->completed);
+    uint64_t submitted = rondo_load_acquire_device(&lane->submitted);
+    if (number >= submitted)
+        return RONDO_VISIT_REMOVE; /* whatever comes brings news of its own */
+    enum rondo_visit later = submitted == number + 1 ? RONDO_VISIT_REMOVE : RONDO_VISIT_KEEP;
+    struct rondo_context *context = rondo_context_load(daemon, block, index);
+    if (context->operation == number + 1 && context->finished)
+        return later; /* waits for other blocks; a later operation of the lane brings news unless it is already there */
+    uint64_t entry = rondo_load_acquire_device(&lane->ring[number % RONDO_LANE_DEPTH]);
+    if (!RONDO_RING_IS(entry, number)) /* not yet, or, because the operation has completed meanwhile, another's */
+        return RONDO_VISIT_KEEP;
+    if (context->operation != number + 1)
+        context = rondo_context_begin(daemon, block, index, number);
+    context->finished = task->program_block >= RONDO_RING_BLOCKS(entry);
+    if (context->finished)
+        return later;
+    task->slot = RONDO_RING_SLOT(entry);
+    task->number = number;
+    task->known = task->fresh = task->visited = 1;
+    return RONDO_VISIT_KEEP;
+}
+
+RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daemon, struct rondo_block *block,
+                                                 struct rondo_task *task, struct rondo_team *team, uint64_t grant)
+{
+    struct rondo_lane *lane = &daemon->lanes[task->lane];
+    uint32_t index = task->lane * daemon->lane_contexts + task->program_block;
+    if (!task->known) {
+        enum rondo_visit visit = rondo_learn_operation(daemon, block, task);
+        if (!task->known)
+            return visit;
+    }
+    /* Our part is unfinished, so the operation cannot complete and its slot cannot change. */
+    struct rondo_context *context = rondo_context_load(daemon, block, index);
+    const struct rondo_operation *home = &daemon->operations[task->slot];
+    const int first = !task->visited;
+    uint32_t failed = !first ? rondo_load_acquire_device32(&lane->failed) : 0;
+    uint32_t blocks;
+    enum rondo_outcome outcome = RONDO_OUTCOME_FINISHED;
+    task->visited = 1;
+#if !defined(__CUDACC__)
+    if (failed && (!rondo_withdraw_errands(&home->parts[task->program_block]) ||
+                   !rondo_withdraw_landing(context, &home->parts[task->program_block])))
+        return RONDO_VISIT_KEEP;
+#endif
+    rondo_trace(block, RONDO_TRACE_RESUME, task->lane, task->program_block, task->number);
+    if (!daemon->policy.preempt) /* it may be the last that is ever heard of the block */
+        rondo_trace_tell(block);
+    if (failed) {
+        blocks = home->blocks;
+    } else {
+        rondo_store_relaxed(&block->report->current_lane, (uint64_t) task->lane + 1);
+        outcome = rondo_run_part(daemon, block, team, task, home, context, first, grant);
+        rondo_store_relaxed(&block->report->current_lane, 0);
+        blocks = rondo_team_operation(team, home)->blocks;
+    }
+    if (outcome == RONDO_OUTCOME_STUCK) {
+        rondo_count(&block->report->statistics.preemptions, 1);
+        rondo_trace(block, RONDO_TRACE_PREEMPT, task->lane, task->program_block, task->number);
+        return RONDO_VISIT_KEEP;
+    }
+    block->progressed = 1;
+    context->finished = 1;
+    rondo_context_changed(block, index);
+    rondo_finish_part(daemon, block, task, blocks, failed);
+    task->known = task->visited = 0;
+    task->awaited.kind = RONDO_AWAITS_ANYTHING;
+    return rondo_load_acquire_device(&lane->submitted) == task->number + 1 ? RONDO_VISIT_REMOVE : RONDO_VISIT_REQUEUE;
+}
+
+#if !defined(__CUDACC__)
+/* By who has block 0, whether there is a daemon or not: an operation of one block, of a lane with nothing under way, without a
+ * submission. fresh: as in struct rondo_sqe. 1: it is over. 0: it is stuck, to be submitted as BEGUN. */
+RONDO_FUNCTION int rondo_carry_out(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team,
+                                   uint32_t number, uint32_t slot, const struct rondo_operation *fresh, uint64_t grant)
+{
+    struct rondo_lane *lane = &daemon->lanes[number];
+    const uint64_t submitted = lane->submitted;
+    struct rondo_task task = {.lane = number, .slot = slot, .number = submitted};
+    struct rondo_operation *home = &daemon->operations[slot];
+    if (fresh != NULL)
+        rondo_team_copy(team, home, fresh, sizeof(*fresh));
+    struct rondo_context *context = rondo_context_begin(daemon, block, number * daemon->lane_contexts, submitted);
+    if (rondo_run_part(daemon, block, team, &task, home, context, 0, grant) == RONDO_OUTCOME_STUCK) {
+        rondo_count(&block->report->statistics.preemptions, 1);
+        return 0;
+    }
+    context->finished = 1;
+    /* As after a submission, for whoever has the block next: its claim hands them on. */
+    rondo_store_relaxed(&lane->ring[submitted % RONDO_LANE_DEPTH], RONDO_RING(submitted, 1, slot));
+    rondo_store_relaxed(&lane->submitted, submitted + 1);
+    rondo_store_relaxed(&lane->completed, submitted + 1);
+    return 1;
+}
+#endif
+
+#define RONDO_GLANCES 8 /* tasks that are glanced at together */
+
+/* Which of the next tasks from a place on are worth a visit, a bit each: those whose wait may be over, by itself or by failure.
+ * A round over many preempted tasks, whose visits mean a change of context each, costs no more than the loads of a few words.
+ */
+RONDO_FUNCTION uint32_t rondo_glance(const struct rondo_daemon *daemon, struct rondo_block *block, uint32_t place)
+{
+    uint64_t words[RONDO_GLANCES];
+    uint32_t failed[RONDO_GLANCES], worth = 0;
+    if (!daemon->policy.glance || !daemon->policy.preempt || block->tasks == 1)
+        return UINT32_MAX;
+    RONDO_UNROLL
+    for (uint32_t k = 0; k < RONDO_GLANCES; k++) { /* all loads before the first is needed */
+        const struct rondo_task *task = rondo_task_at(block, place + k < block->tasks ? place + k : place);
+        words[k] =
+            rondo_load_relaxed(task->awaited.kind != RONDO_AWAITS_ANYTHING ? task->awaited.word : &daemon->lanes->completed);
+        failed[k] = rondo_load_relaxed32(&daemon->lanes[task->lane].failed);
+    }
+    RONDO_UNROLL
+    for (uint32_t k = 0; k < RONDO_GLANCES; k++) {
+        const struct rondo_task *task = rondo_task_at(block, place + k < block->tasks ? place + k : place);
+        worth |= (uint32_t) (rondo_has_come(&task->awaited, words[k]) || failed[k] != 0) << k;
+    }
+    return worth;
+}
+
+/* Moves the tasks from a place on to an earlier one. */
+RONDO_FUNCTION void rondo_close_gap(struct rondo_block *block, uint32_t to, uint32_t from)
+{
+    uint32_t gap = from - to;
+    for (; gap > 0 && from < block->tasks; to++, from++)
+        *rondo_task_at(block, to) = *rondo_task_at(block, from);
+    block->tasks -= gap;
+}
+
+/* Visits every task once, the first with the largest grant. return_early: end the round after a completion, so that a host
+ * thread which runs blocks while it waits can look whether its request is done. What stays moves up into the places of what
+ * does not, so that a round moves each task once at most; a task whose lane has more for it begins anew at the end. */
+RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team,
+                                      int return_early)
+{
+    const uint32_t tasks = block->tasks, completions = block->completions;
+    uint64_t grant = tasks == 1 ? daemon->policy.alone : daemon->policy.initial;
+    uint32_t worth = 0, kept = 0, again = 0, i = 0;
+    for (; i < tasks && !(return_early && block->completions != completions); i++, worth >>= 1) {
+        struct rondo_task *task = rondo_task_at(block, i);
+        enum rondo_visit visit = RONDO_VISIT_KEEP;
+        if (i % RONDO_GLANCES == 0)
+            worth = rondo_glance(daemon, block, i);
+        if (worth & 1) {
+            visit = rondo_visit_task(daemon, block, task, team, grant);
+            grant = grant * daemon->policy.decay / 100;
+            if (grant == 0)
+                grant = 1;
+        }
+        if (visit == RONDO_VISIT_REMOVE) {
+            rondo_forget_task(daemon, task);
+        } else if (visit == RONDO_VISIT_REQUEUE && tasks + again < RONDO_TASKS_MOST(daemon)) {
+            *rondo_task_at(block, tasks + again++) = *task;
+        } else {
+            if (kept != i)
+                *rondo_task_at(block, kept) = *task;
+            kept++;
+        }
+    }
+    block->tasks = tasks + again;
+    rondo_close_gap(block, kept, i);
+    if (daemon->policy.order == RONDO_ORDER_PRIORITY) /* the last ones have their places to find */
+        for (uint32_t place = block->tasks - again; again > 0; again--, place++)
+            rondo_rise(block, place);
+}
+
+/* ---- a round ---- */
+
+/* One round of one block. Not re-entrant: one thread (block of threads) at a time. */
+RONDO_FUNCTION enum rondo_verdict rondo_daemon_round(const struct rondo_daemon *daemon, struct rondo_block *block,
+                                                     struct rondo_team *team, int return_early)
+{
+    /* FIFO empties the table before it takes more, so that all ranks tend to work on the same operations; a round in which
+     * nothing moved, or a long row of busy ones, lets new ones in all the same. */
+    int eager = daemon->policy.order == RONDO_ORDER_PRIORITY || block->tasks == 0 || !block->progressed;
+    block->progressed = block->informed = 0;
+    if (block->index == 0) {
+        if (eager || ++block->rounds_without_fetch >= 16) {
+            block->rounds_without_fetch = 0;
+            rondo_fetch(daemon, block, team);
+        }
+        if (!daemon->policy.preempt || ++block->rounds % 16 == 0)
+            rondo_answer_interrupts(daemon, block);
+    } else {
+        if (!daemon->policy.preempt)
+            block->interrupts = rondo_load_acquire_device(&daemon->meeting_point->answered);
+        rondo_read_news(daemon, block, team);
+    }
+    if (block->voted && block->informed && rondo_withdraw(daemon, block) == RONDO_DAEMON_QUITS)
+        return RONDO_DAEMON_QUITS; /* decided before the news could be told; the host starts another daemon for them */
+    rondo_visit_tasks(daemon, block, team, return_early);
+    return rondo_consult(daemon, block);
+}
+
+#endif

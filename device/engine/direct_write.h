@@ -1,0 +1,113 @@
+/*
+ * Landing: what a part of an operation receives is stored where it belongs by the sender itself. Of parts that are nothing but
+ * one piece sent (and kept), or received, through one connector, where the sender's device reaches the receiver's memory. The
+ * receiver says where (struct rondo_head), the sender stores it there, and a slot that stays empty says that it has. Nothing is
+ * copied twice, the receiver's device moves nothing, and the part takes one step, however long it is. Only the receiver knows
+ * its buffer: if peers cannot reach that, it says so, and the part goes through the slots.
+ *
+ * Order. The word changes from NONE by the receiver alone and back by whoever takes what it says: the sender, or a receiver
+ * that gives its buffer back because the operation has failed, for whom it is an exchange on both sides. Release and acquire of
+ * the word: what used the buffer before is over when the sender stores. Release and acquire of the tail: its stores, and that
+ * the word is NONE again, come before the receiver goes on, and so before it says the next. test/models/landing.pml is its
+ * model.
+ *
+ * Why nobody waits for ever: a receiver says where before it waits for anything, and its part depends on no other; so all that
+ * a sender waits for is that the peer begins with the operation, as it would when the slots are full.
+ */
+#ifndef RONDO_DEVICE_ENGINE_DIRECT_WRITE_H
+#define RONDO_DEVICE_ENGINE_DIRECT_WRITE_H
+
+#define RONDO_LANDING_BYTES ((uint64_t) 4 << 20) /* of a piece that a team is given */
+
+/* 0: stuck. */
+RONDO_FUNCTION int rondo_await_landing(struct rondo_run *run, const struct rondo_end *end)
+{
+    const uint64_t *word = rondo_landing_word(end->watched);
+    uint64_t polls = 0;
+    while (rondo_load_relaxed(word) == RONDO_LANDING_NONE)
+        if (!rondo_looks_again(run, end->peer + 1, &polls))
+            return 0;
+    return 1;
+}
+
+/* The whole chunk, to there. The last piece may go on. */
+RONDO_FUNCTION void rondo_store_there(struct rondo_run *run, const struct rondo_instruction *instruction,
+                                      struct rondo_extent chunk, char *there)
+{
+    struct rondo_stretch stretch = {0, RONDO_LANDING_BYTES / run->element_bytes};
+    for (; stretch.start < chunk.count; stretch.start += stretch.most) {
+        struct rondo_use *use = rondo_team_use(run->team);
+        rondo_describe(run, instruction, 0, 0, chunk, stretch, rondo_team_piece(run->team), use);
+        use->landing = there + stretch.start * run->element_bytes;
+        rondo_team_take_ends(run->team, run, use);
+        rondo_team_finish(run->team); /* the piece before */
+        rondo_team_begin(run->team, 0);
+    }
+}
+
+RONDO_FUNCTION int rondo_land_sent(struct rondo_run *run, const struct rondo_instruction *instruction,
+                                   struct rondo_extent chunk)
+{
+    const struct rondo_end *end = rondo_end_of(run, instruction->send_first);
+    uint64_t *word = rondo_landing_word(end->watched);
+    if (!rondo_await_landing(run, end))
+        return 0;
+    const uint64_t there = rondo_load_relaxed(word);
+    /* It is as it was, or the receiver has taken it back and is about to fail this rank's operation, too. Acquire: see above.
+     */
+    if (there == RONDO_LANDING_NONE || !rondo_exchange_far_if(word, there, RONDO_LANDING_NONE))
+        return 0;
+    run->advanced = 1;
+    if (there == RONDO_LANDING_IN_SLOTS) {
+        run->landing = RONDO_LANDING_BY_SLOTS;
+        return 0;
+    }
+    rondo_store_there(run, instruction, chunk, (char *) (uintptr_t) there);
+    return 1;
+}
+
+RONDO_FUNCTION int rondo_land_received(struct rondo_run *run, const struct rondo_instruction *instruction,
+                                       struct rondo_extent chunk)
+{
+    uint64_t *word = rondo_landing_word(rondo_end_of(run, instruction->receive_first)->published);
+    if (run->landing == RONDO_LANDING_UNSAID) {
+        const struct rondo_stretch whole = {0, chunk.count};
+        const int here = run->operation->lands == RONDO_LANDS_HERE;
+        const char *place = rondo_local(run, instruction->destination_buffer, chunk, whole);
+        rondo_store_release(word, here ? (uint64_t) (uintptr_t) place : RONDO_LANDING_IN_SLOTS);
+        run->landing = here ? RONDO_LANDING_OFFERED : RONDO_LANDING_BY_SLOTS;
+        run->advanced = 1;
+        if (!here)
+            return 0;
+    }
+    return rondo_wait_ready(run, instruction, 0);
+}
+
+/* All of the part; BY_SLOTS: nothing of it. */
+RONDO_FUNCTION enum rondo_outcome rondo_land(struct rondo_run *run)
+{
+    const struct rondo_instruction instruction = *rondo_team_instruction(run->team, run, 0);
+    const struct rondo_extent chunk = rondo_measured_chunk(run->operation, &instruction, 0);
+    const int receives = instruction.actions & RONDO_RECEIVE;
+    rondo_arrive(run);
+    if (chunk.count == 0) /* as the peer's is */
+        return RONDO_OUTCOME_FINISHED;
+    if (receives ? !rondo_land_received(run, &instruction, chunk) : !rondo_land_sent(run, &instruction, chunk))
+        return RONDO_OUTCOME_STUCK;
+    rondo_commit(run, &instruction, chunk.count * run->element_bytes);
+    return RONDO_OUTCOME_FINISHED; /* when the run ends, the last piece is done, and told of */
+}
+
+/* The operation has failed, and gives its buffers back. 0: the sender is storing right now, which it comes to the end of. */
+RONDO_FUNCTION int rondo_withdraw_landing(const struct rondo_context *context, const struct rondo_part *part)
+{
+    if (context->landing != RONDO_LANDING_OFFERED)
+        return 1;
+    const struct rondo_end *end = rondo_part_end(part, 0);
+    uint64_t *word = rondo_landing_word(end->published);
+    const uint64_t said = rondo_load_relaxed(word);
+    return (said != RONDO_LANDING_NONE && rondo_exchange_far_if(word, said, RONDO_LANDING_NONE)) ||
+           rondo_load_acquire(end->watched) > end->position;
+}
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * Chunks and slices: what of every chunk a slice of the current tile covers, and what that takes of a slot. Part of engine.h.
+ */
+#ifndef RONDO_DEVICE_ENGINE_SLICES_H
+#define RONDO_DEVICE_ENGINE_SLICES_H
+
+#include "device/move/low_latency.h"
+#include "device/engine/run.h"
+#include "device/engine/use.h"
+
+/* What one slice of the current tile covers of every chunk: so many elements from start on, at most. */
+struct rondo_stretch {
+    uint64_t start, most;
+};
+
+RONDO_FUNCTION struct rondo_stretch rondo_stretch_at(const struct rondo_run *run, uint64_t slice)
+{
+    const struct rondo_operation *operation = run->operation;
+    uint64_t in_tile = slice * operation->slice;
+    struct rondo_stretch stretch = {run->tile * operation->tile + in_tile,
+                                    operation->tile > in_tile ? operation->tile - in_tile : 0};
+    if (stretch.most > operation->slice && slice + 1 < operation->slices) /* the last one may be longer */
+        stretch.most = operation->slice;
+    return stretch;
+}
+
+RONDO_FUNCTION struct rondo_stretch rondo_current_stretch(const struct rondo_run *run)
+{
+    return rondo_stretch_at(run, run->slice);
+}
+
+/* The elements of a chunk that the stretch covers. */
+RONDO_FUNCTION uint64_t rondo_covered(struct rondo_extent chunk, struct rondo_stretch stretch)
+{
+    uint64_t left = stretch.start < chunk.count ? chunk.count - stretch.start : 0;
+    return left < stretch.most ? left : stretch.most;
+}
+
+/* The k-th chunk whose length decides how much an instruction moves: all others it touches are as long. */
+RONDO_FUNCTION struct rondo_extent rondo_measured_chunk(const struct rondo_operation *operation,
+                                                        const struct rondo_instruction *instruction, uint32_t k)
+{
+    int to_destination = (instruction->actions & RONDO_COPY) != 0;
+    uint32_t buffer = to_destination ? instruction->destination_buffer : instruction->source_buffer;
+    uint32_t index = to_destination ? instruction->destination_index : instruction->source_index;
+    return rondo_chunk_extent(&operation->layouts[buffer], index + k);
+}
+
+/* What so many elements take of a slot. */
+RONDO_FUNCTION size_t rondo_payload_bytes(const struct rondo_run *run, uint64_t count)
+{
+    uint32_t rate = run->operation->rate;
+    return rate != 0 ? rondo_zfp_bytes(count, rate) : count * run->element_bytes;
+}
+
+/* What one slice of the instruction takes of a slot. first: its first chunk. */
+RONDO_FUNCTION size_t rondo_slice_bytes(const struct rondo_run *run, const struct rondo_instruction *instruction,
+                                        struct rondo_extent first, struct rondo_stretch stretch)
+{
+    size_t bytes = rondo_piece_bytes(rondo_payload_bytes(run, rondo_covered(first, stretch)));
+    for (uint32_t k = 1; k < instruction->count; k++)
+        bytes += rondo_piece_bytes(
+            rondo_payload_bytes(run, rondo_covered(rondo_measured_chunk(run->operation, instruction, k), stretch)));
+    return bytes;
+}
+
+/* What a piece of so many bytes takes of a slot's payload: several lie one after the other, in whole lines if in lines. */
+RONDO_FUNCTION size_t rondo_piece_room(const struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
+{
+    uint32_t end = instruction->actions & RONDO_RECEIVE ? instruction->receive_first : instruction->send_first;
+    if (instruction->count > 1 && (instruction->actions & (RONDO_RECEIVE | RONDO_SEND)) &&
+        rondo_end_of(run, end)->protocol == RONDO_PROTOCOL_LL128)
+        return (bytes + RONDO_LINE_DATA - 1) / RONDO_LINE_DATA * RONDO_LINE_DATA;
+    return rondo_piece_bytes(bytes);
+}
+
+#endif

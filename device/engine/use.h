@@ -1,0 +1,143 @@
+/*
+ * Where a piece of work finds its data: which connectors an instruction uses, and how these, the chunks of a buffer and a rate
+ * become addresses. Single source; a team resolves them (host_team.h, cuda_team.h), on a GPU all at once.
+ */
+#ifndef RONDO_DEVICE_ENGINE_USE_H
+#define RONDO_DEVICE_ENGINE_USE_H
+
+#include "device/move/low_latency.h"
+#include "device/abi/slice_operation.h"
+#include "device/abi/platform.h"
+#include "device/abi/structures.h"
+#include "device/codec/zfp_block.h"
+
+#define RONDO_SOURCES_MAX     RONDO_FOLD_SOURCES_MAX
+#define RONDO_PIECE_ALIGNMENT 16 /* of the pieces of a slot */
+
+/* The ends of an instruction have one protocol. */
+struct rondo_use {
+    uint8_t receive_first, received, send_first, sent;
+    uint8_t direct_in, direct_out;
+    uint8_t local_place; /* of the local source among the received ones; received: after all of them, or there is none */
+    uint8_t twice;       /* the only source counts twice */
+    size_t slot_offset;
+    uint64_t direct_in_offset, direct_out_offset; /* bytes from the peer's input, and output */
+    char *landing;                                /* where what is sent goes; NULL: into slots, or as direct_out says */
+    /* Of pieces with a rate: which instruction, which of its chunks, and where in it the slice begins, in elements. */
+    uint32_t instruction, chunk;
+    uint64_t start;
+};
+
+RONDO_FUNCTION char *rondo_slot_at(const struct rondo_end *end, uint64_t position)
+{
+    return end->slots + (position & (end->slot_count - 1)) * end->slot_bytes;
+}
+
+/* Where the sender tells of the slot, and the receiver looks. A TINY one's is in the line where its data begin, so that one
+ * line travels instead of two; it holds the count that a tail beside the slots would have. */
+RONDO_FUNCTION uint64_t *rondo_tail(const struct rondo_end *end, uint64_t position, uint64_t *beside)
+{
+#if defined(__CUDACC__)
+    (void) position;
+    return beside; /* TINY is the host's alone */
+#else
+    return end->protocol == RONDO_PROTOCOL_TINY ? (uint64_t *) (void *) (rondo_slot_at(end, position) - RONDO_TINY_HEAD)
+                                                : beside;
+#endif
+}
+
+/* Where a piece begins in a slot, of which so many bytes of data come before it. */
+RONDO_FUNCTION char *rondo_slot_place(const struct rondo_end *end, uint64_t position, size_t offset)
+{
+    size_t place = end->protocol == RONDO_PROTOCOL_LL      ? 2 * offset
+                   : end->protocol == RONDO_PROTOCOL_LL128 ? rondo_line_bytes(offset)
+                                                           : offset;
+    return rondo_slot_at(end, position) + place;
+}
+
+/* position: the end's, when the piece was described. */
+RONDO_FUNCTION void rondo_resolve_source(const struct rondo_use *use, const struct rondo_end *end, uint64_t position,
+                                         uint32_t i, struct rondo_piece *piece)
+{
+    uint32_t place = i < use->local_place ? i : i + 1;
+    const char *source =
+        use->direct_in ? end->direct[RONDO_INPUT] + use->direct_in_offset : rondo_slot_place(end, position, use->slot_offset);
+    piece->source[place] = source;
+    piece->source_flags[place] = (uint32_t) (position + 1);
+    if (use->twice) {
+        piece->source[1] = source;
+        piece->source_flags[1] = (uint32_t) (position + 1);
+    }
+}
+
+/* from: the end by which the peer's signal came in. */
+RONDO_FUNCTION void rondo_resolve_remote(const struct rondo_use *use, const struct rondo_end *end, const struct rondo_end *from,
+                                         uint64_t position, uint32_t i, struct rondo_piece *piece)
+{
+    piece->remote[i] = use->landing != NULL ? use->landing
+                       : use->direct_out    ? from->direct[RONDO_OUTPUT] + use->direct_out_offset
+                                            : rondo_slot_place(end, position, use->slot_offset);
+    piece->remote_flags[i] = (uint32_t) (position + 1);
+}
+
+RONDO_FUNCTION struct rondo_extent rondo_chunk_extent(const struct rondo_layout *layout, uint32_t index)
+{
+    struct rondo_extent extent;
+    const struct rondo_extent *table = layout->table;
+    uint64_t count = layout->group_count, most = layout->chunk_count, within = 0;
+    uint32_t chunks = layout->group_chunks;
+    if (table != NULL)
+        return table[index];
+    extent.offset = index * count;
+    if (chunks > 1) { /* a division is slow */
+        within = index % chunks * most;
+        extent.offset = index / chunks * count + within;
+    }
+    extent.count = within >= count ? 0 : count - within < most ? count - within : most;
+    return extent;
+}
+
+RONDO_FUNCTION uint64_t rondo_low_bits(uint32_t count)
+{
+    return count >= 64 ? UINT64_MAX : ((uint64_t) 1 << count) - 1;
+}
+
+RONDO_FUNCTION size_t rondo_piece_bytes(size_t bytes)
+{
+    return (bytes + RONDO_PIECE_ALIGNMENT - 1) & ~(size_t) (RONDO_PIECE_ALIGNMENT - 1);
+}
+
+/* Whether slots announce themselves: they need no tail. */
+RONDO_FUNCTION int rondo_is_flagged(const struct rondo_end *end)
+{
+    return end->protocol == RONDO_PROTOCOL_LL || end->protocol == RONDO_PROTOCOL_LL128;
+}
+
+/* What the code has to do, for a piece with a rate. Programs that compress have no direct ends. Returns what it saves: the
+ * bytes of the elements sent less those of their streams; rates above an element's bits save nothing. */
+RONDO_FUNCTION size_t rondo_resolve_codec(const struct rondo_use *use, const struct rondo_instruction *instruction,
+                                          const struct rondo_operation *operation, struct rondo_piece *piece)
+{
+    size_t plain = piece->count * piece->element_bytes, stream = rondo_piece_bytes(rondo_zfp_bytes(piece->count, piece->rate));
+    int received = use->received, recodes = instruction->flags & RONDO_RECODE;
+    uint64_t all = rondo_low_bits(piece->sources);
+    piece->coded_sources = received == 0 ? 0 : piece->sources == received ? all : all & ~((uint64_t) 1 << use->local_place);
+    piece->codec = 0;
+    if (piece->remotes > 0 && received > 0 && piece->sources == 1 && !recodes)
+        piece->codec = RONDO_CODEC_FORWARD;
+    else if ((piece->remotes > 0 && !recodes) || ((instruction->flags & RONDO_ROUND) && received == 0))
+        piece->codec = RONDO_CODEC_ROUND;
+    if ((instruction->flags & RONDO_ROUND) && received > 0)
+        piece->codec |= RONDO_CODEC_STORED;
+    piece->feedback = instruction->feedback;
+    piece->residual = NULL;
+    if (operation->residual != NULL && instruction->feedback != 0) {
+        size_t computed = operation->element_bytes == sizeof(double) ? sizeof(double) : sizeof(float);
+        const struct rondo_layout *layout = &operation->layouts[instruction->source_buffer];
+        uint64_t first = rondo_chunk_extent(layout, instruction->source_index + use->chunk).offset + use->start;
+        piece->residual = operation->residual + first * computed;
+    }
+    return plain > stream ? (plain - stream) * piece->remotes : 0;
+}
+
+#endif

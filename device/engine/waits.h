@@ -1,0 +1,149 @@
+/*
+ * Waiting: whether what a primitive waits for is there, slots that have arrived or are free and other blocks' steps, and for
+ * how long it is looked for. Part of engine.h, for it asks the team for instructions.
+ */
+#ifndef RONDO_DEVICE_ENGINE_WAITS_H
+#define RONDO_DEVICE_ENGINE_WAITS_H
+
+#include "device/move/low_latency.h"
+#include "device/engine/run.h"
+#include "device/engine/use.h"
+
+/* The slot the end fills or takes next. */
+RONDO_FUNCTION char *rondo_slot(const struct rondo_end *end)
+{
+    return rondo_slot_at(end, end->position);
+}
+
+/* A slot has arrived. The acquire makes everything its producer wrote before publishing the tail visible. */
+RONDO_FUNCTION int rondo_arrived(struct rondo_end *end, size_t bytes)
+{
+    if (rondo_is_flagged(end))
+        return RONDO_TEAM_POLLS_LL ||
+               rondo_ll_ready((const uint64_t *) (const void *) rondo_slot(end), bytes, (uint32_t) (end->position + 1));
+    if (end->seen <= end->position)
+        end->seen = rondo_load_acquire(rondo_tail(end, end->position, end->watched));
+    return end->seen > end->position;
+}
+
+/* A slot is free. The acquire pairs with the consumer's release of head: it has finished reading before we overwrite. */
+RONDO_FUNCTION int rondo_has_room(struct rondo_end *end)
+{
+    if (end->position - end->seen >= end->slot_count)
+        end->seen = rondo_load_acquire(end->watched);
+    return end->position - end->seen < end->slot_count;
+}
+
+RONDO_FUNCTION uint64_t rondo_semaphore_value(const struct rondo_run *run, uint32_t block, uint32_t step)
+{
+    const struct rondo_part *part = block == run->program_block ? run->part : &run->operation->parts[block];
+    return run->context->operation << 32 | (uint32_t) (run->tile * part->instruction_count + step + 1);
+}
+
+/* What a primitive waits for: nothing, another block, or 1 + the rank (in the world) whose slot is not there. */
+enum { RONDO_MISSES_NOTHING = -1, RONDO_MISSES_BLOCK = 0 };
+
+RONDO_FUNCTION int32_t rondo_missing(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
+{
+    if (instruction->dependencies > 0 && run->slice == 0)
+        for (uint32_t i = 0; i < instruction->dependencies; i++) {
+            const struct rondo_dependency *on = run->part->dependencies + instruction->dependency_first + i;
+            uint64_t wanted = rondo_semaphore_value(run, on->block, on->step);
+            /* Acquire pairs with the release in rondo_interpret: the other block's stores are visible. */
+            uint64_t value = rondo_load_acquire_device(run->semaphores + on->block);
+            if (value >> 32 != wanted >> 32 || value < wanted)
+                return RONDO_MISSES_BLOCK;
+        }
+    if ((instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN))
+        for (uint32_t i = 0; i < instruction->receive_count; i++) {
+            struct rondo_end *end = rondo_end_of(run, instruction->receive_first + i);
+            if (!rondo_arrived(end, bytes))
+                return end->peer + 1;
+        }
+    if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT))
+        for (uint32_t i = 0; i < instruction->send_count; i++) {
+            struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
+            if (!rondo_has_room(end))
+                return end->peer + 1;
+        }
+    return RONDO_MISSES_NOTHING;
+}
+
+RONDO_FUNCTION void rondo_report_missing(const struct rondo_run *run, int32_t missing)
+{
+    rondo_store_relaxed(run->waiting, (uint64_t) missing);
+}
+
+/* Whether a wait of so many polls has to end. Without preemption only the host and failure end one. */
+RONDO_FUNCTION int rondo_outrun(const struct rondo_run *run, uint64_t polls)
+{
+    if (run->policy->preempt)
+        return polls >= run->budget;
+    return rondo_load_relaxed32(run->failed) != 0 || rondo_load_relaxed(&run->queues->interrupts) != *run->interrupts;
+}
+
+/* What the slice where the run is stuck waits for. A slot that is not there, of those it takes, or a free one: whatever a look
+ * finds first. */
+RONDO_FUNCTION struct rondo_awaited rondo_awaits(const struct rondo_run *run)
+{
+    const struct rondo_instruction *instruction = rondo_team_instruction(run->team, run, run->instruction);
+    struct rondo_awaited anything = {NULL, 0, RONDO_AWAITS_ANYTHING, 0};
+    if (run->tile >= run->operation->tiles || (instruction->dependencies > 0 && run->slice == 0))
+        return anything;
+    if ((instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN))
+        for (uint32_t i = 0; i < instruction->receive_count; i++) {
+            const struct rondo_end *end = rondo_end_of(run, instruction->receive_first + i);
+            const uint64_t *first = (const uint64_t *) (const void *) rondo_slot(end);
+            if (end->protocol == RONDO_PROTOCOL_LL128) /* its first line's flag */
+                first += RONDO_LINE_DATA / sizeof(*first);
+            if (!rondo_is_flagged(end) && end->seen <= end->position)
+                return (struct rondo_awaited){rondo_tail(end, end->position, end->watched), end->position + 1,
+                                              RONDO_AWAITS_COUNT, 0};
+            if (rondo_is_flagged(end) && rondo_load_relaxed(first) >> 32 != (uint32_t) (end->position + 1))
+                return (struct rondo_awaited){first, (uint32_t) (end->position + 1), RONDO_AWAITS_FLAG, 0};
+        }
+    if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT))
+        for (uint32_t i = 0; i < instruction->send_count; i++) {
+            const struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
+            if (rondo_lands(run) && run->landing == RONDO_LANDING_UNSAID)
+                return (struct rondo_awaited){rondo_landing_word(end->watched), 1, RONDO_AWAITS_COUNT, 0};
+            if (end->position - end->seen >= end->slot_count)
+                return (struct rondo_awaited){end->watched, end->position - end->slot_count + 1, RONDO_AWAITS_COUNT, 0};
+        }
+    return anything;
+}
+
+/* word: what was found there. */
+RONDO_FUNCTION int rondo_has_come(const struct rondo_awaited *awaited, uint64_t word)
+{
+    return awaited->kind == RONDO_AWAITS_FLAG    ? word >> 32 == awaited->value
+           : awaited->kind == RONDO_AWAITS_COUNT ? word >= awaited->value
+                                                 : 1;
+}
+
+/* After a look in vain at what is missing. 0: there have been enough. */
+RONDO_FUNCTION int rondo_looks_again(struct rondo_run *run, int32_t missing, uint64_t *polls)
+{
+    const int over = rondo_outrun(run, *polls);
+    if (over || !run->policy->preempt)
+        rondo_report_missing(run, missing);
+    if (!over && rondo_relax(*polls, run->policy->yield_mask))
+        *polls += run->policy->yield_polls; /* it took as long as so many polls, and let others run */
+    ++*polls;
+    return !over;
+}
+
+/* Waits within the task's budget. 0: stuck. */
+RONDO_FUNCTION int rondo_wait_ready(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
+{
+    uint64_t polls = 0;
+    for (;;) {
+        const int32_t missing = rondo_missing(run, instruction, bytes);
+        if (missing == RONDO_MISSES_NOTHING)
+            return 1;
+        if (!rondo_looks_again(run, missing, &polls))
+            return 0;
+    }
+}
+
+#endif

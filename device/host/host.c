@@ -1,0 +1,439 @@
+/*
+ * The host device: a block is a thread, or for block 0 any thread that waits for a result and runs the block meanwhile
+ * (DESIGN section 6, last paragraph). "Quitting" parks the threads.
+ *
+ * A block is run by whoever holds its claim. Invariant: while a daemon is alive, block 0 is claimed, or somebody who has said
+ * so (RONDO_HELPS) is about to claim it, or its thread has been called and is going to look whether it is claimed before it
+ * sleeps (a nap, of bounded length, may come first). The other blocks have nothing to do with small operations, and calling
+ * their threads takes longer than those do: so a daemon begins with block 0 alone, which may leave alone, too, and whoever runs
+ * it gathers the others when there is something for them. From then on the invariant is theirs as well, until all quit by
+ * consensus. Then it has an exception: a waiter whose result was the last one leaves block 0 to nobody. Its thread is called by
+ * who submits something that he does not wait for (attend), or by the others when they want to quit.
+ *
+ * Why that is so. Only who has block 0's claim gathers, or leaves alone. `gathered` names the launch whose blocks have been
+ * called; another block enters only a daemon of that number, which cannot end without its vote. It reads `wake`, whether a
+ * daemon is alive, and `gathered`, in this order, and sleeps if `wake` has not changed; who gathers stores `gathered`, then
+ * bumps `wake` (all sequentially consistent): the thread sees the one or the other. What the blocks of a gathered daemon have
+ * left undone they find again, because those after it are gathered at once, until one is fresh. test/models/gather.pml.
+ */
+#include "device/daemon/daemon.h"
+#include "device/device.h"
+
+#include "lib/base/thread.h"
+#include "lib/base/error.h"
+#include "lib/base/futex.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define THREAD_STACK_BYTES (1024 * 1024) /* half of it would do without the thread sanitizer, whose own part is in it */
+#define LONG_NS            3600000000000u
+#define NAP_FIRST_NS       60000u
+#define NAP_LAST_NS        480000u
+
+struct runner {
+    struct rondo_host *host;
+    uint32_t claimed;            /* 1: somebody runs the block */
+    uint32_t wanted;             /* threads that would like to take the block over from its own thread */
+    uint32_t wake;               /* bumped to call the block's own thread */
+    uint32_t sleepers;           /* 1 while that thread sleeps */
+    uint32_t hand_over, nappers; /* likewise of its naps, which a start does not end (runner_main) */
+    uint64_t idle_turns;
+    struct rondo_team team;
+    int started;
+    pthread_t thread;
+};
+
+struct rondo_host {
+    struct rondo_device base;
+    void (*notify)(void *argument);
+    void *notify_argument;
+    void (*stir)(void *argument);
+    void *stir_argument;
+    uint32_t stopping;
+    uint32_t quit_event, quit_sleepers;
+    uint64_t gathered; /* the last launch whose blocks have been called */
+    uint32_t blocks;
+    struct runner *runners;
+};
+
+static struct rondo_host *host_of(struct rondo_device *device)
+{
+    return (struct rondo_host *) device;
+}
+
+static int try_claim(struct runner *runner)
+{
+    uint32_t free_claim = 0;
+    return __atomic_load_n(&runner->claimed, __ATOMIC_RELAXED) == 0 &&
+           __atomic_compare_exchange_n(&runner->claimed, &free_claim, 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+static void drop_claim(struct runner *runner)
+{
+    __atomic_store_n(&runner->claimed, 0, __ATOMIC_SEQ_CST);
+}
+
+static void call_thread(struct runner *runner)
+{
+    rondo_event_signal(&runner->wake, &runner->sleepers);
+}
+
+/* Out of a nap, too: nobody runs the block. */
+static void hand_over(struct runner *runner)
+{
+    call_thread(runner);
+    rondo_event_signal(&runner->hand_over, &runner->nappers);
+}
+
+static void announce_quit(struct rondo_host *host)
+{
+    rondo_event_signal(&host->quit_event, &host->quit_sleepers);
+    host->notify(host->notify_argument);
+}
+
+static int is_alive(struct rondo_host *host)
+{
+    return rondo_device_alive(&host->base);
+}
+
+static uint64_t launch_of(const struct rondo_host *host)
+{
+    return rondo_load_acquire(&host->base.daemon->queues->launches);
+}
+
+static int is_gathered(const struct rondo_host *host)
+{
+    return __atomic_load_n(&host->gathered, __ATOMIC_SEQ_CST) == launch_of(host);
+}
+
+/* By who has block 0's claim. */
+static void gather(void *argument)
+{
+    struct rondo_host *host = argument;
+    if (is_gathered(host))
+        return;
+    __atomic_store_n(&host->gathered, launch_of(host), __ATOMIC_SEQ_CST);
+    for (uint32_t b = 1; b < host->blocks; b++)
+        call_thread(&host->runners[b]);
+}
+
+/* The other blocks are part of the daemon, or have to be, because those of one before may not have come to an end. */
+static int needs_others(const struct rondo_host *host)
+{
+    return host->blocks > 1 && __atomic_load_n(&host->gathered, __ATOMIC_SEQ_CST) >= rondo_load_relaxed(&host->base.fresh);
+}
+
+/* Likewise. 1: the daemon is out. */
+static int leave_alone(struct rondo_host *host, int must_leave)
+{
+    struct rondo_daemon *daemon = host->base.daemon;
+    if (needs_others(host) || rondo_daemon_retire(daemon, &daemon->blocks[0], must_leave) != RONDO_DAEMON_QUITS)
+        return 0;
+    announce_quit(host);
+    return 1;
+}
+
+/* One turn of a claimed block. 1: the daemon is out. */
+static int turn(struct rondo_host *host, uint32_t index, int return_early)
+{
+    struct rondo_daemon *daemon = host->base.daemon;
+    struct rondo_block *block = &daemon->blocks[index];
+    struct runner *runner = &host->runners[index];
+    if (!block->inside) {
+        if (!is_alive(host))
+            return 1;
+        rondo_daemon_enter(daemon, block);
+    }
+    if (index == 0 && needs_others(host))
+        gather(host);
+    uint32_t completions = block->completions;
+    int quits = rondo_daemon_round(daemon, block, &runner->team, return_early) == RONDO_DAEMON_QUITS;
+    if (block->progressed && host->stir != NULL)
+        host->stir(host->stir_argument);
+    if (quits) {
+        if (index == 0)
+            announce_quit(host);
+        return 1;
+    }
+    if (block->completions != completions && !return_early)
+        host->notify(host->notify_argument);
+    if (index > 0 && block->voted && !__atomic_load_n(&host->runners[0].claimed, __ATOMIC_RELAXED))
+        hand_over(&host->runners[0]); /* it has to vote as well */
+    if (index == 0 && host->blocks > 1 && block->voted && leave_alone(host, rondo_overstays(daemon, block, rondo_clock_ns())))
+        return 1;
+    if (block->progressed || block->informed)
+        runner->idle_turns = 0;
+    else
+        rondo_relax(runner->idle_turns++, daemon->policy.yield_mask < 63 ? daemon->policy.yield_mask : 63);
+    return 0;
+}
+
+/* 0: there was nothing to run, or somebody else runs it. */
+static int run_own_block(struct runner *runner)
+{
+    struct rondo_host *host = runner->host;
+    uint32_t index = (uint32_t) (runner - host->runners);
+    int ran = 0;
+    while (!__atomic_load_n(&host->stopping, __ATOMIC_RELAXED) && is_alive(host) && (index == 0 || is_gathered(host)) &&
+           try_claim(runner)) {
+        int out = 0;
+        ran = 1;
+        while (!out && !__atomic_load_n(&runner->wanted, __ATOMIC_SEQ_CST) &&
+               !__atomic_load_n(&host->stopping, __ATOMIC_RELAXED))
+            out = turn(host, index, 0);
+        drop_claim(runner);
+        /* Whoever wants it takes it now, and calls us when it leaves. If it has given up meanwhile, we go on: it lowers wanted
+         * and then looks at the claim, we drop the claim and then look at wanted; one of us sees the other. */
+        if (!out && __atomic_load_n(&runner->wanted, __ATOMIC_SEQ_CST))
+            break;
+    }
+    return ran;
+}
+
+/* Who starts an operation mostly comes to wait for it soon, and runs the block meanwhile. If the start's call had the block's
+ * thread run it at once, each operation would cost two changes of thread, on a core that its starter or another rank is using.
+ * So block 0's thread naps when it is called, and looks again by itself; while it does, starts call nobody. If somebody has run
+ * the block all along, the next nap is longer, and only what is started and not waited for has to wait for a nap's end. Nobody
+ * naps when a block is handed over: then nobody is going to run it. (The other blocks' threads are called when they are
+ * needed.) */
+static void *runner_main(void *argument)
+{
+    struct runner *runner = argument;
+    struct rondo_host *host = runner->host;
+    const int naps = runner == host->runners;
+    uint32_t answered = 0, handed_before = 0;
+    uint64_t nap = NAP_FIRST_NS;
+    while (!__atomic_load_n(&host->stopping, __ATOMIC_ACQUIRE)) {
+        uint32_t seen = __atomic_load_n(&runner->wake, __ATOMIC_SEQ_CST);
+        uint32_t handed = __atomic_load_n(&runner->hand_over, __ATOMIC_SEQ_CST);
+        if (naps && seen != answered && handed == handed_before)
+            rondo_event_sleep(&runner->hand_over, handed, &runner->nappers, nap);
+        if (run_own_block(runner))
+            nap = NAP_FIRST_NS;
+        else if (nap < NAP_LAST_NS)
+            nap *= 2;
+        answered = seen;
+        handed_before = handed;
+        if (__atomic_load_n(&host->stopping, __ATOMIC_ACQUIRE))
+            break;
+        if (__atomic_load_n(&runner->wake, __ATOMIC_SEQ_CST) == seen)
+            nap = NAP_FIRST_NS; /* what comes next may be of another kind */
+        rondo_event_sleep(&runner->wake, seen, &runner->sleepers, LONG_NS);
+    }
+    return NULL;
+}
+
+/* ---- the table's functions ---- */
+
+static void *allocate(struct rondo_device *device, size_t bytes)
+{
+    (void) device;
+    if (bytes == 0)
+        bytes = 1;
+    if (bytes >= 65536) { /* touched lazily */
+        void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        return memory == MAP_FAILED ? NULL : memory;
+    }
+    void *memory = aligned_alloc(RONDO_CACHE_LINE, (bytes + RONDO_CACHE_LINE - 1) & ~(size_t) (RONDO_CACHE_LINE - 1));
+    if (memory != NULL)
+        memset(memory, 0, bytes);
+    return memory;
+}
+
+static void release(struct rondo_device *device, void *memory, size_t bytes)
+{
+    (void) device;
+    if (memory == NULL)
+        return;
+    if (bytes >= 65536)
+        munmap(memory, bytes);
+    else
+        free(memory);
+}
+
+/* Words others write are read and written as such. */
+static rondo_result_t copy(struct rondo_device *device, void *to, const void *from, size_t bytes)
+{
+    (void) device;
+    uint64_t *out = to;
+    const uint64_t *in = from;
+    if (((uintptr_t) to | (uintptr_t) from | bytes) % 8 != 0) {
+        memcpy(to, from, bytes);
+        return RONDO_SUCCESS;
+    }
+    for (size_t i = 0; i < bytes / 8; i++)
+        rondo_store_relaxed(out + i, rondo_load_relaxed(in + i));
+    return RONDO_SUCCESS;
+}
+
+/* A thread that is called naps first: whoever may help is expected to come. */
+static void call_for(struct runner *runner, enum rondo_helper helper)
+{
+    if (helper == RONDO_MAY_HELP)
+        call_thread(runner);
+    else if (helper == RONDO_NEVER_HELPS)
+        hand_over(runner);
+}
+
+static void start(struct rondo_device *device, enum rondo_helper helper)
+{
+    call_for(&host_of(device)->runners[0], helper);
+}
+
+/* The other half of help_end's: the submission, a fence (lib/queue.c: claim_start), then the look at the claim. */
+static void attend(struct rondo_device *device, enum rondo_helper helper)
+{
+    struct runner *runner = &host_of(device)->runners[0];
+    if (!__atomic_load_n(&runner->claimed, __ATOMIC_RELAXED))
+        call_for(runner, helper);
+}
+
+static int help_begin(struct rondo_device *device)
+{
+    struct runner *runner = &host_of(device)->runners[0];
+    if (try_claim(runner))
+        return 1;
+    /* Its own thread lets go at the end of a round; another helper does not, so do not insist. */
+    __atomic_fetch_add(&runner->wanted, 1, __ATOMIC_SEQ_CST);
+    int claimed = 0;
+    for (int i = 0; i < 50 && !claimed; i++) {
+        rondo_relax((uint64_t) i, 7);
+        claimed = try_claim(runner);
+    }
+    __atomic_fetch_sub(&runner->wanted, 1, __ATOMIC_SEQ_CST);
+    if (!claimed && is_alive(host_of(device)) && !__atomic_load_n(&runner->claimed, __ATOMIC_SEQ_CST))
+        hand_over(runner);
+    return claimed;
+}
+
+static int help_turn(struct rondo_device *device)
+{
+    return turn(host_of(device), 0, 1);
+}
+
+static int carry_out(struct rondo_device *device, uint32_t lane, uint32_t slot, const struct rondo_operation *fresh, int waits)
+{
+    struct rondo_host *host = host_of(device);
+    const struct rondo_daemon *daemon = device->daemon;
+    return rondo_carry_out(daemon, &daemon->blocks[0], &host->runners[0].team, lane, slot, fresh,
+                           waits ? daemon->policy.alone : 0);
+}
+
+static void help_end(struct rondo_device *device, int idle, enum rondo_helper helper)
+{
+    struct rondo_host *host = host_of(device);
+    struct rondo_block *block = &host->base.daemon->blocks[0];
+    int out = !block->inside;
+    if (!out && idle)
+        out = leave_alone(host, 0);
+    drop_claim(&host->runners[0]);
+    /* A start that counted on our help, or whose call its thread missed while we held the claim, is passed on. */
+    int needed = !out || is_alive(host);
+    if (needed && !out && idle && is_gathered(host)) { /* only by a submission, which is there now or finds the claim dropped */
+        rondo_fence(&host->base.daemon->queues->fence);
+        needed = rondo_submission_waits(host->base.daemon);
+    }
+    if (needed)
+        call_for(&host->runners[0], helper);
+}
+
+static rondo_result_t synchronize(struct rondo_device *device)
+{
+    struct rondo_host *host = host_of(device);
+    uint32_t first = __atomic_load_n(&host->quit_event, __ATOMIC_SEQ_CST);
+    while (is_alive(host)) {
+        uint32_t seen = __atomic_load_n(&host->quit_event, __ATOMIC_SEQ_CST);
+        if (seen != first)
+            break;
+        rondo_event_sleep(&host->quit_event, seen, &host->quit_sleepers, 100000000);
+    }
+    return RONDO_SUCCESS;
+}
+
+static void halt(struct rondo_device *device)
+{
+    struct rondo_host *host = host_of(device);
+    __atomic_store_n(&host->stopping, 1, __ATOMIC_SEQ_CST);
+    if (host->base.daemon != NULL) {
+        struct rondo_queues *queues = host->base.daemon->queues;
+        rondo_store_relaxed32(&queues->stop, 1);
+        __atomic_fetch_add(&queues->interrupts, 1, __ATOMIC_SEQ_CST);
+    }
+    for (uint32_t b = 0; b < host->blocks; b++) {
+        struct runner *runner = &host->runners[b];
+        if (!runner->started)
+            continue;
+        hand_over(runner);
+        pthread_join(runner->thread, NULL);
+        runner->started = 0;
+        if (try_claim(runner)) { /* it need not have left the daemon */
+            rondo_trace_tell(&host->base.daemon->blocks[b]);
+            drop_claim(runner);
+        }
+    }
+}
+
+static void destroy(struct rondo_device *device)
+{
+    struct rondo_host *host = host_of(device);
+    rondo_daemon_destroy(device);
+    free(host->runners);
+    free(host);
+}
+
+static rondo_result_t create(struct rondo_device **device, const struct rondo_device_options *options)
+{
+    struct rondo_host *host = calloc(1, sizeof(*host));
+    if (host != NULL)
+        host->runners = calloc(options->blocks, sizeof(*host->runners));
+    if (host == NULL || host->runners == NULL) {
+        free(host);
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the host device");
+    }
+    host->base.kind = &rondo_host_device;
+    host->blocks = options->blocks;
+    host->notify = options->notify;
+    host->notify_argument = options->notify_argument;
+    host->stir = options->stir;
+    host->stir_argument = options->stir_argument;
+    rondo_result_t result = rondo_daemon_create(&host->base, options);
+
+    for (uint32_t b = 0; result == RONDO_SUCCESS && b < options->blocks; b++) {
+        struct runner *runner = &host->runners[b];
+        runner->host = host;
+        runner->team.gather = gather;
+        runner->team.gather_argument = host;
+        result = rondo_background_start(&runner->thread, "rondo block", THREAD_STACK_BYTES, runner_main, runner);
+        runner->started = result == RONDO_SUCCESS;
+    }
+    if (result != RONDO_SUCCESS) {
+        halt(&host->base);
+        destroy(&host->base);
+        return result;
+    }
+    *device = &host->base;
+    return RONDO_SUCCESS;
+}
+
+const struct rondo_device_kind rondo_host_device = {
+    .name = "host",
+    .create = create,
+    .halt = halt,
+    .destroy = destroy,
+    .allocate = allocate,
+    .release = release,
+    .upload = copy,
+    .download = copy,
+    .allocate_host = allocate,
+    .release_host = release,
+    .start = start,
+    .attend = attend,
+    .help_begin = help_begin,
+    .help_turn = help_turn,
+    .help_end = help_end,
+    .carry_out = carry_out,
+    .synchronize = synchronize,
+};

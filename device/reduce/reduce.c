@@ -1,0 +1,297 @@
+/*
+ * See fold.h. Picks the kernels for this processor once, and cuts a fold into pieces that stay in the first-level cache between
+ * the steps (widen, fold, divide, narrow, copy out), unless one loop can do it all.
+ */
+#include "device/reduce/reduce.h"
+#include "device/reduce/reduce_kernels.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#if defined(RONDO_VECTOR_AVX2) || defined(RONDO_VECTOR_AVX512)
+#include <cpuid.h>
+#endif
+
+enum { LINE = RONDO_FOLD_LINE };
+enum { PIECE = 4096 };       /* bytes of a piece as it is computed */
+enum { ALIGN_MIN = 1024 };   /* bytes from which storing whole lines pays for a loop over what stands before them */
+enum { STREAM_MIN = 16384 }; /* bytes below which a destination is worth its place in the cache */
+
+typedef void fold_kernel(void *dst, const void *a, const void *b, size_t count);
+
+static const uint8_t element_size[RONDO_DATATYPE_COUNT] = {1, 1, 4, 4, 8, 8, 2, 2, 4, 8, 1, 1};
+
+/* The one table in use: written with the same value by every thread that finds it unset, so relaxed order will do. */
+static _Atomic(const struct rondo_fold_kernels *) chosen;
+
+#ifdef RONDO_VECTOR_AVX2
+static int has_avx2(void)
+{
+    unsigned a, b, c, d;
+    return __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
+#ifdef RONDO_VECTOR_AVX512
+static int has_avx512(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
+}
+#endif
+
+const struct rondo_fold_kernels *rondo_fold_kernels_at(int i)
+{
+    const struct rondo_fold_kernels *found[4] = {&rondo_fold_kernels_baseline};
+    int count = 1;
+#ifdef RONDO_VECTOR_AVX2
+    if (has_avx2())
+        found[count++] = &rondo_fold_kernels_avx2;
+#endif
+#ifdef RONDO_VECTOR_AVX512
+    if (has_avx512())
+        found[count++] = &rondo_fold_kernels_avx512;
+#endif
+    return i >= 0 && i < count ? found[i] : NULL;
+}
+
+static const struct rondo_fold_kernels *fastest(void)
+{
+    int last = 0;
+    while (rondo_fold_kernels_at(last + 1))
+        last++;
+    return rondo_fold_kernels_at(last);
+}
+
+void rondo_fold_force(const struct rondo_fold_kernels *kernels)
+{
+    atomic_store_explicit(&chosen, kernels, memory_order_relaxed);
+}
+
+/* One call of rondo_fold. */
+struct job {
+    const struct rondo_fold_kernels *kernels;
+    void *const *dst;
+    const void *const *src;
+    int destinations, sources, average;
+    size_t count, size;              /* elements; bytes of one as stored */
+    rondo_datatype_t type, computed; /* as stored; as folded */
+    rondo_op_t op;
+    int streaming; /* destination 0 goes past the cache */
+};
+
+struct scratch {
+    _Alignas(LINE) char values[PIECE], other[PIECE];
+};
+
+static const char *source(const struct job *job, int s, size_t offset)
+{
+    return (const char *) job->src[s] + offset * job->size;
+}
+
+static char *destination(const struct job *job, int d, size_t offset)
+{
+    return (char *) job->dst[d] + offset * job->size;
+}
+
+/* Bytes that destination 0 lies beyond a line's start, there. */
+static size_t beyond_line(const struct job *job, size_t offset)
+{
+    return (uintptr_t) destination(job, 0, offset) % LINE;
+}
+
+/* past: past the cache; the caller owes a fence. */
+static void copy(const struct rondo_fold_kernels *kernels, void *to, const void *from, size_t bytes, int past)
+{
+    if (past)
+        kernels->copy_streaming(to, from, bytes);
+    else
+        memcpy(to, from, bytes);
+}
+
+/* Copies elements [offset, offset + count) of the result from where they are to where they are not yet. */
+static void deliver(const struct job *job, size_t offset, size_t count, const char *result)
+{
+    for (int d = 0; d < job->destinations; d++) {
+        char *to = destination(job, d, offset);
+        if (to != result)
+            copy(job->kernels, to, result, count * job->size, d == 0 && job->streaming);
+    }
+}
+
+/* Leaves a piece of the result in target, which may be the same piece of any source: it is not written before the others have
+ * been read. last is the kernel for the last step of types that are folded as they are stored. */
+static void fold_piece(const struct job *job, size_t offset, size_t count, fold_kernel *last, void *target,
+                       struct scratch *scratch)
+{
+    const struct rondo_fold_kernels *kernels = job->kernels;
+    fold_kernel *fold = kernels->fold[job->computed][job->op];
+    if (job->computed != job->type) {
+        float *values = (float *) (void *) scratch->values, *other = (float *) (void *) scratch->other;
+        kernels->widen[job->type](values, source(job, 0, offset), count);
+        for (int s = 1; s < job->sources; s++) {
+            kernels->widen[job->type](other, source(job, s, offset), count);
+            fold(values, values, other, count);
+        }
+        if (job->average > 0)
+            kernels->divide[job->computed](values, job->average, count);
+        kernels->narrow[job->type](target, values, count);
+        return;
+    }
+    const void *folded = source(job, 0, offset);
+    for (int s = 1; s < job->sources - 1; s++) {
+        fold(scratch->values, folded, source(job, s, offset), count);
+        folded = scratch->values;
+    }
+    if (job->sources > 1)
+        last(target, folded, source(job, job->sources - 1, offset), count);
+    else if (target != folded)
+        memcpy(target, folded, count * job->size);
+    if (job->average > 0)
+        kernels->divide[job->computed](target, job->average, count);
+}
+
+static void fold_all(const struct job *job)
+{
+    const struct rondo_fold_kernels *kernels = job->kernels;
+    int direct = job->computed == job->type && job->average <= 0 && job->sources > 1;
+    int sum = job->op == RONDO_SUM || job->op == RONDO_AVG;
+    int twice = direct && sum && job->sources == 2 && job->destinations == 2 && !job->streaming;
+    int store_streaming = direct && sum && job->destinations == 1 && job->streaming;
+    /* With no step between reading and the only writing, one piece will do. */
+    int whole = twice || (direct && job->sources == 2 && job->destinations == 1 && (store_streaming || !job->streaming));
+    size_t piece = PIECE / element_size[job->computed];
+    if (whole)
+        piece = job->count;
+    fold_kernel *fold = kernels->fold[job->computed][job->op];
+
+    struct scratch scratch;
+    _Alignas(LINE) char staged[PIECE];
+    for (size_t offset = 0, n; offset < job->count; offset += n) {
+        /* A short first piece makes the others begin on a line of destination 0. */
+        size_t beyond = job->count * job->size < ALIGN_MIN ? 0 : beyond_line(job, offset);
+        n = beyond ? (LINE - beyond) / job->size : piece;
+        if (n > job->count - offset)
+            n = job->count - offset;
+        char *first = destination(job, 0, offset);
+        if (twice) {
+            kernels->sum_twice[job->type](first, destination(job, 1, offset), source(job, 0, offset), source(job, 1, offset),
+                                          n);
+            continue;
+        }
+        char *target = !job->streaming || store_streaming ? first
+                       : job->destinations > 1            ? destination(job, 1, offset)
+                                                          : staged;
+        fold_kernel *last = store_streaming && !beyond ? kernels->sum_streaming[job->type] : fold;
+        fold_piece(job, offset, n, last, target, &scratch);
+        deliver(job, offset, n, target);
+    }
+}
+
+static void copy_all(const struct job *job)
+{
+    size_t piece = PIECE / job->size;
+    if (job->destinations == 1)
+        piece = job->count;
+    for (size_t offset = 0, n; offset < job->count; offset += n) {
+        n = piece < job->count - offset ? piece : job->count - offset;
+        deliver(job, offset, n, source(job, 0, offset));
+    }
+}
+
+static const struct rondo_fold_kernels *kernels_in_use(void)
+{
+    const struct rondo_fold_kernels *kernels = atomic_load_explicit(&chosen, memory_order_relaxed);
+    if (!kernels) {
+        kernels = fastest();
+        atomic_store_explicit(&chosen, kernels, memory_order_relaxed);
+    }
+    return kernels;
+}
+
+void rondo_widen(float *dst, const void *src, size_t count, rondo_datatype_t type)
+{
+    const struct rondo_fold_kernels *kernels = kernels_in_use();
+    if (kernels->widen[type])
+        kernels->widen[type](dst, src, count);
+    else
+        memcpy(dst, src, count * sizeof *dst);
+}
+
+void rondo_narrow(void *dst, const float *src, size_t count, rondo_datatype_t type)
+{
+    const struct rondo_fold_kernels *kernels = kernels_in_use();
+    if (kernels->narrow[type])
+        kernels->narrow[type](dst, src, count);
+    else
+        memcpy(dst, src, count * sizeof *src);
+}
+
+void rondo_fold(void *const *dst, int destinations, const void *const *src, int sources, size_t count, rondo_datatype_t type,
+                rondo_op_t op, int average, int streaming)
+{
+    const struct rondo_fold_kernels *kernels = kernels_in_use();
+    if (count * element_size[type] < ALIGN_MIN && destinations == 1 && average <= 0) { /* what the rest would come to */
+        if (sources == 1) {
+            if (dst[0] != src[0])
+                memcpy(dst[0], src[0], count * element_size[type]);
+            return;
+        }
+        if (sources == 2 && !kernels->widen[type]) {
+            kernels->fold[type][op](dst[0], src[0], src[1], count);
+            return;
+        }
+    }
+    struct job job = {.kernels = kernels,
+                      .dst = dst,
+                      .src = src,
+                      .destinations = destinations,
+                      .sources = sources,
+                      .average = average,
+                      .count = count,
+                      .size = element_size[type],
+                      .type = type,
+                      .computed = kernels->widen[type] ? RONDO_FLOAT : type,
+                      .op = op,
+                      .streaming = streaming && count * element_size[type] >= STREAM_MIN};
+    /* The lines of a destination that is also a source come into the cache anyway. */
+    for (int s = 0; s < sources && job.streaming; s++)
+        job.streaming = src[s] != dst[0];
+
+    if (sources == 1 && average <= 0) {
+        copy_all(&job);
+    } else {
+        assert(kernels->fold[job.computed][op]);
+        fold_all(&job);
+    }
+    if (job.streaming)
+        kernels->fence();
+}
+
+void rondo_fold_out(void *local, void *const *remote, int remotes, const void *const *src, int sources, size_t count,
+                    rondo_datatype_t type, rondo_op_t op, int average, int past)
+{
+    enum { OUT_PIECE = 32 * 1024 }; /* stays in the second-level cache with its sources */
+    _Alignas(LINE) char scratch[OUT_PIECE];
+    const void *from[RONDO_FOLD_SOURCES_MAX];
+    size_t size = element_size[type], piece = OUT_PIECE / size;
+    int computes = sources > 1 || average > 0;
+    const struct rondo_fold_kernels *kernels = kernels_in_use();
+    for (size_t offset = 0; offset < count; offset += piece) {
+        size_t n = count - offset < piece ? count - offset : piece, bytes = n * size;
+        void *target = local != NULL ? (char *) local + offset * size : scratch;
+        for (int s = 0; s < sources; s++)
+            from[s] = (const char *) src[s] + offset * size;
+        const void *result = target;
+        if (computes)
+            rondo_fold(&target, 1, from, sources, n, type, op, average, 0);
+        else if (local == NULL)
+            result = from[0];
+        else if (target != from[0])
+            memcpy(target, from[0], bytes);
+        for (int r = 0; r < remotes; r++)
+            copy(kernels, (char *) remote[r] + offset * size, result, bytes, past);
+    }
+    if (past)
+        kernels->fence();
+}

@@ -1,0 +1,39 @@
+/* A block's ends to every other rank, in rank order: outgoing ones first, then incoming ones. */
+#ifndef RONDO_LIB_ALGORITHMS_PEERS_H
+#define RONDO_LIB_ALGORITHMS_PEERS_H
+
+#include "lib/algorithms/algorithms.h"
+
+struct rondo_peer_ends {
+    uint8_t out_first, in_first, count;
+};
+
+/* Those of one direction; returns the first. */
+static inline uint8_t rondo_add_ends(struct rondo_builder *builder, const struct rondo_shape *shape, int channel,
+                                     enum rondo_direction direction)
+{
+    uint8_t first = 0;
+    for (int peer = 0; peer < shape->size; peer++)
+        if (peer != shape->rank) {
+            uint8_t end = rondo_builder_end(builder, peer, channel, direction, shape->protocol);
+            first = peer == (shape->rank == 0 ? 1 : 0) ? end : first;
+        }
+    return first;
+}
+
+static inline struct rondo_peer_ends rondo_add_peer_ends(struct rondo_builder *builder, const struct rondo_shape *shape,
+                                                         int channel)
+{
+    struct rondo_peer_ends ends = {0, 0, (uint8_t) (shape->size - 1)};
+    ends.out_first = rondo_add_ends(builder, shape, channel, RONDO_OUTGOING);
+    ends.in_first = rondo_add_ends(builder, shape, channel, RONDO_INCOMING);
+    return ends;
+}
+
+/* The place of a peer among all others, in rank order. */
+static inline uint8_t rondo_peer_place(const struct rondo_shape *shape, int peer)
+{
+    return (uint8_t) (peer < shape->rank ? peer : peer - 1);
+}
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * Rings: a chunk goes once around to be completed and once more to be given to all (GC3 figure 3b); broadcast and reduce use
+ * the ring as a chain from, or to, the root. Compressed, partial sums are encoded at every hop; what is complete is encoded
+ * once, kept as its receivers will read it, and passed on as it came.
+ */
+#include "lib/algorithms/builders.h"
+
+/* Chunk r, combined on its way around, ends at rank r. */
+static rondo_chunk_t around(struct rondo_trace *p, int n, int r)
+{
+    rondo_chunk_t c = rondo_chunk(p, (r + 1) % n, IN, rondo_traced_place(r), 1);
+    for (int step = 2; step <= n; step++)
+        c = rondo_chunk_reduce(rondo_chunk(p, (r + step) % n, IN, rondo_traced_place(r), 1), c);
+    return c;
+}
+
+static void give(rondo_chunk_t c, int n, int r, size_t index)
+{
+    for (int step = 1; step < n; step++)
+        c = rondo_chunk_copy(c, (r + step) % n, OUT, index);
+}
+
+rondo_result_t rondo_trace_ring(const struct rondo_shape *shape, struct rondo_trace **result)
+{
+    int n = shape->size, root = shape->root, all = shape->kind == RONDO_KIND_ALLREDUCE;
+    rondo_result_t status = rondo_trace_create(result, "ring", shape, all ? n : 1, all);
+    if (status != RONDO_SUCCESS)
+        return status;
+    struct rondo_trace *p = *result;
+    rondo_chunk_t c;
+    rondo_program_parallelize(p, shape->channels);
+    switch (shape->kind) {
+    case RONDO_KIND_ALLREDUCE:
+        for (int r = 0; r < n; r++)
+            give(around(p, n, r), n, r, rondo_traced_place(r));
+        break;
+    case RONDO_KIND_REDUCE_SCATTER:
+        for (int r = 0; r < n; r++)
+            rondo_chunk_copy(around(p, n, r), r, OUT, 0);
+        break;
+    case RONDO_KIND_ALLGATHER:
+    case RONDO_KIND_ALLGATHERV:
+        for (int r = 0; r < n; r++)
+            give(rondo_chunk_copy(rondo_chunk(p, r, IN, 0, 1), r, OUT, rondo_traced_place(r)), n, r, rondo_traced_place(r));
+        break;
+    case RONDO_KIND_BCAST:
+        give(rondo_chunk(p, root, IN, 0, 1), n, root, 0);
+        break;
+    default: /* reduce: a chain that begins behind the root and ends there */
+        c = rondo_chunk(p, (root + 1) % n, IN, 0, 1);
+        for (int step = 2; step <= n; step++)
+            c = rondo_chunk_reduce(rondo_chunk(p, (root + step) % n, IN, 0, 1), c);
+        rondo_chunk_copy(c, root, OUT, 0);
+        break;
+    }
+    rondo_program_serialize(p);
+    return RONDO_SUCCESS;
+}
+
+/* ---- compression ---- */
+
+static void encode(struct rondo_plan *plan, int hop, int keeps)
+{
+    struct rondo_program *program = plan->program;
+    struct rondo_instruction *i = (struct rondo_instruction *) (void *) ((char *) program + program->instruction_offset);
+    const struct rondo_instruction *end = (const void *) ((const char *) program + program->dependency_offset);
+    for (; i < end; i++) {
+        int passes_on = (i->actions & (RONDO_RECEIVE | RONDO_REDUCE)) == RONDO_RECEIVE;
+        if (hop) {
+            i->flags |= RONDO_RECODE;
+        } else if ((i->actions & RONDO_SEND) && !passes_on) {
+            i->feedback = RONDO_FEEDBACK_TAKE | RONDO_FEEDBACK_KEEP;
+            if (keeps) { /* a broadcast's root ends with what the others read */
+                i->actions |= RONDO_COPY;
+                i->destination_buffer = RONDO_OUTPUT;
+                i->destination_index = i->source_index;
+            }
+        }
+    }
+}
+
+void rondo_adapt_ring(const struct rondo_shape *shape, struct rondo_plan *plan)
+{
+    if (shape->protocol == RONDO_PROTOCOL_COMPRESSED)
+        encode(plan, 0, shape->kind == RONDO_KIND_BCAST);
+}
+
+/* Compressed anew at every hop, for comparison only. */
+void rondo_adapt_ring_hop(const struct rondo_shape *shape, struct rondo_plan *plan)
+{
+    if (shape->protocol == RONDO_PROTOCOL_COMPRESSED)
+        encode(plan, 1, 0);
+}

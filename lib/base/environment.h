@@ -1,0 +1,35 @@
+/* Every environment variable Rondo reads is a row of one table in environment.c; `rondo info` prints that table. */
+#ifndef RONDO_LIB_BASE_ENVIRONMENT_H
+#define RONDO_LIB_BASE_ENVIRONMENT_H
+
+#include "rondo.h"
+#include <stdint.h>
+
+struct rondo_variable {
+    const char *topic;    /* heading of the guide; rows of one topic stand together */
+    const char *name;     /* RONDO_... */
+    const char *fallback; /* the default, as text; "" where there is none */
+    const char *meaning;  /* one line, with the unit */
+};
+const struct rondo_variable *rondo_environment_table(int *rows);
+
+/* The value set in the environment, else the table's default. name must be in the table (else RONDO_ERR_INTERNAL); a value that
+ * does not parse is RONDO_ERR_ARGUMENT with the name and the text. A size takes the suffixes K, M, G. An empty text is unset.
+ */
+int rondo_environment_is_set(const char *name);
+rondo_result_t rondo_environment_text(const char *name, const char **value); /* NULL if unset and the default is "" */
+rondo_result_t rondo_environment_integer(const char *name, int64_t *value);
+rondo_result_t rondo_environment_real(const char *name, double *value);
+rondo_result_t rondo_environment_size(const char *name, int64_t *bytes);
+
+/* Rank, size and job as the launcher says: RONDO_RANK/RONDO_SIZE, else Open MPI (OMPI_COMM_WORLD_*), MPICH/Hydra (PMI_*), Slurm
+ * (SLURM_PROCID, SLURM_STEP_NUM_TASKS or SLURM_NTASKS); with none of them a job of one rank. */
+struct rondo_launch {
+    int rank, size;
+    int local_rank, local_size; /* -1 where the launcher does not say */
+    char job[128];              /* text that is the same in all ranks of this job on this host and no other job of this user */
+    const char *launcher;       /* "RONDO_RANK", "Open MPI", "MPICH", "Slurm" or "none" */
+};
+rondo_result_t rondo_environment_launch(struct rondo_launch *launch);
+
+#endif

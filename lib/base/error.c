@@ -1,0 +1,98 @@
+/* See error.h. */
+#include "lib/base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MESSAGE_BYTES 1024
+
+static _Thread_local char last_error[MESSAGE_BYTES];
+
+const char *rondo_strerror(int code)
+{
+    switch ((rondo_result_t) code) {
+    case RONDO_SUCCESS:
+        return "success";
+    case RONDO_ERR_ARGUMENT:
+        return "invalid argument";
+    case RONDO_ERR_BUFFER:
+        return "invalid buffer";
+    case RONDO_ERR_STATE:
+        return "wrong state";
+    case RONDO_ERR_MEMORY:
+        return "out of memory or over the memory budget";
+    case RONDO_ERR_SYSTEM:
+        return "system call failed";
+    case RONDO_ERR_BOOTSTRAP:
+        return "ranks could not meet";
+    case RONDO_ERR_TRANSPORT:
+        return "no usable transport";
+    case RONDO_ERR_PEER:
+        return "a peer died or left";
+    case RONDO_ERR_TIMEOUT:
+        return "stuck beyond the timeout";
+    case RONDO_ERR_MISMATCH:
+        return "ranks disagree about a call";
+    case RONDO_ERR_ABORTED:
+        return "communicator aborted";
+    case RONDO_ERR_UNSUPPORTED:
+        return "not supported";
+    case RONDO_ERR_DEVICE:
+        return "device error";
+    case RONDO_ERR_INTERNAL:
+        return "internal error";
+    }
+    return "unknown error code";
+}
+
+const char *rondo_last_error(void)
+{
+    return last_error;
+}
+
+rondo_result_t rondo_fail(rondo_result_t code, const char *format, ...)
+{
+    /* The arguments may quote last_error itself. */
+    char message[MESSAGE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof(message), format, arguments);
+    va_end(arguments);
+    memcpy(last_error, message, sizeof(message));
+    return code;
+}
+
+/* RONDO_LOG is read once a process. */
+int rondo_log_admits(enum rondo_log_level level)
+{
+    static const char *const names[] = {"error", "warn", "info", "debug"};
+    static int most = -1;
+    int admitted = __atomic_load_n(&most, __ATOMIC_RELAXED);
+    if (admitted < 0) {
+        const char *wanted = getenv("RONDO_LOG");
+        admitted = RONDO_LOG_WARN;
+        for (int i = 0; wanted != NULL && i < 4; i++)
+            if (strcmp(wanted, names[i]) == 0)
+                admitted = i;
+        __atomic_store_n(&most, admitted, __ATOMIC_RELAXED);
+    }
+    return (int) level <= admitted;
+}
+
+void rondo_log(enum rondo_log_level level, int rank, const char *format, ...)
+{
+    static const char *const labels[] = {"ERROR", "WARN", "INFO", "DEBUG"};
+    if (!rondo_log_admits(level))
+        return;
+    char line[4096], prefix[64] = "";
+    if (rank >= 0)
+        snprintf(prefix, sizeof(prefix), " rank %d", rank);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "rondo%s %s: %s\n", prefix, labels[level], line);
+}

@@ -1,0 +1,47 @@
+/* See text.h. */
+#include "lib/base/text.h"
+
+#include "lib/base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void rondo_text_add(struct rondo_text *text, const char *format, ...)
+{
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    size_t wanted = length < 0 ? 0 : text->used + (size_t) length + 1;
+    if (length < 0 || text->failed) {
+        text->failed = 1;
+    } else if (wanted > text->room) {
+        size_t room = 2 * text->room > wanted ? 2 * text->room : wanted + 4096;
+        char *bytes = realloc(text->bytes, room);
+        if (bytes == NULL) {
+            text->failed = 1;
+        } else {
+            text->bytes = bytes;
+            text->room = room;
+        }
+    }
+    if (!text->failed) {
+        vsnprintf(text->bytes + text->used, (size_t) length + 1, format, again);
+        text->used += (size_t) length;
+    }
+    va_end(again);
+}
+
+rondo_result_t rondo_text_finish(struct rondo_text *text, rondo_result_t status, char **result)
+{
+    if (status == RONDO_SUCCESS && (text->failed || text->bytes == NULL))
+        status = rondo_fail(RONDO_ERR_MEMORY, "no memory for a text of %zu bytes", text->used);
+    if (status != RONDO_SUCCESS) {
+        free(text->bytes);
+        text->bytes = NULL;
+    }
+    *result = text->bytes;
+    return status;
+}

@@ -1,0 +1,85 @@
+/* See background.h. The process token is the one thing made once a process; it never changes afterwards. */
+#include "lib/base/thread.h"
+
+#include "lib/base/error.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+rondo_result_t rondo_background_start(pthread_t *thread, const char *name, size_t stack_bytes, void *(*function)(void *),
+                                      void *argument)
+{
+    pthread_attr_t attributes;
+    pthread_t started;
+    sigset_t all, before;
+    if (stack_bytes < (size_t) PTHREAD_STACK_MIN)
+        stack_bytes = (size_t) PTHREAD_STACK_MIN;
+    int error = pthread_attr_init(&attributes);
+    if (error != 0)
+        return rondo_fail(RONDO_ERR_SYSTEM, "pthread_attr_init: %s", strerror(error));
+    pthread_attr_setstacksize(&attributes, stack_bytes);
+    if (thread == NULL)
+        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    /* A new thread inherits the mask of the one that starts it. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(&started, &attributes, function, argument);
+    /* A detached thread may be gone by now, and its name with it. */
+    if (error == 0 && thread != NULL)
+        pthread_setname_np(started, name);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (error != 0)
+        return rondo_fail(RONDO_ERR_SYSTEM, "cannot start the thread %s: %s", name, strerror(error));
+    if (thread != NULL)
+        *thread = started;
+    return RONDO_SUCCESS;
+}
+
+int64_t rondo_background_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+rondo_result_t rondo_background_random(void *bytes, size_t count)
+{
+    unsigned char *to = bytes;
+    while (count > 0) {
+        ssize_t got = getrandom(to, count, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return rondo_fail(RONDO_ERR_SYSTEM, "getrandom: %s", strerror(errno));
+        to += got;
+        count -= (size_t) got;
+    }
+    return RONDO_SUCCESS;
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static unsigned char process_random[RONDO_BACKGROUND_TOKEN - sizeof(int32_t)];
+static rondo_result_t process_result;
+
+static void make_process_random(void)
+{
+    process_result = rondo_background_random(process_random, sizeof(process_random));
+}
+
+rondo_result_t rondo_background_process(unsigned char token[RONDO_BACKGROUND_TOKEN])
+{
+    pthread_once(&once, make_process_random);
+    if (process_result != RONDO_SUCCESS)
+        return rondo_fail(process_result, "no random bytes for the process token");
+    /* A forked child inherits the random part but not the process id. */
+    int32_t process = (int32_t) getpid();
+    memcpy(token, process_random, sizeof(process_random));
+    memcpy(token + sizeof(process_random), &process, sizeof(process));
+    return RONDO_SUCCESS;
+}

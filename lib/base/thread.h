@@ -1,0 +1,26 @@
+/* What the library's own threads have in common: how they start (all signals blocked, small stacks), the clock by which they
+ * bound their waits, random bytes, and a token by which a process knows itself. */
+#ifndef RONDO_LIB_BASE_THREAD_H
+#define RONDO_LIB_BASE_THREAD_H
+
+#include "rondo.h"
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Starts function(argument) on a thread of that name (at most 15 characters) that no signal of the application reaches. thread
+ * NULL: detached. */
+rondo_result_t rondo_background_start(pthread_t *thread, const char *name, size_t stack_bytes, void *(*function)(void *),
+                                      void *argument);
+
+/* Milliseconds of a clock that never jumps. */
+int64_t rondo_background_now(void);
+
+/* Bytes nobody can guess. */
+rondo_result_t rondo_background_random(void *bytes, size_t count);
+
+/* Random bytes made once a process; a forked child has its own. */
+enum { RONDO_BACKGROUND_TOKEN = 16 };
+rondo_result_t rondo_background_process(unsigned char token[RONDO_BACKGROUND_TOKEN]);
+
+#endif

@@ -1,0 +1,233 @@
+/* See address.h. */
+#include "lib/bootstrap/address.h"
+
+#include "lib/base/error.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+rondo_result_t rondo_address_split(const char *text, int port_optional, char host[256], char port[16])
+{
+    const char *begin = text, *end, *colon;
+    if (*text == '[') {
+        begin = text + 1;
+        end = strchr(text, ']');
+        if (end == NULL || (end[1] != ':' && end[1] != '\0'))
+            return rondo_fail(RONDO_ERR_BOOTSTRAP, "RONDO_ROOT=\"%s\" is not host:port", text);
+        colon = end[1] == ':' ? end + 1 : NULL;
+    } else {
+        colon = strchr(text, ':');
+        if (colon != NULL && strchr(colon + 1, ':') != NULL)
+            return rondo_fail(RONDO_ERR_BOOTSTRAP, "RONDO_ROOT=\"%s\": an IPv6 address needs brackets, [address]:port", text);
+        end = colon != NULL ? colon : text + strlen(text);
+    }
+    size_t length = (size_t) (end - begin);
+    if (length == 0 || length > 255 || (colon == NULL && !port_optional))
+        return rondo_fail(RONDO_ERR_BOOTSTRAP, "RONDO_ROOT=\"%s\" is not host:port", text);
+    memcpy(host, begin, length);
+    host[length] = '\0';
+    *port = '\0';
+    if (colon == NULL)
+        return RONDO_SUCCESS;
+    unsigned value = 0;
+    size_t digits = strspn(colon + 1, "0123456789");
+    if (digits == 0 || digits > 5 || colon[1 + digits] != '\0' || sscanf(colon + 1, "%5u", &value) != 1 || value == 0 ||
+        value > 65535)
+        return rondo_fail(RONDO_ERR_BOOTSTRAP, "RONDO_ROOT=\"%s\": the port must be 1 to 65535", text);
+    snprintf(port, 16, "%u", value);
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_address_resolve(const char *host, const char *port, struct rondo_address *addresses, int *count,
+                                     int *again)
+{
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found = NULL;
+    int error = getaddrinfo(host, port, &hints, &found);
+    *count = 0;
+    *again = error == EAI_AGAIN;
+    if (error != 0)
+        return rondo_fail(RONDO_ERR_BOOTSTRAP, "the host \"%s\" of RONDO_ROOT does not resolve: %s", host,
+                          error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
+    for (struct addrinfo *one = found; one != NULL && *count < RONDO_ADDRESS_MOST; one = one->ai_next) {
+        if ((one->ai_family != AF_INET && one->ai_family != AF_INET6) || one->ai_addrlen > sizeof(addresses->storage))
+            continue;
+        struct rondo_address *address = &addresses[(*count)++];
+        memset(address, 0, sizeof(*address));
+        memcpy(&address->storage, one->ai_addr, one->ai_addrlen);
+        address->bytes = one->ai_addrlen;
+    }
+    freeaddrinfo(found);
+    if (*count == 0)
+        return rondo_fail(RONDO_ERR_BOOTSTRAP, "the host \"%s\" of RONDO_ROOT has no IP address", host);
+    return RONDO_SUCCESS;
+}
+
+int rondo_address_is_loopback(const struct rondo_address *address)
+{
+    if (address->storage.ss_family == AF_INET) {
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *) &address->storage;
+        return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
+    }
+    if (address->storage.ss_family != AF_INET6)
+        return 0;
+    const struct in6_addr *v6 = &((const struct sockaddr_in6 *) &address->storage)->sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
+}
+
+int rondo_address_is_numeric(const char *host)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST}, *found = NULL;
+    if (getaddrinfo(host, NULL, &hints, &found) != 0)
+        return 0;
+    freeaddrinfo(found);
+    return 1;
+}
+
+struct rondo_address rondo_address_any(const struct rondo_address *address)
+{
+    struct rondo_address any = *address;
+    if (any.storage.ss_family == AF_INET)
+        ((struct sockaddr_in *) &any.storage)->sin_addr.s_addr = htonl(INADDR_ANY);
+    else
+        ((struct sockaddr_in6 *) &any.storage)->sin6_addr = in6addr_any;
+    return any;
+}
+
+/* The source address of a datagram to a host far away (none is sent): that of the default route. */
+static int routed(const char *far_away, struct rondo_address *address)
+{
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(9)};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(9)};
+    int is_v4 = inet_pton(AF_INET, far_away, &v4.sin_addr) == 1;
+    if (!is_v4 && inet_pton(AF_INET6, far_away, &v6.sin6_addr) != 1)
+        return 0;
+    int fd = socket(is_v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return 0;
+    int connected =
+        is_v4 ? connect(fd, (const struct sockaddr *) &v4, sizeof(v4)) : connect(fd, (const struct sockaddr *) &v6, sizeof(v6));
+    address->bytes = sizeof(address->storage);
+    int known = connected == 0 && getsockname(fd, (struct sockaddr *) &address->storage, &address->bytes) == 0;
+    close(fd);
+    return known;
+}
+
+static int any_interface(struct rondo_address *address)
+{
+    struct ifaddrs *interfaces, *one;
+    if (getifaddrs(&interfaces) != 0)
+        return 0;
+    for (one = interfaces; one != NULL; one = one->ifa_next)
+        if (one->ifa_addr != NULL && one->ifa_addr->sa_family == AF_INET && (one->ifa_flags & IFF_UP) != 0 &&
+            (one->ifa_flags & IFF_LOOPBACK) == 0)
+            break;
+    if (one != NULL) {
+        address->bytes = sizeof(struct sockaddr_in);
+        memcpy(&address->storage, one->ifa_addr, address->bytes);
+    }
+    freeifaddrs(interfaces);
+    return one != NULL;
+}
+
+void rondo_address_of_host(struct rondo_address *address)
+{
+    memset(address, 0, sizeof(*address));
+    /* Addresses set aside for documentation (RFC 5737, 3849): nobody's, so the default route leads there. */
+    if (!routed("192.0.2.1", address) && !any_interface(address) && !routed("2001:db8::1", address)) {
+        struct sockaddr_in *loopback = (struct sockaddr_in *) &address->storage;
+        loopback->sin_family = AF_INET;
+        loopback->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        address->bytes = sizeof(*loopback);
+    }
+    if (address->storage.ss_family == AF_INET)
+        ((struct sockaddr_in *) &address->storage)->sin_port = 0;
+    else
+        ((struct sockaddr_in6 *) &address->storage)->sin6_port = 0;
+}
+
+rondo_result_t rondo_address_abstract(const char *name, struct rondo_address *address)
+{
+    struct sockaddr_un *unix_address = (struct sockaddr_un *) &address->storage;
+    size_t length = strlen(name);
+    if (length + 1 > sizeof(unix_address->sun_path))
+        return rondo_fail(RONDO_ERR_INTERNAL, "a Unix socket's name has %zu bytes, more than fit", length);
+    memset(address, 0, sizeof(*address));
+    unix_address->sun_family = AF_UNIX;
+    memcpy(unix_address->sun_path + 1, name, length);
+    address->bytes = (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1 + length);
+    return RONDO_SUCCESS;
+}
+
+int rondo_address_listen(const struct rondo_address *address)
+{
+    int on = 1;
+    int fd = socket(address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    if (address->storage.ss_family != AF_UNIX)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    /* So that both families can listen on one port. */
+    if (address->storage.ss_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+    if (bind(fd, (const struct sockaddr *) &address->storage, address->bytes) != 0 || listen(fd, 4096) != 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+int rondo_address_connect(const struct rondo_address *address)
+{
+    int fd = socket(address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    rondo_address_tune(fd);
+    if (connect(fd, (const struct sockaddr *) &address->storage, address->bytes) != 0 && errno != EINPROGRESS) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+int rondo_address_connected(int fd)
+{
+    int error = 0;
+    socklen_t bytes = sizeof(error);
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0)
+        return errno;
+    return error;
+}
+
+void rondo_address_tune(int fd)
+{
+    int on = 1, idle = 3, interval = 1, probes = 4, unanswered_ms = 7000, domain = AF_UNIX;
+    socklen_t bytes = sizeof(domain);
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) != 0 || domain == AF_UNIX)
+        return;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms, sizeof(unanswered_ms));
+}
+
+int rondo_address_same_user(int fd)
+{
+    struct ucred peer;
+    socklen_t bytes = sizeof(peer);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == geteuid();
+}

@@ -1,0 +1,341 @@
+/*
+ * A rank's end of the control plane: a thread that reads what comes from the root and calls the handler, and a queue to send
+ * from any thread. Relies on meeting.h to have found the root and on wire.h for what may be believed.
+ *
+ * The wire's sending half is guarded by a mutex; its receiving half belongs to the control thread.
+ */
+#include "lib/bootstrap/control.h"
+
+#include "lib/base/thread.h"
+#include "lib/base/error.h"
+#include "lib/bootstrap/heartbeat.h"
+#include "lib/bootstrap/rendezvous.h"
+#include "lib/bootstrap/frame_connection.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    STACK_BYTES = 512 << 10, /* the handler runs on it */
+    FILLS_ROUND = 16,        /* reads before the watched descriptor is looked at again */
+    CLOSE_MS = 10000,        /* for the root to take what is queued and to end the connection */
+    QUEUED_MOST = 512 << 20, /* bytes the root may leave untaken */
+};
+
+struct rondo_control {
+    int rank, size, local; /* local: the root is a thread of this process */
+    rondo_control_handler_t handler;
+    void *argument;
+    int wake; /* eventfd: look at the fields again */
+    pthread_t thread;
+    struct rondo_wire wire;
+    struct rondo_heartbeat heartbeat; /* the control thread's */
+
+    pthread_mutex_t mutex; /* guards the sending half of the wire and the two below */
+    int closing, broken;   /* closing: goodbye has been queued. broken: sending is of no use any more */
+    int64_t closing_until;
+
+    pthread_mutex_t watch_mutex; /* held while the watcher is called, so that it can be taken away safely */
+    int watched;                 /* -1: none */
+    void (*watcher)(void *argument);
+    void *watcher_argument;
+
+    atomic_int lost;
+    atomic_uchar *gone; /* by rank: died or left */
+};
+
+static void wake_thread(struct rondo_control *control)
+{
+    uint64_t one = 1;
+    ssize_t written = write(control->wake, &one, sizeof(one));
+    /* It fails only if the counter is full, and then the thread wakes all the same. */
+    (void) written;
+}
+
+/* ---- receiving ------------------------------------------------------------------------------------------------------------
+ */
+
+static void lose(struct rondo_control *control)
+{
+    if (atomic_exchange(&control->lost, 1))
+        return;
+    pthread_mutex_lock(&control->mutex);
+    control->broken = 1;
+    int expected = control->closing;
+    pthread_mutex_unlock(&control->mutex);
+    /* If it was this end that found the other unbelievable, the root must learn that it has lost this rank. */
+    shutdown(control->wire.fd, SHUT_RDWR);
+    if (!expected)
+        control->handler(control->argument, control->rank, RONDO_CONTROL_LOST, NULL, 0);
+}
+
+/* 0, or -1 if the root says what no root would. */
+static int deliver(struct rondo_control *control, const struct rondo_wire_frame *frame)
+{
+    if (frame->type == RONDO_WIRE_BEAT)
+        return 0;
+    if (frame->source < 0 || frame->source >= control->size)
+        return -1;
+    if (frame->type == RONDO_CONTROL_DIED || frame->type == RONDO_CONTROL_LEFT)
+        atomic_store(&control->gone[frame->source], 1);
+    else if (frame->type < RONDO_CONTROL_FIRST_USER_TYPE)
+        return -1;
+    control->handler(control->argument, frame->source, frame->type, frame->bytes > 0 ? frame->data : NULL, frame->bytes);
+    return 0;
+}
+
+static void take_input(struct rondo_control *control)
+{
+    struct rondo_wire_frame frame;
+    int state;
+    while ((state = rondo_wire_next(&control->wire, &frame)) > 0)
+        if (deliver(control, &frame) != 0)
+            state = -1;
+    if (state < 0)
+        lose(control);
+}
+
+static void receive(struct rondo_control *control)
+{
+    for (int i = 0; i < FILLS_ROUND && !atomic_load(&control->lost); i++) {
+        int state = rondo_wire_fill(&control->wire);
+        if (state == 0)
+            return;
+        rondo_heartbeat_heard(&control->heartbeat);
+        if (state < 0)
+            lose(control);
+        else
+            take_input(control);
+    }
+}
+
+/* Sends what is queued. The mutex is held. */
+static void flush(struct rondo_control *control)
+{
+    if (!control->broken && rondo_wire_flush(&control->wire) < 0)
+        control->broken = 1;
+}
+
+/* Only while nothing has been said that ends the connection. */
+static void beat(struct rondo_control *control, int closing)
+{
+    if (closing || atomic_load(&control->lost))
+        return;
+    switch (rondo_heartbeat_look(&control->heartbeat, rondo_background_now())) {
+    case RONDO_HEARTBEAT_NOTHING:
+        return;
+    case RONDO_HEARTBEAT_DEAD:
+        rondo_log(RONDO_LOG_INFO, control->rank, "the root has been silent for %d s", control->heartbeat.most);
+        lose(control);
+        return;
+    case RONDO_HEARTBEAT_SEND:
+        break;
+    }
+    pthread_mutex_lock(&control->mutex);
+    if (!control->closing && !control->broken) {
+        if (control->wire.queued == 0 &&
+            rondo_wire_put(&control->wire, RONDO_WIRE_BEAT, control->rank, RONDO_CONTROL_ALL, NULL, 0) != 0)
+            control->broken = 1;
+        flush(control);
+    }
+    pthread_mutex_unlock(&control->mutex);
+}
+
+/* Milliseconds until the next look at the heartbeat; -1: there is none. */
+static int until_beat(const struct rondo_control *control)
+{
+    int64_t left = control->heartbeat.next - rondo_background_now();
+    return control->heartbeat.next == INT64_MAX || atomic_load(&control->lost) ? -1 : left < 0 ? 0 : (int) left;
+}
+
+static void call_watcher(struct rondo_control *control, int fd)
+{
+    pthread_mutex_lock(&control->watch_mutex);
+    if (control->watched == fd)
+        control->watcher(control->watcher_argument);
+    pthread_mutex_unlock(&control->watch_mutex);
+}
+
+static void *run(void *argument)
+{
+    struct rondo_control *control = argument;
+    /* Others may have been faster, and their messages arrived together with the news that all are ready. */
+    take_input(control);
+    for (;;) {
+        struct pollfd polled[3] = {{-1, POLLIN, 0}, {control->wake, POLLIN, 0}, {-1, POLLIN, 0}};
+        pthread_mutex_lock(&control->mutex);
+        int closing = control->closing, broken = control->broken;
+        int64_t until = control->closing_until;
+        if (!atomic_load(&control->lost))
+            polled[0].fd = control->wire.fd;
+        if (control->wire.queued > 0 && !control->broken)
+            polled[0].events |= POLLOUT;
+        pthread_mutex_unlock(&control->mutex);
+        pthread_mutex_lock(&control->watch_mutex);
+        polled[2].fd = control->watched;
+        pthread_mutex_unlock(&control->watch_mutex);
+
+        /* While this process holds the root, closing lasts until all others have left or died, of which the root takes care. */
+        int64_t left = until - rondo_background_now();
+        if (closing && (broken || atomic_load(&control->lost) || (left <= 0 && !control->local)))
+            return NULL;
+        if (poll(polled, 3, closing ? (control->local ? -1 : (int) left) : until_beat(control)) < 0)
+            continue;
+        if ((polled[1].revents & POLLIN) != 0) {
+            uint64_t count;
+            ssize_t got = read(control->wake, &count, sizeof(count));
+            (void) got;
+        }
+        if ((polled[0].revents & POLLOUT) != 0) {
+            pthread_mutex_lock(&control->mutex);
+            flush(control);
+            pthread_mutex_unlock(&control->mutex);
+        }
+        if ((polled[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0)
+            receive(control);
+        if ((polled[2].revents & (POLLIN | POLLHUP | POLLERR)) != 0)
+            call_watcher(control, polled[2].fd);
+        beat(control, closing);
+    }
+}
+
+/* ---- the contract ---------------------------------------------------------------------------------------------------------
+ */
+
+static void destroy(struct rondo_control *control)
+{
+    rondo_wire_close(&control->wire);
+    if (control->wake >= 0)
+        close(control->wake);
+    free(control->gone);
+    pthread_mutex_destroy(&control->mutex);
+    pthread_mutex_destroy(&control->watch_mutex);
+    free(control);
+}
+
+rondo_result_t rondo_control_connect(struct rondo_control **result, const struct rondo_control_options *options,
+                                     rondo_control_handler_t handler, void *argument)
+{
+    if (options->size < 1 || options->size > RONDO_CONTROL_SIZE_MAX)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "size %d must be 1 to %d", options->size, RONDO_CONTROL_SIZE_MAX);
+    if (options->rank < 0 || options->rank >= options->size)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rank %d must be 0 to %d", options->rank, options->size - 1);
+    if (!(options->connect_timeout > 0) || !isfinite(options->connect_timeout) || options->connect_timeout > 1e9)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "the connect timeout of %g s must be more than 0 and at most 1e9",
+                          options->connect_timeout);
+    struct rondo_control *control = calloc(1, sizeof(*control));
+    if (control == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the control plane");
+    control->rank = options->rank;
+    control->size = options->size;
+    control->handler = handler;
+    control->argument = argument;
+    control->wire.fd = -1;
+    control->watched = -1;
+    pthread_mutex_init(&control->mutex, NULL);
+    pthread_mutex_init(&control->watch_mutex, NULL);
+    control->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    control->gone = calloc((size_t) options->size, sizeof(*control->gone));
+    rondo_result_t status = RONDO_SUCCESS;
+    if (control->wake < 0)
+        status = rondo_fail(RONDO_ERR_SYSTEM, "eventfd: %s", strerror(errno));
+    else if (control->gone == NULL)
+        status = rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", options->size);
+    else
+        status = rondo_meeting_attend(options, &control->wire, &control->local);
+    if (status == RONDO_SUCCESS) {
+        /* The handler may be called at once, and may send. */
+        *result = control;
+        rondo_heartbeat_begin(&control->heartbeat, control->wire.fd);
+        status = rondo_background_start(&control->thread, "rondo-control", STACK_BYTES, run, control);
+    }
+    if (status != RONDO_SUCCESS) {
+        destroy(control);
+        *result = NULL;
+    }
+    return status;
+}
+
+/* Queues a frame, or sends it at once if nothing is queued before it. The mutex is held. */
+static rondo_result_t enqueue(struct rondo_control *control, uint32_t type, int dest, const void *data, size_t bytes)
+{
+    size_t before = control->wire.queued;
+    if (before + bytes > (size_t) QUEUED_MOST)
+        return rondo_fail(RONDO_ERR_MEMORY, "the root has left %zu bytes of rank %d's messages untaken", before, control->rank);
+    if (rondo_wire_put(&control->wire, type, control->rank, dest, data, bytes) != 0)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a message of %zu bytes", bytes);
+    /* If something was queued before, the control thread waits for room already. */
+    if (before > 0)
+        return RONDO_SUCCESS;
+    flush(control);
+    if (control->wire.queued > 0)
+        wake_thread(control);
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_control_send(struct rondo_control *control, int dest, uint32_t type, const void *data, size_t bytes)
+{
+    if (dest < RONDO_CONTROL_ALL || dest >= control->size)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "destination %d must be 0 to %d, or all", dest, control->size - 1);
+    if (type < RONDO_CONTROL_FIRST_USER_TYPE)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "message type %u is the control plane's own", type);
+    if (bytes > RONDO_CONTROL_MESSAGE_MAX || (bytes > 0 && data == NULL))
+        return rondo_fail(RONDO_ERR_ARGUMENT, "a message of %zu bytes at %p: at most %d bytes, not at NULL", bytes, data,
+                          RONDO_CONTROL_MESSAGE_MAX);
+    if (atomic_load(&control->lost))
+        return rondo_fail(RONDO_ERR_PEER, "rank %d has lost its connection to the root", control->rank);
+    if (dest >= 0 && atomic_load(&control->gone[dest]))
+        return rondo_fail(RONDO_ERR_PEER, "rank %d has died or left", dest);
+    pthread_mutex_lock(&control->mutex);
+    rondo_result_t result;
+    if (control->closing)
+        result = rondo_fail(RONDO_ERR_STATE, "rank %d has said goodbye", control->rank);
+    else if (control->broken)
+        result = rondo_fail(RONDO_ERR_PEER, "rank %d has lost its connection to the root", control->rank);
+    else
+        result = enqueue(control, type, dest, data, bytes);
+    pthread_mutex_unlock(&control->mutex);
+    return result;
+}
+
+rondo_result_t rondo_control_watch(struct rondo_control *control, int fd, void (*fn)(void *argument), void *argument)
+{
+    if (fd >= 0 && fn == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "nothing to call for descriptor %d", fd);
+    rondo_result_t result = RONDO_SUCCESS;
+    pthread_mutex_lock(&control->watch_mutex);
+    if (fd >= 0 && control->watched >= 0) {
+        result = rondo_fail(RONDO_ERR_STATE, "descriptor %d is being watched already", control->watched);
+    } else {
+        control->watched = fd >= 0 ? fd : -1;
+        control->watcher = fn;
+        control->watcher_argument = argument;
+    }
+    pthread_mutex_unlock(&control->watch_mutex);
+    wake_thread(control);
+    return result;
+}
+
+void rondo_control_close(struct rondo_control *control)
+{
+    if (control == NULL)
+        return;
+    pthread_mutex_lock(&control->mutex);
+    if (!control->broken &&
+        (rondo_wire_put(&control->wire, RONDO_WIRE_GOODBYE, control->rank, RONDO_CONTROL_ALL, NULL, 0) != 0))
+        control->broken = 1;
+    control->closing = 1;
+    control->closing_until = rondo_background_now() + CLOSE_MS;
+    flush(control);
+    pthread_mutex_unlock(&control->mutex);
+    wake_thread(control);
+    pthread_join(control->thread, NULL);
+    destroy(control);
+}

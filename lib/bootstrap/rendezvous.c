@@ -1,0 +1,287 @@
+/* See meeting.h. Runs on the caller's thread before there is a control thread; every wait has the caller's deadline. */
+#include "lib/bootstrap/rendezvous.h"
+
+#include "lib/base/thread.h"
+#include "lib/base/error.h"
+#include "lib/bootstrap/handshake.h"
+#include "lib/bootstrap/unique_id.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    CONNECT_MS = 3000, /* for one address */
+    ANSWER_MS = 5000,  /* for one message of the handshake */
+    GRACE_MS = 3000,   /* the root, whose clock decides, gets so much longer */
+    PAUSE_FIRST_MS = 5,
+    PAUSE_MOST_MS = 200,
+};
+
+struct attempt {
+    const struct rondo_control_options *options;
+    struct rondo_hmac secret;
+    struct rondo_handshake handshake;
+    int64_t deadline;
+    int fd, local;
+    char trouble[256]; /* why the last attempt came to nothing */
+};
+
+enum outcome { JOINED, RETRY, REFUSED /* the error has been set */ };
+
+static int wait_for(int fd, short events, int64_t deadline)
+{
+    struct pollfd poller = {fd, events, 0};
+    for (;;) {
+        int64_t left = deadline - rondo_background_now();
+        int ready = poll(&poller, 1, left <= 0 ? 0 : left > 1000000 ? 1000000 : (int) left);
+        if (ready > 0)
+            return 1;
+        if ((ready == 0 && left <= 0) || (ready < 0 && errno != EINTR))
+            return 0;
+    }
+}
+
+static int64_t within(const struct attempt *attempt, int milliseconds)
+{
+    int64_t limit = rondo_background_now() + milliseconds;
+    return limit < attempt->deadline ? limit : attempt->deadline;
+}
+
+/* Exactly so many bytes: what comes after them belongs to the wire. 1 if they came. */
+static int receive(struct attempt *attempt, unsigned char *to, size_t bytes, const char *what)
+{
+    int64_t limit = within(attempt, ANSWER_MS);
+    while (bytes > 0) {
+        if (!wait_for(attempt->fd, POLLIN, limit)) {
+            snprintf(attempt->trouble, sizeof(attempt->trouble), "it did not send its %s", what);
+            return 0;
+        }
+        ssize_t got = recv(attempt->fd, to, bytes, MSG_DONTWAIT);
+        if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+            continue;
+        if (got <= 0) {
+            snprintf(attempt->trouble, sizeof(attempt->trouble), "it closed the connection before its %s", what);
+            return 0;
+        }
+        to += got;
+        bytes -= (size_t) got;
+    }
+    return 1;
+}
+
+static const char *where(const struct rondo_control_options *options)
+{
+    return options->unique_id != NULL ? "the unique id's address" : options->root != NULL ? options->root : "this host";
+}
+
+static enum outcome understand_verdict(struct attempt *attempt)
+{
+    const struct rondo_control_options *options = attempt->options;
+    enum rondo_handshake_verdict verdict;
+    int detail;
+    if (rondo_handshake_read_verdict(&attempt->handshake, &attempt->secret, &verdict, &detail) < 0) {
+        snprintf(attempt->trouble, sizeof(attempt->trouble), "what answers there does not know the secret");
+        return RETRY;
+    }
+    switch (verdict) {
+    case RONDO_HANDSHAKE_WELCOME:
+        attempt->local = detail;
+        return JOINED;
+    case RONDO_HANDSHAKE_SECRET:
+        rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s refused the secret of rank %d: %s", where(options), options->rank,
+                   options->unique_id != NULL ? "the unique id is not its own" : "RONDO_SECRET must be the same on all ranks");
+        return REFUSED;
+    case RONDO_HANDSHAKE_SIZE:
+        rondo_fail(RONDO_ERR_BOOTSTRAP, "rank %d was told that the job has %d ranks, but others were told %d", options->rank,
+                   options->size, detail);
+        return REFUSED;
+    case RONDO_HANDSHAKE_TAKEN:
+        rondo_fail(RONDO_ERR_BOOTSTRAP,
+                   "rank %d of %d is there already: this rank has been given twice, or two jobs meet at %s under one name (%s "
+                   "tells them apart)",
+                   options->rank, options->size, where(options),
+                   options->unique_id != NULL ? "a unique id of its own"
+                   : options->root != NULL    ? "RONDO_ROOT"
+                                              : "RONDO_JOB");
+        return REFUSED;
+    case RONDO_HANDSHAKE_OVER:
+        break;
+    }
+    snprintf(attempt->trouble, sizeof(attempt->trouble), "the root there belongs to a job that is ending");
+    return RETRY;
+}
+
+static enum outcome shake_hands(struct attempt *attempt)
+{
+    const struct rondo_control_options *options = attempt->options;
+    struct rondo_handshake *handshake = &attempt->handshake;
+    uint32_t version = 0;
+    if (!receive(attempt, handshake->challenge, sizeof(handshake->challenge), "challenge"))
+        return RETRY;
+    int understood = rondo_handshake_read_challenge(handshake, &version);
+    if (understood < 0) {
+        snprintf(attempt->trouble, sizeof(attempt->trouble), "what answers there is not Rondo");
+        return RETRY;
+    }
+    if (understood == 0) {
+        rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s speaks version %u of the protocol, not this one", where(options),
+                   version);
+        return REFUSED;
+    }
+    int64_t left = attempt->deadline - rondo_background_now();
+    uint32_t wait_ms = left <= 0 ? 0 : left > INT32_MAX ? INT32_MAX : (uint32_t) left;
+    struct rondo_handshake_claim claim = {options->rank, options->size, wait_ms, {0}};
+    if (rondo_background_process(claim.process) != RONDO_SUCCESS ||
+        rondo_handshake_make_hello(handshake, &attempt->secret, &claim) != RONDO_SUCCESS)
+        return REFUSED;
+    /* A fresh socket has room for it. */
+    if (send(attempt->fd, handshake->hello, sizeof(handshake->hello), MSG_NOSIGNAL | MSG_DONTWAIT) !=
+        (ssize_t) sizeof(handshake->hello)) {
+        snprintf(attempt->trouble, sizeof(attempt->trouble), "sending the hello: %s", strerror(errno));
+        return RETRY;
+    }
+    if (!receive(attempt, handshake->verdict, sizeof(handshake->verdict), "verdict"))
+        return RETRY;
+    return understand_verdict(attempt);
+}
+
+static enum outcome try_place(struct attempt *attempt, const struct rondo_address *place)
+{
+    int error;
+    attempt->fd = rondo_address_connect(place);
+    if (attempt->fd < 0)
+        error = errno;
+    else if (!wait_for(attempt->fd, POLLOUT, within(attempt, CONNECT_MS)))
+        error = ETIMEDOUT;
+    else
+        error = rondo_address_connected(attempt->fd);
+    if (error != 0)
+        snprintf(attempt->trouble, sizeof(attempt->trouble), "%s", strerror(error));
+    else if (place->storage.ss_family == AF_UNIX && !rondo_address_same_user(attempt->fd)) {
+        snprintf(attempt->trouble, sizeof(attempt->trouble), "another user listens under its name");
+        error = EPERM;
+    }
+    enum outcome outcome = error == 0 ? shake_hands(attempt) : RETRY;
+    if (outcome != JOINED && attempt->fd >= 0)
+        close(attempt->fd);
+    return outcome;
+}
+
+static rondo_result_t not_found(const struct attempt *attempt, const char *trouble)
+{
+    const struct rondo_control_options *options = attempt->options;
+    if (options->unique_id == NULL && options->root == NULL)
+        return rondo_fail(RONDO_ERR_BOOTSTRAP,
+                          "rank %d found no rank 0 of job \"%s\" on this host within %.3g s (%s); across hosts, "
+                          "RONDO_ROOT=host:port must be set",
+                          options->rank, options->job != NULL ? options->job : "", options->connect_timeout, trouble);
+    return rondo_fail(RONDO_ERR_BOOTSTRAP,
+                      "rank %d could not join the root (rank 0, or who made the unique id) at %s within %.3g s: %s",
+                      options->rank, where(options), options->connect_timeout, trouble);
+}
+
+static rondo_result_t find_root(struct attempt *attempt, const struct rondo_address *places, int count)
+{
+    char trouble[sizeof(attempt->trouble)] = "no time";
+    for (int pause = PAUSE_FIRST_MS;; pause = pause * 2 < PAUSE_MOST_MS ? pause * 2 : PAUSE_MOST_MS) {
+        for (int i = 0; i < count; i++) {
+            enum outcome outcome = try_place(attempt, &places[i]);
+            if (outcome != RETRY)
+                return outcome == JOINED ? RONDO_SUCCESS : RONDO_ERR_BOOTSTRAP;
+            /* An attempt that the deadline cut short says less than those before it. Of many candidates most are refused
+             * connections; what else happened says more. */
+            int cut_short = rondo_background_now() >= attempt->deadline && pause > PAUSE_FIRST_MS;
+            if (!cut_short && (i == 0 || strcmp(attempt->trouble, strerror(ECONNREFUSED)) != 0))
+                memcpy(trouble, attempt->trouble, sizeof(trouble));
+        }
+        if (rondo_background_now() >= attempt->deadline)
+            return not_found(attempt, trouble);
+        rondo_meeting_pause(pause, attempt->deadline);
+    }
+}
+
+/* The root says when all have come, or which have not. */
+static rondo_result_t wait_ready(struct attempt *attempt, struct rondo_wire *wire)
+{
+    const struct rondo_control_options *options = attempt->options;
+    for (;;) {
+        struct rondo_wire_frame frame;
+        int state = rondo_wire_next(wire, &frame);
+        if (state > 0 && frame.type == RONDO_WIRE_READY)
+            return RONDO_SUCCESS;
+        if (state > 0 && frame.type == RONDO_WIRE_FAILED) {
+            int bytes = frame.bytes < 600 ? (int) frame.bytes : 600;
+            return rondo_fail(RONDO_ERR_BOOTSTRAP, "%.*s%s", bytes, (const char *) frame.data,
+                              options->unique_id == NULL && options->root == NULL
+                                  ? "; ranks on other hosts can come only if RONDO_ROOT=host:port is set"
+                                  : "");
+        }
+        if (state == 0 && !wait_for(wire->fd, POLLIN, attempt->deadline + GRACE_MS))
+            return rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s fell silent while rank %d waited for the others",
+                              where(options), options->rank);
+        if (state != 0 || rondo_wire_fill(wire) < 0)
+            return rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s ended while rank %d waited for the others", where(options),
+                              options->rank);
+    }
+}
+
+static rondo_result_t join(struct attempt *attempt)
+{
+    const struct rondo_control_options *options = attempt->options;
+    struct rondo_address places[RONDO_MEETING_PLACES];
+    int count = 0;
+    rondo_result_t result = RONDO_SUCCESS;
+    if (options->unique_id != NULL) {
+        struct rondo_unique_id_content content;
+        unsigned char host[RONDO_UNIQUE_ID_HOST];
+        if ((result = rondo_unique_id_read(options->unique_id, &content)) != RONDO_SUCCESS)
+            return result;
+        rondo_hmac_begin(&attempt->secret, content.secret, sizeof(content.secret));
+        explicit_bzero(content.secret, sizeof(content.secret));
+        rondo_unique_id_this_host(host);
+        if (memcmp(host, content.host, sizeof(host)) == 0)
+            places[count++] = content.local;
+        if (content.remote.bytes > 0)
+            places[count++] = content.remote;
+        if (count == 0)
+            return rondo_fail(RONDO_ERR_BOOTSTRAP,
+                              "the unique id was made on a host without a network and is of use there only");
+        return find_root(attempt, places, count);
+    }
+    const char *secret = options->secret != NULL ? options->secret : "";
+    rondo_hmac_begin(&attempt->secret, secret, strlen(secret));
+    if (options->rank > 0) {
+        result = rondo_meeting_places(options, attempt->deadline, places, &count);
+        return result == RONDO_SUCCESS ? find_root(attempt, places, count) : result;
+    }
+    result = rondo_meeting_start_root(options, &attempt->secret, attempt->deadline, &attempt->fd);
+    if (result != RONDO_SUCCESS)
+        return result;
+    enum outcome outcome = shake_hands(attempt);
+    if (outcome == JOINED)
+        return RONDO_SUCCESS;
+    close(attempt->fd);
+    return outcome == REFUSED ? RONDO_ERR_BOOTSTRAP
+                              : rondo_fail(RONDO_ERR_BOOTSTRAP, "rank 0 could not join its own root: %s", attempt->trouble);
+}
+
+rondo_result_t rondo_meeting_attend(const struct rondo_control_options *options, struct rondo_wire *wire, int *local)
+{
+    struct attempt attempt = {.options = options, .fd = -1};
+    struct rondo_hmac to_root, to_rank;
+    attempt.deadline = rondo_background_now() + (int64_t) (options->connect_timeout * 1000);
+    rondo_result_t result = join(&attempt);
+    if (result == RONDO_SUCCESS) {
+        rondo_handshake_keys(&attempt.handshake, &attempt.secret, &to_root, &to_rank);
+        rondo_wire_open(wire, attempt.fd, &to_root, &to_rank);
+        *local = attempt.local;
+        result = wait_ready(&attempt, wire);
+        if (result != RONDO_SUCCESS)
+            rondo_wire_close(wire);
+    }
+    explicit_bzero(&attempt, sizeof(attempt));
+    return result;
+}

@@ -1,0 +1,194 @@
+/* Where a job without a unique id meets, and how its rank 0 comes to listen there. See meeting.h. */
+#include "lib/bootstrap/rendezvous.h"
+
+#include "lib/base/thread.h"
+#include "lib/base/error.h"
+#include "lib/bootstrap/router.h"
+#include "lib/bootstrap/unique_id.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    TAKEN_MS = 5000, /* an earlier job's root may need so long to end */
+    RETRY_MS = 50,
+};
+
+void rondo_meeting_pause(int milliseconds, int64_t deadline)
+{
+    int64_t left = deadline - rondo_background_now();
+    if (left < milliseconds)
+        milliseconds = left > 0 ? (int) left : 0;
+    struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
+    nanosleep(&pause, NULL);
+}
+
+/* The name is easy to guess, so that somebody else may hold it: then the next candidate is taken. */
+static rondo_result_t unix_place(const struct rondo_control_options *options, int candidate, struct rondo_address *place)
+{
+    const char *job = options->job != NULL ? options->job : "";
+    struct rondo_sha256 hash;
+    unsigned char digest[RONDO_SHA256_BYTES];
+    char name[100];
+    rondo_sha256_begin(&hash);
+    rondo_sha256_add(&hash, job, strlen(job));
+    rondo_sha256_end(&hash, digest);
+    int at = snprintf(name, sizeof(name), "rondo-%lu-", (unsigned long) geteuid());
+    for (int i = 0; i < 16; i++)
+        at += snprintf(name + at, sizeof(name) - (size_t) at, "%02x", digest[i]);
+    snprintf(name + at, sizeof(name) - (size_t) at, "-%d", candidate);
+    return rondo_address_abstract(name, place);
+}
+
+static rondo_result_t resolve(const struct rondo_control_options *options, int64_t deadline, struct rondo_address *places,
+                              int *count, char host[256])
+{
+    char port[16];
+    int again;
+    rondo_result_t result = rondo_address_split(options->root, 0, host, port);
+    if (result != RONDO_SUCCESS)
+        return result;
+    while ((result = rondo_address_resolve(host, port, places, count, &again)) != RONDO_SUCCESS) {
+        if (!again || rondo_background_now() >= deadline)
+            return result;
+        rondo_meeting_pause(200, deadline);
+    }
+    if (options->secret != NULL && *options->secret != '\0')
+        return RONDO_SUCCESS;
+    for (int i = 0; i < *count; i++)
+        if (!rondo_address_is_loopback(&places[i]))
+            return rondo_fail(RONDO_ERR_BOOTSTRAP,
+                              "RONDO_ROOT=%s can be reached by strangers, so a secret is needed, the same on all ranks: "
+                              "export RONDO_SECRET=$(openssl rand -hex 16)",
+                              options->root);
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_meeting_places(const struct rondo_control_options *options, int64_t deadline,
+                                    struct rondo_address places[RONDO_MEETING_PLACES], int *count)
+{
+    char host[256];
+    if (options->root != NULL)
+        return resolve(options, deadline, places, count, host);
+    for (*count = 0; *count < RONDO_MEETING_PLACES; (*count)++) {
+        rondo_result_t result = unix_place(options, *count, &places[*count]);
+        if (result != RONDO_SUCCESS)
+            return result;
+    }
+    return RONDO_SUCCESS;
+}
+
+/* Whether a process of this user is listening there. */
+static int is_ours(const struct rondo_address *place)
+{
+    int fd = rondo_address_connect(place);
+    int ours = fd >= 0 && rondo_address_same_user(fd);
+    if (fd >= 0)
+        close(fd);
+    return ours;
+}
+
+static rondo_result_t listen_unix(const struct rondo_control_options *options, int64_t deadline,
+                                  struct rondo_router_options *root)
+{
+    for (int candidate = 0; candidate < RONDO_MEETING_PLACES; candidate++) {
+        struct rondo_address place;
+        rondo_result_t result = unix_place(options, candidate, &place);
+        if (result != RONDO_SUCCESS)
+            return result;
+        int fd;
+        while ((fd = rondo_address_listen(&place)) < 0) {
+            if (errno != EADDRINUSE)
+                return rondo_fail(RONDO_ERR_SYSTEM, "cannot listen on a Unix socket: %s", strerror(errno));
+            if (!is_ours(&place))
+                break;
+            if (rondo_background_now() >= deadline)
+                return rondo_fail(RONDO_ERR_BOOTSTRAP,
+                                  "rank 0 of a job named \"%s\" is already running here; set RONDO_JOB to tell jobs apart",
+                                  options->job);
+            rondo_meeting_pause(RETRY_MS, deadline);
+        }
+        if (fd >= 0) {
+            root->listeners[root->listener_count++] = fd;
+            return RONDO_SUCCESS;
+        }
+    }
+    return rondo_fail(RONDO_ERR_BOOTSTRAP, "other users hold all names of job \"%s\"; set RONDO_JOB to something else",
+                      options->job);
+}
+
+static rondo_result_t listen_tcp(const struct rondo_control_options *options, int64_t deadline,
+                                 struct rondo_router_options *root)
+{
+    struct rondo_address places[RONDO_MEETING_PLACES];
+    int count, error = 0, outside = 0, all[2] = {0, 0};
+    char host[256];
+    rondo_result_t result = resolve(options, deadline, places, &count, host);
+    if (result != RONDO_SUCCESS)
+        return result;
+    /* Many systems resolve their own name to a loopback address, and their neighbours resolve it to another one. With a secret
+     * such a name means all interfaces. */
+    for (int i = 0; i < count; i++)
+        outside |= !rondo_address_is_loopback(&places[i]);
+    int own_name = !outside && options->secret != NULL && *options->secret != '\0' && !rondo_address_is_numeric(host) &&
+                   strcmp(host, "localhost") != 0;
+    for (int i = 0; i < count; i++) {
+        int family = places[i].storage.ss_family == AF_INET6, fd = -1, any = own_name;
+        while (!all[family]) {
+            struct rondo_address place = any ? rondo_address_any(&places[i]) : places[i];
+            fd = rondo_address_listen(&place);
+            if (fd >= 0)
+                break;
+            error = errno;
+            if (error == EADDRNOTAVAIL && !any && outside)
+                any = 1;
+            else if (error == EADDRINUSE && rondo_background_now() < deadline)
+                rondo_meeting_pause(RETRY_MS, deadline);
+            else
+                break;
+        }
+        if (fd >= 0) {
+            root->listeners[root->listener_count++] = fd;
+            error = 0;
+        }
+        all[family] |= fd >= 0 && any;
+        if (error == EADDRINUSE)
+            break;
+    }
+    if (root->listener_count > 0 && error != EADDRINUSE)
+        return RONDO_SUCCESS;
+    while (root->listener_count > 0)
+        close(root->listeners[--root->listener_count]);
+    return rondo_fail(RONDO_ERR_BOOTSTRAP, "rank 0 cannot listen on RONDO_ROOT=%s: %s", options->root, strerror(error));
+}
+
+rondo_result_t rondo_meeting_start_root(const struct rondo_control_options *options, const struct rondo_hmac *secret,
+                                        int64_t deadline, int *fd)
+{
+    struct rondo_router_options root = {.secret = *secret, .size = options->size, .local = -1};
+    int pair[2];
+    int64_t now = rondo_background_now(), patience = deadline < now + TAKEN_MS ? deadline : now + TAKEN_MS;
+    rondo_result_t result = RONDO_SUCCESS;
+    if (options->size > 1)
+        result = options->root != NULL ? listen_tcp(options, patience, &root) : listen_unix(options, patience, &root);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) != 0) {
+        result = rondo_fail(RONDO_ERR_SYSTEM, "socketpair: %s", strerror(errno));
+        while (root.listener_count > 0)
+            close(root.listeners[--root.listener_count]);
+        return result;
+    }
+    root.local = pair[0];
+    root.timeout = options->connect_timeout;
+    result = rondo_router_start(&root);
+    explicit_bzero(&root.secret, sizeof(root.secret));
+    if (result != RONDO_SUCCESS)
+        close(pair[1]);
+    else
+        *fd = pair[1];
+    return result;
+}

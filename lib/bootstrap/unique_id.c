@@ -1,0 +1,161 @@
+/* Meeting by a unique id: a root that listens on a Unix socket and on TCP, and 128 bytes that say where and carry its secret.
+ */
+#include "lib/bootstrap/unique_id.h"
+
+#include "lib/base/thread.h"
+#include "lib/base/environment.h"
+#include "lib/base/error.h"
+#include "lib/bootstrap/router.h"
+#include "transport/memory/segment.h"
+#include "lib/bootstrap/frame_connection.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Offsets: magic (8), secret (32), host (16), random part of the Unix socket's name (16), address family as 4 or 6 or 0 (4),
+ * port (4), address (16). The rest is zero. */
+enum { SECRET = 8, HOST = 40, NAME = 56, FAMILY = 72, PORT = 76, ADDRESS = 80, NAME_BYTES = 16 };
+static const unsigned char magic[8] = {'R', 'O', 'N', 'D', 'O', 'i', 'd', '1'};
+
+void rondo_unique_id_this_host(unsigned char host[RONDO_UNIQUE_ID_HOST])
+{
+    char text[512];
+    struct rondo_sha256 hash;
+    unsigned char digest[RONDO_SHA256_BYTES];
+    rondo_segment_host_id(NULL, text, sizeof(text));
+    rondo_sha256_begin(&hash);
+    rondo_sha256_add(&hash, text, strlen(text));
+    rondo_sha256_end(&hash, digest);
+    memcpy(host, digest, RONDO_UNIQUE_ID_HOST);
+}
+
+static rondo_result_t local_address(const unsigned char *random, struct rondo_address *address)
+{
+    char name[16 + 2 * NAME_BYTES] = "rondo-id-";
+    for (size_t i = 0, at = strlen(name); i < NAME_BYTES; i++, at += 2)
+        snprintf(name + at, sizeof(name) - at, "%02x", random[i]);
+    return rondo_address_abstract(name, address);
+}
+
+rondo_result_t rondo_unique_id_read(const rondo_unique_id_t *id, struct rondo_unique_id_content *content)
+{
+    const unsigned char *bytes = id->bytes;
+    memset(content, 0, sizeof(*content));
+    if (memcmp(bytes, magic, sizeof(magic)) != 0)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "the unique id was not written by rondo_get_unique_id of this version");
+    memcpy(content->secret, bytes + SECRET, sizeof(content->secret));
+    memcpy(content->host, bytes + HOST, sizeof(content->host));
+    uint16_t port = htons((uint16_t) rondo_wire_load32(bytes + PORT));
+    if (rondo_wire_load32(bytes + FAMILY) == 4) {
+        struct sockaddr_in *v4 = (struct sockaddr_in *) &content->remote.storage;
+        v4->sin_family = AF_INET;
+        v4->sin_port = port;
+        memcpy(&v4->sin_addr, bytes + ADDRESS, 4);
+        content->remote.bytes = sizeof(*v4);
+    } else if (rondo_wire_load32(bytes + FAMILY) == 6) {
+        struct sockaddr_in6 *v6 = (struct sockaddr_in6 *) &content->remote.storage;
+        v6->sin6_family = AF_INET6;
+        v6->sin6_port = port;
+        memcpy(&v6->sin6_addr, bytes + ADDRESS, 16);
+        content->remote.bytes = sizeof(*v6);
+    }
+    return local_address(bytes + NAME, &content->local);
+}
+
+/* The address others shall use, with port 0: RONDO_ROOT's host if that is set, else one of this host's. */
+static rondo_result_t choose_address(struct rondo_address *address)
+{
+    const char *root;
+    char host[256], port[16];
+    struct rondo_address found[RONDO_ADDRESS_MOST];
+    int count, again;
+    rondo_result_t result = rondo_environment_text("RONDO_ROOT", &root);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (root == NULL) {
+        rondo_address_of_host(address);
+        return RONDO_SUCCESS;
+    }
+    if ((result = rondo_address_split(root, 1, host, port)) != RONDO_SUCCESS ||
+        (result = rondo_address_resolve(host, "0", found, &count, &again)) != RONDO_SUCCESS)
+        return result;
+    *address = found[0];
+    return RONDO_SUCCESS;
+}
+
+/* A listening socket on a port that the system picks, which is stored in the address; -1 where there is no network. */
+static int listen_remote(struct rondo_address *address)
+{
+    struct rondo_address bound = {.bytes = sizeof(bound.storage)};
+    int fd = rondo_address_listen(address);
+    /* The address may be a translated one that only others can use. */
+    if (fd < 0 && errno == EADDRNOTAVAIL) {
+        struct rondo_address any = rondo_address_any(address);
+        fd = rondo_address_listen(&any);
+    }
+    if (fd < 0 || getsockname(fd, (struct sockaddr *) &bound.storage, &bound.bytes) != 0) {
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    if (address->storage.ss_family == AF_INET)
+        ((struct sockaddr_in *) &address->storage)->sin_port = ((struct sockaddr_in *) &bound.storage)->sin_port;
+    else
+        ((struct sockaddr_in6 *) &address->storage)->sin6_port = ((struct sockaddr_in6 *) &bound.storage)->sin6_port;
+    return fd;
+}
+
+static void write_remote(unsigned char *bytes, const struct rondo_address *address)
+{
+    if (address->storage.ss_family == AF_INET) {
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *) &address->storage;
+        rondo_wire_store32(bytes + FAMILY, 4);
+        rondo_wire_store32(bytes + PORT, ntohs(v4->sin_port));
+        memcpy(bytes + ADDRESS, &v4->sin_addr, 4);
+    } else {
+        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *) &address->storage;
+        rondo_wire_store32(bytes + FAMILY, 6);
+        rondo_wire_store32(bytes + PORT, ntohs(v6->sin6_port));
+        memcpy(bytes + ADDRESS, &v6->sin6_addr, 16);
+    }
+}
+
+rondo_result_t rondo_get_unique_id(rondo_unique_id_t *id)
+{
+    if (id == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "id is NULL");
+    struct rondo_router_options options = {.local = -1};
+    struct rondo_address local, remote;
+    unsigned char bytes[sizeof(id->bytes)] = {0};
+    rondo_result_t result;
+    if ((result = rondo_environment_real("RONDO_CONNECT_TIMEOUT", &options.timeout)) != RONDO_SUCCESS ||
+        (result = rondo_background_random(bytes + SECRET, RONDO_UNIQUE_ID_SECRET)) != RONDO_SUCCESS ||
+        (result = rondo_background_random(bytes + NAME, NAME_BYTES)) != RONDO_SUCCESS ||
+        (result = choose_address(&remote)) != RONDO_SUCCESS || (result = local_address(bytes + NAME, &local)) != RONDO_SUCCESS)
+        return result;
+    if (!(options.timeout > 0))
+        return rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_CONNECT_TIMEOUT=%g must be more than 0 seconds", options.timeout);
+    memcpy(bytes, magic, sizeof(magic));
+    rondo_unique_id_this_host(bytes + HOST);
+    rondo_hmac_begin(&options.secret, bytes + SECRET, RONDO_UNIQUE_ID_SECRET);
+    int fd = rondo_address_listen(&local);
+    if (fd < 0)
+        return rondo_fail(RONDO_ERR_SYSTEM, "cannot listen on a Unix socket: %s", strerror(errno));
+    options.listeners[options.listener_count++] = fd;
+    fd = listen_remote(&remote);
+    if (fd >= 0) {
+        options.listeners[options.listener_count++] = fd;
+        write_remote(bytes, &remote);
+    } else {
+        rondo_log(RONDO_LOG_WARN, -1, "the unique id is of use on this host only: cannot listen on TCP: %s", strerror(errno));
+    }
+    result = rondo_router_start(&options);
+    if (result == RONDO_SUCCESS)
+        memcpy(id->bytes, bytes, sizeof(bytes));
+    explicit_bzero(bytes, sizeof(bytes));
+    explicit_bzero(&options.secret, sizeof(options.secret));
+    return result;
+}

@@ -1,0 +1,378 @@
+/* See comm.h. */
+#include "lib/communicator/comm.h"
+
+#include "lib/connection/lane.h"
+#include "lib/connection/mailbox.h"
+#include "device/abi/platform.h"
+#include "lib/select/registered_programs.h"
+#include "lib/submission/queue.h"
+#include "lib/connection/window.h"
+#include "lib/submission/request.h"
+#include "lib/select/select.h"
+#include "lib/submission/stream.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FAILED_STREAMS_NS 1000000000u
+
+/* Whether the list that all ranks share has no network, or a transport for two ranks of one host, whatever their devices,
+ * before any. */
+static int stays_off_network(const struct rondo_runtime *runtime)
+{
+    for (int i = 0; i < runtime->transport_count; i++) {
+        if (runtime->transports[i] == &rondo_transport_shm)
+            return 1;
+        if (runtime->transports[i]->network != NULL)
+            return 0;
+    }
+    return 1;
+}
+
+/* Whether it has p2p before any other. */
+static int prefers_p2p(const struct rondo_runtime *runtime)
+{
+    return runtime->transport_count > 0 && strcmp(runtime->transports[0]->name, "p2p") == 0; /* not in builds without CUDA */
+}
+
+static int group_of(const struct rondo_topology *topology, int size)
+{
+    if (topology->nodes < 2 || topology->locals == 0)
+        return 0;
+    for (int i = 0; i < size; i++)
+        if (topology->ranks[i] != i)
+            return 0;
+    return topology->locals;
+}
+
+/* Of GPUs of one host. */
+static int all_linked(const struct rondo_comm *comm)
+{
+    const struct rondo_runtime *runtime = comm->runtime;
+    int linked = comm->gpus_only && comm->same_host && prefers_p2p(runtime);
+    for (int i = 0; linked && i < comm->size; i++)
+        for (int k = 0; k < comm->size; k++)
+            linked &=
+                i == k || rondo_gpu_is_linked(&runtime->peers[comm->members[i]].gpu, &runtime->peers[comm->members[k]].gpu);
+    return linked;
+}
+
+static int all_bulk(const struct rondo_comm *comm)
+{
+    int bulk = comm->linked;
+    for (int i = 0; i < comm->size; i++)
+        bulk &= comm->runtime->peers[comm->members[i]].gpu.capability >= RONDO_GPU_BULK;
+    return bulk;
+}
+
+static void find_locality(struct rondo_comm *comm)
+{
+    const struct rondo_runtime *runtime = comm->runtime;
+    const struct rondo_peer *self = &runtime->peers[runtime->rank];
+    int one_process = 1;
+    comm->same_process = comm->same_host = comm->gpus_only = comm->hosts_only = 1;
+    for (int i = 0; i < comm->size; i++) {
+        const struct rondo_peer *peer = &runtime->peers[comm->members[i]];
+        int same_host = strcmp(peer->host_id, self->host_id) == 0;
+        comm->same_host &= same_host;
+        comm->gpus_only &= peer->device == RONDO_DEVICE_CUDA;
+        comm->hosts_only &= peer->device == RONDO_DEVICE_HOST;
+        if (peer->carriers != 0 && (comm->carriers == 0 || peer->carriers < comm->carriers))
+            comm->carriers = peer->carriers;
+        one_process &= same_host && memcmp(peer->process, self->process, sizeof(self->process)) == 0;
+        /* Of GPU memory not even the ranks of one process can use any address: it must be opened (lib/register.c). */
+        comm->same_process &= one_process && !peer->gpu.present && !self->gpu.present;
+    }
+    comm->networked = !comm->same_host || !stays_off_network(runtime);
+    comm->linked = all_linked(comm);
+    comm->bulk = all_bulk(comm);
+    comm->lands = one_process && !comm->networked && (comm->same_process || comm->linked) &&
+                  runtime->settings.landing != RONDO_LANDING_OFF;
+    comm->by_host = comm->gpus_only && comm->same_host && !prefers_p2p(runtime);
+}
+
+void rondo_comm_list(struct rondo_comm *comm)
+{
+    struct rondo_runtime *runtime = comm->runtime;
+    pthread_mutex_lock(&runtime->lock);
+    comm->next = runtime->comms;
+    runtime->comms = comm;
+    pthread_mutex_unlock(&runtime->lock);
+    for (int i = 0; i < comm->size; i++)
+        if (__atomic_load_n(&runtime->gone[comm->members[i]], __ATOMIC_ACQUIRE) != RONDO_SUCCESS)
+            rondo_comm_fail(comm, RONDO_ERR_PEER, "rank %d has gone", comm->members[i]);
+}
+
+void rondo_comm_unlist(struct rondo_comm *comm)
+{
+    struct rondo_runtime *runtime = comm->runtime;
+    pthread_mutex_lock(&runtime->lock);
+    for (struct rondo_comm **link = &runtime->comms; *link != NULL; link = &(*link)->next)
+        if (*link == comm) {
+            *link = comm->next;
+            break;
+        }
+    while (comm->pins > 0) { /* a control thread is telling it about a failure */
+        pthread_mutex_unlock(&runtime->lock);
+        sched_yield();
+        pthread_mutex_lock(&runtime->lock);
+    }
+    pthread_mutex_unlock(&runtime->lock);
+}
+
+rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, const int *members, int size,
+                                 struct rondo_comm **result)
+{
+    struct rondo_comm *comm = calloc(1, sizeof(*comm));
+    rondo_result_t status = RONDO_SUCCESS;
+    if (comm == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a communicator");
+    comm->runtime = runtime;
+    comm->compression = runtime->settings.compression;
+    comm->id = id;
+    comm->size = size;
+    comm->rank = -1;
+    pthread_mutex_init(&comm->lane_lock, NULL);
+    pthread_mutex_init(&comm->stream_lock, NULL);
+    pthread_mutex_init(&comm->plan_lock, NULL);
+    comm->members = calloc((size_t) size, sizeof(*comm->members));
+    comm->persistent_p2p = calloc(2 * (size_t) size, sizeof(*comm->persistent_p2p));
+    comm->messages = calloc(2 * (size_t) size, sizeof(*comm->messages));
+    comm->windows =
+        runtime->device->kind->allocate(runtime->device, (size_t) size * RONDO_WINDOWS_MAX * sizeof(*comm->windows));
+    if (comm->members == NULL || comm->persistent_p2p == NULL || comm->messages == NULL || comm->windows == NULL)
+        status = rondo_fail(RONDO_ERR_MEMORY, "no memory for a communicator of %d ranks", size);
+    for (int i = 0; i < size && status == RONDO_SUCCESS; i++) {
+        comm->members[i] = members[i];
+        if (members[i] == runtime->rank)
+            comm->rank = i;
+    }
+    if (status == RONDO_SUCCESS) {
+        find_locality(comm);
+        status = rondo_topology_find(runtime, comm->members, size, &comm->topology);
+    }
+    if (status == RONDO_SUCCESS) {
+        comm->group = group_of(&comm->topology, size);
+        struct rondo_lane_options options = {.id = RONDO_LANE_COLLECTIVE, .peer = -1};
+        rondo_lane_slots(comm, options.slot_bytes);
+        status = rondo_lane_create(comm, &options, &comm->collective);
+    }
+    if (status != RONDO_SUCCESS) {
+        rondo_comm_destroy(comm);
+        return status;
+    }
+    rondo_comm_list(comm);
+    *result = comm;
+    return RONDO_SUCCESS;
+}
+
+void rondo_comm_destroy(struct rondo_comm *comm)
+{
+    struct rondo_runtime *runtime = comm->runtime;
+    rondo_comm_unlist(comm);
+    rondo_stream_forget(comm);
+    while (comm->lanes != NULL)
+        rondo_lane_free(comm->lanes);
+    rondo_programs_forget(comm);
+    rondo_program_forget_plans(comm);
+    while (comm->registrations != NULL)
+        rondo_window_close(comm, comm->registrations);
+    if (comm->windows != NULL)
+        runtime->device->kind->release(runtime->device, comm->windows,
+                                       (size_t) comm->size * RONDO_WINDOWS_MAX * sizeof(*comm->windows));
+    pthread_mutex_destroy(&comm->lane_lock);
+    pthread_mutex_destroy(&comm->stream_lock);
+    pthread_mutex_destroy(&comm->plan_lock);
+    rondo_topology_free(&comm->topology);
+    free(comm->persistent_p2p);
+    free(comm->messages);
+    free(comm->shrunk);
+    free(comm->members);
+    free(comm);
+}
+
+/* ---- the public calls ---- */
+
+static rondo_result_t check(const void *handle, const void *result, const char *function)
+{
+    if (handle == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: the handle is NULL", function);
+    if (result == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: the result pointer is NULL", function);
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_comm_world(rondo_t rt, rondo_comm_t *comm)
+{
+    rondo_result_t result = check(rt, comm, "rondo_comm_world");
+    if (result == RONDO_SUCCESS)
+        *comm = rt->world;
+    return result;
+}
+
+rondo_result_t rondo_comm_rank(rondo_comm_t comm, int *rank)
+{
+    rondo_result_t result = check(comm, rank, "rondo_comm_rank");
+    if (result == RONDO_SUCCESS)
+        *rank = comm->rank;
+    return result;
+}
+
+rondo_result_t rondo_comm_size(rondo_comm_t comm, int *size)
+{
+    rondo_result_t result = check(comm, size, "rondo_comm_size");
+    if (result == RONDO_SUCCESS)
+        *size = comm->size;
+    return result;
+}
+
+rondo_result_t rondo_comm_id(rondo_comm_t comm, uint64_t *id)
+{
+    rondo_result_t result = check(comm, id, "rondo_comm_id");
+    if (result == RONDO_SUCCESS)
+        *id = comm->id;
+    return result;
+}
+
+struct split {
+    int32_t color, key;
+    int32_t world, old_rank;
+    uint64_t id; /* the rank's proposal; the first member's counts */
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct split *first = a, *second = b;
+    if (first->key != second->key)
+        return first->key < second->key ? -1 : 1;
+    return first->old_rank < second->old_rank ? -1 : 1;
+}
+
+rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_comm_t *new_comm)
+{
+    rondo_result_t result = check(comm, new_comm, "rondo_comm_split");
+    if (result != RONDO_SUCCESS)
+        return result;
+    *new_comm = NULL;
+    if (rondo_comm_failure(comm) != RONDO_SUCCESS)
+        return rondo_fail(rondo_comm_failure(comm), "rondo_comm_split: %s", comm->failure);
+    struct rondo_runtime *runtime = comm->runtime;
+    struct split *all = calloc((size_t) comm->size, sizeof(*all));
+    int *members = calloc((size_t) comm->size, sizeof(*members));
+    if (all == NULL || members == NULL) {
+        free(all);
+        free(members);
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to split %d ranks", comm->size);
+    }
+    struct split mine = {color < 0 ? -1 : color, key, runtime->rank, comm->rank, 0};
+    /* Ids: the proposer's rank and its own count, so no two of the job are equal. */
+    mine.id = (uint64_t) (runtime->rank + 1) << 32 | __atomic_add_fetch(&runtime->comm_ids, 1, __ATOMIC_RELAXED);
+    result = rondo_exchange(comm, "rondo_comm_split", &mine, sizeof(mine), all);
+    if (result == RONDO_SUCCESS && color >= 0) {
+        int size = 0;
+        for (int rank = 0; rank < comm->size; rank++)
+            if (all[rank].color == color)
+                all[size++] = all[rank];
+        qsort(all, (size_t) size, sizeof(*all), by_key);
+        for (int rank = 0; rank < size; rank++)
+            members[rank] = all[rank].world;
+        result = rondo_comm_create(runtime, all[0].id, members, size, new_comm);
+        if (result == RONDO_SUCCESS)
+            (*new_comm)->compression = comm->compression;
+    }
+    free(all);
+    free(members);
+    return result;
+}
+
+rondo_result_t rondo_comm_dup(rondo_comm_t comm, rondo_comm_t *result)
+{
+    return rondo_comm_split(comm, 0, 0, result);
+}
+
+/* Operations on streams are the user's to wait for; those of a communicator that has failed are about to end by themselves. */
+static rondo_result_t check_streams(const struct rondo_comm *comm)
+{
+    uint64_t until = rondo_clock_ns() + FAILED_STREAMS_NS;
+    for (const struct rondo_host_lane *lane = comm->lanes; lane != NULL; lane = lane->next)
+        while (!rondo_stream_idle(lane)) {
+            if (rondo_comm_failure(comm) == RONDO_SUCCESS)
+                return rondo_fail(RONDO_ERR_STATE, "rondo_comm_free: operations of the communicator have not been executed on "
+                                                   "their streams yet");
+            if (rondo_clock_ns() > until)
+                return RONDO_SUCCESS;
+            sched_yield();
+        }
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_comm_free(rondo_comm_t *comm)
+{
+    if (comm == NULL || *comm == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_free: the communicator is NULL");
+    struct rondo_runtime *runtime = (*comm)->runtime;
+    if (*comm == runtime->world)
+        return rondo_fail(RONDO_ERR_STATE, "rondo_comm_free: the world communicator belongs to the runtime");
+    pthread_mutex_lock(&runtime->queue.lock);
+    int active = (*comm)->active;
+    pthread_mutex_unlock(&runtime->queue.lock);
+    if (active > 0)
+        return rondo_fail(RONDO_ERR_STATE, "rondo_comm_free: %d requests are active on the communicator", active);
+    rondo_result_t result = check_streams(*comm);
+    if (result != RONDO_SUCCESS)
+        return result;
+    rondo_request_destroy_all(*comm);
+    rondo_comm_destroy(*comm);
+    *comm = NULL;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_comm_status(rondo_comm_t comm, rondo_result_t *failure, int *idle)
+{
+    if (comm == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_status: the communicator is NULL");
+    rondo_result_t failed = rondo_comm_failure(comm);
+    if (failure != NULL)
+        *failure = failed != RONDO_SUCCESS ? rondo_fail(failed, "%s", comm->failure) : RONDO_SUCCESS;
+    if (idle == NULL)
+        return RONDO_SUCCESS;
+    pthread_mutex_lock(&comm->runtime->queue.lock);
+    *idle = comm->active == 0;
+    pthread_mutex_unlock(&comm->runtime->queue.lock);
+    pthread_mutex_lock(&comm->runtime->lock);
+    for (const struct rondo_host_lane *lane = comm->lanes; lane != NULL && *idle; lane = lane->next)
+        *idle = rondo_stream_idle(lane);
+    pthread_mutex_unlock(&comm->runtime->lock);
+    return RONDO_SUCCESS;
+}
+
+struct abort_message {
+    uint64_t comm;
+    int64_t code;
+};
+
+rondo_result_t rondo_comm_abort(rondo_comm_t comm, int code)
+{
+    if (comm == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_abort: the communicator is NULL");
+    struct abort_message message = {comm->id, code};
+    for (int i = 0; i < comm->size; i++)
+        if (i != comm->rank)
+            rondo_control_send(comm->runtime->control, comm->members[i], RONDO_MESSAGE_ABORT, &message, sizeof(message));
+    rondo_comm_fail(comm, RONDO_ERR_ABORTED, "aborted with code %d by rank %d", code, comm->runtime->rank);
+    return RONDO_SUCCESS;
+}
+
+void rondo_comm_abort_message(struct rondo_runtime *runtime, int source, const void *data, size_t bytes)
+{
+    struct abort_message message;
+    if (bytes != sizeof(message))
+        return;
+    memcpy(&message, data, sizeof(message));
+    struct rondo_comm *comm = rondo_comm_pin(runtime, message.comm);
+    if (comm == NULL)
+        return;
+    rondo_comm_fail(comm, RONDO_ERR_ABORTED, "aborted with code %d by rank %d", (int) message.code, source);
+    rondo_comm_unpin(comm);
+}

@@ -1,0 +1,110 @@
+/* A communicator of those who are left of another: agreed among them alone, so that it needs neither the others nor the old
+ * one.
+ */
+#include "lib/communicator/comm.h"
+#include "lib/connection/mailbox.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MADE_HERE ((uint64_t) 1 << 63) /* no proposer's id (rondo_comm_split) has it */
+#define MEETING   ((uint64_t) 1 << 62)
+
+static uint64_t hash(uint64_t value, uint64_t more)
+{
+    for (int byte = 0; byte < 8; byte++)
+        value = (value ^ (more >> 8 * byte & 255)) * 1099511628211u;
+    return value;
+}
+
+/* The same on all who remain: they have made as many communicators of just these members out of the old one. */
+static rondo_result_t name_it(struct rondo_comm *comm, const int *members, int size, uint64_t *id)
+{
+    uint64_t list = hash(14695981039346656037u, comm->id), before = 0;
+    rondo_result_t result = RONDO_SUCCESS;
+    for (int i = 0; i < size; i++)
+        list = hash(list, (uint64_t) members[i]);
+    pthread_mutex_lock(&comm->lane_lock);
+    for (int i = 0; i < comm->shrunk_count; i++)
+        before += comm->shrunk[i] == list;
+    uint64_t *more = realloc(comm->shrunk, ((size_t) comm->shrunk_count + 1) * sizeof(*more));
+    if (more == NULL) {
+        result = rondo_fail(RONDO_ERR_MEMORY, "no memory to shrink a communicator");
+    } else {
+        comm->shrunk = more;
+        comm->shrunk[comm->shrunk_count++] = list;
+    }
+    pthread_mutex_unlock(&comm->lane_lock);
+    *id = (hash(list, before) | MADE_HERE) & ~MEETING;
+    return result;
+}
+
+/* Listed while it is used, so that it fails if one of the members dies. */
+static rondo_result_t meet(struct rondo_runtime *runtime, uint64_t id, int *members, int rank, int size)
+{
+    struct rondo_comm *meeting = calloc(1, sizeof(*meeting));
+    uint64_t *all = calloc((size_t) size, sizeof(*all));
+    rondo_result_t result;
+    if (meeting == NULL || all == NULL) {
+        free(meeting);
+        free(all);
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to shrink a communicator to %d ranks", size);
+    }
+    meeting->runtime = runtime;
+    meeting->id = id | MEETING;
+    meeting->rank = rank;
+    meeting->size = size;
+    meeting->members = members;
+    rondo_comm_list(meeting);
+    result = rondo_exchange(meeting, "rondo_comm_shrink", &id, sizeof(id), all);
+    rondo_comm_unlist(meeting);
+    free(meeting);
+    free(all);
+    return result;
+}
+
+static rondo_result_t check(const struct rondo_comm *comm, const int *excluded, int count, rondo_comm_t *result)
+{
+    if (comm == NULL || result == NULL || (excluded == NULL && count > 0))
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_shrink: %s is NULL",
+                          comm == NULL     ? "the communicator"
+                          : result == NULL ? "the result pointer"
+                                           : "the list of ranks");
+    if (count < 0 || count >= comm->size)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_shrink: %d of %d ranks are to be excluded", count, comm->size);
+    for (int i = 0; i < count; i++)
+        if (excluded[i] < 0 || excluded[i] >= comm->size || excluded[i] == comm->rank)
+            return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_shrink: rank %d of %d excludes rank %d", comm->rank, comm->size,
+                              excluded[i]);
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int count, rondo_comm_t *new_comm)
+{
+    rondo_result_t result = check(comm, excluded, count, new_comm);
+    if (result != RONDO_SUCCESS)
+        return result;
+    *new_comm = NULL;
+    int size = 0, rank = 0, *members = calloc((size_t) comm->size, sizeof(*members));
+    uint64_t id;
+    if (members == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to shrink %d ranks", comm->size);
+    for (int old = 0; old < comm->size; old++) {
+        int gone = 0;
+        for (int i = 0; i < count; i++)
+            gone |= excluded[i] == old;
+        if (old == comm->rank)
+            rank = size;
+        if (!gone)
+            members[size++] = comm->members[old];
+    }
+    result = name_it(comm, members, size, &id);
+    if (result == RONDO_SUCCESS)
+        result = meet(comm->runtime, id, members, rank, size);
+    if (result == RONDO_SUCCESS)
+        result = rondo_comm_create(comm->runtime, id, members, size, new_comm);
+    if (result == RONDO_SUCCESS)
+        (*new_comm)->compression = comm->compression;
+    free(members);
+    return result;
+}

@@ -1,0 +1,508 @@
+/* See connect.h. */
+#include "lib/connection/connect.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BUCKETS 4096
+#define SHUT_MS 2000 /* that a rank waits at its end for others to let go of its memory */
+
+/* This rank's half of a connector: memory that the other side reaches. The receiver has one always; the sender where the
+ * transport says so (offer). */
+struct half {
+    struct half *next;
+    struct rondo_connector_key key;
+    enum rondo_direction direction; /* as this rank sees the connector */
+    struct rondo_connector connector;
+    struct rondo_ticket ticket;
+    enum { UNOPENED, OPEN, CLOSED } opened;   /* by this rank's lane */
+    enum { UNASKED, ASKED, WITHDRAWN } asked; /* by the other side */
+    int joined;                               /* the connector reaches the other side's memory, if that has any */
+};
+
+/* A sender's request under way. */
+struct pending {
+    struct pending *next;
+    uint64_t cookie;
+    int peer;
+    int answered;
+    rondo_result_t result;
+    struct rondo_ticket ticket;
+    char message[160];
+};
+
+struct rondo_connect_table {
+    pthread_mutex_t lock;
+    pthread_cond_t answered;
+    struct half *buckets[BUCKETS];
+    struct pending *pending;
+    uint64_t next_cookie;
+    int shut; /* the runtime is being finalized */
+};
+
+/* direction: of the half that is wanted, as its owner sees it. */
+struct ask {
+    uint64_t cookie;
+    struct rondo_connector_key key;
+    uint32_t slot_bytes, slot_count;
+    uint64_t direction;
+};
+
+struct withdrawal {
+    struct rondo_connector_key key;
+    uint64_t direction; /* of the half that is used no more */
+};
+
+struct answer {
+    uint64_t cookie;
+    uint64_t result;
+    struct rondo_ticket ticket;
+    char message[160];
+};
+
+rondo_result_t rondo_connect_create(struct rondo_connect_table **result)
+{
+    struct rondo_connect_table *table = calloc(1, sizeof(*table));
+    if (table == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the table of connectors");
+    pthread_mutex_init(&table->lock, NULL);
+    pthread_cond_init(&table->answered, NULL);
+    *result = table;
+    return RONDO_SUCCESS;
+}
+
+/* What connect or accept did. May wait for the device. */
+static void leave_other(struct rondo_runtime *runtime, struct half *half)
+{
+    const struct rondo_transport *transport = half->connector.transport;
+    if (half->joined && half->direction == RONDO_OUTGOING)
+        transport->close_sender(runtime, &half->connector);
+    else if (half->joined && transport->close_receiver != NULL)
+        transport->close_receiver(runtime, &half->connector);
+    half->joined = 0;
+}
+
+/* Neither side uses it any more. */
+static void free_half(struct rondo_runtime *runtime, struct half *half)
+{
+    const struct rondo_transport *transport = half->connector.transport;
+    if (half->direction == RONDO_INCOMING)
+        transport->close_listener(runtime, &half->connector);
+    else
+        transport->close_offer(runtime, &half->connector);
+    free(half);
+}
+
+/* Under the lock. Memory of a GPU must not be freed while others have it mapped; of shared memory each has its own share. */
+static int is_mapped_by_others(const struct rondo_runtime *runtime)
+{
+    for (int b = 0; b < BUCKETS; b++)
+        for (const struct half *half = runtime->connections->buckets[b]; half != NULL; half = half->next)
+            if (half->connector.transport->offer != NULL && half->asked == ASKED &&
+                __atomic_load_n(&runtime->gone[half->connector.spec.peer], __ATOMIC_ACQUIRE) == RONDO_SUCCESS)
+                return 1;
+    return 0;
+}
+
+/* Under the lock, which the wait releases. They do so at their own end, whatever this rank does. */
+static void await_withdrawals(struct rondo_runtime *runtime)
+{
+    struct rondo_connect_table *table = runtime->connections;
+    struct timespec deadline;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += SHUT_MS / 1000;
+    while (is_mapped_by_others(runtime) && pthread_cond_timedwait(&table->answered, &table->lock, &deadline) == 0)
+        ;
+}
+
+void rondo_connect_shut(struct rondo_runtime *runtime)
+{
+    struct rondo_connect_table *table = runtime->connections;
+    pthread_mutex_lock(&table->lock);
+    table->shut = 1;
+    if (runtime->control != NULL)
+        await_withdrawals(runtime);
+    for (int b = 0; b < BUCKETS; b++)
+        while (table->buckets[b] != NULL) {
+            struct half *half = table->buckets[b];
+            table->buckets[b] = half->next;
+            leave_other(runtime, half);
+            free_half(runtime, half);
+        }
+    pthread_mutex_unlock(&table->lock);
+}
+
+void rondo_connect_destroy(struct rondo_runtime *runtime)
+{
+    struct rondo_connect_table *table = runtime->connections;
+    if (table == NULL)
+        return;
+    pthread_cond_destroy(&table->answered);
+    pthread_mutex_destroy(&table->lock);
+    free(table);
+}
+
+static struct half **bucket_of(struct rondo_connect_table *table, const struct rondo_connector_key *key)
+{
+    const unsigned char *bytes = (const unsigned char *) key;
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    for (size_t i = 0; i < sizeof(*key); i++)
+        hash = (hash ^ bytes[i]) * 1099511628211u;
+    return &table->buckets[(hash ^ hash >> 32) % BUCKETS];
+}
+
+static struct half *find(struct rondo_connect_table *table, const struct rondo_connector_key *key,
+                         enum rondo_direction direction)
+{
+    struct half *half = *bucket_of(table, key);
+    while (half != NULL && (half->direction != direction || memcmp(&half->key, key, sizeof(*key)) != 0))
+        half = half->next;
+    return half;
+}
+
+static rondo_result_t make_half(struct rondo_runtime *runtime, const struct rondo_connector_key *key,
+                                enum rondo_direction direction, const struct rondo_connector_spec *spec, struct half **result)
+{
+    struct half *half = calloc(1, sizeof(*half));
+    if (half == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a connector");
+    struct rondo_connector *connector = &half->connector;
+    half->key = *key;
+    half->direction = direction;
+    connector->spec = *spec;
+    rondo_result_t status = rondo_transport_choose(runtime, spec->peer, &connector->transport);
+    if (status == RONDO_SUCCESS && direction == RONDO_INCOMING)
+        status = connector->transport->listen(runtime, connector, &half->ticket);
+    else if (status == RONDO_SUCCESS && connector->transport->offer != NULL)
+        status = connector->transport->offer(runtime, connector, &half->ticket);
+    else if (status == RONDO_SUCCESS)
+        status = rondo_fail(RONDO_ERR_TRANSPORT,
+                            "rank %d wants memory of the sender, which transport %s, chosen by rank %d, has not (do "
+                            "RONDO_TRANSPORTS match?)",
+                            spec->peer, connector->transport->name, runtime->rank);
+    if (status != RONDO_SUCCESS) {
+        free(half);
+        return status;
+    }
+    strncpy(half->ticket.transport, connector->transport->name, sizeof(half->ticket.transport) - 1);
+    struct half **bucket = bucket_of(runtime->connections, key);
+    half->next = *bucket;
+    *bucket = half;
+    *result = half;
+    return RONDO_SUCCESS;
+}
+
+/* Under the lock. Either side's first word makes the half. */
+static rondo_result_t get_half(struct rondo_runtime *runtime, const struct rondo_connector_key *key,
+                               enum rondo_direction direction, const struct rondo_connector_spec *spec, struct half **result)
+{
+    struct rondo_connect_table *table = runtime->connections;
+    if (table->shut)
+        return rondo_fail(RONDO_ERR_PEER, "rank %d is being finalized", runtime->rank);
+    *result = find(table, key, direction);
+    if (*result == NULL)
+        return make_half(runtime, key, direction, spec, result);
+    const struct rondo_connector_spec *other = &(*result)->connector.spec;
+    if (other->slot_bytes != spec->slot_bytes || other->slot_count != spec->slot_count)
+        return rondo_fail(RONDO_ERR_MISMATCH,
+                          "ranks %d and %d disagree about a connector: %u slots of %u bytes against %u of %u (do their calls "
+                          "match?)",
+                          key->source, key->destination, other->slot_count, other->slot_bytes, spec->slot_count,
+                          spec->slot_bytes);
+    return RONDO_SUCCESS;
+}
+
+/* Under the lock. Both sides come and go exactly once, in any order: a sender may have filled slots, finished and closed before
+ * this rank's lane opens, and a receiver that needed nothing may be gone before the sender asks. */
+static void close_if_unused(struct rondo_runtime *runtime, struct half *half)
+{
+    if (half->opened != CLOSED || half->asked != WITHDRAWN)
+        return;
+    struct half **link = bucket_of(runtime->connections, &half->key);
+    while (*link != half)
+        link = &(*link)->next;
+    *link = half->next;
+    free_half(runtime, half);
+}
+
+/* Whether the half that is wanted is this rank's, of a connector with the rank that wants it. */
+static int names_half(const struct rondo_runtime *runtime, int source, const struct rondo_connector_key *key,
+                      uint64_t direction)
+{
+    if (direction == RONDO_INCOMING)
+        return key->source == source && key->destination == runtime->rank;
+    return direction == RONDO_OUTGOING && key->destination == source && key->source == runtime->rank;
+}
+
+static void answer_ask(struct rondo_runtime *runtime, int source, const struct ask *ask)
+{
+    struct answer answer = {.cookie = ask->cookie};
+    struct rondo_connector_spec spec = {ask->slot_bytes, ask->slot_count, ask->key.protocol, source};
+    struct half *half = NULL;
+    rondo_result_t result;
+    int sane = names_half(runtime, source, &ask->key, ask->direction) && ask->slot_bytes >= 64 && ask->slot_bytes % 64 == 0 &&
+               ask->slot_bytes <= 1u << 26 && ask->slot_count > 0 && ask->slot_count <= 1024 &&
+               (ask->slot_count & (ask->slot_count - 1)) == 0;
+    pthread_mutex_lock(&runtime->connections->lock);
+    if (!sane)
+        result = rondo_fail(RONDO_ERR_ARGUMENT, "rank %d asks for a connector %d -> %d with %u slots of %u bytes", source,
+                            ask->key.source, ask->key.destination, ask->slot_count, ask->slot_bytes);
+    else
+        result = get_half(runtime, &ask->key, (enum rondo_direction) ask->direction, &spec, &half);
+    if (result == RONDO_SUCCESS) {
+        half->asked = ASKED;
+        answer.ticket = half->ticket;
+    } else {
+        strncpy(answer.message, rondo_last_error(), sizeof(answer.message) - 1);
+    }
+    pthread_mutex_unlock(&runtime->connections->lock);
+    answer.result = (uint64_t) result;
+    rondo_control_send(runtime->control, source, RONDO_MESSAGE_CONNECTED, &answer, sizeof(answer));
+}
+
+static void withdraw(struct rondo_runtime *runtime, int source, const struct withdrawal *what)
+{
+    struct rondo_connect_table *table = runtime->connections;
+    if (!names_half(runtime, source, &what->key, what->direction))
+        return;
+    pthread_mutex_lock(&table->lock);
+    struct half *half = find(table, &what->key, (enum rondo_direction) what->direction);
+    if (half != NULL) {
+        half->asked = WITHDRAWN;
+        close_if_unused(runtime, half);
+    }
+    pthread_cond_broadcast(&table->answered);
+    pthread_mutex_unlock(&table->lock);
+}
+
+static void take_answer(struct rondo_connect_table *table, int source, const struct answer *answer)
+{
+    pthread_mutex_lock(&table->lock);
+    for (struct pending *pending = table->pending; pending != NULL; pending = pending->next)
+        if (pending->cookie == answer->cookie && pending->peer == source) {
+            pending->result = (rondo_result_t) answer->result;
+            pending->ticket = answer->ticket;
+            memcpy(pending->message, answer->message, sizeof(pending->message));
+            pending->message[sizeof(pending->message) - 1] = '\0';
+            pending->ticket.transport[sizeof(pending->ticket.transport) - 1] = '\0';
+            pending->answered = 1;
+        }
+    pthread_cond_broadcast(&table->answered);
+    pthread_mutex_unlock(&table->lock);
+}
+
+void rondo_connect_message(struct rondo_runtime *runtime, int source, uint32_t type, const void *data, size_t bytes)
+{
+    struct rondo_connect_table *table = runtime->connections;
+    if (type == RONDO_MESSAGE_CONNECT && bytes == sizeof(struct ask)) {
+        struct ask ask;
+        memcpy(&ask, data, sizeof(ask));
+        answer_ask(runtime, source, &ask);
+    } else if (type == RONDO_MESSAGE_CONNECTED && bytes == sizeof(struct answer)) {
+        struct answer answer;
+        memcpy(&answer, data, sizeof(answer));
+        take_answer(table, source, &answer);
+    } else if (type == RONDO_MESSAGE_CLOSE && bytes == sizeof(struct withdrawal)) {
+        struct withdrawal what;
+        memcpy(&what, data, sizeof(what));
+        withdraw(runtime, source, &what);
+    } else {
+        rondo_log(RONDO_LOG_WARN, runtime->rank, "dropped a connection message of type %u and %zu bytes from rank %d", type,
+                  bytes, source);
+    }
+}
+
+void rondo_connect_stir(struct rondo_runtime *runtime)
+{
+    pthread_mutex_lock(&runtime->connections->lock);
+    pthread_cond_broadcast(&runtime->connections->answered);
+    pthread_mutex_unlock(&runtime->connections->lock);
+}
+
+/* Under the lock, which the wait releases. */
+static rondo_result_t await(struct rondo_runtime *runtime, struct pending *pending)
+{
+    struct rondo_connect_table *table = runtime->connections;
+    struct timespec deadline;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += (time_t) runtime->settings.connect_timeout + 1;
+    while (!pending->answered) {
+        if (__atomic_load_n(&runtime->gone[pending->peer], __ATOMIC_ACQUIRE) != RONDO_SUCCESS)
+            return rondo_fail(RONDO_ERR_PEER, "rank %d has gone while connecting to it", pending->peer);
+        if (pthread_cond_timedwait(&table->answered, &table->lock, &deadline) != 0)
+            return rondo_fail(RONDO_ERR_TIMEOUT, "rank %d has not answered a connection within %g s", pending->peer,
+                              runtime->settings.connect_timeout);
+    }
+    if (pending->result != RONDO_SUCCESS)
+        return rondo_fail(pending->result, "rank %d: %s", pending->peer, pending->message);
+    return RONDO_SUCCESS;
+}
+
+/* ---- this rank's connectors ---- */
+
+/* What a wish has come to so far. */
+struct attempt {
+    struct pending pending; /* its cookie is 0 while the other side has not been asked */
+    const struct rondo_transport *transport;
+    struct half *half; /* NULL: a sender without memory of its own */
+};
+
+/* Makes this rank's half, if it has one, and asks for the other's, if that has one. */
+static rondo_result_t begin(struct rondo_runtime *runtime, struct rondo_connector_wish *wish, struct attempt *attempt)
+{
+    struct rondo_connect_table *table = runtime->connections;
+    int outgoing = wish->direction == RONDO_OUTGOING;
+    int peer = outgoing ? wish->key.destination : wish->key.source;
+    struct rondo_connector_spec spec = wish->spec;
+    spec.peer = peer;
+    wish->connector = NULL;
+    rondo_result_t result = rondo_transport_choose(runtime, peer, &attempt->transport);
+    if (result != RONDO_SUCCESS)
+        return result;
+    int both_have_memory = attempt->transport->offer != NULL;
+    pthread_mutex_lock(&table->lock);
+    if (!outgoing || both_have_memory)
+        result = get_half(runtime, &wish->key, wish->direction, &spec, &attempt->half);
+    if (result == RONDO_SUCCESS && attempt->half != NULL) {
+        attempt->half->opened = OPEN;
+        wish->connector = &attempt->half->connector;
+    }
+    int asks = result == RONDO_SUCCESS && (outgoing || both_have_memory);
+    if (asks) {
+        attempt->pending.cookie = ++table->next_cookie;
+        attempt->pending.peer = peer;
+        attempt->pending.next = table->pending;
+        table->pending = &attempt->pending;
+    }
+    pthread_mutex_unlock(&table->lock);
+    if (!asks)
+        return result;
+    struct ask ask = {attempt->pending.cookie, wish->key, spec.slot_bytes, spec.slot_count,
+                      outgoing ? RONDO_INCOMING : RONDO_OUTGOING};
+    return rondo_control_send(runtime->control, peer, RONDO_MESSAGE_CONNECT, &ask, sizeof(ask));
+}
+
+/* The other side's memory, by its answer. */
+static rondo_result_t join(struct rondo_runtime *runtime, struct rondo_connector_wish *wish, struct attempt *attempt)
+{
+    const struct rondo_transport *transport = attempt->transport;
+    const struct rondo_ticket *ticket = &attempt->pending.ticket;
+    if (strcmp(transport->name, ticket->transport) != 0)
+        return rondo_fail(RONDO_ERR_TRANSPORT,
+                          "rank %d offers transport %s where this rank chose %s (do RONDO_TRANSPORTS match?)",
+                          attempt->pending.peer, ticket->transport, transport->name);
+    if (wish->direction == RONDO_INCOMING) {
+        rondo_result_t result = transport->accept(runtime, &attempt->half->connector, ticket);
+        attempt->half->joined = result == RONDO_SUCCESS;
+        return result;
+    }
+    if (attempt->half != NULL) {
+        rondo_result_t result = transport->connect(runtime, &attempt->half->connector, ticket);
+        attempt->half->joined = result == RONDO_SUCCESS;
+        return result;
+    }
+    struct rondo_connector *connector = calloc(1, sizeof(*connector));
+    if (connector == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a connector");
+    connector->spec = wish->spec;
+    connector->transport = transport;
+    rondo_result_t result = transport->connect(runtime, connector, ticket);
+    if (result != RONDO_SUCCESS)
+        free(connector);
+    else
+        wish->connector = connector;
+    return result;
+}
+
+rondo_result_t rondo_connect(struct rondo_runtime *runtime, struct rondo_connector_wish *wishes, int count)
+{
+    struct rondo_connect_table *table = runtime->connections;
+    struct attempt *attempts = calloc((size_t) count + 1, sizeof(*attempts));
+    rondo_result_t result = RONDO_SUCCESS;
+    int begun = 0;
+    if (attempts == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to connect %d connectors", count);
+
+    /* Ask for all first, so that the answers overlap. */
+    for (; begun < count && result == RONDO_SUCCESS; begun++)
+        result = begin(runtime, &wishes[begun], &attempts[begun]);
+    for (int i = 0; i < begun; i++) {
+        if (attempts[i].pending.cookie == 0)
+            continue;
+        pthread_mutex_lock(&table->lock);
+        if (result == RONDO_SUCCESS)
+            result = await(runtime, &attempts[i].pending);
+        pthread_mutex_unlock(&table->lock);
+        if (result == RONDO_SUCCESS)
+            result = join(runtime, &wishes[i], &attempts[i]);
+    }
+    pthread_mutex_lock(&table->lock);
+    for (int i = 0; i < begun; i++)
+        for (struct pending **link = &table->pending; *link != NULL; link = &(*link)->next)
+            if (*link == &attempts[i].pending) {
+                *link = attempts[i].pending.next;
+                break;
+            }
+    pthread_mutex_unlock(&table->lock);
+    for (int i = 0; result != RONDO_SUCCESS && i < begun; i++)
+        if (wishes[i].connector != NULL || attempts[i].pending.cookie != 0)
+            rondo_disconnect(runtime, &wishes[i].key, wishes[i].connector);
+    free(attempts);
+    return result;
+}
+
+/* The half whose connector it is; NULL for that of a sender without memory of its own. */
+static struct half *half_of(struct rondo_connect_table *table, const struct rondo_connector_key *key,
+                            const struct rondo_connector *connector)
+{
+    struct half *half = find(table, key, RONDO_INCOMING);
+    if (half == NULL || connector != &half->connector)
+        half = find(table, key, RONDO_OUTGOING);
+    return half != NULL && connector == &half->connector ? half : NULL;
+}
+
+void rondo_disconnect(struct rondo_runtime *runtime, const struct rondo_connector_key *key, struct rondo_connector *connector)
+{
+    struct rondo_connect_table *table = runtime->connections;
+    struct withdrawal what = {*key, RONDO_INCOMING};
+    int peer = key->destination, tells = 1;
+    pthread_mutex_lock(&table->lock);
+    struct half *half = half_of(table, key, connector);
+    pthread_mutex_unlock(&table->lock);
+    if (half == NULL) {
+        if (connector != NULL) {
+            connector->transport->close_sender(runtime, connector);
+            free(connector);
+        }
+    } else {
+        if (half->direction == RONDO_INCOMING) {
+            what.direction = RONDO_OUTGOING;
+            peer = key->source;
+            tells = connector->transport->offer != NULL;
+        }
+        leave_other(runtime, half); /* an open half stays where it is */
+        pthread_mutex_lock(&table->lock);
+        half->opened = CLOSED;
+        close_if_unused(runtime, half);
+        pthread_mutex_unlock(&table->lock);
+    }
+    if (tells)
+        rondo_control_send(runtime->control, peer, RONDO_MESSAGE_CLOSE, &what, sizeof(what));
+}
+
+void rondo_connect_forget(struct rondo_runtime *runtime, uint64_t comm, uint64_t lane)
+{
+    struct rondo_connect_table *table = runtime->connections;
+    pthread_mutex_lock(&table->lock);
+    for (int b = 0; b < BUCKETS; b++)
+        for (struct half **link = &table->buckets[b]; *link != NULL;) {
+            struct half *half = *link;
+            if (half->key.comm != comm || half->key.lane != lane) {
+                link = &half->next;
+                continue;
+            }
+            *link = half->next;
+            free_half(runtime, half);
+        }
+    pthread_mutex_unlock(&table->lock);
+}

@@ -1,0 +1,24 @@
+/*
+ * Cards: what a rank must know of another to reach it over a network, asked for over the control plane when the first connector
+ * between the two is made. The other's control thread answers, so that no user thread of it is needed.
+ */
+#ifndef RONDO_LIB_CONNECTION_ENDPOINT_ADDRESS_H
+#define RONDO_LIB_CONNECTION_ENDPOINT_ADDRESS_H
+
+#include "proxy/proxy.h"
+#include "lib/context/runtime.h"
+
+rondo_result_t rondo_cards_create(struct rondo_cards **cards);
+void rondo_cards_destroy(struct rondo_cards *cards);
+/* From here on this rank's networks are not told to others any more. */
+void rondo_cards_withdraw(struct rondo_runtime *runtime);
+/* From the control handler. */
+void rondo_cards_message(struct rondo_runtime *runtime, int source, uint32_t type, const void *data, size_t bytes);
+/* Wakes all waiting, to look whether their peer has gone. */
+void rondo_cards_stir(struct rondo_runtime *runtime);
+
+/* The peer's card of that network, which stays until the runtime ends. Not on a control thread. RONDO_ERR_TRANSPORT if the peer
+ * has not opened that network. */
+rondo_result_t rondo_card_fetch(struct rondo_runtime *runtime, const char *network, int peer, const struct rondo_card **card);
+
+#endif

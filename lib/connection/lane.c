@@ -1,0 +1,370 @@
+/* See lane.h. */
+#include "lib/connection/lane.h"
+
+#include "lib/connection/connect.h"
+#include "device/abi/platform.h"
+#include "lib/program/program.h"
+#include "lib/select/registered_programs.h"
+#include "lib/select/select.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOT_COUNT 4
+
+static rondo_result_t place(struct rondo_runtime *runtime, struct rondo_host_lane *lane)
+{
+    struct rondo_daemon *daemon = runtime->device->daemon;
+    pthread_mutex_lock(&runtime->lock);
+    struct rondo_host_lane *old = runtime->free_lanes;
+    if (old != NULL) { /* its counters go on, so the daemon needs to be told nothing */
+        runtime->free_lanes = old->next;
+        lane->index = old->index;
+        lane->submitted = lane->finished = old->submitted;
+        pthread_mutex_unlock(&runtime->lock);
+        lane->enqueued = RONDO_NEXT_LIFE(old->enqueued); /* what comes before is all over */
+        free(old);
+        rondo_store_release32(&daemon->queues->failed[lane->index], 0);
+        return RONDO_SUCCESS;
+    }
+    rondo_result_t result = RONDO_SUCCESS;
+    if (runtime->lanes_used == daemon->lane_count) {
+        result = rondo_fail(RONDO_ERR_MEMORY, "%u lanes are in use; the daemon's table holds no more", runtime->lanes_used);
+    } else {
+        lane->index = runtime->lanes_used++;
+        rondo_store_release32(&daemon->queues->lanes_used, runtime->lanes_used);
+    }
+    pthread_mutex_unlock(&runtime->lock);
+    return result;
+}
+
+rondo_result_t rondo_lane_create(struct rondo_comm *comm, const struct rondo_lane_options *options,
+                                 struct rondo_host_lane **result)
+{
+    struct rondo_runtime *runtime = comm->runtime;
+    struct rondo_host_lane *lane = calloc(1, sizeof(*lane));
+    if (lane == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a lane");
+    lane->comm = comm;
+    lane->id = options->id;
+    lane->peer = options->peer;
+    lane->outgoing = options->outgoing;
+    lane->slot_count = rondo_is_wide(comm) ? rondo_network_slots(runtime) : SLOT_COUNT;
+    memcpy(lane->slot_bytes, options->slot_bytes, sizeof(lane->slot_bytes));
+    rondo_result_t status = place(runtime, lane);
+    if (status != RONDO_SUCCESS) {
+        free(lane);
+        return status;
+    }
+    pthread_mutex_init(&lane->bind_lock, NULL);
+    lane->priority = options->priority;
+    lane->revives = 1;
+    pthread_mutex_lock(&runtime->lock);
+    lane->next = comm->lanes;
+    comm->lanes = lane;
+    rondo_result_t failed = rondo_comm_failure(comm);
+    if (failed != RONDO_SUCCESS)
+        rondo_lane_fail(lane, failed);
+    pthread_mutex_unlock(&runtime->lock);
+    *result = lane;
+    return RONDO_SUCCESS;
+}
+
+void rondo_lane_fail(struct rondo_host_lane *lane, rondo_result_t code)
+{
+    struct rondo_queues *queues = lane->comm->runtime->device->daemon->queues;
+    rondo_store_release32(&queues->failed[lane->index], (uint32_t) code);
+    __atomic_fetch_add(&queues->interrupts, 1, __ATOMIC_SEQ_CST);
+}
+
+static void key_of(const struct rondo_host_lane *lane, const struct rondo_connection *what, struct rondo_connector_key *key)
+{
+    const struct rondo_comm *comm = lane->comm;
+    int outgoing = what->direction == RONDO_OUTGOING;
+    memset(key, 0, sizeof(*key));
+    key->comm = comm->id;
+    key->lane = lane->id;
+    key->source = comm->members[outgoing ? comm->rank : what->peer];
+    key->destination = comm->members[outgoing ? what->peer : comm->rank];
+    key->channel = what->channel;
+    key->protocol = what->protocol;
+}
+
+static void free_binding(struct rondo_runtime *runtime, struct rondo_binding *binding)
+{
+    struct rondo_device *device = runtime->device;
+    const struct rondo_program *program = binding->plan != NULL ? binding->plan->program : NULL;
+    if (binding->program != NULL)
+        device->kind->release(device, binding->program, program->bytes);
+    if (binding->ends != NULL)
+        device->kind->release(device, binding->ends, (program->ends + 1) * sizeof(*binding->ends));
+    if (binding->parts != NULL)
+        device->kind->release(device, binding->parts, program->blocks * sizeof(*binding->parts));
+    rondo_plan_free(binding->plan);
+    free(binding);
+}
+
+void rondo_lane_free(struct rondo_host_lane *lane)
+{
+    struct rondo_runtime *runtime = lane->comm->runtime;
+    pthread_mutex_lock(&runtime->lock);
+    for (struct rondo_host_lane **link = &lane->comm->lanes; *link != NULL; link = &(*link)->next)
+        if (*link == lane) {
+            *link = lane->next;
+            break;
+        }
+    pthread_mutex_unlock(&runtime->lock);
+    while (lane->bindings != NULL) {
+        struct rondo_binding *binding = lane->bindings;
+        lane->bindings = binding->next;
+        free_binding(runtime, binding);
+    }
+    for (int i = 0; i < lane->link_count; i++) {
+        struct rondo_connector_key key;
+        key_of(lane, &lane->links[i].what, &key);
+        rondo_disconnect(runtime, &key, lane->links[i].connector);
+    }
+    for (int i = 0; i < lane->link_count; i++)
+        if (lane->links[i].row > 0)
+            runtime->device->kind->release(runtime->device, lane->links[i].end,
+                                           (size_t) lane->links[i].row * sizeof(struct rondo_end));
+    free(lane->links);
+    lane->links = NULL;
+    lane->link_count = 0;
+    pthread_mutex_destroy(&lane->bind_lock);
+    pthread_mutex_lock(&runtime->lock);
+    lane->next = runtime->free_lanes;
+    runtime->free_lanes = lane;
+    pthread_mutex_unlock(&runtime->lock);
+}
+
+/* ---- binding ---- */
+
+static struct rondo_link *find_link(struct rondo_host_lane *lane, const struct rondo_connection *what)
+{
+    for (int i = 0; i < lane->link_count; i++)
+        if (memcmp(&lane->links[i].what, what, sizeof(*what)) == 0)
+            return &lane->links[i];
+    return NULL;
+}
+
+/* The ends of new connectors, in one row. */
+static struct rondo_end *make_ends(struct rondo_host_lane *lane, const struct rondo_connector_wish *wishes,
+                                   const struct rondo_connection *const *whats, int count)
+{
+    struct rondo_runtime *runtime = lane->comm->runtime;
+    struct rondo_device *device = runtime->device;
+    size_t bytes = (size_t) count * sizeof(struct rondo_end);
+    struct rondo_end *ends = device->kind->allocate(device, bytes), *values = calloc((size_t) count, sizeof(*values));
+    for (int i = 0; i < count && values != NULL; i++) {
+        const struct rondo_connector *connector = wishes[i].connector;
+        values[i].watched = connector->watched;
+        values[i].published = connector->published;
+        values[i].slots = connector->slots + (connector->spec.protocol == RONDO_PROTOCOL_TINY ? RONDO_TINY_HEAD : 0);
+        values[i].sizes = connector->sizes;
+        values[i].loans = connector->loans;
+        if (connector->errands != NULL) { /* in the place of what a sender has */
+            values[i].errands = connector->errands;
+            values[i].hands_out = 1;
+        }
+        values[i].slot_bytes = connector->spec.slot_bytes;
+        values[i].slot_count = connector->spec.slot_count;
+        values[i].protocol = (uint16_t) connector->spec.protocol;
+        values[i].peer = connector->spec.peer;
+        values[i].windows = lane->comm->windows + (size_t) whats[i]->peer * RONDO_WINDOWS_MAX;
+        rondo_log(RONDO_LOG_DEBUG, runtime->rank, "connector with rank %d over %s: slots %p, watches %p, publishes %p",
+                  connector->spec.peer, connector->transport->name, (void *) connector->slots, (void *) connector->watched,
+                  (void *) connector->published);
+    }
+    if (ends != NULL && (values == NULL || device->kind->upload(device, ends, values, bytes) != RONDO_SUCCESS)) {
+        device->kind->release(device, ends, bytes);
+        ends = NULL;
+    }
+    free(values);
+    return ends;
+}
+
+/* A block may name one end several times, so that its instructions find theirs side by side. */
+static int is_wished(const struct rondo_connection **whats, int count, const struct rondo_connection *what)
+{
+    for (int i = 0; i < count; i++)
+        if (memcmp(whats[i], what, sizeof(*what)) == 0)
+            return 1;
+    return 0;
+}
+
+/* Connects what the plan wants and the lane does not have yet. */
+static rondo_result_t connect_missing(struct rondo_host_lane *lane, const struct rondo_plan *plan)
+{
+    struct rondo_runtime *runtime = lane->comm->runtime;
+    int count = (int) plan->program->ends, missing = 0;
+    struct rondo_connector_wish *wishes = calloc((size_t) count + 1, sizeof(*wishes));
+    const struct rondo_connection **whats = calloc((size_t) count + 1, sizeof(*whats));
+    struct rondo_link *links = realloc(lane->links, ((size_t) lane->link_count + (size_t) count + 1) * sizeof(*links));
+    rondo_result_t result = RONDO_SUCCESS;
+    if (links != NULL)
+        lane->links = links;
+    if (wishes == NULL || whats == NULL || links == NULL)
+        result = rondo_fail(RONDO_ERR_MEMORY, "no memory to connect %d connectors", count);
+    for (int i = 0; i < count && result == RONDO_SUCCESS; i++) {
+        const struct rondo_connection *what = &plan->connections[i];
+        if (find_link(lane, what) != NULL || is_wished(whats, missing, what))
+            continue;
+        whats[missing] = what;
+        wishes[missing].direction = (enum rondo_direction) what->direction;
+        key_of(lane, what, &wishes[missing].key);
+        wishes[missing].spec.slot_bytes = lane->slot_bytes[what->protocol];
+        wishes[missing].spec.slot_count = what->protocol == RONDO_PROTOCOL_BULK   ? RONDO_BULK_SLOTS
+                                          : what->protocol == RONDO_PROTOCOL_TINY ? RONDO_TINY_SLOTS
+                                                                                  : lane->slot_count;
+        wishes[missing].spec.protocol = what->protocol;
+        wishes[missing].spec.peer = lane->comm->members[what->peer];
+        missing++;
+    }
+    if (result == RONDO_SUCCESS && missing > 0)
+        result = rondo_connect(runtime, wishes, missing);
+    if (result == RONDO_SUCCESS && missing > 0) {
+        struct rondo_end *ends = make_ends(lane, wishes, whats, missing);
+        if (ends == NULL)
+            result = rondo_fail(RONDO_ERR_MEMORY, "no device memory for the ends of %d connectors", missing);
+        for (int i = 0; i < missing; i++)
+            if (ends == NULL)
+                rondo_disconnect(runtime, &wishes[i].key, wishes[i].connector);
+            else
+                lane->links[lane->link_count++] =
+                    (struct rondo_link){*whats[i], wishes[i].connector, ends + i, i == 0 ? missing : 0};
+    }
+    free(wishes);
+    free(whats);
+    return result;
+}
+
+/* Where the parts of a program lie. ends: their addresses, in the program's order. */
+static uint32_t has_repeated(struct rondo_end *const *ends, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (ends[i] == ends[k])
+                return 1;
+    return 0;
+}
+
+static void describe_parts(struct rondo_binding *binding, struct rondo_end *const *ends, struct rondo_part *parts)
+{
+    const struct rondo_program *program = binding->plan->program;
+    const char *image = (const char *) binding->program; /* the device's */
+    const struct rondo_program_block *blocks = rondo_program_blocks(program);
+    for (uint32_t b = 0; b < program->blocks; b++) {
+        uint32_t first = blocks[b].end_first, count = blocks[b].ends, neighbours = 1;
+        parts[b].instructions = (const struct rondo_instruction *) (const void *) (image + program->instruction_offset) +
+                                blocks[b].instruction_first;
+        parts[b].dependencies = (const struct rondo_dependency *) (const void *) (image + program->dependency_offset);
+        parts[b].ends = binding->ends + first;
+        parts[b].instruction_count = blocks[b].instructions;
+        parts[b].end_count = count;
+        while (neighbours < count && ends[first + neighbours] == ends[first] + neighbours)
+            neighbours++;
+        parts[b].row = count > 0 && neighbours == count ? ends[first] : NULL;
+        parts[b].repeats = parts[b].row == NULL && has_repeated(ends + first, count);
+        binding->repeats |= (int) parts[b].repeats;
+    }
+}
+
+static rondo_result_t upload_program(struct rondo_host_lane *lane, struct rondo_binding *binding)
+{
+    struct rondo_device *device = lane->comm->runtime->device;
+    const struct rondo_program *program = binding->plan->program;
+    size_t end_bytes = (program->ends + 1) * sizeof(struct rondo_end *);
+    size_t part_bytes = program->blocks * sizeof(struct rondo_part);
+    struct rondo_end **ends = calloc(1, end_bytes);
+    struct rondo_part *parts = calloc(1, part_bytes);
+    rondo_result_t result = RONDO_SUCCESS;
+    binding->program = device->kind->allocate(device, program->bytes);
+    binding->ends = device->kind->allocate(device, end_bytes);
+    binding->parts = device->kind->allocate(device, part_bytes);
+    if (ends == NULL || parts == NULL || binding->program == NULL || binding->ends == NULL || binding->parts == NULL)
+        result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a program of %u bytes", program->bytes);
+    if (result == RONDO_SUCCESS) {
+        for (uint32_t i = 0; i < program->ends; i++)
+            ends[i] = find_link(lane, &binding->plan->connections[i])->end;
+        describe_parts(binding, ends, parts);
+        binding->first = parts[0];
+        result = device->kind->upload(device, binding->program, program, program->bytes);
+    }
+    if (result == RONDO_SUCCESS)
+        result = device->kind->upload(device, binding->ends, ends, end_bytes);
+    if (result == RONDO_SUCCESS)
+        result = device->kind->upload(device, binding->parts, parts, part_bytes);
+    free(ends);
+    free(parts);
+    return result;
+}
+
+/* A compiled program gets as many blocks as it has channels, or, on a device with blocks to spare, all of the lane's. */
+static rondo_result_t build_plan(const struct rondo_host_lane *lane, const struct rondo_algorithm *algorithm,
+                                 const struct rondo_shape *shape, struct rondo_plan **plan)
+{
+    const struct rondo_runtime *runtime = lane->comm->runtime;
+    if (algorithm->build != NULL)
+        return algorithm->build(shape, plan);
+    uint32_t blocks = algorithm->registered != NULL ? runtime->settings.channels : (uint32_t) shape->channels;
+    const uint32_t most = runtime->device->daemon->lane_contexts;
+    if (runtime->device_type == RONDO_DEVICE_CUDA)
+        blocks = 2 * blocks < most ? 2 * blocks : most;
+    return rondo_program_keep_plan(lane->comm, algorithm, shape, blocks, rondo_program_slots(lane, algorithm->single_chunks),
+                                   plan);
+}
+
+static rondo_result_t make_binding(struct rondo_host_lane *lane, const struct rondo_algorithm *algorithm,
+                                   const struct rondo_shape *shape, struct rondo_binding **result)
+{
+    struct rondo_device *device = lane->comm->runtime->device;
+    struct rondo_binding *binding = calloc(1, sizeof(*binding));
+    if (binding == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a binding");
+    binding->algorithm = algorithm;
+    binding->shape = *shape;
+    uint32_t contexts = device->daemon->lane_contexts;
+    rondo_result_t status = build_plan(lane, algorithm, shape, &binding->plan);
+    if (status == RONDO_SUCCESS && binding->plan->program->blocks > contexts)
+        status = rondo_fail(RONDO_ERR_UNSUPPORTED, "program %s has %u blocks, its lane %u contexts (RONDO_BLOCKS)",
+                            algorithm->name, binding->plan->program->blocks, contexts);
+    if (status == RONDO_SUCCESS)
+        status = connect_missing(lane, binding->plan);
+    if (status == RONDO_SUCCESS)
+        status = upload_program(lane, binding);
+    if (status != RONDO_SUCCESS) {
+        free_binding(lane->comm->runtime, binding);
+        return status;
+    }
+    binding->next = lane->bindings;
+    /* Release: the list is read without the lock, and bindings never change once they are in it. */
+    __atomic_store_n(&lane->bindings, binding, __ATOMIC_RELEASE);
+    *result = binding;
+    return RONDO_SUCCESS;
+}
+
+static struct rondo_binding *find_binding(struct rondo_host_lane *lane, const struct rondo_algorithm *algorithm,
+                                          const struct rondo_shape *shape)
+{
+    struct rondo_binding *binding = __atomic_load_n(&lane->bindings, __ATOMIC_ACQUIRE);
+    while (binding != NULL && (binding->algorithm != algorithm || memcmp(&binding->shape, shape, sizeof(*shape)) != 0))
+        binding = binding->next;
+    return binding;
+}
+
+rondo_result_t rondo_lane_bind(struct rondo_host_lane *lane, const struct rondo_algorithm *algorithm,
+                               const struct rondo_shape *shape, struct rondo_binding **result)
+{
+    rondo_result_t status = RONDO_SUCCESS;
+    struct rondo_binding *binding = find_binding(lane, algorithm, shape);
+    if (binding == NULL) {
+        pthread_mutex_lock(&lane->bind_lock);
+        binding = find_binding(lane, algorithm, shape); /* another thread may just have made it */
+        if (binding == NULL)
+            status = make_binding(lane, algorithm, shape, &binding);
+        pthread_mutex_unlock(&lane->bind_lock);
+    }
+    *result = binding;
+    return status;
+}

@@ -1,0 +1,25 @@
+/*
+ * How a communicator's ranks lie on hosts. All members compute the same, from what ranks told each other at init, so programs
+ * and their choice may depend on it.
+ */
+#ifndef RONDO_LIB_CONTEXT_TOPOLOGY_H
+#define RONDO_LIB_CONTEXT_TOPOLOGY_H
+
+#include "rondo.h"
+
+struct rondo_runtime;
+
+struct rondo_topology {
+    int nodes;  /* hosts with members, in the order of their first ranks */
+    int locals; /* ranks of each; 0: hosts have different numbers */
+    int *ranks; /* [node * locals + local]: in the communicator; NULL where locals is 0 */
+    int *node;  /* [rank] */
+    int *local; /* [rank]: its place among those of its host */
+};
+
+/* members: ranks in the world. */
+rondo_result_t rondo_topology_find(const struct rondo_runtime *runtime, const int *members, int size,
+                                   struct rondo_topology *topology);
+void rondo_topology_free(struct rondo_topology *topology);
+
+#endif

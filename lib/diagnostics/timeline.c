@@ -1,0 +1,209 @@
+/* See tracing.h. */
+#include "lib/diagnostics/timeline.h"
+
+#include "lib/base/environment.h"
+#include "lib/diagnostics/timeline_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define KEPT_MAX     ((size_t) 2 << 20) /* records, before they are written */
+#define QUIET_NS     200000000u
+/* Between two looks: a block that records all it can fills its ring in twice the shorter time. */
+#define BUSY_NS      5000000u
+#define CALM_NS      10000000u
+#define BUSY_RECORDS (RONDO_TRACE_DEPTH / 16)
+
+void rondo_tracing_note_start(struct rondo_tracing *trace, const struct rondo_request *request, enum rondo_tracing_how how)
+{
+    const struct rondo_call *call = &request->call;
+    if (trace->start_count == RONDO_TRACING_STARTS) {
+        trace->starts_lost++;
+        return;
+    }
+    struct rondo_tracing_start *start = &trace->starts[trace->start_count++];
+    *start = (struct rondo_tracing_start){.time = rondo_clock_ns(),
+                                          .count = call->count,
+                                          .root = call->root,
+                                          .lane = request->lane->index,
+                                          .number = request->device_number & 0x3ffff,
+                                          .rate = call->rate & 0xff,
+                                          .feedback = call->feedback != 0,
+                                          .how = how,
+                                          .kind = (uint8_t) call->kind,
+                                          .type = (uint8_t) call->type,
+                                          .op = (uint8_t) call->op};
+    __builtin_prefetch(start + 4, 1); /* as trace.h: no later store is to wait for this line */
+}
+
+void rondo_tracing_start(struct rondo_runtime *runtime, const struct rondo_request *request)
+{
+    if (runtime->trace != NULL && !rondo_load_relaxed32(&runtime->trace->paused))
+        rondo_tracing_note_start(runtime->trace, request, RONDO_TRACING_STARTED);
+}
+
+static void take_starts(struct rondo_runtime *runtime)
+{
+    struct rondo_tracing *trace = runtime->trace;
+    pthread_mutex_lock(&runtime->queue.lock);
+    struct rondo_tracing_start *taken = trace->starts;
+    uint32_t count = trace->start_count;
+    trace->starts = trace->other_starts;
+    trace->other_starts = taken;
+    trace->start_count = 0;
+    trace->kept.lost += trace->starts_lost;
+    trace->starts_lost = 0;
+    pthread_mutex_unlock(&runtime->queue.lock);
+    rondo_tracing_keep_starts(&trace->kept, taken, count);
+}
+
+static void look(struct rondo_runtime *runtime, uint64_t now)
+{
+    take_starts(runtime);
+    if (rondo_tracing_read_rings(runtime) + rondo_tracing_read_streams(runtime) > 0)
+        runtime->trace->quiet_since = now;
+}
+
+void rondo_tracing_drain(struct rondo_runtime *runtime, uint64_t *most)
+{
+    struct rondo_tracing *trace = runtime->trace;
+    if (trace == NULL || trace->file.broken || rondo_load_relaxed32(&trace->paused))
+        return;
+    uint64_t now = rondo_clock_ns();
+    if (now >= trace->next_look) {
+        size_t before = trace->kept.record_count;
+        look(runtime, now);
+        trace->pause = trace->kept.record_count - before >= BUSY_RECORDS ? BUSY_NS : CALM_NS;
+        trace->next_look = now + trace->pause;
+        /* Written is when nothing has been completed for a while (it may be a hang that somebody is going to end by killing the
+         * job), or when there is too much. */
+        if (trace->kept.record_count >= KEPT_MAX ||
+            (trace->kept.record_count + trace->kept.start_count > 0 && now - trace->quiet_since >= QUIET_NS))
+            rondo_tracing_write_kept(runtime);
+    }
+    /* It wakes up for other things too, up to once an operation. So it may come late by as much again; to have it woken in what
+     * is left of the time would be another timer each time, and that is dearer than all the rest of a trace. */
+    *most = *most < trace->pause ? *most : trace->pause;
+}
+
+/* The only block of an idle host device, out of its own thread's hands. */
+static int claim_block(struct rondo_device *device)
+{
+    for (int i = 0; i < 100000; i++)
+        if (device->kind->help_begin(device))
+            return 1;
+    return 0;
+}
+
+rondo_result_t rondo_tracing_pause(struct rondo_runtime *runtime, int paused)
+{
+    struct rondo_device *device = runtime->device;
+    const struct rondo_daemon *daemon = device->daemon;
+    int by_threads = device->kind->help_begin != NULL;
+    if (runtime->trace == NULL)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no trace (RONDO_TRACE) to pause");
+    if (by_threads && daemon->block_count > 1)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED,
+                          "a trace of %u blocks on the %s device cannot be paused, only of one (RONDO_BLOCKS=1)",
+                          daemon->block_count, device->kind->name);
+    rondo_result_t result = rondo_device_synchronize(runtime);
+    if (result == RONDO_SUCCESS && by_threads && !claim_block(device))
+        result = rondo_fail(RONDO_ERR_INTERNAL, "the idle device's block is not to be had");
+    if (result != RONDO_SUCCESS)
+        return result;
+    for (uint32_t b = 0; b < daemon->block_count && result == RONDO_SUCCESS; b++) {
+        struct rondo_trace_records *records = paused ? NULL : device->trace + b;
+        result = device->kind->upload(device, &daemon->blocks[b].trace, &records, sizeof(records));
+    }
+    if (by_threads)
+        device->kind->help_end(device, 1, RONDO_NEVER_HELPS);
+    rondo_store_relaxed32(&runtime->trace->paused, paused != 0);
+    return result;
+}
+
+/* ---- its life ---- */
+
+static int is_first_on_host(const struct rondo_runtime *runtime)
+{
+    for (int rank = 0; rank < runtime->rank; rank++)
+        if (strcmp(runtime->peers[rank].host_id, runtime->peers[runtime->rank].host_id) == 0)
+            return 0;
+    return 1;
+}
+
+static void free_trace(struct rondo_tracing *trace)
+{
+    rondo_tracing_file_destroy(&trace->file);
+    free(trace->starts);
+    free(trace->other_starts);
+    free(trace->kept.starts);
+    free(trace->kept.records);
+    free(trace->rings.taken);
+    free(trace->streams.ordered);
+    free(trace->streams.waiting);
+    free(trace->text.kinds);
+    free(trace->text.visited);
+    free(trace);
+}
+
+rondo_result_t rondo_tracing_create(struct rondo_runtime *runtime, struct rondo_tracing **out)
+{
+    const char *path;
+    rondo_result_t result = rondo_environment_text("RONDO_TRACE", &path);
+    *out = NULL;
+    if (result != RONDO_SUCCESS || path == NULL)
+        return result;
+    struct rondo_tracing *trace = aligned_alloc(RONDO_CACHE_LINE, sizeof(*trace));
+    if (trace == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a trace");
+    memset(trace, 0, sizeof(*trace));
+    result = rondo_tracing_file_create(&trace->file, path, runtime->rank);
+    trace->starts = calloc(RONDO_TRACING_STARTS, sizeof(*trace->starts));
+    trace->other_starts = calloc(RONDO_TRACING_STARTS, sizeof(*trace->other_starts));
+    trace->streams.ordered = calloc(RONDO_LANES_MAX, sizeof(*trace->streams.ordered));
+    trace->streams.waiting = calloc(RONDO_LANES_MAX, sizeof(*trace->streams.waiting));
+    trace->text.kinds = calloc(RONDO_LANES_MAX, sizeof(*trace->text.kinds));
+    if (result == RONDO_SUCCESS &&
+        (trace->starts == NULL || trace->other_starts == NULL || trace->streams.ordered == NULL ||
+         trace->streams.waiting == NULL || trace->text.kinds == NULL || !rondo_tracing_prepare(&trace->kept)))
+        result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a trace");
+    if (result == RONDO_SUCCESS && is_first_on_host(runtime))
+        result = rondo_tracing_file_empty(&trace->file);
+    if (result == RONDO_SUCCESS)
+        *out = trace;
+    else
+        free_trace(trace);
+    return result;
+}
+
+rondo_result_t rondo_tracing_begin(struct rondo_runtime *runtime)
+{
+    struct rondo_tracing *trace = runtime->trace;
+    if (trace == NULL)
+        return RONDO_SUCCESS;
+    uint32_t blocks = runtime->device->daemon->block_count;
+    trace->rings.taken = calloc(blocks, sizeof(*trace->rings.taken));
+    trace->text.visited = calloc(blocks, sizeof(*trace->text.visited));
+    if (trace->rings.taken == NULL || trace->text.visited == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the trace of %u blocks", blocks);
+    rondo_result_t result = rondo_tracing_file_open(&trace->file);
+    if (result == RONDO_SUCCESS)
+        rondo_tracing_write_tracks(runtime);
+    return result;
+}
+
+void rondo_tracing_destroy(struct rondo_runtime *runtime)
+{
+    struct rondo_tracing *trace = runtime->trace;
+    if (trace == NULL)
+        return;
+    if (trace->file.descriptor >= 0) {
+        look(runtime, 0);
+        rondo_tracing_write_kept(runtime);
+        if (trace->kept.lost > 0)
+            rondo_log(RONDO_LOG_WARN, runtime->rank, "RONDO_TRACE: %llu records were overwritten before they could be written",
+                      (unsigned long long) trace->kept.lost);
+    }
+    free_trace(trace);
+    runtime->trace = NULL;
+}

@@ -1,0 +1,108 @@
+/* What is taken from the blocks' rings, and kept until it is written. The reader's half of trace.h. */
+#include "lib/diagnostics/timeline_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_RECORDS 65536
+#define FIRST_STARTS  16384
+#define READ_AHEAD    64 /* records */
+
+static bool grow(void *array, size_t *room, size_t wanted, size_t size)
+{
+    void **place = array;
+    size_t larger = *room == 0 ? 4096 : *room;
+    if (wanted <= *room)
+        return true;
+    while (larger < wanted)
+        larger *= 2;
+    void *memory = realloc(*place, larger * size);
+    if (memory == NULL)
+        return false;
+    *place = memory;
+    *room = larger;
+    return true;
+}
+
+bool rondo_tracing_prepare(struct rondo_tracing_kept *kept)
+{
+    if (!grow(&kept->records, &kept->record_room, FIRST_RECORDS, sizeof(*kept->records)) ||
+        !grow(&kept->starts, &kept->start_room, FIRST_STARTS, sizeof(*kept->starts)))
+        return false;
+    memset(kept->records, 0xff, kept->record_room * sizeof(*kept->records));
+    memset(kept->starts, 0xff, kept->start_room * sizeof(*kept->starts));
+    return true;
+}
+
+void rondo_tracing_keep(struct rondo_tracing_kept *kept, struct rondo_tracing_record record)
+{
+    if (grow(&kept->records, &kept->record_room, kept->record_count + 1, sizeof(record)))
+        kept->records[kept->record_count++] = record;
+    else
+        kept->lost++;
+}
+
+void rondo_tracing_keep_starts(struct rondo_tracing_kept *kept, const struct rondo_tracing_start *starts, uint32_t count)
+{
+    if (grow(&kept->starts, &kept->start_room, kept->start_count + count, sizeof(*starts))) {
+        memcpy(kept->starts + kept->start_count, starts, count * sizeof(*starts));
+        kept->start_count += count;
+    } else {
+        kept->lost += count;
+    }
+}
+
+/* A device with a clock of its own: a record cannot be from the future, so the smallest difference seen is the best guess of
+ * how far the clocks are apart. time: of a record just read, the last there was; others have been held back on the device. */
+static void compare_clocks(struct rondo_tracing_rings *rings, uint64_t time)
+{
+    uint64_t now = rondo_clock_ns() & RONDO_TRACE_TIME_MASK;
+    int64_t ahead = (int64_t) ((now - time) & RONDO_TRACE_TIME_MASK);
+    if (!rings->ahead_known || ahead < rings->ahead)
+        rings->ahead = ahead;
+    rings->ahead_known = 1;
+}
+
+/* A word of the expected lap is the one, an earlier one means that it has not been written yet, a later one that the block has
+ * gone round since. Then half a ring is skipped, at least, to get out of its way. Returns how many operations were completed.
+ */
+static uint64_t read_ring(struct rondo_runtime *runtime, uint32_t b)
+{
+    struct rondo_tracing *trace = runtime->trace;
+    const struct rondo_trace_records *ring = &runtime->device->trace[b];
+    uint64_t completed = 0, last = UINT64_MAX;
+    for (uint64_t most = 2 * RONDO_TRACE_DEPTH; most > 0; most--) {
+        uint64_t index = trace->rings.taken[b];
+        const uint64_t *words = ring->words[index % RONDO_TRACE_DEPTH];
+        uint64_t time = rondo_load_relaxed(&words[0]), what = rondo_load_relaxed(&words[1]);
+        __builtin_prefetch(ring->words[(index + READ_AHEAD) % RONDO_TRACE_DEPTH]); /* it is in the writer's cache */
+        uint32_t expected = RONDO_TRACE_INDEX_LAP(index);
+        uint32_t first = (RONDO_TRACE_LAP(time) - expected) & 0xfff, second = (RONDO_TRACE_LAP(what) - expected) & 0xfff;
+        if (first == 0 && second == 0) {
+            rondo_tracing_keep(&trace->kept, (struct rondo_tracing_record){RONDO_TRACE_TIME(time), (what & ~0xfffull) | b});
+            completed += RONDO_TRACE_KIND(what) == RONDO_TRACE_COMPLETE;
+            last = RONDO_TRACE_TIME(time);
+            trace->rings.taken[b]++;
+            continue;
+        }
+        uint32_t laps = first < 0x800 && first > 0 ? first : second < 0x800 ? second : 0;
+        if (laps == 0)
+            break;
+        uint64_t skipped = (uint64_t) laps * RONDO_TRACE_DEPTH - RONDO_TRACE_DEPTH / 2;
+        trace->rings.taken[b] += skipped;
+        trace->kept.lost += skipped;
+        rondo_tracing_keep(&trace->kept, (struct rondo_tracing_record){skipped, (uint64_t) RONDO_TRACING_LOST << 60 | b});
+    }
+    if (last != UINT64_MAX && runtime->device->kind->poll_ns != 0)
+        compare_clocks(&trace->rings, last);
+    return completed;
+}
+
+uint64_t rondo_tracing_read_rings(struct rondo_runtime *runtime)
+{
+    uint32_t blocks = runtime->device->daemon->block_count;
+    uint64_t completed = 0;
+    for (uint32_t b = 0; b < blocks; b++)
+        completed += read_ring(runtime, b);
+    return completed;
+}

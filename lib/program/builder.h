@@ -1,0 +1,81 @@
+/*
+ * A program as it was written: the operations in the order of the calls, and what every chunk holds after the last one. Made by
+ * the calls of rondo_program.h (trace.c); the compiler reads it. A program that was read from XML has steps and no trace.
+ */
+#ifndef RONDO_LIB_PROGRAM_BUILDER_H
+#define RONDO_LIB_PROGRAM_BUILDER_H
+
+#include "lib/program/conditions.h"
+#include "rondo_program.h"
+
+#define RONDO_NAME_BYTES   64
+#define RONDO_RANKS_MAX    65536
+#define RONDO_CHUNKS_MAX   ((uint64_t) 1 << 26) /* of all ranks' buffers together: 2 GiB of state */
+#define RONDO_OPS_MAX      ((size_t) 1 << 24)
+#define RONDO_CHANNEL_AUTO (-1)
+#define RONDO_CHANNEL_MAX  1023
+#define RONDO_FACTOR_MAX   64
+
+/* One copy or reduction. Places are as rondo_conditions_resolve names them. */
+struct rondo_op {
+    uint32_t source_rank, source, rank, destination, count;
+    int32_t channel;
+    uint8_t source_buffer, buffer;
+    uint8_t reduces;
+    uint8_t finishes; /* the result is complete */
+    uint32_t factor;  /* instances side by side */
+};
+
+/* What a chunk holds now. */
+struct rondo_cell {
+    struct rondo_value value;
+    uint32_t written; /* number of the call that wrote it, from 1; 0: never */
+    uint32_t index;   /* of the input chunks it comes from */
+};
+
+struct rondo_cells {
+    struct rondo_cell *cells;
+    uint32_t count;
+};
+
+struct rondo_raw;
+
+struct rondo_trace {
+    char name[RONDO_NAME_BYTES];
+    struct rondo_conditions conditions;
+    int in_place;
+    struct rondo_op *ops;
+    size_t op_count, op_room;
+    struct rondo_cells *buffers; /* [rank][RONDO_BUFFERS] */
+    uint64_t cell_count;
+    uint32_t calls;
+    int channel, channels; /* current; largest directive + 1 */
+    uint32_t factor, granularity;
+    uint32_t factors[8];
+    int depth;
+    struct rondo_wants wants;
+    struct rondo_raw *raw; /* of a program that was read; owned */
+    uint32_t references;   /* the user's, and one for each registration; atomic */
+    rondo_result_t result; /* of the first wrong call */
+    char message[512];
+};
+
+/* Keeps the first error. */
+rondo_result_t rondo_trace_fail(struct rondo_trace *trace, rondo_result_t code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The built-in algorithms' way to make one. */
+rondo_result_t rondo_trace_create(struct rondo_trace **trace, const char *name, const struct rondo_shape *shape, int chunks,
+                                  int in_place);
+/* The first wrong call, or that the postcondition does not hold. */
+rondo_result_t rondo_trace_verify(struct rondo_trace *trace);
+
+static inline const char *rondo_buffer_name(int buffer)
+{
+    static const char *const names[] = {"input", "output", "scratch"};
+    return (unsigned) buffer < 3 ? names[buffer] : "unknown";
+}
+
+/* Room for one more item. 0: out of memory. */
+int rondo_grow(void **items, size_t count, size_t *room, size_t bytes);
+
+#endif

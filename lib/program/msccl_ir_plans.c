@@ -1,0 +1,276 @@
+/*
+ * Plans of a program out of a file that has been played: in the order of the playing its steps become instructions of as many
+ * blocks as there may be, so that blocks that had to be joined cannot block each other.
+ */
+#include "lib/program/msccl_ir_run.h"
+
+#include "lib/base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct writing {
+    struct rondo_raw_playing *p;
+    struct rondo_builder *builder;
+    uint32_t rank, blocks; /* blocks: of the plan */
+    struct rondo_connection ends[256];
+    uint32_t end_count;
+    uint8_t *notifies; /* [step] */
+};
+
+static uint32_t plan_block(const struct writing *w, uint32_t raw_block)
+{
+    const struct rondo_raw_rank *rank = &w->p->raw->ranks[w->rank];
+    return (uint32_t) ((uint64_t) (raw_block - rank->block_first) * w->blocks / (rank->blocks > 0 ? rank->blocks : 1));
+}
+
+static uint32_t block_of_step(const struct rondo_raw_playing *p, uint32_t rank, uint32_t step)
+{
+    uint32_t block = p->raw->ranks[rank].block_first;
+    while (step >= p->raw->blocks[block].step_first + p->raw->blocks[block].steps)
+        block++;
+    return block;
+}
+
+static uint32_t end_of(struct writing *w, int32_t peer, int32_t channel, int outgoing)
+{
+    struct rondo_connection what = {peer, (uint16_t) channel, outgoing ? RONDO_OUTGOING : RONDO_INCOMING,
+                                    (uint8_t) w->p->options->protocol};
+    for (uint32_t i = 0; i < w->end_count; i++)
+        if (memcmp(&w->ends[i], &what, sizeof(what)) == 0)
+            return i;
+    if (w->end_count == 255)
+        return RONDO_NONE;
+    w->ends[w->end_count] = what;
+    return w->end_count++;
+}
+
+/* Visits the real steps that a step waits for: its own wait, those of the empty steps before it, and where it waits for an
+ * empty step, the real one before that and what it waited for itself. */
+static void visit_waits(struct writing *w, uint32_t rank, uint32_t step, int depth,
+                        void (*visit)(struct writing *w, uint32_t waiting, uint32_t on), uint32_t waiting)
+{
+    struct rondo_raw_playing *p = w->p;
+    uint32_t block = block_of_step(p, rank, step), first = p->raw->blocks[block].step_first;
+    for (uint32_t s = step;; s--) {
+        const struct rondo_raw_step *at = &p->raw->steps[s];
+        if (s != step && at->actions != 0)
+            break;
+        if (at->wait_block >= 0) {
+            const struct rondo_raw_block *other = &p->raw->blocks[p->raw->ranks[rank].block_first + (uint32_t) at->wait_block];
+            uint32_t on = other->step_first + (uint32_t) at->wait_step, real = on;
+            while (real > other->step_first && p->raw->steps[real].actions == 0)
+                real--;
+            if (p->raw->steps[real].actions != 0)
+                visit(w, waiting, real);
+            if (p->raw->steps[on].actions == 0 && depth < 16)
+                visit_waits(w, rank, on, depth + 1, visit, waiting);
+        }
+        if (s == first)
+            break;
+    }
+}
+
+static void note_wait(struct writing *w, uint32_t waiting, uint32_t on)
+{
+    if (w->p->done[waiting].block != w->p->done[on].block)
+        w->notifies[on] = 1;
+}
+
+static void write_wait(struct writing *w, uint32_t waiting, uint32_t on)
+{
+    if (w->p->done[waiting].block != w->p->done[on].block)
+        rondo_builder_depend(w->builder, (int) w->p->done[on].block, (int) w->p->done[on].step);
+}
+
+static rondo_result_t write_step(struct writing *w, uint32_t number)
+{
+    struct rondo_raw_playing *p = w->p;
+    const struct rondo_raw_step *step = &p->raw->steps[number];
+    const struct rondo_raw_done *done = &p->done[number];
+    const struct rondo_raw_block *block = &p->raw->blocks[block_of_step(p, w->rank, number)];
+    struct rondo_instruction instruction = {
+        .actions = step->actions,
+        .flags = (uint8_t) ((done->finishes ? RONDO_FINISH : 0) | (w->notifies[number] ? RONDO_NOTIFY : 0)),
+        .source_buffer = done->source_buffer,
+        .destination_buffer = done->destination_buffer,
+        .source_index = done->source,
+        .destination_index = done->destination,
+        .count = (uint16_t) step->count,
+        .local_place = 1};
+    uint32_t in = 0, out = 0;
+    if (step->actions & RONDO_RECEIVE) {
+        in = end_of(w, block->receive, block->channel, 0);
+        instruction.receive_count = 1;
+    }
+    if (step->actions & RONDO_SEND) {
+        out = end_of(w, block->send, block->channel, 1);
+        instruction.send_count = 1;
+    }
+    if (in == RONDO_NONE || out == RONDO_NONE)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "program '%s', rank %u: more than 255 connections in a block", p->name,
+                          w->rank);
+    if ((step->actions & RONDO_RECEIVE) && !(step->actions & RONDO_REDUCE))
+        instruction.source_buffer = RONDO_INPUT, instruction.source_index = 0;
+    if (!(step->actions & RONDO_COPY))
+        instruction.destination_buffer = RONDO_OUTPUT, instruction.destination_index = 0;
+    instruction.receive_first = (uint8_t) in;
+    instruction.send_first = (uint8_t) out;
+    rondo_builder_add(w->builder, &instruction);
+    visit_waits(w, w->rank, number, 0, write_wait, number);
+    return RONDO_SUCCESS;
+}
+
+/* The input copied to where it would be written, for ranks that need it; every block begins after it. */
+static uint32_t copied_chunks(const struct rondo_raw_playing *p, uint32_t rank, uint32_t *destination)
+{
+    uint32_t output = 0;
+    if (!p->raw->ranks[rank].copied)
+        return 0;
+    *destination = 0;
+    if (p->raw->conditions.kind == RONDO_KIND_ALLGATHER) {
+        *destination = rank * p->raw->conditions.pieces;
+        return p->raw->conditions.pieces;
+    }
+    if (p->raw->conditions.kind == RONDO_KIND_REDUCE_SCATTER)
+        return 0;
+    return rondo_raw_twin(p->raw, rank, 0, &output) ? rondo_conditions_chunks(&p->raw->conditions, rank, RONDO_OUTPUT) : 0;
+}
+
+static rondo_result_t write_rank(struct writing *w, uint32_t rank, uint32_t largest_count, struct rondo_plan **plan)
+{
+    struct rondo_raw_playing *p = w->p;
+    const struct rondo_conditions *c = &p->raw->conditions;
+    const struct rondo_raw_rank *r = &p->raw->ranks[rank];
+    rondo_result_t status = RONDO_SUCCESS;
+    uint32_t destination = 0, copied = copied_chunks(p, rank, &destination), counts[RONDO_COMPILE_BLOCKS_MAX] = {0};
+    uint32_t copies = copied == 0 ? 0 : (copied + largest_count - 1) / largest_count;
+    w->rank = rank;
+    w->blocks = r->blocks < p->options->blocks ? r->blocks : p->options->blocks;
+    if (w->blocks == 0)
+        w->blocks = 1;
+    counts[0] = copies;
+    for (uint32_t i = p->rank_first[rank]; i < p->rank_first[rank + 1]; i++) {
+        uint32_t step = p->order[i];
+        if (p->raw->steps[step].actions == 0)
+            continue;
+        p->done[step].block = plan_block(w, block_of_step(p, rank, step));
+        p->done[step].step = counts[p->done[step].block]++;
+    }
+    for (uint32_t b = 0; b < r->blocks; b++)
+        for (uint32_t s = 0; s < p->raw->blocks[r->block_first + b].steps; s++) {
+            uint32_t step = p->raw->blocks[r->block_first + b].step_first + s;
+            if (p->raw->steps[step].actions != 0)
+                visit_waits(w, rank, step, 0, note_wait, step);
+        }
+    w->builder = rondo_builder_create();
+    for (uint32_t b = 0; b < w->blocks && status == RONDO_SUCCESS; b++) {
+        uint32_t written = 0;
+        rondo_builder_block(w->builder);
+        w->end_count = 0;
+        for (uint32_t k = 0; k < copies && b == 0; k++) {
+            uint32_t done = k * largest_count, left = copied - done;
+            struct rondo_instruction copy = {.actions = RONDO_COPY,
+                                             .flags = k + 1 == copies && w->blocks > 1 ? RONDO_NOTIFY : 0,
+                                             .source_index = done,
+                                             .destination_buffer = RONDO_OUTPUT,
+                                             .destination_index = destination + done,
+                                             .count = (uint16_t) (left < largest_count ? left : largest_count)};
+            rondo_builder_add(w->builder, &copy);
+        }
+        for (uint32_t i = p->rank_first[rank]; i < p->rank_first[rank + 1] && status == RONDO_SUCCESS; i++) {
+            uint32_t step = p->order[i];
+            if (p->raw->steps[step].actions == 0 || p->done[step].block != b)
+                continue;
+            status = write_step(w, step);
+            if (written++ == 0 && b > 0 && copies > 0)
+                rondo_builder_depend(w->builder, 0, (int) copies - 1);
+        }
+        for (uint32_t e = 0; e < w->end_count; e++)
+            rondo_builder_end(w->builder, w->ends[e].peer, w->ends[e].channel, (enum rondo_direction) w->ends[e].direction,
+                              (enum rondo_protocol) w->ends[e].protocol);
+    }
+    uint32_t inputs = rondo_conditions_chunks(c, rank, RONDO_INPUT), scratch = r->chunks[RONDO_SCRATCH];
+    uint32_t chunks[RONDO_BUFFERS] = {inputs, rondo_conditions_chunks(c, rank, RONDO_OUTPUT), scratch + inputs};
+    uint32_t *classes = calloc((size_t) scratch + inputs + 1, sizeof(*classes));
+    rondo_result_t finished = rondo_builder_finish(w->builder, chunks, plan);
+    if (finished != RONDO_SUCCESS || status != RONDO_SUCCESS || classes == NULL) {
+        if (finished == RONDO_SUCCESS)
+            rondo_plan_free(*plan);
+        *plan = NULL;
+        free(classes);
+        return status != RONDO_SUCCESS ? status : rondo_fail(RONDO_ERR_MEMORY, "no memory for program '%s'", p->name);
+    }
+    for (uint32_t i = 0; i < scratch + inputs; i++) {
+        uint32_t class = i < scratch ? rondo_raw_place_at(p, rank, RONDO_SCRATCH, i)->class
+                                     : rondo_conditions_class(c, rank, RONDO_INPUT, i - scratch);
+        classes[i] = class == RONDO_NONE ? 0 : class;
+    }
+    (*plan)->scratch_classes = classes;
+    (*plan)->pieces = c->pieces;
+    (*plan)->program->largest_count = largest_count;
+    (*plan)->largest_receive = 1;
+    return RONDO_SUCCESS;
+}
+
+/* Ranks' steps are side by side in the file; so each rank's part of the order can be written from there on. */
+static rondo_result_t group_by_rank(struct rondo_raw_playing *p)
+{
+    const struct rondo_raw *raw = p->raw;
+    uint32_t *grouped = calloc((size_t) p->played + 1, sizeof(*grouped));
+    p->rank_first = calloc((size_t) raw->conditions.ranks + 2, sizeof(*p->rank_first));
+    if (grouped == NULL || p->rank_first == NULL) {
+        free(grouped);
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for program '%s'", p->name);
+    }
+    for (uint32_t rank = 0; rank < raw->conditions.ranks; rank++) {
+        uint32_t steps = 0;
+        for (uint32_t b = 0; b < raw->ranks[rank].blocks; b++)
+            steps += raw->blocks[raw->ranks[rank].block_first + b].steps;
+        p->rank_first[rank + 2] = p->rank_first[rank + 1] + steps;
+    }
+    uint32_t *fill = p->rank_first + 1;
+    for (uint32_t i = 0, rank = 0; i < p->played; i++) {
+        uint32_t low = 0, high = raw->conditions.ranks - 1;
+        while (low < high) { /* whose step it is: the last rank whose first step is not behind it */
+            uint32_t middle = (low + high + 1) / 2;
+            const struct rondo_raw_rank *r = &raw->ranks[middle];
+            uint32_t first =
+                r->block_first < raw->block_count ? raw->blocks[r->block_first].step_first : (uint32_t) raw->step_count;
+            if (first <= p->order[i])
+                low = middle;
+            else
+                high = middle - 1;
+        }
+        rank = low;
+        while (raw->ranks[rank].blocks == 0 ||
+               p->order[i] >= raw->blocks[raw->ranks[rank].block_first + raw->ranks[rank].blocks - 1].step_first +
+                                  raw->blocks[raw->ranks[rank].block_first + raw->ranks[rank].blocks - 1].steps ||
+               p->order[i] < raw->blocks[raw->ranks[rank].block_first].step_first)
+            rank--;
+        grouped[fill[rank]++] = p->order[i];
+    }
+    memcpy(p->order, grouped, (size_t) p->played * sizeof(*grouped));
+    free(grouped);
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_raw_write_plans(struct rondo_raw_playing *p, struct rondo_plan_set *set)
+{
+    struct writing *w = calloc(1, sizeof(*w));
+    rondo_result_t status = group_by_rank(p);
+    uint32_t largest = 1;
+    if (w == NULL || (w->notifies = calloc(p->raw->step_count + 1, 1)) == NULL) {
+        free(w);
+        return status != RONDO_SUCCESS ? status : rondo_fail(RONDO_ERR_MEMORY, "no memory for program '%s'", p->name);
+    }
+    w->p = p;
+    for (size_t i = 0; i < p->raw->step_count; i++)
+        if (p->raw->steps[i].actions != 0 && p->raw->steps[i].count > largest)
+            largest = p->raw->steps[i].count;
+    for (uint32_t rank = 0; rank < p->raw->conditions.ranks && status == RONDO_SUCCESS; rank++)
+        status = write_rank(w, rank, largest, &set->plans[rank]);
+    free(w->notifies);
+    free(w);
+    return status;
+}

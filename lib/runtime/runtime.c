@@ -1,0 +1,608 @@
+/* Init and finalize: the order in which the parts of a runtime come to life, and what the ranks tell each other meanwhile. */
+#include "lib/context/runtime.h"
+
+#include "lib/base/thread.h"
+#include "lib/connection/endpoint_address.h"
+#include "lib/submission/check.h"
+#if RONDO_WITH_CUDA
+#include "device/cuda/device.h"
+#endif
+#include "lib/communicator/comm.h"
+#include "lib/connection/connect.h"
+#include "lib/base/environment.h"
+#include "lib/diagnostics/hang.h"
+#include "lib/diagnostics/timeline.h"
+#include "lib/connection/mailbox.h"
+#include "device/abi/platform.h"
+#include "lib/submission/poller.h"
+#include "lib/runtime/profile.h"
+#include "proxy/proxies.h"
+#include "lib/submission/queue.h"
+#include "lib/submission/request.h"
+#include "lib/select/select.h"
+#include "lib/runtime/settings.h"
+#include "lib/select/tuning.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CUDA_BLOCKS      32
+#define GPU_POLLS        8
+#define GPU_POLLS_ALONE  64
+#define GPU_SPREAD       5 /* no divisor of the blocks */
+#define NETWORK_POLLS    8
+#define NETWORK_CHANNELS 4
+
+static void handle(void *argument, int source, uint32_t type, const void *data, size_t bytes)
+{
+    struct rondo_runtime *runtime = argument;
+    switch (type) {
+    case RONDO_CONTROL_DIED:
+        rondo_peer_gone(runtime, source, "has died");
+        break;
+    case RONDO_CONTROL_LEFT:
+        rondo_peer_gone(runtime, source, "has left");
+        break;
+    case RONDO_CONTROL_LOST:
+        for (int rank = 0; rank < runtime->size; rank++)
+            if (rank != runtime->rank)
+                rondo_peer_gone(runtime, rank, "cannot be reached: the connection to the root is lost");
+        break;
+    case RONDO_MESSAGE_MAIL:
+        rondo_mailbox_deliver(runtime, source, data, bytes);
+        break;
+    case RONDO_MESSAGE_CONNECT:
+    case RONDO_MESSAGE_CONNECTED:
+    case RONDO_MESSAGE_CLOSE:
+        rondo_connect_message(runtime, source, type, data, bytes);
+        break;
+    case RONDO_MESSAGE_CHECK:
+    case RONDO_MESSAGE_VERDICT:
+        rondo_check_message(runtime, source, type, data, bytes);
+        break;
+    case RONDO_MESSAGE_ABORT:
+        rondo_comm_abort_message(runtime, source, data, bytes);
+        break;
+    case RONDO_MESSAGE_HANG_ASK:
+    case RONDO_MESSAGE_HANG_QUERY:
+    case RONDO_MESSAGE_HANG_STATE:
+    case RONDO_MESSAGE_HANG_REPORT:
+    case RONDO_MESSAGE_HANG_ANSWER:
+        rondo_hang_message(runtime, source, type, data, bytes);
+        break;
+    case RONDO_MESSAGE_CARD_ASK:
+    case RONDO_MESSAGE_CARD:
+        rondo_cards_message(runtime, source, type, data, bytes);
+        break;
+    case RONDO_MESSAGE_LINK_LOST:
+        rondo_link_message(runtime, source, data, bytes);
+        break;
+    default:
+        rondo_log(RONDO_LOG_WARN, runtime->rank, "dropped a message of unknown type %u from rank %d", type, source);
+    }
+}
+
+/* ---- the parts ---- */
+
+static rondo_result_t create_tables(struct rondo_runtime *runtime)
+{
+    rondo_result_t result = rondo_mailbox_create(&runtime->mailbox);
+    if (result == RONDO_SUCCESS)
+        result = rondo_connect_create(&runtime->connections);
+    if (result == RONDO_SUCCESS)
+        result = rondo_cards_create(&runtime->cards);
+    if (result == RONDO_SUCCESS)
+        result = rondo_check_create(&runtime->checker);
+    if (result == RONDO_SUCCESS)
+        result = rondo_hang_create(&runtime->hang);
+    return result;
+}
+
+/* Either explicitly, or as the launcher says. */
+static rondo_result_t meet(struct rondo_runtime *runtime, const rondo_config_t *config, int *local_rank)
+{
+    struct rondo_launch launch;
+    struct rondo_control_options options = {0};
+    int given = config != NULL && (config->rank >= 0 || config->size >= 0);
+    rondo_result_t result = RONDO_SUCCESS;
+    memset(&launch, 0, sizeof(launch));
+    if (!given || config->unique_id == NULL)
+        result = rondo_environment_launch(&launch);
+    if (result == RONDO_SUCCESS)
+        result = rondo_environment_text("RONDO_ROOT", &options.root);
+    if (result == RONDO_SUCCESS)
+        result = rondo_environment_text("RONDO_SECRET", &options.secret);
+    if (result != RONDO_SUCCESS)
+        return result;
+    *local_rank = given ? -1 : launch.local_rank;
+    runtime->rank = given ? config->rank : launch.rank;
+    runtime->size = given ? config->size : launch.size;
+    if (runtime->size < 1 || runtime->rank < 0 || runtime->rank >= runtime->size)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rank %d of %d: give both, with 0 <= rank < size", runtime->rank, runtime->size);
+    options.rank = runtime->rank;
+    options.size = runtime->size;
+    options.unique_id = config != NULL ? config->unique_id : NULL;
+    options.job = launch.job;
+    options.connect_timeout = runtime->settings.connect_timeout;
+    runtime->gone = calloc((size_t) runtime->size, sizeof(*runtime->gone));
+    runtime->peers = calloc((size_t) runtime->size, sizeof(*runtime->peers));
+    if (runtime->gone == NULL || runtime->peers == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", runtime->size);
+    return rondo_control_connect(&runtime->control, &options, handle, runtime);
+}
+
+static rondo_result_t choose_transports(struct rondo_runtime *runtime, const char *names)
+{
+    int count;
+    const struct rondo_transport *const *all = rondo_transport_table(&count);
+    if (names == NULL || *names == '\0') {
+        for (int i = 0; i < count; i++) /* of networks it is found out once there are other hosts */
+            if (all[i]->network != NULL || all[i]->unusable() == NULL)
+                runtime->transports[runtime->transport_count++] = all[i];
+        return RONDO_SUCCESS;
+    }
+    char list[256], *rest = list, *name;
+    if (strlen(names) >= sizeof(list))
+        return rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_TRANSPORTS has %zu characters", strlen(names));
+    strcpy(list, names);
+    while ((name = strsep(&rest, ",")) != NULL) {
+        const struct rondo_transport *transport = rondo_transport_find(name);
+        if (transport == NULL || transport->unusable() != NULL)
+            return rondo_fail(RONDO_ERR_TRANSPORT, "transport '%s': %s", name,
+                              transport == NULL ? "there is none of that name in this build" : transport->unusable());
+        if (runtime->transport_count < (int) (sizeof(runtime->transports) / sizeof(runtime->transports[0])))
+            runtime->transports[runtime->transport_count++] = transport;
+    }
+    return RONDO_SUCCESS;
+}
+
+/* Ranks that share the rank's host. */
+static uint32_t neighbours(const struct rondo_runtime *runtime, int rank)
+{
+    uint32_t count = 0;
+    for (int other = 0; other < runtime->size; other++)
+        count += strcmp(runtime->peers[other].host_id, runtime->peers[rank].host_id) == 0;
+    return count;
+}
+
+/* Whether the rank has ranks on other hosts to talk to, which takes a proxy. */
+static int spans_hosts(const struct rondo_runtime *runtime, int rank)
+{
+    return neighbours(runtime, rank) < (uint32_t) runtime->size;
+}
+
+/* Ranks on the rank's GPU. */
+static uint32_t sharers(const struct rondo_runtime *runtime, int rank)
+{
+    const struct rondo_gpu_identity *gpu = &runtime->peers[rank].gpu;
+    uint32_t count = 0;
+    for (int other = 0; other < runtime->size; other++) {
+        const struct rondo_gpu_identity *another = &runtime->peers[other].gpu;
+        count += another->present && memcmp(another->uuid, gpu->uuid, sizeof(gpu->uuid)) == 0;
+    }
+    return gpu->present ? count : 1;
+}
+
+/* near: its neighbours, which take a look at all ranks to count. */
+static uint32_t blocks_of(const struct rondo_runtime *runtime, int rank, uint32_t near)
+{
+    const struct rondo_peer *peer = &runtime->peers[rank];
+    if (peer->device == RONDO_DEVICE_CUDA) {
+        /* A daemon's blocks leave by agreement of all, so those of all ranks on a GPU have to run at once; and so do operations
+         * on streams, which would be cut (device/seats.h). */
+        uint32_t share = CUDA_BLOCKS / sharers(runtime, rank);
+        return peer->blocks != 0 ? peer->blocks : share > 1 ? share : 1;
+    }
+    /* A thread that loses its core holds up all ranks: some are for whatever else there is. */
+    uint32_t blocks = peer->blocks != 0 ? peer->blocks : peer->cores * 3 / 4 / near;
+    if (peer->blocks == 0 && near < (uint32_t) runtime->size)
+        blocks--; /* the proxy needs a core */
+    blocks = blocks > UINT32_MAX / 2 ? 0 : blocks;
+    return blocks < 1 ? 1 : blocks > 4 && peer->blocks == 0 ? 4 : blocks;
+}
+
+/* What all ranks agree on, by the same computation over the same data. */
+static void agree(struct rondo_runtime *runtime)
+{
+    runtime->settings.channels = RONDO_CHANNELS_MAX;
+    runtime->settings.slot_bytes = UINT32_MAX;
+    for (int rank = 0; rank < runtime->size; rank++) {
+        uint32_t near = neighbours(runtime, rank), blocks = blocks_of(runtime, rank, near);
+        uint32_t slot_bytes = runtime->peers[rank].slot_bytes;
+        uint32_t stream_blocks = runtime->peers[rank].stream_blocks;
+        runtime->crowded |= runtime->peers[rank].cores < near;
+        if (blocks < runtime->settings.channels)
+            runtime->settings.channels = blocks;
+        if (runtime->settings.stream_blocks == 0 || (stream_blocks != 0 && stream_blocks < runtime->settings.stream_blocks))
+            runtime->settings.stream_blocks = stream_blocks;
+        if (slot_bytes < runtime->settings.slot_bytes)
+            runtime->settings.slot_bytes = slot_bytes;
+    }
+    /* Messages between hosts take long: while one is on its way, the same block works on another channel. */
+    if (spans_hosts(runtime, runtime->rank) && runtime->settings.channels < NETWORK_CHANNELS)
+        runtime->settings.channels = NETWORK_CHANNELS;
+    uint64_t tuning = runtime->settings.tuning != NULL ? runtime->settings.tuning->fingerprint : 0;
+    for (int rank = 0; rank < runtime->size; rank++)
+        if (runtime->peers[rank].tuning != tuning && runtime->settings.tuning != NULL) {
+            rondo_log(RONDO_LOG_WARN, runtime->rank, "RONDO_TUNING is not used: rank %d has another table, or none", rank);
+            rondo_tuning_free(runtime->settings.tuning);
+            runtime->settings.tuning = NULL;
+        }
+}
+
+static void stir(void *argument)
+{
+    rondo_proxies_stir(((struct rondo_runtime *) argument)->proxies);
+}
+
+/* By a thread of the device's own: operations have been completed, or the daemon is out. It takes the completions itself, which
+ * wakes those who wait for them, and nobody else: the poller is there for callbacks, and for a daemon that is to run again. */
+static void notify(void *argument)
+{
+    struct rondo_runtime *runtime = argument;
+    rondo_queue_reap(runtime);
+    if (!rondo_queue_outstanding(runtime) || rondo_device_alive(runtime->device))
+        return;
+    rondo_poller_wake(runtime);
+    rondo_queue_stir(runtime);
+}
+
+/* A GPU if there is one and nothing else was asked for; which one by the rank on its host, so far as the launcher tells. */
+static rondo_result_t choose_device(struct rondo_runtime *runtime, const rondo_config_t *config, int local_rank,
+                                    const struct rondo_startup *startup)
+{
+    const char *why = "this build is without CUDA";
+    int count = 0;
+    runtime->device_index = -1;
+    runtime->device_type = RONDO_DEVICE_HOST;
+    if (startup->device == RONDO_DEVICE_HOST)
+        return RONDO_SUCCESS;
+#if RONDO_WITH_CUDA
+    count = rondo_cuda_count(&why);
+#endif
+    int index = config != NULL ? config->device_index : -1;
+    if (count == 0 && startup->device == RONDO_DEVICE_AUTO && index < 0)
+        return RONDO_SUCCESS;
+    if (count == 0)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no CUDA device: %s", why);
+    if (index >= count)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "device_index %d: this machine has %d GPUs", index, count);
+    runtime->device_type = RONDO_DEVICE_CUDA;
+    runtime->device_index = index >= 0 ? index : (local_rank >= 0 ? local_rank : runtime->rank) % count;
+    return RONDO_SUCCESS;
+}
+
+/* A poll of a GPU takes a third of a microsecond, a change of context six; and of many small operations each block should have
+ * some. */
+static void adapt_to_gpu(struct rondo_startup *startup)
+{
+    struct rondo_policy *policy = &startup->policy;
+    if (!startup->spin_given) {
+        policy->initial = policy->cap = GPU_POLLS;
+        policy->alone = GPU_POLLS_ALONE;
+    }
+    policy->spread = GPU_SPREAD;
+}
+
+static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_startup *startup)
+{
+    const uint32_t near = neighbours(runtime, runtime->rank);
+    struct rondo_device_options options = {.rank = runtime->rank,
+                                           .blocks = blocks_of(runtime, runtime->rank, near),
+                                           .lane_contexts = 2 * runtime->settings.channels,
+                                           .trace = runtime->trace != NULL,
+                                           .notify = notify,
+                                           .notify_argument = runtime,
+                                           .stir = stir,
+                                           .stir_argument = runtime};
+    const struct rondo_device_kind *kind = &rondo_host_device;
+    uint32_t threads = options.blocks * near;
+    /* Slots that the proxy brings come late enough for a yield; and the thread that waits may be the one to bring them. */
+    int gives_way = threads > runtime->peers[runtime->rank].cores || spans_hosts(runtime, runtime->rank);
+    startup->policy.yield_mask = gives_way ? 15 : 8191;
+    startup->policy.yield_polls = gives_way ? 1024 : 0;
+    /* The thread that waits carries slots between two visits, so that a visit which waits for one keeps it from coming. */
+    if (!startup->spin_given && spans_hosts(runtime, runtime->rank) && runtime->device_type == RONDO_DEVICE_HOST)
+        startup->policy.initial = startup->policy.alone = startup->policy.cap = NETWORK_POLLS;
+    if (runtime->device_type == RONDO_DEVICE_CUDA)
+        adapt_to_gpu(startup);
+    options.policy = startup->policy;
+    options.index = runtime->device_index;
+#if RONDO_WITH_CUDA
+    if (runtime->device_type == RONDO_DEVICE_CUDA)
+        kind = &rondo_cuda_device;
+#endif
+    rondo_result_t result = kind->create(&runtime->device, &options);
+    if (result == RONDO_SUCCESS &&
+        (runtime->nothing = runtime->device->kind->allocate(runtime->device, RONDO_CACHE_LINE)) == NULL)
+        result = rondo_fail(RONDO_ERR_MEMORY, "no device memory");
+    return result;
+}
+
+/* Which networks each rank can use: asked for only where there may be need of one, because it takes loading their libraries.
+ * All ranks see the same hosts, and the same list unless RONDO_TRANSPORTS differs. */
+static rondo_result_t compare_networks(struct rondo_runtime *runtime, struct rondo_comm *world, int listed)
+{
+    if (!listed && !spans_hosts(runtime, runtime->rank))
+        return RONDO_SUCCESS;
+    uint32_t mine = rondo_transport_networks(runtime), *all = calloc((size_t) runtime->size, sizeof(*all));
+    if (all == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", runtime->size);
+    rondo_result_t result = RONDO_SUCCESS;
+    if (spans_hosts(runtime, runtime->rank))
+        result = rondo_exchange(world, "rondo_init", &mine, sizeof(mine), all);
+    for (int rank = 0; rank < runtime->size; rank++)
+        runtime->peers[rank].networks = spans_hosts(runtime, runtime->rank) ? all[rank] : mine;
+    free(all);
+    return result;
+}
+
+/* The world as far as an exchange needs it. The last exchange makes sure that nobody connects to a rank which does not know
+ * the others yet, and tells how many threads move what crosses networks. */
+static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_startup *startup)
+{
+    struct rondo_comm *world = calloc(1, sizeof(*world));
+    struct rondo_peer self;
+    uint32_t carriers, *all_carriers = calloc((size_t) runtime->size, sizeof(*all_carriers));
+    cpu_set_t set;
+    memset(&self, 0, sizeof(self));
+    rondo_result_t result = RONDO_SUCCESS;
+    if (world != NULL)
+        world->members = calloc((size_t) runtime->size, sizeof(*world->members));
+    if (world == NULL || world->members == NULL || all_carriers == NULL) {
+        result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a world of %d ranks", runtime->size);
+        goto done;
+    }
+    world->runtime = runtime;
+    world->id = UINT64_MAX;
+    world->rank = runtime->rank;
+    world->size = runtime->size;
+    for (int rank = 0; rank < runtime->size; rank++)
+        world->members[rank] = rank;
+    pthread_mutex_lock(&runtime->lock);
+    world->next = runtime->comms;
+    runtime->comms = world;
+    pthread_mutex_unlock(&runtime->lock);
+    for (int rank = 0; rank < runtime->size; rank++) /* who went before the world was listed */
+        if (__atomic_load_n(&runtime->gone[rank], __ATOMIC_ACQUIRE) != RONDO_SUCCESS)
+            rondo_comm_fail(world, RONDO_ERR_PEER, "rank %d has gone", rank);
+
+    rondo_segment_host_id(startup->host_id, self.host_id, sizeof(self.host_id));
+    self.device = (uint32_t) runtime->device_type;
+    if (runtime->device_type == RONDO_DEVICE_CUDA)
+        rondo_gpu_identify(runtime->device_index, &self.gpu);
+    self.blocks = (uint32_t) startup->blocks;
+    self.stream_blocks = (uint32_t) startup->stream_blocks;
+    self.cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t) CPU_COUNT(&set) : 1;
+    self.slot_bytes = startup->slot_bytes != 0 ? (uint32_t) (startup->slot_bytes + 63) / 64 * 64 : RONDO_DEFAULT_SLOT_BYTES;
+    self.tuning = runtime->settings.tuning != NULL ? runtime->settings.tuning->fingerprint : 0;
+    result = rondo_background_process((unsigned char *) self.process);
+    if (result == RONDO_SUCCESS)
+        result = rondo_exchange(world, "rondo_init", &self, sizeof(self), runtime->peers);
+    if (result == RONDO_SUCCESS) {
+        agree(runtime);
+        result = rondo_tracing_create(runtime, &runtime->trace);
+    }
+    if (result == RONDO_SUCCESS) {
+        result = create_device(runtime, startup); /* from the next exchange on others may ask for its memory */
+    }
+    if (result == RONDO_SUCCESS)
+        result = compare_networks(runtime, world, startup->transports != NULL);
+    if (result == RONDO_SUCCESS)
+        result = rondo_proxies_create(runtime, &runtime->proxies);
+    if (result == RONDO_SUCCESS) {
+        carriers = rondo_proxies_carriers(runtime->proxies);
+        result = rondo_exchange(world, "rondo_init", &carriers, sizeof(carriers), all_carriers);
+    }
+    for (int rank = 0; rank < runtime->size && result == RONDO_SUCCESS; rank++)
+        runtime->peers[rank].carriers = all_carriers[rank];
+
+    pthread_mutex_lock(&runtime->lock);
+    for (struct rondo_comm **link = &runtime->comms; *link != NULL; link = &(*link)->next)
+        if (*link == world) {
+            *link = world->next;
+            break;
+        }
+    while (world->pins > 0) {
+        pthread_mutex_unlock(&runtime->lock);
+        sched_yield();
+        pthread_mutex_lock(&runtime->lock);
+    }
+    pthread_mutex_unlock(&runtime->lock);
+done:
+    if (world != NULL)
+        free(world->members);
+    free(world);
+    free(all_carriers);
+    return result;
+}
+
+static rondo_result_t create_world(struct rondo_runtime *runtime)
+{
+    int *members = calloc((size_t) runtime->size, sizeof(*members));
+    if (members == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", runtime->size);
+    for (int rank = 0; rank < runtime->size; rank++)
+        members[rank] = rank;
+    rondo_result_t result = rondo_comm_create(runtime, 0, members, runtime->size, &runtime->world);
+    free(members);
+    return result;
+}
+
+static void tear_down(struct rondo_runtime *runtime)
+{
+    rondo_poller_destroy(runtime);
+    if (runtime->device != NULL)
+        runtime->device->kind->halt(runtime->device);
+    rondo_tracing_destroy(runtime);
+    while (runtime->comms != NULL) {
+        rondo_request_destroy_all(runtime->comms);
+        rondo_comm_destroy(runtime->comms);
+    }
+    if (runtime->connections != NULL)
+        rondo_connect_shut(runtime);
+    if (runtime->cards != NULL)
+        rondo_cards_withdraw(runtime);
+    rondo_proxies_close(runtime->proxies);
+    while (runtime->allocations != NULL)
+        rondo_free(runtime, runtime->allocations->base);
+    rondo_arena_destroy(runtime->arena);
+    rondo_proxies_destroy(runtime->proxies);
+    runtime->proxies = NULL;
+    if (runtime->segments != NULL)
+        rondo_segments_destroy(runtime->segments);
+    if (runtime->control != NULL)
+        rondo_control_close(runtime->control); /* from here on no handler runs */
+    rondo_connect_destroy(runtime);
+    rondo_cards_destroy(runtime->cards);
+    rondo_queue_destroy(runtime);
+    if (runtime->nothing != NULL)
+        runtime->device->kind->release(runtime->device, runtime->nothing, RONDO_CACHE_LINE);
+    if (runtime->device != NULL)
+        runtime->device->kind->destroy(runtime->device);
+    while (runtime->free_lanes != NULL) {
+        struct rondo_host_lane *lane = runtime->free_lanes;
+        runtime->free_lanes = lane->next;
+        free(lane);
+    }
+    rondo_hang_destroy(runtime);
+    rondo_check_destroy(runtime->checker);
+    rondo_mailbox_destroy(runtime->mailbox);
+    pthread_mutex_destroy(&runtime->lock);
+    rondo_tuning_free(runtime->settings.tuning);
+    free(runtime->gone);
+    free(runtime->peers);
+    free(runtime);
+}
+
+/* ---- the public calls ---- */
+
+rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
+{
+    struct rondo_startup startup;
+    int local_rank = -1;
+    if (rt == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_init: rt is NULL");
+    *rt = NULL;
+    struct rondo_runtime *runtime = calloc(1, sizeof(*runtime));
+    if (runtime == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a runtime");
+    pthread_mutex_init(&runtime->lock, NULL);
+    runtime->device_index = -1;
+    rondo_result_t result = rondo_queue_create(runtime);
+    if (result == RONDO_SUCCESS)
+        result = rondo_settings_read(config, &runtime->settings, &startup);
+    if (result == RONDO_SUCCESS)
+        result = startup.tuning != NULL ? rondo_tuning_read(startup.tuning, &runtime->settings.tuning) : RONDO_SUCCESS;
+    if (result == RONDO_SUCCESS)
+        result = choose_transports(runtime, startup.transports);
+    if (result == RONDO_SUCCESS)
+        result = create_tables(runtime);
+    if (result == RONDO_SUCCESS)
+        result = meet(runtime, config, &local_rank);
+    if (result == RONDO_SUCCESS)
+        result = choose_device(runtime, config, local_rank, &startup);
+    if (result == RONDO_SUCCESS)
+        result = rondo_tuning_check(runtime->settings.tuning, startup.tuning, runtime->device_type == RONDO_DEVICE_CUDA);
+    if (result == RONDO_SUCCESS)
+        result = rondo_segments_create(&runtime->segments, runtime->control);
+    if (result == RONDO_SUCCESS)
+        result = rondo_arena_create(&runtime->arena, (uint64_t) startup.memory);
+    if (result == RONDO_SUCCESS)
+        result = introduce(runtime, &startup);
+    if (result == RONDO_SUCCESS)
+        result = create_world(runtime);
+    if (result == RONDO_SUCCESS)
+        result = rondo_tracing_begin(runtime);
+    if (result == RONDO_SUCCESS)
+        result = rondo_poller_create(runtime);
+    if (result == RONDO_SUCCESS && strcmp(startup.spin, "profile") == 0)
+        result = rondo_profile(runtime);
+    if (result != RONDO_SUCCESS) {
+        char message[512]; /* tearing down may fail calls of its own */
+        strncpy(message, rondo_last_error(), sizeof(message) - 1);
+        message[sizeof(message) - 1] = '\0';
+        tear_down(runtime);
+        return rondo_fail(result, "%s", message);
+    }
+    *rt = runtime;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_finalize(rondo_t runtime)
+{
+    if (runtime == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_finalize: the runtime is NULL");
+    pthread_mutex_lock(&runtime->queue.lock);
+    uint64_t outstanding = runtime->queue.submitted - runtime->queue.completed;
+    pthread_mutex_unlock(&runtime->queue.lock);
+    if (outstanding > 0)
+        return rondo_fail(RONDO_ERR_STATE, "rondo_finalize: %llu operations have not completed",
+                          (unsigned long long) outstanding);
+    /* Nobody leaves while others may still be waiting for a last slot's credit or a connection. A communicator that has failed
+     * has nobody to wait for. */
+    char here = 1, *all = calloc(1, (size_t) runtime->size);
+    if (all != NULL && rondo_comm_failure(runtime->world) == RONDO_SUCCESS)
+        rondo_exchange(runtime->world, "rondo_finalize", &here, 1, all);
+    free(all);
+    tear_down(runtime);
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_device(rondo_t runtime, rondo_device_t *device)
+{
+    if (runtime == NULL || device == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_device: %s is NULL", runtime == NULL ? "the runtime" : "device");
+    *device = runtime->device_type;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_device_index(rondo_t runtime, int *index)
+{
+    if (runtime == NULL || index == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_device_index: %s is NULL", runtime == NULL ? "the runtime" : "index");
+    *index = runtime->device_index;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_device_synchronize(rondo_t runtime)
+{
+    if (runtime == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_device_synchronize: the runtime is NULL");
+    return runtime->device->kind->synchronize(runtime->device);
+}
+
+rondo_result_t rondo_get_stats(rondo_t runtime, rondo_stats_t *stats)
+{
+    if (runtime == NULL || stats == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_get_stats: %s is NULL", runtime == NULL ? "the runtime" : "stats");
+    memset(stats, 0, sizeof(*stats));
+    pthread_mutex_lock(&runtime->queue.lock);
+    stats->submitted = runtime->queue.submitted;
+    stats->completed = runtime->queue.completed;
+    stats->daemon_starts = runtime->queue.starts;
+    pthread_mutex_unlock(&runtime->queue.lock);
+    const struct rondo_daemon *daemon = runtime->device->daemon;
+    stats->daemon_quits = stats->daemon_starts - (uint64_t) rondo_device_alive(runtime->device);
+    for (uint32_t b = 0; b < daemon->block_count; b++) {
+        struct rondo_block_statistics block;
+        rondo_result_t result =
+            runtime->device->kind->download(runtime->device, &block, &daemon->reports[b].statistics, sizeof(block));
+        if (result != RONDO_SUCCESS)
+            return result;
+        stats->preemptions += block.preemptions;
+        stats->context_loads += block.context_loads;
+        stats->context_saves += block.context_saves;
+        stats->primitives += block.primitives;
+        stats->bytes_sent += block.bytes_sent;
+        stats->bytes_saved += block.bytes_saved;
+    }
+    stats->memory_reserved = rondo_arena_reserved(runtime->arena);
+    pthread_mutex_lock(&runtime->lock);
+    for (const struct rondo_allocation *a = runtime->allocations; a != NULL; a = a->next)
+        stats->memory_allocated += a->reserved;
+    pthread_mutex_unlock(&runtime->lock);
+    stats->memory_budget = rondo_arena_budget(runtime->arena);
+    return RONDO_SUCCESS;
+}

@@ -1,0 +1,143 @@
+/* See compression.h. */
+#include "lib/select/compression.h"
+
+#include "lib/select/select.h"
+#include "device/codec/zfp_block.h"
+
+#include <string.h>
+
+#define KIND(kind) (1u << RONDO_KIND_##kind)
+
+static const uint32_t compressed_kinds = KIND(ALLREDUCE) | KIND(REDUCE) | KIND(BCAST) | KIND(REDUCE_SCATTER) | KIND(ALLGATHER) |
+                                         KIND(ALLGATHERV) | KIND(ALLTOALL) | KIND(ALLTOALLV) | KIND(GATHER) | KIND(SCATTER);
+static const uint32_t reducing_kinds = KIND(ALLREDUCE) | KIND(REDUCE) | KIND(REDUCE_SCATTER);
+
+static int reduces(const struct rondo_call *call)
+{
+    return (reducing_kinds >> call->kind & 1) != 0;
+}
+
+/* The most bits a value that still mean something; 0: the type is not compressed. */
+static int most_rate(rondo_datatype_t type)
+{
+    switch (type) {
+    case RONDO_FLOAT:
+        return RONDO_ZFP_RATE_FLOAT;
+    case RONDO_DOUBLE:
+        return RONDO_ZFP_RATE_DOUBLE;
+    case RONDO_FLOAT16:
+    case RONDO_BFLOAT16:
+        return 16;
+    default:
+        return 0;
+    }
+}
+
+#define FAIL(code, ...) return rondo_fail(code, __VA_ARGS__)
+
+static int has_bound(const struct rondo_call *call)
+{
+    return !reduces(call) || call->op == RONDO_SUM || call->op == RONDO_AVG || call->op == RONDO_MIN || call->op == RONDO_MAX;
+}
+
+static int fits(const struct rondo_call *call, int rate)
+{
+    return (compressed_kinds >> call->kind & 1) && rate <= most_rate(call->type) && has_bound(call);
+}
+
+static int can_feed_back(const struct rondo_call *call, int persistent)
+{
+    return persistent && reduces(call) && (call->op == RONDO_SUM || call->op == RONDO_AVG);
+}
+
+static rondo_result_t check_rate(const struct rondo_call *call, int rate)
+{
+    const char *function = rondo_kind_name(call->kind);
+    int most = most_rate(call->type);
+    if (rate < RONDO_ZFP_RATE_MIN || rate > RONDO_ZFP_RATE_DOUBLE)
+        FAIL(RONDO_ERR_ARGUMENT, "%s: compress_rate %d is not in [%d, %d] bits a value", function, rate, RONDO_ZFP_RATE_MIN,
+             RONDO_ZFP_RATE_DOUBLE);
+    if (!(compressed_kinds >> call->kind & 1))
+        FAIL(RONDO_ERR_UNSUPPORTED, "%s: compress_rate %d: this collective is not compressed", function, rate);
+    if (most == 0)
+        FAIL(RONDO_ERR_UNSUPPORTED, "%s: compress_rate %d: %s is not compressed (float16, bfloat16, float and double are)",
+             function, rate, rondo_type_name(call->type));
+    if (rate > most)
+        FAIL(RONDO_ERR_ARGUMENT, "%s: compress_rate %d: %s has no use for more than %d bits a value", function, rate,
+             rondo_type_name(call->type), most);
+    if (!has_bound(call))
+        FAIL(RONDO_ERR_UNSUPPORTED, "%s: compress_rate %d: the error of %s of compressed values has no bound", function, rate,
+             rondo_op_name(call->op));
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t check_feedback(const struct rondo_call *call, int persistent)
+{
+    const char *function = rondo_kind_name(call->kind);
+    if (!persistent)
+        FAIL(RONDO_ERR_UNSUPPORTED, "%s: error_feedback needs a persistent operation", function);
+    if (!can_feed_back(call, persistent))
+        FAIL(RONDO_ERR_UNSUPPORTED, "%s: error_feedback is for sums and averages", function);
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_compression_choose(const struct rondo_comm *comm, const rondo_attr_t *attr, int persistent,
+                                        struct rondo_call *call)
+{
+    const rondo_compression_t *common = &comm->compression;
+    call->rate = 0;
+    call->feedback = 0;
+    if ((common->rate | attr->compress_rate | attr->error_feedback) == 0) /* the usual case */
+        return RONDO_SUCCESS;
+    if (attr->compress_rate == RONDO_COMPRESS_NEVER || call->kind == RONDO_KIND_BARRIER)
+        return RONDO_SUCCESS;
+    if (attr->compress_rate != 0) {
+        rondo_result_t result = check_rate(call, attr->compress_rate);
+        if (result == RONDO_SUCCESS && attr->error_feedback)
+            result = check_feedback(call, persistent);
+        if (result != RONDO_SUCCESS)
+            return result;
+        call->rate = (uint32_t) attr->compress_rate;
+        call->feedback = attr->error_feedback != 0;
+        return RONDO_SUCCESS;
+    }
+    if (attr->error_feedback && common->rate == 0)
+        FAIL(RONDO_ERR_ARGUMENT, "%s: error_feedback without compress_rate", rondo_kind_name(call->kind));
+    /* Calls of a kind, type or operator that cannot be compressed go as they are. All ranks see the same bytes, except in
+     * alltoallv, whose sizes no rank knows of the others. */
+    size_t bytes = rondo_call_bytes(comm, call);
+    if (call->kind == RONDO_KIND_ALLTOALLV || bytes < common->smallest || !fits(call, common->rate))
+        return RONDO_SUCCESS;
+    call->rate = (uint32_t) common->rate;
+    call->feedback = (common->error_feedback || attr->error_feedback) && can_feed_back(call, persistent);
+    return RONDO_SUCCESS;
+}
+
+size_t rondo_residual_bytes(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    size_t computed = call->type == RONDO_DOUBLE ? sizeof(double) : sizeof(float);
+    return call->count * computed * (call->kind == RONDO_KIND_REDUCE_SCATTER ? (size_t) comm->size : 1);
+}
+
+/* ---- the public calls ---- */
+
+rondo_result_t rondo_comm_set_compression(rondo_comm_t comm, const rondo_compression_t *compression)
+{
+    static const rondo_compression_t none = RONDO_COMPRESSION_DEFAULT;
+    const rondo_compression_t *wanted = compression != NULL ? compression : &none;
+    if (comm == NULL)
+        FAIL(RONDO_ERR_ARGUMENT, "rondo_comm_set_compression: the communicator is NULL");
+    if (wanted->rate != 0 && (wanted->rate < RONDO_ZFP_RATE_MIN || wanted->rate > RONDO_ZFP_RATE_DOUBLE))
+        FAIL(RONDO_ERR_ARGUMENT, "rondo_comm_set_compression: rate %d is neither 0 nor in [%d, %d] bits a value", wanted->rate,
+             RONDO_ZFP_RATE_MIN, RONDO_ZFP_RATE_DOUBLE);
+    comm->compression = *wanted;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_comm_get_compression(rondo_comm_t comm, rondo_compression_t *compression)
+{
+    if (comm == NULL || compression == NULL)
+        FAIL(RONDO_ERR_ARGUMENT, "rondo_comm_get_compression: %s is NULL", comm == NULL ? "the communicator" : "the result");
+    *compression = comm->compression;
+    return RONDO_SUCCESS;
+}

@@ -1,0 +1,187 @@
+/* See register.h. */
+#include "lib/select/registered_programs.h"
+
+#include "lib/connection/lane.h"
+#include "lib/connection/mailbox.h"
+#include "lib/program/builder.h"
+#include "lib/submission/request.h"
+#include "lib/select/select.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct rondo_registered *rondo_program_next(const struct rondo_comm *comm, const struct rondo_registered *after)
+{
+    /* Acquire pairs with the release in add: what is in the list is complete. */
+    return after != NULL ? after->next : __atomic_load_n(&comm->programs, __ATOMIC_ACQUIRE);
+}
+
+const struct rondo_algorithm *rondo_program_named(const struct rondo_comm *comm, const char *name, enum rondo_kind kind)
+{
+    for (const struct rondo_registered *p = rondo_program_next(comm, NULL); p != NULL; p = rondo_program_next(comm, p))
+        if ((p->algorithm.kinds >> kind & 1) && strcmp(p->algorithm.name, name) == 0)
+            return &p->algorithm;
+    return NULL;
+}
+
+const char *rondo_program_misfit(const struct rondo_comm *comm, const struct rondo_call *call,
+                                 const struct rondo_registered *program)
+{
+    int rooted = call->kind == RONDO_KIND_REDUCE || call->kind == RONDO_KIND_BCAST || call->kind == RONDO_KIND_GATHER ||
+                 call->kind == RONDO_KIND_SCATTER;
+    /* Whether a rooted call is in place, only its root knows; such programs must do with both. */
+    int in_place = call->send == RONDO_IN_PLACE || (rooted && call->kind != RONDO_KIND_BCAST);
+    (void) comm;
+    if (rooted && (uint32_t) call->root != program->root)
+        return "it is for another root";
+    if (in_place && !program->in_place)
+        return "it does not run in place";
+    if (program->even && call->count % program->pieces != 0)
+        return "it needs a count that is a multiple of its chunks";
+    return NULL;
+}
+
+uint32_t rondo_program_slots(const struct rondo_host_lane *lane, int single)
+{
+    if (single && rondo_is_wide(lane->comm))
+        return lane->slot_count / rondo_network_slices(lane->comm->runtime);
+    return lane->comm->runtime->device_type == RONDO_DEVICE_CUDA && lane->slot_count >= 4 ? lane->slot_count / 2
+                                                                                          : lane->slot_count;
+}
+
+void rondo_programs_forget(struct rondo_comm *comm)
+{
+    while (comm->programs != NULL) {
+        struct rondo_registered *program = comm->programs;
+        comm->programs = program->next;
+        rondo_program_destroy(program->trace);
+        free(program);
+    }
+}
+
+/* ---- registering ---- */
+
+/* FNV-1a. */
+static uint64_t hash(uint64_t value, const void *data, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        value = (value ^ ((const unsigned char *) data)[i]) * 1099511628211u;
+    return value;
+}
+
+static uint64_t hash_plans(const struct rondo_plan_set *set, const char *name, size_t min_bytes, size_t max_bytes)
+{
+    uint64_t value = hash(14695981039346656037u, name, strlen(name)), range[2] = {min_bytes, max_bytes};
+    value = hash(value, range, sizeof(range));
+    for (uint32_t rank = 0; rank < set->conditions.ranks; rank++) {
+        const struct rondo_plan *plan = set->plans[rank];
+        value = hash(value, plan->program, plan->program->bytes);
+        value = hash(value, plan->connections, plan->program->ends * sizeof(*plan->connections));
+    }
+    return value;
+}
+
+/* This rank's part: all that can fail by itself. */
+static rondo_result_t prepare(struct rondo_comm *comm, struct rondo_trace *trace, size_t min_bytes, size_t max_bytes,
+                              struct rondo_registered **result, uint64_t *fingerprint)
+{
+    const struct rondo_runtime *runtime = comm->runtime;
+    if (trace == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_register: the program is NULL");
+    if (trace->conditions.ranks != (uint32_t) comm->size)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s' is for %u ranks; the communicator has %d", trace->name,
+                          trace->conditions.ranks, comm->size);
+    if (min_bytes > max_bytes && max_bytes > 0)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': from %zu to %zu bytes", trace->name, min_bytes, max_bytes);
+    if (rondo_program_named(comm, trace->name, trace->conditions.kind) != NULL)
+        return rondo_fail(RONDO_ERR_STATE, "the communicator has a program '%s' for %s already", trace->name,
+                          rondo_kind_name(trace->conditions.kind));
+    rondo_result_t status = trace->raw != NULL ? trace->result : rondo_trace_verify(trace);
+    if (status != RONDO_SUCCESS)
+        return status;
+    struct rondo_registered *program = calloc(1, sizeof(*program));
+    struct rondo_plan_set *set = NULL;
+    /* As lib/lane.c will compile it. */
+    uint32_t blocks = runtime->settings.channels * (runtime->device_type == RONDO_DEVICE_CUDA ? 2 : 1);
+    struct rondo_check_limits limits = {rondo_program_slots(comm->collective, 0), 2 * runtime->settings.channels, 0};
+    if (program == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to register program '%s'", trace->name);
+    struct rondo_compile_options options = {.blocks = blocks, .slots = limits.slots, .protocol = RONDO_PROTOCOL_SIMPLE};
+    if (runtime->device_type == RONDO_DEVICE_CUDA) { /* over LL it runs with exchanges */
+        options.exchanges = 1;
+        status = rondo_program_compile(trace, &options, -1, &set);
+        if (status == RONDO_SUCCESS)
+            status = rondo_program_prove(trace, set, &limits, &program->in_place);
+        rondo_plan_set_free(set);
+        set = NULL;
+        options.exchanges = 0;
+    }
+    if (status == RONDO_SUCCESS)
+        status = rondo_program_compile(trace, &options, -1, &set);
+    if (status == RONDO_SUCCESS)
+        status = rondo_program_prove(trace, set, &limits, &program->in_place);
+    if (status == RONDO_SUCCESS) {
+        *fingerprint = hash_plans(set, trace->name, min_bytes, max_bytes);
+        program->pieces = set->conditions.pieces;
+        program->even = set->even;
+    }
+    rondo_plan_set_free(set);
+    program->root = trace->conditions.root;
+    program->min_bytes = min_bytes;
+    program->max_bytes = max_bytes;
+    program->trace = trace;
+    program->algorithm.name = trace->name;
+    program->algorithm.kinds = 1u << trace->conditions.kind;
+    program->algorithm.registered = program;
+    *result = program;
+    return status;
+}
+
+rondo_result_t rondo_program_register(rondo_comm_t comm, rondo_program_t trace, size_t min_bytes, size_t max_bytes)
+{
+    struct rondo_registered *program = NULL;
+    uint64_t fingerprint = 0;
+    int refused;
+    if (comm == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_register: the communicator is NULL");
+    uint64_t *all = calloc((size_t) comm->size, sizeof(*all));
+    rondo_result_t status = all == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", comm->size)
+                                        : prepare(comm, trace, min_bytes, max_bytes, &program, &fingerprint);
+    status = rondo_agree(comm, "rondo_program_register", status, &refused);
+    if (status == RONDO_SUCCESS)
+        status = rondo_exchange(comm, "rondo_program_register", &fingerprint, sizeof(fingerprint), all);
+    for (int rank = 0; rank < comm->size && status == RONDO_SUCCESS; rank++)
+        if (all[rank] != all[0])
+            status =
+                rondo_fail(RONDO_ERR_MISMATCH, "rondo_program_register: ranks 0 and %d give different programs or sizes", rank);
+    free(all);
+    if (status != RONDO_SUCCESS) {
+        free(program);
+        return status;
+    }
+    __atomic_add_fetch(&trace->references, 1, __ATOMIC_RELAXED); /* by one who holds a reference */
+    pthread_mutex_lock(&comm->runtime->lock);
+    program->next = comm->programs;
+    __atomic_store_n(&comm->programs, program, __ATOMIC_RELEASE); /* after all of its fields */
+    pthread_mutex_unlock(&comm->runtime->lock);
+    rondo_log(RONDO_LOG_DEBUG, comm->runtime->rank, "program '%s' for %s registered, %zu to %zu bytes%s", trace->name,
+              rondo_kind_name(trace->conditions.kind), min_bytes, max_bytes, program->in_place ? ", also in place" : "");
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_custom_init(const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_op_t op,
+                                 rondo_comm_t comm, const rondo_attr_t *attr, rondo_request_t *request)
+{
+    struct rondo_call call = {.kind = RONDO_KIND_CUSTOM, .send = send, .recv = recv, .count = count, .type = type, .op = op};
+    if (comm == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_custom_init: the communicator is NULL");
+    if (attr == NULL || attr->program == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_custom_init: attr names no program");
+    const struct rondo_algorithm *algorithm = rondo_program_named(comm, attr->program, RONDO_KIND_CUSTOM);
+    if (algorithm == NULL)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "no custom program '%s' is registered with the communicator", attr->program);
+    call.custom_chunks[0] = algorithm->registered->trace->conditions.inputs;
+    call.custom_chunks[1] = algorithm->registered->trace->conditions.outputs;
+    return rondo_call_persistent(comm, &call, attr, request);
+}

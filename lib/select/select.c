@@ -1,0 +1,374 @@
+/* See select.h. The thresholds were measured with `rondo bench` on two cores (docs/host-performance.md). */
+#include "lib/select/select.h"
+
+#include "device/reduce/reduce.h"
+#include "lib/select/registered_programs.h"
+#include "lib/select/select_gpu.h"
+#include "lib/select/tuning.h"
+
+#include <string.h>
+
+#define KIB ((size_t) 1024)
+
+size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    size_t bytes = call->count * rondo_type_bytes(call->type), most = 0;
+    switch (call->kind) {
+    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_ALLGATHER:
+    case RONDO_KIND_ALLTOALL:
+    case RONDO_KIND_GATHER:
+    case RONDO_KIND_SCATTER:
+        return bytes * (size_t) comm->size;
+    case RONDO_KIND_ALLGATHERV:
+        for (int rank = 0; rank < comm->size; rank++)
+            most = call->receive_counts[rank] > most ? call->receive_counts[rank] : most;
+        return most * rondo_type_bytes(call->type) * (size_t) comm->size;
+    case RONDO_KIND_ALLTOALLV:
+        return 0;
+    default:
+        return bytes;
+    }
+}
+
+/* Over a network, a channel more pays when a block cannot keep up, not before: in the cache its slots take the others' place.
+ */
+#define NETWORK_CHANNEL_BYTES (8192 * KIB)
+/* Of ranks on GPUs a block keeps up with any network. Two channels keep a thread that carries busy (make gpu-network: one
+ * thread moves 2.7 GB/s with one or two channels, 2.1 with eight); more than eight have more on its way than the cache holds.
+ */
+#define NETWORK_GPU_CHANNELS  8
+/* Of two ranks each sends as much in one step as in a ring's two. Two steps add up half as much, which is worth the second one
+ * where adding takes longer than moving: of numbers of 8 bits, and where one block does not keep up any more. */
+#define NETWORK_PAIR_BYTES    (32768 * KIB)
+#define NETWORK_PAIR_BYTES_F8 (1024 * KIB)
+
+static size_t network_gpu_channels(const struct rondo_comm *comm)
+{
+    size_t channels = 2 * (size_t) comm->carriers;
+    return channels > 0 && channels < NETWORK_GPU_CHANNELS ? channels : NETWORK_GPU_CHANNELS;
+}
+
+int rondo_is_wide(const struct rondo_comm *comm)
+{
+    return comm->networked && !comm->gpus_only;
+}
+
+uint32_t rondo_network_scale(const struct rondo_runtime *runtime)
+{
+    return runtime->size == 2 ? RONDO_NETWORK_PAIR : 1;
+}
+
+uint32_t rondo_network_slots(const struct rondo_runtime *runtime)
+{
+    return rondo_network_scale(runtime) > 1 ? RONDO_NETWORK_SLOTS / 2 : RONDO_NETWORK_SLOTS;
+}
+
+uint32_t rondo_network_slices(const struct rondo_runtime *runtime)
+{
+    return rondo_network_scale(runtime) > 1 ? RONDO_NETWORK_SLICES / 2 : RONDO_NETWORK_SLICES;
+}
+
+/* Recursive doubling sends all data log2 of the ranks times, a ring less than twice, but in 2 * (size - 1) steps. */
+#define DOUBLING_BYTES_MAX (64 * KIB)
+
+static const char *compressed_by_size(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    switch (call->kind) {
+    case RONDO_KIND_ALLREDUCE:
+        return rondo_call_bytes(comm, call) <= DOUBLING_BYTES_MAX ? "recursive-doubling" : "ring";
+    case RONDO_KIND_ALLTOALL:
+    case RONDO_KIND_ALLTOALLV:
+    case RONDO_KIND_GATHER:
+    case RONDO_KIND_SCATTER:
+        return "linear";
+    default:
+        return "ring";
+    }
+}
+
+/* One shot costs size - 1 messages a rank; worth it while a message is cheaper than a ring's 2 * (size - 1) steps. */
+static size_t one_shot_limit(int size)
+{
+    return size <= 4 ? 16 * KIB : size <= 8 ? 8 * KIB : size <= 32 ? 2 * KIB : 0;
+}
+
+/* Between hosts a step costs its latency: for small sizes the logarithm of the ranks is worth sending all data every time. A
+ * ring's steps grow with the hosts (or the ranks, where each is alone on its host), and with them the size where it pays. */
+static int doubles(const struct rondo_comm *comm, size_t bytes)
+{
+    size_t around = (size_t) (comm->topology.locals > 1 ? comm->topology.nodes : comm->size);
+    size_t limit = around * 8 * KIB;
+    return rondo_is_wide(comm) && comm->topology.nodes > 1 && bytes <= (limit < 512 * KIB ? limit : 512 * KIB);
+}
+
+/* On one host a slot costs its way from core to core, and one shot takes size - 1 of them, with all the data in each; few bytes
+ * cost the same however many they are. But every step waits for a rank that has to be running. Measured with 4, 8 and 16. */
+static int doubles_on_host(const struct rondo_comm *comm, size_t bytes)
+{
+    const size_t size = (size_t) comm->size;
+    return comm->same_host && !comm->gpus_only && !comm->runtime->crowded && size >= 4 && (size & (size - 1)) == 0 &&
+           bytes * size >= 4 * KIB && bytes <= 16 * KIB;
+}
+
+static int is_float8(rondo_datatype_t type)
+{
+    return type == RONDO_FLOAT8E4M3 || type == RONDO_FLOAT8E5M2;
+}
+
+static const char *by_size(const struct rondo_comm *comm, const struct rondo_call *call, int direct)
+{
+    size_t bytes = rondo_call_bytes(comm, call), per_rank = bytes / (size_t) comm->size;
+    int apart = comm->topology.nodes > 1 && comm->topology.locals > 1; /* several ranks on each of several hosts */
+    const char *around = apart ? "hierarchical" : "ring";
+    int use_direct = direct && bytes > 16 * KIB && comm->size <= RONDO_FOLD_SOURCES_MAX;
+    switch (call->kind) {
+    case RONDO_KIND_ALLREDUCE:
+        if (comm->size == 2 && rondo_is_wide(comm) && !comm->same_host)
+            return bytes <= (is_float8(call->type) ? NETWORK_PAIR_BYTES_F8 : NETWORK_PAIR_BYTES) ? "allpairs" : "twoshot";
+        return doubles_on_host(comm, bytes)          ? "recursive-doubling"
+               : bytes <= one_shot_limit(comm->size) ? "allpairs"
+               : doubles(comm, bytes)                ? "recursive-doubling"
+               : use_direct                          ? "direct"
+                                                     : around;
+    case RONDO_KIND_REDUCE_SCATTER:
+        return per_rank <= one_shot_limit(comm->size)       ? "allpairs"
+               : use_direct && call->send != RONDO_IN_PLACE ? "direct"
+                                                            : around;
+    case RONDO_KIND_ALLGATHER:
+        return per_rank <= one_shot_limit(comm->size) ? "allpairs" : use_direct ? "direct" : around;
+    case RONDO_KIND_ALLGATHERV:
+        return per_rank <= one_shot_limit(comm->size) ? "allpairs" : "ring";
+    case RONDO_KIND_BCAST:
+        return bytes <= one_shot_limit(comm->size) ? "linear" : use_direct ? "direct" : around;
+    case RONDO_KIND_REDUCE:
+        return bytes <= one_shot_limit(comm->size) ? "linear" : "ring";
+    case RONDO_KIND_ALLTOALL:
+        return use_direct && call->send != RONDO_IN_PLACE     ? "direct"
+               : apart && comm->size > RONDO_FOLD_SOURCES_MAX ? "hierarchical" /* fewer connectors a rank than ranks */
+                                                              : "linear";
+    case RONDO_KIND_ALLTOALLV:
+    case RONDO_KIND_GATHER:
+    case RONDO_KIND_SCATTER:
+        return "linear";
+    case RONDO_KIND_BARRIER:
+        return "allpairs";
+    default:
+        return "chain";
+    }
+}
+
+size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    size_t bytes = rondo_call_bytes(comm, call);
+    switch (call->kind) {
+    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_ALLGATHER:
+    case RONDO_KIND_ALLGATHERV:
+    case RONDO_KIND_ALLTOALL:
+    case RONDO_KIND_GATHER:
+    case RONDO_KIND_SCATTER:
+        return bytes / (size_t) comm->size;
+    case RONDO_KIND_ALLTOALLV:
+        return SIZE_MAX;
+    default:
+        return bytes;
+    }
+}
+
+const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
+                         const struct rondo_algorithm *algorithm)
+{
+    int folds_all = algorithm->folds_all || (call->kind == RONDO_KIND_REDUCE && algorithm->build == rondo_build_linear);
+    if (algorithm->build == rondo_build_local)
+        return "it is for a communicator of one rank";
+    if (call->rate != 0 && !(algorithm->compresses >> call->kind & 1))
+        return "it does not compress";
+    if (call->feedback && algorithm->adapt == rondo_adapt_ring_hop)
+        return "it keeps no residuals to feed back";
+    if (folds_all && comm->size > RONDO_FOLD_SOURCES_MAX && call->kind != RONDO_KIND_BARRIER)
+        return "these are more ranks than it folds at a time";
+    if (algorithm->several_hosts && (comm->topology.nodes < 2 || comm->topology.locals < 2))
+        return "it needs several hosts with equally many ranks, more than one, each";
+    if (rondo_algorithm_blocks(algorithm, call->kind, comm->size) > 2 * (int) comm->runtime->settings.channels)
+        return "these are more ranks than a program has blocks here";
+    if (algorithm->direct && !direct)
+        return "it needs buffers that all ranks can reach (rondo_alloc, rondo_comm_register)";
+    if (call->send == RONDO_IN_PLACE && algorithm->direct &&
+        (call->kind == RONDO_KIND_ALLTOALL || call->kind == RONDO_KIND_REDUCE_SCATTER))
+        return "it does not run this collective in place";
+    /* Nor with the result where this rank's own block of the input is; by pairs, that is read and written once. */
+    if (call->kind == RONDO_KIND_REDUCE_SCATTER && (algorithm->separate >> call->kind & 1) && !algorithm->blocks_a_peer &&
+        comm->size > 1 && call->send != RONDO_IN_PLACE &&
+        (const char *) call->recv ==
+            (const char *) call->send + (size_t) comm->rank * call->count * rondo_type_bytes(call->type))
+        return "it does not run this collective in place";
+    if ((algorithm->separate >> call->kind & 1) && call->send == RONDO_IN_PLACE)
+        return "it does not run this collective in place";
+    if ((algorithm->powers >> call->kind & 1) && (comm->size & (comm->size - 1)) != 0)
+        return "it needs a power of two of ranks";
+    if (algorithm->registered != NULL)
+        return rondo_program_misfit(comm, call, algorithm->registered);
+    return NULL;
+}
+
+/* What nobody insists on: a program registered for the size, then the tuning table. NULL: neither says anything. */
+static const struct rondo_algorithm *ruled(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
+                                           struct rondo_choice *choice)
+{
+    size_t bytes = rondo_call_bytes(comm, call);
+    for (const struct rondo_registered *program = rondo_program_next(comm, NULL); program != NULL;
+         program = rondo_program_next(comm, program))
+        if ((program->algorithm.kinds >> call->kind & 1) && program->max_bytes > 0 && bytes >= program->min_bytes &&
+            bytes <= program->max_bytes && rondo_misfit(comm, call, direct, &program->algorithm) == NULL) {
+            choice->why = "registered for the size";
+            return &program->algorithm;
+        }
+    const struct rondo_tuning_row *row = rondo_tuning_find(comm->runtime->settings.tuning, call->kind, comm->size, bytes);
+    const struct rondo_algorithm *tuned = row != NULL ? rondo_algorithm_find(row->algorithm, call->kind) : NULL;
+    if (tuned != NULL && rondo_misfit(comm, call, direct, tuned) == NULL) {
+        choice->why = "tuned";
+        choice->tuned = row;
+        return tuned;
+    }
+    return NULL;
+}
+
+/* Then what was measured elsewhere. */
+static const struct rondo_algorithm *by_rule(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
+                                             struct rondo_choice *choice)
+{
+    const struct rondo_algorithm *algorithm = ruled(comm, call, direct, choice);
+    if (algorithm != NULL)
+        return algorithm;
+    choice->why = "by size";
+    return rondo_algorithm_find(call->rate != 0 ? compressed_by_size(comm, call) : by_size(comm, call, direct), call->kind);
+}
+
+/* An algorithm that the user insists on for this call is taken or refused; one that the settings name, where it fits. */
+static rondo_result_t choose(const struct rondo_comm *comm, const struct rondo_call *call, int direct, const char *insisted,
+                             struct rondo_choice *choice)
+{
+    const char *wanted = insisted != NULL ? insisted : comm->runtime->settings.algorithm;
+    int alone = comm->size == 1 && call->kind != RONDO_KIND_SEND_TO && call->kind != RONDO_KIND_RECEIVE_FROM;
+    const struct rondo_algorithm *algorithm = NULL;
+    if (*wanted != '\0' && (algorithm = rondo_program_named(comm, wanted, call->kind)) == NULL)
+        algorithm = rondo_algorithm_find(wanted, call->kind);
+    choice->why = insisted != NULL ? "asked for" : "by RONDO_ALGORITHM";
+    if (insisted != NULL && algorithm == NULL)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no algorithm '%s' for %s", insisted, rondo_kind_name(call->kind));
+    if (alone) {
+        int programmed = algorithm != NULL && algorithm->registered != NULL;
+        choice->algorithm = programmed ? algorithm : rondo_algorithm_find("local", call->kind);
+        choice->why = "one rank";
+        return RONDO_SUCCESS;
+    }
+    const char *why = algorithm != NULL ? rondo_misfit(comm, call, direct, algorithm) : NULL;
+    if (insisted != NULL && why != NULL)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "algorithm '%s' cannot run %s on %d ranks: %s", insisted,
+                          rondo_kind_name(call->kind), comm->size, why);
+    choice->algorithm = algorithm == NULL || why != NULL ? by_rule(comm, call, direct, choice) : algorithm;
+    return RONDO_SUCCESS;
+}
+
+/* Waiting for the receiver to say where costs a way more than a slot does. */
+#define LANDING_BYTES_MIN (512 * KIB)
+
+int rondo_lands_by(const struct rondo_comm *comm, const struct rondo_call *call, int streamed,
+                   const struct rondo_choice *choice)
+{
+    const uint32_t kinds = choice->algorithm->lands | (comm->size == 2 ? choice->algorithm->lands_between_two : 0);
+    return comm->lands && (streamed || !comm->gpus_only) && choice->protocol == RONDO_PROTOCOL_SIMPLE &&
+           (kinds >> call->kind & 1) && rondo_message_bytes(comm, call) >= LANDING_BYTES_MIN;
+}
+
+static rondo_result_t select_all(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed,
+                                 const char *name, struct rondo_choice *choice)
+{
+    const struct rondo_settings *settings = &comm->runtime->settings;
+    choice->tuned = NULL;
+    choice->measured = 0;
+    int asked = name != NULL || *settings->algorithm != '\0' || *settings->protocol != '\0' || settings->wanted_channels > 0;
+    int measured = comm->size > 1 && call->rate == 0 && !comm->networked && comm->gpus_only;
+    if (!asked && measured && ruled(comm, call, direct, choice) == NULL &&
+        rondo_select_gpu(comm, call, direct, streamed, choice)) {
+        choice->why = "as measured on GPUs";
+        choice->measured = 1;
+        return RONDO_SUCCESS;
+    }
+    rondo_result_t status = choose(comm, call, direct, name, choice);
+    if (status != RONDO_SUCCESS)
+        return status;
+
+    size_t message = rondo_message_bytes(comm, call);
+    /* LL only where it is asked for: on the host device, polling the very line that the sender is writing makes the line travel
+     * more often than a tail beside it does (8 bytes between two processes: 0.63 us with LL, 0.42 without). */
+    /* Never over a network, which carries whole slots: it would have to look into them to know that they have been filled. */
+    const char *protocol = choice->tuned != NULL && *settings->protocol == '\0' ? choice->tuned->protocol : settings->protocol;
+    int low_latency = strcmp(protocol, "ll") == 0 && !choice->algorithm->direct && !comm->networked;
+    int lines = strcmp(protocol, "ll128") == 0 && !choice->algorithm->direct && comm->linked;
+    int bulk = strcmp(protocol, "bulk") == 0 && !choice->algorithm->direct && comm->bulk;
+    int small = choice->algorithm->low_latency && message <= RONDO_SMALL_BYTES_MAX;
+    int tiny = small && message <= RONDO_TINY_BYTES_MAX && !comm->networked && comm->hosts_only;
+    choice->protocol = call->rate != 0 && choice->algorithm->build != rondo_build_local ? RONDO_PROTOCOL_COMPRESSED
+                       : low_latency                                                    ? RONDO_PROTOCOL_LL
+                       : lines                                                          ? RONDO_PROTOCOL_LL128
+                       : bulk                                                           ? RONDO_PROTOCOL_BULK
+                       : tiny                                                           ? RONDO_PROTOCOL_TINY
+                       : small                                                          ? RONDO_PROTOCOL_SMALL
+                                                                                        : RONDO_PROTOCOL_SIMPLE;
+
+    size_t channel_bytes = call->rate != 0 && comm->gpus_only       ? 64 * KIB /* a block codes more slowly than it moves */
+                           : rondo_is_wide(comm) && call->rate == 0 ? NETWORK_CHANNEL_BYTES
+                                                                    : 256 * KIB;
+    size_t channels = message / channel_bytes;
+    int single = (choice->algorithm->trace == rondo_trace_all_pairs && !comm->gpus_only) ||
+                 choice->algorithm->build == rondo_build_local || call->kind == RONDO_KIND_BARRIER;
+    if (settings->wanted_channels > 0)
+        channels = settings->wanted_channels;
+    else if (choice->tuned != NULL && choice->tuned->channels > 0)
+        channels = (size_t) choice->tuned->channels;
+    if (single || channels < 1 || call->kind == RONDO_KIND_ALLTOALLV)
+        channels = 1;
+    if (choice->algorithm->registered != NULL)
+        channels = 1; /* it says itself what it does side by side */
+    size_t most = settings->channels, blocks = (size_t) rondo_algorithm_blocks(choice->algorithm, call->kind, comm->size);
+    if (blocks > 1) { /* a lane has contexts for two blocks a channel */
+        size_t limit = streamed ? settings->stream_blocks : 0, room = limit > 0 && limit < 2 * most ? limit : 2 * most;
+        most = room / blocks > 0 ? room / blocks : 1;
+    } else if (comm->gpus_only) {
+        most = (size_t) rondo_select_gpu_blocks(comm, streamed, call->rate != 0);
+    }
+    if (comm->networked && comm->gpus_only && call->rate == 0 && settings->wanted_channels == 0) {
+        const size_t carried = network_gpu_channels(comm);
+        most = carried < most ? carried : most;
+    }
+    choice->channels = (int) (channels < most ? channels : most);
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed,
+                            const char *name, struct rondo_choice *choice)
+{
+    rondo_result_t status = select_all(comm, call, direct, streamed, name, choice);
+    choice->lands = status == RONDO_SUCCESS && rondo_lands_by(comm, call, streamed, choice);
+    return status;
+}
+
+void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_PROTOCOLS])
+{
+    int gpus = comm->gpus_only;
+    uint32_t most = comm->runtime->settings.slot_bytes;
+    if (most == RONDO_DEFAULT_SLOT_BYTES)
+        most = rondo_is_wide(comm) ? RONDO_NETWORK_SLOT_BYTES * rondo_network_scale(comm->runtime)
+               : gpus              ? RONDO_GPU_SLOT_BYTES
+                                   : most;
+    slot_bytes[RONDO_PROTOCOL_SIMPLE] = most;
+    slot_bytes[RONDO_PROTOCOL_SMALL] = most < RONDO_SMALL_BYTES_MAX ? most : RONDO_SMALL_BYTES_MAX;
+    slot_bytes[RONDO_PROTOCOL_TINY] = RONDO_TINY_SLOT(most < RONDO_TINY_BYTES_MAX ? most : RONDO_TINY_BYTES_MAX);
+    slot_bytes[RONDO_PROTOCOL_COMPRESSED] = comm->by_host && most > RONDO_HOST_CODED_BYTES ? RONDO_HOST_CODED_BYTES : most;
+    slot_bytes[RONDO_PROTOCOL_BULK] = RONDO_BULK_BYTES;
+    slot_bytes[RONDO_PROTOCOL_LL] = 2 * (gpus ? RONDO_GPU_LL_BYTES : RONDO_LL_BYTES_MAX);
+    uint32_t lines = RONDO_GPU_LL128_BYTES / (uint32_t) (comm->size > 1 ? comm->size - 1 : 1);
+    slot_bytes[RONDO_PROTOCOL_LL128] = (lines > 32768 ? lines : 32768) / 512 * 512; /* whole accesses by a warp */
+}

@@ -1,0 +1,206 @@
+/* See select_gpu.h. Measured on H200s joined by NVLink (docs/gpu-performance.md); `rondo bench --tune` measures a machine's
+ * own. */
+#include "lib/select/select_gpu.h"
+
+#include "device/reduce/reduce.h"
+#include "device/engine/use.h"
+
+#define KIB ((size_t) 1024)
+#define MIB ((size_t) 1024 * KIB)
+#define ANY SIZE_MAX
+
+/* Up to so many ranks and bytes (rondo_call_bytes). In order: the first row that fits is taken; those of LL128 and BULK where
+ * they can be used. */
+struct row {
+    enum rondo_kind kind;
+    int ranks;
+    size_t bytes;
+    const char *algorithm;
+    enum rondo_protocol protocol;
+    int channels;
+};
+
+static const struct row rows[] = {
+    /* A packet a thread and block, as long as there are blocks. */
+    {RONDO_KIND_ALLREDUCE, 16, 4 * KIB, "allpairs", RONDO_PROTOCOL_LL, 1},
+    {RONDO_KIND_ALLREDUCE, 2, 8 * KIB, "allpairs", RONDO_PROTOCOL_LL, 2},
+    {RONDO_KIND_ALLREDUCE, 2, 16 * KIB, "allpairs", RONDO_PROTOCOL_LL, 4},
+    {RONDO_KIND_ALLREDUCE, 2, 32 * KIB, "allpairs", RONDO_PROTOCOL_LL, 8},
+    {RONDO_KIND_ALLREDUCE, 2, 64 * KIB, "allpairs", RONDO_PROTOCOL_LL, 16},
+    {RONDO_KIND_ALLREDUCE, 2, 128 * KIB, "allpairs", RONDO_PROTOCOL_LL, 32},
+    {RONDO_KIND_ALLREDUCE, 16, 8 * KIB, "allpairs", RONDO_PROTOCOL_LL, 4},
+    {RONDO_KIND_ALLREDUCE, 16, 48 * KIB, "allpairs", RONDO_PROTOCOL_LL, 16},
+    {RONDO_KIND_ALLREDUCE, 2, 4 * MIB, "allpairs", RONDO_PROTOCOL_LL128, 32},
+    {RONDO_KIND_ALLREDUCE, 2, 48 * MIB, "allpairs", RONDO_PROTOCOL_LL128, 64},
+    {RONDO_KIND_ALLREDUCE, 16, 768 * KIB, "allpairs", RONDO_PROTOCOL_LL128, 32},
+    {RONDO_KIND_ALLREDUCE, 4, 16 * MIB, "ring", RONDO_PROTOCOL_LL128, 64},
+    {RONDO_KIND_ALLREDUCE, 16, 8 * MIB, "twoshot", RONDO_PROTOCOL_LL128, 64},
+    {RONDO_KIND_ALLREDUCE, 16, 16 * MIB, "ring", RONDO_PROTOCOL_LL128, 64},
+    {RONDO_KIND_ALLREDUCE, 2, 768 * KIB, "allpairs", RONDO_PROTOCOL_LL, 32},
+    {RONDO_KIND_ALLREDUCE, 16, 512 * KIB, "allpairs", RONDO_PROTOCOL_LL, 32},
+    {RONDO_KIND_ALLREDUCE, 2, ANY, "direct", RONDO_PROTOCOL_SIMPLE, 64},
+    {RONDO_KIND_ALLREDUCE, 2, 8 * MIB, "allpairs", RONDO_PROTOCOL_SIMPLE, 32},
+    {RONDO_KIND_ALLREDUCE, 2, ANY, "twoshot", RONDO_PROTOCOL_SIMPLE, 64},
+    {RONDO_KIND_ALLREDUCE, 16, 12 * MIB, "twoshot", RONDO_PROTOCOL_SIMPLE, 32},
+    {RONDO_KIND_ALLREDUCE, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 64},
+    {RONDO_KIND_ALLGATHER, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
+    {RONDO_KIND_ALLGATHER, 16, 64 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
+    {RONDO_KIND_ALLGATHER, 16, 512 * KIB, "pairs", RONDO_PROTOCOL_LL128, 16},
+    {RONDO_KIND_ALLGATHER, 2, 96 * MIB, "pairs", RONDO_PROTOCOL_LL128, 32},
+    {RONDO_KIND_ALLGATHER, 16, 1536 * KIB, "pairs", RONDO_PROTOCOL_LL128, 16},
+    {RONDO_KIND_ALLGATHER, 16, 24 * MIB, "ring", RONDO_PROTOCOL_LL128, 64},
+    {RONDO_KIND_ALLGATHER, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 16},
+    {RONDO_KIND_ALLGATHER, 2, ANY, "direct", RONDO_PROTOCOL_SIMPLE, 32},
+    {RONDO_KIND_ALLGATHER, 2, ANY, "allpairs", RONDO_PROTOCOL_SIMPLE, 64},
+    {RONDO_KIND_ALLGATHER, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 64},
+    {RONDO_KIND_REDUCE_SCATTER, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
+    {RONDO_KIND_REDUCE_SCATTER, 16, 64 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
+    {RONDO_KIND_REDUCE_SCATTER, 16, 512 * KIB, "pairs", RONDO_PROTOCOL_LL128, 16},
+    {RONDO_KIND_REDUCE_SCATTER, 2, 96 * MIB, "pairs", RONDO_PROTOCOL_LL128, 32},
+    {RONDO_KIND_REDUCE_SCATTER, 16, 1536 * KIB, "pairs", RONDO_PROTOCOL_LL128, 16},
+    {RONDO_KIND_REDUCE_SCATTER, 16, 24 * MIB, "ring", RONDO_PROTOCOL_LL128, 64},
+    {RONDO_KIND_REDUCE_SCATTER, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 16},
+    {RONDO_KIND_REDUCE_SCATTER, 16, 768 * KIB, "allpairs", RONDO_PROTOCOL_LL, 32},
+    {RONDO_KIND_REDUCE_SCATTER, 2, ANY, "allpairs", RONDO_PROTOCOL_SIMPLE, 64},
+    {RONDO_KIND_REDUCE_SCATTER, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 64},
+    {RONDO_KIND_ALLTOALL, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
+    {RONDO_KIND_ALLTOALL, 16, 64 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
+    {RONDO_KIND_ALLTOALL, 2, 24 * MIB, "pairs", RONDO_PROTOCOL_LL128, 16},
+    {RONDO_KIND_ALLTOALL, 2, ANY, "pairs", RONDO_PROTOCOL_BULK, 32},
+    {RONDO_KIND_ALLTOALL, 2, 48 * MIB, "pairs", RONDO_PROTOCOL_LL128, 16},
+    {RONDO_KIND_ALLTOALL, 16, 24 * MIB, "pairs", RONDO_PROTOCOL_LL128, 16},
+    {RONDO_KIND_ALLTOALL, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 10},
+    {RONDO_KIND_ALLTOALL, 16, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 21},
+    {RONDO_KIND_ALLTOALL, 16, 64 * KIB, "linear", RONDO_PROTOCOL_LL, 1}, /* in place */
+    {RONDO_KIND_ALLTOALL, 16, ANY, "linear", RONDO_PROTOCOL_SIMPLE, 32},
+    {RONDO_KIND_BCAST, 2, 4 * KIB, "linear", RONDO_PROTOCOL_LL, 1},
+    {RONDO_KIND_BCAST, 2, 64 * KIB, "linear", RONDO_PROTOCOL_LL, 16},
+    {RONDO_KIND_BCAST, 2, 8 * MIB, "linear", RONDO_PROTOCOL_LL128, 32},
+    {RONDO_KIND_BCAST, 8, 32 * KIB, "ring", RONDO_PROTOCOL_LL, 4},
+    {RONDO_KIND_BCAST, 8, 128 * KIB, "ring", RONDO_PROTOCOL_LL128, 8},
+    {RONDO_KIND_BCAST, 8, 512 * KIB, "ring", RONDO_PROTOCOL_LL128, 32},
+    {RONDO_KIND_BCAST, 8, 6 * MIB, "ring", RONDO_PROTOCOL_LL128, 64},
+    {RONDO_KIND_BCAST, 16, 4 * KIB, "linear", RONDO_PROTOCOL_LL, 1},
+    {RONDO_KIND_BCAST, 16, 64 * KIB, "linear", RONDO_PROTOCOL_LL, 16},
+    {RONDO_KIND_BCAST, 16, 1 * MIB, "linear", RONDO_PROTOCOL_LL128, 32},
+    {RONDO_KIND_BCAST, 16, 384 * KIB, "linear", RONDO_PROTOCOL_LL, 32},
+    {RONDO_KIND_BCAST, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 64},
+    {RONDO_KIND_SEND_TO, 1024, 4 * KIB, "chain", RONDO_PROTOCOL_LL, 1},
+    {RONDO_KIND_SEND_TO, 1024, 32 * KIB, "chain", RONDO_PROTOCOL_LL, 8},
+    {RONDO_KIND_SEND_TO, 1024, 128 * KIB, "chain", RONDO_PROTOCOL_LL, 16},
+    {RONDO_KIND_SEND_TO, 1024, 12 * MIB, "chain", RONDO_PROTOCOL_LL128, 32},
+    {RONDO_KIND_SEND_TO, 1024, 256 * KIB, "chain", RONDO_PROTOCOL_LL, 16},
+    {RONDO_KIND_SEND_TO, 1024, 12 * MIB, "chain", RONDO_PROTOCOL_SIMPLE, 16},
+    {RONDO_KIND_SEND_TO, 1024, ANY, "chain", RONDO_PROTOCOL_SIMPLE, 32},
+    {RONDO_KIND_BARRIER, 64, ANY, "allpairs", RONDO_PROTOCOL_LL, 1},
+};
+
+/* Through the host's memory, beyond HOST_BYTES, before the others. */
+#define HOST_BYTES (512 * KIB)
+static const struct row host_rows[] = {
+    {RONDO_KIND_ALLREDUCE, 2, 2 * MIB, "allpairs", RONDO_PROTOCOL_SIMPLE, 32},
+    {RONDO_KIND_ALLREDUCE, 2, 32 * MIB, "twoshot", RONDO_PROTOCOL_SIMPLE, 16},
+    {RONDO_KIND_ALLREDUCE, 16, 1536 * KIB, "twoshot", RONDO_PROTOCOL_SIMPLE, 8},
+    {RONDO_KIND_ALLREDUCE, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 32},
+};
+
+/* Beyond so many bytes, before the others, what lands (device/landing.h). */
+static const struct {
+    size_t beyond;
+    struct row row;
+} landing_rows[] = {
+    {24 * MIB, {RONDO_KIND_ALLGATHER, 2, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 32}},
+    {12 * MIB, {RONDO_KIND_ALLTOALL, 2, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 16}},
+    {96 * MIB, {RONDO_KIND_BCAST, 2, ANY, "linear", RONDO_PROTOCOL_SIMPLE, 64}},
+    {12 * MIB, {RONDO_KIND_SEND_TO, 1024, ANY, "chain", RONDO_PROTOCOL_SIMPLE, 32}},
+};
+
+int rondo_select_gpu_blocks(const struct rondo_comm *comm, int streamed, int coded)
+{
+    const struct rondo_settings *settings = &comm->runtime->settings;
+    int wide = streamed && comm == comm->runtime->world;
+    int blocks = (int) settings->channels * (wide ? 2 : 1), most = (int) settings->stream_blocks;
+    /* Which all run at once: blocks that code do so by twos, where there are more than multiprocessors. */
+    int limit = coded && streamed && !comm->networked ? 2 * RONDO_CHANNELS_MAX : RONDO_CHANNELS_MAX;
+    blocks = blocks < limit ? blocks : limit;
+    return streamed && most > 0 && most < blocks ? most : blocks;
+}
+
+/* So many channels that the program's blocks can all run at once. */
+static void fit_blocks(const struct rondo_comm *comm, enum rondo_kind kind, int streamed, struct rondo_choice *choice)
+{
+    int most = rondo_select_gpu_blocks(comm, streamed, 0) / rondo_algorithm_blocks(choice->algorithm, kind, comm->size);
+    if (choice->channels > most)
+        choice->channels = most > 1 ? most : 1;
+}
+
+/* A message's two ends choose alike; and what is best for a broadcast was found to be so for its mirror image. */
+static enum rondo_kind row_kind(enum rondo_kind kind)
+{
+    return kind == RONDO_KIND_RECEIVE_FROM ? RONDO_KIND_SEND_TO : kind == RONDO_KIND_REDUCE ? RONDO_KIND_BCAST : kind;
+}
+
+/* What bulk copies move: whole vectors, in kernels on streams. Where buffers begin is not asked: a rank knows only of its own,
+ * and goes through the slots with the engine if need be, which takes two or three times as long. So do groups with more blocks
+ * than run at once; therefore no row for messages, which come in such groups. */
+static int suits_bulk(const struct rondo_comm *comm, const struct rondo_call *call, int streamed)
+{
+    return comm->bulk && streamed && call->count * rondo_type_bytes(call->type) % RONDO_PIECE_ALIGNMENT == 0;
+}
+
+/* Of so many rows. 0: none fits. */
+static int select_row(const struct row *row, size_t count, const struct rondo_comm *comm, const struct rondo_call *call,
+                      int direct, int streamed, int linked, struct rondo_choice *choice)
+{
+    size_t bytes = rondo_call_bytes(comm, call);
+    enum rondo_kind kind = row_kind(call->kind);
+    for (; count > 0; row++, count--) {
+        const struct rondo_algorithm *algorithm;
+        if (row->kind != kind || comm->size > row->ranks || bytes > row->bytes ||
+            (row->protocol == RONDO_PROTOCOL_LL128 && !linked) ||
+            (row->protocol == RONDO_PROTOCOL_BULK && !suits_bulk(comm, call, streamed)))
+            continue;
+        algorithm = rondo_algorithm_find(row->algorithm, call->kind);
+        if (rondo_misfit(comm, call, direct, algorithm) != NULL)
+            continue;
+        choice->algorithm = algorithm;
+        choice->protocol = row->protocol;
+        choice->channels = row->channels;
+        fit_blocks(comm, kind, streamed, choice);
+        return 1;
+    }
+    return 0;
+}
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed,
+                     struct rondo_choice *choice)
+{
+    size_t bytes = rondo_call_bytes(comm, call);
+    if (comm->by_host && bytes > HOST_BYTES &&
+        select_row(host_rows, LENGTH(host_rows), comm, call, direct, streamed, 0, choice))
+        return 1;
+    for (size_t i = 0; i < LENGTH(landing_rows); i++)
+        if (bytes > landing_rows[i].beyond && select_row(&landing_rows[i].row, 1, comm, call, direct, streamed, 0, choice) &&
+            rondo_lands_by(comm, call, streamed, choice))
+            return 1;
+    return select_row(rows, LENGTH(rows), comm, call, direct, streamed, comm->linked, choice);
+}
+
+/* A part of an operation costs a block about 15 us besides the bytes that it moves, at 11 GB/s. A channel that carries no less
+ * than CROWD_BYTES spends most of its time on moving; alone, an operation takes up to twice as long as it could. */
+#define CROWD       8
+#define CROWD_BYTES (320 * KIB)
+
+void rondo_select_gpu_crowd(const struct rondo_comm *comm, const struct rondo_call *call, int direct, uint32_t crowd,
+                            struct rondo_choice *choice)
+{
+    int most = (int) (rondo_call_bytes(comm, call) / CROWD_BYTES);
+    if (crowd < CROWD || !choice->measured)
+        return;
+    select_row(rows, LENGTH(rows), comm, call, direct, 0, 0,
+               choice); /* a block that waits for lines does nothing else meanwhile */
+    if (most < choice->channels)
+        choice->channels = most > 1 ? most : 1;
+}

@@ -1,0 +1,194 @@
+/* See slicing.h. */
+#include "lib/select/slicing.h"
+
+#include "device/engine/engine.h"
+#include "lib/connection/lane.h"
+
+#define DIRECT_SLICE_BYTES   ((uint64_t) 256 * 1024)
+/* Elements of a slice that a GPU's block codes, which takes it longer than the link: peers work on one while it codes the next.
+ * One costs 5 to 9 us besides, through the host's memory, so that shorter ones do not pay (docs/compression.md). */
+#define CODED_SLICE          ((uint64_t) 64 * 1024)
+#define CODED_SLICE_MIN      ((uint64_t) 6 * 1024)
+#define BULK_SLICES          32                     /* of a tile, at most */
+#define SLICE_BYTES_MIN      ((uint64_t) 96 * 1024) /* of those that GPUs pipeline: less is led more slowly than moved */
+/* GPUs that meet in the host's memory: the slots of a rank's operation, which they fill and read in turn, stay in the
+ * processor's cache. With more, four GPUs wait for its memory (docs/gpu-performance.md). Codes have fewer bytes and pay more
+ * for a slice. */
+#define HOST_SLOTS_BYTES     ((uint64_t) 4 << 20)
+#define HOST_CODED_BYTES     ((uint64_t) 16 << 20) /* at most RONDO_HOST_CODED_BYTES a slot */
+#define HOST_SLICE_BYTES_MIN ((uint64_t) 8 * 1024)
+
+static uint64_t smaller(uint64_t one, uint64_t other)
+{
+    return one < other ? one : other;
+}
+
+static uint64_t larger(uint64_t one, uint64_t other)
+{
+    return one > other ? one : other;
+}
+
+/* ---- what a slot carries ---- */
+
+/* Of a slot, what the slots of all of a rank's connectors may have together in the host's memory. */
+static uint64_t host_payload(const struct rondo_request *request, const struct rondo_choice *choice)
+{
+    const uint64_t all = choice->protocol == RONDO_PROTOCOL_COMPRESSED ? HOST_CODED_BYTES : HOST_SLOTS_BYTES;
+    const uint64_t peers = choice->algorithm->folds_all ? (uint64_t) request->comm->size - 1 : 1;
+    return larger(all / ((uint64_t) choice->channels * peers * request->lane->slot_count), HOST_SLICE_BYTES_MIN);
+}
+
+/* Bytes of data in a slot, of all chunks that travel together. */
+static uint64_t slot_payload(const struct rondo_request *request, const struct rondo_plan *plan,
+                             const struct rondo_choice *choice)
+{
+    const uint64_t slot = request->lane->slot_bytes[choice->protocol], chunks = plan->program->largest_count;
+    switch (choice->protocol) {
+    case RONDO_PROTOCOL_LL: /* half of it are flags; the host device unpacks what it receives into a staging buffer */
+        return request->comm->gpus_only ? slot / 2 : smaller(slot / 2, RONDO_STAGING_BYTES / (plan->largest_receive + 1));
+    case RONDO_PROTOCOL_LL128: /* each chunk's in whole lines */
+        return slot / RONDO_LINE_BYTES / chunks * chunks * RONDO_LINE_DATA;
+    case RONDO_PROTOCOL_TINY:
+        return slot - RONDO_TINY_SLOT(0);
+    case RONDO_PROTOCOL_SIMPLE:
+    case RONDO_PROTOCOL_COMPRESSED:
+        return request->comm->by_host ? smaller(slot, host_payload(request, choice)) : slot;
+    default:
+        return slot;
+    }
+}
+
+/* Elements of a chunk that fit. */
+static uint64_t longest_slice(const struct rondo_operation *operation, uint64_t payload, uint64_t chunks)
+{
+    const uint64_t bytes = payload / chunks / RONDO_PIECE_ALIGNMENT * RONDO_PIECE_ALIGNMENT;
+    if (operation->rate == 0)
+        return bytes / operation->element_bytes;
+    const uint64_t values = 8 * bytes / operation->rate; /* in whole groups of blocks, where there is room for one */
+    return values - values % (values >= 64 ? 64 : RONDO_ZFP_VALUES);
+}
+
+/* ---- slices of a tile ---- */
+
+/* A chunk in so many slices of one size. */
+static uint64_t even_slice(uint64_t most, uint64_t slices)
+{
+    return rondo_round_up(rondo_divide_up(most, slices), RONDO_CACHE_LINE);
+}
+
+/* As many slices as it takes, of one size: no longer, for whole lines may be more than a slot holds. */
+static uint64_t evened(uint64_t most, uint64_t slice)
+{
+    return smaller(even_slice(most, rondo_divide_up(most, slice)), slice);
+}
+
+/* While the block's threads move one, the one before is published. */
+static void two_a_tile(struct rondo_operation *operation, uint32_t slot_count)
+{
+    if (slot_count >= 4)
+        operation->tile = 2 * operation->slice;
+}
+
+/* Cuts a chunk into slices of one size, an even number of them. */
+static void spread_slices(struct rondo_operation *operation, uint64_t most, uint64_t least, uint32_t slot_count)
+{
+    uint64_t slices = rondo_divide_up(most, operation->slice);
+    if (slices % 2 == 1)
+        slices++;
+    operation->slice = smaller(operation->slice, larger(even_slice(most, slices), least));
+    two_a_tile(operation, slot_count);
+}
+
+/* Likewise, but a chunk that is too short for two is one slice. */
+static void coded_slices(struct rondo_operation *operation, uint64_t most, uint32_t slot_count)
+{
+    uint64_t slices = rondo_divide_up(most, smaller(CODED_SLICE, operation->slice));
+    if (slices % 2 == 1 && most >= (slices + 1) * CODED_SLICE_MIN)
+        slices++;
+    operation->slice = smaller(operation->slice, even_slice(most, slices));
+    two_a_tile(operation, slot_count);
+}
+
+/* So many slices a tile, of one size, that the first has gone to the next rank and come on when the last one has been sent. */
+static void bulk_slices(struct rondo_operation *operation, uint64_t most)
+{
+    uint64_t tiles = rondo_divide_up(most, BULK_SLICES * operation->slice);
+    operation->tile = even_slice(most, tiles);
+    operation->slices = (uint32_t) rondo_divide_up(operation->tile, operation->slice);
+    operation->slice = evened(operation->tile, operation->slice);
+}
+
+/* Slices of whole packets, so many a tile; of what is left over, a slot's spare room makes the last one longer. */
+static void network_slices(struct rondo_operation *operation, uint64_t most, const struct rondo_runtime *runtime)
+{
+    uint64_t slot = operation->slice, whole = RONDO_NETWORK_PACKETS * rondo_network_scale(runtime) / operation->element_bytes;
+    uint64_t slice = smaller(slot, whole);
+    uint64_t longest = (rondo_network_slices(runtime) - 1) * slice + slot, tiles = rondo_divide_up(most, longest);
+    operation->slice = slice;
+    operation->tile = tiles == 1 ? most : smaller(rondo_round_up(rondo_divide_up(most, tiles), RONDO_CACHE_LINE), longest);
+    operation->slices = operation->tile > slot ? 1 + (uint32_t) rondo_divide_up(operation->tile - slot, slice) : 1;
+}
+
+/* Between GPUs. */
+static void gpu_slices(struct rondo_request *request, const struct rondo_choice *choice, uint64_t most)
+{
+    struct rondo_operation *operation = request->operation;
+    const int around = request->comm->by_host && !choice->algorithm->folds_all; /* a ring: the next rank begins the sooner */
+    switch (choice->protocol) {
+    case RONDO_PROTOCOL_LL:
+    case RONDO_PROTOCOL_LL128:
+        operation->slice = operation->tile = evened(most, operation->slice);
+        break;
+    case RONDO_PROTOCOL_BULK:
+        bulk_slices(operation, most);
+        break;
+    case RONDO_PROTOCOL_SIMPLE:
+        spread_slices(operation, most, (around ? HOST_SLICE_BYTES_MIN : SLICE_BYTES_MIN) / operation->element_bytes,
+                      request->lane->slot_count);
+        break;
+    case RONDO_PROTOCOL_COMPRESSED:
+        coded_slices(operation, most, request->lane->slot_count);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Between hosts whose ranks are not all on GPUs. */
+static void wide_slices(struct rondo_request *request, uint64_t most)
+{
+    struct rondo_operation *operation = request->operation;
+    if (operation->rate == 0)
+        network_slices(operation, most, request->runtime);
+    else
+        operation->tile = rondo_network_slices(request->runtime) * operation->slice;
+}
+
+rondo_result_t rondo_slice_operation(struct rondo_request *request, const struct rondo_plan *plan,
+                                     const struct rondo_choice *choice, const uint64_t largest[RONDO_BUFFERS])
+{
+    struct rondo_operation *operation = request->operation;
+    const struct rondo_comm *comm = request->comm;
+    uint64_t most = 1;
+    for (int b = 0; b < RONDO_BUFFERS; b++)
+        most = larger(most, largest[b]);
+    operation->slices = 0;
+    if (plan->unsliced) {
+        operation->slice = DIRECT_SLICE_BYTES / operation->element_bytes;
+        operation->tile = most;
+    } else {
+        operation->slice = longest_slice(operation, slot_payload(request, plan, choice), plan->program->largest_count);
+        if (operation->slice == 0)
+            return rondo_fail(RONDO_ERR_UNSUPPORTED, "a slot of %u bytes cannot hold a part of %u chunks",
+                              request->lane->slot_bytes[choice->protocol], plan->program->largest_count);
+        operation->tile = operation->slice;
+        if (comm->gpus_only)
+            gpu_slices(request, choice, most);
+        else if (rondo_is_wide(comm) && rondo_algorithm_single(choice->algorithm))
+            wide_slices(request, most);
+    }
+    operation->tiles = rondo_divide_up(most, operation->tile);
+    if (operation->slices == 0)
+        operation->slices = (uint32_t) rondo_divide_up(operation->tile, operation->slice);
+    return RONDO_SUCCESS;
+}

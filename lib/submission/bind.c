@@ -1,0 +1,439 @@
+/* See operation.h. */
+#include "lib/submission/bind.h"
+
+#include "lib/select/compression.h"
+#include "device/engine/engine.h"
+#include "lib/connection/lane.h"
+#include "lib/connection/window.h"
+#include "lib/select/select.h"
+#include "lib/select/slicing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* From which on results go past the cache, which they would not stay in. Over a network the kernel's copies need it, too. */
+#define STREAM_BYTES         ((size_t) 32 << 20)
+#define NETWORK_STREAM_BYTES ((size_t) 4 << 20)
+
+void rondo_call_buffers(const struct rondo_comm *comm, const struct rondo_call *call, char **input, char **output)
+{
+    size_t block = call->count * rondo_type_bytes(call->type);
+    char *send = (char *) (uintptr_t) call->send, *receive = (char *) call->recv;
+    int in_place = call->send == RONDO_IN_PLACE;
+    *input = in_place ? receive : send;
+    *output = receive;
+    switch (call->kind) {
+    case RONDO_KIND_ALLGATHER:
+        if (in_place)
+            *input = receive + (size_t) comm->rank * block;
+        break;
+    case RONDO_KIND_ALLGATHERV:
+        if (in_place)
+            *input = receive + call->receive_displacements[comm->rank] * rondo_type_bytes(call->type);
+        break;
+    case RONDO_KIND_GATHER:
+        if (in_place)
+            *input = receive + (size_t) comm->rank * block;
+        if (comm->rank != call->root)
+            *output = NULL;
+        break;
+    case RONDO_KIND_SCATTER:
+        *input = comm->rank == call->root ? send : NULL;
+        if (call->recv == RONDO_IN_PLACE)
+            *output = send + (size_t) comm->rank * block;
+        break;
+    case RONDO_KIND_REDUCE:
+        if (comm->rank != call->root)
+            *output = NULL;
+        break;
+    case RONDO_KIND_BCAST:
+        *input = *output = receive;
+        break;
+    case RONDO_KIND_BARRIER:
+        *input = comm->runtime->nothing;
+        break;
+    case RONDO_KIND_SEND_TO:
+        *output = NULL;
+        break;
+    case RONDO_KIND_RECEIVE_FROM:
+        *input = NULL;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Blocks of the call's arguments in a buffer. */
+static uint32_t groups_of(const struct rondo_comm *comm, enum rondo_kind kind, enum rondo_buffer buffer)
+{
+    uint32_t all = (uint32_t) comm->size;
+    switch (kind) {
+    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_SCATTER:
+        return buffer == RONDO_INPUT ? all : 1;
+    case RONDO_KIND_ALLGATHER:
+    case RONDO_KIND_GATHER:
+        return buffer == RONDO_OUTPUT ? all : 1;
+    case RONDO_KIND_ALLTOALL:
+        return all;
+    default:
+        return 1;
+    }
+}
+
+/* even: all chunks equally long; the selection has seen to it that they can be. */
+static void regular_layout(struct rondo_layout *layout, uint64_t count, uint32_t groups, uint32_t chunks, size_t element_bytes,
+                           int even)
+{
+    uint64_t line = RONDO_CACHE_LINE / element_bytes;
+    layout->table = NULL;
+    layout->group_count = count;
+    layout->group_chunks = chunks / groups == 0 ? 1 : chunks / groups;
+    layout->chunk_count = rondo_divide_up(count, layout->group_chunks);
+    if (layout->group_chunks > 1 && !even) /* pieces do not share cache lines */
+        layout->chunk_count = rondo_round_up(layout->chunk_count, line);
+    if (layout->chunk_count == 0)
+        layout->chunk_count = 1;
+}
+
+/* size blocks of given counts at given places, each cut into pieces, one a channel. */
+static rondo_result_t irregular_layout(struct rondo_request *request, int which, struct rondo_layout *layout,
+                                       const size_t *counts, const size_t *displacements, int blocks, uint32_t chunks,
+                                       size_t element_bytes, uint64_t *largest)
+{
+    struct rondo_device *device = request->runtime->device;
+    uint32_t pieces = chunks / (uint32_t) blocks;
+    struct rondo_extent *table = calloc(chunks, sizeof(*table));
+    request->tables[which] = device->kind->allocate(device, chunks * sizeof(*table));
+    request->table_entries[which] = chunks;
+    if (table == NULL || request->tables[which] == NULL) {
+        free(table);
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a layout of %u chunks", chunks);
+    }
+    *largest = 0;
+    for (int block = 0; block < blocks; block++) {
+        uint64_t piece = rondo_divide_up(counts[block], pieces);
+        if (pieces > 1)
+            piece = rondo_round_up(piece, RONDO_CACHE_LINE / element_bytes);
+        for (uint32_t p = 0; p < pieces; p++) {
+            uint64_t start = p * piece < counts[block] ? p * piece : counts[block];
+            uint64_t left = counts[block] - start;
+            struct rondo_extent extent = {displacements[block] + start, left < piece ? left : piece};
+            table[(uint32_t) block * pieces + p] = extent;
+            *largest = extent.count > *largest ? extent.count : *largest;
+        }
+    }
+    layout->table = request->tables[which];
+    rondo_result_t result = device->kind->upload(device, request->tables[which], table, chunks * sizeof(*table));
+    free(table);
+    return result;
+}
+
+/* largest: the most elements of a chunk of each buffer. */
+static rondo_result_t set_layouts(struct rondo_request *request, const struct rondo_plan *plan, uint64_t largest[RONDO_BUFFERS])
+{
+    const struct rondo_call *call = &request->call;
+    const struct rondo_comm *comm = request->comm;
+    struct rondo_operation *operation = request->operation;
+    const uint32_t *chunks = plan->program->chunks;
+    size_t element_bytes = operation->element_bytes;
+    for (int b = 0; b < RONDO_BUFFERS; b++) {
+        struct rondo_layout *layout = &operation->layouts[b];
+        uint32_t groups = b == RONDO_SCRATCH && plan->scratch_groups > 0 ? plan->scratch_groups
+                                                                         : groups_of(comm, call->kind, (enum rondo_buffer) b);
+        if (call->kind == RONDO_KIND_CUSTOM)
+            groups = chunks[b] < plan->pieces ? 1 : chunks[b] / plan->pieces;
+        regular_layout(layout, call->count, groups, chunks[b], element_bytes, plan->even);
+        largest[b] = chunks[b] == 0 ? 0 : layout->chunk_count < layout->group_count ? layout->chunk_count : layout->group_count;
+    }
+    if (call->kind == RONDO_KIND_ALLGATHERV) {
+        size_t nowhere = 0;
+        rondo_result_t result =
+            irregular_layout(request, 0, &operation->layouts[RONDO_INPUT], &call->receive_counts[comm->rank], &nowhere, 1,
+                             chunks[RONDO_INPUT], element_bytes, &largest[RONDO_INPUT]);
+        if (result == RONDO_SUCCESS)
+            result = irregular_layout(request, 1, &operation->layouts[RONDO_OUTPUT], call->receive_counts,
+                                      call->receive_displacements, comm->size, chunks[RONDO_OUTPUT], element_bytes,
+                                      &largest[RONDO_OUTPUT]);
+        return result;
+    }
+    if (call->kind == RONDO_KIND_ALLTOALLV) {
+        rondo_result_t result =
+            irregular_layout(request, 0, &operation->layouts[RONDO_INPUT], call->send_counts, call->send_displacements,
+                             comm->size, chunks[RONDO_INPUT], element_bytes, &largest[RONDO_INPUT]);
+        if (result == RONDO_SUCCESS)
+            result = irregular_layout(request, 1, &operation->layouts[RONDO_OUTPUT], call->receive_counts,
+                                      call->receive_displacements, comm->size, chunks[RONDO_OUTPUT], element_bytes,
+                                      &largest[RONDO_OUTPUT]);
+        return result;
+    }
+    return RONDO_SUCCESS;
+}
+
+/* Scratch of a compiled program: each chunk as long as the input or output chunk that it mirrors. */
+static rondo_result_t lay_out_scratch(struct rondo_request *request, const struct rondo_plan *plan,
+                                      uint64_t largest[RONDO_BUFFERS])
+{
+    struct rondo_device *device = request->runtime->device;
+    struct rondo_operation *operation = request->operation;
+    uint32_t chunks = plan->program->chunks[RONDO_SCRATCH];
+    uint64_t line = (uint64_t) RONDO_CACHE_LINE / operation->element_bytes, end = 0;
+    struct rondo_extent *table = calloc(chunks, sizeof(*table));
+    request->tables[RONDO_SCRATCH] = device->kind->allocate(device, chunks * sizeof(*table));
+    request->table_entries[RONDO_SCRATCH] = chunks;
+    if (table == NULL || request->tables[RONDO_SCRATCH] == NULL) {
+        free(table);
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a layout of %u chunks", chunks);
+    }
+    largest[RONDO_SCRATCH] = 0;
+    for (uint32_t i = 0; i < chunks; i++) {
+        uint32_t class = plan->scratch_classes[i];
+        enum rondo_buffer like = plan->program->chunks[RONDO_OUTPUT] > class ? RONDO_OUTPUT : RONDO_INPUT;
+        table[i].offset = end;
+        table[i].count = rondo_chunk_extent(&operation->layouts[like], class).count;
+        end = rondo_round_up(end + table[i].count, line);
+        largest[RONDO_SCRATCH] = table[i].count > largest[RONDO_SCRATCH] ? table[i].count : largest[RONDO_SCRATCH];
+    }
+    request->scratch_bytes = end * operation->element_bytes + RONDO_CACHE_LINE;
+    operation->layouts[RONDO_SCRATCH].table = request->tables[RONDO_SCRATCH];
+    rondo_result_t result = device->kind->upload(device, request->tables[RONDO_SCRATCH], table, chunks * sizeof(*table));
+    free(table);
+    return result;
+}
+
+/* {window, offset} by which the other ranks reach a buffer. */
+static void set_window(struct rondo_request *request, enum rondo_buffer which)
+{
+    const char *buffer = request->operation->buffers[which];
+    uint64_t *window = request->operation->windows[which];
+    const struct rondo_registration *own = request->windows[which];
+    window[0] = own != NULL ? own->window : 0;
+    window[1] = own != NULL ? 0 : (uint64_t) (uintptr_t) buffer;
+    if (own == NULL && !request->comm->same_process)
+        rondo_window_find(request->comm, buffer, 1, window);
+}
+
+/* Nothing has been lost yet. */
+static rondo_result_t make_residual(struct rondo_request *request)
+{
+    struct rondo_device *device = request->runtime->device;
+    request->residual_bytes = rondo_residual_bytes(request->comm, &request->call);
+    request->residual = device->kind->allocate(device, request->residual_bytes);
+    request->operation->residual = request->residual;
+    void *zeros = calloc(1, request->residual_bytes);
+    if (request->residual == NULL || zeros == NULL) {
+        free(zeros);
+        return rondo_fail(RONDO_ERR_MEMORY, "no device memory for %zu bytes of residuals", request->residual_bytes);
+    }
+    rondo_result_t result = device->kind->upload(device, request->residual, zeros, request->residual_bytes);
+    free(zeros);
+    return result;
+}
+
+/* Its chunks, and what of them travels in a slot, begin at whole vectors; and end there, too, where whole is wanted. */
+static int is_even(const struct rondo_operation *operation, const struct rondo_program *program, int whole)
+{
+    uint64_t bits = operation->tile | operation->slice;
+    for (int b = 0; b < RONDO_BUFFERS; b++) {
+        const struct rondo_layout *layout = &operation->layouts[b];
+        if (layout->table != NULL || (uintptr_t) operation->buffers[b] % RONDO_PIECE_ALIGNMENT != 0)
+            return 0;
+        if (whole || layout->group_chunks > 1) /* others begin where one ends */
+            bits |= layout->chunk_count;
+        if (whole || program->chunks[b] > layout->group_chunks)
+            bits |= layout->group_count;
+    }
+    return bits * operation->element_bytes % RONDO_PIECE_ALIGNMENT == 0;
+}
+
+static int can_walk(const struct rondo_operation *operation, const struct rondo_instruction *instruction)
+{
+    const int type = operation->type, receives = instruction->actions & RONDO_RECEIVE;
+    if ((instruction->flags & ~(RONDO_FINISH | RONDO_EXCHANGE)) != 0 || instruction->dependencies > 0 ||
+        instruction->count > 1 || (receives && instruction->receive_count >= RONDO_WALK_WIDTH) ||
+        ((instruction->actions & RONDO_SEND) && instruction->send_count > RONDO_WALK_WIDTH))
+        return 0;
+    if (!(instruction->actions & RONDO_REDUCE) && (!receives || instruction->receive_count == 1))
+        return !(instruction->flags & RONDO_FINISH);
+    return operation->op == RONDO_SUM && rondo_is_usual_type(type) &&
+           (operation->average == 0 || (type != RONDO_INT32 && type != RONDO_UINT32));
+}
+
+/* Whether and how a kernel can go through all of it without the engine. What is one piece a block in whole vectors and lines
+ * has a shorter way (rondo_team_goes_ahead). */
+static enum rondo_walks walks(const struct rondo_operation *operation, const struct rondo_binding *binding)
+{
+    const struct rondo_program *program = binding->plan->program;
+    const int lines = operation->protocol == RONDO_PROTOCOL_LL128 && operation->slices == 1;
+    const struct rondo_program_block *blocks = rondo_program_blocks(program);
+    const struct rondo_instruction *instructions = rondo_program_instructions(program);
+    uint64_t pieces = 0;
+    if ((!lines && operation->protocol != RONDO_PROTOCOL_BULK) || binding->repeats || !is_even(operation, program, !lines))
+        return RONDO_WALKS_NOT;
+    for (uint32_t b = 0; b < program->blocks; b++) {
+        if (blocks[b].ends > RONDO_WALK_ENDS || blocks[b].instructions > RONDO_WALK_INSTRUCTIONS || blocks[b].instructions == 0)
+            return RONDO_WALKS_NOT;
+        for (uint32_t i = 0; i < blocks[b].instructions; i++)
+            if (!can_walk(operation, &instructions[blocks[b].instruction_first + i]))
+                return RONDO_WALKS_NOT;
+        pieces = blocks[b].instructions * operation->tiles > pieces ? blocks[b].instructions * operation->tiles : pieces;
+    }
+    if (!lines)
+        return RONDO_WALKS_BULK;
+    return pieces > 1 || !is_even(operation, program, 1) ? RONDO_WALKS_LINES : RONDO_WALKS_NOT;
+}
+
+/* Whether each block is as device/landing.h has it, or has to do with nobody. */
+static int all_land(const struct rondo_program *program)
+{
+    const struct rondo_program_block *blocks = rondo_program_blocks(program);
+    const struct rondo_instruction *instructions = rondo_program_instructions(program);
+    for (uint32_t b = 0; b < program->blocks; b++) {
+        const struct rondo_instruction *first = &instructions[blocks[b].instruction_first];
+        const int moves = first->actions == (RONDO_RECEIVE | RONDO_COPY) || (first->actions & ~RONDO_COPY) == RONDO_SEND;
+        if (blocks[b].ends > 0 && (blocks[b].ends > 1 || blocks[b].instructions != 1 || !moves || first->count != 1 ||
+                                   first->flags != 0 || first->dependencies > 0))
+            return 0;
+    }
+    return 1;
+}
+
+/* Whether the members of a communicator that lands may store there: of one process, to any memory of the host, and to what
+ * cudaMalloc gives. */
+static int is_reached(const struct rondo_request *request, const char *buffer)
+{
+    if (request->runtime->settings.landing == RONDO_LANDING_REFUSED)
+        return 0;
+    return request->runtime->device_type == RONDO_DEVICE_HOST || (buffer != NULL && rondo_buffer_is_plain(buffer));
+}
+
+/* Where it finds its data, and what follows from that. lands and lends say already whether it does at all. */
+static void place_buffers(struct rondo_request *request)
+{
+    const struct rondo_call *call = &request->call;
+    struct rondo_operation *operation = request->operation;
+    rondo_call_buffers(request->comm, call, &operation->buffers[RONDO_INPUT], &operation->buffers[RONDO_OUTPUT]);
+    if (operation->direct) {
+        set_window(request, RONDO_INPUT);
+        set_window(request, RONDO_OUTPUT);
+    }
+    if (operation->lands != RONDO_LANDS_NOT)
+        operation->lands =
+            (uint8_t) (is_reached(request, operation->buffers[RONDO_OUTPUT]) ? RONDO_LANDS_HERE : RONDO_LANDS_ELSEWHERE);
+    if (operation->lends != 0) {
+        int separate = call->send != RONDO_IN_PLACE && call->recv != RONDO_IN_PLACE &&
+                       operation->buffers[RONDO_INPUT] != operation->buffers[RONDO_OUTPUT];
+        operation->lends = (uint8_t) (RONDO_LENDS_RESULT | (separate ? RONDO_LENDS_INPUT : 0));
+    }
+}
+
+rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct rondo_choice *choice)
+{
+    const struct rondo_call *call = &request->call;
+    struct rondo_comm *comm = request->comm;
+    struct rondo_device *device = request->runtime->device;
+    struct rondo_operation *operation = request->operation;
+    struct rondo_binding *binding;
+    struct rondo_shape shape;
+    memset(&shape, 0, sizeof(shape)); /* shapes are compared as bytes */
+    shape.kind = call->kind;
+    shape.rank = comm->rank;
+    shape.size = comm->size;
+    shape.root = call->root;
+    shape.channels = choice->channels;
+    shape.protocol = choice->protocol;
+    shape.group = comm->group;
+    shape.exchanges = (choice->protocol == RONDO_PROTOCOL_LL || choice->protocol == RONDO_PROTOCOL_LL128) &&
+                      request->runtime->device_type == RONDO_DEVICE_CUDA;
+    shape.topology = &comm->topology;
+    rondo_result_t result = rondo_lane_bind(request->lane, choice->algorithm, &shape, &binding);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (choice->lands && !all_land(binding->plan->program))
+        return rondo_fail(RONDO_ERR_INTERNAL, "algorithm %s for %s: its blocks were said to land and do not",
+                          choice->algorithm->name, rondo_kind_name(call->kind));
+
+    operation->parts = binding->parts;
+    operation->blocks = binding->plan->program->blocks;
+    operation->first = binding->first;
+    operation->type = (uint8_t) call->type;
+    operation->op = (uint8_t) (call->op == RONDO_AVG ? RONDO_SUM : call->op);
+    operation->average = call->op == RONDO_AVG ? (uint32_t) comm->size : 0;
+    operation->element_bytes = (uint8_t) rondo_type_bytes(call->type);
+    operation->lane = request->lane->index;
+    operation->protocol = (uint8_t) choice->protocol;
+    operation->rate = (uint8_t) (choice->protocol == RONDO_PROTOCOL_COMPRESSED ? call->rate : 0);
+    operation->residual = NULL;
+    operation->direct = (uint8_t) choice->algorithm->direct;
+    operation->lands = (uint8_t) (choice->lands ? RONDO_LANDS_HERE : RONDO_LANDS_NOT);
+    /* An operation that ends because its time is over gives the buffers back while a network may still read them. */
+    const int lends = request->runtime->device_type == RONDO_DEVICE_HOST && choice->algorithm->registered == NULL &&
+                      request->runtime->settings.timeout <= 0;
+    operation->lends = (uint8_t) (lends ? RONDO_LENDS_RESULT : 0);
+    place_buffers(request);
+    uint64_t largest[RONDO_BUFFERS];
+    result = set_layouts(request, binding->plan, largest);
+    if (result == RONDO_SUCCESS && binding->plan->program->chunks[RONDO_SCRATCH] > 0) {
+        uint32_t groups = binding->plan->scratch_groups > 0 ? binding->plan->scratch_groups : 1;
+        request->scratch_bytes = call->count * operation->element_bytes * groups;
+        if (binding->plan->scratch_classes != NULL)
+            result = lay_out_scratch(request, binding->plan, largest);
+        request->scratch = device->kind->allocate(device, request->scratch_bytes);
+        operation->buffers[RONDO_SCRATCH] = request->scratch;
+        if (request->scratch == NULL && result == RONDO_SUCCESS)
+            result = rondo_fail(RONDO_ERR_MEMORY, "no device memory for %zu bytes of scratch", request->scratch_bytes);
+    }
+    if (result == RONDO_SUCCESS && operation->rate != 0 && call->feedback)
+        result = make_residual(request);
+    if (result == RONDO_SUCCESS)
+        result = rondo_slice_operation(request, binding->plan, choice, largest);
+    if (result != RONDO_SUCCESS) {
+        rondo_operation_unbind(request);
+        return result;
+    }
+    request->blocks = binding->plan->program->blocks;
+    request->fresh = 1;
+    operation->walks = (uint8_t) walks(operation, binding);
+    operation->streaming = rondo_call_bytes(comm, call) >= (rondo_is_wide(comm) ? NETWORK_STREAM_BYTES : STREAM_BYTES);
+    if (rondo_log_admits(RONDO_LOG_DEBUG))
+        rondo_log(RONDO_LOG_DEBUG, request->runtime->rank,
+                  "%s, %zu bytes, %p to %p: algorithm %s (%s), protocol %s, %d channel%s, %llu tiles of %llu elements",
+                  rondo_kind_name(call->kind), rondo_call_bytes(comm, call), (void *) operation->buffers[RONDO_INPUT],
+                  (void *) operation->buffers[RONDO_OUTPUT], choice->algorithm->name, choice->why,
+                  choice->protocol == RONDO_PROTOCOL_LL           ? "LL"
+                  : choice->protocol == RONDO_PROTOCOL_LL128      ? "LL128"
+                  : choice->protocol == RONDO_PROTOCOL_COMPRESSED ? "compressed"
+                  : choice->protocol == RONDO_PROTOCOL_SMALL      ? "simple in small slots"
+                  : choice->protocol == RONDO_PROTOCOL_TINY       ? "simple in tiny slots"
+                  : choice->protocol == RONDO_PROTOCOL_BULK       ? "bulk"
+                                                                  : "simple",
+                  choice->channels, choice->channels == 1 ? "" : "s", (unsigned long long) operation->tiles,
+                  (unsigned long long) operation->tile);
+    return RONDO_SUCCESS;
+}
+
+void rondo_operation_move(struct rondo_request *request, const void *send, void *recv)
+{
+    request->call.send = send;
+    request->call.recv = recv;
+    place_buffers(request);
+    request->fresh = 1;
+}
+
+void rondo_operation_unbind(struct rondo_request *request)
+{
+    struct rondo_device *device = request->runtime->device;
+    for (int i = 0; i < RONDO_BUFFERS; i++)
+        if (request->tables[i] != NULL) {
+            device->kind->release(device, request->tables[i], request->table_entries[i] * sizeof(struct rondo_extent));
+            request->tables[i] = NULL;
+        }
+    if (request->scratch != NULL) {
+        device->kind->release(device, request->scratch, request->scratch_bytes);
+        request->scratch = NULL;
+    }
+    if (request->residual != NULL) {
+        device->kind->release(device, request->residual, request->residual_bytes);
+        request->residual = NULL;
+    }
+}

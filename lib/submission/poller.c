@@ -1,0 +1,91 @@
+/* See poller.h. */
+#include "lib/submission/poller.h"
+
+#include "lib/base/thread.h"
+#include "lib/base/futex.h"
+#include "lib/diagnostics/hang.h"
+#include "device/abi/platform.h"
+#include "lib/submission/queue.h"
+#include "lib/diagnostics/timeline.h"
+
+#include <string.h>
+
+#define TICK_NS     100000000u
+#define STACK_BYTES ((size_t) 1 << 20) /* callbacks run on it */
+
+void rondo_poller_wake(struct rondo_runtime *runtime)
+{
+    rondo_event_signal(&runtime->poller.event, &runtime->poller.sleepers);
+}
+
+static void call_back(struct rondo_runtime *runtime)
+{
+    struct rondo_queue *queue = &runtime->queue;
+    for (;;) {
+        pthread_mutex_lock(&queue->lock);
+        struct rondo_request **last = &queue->called; /* the list is newest first */
+        while (*last != NULL && (*last)->next_waiting != NULL)
+            last = &(*last)->next_waiting;
+        struct rondo_request *request = *last;
+        *last = NULL;
+        void (*callback)(void *, rondo_result_t) = request != NULL ? request->callback : NULL;
+        if (request != NULL)
+            request->callback = NULL;
+        pthread_mutex_unlock(&queue->lock);
+        if (request == NULL)
+            return;
+        callback(request->callback_argument, request->result);
+        __atomic_store_n(&request->state, RONDO_REQUEST_DONE, __ATOMIC_RELEASE);
+        rondo_event_signal(&queue->event, &queue->sleepers);
+    }
+}
+
+/* Now and then. A device that is lost ends everything, and communicators that are made later as well. */
+static void look_at_device(struct rondo_runtime *runtime)
+{
+    const struct rondo_device_kind *kind = runtime->device->kind;
+    uint64_t now = rondo_clock_ns();
+    if (kind->check == NULL || now - runtime->poller.looked_ns < TICK_NS)
+        return;
+    runtime->poller.looked_ns = now;
+    rondo_result_t result = kind->check(runtime->device);
+    if (result != RONDO_SUCCESS)
+        rondo_device_lost(runtime, result, rondo_last_error());
+}
+
+static void *poll(void *argument)
+{
+    struct rondo_runtime *runtime = argument;
+    struct rondo_poller *poller = &runtime->poller;
+    while (!__atomic_load_n(&poller->stopping, __ATOMIC_ACQUIRE)) {
+        uint32_t seen = __atomic_load_n(&poller->event, __ATOMIC_SEQ_CST);
+        rondo_queue_reap(runtime);
+        call_back(runtime);
+        rondo_hang_check(runtime);
+        look_at_device(runtime);
+        int outstanding = rondo_queue_outstanding(runtime);
+        uint64_t pause = outstanding ? rondo_queue_restart(runtime, RONDO_NEVER_HELPS) : 0;
+        uint64_t most = outstanding && runtime->device->kind->poll_ns != 0 ? runtime->device->kind->poll_ns : TICK_NS;
+        rondo_tracing_drain(runtime, &most);
+        rondo_event_sleep(&poller->event, seen, &poller->sleepers, pause > 0 && pause < most ? pause : most);
+    }
+    return NULL;
+}
+
+rondo_result_t rondo_poller_create(struct rondo_runtime *runtime)
+{
+    rondo_result_t result = rondo_background_start(&runtime->poller.thread, "rondo poller", STACK_BYTES, poll, runtime);
+    runtime->poller.running = result == RONDO_SUCCESS;
+    return result;
+}
+
+void rondo_poller_destroy(struct rondo_runtime *runtime)
+{
+    struct rondo_poller *poller = &runtime->poller;
+    if (!poller->running)
+        return;
+    __atomic_store_n(&poller->stopping, 1, __ATOMIC_RELEASE);
+    rondo_poller_wake(runtime);
+    pthread_join(poller->thread, NULL);
+    poller->running = 0;
+}

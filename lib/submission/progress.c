@@ -1,0 +1,397 @@
+/* See progress.h. */
+#include "lib/submission/progress.h"
+
+#include "lib/submission/check.h"
+#include "lib/base/futex.h"
+#include "lib/submission/request_cache.h"
+#include "device/abi/platform.h"
+#include "lib/submission/poller.h"
+#include "proxy/proxies.h"
+#include "lib/submission/queue.h"
+#include "lib/submission/reach.h"
+#include "lib/submission/request.h"
+#include "lib/select/select.h"
+#include "lib/submission/stream.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+#define NAP_NS        1000000u
+#define LOOKS_A_ROUND 64
+#define CARRY_NS      100000u  /* that a waiter works for the proxy while no daemon may run */
+#define WATCH_NS      2000000u /* then a waiter sleeps between its looks */
+
+static uint32_t state_of(const struct rondo_request *request)
+{
+    return __atomic_load_n(&request->state, __ATOMIC_ACQUIRE);
+}
+
+static int is_alive(const struct rondo_runtime *runtime)
+{
+    return rondo_device_alive(runtime->device);
+}
+
+/* Runs the daemon, which this thread has, until the request is done or the daemon is out. */
+static void turn(struct rondo_runtime *runtime, const struct rondo_request *request)
+{
+    const struct rondo_device_kind *kind = runtime->device->kind;
+    /* Without preemption a turn may last until what the proxy is to bring is there: then its own thread must. */
+    struct rondo_proxy *proxy = rondo_proxies_first(runtime->proxies);
+    int out = 0, carries = runtime->device->daemon->policy.preempt && rondo_proxy_begin(proxy);
+    while (!out && state_of(request) != RONDO_REQUEST_DONE) {
+        out = kind->help_turn(runtime->device);
+        rondo_queue_reap(runtime);
+        if (carries)
+            rondo_proxy_turn(proxy);
+    }
+    if (carries)
+        rondo_proxy_end(proxy);
+}
+
+/* Gives block 0 back. */
+static void leave(struct rondo_runtime *runtime, enum rondo_helper helper)
+{
+    runtime->device->kind->help_end(runtime->device, !rondo_queue_outstanding(runtime), helper);
+}
+
+/* A round of the daemon, if nobody else runs it, by who may be back soon. Without preemption a round may have no end. */
+static void lend(struct rondo_runtime *runtime)
+{
+    const struct rondo_device_kind *kind = runtime->device->kind;
+    if (kind->help_begin == NULL || !runtime->device->daemon->policy.preempt || !is_alive(runtime) ||
+        !kind->help_begin(runtime->device))
+        return;
+    kind->help_turn(runtime->device);
+    rondo_queue_reap(runtime);
+    leave(runtime, RONDO_MAY_HELP);
+}
+
+/* 0: somebody else runs it. */
+static int help(struct rondo_runtime *runtime, const struct rondo_request *request)
+{
+    const struct rondo_device_kind *kind = runtime->device->kind;
+    if (kind->help_begin == NULL || !kind->help_begin(runtime->device))
+        return 0;
+    turn(runtime, request);
+    leave(runtime, RONDO_NEVER_HELPS);
+    return 1;
+}
+
+static int is_simple(const struct rondo_request *request)
+{
+    const struct rondo_device *device = request->runtime->device;
+    const struct rondo_policy *policy = &device->daemon->policy;
+    return device->kind->carry_out != NULL && request->lane != NULL && request->blocks == 1 && !request->empty &&
+           !request->checked && !request->comm->networked && policy->preempt && policy->order == RONDO_ORDER_FIFO &&
+           device->trace == NULL;
+}
+
+#define BRIEF_BYTES 8192 /* others of the runtime may have to wait until so much has been moved */
+
+void rondo_progress_classify(struct rondo_request *request)
+{
+    request->simple = is_simple(request);
+    request->brief = request->simple && rondo_call_bytes(request->comm, &request->call) <= BRIEF_BYTES;
+}
+
+/* A small operation takes less time than telling the daemon of it and learning from it that it is over. So where nothing else
+ * is under way, who starts it claims block 0 and carries it out, and only if it gets stuck does a daemon hear of it. */
+static int claim_alone(struct rondo_runtime *runtime)
+{
+    return !rondo_queue_outstanding(runtime) && runtime->device->kind->help_begin(runtime->device);
+}
+
+/* Of a brief one. waits: he has nothing else to do; then he does not come back to help. 0: it is to be started. */
+static int carry_brief(struct rondo_request *request, int waits, enum rondo_helper helper)
+{
+    struct rondo_runtime *runtime = request->runtime;
+    if (!claim_alone(runtime))
+        return 0;
+    const enum rondo_carried how = rondo_queue_carry(request, waits); /* done, it may be another thread's to free */
+    if (how == RONDO_CARRIED_STUCK && waits)
+        turn(runtime, request);
+    leave(runtime, helper); /* what is stuck has a daemon, to which the block is left */
+    return how != RONDO_CARRIED_NOT;
+}
+
+/* By who waits. 0: it is to be started. */
+static int carry_long(struct rondo_request *request)
+{
+    struct rondo_runtime *runtime = request->runtime;
+    const struct rondo_operation *fresh;
+    if (!request->simple || !claim_alone(runtime))
+        return 0;
+    const int held = rondo_queue_hold(request, &fresh);
+    if (held) {
+        const int done = runtime->device->kind->carry_out(runtime->device, request->lane->index, request->slot, fresh, 1);
+        rondo_queue_release(request, done);
+        if (!done)
+            turn(runtime, request);
+    }
+    leave(runtime, RONDO_NEVER_HELPS);
+    return held;
+}
+
+void rondo_progress_start(struct rondo_request *request, enum rondo_helper helper)
+{
+    if (request->brief && carry_brief(request, 0, helper))
+        return;
+    rondo_queue_start(request, helper);
+    /* It cannot have been freed: nobody waits for it before the start returns, and it waits for the verdict we ask for. */
+    if (request->checked && request->lane != NULL && rondo_comm_failure(request->comm) == RONDO_SUCCESS)
+        rondo_check_ask(request);
+}
+
+/* The device tells nobody: look at its queue, without pause at first. */
+static void watch_done(struct rondo_request *request)
+{
+    struct rondo_runtime *runtime = request->runtime;
+    struct rondo_queue *queue = &runtime->queue;
+    uint64_t since = 0;
+    for (uint64_t looks = 1; state_of(request) != RONDO_REQUEST_DONE; looks++) {
+        if (rondo_queue_reap(runtime) > 0 || looks % LOOKS_A_ROUND != 0) {
+            rondo_relax(0, UINT32_MAX);
+            continue;
+        }
+        uint64_t now = rondo_clock_ns();
+        since = since == 0 ? now : since;
+        rondo_queue_restart(runtime, RONDO_NEVER_HELPS);
+        if (now - since > WATCH_NS) {
+            uint32_t seen = __atomic_load_n(&queue->event, __ATOMIC_SEQ_CST);
+            if (state_of(request) != RONDO_REQUEST_DONE)
+                rondo_event_sleep(&queue->event, seen, &queue->sleepers, runtime->device->kind->poll_ns);
+        } else {
+            sched_yield();
+        }
+    }
+}
+
+/* No daemon may run for so long: meanwhile the thread carries slots, until something comes that may end the pause. */
+static void pass_time(struct rondo_runtime *runtime, const struct rondo_request *request, uint32_t seen, uint64_t pause)
+{
+    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_proxy *proxy = rondo_proxies_first(runtime->proxies);
+    if (rondo_proxy_begin(proxy)) {
+        uint64_t until = rondo_clock_ns() + (pause < CARRY_NS ? pause : CARRY_NS);
+        int moved = 0;
+        while (!moved && rondo_clock_ns() < until && state_of(request) != RONDO_REQUEST_DONE &&
+               __atomic_load_n(&queue->event, __ATOMIC_ACQUIRE) == seen) {
+            moved = rondo_proxy_turn(proxy);
+            rondo_relax(0, 0);
+        }
+        rondo_proxy_end(proxy);
+        if (moved || pause < CARRY_NS)
+            return;
+        pause -= CARRY_NS;
+    }
+    rondo_event_sleep(&queue->event, seen, &queue->sleepers, pause);
+}
+
+static void wait_done(struct rondo_request *request)
+{
+    struct rondo_runtime *runtime = request->runtime;
+    struct rondo_queue *queue = &runtime->queue;
+    if (runtime->device->kind->poll_ns != 0) {
+        watch_done(request);
+        return;
+    }
+    for (;;) {
+        uint32_t seen = __atomic_load_n(&queue->event, __ATOMIC_SEQ_CST);
+        rondo_queue_reap(runtime);
+        if (state_of(request) == RONDO_REQUEST_DONE)
+            return;
+        if (is_alive(runtime) && help(runtime, request))
+            continue;
+        /* Out: start it again, and keep the promise to help even if the request is done by now: no other thread was called. */
+        uint64_t pause = rondo_queue_restart(runtime, RONDO_HELPS);
+        if (pause == RONDO_QUEUE_STARTED) {
+            help(runtime, request);
+            continue;
+        }
+        pass_time(runtime, request, seen, pause > 0 ? pause : NAP_NS);
+    }
+}
+
+/* The request is done: hands out its result, and frees it or makes it inactive. */
+static rondo_result_t conclude(struct rondo_request *request)
+{
+    rondo_result_t result = request->result;
+    if (result != RONDO_SUCCESS)
+        rondo_fail(result, "%s: %s", rondo_kind_name(request->call.kind),
+                   request->message != NULL ? request->message : rondo_strerror(result));
+    if (request->persistent)
+        __atomic_store_n(&request->state, RONDO_REQUEST_INACTIVE, __ATOMIC_RELEASE);
+    else if (!rondo_kept_put(request))
+        rondo_request_destroy(request);
+    return result;
+}
+
+rondo_result_t rondo_progress_run(struct rondo_request *request)
+{
+    if (!(request->brief ? carry_brief(request, 1, RONDO_NEVER_HELPS) : carry_long(request)))
+        rondo_progress_start(request, RONDO_HELPS);
+    if (state_of(request) != RONDO_REQUEST_DONE)
+        wait_done(request);
+    return conclude(request);
+}
+
+int rondo_progress_again(struct rondo_runtime *runtime, const struct rondo_known_call *calls, int count,
+                         struct rondo_request **stuck)
+{
+    *stuck = NULL;
+    if (!claim_alone(runtime))
+        return 0;
+    const int begun = rondo_queue_carry_kept(runtime, calls, count, stuck);
+    if (*stuck != NULL && begun == count)
+        turn(runtime, *stuck);
+    leave(runtime, RONDO_NEVER_HELPS);
+    return begun;
+}
+
+rondo_result_t rondo_progress_wait(struct rondo_request *request)
+{
+    wait_done(request);
+    return conclude(request);
+}
+
+/* ---- the public calls ---- */
+
+static rondo_result_t check_handle(const struct rondo_request *request, const char *function)
+{
+    if (request == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: the request is NULL", function);
+    if (request->comm == NULL || request->kept)
+        return rondo_fail(RONDO_ERR_STATE, "%s: the request %p has been freed", function, (const void *) request);
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t check_startable(struct rondo_request *request, const char *function)
+{
+    rondo_result_t result = check_handle(request, function);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (!request->persistent)
+        return rondo_fail(RONDO_ERR_STATE, "%s: the request is not persistent", function);
+    if (state_of(request) != RONDO_REQUEST_INACTIVE)
+        return rondo_fail(RONDO_ERR_STATE, "%s: the request (%s) is active", function, rondo_kind_name(request->call.kind));
+    return rondo_request_still(request);
+}
+
+rondo_result_t rondo_start(rondo_request_t request)
+{
+    rondo_result_t result = check_startable(request, "rondo_start");
+    if (result == RONDO_SUCCESS && request->lane != NULL && !rondo_stream_idle(request->lane))
+        result = rondo_fail(RONDO_ERR_STATE, "rondo_start: the request (%s) has not been executed on its stream yet",
+                            rondo_kind_name(request->call.kind));
+    if (result == RONDO_SUCCESS)
+        rondo_progress_start(request, RONDO_MAY_HELP);
+    return result;
+}
+
+rondo_result_t rondo_startall(int count, rondo_request_t *requests)
+{
+    if (count < 0 || (count > 0 && requests == NULL))
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_startall: %d requests at %p", count, (void *) requests);
+    for (int i = 0; i < count; i++) { /* none is started if one cannot be */
+        rondo_result_t result = check_startable(requests[i], "rondo_startall");
+        if (result != RONDO_SUCCESS)
+            return result;
+    }
+    for (int i = 0; i < count; i++) {
+        rondo_result_t result = rondo_start(requests[i]); /* fails where a request is given twice */
+        if (result != RONDO_SUCCESS)
+            return result;
+    }
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_start_on_stream(rondo_request_t request, void *stream)
+{
+    rondo_result_t result = check_startable(request, "rondo_start_on_stream");
+    if (result == RONDO_SUCCESS)
+        result = rondo_stream_check(request->runtime, "rondo_start_on_stream", stream, &request->captured);
+    if (result != RONDO_SUCCESS)
+        return result;
+    request->stream = stream;
+    request->next_grouped = NULL;
+    return rondo_stream_enqueue(request);
+}
+
+rondo_result_t rondo_test(rondo_request_t request, int *done)
+{
+    if (done == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_test: done is NULL");
+    *done = 0;
+    rondo_result_t result = check_handle(request, "rondo_test");
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (state_of(request) == RONDO_REQUEST_ACTIVE && rondo_queue_reap(request->runtime) == 0)
+        lend(request->runtime);
+    uint32_t state = state_of(request);
+    *done = state != RONDO_REQUEST_ACTIVE;
+    return state == RONDO_REQUEST_DONE ? conclude(request) : RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_wait(rondo_request_t request)
+{
+    rondo_result_t result = check_handle(request, "rondo_wait");
+    if (result != RONDO_SUCCESS || state_of(request) == RONDO_REQUEST_INACTIVE)
+        return result;
+    return rondo_progress_wait(request);
+}
+
+rondo_result_t rondo_waitall(int count, rondo_request_t *requests)
+{
+    rondo_result_t first = RONDO_SUCCESS;
+    if (count < 0 || (count > 0 && requests == NULL))
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_waitall: %d requests at %p", count, (void *) requests);
+    for (int i = 0; i < count; i++) {
+        if (requests[i] == NULL)
+            continue;
+        int persistent = requests[i]->persistent;
+        rondo_result_t result = rondo_wait(requests[i]);
+        if (!persistent)
+            requests[i] = NULL;
+        first = first == RONDO_SUCCESS ? result : first;
+    }
+    return first;
+}
+
+rondo_result_t rondo_request_free(rondo_request_t *request)
+{
+    if (request == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_request_free: the pointer is NULL");
+    rondo_result_t result = check_handle(*request, "rondo_request_free");
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (state_of(*request) == RONDO_REQUEST_ACTIVE)
+        return rondo_fail(RONDO_ERR_STATE, "rondo_request_free: the request (%s) is active",
+                          rondo_kind_name((*request)->call.kind));
+    rondo_request_destroy(*request);
+    *request = NULL;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_request_callback(rondo_request_t request, void (*fn)(void *arg, rondo_result_t result), void *arg)
+{
+    rondo_result_t result = check_handle(request, "rondo_request_callback");
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (fn == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_request_callback: fn is NULL");
+    struct rondo_runtime *runtime = request->runtime;
+    struct rondo_queue *queue = &runtime->queue;
+    int too_late;
+    pthread_mutex_lock(&queue->lock);
+    too_late = state_of(request) == RONDO_REQUEST_DONE;
+    if (!too_late) {
+        request->callback_argument = arg;
+        request->callback = fn;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    if (!too_late && runtime->device->kind->attend != NULL) /* who has started it may have other things to do than to wait */
+        runtime->device->kind->attend(runtime->device, RONDO_NEVER_HELPS);
+    if (too_late) /* it completed before the callback was set: the promise is that it is called once */
+        fn(arg, request->result);
+    return RONDO_SUCCESS;
+}

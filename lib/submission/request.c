@@ -1,0 +1,418 @@
+/* See request.h. Making requests; lib/progress.c starts and waits. */
+#include "lib/submission/request.h"
+
+#include "lib/call/call.h"
+#include "lib/submission/check.h"
+#include "lib/select/compression.h"
+#include "lib/connection/connect.h"
+#include "lib/submission/group.h"
+#include "lib/submission/request_cache.h"
+#include "lib/connection/lane.h"
+#include "device/move/low_latency.h"
+#include "lib/connection/mailbox.h"
+#include "lib/submission/bind.h"
+#include "lib/submission/progress.h"
+#include "lib/submission/queue.h"
+#include "lib/submission/reach.h"
+#include "lib/select/select.h"
+#include "lib/select/select_gpu.h"
+#include "lib/submission/stream.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SMALLEST_SLOT 256u
+#define COMPILED_SLOT ((size_t) 16384)
+#define MESSAGE_BYTES 1024
+#define SLOT_USEFUL   ((size_t) 1 << 24) /* beyond it no slot is made smaller, and twice it does not overflow */
+
+static int is_p2p(const struct rondo_call *call)
+{
+    return call->kind == RONDO_KIND_SEND_TO || call->kind == RONDO_KIND_RECEIVE_FROM;
+}
+
+static int moves_nothing(const struct rondo_call *call)
+{
+    return call->count == 0 && call->kind != RONDO_KIND_ALLGATHERV && call->kind != RONDO_KIND_ALLTOALLV;
+}
+
+/* The arrays of a v-collective, copied: the user's may go out of scope. */
+static rondo_result_t copy_arrays(struct rondo_request *request)
+{
+    struct rondo_call *call = &request->call;
+    size_t n = (size_t) request->comm->size;
+    const size_t **arrays[4] = {&call->send_counts, &call->send_displacements, &call->receive_counts,
+                                &call->receive_displacements};
+    if (call->kind != RONDO_KIND_ALLGATHERV && call->kind != RONDO_KIND_ALLTOALLV)
+        return RONDO_SUCCESS;
+    request->counts = calloc(4 * n, sizeof(size_t));
+    if (request->counts == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the counts of %zu ranks", n);
+    for (size_t i = 0; i < 4; i++)
+        if (*arrays[i] != NULL) {
+            memcpy(request->counts + i * n, *arrays[i], n * sizeof(size_t));
+            *arrays[i] = request->counts + i * n;
+        }
+    return RONDO_SUCCESS;
+}
+
+/* ---- lanes ---- */
+
+static uint32_t clamp_slot(size_t bytes, size_t most)
+{
+    size_t rounded = (bytes + 63) / 64 * 64;
+    return (uint32_t) (rounded < SMALLEST_SLOT ? SMALLEST_SLOT : rounded > most ? most : rounded);
+}
+
+/* Of a communicator's tables that have an entry for each peer and direction. */
+static int message_index(const struct rondo_call *call)
+{
+    return 2 * call->root + (call->kind == RONDO_KIND_SEND_TO);
+}
+
+/* Of a call that is not persistent and started by the host. NULL: there is none yet. */
+static struct rondo_host_lane *usual_lane(struct rondo_comm *comm, const struct rondo_call *call)
+{
+    /* Acquire pairs with the release in shared_lane: the lane is complete. */
+    return is_p2p(call) ? __atomic_load_n(&comm->messages[message_index(call)], __ATOMIC_ACQUIRE) : comm->collective;
+}
+
+/* The lane of that id, peer (-1: none) and direction, made at first use. */
+static rondo_result_t shared_lane(struct rondo_comm *comm, uint64_t id, const struct rondo_call *call,
+                                  struct rondo_host_lane **result)
+{
+    int peer = is_p2p(call) ? call->root : -1, outgoing = call->kind == RONDO_KIND_SEND_TO;
+    pthread_mutex_lock(&comm->lane_lock);
+    pthread_mutex_lock(&comm->runtime->lock);
+    struct rondo_host_lane *lane = comm->lanes;
+    while (lane != NULL && !(lane->id == id && lane->peer == peer && lane->outgoing == outgoing))
+        lane = lane->next;
+    pthread_mutex_unlock(&comm->runtime->lock);
+    rondo_result_t status = RONDO_SUCCESS;
+    if (lane == NULL) {
+        struct rondo_lane_options options = {.id = id, .peer = peer, .outgoing = outgoing};
+        rondo_lane_slots(comm, options.slot_bytes);
+        status = rondo_lane_create(comm, &options, &lane);
+        if (status == RONDO_SUCCESS && id == RONDO_LANE_P2P)
+            __atomic_store_n(&comm->messages[message_index(call)], lane, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&comm->lane_lock);
+    *result = lane;
+    return status;
+}
+
+/* Names the lane of the next persistent operation. An init counts even if it makes no lane, so that later ones match. */
+static uint64_t next_lane_id(struct rondo_comm *comm, const struct rondo_call *call)
+{
+    if (is_p2p(call))
+        return RONDO_LANE_P2P_PERSISTENT + comm->persistent_p2p[message_index(call)]++;
+    return RONDO_LANE_PERSISTENT + comm->persistent++;
+}
+
+/* A persistent operation's own lane: its slots are no larger than what it sends at a time. */
+static rondo_result_t own_lane(struct rondo_request *request, uint64_t id, int priority, const struct rondo_choice *choice)
+{
+    struct rondo_comm *comm = request->comm;
+    const struct rondo_call *call = &request->call;
+    struct rondo_lane_options options = {.id = id, .peer = -1, .priority = priority};
+    rondo_lane_slots(comm, options.slot_bytes);
+    if (is_p2p(call)) {
+        options.peer = call->root;
+        options.outgoing = call->kind == RONDO_KIND_SEND_TO;
+    }
+    size_t bytes = rondo_message_bytes(comm, call);
+    if (choice->algorithm->direct)
+        bytes = 0; /* signals only */
+    else if (choice->algorithm->adapt == rondo_adapt_ring && call->kind == RONDO_KIND_ALLREDUCE)
+        bytes = bytes / (size_t) comm->size + RONDO_CACHE_LINE;
+    else if (!rondo_algorithm_single(choice->algorithm) &&
+             bytes < COMPILED_SLOT) /* its instructions may take many chunks at once */
+        bytes = COMPILED_SLOT;
+    for (int p = 0; p < RONDO_PROTOCOLS && bytes < SLOT_USEFUL; p++)
+        options.slot_bytes[p] = clamp_slot(p == RONDO_PROTOCOL_LL      ? 2 * bytes
+                                           : p == RONDO_PROTOCOL_TINY  ? RONDO_TINY_SLOT(bytes)
+                                           : p == RONDO_PROTOCOL_LL128 ? rondo_line_bytes(bytes + RONDO_LINE_DATA)
+                                                                       : bytes,
+                                           options.slot_bytes[p]);
+    request->owns_lane = 1;
+    return rondo_lane_create(comm, &options, &request->lane);
+}
+
+/* ---- making ---- */
+
+void rondo_request_destroy(struct rondo_request *request)
+{
+    if (request->counted)
+        __atomic_fetch_sub(&request->comm->persistent_here, 1, __ATOMIC_RELAXED);
+    rondo_operation_unbind(request);
+    if (request->owns_lane && request->lane != NULL)
+        rondo_lane_free(request->lane);
+    rondo_close_buffers(request->comm, request->windows);
+    rondo_request_give_back(request);
+}
+
+void rondo_request_destroy_all(struct rondo_comm *comm)
+{
+    struct rondo_queue *queue = &comm->runtime->queue;
+    rondo_stream_forget(comm); /* else its list would name requests that are no more */
+    for (;;) {
+        struct rondo_request *request = NULL;
+        pthread_mutex_lock(&queue->lock);
+        for (uint32_t slot = 0; slot < queue->slots_used && request == NULL; slot++)
+            if (queue->by_slot[slot]->comm == comm)
+                request = queue->by_slot[slot];
+        pthread_mutex_unlock(&queue->lock);
+        if (request == NULL)
+            return;
+        rondo_request_destroy(request);
+    }
+}
+
+enum rondo_form { RONDO_FORM_BLOCKING, RONDO_FORM_STARTED, RONDO_FORM_PERSISTENT, RONDO_FORM_STREAM };
+
+struct making {
+    struct rondo_comm *comm;
+    const struct rondo_call *call;
+    const rondo_attr_t *attr;
+    int blocking, persistent, streamed;
+    uint64_t lane_id;                      /* of a persistent collective */
+    uint32_t crowd;                        /* of others like it */
+    struct rondo_registration *windows[2]; /* opened for it; the request's once there is one */
+    int refused;                           /* all ranks know that one of them could not make it */
+};
+
+static rondo_result_t choose_lane(struct making *making, struct rondo_request *request, const struct rondo_choice *choice)
+{
+    struct rondo_comm *comm = making->comm;
+    const struct rondo_call *call = making->call;
+    if (making->persistent) {
+        uint64_t id = is_p2p(call) ? next_lane_id(comm, call) : making->lane_id;
+        return request->empty ? RONDO_SUCCESS : own_lane(request, id, making->attr->priority, choice);
+    }
+    if (making->streamed)
+        return shared_lane(comm, is_p2p(call) ? RONDO_LANE_P2P_STREAM : RONDO_LANE_STREAM, call, &request->lane);
+    request->lane = usual_lane(comm, call);
+    return request->lane != NULL ? RONDO_SUCCESS : shared_lane(comm, RONDO_LANE_P2P, call, &request->lane);
+}
+
+/* This rank's own part. On failure *result may be a request all the same, to be destroyed. */
+static rondo_result_t build(struct making *making, struct rondo_request **result)
+{
+    struct rondo_comm *comm = making->comm;
+    const struct rondo_call *call = making->call;
+    struct rondo_request *request;
+    struct rondo_choice choice;
+    rondo_result_t status = rondo_request_take(comm->runtime, &request);
+    if (status != RONDO_SUCCESS)
+        return status;
+    *result = request;
+    request->comm = comm;
+    request->call = *call;
+    request->blocking = making->blocking;
+    request->persistent = making->persistent;
+    request->streamed = making->streamed;
+    request->checked = comm->runtime->settings.check && (!making->persistent || is_p2p(call));
+    request->empty = moves_nothing(call);
+    memcpy(request->windows, making->windows, sizeof(request->windows));
+    status = copy_arrays(request);
+    request->programs = __atomic_load_n(&comm->programs, __ATOMIC_RELAXED);
+    request->reachable = rondo_is_reachable(comm, &request->call, request->windows);
+    if (status == RONDO_SUCCESS)
+        status = rondo_select(comm, &request->call, request->reachable, making->streamed, making->attr->program, &choice);
+    if (status == RONDO_SUCCESS) {
+        rondo_select_gpu_crowd(comm, &request->call, request->reachable, making->crowd, &choice);
+        status = choose_lane(making, request, &choice);
+    }
+    if (status == RONDO_SUCCESS && !request->empty) {
+        request->direct = choice.algorithm->direct;
+        status = rondo_operation_bind(request, &choice);
+    }
+    if (status == RONDO_SUCCESS && !making->persistent)
+        status = rondo_request_still(request);
+    if (status == RONDO_SUCCESS)
+        rondo_progress_classify(request);
+    return status;
+}
+
+static rondo_result_t undo(const struct making *making, struct rondo_request *request, rondo_result_t status)
+{
+    char message[MESSAGE_BYTES];
+    snprintf(message, sizeof(message), "%s", rondo_last_error());
+    if (request != NULL)
+        rondo_request_destroy(request);
+    else
+        rondo_close_buffers(making->comm, making->windows);
+    if (making->refused)
+        rondo_connect_forget(making->comm->runtime, making->comm->id, making->lane_id);
+    return rondo_fail(status, "%s", message);
+}
+
+/* The persistent collectives that a rank of the communicator has at most, where it is used (rondo_select_gpu_crowd): which of
+ * them have been freed differs from rank to rank. Collective. */
+static rondo_result_t count_others(struct rondo_comm *comm, uint32_t *crowd)
+{
+    uint32_t mine = __atomic_load_n(&comm->persistent_here, __ATOMIC_RELAXED), *all;
+    if (!comm->gpus_only || comm->size == 1)
+        return RONDO_SUCCESS;
+    if ((all = calloc((size_t) comm->size, sizeof(*all))) == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", comm->size);
+    rondo_result_t result = rondo_exchange(comm, "persistent init", &mine, sizeof(mine), all);
+    for (int rank = 0; rank < comm->size; rank++)
+        *crowd = all[rank] > *crowd ? all[rank] : *crowd;
+    free(all);
+    return result;
+}
+
+/* A persistent collective is made on all ranks or on none, or later ones would not match. The steps that it takes with the
+ * others come before this rank's own, so that it takes them whatever becomes of those; where a comparison of the calls fails,
+ * it does so on all ranks, and none waits for the agreement. */
+static rondo_result_t make_anew(struct rondo_comm *comm, const struct rondo_call *call, const rondo_attr_t *attr,
+                                enum rondo_form form, struct rondo_request **result)
+{
+    int persistent = form == RONDO_FORM_PERSISTENT;
+    struct making making = {.comm = comm,
+                            .call = call,
+                            .attr = attr,
+                            .blocking = form == RONDO_FORM_BLOCKING,
+                            .persistent = persistent,
+                            .streamed = form == RONDO_FORM_STREAM};
+    struct rondo_request *request = NULL;
+    rondo_result_t status = RONDO_SUCCESS;
+    if (persistent && !is_p2p(call)) {
+        if (comm->runtime->settings.check && comm->size > 1)
+            status = rondo_check_init(comm, call);
+        if (status != RONDO_SUCCESS)
+            return status;
+        making.lane_id = next_lane_id(comm, call);
+        status = rondo_open_buffers(comm, call, making.windows);
+        rondo_result_t counted = count_others(comm, &making.crowd);
+        status = status == RONDO_SUCCESS ? counted : status;
+    }
+    if (status == RONDO_SUCCESS)
+        status = build(&making, &request);
+    if (persistent && !is_p2p(call) && comm->size > 1 && !moves_nothing(call))
+        status = rondo_agree(comm, rondo_kind_name(call->kind), status, &making.refused);
+    if (status != RONDO_SUCCESS)
+        return undo(&making, request, status);
+    if (persistent && !is_p2p(call)) {
+        request->counted = 1;
+        __atomic_fetch_add(&comm->persistent_here, 1, __ATOMIC_RELAXED);
+    }
+    *result = request;
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *given, const rondo_attr_t *attr,
+                           enum rondo_form form, struct rondo_request **result)
+{
+    static const rondo_attr_t defaults = RONDO_ATTR_DEFAULT;
+    struct rondo_call call = *given;
+    rondo_result_t status = rondo_comm_failure(comm);
+    if (status != RONDO_SUCCESS)
+        return rondo_fail(status, "%s: %s", rondo_kind_name(call.kind), comm->failure);
+    attr = attr != NULL ? attr : &defaults;
+    status = rondo_compression_choose(comm, attr, form == RONDO_FORM_PERSISTENT, &call);
+    if (status != RONDO_SUCCESS)
+        return status;
+    if (form == RONDO_FORM_BLOCKING || form == RONDO_FORM_STARTED) {
+        *result = rondo_kept_take(usual_lane(comm, &call), &call);
+        if (*result != NULL) {
+            (*result)->blocking = form == RONDO_FORM_BLOCKING;
+            return RONDO_SUCCESS;
+        }
+    }
+    return make_anew(comm, &call, attr, form, result);
+}
+
+/* ---- the forms ---- */
+
+static rondo_result_t check(rondo_comm_t comm, const struct rondo_call *call)
+{
+    if (comm == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: the communicator is NULL", rondo_kind_name(call->kind));
+    return rondo_call_check(comm, call);
+}
+
+rondo_result_t rondo_request_make_blocking(struct rondo_comm *comm, const struct rondo_call *call,
+                                           struct rondo_request **result)
+{
+    return make(comm, call, NULL, RONDO_FORM_BLOCKING, result);
+}
+
+/* With the request that the lane keeps, now or when the group ends. 0: one is to be made. */
+static int do_again(struct rondo_comm *comm, const struct rondo_call *call, rondo_result_t *result)
+{
+    struct rondo_known_call known = {.lane = usual_lane(comm, call), .call = call};
+    struct rondo_request *stuck;
+    if (comm->compression.rate != 0 || comm->runtime->device->kind->carry_out == NULL ||
+        !rondo_kept_is_likely(known.lane, call))
+        return 0;
+    known.reachable = rondo_kept_reachable(comm, call);
+    if (rondo_group_is_open(comm)) /* what a message becomes depends on nothing that may change until then */
+        return is_p2p(call) && rondo_group_notes(comm, &known);
+    if (rondo_progress_again(comm->runtime, &known, 1, &stuck) == 0)
+        return 0;
+    *result = stuck != NULL ? rondo_progress_wait(stuck) : RONDO_SUCCESS;
+    return 1;
+}
+
+rondo_result_t rondo_call_blocking(rondo_comm_t comm, const struct rondo_call *call)
+{
+    struct rondo_request *request;
+    rondo_result_t result = check(comm, call);
+    if (result == RONDO_SUCCESS && do_again(comm, call, &result))
+        return result;
+    if (result == RONDO_SUCCESS)
+        result = rondo_request_make_blocking(comm, call, &request);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (rondo_group_joins(comm, request))
+        return RONDO_SUCCESS;
+    return rondo_progress_run(request);
+}
+
+rondo_result_t rondo_call_nonblocking(rondo_comm_t comm, const struct rondo_call *call, rondo_request_t *result_request)
+{
+    struct rondo_request *request;
+    if (result_request == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: request is NULL", rondo_kind_name(call->kind));
+    *result_request = NULL;
+    rondo_result_t result = check(comm, call);
+    if (result == RONDO_SUCCESS)
+        result = make(comm, call, NULL, RONDO_FORM_STARTED, &request);
+    if (result != RONDO_SUCCESS)
+        return result;
+    *result_request = request;
+    if (!rondo_group_joins(comm, request))
+        rondo_progress_start(request, RONDO_MAY_HELP);
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_call_persistent(rondo_comm_t comm, const struct rondo_call *call, const rondo_attr_t *attr,
+                                     rondo_request_t *request)
+{
+    if (request == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: request is NULL", rondo_kind_name(call->kind));
+    *request = NULL;
+    rondo_result_t result = check(comm, call);
+    return result == RONDO_SUCCESS ? make(comm, call, attr, RONDO_FORM_PERSISTENT, request) : result;
+}
+
+rondo_result_t rondo_call_on_stream(rondo_comm_t comm, const struct rondo_call *call, void *stream)
+{
+    struct rondo_request *request;
+    int captured;
+    rondo_result_t result = check(comm, call);
+    if (result == RONDO_SUCCESS)
+        result = rondo_stream_check(comm->runtime, rondo_kind_name(call->kind), stream, &captured);
+    if (result == RONDO_SUCCESS)
+        result = make(comm, call, NULL, RONDO_FORM_STREAM, &request);
+    if (result != RONDO_SUCCESS)
+        return result;
+    request->stream = stream;
+    request->captured = captured;
+    if (rondo_group_joins(comm, request))
+        return RONDO_SUCCESS;
+    return rondo_stream_enqueue(request);
+}

@@ -1,0 +1,122 @@
+/* See kept.h. */
+#include "lib/submission/request_cache.h"
+
+#include "device/device.h"
+#include "lib/submission/bind.h"
+#include "lib/submission/reach.h"
+#include "lib/submission/request.h"
+
+int rondo_kept_reachable(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    static struct rondo_registration *const none[2];
+    return rondo_is_reachable(comm, call, none);
+}
+
+static int has_buffers(const struct rondo_request *request, const struct rondo_call *call)
+{
+    return request->call.send == call->send && request->call.recv == call->recv;
+}
+
+/* Whether choosing for the call would lead to what the request was bound to: all that a choice depends on is the same. Settings
+ * do not change; compression is in the call. */
+static int is_alike(const struct rondo_request *request, const struct rondo_call *call, int reachable)
+{
+    const struct rondo_call *own = &request->call;
+    if (own->type != call->type || own->count != call->count || own->op != call->op || own->kind != call->kind ||
+        own->root != call->root || own->rate != call->rate || /* in this order: lib/call.c, is_known */
+        request->programs != __atomic_load_n(&request->comm->programs, __ATOMIC_RELAXED) || request->reachable != reachable)
+        return 0;
+    if (has_buffers(request, call))
+        return 1;
+    /* A reduce-scatter's result may be a block of its input, or not. */
+    return (own->send == RONDO_IN_PLACE) == (call->send == RONDO_IN_PLACE) &&
+           (own->recv == RONDO_IN_PLACE) == (call->recv == RONDO_IN_PLACE) && own->kind != RONDO_KIND_REDUCE_SCATTER;
+}
+
+/* Where the lane keeps a call's, by what calls differ in most. Written under the queue lock. */
+static struct rondo_request **place_of(struct rondo_host_lane *lane, const struct rondo_call *call)
+{
+    const uint64_t mixed = ((uint64_t) call->kind + 31 * (uint64_t) call->root + call->count) * 0x9e3779b97f4a7c15u;
+    return &lane->kept[(mixed >> 32) % RONDO_KEPT];
+}
+
+static void set_place(struct rondo_request **place, struct rondo_request *request)
+{
+    __atomic_store_n(place, request, __ATOMIC_RELAXED);
+}
+
+int rondo_kept_is_likely(struct rondo_host_lane *lane, const struct rondo_call *call)
+{
+    return lane != NULL && __atomic_load_n(place_of(lane, call), __ATOMIC_RELAXED) != NULL;
+}
+
+/* Under the queue lock: one that will do once it has the call's buffers. */
+static struct rondo_request *find_alike(struct rondo_host_lane *lane, const struct rondo_call *call, int reachable)
+{
+    struct rondo_request *request = *place_of(lane, call);
+    return request != NULL && is_alike(request, call, reachable) ? request : NULL;
+}
+
+struct rondo_request *rondo_kept_find(const struct rondo_known_call *call)
+{
+    struct rondo_request *request = find_alike(call->lane, call->call, call->reachable);
+    if (request != NULL && !has_buffers(request, call->call))
+        rondo_operation_move(request, call->call->send, call->call->recv);
+    return request;
+}
+
+void rondo_kept_remove(struct rondo_request *request)
+{
+    set_place(place_of(request->lane, &request->call), NULL);
+    request->kept = 0;
+}
+
+struct rondo_request *rondo_kept_take(struct rondo_host_lane *lane, const struct rondo_call *call)
+{
+    if (!rondo_kept_is_likely(lane, call))
+        return NULL;
+    struct rondo_queue *queue = &lane->comm->runtime->queue;
+    const int reachable = rondo_kept_reachable(lane->comm, call);
+    pthread_mutex_lock(&queue->lock);
+    struct rondo_request *request = find_alike(lane, call, reachable);
+    if (request != NULL)
+        rondo_kept_remove(request);
+    pthread_mutex_unlock(&queue->lock);
+    if (request != NULL && !has_buffers(request, call))
+        rondo_operation_move(request, call->send, call->recv);
+    return request;
+}
+
+/* What it has for itself alone would be held for nothing. */
+static int owns_memory(const struct rondo_request *request)
+{
+    for (int b = 0; b < RONDO_BUFFERS; b++)
+        if (request->tables[b] != NULL) /* of a v-collective */
+            return 1;
+    return request->scratch != NULL;
+}
+
+/* Half of all slots are for requests that are in use. */
+#define SLOTS_MOST (RONDO_OPERATIONS_MAX / 2)
+
+static int can_be_kept(const struct rondo_request *request)
+{
+    return request->slot < SLOTS_MOST && request->result == RONDO_SUCCESS && !request->checked && !request->empty &&
+           !request->streamed && !request->direct && !owns_memory(request);
+}
+
+int rondo_kept_put(struct rondo_request *request)
+{
+    struct rondo_queue *queue = &request->runtime->queue;
+    if (!can_be_kept(request)) /* nor is there a lane, perhaps */
+        return 0;
+    struct rondo_request **place = place_of(request->lane, &request->call);
+    pthread_mutex_lock(&queue->lock);
+    struct rondo_request *before = *place;
+    request->kept = 1;
+    set_place(place, request);
+    pthread_mutex_unlock(&queue->lock);
+    if (before != NULL)
+        rondo_request_destroy(before);
+    return 1;
+}

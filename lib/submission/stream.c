@@ -1,0 +1,237 @@
+/* See stream.h. */
+#include "lib/submission/stream.h"
+
+#include "lib/submission/check.h"
+#include "device/abi/platform.h"
+#include "lib/submission/request.h"
+#include "lib/select/select.h"
+#include "lib/diagnostics/timeline.h"
+
+#include <stdlib.h>
+
+#define RETIRED_LEAST 64 /* before their memory is looked after */
+
+rondo_result_t rondo_stream_check(const struct rondo_runtime *runtime, const char *function, void *stream, int *captured)
+{
+    const struct rondo_device_kind *kind = runtime->device->kind;
+    *captured = 0;
+    if (kind->enqueue == NULL)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "%s: the %s device has no streams", function, kind->name);
+    *captured = kind->is_captured(runtime->device, stream);
+    if (*captured < 0)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: %p is not a stream of this runtime's GPU", function, stream);
+    return RONDO_SUCCESS;
+}
+
+static uint64_t executed(const struct rondo_host_lane *lane)
+{
+    struct rondo_device *device = lane->comm->runtime->device;
+    uint64_t count = 0;
+    device->kind->download(device, &count, &device->daemon->lanes[lane->index].ordered, sizeof(count));
+    return count;
+}
+
+int rondo_stream_idle(const struct rondo_host_lane *lane)
+{
+    return (uint32_t) lane->enqueued == 0 || executed(lane) == lane->enqueued;
+}
+
+/* ---- what requests that are over still hold: layouts and scratch that their kernels may not have read yet ---- */
+
+static int is_executed(const struct rondo_request *request)
+{
+    /* A graph may be launched at any time. */
+    return request->device_number != RONDO_UNORDERED && executed(request->lane) > request->device_number;
+}
+
+static void retire(struct rondo_request *request)
+{
+    struct rondo_comm *comm = request->comm;
+    if (request->tables[0] == NULL && request->tables[1] == NULL && request->tables[2] == NULL && request->scratch == NULL) {
+        rondo_request_destroy(request); /* the kernel has a copy of the rest */
+        return;
+    }
+    request->next_grouped = comm->retired;
+    comm->retired = request;
+    if (++comm->retired_count < (comm->retired_limit > 0 ? comm->retired_limit : RETIRED_LEAST))
+        return;
+    struct rondo_request **link = &comm->retired;
+    while (*link != NULL) {
+        struct rondo_request *old = *link;
+        if (!is_executed(old)) {
+            link = &old->next_grouped;
+            continue;
+        }
+        *link = old->next_grouped;
+        comm->retired_count--;
+        rondo_request_destroy(old);
+    }
+    /* As many again may come before the next look, so that looking costs each of them the same however many are kept. */
+    comm->retired_limit = 2 * comm->retired_count > RETIRED_LEAST ? 2 * comm->retired_count : RETIRED_LEAST;
+}
+
+/* ---- lists of what is too much to travel with a kernel ---- */
+
+/* Gives back those that no kernel uses any more; at the end all, but for what may still be: that goes with the runtime. */
+static void return_lists(struct rondo_comm *comm, int end)
+{
+    struct rondo_device *device = comm->runtime->device;
+    struct rondo_stream_list **link = &comm->lists, *list;
+    while ((list = *link) != NULL) {
+        const int captured = list->over == NULL,
+                  over = !captured && (int32_t) (rondo_load_acquire32(list->over) - list->until) >= 0;
+        if (!over && !end) {
+            link = &list->next;
+            continue;
+        }
+        *link = list->next;
+        if (over || captured) {
+            device->kind->release_host(device, list->host, list->host_bytes);
+            device->kind->release(device, list->memory, list->memory_bytes);
+        }
+        free(list);
+    }
+}
+
+void rondo_stream_forget(struct rondo_comm *comm)
+{
+    return_lists(comm, 1);
+    while (comm->retired != NULL) {
+        struct rondo_request *request = comm->retired;
+        comm->retired = request->next_grouped;
+        rondo_request_destroy(request);
+    }
+    comm->retired_count = 0;
+}
+
+/* ---- enqueuing ---- */
+
+static void describe(struct rondo_request *request, uint64_t stream_id, struct rondo_stream_operation *operation)
+{
+    struct rondo_host_lane *lane = request->lane;
+    operation->operation = *request->operation;
+    operation->blocks = request->blocks;
+    if (request->captured) {
+        operation->order = RONDO_UNORDERED;
+    } else {
+        /* On one stream an operation has ended when the next one begins. */
+        operation->order = lane->enqueued++;
+        operation->waits = (uint32_t) operation->order > 0 && (stream_id == 0 || lane->stream_id != stream_id);
+        lane->stream_id = stream_id;
+    }
+    request->device_number = operation->order;
+    request->fresh = 1; /* the daemon's blocks may hold an older state of its ends */
+}
+
+/* Asks for the comparison of the calls; a mismatch fails the communicator, and so ends the kernels. */
+static void ask(struct rondo_request *request)
+{
+    struct rondo_queue *queue = &request->runtime->queue;
+    if (!request->checked || request->captured)
+        return;
+    pthread_mutex_lock(&queue->lock);
+    request->number = request->lane->started++;
+    pthread_mutex_unlock(&queue->lock);
+    rondo_check_ask(request);
+}
+
+static rondo_result_t launch(struct rondo_comm *comm, struct rondo_request *const *requests, int count)
+{
+    struct rondo_device *device = comm->runtime->device;
+    struct rondo_stream_launch what = {.count = count, .stream = requests[0]->stream, .captured = requests[0]->captured};
+    struct rondo_stream_list *list = NULL;
+    what.operations = calloc((size_t) count, sizeof(*what.operations));
+    if (what.operations == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to enqueue %d operations", count);
+    if (!what.captured)
+        what.stream_id = device->kind->stream_id(device, what.stream);
+    /* Numbers are handed out in the order of the launches: an operation that waits for one behind it in its stream would wait
+     * for ever. */
+    pthread_mutex_lock(&comm->stream_lock);
+    return_lists(comm, 0);
+    for (int i = 0; i < count; i++) {
+        size_t bytes = rondo_call_bytes(comm, &requests[i]->call);
+        what.bytes = bytes > what.bytes ? bytes : what.bytes;
+        describe(requests[i], what.stream_id, &what.operations[i]);
+        for (int k = 0; k < i; k++) /* members are executed together, for all that they are on one stream */
+            what.operations[i].waits |= requests[k]->lane == requests[i]->lane;
+    }
+    rondo_result_t result = device->kind->enqueue(device, &what, &list);
+    for (int i = 0; i < count && result == RONDO_SUCCESS; i++)
+        rondo_tracing_enqueue(comm->runtime, requests[i]);
+    for (int i = 0; i < count && result != RONDO_SUCCESS; i++)
+        if (!requests[i]->captured)
+            requests[i]->lane->enqueued--;
+    if (list != NULL) {
+        list->next = comm->lists;
+        comm->lists = list;
+    }
+    pthread_mutex_unlock(&comm->stream_lock);
+    free(what.operations);
+    return result;
+}
+
+/* Operations of one lane follow each other on all ranks alike, so each may have a launch of its own: no blocks that wait. Those
+ * of several lanes may wait for each other across ranks, and are launched together. */
+static rondo_result_t launch_all(struct rondo_comm *comm, struct rondo_request *const *requests, int count)
+{
+    int same = 1, twice = 0;
+    rondo_result_t result = RONDO_SUCCESS;
+    for (int i = 1; i < count; i++)
+        same &= requests[i]->lane == requests[0]->lane;
+    for (int i = 0; i < count && !same && requests[0]->captured; i++)
+        for (int k = 0; k < i; k++)
+            twice |= requests[i]->lane == requests[k]->lane;
+    if (twice) /* a graph's launches have no numbers to wait for */
+        return rondo_fail(RONDO_ERR_UNSUPPORTED,
+                          "a group of %d operations in a graph: some are of one lane (collectives, or messages "
+                          "to or from one peer), which must be captured one after the other",
+                          count);
+    if (!same)
+        return launch(comm, requests, count);
+    for (int i = 0; i < count && result == RONDO_SUCCESS; i++)
+        result = launch(comm, requests + i, 1);
+    return result;
+}
+
+rondo_result_t rondo_stream_enqueue(struct rondo_request *first)
+{
+    struct rondo_comm *comm = first->comm;
+    struct rondo_request *small[4], **requests = small;
+    int all = 0, count = 0;
+    rondo_result_t result = rondo_comm_failure(comm);
+    if (result != RONDO_SUCCESS)
+        rondo_fail(result, "%s: %s", rondo_kind_name(first->call.kind), comm->failure);
+    for (const struct rondo_request *request = first; request != NULL; request = request->next_grouped)
+        all++;
+    if (all > 4)
+        requests = calloc((size_t) all, sizeof(struct rondo_request *));
+    if (requests == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to enqueue %d operations", all);
+    struct rondo_request *next;
+    all = 0;
+    for (struct rondo_request *request = first; request != NULL; request = next) {
+        next = request->next_grouped;
+        requests[all++] = request;
+    }
+    for (int i = 0; i < all; i++)
+        if (!requests[i]->empty) {
+            struct rondo_request *request = requests[i];
+            requests[i] = requests[count]; /* those that move something come first */
+            requests[count++] = request;
+        }
+    if (result == RONDO_SUCCESS && count > 0)
+        result = launch_all(comm, requests, count);
+    for (int i = 0; i < all; i++) {
+        if (i < count && result == RONDO_SUCCESS)
+            ask(requests[i]);
+        if (requests[i]->persistent)
+            continue;
+        pthread_mutex_lock(&comm->stream_lock);
+        retire(requests[i]);
+        pthread_mutex_unlock(&comm->stream_lock);
+    }
+    if (requests != small)
+        free(requests);
+    return result;
+}

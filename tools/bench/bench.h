@@ -1,0 +1,148 @@
+/* The parts of `rondo bench`: options (bench_options.c), what a rank has and does for all of its rows (bench.c), a row's check
+ * (bench_check.c, of compressed data bench_error.c), timing (bench_time.c) and output (bench_output.c), the whole of a
+ * network's gradients (bench_gradients.c), switches from one stuck operation to another (bench_switches.c), and the search for
+ * the best algorithms (bench_tune.c). */
+#ifndef RONDO_TOOLS_BENCH_BENCH_H
+#define RONDO_TOOLS_BENCH_BENCH_H
+
+#include "tools/common/collectives.h"
+#include "tools/common/options.h"
+#include "tools/common/output.h"
+#include "tools/peer/peer.h"
+#include "tools/common/ranks.h"
+#include "tools/common/values.h"
+
+struct bench;
+struct bench_options;
+
+/* Persistent all-reduces that are measured as a whole, not in rows of sizes. Functions return exit codes. */
+struct bench_whole {
+    const char *name;
+    int (*check)(const struct bench_options *options); /* refuses what it does not take */
+    int (*set_up)(void);                               /* settings that it takes, before there is a runtime; NULL: any */
+    int (*run)(struct bench *bench, uint64_t *wrong);  /* adds to *wrong */
+    bool own_columns;
+};
+extern const struct bench_whole bench_gradients, bench_switches;
+
+struct bench_options {
+    const struct collective *collective;
+    struct options_runtime runtime;
+    size_t minimum, maximum, factor;
+    int iterations; /* 0: as many as fit into a bounded time */
+    int warmup;     /* -1: by size */
+    rondo_datatype_t type;
+    rondo_op_t op;
+    int root;
+    bool check, in_place;
+    bool registered;                 /* buffers opened by rondo_comm_register, and made known to the peer */
+    bool same_order;                 /* of a network's gradients, on all ranks */
+    const struct bench_whole *whole; /* instead of one collective; NULL */
+    enum form mode;
+    const char *algorithm, *protocol, *channels; /* NULL: chosen by the library */
+    int compress;                                /* bits a value, 0 = off */
+    bool trace_cost;                             /* timed in turn without the trace */
+    bool feedback;                               /* of what compression loses */
+    const char *json, *tune;
+    const struct peer *peer; /* NULL: none */
+};
+
+/* Returns 0, or EXIT_USAGE after saying why. *help_wanted: the help has been printed, and nothing else is to be done. */
+int bench_options_read(int argc, char **argv, struct bench_options *options, bool *help_wanted);
+const char *bench_mode_name(enum form mode);
+
+/* One memory for all rows of a rank, with a guard of BENCH_GUARD bytes before and after each buffer. */
+enum { BENCH_GUARD = 4096 };
+struct bench_buffers {
+    struct buffers *device;
+    char *input, *output; /* where the buffers begin, behind their guards */
+    size_t input_bytes, output_bytes;
+};
+
+/* A rank's own. */
+struct bench {
+    struct rank *rank;
+    const struct bench_options *options;
+    struct bench_buffers buffers;
+    void *memory[2]; /* with their guards */
+    void *stream;    /* on a GPU */
+    struct peer_state *peer;
+    rondo_device_t device;
+    json_t *rows;      /* rank 0 only */
+    bool failed;       /* operations may be left behind; the world is going to be aborted */
+    char message[512]; /* of the failure */
+};
+
+/* The library's message goes into the JSON too. Returns EXIT_WRONG. */
+int bench_fail(struct bench *bench, const char *what, rondo_result_t code);
+/* Memory of so many bytes for input and output, guards not counted, registered if the options say so. */
+rondo_result_t bench_make_buffers(struct bench *bench, size_t input_bytes, size_t output_bytes);
+/* A call of the options' collective, not yet shaped. */
+struct call bench_call(struct bench *bench);
+
+/* What may be known of a row beyond its times. */
+struct bench_timing {
+    int iterations;
+    double seconds, peer_seconds; /* of one iteration: the median over batches of the slowest rank's; peer 0 without a peer */
+    double plain_seconds;         /* the same without compression, or without a trace, where that is timed */
+    uint64_t wrong;               /* elements after the last timed iteration, where that is checked */
+};
+/* Of compressed results, the worst of the ranks': the norm of the errors by that of the exact results, the largest error;
+ * whether all ranks get the same result, and whether it was the same bits. */
+struct bench_error {
+    double norm, largest;
+    bool shared, identical;
+};
+struct bench_row {
+    size_t bytes, count;
+    struct bench_timing timing;
+    struct bench_error error;
+    double algorithm_gbs, bus_gbs;
+    uint64_t wrong;
+};
+void bench_print_title(const struct bench *bench);
+/* On rank 0: prints the row and adds it to the JSON. */
+void bench_put_row(struct bench *bench, const struct bench_row *row);
+int bench_write_json(struct bench *bench, const char *error);
+
+/* Writes fresh inputs for the row and poisons everything that the call must write or must leave alone. repeat: a long input may
+ * repeat its first part, for it will not be checked. */
+rondo_result_t bench_fill(const struct call *call, const struct values *values, const struct bench_buffers *buffers,
+                          bool repeat);
+/* Whether the call can be repeated with the same result, because no rank's input is overwritten. The same on all ranks. */
+bool bench_repeats(const struct call *call);
+/* Poisons the output again, unless it holds the input. */
+rondo_result_t bench_poison(const struct call *call, const struct bench_buffers *buffers);
+/* Adds the elements that are not as they must be: of the output, of the input (which must not change), and of the guards. */
+rondo_result_t bench_check(const struct call *call, const struct values *values, const struct bench_buffers *buffers,
+                           uint64_t *wrong);
+/* One run on random numbers between -1 and 1. Collective. */
+rondo_result_t bench_error(struct bench *bench, struct call *call, uint64_t seed, struct bench_error *error);
+/* Whether a barrier lets any rank out before the last has come in; *wrong is 1 if so. Collective. */
+rondo_result_t bench_check_barrier(struct rank *rank, struct call *call, enum form mode, uint64_t seed, uint64_t *wrong);
+
+/* What is timed: one iteration of it, on Rondo's side and on the peer's. */
+struct bench_work {
+    size_t bytes;
+    void *argument;
+    rondo_result_t (*run)(void *argument);
+    rondo_result_t (*finish)(void *argument); /* waits for what runs have enqueued */
+    int (*peer_run)(void *argument, char *message, size_t bytes);
+    /* NULL, or the same work without compression, which takes the peer's turn. */
+    rondo_result_t (*plain_run)(void *argument);
+    bool peer_waits; /* for each run of the peer, not just for the last of a batch: as Rondo's own form does */
+    /* NULL, or around the last batch: to poison the output, and to check it. */
+    rondo_result_t (*before_last)(void *argument);
+    rondo_result_t (*after_last)(void *argument, uint64_t *wrong);
+};
+/* Times Rondo and the peer in turn. Collective. what tells on failure what failed. */
+rondo_result_t bench_time(struct bench *bench, const struct bench_work *work, struct bench_timing *timing, const char **what);
+
+/* Runs the bench once for each candidate and writes the table of the best. run: one bench with these options, whose rows (rank
+ * 0's) are appended to rows. Returns an exit code. */
+int bench_tune(const struct bench_options *options, int (*run)(const struct bench_options *options, json_t *rows));
+/* An environment variable of the library for an option's value; NULL unsets it. */
+int bench_set_variable(const char *option, const char *name, const char *value);
+bool bench_has_variable(const char *name);
+
+#endif

@@ -1,0 +1,124 @@
+/*
+ * The collectives as the command knows them: one table with, for each, how a size becomes counts, how to call it in each form,
+ * where every element of its result comes from, and its bus bandwidth factor. "Size" and the factors are nccl-tests'.
+ */
+#ifndef RONDO_TOOLS_COMMON_COLLECTIVES_H
+#define RONDO_TOOLS_COMMON_COLLECTIVES_H
+
+#include "tools/common/buffers.h"
+#include "rondo.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+enum collective_id {
+    COLLECTIVE_ALLREDUCE,
+    COLLECTIVE_REDUCE,
+    COLLECTIVE_BCAST,
+    COLLECTIVE_REDUCE_SCATTER,
+    COLLECTIVE_ALLGATHER,
+    COLLECTIVE_ALLGATHERV,
+    COLLECTIVE_ALLTOALL,
+    COLLECTIVE_ALLTOALLV,
+    COLLECTIVE_GATHER,
+    COLLECTIVE_SCATTER,
+    COLLECTIVE_BARRIER,
+    COLLECTIVE_SCAN,
+    COLLECTIVE_EXSCAN,
+    COLLECTIVE_ALLTONEXT,
+    COLLECTIVE_SENDRECV, /* every rank sends to the next and receives from the one before it, around the ring */
+    COLLECTIVE_COUNT
+};
+
+/* The two on a stream are only enqueued by a run; call_finish waits for them. */
+enum form { FORM_BLOCKING, FORM_NONBLOCKING, FORM_PERSISTENT, FORM_STREAM, FORM_PERSISTENT_STREAM };
+bool form_is_persistent(enum form form);
+bool form_is_on_stream(enum form form);
+
+/* One collective with everything that its call needs, on one rank. */
+struct call {
+    const struct collective *collective;
+    rondo_comm_t comm;
+    rondo_attr_t attr; /* of the persistent form */
+    int rank, ranks, root;
+    rondo_datatype_t type;
+    rondo_op_t op;
+    bool in_place;
+
+    size_t bytes; /* the row's size: what was asked for, made a whole number of elements */
+    size_t count; /* the count argument */
+    size_t type_bytes;
+    size_t input_elements;  /* that this rank contributes */
+    size_t output_elements; /* in its receive buffer */
+    size_t *counts;         /* four arrays of one entry a rank, in one allocation */
+    size_t *send_counts, *send_displacements, *receive_counts, *receive_displacements;
+
+    char *input; /* where this rank's input is; in place, inside the output */
+    char *output;
+    const void *send; /* the arguments; RONDO_IN_PLACE where that applies to this rank */
+    void *receive;
+
+    rondo_request_t requests[2];
+    int request_count;
+    void *stream;            /* of the forms on a stream */
+    struct buffers *buffers; /* of the rank */
+};
+
+/* Where a run of elements of the output comes from. */
+struct origin {
+    enum { ORIGIN_UNTOUCHED, ORIGIN_INPUT, ORIGIN_ANYTHING } kind;
+    int first, last; /* the ranks whose inputs are combined, both included; the same one where nothing is reduced */
+    size_t index;    /* of the run's first element in their inputs */
+    size_t length;   /* elements of the run */
+};
+
+struct collective {
+    const char *name;
+    enum collective_id id;
+    bool reduces, rooted, in_place, prefix; /* prefix: the ranks combined differ from rank to rank */
+    bool split;                             /* the size is divided by the number of ranks to get the count */
+    rondo_result_t (*invoke)(struct call *call, enum form form);
+    void (*extents)(struct call *call); /* sets input_elements and output_elements */
+    struct origin (*origin)(const struct call *call, size_t index);
+    double (*bus_factor)(int ranks);
+};
+
+/* NULL if there is none of that name. */
+const struct collective *collective_find(const char *name);
+
+/* From collective, rank, ranks, root, type and in_place (set by the caller), and the size asked for: everything up to the
+ * buffers. False: out of memory. */
+bool call_shape(struct call *call, size_t bytes);
+/* Elements by which this rank's input lies into its output when it is given in place; call_is_in_place says if it is. */
+bool call_is_in_place(const struct call *call);
+size_t call_in_place_offset(const struct call *call);
+/* Sets the arguments. input is ignored where the call takes its input from output. */
+void call_bind(struct call *call, void *input, void *output);
+/* Where element index of the output comes from. */
+struct origin call_origin(const struct call *call, size_t index);
+void call_release(struct call *call); /* frees the counts */
+
+/* Makes the requests of a persistent call; call_run then performs it once, in the form that it was opened for; call_finish
+ * waits for all runs on the stream, and has nothing to do in the other forms. */
+rondo_result_t call_open(struct call *call, enum form form);
+rondo_result_t call_run(struct call *call, enum form form);
+rondo_result_t call_finish(struct call *call, enum form form);
+rondo_result_t call_close(struct call *call, enum form form);
+
+/* One a collective, in collectives_invoke.c. */
+rondo_result_t invoke_allreduce(struct call *call, enum form form);
+rondo_result_t invoke_reduce(struct call *call, enum form form);
+rondo_result_t invoke_bcast(struct call *call, enum form form);
+rondo_result_t invoke_reduce_scatter(struct call *call, enum form form);
+rondo_result_t invoke_allgather(struct call *call, enum form form);
+rondo_result_t invoke_allgatherv(struct call *call, enum form form);
+rondo_result_t invoke_alltoall(struct call *call, enum form form);
+rondo_result_t invoke_alltoallv(struct call *call, enum form form);
+rondo_result_t invoke_gather(struct call *call, enum form form);
+rondo_result_t invoke_scatter(struct call *call, enum form form);
+rondo_result_t invoke_barrier(struct call *call, enum form form);
+rondo_result_t invoke_scan(struct call *call, enum form form);
+rondo_result_t invoke_exscan(struct call *call, enum form form);
+rondo_result_t invoke_alltonext(struct call *call, enum form form);
+rondo_result_t invoke_sendrecv(struct call *call, enum form form);
+
+#endif

@@ -1,0 +1,187 @@
+/* See options.h. */
+#include "tools/common/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANKS_MAX = 1024 }; /* as threads of one process */
+
+static const char *const type_names[RONDO_DATATYPE_COUNT] = {
+    [RONDO_INT8] = "int8",   [RONDO_UINT8] = "uint8",   [RONDO_INT32] = "int32",           [RONDO_UINT32] = "uint32",
+    [RONDO_INT64] = "int64", [RONDO_UINT64] = "uint64", [RONDO_FLOAT16] = "float16",       [RONDO_BFLOAT16] = "bfloat16",
+    [RONDO_FLOAT] = "float", [RONDO_DOUBLE] = "double", [RONDO_FLOAT8E4M3] = "float8e4m3", [RONDO_FLOAT8E5M2] = "float8e5m2",
+};
+
+/* Other spellings people know from nccl-tests. */
+static const struct {
+    const char *name;
+    rondo_datatype_t type;
+} type_aliases[] = {{"half", RONDO_FLOAT16},       {"float32", RONDO_FLOAT},     {"float64", RONDO_DOUBLE},
+                    {"f8e4m3", RONDO_FLOAT8E4M3},  {"f8e5m2", RONDO_FLOAT8E5M2}, {"fp8_e4m3", RONDO_FLOAT8E4M3},
+                    {"fp8_e5m2", RONDO_FLOAT8E5M2}};
+
+static const char *const operator_names[RONDO_OP_COUNT] = {
+    [RONDO_SUM] = "sum", [RONDO_PROD] = "prod", [RONDO_MIN] = "min",   [RONDO_MAX] = "max",
+    [RONDO_AVG] = "avg", [RONDO_LAND] = "land", [RONDO_LOR] = "lor",   [RONDO_LXOR] = "lxor",
+    [RONDO_BOR] = "bor", [RONDO_BAND] = "band", [RONDO_BXOR] = "bxor",
+};
+
+int options_refuse(const char *verb, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char message[512];
+    vsnprintf(message, sizeof(message), format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "rondo %s: %s\n", verb, message);
+    return EXIT_USAGE;
+}
+
+int options_unknown(const char *verb, int code, char *const *argv)
+{
+    /* A short option in a cluster is only known by its letter; a long one only by its text. */
+    const char *text = argv[optind > 0 ? optind - 1 : 0];
+    if (code == ':')
+        return options_refuse(verb, "%s needs a value", text);
+    if (optopt > 0 && optopt < 128 && strncmp(text, "--", 2) != 0)
+        return options_refuse(verb, "unknown option -%c", optopt);
+    return options_refuse(verb, "unknown or ambiguous option %s", text);
+}
+
+int options_integer(const char *verb, const char *option, const char *text, int64_t minimum, int64_t maximum, int64_t *value)
+{
+    char *end;
+    errno = 0;
+    long long parsed = strtoll(text, &end, 10);
+    if (end == text || *end != '\0')
+        return options_refuse(verb, "%s '%s' is not a whole number", option, text);
+    if (errno == ERANGE || parsed < minimum || parsed > maximum)
+        return options_refuse(verb, "%s %s is not between %lld and %lld", option, text, (long long) minimum,
+                              (long long) maximum);
+    *value = parsed;
+    return 0;
+}
+
+int options_size(const char *verb, const char *option, const char *text, size_t *bytes)
+{
+    char *end;
+    errno = 0;
+    long long parsed = strtoll(text, &end, 10);
+    if (end == text)
+        return options_refuse(verb, "%s '%s' is not a size (a number with an optional K, M or G)", option, text);
+    if (parsed < 0)
+        return options_refuse(verb, "%s %s is negative", option, text);
+    int shift = 0;
+    switch (*end) {
+    case 'k':
+    case 'K':
+        shift = 10;
+        break;
+    case 'm':
+    case 'M':
+        shift = 20;
+        break;
+    case 'g':
+    case 'G':
+        shift = 30;
+        break;
+    default:
+        break;
+    }
+    if (shift > 0)
+        end++;
+    if (*end != '\0')
+        return options_refuse(verb, "%s '%s' is not a size (a number with an optional K, M or G)", option, text);
+    if (errno == ERANGE || parsed > (INT64_MAX >> (shift + 8)))
+        return options_refuse(verb, "%s %s is too large", option, text);
+    *bytes = (size_t) parsed << shift;
+    return 0;
+}
+
+int options_real(const char *verb, const char *option, const char *text, double minimum, double *value)
+{
+    char *end;
+    double parsed = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(parsed))
+        return options_refuse(verb, "%s '%s' is not a number", option, text);
+    if (parsed < minimum)
+        return options_refuse(verb, "%s %s is less than %g", option, text, minimum);
+    *value = parsed;
+    return 0;
+}
+
+int options_type(const char *verb, const char *option, const char *text, rondo_datatype_t *type)
+{
+    for (int t = 0; t < RONDO_DATATYPE_COUNT; t++) {
+        if (strcmp(text, type_names[t]) == 0) {
+            *type = (rondo_datatype_t) t;
+            return 0;
+        }
+    }
+    for (size_t a = 0; a < sizeof(type_aliases) / sizeof(type_aliases[0]); a++) {
+        if (strcmp(text, type_aliases[a].name) == 0) {
+            *type = type_aliases[a].type;
+            return 0;
+        }
+    }
+    return options_refuse(verb,
+                          "%s '%s' is not a type (int8, uint8, int32, uint32, int64, uint64, float16, bfloat16, float, double, "
+                          "float8e4m3, float8e5m2)",
+                          option, text);
+}
+
+int options_operator(const char *verb, const char *option, const char *text, rondo_op_t *op)
+{
+    for (int o = 0; o < RONDO_OP_COUNT; o++) {
+        if (strcmp(text, operator_names[o]) == 0) {
+            *op = (rondo_op_t) o;
+            return 0;
+        }
+    }
+    return options_refuse(verb, "%s '%s' is not an operator (sum, prod, min, max, avg, land, lor, lxor, band, bor, bxor)",
+                          option, text);
+}
+
+int options_device(const char *verb, const char *option, const char *text, rondo_device_t *device)
+{
+    if (strcmp(text, "host") == 0)
+        *device = RONDO_DEVICE_HOST;
+    else if (strcmp(text, "auto") == 0)
+        *device = RONDO_DEVICE_AUTO;
+    else if (strcmp(text, "cuda") != 0)
+        return options_refuse(verb, "%s '%s' is not a device (auto, host, cuda)", option, text);
+    else if (!RONDO_WITH_CUDA)
+        return options_refuse(verb, "%s cuda: this build is without CUDA", option);
+    else
+        *device = RONDO_DEVICE_CUDA;
+    return 0;
+}
+
+int options_ranks(const char *verb, const char *option, const char *text, int *ranks)
+{
+    int64_t value;
+    int code = options_integer(verb, option, text, 1, RANKS_MAX, &value);
+    if (code == 0)
+        *ranks = (int) value;
+    return code;
+}
+
+const char *options_type_name(rondo_datatype_t type)
+{
+    return type_names[type];
+}
+
+const char *options_operator_name(rondo_op_t op)
+{
+    return operator_names[op];
+}
+
+const char *options_device_name(rondo_device_t device)
+{
+    return device == RONDO_DEVICE_HOST ? "host" : device == RONDO_DEVICE_CUDA ? "cuda" : "auto";
+}

@@ -1,0 +1,47 @@
+/*
+ * Reading the command line of `rondo VERB`: values with their checks, the names of types and operators, and the options that
+ * several verbs share. Every refusal is one line on standard error that quotes the offending value, and EXIT_USAGE.
+ */
+#ifndef RONDO_TOOLS_COMMON_OPTIONS_H
+#define RONDO_TOOLS_COMMON_OPTIONS_H
+
+#include "rondo.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Exit codes of the command; 0 is success. */
+enum { EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_DEADLOCK = 3 };
+
+/* Where ranks come from and how the runtime of each is configured. */
+struct options_runtime {
+    int threads; /* that many ranks as threads of this process; 0: rank and size come from the environment */
+    rondo_device_t device;
+    const char *transports; /* NULL: the environment's */
+    double timeout;         /* seconds; -1: the environment's */
+    int preempt;            /* -1: the environment's */
+};
+#define OPTIONS_RUNTIME_DEFAULT                                                                                                \
+    {                                                                                                                          \
+        0, RONDO_DEVICE_AUTO, NULL, -1.0, -1                                                                                   \
+    }
+
+/* Prints "rondo VERB: ..." and returns EXIT_USAGE. */
+int options_refuse(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* For getopt_long's '?' and ':' with opterr 0: names the option at argv[optind - 1]. */
+int options_unknown(const char *verb, int code, char *const *argv);
+
+/* These return 0, or EXIT_USAGE after saying why. minimum and maximum are inclusive. */
+int options_integer(const char *verb, const char *option, const char *text, int64_t minimum, int64_t maximum, int64_t *value);
+int options_size(const char *verb, const char *option, const char *text, size_t *bytes); /* 16, 16K, 16M, 16G; K = 1024 */
+int options_real(const char *verb, const char *option, const char *text, double minimum, double *value);
+int options_type(const char *verb, const char *option, const char *text, rondo_datatype_t *type);
+int options_operator(const char *verb, const char *option, const char *text, rondo_op_t *op);
+int options_device(const char *verb, const char *option, const char *text, rondo_device_t *device);
+int options_ranks(const char *verb, const char *option, const char *text, int *ranks);
+
+const char *options_type_name(rondo_datatype_t type);
+const char *options_operator_name(rondo_op_t op);
+const char *options_device_name(rondo_device_t device);
+
+#endif

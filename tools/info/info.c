@@ -1,0 +1,253 @@
+/* `rondo info`: what this build has, what this machine offers it, and how the environment configures it. */
+#include "lib/base/environment.h"
+#include "tools/info/info.h"
+#include "tools/common/options.h"
+#include "tools/common/output.h"
+#include "rondo.h"
+#include "transport/memory/segment.h"
+#include "transport/transport.h"
+#include "tools/common/verbs.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define VERB "info"
+
+static const struct {
+    const char *name;
+    int in;
+} build[] = {{"cuda", RONDO_WITH_CUDA},
+             {"verbs", RONDO_WITH_VERBS},
+             {"ucx", RONDO_WITH_UCX},
+             {"numa", RONDO_WITH_NUMA},
+             {"mpi", RONDO_WITH_MPI}};
+
+static json_t *describe_build(FILE *stream)
+{
+    json_t *object = json_object();
+    fprintf(stream, "Rondo %d.%d.%d\n\nbuild\n", RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR, RONDO_VERSION_PATCH);
+    for (size_t i = 0; i < sizeof(build) / sizeof(build[0]); i++) {
+        fprintf(stream, "  %-6s %s\n", build[i].name, build[i].in ? "yes" : "no");
+        json_object_set_new(object, build[i].name, json_boolean(build[i].in));
+    }
+    return object;
+}
+
+static json_t *describe_host(FILE *stream)
+{
+    char host[256] = "";
+    gethostname(host, sizeof(host) - 1);
+    char id[128];
+    rondo_segment_host_id(NULL, id, sizeof(id));
+    cpu_set_t set;
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    int usable = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : (int) online;
+    int64_t memory = (int64_t) sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    fprintf(stream, "\nhost\n  name %s, id %s\n  processors %d usable of %ld, memory %.1f GiB\n", host, id, usable, online,
+            (double) memory / (1 << 30));
+    json_t *object = json_object();
+    json_object_set_new(object, "name", json_string(host));
+    json_object_set_new(object, "id", json_string(id));
+    json_object_set_new(object, "processors", json_integer(online));
+    json_object_set_new(object, "processors_usable", json_integer(usable));
+    json_object_set_new(object, "memory_bytes", json_integer(memory));
+    return object;
+}
+
+static void add_device(json_t *array, FILE *stream, const char *name, const char *why_not)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "device", json_string(name));
+    json_object_set_new(object, "usable", json_boolean(why_not == NULL));
+    json_object_set_new(object, "why_not", why_not == NULL ? json_null() : json_string(why_not));
+    json_array_append_new(array, object);
+    fprintf(stream, "  %-6s %s%s\n", name, why_not == NULL ? "usable" : "not usable: ", why_not == NULL ? "" : why_not);
+}
+
+/* One for each device that an option or the environment may name. */
+static json_t *describe_devices(FILE *stream)
+{
+    json_t *array = json_array();
+    const char *why_not = "built without CUDA";
+#if RONDO_WITH_CUDA
+    if (info_gpu_count(&why_not) > 0)
+        why_not = NULL;
+#endif
+    fprintf(stream, "\ndevices\n");
+    add_device(array, stream, "host", NULL);
+    add_device(array, stream, "cuda", why_not);
+    return array;
+}
+
+static json_t *describe_gpus(FILE *stream)
+{
+#if RONDO_WITH_CUDA
+    return info_gpus(stream);
+#else
+    (void) stream;
+    return json_array();
+#endif
+}
+
+static json_t *describe_transports(FILE *stream)
+{
+    int count;
+    const struct rondo_transport *const *transports = rondo_transport_table(&count);
+    json_t *array = json_array();
+    fprintf(stream, "\ntransports\n");
+    for (int i = 0; i < count; i++) {
+        const char *reason = transports[i]->unusable();
+        fprintf(stream, "  %-6s %s%s\n", transports[i]->name,
+                reason == NULL ? "usable" : "not usable: ", reason == NULL ? "" : reason);
+        json_t *object = json_object();
+        json_object_set_new(object, "transport", json_string(transports[i]->name));
+        json_object_set_new(object, "usable", json_boolean(reason == NULL));
+        json_object_set_new(object, "why_not", reason == NULL ? json_null() : json_string(reason));
+        json_array_append_new(array, object);
+    }
+    return array;
+}
+
+/* Where there are any; a transport that cannot be used has said why. */
+static json_t *describe_cards(FILE *stream)
+{
+    const struct rondo_transport *rdma = rondo_transport_find("rdma");
+    int gpus = 0;
+    if (rdma == NULL || rdma->unusable() != NULL)
+        return json_array();
+#if RONDO_WITH_CUDA
+    const char *why_not;
+    gpus = info_gpu_count(&why_not);
+#endif
+    return info_cards(stream, gpus);
+}
+
+/* A secret is told to nobody who reads a log of this. */
+static const char *shown(const char *name, const char *value)
+{
+    return value[0] != '\0' && strcmp(name, "RONDO_SECRET") == 0 ? "(hidden)" : value;
+}
+
+static json_t *describe_environment(FILE *stream)
+{
+    int rows;
+    const struct rondo_variable *table = rondo_environment_table(&rows);
+    json_t *array = json_array();
+    fprintf(stream, "\nenvironment (* = set; else the default)\n");
+    for (int i = 0; i < rows; i++) {
+        const char *set = getenv(table[i].name), *value;
+        if (set != NULL && set[0] == '\0')
+            set = NULL;
+        value = shown(table[i].name, set != NULL ? set : table[i].fallback);
+        fprintf(stream, "  %-24s %s %-12s %s\n", table[i].name, set != NULL ? "*" : " ", value[0] == '\0' ? "-" : value,
+                table[i].meaning);
+        json_t *object = json_object();
+        json_object_set_new(object, "topic", json_string(table[i].topic));
+        json_object_set_new(object, "name", json_string(table[i].name));
+        json_object_set_new(object, "value", json_string(value));
+        json_object_set_new(object, "set", json_boolean(set != NULL));
+        json_object_set_new(object, "default", json_string(table[i].fallback));
+        json_object_set_new(object, "meaning", json_string(table[i].meaning));
+        json_array_append_new(array, object);
+    }
+    return array;
+}
+
+static json_t *describe_launch(FILE *stream)
+{
+    struct rondo_launch launch;
+    if (rondo_environment_launch(&launch) != RONDO_SUCCESS) {
+        fprintf(stream, "\nlaunch\n  %s\n", rondo_last_error());
+        return json_null();
+    }
+    fprintf(stream, "\nlaunch\n  rank %d of %d, from %s\n", launch.rank, launch.size, launch.launcher);
+    json_t *object = json_object();
+    json_object_set_new(object, "rank", json_integer(launch.rank));
+    json_object_set_new(object, "size", json_integer(launch.size));
+    json_object_set_new(object, "launcher", json_string(launch.launcher));
+    return object;
+}
+
+/* Starts a job of one rank, apart from the one that this process may have been launched in. */
+static rondo_result_t try_runtime(rondo_stats_t *stats, rondo_device_t *device)
+{
+    rondo_unique_id_t id;
+    rondo_t runtime;
+    rondo_config_t config = RONDO_CONFIG_DEFAULT;
+    rondo_result_t code = rondo_get_unique_id(&id);
+    if (code != RONDO_SUCCESS)
+        return code;
+    config.rank = 0;
+    config.size = 1;
+    config.unique_id = &id;
+    if ((code = rondo_init(&runtime, &config)) != RONDO_SUCCESS)
+        return code;
+    code = rondo_get_stats(runtime, stats);
+    if (code == RONDO_SUCCESS)
+        code = rondo_device(runtime, device);
+    rondo_result_t end = rondo_finalize(runtime);
+    return code != RONDO_SUCCESS ? code : end;
+}
+
+static json_t *describe_runtime(FILE *stream, int *exit_code)
+{
+    rondo_stats_t stats;
+    rondo_device_t device;
+    rondo_result_t code = try_runtime(&stats, &device);
+    json_t *object = json_object();
+    fprintf(stream, "\nruntime of one rank\n");
+    if (code != RONDO_SUCCESS) {
+        fprintf(stream, "  cannot start: %s: %s\n", rondo_strerror((int) code), rondo_last_error());
+        fprintf(stderr, "rondo info: cannot start a runtime: %s: %s\n", rondo_strerror((int) code), rondo_last_error());
+        json_object_set_new(object, "error", json_string(rondo_last_error()));
+        *exit_code = EXIT_WRONG;
+        return object;
+    }
+    fprintf(stream, "  device %s\n  connector memory %" PRIu64 " bytes reserved of a budget of %" PRIu64 "\n",
+            options_device_name(device), stats.memory_reserved, stats.memory_budget);
+    json_object_set_new(object, "device", json_string(options_device_name(device)));
+    json_object_set_new(object, "memory_reserved", json_integer((json_int_t) stats.memory_reserved));
+    json_object_set_new(object, "memory_budget", json_integer((json_int_t) stats.memory_budget));
+    return object;
+}
+
+int verb_info(int argc, char **argv)
+{
+    static const struct option long_options[] = {
+        {"json", required_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    const char *path = NULL;
+    int option, code = 0;
+    opterr = 0;
+    while ((option = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
+        if (option == '?' || option == ':')
+            return options_unknown(VERB, option, argv);
+        if (option == 'h') {
+            fputs("usage: rondo info [--json FILE]   (- for standard output)\n", stdout);
+            return 0;
+        }
+        path = optarg;
+    }
+    if (optind < argc)
+        return options_refuse(VERB, "'%s' is not an option", argv[optind]);
+    FILE *stream = output_stream(path);
+    json_t *root = json_object();
+    char version[32];
+    snprintf(version, sizeof(version), "%d.%d.%d", RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR, RONDO_VERSION_PATCH);
+    json_object_set_new(root, "version", json_string(version));
+    json_object_set_new(root, "build", describe_build(stream));
+    json_object_set_new(root, "host", describe_host(stream));
+    json_object_set_new(root, "launch", describe_launch(stream));
+    json_object_set_new(root, "devices", describe_devices(stream));
+    json_object_set_new(root, "gpus", describe_gpus(stream));
+    json_object_set_new(root, "transports", describe_transports(stream));
+    json_object_set_new(root, "cards", describe_cards(stream));
+    json_object_set_new(root, "runtime", describe_runtime(stream, &code));
+    json_object_set_new(root, "environment", describe_environment(stream));
+    int written = output_json(VERB, path, root);
+    return code != 0 ? code : written;
+}

@@ -1,0 +1,256 @@
+/*
+ * MPI as a peer of `rondo bench`: the same collective with MPI's own blocking call, on the same buffers. A shared object of its
+ * own (rondo-peer-mpi.so), so that the command needs no MPI; it uses nothing of Rondo but the description of the call.
+ */
+#include "tools/peer/peer.h"
+
+#include <limits.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct peer_state {
+    const struct call *call;
+    MPI_Datatype type;
+    MPI_Op op;
+    int count, receive_count; /* receive_count: a rank's part, where counts are uneven */
+    int ranks, next, previous;
+    int *counts; /* the four arrays of call, as MPI's integers */
+    int *send_counts, *send_displacements, *receive_counts, *receive_displacements;
+};
+
+static int failed(int error, char *message, size_t bytes)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    if (error == MPI_SUCCESS)
+        return 0;
+    MPI_Error_string(error, text, &length);
+    snprintf(message, bytes, "%s", text);
+    return 1;
+}
+
+static int open_mpi(struct peer_state **result, const struct peer_place *place, char *message, size_t bytes)
+{
+    int rank = place->rank, size = place->size;
+    int mpi_rank, mpi_size, provided;
+    int error = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+    if (error != MPI_SUCCESS)
+        return failed(error, message, bytes);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &mpi_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &mpi_size);
+    if (mpi_rank != rank || mpi_size != size) {
+        snprintf(message, bytes, "rank %d of %d is MPI's rank %d of %d: start the ranks with MPI's own mpirun", rank, size,
+                 mpi_rank, mpi_size);
+        return 1;
+    }
+    struct peer_state *state = calloc(1, sizeof(*state));
+    if (state != NULL)
+        state->counts = calloc(4 * (size_t) size, sizeof(int));
+    if (state == NULL || state->counts == NULL) {
+        free(state);
+        snprintf(message, bytes, "out of memory");
+        return 1;
+    }
+    state->ranks = size;
+    state->next = (rank + 1) % size;
+    state->previous = (rank + size - 1) % size;
+    state->send_counts = state->counts;
+    state->send_displacements = state->counts + size;
+    state->receive_counts = state->counts + 2 * size;
+    state->receive_displacements = state->counts + 3 * size;
+    *result = state;
+    return 0;
+}
+
+/* Types that MPI lacks can still be moved, as integers of their width; no reduction is made of those. */
+static bool find_type(rondo_datatype_t type, bool reduces, MPI_Datatype *result)
+{
+    switch (type) {
+    case RONDO_INT8:
+        *result = MPI_INT8_T;
+        return true;
+    case RONDO_UINT8:
+        *result = MPI_UINT8_T;
+        return true;
+    case RONDO_INT32:
+        *result = MPI_INT32_T;
+        return true;
+    case RONDO_UINT32:
+        *result = MPI_UINT32_T;
+        return true;
+    case RONDO_INT64:
+        *result = MPI_INT64_T;
+        return true;
+    case RONDO_UINT64:
+        *result = MPI_UINT64_T;
+        return true;
+    case RONDO_FLOAT:
+        *result = MPI_FLOAT;
+        return true;
+    case RONDO_DOUBLE:
+        *result = MPI_DOUBLE;
+        return true;
+    case RONDO_FLOAT16:
+    case RONDO_BFLOAT16:
+        *result = MPI_UINT16_T;
+        return !reduces;
+    default:
+        *result = MPI_UINT8_T;
+        return !reduces;
+    }
+}
+
+static bool find_operator(rondo_op_t op, bool is_real, MPI_Op *result)
+{
+    switch (op) {
+    case RONDO_SUM:
+        *result = MPI_SUM;
+        return true;
+    case RONDO_PROD:
+        *result = MPI_PROD;
+        return true;
+    case RONDO_MIN:
+        *result = MPI_MIN;
+        return true;
+    case RONDO_MAX:
+        *result = MPI_MAX;
+        return true;
+    case RONDO_LAND:
+        *result = MPI_LAND;
+        return !is_real;
+    case RONDO_LOR:
+        *result = MPI_LOR;
+        return !is_real;
+    case RONDO_LXOR:
+        *result = MPI_LXOR;
+        return !is_real;
+    case RONDO_BAND:
+        *result = MPI_BAND;
+        return !is_real;
+    case RONDO_BOR:
+        *result = MPI_BOR;
+        return !is_real;
+    case RONDO_BXOR:
+        *result = MPI_BXOR;
+        return !is_real;
+    default:
+        return false;
+    }
+}
+
+static int prepare(struct peer_state *s, const struct call *call, char *message, size_t bytes)
+{
+    bool reduces = call->collective->reduces;
+    if (!find_type(call->type, reduces, &s->type)) {
+        snprintf(message, bytes, "MPI does not reduce 16- and 8-bit floats");
+        return 1;
+    }
+    if (reduces && !find_operator(call->op, call->type > RONDO_UINT64, &s->op)) {
+        snprintf(message, bytes, "MPI has no such operator on this type");
+        return 1;
+    }
+    if (call->input_elements > INT_MAX || call->output_elements > INT_MAX) {
+        snprintf(message, bytes, "MPI counts in int: %zu elements are too many",
+                 call->input_elements > call->output_elements ? call->input_elements : call->output_elements);
+        return 1;
+    }
+    s->call = call;
+    s->count = (int) call->count;
+    s->receive_count = (int) call->input_elements;
+    for (int i = 0; i < 4 * s->ranks; i++)
+        s->counts[i] = (int) call->counts[i];
+    return 0;
+}
+
+static const void *send_argument(const struct call *call)
+{
+    return call->send == RONDO_IN_PLACE ? MPI_IN_PLACE : call->send;
+}
+
+static void *receive_argument(const struct call *call)
+{
+    return call->receive == RONDO_IN_PLACE ? MPI_IN_PLACE : call->receive;
+}
+
+static int invoke(struct peer_state *s)
+{
+    const struct call *c = s->call;
+    const void *send = send_argument(c);
+    void *receive = receive_argument(c);
+    MPI_Comm comm = MPI_COMM_WORLD;
+    switch (c->collective->id) {
+    case COLLECTIVE_ALLREDUCE:
+        return MPI_Allreduce(send, receive, s->count, s->type, s->op, comm);
+    case COLLECTIVE_REDUCE:
+        return MPI_Reduce(send, receive, s->count, s->type, s->op, c->root, comm);
+    case COLLECTIVE_BCAST:
+        return MPI_Bcast(receive, s->count, s->type, c->root, comm);
+    case COLLECTIVE_REDUCE_SCATTER:
+        return MPI_Reduce_scatter_block(send, receive, s->count, s->type, s->op, comm);
+    case COLLECTIVE_ALLGATHER:
+        return MPI_Allgather(send, s->count, s->type, receive, s->count, s->type, comm);
+    case COLLECTIVE_ALLGATHERV:
+        return MPI_Allgatherv(send, s->receive_count, s->type, receive, s->receive_counts, s->receive_displacements, s->type,
+                              comm);
+    case COLLECTIVE_ALLTOALL:
+        return MPI_Alltoall(send, s->count, s->type, receive, s->count, s->type, comm);
+    case COLLECTIVE_ALLTOALLV:
+        return MPI_Alltoallv(send, s->send_counts, s->send_displacements, s->type, receive, s->receive_counts,
+                             s->receive_displacements, s->type, comm);
+    case COLLECTIVE_GATHER:
+        return MPI_Gather(send, s->count, s->type, receive, s->count, s->type, c->root, comm);
+    case COLLECTIVE_SCATTER:
+        return MPI_Scatter(send, s->count, s->type, receive, s->count, s->type, c->root, comm);
+    case COLLECTIVE_BARRIER:
+        return MPI_Barrier(comm);
+    case COLLECTIVE_SCAN:
+        return MPI_Scan(send, receive, s->count, s->type, s->op, comm);
+    case COLLECTIVE_EXSCAN:
+        return MPI_Exscan(send, receive, s->count, s->type, s->op, comm);
+    case COLLECTIVE_ALLTONEXT: { /* MPI has none; this is how a program would do it */
+        int to = c->rank + 1 < c->ranks ? s->next : MPI_PROC_NULL, from = c->rank > 0 ? s->previous : MPI_PROC_NULL;
+        return MPI_Sendrecv(send, s->count, s->type, to, 0, receive, s->count, s->type, from, 0, comm, MPI_STATUS_IGNORE);
+    }
+    case COLLECTIVE_SENDRECV:
+        return MPI_Sendrecv(send, s->count, s->type, s->next, 0, receive, s->count, s->type, s->previous, 0, comm,
+                            MPI_STATUS_IGNORE);
+    case COLLECTIVE_COUNT:
+        break;
+    }
+    return MPI_ERR_OTHER;
+}
+
+static int run(struct peer_state *state, char *message, size_t bytes)
+{
+    return failed(invoke(state), message, bytes);
+}
+
+static int barrier(struct peer_state *state, char *message, size_t bytes)
+{
+    (void) state;
+    return failed(MPI_Barrier(MPI_COMM_WORLD), message, bytes);
+}
+
+static void close_mpi(struct peer_state *state)
+{
+    free(state->counts);
+    free(state);
+    MPI_Finalize();
+}
+
+__attribute__((visibility("default"))) const struct peer *rondo_peer(void);
+
+const struct peer *rondo_peer(void)
+{
+    static const struct peer peer = {.name = "mpi",
+                                     .needs_processes = true,
+                                     .open = open_mpi,
+                                     .prepare = prepare,
+                                     .run = run,
+                                     .barrier = barrier,
+                                     .close = close_mpi};
+    return &peer;
+}

@@ -1,0 +1,17 @@
+/*
+ * Shared segments that a rank's device must reach too. In one process several ranks may use one segment through the same
+ * mapping, which a device can be told of but once: so this counts, for the whole process.
+ */
+#ifndef RONDO_TRANSPORT_MEMORY_ADOPTED_H
+#define RONDO_TRANSPORT_MEMORY_ADOPTED_H
+
+#include "transport/memory/segment.h"
+
+struct rondo_runtime;
+
+/* Makes the segment reachable by the runtime's device, at the same address; each success is undone by one disown, before the
+ * segment is released. Nothing happens where the device reaches all memory. */
+rondo_result_t rondo_adopt(struct rondo_runtime *runtime, struct rondo_segment *segment);
+void rondo_disown(struct rondo_runtime *runtime, struct rondo_segment *segment);
+
+#endif

@@ -1,0 +1,343 @@
+/* See handover.h. A nested epoll descriptor stands for the listener, its clients and a timer, because a control thread watches
+ * one descriptor only. */
+#include "transport/memory/descriptor_passing.h"
+
+#include "lib/bootstrap/address.h"
+#include "lib/base/thread.h"
+#include "lib/base/error.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum {
+    CLIENTS_MOST = 64,     /* that have asked for nothing yet; one more drops the oldest */
+    CLIENT_MS = 2000,      /* each one's time to do so, at least; at most twice that */
+    ACCEPT_PAUSE_MS = 100, /* when the process is out of descriptors */
+    RETRY_MS = 20,
+};
+
+struct answer {
+    uint64_t bytes;   /* 0: there is no such thing, or the key is not its own */
+    uint64_t address; /* of the thing, in its owner's process; else 0 and the descriptor comes along */
+};
+
+struct rondo_handover {
+    struct rondo_control *control;
+    struct rondo_handover_owner owner;
+    int listener, epoll, timer;
+    int clients[CLIENTS_MOST], client_count; /* oldest first */
+    int expiring;                            /* so many of them were there at the timer's last tick */
+};
+
+static rondo_result_t socket_address(const unsigned char name[RONDO_HANDOVER_NAME], struct rondo_address *address)
+{
+    char text[32 + 2 * RONDO_HANDOVER_NAME] = "rondo-handover-";
+    for (size_t i = 0, at = strlen(text); i < RONDO_HANDOVER_NAME; i++, at += 2)
+        snprintf(text + at, sizeof(text) - at, "%02x", name[i]);
+    return rondo_address_abstract(text, address);
+}
+
+/* Room for one descriptor beside a packet. */
+union descriptor {
+    char bytes[CMSG_SPACE(sizeof(int))];
+    struct cmsghdr alignment;
+};
+
+/* ---- the serving side -----------------------------------------------------------------------------------------------------
+ */
+
+/* Whether it has been sent; with a descriptor unless fd is -1. A fresh socket has room for it. */
+static int send_answer(int client, struct answer *answer, int fd)
+{
+    union descriptor control = {{0}};
+    struct iovec part = {answer, sizeof(*answer)};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    if (fd >= 0) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof(control.bytes);
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+    }
+    return sendmsg(client, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t) sizeof(*answer);
+}
+
+/* 0 if the client has not asked yet; else it is done with, for better or worse. */
+static int serve_client(struct rondo_handover *handover, int client)
+{
+    struct rondo_handover_request request;
+    struct answer answer = {0, 0};
+    struct ucred peer = {0};
+    socklen_t bytes = sizeof(peer);
+    /* One byte more than a request has, to see that the packet is not longer. */
+    unsigned char packet[sizeof(request) + 1];
+    int fd = -1;
+    ssize_t got = recv(client, packet, sizeof(packet), MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return 0;
+    if (got != (ssize_t) sizeof(request))
+        return 1;
+    memcpy(&request, packet, sizeof(request));
+    void *thing = handover->owner.find(handover->owner.argument, &request, &answer.bytes, &fd);
+    if (thing == NULL) {
+        answer.bytes = 0;
+        send_answer(client, &answer, -1);
+        return 1;
+    }
+    int same_process = getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.pid == getpid();
+    if (same_process)
+        answer.address = (uint64_t) (uintptr_t) thing;
+    /* In the same process the reference goes to the client. */
+    if (!send_answer(client, &answer, same_process ? -1 : fd) || !same_process)
+        handover->owner.drop(thing);
+    return 1;
+}
+
+static void set_timer(struct rondo_handover *handover, long milliseconds)
+{
+    struct itimerspec when = {.it_value = {milliseconds / 1000, milliseconds % 1000 * 1000000}};
+    timerfd_settime(handover->timer, 0, &when, NULL);
+}
+
+/* Also where a forked child has inherited the socket, which would keep it open and in the epoll set. */
+static void drop_client(struct rondo_handover *handover, int index)
+{
+    int client = handover->clients[index];
+    epoll_ctl(handover->epoll, EPOLL_CTL_DEL, client, NULL);
+    shutdown(client, SHUT_RDWR);
+    close(client);
+    handover->client_count--;
+    memmove(&handover->clients[index], &handover->clients[index + 1],
+            (size_t) (handover->client_count - index) * sizeof(handover->clients[0]));
+    if (index < handover->expiring)
+        handover->expiring--;
+}
+
+static void keep_client(struct rondo_handover *handover, int client)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = client};
+    if (epoll_ctl(handover->epoll, EPOLL_CTL_ADD, client, &event) != 0) {
+        close(client);
+        return;
+    }
+    if (handover->client_count == CLIENTS_MOST)
+        drop_client(handover, 0);
+    if (handover->client_count == 0)
+        set_timer(handover, CLIENT_MS);
+    handover->clients[handover->client_count++] = client;
+}
+
+static void listen_for(struct rondo_handover *handover, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.fd = handover->listener};
+    epoll_ctl(handover->epoll, EPOLL_CTL_MOD, handover->listener, &event);
+}
+
+static void accept_clients(struct rondo_handover *handover)
+{
+    for (int i = 0; i < CLIENTS_MOST; i++) {
+        int client = accept4(handover->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (client < 0) {
+            /* The listener stays readable, so it must be left alone for a while. */
+            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+                if (handover->client_count > 0)
+                    drop_client(handover, 0);
+                listen_for(handover, 0);
+                set_timer(handover, ACCEPT_PAUSE_MS);
+            }
+            return;
+        }
+        if (!rondo_address_same_user(client) || serve_client(handover, client)) {
+            shutdown(client, SHUT_RDWR);
+            close(client);
+        } else {
+            keep_client(handover, client);
+        }
+    }
+}
+
+static void tick(struct rondo_handover *handover)
+{
+    while (handover->expiring > 0)
+        drop_client(handover, 0);
+    handover->expiring = handover->client_count;
+    set_timer(handover, handover->client_count > 0 ? CLIENT_MS : 0);
+    listen_for(handover, EPOLLIN);
+}
+
+/* Called on the control thread when any of the descriptors is ready. */
+static void serve(void *argument)
+{
+    struct rondo_handover *handover = argument;
+    struct epoll_event events[16];
+    int count = epoll_wait(handover->epoll, events, 16, 0);
+    for (int i = 0; i < count; i++) {
+        int fd = events[i].data.fd, index = 0;
+        if (fd == handover->listener) {
+            accept_clients(handover);
+        } else if (fd == handover->timer) {
+            uint64_t ticks;
+            if (read(fd, &ticks, sizeof(ticks)) > 0)
+                tick(handover);
+        } else {
+            while (index < handover->client_count && handover->clients[index] != fd)
+                index++;
+            if (index < handover->client_count && serve_client(handover, fd))
+                drop_client(handover, index);
+        }
+    }
+}
+
+static int add(struct rondo_handover *handover, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    return fd < 0 ? -1 : epoll_ctl(handover->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+rondo_result_t rondo_handover_create(struct rondo_handover **result, struct rondo_control *control,
+                                     const struct rondo_handover_owner *owner, unsigned char name[RONDO_HANDOVER_NAME])
+{
+    struct rondo_address address;
+    rondo_result_t status = rondo_background_random(name, RONDO_HANDOVER_NAME);
+    if (status != RONDO_SUCCESS || (status = socket_address(name, &address)) != RONDO_SUCCESS)
+        return status;
+    struct rondo_handover *handover = calloc(1, sizeof(*handover));
+    if (handover == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to hand over descriptors");
+    handover->owner = *owner;
+    handover->epoll = epoll_create1(EPOLL_CLOEXEC);
+    handover->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    handover->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (handover->listener < 0 || bind(handover->listener, (struct sockaddr *) &address.storage, address.bytes) != 0 ||
+        listen(handover->listener, 4096) != 0 || add(handover, handover->listener) != 0 || add(handover, handover->timer) != 0)
+        status = rondo_fail(RONDO_ERR_SYSTEM, "cannot listen on a Unix socket: %s", strerror(errno));
+    else
+        status = rondo_control_watch(control, handover->epoll, serve, handover);
+    if (status != RONDO_SUCCESS) {
+        rondo_handover_destroy(handover);
+        return status;
+    }
+    handover->control = control;
+    *result = handover;
+    return RONDO_SUCCESS;
+}
+
+void rondo_handover_destroy(struct rondo_handover *handover)
+{
+    if (handover == NULL)
+        return;
+    if (handover->control != NULL)
+        rondo_control_watch(handover->control, -1, NULL, NULL);
+    while (handover->client_count > 0)
+        drop_client(handover, handover->client_count - 1);
+    if (handover->listener >= 0) {
+        shutdown(handover->listener, SHUT_RDWR);
+        close(handover->listener);
+    }
+    if (handover->timer >= 0)
+        close(handover->timer);
+    if (handover->epoll >= 0)
+        close(handover->epoll);
+    free(handover);
+}
+
+/* ---- the client's side ----------------------------------------------------------------------------------------------------
+ */
+
+static int wait_readable(int fd, int64_t deadline)
+{
+    struct pollfd poller = {fd, POLLIN, 0};
+    for (;;) {
+        int64_t left = deadline - rondo_background_now();
+        int ready = poll(&poller, 1, left > 0 ? (int) left : 0);
+        if (ready > 0)
+            return 1;
+        if ((ready == 0 && left <= 0) || (ready < 0 && errno != EINTR))
+            return 0;
+    }
+}
+
+/* Whether the answer came, whole. */
+static int receive_answer(int client, struct answer *answer, int *fd)
+{
+    union descriptor control = {{0}};
+    struct iovec part = {answer, sizeof(*answer)};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+    ssize_t got = recvmsg(client, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    struct cmsghdr *header = got >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+        header->cmsg_len == CMSG_LEN(sizeof(int)))
+        memcpy(fd, CMSG_DATA(header), sizeof(*fd));
+    if (got == (ssize_t) sizeof(*answer))
+        return 1;
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+    return 0;
+}
+
+/* 1 and the answer; 0 if the owner dropped the connection, as it may when many ask; -1 with errno if it cannot be asked. */
+static int ask_once(const struct rondo_address *owner, const struct rondo_handover_request *request, int64_t deadline,
+                    struct answer *answer, int *fd)
+{
+    int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (client < 0)
+        return -1;
+    int status = 0, error = 0;
+    if (connect(client, (const struct sockaddr *) &owner->storage, owner->bytes) != 0) {
+        /* EAGAIN: its backlog is full. */
+        error = errno;
+        status = error == EAGAIN ? 0 : -1;
+    } else if (!rondo_address_same_user(client)) {
+        error = EPERM;
+        status = -1;
+    } else if (send(client, request, sizeof(*request), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t) sizeof(*request) &&
+               wait_readable(client, deadline)) {
+        status = receive_answer(client, answer, fd);
+    }
+    close(client);
+    errno = error;
+    return status;
+}
+
+rondo_result_t rondo_handover_ask(const unsigned char name[RONDO_HANDOVER_NAME], const struct rondo_handover_request *request,
+                                  int milliseconds, int *fd, void **thing)
+{
+    struct rondo_address owner;
+    struct answer answer = {0, 0};
+    int64_t deadline = rondo_background_now() + milliseconds;
+    int status;
+    *fd = -1;
+    *thing = NULL;
+    rondo_result_t result = socket_address(name, &owner);
+    if (result != RONDO_SUCCESS)
+        return result;
+    while ((status = ask_once(&owner, request, deadline, &answer, fd)) == 0) {
+        if (rondo_background_now() >= deadline)
+            return rondo_fail(RONDO_ERR_TRANSPORT, "number %llu was not handed over within %d ms",
+                              (unsigned long long) request->id, milliseconds);
+        poll(NULL, 0, RETRY_MS);
+    }
+    if (status < 0)
+        return rondo_fail(RONDO_ERR_TRANSPORT, "the owner of number %llu cannot be asked for it: %s",
+                          (unsigned long long) request->id, strerror(errno));
+    if (answer.bytes == 0 || (*fd < 0 && answer.address == 0)) {
+        if (*fd >= 0)
+            close(*fd);
+        *fd = -1;
+        return rondo_fail(RONDO_ERR_TRANSPORT, "its owner has no number %llu, or not any more",
+                          (unsigned long long) request->id);
+    }
+    *thing = *fd < 0 ? (void *) (uintptr_t) answer.address : NULL;
+    return RONDO_SUCCESS;
+}

@@ -1,0 +1,140 @@
+/* The parts of the rdma transport: rdma.c has the network and the posting; rdma_rails.c the network cards; rdma_memory.c what
+ * they have registered; rdma_direct.c the choice of where slots lie, and rdma_flush.c what that takes; rdma_connect.c the queue
+ * pairs and how they come to be. All but memory belongs to the holder of the proxy's claim. */
+#ifndef RONDO_TRANSPORT_RDMA_RDMA_H
+#define RONDO_TRANSPORT_RDMA_RDMA_H
+
+#include "transport/memory/cuda_direct.h"
+#include "transport/memory/cuda_memory.h"
+#include "proxy/proxy.h"
+#include "transport/rdma/library.h"
+#include "transport/rdma/survey.h"
+#include "lib/context/runtime.h"
+#include "transport/memory/slot_memory.h"
+
+#include <netinet/in.h>
+
+#define RONDO_RDMA_RAILS  4 /* cards' ports that a rank uses; as many as a ticket has keys for */
+#define RONDO_RDMA_QUEUES 8 /* queue pairs between two ranks, one way */
+
+/* A port of a card, by one of its addresses. */
+struct rondo_rdma_rail {
+    struct rdma_cm_id *listener;
+    struct sockaddr_storage address;
+    struct ibv_context *verbs;
+    struct ibv_pd *domain;
+    struct ibv_comp_channel *channel;
+    struct ibv_cq *completions;
+    struct ibv_mr *scrap; /* where reads that only flush put what they have read; made when needed */
+    char name[64];
+    int node; /* NUMA; -1: unknown */
+    uint8_t port;
+    int down;
+};
+
+enum rondo_rdma_phase { RONDO_RDMA_NONE, RONDO_RDMA_CONNECTING, RONDO_RDMA_READY, RONDO_RDMA_BROKEN };
+
+/* A queue pair with a peer. Work is counted, and completes in order: of several posts only the last one is heard of. */
+struct rondo_rdma_queue {
+    struct rondo_rdma *rdma;
+    struct rondo_rdma_queue *next; /* of the rank's, all of them */
+    int peer, rail, other_rail;
+    enum rondo_rdma_phase phase;
+    struct rdma_cm_id *id;
+    uint64_t posted, completed, signaled; /* work requests */
+    uint32_t inline_most;
+    uint64_t token; /* of the peer, while connecting */
+};
+
+struct rondo_rdma_peer {
+    int lost;
+    int out_count, in_count; /* queue pairs by which slots go out and come in; credits take the opposite way on them */
+    struct rondo_rdma_queue *out[RONDO_RDMA_QUEUES], *in[RONDO_RDMA_QUEUES];
+};
+
+/* What a card says. */
+struct rondo_rdma_address {
+    uint8_t bytes[16];
+    uint16_t family, port; /* port in network order */
+    uint32_t scope;
+};
+struct rondo_rdma_card {
+    uint64_t token;
+    uint32_t rails, queues;
+    struct rondo_rdma_address addresses[RONDO_RDMA_RAILS];
+};
+
+/* runtime and proxy are NULL where somebody only wants to know what there is. */
+struct rondo_rdma {
+    const struct rondo_rdma_library *library;
+    struct rondo_runtime *runtime;
+    struct rondo_proxy *proxy;
+    int rank, gpu;  /* -1: on the host device */
+    int turn, node; /* among the ranks of its host; the memory node of its GPU or processors, -1: unknown */
+    struct rdma_event_channel *events;
+    int descriptor; /* epoll: events, completions and asynchronous events */
+    int rail_count, queues;
+    struct rondo_rdma_rail rails[RONDO_RDMA_RAILS];
+    struct rondo_rdma_peer *peers;
+    struct rondo_rdma_queue *all;
+    uint64_t token; /* that a connection request must bring */
+    uint32_t connecting, passes;
+    int closing;
+    struct rondo_rdma_card card; /* this rank's */
+    enum rondo_slot_memory slots;
+    enum rondo_cuda_flush flush; /* where they lie apart */
+    uint64_t scrap;
+};
+
+/* Work requests that a queue pair holds, and how many posts at most go unheard of. */
+#define RONDO_RDMA_DEPTH   256
+#define RONDO_RDMA_UNHEARD 32
+/* Bytes of a slot that is worth a counter of its own. */
+#define RONDO_RDMA_LARGE   16384
+
+/* Posts that the queue pair takes now. */
+static inline uint64_t rondo_rdma_room(const struct rondo_rdma_queue *queue)
+{
+    return RONDO_RDMA_DEPTH - (queue->posted - queue->completed);
+}
+
+/* Finds the cards' ports and listens there. RONDO_ERR_TRANSPORT with what was tried if there is none. */
+rondo_result_t rondo_rdma_open_rails(struct rondo_rdma *rdma);
+void rondo_rdma_close_rails(struct rondo_rdma *rdma);
+/* The device's asynchronous events: those that end a rail lose the peers behind it. */
+void rondo_rdma_heed_device(struct rondo_rdma *rdma, struct rondo_rdma_rail *rail);
+
+/* ---- memory ---- */
+
+extern const struct rondo_slab_source rondo_rdma_slabs, rondo_rdma_slots_apart;
+rondo_result_t rondo_rdma_prepare(void *rdma, struct rondo_port *port); /* of struct rondo_network */
+/* The keys of a region of theirs, by a rail. */
+struct ibv_mr *rondo_rdma_keys(const struct rondo_region *region, int rail);
+/* Whether these rails can register such memory for slots, by doing it: RONDO_SUCCESS, or the reason. */
+rondo_result_t rondo_rdma_try_slots(struct rondo_rdma *rdma, enum rondo_slot_memory kind, int first_rail, int rails);
+/* The best that these rails can register, and what is wrong with what would be better (dmabuf, then peermem); "": nothing, or
+ * not tried. */
+#define RONDO_RDMA_MERITS 2
+enum rondo_slot_memory rondo_rdma_best_slots(struct rondo_rdma *rdma, int first_rail, int rails,
+                                             char whys[RONDO_RDMA_MERITS][RONDO_SURVEY_TEXT]);
+/* Where this rank's slots will lie, as RONDO_GPUDIRECT says. RONDO_ERR_TRANSPORT with the reason if it says what cannot be. */
+rondo_result_t rondo_rdma_choose_slots(struct rondo_rdma *rdma);
+/* Of struct rondo_network. */
+int rondo_rdma_flush(void *rdma, struct rondo_port *port);
+
+/* ---- queue pairs ---- */
+
+/* The queue pair that carries the port's messages; NULL while it is not ready, after beginning to connect it. */
+struct rondo_rdma_queue *rondo_rdma_queue_of(struct rondo_rdma *rdma, const struct rondo_port *port);
+/* The queue pair from this rank to itself by that rail; NULL as above. */
+struct rondo_rdma_queue *rondo_rdma_loop(struct rondo_rdma *rdma, int rail);
+/* Whether a connection that was under way has come about, or a request has been answered. */
+int rondo_rdma_heed_connections(struct rondo_rdma *rdma);
+/* Has it carried out after all posts before; loud: its completion is heard of, and with it that of all before. 0: refused, and
+ * the peer is lost. */
+int rondo_rdma_post(struct rondo_rdma_queue *queue, struct ibv_send_wr *request, struct ibv_sge piece, int loud);
+/* The peer is reached no more: nothing arrives from it, or there, from here on. why is copied. */
+void rondo_rdma_lose(struct rondo_rdma *rdma, int peer, const char *why);
+void rondo_rdma_close_queues(struct rondo_rdma *rdma);
+
+#endif

@@ -1,0 +1,157 @@
+/*
+ * Shared memory: between processes of one host through segments, inside one process through the same addresses. The receiver
+ * owns the region; the sender maps it. A rank on a GPU makes the segments reachable by it, and has its own near it.
+ */
+#include "transport/transport.h"
+
+#include "transport/memory/adopted.h"
+#include "transport/memory/arena.h"
+#include "transport/memory/cuda_memory.h"
+#include "lib/base/error.h"
+#include "transport/memory/memory_node.h"
+#include "lib/context/runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Counters keep two lines of distance: adjacent lines are fetched in pairs. */
+#define TAIL_OFFSET  0
+#define HEAD_OFFSET  128
+#define SLOTS_OFFSET 256
+_Static_assert(HEAD_OFFSET + sizeof(struct rondo_head) <= SLOTS_OFFSET, "what the receiver tells, before the slots");
+
+struct ticket_data {
+    struct rondo_segment_handle segment;
+    uint64_t offset, bytes;
+};
+_Static_assert(sizeof(struct ticket_data) <= sizeof(((struct rondo_ticket *) 0)->bytes), "a ticket holds it");
+
+static const char *unusable(void)
+{
+    return NULL;
+}
+
+static int reaches(const struct rondo_runtime *runtime, int peer)
+{
+    return strcmp(runtime->peers[peer].host_id, runtime->peers[runtime->rank].host_id) == 0;
+}
+
+static size_t region_bytes(const struct rondo_connector_spec *spec)
+{
+    return SLOTS_OFFSET + (size_t) spec->slot_bytes * spec->slot_count;
+}
+
+/* ---- the receiver's memory ---- */
+
+static rondo_result_t slab_allocate(void *argument, size_t bytes, struct rondo_slab *slab)
+{
+    struct rondo_runtime *runtime = argument;
+    struct rondo_segment *segment;
+    rondo_result_t result = rondo_segment_allocate(runtime->segments, bytes, &segment);
+    if (result != RONDO_SUCCESS)
+        return result;
+    char bus_id[RONDO_GPU_BUS_ID_BYTES];
+    if (runtime->device_type == RONDO_DEVICE_CUDA && rondo_gpu_bus_id(runtime->device_index, bus_id))
+        rondo_memory_prefer(segment->base, segment->bytes, rondo_memory_node(bus_id)); /* before adopt touches the pages */
+    result = rondo_adopt(runtime, segment);
+    if (result != RONDO_SUCCESS) {
+        rondo_segment_release(runtime->segments, segment);
+        return result;
+    }
+    *slab = (struct rondo_slab){segment->base, segment->bytes, segment};
+    return RONDO_SUCCESS;
+}
+
+static void slab_release(void *argument, struct rondo_slab *slab)
+{
+    struct rondo_runtime *runtime = argument;
+    rondo_disown(runtime, slab->own);
+    rondo_segment_release(runtime->segments, slab->own);
+}
+
+static rondo_result_t slab_zero(void *argument, void *memory, size_t bytes)
+{
+    (void) argument;
+    memset(memory, 0, bytes);
+    return RONDO_SUCCESS;
+}
+
+/* On the host a slab is address space, whose pages cost memory only once touched; a device has all of them pinned. */
+static const struct rondo_slab_source host_slabs = {(size_t) 64 << 20, slab_allocate, slab_release, slab_zero};
+static const struct rondo_slab_source pinned_slabs = {(size_t) 8 << 20, slab_allocate, slab_release, slab_zero};
+
+/* ---- connectors ---- */
+
+static rondo_result_t listen(struct rondo_runtime *runtime, struct rondo_connector *connector, struct rondo_ticket *ticket)
+{
+    struct rondo_region *region = calloc(1, sizeof(*region));
+    if (region == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to describe a connector");
+    const struct rondo_slab_source *source = runtime->device_type == RONDO_DEVICE_CUDA ? &pinned_slabs : &host_slabs;
+    rondo_result_t result = rondo_arena_allocate(runtime->arena, source, runtime, region_bytes(&connector->spec), region);
+    if (result != RONDO_SUCCESS) {
+        free(region);
+        return result;
+    }
+    char *base = region->slab->base + region->offset;
+    connector->own = region;
+    connector->watched = (uint64_t *) (void *) (base + TAIL_OFFSET);
+    connector->published = (uint64_t *) (void *) (base + HEAD_OFFSET);
+    connector->slots = base + SLOTS_OFFSET;
+
+    struct ticket_data data = {.offset = region->offset, .bytes = region->bytes};
+    rondo_segment_export(region->slab->own, &data.segment);
+    memcpy(ticket->bytes, &data, sizeof(data));
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t connect(struct rondo_runtime *runtime, struct rondo_connector *connector,
+                              const struct rondo_ticket *ticket)
+{
+    struct ticket_data data;
+    struct rondo_segment *segment;
+    memcpy(&data, ticket->bytes, sizeof(data));
+    rondo_result_t result = rondo_segment_import(runtime->segments, &data.segment, &segment);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (data.bytes < region_bytes(&connector->spec) || data.offset > segment->bytes ||
+        data.bytes > segment->bytes - data.offset) {
+        rondo_segment_release(runtime->segments, segment);
+        return rondo_fail(RONDO_ERR_TRANSPORT, "rank %d offers %llu bytes at %llu of a segment of %zu for a connector of %zu",
+                          connector->spec.peer, (unsigned long long) data.bytes, (unsigned long long) data.offset,
+                          segment->bytes, region_bytes(&connector->spec));
+    }
+    result = rondo_adopt(runtime, segment);
+    if (result != RONDO_SUCCESS) {
+        rondo_segment_release(runtime->segments, segment);
+        return result;
+    }
+    char *base = segment->base + data.offset;
+    connector->own = segment;
+    connector->watched = (uint64_t *) (void *) (base + HEAD_OFFSET);
+    connector->published = (uint64_t *) (void *) (base + TAIL_OFFSET);
+    connector->slots = base + SLOTS_OFFSET;
+    return RONDO_SUCCESS;
+}
+
+static void close_listener(struct rondo_runtime *runtime, struct rondo_connector *connector)
+{
+    rondo_arena_release(runtime->arena, connector->own);
+    free(connector->own);
+}
+
+static void close_sender(struct rondo_runtime *runtime, struct rondo_connector *connector)
+{
+    rondo_disown(runtime, connector->own);
+    rondo_segment_release(runtime->segments, connector->own);
+}
+
+const struct rondo_transport rondo_transport_shm = {
+    .name = "shm",
+    .unusable = unusable,
+    .reaches = reaches,
+    .listen = listen,
+    .connect = connect,
+    .close_listener = close_listener,
+    .close_sender = close_sender,
+};
