@@ -56,14 +56,14 @@ REPLAYS     := $(FUZZERS:%=$(BUILD)/test/replay_%)
 # For machines with GPUs; they link cudart themselves.
 GPU_TESTS   := $(if $(HAS_CUDA),$(patsubst test/gpu/%.c,$(BUILD)/test/gpu_%,$(wildcard test/gpu/*.c)))
 # The device's code by itself, piece by piece: minutes to compile, so for `make gpu-test` only.
-PIECE_TESTS := $(if $(HAS_CUDA),$(patsubst test/gpu/%.cu,$(BUILD)/test/gpu_%,$(wildcard test/gpu/*.cu)))
+KERNEL_TESTS := $(if $(HAS_CUDA),$(patsubst test/gpu/%.cu,$(BUILD)/test/gpu_%,$(wildcard test/gpu/*.cu)))
 FORMATTED   := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 
 # The first two numbers while the first is 0, then the first: see RONDO_VERSION_MAJOR.
 VERSION := $(shell sed -n 's/^\#define RONDO_VERSION_[A-Z]* *//p' include/rondo.h | paste -sd.)
 SONAME  := librondo.so.$(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(firstword $(subst ., ,$(VERSION))))
 
-ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(PIECE_TESTS) $(NCCL_TESTS)
+ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(KERNEL_TESTS) $(NCCL_TESTS)
 
 .PHONY: FORCE all lib tool examples tests fuzz fuzz-merge interpreter-cost ucx-exchange need-jansson demo test test-all test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network check-format format asan tsan clean help compile-commands
 all: detect lib $(if $(HAS_JANSSON),tool) examples nccl
@@ -158,7 +158,7 @@ $(GPU_TESTS): $(BUILD)/test/gpu_%: $(BUILD)/obj/test/gpu/%.o $(MULTIRANK_SHARED:
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 
-$(PIECE_TESTS): $(BUILD)/test/gpu_%: $(BUILD)/obj/test/gpu/%.cu.o $(BUILD)/librondo.a
+$(KERNEL_TESTS): $(BUILD)/test/gpu_%: $(BUILD)/obj/test/gpu/%.cu.o $(BUILD)/librondo.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 

@@ -18,8 +18,8 @@ static void list_tables(struct rondo_daemon *daemon, struct rondo_task **tasks, 
 {
     size_t contexts = (size_t) daemon->lane_count * daemon->lane_contexts;
     const struct table all[TABLES] = {
-        {(void **) &daemon->meeting_point, sizeof(*daemon->meeting_point)},
-        {(void **) &daemon->news, RONDO_QUEUE_DEPTH * sizeof(*daemon->news)},
+        {(void **) &daemon->exchange, sizeof(*daemon->exchange)},
+        {(void **) &daemon->notifications, RONDO_QUEUE_DEPTH * sizeof(*daemon->notifications)},
         {(void **) &daemon->lanes, daemon->lane_count * sizeof(*daemon->lanes)},
         {(void **) &daemon->operations, RONDO_OPERATIONS_MAX * sizeof(*daemon->operations)},
         {(void **) &daemon->contexts, contexts * sizeof(*daemon->contexts)},

@@ -23,8 +23,8 @@ struct rondo_device_options {
     void *notify_argument;
     /* Where the daemon runs on host threads: called after a round in which something moved, so that who carries its slots over
      * a network may sleep. From any thread; must be brief. NULL: not wanted. */
-    void (*stir)(void *argument);
-    void *stir_argument;
+    void (*wake)(void *argument);
+    void *wake_argument;
 };
 
 struct rondo_stream_launch {
@@ -47,7 +47,7 @@ struct rondo_stream_list {
 };
 
 /* Whether who starts something is going to lend his thread to the daemon: certainly, at once; perhaps, soon; not at all. */
-enum rondo_helper { RONDO_HELPS, RONDO_MAY_HELP, RONDO_NEVER_HELPS };
+enum rondo_assist { RONDO_ASSIST_NOW, RONDO_ASSIST_MAYBE, RONDO_ASSIST_NEVER };
 
 struct rondo_device_kind {
     const char *name;
@@ -70,9 +70,9 @@ struct rondo_device_kind {
     void (*disown)(struct rondo_device *device, void *memory);
 
     /* Runs a daemon. The caller has just claimed it (rondo_device_claim). */
-    void (*start)(struct rondo_device *device, enum rondo_helper helper);
+    void (*start)(struct rondo_device *device, enum rondo_assist helper);
     /* Something has been submitted to a daemon that is alive. NULL: it looks by itself. */
-    void (*attend)(struct rondo_device *device, enum rondo_helper helper);
+    void (*attend)(struct rondo_device *device, enum rondo_assist helper);
     /* RONDO_ERR_DEVICE with the reason once the device cannot be used any more: a daemon could not be launched, or the device's
      * state is lost. For good; from then on no daemon runs. Cheap enough for ten times a second. NULL: always usable. */
     rondo_result_t (*check)(struct rondo_device *device);
@@ -80,13 +80,14 @@ struct rondo_device_kind {
      * round, as long as the caller likes; a turn returns 1 if the daemon has quit. end gives it back; idle: nothing is
      * outstanding, so the daemon need not go on; helper: whether the caller may come to help again. NULL where threads cannot
      * help. */
-    int (*help_begin)(struct rondo_device *device);
-    int (*help_turn)(struct rondo_device *device);
-    void (*help_end)(struct rondo_device *device, int idle, enum rondo_helper helper);
+    int (*assist_begin)(struct rondo_device *device);
+    int (*assist_step)(struct rondo_device *device);
+    void (*assist_end)(struct rondo_device *device, int idle, enum rondo_assist helper);
     /* Between begin and end, whether there is a daemon or not: carries out an operation of one block, of a lane that has
      * nothing under way. fresh: NULL if the device's copy is up to date. waits: for its peers, for some time. 1: it is over. 0:
      * it cannot go on, and is to be submitted as BEGUN. NULL where threads cannot help. */
-    int (*carry_out)(struct rondo_device *device, uint32_t lane, uint32_t slot, const struct rondo_operation *fresh, int waits);
+    int (*run_inline)(struct rondo_device *device, uint32_t lane, uint32_t slot, const struct rondo_operation *fresh,
+                      int waits);
 
     /* Whoever waits has to look at the queues by himself, at least so often; 0: notify is called. */
     uint64_t poll_ns;

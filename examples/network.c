@@ -1,4 +1,4 @@
-/* The network of network.h: plain loops, one idea a function. */
+/* The network of proxy/network.h: plain loops, one idea a function. */
 #include "examples/network.h"
 #include "examples/random.h"
 #include <math.h>

@@ -305,15 +305,16 @@ RONDO_API rondo_result_t rondo_bcast_on_stream(void *buf, size_t count, rondo_da
 /* send holds size blocks of recvcount elements; block r, reduced, arrives at rank r. In place: the input is in recv, which then
  * holds size blocks, and the result is its first. MPI 6.10.1 (reduce_scatter_block). recv may also be block rank of send, as
  * NCCL has it. */
-RONDO_API rondo_result_t rondo_reduce_scatter(const void *send, void *recv, size_t recvcount, rondo_datatype_t type,
-                                              rondo_op_t op, rondo_comm_t comm);
-RONDO_API rondo_result_t rondo_ireduce_scatter(const void *send, void *recv, size_t recvcount, rondo_datatype_t type,
-                                               rondo_op_t op, rondo_comm_t comm, rondo_request_t *request);
-RONDO_API rondo_result_t rondo_reduce_scatter_init(const void *send, void *recv, size_t recvcount, rondo_datatype_t type,
-                                                   rondo_op_t op, rondo_comm_t comm, const rondo_attr_t *attr,
-                                                   rondo_request_t *request);
-RONDO_API rondo_result_t rondo_reduce_scatter_on_stream(const void *send, void *recv, size_t recvcount, rondo_datatype_t type,
-                                                        rondo_op_t op, rondo_comm_t comm, void *stream);
+RONDO_API rondo_result_t rondo_reduce_scatter_block(const void *send, void *recv, size_t recvcount, rondo_datatype_t type,
+                                                    rondo_op_t op, rondo_comm_t comm);
+RONDO_API rondo_result_t rondo_ireduce_scatter_block(const void *send, void *recv, size_t recvcount, rondo_datatype_t type,
+                                                     rondo_op_t op, rondo_comm_t comm, rondo_request_t *request);
+RONDO_API rondo_result_t rondo_reduce_scatter_block_init(const void *send, void *recv, size_t recvcount, rondo_datatype_t type,
+                                                         rondo_op_t op, rondo_comm_t comm, const rondo_attr_t *attr,
+                                                         rondo_request_t *request);
+RONDO_API rondo_result_t rondo_reduce_scatter_block_on_stream(const void *send, void *recv, size_t recvcount,
+                                                              rondo_datatype_t type, rondo_op_t op, rondo_comm_t comm,
+                                                              void *stream);
 
 /* recv holds size blocks of sendcount elements; block r is rank r's send. In place: the input is block rank of recv. MPI 6.7.
  */

@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-typedef struct rondo_trace *rondo_program_t;
+typedef struct rondo_program_builder *rondo_program_t;
 
 typedef enum { RONDO_BUFFER_INPUT = 0, RONDO_BUFFER_OUTPUT = 1, RONDO_BUFFER_SCRATCH = 2 } rondo_buffer_t;
 

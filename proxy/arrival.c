@@ -1,4 +1,4 @@
-/* See arrival.h. */
+/* See proxy/arrival.h. */
 #include "proxy/arrival.h"
 
 #include "device/abi/platform.h"

@@ -1,4 +1,4 @@
-/* See network.h. */
+/* See proxy/network.h. */
 #include "proxy/network.h"
 
 #include "lib/connection/endpoint_address.h"
@@ -36,8 +36,8 @@ static rondo_result_t open_port(struct rondo_runtime *runtime, struct rondo_conn
     connector->own = port;
     connector->slots = port->slots;
     connector->sizes = port->sizes;
-    connector->loans = port->loans;
-    connector->errands = port->errands;
+    connector->source_references = port->source_references;
+    connector->receive_actions = port->receive_actions;
     connector->watched = port->watched;
     connector->published = (uint64_t *) (uintptr_t) port->published;
     struct rondo_port_ticket data = {.key = port->key,
@@ -73,8 +73,8 @@ rondo_result_t rondo_network_join(struct rondo_runtime *runtime, struct rondo_co
     if (data.proxy >= RONDO_PROXIES_MAX)
         return rondo_fail(RONDO_ERR_TRANSPORT, "rank %d offers a connector of its proxy %u, and there are %d at most",
                           port->peer, data.proxy, RONDO_PROXIES_MAX);
-    rondo_proxies_card_name(name, connector->transport->network->name, data.proxy);
-    rondo_result_t result = rondo_card_fetch(runtime, name, port->peer, &port->card);
+    rondo_proxies_endpoint_name(name, connector->transport->network->name, data.proxy);
+    rondo_result_t result = rondo_endpoint_address_fetch(runtime, name, port->peer, &port->endpoint_address);
     if (result != RONDO_SUCCESS)
         return result;
     port->other_proxy = data.proxy;

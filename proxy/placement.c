@@ -1,4 +1,4 @@
-/* See proxy_place.h. */
+/* See proxy/placement.h. */
 #include "proxy/placement.h"
 
 #if RONDO_WITH_NUMA

@@ -1,4 +1,5 @@
-/* See port.h. A table in pieces, so that it grows without moving: the proxy reads it while other threads open and close. */
+/* See proxy/port.h. A table in pieces, so that it grows without moving: the proxy reads it while other threads open and close.
+ */
 #include "proxy/port.h"
 
 #include "lib/base/thread.h"
@@ -10,15 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE          1024
-#define PIECES         (RONDO_PORTS_MAX / PIECE)
+#define PAGE_PORTS     1024
+#define PAGES          (RONDO_PORTS_MAX / PAGE_PORTS)
 #define HOST_SLAB      ((size_t) 64 << 20) /* of address space; pages cost memory once touched */
 #define PINNED_SLAB    ((size_t) 8 << 20)
 #define COUNTERS_BYTES 128
 
 struct rondo_ports {
     pthread_mutex_t lock; /* numbers, and the list of closed ports */
-    struct rondo_port **pieces[PIECES];
+    struct rondo_port **pages[PAGES];
     uint32_t bound;
     uint32_t free_count;
     uint32_t *free_numbers; /* room for RONDO_PORTS_MAX, touched as far as used */
@@ -50,9 +51,9 @@ void rondo_ports_destroy(struct rondo_ports *ports)
 {
     if (ports == NULL)
         return;
-    rondo_ports_bury(ports, 1);
-    for (uint32_t i = 0; i < PIECES; i++)
-        free(ports->pieces[i]);
+    rondo_ports_reap(ports, 1);
+    for (uint32_t i = 0; i < PAGES; i++)
+        free(ports->pages[i]);
     free(ports->free_numbers);
     pthread_mutex_destroy(&ports->lock);
     free(ports);
@@ -62,7 +63,7 @@ struct rondo_port *rondo_port_find(struct rondo_ports *ports, uint32_t number)
 {
     if (number >= __atomic_load_n(&ports->bound, __ATOMIC_ACQUIRE))
         return NULL;
-    return __atomic_load_n(&ports->pieces[number / PIECE][number % PIECE], __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&ports->pages[number / PAGE_PORTS][number % PAGE_PORTS], __ATOMIC_ACQUIRE);
 }
 
 uint32_t rondo_ports_bound(struct rondo_ports *ports)
@@ -111,7 +112,7 @@ static rondo_result_t take_region(struct rondo_runtime *runtime, struct rondo_pr
     rondo_result_t result = rondo_arena_allocate(runtime->arena, source, argument, bytes, region);
     /* Ports that have been closed may not have been looked at by the proxy yet. */
     for (int i = 0; i < 100 && result == RONDO_ERR_MEMORY && rondo_ports_closed(rondo_proxy_ports(proxy)); i++) {
-        rondo_proxy_stir(proxy);
+        rondo_proxy_wake(proxy);
         struct timespec pause = {0, 1000000};
         nanosleep(&pause, NULL);
         result = rondo_arena_allocate(runtime->arena, source, argument, bytes, region);
@@ -159,16 +160,16 @@ static rondo_result_t enlist(struct rondo_ports *ports, struct rondo_port *port)
 {
     if (ports->free_count > 0) {
         port->number = ports->free_numbers[--ports->free_count];
-        __atomic_store_n(&ports->pieces[port->number / PIECE][port->number % PIECE], port, __ATOMIC_RELEASE);
+        __atomic_store_n(&ports->pages[port->number / PAGE_PORTS][port->number % PAGE_PORTS], port, __ATOMIC_RELEASE);
         return RONDO_SUCCESS;
     }
     if (ports->bound == RONDO_PORTS_MAX)
         return rondo_fail(RONDO_ERR_MEMORY, "%u network connectors are in use; there can be no more", ports->bound);
-    struct rondo_port ***piece = &ports->pieces[ports->bound / PIECE];
-    if (*piece == NULL && (*piece = calloc(PIECE, sizeof(**piece))) == NULL)
+    struct rondo_port ***page = &ports->pages[ports->bound / PAGE_PORTS];
+    if (*page == NULL && (*page = calloc(PAGE_PORTS, sizeof(**page))) == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the table of network connectors");
     port->number = ports->bound;
-    (*piece)[port->number % PIECE] = port;
+    (*page)[port->number % PAGE_PORTS] = port;
     /* Release: the entry and the piece before the bound that lets the proxy look at them. */
     __atomic_store_n(&ports->bound, ports->bound + 1, __ATOMIC_RELEASE);
     return RONDO_SUCCESS;
@@ -182,8 +183,8 @@ static void free_port(struct rondo_runtime *runtime, struct rondo_port *port)
         rondo_arena_release(runtime->arena, &port->slot_region);
     free(port->messages);
     free(port->ready);
-    free(port->loans);
-    free(port->errands);
+    free(port->source_references);
+    free(port->receive_actions);
     free(port);
 }
 
@@ -202,7 +203,7 @@ rondo_result_t rondo_port_open(struct rondo_runtime *runtime, struct rondo_proxy
     port->network_state = rondo_proxy_network(proxy, network);
     port->slot_bytes = spec->slot_bytes;
     port->slot_count = spec->slot_count;
-    rondo_result_t status = rondo_background_random(&port->key, sizeof(port->key));
+    rondo_result_t status = rondo_random_bytes(&port->key, sizeof(port->key));
     if (status == RONDO_SUCCESS)
         status = take_memory(runtime, port);
     if (status == RONDO_SUCCESS) {
@@ -223,7 +224,7 @@ void rondo_port_close(struct rondo_runtime *runtime, struct rondo_port *port)
     struct rondo_ports *ports = rondo_proxy_ports(port->proxy);
     struct rondo_closed *closed = calloc(1, sizeof(*closed));
     pthread_mutex_lock(&ports->lock);
-    __atomic_store_n(&ports->pieces[port->number / PIECE][port->number % PIECE], NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&ports->pages[port->number / PAGE_PORTS][port->number % PAGE_PORTS], NULL, __ATOMIC_RELEASE);
     if (closed != NULL) { /* without memory for the note the port is lost to us, not misused */
         closed->runtime = runtime;
         closed->port = port;
@@ -238,7 +239,7 @@ int rondo_ports_closed(struct rondo_ports *ports)
     return __atomic_load_n(&ports->closed, __ATOMIC_RELAXED) != NULL;
 }
 
-void rondo_ports_bury(struct rondo_ports *ports, int all)
+void rondo_ports_reap(struct rondo_ports *ports, int all)
 {
     pthread_mutex_lock(&ports->lock);
     for (struct rondo_closed **link = &ports->closed; *link != NULL;) {

@@ -11,21 +11,22 @@
 
 #include <pthread.h>
 
-#define RONDO_CARD_BYTES 4000
-#define RONDO_PORTS_MAX  (1u << 18)
+#define RONDO_ENDPOINT_ADDRESS_BYTES 4000
+#define RONDO_PORTS_MAX              (1u << 18)
 
 /* What a rank tells another that is to reach it over a network. */
-struct rondo_card {
+struct rondo_endpoint_address {
     uint32_t bytes;
-    unsigned char data[RONDO_CARD_BYTES];
+    unsigned char data[RONDO_ENDPOINT_ADDRESS_BYTES];
 };
 
 /* Offsets in a port's region; the other side writes tail and head. Each counter has two lines to itself: adjacent lines are
  * fetched in pairs. The rest: the sizes of a sender's slots, then the slots, unless they lie apart. */
-#define RONDO_PORT_TAIL  0
-#define RONDO_PORT_HEAD  128
-#define RONDO_PORT_SHOWN 256 /* the tail as the device is shown it, where it may not see it as soon as it lands (arrival.h) */
-#define RONDO_PORT_REST  384
+#define RONDO_PORT_TAIL 0
+#define RONDO_PORT_HEAD 128
+#define RONDO_PORT_SHOWN                                                                                                       \
+    256 /* the tail as the device is shown it, where it may not see it as soon as it lands (proxy/arrival.h) */
+#define RONDO_PORT_REST 384
 
 struct rondo_port {
     uint32_t number;
@@ -41,16 +42,17 @@ struct rondo_port {
         slot_region; /* where slots lie apart, in memory that only the device and networks reach; else no slab */
     char *slots;
     uint32_t *sizes; /* outgoing: bytes that the device has put into each slot */
-    struct rondo_loans
-        *loans; /* outgoing: what is to be sent from where it lies; the network's prepare makes it. NULL: nothing */
-    struct rondo_errand *errands; /* incoming: what is to be done with slots; prepare makes them. NULL: put them into memory */
-    const uint64_t *published;    /* the device's: tail (outgoing) or head (incoming) */
-    uint64_t *watched;            /* the device's to look at: head or tail */
+    struct rondo_source_references
+        *source_references; /* outgoing: what is to be sent from where it lies; the network's prepare makes it. NULL: nothing */
+    struct rondo_receive_action
+        *receive_actions;      /* incoming: what is to be done with slots; prepare makes them. NULL: put them into memory */
+    const uint64_t *published; /* the device's: tail (outgoing) or head (incoming) */
+    uint64_t *watched;         /* the device's to look at: head or tail */
     /* What the network of the other side needs to write here (remote keys), told in the ticket; and into the slots. */
     uint32_t access[4], slot_access[4];
 
     /* The other side's, known once joined. */
-    const struct rondo_card *card;
+    const struct rondo_endpoint_address *endpoint_address;
     uint32_t other_proxy, other_number; /* its proxy's number, and its own there */
     uint64_t other_key;
     uint64_t other_address; /* of its region */
@@ -58,7 +60,7 @@ struct rondo_port {
     uint32_t other_access[4], other_slot_access[4];
 
     /* The holder of the claim's: */
-    uint64_t carried;            /* of the device's counter, what the other side has been or is being told */
+    uint64_t transmitted;        /* of the device's counter, what the other side has been or is being told */
     uint64_t arrived;            /* the other side's counter */
     uint32_t sending, receiving; /* messages on their way */
     uint32_t *ready;  /* incoming, where slots may arrive out of order: number of the slot that has, low half; 0: none */

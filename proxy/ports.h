@@ -8,6 +8,6 @@
 int rondo_ports_closed(struct rondo_ports *ports);
 /* By the holder of the claim, when it looks at no port: frees the closed ones that no message is on its way of; all: even
  * those, the networks being closed. */
-void rondo_ports_bury(struct rondo_ports *ports, int all);
+void rondo_ports_reap(struct rondo_ports *ports, int all);
 
 #endif

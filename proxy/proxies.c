@@ -1,4 +1,4 @@
-/* See proxies.h. */
+/* See proxy/proxies.h. */
 #include "proxy/proxies.h"
 
 #include "lib/base/environment.h"
@@ -77,10 +77,10 @@ void rondo_proxies_destroy(struct rondo_proxies *proxies)
     free(proxies);
 }
 
-void rondo_proxies_stir(struct rondo_proxies *proxies)
+void rondo_proxies_wake(struct rondo_proxies *proxies)
 {
     for (int i = 0; proxies != NULL && i < proxies->count; i++)
-        rondo_proxy_stir(proxies->members[i]);
+        rondo_proxy_wake(proxies->members[i]);
 }
 
 void rondo_proxies_expect(struct rondo_proxies *proxies)
@@ -121,7 +121,7 @@ void rondo_proxies_take_back(struct rondo_proxies *proxies, const struct rondo_p
     pthread_mutex_unlock(&proxies->lock);
 }
 
-void rondo_proxies_card_name(char name[RONDO_NETWORK_NAME], const char *network, uint32_t index)
+void rondo_proxies_endpoint_name(char name[RONDO_NETWORK_NAME], const char *network, uint32_t index)
 {
     if (index == 0)
         snprintf(name, RONDO_NETWORK_NAME, "%s", network);
@@ -129,10 +129,10 @@ void rondo_proxies_card_name(char name[RONDO_NETWORK_NAME], const char *network,
         snprintf(name, RONDO_NETWORK_NAME, "%.8s.%u", network, index % RONDO_PROXIES_MAX);
 }
 
-const struct rondo_card *rondo_proxies_card(const struct rondo_proxies *proxies, const char *name)
+const struct rondo_endpoint_address *rondo_proxies_endpoint_address(const struct rondo_proxies *proxies, const char *name)
 {
-    const struct rondo_card *card = NULL;
-    for (int i = 0; proxies != NULL && i < proxies->count && card == NULL; i++)
-        card = rondo_proxy_card(proxies->members[i], name);
-    return card;
+    const struct rondo_endpoint_address *endpoint = NULL;
+    for (int i = 0; proxies != NULL && i < proxies->count && endpoint == NULL; i++)
+        endpoint = rondo_proxy_endpoint_address(proxies->members[i], name);
+    return endpoint;
 }

@@ -18,7 +18,7 @@ rondo_result_t rondo_proxies_create(struct rondo_runtime *runtime, struct rondo_
 /* As rondo_proxy_close and rondo_proxy_destroy. */
 void rondo_proxies_close(struct rondo_proxies *proxies);
 void rondo_proxies_destroy(struct rondo_proxies *proxies);
-void rondo_proxies_stir(struct rondo_proxies *proxies);
+void rondo_proxies_wake(struct rondo_proxies *proxies);
 void rondo_proxies_expect(struct rondo_proxies *proxies);
 /* Among how many the networks are spread whose bytes processors move; 0: cards move them all. */
 uint32_t rondo_proxies_carriers(const struct rondo_proxies *proxies);
@@ -29,8 +29,8 @@ struct rondo_proxy *rondo_proxies_first(const struct rondo_proxies *proxies);
 struct rondo_proxy *rondo_proxies_deal(struct rondo_proxies *proxies, const struct rondo_network *network, size_t bytes);
 void rondo_proxies_take_back(struct rondo_proxies *proxies, const struct rondo_proxy *proxy, size_t bytes);
 /* The name under which others ask for the card of the network of a proxy. */
-void rondo_proxies_card_name(char name[RONDO_NETWORK_NAME], const char *network, uint32_t index);
+void rondo_proxies_endpoint_name(char name[RONDO_NETWORK_NAME], const char *network, uint32_t index);
 /* NULL: none is open of that name. */
-const struct rondo_card *rondo_proxies_card(const struct rondo_proxies *proxies, const char *name);
+const struct rondo_endpoint_address *rondo_proxies_endpoint_address(const struct rondo_proxies *proxies, const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* See proxy.h. */
+/* See proxy/proxy.h. */
 #include "proxy/proxy.h"
 
 #include "proxy/arrival.h"
@@ -29,9 +29,9 @@ enum {
     IDLE_PASSES = 64,   /* without anything to do before the thread sleeps */
     BUSY_PASSES = 16,   /* of those, before it gives its core away between two */
     SLEEP_MS = 100,     /* of a sleep that nothing ends */
-    NAP_NS = 50000,     /* between looks at what nobody tells of, and after a long quiet */
-    LONG_NAP_NS = 1000000,
-    NAP_SHARE = 64,         /* of the quiet that a nap may take */
+    BACKOFF_NS = 50000, /* between looks at what nobody tells of, and after a long quiet */
+    LONG_BACKOFF_NS = 1000000,
+    BACKOFF_SHARE = 64,     /* of the quiet that a nap may take */
     DISPLACED_NS = 5000000, /* between looks at whether the thread that has the claim still has it: each takes its core */
     WANTED_NS = 100000,     /* that the claim is left to a thread that wants it */
     TRIES = 50,             /* at a claim whose holder has been asked for it */
@@ -42,7 +42,7 @@ enum {
 struct open_network {
     const struct rondo_network *network;
     void *state;
-    struct rondo_card card;
+    struct rondo_endpoint_address endpoint;
 };
 
 /* A peer that was lost, until the proxy's thread tells. */
@@ -62,7 +62,7 @@ struct rondo_proxy {
     uint32_t claimed; /* 1: somebody does the proxy's work */
     uint32_t wanted;  /* threads that would like to, in place of the proxy's own */
     uint32_t asleep;  /* the thread sleeps, or is about to and will look once more */
-    uint64_t fence;   /* a word to fence on (platform.h: rondo_fence) */
+    uint64_t fence;   /* a word to fence on (device/abi/platform.h: rondo_fence) */
     uint32_t stopping;
     uint32_t event, displaced;  /* where the thread sleeps while another has the claim */
     uint32_t arrivals;          /* a network's slots lie apart: what lands is shown to the device from here */
@@ -101,8 +101,8 @@ static void *state_of(const struct rondo_proxy *proxy, const struct rondo_networ
 static int is_worth_it(const struct rondo_port *port, uint64_t published, int idle)
 {
     uint32_t half = (port->slot_count + 1) / 2;
-    return port->direction == RONDO_OUTGOING || published - port->carried >= half ||
-           (idle && rondo_load_relaxed(port->watched) - port->carried >= half);
+    return port->direction == RONDO_OUTGOING || published - port->transmitted >= half ||
+           (idle && rondo_load_relaxed(port->watched) - port->transmitted >= half);
 }
 
 static int work_port(struct rondo_proxy *proxy, struct rondo_port *port, int idle, int *deferred)
@@ -114,13 +114,13 @@ static int work_port(struct rondo_proxy *proxy, struct rondo_port *port, int idl
     int moved = state == RONDO_PORT_JOINED && rondo_arrival_work(port, network);
     /* Acquire: the slots and their sizes, or the end of the reading of slots, come before the counter. */
     uint64_t published = rondo_load_acquire(port->published);
-    if (published != port->carried) {
+    if (published != port->transmitted) {
         if (state == RONDO_PORT_LEAVING || is_worth_it(port, published, idle))
-            moved |= port->network->carry(network, port, published);
+            moved |= port->network->transmit(network, port, published);
         else
             *deferred = 1;
     }
-    if (state == RONDO_PORT_LEAVING && published == port->carried && port->network->is_quiet(network, port))
+    if (state == RONDO_PORT_LEAVING && published == port->transmitted && port->network->is_quiet(network, port))
         __atomic_store_n(&port->state, RONDO_PORT_IDLE, __ATOMIC_RELEASE); /* after all use of the port */
     return moved;
 }
@@ -130,7 +130,7 @@ static int pass(struct rondo_proxy *proxy)
 {
     int moved = 0, deferred = 0;
     if (rondo_ports_closed(proxy->ports))
-        rondo_ports_bury(proxy->ports, 0);
+        rondo_ports_reap(proxy->ports, 0);
     for (int i = 0; i < proxy->network_count; i++)
         moved |= proxy->networks[i].network->progress(proxy->networks[i].state);
     int idle = proxy->deferred >= CREDIT_PASSES;
@@ -188,17 +188,17 @@ static int looks(const struct rondo_proxy *proxy)
  * rarer with the quiet, so that what ends it is late by no more than a small share of it. By the holder of the claim. */
 static uint64_t sleep_ns(struct rondo_proxy *proxy)
 {
-    uint64_t now = rondo_clock_ns(), nap;
+    uint64_t now = rondo_clock_ns(), backoff;
     if (!looks(proxy))
         return SLEEP_MS * 1000000ull;
     if (proxy->runtime->device_type != RONDO_DEVICE_CUDA)
-        return rondo_queue_outstanding(proxy->runtime) ? NAP_NS : SLEEP_MS * 1000000ull; /* a submit stirs */
+        return rondo_queue_outstanding(proxy->runtime) ? BACKOFF_NS : SLEEP_MS * 1000000ull; /* a submit stirs */
     if (proxy->moves != proxy->moves_seen) {
         proxy->moves_seen = proxy->moves;
         proxy->quiet_ns = now;
     }
-    nap = (now - proxy->quiet_ns) / NAP_SHARE;
-    return nap < NAP_NS ? NAP_NS : nap > LONG_NAP_NS ? LONG_NAP_NS : nap;
+    backoff = (now - proxy->quiet_ns) / BACKOFF_SHARE;
+    return backoff < BACKOFF_NS ? BACKOFF_NS : backoff > LONG_BACKOFF_NS ? LONG_BACKOFF_NS : backoff;
 }
 
 /* Works until there is nothing to do. 0: somebody else wants to, or there are losses to tell. */
@@ -269,7 +269,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-void rondo_proxy_stir(struct rondo_proxy *proxy)
+void rondo_proxy_wake(struct rondo_proxy *proxy)
 {
     if (proxy == NULL)
         return;
@@ -284,7 +284,7 @@ void rondo_proxy_stir(struct rondo_proxy *proxy)
 void rondo_proxy_expect(struct rondo_proxy *proxy)
 {
     if (looks(proxy))
-        rondo_proxy_stir(proxy);
+        rondo_proxy_wake(proxy);
 }
 
 int rondo_proxy_begin(struct rondo_proxy *proxy)
@@ -346,13 +346,13 @@ struct rondo_ports *rondo_proxy_ports(struct rondo_proxy *proxy)
     return proxy->ports;
 }
 
-const struct rondo_card *rondo_proxy_card(const struct rondo_proxy *proxy, const char *name)
+const struct rondo_endpoint_address *rondo_proxy_endpoint_address(const struct rondo_proxy *proxy, const char *name)
 {
     for (int i = 0; i < proxy->network_count; i++) {
         char own[RONDO_NETWORK_NAME];
-        rondo_proxies_card_name(own, proxy->networks[i].network->name, proxy->index);
+        rondo_proxies_endpoint_name(own, proxy->networks[i].network->name, proxy->index);
         if (strcmp(own, name) == 0)
-            return &proxy->networks[i].card;
+            return &proxy->networks[i].endpoint;
     }
     return NULL;
 }
@@ -360,15 +360,15 @@ const struct rondo_card *rondo_proxy_card(const struct rondo_proxy *proxy, const
 void rondo_proxy_join(struct rondo_proxy *proxy, struct rondo_port *port)
 {
     __atomic_store_n(&port->state, RONDO_PORT_JOINED, __ATOMIC_RELEASE); /* after what is known of the other side */
-    rondo_proxy_stir(proxy);
+    rondo_proxy_wake(proxy);
 }
 
 /* Waits, working itself where it can. 1: the port is idle. */
 static int await_idle(struct rondo_proxy *proxy, const struct rondo_port *port, int milliseconds)
 {
-    int64_t deadline = rondo_background_now() + milliseconds;
+    int64_t deadline = rondo_clock_ms() + milliseconds;
     for (int tries = 0; __atomic_load_n(&port->state, __ATOMIC_ACQUIRE) != RONDO_PORT_IDLE; tries++) {
-        if (rondo_background_now() >= deadline)
+        if (rondo_clock_ms() >= deadline)
             return 0;
         if (rondo_proxy_begin(proxy)) {
             pass(proxy);
@@ -387,7 +387,7 @@ static int await_idle(struct rondo_proxy *proxy, const struct rondo_port *port, 
 void rondo_proxy_leave(struct rondo_proxy *proxy, struct rondo_port *port)
 {
     __atomic_store_n(&port->state, RONDO_PORT_LEAVING, __ATOMIC_RELEASE);
-    rondo_proxy_stir(proxy);
+    rondo_proxy_wake(proxy);
     if (await_idle(proxy, port, LEAVE_MS))
         return;
     rondo_log(RONDO_LOG_INFO, proxy->runtime->rank, "rank %d does not take what is on its way over %s: giving it up",
@@ -423,7 +423,7 @@ static rondo_result_t open_network(struct rondo_proxy *proxy, const struct rondo
     if (proxy->network_count == NETWORKS_MAX)
         return rondo_fail(RONDO_ERR_INTERNAL, "a runtime has at most %d networks", NETWORKS_MAX);
     opened->network = network;
-    rondo_result_t result = network->open(proxy->runtime, proxy, &opened->state, &opened->card);
+    rondo_result_t result = network->open(proxy->runtime, proxy, &opened->state, &opened->endpoint);
     if (result != RONDO_SUCCESS)
         return result;
     proxy->network_count++;
@@ -465,7 +465,7 @@ rondo_result_t rondo_proxy_create(struct rondo_runtime *runtime, uint32_t index,
     if (proxy->wake < 0)
         status = rondo_fail(RONDO_ERR_SYSTEM, "eventfd: %s", strerror(errno));
     if (status == RONDO_SUCCESS)
-        status = rondo_background_start(&proxy->thread, "rondo proxy", STACK_BYTES, run, proxy);
+        status = rondo_thread_start(&proxy->thread, "rondo proxy", STACK_BYTES, run, proxy);
     proxy->running = status == RONDO_SUCCESS;
     if (status != RONDO_SUCCESS) {
         rondo_proxy_close(proxy);

@@ -3,7 +3,7 @@
  * counters in local memory, as with any connector; the proxy sees the counters move and has the network carry slots one way and
  * credits the other. It knows nothing of collectives, so preemption never involves it.
  *
- * One thread a proxy, and one proxy a runtime unless there are cores to spare (proxies.h). While a thread waits for an
+ * One thread a proxy, and one proxy a runtime unless there are cores to spare (proxy/proxies.h). While a thread waits for an
  * operation it may do the proxy's work in its place (begin, turn, end), so that a message needs no change of threads; a claim
  * says who does. Only the holder of the claim calls into networks.
  */
@@ -15,12 +15,13 @@
 struct rondo_runtime;
 struct rondo_proxy;
 
-/* What the proxy needs of a network; transport/ucx.c and transport/rdma.c have one each. All but open, close
+/* What the proxy needs of a network; transport/ucx/ucx.c and transport/rdma/rdma.c have one each. All but open, close
  * and prepare are called by the holder of the claim, and wait for nothing. */
 struct rondo_network {
     const char *name;
-    /* At init. card: what other ranks must know to reach this one, at most RONDO_CARD_BYTES, plain data. */
-    rondo_result_t (*open)(struct rondo_runtime *runtime, struct rondo_proxy *proxy, void **state, struct rondo_card *card);
+    /* At init. card: what other ranks must know to reach this one, at most RONDO_ENDPOINT_ADDRESS_BYTES, plain data. */
+    rondo_result_t (*open)(struct rondo_runtime *runtime, struct rondo_proxy *proxy, void **state,
+                           struct rondo_endpoint_address *endpoint);
     /* When no port is joined any more: from here on nothing arrives. Ports may still be there. */
     void (*close)(void *state);
     /* When the memory of all ports has been released. NULL: close has done all. */
@@ -30,7 +31,7 @@ struct rondo_network {
     rondo_result_t (*prepare)(void *state, struct rondo_port *port);
     /* The device has published more than port->carried: has as much of it on its way as there is room for, and counts it in
      * carried. Returns whether anything was. */
-    int (*carry)(void *state, struct rondo_port *port, uint64_t published);
+    int (*transmit)(void *state, struct rondo_port *port, uint64_t published);
     /* Whether everything of the port that is on its way has arrived, or never will. */
     int (*is_quiet)(void *state, struct rondo_port *port);
     /* Gives the port's connection up, so that nothing more arrives in the other side's memory or comes from there. */
@@ -50,8 +51,8 @@ struct rondo_network {
     /* Memory for the slots alone, likewise, where they lie apart (in the GPU's); NULL returned: they do not. The same for all
      * of the network's life. NULL: never. */
     const struct rondo_slab_source *(*slot_slabs)(void *state);
-    /* Slots apart: has the device see all that lies in the port's slots (arrival.h). Called again, after the call that began
-     * it, until it returns other than 0: 1 they are seen, -1 they never will be. */
+    /* Slots apart: has the device see all that lies in the port's slots (proxy/arrival.h). Called again, after the call that
+     * began it, until it returns other than 0: 1 they are seen, -1 they never will be. */
     int (*flush)(void *state, struct rondo_port *port);
 };
 
@@ -65,7 +66,7 @@ void rondo_proxy_destroy(struct rondo_proxy *proxy);
 /* ---- for whoever submits, waits, or runs the daemon; proxy may be NULL ---- */
 
 /* The device may have published something. Cheap while the proxy is awake. */
-void rondo_proxy_stir(struct rondo_proxy *proxy);
+void rondo_proxy_wake(struct rondo_proxy *proxy);
 /* Operations have been submitted. */
 void rondo_proxy_expect(struct rondo_proxy *proxy);
 /* Lends the calling thread: begin returns 0 if another has the claim. Then turns, which return whether anything moved; end
@@ -80,8 +81,8 @@ uint32_t rondo_proxy_index(const struct rondo_proxy *proxy);
 void *rondo_proxy_network(const struct rondo_proxy *proxy, const struct rondo_network *network); /* its state; NULL: not open */
 int rondo_proxy_spreads(const struct rondo_proxy *proxy); /* whether any of its networks does */
 struct rondo_ports *rondo_proxy_ports(struct rondo_proxy *proxy);
-/* This rank's card, by its name (rondo_proxies_card_name); NULL: there is none of that name. */
-const struct rondo_card *rondo_proxy_card(const struct rondo_proxy *proxy, const char *name);
+/* This rank's card, by its name (rondo_proxies_endpoint_name); NULL: there is none of that name. */
+const struct rondo_endpoint_address *rondo_proxy_endpoint_address(const struct rondo_proxy *proxy, const char *name);
 /* The port's other side is known: from now on it is worked. */
 void rondo_proxy_join(struct rondo_proxy *proxy, struct rondo_port *port);
 /* The reverse: returns when all that the device had published has arrived at the other side, or will never do so; bounded. Not

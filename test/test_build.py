@@ -86,7 +86,7 @@ def test_compile_commands(tmp_path):
     commands = subprocess.run("make --no-print-directory -nB all tests | python3 make/compile-commands", shell=True, cwd=ROOT,
                               capture_output=True, text=True, check=True)
     files = {entry["file"] for entry in json.loads(commands.stdout)}
-    assert {"lib/runtime.c", "lib/program/check.c", "device/host.c", "tools/bench.c"} <= files
+    assert {"lib/runtime/runtime.c", "lib/program/verify.c", "device/host/host.c", "tools/bench/bench.c"} <= files
 
 
 def test_environment_guide():
@@ -215,14 +215,14 @@ def gpu_test():
 def test_races_that_are_none():
     """Of racecheck's pairs gpu-test accepts those of atomic accesses, which racecheck does not know for such, and no others."""
     script = gpu_test()
-    report = """========= Error: Race reported between Read access at rondo_cuda_fold_some_lines(unsigned int)+0x5180 in platform.h:62
-=========     and Write access at rondo_walk(rondo_team *)+0xf480 in platform.h:62 [88 hazards]
-=========     and Write access at rondo_walk(rondo_team *)+0xfa80 in platform.h:61 [48 hazards]
+    report = """========= Error: Race reported between Read access at rondo_cuda_reduce_some_lines(unsigned int)+0x5180 in platform.h:62
+=========     and Write access at rondo_warp_interpreter(rondo_workers *)+0xf480 in platform.h:62 [88 hazards]
+=========     and Write access at rondo_warp_interpreter(rondo_workers *)+0xfa80 in platform.h:61 [48 hazards]
 ========= RACECHECK SUMMARY: 2 hazards displayed (2 errors, 0 warnings)"""
     script.only_signals(report)
-    for other in (report.replace("platform.h:61", "cuda_walk.h:88"), report.replace(" in platform.h:62 [", " ["),
-                  report.replace("between Read access at rondo_cuda_fold_some_lines(unsigned int)+0x5180 in platform.h:62",
-                                 "between Read access at rondo_walk(rondo_team *)+0x10 in cuda_team.h:9"),
+    for other in (report.replace("platform.h:61", "warp_interpreter.h:88"), report.replace(" in platform.h:62 [", " ["),
+                  report.replace("between Read access at rondo_cuda_reduce_some_lines(unsigned int)+0x5180 in platform.h:62",
+                                 "between Read access at rondo_warp_interpreter(rondo_workers *)+0x10 in workers_cuda.h:9"),
                   report.replace("RACECHECK SUMMARY", "")):
         with pytest.raises(script.Failure):
             script.only_signals(other)

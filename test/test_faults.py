@@ -41,7 +41,7 @@ def test_killed_in_the_middle(scenario, victim, root):
 @pytest.mark.parametrize("scenario, glance", [("blocking", 0), ("persistent", 0), ("persistent", 1)])
 def test_killed_while_tasks_are_glanced_at(scenario, glance):
     """A task that waits for a dead peer is not visited for what it waits for, but for the failure."""
-    with faults(4, scenario, RONDO_GLANCE=glance) as job:
+    with faults(4, scenario, RONDO_READINESS_CHECK=glance) as job:
         kill_and_collect(job, 1)
 
 

@@ -40,4 +40,4 @@ def test_many_persistent():
 def test_glances(blocks, glance):
     """What is preempted is visited in every round, or again when what it waits for seems to have come."""
     run(program("mix"), "--ranks", 4, "--blocks", blocks, "--spin", 4, "--persistent", 12, "--iterations", 4, "--seed", 600 + blocks,
-        RONDO_GLANCE=glance)
+        RONDO_READINESS_CHECK=glance)

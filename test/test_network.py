@@ -112,7 +112,7 @@ def test_several_proxies(what):
                          ids=lambda variables: "-".join(variables) or "plain")
 def test_quiet(variables):
     """Nothing burns a core while nothing moves, and what arrives wakes a rank whose threads all sleep."""
-    output = on_one_host([0, 1, 2], "quiet", **variables)
+    output = on_one_host([0, 1, 2], "idle", **variables)
     assert "woken in" in output
 
 
@@ -269,7 +269,7 @@ def test_a_cable_is_pulled(scenario, count, victim):
         job.finish()
 
 
-def test_a_card_goes_down():
+def test_a_nic_goes_down():
     with Hosts(2) as hosts, faults(hosts, [0, 0, 1], "blocking", "--count", 100000) as job:
         job.wait_for("READY")
         time.sleep(0.3)

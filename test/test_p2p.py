@@ -15,15 +15,15 @@ def test_scenario(scenario, ranks):
 
 
 @pytest.mark.parametrize("scenario", ["group_ring", "early", "large"])
-@pytest.mark.parametrize("landing", ["off", "refused"])
-def test_large_messages_by_slots(scenario, landing):
+@pytest.mark.parametrize("direct_write", ["off", "refused"])
+def test_large_messages_by_slots(scenario, direct_write):
     """Between ranks of one process they are stored where they belong, unless a receiver says no."""
-    run(program("p2p"), "--ranks", 3, "--scenario", scenario, RONDO_LANDING=landing)
+    run(program("p2p"), "--ranks", 3, "--scenario", scenario, RONDO_DIRECT_WRITE=direct_write)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_nothing_reaches_a_buffer_that_was_given_back(seed):
-    """A receive is aborted while its sender stores into its buffer. (Without rondo_withdraw_landing 10 to 20 of 150 rounds fail.)"""
+    """A receive is aborted while its sender stores into its buffer. (Without rondo_withdraw_direct_write 10 to 20 of 150 rounds fail.)"""
     run(program("abandoned"), "--rounds", 150, "--seed", seed)
 
 

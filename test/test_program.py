@@ -196,7 +196,7 @@ def test_nonsense_is_placed(tmp_path):
     path = tmp_path / "table.json"
     path.write_text('[{"collective": "allreduce", "ranks": 2, "max_bytes": 8,\n "algorithm": "ring",\n "protocol": "morse", "channels": 0}]')
     said = run(program("rondo"), "bench", "allreduce", "--ranks", 2, "-e", 8, RONDO_TUNING=path, expect=1)
-    assert "table.json, line 3: a protocol that is none of simple, ll, ll128 and bulk" in said
+    assert "table.json, line 3: a protocol that is none of simple, ll, ll128 and tma" in said
 
 
 def tune_and_read(path, collective, *sizes):

@@ -1,7 +1,7 @@
 /*
  * A transport connects two ranks by connectors: one-directional rings of slots with a tail (written by the sender) and a head
- * (written by the receiver). One file a transport; to add one, write its table and add it to transport.c. The library asks
- * them in order of merit.
+ * (written by the receiver). One file a transport; to add one, write its table and add it to transport/transport.c. The library
+ * asks them in order of merit.
  */
 #ifndef RONDO_TRANSPORT_TRANSPORT_H
 #define RONDO_TRANSPORT_TRANSPORT_H
@@ -27,16 +27,16 @@ struct rondo_ticket {
     unsigned char bytes[176];
 };
 
-/* One side of a connector. The transport fills in what an end (structures.h) needs. */
+/* One side of a connector. The transport fills in what an end (device/abi/structures.h) needs. */
 struct rondo_connector {
     const struct rondo_transport *transport;
     struct rondo_connector_spec spec;
     uint64_t *watched, *published;
     char *slots;
-    uint32_t *sizes;              /* a sender's on a network: where the device notes the bytes of each slot; else NULL */
-    struct rondo_loans *loans;    /* and where they lie; NULL: in the slots */
-    struct rondo_errand *errands; /* a receiver's on a network that does them, one a slot; else NULL */
-    void *own;                    /* the transport's */
+    uint32_t *sizes; /* a sender's on a network: where the device notes the bytes of each slot; else NULL */
+    struct rondo_source_references *source_references; /* and where they lie; NULL: in the slots */
+    struct rondo_receive_action *receive_actions;      /* a receiver's on a network that does them, one a slot; else NULL */
+    void *own;                                         /* the transport's */
 };
 
 struct rondo_transport {

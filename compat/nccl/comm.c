@@ -46,11 +46,11 @@ struct ncclComm *rondo_nccl_comm_new(int rank, int size, int device, int blockin
 
 void rondo_nccl_comm_delete(struct ncclComm *comm)
 {
-    while (comm->kept != NULL) {
-        struct rondo_nccl_kept *kept = comm->kept;
-        comm->kept = kept->next;
-        cudaFree(kept->memory);
-        free(kept);
+    while (comm->retained != NULL) {
+        struct rondo_nccl_retained *retained = comm->retained;
+        comm->retained = retained->next;
+        cudaFree(retained->memory);
+        free(retained);
     }
     for (int i = 0; i < comm->scalar_count; i++)
         free(comm->scalars[i]);

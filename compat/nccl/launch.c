@@ -21,7 +21,7 @@ rondo_result_t rondo_nccl_call(struct rondo_nccl_operation *o)
     case RONDO_NCCL_BROADCAST: /* the root sends from where the data are */
         return CALL(bcast, o->copy != NULL ? (void *) (uintptr_t) o->copy : o->recv, o->count, o->type, o->root);
     case RONDO_NCCL_REDUCE_SCATTER:
-        return CALL(reduce_scatter, o->send, o->recv, o->count, o->type, o->op);
+        return CALL(reduce_scatter_block, o->send, o->recv, o->count, o->type, o->op);
     case RONDO_NCCL_ALLGATHER:
         return CALL(allgather, o->send, o->recv, o->count, o->type);
     case RONDO_NCCL_ALLTOALL:
@@ -52,21 +52,21 @@ static int is_captured(cudaStream_t stream)
 /* A graph may be launched at any time: memory that it uses stays for as long as the communicator. */
 static cudaError_t keep_memory(struct ncclComm *comm, size_t bytes, void **memory)
 {
-    struct rondo_nccl_kept *kept = calloc(1, sizeof(*kept));
+    struct rondo_nccl_retained *retained = calloc(1, sizeof(*retained));
     enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
-    if (kept == NULL)
+    if (retained == NULL)
         return cudaErrorMemoryAllocation;
     cudaThreadExchangeStreamCaptureMode(&mode);
     cudaError_t error = cudaMalloc(memory, bytes);
     cudaThreadExchangeStreamCaptureMode(&mode);
     if (error != cudaSuccess) {
-        free(kept);
+        free(retained);
         return error;
     }
-    kept->memory = *memory;
-    kept->next = __atomic_load_n(&comm->kept, __ATOMIC_RELAXED);
+    retained->memory = *memory;
+    retained->next = __atomic_load_n(&comm->retained, __ATOMIC_RELAXED);
     /* Only ever added to, and read by who deletes the communicator. */
-    while (!__atomic_compare_exchange_n(&comm->kept, &kept->next, kept, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+    while (!__atomic_compare_exchange_n(&comm->retained, &retained->next, retained, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
         ;
     return cudaSuccess;
 }

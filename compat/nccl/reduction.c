@@ -73,28 +73,28 @@ void rondo_nccl_take_scaled(struct rondo_nccl_operation *operation, void *copy)
 
 static ncclResult_t add(struct ncclComm *comm, const struct rondo_nccl_scalar *scalar, ncclRedOp_t *op)
 {
-    struct rondo_nccl_scalar *kept = malloc(sizeof(*kept));
+    struct rondo_nccl_scalar *retained = malloc(sizeof(*retained));
     int index = 0;
     pthread_mutex_lock(&comm->lock);
     while (index < comm->scalar_count && comm->scalars[index] != NULL)
         index++;
-    if (kept != NULL && index == comm->scalar_count && index < 1 << INDEX_BITS) {
+    if (retained != NULL && index == comm->scalar_count && index < 1 << INDEX_BITS) {
         struct rondo_nccl_scalar **more = realloc(comm->scalars, ((size_t) index + 1) * sizeof(struct rondo_nccl_scalar *));
         if (more != NULL) {
             comm->scalars = more;
             comm->scalars[comm->scalar_count++] = NULL;
         }
     }
-    int added = kept != NULL && index < comm->scalar_count;
+    int added = retained != NULL && index < comm->scalar_count;
     if (added) {
-        *kept = *scalar;
-        comm->scalars[index] = kept;
+        *retained = *scalar;
+        comm->scalars[index] = retained;
         *op = (ncclRedOp_t) handle_of(comm, index);
     }
     pthread_mutex_unlock(&comm->lock);
     if (added)
         return ncclSuccess;
-    free(kept);
+    free(retained);
     return rondo_nccl_fail(ncclSystemError, "ncclRedOpCreatePreMulSum: no memory, or %d operators in use", 1 << INDEX_BITS);
 }
 

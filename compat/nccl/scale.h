@@ -1,7 +1,7 @@
 /*
  * Multiplying a buffer by a scalar, for pre-multiplied sums, which Rondo's engine has no operator for: its operators work on
  * what is received, and a factor in each primitive's reading of the input would be paid for by all. The arithmetic is the
- * engine's own (device/operators.h), so that all devices give the same bits.
+ * engine's own (device/reduce/operators.h), so that all devices give the same bits.
  */
 #ifndef RONDO_COMPAT_NCCL_SCALE_H
 #define RONDO_COMPAT_NCCL_SCALE_H

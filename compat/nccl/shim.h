@@ -39,8 +39,8 @@ struct rondo_nccl_scalar {
 };
 
 /* What outlives a call: memory that a captured operation uses at every launch of its graph. */
-struct rondo_nccl_kept {
-    struct rondo_nccl_kept *next;
+struct rondo_nccl_retained {
+    struct rondo_nccl_retained *next;
     void *memory;
 };
 
@@ -59,7 +59,7 @@ struct ncclComm {
     pthread_mutex_t lock;            /* of everything below; also, a group of this communicator's operations is being started */
     struct rondo_nccl_scalar **scalars; /* user operators by handle; NULL: destroyed */
     int scalar_count;
-    struct rondo_nccl_kept *kept;
+    struct rondo_nccl_retained *retained;
     struct rondo_nccl_window *windows;
     ncclResult_t failed;    /* the first operation of the host device's streams that did (atomic) */
     uint64_t queued, begun; /* batches of the host device's streams (host_stream.c) */

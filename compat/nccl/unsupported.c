@@ -5,7 +5,7 @@
 
 /* The header's prototypes must not be seen here. */
 enum { INVALID_USAGE = 5 };
-struct team {
+struct rank_set {
     int ranks, rank, stride;
 };
 
@@ -19,9 +19,9 @@ void rondo_nccl_not_offered(int *said, const char *name);
     X(int, ncclLsaBarrierCreateRequirement, INVALID_USAGE)                                                                     \
     X(int, ncclLLA2ACreateRequirement, INVALID_USAGE)                                                                          \
     X(int, ncclLLA2ACalcSlots, 0)                                                                                              \
-    X(struct team, ncclTeamWorld, (struct team){0})                                                                            \
-    X(struct team, ncclTeamLsa, (struct team){0})                                                                              \
-    X(struct team, ncclTeamRail, (struct team){0})                                                                             \
+    X(struct rank_set, ncclTeamWorld, (struct rank_set){0})                                                                    \
+    X(struct rank_set, ncclTeamLsa, (struct rank_set){0})                                                                      \
+    X(struct rank_set, ncclTeamRail, (struct rank_set){0})                                                                     \
     X(int, ncclTeamRankToWorld, -1)                                                                                            \
     X(int, ncclTeamRankToLsa, -1)
 

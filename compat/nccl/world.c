@@ -118,7 +118,7 @@ int rondo_nccl_world_compare(const struct rondo_nccl_world *a, const struct rond
 
 /* ---- ending ---- */
 
-static void nap(void)
+static void backoff(void)
 {
     static const struct timespec pause = {0, 200000};
     nanosleep(&pause, NULL);
@@ -132,7 +132,7 @@ static void end_runtime(struct rondo_nccl_world *world)
     if (!last)
         return;
     while (rondo_finalize(world->runtime) == RONDO_ERR_STATE)
-        nap();
+        backoff();
     free(world);
 }
 
@@ -144,15 +144,15 @@ static void end_made(struct ncclComm *comm)
     struct clique *clique = world->clique;
     int idle = 0;
     while (rondo_comm_status(comm->comm, &failure, &idle) == RONDO_SUCCESS && !idle && failure == RONDO_SUCCESS)
-        nap();
+        backoff();
     /* What a failed one left on its streams ends by itself, and soon. */
     for (int naps = 0; naps < 5000 && !idle; naps++) {
-        nap();
+        backoff();
         rondo_comm_status(comm->comm, NULL, &idle);
     }
     rondo_nccl_forget_windows(comm);
     while (comm->owned && rondo_comm_free(&comm->comm) == RONDO_ERR_STATE)
-        nap();
+        backoff();
     rondo_nccl_comm_delete(comm);
     end_runtime(world);
     pthread_mutex_lock(&process.lock);
@@ -201,7 +201,7 @@ static void *end(void *argument)
 {
     struct ncclComm *comm = argument;
     while (rondo_nccl_comm_users(comm) > 0)
-        nap();
+        backoff();
     if (comm->comm == NULL) {
         rondo_nccl_comm_delete(comm);
         return NULL;

@@ -198,7 +198,7 @@ RONDO_CUDA_INLINE int rondo_cuda_load_packet(struct rondo_cuda_vector *v, const 
 /* ---- lines ---- */
 
 /*
- * 16 bytes of a line of LL128 (low_latency.h). Relaxed, so that they are asked of the L2.
+ * 16 bytes of a line of LL128 (device/move/low_latency.h). Relaxed, so that they are asked of the L2.
  */
 RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_load_line(const char *from)
 {

@@ -1,6 +1,7 @@
 /*
  * A piece: what one slice of a primitive does to one run of elements. The engine (single source) describes pieces; how a block
- * carries one out is the device's: device/host_move.h folds on the calling thread, device/cuda_move.h with a block's threads.
+ * carries one out is the device's: device/move/move_host.h folds on the calling thread, device/move/move_general.h with a
+ * block's threads.
  */
 #ifndef RONDO_DEVICE_ABI_SLICE_OPERATION_H
 #define RONDO_DEVICE_ABI_SLICE_OPERATION_H
@@ -18,19 +19,19 @@ RONDO_FUNCTION int rondo_is_usual_type(int type)
 }
 
 /* What becomes of a result where slots hold ZFP streams. */
-enum rondo_piece_codec {
+enum rondo_slice_op_codec {
     RONDO_CODEC_FORWARD = 1, /* the only source's stream goes to the remotes as it is */
     RONDO_CODEC_ROUND = 2,   /* local gets what a reader of the result's stream gets */
     RONDO_CODEC_STORED = 4   /* what is read of a stream is rounded to the type first */
 };
 
-/* result[i] = source[0][i] op source[1][i] op ..., i < count, folded from left to right by the rules of operators.h (with one
- * source an exact copy), divided by average if that is not 0, and stored to local (if not NULL) and to every remote. Pointers
- * are aligned to the element, sources and destinations alike or not. local may be the same as a source, and overlaps none
- * otherwise; remotes overlap nothing. Sources and remotes in LL packets (low_latency.h) are 8-byte words of 4 bytes of data and
- * a flag, aligned to 16; a piece ends in whole packets of 16 bytes, whose last data bytes may be padding. Or they are lines of
- * LL128, aligned to 128, all of them. */
-struct rondo_piece {
+/* result[i] = source[0][i] op source[1][i] op ..., i < count, folded from left to right by the rules of
+ * device/reduce/operators.h (with one source an exact copy), divided by average if that is not 0, and stored to local (if not
+ * NULL) and to every remote. Pointers are aligned to the element, sources and destinations alike or not. local may be the same
+ * as a source, and overlaps none otherwise; remotes overlap nothing. Sources and remotes in LL packets
+ * (device/move/low_latency.h) are 8-byte words of 4 bytes of data and a flag, aligned to 16; a piece ends in whole packets of
+ * 16 bytes, whose last data bytes may be padding. Or they are lines of LL128, aligned to 128, all of them. */
+struct rondo_slice_op {
     uint64_t count; /* elements */
     uint32_t average;
     uint8_t type, op, element_bytes;
@@ -40,21 +41,21 @@ struct rondo_piece {
     uint8_t sent;      /* and have got it: the piece is carried out again, because others were not there */
     uint8_t lines;     /* what is called LL here is LL128 */
     uint8_t rate;      /* of the streams in slots, bits a value; 0: there are none */
-    uint8_t codec;     /* enum rondo_piece_codec */
+    uint8_t codec;     /* enum rondo_slice_op_codec */
     uint64_t ll_sources, ll_remotes; /* bit i: source i (remote i) is LL packets; the flag that marks them is in *_flags[i] */
     uint64_t coded_sources;          /* bit i: source i is a stream; all remotes are, where there is a rate */
     char *residual;                  /* of the local source's elements, floats or (of doubles) doubles; NULL: none */
     uint8_t feedback;                /* enum rondo_feedback */
     char *local;
-    const char *source[RONDO_FOLD_SOURCES_MAX];
-    char *remote[RONDO_FOLD_SOURCES_MAX];
-    uint32_t source_flags[RONDO_FOLD_SOURCES_MAX], remote_flags[RONDO_FOLD_SOURCES_MAX];
+    const char *source[RONDO_REDUCE_SOURCES_MAX];
+    char *remote[RONDO_REDUCE_SOURCES_MAX];
+    uint32_t source_flags[RONDO_REDUCE_SOURCES_MAX], remote_flags[RONDO_REDUCE_SOURCES_MAX];
 };
 
 /* Whether the piece has to do with streams. */
-RONDO_FUNCTION int rondo_piece_is_coded(const struct rondo_piece *piece)
+RONDO_FUNCTION int rondo_slice_op_is_coded(const struct rondo_slice_op *slice_op)
 {
-    return piece->rate != 0 && (piece->coded_sources != 0 || piece->remotes > 0 || piece->codec != 0);
+    return slice_op->rate != 0 && (slice_op->coded_sources != 0 || slice_op->remotes > 0 || slice_op->codec != 0);
 }
 
 #endif

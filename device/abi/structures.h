@@ -92,20 +92,20 @@ struct rondo_end;
 
 /* The program blocks that a warp of a GPU can go through by itself have at most so many ends, instructions, and sources or
  * remotes of one. */
-#define RONDO_WALK_ENDS         32
-#define RONDO_WALK_INSTRUCTIONS 32
-#define RONDO_WALK_WIDTH        8
+#define RONDO_WARP_ENDS         32
+#define RONDO_WARP_INSTRUCTIONS 32
+#define RONDO_WARP_WIDTH        8
 
 /* How a kernel on a stream goes through the program of an operation, if not by the engine. */
-enum rondo_walks {
-    RONDO_WALKS_NOT,
-    RONDO_WALKS_LINES, /* each warp by itself (cuda_walk.h) */
-    RONDO_WALKS_BULK   /* by bulk copies (cuda_bulk.h) */
+enum rondo_warp_mode {
+    RONDO_WARP_MODE_NOT,
+    RONDO_WARP_MODE_LINES, /* each warp by itself (device/engine/warp_interpreter.h) */
+    RONDO_WARP_MODE_TMA    /* by bulk copies (device/cuda/move_tma.h) */
 };
 
 /* Slots of the BULK protocol. */
-#define RONDO_BULK_BYTES 16384
-#define RONDO_BULK_SLOTS 128
+#define RONDO_TMA_BYTES 16384
+#define RONDO_TMA_SLOTS 128
 
 /* One program block of a program that is bound to a lane: where its lists lie, in device memory. */
 struct rondo_part {
@@ -132,14 +132,14 @@ struct rondo_operation {
     uint64_t tiles;
     uint32_t slices; /* of a tile, at most */
     uint8_t type, op, element_bytes;
-    uint8_t streaming; /* results are too large to stay in the cache */
-    uint8_t direct;    /* peers' buffers are reached: signals say where they are */
-    uint8_t lends;     /* enum rondo_lends: what need not be copied into slots to be sent */
-    uint8_t protocol;  /* enum rondo_protocol, of all its connectors */
-    uint8_t walks;     /* enum rondo_walks, of a GPU's kernel on a stream */
-    uint32_t average;  /* divisor of the FINISH step; 0: none */
-    uint8_t rate;      /* bits a value in slots (RONDO_PROTOCOL_COMPRESSED); 0: as they are */
-    uint8_t lands;     /* enum rondo_lands */
+    uint8_t streaming;     /* results are too large to stay in the cache */
+    uint8_t direct;        /* peers' buffers are reached: signals say where they are */
+    uint8_t lends;         /* enum rondo_lends: what need not be copied into slots to be sent */
+    uint8_t protocol;      /* enum rondo_protocol, of all its connectors */
+    uint8_t warp_mode;     /* enum rondo_warp_mode, of a GPU's kernel on a stream */
+    uint32_t average;      /* divisor of the FINISH step; 0: none */
+    uint8_t rate;          /* bits a value in slots (RONDO_PROTOCOL_COMPRESSED); 0: as they are */
+    uint8_t direct_writes; /* enum rondo_writes_directly */
     uint16_t unused;
     char *residual;         /* laid out as the input, in the type that the code computes in; NULL: nothing is fed back */
     uint64_t windows[2][2]; /* what a SIGNAL tells: {window, offset} of input and output (see struct rondo_end) */
@@ -149,16 +149,16 @@ struct rondo_operation {
 
 /* SMALL is the simple protocol in small slots: connectors for small operations need little memory. TINY is it in many tiny
  * ones, for who sends and does not wait, each with a tail of its own in the line where its data begin. BULK is it in slots of
- * one bulk copy each. COMPRESSED is it with slots that hold ZFP streams (zfp_block.h), one a chunk's slice, at the operation's
- * rate.
+ * one bulk copy each. COMPRESSED is it with slots that hold ZFP streams (device/codec/zfp_block.h), one a chunk's slice, at the
+ * operation's rate.
  */
 enum rondo_protocol {
     RONDO_PROTOCOL_SIMPLE,
     RONDO_PROTOCOL_LL,
     RONDO_PROTOCOL_SMALL,
     RONDO_PROTOCOL_COMPRESSED,
-    RONDO_PROTOCOL_LL128, /* between GPUs joined by NVLink (low_latency.h) */
-    RONDO_PROTOCOL_BULK,  /* between such that have bulk copies (cuda_bulk.h) */
+    RONDO_PROTOCOL_LL128, /* between GPUs joined by NVLink (device/move/low_latency.h) */
+    RONDO_PROTOCOL_TMA,   /* between such that have bulk copies (device/cuda/move_tma.h) */
     RONDO_PROTOCOL_TINY,  /* between host devices of one host */
     RONDO_PROTOCOLS
 };
@@ -166,7 +166,7 @@ enum rondo_protocol {
 
 /* A slot's bytes may be lent: carried from where they lie in a buffer that nobody writes until settled says that they have
  * been. Host memory. */
-struct rondo_lent_slot {
+struct rondo_referenced_slot {
     const char *source; /* NULL: the slot's bytes are in the slot */
     uint64_t bytes;     /* no more: a slot is filled in whole pieces, a buffer ends where it ends */
 };
@@ -174,30 +174,30 @@ enum rondo_lends {
     RONDO_LENDS_INPUT = 1, /* nobody writes the input */
     RONDO_LENDS_RESULT = 2 /* what is complete stays as it is in the output */
 };
-struct rondo_loans {
+struct rondo_source_references {
     uint64_t settled; /* the proxy's: slots whose bytes it needs no more, once all that it had taken on are such */
     uint64_t unused[15];
-    struct rondo_lent_slot slots[]; /* the sender's, one a slot; published with the tail */
+    struct rondo_referenced_slot slots[]; /* the sender's, one a slot; published with the tail */
 };
 
-/* Whether what is received is stored where it belongs by those who send it (landing.h): all ranks agree whether receivers say
- * where that is, each for itself what it says. */
-enum rondo_lands {
-    RONDO_LANDS_NOT,
-    RONDO_LANDS_ELSEWHERE, /* in slots, after all: the peers cannot reach this rank's output */
-    RONDO_LANDS_HERE
+/* Whether what is received is stored where it belongs by those who send it (device/engine/direct_write.h): all ranks agree
+ * whether receivers say where that is, each for itself what it says. */
+enum rondo_writes_directly {
+    RONDO_DIRECT_WRITES_NOT,
+    RONDO_DIRECT_WRITES_ELSEWHERE, /* in slots, after all: the peers cannot reach this rank's output */
+    RONDO_DIRECT_WRITES_HERE
 };
 
 /* What the receiver of a connector tells the sender. The part about landings is there where no network is between them. */
 struct rondo_head {
     uint64_t taken; /* slots */
     uint64_t unused[7];
-    uint64_t landing; /* where the next part belongs; RONDO_LANDING_NONE: not said yet, _IN_SLOTS: nowhere else */
+    uint64_t direct_write; /* where the next part belongs; RONDO_DIRECT_WRITE_NONE: not said yet, _IN_SLOTS: nowhere else */
 };
-#define RONDO_LANDING_NONE     0
-#define RONDO_LANDING_IN_SLOTS 1
+#define RONDO_DIRECT_WRITE_NONE     0
+#define RONDO_DIRECT_WRITE_IN_SLOTS 1
 
-struct rondo_errand;
+struct rondo_receive_action;
 
 /* One end of a connector, in the memory of the rank that uses it. Counters count slots and never wrap. A multiple of 16 bytes,
  * for copies by vectors. */
@@ -215,10 +215,11 @@ struct rondo_end {
     char *const *windows; /* base addresses by which the peer's memory is reached here; window 0 is the address space itself */
     union {
         char *direct[2]; /* a receiver's: the peer's input and output in the current operation, as its SIGNAL told */
-        struct rondo_errand *errands; /* a receiver's on a network, one a slot (errand.h): there are no SIGNALs */
+        struct rondo_receive_action
+            *receive_actions; /* a receiver's on a network, one a slot (device/engine/receive_action.h): there are no SIGNALs */
         struct {
             uint32_t *sizes; /* a sender's on a network: where it notes the bytes of each slot, for the proxy; else NULL */
-            struct rondo_loans *loans; /* and where they lie; NULL: always in the slots */
+            struct rondo_source_references *source_references; /* and where they lie; NULL: always in the slots */
         };
     };
 };
@@ -258,10 +259,10 @@ struct rondo_context {
     uint64_t operation; /* number of the operation in its lane, so that a position is never taken for another's */
     uint64_t tile;
     uint32_t instruction, slice;
-    uint32_t finished; /* this block's part of the operation is done */
-    uint32_t piece;    /* pieces of the slice that are done, where a slice's pieces may be stuck one by one */
-    uint32_t sent;     /* of the next one the peers have what an exchange sends them */
-    uint32_t landing;  /* enum rondo_landing_step */
+    uint32_t finished;     /* this block's part of the operation is done */
+    uint32_t slice_op;     /* pieces of the slice that are done, where a slice's pieces may be stuck one by one */
+    uint32_t sent;         /* of the next one the peers have what an exchange sends them */
+    uint32_t direct_write; /* enum rondo_direct_write_step */
     uint32_t unused[2];
     uint64_t progress[RONDO_PROGRESS / 8]; /* of that piece, where teams carry pieces out in part: bytes */
 };
@@ -289,7 +290,7 @@ struct rondo_stream_operation {
 
 #define RONDO_LANES_MAX   16384
 /* Of SQ, CQ and news; the host never has more operations on the device. Twice the lanes, for the first operation of every lane
- * must always find room (lib/queue.c: fits). */
+ * must always find room (lib/submission/queue.c: fits). */
 #define RONDO_QUEUE_DEPTH (2 * RONDO_LANES_MAX)
 
 /* One cache line. The high half of each of the first two words is the entry's position in the queue + 1, which says that the
@@ -308,7 +309,7 @@ struct rondo_sqe {
 #define RONDO_SQE_IS(word, position) ((uint32_t) ((word) >> 32) == (uint32_t) ((position) + 1))
 #define RONDO_SQE_MORE               0x80000000u
 #define RONDO_SQE_FRESH              0x40000000u /* the operation is not what it was when the slot was used last */
-/* Who started the operation has begun with it (rondo_carry_out): its context says how far it is. */
+/* Who started the operation has begun with it (rondo_run_inline): its context says how far it is. */
 #if defined(__CUDACC__)
 #define RONDO_SQE_BEGUN 0u /* nobody else can */
 #else
@@ -320,15 +321,15 @@ struct rondo_sqe {
 
 /* News to all blocks, in one word: the entry's number + 1 (24 bits), whether the operation is its lane's first unfinished one
  * and whether it is fresh, its slot (16 bits), the program's blocks (8), the lane (14). */
-#define RONDO_NEWS_FIRST ((uint64_t) 1 << 38)
-#define RONDO_NEWS_FRESH ((uint64_t) 1 << 39)
-#define RONDO_NEWS(number, flags, slot, blocks, lane)                                                                          \
+#define RONDO_NOTIFICATION_FIRST ((uint64_t) 1 << 38)
+#define RONDO_NOTIFICATION_FRESH ((uint64_t) 1 << 39)
+#define RONDO_NOTIFICATION(number, flags, slot, blocks, lane)                                                                  \
     (((number) + 1) << 40 | (flags) | (uint64_t) (slot) << 22 | (uint64_t) (blocks) << 14 | (lane))
-#define RONDO_NEWS_IS(entry, number) ((entry) >> 40 == (((number) + 1) & 0xffffff))
-#define RONDO_NEWS_SLOT(entry)       ((uint32_t) ((entry) >> 22) & 0xffff)
-#define RONDO_NEWS_BLOCKS(entry)     ((uint32_t) ((entry) >> 14) & 0xff)
-#define RONDO_NEWS_LANE(entry)       ((uint32_t) (entry) &0x3fff)
-#define RONDO_PROGRAM_BLOCKS_MAX     255
+#define RONDO_NOTIFICATION_IS(entry, number) ((entry) >> 40 == (((number) + 1) & 0xffffff))
+#define RONDO_NOTIFICATION_SLOT(entry)       ((uint32_t) ((entry) >> 22) & 0xffff)
+#define RONDO_NOTIFICATION_BLOCKS(entry)     ((uint32_t) ((entry) >> 14) & 0xff)
+#define RONDO_NOTIFICATION_LANE(entry)       ((uint32_t) (entry) &0x3fff)
+#define RONDO_PROGRAM_BLOCKS_MAX             255
 
 /* A CQE is one 8-byte store: low 32 bits of the submission's number, result, operation slot + 1 (so never 0, which is empty).
  */
@@ -344,8 +345,8 @@ enum rondo_daemon_state { RONDO_DAEMON_LEFT, RONDO_DAEMON_RUNS, RONDO_DAEMON_LEA
 
 struct rondo_queues {
     /* The host's, under its queue lock: */
-    uint64_t launches __attribute__((aligned(RONDO_CACHE_LINE)));   /* daemons started */
-    uint64_t fence;                                                 /* a word to fence on (platform.h: rondo_fence) */
+    uint64_t launches __attribute__((aligned(RONDO_CACHE_LINE))); /* daemons started */
+    uint64_t fence;                                               /* a word to fence on (device/abi/platform.h: rondo_fence) */
     uint64_t interrupts __attribute__((aligned(RONDO_CACHE_LINE))); /* bumped after a change of stop or failed */
     uint32_t stop;                                                  /* the daemon shall leave */
     uint32_t lanes_used;                                            /* bound of the lanes in use */
@@ -366,17 +367,17 @@ struct rondo_queues {
 enum rondo_order { RONDO_ORDER_FIFO, RONDO_ORDER_PRIORITY };
 
 struct rondo_policy {
-    uint64_t initial;     /* polls granted to the first task */
-    uint64_t alone;       /* and to a task that has its block for itself */
-    uint64_t cap;         /* upper bound of a task's grant */
-    uint32_t decay;       /* percent: each later task's grant relative to the one before it */
-    uint32_t boost;       /* factor on a task's grant after each successful primitive */
-    uint32_t order;       /* enum rondo_order */
-    uint32_t preempt;     /* 0: waits have no budget */
-    uint32_t glance;      /* a preempted task is visited again when a glance at what it waits for says that it has come */
-    uint32_t spread;      /* so many blocks lie between the first program blocks of a lane and the next; 0: none */
-    uint32_t yield_mask;  /* a wait gives the core away every yield_mask + 1 polls */
-    uint32_t yield_polls; /* and then counts as so many polls more: a multiple of yield_mask + 1 */
+    uint64_t initial;         /* polls granted to the first task */
+    uint64_t alone;           /* and to a task that has its block for itself */
+    uint64_t cap;             /* upper bound of a task's grant */
+    uint32_t decay;           /* percent: each later task's grant relative to the one before it */
+    uint32_t boost;           /* factor on a task's grant after each successful primitive */
+    uint32_t order;           /* enum rondo_order */
+    uint32_t preempt;         /* 0: waits have no budget */
+    uint32_t readiness_check; /* a preempted task is visited again when a glance at what it waits for says that it has come */
+    uint32_t spread;          /* so many blocks lie between the first program blocks of a lane and the next; 0: none */
+    uint32_t yield_mask;      /* a wait gives the core away every yield_mask + 1 polls */
+    uint32_t yield_polls;     /* and then counts as so many polls more: a multiple of yield_mask + 1 */
     uint64_t quit_idle_ns, quit_stuck_ns, residency_ns;
 };
 
@@ -413,9 +414,9 @@ struct rondo_block_statistics {
 
 /* What others want to know of a block. */
 struct rondo_block_report {
-    uint64_t news_read __attribute__((aligned(RONDO_CACHE_LINE))); /* released after the entry is read: block 0 does not
-                                                                      overwrite what a block has not seen */
-    uint64_t current_lane;                                         /* lane + 1 of the task being visited */
+    uint64_t notifications_read __attribute__((aligned(RONDO_CACHE_LINE))); /* released after the entry is read: block 0 does
+                                                                      not overwrite what a block has not seen */
+    uint64_t current_lane;                                                  /* lane + 1 of the task being visited */
     struct rondo_block_statistics statistics;
 };
 
@@ -438,11 +439,11 @@ struct rondo_block {
     uint32_t rounds;        /* block 0 */
     /* trace.h: how often the visit recorded last has been stuck; the block's entering is to be recorded */
     uint16_t visit_stuck, entering;
-    uint64_t news_read;
-    uint64_t fetched;      /* block 0: SQEs taken */
-    uint64_t news_granted; /* block 0: so many may be written until the others are asked how far they are */
-    uint64_t interrupts;   /* of the host's, answered (block 0) */
-    uint64_t entered_ns, last_progress_ns, last_news_ns;
+    uint64_t notifications_read;
+    uint64_t fetched;               /* block 0: SQEs taken */
+    uint64_t notifications_granted; /* block 0: so many may be written until the others are asked how far they are */
+    uint64_t interrupts;            /* of the host's, answered (block 0) */
+    uint64_t entered_ns, last_progress_ns, last_notification_ns;
     struct rondo_task near[RONDO_TASKS_NEAR];
     struct rondo_task *task_table;
     struct rondo_block_report *report;
@@ -461,8 +462,8 @@ struct rondo_block {
 } __attribute__((aligned(16)));
 
 /* What the blocks of a daemon tell each other: words on lines of their own, in device memory. */
-struct rondo_meeting_point {
-    uint64_t consensus __attribute__((aligned(RONDO_CACHE_LINE))); /* epoch, verdict and votes: see daemon.h */
+struct rondo_daemon_exchange {
+    uint64_t consensus __attribute__((aligned(RONDO_CACHE_LINE))); /* epoch, verdict and votes: see device/daemon/daemon.h */
     uint64_t cq_ticket __attribute__((aligned(RONDO_CACHE_LINE)));
     /* Block 0 writes: */
     uint64_t fetched __attribute__((aligned(RONDO_CACHE_LINE))); /* SQEs taken */
@@ -480,8 +481,8 @@ struct rondo_daemon {
     uint32_t lane_count;    /* of the table */
     struct rondo_policy policy;
     struct rondo_queues *queues; /* host memory */
-    struct rondo_meeting_point *meeting_point;
-    uint64_t *news; /* entries are valid when their number is that of their position */
+    struct rondo_daemon_exchange *exchange;
+    uint64_t *notifications; /* entries are valid when their number is that of their position */
     struct rondo_lane *lanes;
     struct rondo_operation *operations;
     struct rondo_context *contexts;

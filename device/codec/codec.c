@@ -1,4 +1,4 @@
-/* See codec.h. */
+/* See device/codec/codec.h. */
 #include "device/codec/codec.h"
 
 #include "device/abi/structures.h"
@@ -18,21 +18,21 @@ union values {
 
 /* A part of a piece. */
 struct part {
-    const struct rondo_piece *piece;
+    const struct rondo_slice_op *slice_op;
     rondo_datatype_t computed;
     size_t offset, count;           /* elements */
     size_t stream_at, stream_bytes; /* of its stream in the piece's */
     size_t computed_bytes;          /* of an element */
 };
 
-static struct part part_at(const struct rondo_piece *piece, size_t offset)
+static struct part part_at(const struct rondo_slice_op *slice_op, size_t offset)
 {
-    struct part part = {.piece = piece, .offset = offset};
-    part.count = piece->count - offset < PART ? piece->count - offset : PART;
-    part.computed = piece->type == RONDO_DOUBLE ? RONDO_DOUBLE : RONDO_FLOAT;
+    struct part part = {.slice_op = slice_op, .offset = offset};
+    part.count = slice_op->count - offset < PART ? slice_op->count - offset : PART;
+    part.computed = slice_op->type == RONDO_DOUBLE ? RONDO_DOUBLE : RONDO_FLOAT;
     part.computed_bytes = part.computed == RONDO_DOUBLE ? sizeof(double) : sizeof(float);
-    part.stream_at = offset / 8 * piece->rate;
-    part.stream_bytes = rondo_zfp_bytes(part.count, piece->rate);
+    part.stream_at = offset / 8 * slice_op->rate;
+    part.stream_bytes = rondo_zfp_bytes(part.count, slice_op->rate);
     return part;
 }
 
@@ -55,7 +55,7 @@ DEFINE_FEEDBACK(double)
 
 static void take_residual(const struct part *part, union values *values)
 {
-    const char *residual = part->piece->residual + part->offset * part->computed_bytes;
+    const char *residual = part->slice_op->residual + part->offset * part->computed_bytes;
     if (part->computed == RONDO_DOUBLE)
         take_double(values->doubles, (const double *) (const void *) residual, part->count);
     else
@@ -65,11 +65,11 @@ static void take_residual(const struct part *part, union values *values)
 /* The residual is in units of a contribution: a mean's is its divisor times what the mean lost. */
 static void keep_residual(const struct part *part, const union values *values, const union values *decoded)
 {
-    const struct rondo_piece *piece = part->piece;
-    char *residual = piece->residual + part->offset * part->computed_bytes;
-    int adds = piece->feedback & RONDO_FEEDBACK_ADD;
-    float scale =
-        (piece->average != 0 ? (float) piece->average : 1.0f) / (float) (1u << (piece->feedback >> RONDO_FEEDBACK_SHIFT));
+    const struct rondo_slice_op *slice_op = part->slice_op;
+    char *residual = slice_op->residual + part->offset * part->computed_bytes;
+    int adds = slice_op->feedback & RONDO_FEEDBACK_ADD;
+    float scale = (slice_op->average != 0 ? (float) slice_op->average : 1.0f) /
+                  (float) (1u << (slice_op->feedback >> RONDO_FEEDBACK_SHIFT));
     if (part->computed == RONDO_DOUBLE)
         keep_double((double *) (void *) residual, values->doubles, decoded->doubles, (double) scale, adds, part->count);
     else
@@ -78,89 +78,90 @@ static void keep_residual(const struct part *part, const union values *values, c
 
 static void load_source(const struct part *part, int s, union values *values)
 {
-    const struct rondo_piece *piece = part->piece;
-    if (piece->coded_sources >> s & 1) {
-        rondo_zfp_decode(values, piece->source[s] + part->stream_at, part->count, piece->rate, part->computed);
-        if ((piece->codec & RONDO_CODEC_STORED) && part->computed != piece->type) {
+    const struct rondo_slice_op *slice_op = part->slice_op;
+    if (slice_op->coded_sources >> s & 1) {
+        rondo_zfp_decode(values, slice_op->source[s] + part->stream_at, part->count, slice_op->rate, part->computed);
+        if ((slice_op->codec & RONDO_CODEC_STORED) && part->computed != slice_op->type) {
             uint16_t stored[PART]; /* of the types that are not computed as they are stored */
-            rondo_narrow(stored, values->floats, part->count, (rondo_datatype_t) piece->type);
-            rondo_widen(values->floats, stored, part->count, (rondo_datatype_t) piece->type);
+            rondo_narrow(stored, values->floats, part->count, (rondo_datatype_t) slice_op->type);
+            rondo_widen(values->floats, stored, part->count, (rondo_datatype_t) slice_op->type);
         }
         return;
     }
-    const char *from = piece->source[s] + part->offset * piece->element_bytes;
+    const char *from = slice_op->source[s] + part->offset * slice_op->element_bytes;
     if (part->computed == RONDO_DOUBLE)
         memcpy(values, from, part->count * sizeof(double));
     else
-        rondo_widen(values->floats, from, part->count, (rondo_datatype_t) piece->type);
-    if (piece->residual != NULL && (piece->feedback & RONDO_FEEDBACK_TAKE))
+        rondo_widen(values->floats, from, part->count, (rondo_datatype_t) slice_op->type);
+    if (slice_op->residual != NULL && (slice_op->feedback & RONDO_FEEDBACK_TAKE))
         take_residual(part, values);
 }
 
 static void store_local(const struct part *part, const union values *values)
 {
-    const struct rondo_piece *piece = part->piece;
-    char *to = piece->local + part->offset * piece->element_bytes;
+    const struct rondo_slice_op *slice_op = part->slice_op;
+    char *to = slice_op->local + part->offset * slice_op->element_bytes;
     if (part->computed == RONDO_DOUBLE)
         memcpy(to, values, part->count * sizeof(double));
     else
-        rondo_narrow(to, values->floats, part->count, (rondo_datatype_t) piece->type);
+        rondo_narrow(to, values->floats, part->count, (rondo_datatype_t) slice_op->type);
 }
 
 /* Encodes into a scratch and copies from there: a bulk copy replaces lines that another core holds without fetching them.
  * rounded: what the readers will have, if anybody here wants it. */
 static void encode(const struct part *part, const union values *values, union values *rounded)
 {
-    const struct rondo_piece *piece = part->piece;
+    const struct rondo_slice_op *slice_op = part->slice_op;
     union values coded, *stream = &coded;
     if (rounded != NULL)
-        rondo_zfp_round(stream, rounded, values, part->count, piece->rate, part->computed);
+        rondo_zfp_round(stream, rounded, values, part->count, slice_op->rate, part->computed);
     else
-        rondo_zfp_encode(stream, values, part->count, piece->rate, part->computed);
-    for (int r = 0; r < piece->remotes; r++)
-        memcpy(piece->remote[r] + part->stream_at, stream, part->stream_bytes);
+        rondo_zfp_encode(stream, values, part->count, slice_op->rate, part->computed);
+    for (int r = 0; r < slice_op->remotes; r++)
+        memcpy(slice_op->remote[r] + part->stream_at, stream, part->stream_bytes);
 }
 
-void rondo_codec_carry_out(const struct rondo_piece *piece)
+void rondo_codec_run(const struct rondo_slice_op *slice_op)
 {
     union values values, other;
-    int keeps = piece->residual != NULL && (piece->feedback & RONDO_FEEDBACK_KEEP);
-    for (size_t offset = 0; offset < piece->count; offset += PART) {
-        struct part part = part_at(piece, offset);
+    int keeps = slice_op->residual != NULL && (slice_op->feedback & RONDO_FEEDBACK_KEEP);
+    for (size_t offset = 0; offset < slice_op->count; offset += PART) {
+        struct part part = part_at(slice_op, offset);
         void *folded = &values;
         const void *pair[2] = {&values, &other};
         load_source(&part, 0, &values);
-        for (int s = 1; s < piece->sources; s++) {
+        for (int s = 1; s < slice_op->sources; s++) {
             load_source(&part, s, &other);
-            rondo_fold(&folded, 1, pair, 2, part.count, part.computed, (rondo_op_t) piece->op, 0, 0);
+            rondo_reduce_elements(&folded, 1, pair, 2, part.count, part.computed, (rondo_op_t) slice_op->op, 0, 0);
         }
-        if (piece->average != 0)
-            rondo_fold(&folded, 1, pair, 1, part.count, part.computed, (rondo_op_t) piece->op, (int) piece->average, 0);
-        const union values *kept = &values;
-        int rounds = (piece->codec & RONDO_CODEC_ROUND) != 0 && (piece->local != NULL || keeps);
-        if (piece->remotes > 0 || (piece->codec & RONDO_CODEC_ROUND))
+        if (slice_op->average != 0)
+            rondo_reduce_elements(&folded, 1, pair, 1, part.count, part.computed, (rondo_op_t) slice_op->op,
+                                  (int) slice_op->average, 0);
+        const union values *retained = &values;
+        int rounds = (slice_op->codec & RONDO_CODEC_ROUND) != 0 && (slice_op->local != NULL || keeps);
+        if (slice_op->remotes > 0 || (slice_op->codec & RONDO_CODEC_ROUND))
             encode(&part, &values, rounds ? &other : NULL);
         if (rounds)
-            kept = &other;
+            retained = &other;
         if (rounds && keeps)
             keep_residual(&part, &values, &other);
-        if (piece->local != NULL)
-            store_local(&part, kept);
+        if (slice_op->local != NULL)
+            store_local(&part, retained);
     }
 }
 
-void rondo_codec_forward(const struct rondo_piece *piece)
+void rondo_codec_forward(const struct rondo_slice_op *slice_op)
 {
-    size_t bytes = rondo_zfp_bytes(piece->count, piece->rate);
-    for (int r = 0; r < piece->remotes; r++)
-        memcpy(piece->remote[r], piece->source[0], bytes);
+    size_t bytes = rondo_zfp_bytes(slice_op->count, slice_op->rate);
+    for (int r = 0; r < slice_op->remotes; r++)
+        memcpy(slice_op->remote[r], slice_op->source[0], bytes);
 }
 
-void rondo_codec_keep(const struct rondo_piece *piece)
+void rondo_codec_keep(const struct rondo_slice_op *slice_op)
 {
     union values values;
-    for (size_t offset = 0; piece->local != NULL && offset < piece->count; offset += PART) {
-        struct part part = part_at(piece, offset);
+    for (size_t offset = 0; slice_op->local != NULL && offset < slice_op->count; offset += PART) {
+        struct part part = part_at(slice_op, offset);
         load_source(&part, 0, &values);
         store_local(&part, &values);
     }

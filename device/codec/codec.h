@@ -9,10 +9,10 @@
 
 /* The piece has a rate, and its type is RONDO_FLOAT, RONDO_DOUBLE (computed and coded as they are), RONDO_FLOAT16 or
  * RONDO_BFLOAT16 (as floats, and rounded once when they are stored). Streams are aligned to 8 bytes. */
-void rondo_codec_carry_out(const struct rondo_piece *piece);
+void rondo_codec_run(const struct rondo_slice_op *slice_op);
 
 /* A piece with RONDO_CODEC_FORWARD in two steps: the stream to the remotes; and, if local is not NULL, decoded to it. */
-void rondo_codec_forward(const struct rondo_piece *piece);
-void rondo_codec_keep(const struct rondo_piece *piece);
+void rondo_codec_forward(const struct rondo_slice_op *slice_op);
+void rondo_codec_keep(const struct rondo_slice_op *slice_op);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * Carries out a piece whose slots hold ZFP streams with the worker threads of a CUDA block: what device/codec.h does on the
- * host, to the same bits. A warp takes 128 elements at a time, a lane the four of a block: they are decoded, folded, encoded
- * and decoded again in registers, and streams go through the warp's stage in shared memory (zfp_warp.h). While it codes them
- * the next 128 are on their way: a slot in the host's memory is two microseconds off, and more while the link is busy.
+ * Carries out a piece whose slots hold ZFP streams with the worker threads of a CUDA block: what device/codec/codec.h does on
+ * the host, to the same bits. A warp takes 128 elements at a time, a lane the four of a block: they are decoded, folded,
+ * encoded and decoded again in registers, and streams go through the warp's stage in shared memory (device/codec/zfp_warp.h).
+ * While it codes them the next 128 are on their way: a slot in the host's memory is two microseconds off, and more while the
+ * link is busy.
  */
 #ifndef RONDO_DEVICE_CODEC_CUDA_CODEC_H
 #define RONDO_DEVICE_CODEC_CUDA_CODEC_H
@@ -22,7 +23,7 @@ static __device__ const struct rondo_zfp_spread_tables rondo_codec_tables = rond
 
 /* What a piece says, in registers: from the piece itself it would be read anew after each access to other memory. */
 struct rondo_codec_job {
-    const struct rondo_piece *piece; /* which knows more sources and remotes */
+    const struct rondo_slice_op *slice_op; /* which knows more sources and remotes */
     const struct rondo_zfp_spread_tables *tables;
     uint32_t *stage; /* the warp's */
     const char *source[2];
@@ -52,27 +53,27 @@ struct rondo_codec_ahead {
     int has_values; /* else they are no vector */
 };
 
-RONDO_CUDA_INLINE struct rondo_codec_job rondo_codec_job_of(const struct rondo_piece *piece)
+RONDO_CUDA_INLINE struct rondo_codec_job rondo_codec_job_of(const struct rondo_slice_op *slice_op)
 {
-    const uint32_t coded = (uint32_t) __ffsll((long long) piece->coded_sources) - 1,
-                   plain = (uint32_t) __ffsll((long long) ~piece->coded_sources) - 1;
+    const uint32_t coded = (uint32_t) __ffsll((long long) slice_op->coded_sources) - 1,
+                   plain = (uint32_t) __ffsll((long long) ~slice_op->coded_sources) - 1;
     struct rondo_codec_job job = {};
-    job.piece = piece;
-    job.source[0] = piece->source[0];
-    job.source[1] = piece->source[1];
-    job.remote = piece->remote[0];
-    job.local = piece->local;
-    job.residual = piece->residual;
-    job.coded_sources = piece->coded_sources;
-    job.sources = piece->sources;
-    job.remotes = piece->remotes;
-    job.rate = piece->rate;
-    job.type = piece->type;
-    job.op = piece->op;
-    job.average = piece->average;
-    job.element_bytes = piece->element_bytes;
-    job.codec = piece->codec;
-    job.feedback = piece->feedback;
+    job.slice_op = slice_op;
+    job.source[0] = slice_op->source[0];
+    job.source[1] = slice_op->source[1];
+    job.remote = slice_op->remote[0];
+    job.local = slice_op->local;
+    job.residual = slice_op->residual;
+    job.coded_sources = slice_op->coded_sources;
+    job.sources = slice_op->sources;
+    job.remotes = slice_op->remotes;
+    job.rate = slice_op->rate;
+    job.type = slice_op->type;
+    job.op = slice_op->op;
+    job.average = slice_op->average;
+    job.element_bytes = slice_op->element_bytes;
+    job.codec = slice_op->codec;
+    job.feedback = slice_op->feedback;
     job.coded = coded < job.sources && job.rate <= 8 * RONDO_CODEC_AHEAD ? coded : RONDO_CODEC_NONE;
     job.plain = plain < job.sources ? plain : RONDO_CODEC_NONE;
     return job;
@@ -80,7 +81,7 @@ RONDO_CUDA_INLINE struct rondo_codec_job rondo_codec_job_of(const struct rondo_p
 
 RONDO_CUDA_INLINE const char *rondo_codec_source_of(const struct rondo_codec_job *job, uint32_t s)
 {
-    return s == 0 ? job->source[0] : s == 1 ? job->source[1] : job->piece->source[s];
+    return s == 0 ? job->source[0] : s == 1 ? job->source[1] : job->slice_op->source[s];
 }
 
 /* Word j of the part's stream; zero behind its end. */
@@ -143,7 +144,7 @@ RONDO_CUDA_INLINE void rondo_codec_put(const struct rondo_codec_part *part, uint
     if (job->remotes > 0)
         rondo_codec_put_word(job->remote + part->stream_at + 4 * j, word);
     for (uint32_t r = 1; r < job->remotes; r++)
-        rondo_codec_put_word(job->piece->remote[r] + part->stream_at + 4 * j, word);
+        rondo_codec_put_word(job->slice_op->remote[r] + part->stream_at + 4 * j, word);
 }
 
 /* The stream in the stage as it came. */
@@ -344,19 +345,19 @@ RONDO_CUDA_INLINE struct rondo_codec_part rondo_codec_part_at(const struct rondo
 }
 
 /* threads: whole warps, of which all threads call. */
-RONDO_CUDA_INLINE int rondo_codec_carry_out_part(const struct rondo_piece *piece, uint32_t thread, uint32_t threads)
+RONDO_CUDA_INLINE int rondo_codec_run_part(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads)
 {
     __shared__ uint32_t stages[RONDO_CODEC_WARPS * RONDO_ZFP_STAGE_float];
     __shared__ struct rondo_zfp_spread_tables tables;
     uint32_t warp = thread / RONDO_ZFP_LANES, warps = threads / RONDO_ZFP_LANES;
-    const uint32_t stage = piece->type == RONDO_DOUBLE ? RONDO_ZFP_STAGE_double : RONDO_ZFP_STAGE_float;
+    const uint32_t stage = slice_op->type == RONDO_DOUBLE ? RONDO_ZFP_STAGE_double : RONDO_ZFP_STAGE_float;
     if (warps > sizeof(stages) / sizeof(*stages) / stage)
         warps = sizeof(stages) / sizeof(*stages) / stage;
-    const uint64_t step = (uint64_t) warps * RONDO_CODEC_ELEMENTS, count = piece->count;
+    const uint64_t step = (uint64_t) warps * RONDO_CODEC_ELEMENTS, count = slice_op->count;
     uint64_t first = (uint64_t) warp * RONDO_CODEC_ELEMENTS;
     if (warp >= warps || first >= count)
         return 1;
-    struct rondo_codec_job job = rondo_codec_job_of(piece);
+    struct rondo_codec_job job = rondo_codec_job_of(slice_op);
     job.tables = &tables;
     asm volatile("" : "+l"(job.tables)); /* kept, or each look works the address out */
     __builtin_assume(__isShared(job.tables));

@@ -2,7 +2,7 @@
  * One block of ZFP's one-dimensional fixed-rate code (single source): four values in 4 * rate bits, bit for bit what libzfp 1.0
  * writes without word alignment (P. Lindstrom, "Fixed-Rate Compressed Floating-Point Arrays", TVCG 20, 2014). A stream is the
  * blocks' bits one after the other, the first bit the lowest of the first byte, and zeros up to a multiple of 8 bytes.
- * device/zfp_stream.h codes streams on the host; relies on arithmetic shifts of signed integers.
+ * device/codec/zfp_stream.h codes streams on the host; relies on arithmetic shifts of signed integers.
  *
  * A block holds the common exponent, then the planes of its four coefficients from the highest bit down. Of a plane, the
  * coefficients that have shown a bit before come as they are; the rest are told by "is there any more?" and a scan for the

@@ -1,7 +1,7 @@
 /*
- * The loops of zfp_kernels.h, compiled once per instruction set with RONDO_VECTOR_VARIANT naming it (the Makefile has the flags).
- * Sixteen blocks of floats are coded side by side, a lane a block, plane by plane; doubles, and floats without the
- * instructions, block by block (device/zfp_block.h). A group's blocks fill whole words of the stream at every rate.
+ * The loops of device/codec/zfp_kernels.h, compiled once per instruction set with RONDO_VECTOR_VARIANT naming it (the Makefile
+ * has the flags). Sixteen blocks of floats are coded side by side, a lane a block, plane by plane; doubles, and floats without
+ * the instructions, block by block (device/codec/zfp_block.h). A group's blocks fill whole words of the stream at every rate.
  */
 #include "device/codec/zfp_kernels.h"
 
@@ -92,7 +92,7 @@ DEFINE_SCALAR(double, double)
 #define TABLE(variant)    TABLE_OF(variant)
 
 const struct rondo_zfp_kernels TABLE(RONDO_VECTOR_VARIANT) = {.name = NAME(RONDO_VECTOR_VARIANT),
-                                                            FLOAT_KERNELS,
-                                                            .encode_double = encode_double,
-                                                            .decode_double = decode_double,
-                                                            .round_double = round_double};
+                                                              FLOAT_KERNELS,
+                                                              .encode_double = encode_double,
+                                                              .decode_double = decode_double,
+                                                              .round_double = round_double};

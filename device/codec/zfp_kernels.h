@@ -1,6 +1,6 @@
 /*
- * The loops under rondo_zfp_encode and _decode: one table per instruction set, all from zfp_kernels.c and all giving the same
- * bits. Private to device/ and its tests.
+ * The loops under rondo_zfp_encode and _decode: one table per instruction set, all from device/codec/zfp_kernels.c and all
+ * giving the same bits. Private to device/ and its tests.
  */
 #ifndef RONDO_DEVICE_CODEC_ZFP_KERNELS_H
 #define RONDO_DEVICE_CODEC_ZFP_KERNELS_H

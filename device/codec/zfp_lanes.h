@@ -1,7 +1,7 @@
 /*
- * Blocks of floats side by side, a lane a block (AVX2: 8, AVX-512: 16); part of zfp_kernels.c, once an instruction set. Lanes
- * take the same steps, each with its own count of known coefficients and its own place in its block; a lane whose block is full
- * writes beyond it, or reads zeros, until all are. Blocks that begin with the zero bit are seen to one by one.
+ * Blocks of floats side by side, a lane a block (AVX2: 8, AVX-512: 16); part of device/codec/zfp_kernels.c, once an instruction
+ * set. Lanes take the same steps, each with its own count of known coefficients and its own place in its block; a lane whose
+ * block is full writes beyond it, or reads zeros, until all are. Blocks that begin with the zero bit are seen to one by one.
  */
 #ifndef RONDO_DEVICE_CODEC_ZFP_LANES_H
 #define RONDO_DEVICE_CODEC_ZFP_LANES_H
@@ -315,13 +315,13 @@ static inline __attribute__((always_inline)) void encode_blocks(const float *val
         at += length;
     }
     vec all = select_greater(largest, ALL(0), ALL(0xffffffff), ALL(0)); /* but for blocks of zeros */
-    uint64_t kept = bits < 64 ? ((uint64_t) 1 << bits) - 1 : ~(uint64_t) 0;
-    uint64_t kept_too = two && bits < 128 ? ((uint64_t) 1 << (bits - 64)) - 1 : ~(uint64_t) 0;
+    uint64_t retained = bits < 64 ? ((uint64_t) 1 << bits) - 1 : ~(uint64_t) 0;
+    uint64_t retained_too = two && bits < 128 ? ((uint64_t) 1 << (bits - 64)) - 1 : ~(uint64_t) 0;
     for (int h = 0; h < 2; h++) {
         wide there = widen(all, h);
         there |= there << 32;
-        first.half[h] &= there & kept;
-        second.half[h] &= there & kept_too;
+        first.half[h] &= there & retained;
+        second.half[h] &= there & retained_too;
     }
     memcpy(low, &first, sizeof(first));
     if (two)

@@ -1,4 +1,5 @@
-/* See zfp_stream.h. Picks the kernels for this processor once; codes itself what is left of a stream after whole groups. */
+/* See device/codec/zfp_stream.h. Picks the kernels for this processor once; codes itself what is left of a stream after whole
+ * groups. */
 #include "device/codec/zfp_stream.h"
 
 #include "device/reduce/reduce_kernels.h"
@@ -22,7 +23,7 @@ const struct rondo_zfp_kernels *rondo_zfp_kernels_at(int i)
 #endif
     };
     /* The fold's table of the same name knows whether this machine has the instructions. */
-    const struct rondo_fold_kernels *runs = i >= 0 ? rondo_fold_kernels_at(i) : NULL;
+    const struct rondo_reduce_kernels *runs = i >= 0 ? rondo_reduce_kernels_at(i) : NULL;
     for (size_t b = 0; runs != NULL && b < sizeof(built) / sizeof(*built); b++)
         if (strcmp(built[b]->name, runs->name) == 0)
             return built[b];

@@ -1,4 +1,4 @@
-/* Whole ZFP streams on the host device (device/zfp_block.h says what they are). */
+/* Whole ZFP streams on the host device (device/codec/zfp_block.h says what they are). */
 #ifndef RONDO_DEVICE_CODEC_ZFP_STREAM_H
 #define RONDO_DEVICE_CODEC_ZFP_STREAM_H
 

@@ -1,6 +1,6 @@
 /*
- * The code of a bit plane (zfp_block.h: rondo_zfp_put_plane and _take_plane) written out, for those who look it up:
- * initializers of arrays. n: how many coefficients are known.
+ * The code of a bit plane (device/codec/zfp_block.h: rondo_zfp_put_plane and _take_plane) written out, for those who look it
+ * up: initializers of arrays. n: how many coefficients are known.
  */
 #ifndef RONDO_DEVICE_CODEC_ZFP_TABLES_H
 #define RONDO_DEVICE_CODEC_ZFP_TABLES_H

@@ -9,32 +9,32 @@
 
 #include "device/abi/structures.h"
 
-struct rondo_seats;
+struct rondo_block_budget;
 
 /* Who launches kernels there: a runtime. */
-struct rondo_seats_user {
+struct rondo_block_budget_user {
     /* Of its operations at a place that tell when they are over, how many have; wraps. */
-    uint32_t (*told)(struct rondo_seats_user *user, uint32_t place);
+    uint32_t (*told)(struct rondo_block_budget_user *user, uint32_t place);
     /* How many of a lane's operations have been executed, as in their order. Takes long. */
-    uint64_t (*executed)(struct rondo_seats_user *user, uint32_t lane);
+    uint64_t (*executed)(struct rondo_block_budget_user *user, uint32_t lane);
     uint32_t telling[RONDO_PLACES]; /* at each place, operations that tell when they are over; wraps */
     uint32_t daemon;                /* blocks of its daemon, which wants to run, too; 0: it has not been started yet */
 };
 
 /* A launch that is to be. */
-struct rondo_seats_wish {
+struct rondo_block_budget_request {
     const struct rondo_stream_operation *operations;
     uint32_t count;
-    uint64_t stream; /* its number: device.h, stream_id */
+    uint64_t stream; /* its number: device/device.h, stream_id */
     uint32_t blocks;
     uint32_t least; /* with fewer it cannot be carried out */
     int overlaps;   /* it would like to begin before the kernel ahead of it in its stream has ended */
     int tells;      /* it shall tell when it is over, in any case */
     int captured;   /* into a graph, which may be launched at any time, again and again */
 };
-#define RONDO_SEATS_QUIET 9 /* more operations tell in any case */
+#define RONDO_BLOCK_BUDGET_QUIET 9 /* more operations tell in any case */
 
-struct rondo_seats_grant {
+struct rondo_block_budget_grant {
     uint32_t blocks;
     uint32_t place; /* RONDO_NOWHERE: none */
     uint32_t until; /* the place's count of operations that tell, when it is over */
@@ -43,18 +43,18 @@ struct rondo_seats_grant {
 };
 
 /* The table of a GPU with so many multiprocessors, made by the first who asks for it. NULL: no memory. */
-struct rondo_seats *rondo_seats_enter(int gpu, uint32_t multiprocessors);
+struct rondo_block_budget *rondo_block_budget_enter(int gpu, uint32_t multiprocessors);
 /* Nothing that the user has launched runs any more. */
-void rondo_seats_leave(struct rondo_seats *seats, struct rondo_seats_user *user);
+void rondo_block_budget_leave(struct rondo_block_budget *budget, struct rondo_block_budget_user *user);
 
 /* Its daemon may run from here on. */
-void rondo_seats_daemon(struct rondo_seats *seats, struct rondo_seats_user *user, uint32_t blocks);
+void rondo_block_budget_daemon(struct rondo_block_budget *budget, struct rondo_block_budget_user *user, uint32_t blocks);
 
 /* Before each launch. */
-void rondo_seats_take(struct rondo_seats *seats, struct rondo_seats_user *user, const struct rondo_seats_wish *wish,
-                      struct rondo_seats_grant *grant);
+void rondo_block_budget_take(struct rondo_block_budget *budget, struct rondo_block_budget_user *user,
+                             const struct rondo_block_budget_request *wish, struct rondo_block_budget_grant *grant);
 /* There was no launch. */
-void rondo_seats_return(struct rondo_seats *seats, struct rondo_seats_user *user, const struct rondo_seats_wish *wish,
-                        const struct rondo_seats_grant *grant);
+void rondo_block_budget_return(struct rondo_block_budget *budget, struct rondo_block_budget_user *user,
+                               const struct rondo_block_budget_request *wish, const struct rondo_block_budget_grant *grant);
 
 #endif

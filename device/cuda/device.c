@@ -20,20 +20,20 @@
 /* What goes to the GPU in small pieces out of pageable memory travels with the commands. A larger copy waits for what other
  * streams have ordered before it: where four of them have copies behind kernels that wait for peers (and CUDA its 8
  * connections), for those. And setting memory may take a kernel, which waits for a multiprocessor. */
-#define PIECE  ((size_t) 16384)
-#define PIECES 64
+#define UPLOAD_BYTES ((size_t) 16384)
+#define UPLOADS_MAX  64
 
 /* from: NULL for zeros. */
 static cudaError_t put(const struct rondo_cuda *cuda, void *to, const void *from, size_t bytes)
 {
-    static const char zeros[PIECE];
+    static const char zeros[UPLOAD_BYTES];
     cudaError_t error = cudaSuccess;
-    if (bytes > PIECES * PIECE)
+    if (bytes > UPLOADS_MAX * UPLOAD_BYTES)
         error = from != NULL ? cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cuda->copies)
                              : cudaMemsetAsync(to, 0, bytes, cuda->copies);
-    for (size_t at = 0; bytes <= PIECES * PIECE && at < bytes && error == cudaSuccess; at += PIECE)
+    for (size_t at = 0; bytes <= UPLOADS_MAX * UPLOAD_BYTES && at < bytes && error == cudaSuccess; at += UPLOAD_BYTES)
         error = cudaMemcpyAsync((char *) to + at, from != NULL ? (const char *) from + at : zeros,
-                                bytes - at < PIECE ? bytes - at : PIECE, cudaMemcpyHostToDevice, cuda->copies);
+                                bytes - at < UPLOAD_BYTES ? bytes - at : UPLOAD_BYTES, cudaMemcpyHostToDevice, cuda->copies);
     return error == cudaSuccess ? cudaStreamSynchronize(cuda->copies) : error;
 }
 
@@ -183,12 +183,12 @@ static void fail(struct rondo_cuda *cuda, const char *what, cudaError_t error)
     rondo_log(RONDO_LOG_ERROR, cuda->rank, "%s", cuda->failure);
 }
 
-static void start(struct rondo_device *device, enum rondo_helper helper)
+static void start(struct rondo_device *device, enum rondo_assist helper)
 {
     struct rondo_cuda *cuda = rondo_cuda_of(device);
     (void) helper;
     void *arguments[] = {device->daemon};
-    rondo_seats_daemon(cuda->seats, &cuda->sitting, cuda->blocks);
+    rondo_block_budget_daemon(cuda->block_budget, &cuda->sitting, cuda->blocks);
     struct rondo_cuda_caller caller = rondo_cuda_begin(cuda->index);
     cudaError_t error =
         cudaLaunchKernel(rondo_cuda_kernel(RONDO_CUDA_DAEMON), (dim3){cuda->blocks, 1, 1},
@@ -241,8 +241,8 @@ static void destroy(struct rondo_device *device)
 {
     struct rondo_cuda *cuda = rondo_cuda_of(device);
     struct rondo_cuda_caller caller = rondo_cuda_begin(cuda->index);
-    if (cuda->seats != NULL)
-        rondo_seats_leave(cuda->seats, &cuda->sitting);
+    if (cuda->block_budget != NULL)
+        rondo_block_budget_leave(cuda->block_budget, &cuda->sitting);
     rondo_daemon_destroy(device);
     rondo_pool_destroy(cuda->device_pool);
     rondo_pool_destroy(cuda->host_pool);
@@ -268,7 +268,7 @@ static rondo_result_t load_kernels(struct rondo_cuda *cuda)
         error = cudaFuncGetAttributes(&attributes, rondo_cuda_kernel((enum rondo_cuda_kernel) k));
         if (error == cudaSuccess && attributes.localSizeBytes > most)
             most = attributes.localSizeBytes;
-        if (error == cudaSuccess && k != RONDO_CUDA_BULK && k != RONDO_CUDA_FETCH &&
+        if (error == cudaSuccess && k != RONDO_CUDA_TMA && k != RONDO_CUDA_FETCH &&
             attributes.maxThreadsPerBlock < RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL)
             return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d runs blocks of at most %d threads of the daemon, not %d",
                               cuda->index, attributes.maxThreadsPerBlock, RONDO_CUDA_WORKERS_MAX + RONDO_CUDA_CONTROL);
@@ -278,8 +278,8 @@ static rondo_result_t load_kernels(struct rondo_cuda *cuda)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "GPU %d (%s) has compute capability %d.%d, for which this build has no code",
                           cuda->index, properties.name, properties.major, properties.minor);
     if (error == cudaSuccess && properties.major >= 9)
-        error = cudaFuncSetAttribute(rondo_cuda_kernel(RONDO_CUDA_BULK), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     RONDO_BULK_SHARED);
+        error = cudaFuncSetAttribute(rondo_cuda_kernel(RONDO_CUDA_TMA), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     RONDO_TMA_SHARED);
     if (error == cudaSuccess && most > stack) /* else the first launch that needs it would wait, too */
         error = cudaDeviceSetLimit(cudaLimitStackSize, most);
     rondo_log(RONDO_LOG_DEBUG, cuda->rank, "kernels take up to %zu bytes of a stack of %zu", most, stack);
@@ -362,7 +362,7 @@ static rondo_result_t create(struct rondo_device **device, const struct rondo_de
     if (result == RONDO_SUCCESS)
         result = rondo_daemon_create(&cuda->base, options);
     if (result == RONDO_SUCCESS)
-        result = rondo_cuda_take_seats(cuda);
+        result = rondo_cuda_take_block_budget(cuda);
     if (result == RONDO_ERR_MEMORY)
         result = report_memory(cuda);
     if (result != RONDO_SUCCESS)

@@ -1,4 +1,5 @@
-/* What the CUDA device offers beyond device.h: operations in stream order, and care with the application's CUDA state. */
+/* What the CUDA device offers beyond device/device.h: operations in stream order, and care with the application's CUDA state.
+ */
 #ifndef RONDO_DEVICE_CUDA_DEVICE_H
 #define RONDO_DEVICE_CUDA_DEVICE_H
 

@@ -11,11 +11,11 @@
 #define RONDO_GROUP_POLLS    200 /* of one of a group's parts in one visit, */
 #define RONDO_ALONE_POLLS    4000 /* and of a part that is alone: about a millisecond */
 #define RONDO_WITHDRAW_POLLS (1 << 20) /* of a sender that is storing where its receiver gives up: a second */
-#define RONDO_WALK_PATIENCE  1000 /* looks at warps that do not come on; likewise */
+#define RONDO_WARP_PATIENCE  1000 /* looks at warps that do not come on; likewise */
 
 /* A block's shared memory. */
 struct rondo_cuda_block {
-    struct rondo_team team;
+    struct rondo_workers workers;
     struct rondo_context context; /* of an operation in stream order */
     struct rondo_block block;     /* of the daemon */
     struct rondo_daemon daemon;
@@ -24,10 +24,10 @@ struct rondo_cuda_block {
 /* One object that the compiler knows the place of: accesses through a pointer it knows nothing of are slower by far. */
 static __shared__ struct rondo_cuda_block rondo_here;
 
-static __device__ void rondo_lead_daemon(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team)
+static __device__ void rondo_lead_daemon(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_workers *workers)
 {
     rondo_daemon_enter(daemon, block);
-    while (rondo_daemon_round(daemon, block, team, 0) != RONDO_DAEMON_QUITS)
+    while (rondo_daemon_round(daemon, block, workers, 0) != RONDO_DAEMON_QUITS)
         ;
 }
 
@@ -40,7 +40,7 @@ static __device__ int rondo_interrupted(const struct rondo_queues *queues, uint3
 /* The last one of a launch comes after all that the others did with the group's list. */
 static __device__ __noinline__ void rondo_tell_over(const struct rondo_daemon *daemon, uint32_t place, uint32_t until)
 {
-    if ((uint32_t) rondo_fetch_add(&daemon->meeting_point->over[place], 1) + 1 == until)
+    if ((uint32_t) rondo_fetch_add(&daemon->exchange->over[place], 1) + 1 == until)
         rondo_store_relaxed32(&daemon->queues->over[place], until);
 }
 
@@ -75,41 +75,41 @@ static __device__ void rondo_tell_stuck(const struct rondo_daemon *daemon, uint3
 }
 
 /* The lane has failed. */
-static __device__ void rondo_give_up(const struct rondo_context *context, const struct rondo_team *team)
+static __device__ void rondo_give_up(const struct rondo_context *context, const struct rondo_workers *workers)
 {
-    for (uint32_t polls = 0; polls < RONDO_WITHDRAW_POLLS && !rondo_withdraw_landing(context, &team->part); polls++)
+    for (uint32_t polls = 0; polls < RONDO_WITHDRAW_POLLS && !rondo_withdraw_direct_write(context, &workers->part); polls++)
         ;
 }
 
 /* Until the warps are through the part or the lane has failed. Returns whether being stuck was told of. */
-static __device__ uint8_t rondo_lead_walk(const struct rondo_daemon *daemon, struct rondo_run *run, struct rondo_team *team)
+static __device__ uint8_t rondo_lead_warps(const struct rondo_daemon *daemon, struct rondo_run *run, struct rondo_workers *workers)
 {
-    const uint32_t lane = team->operation.lane, senders = rondo_walk_senders(team);
-    const uint64_t tile = team->operation.tile * team->operation.element_bytes, tiles_end = team->operation.tiles * tile;
-    struct rondo_walk_cursor cursor = {0, 0, 0, 0, 0};
+    const uint32_t lane = workers->operation.lane, senders = rondo_warp_senders(workers);
+    const uint64_t tile = workers->operation.tile * workers->operation.element_bytes, tiles_end = workers->operation.tiles * tile;
+    struct rondo_warp_cursor cursor = {0, 0, 0, 0, 0};
     uint8_t told = 0;
-    team->walk.ahead = team->ahead = team->may_go_ahead;
-    if (!team->ahead)
+    workers->interpreter.ahead = workers->ahead = workers->may_go_ahead;
+    if (!workers->ahead)
         rondo_arrive(run);
-    rondo_team_command(team, RONDO_COMMAND_WALK);
+    rondo_workers_command(workers, RONDO_COMMAND_INTERPRET);
     rondo_arrive(run);
     for (uint32_t looks = 1, passed = 0, left = 0; cursor.start < tiles_end; looks++) {
-        rondo_walk_follow(team, tile, &cursor);
+        rondo_warp_follow(workers, tile, &cursor);
         if (senders != 0)
-            left = rondo_walk_make_room(team, left != 0 ? left : senders);
+            left = rondo_warp_make_room(workers, left != 0 ? left : senders);
         looks = passed != cursor.passed ? 0 : looks;
         passed = cursor.passed;
-        if (looks < RONDO_WALK_PATIENCE)
+        if (looks < RONDO_WARP_PATIENCE)
             continue;
         looks = 0;
         if (rondo_interrupted(daemon->queues, lane))
             break;
-        rondo_report_missing(run, rondo_walk_missing(team, &cursor));
+        rondo_report_missing(run, rondo_warp_missing(workers, &cursor));
         rondo_tell_stuck(daemon, lane, run->context->operation - 1, &told);
     }
-    rondo_team_ending(team);
-    rondo_store_relaxed32(&team->walk.stop, 1);
-    rondo_team_finish(team);
+    rondo_workers_ending(workers);
+    rondo_store_relaxed32(&workers->interpreter.stop, 1);
+    rondo_workers_finish(workers);
     rondo_count(&run->statistics->primitives, cursor.primitives);
     rondo_count(&run->statistics->bytes_sent, cursor.sent);
     return told;
@@ -117,35 +117,35 @@ static __device__ uint8_t rondo_lead_walk(const struct rondo_daemon *daemon, str
 
 /* Runs this block's part until it is done or the lane has failed. Nobody else runs parts of an operation in stream order. */
 static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, const struct rondo_stream_operation *given,
-                                            uint32_t part, struct rondo_context *context, struct rondo_team *team, int all_lines)
+                                            uint32_t part, struct rondo_context *context, struct rondo_workers *workers, int all_lines)
 {
     const struct rondo_queues *queues = daemon->queues;
     uint8_t told = 0;
     struct rondo_run run;
-    rondo_prepare_run(&run, daemon, team->operation.lane, &given->operation, part, context);
+    rondo_prepare_run(&run, daemon, workers->operation.lane, &given->operation, part, context);
     run.fresh = run.of_daemon = run.keeps = 0; /* the preamble has loaded it */
     run.early = 1;
-    team->may_go_ahead = !given->waits;
-    run.team = team;
+    workers->may_go_ahead = !given->waits;
+    run.workers = workers;
     run.statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
     run.policy = &daemon->policy;
     run.interrupts = NULL;
-    if (all_lines && team->operation.walks == RONDO_WALKS_LINES) {
-        told = rondo_lead_walk(daemon, &run, team);
-        rondo_finish_ordered(daemon, given, team->operation.lane, told);
+    if (all_lines && workers->operation.warp_mode == RONDO_WARP_MODE_LINES) {
+        told = rondo_lead_warps(daemon, &run, workers);
+        rondo_finish_ordered(daemon, given, workers->operation.lane, told);
         return;
     }
     for (;;) {
         run.budget = RONDO_ALONE_POLLS;
         if (rondo_engine_run(&run) == RONDO_OUTCOME_FINISHED)
             break;
-        if (rondo_interrupted(queues, team->operation.lane)) {
-            rondo_give_up(context, team);
+        if (rondo_interrupted(queues, workers->operation.lane)) {
+            rondo_give_up(context, workers);
             break;
         }
-        rondo_tell_stuck(daemon, team->operation.lane, context->operation - 1, &told);
+        rondo_tell_stuck(daemon, workers->operation.lane, context->operation - 1, &told);
     }
-    rondo_finish_ordered(daemon, given, team->operation.lane, told);
+    rondo_finish_ordered(daemon, given, workers->operation.lane, told);
 }
 
 /* By one thread, before anything of the lane is looked at. */
@@ -166,17 +166,17 @@ static __device__ void rondo_await_turn(const struct rondo_daemon *daemon, const
 }
 
 /* Only the leader has to wait: it alone looks at what the kernels before may have written, but for data, which the workers
- * touch when it has told them to; and for a piece that they go ahead with (rondo_team_goes_ahead). */
-RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rondo_run *run)
+ * touch when it has told them to; and for a piece that they go ahead with (rondo_workers_goes_ahead). */
+RONDO_FUNCTION void rondo_workers_arrive(struct rondo_workers *workers, const struct rondo_run *run)
 {
     rondo_after_stream();
-    const int one_piece = team->operation.tiles == 1 && team->operation.slices == 1;
-    if (team->part.end_count > 0 && (team->ends[0].protocol == RONDO_PROTOCOL_LL ||
-                                     (team->ends[0].protocol == RONDO_PROTOCOL_LL128 && one_piece)))
-        rondo_team_ending(team); /* such a kernel takes hardly longer than a launch */
+    const int one_slice_op = workers->operation.tiles == 1 && workers->operation.slices == 1;
+    if (workers->part.end_count > 0 && (workers->ends[0].protocol == RONDO_PROTOCOL_LL ||
+                                     (workers->ends[0].protocol == RONDO_PROTOCOL_LL128 && one_slice_op)))
+        rondo_workers_ending(workers); /* such a kernel takes hardly longer than a launch */
     rondo_await_turn(&rondo_here.daemon, (const struct rondo_stream_operation *) run->home, run->context);
-    if (!team->ahead)
-        rondo_team_look_again(team);
+    if (!workers->ahead)
+        rondo_workers_look_again(workers);
 }
 
 /* ---- groups ---- */
@@ -190,7 +190,7 @@ struct rondo_part_flags {
 /* One visit: runs on where the part stands until it is done or stuck. 1: done. */
 static __device__ int rondo_visit_part(const struct rondo_daemon *daemon, const struct rondo_cuda_group *group, uint32_t index,
                                        int looks, uint64_t budget, struct rondo_part_flags *flags,
-                                       struct rondo_context *context, struct rondo_team *team)
+                                       struct rondo_context *context, struct rondo_workers *workers)
 {
     const struct rondo_stream_operation *given = &group->visits[index].given;
     uint32_t part = index - given->block_first, lane_index = given->operation.lane;
@@ -212,14 +212,14 @@ static __device__ int rondo_visit_part(const struct rondo_daemon *daemon, const 
     }
     rondo_prepare_run(&run, daemon, lane_index, &given->operation, part, context);
     run.fresh = run.of_daemon = run.keeps = 0; /* the team has had none of the list's before this launch */
-    run.team = team;
+    run.workers = workers;
     run.statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
     run.policy = &daemon->policy;
     run.interrupts = NULL;
     run.budget = budget;
     const int finished = rondo_engine_run(&run) == RONDO_OUTCOME_FINISHED;
     if (!finished && interrupted)
-        rondo_give_up(context, team);
+        rondo_give_up(context, workers);
     if (finished || interrupted) {
         rondo_finish_ordered(daemon, given, lane_index, flags->told);
         return 1;
@@ -235,7 +235,7 @@ static __device__ int rondo_visit_part(const struct rondo_daemon *daemon, const 
 /* Every part is visited again and again, so none waits for another of the same block: members of a group may wait for each other
  * across ranks in any way, however few blocks carry them. */
 static __device__ void rondo_lead_group(const struct rondo_daemon *daemon, const struct rondo_cuda_group *group,
-                                                     struct rondo_context *context, struct rondo_team *team)
+                                                     struct rondo_context *context, struct rondo_workers *workers)
 {
     struct rondo_part_flags flags[RONDO_CUDA_PARTS_MAX];
     uint32_t mine = (group->parts - blockIdx.x + gridDim.x - 1) / gridDim.x, left = mine;
@@ -245,7 +245,7 @@ static __device__ void rondo_lead_group(const struct rondo_daemon *daemon, const
         for (uint32_t k = 0; k < mine; k++) {
             uint64_t budget = left == 1 ? RONDO_ALONE_POLLS : RONDO_GROUP_POLLS;
             if (!flags[k].done && rondo_visit_part(daemon, group, blockIdx.x + k * gridDim.x, round % RONDO_GROUP_PATIENCE == 0,
-                                                   budget, &flags[k], context, team)) {
+                                                   budget, &flags[k], context, workers)) {
                 flags[k].done = 1;
                 left--;
             }
@@ -269,31 +269,31 @@ static __device__ void rondo_bring_in_list(const struct rondo_cuda_group *group)
  * may have written is not yet. */
 static __device__ __forceinline__ void rondo_bring_in(const struct rondo_stream_operation *given, struct rondo_cuda_block *shared)
 {
-    struct rondo_team *team = &rondo_here.team;
-    rondo_copy_vectors(&team->operation, &given->operation, sizeof(team->operation), threadIdx.x, blockDim.x);
+    struct rondo_workers *workers = &rondo_here.workers;
+    rondo_copy_vectors(&workers->operation, &given->operation, sizeof(workers->operation), threadIdx.x, blockDim.x);
     if (threadIdx.x < sizeof(shared->context) / 4)
         ((uint32_t *) &shared->context)[threadIdx.x] = 0;
     __syncthreads();
-    rondo_team_load_part(team, threadIdx.x, blockDim.x);
+    rondo_workers_load_part(workers, threadIdx.x, blockDim.x);
     __syncthreads();
-    rondo_team_load_instructions(team, threadIdx.x, blockDim.x);
-    rondo_team_load_ends(team, threadIdx.x, blockDim.x); /* as they are now */
+    rondo_workers_load_instructions(workers, threadIdx.x, blockDim.x);
+    rondo_workers_load_ends(workers, threadIdx.x, blockDim.x); /* as they are now */
 }
 
-/* given: the operation of this block; group: those that it goes round; neither: the daemon. all_lines: rondo_team_work. */
+/* given: the operation of this block; group: those that it goes round; neither: the daemon. all_lines: rondo_workers_work. */
 static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemon *daemon,
                                                         const struct rondo_stream_operation *given,
                                                         const struct rondo_cuda_group *group, int all_lines)
 {
     const int of_daemon = given == NULL && group == NULL;
     struct rondo_cuda_block *shared = &rondo_here;
-    struct rondo_team *team = &rondo_here.team;
-    uint32_t workers = blockDim.x - RONDO_CUDA_CONTROL, part = given != NULL ? blockIdx.x - given->block_first : 0;
+    struct rondo_workers *workers = &rondo_here.workers;
+    uint32_t worker_count = blockDim.x - RONDO_CUDA_CONTROL, part = given != NULL ? blockIdx.x - given->block_first : 0;
     if (threadIdx.x == 0) {
-        rondo_team_reset(team);
-        team->home = given != NULL ? &given->operation : NULL;
-        team->program_block = part;
-        team->page = 0;
+        rondo_workers_reset(workers);
+        workers->home = given != NULL ? &given->operation : NULL;
+        workers->program_block = part;
+        workers->page = 0;
     }
     rondo_copy_vectors(&shared->daemon, daemon, sizeof(*daemon), threadIdx.x, blockDim.x);
     if (group != NULL) {
@@ -303,24 +303,24 @@ static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemo
         rondo_copy_vectors(&shared->block, &daemon->blocks[blockIdx.x], sizeof(shared->block), threadIdx.x, blockDim.x);
     } else {
         rondo_bring_in(given, shared);
-        if (all_lines && team->operation.walks == RONDO_WALKS_LINES) {
+        if (all_lines && workers->operation.warp_mode == RONDO_WARP_MODE_LINES) {
             __syncthreads();
-            rondo_walk_prepare(team, threadIdx.x, blockDim.x);
+            rondo_warp_prepare(workers, threadIdx.x, blockDim.x);
         }
     }
     __syncthreads();
-    if (threadIdx.x < workers) {
-        rondo_team_work(team, threadIdx.x, workers, all_lines, of_daemon);
-    } else if (threadIdx.x == workers) { /* the leader, alone in its warp */
+    if (threadIdx.x < worker_count) {
+        rondo_workers_work(workers, threadIdx.x, worker_count, all_lines, of_daemon);
+    } else if (threadIdx.x == worker_count) { /* the leader, alone in its warp */
         if (given != NULL || group != NULL)
             shared->daemon.policy.preempt = 1; /* a wait without a budget is the daemon's alone */
         if (group != NULL)
-            rondo_lead_group(&shared->daemon, group, &shared->context, team);
+            rondo_lead_group(&shared->daemon, group, &shared->context, workers);
         else if (given == NULL)
-            rondo_lead_daemon(&shared->daemon, &shared->block, team);
+            rondo_lead_daemon(&shared->daemon, &shared->block, workers);
         else
-            rondo_lead_operation(&shared->daemon, given, part, &shared->context, team, all_lines);
-        rondo_team_dismiss(team);
+            rondo_lead_operation(&shared->daemon, given, part, &shared->context, workers, all_lines);
+        rondo_workers_dismiss(workers);
     }
     if (given != NULL || group != NULL)
         return;
@@ -372,99 +372,99 @@ RONDO_KERNEL rondo_all_lines_kernel(const __grid_constant__ struct rondo_daemon 
 
 #if __CUDA_ARCH__ >= 900
 
-static __shared__ struct rondo_bulk rondo_bulk_here;
-extern __shared__ __align__(128) char rondo_bulk_cells[];
-static_assert(sizeof(struct rondo_cuda_block) + sizeof(struct rondo_bulk) + RONDO_BULK_SHARED <= 227 * 1024, "a block's most");
+static __shared__ struct rondo_tma rondo_tma_here;
+extern __shared__ __align__(128) char rondo_tma_cells[];
+static_assert(sizeof(struct rondo_cuda_block) + sizeof(struct rondo_tma) + RONDO_TMA_SHARED <= 227 * 1024, "a block's most");
 
 /* Until the part is over or the lane has failed. Returns whether being stuck was told of. */
-static __device__ uint8_t rondo_lead_bulk(const struct rondo_daemon *daemon, struct rondo_run *run, struct rondo_team *team)
+static __device__ uint8_t rondo_lead_tma(const struct rondo_daemon *daemon, struct rondo_run *run, struct rondo_workers *workers)
 {
-    struct rondo_bulk *bulk = &rondo_bulk_here;
+    struct rondo_tma *tma = &rondo_tma_here;
     struct rondo_block_statistics *statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
-    const uint32_t lane = team->operation.lane;
-    struct rondo_bulk_cursor at = rondo_bulk_begin(team);
+    const uint32_t lane = workers->operation.lane;
+    struct rondo_tma_cursor at = rondo_tma_begin(workers);
     uint64_t sent = 0;
     uint8_t told = 0, ending = 0;
-    for (uint32_t looks = 1; rondo_bulk_next(team, &at) != 0; looks++) {
-        const uint32_t stored = rondo_bulk_look(&bulk->stored);
+    for (uint32_t looks = 1; rondo_tma_next(workers, &at) != 0; looks++) {
+        const uint32_t stored = rondo_tma_look(&tma->stored);
         if (stored != at.pieces) {
-            rondo_bulk_tell(team, bulk, &at, stored, &sent);
+            rondo_tma_tell(workers, tma, &at, stored, &sent);
             looks = 0;
         }
         if (!ending && at.tile + at.tile_bytes >= at.end && at.instruction + 1 == at.instructions) {
-            rondo_team_ending(team);
+            rondo_workers_ending(workers);
             ending = 1;
         }
-        if (looks < RONDO_BULK_PATIENCE)
+        if (looks < RONDO_TMA_PATIENCE)
             continue;
         looks = 0;
         if (rondo_interrupted(daemon->queues, lane)) {
-            rondo_bulk_say(&bulk->stop, 1);
+            rondo_tma_say(&tma->stop, 1);
             break;
         }
-        rondo_report_missing(run, rondo_bulk_missing(team, bulk, &at));
+        rondo_report_missing(run, rondo_tma_missing(workers, tma, &at));
         rondo_tell_stuck(daemon, lane, run->context->operation - 1, &told);
     }
-    rondo_team_ending(team);
+    rondo_workers_ending(workers);
     rondo_count(&statistics->primitives, at.pieces);
     rondo_count(&statistics->bytes_sent, sent);
     return told;
 }
 
-static __device__ void rondo_bulk_main(const struct rondo_daemon *daemon, const struct rondo_stream_operation *given)
+static __device__ void rondo_tma_main(const struct rondo_daemon *daemon, const struct rondo_stream_operation *given)
 {
     enum {
         LOADER = 0,
         STORER = RONDO_CUDA_WARP,
         SCOUTS = 2 * RONDO_CUDA_WARP,
         FOLDERS = SCOUTS + RONDO_CUDA_WARP,
-        LEADER = FOLDERS + RONDO_BULK_FOLDERS
+        LEADER = FOLDERS + RONDO_TMA_REDUCERS
     };
     struct rondo_cuda_block *shared = &rondo_here;
-    struct rondo_team *team = &rondo_here.team;
-    struct rondo_bulk *bulk = &rondo_bulk_here;
+    struct rondo_workers *workers = &rondo_here.workers;
+    struct rondo_tma *tma = &rondo_tma_here;
     const uint32_t thread = threadIdx.x;
     struct rondo_run run;
     uint8_t told = 0;
     if (thread == 0) {
-        team->program_block = blockIdx.x - given->block_first;
-        team->page = 0;
+        workers->program_block = blockIdx.x - given->block_first;
+        workers->page = 0;
     }
     rondo_copy_vectors(&shared->daemon, daemon, sizeof(*daemon), thread, blockDim.x);
     rondo_bring_in(given, shared);
     __syncthreads();
-    rondo_bulk_decode(team, bulk, thread, blockDim.x);
+    rondo_tma_decode(workers, tma, thread, blockDim.x);
     if (thread == LEADER) {
-        rondo_prepare_run(&run, &shared->daemon, team->operation.lane, &given->operation, team->program_block, &shared->context);
+        rondo_prepare_run(&run, &shared->daemon, workers->operation.lane, &given->operation, workers->program_block, &shared->context);
         rondo_after_stream();
         rondo_await_turn(&shared->daemon, given, &shared->context);
     }
     __syncthreads();
-    rondo_bulk_look_for_waits(team, bulk, thread);
-    rondo_bulk_arrive(team, thread);
+    rondo_tma_look_for_waits(workers, tma, thread);
+    rondo_tma_arrive(workers, thread);
     __syncthreads();
     if (thread == LOADER)
-        rondo_bulk_load(team, bulk, rondo_bulk_cells);
+        rondo_tma_load(workers, tma, rondo_tma_cells);
     else if (thread == STORER)
-        rondo_bulk_store(team, bulk, rondo_bulk_cells);
+        rondo_tma_store(workers, tma, rondo_tma_cells);
     else if (thread == LEADER)
-        told = rondo_lead_bulk(&shared->daemon, &run, team);
+        told = rondo_lead_tma(&shared->daemon, &run, workers);
     else if (thread >= SCOUTS && thread < FOLDERS)
-        rondo_bulk_scout(team, bulk, thread - SCOUTS);
+        rondo_tma_scout(workers, tma, thread - SCOUTS);
     else if (thread >= FOLDERS && thread < LEADER)
-        rondo_bulk_fold(team, bulk, rondo_bulk_cells, thread - FOLDERS);
+        rondo_tma_reduce(workers, tma, rondo_tma_cells, thread - FOLDERS);
     __syncwarp();
     __syncthreads();
-    rondo_bulk_leave(team, bulk, thread);
+    rondo_tma_leave(workers, tma, thread);
     __syncthreads();
     if (thread == LEADER)
-        rondo_finish_ordered(&shared->daemon, given, team->operation.lane, told);
+        rondo_finish_ordered(&shared->daemon, given, workers->operation.lane, told);
 }
 
 #else
 
 /* The selection has asked all ranks' GPUs. */
-static __device__ void rondo_bulk_main(const struct rondo_daemon *daemon, const struct rondo_stream_operation *given)
+static __device__ void rondo_tma_main(const struct rondo_daemon *daemon, const struct rondo_stream_operation *given)
 {
     (void) daemon;
     (void) given;
@@ -473,10 +473,10 @@ static __device__ void rondo_bulk_main(const struct rondo_daemon *daemon, const 
 
 #endif
 
-static __global__ void __launch_bounds__(RONDO_BULK_THREADS, 1)
-    rondo_bulk_kernel(const __grid_constant__ struct rondo_daemon daemon, const __grid_constant__ struct rondo_cuda_batch batch)
+static __global__ void __launch_bounds__(RONDO_TMA_THREADS, 1)
+    rondo_tma_kernel(const __grid_constant__ struct rondo_daemon daemon, const __grid_constant__ struct rondo_cuda_batch batch)
 {
-    rondo_bulk_main(&daemon, &batch.operations[rondo_in_batch(&batch)]);
+    rondo_tma_main(&daemon, &batch.operations[rondo_in_batch(&batch)]);
 }
 
 RONDO_KERNEL rondo_group_kernel(const __grid_constant__ struct rondo_daemon daemon,
@@ -497,7 +497,7 @@ const void *rondo_cuda_kernel(enum rondo_cuda_kernel kernel)
                                                             (const void *) rondo_lines_kernel,
                                                             (const void *) rondo_operations_kernel,
                                                             (const void *) rondo_all_lines_kernel,
-                                                            (const void *) rondo_bulk_kernel,
+                                                            (const void *) rondo_tma_kernel,
                                                             (const void *) rondo_group_kernel,
                                                             (const void *) rondo_fetch_kernel};
     return kernels[kernel];

@@ -8,10 +8,10 @@
 #define RONDO_CUDA_CONTROL     32 /* threads of a block that are not workers */
 #define RONDO_CUDA_BATCH       9  /* operations of one launch: 4 KiB of arguments are what every CUDA offers */
 
-/* Of a block that moves data by bulk copies (cuda_bulk.h). */
-#define RONDO_BULK_THREADS 384                                   /* in all */
-#define RONDO_BULK_CELLS   11                                    /* of RONDO_BULK_BYTES: all the shared memory that is left */
-#define RONDO_BULK_SHARED  (RONDO_BULK_CELLS * RONDO_BULK_BYTES) /* given at the launch */
+/* Of a block that moves data by bulk copies (device/cuda/move_tma.h). */
+#define RONDO_TMA_THREADS 384                                 /* in all */
+#define RONDO_TMA_CELLS   11                                  /* of RONDO_TMA_BYTES: all the shared memory that is left */
+#define RONDO_TMA_SHARED  (RONDO_TMA_CELLS * RONDO_TMA_BYTES) /* given at the launch */
 
 struct rondo_cuda_batch {
     uint32_t count;
@@ -38,7 +38,7 @@ enum rondo_cuda_kernel {
     RONDO_CUDA_LINES,      /* the same, of an operation with LL128 connectors */
     RONDO_CUDA_OPERATIONS, /* (struct rondo_daemon, struct rondo_cuda_batch), likewise, of each */
     RONDO_CUDA_ALL_LINES,  /* the same, of operations that all have LL128 connectors */
-    RONDO_CUDA_BULK,       /* the same, of operations that all walk by bulk copies; with RONDO_BULK_SHARED */
+    RONDO_CUDA_TMA,        /* the same, of operations that all walk by bulk copies; with RONDO_TMA_SHARED */
     RONDO_CUDA_GROUP,      /* (struct rondo_daemon, struct rondo_cuda_group), as many blocks as may be */
     RONDO_CUDA_FETCH,      /* (const uint64_t *, uint64_t *), one thread: a word to where the host sees it */
     RONDO_CUDA_KERNELS

@@ -1,4 +1,4 @@
-/* See pool.h. Sizes are rounded up to powers of two; each size has its list of returned pieces. */
+/* See device/cuda/pool.h. Sizes are rounded up to powers of two; each size has its list of returned pieces. */
 #include "device/cuda/pool.h"
 
 #include <pthread.h>
@@ -8,18 +8,18 @@
 enum { SMALLEST_SHIFT = 6, CLASSES = 42 };
 #define SLAB_BYTES ((size_t) 1 << 20)
 
-struct piece {
-    struct piece *next;
+struct slice_op {
+    struct slice_op *next;
     void *memory;
 };
 
 struct rondo_pool {
     struct rondo_pool_source source;
     pthread_mutex_t lock;
-    struct piece *slabs; /* all memory that was obtained */
-    char *fresh;         /* what is left of the newest slab */
+    struct slice_op *slabs; /* all memory that was obtained */
+    char *fresh;            /* what is left of the newest slab */
     size_t fresh_bytes;
-    struct piece *returned[CLASSES];
+    struct slice_op *returned[CLASSES];
 };
 
 struct rondo_pool *rondo_pool_create(const struct rondo_pool_source *source)
@@ -38,12 +38,12 @@ void rondo_pool_destroy(struct rondo_pool *pool)
         return;
     for (int c = 0; c < CLASSES; c++)
         while (pool->returned[c] != NULL) {
-            struct piece *piece = pool->returned[c];
-            pool->returned[c] = piece->next;
-            free(piece);
+            struct slice_op *slice_op = pool->returned[c];
+            pool->returned[c] = slice_op->next;
+            free(slice_op);
         }
     while (pool->slabs != NULL) {
-        struct piece *slab = pool->slabs;
+        struct slice_op *slab = pool->slabs;
         pool->slabs = slab->next;
         pool->source.give_back(pool->source.argument, slab->memory);
         free(slab);
@@ -63,7 +63,7 @@ static int class_of(size_t bytes)
 /* Under the lock. */
 static void *obtain(struct rondo_pool *pool, size_t bytes)
 {
-    struct piece *slab = calloc(1, sizeof(*slab));
+    struct slice_op *slab = calloc(1, sizeof(*slab));
     if (slab == NULL)
         return NULL;
     slab->memory = pool->source.obtain(pool->source.argument, bytes);
@@ -103,15 +103,15 @@ void *rondo_pool_take(struct rondo_pool *pool, size_t bytes)
     size_t rounded = (size_t) 1 << (class + SMALLEST_SHIFT);
     void *memory = NULL;
     pthread_mutex_lock(&pool->lock);
-    struct piece *piece = pool->returned[class];
-    if (piece != NULL)
-        pool->returned[class] = piece->next;
+    struct slice_op *slice_op = pool->returned[class];
+    if (slice_op != NULL)
+        pool->returned[class] = slice_op->next;
     else
         memory = cut(pool, rounded);
     pthread_mutex_unlock(&pool->lock);
-    if (piece != NULL) {
-        memory = piece->memory;
-        free(piece);
+    if (slice_op != NULL) {
+        memory = slice_op->memory;
+        free(slice_op);
         pool->source.clear(pool->source.argument, memory, bytes);
     }
     return memory;
@@ -119,13 +119,13 @@ void *rondo_pool_take(struct rondo_pool *pool, size_t bytes)
 
 void rondo_pool_return(struct rondo_pool *pool, void *memory, size_t bytes)
 {
-    struct piece *piece = memory != NULL ? calloc(1, sizeof(*piece)) : NULL;
-    if (piece == NULL)
+    struct slice_op *slice_op = memory != NULL ? calloc(1, sizeof(*slice_op)) : NULL;
+    if (slice_op == NULL)
         return; /* without memory for the note it is lost to us until the pool goes */
     int class = class_of(bytes);
-    piece->memory = memory;
+    slice_op->memory = memory;
     pthread_mutex_lock(&pool->lock);
-    piece->next = pool->returned[class];
-    pool->returned[class] = piece;
+    slice_op->next = pool->returned[class];
+    pool->returned[class] = slice_op;
     pthread_mutex_unlock(&pool->lock);
 }

@@ -1,4 +1,4 @@
-/* See cuda_state.h. */
+/* See device/cuda/state.h. */
 #include "device/cuda/state.h"
 
 #include "lib/base/error.h"

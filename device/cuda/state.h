@@ -12,9 +12,9 @@
 
 struct rondo_cuda {
     struct rondo_device base;
-    struct rondo_seats *seats;       /* of the GPU, */
-    struct rondo_seats_user sitting; /* and how this runtime is known there */
-    int index;                       /* which GPU */
+    struct rondo_block_budget *block_budget; /* of the GPU, */
+    struct rondo_block_budget_user sitting;  /* and how this runtime is known there */
+    int index;                               /* which GPU */
     int rank;
     uint32_t blocks, multiprocessors;
     int overlaps; /* a kernel may be launched before the one it follows in its stream is done */
@@ -48,12 +48,12 @@ struct rondo_cuda_caller rondo_cuda_begin(int index);
  * that was there before. One that has ruined the context stays in any case. */
 void rondo_cuda_end(struct rondo_cuda_caller caller, int index);
 
-/* cuda_stream.c; as in struct rondo_device_kind. */
+/* device/cuda/stream.c; as in struct rondo_device_kind. */
 rondo_result_t rondo_cuda_enqueue(struct rondo_device *device, const struct rondo_stream_launch *launch,
                                   struct rondo_stream_list **list);
 int rondo_cuda_is_captured(struct rondo_device *device, void *stream);
 uint64_t rondo_cuda_stream_id(struct rondo_device *device, void *stream);
-/* Takes the runtime's part in the GPU's seats; rondo_seats_leave gives it up. RONDO_ERR_MEMORY. */
-rondo_result_t rondo_cuda_take_seats(struct rondo_cuda *cuda);
+/* Takes the runtime's part in the GPU's seats; rondo_block_budget_leave gives it up. RONDO_ERR_MEMORY. */
+rondo_result_t rondo_cuda_take_block_budget(struct rondo_cuda *cuda);
 
 #endif

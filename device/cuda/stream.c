@@ -1,6 +1,6 @@
 /*
- * Operations in stream order on a GPU: which kernel executes them, with how many blocks (seats.h) and threads, and what travels
- * with it. Nothing here waits for what runs on the GPU.
+ * Operations in stream order on a GPU: which kernel executes them, with how many blocks (device/cuda/block_budget.h) and
+ * threads, and what travels with it. Nothing here waits for what runs on the GPU.
  */
 #include "device/cuda/state.h"
 
@@ -44,9 +44,9 @@ static int is_lines(const struct rondo_operation *operation)
     return operation->protocol == RONDO_PROTOCOL_LL128;
 }
 
-static int is_bulk(const struct rondo_operation *operation)
+static int is_tma(const struct rondo_operation *operation)
 {
-    return operation->walks == RONDO_WALKS_BULK;
+    return operation->warp_mode == RONDO_WARP_MODE_TMA;
 }
 
 static int all(const struct rondo_stream_operation *operations, int count, int (*is)(const struct rondo_operation *))
@@ -61,8 +61,8 @@ static enum rondo_cuda_kernel kernel_for(const struct rondo_stream_operation *op
 {
     if (grouped)
         return RONDO_CUDA_GROUP;
-    if (all(operations, count, is_bulk))
-        return RONDO_CUDA_BULK;
+    if (all(operations, count, is_tma))
+        return RONDO_CUDA_TMA;
     if (count > 1)
         return all(operations, count, is_lines) ? RONDO_CUDA_ALL_LINES : RONDO_CUDA_OPERATIONS;
     return all(operations, count, is_lines) ? RONDO_CUDA_LINES : RONDO_CUDA_OPERATION;
@@ -81,26 +81,27 @@ static int needs_list(const struct rondo_stream_launch *launch, uint32_t parts, 
 }
 
 /* What the launch would like: as many blocks as it has parts, so that all travels with the kernel. */
-static struct rondo_seats_wish wish_of(const struct rondo_cuda *cuda, const struct rondo_stream_launch *launch, uint32_t parts)
+static struct rondo_block_budget_request wish_of(const struct rondo_cuda *cuda, const struct rondo_stream_launch *launch,
+                                                 uint32_t parts)
 {
     const uint32_t least = (parts + RONDO_CUDA_PARTS_MAX - 1) / RONDO_CUDA_PARTS_MAX;
     const uint32_t most = launch->count == 1 ? parts : least > widest(cuda) ? least : widest(cuda);
-    return (struct rondo_seats_wish){.stream = launch->stream_id != 0
-                                                   ? launch->stream_id
-                                                   : (uint64_t) (uintptr_t) launch->stream, /* a handle may come again */
-                                     .blocks = parts < most ? parts : most,
-                                     .operations = launch->operations,
-                                     .count = (uint32_t) launch->count,
-                                     .least = least,
-                                     .tells = needs_list(launch, parts, most), /* which is to be used again */
-                                     .overlaps = cuda->overlaps && !launch->captured && launch->count <= RONDO_CUDA_BATCH,
-                                     .captured = launch->captured};
+    return (struct rondo_block_budget_request){
+        .stream =
+            launch->stream_id != 0 ? launch->stream_id : (uint64_t) (uintptr_t) launch->stream, /* a handle may come again */
+        .blocks = parts < most ? parts : most,
+        .operations = launch->operations,
+        .count = (uint32_t) launch->count,
+        .least = least,
+        .tells = needs_list(launch, parts, most), /* which is to be used again */
+        .overlaps = cuda->overlaps && !launch->captured && launch->count <= RONDO_CUDA_BATCH,
+        .captured = launch->captured};
 }
 
 /* The operations and the owners of their parts, which the kernel itself brings in: nothing on the way to a launch waits for
  * others. */
 static rondo_result_t make_list(struct rondo_cuda *cuda, const struct rondo_stream_launch *launch, uint32_t parts,
-                                const struct rondo_seats_grant *grant, struct rondo_cuda_group *group,
+                                const struct rondo_block_budget_grant *grant, struct rondo_cuda_group *group,
                                 struct rondo_stream_list **result)
 {
     const size_t operation_bytes = (size_t) launch->count * sizeof(*launch->operations);
@@ -132,10 +133,10 @@ static rondo_result_t make_list(struct rondo_cuda *cuda, const struct rondo_stre
 
 /* A block a part, each with its operation at hand; or those of a group's. */
 static cudaError_t launch_kernel(const struct rondo_cuda *cuda, const struct rondo_stream_launch *launch,
-                                 const struct rondo_seats_grant *grant, struct rondo_cuda_group *group)
+                                 const struct rondo_block_budget_grant *grant, struct rondo_cuda_group *group)
 {
     const enum rondo_cuda_kernel kernel = kernel_for(launch->operations, launch->count, group != NULL);
-    const int batched = group == NULL && (launch->count > 1 || kernel == RONDO_CUDA_BULK);
+    const int batched = group == NULL && (launch->count > 1 || kernel == RONDO_CUDA_TMA);
     struct rondo_cuda_batch batch; /* large, so not cleared */
     void *what = group != NULL ? (void *) group : batched ? (void *) &batch : (void *) launch->operations;
     void *arguments[] = {cuda->base.daemon, what};
@@ -147,13 +148,13 @@ static cudaError_t launch_kernel(const struct rondo_cuda *cuda, const struct ron
         memcpy(batch.operations, launch->operations, (size_t) launch->count * sizeof(*launch->operations));
     }
     const uint32_t threads =
-        kernel == RONDO_CUDA_BULK ? RONDO_BULK_THREADS : threads_for(cuda, launch->bytes / fewest, grant->blocks);
+        kernel == RONDO_CUDA_TMA ? RONDO_TMA_THREADS : threads_for(cuda, launch->bytes / fewest, grant->blocks);
     /* The kernel's beginning may overlap the end of its like before it (rondo_after_stream); older GPUs know no such thing. */
     cudaLaunchAttribute early = {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
                                  .val.programmaticStreamSerializationAllowed = 1};
     cudaLaunchConfig_t config = {.gridDim = {grant->blocks, 1, 1},
                                  .blockDim = {threads, 1, 1},
-                                 .dynamicSmemBytes = kernel == RONDO_CUDA_BULK ? RONDO_BULK_SHARED : 0,
+                                 .dynamicSmemBytes = kernel == RONDO_CUDA_TMA ? RONDO_TMA_SHARED : 0,
                                  .stream = (cudaStream_t) launch->stream,
                                  .attrs = &early,
                                  .numAttrs = grant->overlaps ? 1 : 0};
@@ -165,13 +166,13 @@ rondo_result_t rondo_cuda_enqueue(struct rondo_device *device, const struct rond
 {
     struct rondo_cuda *cuda = rondo_cuda_of(device);
     const uint32_t parts = blocks_of(launch->operations, launch->count);
-    const struct rondo_seats_wish wish = wish_of(cuda, launch, parts);
+    const struct rondo_block_budget_request wish = wish_of(cuda, launch, parts);
     struct rondo_cuda_group group;
-    struct rondo_seats_grant grant;
+    struct rondo_block_budget_grant grant;
     rondo_result_t result = RONDO_SUCCESS;
     uint32_t block_first = 0;
     *list = NULL;
-    rondo_seats_take(cuda->seats, &cuda->sitting, &wish, &grant);
+    rondo_block_budget_take(cuda->block_budget, &cuda->sitting, &wish, &grant);
     for (int i = 0; i < launch->count; i++) {
         struct rondo_stream_operation *operation = &launch->operations[i];
         operation->block_first = block_first;
@@ -192,7 +193,7 @@ rondo_result_t rondo_cuda_enqueue(struct rondo_device *device, const struct rond
         result = error == cudaSuccess ? RONDO_SUCCESS : rondo_cuda_report(error, "launching an operation on a stream");
     }
     if (result != RONDO_SUCCESS)
-        rondo_seats_return(cuda->seats, &cuda->sitting, &wish, &grant);
+        rondo_block_budget_return(cuda->block_budget, &cuda->sitting, &wish, &grant);
     return result;
 }
 
@@ -228,17 +229,17 @@ uint64_t rondo_cuda_stream_id(struct rondo_device *device, void *stream)
 
 /* ---- what is over ---- */
 
-static struct rondo_cuda *cuda_of_user(struct rondo_seats_user *user)
+static struct rondo_cuda *cuda_of_user(struct rondo_block_budget_user *user)
 {
     return (struct rondo_cuda *) (void *) ((char *) user - offsetof(struct rondo_cuda, sitting));
 }
 
-static uint32_t count_told(struct rondo_seats_user *user, uint32_t place)
+static uint32_t count_told(struct rondo_block_budget_user *user, uint32_t place)
 {
     return rondo_load_acquire32(&cuda_of_user(user)->base.daemon->queues->over[place]);
 }
 
-static uint64_t count_executed(struct rondo_seats_user *user, uint32_t lane)
+static uint64_t count_executed(struct rondo_block_budget_user *user, uint32_t lane)
 {
     struct rondo_device *device = &cuda_of_user(user)->base;
     uint64_t count = 0;
@@ -246,11 +247,11 @@ static uint64_t count_executed(struct rondo_seats_user *user, uint32_t lane)
     return count;
 }
 
-rondo_result_t rondo_cuda_take_seats(struct rondo_cuda *cuda)
+rondo_result_t rondo_cuda_take_block_budget(struct rondo_cuda *cuda)
 {
     cuda->sitting.told = count_told;
     cuda->sitting.executed = count_executed;
-    cuda->seats = rondo_seats_enter(cuda->index, cuda->multiprocessors);
-    return cuda->seats != NULL ? RONDO_SUCCESS
-                               : rondo_fail(RONDO_ERR_MEMORY, "no memory for who runs what on GPU %d", cuda->index);
+    cuda->block_budget = rondo_block_budget_enter(cuda->index, cuda->multiprocessors);
+    return cuda->block_budget != NULL ? RONDO_SUCCESS
+                                      : rondo_fail(RONDO_ERR_MEMORY, "no memory for who runs what on GPU %d", cuda->index);
 }

@@ -18,14 +18,14 @@ enum rondo_verdict { RONDO_DAEMON_STAYS, RONDO_DAEMON_QUITS };
 
 RONDO_FUNCTION int rondo_submission_waits(const struct rondo_daemon *daemon)
 {
-    uint64_t next = rondo_load_relaxed(&daemon->meeting_point->fetched);
+    uint64_t next = rondo_load_relaxed(&daemon->exchange->fetched);
     return RONDO_SQE_IS(rondo_load_acquire(&daemon->queues->sq[next % RONDO_QUEUE_DEPTH].where), next);
 }
 
 RONDO_FUNCTION void rondo_daemon_enter(const struct rondo_daemon *daemon, struct rondo_block *block)
 {
     block->entered_ns = 0; /* when the clock is read first: short stays need none */
-    block->epoch = (uint32_t) (rondo_load_acquire_device(&daemon->meeting_point->consensus) >> 32);
+    block->epoch = (uint32_t) (rondo_load_acquire_device(&daemon->exchange->consensus) >> 32);
     block->voted = 0;
     block->untimed_rounds = 0;
     block->inside = 1;
@@ -50,21 +50,21 @@ RONDO_FUNCTION int rondo_leave(const struct rondo_daemon *daemon, int must_leave
 RONDO_FUNCTION void rondo_decide(const struct rondo_daemon *daemon, int must_leave)
 {
     for (uint32_t b = 0; b < daemon->block_count && !must_leave; b++)
-        if (rondo_load_acquire_device(&daemon->reports[b].news_read) !=
-            rondo_load_acquire_device(&daemon->meeting_point->announced))
+        if (rondo_load_acquire_device(&daemon->reports[b].notifications_read) !=
+            rondo_load_acquire_device(&daemon->exchange->announced))
             return; /* that block voted before the news came, and will withdraw */
-    uint64_t word = rondo_load_acquire_device(&daemon->meeting_point->consensus);
+    uint64_t word = rondo_load_acquire_device(&daemon->exchange->consensus);
     if ((word & RONDO_VOTES_MASK) != daemon->block_count || (word & RONDO_DECIDING) ||
-        !rondo_exchange_if(&daemon->meeting_point->consensus, word, word | RONDO_DECIDING))
+        !rondo_exchange_if(&daemon->exchange->consensus, word, word | RONDO_DECIDING))
         return; /* somebody withdrew */
     int out = rondo_leave(daemon, must_leave);
-    rondo_store_release_device(&daemon->meeting_point->consensus, ((word >> 32) + 1) << 32 | (out ? RONDO_QUIT : 0));
+    rondo_store_release_device(&daemon->exchange->consensus, ((word >> 32) + 1) << 32 | (out ? RONDO_QUIT : 0));
 }
 
 /* The epoch this block voted in may be over: what was decided. */
 RONDO_FUNCTION enum rondo_verdict rondo_learn_verdict(const struct rondo_daemon *daemon, struct rondo_block *block)
 {
-    uint64_t word = rondo_load_acquire_device(&daemon->meeting_point->consensus);
+    uint64_t word = rondo_load_acquire_device(&daemon->exchange->consensus);
     if ((uint32_t) (word >> 32) == block->epoch)
         return RONDO_DAEMON_STAYS;
     block->epoch = (uint32_t) (word >> 32);
@@ -74,7 +74,7 @@ RONDO_FUNCTION enum rondo_verdict rondo_learn_verdict(const struct rondo_daemon 
         rondo_trace(block, RONDO_TRACE_QUIT, 0, 0, 0);
         return RONDO_DAEMON_QUITS;
     }
-    block->last_news_ns = rondo_clock_ns();
+    block->last_notification_ns = rondo_clock_ns();
     return RONDO_DAEMON_STAYS;
 }
 
@@ -82,10 +82,10 @@ RONDO_FUNCTION enum rondo_verdict rondo_learn_verdict(const struct rondo_daemon 
 RONDO_FUNCTION enum rondo_verdict rondo_withdraw(const struct rondo_daemon *daemon, struct rondo_block *block)
 {
     for (;;) {
-        uint64_t word = rondo_load_acquire_device(&daemon->meeting_point->consensus);
+        uint64_t word = rondo_load_acquire_device(&daemon->exchange->consensus);
         if ((uint32_t) (word >> 32) != block->epoch)
             return rondo_learn_verdict(daemon, block);
-        if (!(word & RONDO_DECIDING) && rondo_exchange_if(&daemon->meeting_point->consensus, word, word - 1)) {
+        if (!(word & RONDO_DECIDING) && rondo_exchange_if(&daemon->exchange->consensus, word, word - 1)) {
             block->voted = 0;
             return RONDO_DAEMON_STAYS;
         }
@@ -94,7 +94,7 @@ RONDO_FUNCTION enum rondo_verdict rondo_withdraw(const struct rondo_daemon *daem
 
 RONDO_FUNCTION int rondo_overstays(const struct rondo_daemon *daemon, const struct rondo_block *block, uint64_t now)
 {
-    return now - block->entered_ns >= daemon->policy.residency_ns || rondo_load_relaxed32(&daemon->meeting_point->stopped);
+    return now - block->entered_ns >= daemon->policy.residency_ns || rondo_load_relaxed32(&daemon->exchange->stopped);
 }
 
 /* At the end of a round: vote, withdraw, or learn what was decided. */
@@ -106,15 +106,16 @@ RONDO_FUNCTION enum rondo_verdict rondo_consult(const struct rondo_daemon *daemo
         return RONDO_DAEMON_STAYS;
     uint64_t now = rondo_clock_ns();
     if (block->entered_ns == 0) {
-        block->entered_ns = block->last_progress_ns = block->last_news_ns = now;
+        block->entered_ns = block->last_progress_ns = block->last_notification_ns = now;
         rondo_trace_entered(block);
     }
     if (block->progressed || block->untimed_rounds > 0)
         block->last_progress_ns = now;
     if (block->informed)
-        block->last_news_ns = now;
+        block->last_notification_ns = now;
     block->untimed_rounds = 0;
-    uint64_t latest = block->last_news_ns > block->last_progress_ns ? block->last_news_ns : block->last_progress_ns;
+    uint64_t latest =
+        block->last_notification_ns > block->last_progress_ns ? block->last_notification_ns : block->last_progress_ns;
     rondo_trace_idle(block, latest, now);
     int overstayed = rondo_overstays(daemon, block, now);
     int wants_to_leave = overstayed || now - latest >= (block->tasks == 0 ? policy->quit_idle_ns : policy->quit_stuck_ns);
@@ -123,11 +124,11 @@ RONDO_FUNCTION enum rondo_verdict rondo_consult(const struct rondo_daemon *daemo
         if (!wants_to_leave)
             return RONDO_DAEMON_STAYS;
         block->voted = 1;
-        uint64_t word = rondo_fetch_add(&daemon->meeting_point->consensus, 1) + 1;
+        uint64_t word = rondo_fetch_add(&daemon->exchange->consensus, 1) + 1;
         if ((word & RONDO_VOTES_MASK) == daemon->block_count)
             rondo_decide(daemon, overstayed);
     }
-    uint64_t word = rondo_load_acquire_device(&daemon->meeting_point->consensus);
+    uint64_t word = rondo_load_acquire_device(&daemon->exchange->consensus);
     if ((uint32_t) (word >> 32) != block->epoch)
         return rondo_learn_verdict(daemon, block);
     return wants_to_leave ? RONDO_DAEMON_STAYS : rondo_withdraw(daemon, block);

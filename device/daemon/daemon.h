@@ -1,7 +1,7 @@
 /*
- * The daemon: one block's loop over what is submitted and over its task table (tasks.h), until a device's blocks agree to quit
- * (consensus.h; DESIGN section 6). Single source; a device calls rondo_daemon_enter once and rondo_daemon_round until it says
- * quit.
+ * The daemon: one block's loop over what is submitted and over its task table (device/daemon/tasks.h), until a device's blocks
+ * agree to quit (device/daemon/consensus.h; DESIGN section 6). Single source; a device calls rondo_daemon_enter once and
+ * rondo_daemon_round until it says quit.
  *
  * Why nothing deadlocks: every started, unfinished operation is in the task table of its blocks (or behind one that is, in its
  * lane); a round visits every task; a visit makes progress whenever what it waits for is there; nothing that one lane holds is
@@ -35,19 +35,19 @@ RONDO_FUNCTION uint32_t rondo_own_program_block(const struct rondo_daemon *daemo
 
 /* What a submission tells a block, in the terms of news. number: of the operation in its lane, if it is the first. begun: and
  * has a context. */
-RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct rondo_block *block, uint64_t news,
+RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct rondo_block *block, uint64_t notifications,
                                     uint64_t number, int begun)
 {
-    struct rondo_task task = {.lane = RONDO_NEWS_LANE(news)};
+    struct rondo_task task = {.lane = RONDO_NOTIFICATION_LANE(notifications)};
     task.program_block = rondo_own_program_block(daemon, block, task.lane);
     const struct rondo_lane *lane = &daemon->lanes[task.lane];
-    task.slot = RONDO_NEWS_SLOT(news);
+    task.slot = RONDO_NOTIFICATION_SLOT(notifications);
     task.number = number;
-    task.known = (news & RONDO_NEWS_FIRST) != 0;
-    task.fresh = (news & RONDO_NEWS_FRESH) != 0;
+    task.known = (notifications & RONDO_NOTIFICATION_FIRST) != 0;
+    task.fresh = (notifications & RONDO_NOTIFICATION_FRESH) != 0;
     if (daemon->policy.order == RONDO_ORDER_PRIORITY)
         task.priority = (int32_t) rondo_load_relaxed32(&lane->priority);
-    for (; task.program_block < RONDO_NEWS_BLOCKS(news); task.program_block += daemon->block_count)
+    for (; task.program_block < RONDO_NOTIFICATION_BLOCKS(notifications); task.program_block += daemon->block_count)
         if (rondo_add_task(daemon, block, &task) && task.known && !begun)
             rondo_context_begin(daemon, block, task.lane * daemon->lane_contexts + task.program_block, number);
     block->informed = 1;
@@ -57,13 +57,15 @@ RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct ro
  * has so much as a task, if the operation is started again as it was: the team knows all about it. The task is then the block's
  * only one, or at least the first, and visited next. A block without a part may still know what was there before. */
 RONDO_FUNCTION void rondo_begin_again(const struct rondo_daemon *daemon, const struct rondo_block *block,
-                                      struct rondo_team *team, uint64_t news)
+                                      struct rondo_workers *workers, uint64_t notifications)
 {
     const struct rondo_policy *policy = &daemon->policy;
-    if (block->tasks == 0 && !block->voted && (news & RONDO_NEWS_FIRST) && !(news & RONDO_NEWS_FRESH) &&
-        rondo_own_program_block(daemon, block, RONDO_NEWS_LANE(news)) < RONDO_NEWS_BLOCKS(news) &&
-        RONDO_NEWS_BLOCKS(news) <= daemon->block_count && policy->order == RONDO_ORDER_FIFO)
-        rondo_team_begin_again(team, &daemon->operations[RONDO_NEWS_SLOT(news)], policy->alone);
+    if (block->tasks == 0 && !block->voted && (notifications & RONDO_NOTIFICATION_FIRST) &&
+        !(notifications & RONDO_NOTIFICATION_FRESH) &&
+        rondo_own_program_block(daemon, block, RONDO_NOTIFICATION_LANE(notifications)) <
+            RONDO_NOTIFICATION_BLOCKS(notifications) &&
+        RONDO_NOTIFICATION_BLOCKS(notifications) <= daemon->block_count && policy->order == RONDO_ORDER_FIFO)
+        rondo_workers_begin_again(workers, &daemon->operations[RONDO_NOTIFICATION_SLOT(notifications)], policy->alone);
 }
 
 /* Block 0 only: learns from the host which lanes have failed, and whether to stop. */
@@ -79,19 +81,20 @@ RONDO_FUNCTION void rondo_answer_interrupts(const struct rondo_daemon *daemon, s
         if (failed != daemon->lanes[lane].failed)
             rondo_store_release_device32(&daemon->lanes[lane].failed, failed);
     }
-    rondo_store_release_device32(&daemon->meeting_point->stopped, rondo_load_relaxed32(&queues->stop));
+    rondo_store_release_device32(&daemon->exchange->stopped, rondo_load_relaxed32(&queues->stop));
     block->interrupts = interrupts;
-    rondo_store_release_device(&daemon->meeting_point->answered, interrupts);
+    rondo_store_release_device(&daemon->exchange->answered, interrupts);
 }
 
 /* What most submissions do without. */
-RONDO_FUNCTION void rondo_fetch_more(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team,
-                                     const struct rondo_sqe *sqe, uint32_t operation, uint32_t number)
+RONDO_FUNCTION void rondo_fetch_more(const struct rondo_daemon *daemon, struct rondo_block *block,
+                                     struct rondo_workers *workers, const struct rondo_sqe *sqe, uint32_t operation,
+                                     uint32_t number)
 {
     struct rondo_lane *lane = &daemon->lanes[number];
     const struct rondo_operation *fresh = sqe->fresh;
     if (fresh != NULL)
-        rondo_team_copy(team, &daemon->operations[operation], fresh, sizeof(*fresh));
+        rondo_workers_copy(workers, &daemon->operations[operation], fresh, sizeof(*fresh));
     if (sqe->interrupts != block->interrupts)
         rondo_answer_interrupts(daemon, block);
     if (sqe->revives) /* a failure in the lane's life before is not this one's */
@@ -101,7 +104,7 @@ RONDO_FUNCTION void rondo_fetch_more(const struct rondo_daemon *daemon, struct r
 
 /* Block 0 only. Appends one submission to its lane, tells it to the other blocks if it concerns them, and takes its own share.
  * more: another one waits, which may need the team. */
-RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team,
+RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_workers *workers,
                                     struct rondo_pair words, int more)
 {
     const struct rondo_sqe *sqe = &daemon->queues->sq[block->fetched % RONDO_QUEUE_DEPTH];
@@ -111,7 +114,7 @@ RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct ro
     uint64_t submitted = lane->submitted;
     uint64_t completed = rondo_load_acquire_device(&lane->completed);
     if (flags & RONDO_SQE_MORE)
-        rondo_fetch_more(daemon, block, team, sqe, operation, number);
+        rondo_fetch_more(daemon, block, workers, sqe, operation, number);
     rondo_store_relaxed(&lane->submitted, submitted + 1);
     /* The operation's copy and submitted before the ring entry, by which a block that has been busy with the lane finds the
      * operation, and before the news, which tell the others, unless it is nobody's business but ours. */
@@ -119,32 +122,33 @@ RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct ro
     if (told)
         rondo_publish_device_begin();
     rondo_publish_word(&lane->ring[submitted % RONDO_LANE_DEPTH], RONDO_RING(submitted, blocks, operation));
-    uint64_t news_flags = (completed == submitted ? RONDO_NEWS_FIRST : 0) | (flags & RONDO_SQE_FRESH ? RONDO_NEWS_FRESH : 0);
-    uint64_t news = RONDO_NEWS(block->news_read, news_flags, operation, blocks, number);
+    uint64_t notifications_flags =
+        (completed == submitted ? RONDO_NOTIFICATION_FIRST : 0) | (flags & RONDO_SQE_FRESH ? RONDO_NOTIFICATION_FRESH : 0);
+    uint64_t notifications = RONDO_NOTIFICATION(block->notifications_read, notifications_flags, operation, blocks, number);
     if (told) {
-        rondo_publish_word(&daemon->news[block->news_read % RONDO_QUEUE_DEPTH], news);
-        block->news_read++;
-        rondo_publish_word(&block->report->news_read, block->news_read);
-        rondo_publish_word(&daemon->meeting_point->announced, block->news_read);
-        rondo_team_told(team);
+        rondo_publish_word(&daemon->notifications[block->notifications_read % RONDO_QUEUE_DEPTH], notifications);
+        block->notifications_read++;
+        rondo_publish_word(&block->report->notifications_read, block->notifications_read);
+        rondo_publish_word(&daemon->exchange->announced, block->notifications_read);
+        rondo_workers_told(workers);
     }
     if (!more)
-        rondo_begin_again(daemon, block, team, news);
-    rondo_add_tasks(daemon, block, news, completed, (flags & RONDO_SQE_BEGUN) != 0);
+        rondo_begin_again(daemon, block, workers, notifications);
+    rondo_add_tasks(daemon, block, notifications, completed, (flags & RONDO_SQE_BEGUN) != 0);
     rondo_trace(block, RONDO_TRACE_FETCH, number, 0, submitted);
     block->fetched++;
-    rondo_store_relaxed(&daemon->meeting_point->fetched, block->fetched);
+    rondo_store_relaxed(&daemon->exchange->fetched, block->fetched);
 }
 
 /* Block 0 only: how many entries more all blocks can be told. */
-RONDO_FUNCTION uint64_t rondo_news_left(const struct rondo_daemon *daemon, const struct rondo_block *block)
+RONDO_FUNCTION uint64_t rondo_notifications_left(const struct rondo_daemon *daemon, const struct rondo_block *block)
 {
-    uint64_t slowest = block->news_read;
+    uint64_t slowest = block->notifications_read;
     for (uint32_t b = 1; b < daemon->block_count; b++) {
-        uint64_t read = rondo_load_acquire_device(&daemon->reports[b].news_read);
+        uint64_t read = rondo_load_acquire_device(&daemon->reports[b].notifications_read);
         slowest = read < slowest ? read : slowest;
     }
-    return RONDO_QUEUE_DEPTH - (block->news_read - slowest);
+    return RONDO_QUEUE_DEPTH - (block->notifications_read - slowest);
 }
 
 /* A submission's words are far away from a GPU: 1.2 us, so whether there is another one is asked at the same time, and a block
@@ -158,7 +162,7 @@ RONDO_FUNCTION uint64_t rondo_news_left(const struct rondo_daemon *daemon, const
 #endif
 
 /* Block 0 only. What does not fit waits. */
-RONDO_FUNCTION void rondo_fetch(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team)
+RONDO_FUNCTION void rondo_fetch(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_workers *workers)
 {
     const struct rondo_sqe *sq = daemon->queues->sq;
     const int idle = block->tasks == 0, hints = RONDO_FETCH_HINTS && idle; /* whoever has much to do takes all there is */
@@ -171,29 +175,30 @@ RONDO_FUNCTION void rondo_fetch(const struct rondo_daemon *daemon, struct rondo_
             looks--;
             continue;
         }
-        if (block->news_read == block->news_granted) /* what was granted is used up */
-            block->news_granted += rondo_news_left(daemon, block);
-        if (block->news_read == block->news_granted)
+        if (block->notifications_read == block->notifications_granted) /* what was granted is used up */
+            block->notifications_granted += rondo_notifications_left(daemon, block);
+        if (block->notifications_read == block->notifications_granted)
             return;
         looks = !hints || RONDO_SQE_IS(hint, block->fetched + 1);
-        rondo_fetch_one(daemon, block, team, words, looks);
+        rondo_fetch_one(daemon, block, workers, words, looks);
     }
 }
 
-RONDO_FUNCTION void rondo_read_news(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team)
+RONDO_FUNCTION void rondo_read_notifications(const struct rondo_daemon *daemon, struct rondo_block *block,
+                                             struct rondo_workers *workers)
 {
     for (;;) {
-        uint64_t read = block->news_read;
+        uint64_t read = block->notifications_read;
         /* Acquire pairs with the release in rondo_fetch_one. */
-        uint64_t entry = rondo_load_acquire_device(&daemon->news[read % RONDO_QUEUE_DEPTH]);
-        if (!RONDO_NEWS_IS(entry, read))
+        uint64_t entry = rondo_load_acquire_device(&daemon->notifications[read % RONDO_QUEUE_DEPTH]);
+        if (!RONDO_NOTIFICATION_IS(entry, read))
             return;
-        block->news_read = read + 1;
-        rondo_begin_again(daemon, block, team, entry);
+        block->notifications_read = read + 1;
+        rondo_begin_again(daemon, block, workers, entry);
         /* Of the lane's first operation this block has a part or none; either way it cannot complete before we have looked, or
          * has nothing to do with us: then number is of no use, and task.known leads to a look. */
-        uint64_t number = rondo_load_relaxed(&daemon->lanes[RONDO_NEWS_LANE(entry)].completed);
-        rondo_store_release_device(&block->report->news_read, read + 1);
+        uint64_t number = rondo_load_relaxed(&daemon->lanes[RONDO_NOTIFICATION_LANE(entry)].completed);
+        rondo_store_release_device(&block->report->notifications_read, read + 1);
         rondo_add_tasks(daemon, block, entry, number, 0);
     }
 }
@@ -216,7 +221,7 @@ RONDO_FUNCTION void rondo_finish_part(const struct rondo_daemon *daemon, struct 
         }
         rondo_store_relaxed(&lane->finished_parts, 0); /* released with completed, before anybody can add again */
     }
-    uint64_t ticket = rondo_fetch_add_relaxed(&daemon->meeting_point->cq_ticket, 1);
+    uint64_t ticket = rondo_fetch_add_relaxed(&daemon->exchange->cq_ticket, 1);
     rondo_publish_begin();
     rondo_publish_word(&lane->completed, task->number + 1);
     /* The host holds back submissions so that this entry is free. Nothing of the operation may be touched after this store. */
@@ -225,7 +230,7 @@ RONDO_FUNCTION void rondo_finish_part(const struct rondo_daemon *daemon, struct 
     block->completions++;
 }
 
-/* Sets up the run of one program block of an operation, which is not looked at: the team brings it in (rondo_team_load). */
+/* Sets up the run of one program block of an operation, which is not looked at: the team brings it in (rondo_workers_load). */
 RONDO_FUNCTION void rondo_prepare_run(struct rondo_run *run, const struct rondo_daemon *daemon, uint32_t lane,
                                       const struct rondo_operation *home, uint32_t program_block, struct rondo_context *context)
 {
@@ -241,10 +246,10 @@ RONDO_FUNCTION void rondo_prepare_run(struct rondo_run *run, const struct rondo_
 }
 
 /* The block's part of an operation that is started again as it was may be under way: whether that was all. */
-RONDO_FUNCTION int rondo_finish_again(struct rondo_block *block, struct rondo_team *team, struct rondo_context *context)
+RONDO_FUNCTION int rondo_finish_again(struct rondo_block *block, struct rondo_workers *workers, struct rondo_context *context)
 {
     struct rondo_block_statistics *statistics = &block->report->statistics;
-    int64_t sent = rondo_team_finish_again(team, context);
+    int64_t sent = rondo_workers_finish_again(workers, context);
     if (sent < 0)
         return 0;
     rondo_count(&statistics->primitives, 1);
@@ -254,24 +259,24 @@ RONDO_FUNCTION int rondo_finish_again(struct rondo_block *block, struct rondo_te
 
 /* first: it is the part's first visit. */
 RONDO_FUNCTION enum rondo_outcome rondo_run_part(const struct rondo_daemon *daemon, struct rondo_block *block,
-                                                 struct rondo_team *team, struct rondo_task *task,
+                                                 struct rondo_workers *workers, struct rondo_task *task,
                                                  const struct rondo_operation *home, struct rondo_context *context, int first,
                                                  uint64_t grant)
 {
     struct rondo_run run;
-    if (first && rondo_finish_again(block, team, context))
+    if (first && rondo_finish_again(block, workers, context))
         return RONDO_OUTCOME_FINISHED;
     rondo_prepare_run(&run, daemon, task->lane, home, task->program_block, context);
     run.fresh = task->fresh;
     run.of_daemon = 1;
     run.keeps = block->tasks == 1; /* of many, another one is next */
-    run.team = team;
+    run.workers = workers;
     run.statistics = &block->report->statistics;
     run.policy = &daemon->policy;
     run.interrupts = &block->interrupts;
     run.budget = grant;
     enum rondo_outcome outcome = rondo_engine_run(&run);
-    if (outcome == RONDO_OUTCOME_STUCK && daemon->policy.glance)
+    if (outcome == RONDO_OUTCOME_STUCK && daemon->policy.readiness_check)
         task->awaited = rondo_awaits(&run);
     task->fresh = 0;
     if (run.advanced || outcome == RONDO_OUTCOME_FINISHED) {
@@ -310,7 +315,7 @@ RONDO_FUNCTION enum rondo_visit rondo_learn_operation(const struct rondo_daemon 
 }
 
 RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daemon, struct rondo_block *block,
-                                                 struct rondo_task *task, struct rondo_team *team, uint64_t grant)
+                                                 struct rondo_task *task, struct rondo_workers *workers, uint64_t grant)
 {
     struct rondo_lane *lane = &daemon->lanes[task->lane];
     uint32_t index = task->lane * daemon->lane_contexts + task->program_block;
@@ -328,8 +333,8 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
     enum rondo_outcome outcome = RONDO_OUTCOME_FINISHED;
     task->visited = 1;
 #if !defined(__CUDACC__)
-    if (failed && (!rondo_withdraw_errands(&home->parts[task->program_block]) ||
-                   !rondo_withdraw_landing(context, &home->parts[task->program_block])))
+    if (failed && (!rondo_withdraw_receive_actions(&home->parts[task->program_block]) ||
+                   !rondo_withdraw_direct_write(context, &home->parts[task->program_block])))
         return RONDO_VISIT_KEEP;
 #endif
     rondo_trace(block, RONDO_TRACE_RESUME, task->lane, task->program_block, task->number);
@@ -339,9 +344,9 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
         blocks = home->blocks;
     } else {
         rondo_store_relaxed(&block->report->current_lane, (uint64_t) task->lane + 1);
-        outcome = rondo_run_part(daemon, block, team, task, home, context, first, grant);
+        outcome = rondo_run_part(daemon, block, workers, task, home, context, first, grant);
         rondo_store_relaxed(&block->report->current_lane, 0);
-        blocks = rondo_team_operation(team, home)->blocks;
+        blocks = rondo_workers_operation(workers, home)->blocks;
     }
     if (outcome == RONDO_OUTCOME_STUCK) {
         rondo_count(&block->report->statistics.preemptions, 1);
@@ -360,17 +365,17 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
 #if !defined(__CUDACC__)
 /* By who has block 0, whether there is a daemon or not: an operation of one block, of a lane with nothing under way, without a
  * submission. fresh: as in struct rondo_sqe. 1: it is over. 0: it is stuck, to be submitted as BEGUN. */
-RONDO_FUNCTION int rondo_carry_out(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team,
-                                   uint32_t number, uint32_t slot, const struct rondo_operation *fresh, uint64_t grant)
+RONDO_FUNCTION int rondo_run_inline(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_workers *workers,
+                                    uint32_t number, uint32_t slot, const struct rondo_operation *fresh, uint64_t grant)
 {
     struct rondo_lane *lane = &daemon->lanes[number];
     const uint64_t submitted = lane->submitted;
     struct rondo_task task = {.lane = number, .slot = slot, .number = submitted};
     struct rondo_operation *home = &daemon->operations[slot];
     if (fresh != NULL)
-        rondo_team_copy(team, home, fresh, sizeof(*fresh));
+        rondo_workers_copy(workers, home, fresh, sizeof(*fresh));
     struct rondo_context *context = rondo_context_begin(daemon, block, number * daemon->lane_contexts, submitted);
-    if (rondo_run_part(daemon, block, team, &task, home, context, 0, grant) == RONDO_OUTCOME_STUCK) {
+    if (rondo_run_part(daemon, block, workers, &task, home, context, 0, grant) == RONDO_OUTCOME_STUCK) {
         rondo_count(&block->report->statistics.preemptions, 1);
         return 0;
     }
@@ -388,11 +393,11 @@ RONDO_FUNCTION int rondo_carry_out(const struct rondo_daemon *daemon, struct ron
 /* Which of the next tasks from a place on are worth a visit, a bit each: those whose wait may be over, by itself or by failure.
  * A round over many preempted tasks, whose visits mean a change of context each, costs no more than the loads of a few words.
  */
-RONDO_FUNCTION uint32_t rondo_glance(const struct rondo_daemon *daemon, struct rondo_block *block, uint32_t place)
+RONDO_FUNCTION uint32_t rondo_check_readiness(const struct rondo_daemon *daemon, struct rondo_block *block, uint32_t place)
 {
     uint64_t words[RONDO_GLANCES];
     uint32_t failed[RONDO_GLANCES], worth = 0;
-    if (!daemon->policy.glance || !daemon->policy.preempt || block->tasks == 1)
+    if (!daemon->policy.readiness_check || !daemon->policy.preempt || block->tasks == 1)
         return UINT32_MAX;
     RONDO_UNROLL
     for (uint32_t k = 0; k < RONDO_GLANCES; k++) { /* all loads before the first is needed */
@@ -421,19 +426,19 @@ RONDO_FUNCTION void rondo_close_gap(struct rondo_block *block, uint32_t to, uint
 /* Visits every task once, the first with the largest grant. return_early: end the round after a completion, so that a host
  * thread which runs blocks while it waits can look whether its request is done. What stays moves up into the places of what
  * does not, so that a round moves each task once at most; a task whose lane has more for it begins anew at the end. */
-RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_team *team,
-                                      int return_early)
+RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct rondo_block *block,
+                                      struct rondo_workers *workers, int return_early)
 {
     const uint32_t tasks = block->tasks, completions = block->completions;
     uint64_t grant = tasks == 1 ? daemon->policy.alone : daemon->policy.initial;
-    uint32_t worth = 0, kept = 0, again = 0, i = 0;
+    uint32_t worth = 0, retained = 0, again = 0, i = 0;
     for (; i < tasks && !(return_early && block->completions != completions); i++, worth >>= 1) {
         struct rondo_task *task = rondo_task_at(block, i);
         enum rondo_visit visit = RONDO_VISIT_KEEP;
         if (i % RONDO_GLANCES == 0)
-            worth = rondo_glance(daemon, block, i);
+            worth = rondo_check_readiness(daemon, block, i);
         if (worth & 1) {
-            visit = rondo_visit_task(daemon, block, task, team, grant);
+            visit = rondo_visit_task(daemon, block, task, workers, grant);
             grant = grant * daemon->policy.decay / 100;
             if (grant == 0)
                 grant = 1;
@@ -443,13 +448,13 @@ RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct 
         } else if (visit == RONDO_VISIT_REQUEUE && tasks + again < RONDO_TASKS_MOST(daemon)) {
             *rondo_task_at(block, tasks + again++) = *task;
         } else {
-            if (kept != i)
-                *rondo_task_at(block, kept) = *task;
-            kept++;
+            if (retained != i)
+                *rondo_task_at(block, retained) = *task;
+            retained++;
         }
     }
     block->tasks = tasks + again;
-    rondo_close_gap(block, kept, i);
+    rondo_close_gap(block, retained, i);
     if (daemon->policy.order == RONDO_ORDER_PRIORITY) /* the last ones have their places to find */
         for (uint32_t place = block->tasks - again; again > 0; again--, place++)
             rondo_rise(block, place);
@@ -459,7 +464,7 @@ RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct 
 
 /* One round of one block. Not re-entrant: one thread (block of threads) at a time. */
 RONDO_FUNCTION enum rondo_verdict rondo_daemon_round(const struct rondo_daemon *daemon, struct rondo_block *block,
-                                                     struct rondo_team *team, int return_early)
+                                                     struct rondo_workers *workers, int return_early)
 {
     /* FIFO empties the table before it takes more, so that all ranks tend to work on the same operations; a round in which
      * nothing moved, or a long row of busy ones, lets new ones in all the same. */
@@ -468,18 +473,18 @@ RONDO_FUNCTION enum rondo_verdict rondo_daemon_round(const struct rondo_daemon *
     if (block->index == 0) {
         if (eager || ++block->rounds_without_fetch >= 16) {
             block->rounds_without_fetch = 0;
-            rondo_fetch(daemon, block, team);
+            rondo_fetch(daemon, block, workers);
         }
         if (!daemon->policy.preempt || ++block->rounds % 16 == 0)
             rondo_answer_interrupts(daemon, block);
     } else {
         if (!daemon->policy.preempt)
-            block->interrupts = rondo_load_acquire_device(&daemon->meeting_point->answered);
-        rondo_read_news(daemon, block, team);
+            block->interrupts = rondo_load_acquire_device(&daemon->exchange->answered);
+        rondo_read_notifications(daemon, block, workers);
     }
     if (block->voted && block->informed && rondo_withdraw(daemon, block) == RONDO_DAEMON_QUITS)
         return RONDO_DAEMON_QUITS; /* decided before the news could be told; the host starts another daemon for them */
-    rondo_visit_tasks(daemon, block, team, return_early);
+    rondo_visit_tasks(daemon, block, workers, return_early);
     return rondo_consult(daemon, block);
 }
 

@@ -49,7 +49,7 @@ RONDO_FUNCTION struct rondo_context *rondo_context_begin(const struct rondo_daem
     rondo_context_claim(daemon, block, index);
     context->operation = number + 1; /* so that zeroed memory names none */
     context->tile = 0;
-    context->instruction = context->slice = context->piece = context->finished = context->sent = context->landing = 0;
+    context->instruction = context->slice = context->slice_op = context->finished = context->sent = context->direct_write = 0;
     for (int i = 0; i < RONDO_PROGRESS / 8; i++)
         context->progress[i] = 0;
     rondo_context_changed(block, index);

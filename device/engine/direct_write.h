@@ -17,14 +17,14 @@
 #ifndef RONDO_DEVICE_ENGINE_DIRECT_WRITE_H
 #define RONDO_DEVICE_ENGINE_DIRECT_WRITE_H
 
-#define RONDO_LANDING_BYTES ((uint64_t) 4 << 20) /* of a piece that a team is given */
+#define RONDO_DIRECT_WRITE_BYTES ((uint64_t) 4 << 20) /* of a piece that a team is given */
 
 /* 0: stuck. */
-RONDO_FUNCTION int rondo_await_landing(struct rondo_run *run, const struct rondo_end *end)
+RONDO_FUNCTION int rondo_await_direct_write(struct rondo_run *run, const struct rondo_end *end)
 {
-    const uint64_t *word = rondo_landing_word(end->watched);
+    const uint64_t *word = rondo_direct_write_word(end->watched);
     uint64_t polls = 0;
-    while (rondo_load_relaxed(word) == RONDO_LANDING_NONE)
+    while (rondo_load_relaxed(word) == RONDO_DIRECT_WRITE_NONE)
         if (!rondo_looks_again(run, end->peer + 1, &polls))
             return 0;
     return 1;
@@ -34,14 +34,14 @@ RONDO_FUNCTION int rondo_await_landing(struct rondo_run *run, const struct rondo
 RONDO_FUNCTION void rondo_store_there(struct rondo_run *run, const struct rondo_instruction *instruction,
                                       struct rondo_extent chunk, char *there)
 {
-    struct rondo_stretch stretch = {0, RONDO_LANDING_BYTES / run->element_bytes};
+    struct rondo_stretch stretch = {0, RONDO_DIRECT_WRITE_BYTES / run->element_bytes};
     for (; stretch.start < chunk.count; stretch.start += stretch.most) {
-        struct rondo_use *use = rondo_team_use(run->team);
-        rondo_describe(run, instruction, 0, 0, chunk, stretch, rondo_team_piece(run->team), use);
-        use->landing = there + stretch.start * run->element_bytes;
-        rondo_team_take_ends(run->team, run, use);
-        rondo_team_finish(run->team); /* the piece before */
-        rondo_team_begin(run->team, 0);
+        struct rondo_use *use = rondo_workers_use(run->workers);
+        rondo_describe(run, instruction, 0, 0, chunk, stretch, rondo_workers_slice_op(run->workers), use);
+        use->direct_write = there + stretch.start * run->element_bytes;
+        rondo_workers_take_ends(run->workers, run, use);
+        rondo_workers_finish(run->workers); /* the piece before */
+        rondo_workers_begin(run->workers, 0);
     }
 }
 
@@ -49,17 +49,17 @@ RONDO_FUNCTION int rondo_land_sent(struct rondo_run *run, const struct rondo_ins
                                    struct rondo_extent chunk)
 {
     const struct rondo_end *end = rondo_end_of(run, instruction->send_first);
-    uint64_t *word = rondo_landing_word(end->watched);
-    if (!rondo_await_landing(run, end))
+    uint64_t *word = rondo_direct_write_word(end->watched);
+    if (!rondo_await_direct_write(run, end))
         return 0;
     const uint64_t there = rondo_load_relaxed(word);
     /* It is as it was, or the receiver has taken it back and is about to fail this rank's operation, too. Acquire: see above.
      */
-    if (there == RONDO_LANDING_NONE || !rondo_exchange_far_if(word, there, RONDO_LANDING_NONE))
+    if (there == RONDO_DIRECT_WRITE_NONE || !rondo_exchange_far_if(word, there, RONDO_DIRECT_WRITE_NONE))
         return 0;
     run->advanced = 1;
-    if (there == RONDO_LANDING_IN_SLOTS) {
-        run->landing = RONDO_LANDING_BY_SLOTS;
+    if (there == RONDO_DIRECT_WRITE_IN_SLOTS) {
+        run->direct_write = RONDO_DIRECT_WRITE_BY_SLOTS;
         return 0;
     }
     rondo_store_there(run, instruction, chunk, (char *) (uintptr_t) there);
@@ -69,13 +69,13 @@ RONDO_FUNCTION int rondo_land_sent(struct rondo_run *run, const struct rondo_ins
 RONDO_FUNCTION int rondo_land_received(struct rondo_run *run, const struct rondo_instruction *instruction,
                                        struct rondo_extent chunk)
 {
-    uint64_t *word = rondo_landing_word(rondo_end_of(run, instruction->receive_first)->published);
-    if (run->landing == RONDO_LANDING_UNSAID) {
+    uint64_t *word = rondo_direct_write_word(rondo_end_of(run, instruction->receive_first)->published);
+    if (run->direct_write == RONDO_DIRECT_WRITE_UNSAID) {
         const struct rondo_stretch whole = {0, chunk.count};
-        const int here = run->operation->lands == RONDO_LANDS_HERE;
+        const int here = run->operation->direct_writes == RONDO_DIRECT_WRITES_HERE;
         const char *place = rondo_local(run, instruction->destination_buffer, chunk, whole);
-        rondo_store_release(word, here ? (uint64_t) (uintptr_t) place : RONDO_LANDING_IN_SLOTS);
-        run->landing = here ? RONDO_LANDING_OFFERED : RONDO_LANDING_BY_SLOTS;
+        rondo_store_release(word, here ? (uint64_t) (uintptr_t) place : RONDO_DIRECT_WRITE_IN_SLOTS);
+        run->direct_write = here ? RONDO_DIRECT_WRITE_OFFERED : RONDO_DIRECT_WRITE_BY_SLOTS;
         run->advanced = 1;
         if (!here)
             return 0;
@@ -84,9 +84,9 @@ RONDO_FUNCTION int rondo_land_received(struct rondo_run *run, const struct rondo
 }
 
 /* All of the part; BY_SLOTS: nothing of it. */
-RONDO_FUNCTION enum rondo_outcome rondo_land(struct rondo_run *run)
+RONDO_FUNCTION enum rondo_outcome rondo_write_directly(struct rondo_run *run)
 {
-    const struct rondo_instruction instruction = *rondo_team_instruction(run->team, run, 0);
+    const struct rondo_instruction instruction = *rondo_workers_instruction(run->workers, run, 0);
     const struct rondo_extent chunk = rondo_measured_chunk(run->operation, &instruction, 0);
     const int receives = instruction.actions & RONDO_RECEIVE;
     rondo_arrive(run);
@@ -99,14 +99,14 @@ RONDO_FUNCTION enum rondo_outcome rondo_land(struct rondo_run *run)
 }
 
 /* The operation has failed, and gives its buffers back. 0: the sender is storing right now, which it comes to the end of. */
-RONDO_FUNCTION int rondo_withdraw_landing(const struct rondo_context *context, const struct rondo_part *part)
+RONDO_FUNCTION int rondo_withdraw_direct_write(const struct rondo_context *context, const struct rondo_part *part)
 {
-    if (context->landing != RONDO_LANDING_OFFERED)
+    if (context->direct_write != RONDO_DIRECT_WRITE_OFFERED)
         return 1;
     const struct rondo_end *end = rondo_part_end(part, 0);
-    uint64_t *word = rondo_landing_word(end->published);
+    uint64_t *word = rondo_direct_write_word(end->published);
     const uint64_t said = rondo_load_relaxed(word);
-    return (said != RONDO_LANDING_NONE && rondo_exchange_far_if(word, said, RONDO_LANDING_NONE)) ||
+    return (said != RONDO_DIRECT_WRITE_NONE && rondo_exchange_far_if(word, said, RONDO_DIRECT_WRITE_NONE)) ||
            rondo_load_acquire(end->watched) > end->position;
 }
 

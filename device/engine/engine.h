@@ -2,7 +2,7 @@
  * The engine: interprets one program block of an operation, one primitive after the other, until it is done or a wait outruns
  * its budget. Between two primitives the context says exactly where it stands, so it can stop and come back anywhere
  * (DESIGN sections 4 and 6). Single source: one thread of a block runs it, and has the pieces of work that it describes carried
- * out by the block's team (host_team.h, cuda_team.h).
+ * out by the block's team (device/engine/workers_host.h, device/engine/workers_cuda.h).
  */
 #ifndef RONDO_DEVICE_ENGINE_ENGINE_H
 #define RONDO_DEVICE_ENGINE_ENGINE_H
@@ -22,8 +22,8 @@
 
 /* The part of a piece that a team may leave until the slots it fills have been told of; before those it takes are given back.
  */
-#if !defined(RONDO_TEAM_REST)
-#define RONDO_TEAM_REST(team) ((void) (team))
+#if !defined(RONDO_WORKERS_REST)
+#define RONDO_WORKERS_REST(workers) ((void) (workers))
 #endif
 
 #include "device/engine/slices.h"
@@ -55,7 +55,7 @@ RONDO_FUNCTION uint64_t rondo_chunk_bytes(const struct rondo_run *run, uint32_t 
  * other in a slot. */
 RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
                                    size_t slot_offset, struct rondo_extent measured, struct rondo_stretch stretch,
-                                   struct rondo_piece *piece, struct rondo_use *use)
+                                   struct rondo_slice_op *slice_op, struct rondo_use *use)
 {
     const struct rondo_operation *operation = run->operation;
     const uint8_t actions = instruction->actions, flags = instruction->flags;
@@ -71,53 +71,53 @@ RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct ron
     use->direct_out = (flags & RONDO_DIRECT_OUT) != 0;
     use->local_place = received;
     use->slot_offset = slot_offset;
-    use->landing = NULL;
+    use->direct_write = NULL;
     /* Layouts are the same on all ranks of a program with direct ends. */
     if (receives && use->direct_in)
         use->direct_in_offset = rondo_chunk_bytes(run, RONDO_INPUT, instruction->remote_index + k, stretch);
     if (sent > 0 && use->direct_out)
         use->direct_out_offset = rondo_chunk_bytes(run, RONDO_OUTPUT, instruction->remote_index + k, stretch);
-    piece->count = rondo_covered(measured, stretch);
-    piece->average = finishes ? operation->average : 0;
-    piece->type = operation->type;
-    piece->element_bytes = (uint8_t) run->element_bytes;
-    piece->streaming = operation->streaming;
-    piece->local = copies ? rondo_local(run, instruction->destination_buffer, measured, stretch) : NULL;
-    piece->exchanges = (flags & RONDO_EXCHANGE) != 0;
+    slice_op->count = rondo_covered(measured, stretch);
+    slice_op->average = finishes ? operation->average : 0;
+    slice_op->type = operation->type;
+    slice_op->element_bytes = (uint8_t) run->element_bytes;
+    slice_op->streaming = operation->streaming;
+    slice_op->local = copies ? rondo_local(run, instruction->destination_buffer, measured, stretch) : NULL;
+    slice_op->exchanges = (flags & RONDO_EXCHANGE) != 0;
     if ((actions & RONDO_REDUCE) || !receives) {
         uint8_t buffer = instruction->source_buffer;
         use->local_place = instruction->local_place < received ? instruction->local_place : received;
-        piece->source[use->local_place] = copies ? rondo_local_chunk(run, buffer, instruction->source_index + k, stretch)
-                                                 : rondo_local(run, buffer, measured, stretch);
+        slice_op->source[use->local_place] = copies ? rondo_local_chunk(run, buffer, instruction->source_index + k, stretch)
+                                                    : rondo_local(run, buffer, measured, stretch);
         sources++;
     }
     if ((actions & RONDO_REDUCE) && !receives)
-        piece->source[sources++] =
+        slice_op->source[sources++] =
             rondo_local_chunk(run, instruction->destination_buffer, instruction->destination_index + k, stretch);
     int logical = op == RONDO_LAND || op == RONDO_LOR || op == RONDO_LXOR;
     use->twice = logical && finishes && sources == 1; /* one contribution alone becomes 0 or 1 too: x or x */
     if (use->twice) {
         if (!receives)
-            piece->source[1] = piece->source[0];
+            slice_op->source[1] = slice_op->source[0];
         sources = 2;
         op = RONDO_LOR;
     }
-    piece->op = op;
-    piece->sources = sources;
-    piece->remotes = sent;
-    piece->ll_sources = piece->ll_remotes = 0;
-    piece->lines = 0;
-    piece->sent = (uint8_t) run->sent;
+    slice_op->op = op;
+    slice_op->sources = sources;
+    slice_op->remotes = sent;
+    slice_op->ll_sources = slice_op->ll_remotes = 0;
+    slice_op->lines = 0;
+    slice_op->sent = (uint8_t) run->sent;
     if (received > 0 && !use->direct_in && rondo_is_flagged(rondo_end_of(run, use->receive_first))) {
-        piece->lines = rondo_end_of(run, use->receive_first)->protocol == RONDO_PROTOCOL_LL128;
+        slice_op->lines = rondo_end_of(run, use->receive_first)->protocol == RONDO_PROTOCOL_LL128;
         uint64_t all = rondo_low_bits(received), below = rondo_low_bits(use->local_place);
-        piece->ll_sources = use->twice ? 3 : (all & below) | (use->local_place < received ? (all & ~below) << 1 : 0);
+        slice_op->ll_sources = use->twice ? 3 : (all & below) | (use->local_place < received ? (all & ~below) << 1 : 0);
     }
     if (sent > 0 && !use->direct_out && rondo_is_flagged(rondo_end_of(run, use->send_first))) {
-        piece->lines = rondo_end_of(run, use->send_first)->protocol == RONDO_PROTOCOL_LL128;
-        piece->ll_remotes = rondo_low_bits(sent);
+        slice_op->lines = rondo_end_of(run, use->send_first)->protocol == RONDO_PROTOCOL_LL128;
+        slice_op->ll_remotes = rondo_low_bits(sent);
     }
-    piece->rate = (uint8_t) operation->rate;
+    slice_op->rate = (uint8_t) operation->rate;
     if (operation->rate != 0) {
         use->instruction = run->instruction;
         use->chunk = k;
@@ -188,13 +188,13 @@ RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instr
     run->pending = 1;
     rondo_count_moved(run, instruction, bytes);
     if (run->budget < policy->cap) {  /* else it was granted more, being alone */
-        run->budget *= policy->boost; /* no overflow: settings.c bounds cap and boost */
+        run->budget *= policy->boost; /* no overflow: lib/runtime/settings.c bounds cap and boost */
         run->budget = run->budget < policy->cap ? run->budget : policy->cap;
     }
     if (run->part->repeats && (instruction->actions & RONDO_SEND))
-        rondo_team_repeat_ends(run->team, instruction->send_first, instruction->send_count);
+        rondo_workers_repeat_ends(run->workers, instruction->send_first, instruction->send_count);
     if (run->part->repeats && (instruction->actions & RONDO_RECEIVE))
-        rondo_team_repeat_ends(run->team, instruction->receive_first, instruction->receive_count);
+        rondo_workers_repeat_ends(run->workers, instruction->receive_first, instruction->receive_count);
 }
 
 /* Tells the peers. Release: the payload before the tail, the end of our reading before the head. LL needs no tail (its flags
@@ -214,7 +214,7 @@ RONDO_FUNCTION void rondo_publish(struct rondo_run *run)
             rondo_publish_word(rondo_tail(end, end->position - 1, end->published), end->position);
         }
     }
-    RONDO_TEAM_REST(run->team);
+    RONDO_WORKERS_REST(run->workers);
     for (uint32_t i = 0; receives && i < instruction->receive_count; i++) {
         struct rondo_end *end = rondo_end_of(run, instruction->receive_first + i);
         rondo_publish_word(end->published, end->position);
@@ -224,8 +224,8 @@ RONDO_FUNCTION void rondo_publish(struct rondo_run *run)
 /* Whatever has been begun is done, and told. */
 RONDO_FUNCTION void rondo_settle(struct rondo_run *run)
 {
-    if (RONDO_TEAM_OVERLAPS)
-        rondo_team_finish(run->team);
+    if (RONDO_WORKERS_OVERLAPS)
+        rondo_workers_finish(run->workers);
     rondo_publish(run);
 }
 
@@ -240,10 +240,10 @@ RONDO_FUNCTION int rondo_receives_ll(const struct rondo_run *run, const struct r
 /* What the primitive before did is told while the team works. */
 RONDO_FUNCTION void rondo_begin(struct rondo_run *run, const struct rondo_instruction *instruction, uint64_t polls)
 {
-    rondo_team_begin(run->team, polls);
+    rondo_workers_begin(run->workers, polls);
     rondo_publish(run);
     if (run->keeps)
-        rondo_team_keep(run->team, instruction);
+        rondo_workers_keep(run->workers, instruction);
 }
 
 /* The piece's data have to be waited for by the team. It stores nothing before all are there. 0: stuck. */
@@ -251,17 +251,17 @@ RONDO_FUNCTION int rondo_begin_polling(struct rondo_run *run, const struct rondo
 {
     uint64_t most = run->policy->preempt && run->budget < 256 ? run->budget : 256, polls = most;
     rondo_begin(run, instruction, most);
-    while (!rondo_team_finish(run->team)) {
+    while (!rondo_workers_finish(run->workers)) {
         if (rondo_outrun(run, polls)) {
             rondo_report_missing(run, rondo_end_of(run, instruction->receive_first)->peer + 1);
             run->sent = (instruction->flags & RONDO_EXCHANGE) != 0;
             return 0;
         }
         polls += most;
-        rondo_team_repeat(run->team);
+        rondo_workers_repeat(run->workers);
     }
     run->sent = 0;
-    rondo_team_forget_progress(run->team);
+    rondo_workers_forget_progress(run->workers);
     return 1;
 }
 
@@ -270,37 +270,37 @@ RONDO_FUNCTION int rondo_begin_polling(struct rondo_run *run, const struct rondo
 RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruction *instruction, struct rondo_extent measured,
                               struct rondo_stretch stretch)
 {
-    int polls = RONDO_TEAM_POLLS_LL && rondo_receives_ll(run, instruction);
+    int polls = RONDO_WORKERS_POLLS_LL && rondo_receives_ll(run, instruction);
     size_t slot_offset = 0;
     for (uint32_t k = 0; k < instruction->count; k++) {
         if (k > 0)
             measured = rondo_measured_chunk(run->operation, instruction, k);
         size_t bytes = rondo_covered(measured, stretch) * run->element_bytes;
-        if (bytes > 0 && k >= run->piece) {
-            struct rondo_use *use = rondo_team_use(run->team);
+        if (bytes > 0 && k >= run->slice_op) {
+            struct rondo_use *use = rondo_workers_use(run->workers);
             if (!run->described)
-                rondo_describe(run, instruction, k, slot_offset, measured, stretch, rondo_team_piece(run->team), use);
+                rondo_describe(run, instruction, k, slot_offset, measured, stretch, rondo_workers_slice_op(run->workers), use);
             run->described = 0;
-            rondo_team_take_ends(run->team, run, use);
-            rondo_team_finish(run->team); /* the piece before */
+            rondo_workers_take_ends(run->workers, run, use);
+            rondo_workers_finish(run->workers); /* the piece before */
             if (polls && !rondo_begin_polling(run, instruction)) {
-                run->advanced |= run->piece != k;
-                run->piece = k;
+                run->advanced |= run->slice_op != k;
+                run->slice_op = k;
                 return 0;
             }
             if (!polls)
                 rondo_begin(run, instruction, 0);
         }
-        slot_offset += rondo_piece_room(run, instruction, rondo_payload_bytes(run, rondo_covered(measured, stretch)));
+        slot_offset += rondo_slice_op_room(run, instruction, rondo_payload_bytes(run, rondo_covered(measured, stretch)));
     }
-    run->piece = 0;
+    run->slice_op = 0;
     return 1;
 }
 
 RONDO_FUNCTION void rondo_arrive(struct rondo_run *run)
 {
     if (run->early)
-        rondo_team_arrive(run->team, run);
+        rondo_workers_arrive(run->workers, run);
     run->early = 0;
 }
 
@@ -331,11 +331,11 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
         if (run->early) { /* while what comes before is ending */
             run->described = rondo_covered(measured, stretch) > 0;
             if (run->described) {
-                rondo_describe(run, instruction, 0, 0, measured, stretch, rondo_team_piece(run->team),
-                               rondo_team_use(run->team));
-                if (rondo_team_goes_ahead(run->team, instruction)) {
+                rondo_describe(run, instruction, 0, 0, measured, stretch, rondo_workers_slice_op(run->workers),
+                               rondo_workers_use(run->workers));
+                if (rondo_workers_goes_ahead(run->workers, instruction)) {
                     rondo_arrive(run);
-                    if (rondo_team_finish(run->team)) {
+                    if (rondo_workers_finish(run->workers)) {
                         rondo_count_moved(run, instruction, bytes);
                         run->over = 1;
                         return 1;
@@ -355,7 +355,7 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
         run->slice++;
         rondo_publish(run); /* of the primitive before, if this one moved nothing */
         rondo_commit(run, instruction, bytes);
-        if (!RONDO_TEAM_OVERLAPS)
+        if (!RONDO_WORKERS_OVERLAPS)
             rondo_publish(run);
     }
     run->slice = 0;
@@ -368,18 +368,18 @@ RONDO_FUNCTION enum rondo_outcome rondo_interpret(struct rondo_run *run)
 {
     const uint64_t tiles = run->operation->tiles;
     const uint32_t instructions = run->part->instruction_count;
-    if (rondo_lands(run) && run->landing != RONDO_LANDING_BY_SLOTS) {
-        const enum rondo_outcome outcome = rondo_land(run);
-        if (run->landing != RONDO_LANDING_BY_SLOTS)
+    if (rondo_writes_directly(run) && run->direct_write != RONDO_DIRECT_WRITE_BY_SLOTS) {
+        const enum rondo_outcome outcome = rondo_write_directly(run);
+        if (run->direct_write != RONDO_DIRECT_WRITE_BY_SLOTS)
             return outcome;
     }
     while (run->tile < tiles) {
         while (run->instruction < instructions) {
-            if (!rondo_team_has_instruction(run->team, run->instruction)) {
+            if (!rondo_workers_has_instruction(run->workers, run->instruction)) {
                 rondo_settle(run);
-                rondo_team_load_page(run->team, run->instruction);
+                rondo_workers_load_page(run->workers, run->instruction);
             }
-            const struct rondo_instruction instruction = *rondo_team_instruction(run->team, run, run->instruction);
+            const struct rondo_instruction instruction = *rondo_workers_instruction(run->workers, run, run->instruction);
             int done =
                 instruction.flags & RONDO_SIGNAL ? rondo_run_signal(run, &instruction) : rondo_run_slices(run, &instruction);
             if (!done)
@@ -415,28 +415,28 @@ RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     run->tile = context->tile;
     run->instruction = context->instruction;
     run->slice = context->slice;
-    run->piece = context->piece;
+    run->slice_op = context->slice_op;
     run->sent = context->sent;
-    run->landing = context->landing;
-    rondo_team_load(run->team, run);
-    rondo_team_resume(run->team, context);
+    run->direct_write = context->direct_write;
+    rondo_workers_load(run->workers, run);
+    rondo_workers_resume(run->workers, context);
     run->element_bytes = run->operation->element_bytes;
     enum rondo_outcome outcome = rondo_interpret(run);
     if (run->over)
         return outcome;
     if (outcome == RONDO_OUTCOME_FINISHED)
-        rondo_team_ending(run->team);
+        rondo_workers_ending(run->workers);
     rondo_arrive(run);
     rondo_settle(run);
     context->tile = run->tile;
     context->instruction = run->instruction;
     context->slice = run->slice;
-    context->piece = run->piece;
+    context->slice_op = run->slice_op;
     run->advanced |= context->sent != run->sent;
     context->sent = run->sent;
-    context->landing = run->landing;
-    run->advanced |= (uint32_t) rondo_team_pause(run->team, context);
-    rondo_team_unload(run->team, run);
+    context->direct_write = run->direct_write;
+    run->advanced |= (uint32_t) rondo_workers_pause(run->workers, context);
+    rondo_workers_unload(run->workers, run);
     return outcome;
 }
 

@@ -1,15 +1,16 @@
 /*
  * Handing out, on the host device: before a block waits for what a network brings, the network is told what is to be done with
- * it (errand.h), and does that where the bytes come in. Part of engine.h.
+ * it (device/engine/receive_action.h), and does that where the bytes come in. Part of device/engine/engine.h.
  */
 #ifndef RONDO_DEVICE_ENGINE_POST_RECEIVE_ACTIONS_H
 #define RONDO_DEVICE_ENGINE_POST_RECEIVE_ACTIONS_H
 
-#define RONDO_CARRIED_POLLS 4 /* for what the network brings: it may be this very thread that is to do the proxy's work */
+#define RONDO_RECEIVE_ACTION_POLLS                                                                                             \
+    4 /* for what the network brings: it may be this very thread that is to do the proxy's work */
 
 /* The connector that the instruction's errands are about; NULL: there can be none. A slice of it is a slot. */
-RONDO_FUNCTION const struct rondo_end *rondo_errand_end(const struct rondo_run *run,
-                                                        const struct rondo_instruction *instruction)
+RONDO_FUNCTION const struct rondo_end *rondo_receive_action_end(const struct rondo_run *run,
+                                                                const struct rondo_instruction *instruction)
 {
     const uint8_t wanted = RONDO_RECEIVE | RONDO_COPY;
     if ((instruction->actions & wanted) != wanted || instruction->receive_count != 1 || instruction->count != 1 ||
@@ -21,37 +22,37 @@ RONDO_FUNCTION const struct rondo_end *rondo_errand_end(const struct rondo_run *
 
 /* Hands out the instruction's slices of the tile from one on, the first of which comes in the slot at the position. Returns the
  * position after them; 0: they cannot be. */
-RONDO_FUNCTION uint64_t rondo_hand_out_slices(const struct rondo_run *run, const struct rondo_instruction *instruction,
-                                              uint64_t slice, uint64_t position)
+RONDO_FUNCTION uint64_t rondo_post_receive_actions(const struct rondo_run *run, const struct rondo_instruction *instruction,
+                                                   uint64_t slice, uint64_t position)
 {
     const struct rondo_operation *operation = run->operation;
-    const struct rondo_end *end = rondo_errand_end(run, instruction);
+    const struct rondo_end *end = rondo_receive_action_end(run, instruction);
     if (end == NULL)
         return 0;
     struct rondo_extent measured = rondo_measured_chunk(operation, instruction, 0);
-    struct rondo_piece piece;
+    struct rondo_slice_op slice_op;
     struct rondo_use use;
     for (; slice < operation->slices && position - end->position < end->slot_count; slice++, position++) {
-        struct rondo_errand *errand = rondo_errand_at(end, position);
+        struct rondo_receive_action *action = rondo_receive_action_at(end, position);
         struct rondo_stretch stretch = rondo_stretch_at(run, slice);
         uint64_t count = rondo_covered(measured, stretch);
         if (count == 0)
             break;
-        if (rondo_load_relaxed(&errand->state) >> 2 == RONDO_ERRAND(position, 0) >> 2)
+        if (rondo_load_relaxed(&action->state) >> 2 == RONDO_RECEIVE_ACTION(position, 0) >> 2)
             continue; /* it has been handed out */
-        rondo_describe(run, instruction, 0, 0, measured, stretch, &piece, &use);
+        rondo_describe(run, instruction, 0, 0, measured, stretch, &slice_op, &use);
         if (use.twice)
             return 0;
-        errand->to = piece.local;
-        errand->own = piece.sources == 2 ? piece.source[use.local_place] : NULL;
-        errand->own_first = use.local_place == 0;
-        errand->count = count;
-        errand->average = piece.average;
-        errand->type = piece.type;
-        errand->op = piece.op;
-        errand->element_bytes = piece.element_bytes;
-        errand->streaming = piece.streaming && piece.remotes == 0; /* what is sent on is read soon */
-        rondo_store_release(&errand->state, RONDO_ERRAND(position, RONDO_ERRAND_OFFERED));
+        action->to = slice_op.local;
+        action->own = slice_op.sources == 2 ? slice_op.source[use.local_place] : NULL;
+        action->own_first = use.local_place == 0;
+        action->count = count;
+        action->average = slice_op.average;
+        action->type = slice_op.type;
+        action->op = slice_op.op;
+        action->element_bytes = slice_op.element_bytes;
+        action->streaming = slice_op.streaming && slice_op.remotes == 0; /* what is sent on is read soon */
+        rondo_store_release(&action->state, RONDO_RECEIVE_ACTION(position, RONDO_RECEIVE_ACTION_OFFERED));
     }
     return position;
 }
@@ -69,28 +70,29 @@ RONDO_FUNCTION int rondo_may_overtake(const struct rondo_run *run, const struct 
 
 /* What is to be done with the slices of the tile that have not come, before the instruction waits for the first of them. All it
  * depends on is there: slices of one instruction do not depend on each other. */
-RONDO_FUNCTION void rondo_hand_out(const struct rondo_run *run, const struct rondo_instruction *instruction)
+RONDO_FUNCTION void rondo_post_receive_action(const struct rondo_run *run, const struct rondo_instruction *instruction)
 {
-    if (rondo_errand_end(run, instruction) == NULL)
+    if (rondo_receive_action_end(run, instruction) == NULL)
         return;
     uint64_t position =
-        rondo_hand_out_slices(run, instruction, run->slice, rondo_end_of(run, instruction->receive_first)->position);
+        rondo_post_receive_actions(run, instruction, run->slice, rondo_end_of(run, instruction->receive_first)->position);
     const struct rondo_instruction *next = run->part->instructions + run->instruction + 1;
     if (position != 0 && run->instruction + 1 < run->part->instruction_count && rondo_may_overtake(run, instruction, next))
-        rondo_hand_out_slices(run, next, 0, position);
+        rondo_post_receive_actions(run, next, 0, position);
 }
 
 /* Before a wait for something that a network brings: it gets its errands, and not many polls. */
 RONDO_FUNCTION void rondo_expect(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
-    int carried = 0;
+    int performed = 0;
     for (uint32_t i = 0; (instruction->actions & RONDO_RECEIVE) && i < instruction->receive_count; i++)
-        carried |= rondo_end_of(run, instruction->receive_first + i)->hands_out;
+        performed |= rondo_end_of(run, instruction->receive_first + i)->hands_out;
     for (uint32_t i = 0; (instruction->actions & RONDO_SEND) && i < instruction->send_count; i++)
-        carried |= !(instruction->flags & RONDO_DIRECT_OUT) && rondo_end_of(run, instruction->send_first + i)->loans != NULL;
-    if (carried && run->budget > RONDO_CARRIED_POLLS)
-        run->budget = RONDO_CARRIED_POLLS;
-    rondo_hand_out(run, instruction);
+        performed |= !(instruction->flags & RONDO_DIRECT_OUT) &&
+                     rondo_end_of(run, instruction->send_first + i)->source_references != NULL;
+    if (performed && run->budget > RONDO_RECEIVE_ACTION_POLLS)
+        run->budget = RONDO_RECEIVE_ACTION_POLLS;
+    rondo_post_receive_action(run, instruction);
 }
 
 #endif

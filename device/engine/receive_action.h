@@ -10,14 +10,20 @@
 #include <stdint.h>
 
 /* OFFERED by the block, TAKEN and DONE by the network. It is released as DONE, or given back, before the connector's tail. */
-enum rondo_errand_state { RONDO_ERRAND_NONE, RONDO_ERRAND_OFFERED, RONDO_ERRAND_TAKEN, RONDO_ERRAND_DONE };
+enum rondo_receive_action_state {
+    RONDO_RECEIVE_ACTION_NONE,
+    RONDO_RECEIVE_ACTION_OFFERED,
+    RONDO_RECEIVE_ACTION_TAKEN,
+    RONDO_RECEIVE_ACTION_DONE
+};
 /* Of the slot at a position, so that an errand is never taken for another slot's. */
-#define RONDO_ERRAND(position, state) (((position) + 1) << 2 | (uint64_t) (state))
-#define RONDO_ERRAND_STATE(word)      ((enum rondo_errand_state)((word) &3))
+#define RONDO_RECEIVE_ACTION(position, state) (((position) + 1) << 2 | (uint64_t) (state))
+#define RONDO_RECEIVE_ACTION_STATE(word)      ((enum rondo_receive_action_state)((word) &3))
 
-struct rondo_errand {
-    uint64_t state; /* RONDO_ERRAND */
-    /* The block's until it offers, the network's while it has it: to[i] = own[i] op slot[i], i < count, as piece.h says. */
+struct rondo_receive_action {
+    uint64_t state; /* RONDO_RECEIVE_ACTION */
+    /* The block's until it offers, the network's while it has it: to[i] = own[i] op slot[i], i < count, as
+     * device/abi/slice_operation.h says. */
     char *to;
     const char *own; /* NULL: a copy */
     uint64_t count;  /* elements */
@@ -29,6 +35,6 @@ struct rondo_errand {
 
 /* By the network: the bytes of the slot at the position have come, anywhere and at any alignment. Returns whether the errand
  * has been done; if not, they belong in the slot. */
-int rondo_errand_do(struct rondo_errand *errand, uint64_t position, const void *data, size_t bytes);
+int rondo_receive_action_run(struct rondo_receive_action *action, uint64_t position, const void *data, size_t bytes);
 
 #endif

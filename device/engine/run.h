@@ -11,13 +11,13 @@
 enum rondo_outcome { RONDO_OUTCOME_STUCK, RONDO_OUTCOME_FINISHED };
 
 /* What has been agreed upon about a part's landing. */
-enum rondo_landing_step {
-    RONDO_LANDING_UNSAID,
-    RONDO_LANDING_OFFERED, /* a receiver's: it has said where */
-    RONDO_LANDING_BY_SLOTS /* the slots it is */
+enum rondo_direct_write_step {
+    RONDO_DIRECT_WRITE_UNSAID,
+    RONDO_DIRECT_WRITE_OFFERED, /* a receiver's: it has said where */
+    RONDO_DIRECT_WRITE_BY_SLOTS /* the slots it is */
 };
 
-struct rondo_team;
+struct rondo_workers;
 
 /* What a run of a program block needs to know. A local variable of one function into which all of the engine is inlined: on a
  * GPU it lives in registers (memory is hundreds of cycles away after every acquire), so nothing may keep its address. */
@@ -29,7 +29,7 @@ struct rondo_run {
     struct rondo_end *row;         /* the part's ends, where they lie one after the other, */
     struct rondo_end *const *ends; /* or else by their addresses */
     struct rondo_context *context;
-    struct rondo_team *team;
+    struct rondo_workers *workers;
     uint64_t *semaphores; /* of the lane */
     uint64_t *waiting;    /* of this context */
     struct rondo_block_statistics *statistics;
@@ -43,7 +43,7 @@ struct rondo_run {
     uint32_t program_block;
     uint32_t fresh;     /* the operation is not what it was when the team had it last */
     uint32_t early;     /* what comes before the operation may not be over: nothing that changes has been looked at
-                           (rondo_team_arrive) */
+                           (rondo_workers_arrive) */
     uint32_t of_daemon; /* a constant: else it is a kernel's on a stream */
     uint32_t keeps;     /* the operation may be started again next: what the team learns of it is kept */
     uint32_t described; /* the first piece has been, all but where its connectors stand */
@@ -51,9 +51,9 @@ struct rondo_run {
     uint32_t advanced;
     /* The context's position, written back when the run ends. */
     uint64_t tile;
-    uint32_t instruction, slice, piece;
-    uint32_t landing; /* enum rondo_landing_step */
-    uint32_t sent;    /* an exchange is stuck, but the peers have this rank's part of the piece */
+    uint32_t instruction, slice, slice_op;
+    uint32_t direct_write; /* enum rondo_direct_write_step */
+    uint32_t sent;         /* an exchange is stuck, but the peers have this rank's part of the piece */
     uint32_t element_bytes;
 };
 
@@ -67,19 +67,21 @@ RONDO_FUNCTION struct rondo_end *rondo_end_of(const struct rondo_run *run, uint3
     return run->row != NULL ? run->row + index : run->ends[index];
 }
 
-/* Whether its part lands (landing.h). The other side's is its mirror image. A GPU's daemon has nothing that does. */
-RONDO_FUNCTION int rondo_lands(const struct rondo_run *run)
+/* Whether its part lands (device/engine/direct_write.h). The other side's is its mirror image. A GPU's daemon has nothing that
+ * does. */
+RONDO_FUNCTION int rondo_writes_directly(const struct rondo_run *run)
 {
 #if defined(__CUDACC__)
     if (run->of_daemon)
         return 0;
 #endif
-    return run->operation->lands != RONDO_LANDS_NOT && run->part->instruction_count == 1 && run->part->end_count == 1;
+    return run->operation->direct_writes != RONDO_DIRECT_WRITES_NOT && run->part->instruction_count == 1 &&
+           run->part->end_count == 1;
 }
 
-RONDO_FUNCTION uint64_t *rondo_landing_word(uint64_t *head)
+RONDO_FUNCTION uint64_t *rondo_direct_write_word(uint64_t *head)
 {
-    return &((struct rondo_head *) (void *) head)->landing;
+    return &((struct rondo_head *) (void *) head)->direct_write;
 }
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * Chunks and slices: what of every chunk a slice of the current tile covers, and what that takes of a slot. Part of engine.h.
+ * Chunks and slices: what of every chunk a slice of the current tile covers, and what that takes of a slot. Part of
+ * device/engine/engine.h.
  */
 #ifndef RONDO_DEVICE_ENGINE_SLICES_H
 #define RONDO_DEVICE_ENGINE_SLICES_H
@@ -57,21 +58,22 @@ RONDO_FUNCTION size_t rondo_payload_bytes(const struct rondo_run *run, uint64_t 
 RONDO_FUNCTION size_t rondo_slice_bytes(const struct rondo_run *run, const struct rondo_instruction *instruction,
                                         struct rondo_extent first, struct rondo_stretch stretch)
 {
-    size_t bytes = rondo_piece_bytes(rondo_payload_bytes(run, rondo_covered(first, stretch)));
+    size_t bytes = rondo_slice_op_bytes(rondo_payload_bytes(run, rondo_covered(first, stretch)));
     for (uint32_t k = 1; k < instruction->count; k++)
-        bytes += rondo_piece_bytes(
+        bytes += rondo_slice_op_bytes(
             rondo_payload_bytes(run, rondo_covered(rondo_measured_chunk(run->operation, instruction, k), stretch)));
     return bytes;
 }
 
 /* What a piece of so many bytes takes of a slot's payload: several lie one after the other, in whole lines if in lines. */
-RONDO_FUNCTION size_t rondo_piece_room(const struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
+RONDO_FUNCTION size_t rondo_slice_op_room(const struct rondo_run *run, const struct rondo_instruction *instruction,
+                                          size_t bytes)
 {
     uint32_t end = instruction->actions & RONDO_RECEIVE ? instruction->receive_first : instruction->send_first;
     if (instruction->count > 1 && (instruction->actions & (RONDO_RECEIVE | RONDO_SEND)) &&
         rondo_end_of(run, end)->protocol == RONDO_PROTOCOL_LL128)
         return (bytes + RONDO_LINE_DATA - 1) / RONDO_LINE_DATA * RONDO_LINE_DATA;
-    return rondo_piece_bytes(bytes);
+    return rondo_slice_op_bytes(bytes);
 }
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * Where a piece of work finds its data: which connectors an instruction uses, and how these, the chunks of a buffer and a rate
- * become addresses. Single source; a team resolves them (host_team.h, cuda_team.h), on a GPU all at once.
+ * become addresses. Single source; a team resolves them (device/engine/workers_host.h, device/engine/workers_cuda.h), on a GPU
+ * all at once.
  */
 #ifndef RONDO_DEVICE_ENGINE_USE_H
 #define RONDO_DEVICE_ENGINE_USE_H
@@ -11,8 +12,8 @@
 #include "device/abi/structures.h"
 #include "device/codec/zfp_block.h"
 
-#define RONDO_SOURCES_MAX     RONDO_FOLD_SOURCES_MAX
-#define RONDO_PIECE_ALIGNMENT 16 /* of the pieces of a slot */
+#define RONDO_SOURCES_MAX        RONDO_REDUCE_SOURCES_MAX
+#define RONDO_SLICE_OP_ALIGNMENT 16 /* of the pieces of a slot */
 
 /* The ends of an instruction have one protocol. */
 struct rondo_use {
@@ -22,7 +23,7 @@ struct rondo_use {
     uint8_t twice;       /* the only source counts twice */
     size_t slot_offset;
     uint64_t direct_in_offset, direct_out_offset; /* bytes from the peer's input, and output */
-    char *landing;                                /* where what is sent goes; NULL: into slots, or as direct_out says */
+    char *direct_write;                           /* where what is sent goes; NULL: into slots, or as direct_out says */
     /* Of pieces with a rate: which instruction, which of its chunks, and where in it the slice begins, in elements. */
     uint32_t instruction, chunk;
     uint64_t start;
@@ -57,27 +58,27 @@ RONDO_FUNCTION char *rondo_slot_place(const struct rondo_end *end, uint64_t posi
 
 /* position: the end's, when the piece was described. */
 RONDO_FUNCTION void rondo_resolve_source(const struct rondo_use *use, const struct rondo_end *end, uint64_t position,
-                                         uint32_t i, struct rondo_piece *piece)
+                                         uint32_t i, struct rondo_slice_op *slice_op)
 {
     uint32_t place = i < use->local_place ? i : i + 1;
     const char *source =
         use->direct_in ? end->direct[RONDO_INPUT] + use->direct_in_offset : rondo_slot_place(end, position, use->slot_offset);
-    piece->source[place] = source;
-    piece->source_flags[place] = (uint32_t) (position + 1);
+    slice_op->source[place] = source;
+    slice_op->source_flags[place] = (uint32_t) (position + 1);
     if (use->twice) {
-        piece->source[1] = source;
-        piece->source_flags[1] = (uint32_t) (position + 1);
+        slice_op->source[1] = source;
+        slice_op->source_flags[1] = (uint32_t) (position + 1);
     }
 }
 
 /* from: the end by which the peer's signal came in. */
 RONDO_FUNCTION void rondo_resolve_remote(const struct rondo_use *use, const struct rondo_end *end, const struct rondo_end *from,
-                                         uint64_t position, uint32_t i, struct rondo_piece *piece)
+                                         uint64_t position, uint32_t i, struct rondo_slice_op *slice_op)
 {
-    piece->remote[i] = use->landing != NULL ? use->landing
-                       : use->direct_out    ? from->direct[RONDO_OUTPUT] + use->direct_out_offset
-                                            : rondo_slot_place(end, position, use->slot_offset);
-    piece->remote_flags[i] = (uint32_t) (position + 1);
+    slice_op->remote[i] = use->direct_write != NULL ? use->direct_write
+                          : use->direct_out         ? from->direct[RONDO_OUTPUT] + use->direct_out_offset
+                                                    : rondo_slot_place(end, position, use->slot_offset);
+    slice_op->remote_flags[i] = (uint32_t) (position + 1);
 }
 
 RONDO_FUNCTION struct rondo_extent rondo_chunk_extent(const struct rondo_layout *layout, uint32_t index)
@@ -102,9 +103,9 @@ RONDO_FUNCTION uint64_t rondo_low_bits(uint32_t count)
     return count >= 64 ? UINT64_MAX : ((uint64_t) 1 << count) - 1;
 }
 
-RONDO_FUNCTION size_t rondo_piece_bytes(size_t bytes)
+RONDO_FUNCTION size_t rondo_slice_op_bytes(size_t bytes)
 {
-    return (bytes + RONDO_PIECE_ALIGNMENT - 1) & ~(size_t) (RONDO_PIECE_ALIGNMENT - 1);
+    return (bytes + RONDO_SLICE_OP_ALIGNMENT - 1) & ~(size_t) (RONDO_SLICE_OP_ALIGNMENT - 1);
 }
 
 /* Whether slots announce themselves: they need no tail. */
@@ -116,28 +117,31 @@ RONDO_FUNCTION int rondo_is_flagged(const struct rondo_end *end)
 /* What the code has to do, for a piece with a rate. Programs that compress have no direct ends. Returns what it saves: the
  * bytes of the elements sent less those of their streams; rates above an element's bits save nothing. */
 RONDO_FUNCTION size_t rondo_resolve_codec(const struct rondo_use *use, const struct rondo_instruction *instruction,
-                                          const struct rondo_operation *operation, struct rondo_piece *piece)
+                                          const struct rondo_operation *operation, struct rondo_slice_op *slice_op)
 {
-    size_t plain = piece->count * piece->element_bytes, stream = rondo_piece_bytes(rondo_zfp_bytes(piece->count, piece->rate));
+    size_t plain = slice_op->count * slice_op->element_bytes,
+           stream = rondo_slice_op_bytes(rondo_zfp_bytes(slice_op->count, slice_op->rate));
     int received = use->received, recodes = instruction->flags & RONDO_RECODE;
-    uint64_t all = rondo_low_bits(piece->sources);
-    piece->coded_sources = received == 0 ? 0 : piece->sources == received ? all : all & ~((uint64_t) 1 << use->local_place);
-    piece->codec = 0;
-    if (piece->remotes > 0 && received > 0 && piece->sources == 1 && !recodes)
-        piece->codec = RONDO_CODEC_FORWARD;
-    else if ((piece->remotes > 0 && !recodes) || ((instruction->flags & RONDO_ROUND) && received == 0))
-        piece->codec = RONDO_CODEC_ROUND;
+    uint64_t all = rondo_low_bits(slice_op->sources);
+    slice_op->coded_sources = received == 0                   ? 0
+                              : slice_op->sources == received ? all
+                                                              : all & ~((uint64_t) 1 << use->local_place);
+    slice_op->codec = 0;
+    if (slice_op->remotes > 0 && received > 0 && slice_op->sources == 1 && !recodes)
+        slice_op->codec = RONDO_CODEC_FORWARD;
+    else if ((slice_op->remotes > 0 && !recodes) || ((instruction->flags & RONDO_ROUND) && received == 0))
+        slice_op->codec = RONDO_CODEC_ROUND;
     if ((instruction->flags & RONDO_ROUND) && received > 0)
-        piece->codec |= RONDO_CODEC_STORED;
-    piece->feedback = instruction->feedback;
-    piece->residual = NULL;
+        slice_op->codec |= RONDO_CODEC_STORED;
+    slice_op->feedback = instruction->feedback;
+    slice_op->residual = NULL;
     if (operation->residual != NULL && instruction->feedback != 0) {
         size_t computed = operation->element_bytes == sizeof(double) ? sizeof(double) : sizeof(float);
         const struct rondo_layout *layout = &operation->layouts[instruction->source_buffer];
         uint64_t first = rondo_chunk_extent(layout, instruction->source_index + use->chunk).offset + use->start;
-        piece->residual = operation->residual + first * computed;
+        slice_op->residual = operation->residual + first * computed;
     }
-    return plain > stream ? (plain - stream) * piece->remotes : 0;
+    return plain > stream ? (plain - stream) * slice_op->remotes : 0;
 }
 
 #endif

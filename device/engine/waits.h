@@ -1,6 +1,6 @@
 /*
  * Waiting: whether what a primitive waits for is there, slots that have arrived or are free and other blocks' steps, and for
- * how long it is looked for. Part of engine.h, for it asks the team for instructions.
+ * how long it is looked for. Part of device/engine/engine.h, for it asks the team for instructions.
  */
 #ifndef RONDO_DEVICE_ENGINE_WAITS_H
 #define RONDO_DEVICE_ENGINE_WAITS_H
@@ -19,7 +19,7 @@ RONDO_FUNCTION char *rondo_slot(const struct rondo_end *end)
 RONDO_FUNCTION int rondo_arrived(struct rondo_end *end, size_t bytes)
 {
     if (rondo_is_flagged(end))
-        return RONDO_TEAM_POLLS_LL ||
+        return RONDO_WORKERS_POLLS_LL ||
                rondo_ll_ready((const uint64_t *) (const void *) rondo_slot(end), bytes, (uint32_t) (end->position + 1));
     if (end->seen <= end->position)
         end->seen = rondo_load_acquire(rondo_tail(end, end->position, end->watched));
@@ -86,7 +86,7 @@ RONDO_FUNCTION int rondo_outrun(const struct rondo_run *run, uint64_t polls)
  * finds first. */
 RONDO_FUNCTION struct rondo_awaited rondo_awaits(const struct rondo_run *run)
 {
-    const struct rondo_instruction *instruction = rondo_team_instruction(run->team, run, run->instruction);
+    const struct rondo_instruction *instruction = rondo_workers_instruction(run->workers, run, run->instruction);
     struct rondo_awaited anything = {NULL, 0, RONDO_AWAITS_ANYTHING, 0};
     if (run->tile >= run->operation->tiles || (instruction->dependencies > 0 && run->slice == 0))
         return anything;
@@ -105,8 +105,8 @@ RONDO_FUNCTION struct rondo_awaited rondo_awaits(const struct rondo_run *run)
     if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT))
         for (uint32_t i = 0; i < instruction->send_count; i++) {
             const struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
-            if (rondo_lands(run) && run->landing == RONDO_LANDING_UNSAID)
-                return (struct rondo_awaited){rondo_landing_word(end->watched), 1, RONDO_AWAITS_COUNT, 0};
+            if (rondo_writes_directly(run) && run->direct_write == RONDO_DIRECT_WRITE_UNSAID)
+                return (struct rondo_awaited){rondo_direct_write_word(end->watched), 1, RONDO_AWAITS_COUNT, 0};
             if (end->position - end->seen >= end->slot_count)
                 return (struct rondo_awaited){end->watched, end->position - end->slot_count + 1, RONDO_AWAITS_COUNT, 0};
         }

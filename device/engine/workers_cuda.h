@@ -14,31 +14,31 @@
 #include "device/move/cuda_barrier.h"
 #include "device/move/move_ll_small.h"
 
-#define RONDO_TEAM_OVERLAPS 1
-#define RONDO_TEAM_POLLS_LL 1
+#define RONDO_WORKERS_OVERLAPS 1
+#define RONDO_WORKERS_POLLS_LL 1
 
-#define RONDO_AHEAD_POLLS 256 /* of the workers, until the leader looks */
-#define RONDO_TEAM_PAGE   64  /* instructions of a part that are in shared memory at a time */
+#define RONDO_AHEAD_POLLS  256 /* of the workers, until the leader looks */
+#define RONDO_WORKERS_PAGE 64  /* instructions of a part that are in shared memory at a time */
 
-/* Named barriers of the workers; cuda_move.h has those from 8 on. */
+/* Named barriers of the workers; device/move/move_general.h has those from 8 on. */
 #define RONDO_BARRIER_LOAD 3
 
 enum rondo_command {
-    RONDO_COMMAND_PIECE,
+    RONDO_COMMAND_SLICE_OP,
     RONDO_COMMAND_AHEAD,
     RONDO_COMMAND_AGAIN,
     RONDO_COMMAND_LOAD,
     RONDO_COMMAND_PAGE,
     RONDO_COMMAND_COPY,
     RONDO_COMMAND_REPEAT,
-    RONDO_COMMAND_WALK,
+    RONDO_COMMAND_INTERPRET,
     RONDO_COMMAND_NOTHING,
     RONDO_COMMAND_EXIT
 };
 
-/* A part that warps walk through (cuda_walk.h). */
-#define RONDO_WALK_WARPS (RONDO_CUDA_WORKERS_MAX / RONDO_CUDA_WARP)
-struct rondo_walk_step { /* an instruction */
+/* A part that warps walk through (device/engine/warp_interpreter.h). */
+#define RONDO_INTERPRETER_WARPS (RONDO_CUDA_WORKERS_MAX / RONDO_CUDA_WARP)
+struct rondo_warp_step { /* an instruction */
     char *local;         /* where the result goes; NULL: nowhere here */
     const char *own;     /* the local source, if it has one, at that place among the sources */
     uint64_t bytes;      /* of the chunk */
@@ -46,29 +46,29 @@ struct rondo_walk_step { /* an instruction */
     uint8_t receive_first, received, send_first, sent;
     uint8_t exchanges, finishes;
 };
-struct rondo_walk {
-    struct rondo_walk_step steps[RONDO_WALK_INSTRUCTIONS];
-    char pieces[RONDO_WALK_WARPS][RONDO_NARROW_BYTES(RONDO_WALK_WIDTH)]
-        __attribute__((aligned(16)));  /* what each carries out */
-    uint32_t passed[RONDO_WALK_WARPS]; /* instructions that a warp is through with */
-    uint32_t sends[RONDO_WALK_ENDS];   /* an end does */
-    uint32_t moved[RONDO_WALK_ENDS];   /* slots that all warps have taken of an end; the leader's */
-    int gives_back;                    /* during the part: slots are used more than once */
-    int ragged;                        /* chunks may end within a vector */
-    uint32_t ahead;                    /* the warps wait for what the stream holds before */
-    uint32_t stop;                     /* they shall leave off */
+struct rondo_warp_interpreter {
+    struct rondo_warp_step steps[RONDO_WARP_INSTRUCTIONS];
+    char pieces[RONDO_INTERPRETER_WARPS][RONDO_NARROW_BYTES(RONDO_WARP_WIDTH)]
+        __attribute__((aligned(16)));         /* what each carries out */
+    uint32_t passed[RONDO_INTERPRETER_WARPS]; /* instructions that a warp is through with */
+    uint32_t sends[RONDO_WARP_ENDS];          /* an end does */
+    uint32_t moved[RONDO_WARP_ENDS];          /* slots that all warps have taken of an end; the leader's */
+    int gives_back;                           /* during the part: slots are used more than once */
+    int ragged;                               /* chunks may end within a vector */
+    uint32_t ahead;                           /* the warps wait for what the stream holds before */
+    uint32_t stop;                            /* they shall leave off */
 };
 
 /* In shared memory. */
-struct rondo_team {
-    struct rondo_piece pieces[2];                      /* one is worked on while the other is described */
-    struct rondo_use uses[2];                          /* the pieces' ends, */
-    uint64_t positions[2][2 * RONDO_FOLD_SOURCES_MAX]; /* and their positions: of those received from, then those sent to */
-    uint64_t polls;                                    /* that LL data are waited for */
-    uint32_t current;                                  /* the piece to describe next */
-    uint32_t running;                                  /* begun, not finished */
-    uint32_t command, piece;                           /* what the workers are to do, and with which piece */
-    uint32_t commands;                                 /* given */
+struct rondo_workers {
+    struct rondo_slice_op pieces[2];                     /* one is worked on while the other is described */
+    struct rondo_use uses[2];                            /* the pieces' ends, */
+    uint64_t positions[2][2 * RONDO_REDUCE_SOURCES_MAX]; /* and their positions: of those received from, then those sent to */
+    uint64_t polls;                                      /* that LL data are waited for */
+    uint32_t current;                                    /* the piece to describe next */
+    uint32_t running;                                    /* begun, not finished */
+    uint32_t command, slice_op;                          /* what the workers are to do, and with which piece */
+    uint32_t commands;                                   /* given */
     uint64_t given, done; /* barriers of all: the leader has given a command; the workers have done theirs */
     uint32_t result;      /* of the last piece */
     uint32_t may_go_ahead,
@@ -87,9 +87,9 @@ struct rondo_team {
     uint32_t repeat_first, repeat_count;                           /* ends, by the command to repeat */
     uint8_t progress[RONDO_PROGRESS] __attribute__((aligned(16))); /* of the warps, with a piece that is carried out in part */
     uint64_t saved; /* bytes, by compression, that have not been counted; the workers' */
-    struct rondo_walk walk;
+    struct rondo_warp_interpreter interpreter;
     struct rondo_operation operation;
-    struct rondo_instruction instructions[RONDO_TEAM_PAGE];
+    struct rondo_instruction instructions[RONDO_WORKERS_PAGE];
     struct rondo_end ends[RONDO_PROGRAM_ENDS_MAX] __attribute__((aligned(16)));
 };
 
@@ -101,35 +101,35 @@ RONDO_FUNCTION void rondo_workers_sync(uint32_t workers)
 /* ---- the leader ---- */
 
 /* Workers and leader. */
-RONDO_FUNCTION uint32_t rondo_team_members(void)
+RONDO_FUNCTION uint32_t rondo_workers_members(void)
 {
     return blockDim.x - RONDO_CUDA_CONTROL + 1;
 }
 
 /* By one thread, before the others begin. */
-RONDO_FUNCTION void rondo_team_reset(struct rondo_team *team)
+RONDO_FUNCTION void rondo_workers_reset(struct rondo_workers *workers)
 {
-    team->current = team->running = team->commands = 0;
-    rondo_barrier_begin(&team->given, rondo_team_members());
-    rondo_barrier_begin(&team->done, rondo_team_members());
-    team->saved = 0;
-    team->may_go_ahead = team->ahead = 0;
-    team->again = team->begun = team->prepared = 0;
+    workers->current = workers->running = workers->commands = 0;
+    rondo_barrier_begin(&workers->given, rondo_workers_members());
+    rondo_barrier_begin(&workers->done, rondo_workers_members());
+    workers->saved = 0;
+    workers->may_go_ahead = workers->ahead = 0;
+    workers->again = workers->begun = workers->prepared = 0;
 }
 
 /* What the warps have done of the run's first piece; and what they have done when it ends, for the next run: 1 if that is
  * something else. */
-RONDO_FUNCTION void rondo_team_resume(struct rondo_team *team, const struct rondo_context *context)
+RONDO_FUNCTION void rondo_workers_resume(struct rondo_workers *workers, const struct rondo_context *context)
 {
     for (int i = 0; i < RONDO_PROGRESS / 8; i++)
-        ((uint64_t *) team->progress)[i] = context->progress[i];
+        ((uint64_t *) workers->progress)[i] = context->progress[i];
 }
 
-RONDO_FUNCTION int rondo_team_pause(const struct rondo_team *team, struct rondo_context *context)
+RONDO_FUNCTION int rondo_workers_pause(const struct rondo_workers *workers, struct rondo_context *context)
 {
     int changed = 0;
     for (int i = 0; i < RONDO_PROGRESS / 8; i++) {
-        uint64_t now = ((const uint64_t *) team->progress)[i];
+        uint64_t now = ((const uint64_t *) workers->progress)[i];
         changed |= context->progress[i] != now;
         context->progress[i] = now;
     }
@@ -137,118 +137,119 @@ RONDO_FUNCTION int rondo_team_pause(const struct rondo_team *team, struct rondo_
 }
 
 /* A piece is done: the next one is a new one. */
-RONDO_FUNCTION void rondo_team_forget_progress(struct rondo_team *team)
+RONDO_FUNCTION void rondo_workers_forget_progress(struct rondo_workers *workers)
 {
     for (int i = 0; i < RONDO_PROGRESS / 8; i++)
-        ((uint64_t *) team->progress)[i] = 0;
+        ((uint64_t *) workers->progress)[i] = 0;
 }
 
-RONDO_FUNCTION struct rondo_piece *rondo_team_piece(struct rondo_team *team)
+RONDO_FUNCTION struct rondo_slice_op *rondo_workers_slice_op(struct rondo_workers *workers)
 {
-    return &team->pieces[team->current];
+    return &workers->pieces[workers->current];
 }
 
-RONDO_FUNCTION struct rondo_use *rondo_team_use(struct rondo_team *team)
+RONDO_FUNCTION struct rondo_use *rondo_workers_use(struct rondo_workers *workers)
 {
-    return &team->uses[team->current];
+    return &workers->uses[workers->current];
 }
 
 /* The ends move on before the workers get to the piece. */
-RONDO_FUNCTION void rondo_team_take_ends(struct rondo_team *team, const struct rondo_run *run, const struct rondo_use *use)
+RONDO_FUNCTION void rondo_workers_take_ends(struct rondo_workers *workers, const struct rondo_run *run,
+                                            const struct rondo_use *use)
 {
-    uint64_t *positions = team->positions[team->current];
+    uint64_t *positions = workers->positions[workers->current];
     (void) run;
     for (uint32_t i = 0; i < use->received; i++)
-        positions[i] = team->ends[use->receive_first + i].position;
+        positions[i] = workers->ends[use->receive_first + i].position;
     for (uint32_t i = 0; i < use->sent; i++)
-        positions[use->received + i] = team->ends[use->send_first + i].position;
+        positions[use->received + i] = workers->ends[use->send_first + i].position;
 }
 
-RONDO_FUNCTION void rondo_team_command(struct rondo_team *team, uint32_t command)
+RONDO_FUNCTION void rondo_workers_command(struct rondo_workers *workers, uint32_t command)
 {
-    team->command = command;
-    team->piece = team->current;
-    team->running = 1;
-    team->commands++;
-    rondo_barrier_arrive(&team->given);
+    workers->command = command;
+    workers->slice_op = workers->current;
+    workers->running = 1;
+    workers->commands++;
+    rondo_barrier_arrive(&workers->given);
 }
 
 /* Nothing may be running. */
-RONDO_FUNCTION void rondo_team_begin(struct rondo_team *team, uint64_t polls)
+RONDO_FUNCTION void rondo_workers_begin(struct rondo_workers *workers, uint64_t polls)
 {
-    team->polls = polls;
-    rondo_team_command(team, RONDO_COMMAND_PIECE);
-    team->current ^= 1;
+    workers->polls = polls;
+    rondo_workers_command(workers, RONDO_COMMAND_SLICE_OP);
+    workers->current ^= 1;
 }
 
 /* The same piece once more: what it sends before it waits has been sent. */
-RONDO_FUNCTION void rondo_team_repeat(struct rondo_team *team)
+RONDO_FUNCTION void rondo_workers_repeat(struct rondo_workers *workers)
 {
-    team->current ^= 1;
-    team->pieces[team->current].sent = 1;
-    rondo_team_begin(team, team->polls);
+    workers->current ^= 1;
+    workers->pieces[workers->current].sent = 1;
+    rondo_workers_begin(workers, workers->polls);
 }
 
 /* Waits until what was begun is done. 0: LL data did not arrive, and nothing was done. */
-RONDO_FUNCTION int rondo_team_finish(struct rondo_team *team)
+RONDO_FUNCTION int rondo_workers_finish(struct rondo_workers *workers)
 {
-    if (!team->running)
+    if (!workers->running)
         return 1;
-    team->running = 0;
-    rondo_barrier_arrive(&team->done);
-    rondo_barrier_wait(&team->done, team->commands - 1, rondo_team_members());
-    return (int) *(volatile uint32_t *) &team->result;
+    workers->running = 0;
+    rondo_barrier_arrive(&workers->done);
+    rondo_barrier_wait(&workers->done, workers->commands - 1, rondo_workers_members());
+    return (int) *(volatile uint32_t *) &workers->result;
 }
 
 /* An operation that has been brought in, where it is at hand. */
-RONDO_FUNCTION const struct rondo_operation *rondo_team_operation(const struct rondo_team *team,
-                                                                  const struct rondo_operation *home)
+RONDO_FUNCTION const struct rondo_operation *rondo_workers_operation(const struct rondo_workers *workers,
+                                                                     const struct rondo_operation *home)
 {
     (void) home;
-    return &team->operation;
+    return &workers->operation;
 }
 
 /* Brings a part of an operation, its instructions and its ends into shared memory, unless they are there: an acquire anywhere
  * in the block empties the first-level cache. Of an operation that is not fresh nobody else has moved the ends: it is the
  * one that its lane had last. */
-RONDO_FUNCTION void rondo_team_load(struct rondo_team *team, struct rondo_run *run)
+RONDO_FUNCTION void rondo_workers_load(struct rondo_workers *workers, struct rondo_run *run)
 {
-    if (run->fresh || team->home != run->home || team->program_block != run->program_block) {
-        team->home = run->home;
-        team->program_block = run->program_block;
-        team->page = run->instruction / RONDO_TEAM_PAGE;
-        rondo_team_command(team, RONDO_COMMAND_LOAD);
-        rondo_team_finish(team);
-    } else if (run->of_daemon && team->again) { /* the workers may still be preparing it */
-        rondo_team_command(team, RONDO_COMMAND_NOTHING);
-        rondo_team_finish(team);
+    if (run->fresh || workers->home != run->home || workers->program_block != run->program_block) {
+        workers->home = run->home;
+        workers->program_block = run->program_block;
+        workers->page = run->instruction / RONDO_WORKERS_PAGE;
+        rondo_workers_command(workers, RONDO_COMMAND_LOAD);
+        rondo_workers_finish(workers);
+    } else if (run->of_daemon && workers->again) { /* the workers may still be preparing it */
+        rondo_workers_command(workers, RONDO_COMMAND_NOTHING);
+        rondo_workers_finish(workers);
     }
     if (run->of_daemon)
-        team->again = team->prepared = 0;
-    run->operation = rondo_team_operation(team, run->home);
-    run->part = &team->part;
-    run->row = team->ends;
+        workers->again = workers->prepared = 0;
+    run->operation = rondo_workers_operation(workers, run->home);
+    run->part = &workers->part;
+    run->row = workers->ends;
     run->ends = NULL;
 }
 
-RONDO_FUNCTION int rondo_team_has_instruction(const struct rondo_team *team, uint32_t index)
+RONDO_FUNCTION int rondo_workers_has_instruction(const struct rondo_workers *workers, uint32_t index)
 {
-    return index / RONDO_TEAM_PAGE == team->page;
+    return index / RONDO_WORKERS_PAGE == workers->page;
 }
 
 /* Nothing may be running. */
-RONDO_FUNCTION void rondo_team_load_page(struct rondo_team *team, uint32_t index)
+RONDO_FUNCTION void rondo_workers_load_page(struct rondo_workers *workers, uint32_t index)
 {
-    team->page = index / RONDO_TEAM_PAGE;
-    rondo_team_command(team, RONDO_COMMAND_PAGE);
-    rondo_team_finish(team);
+    workers->page = index / RONDO_WORKERS_PAGE;
+    rondo_workers_command(workers, RONDO_COMMAND_PAGE);
+    rondo_workers_finish(workers);
 }
 
-RONDO_FUNCTION const struct rondo_instruction *rondo_team_instruction(const struct rondo_team *team,
-                                                                      const struct rondo_run *run, uint32_t index)
+RONDO_FUNCTION const struct rondo_instruction *rondo_workers_instruction(const struct rondo_workers *workers,
+                                                                         const struct rondo_run *run, uint32_t index)
 {
     (void) run;
-    return &team->instructions[index % RONDO_TEAM_PAGE];
+    return &workers->instructions[index % RONDO_WORKERS_PAGE];
 }
 
 /* A vector that a kernel before this one may have written while this one was already there: not out of the first-level cache.
@@ -274,36 +275,36 @@ RONDO_FUNCTION void rondo_after_stream(void)
 
 /* Not much is left of the kernel: the next one of its stream may be launched now, and wait for its end in place. Any sooner it
  * would keep multiprocessors from others for as long as this one waits for its peers. */
-RONDO_FUNCTION void rondo_team_ending(struct rondo_team *team)
+RONDO_FUNCTION void rondo_workers_ending(struct rondo_workers *workers)
 {
-    (void) team;
+    (void) workers;
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
-/* In cuda_kernels.cu: of kernels on streams. */
-RONDO_FUNCTION void rondo_team_arrive(struct rondo_team *team, const struct rondo_run *run);
+/* In device/cuda/kernels.cu: of kernels on streams. */
+RONDO_FUNCTION void rondo_workers_arrive(struct rondo_workers *workers, const struct rondo_run *run);
 
 /* What may have changed of the ends since they were brought here. By the leader. */
-RONDO_FUNCTION void rondo_team_look_again(struct rondo_team *team)
+RONDO_FUNCTION void rondo_workers_look_again(struct rondo_workers *workers)
 {
-    const uint32_t count = team->part.end_count;
+    const uint32_t count = workers->part.end_count;
 #pragma unroll 4
     for (uint32_t i = 0; i < count; i++)
-        *(uint4 *) &team->ends[i].position = rondo_load_late((const uint4 *) &rondo_part_end(&team->part, i)->position);
+        *(uint4 *) &workers->ends[i].position = rondo_load_late((const uint4 *) &rondo_part_end(&workers->part, i)->position);
 }
 
 /* The piece is all there is of the part, and the workers need nobody for it. */
-RONDO_FUNCTION int rondo_team_is_enough(const struct rondo_team *team, const struct rondo_instruction *instruction,
-                                        uint32_t index)
+RONDO_FUNCTION int rondo_workers_is_enough(const struct rondo_workers *workers, const struct rondo_instruction *instruction,
+                                           uint32_t index)
 {
-    const struct rondo_piece *piece = &team->pieces[index];
-    const struct rondo_use *use = &team->uses[index];
-    return team->part.instruction_count == 1 && team->operation.tiles == 1 && team->operation.slices == 1 &&
+    const struct rondo_slice_op *slice_op = &workers->pieces[index];
+    const struct rondo_use *use = &workers->uses[index];
+    return workers->part.instruction_count == 1 && workers->operation.tiles == 1 && workers->operation.slices == 1 &&
            instruction->count == 1 && instruction->dependencies == 0 && !(instruction->flags & RONDO_NOTIFY) &&
-           !use->direct_in && !use->direct_out && use->received + use->sent == team->part.end_count && !team->part.repeats &&
-           rondo_cuda_is_usual(piece) && piece->ll_remotes == rondo_low_bits(use->sent);
+           !use->direct_in && !use->direct_out && use->received + use->sent == workers->part.end_count &&
+           !workers->part.repeats && rondo_cuda_is_usual(slice_op) && slice_op->ll_remotes == rondo_low_bits(use->sent);
 }
 
 /* The short way for what most small operations are, one piece of LL packets: the leader has described it before it is the
@@ -311,56 +312,56 @@ RONDO_FUNCTION int rondo_team_is_enough(const struct rondo_team *team, const str
  * for each time leader and workers wait for each other costs as much as the link. When there was no room, or data have not come
  * for a while, nothing has been done but that packets may have been sent, which will be sent once more. (Where more pieces
  * follow, doing so with the first is slower than the long way.) */
-RONDO_FUNCTION int rondo_team_goes_ahead(struct rondo_team *team, const struct rondo_instruction *instruction)
+RONDO_FUNCTION int rondo_workers_goes_ahead(struct rondo_workers *workers, const struct rondo_instruction *instruction)
 {
-    if (!team->may_go_ahead || !rondo_team_is_enough(team, instruction, team->current))
+    if (!workers->may_go_ahead || !rondo_workers_is_enough(workers, instruction, workers->current))
         return 0;
-    team->polls = RONDO_AHEAD_POLLS;
-    team->ahead = 1;
-    rondo_team_command(team, RONDO_COMMAND_AHEAD);
+    workers->polls = RONDO_AHEAD_POLLS;
+    workers->ahead = 1;
+    rondo_workers_command(workers, RONDO_COMMAND_AHEAD);
     return 1;
 }
 
 /* The same for an operation that is started again as it was: its only piece is still described, and where its ends stand the
  * workers know. Begins with the block's part, if that is so; whoever does it sees to it that the part is visited next. */
-RONDO_FUNCTION void rondo_team_begin_again(struct rondo_team *team, const struct rondo_operation *home, uint64_t polls)
+RONDO_FUNCTION void rondo_workers_begin_again(struct rondo_workers *workers, const struct rondo_operation *home, uint64_t polls)
 {
-    if (!team->again || team->home != home)
+    if (!workers->again || workers->home != home)
         return;
-    team->current = team->again - 1;
-    rondo_team_piece(team)->sent = 0;
-    rondo_team_forget_progress(team);
-    team->polls = polls < RONDO_AHEAD_POLLS ? polls : RONDO_AHEAD_POLLS;
-    rondo_team_command(team, RONDO_COMMAND_AGAIN);
-    team->begun = 1;
+    workers->current = workers->again - 1;
+    rondo_workers_slice_op(workers)->sent = 0;
+    rondo_workers_forget_progress(workers);
+    workers->polls = polls < RONDO_AHEAD_POLLS ? polls : RONDO_AHEAD_POLLS;
+    rondo_workers_command(workers, RONDO_COMMAND_AGAIN);
+    workers->begun = 1;
 }
 
 /* The bytes it sent; or -1: it has not been begun, or it is stuck, as far as the context says. */
-RONDO_FUNCTION int64_t rondo_team_finish_again(struct rondo_team *team, struct rondo_context *context)
+RONDO_FUNCTION int64_t rondo_workers_finish_again(struct rondo_workers *workers, struct rondo_context *context)
 {
-    const struct rondo_piece *piece = rondo_team_piece(team);
-    if (!team->begun)
+    const struct rondo_slice_op *slice_op = rondo_workers_slice_op(workers);
+    if (!workers->begun)
         return -1;
-    team->begun = 0;
-    const int64_t bytes = (int64_t) (piece->count * piece->element_bytes * piece->remotes);
-    if (rondo_team_finish(team))
+    workers->begun = 0;
+    const int64_t bytes = (int64_t) (slice_op->count * slice_op->element_bytes * slice_op->remotes);
+    if (rondo_workers_finish(workers))
         return bytes;
-    rondo_team_pause(team, context);
+    rondo_workers_pause(workers, context);
     return -1;
 }
 
 /* Whether that will do for the piece that was begun last. */
-RONDO_FUNCTION void rondo_team_keep(struct rondo_team *team, const struct rondo_instruction *instruction)
+RONDO_FUNCTION void rondo_workers_keep(struct rondo_workers *workers, const struct rondo_instruction *instruction)
 {
-    team->again = rondo_team_is_enough(team, instruction, team->piece) ? team->piece + 1 : 0;
+    workers->again = rondo_workers_is_enough(workers, instruction, workers->slice_op) ? workers->slice_op + 1 : 0;
 }
 
 /* Writes back what has changed. */
-RONDO_FUNCTION void rondo_team_unload(struct rondo_team *team, struct rondo_run *run)
+RONDO_FUNCTION void rondo_workers_unload(struct rondo_workers *workers, struct rondo_run *run)
 {
-    for (uint32_t i = 0; i < team->part.end_count; i++) {
-        struct rondo_end *home = rondo_part_end(&team->part, i);
-        const struct rondo_end *end = &team->ends[i];
+    for (uint32_t i = 0; i < workers->part.end_count; i++) {
+        struct rondo_end *home = rondo_part_end(&workers->part, i);
+        const struct rondo_end *end = &workers->ends[i];
         *(ulonglong2 *) &home->position = *(const ulonglong2 *) &end->position; /* and seen */
         if (run->operation->direct) {
             home->direct[0] = end->direct[0];
@@ -368,40 +369,40 @@ RONDO_FUNCTION void rondo_team_unload(struct rondo_team *team, struct rondo_run 
         }
     }
     if (run->operation->rate != 0) {
-        rondo_count(&run->statistics->bytes_saved, team->saved);
-        team->saved = 0;
+        rondo_count(&run->statistics->bytes_saved, workers->saved);
+        workers->saved = 0;
     }
 }
 
 /* The ends have moved on: so have the others of the same connectors, where the part names one more than once. Rare, and slow.
  */
-RONDO_FUNCTION void rondo_team_repeat_ends(struct rondo_team *team, uint32_t first, uint32_t count)
+RONDO_FUNCTION void rondo_workers_repeat_ends(struct rondo_workers *workers, uint32_t first, uint32_t count)
 {
-    rondo_team_finish(team);
-    team->repeat_first = first;
-    team->repeat_count = count;
-    rondo_team_command(team, RONDO_COMMAND_REPEAT);
-    rondo_team_finish(team);
+    rondo_workers_finish(workers);
+    workers->repeat_first = first;
+    workers->repeat_count = count;
+    rondo_workers_command(workers, RONDO_COMMAND_REPEAT);
+    rondo_workers_finish(workers);
 }
 
 /* The other blocks have been told of an operation: they look by themselves. */
-RONDO_FUNCTION void rondo_team_told(const struct rondo_team *team)
+RONDO_FUNCTION void rondo_workers_told(const struct rondo_workers *workers)
 {
-    (void) team;
+    (void) workers;
 }
 
-RONDO_FUNCTION void rondo_team_copy(struct rondo_team *team, void *to, const void *from, uint32_t bytes)
+RONDO_FUNCTION void rondo_workers_copy(struct rondo_workers *workers, void *to, const void *from, uint32_t bytes)
 {
-    team->copy = to;
-    team->copied = from;
-    team->copy_bytes = bytes;
-    rondo_team_command(team, RONDO_COMMAND_COPY);
-    rondo_team_finish(team);
+    workers->copy = to;
+    workers->copied = from;
+    workers->copy_bytes = bytes;
+    rondo_workers_command(workers, RONDO_COMMAND_COPY);
+    rondo_workers_finish(workers);
 }
 
-RONDO_FUNCTION void rondo_team_dismiss(struct rondo_team *team)
+RONDO_FUNCTION void rondo_workers_dismiss(struct rondo_workers *workers)
 {
-    rondo_team_command(team, RONDO_COMMAND_EXIT);
+    rondo_workers_command(workers, RONDO_COMMAND_EXIT);
 }
 
 /* ---- the others ---- */
@@ -415,69 +416,70 @@ RONDO_FUNCTION void rondo_copy_vectors(void *to, const void *from, uint32_t byte
 }
 
 /* The page of the part's instructions. */
-RONDO_FUNCTION void rondo_team_load_instructions(struct rondo_team *team, uint32_t thread, uint32_t threads)
+RONDO_FUNCTION void rondo_workers_load_instructions(struct rondo_workers *workers, uint32_t thread, uint32_t threads)
 {
-    const struct rondo_part *part = &team->part;
-    uint32_t first = team->page * RONDO_TEAM_PAGE;
-    uint32_t count = part->instruction_count - first < RONDO_TEAM_PAGE ? part->instruction_count - first : RONDO_TEAM_PAGE;
-    rondo_copy_vectors(team->instructions, part->instructions + first, count * (uint32_t) sizeof(team->instructions[0]), thread,
-                       threads);
+    const struct rondo_part *part = &workers->part;
+    uint32_t first = workers->page * RONDO_WORKERS_PAGE;
+    uint32_t count =
+        part->instruction_count - first < RONDO_WORKERS_PAGE ? part->instruction_count - first : RONDO_WORKERS_PAGE;
+    rondo_copy_vectors(workers->instructions, part->instructions + first, count * (uint32_t) sizeof(workers->instructions[0]),
+                       thread, threads);
 }
 
-RONDO_FUNCTION void rondo_team_load_ends(struct rondo_team *team, uint32_t thread, uint32_t threads)
+RONDO_FUNCTION void rondo_workers_load_ends(struct rondo_workers *workers, uint32_t thread, uint32_t threads)
 {
-    const struct rondo_part *part = &team->part;
+    const struct rondo_part *part = &workers->part;
     const uint32_t vectors = sizeof(struct rondo_end) / 16;
     for (uint32_t i = thread; i < part->end_count * vectors; i += threads)
-        ((uint4 *) &team->ends[i / vectors])[i % vectors] =
+        ((uint4 *) &workers->ends[i / vectors])[i % vectors] =
             rondo_load_late((const uint4 *) rondo_part_end(part, i / vectors) + i % vectors);
 }
 
 /* The part itself, from the operation that is here. */
-RONDO_FUNCTION void rondo_team_load_part(struct rondo_team *team, uint32_t thread, uint32_t threads)
+RONDO_FUNCTION void rondo_workers_load_part(struct rondo_workers *workers, uint32_t thread, uint32_t threads)
 {
     const struct rondo_part *part =
-        team->program_block == 0 ? &team->operation.first : &team->operation.parts[team->program_block];
-    rondo_copy_vectors(&team->part, part, sizeof(team->part), thread, threads);
+        workers->program_block == 0 ? &workers->operation.first : &workers->operation.parts[workers->program_block];
+    rondo_copy_vectors(&workers->part, part, sizeof(workers->part), thread, threads);
 }
 
-RONDO_FUNCTION void rondo_team_load_work(struct rondo_team *team, uint32_t thread, uint32_t threads)
+RONDO_FUNCTION void rondo_workers_load_work(struct rondo_workers *workers, uint32_t thread, uint32_t threads)
 {
-    rondo_copy_vectors(&team->operation, team->home, sizeof(team->operation), thread, threads);
+    rondo_copy_vectors(&workers->operation, workers->home, sizeof(workers->operation), thread, threads);
     rondo_workers_sync(threads);
-    rondo_team_load_part(team, thread, threads);
+    rondo_workers_load_part(workers, thread, threads);
     rondo_workers_sync(threads);
-    rondo_team_load_instructions(team, thread, threads);
-    rondo_team_load_ends(team, thread, threads);
+    rondo_workers_load_instructions(workers, thread, threads);
+    rondo_workers_load_ends(workers, thread, threads);
 }
 
-RONDO_FUNCTION void rondo_team_resolve(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads)
+RONDO_FUNCTION void rondo_workers_resolve(struct rondo_workers *workers, uint32_t index, uint32_t thread, uint32_t threads)
 {
-    const struct rondo_use *use = &team->uses[index];
-    const uint64_t *positions = team->positions[index];
-    struct rondo_piece *piece = &team->pieces[index];
+    const struct rondo_use *use = &workers->uses[index];
+    const uint64_t *positions = workers->positions[index];
+    struct rondo_slice_op *slice_op = &workers->pieces[index];
     for (uint32_t i = thread; i < use->received; i += threads)
-        rondo_resolve_source(use, &team->ends[use->receive_first + i], positions[i], i, piece);
+        rondo_resolve_source(use, &workers->ends[use->receive_first + i], positions[i], i, slice_op);
     for (uint32_t i = thread; i < use->sent; i += threads)
-        rondo_resolve_remote(use, &team->ends[use->send_first + i], &team->ends[use->receive_first + i],
-                             positions[use->received + i], i, piece);
-    if (piece->rate != 0 && thread == 0)
-        team->saved +=
-            rondo_resolve_codec(use, &team->instructions[use->instruction % RONDO_TEAM_PAGE], &team->operation, piece);
+        rondo_resolve_remote(use, &workers->ends[use->send_first + i], &workers->ends[use->receive_first + i],
+                             positions[use->received + i], i, slice_op);
+    if (slice_op->rate != 0 && thread == 0)
+        workers->saved += rondo_resolve_codec(use, &workers->instructions[use->instruction % RONDO_WORKERS_PAGE],
+                                              &workers->operation, slice_op);
 }
 
 /* Of a piece that the workers go ahead with: where its ends stand now. again: what is here of them is up to date. 0: there is
  * no room. */
-RONDO_FUNCTION int rondo_team_resolve_late(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads,
-                                           int again)
+RONDO_FUNCTION int rondo_workers_resolve_late(struct rondo_workers *workers, uint32_t index, uint32_t thread, uint32_t threads,
+                                              int again)
 {
-    const struct rondo_use *use = &team->uses[index];
-    struct rondo_piece *piece = &team->pieces[index];
+    const struct rondo_use *use = &workers->uses[index];
+    struct rondo_slice_op *slice_op = &workers->pieces[index];
     int room = 1;
     for (uint32_t i = thread; i < (uint32_t) use->received + use->sent; i += threads) {
         const int receives = i < use->received;
         const uint32_t place = receives ? use->receive_first + i : use->send_first + i - use->received;
-        struct rondo_end *end = &team->ends[place], *home = rondo_part_end(&team->part, place);
+        struct rondo_end *end = &workers->ends[place], *home = rondo_part_end(&workers->part, place);
         if (again) {
             if (!receives && end->position - end->seen >= end->slot_count)
                 end->seen = rondo_load_acquire(end->watched);
@@ -488,13 +490,14 @@ RONDO_FUNCTION int rondo_team_resolve_late(struct rondo_team *team, uint32_t ind
             end->seen = receives ? end->seen : seen;
         }
         if (receives) {
-            rondo_resolve_source(use, end, end->position, i, piece);
+            rondo_resolve_source(use, end, end->position, i, slice_op);
         } else {
-            rondo_resolve_remote(use, end, end, end->position, i - use->received, piece);
+            rondo_resolve_remote(use, end, end, end->position, i - use->received, slice_op);
             room &= end->position - end->seen < end->slot_count;
         }
         if (!again) {
-            /* Where it will stand, while there is time; if nothing comes of it, the leader puts it right (rondo_team_unload).
+            /* Where it will stand, while there is time; if nothing comes of it, the leader puts it right
+             * (rondo_workers_unload).
              */
             home->position = end->position + 1;
             home->seen = end->seen;
@@ -504,17 +507,18 @@ RONDO_FUNCTION int rondo_team_resolve_late(struct rondo_team *team, uint32_t ind
 }
 
 /* All packets of the piece have been read: its slots are taken, and the peers have them back. */
-RONDO_FUNCTION void rondo_team_move_on(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads, int again)
+RONDO_FUNCTION void rondo_workers_move_on(struct rondo_workers *workers, uint32_t index, uint32_t thread, uint32_t threads,
+                                          int again)
 {
-    const struct rondo_use *use = &team->uses[index];
+    const struct rondo_use *use = &workers->uses[index];
     for (uint32_t i = thread; i < (uint32_t) use->received + use->sent; i += threads) {
         const uint32_t place = i < use->received ? use->receive_first + i : use->send_first + i - use->received;
-        struct rondo_end *end = &team->ends[place];
+        struct rondo_end *end = &workers->ends[place];
         end->position++;
         if (i < use->received)
             rondo_publish_word(end->published, end->position);
         if (again) {
-            struct rondo_end *home = rondo_part_end(&team->part, place);
+            struct rondo_end *home = rondo_part_end(&workers->part, place);
             home->position = end->position;
             home->seen = end->seen;
         }
@@ -532,111 +536,114 @@ RONDO_FUNCTION int rondo_workers_agree(int yes, uint32_t threads)
 }
 
 /* Of a small piece, one warp does it all, and answers. */
-RONDO_FUNCTION uint32_t rondo_team_members_of(const struct rondo_piece *piece, int usual, uint32_t threads)
+RONDO_FUNCTION uint32_t rondo_workers_members_of(const struct rondo_slice_op *slice_op, int usual, uint32_t threads)
 {
-    int small = usual && !piece->lines && piece->count * piece->element_bytes <= RONDO_CUDA_WARP * 8;
+    int small = usual && !slice_op->lines && slice_op->count * slice_op->element_bytes <= RONDO_CUDA_WARP * 8;
     return small ? RONDO_CUDA_WARP : threads;
 }
 
-RONDO_FUNCTION enum rondo_cuda_way rondo_team_way_of(const struct rondo_team *team, uint32_t index, int usual, uint32_t threads,
-                                                     int all_lines)
+RONDO_FUNCTION enum rondo_cuda_way rondo_workers_way_of(const struct rondo_workers *workers, uint32_t index, int usual,
+                                                        uint32_t threads, int all_lines)
 {
-    const struct rondo_piece *piece = &team->pieces[index];
-    const uint32_t own = rondo_cuda_own_source(piece);
-    int known = own >= piece->sources || own == team->uses[index].local_place; /* where that lies */
-    return usual && known ? rondo_cuda_way_of(piece, all_lines, threads) : RONDO_CUDA_ANY_WAY;
+    const struct rondo_slice_op *slice_op = &workers->pieces[index];
+    const uint32_t own = rondo_cuda_own_source(slice_op);
+    int known = own >= slice_op->sources || own == workers->uses[index].local_place; /* where that lies */
+    return usual && known ? rondo_cuda_way_of(slice_op, all_lines, threads) : RONDO_CUDA_ANY_WAY;
 }
 
-RONDO_FUNCTION int rondo_team_work_piece(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads,
-                                         uint32_t command, int all_lines, int of_daemon)
+RONDO_FUNCTION int rondo_workers_run_slice_op(struct rondo_workers *workers, uint32_t index, uint32_t thread, uint32_t threads,
+                                              uint32_t command, int all_lines, int of_daemon)
 {
-    const struct rondo_piece *piece = &team->pieces[index];
-    const int ahead = command != RONDO_COMMAND_PIECE, again = of_daemon && command == RONDO_COMMAND_AGAIN;
-    const int prepared = again && team->prepared;
-    const int usual = prepared || rondo_cuda_is_usual(piece);
-    const uint32_t members = prepared ? team->members : rondo_team_members_of(piece, usual, threads);
+    const struct rondo_slice_op *slice_op = &workers->pieces[index];
+    const int ahead = command != RONDO_COMMAND_SLICE_OP, again = of_daemon && command == RONDO_COMMAND_AGAIN;
+    const int prepared = again && workers->prepared;
+    const int usual = prepared || rondo_cuda_is_usual(slice_op);
+    const uint32_t members = prepared ? workers->members : rondo_workers_members_of(slice_op, usual, threads);
     if (thread >= members)
         return 1;
     if (command == RONDO_COMMAND_AHEAD)
         rondo_after_stream();
     const enum rondo_cuda_way way =
-        prepared ? (enum rondo_cuda_way) team->way : rondo_team_way_of(team, index, usual, threads, all_lines);
+        prepared ? (enum rondo_cuda_way) workers->way : rondo_workers_way_of(workers, index, usual, threads, all_lines);
     struct rondo_cuda_own own;
-    rondo_cuda_ask(piece, way, thread, threads, &own);
+    rondo_cuda_ask(slice_op, way, thread, threads, &own);
     if (!prepared) {
         int ready = 1;
         if (ahead)
-            ready = rondo_team_resolve_late(team, index, thread, members, again);
+            ready = rondo_workers_resolve_late(workers, index, thread, members, again);
         else
-            rondo_team_resolve(team, index, thread, members);
+            rondo_workers_resolve(workers, index, thread, members);
         if (!rondo_workers_agree(ready, members))
             return 0;
     }
     if (usual) {
-        int done = rondo_cuda_work_usual(piece, way, all_lines, thread, threads, team->polls, &own, team->progress);
+        int done = rondo_cuda_work_usual(slice_op, way, all_lines, thread, threads, workers->polls, &own, workers->progress);
         if (ahead && rondo_workers_agree(done, members))
-            rondo_team_move_on(team, index, thread, members, again);
+            rondo_workers_move_on(workers, index, thread, members, again);
         return done;
     }
-    if (rondo_cuda_work_straight(piece, thread, threads))
+    if (rondo_cuda_work_vector(slice_op, thread, threads))
         return 1;
-    return rondo_cuda_work(piece, thread, threads, team->polls);
+    return rondo_cuda_work(slice_op, thread, threads, workers->polls);
 }
 
 /* The leader does not wait for this any more: what it takes to carry the piece out once more, as long as there is room. By one
  * warp; called, for it would take registers from the rest. */
-RONDO_RARE void rondo_team_prepare(struct rondo_team *team, uint32_t index, uint32_t thread, uint32_t threads, int all_lines)
+RONDO_RARE void rondo_workers_prepare(struct rondo_workers *workers, uint32_t index, uint32_t thread, uint32_t threads,
+                                      int all_lines)
 {
-    if (team->part.end_count > RONDO_CUDA_WARP) /* each end is its thread's */
+    if (workers->part.end_count > RONDO_CUDA_WARP) /* each end is its thread's */
         return;
-    const int room = rondo_workers_agree(rondo_team_resolve_late(team, index, thread, RONDO_CUDA_WARP, 1), RONDO_CUDA_WARP);
+    const int room =
+        rondo_workers_agree(rondo_workers_resolve_late(workers, index, thread, RONDO_CUDA_WARP, 1), RONDO_CUDA_WARP);
     if (thread == 0) {
-        team->members = rondo_team_members_of(&team->pieces[index], 1, threads);
-        team->way = rondo_team_way_of(team, index, 1, threads, all_lines);
-        team->prepared = (uint32_t) room;
+        workers->members = rondo_workers_members_of(&workers->pieces[index], 1, threads);
+        workers->way = rondo_workers_way_of(workers, index, 1, threads, all_lines);
+        workers->prepared = (uint32_t) room;
     }
 }
 
-RONDO_FUNCTION void rondo_team_copy_ends(struct rondo_team *team, uint32_t thread, uint32_t threads)
+RONDO_FUNCTION void rondo_workers_copy_ends(struct rondo_workers *workers, uint32_t thread, uint32_t threads)
 {
-    for (uint32_t i = team->repeat_first; i < team->repeat_first + team->repeat_count; i++)
-        for (uint32_t k = thread; k < team->part.end_count; k += threads)
-            if (k != i && rondo_part_end(&team->part, k) == rondo_part_end(&team->part, i)) {
-                team->ends[k].position = team->ends[i].position;
-                team->ends[k].seen = team->ends[i].seen;
+    for (uint32_t i = workers->repeat_first; i < workers->repeat_first + workers->repeat_count; i++)
+        for (uint32_t k = thread; k < workers->part.end_count; k += threads)
+            if (k != i && rondo_part_end(&workers->part, k) == rondo_part_end(&workers->part, i)) {
+                workers->ends[k].position = workers->ends[i].position;
+                workers->ends[k].seen = workers->ends[i].seen;
             }
 }
 
-/* In cuda_walk.h. */
-RONDO_RARE int rondo_walk(struct rondo_team *team, uint32_t thread, uint32_t threads);
+/* In device/engine/warp_interpreter.h. */
+RONDO_RARE int rondo_warp_interpreter(struct rondo_workers *workers, uint32_t thread, uint32_t threads);
 
 /* Constants: all_lines: the team's operations have no connectors but those of LL128. of_daemon: they may be started again. */
-RONDO_FUNCTION void rondo_team_work(struct rondo_team *team, uint32_t thread, uint32_t threads, int all_lines, int of_daemon)
+RONDO_FUNCTION void rondo_workers_work(struct rondo_workers *workers, uint32_t thread, uint32_t threads, int all_lines,
+                                       int of_daemon)
 {
     for (uint32_t next = 0;; next++) {
-        rondo_barrier_arrive(&team->given);
-        rondo_barrier_wait(&team->given, next, rondo_team_members());
-        const uint32_t command = team->command, piece = team->piece;
+        rondo_barrier_arrive(&workers->given);
+        rondo_barrier_wait(&workers->given, next, rondo_workers_members());
+        const uint32_t command = workers->command, slice_op = workers->slice_op;
         int result = 1;
         if (command <= RONDO_COMMAND_AGAIN) /* one call: it is inlined, and large */
-            result = rondo_team_work_piece(team, piece, thread, threads, command, all_lines, of_daemon);
+            result = rondo_workers_run_slice_op(workers, slice_op, thread, threads, command, all_lines, of_daemon);
         else if (command == RONDO_COMMAND_LOAD)
-            rondo_team_load_work(team, thread, threads);
+            rondo_workers_load_work(workers, thread, threads);
         else if (command == RONDO_COMMAND_PAGE)
-            rondo_team_load_instructions(team, thread, threads);
+            rondo_workers_load_instructions(workers, thread, threads);
         else if (command == RONDO_COMMAND_COPY)
-            rondo_copy_vectors(team->copy, team->copied, team->copy_bytes, thread, threads);
+            rondo_copy_vectors(workers->copy, workers->copied, workers->copy_bytes, thread, threads);
         else if (command == RONDO_COMMAND_REPEAT)
-            rondo_team_copy_ends(team, thread, threads);
-        else if (all_lines && command == RONDO_COMMAND_WALK)
-            result = rondo_walk(team, thread, threads);
+            rondo_workers_copy_ends(workers, thread, threads);
+        else if (all_lines && command == RONDO_COMMAND_INTERPRET)
+            result = rondo_warp_interpreter(workers, thread, threads);
         else if (command == RONDO_COMMAND_EXIT)
             return;
         if (thread == 0)
-            team->result = (uint32_t) result;
-        rondo_barrier_arrive(&team->done);
+            workers->result = (uint32_t) result;
+        rondo_barrier_arrive(&workers->done);
         if (of_daemon && command == RONDO_COMMAND_AGAIN && result && thread < RONDO_CUDA_WARP)
-            rondo_team_prepare(team, piece, thread, threads, all_lines);
+            rondo_workers_prepare(workers, slice_op, thread, threads, all_lines);
     }
 }
 

@@ -3,8 +3,8 @@
  * (DESIGN section 6, last paragraph). "Quitting" parks the threads.
  *
  * A block is run by whoever holds its claim. Invariant: while a daemon is alive, block 0 is claimed, or somebody who has said
- * so (RONDO_HELPS) is about to claim it, or its thread has been called and is going to look whether it is claimed before it
- * sleeps (a nap, of bounded length, may come first). The other blocks have nothing to do with small operations, and calling
+ * so (RONDO_ASSIST_NOW) is about to claim it, or its thread has been called and is going to look whether it is claimed before
+ * it sleeps (a nap, of bounded length, may come first). The other blocks have nothing to do with small operations, and calling
  * their threads takes longer than those do: so a daemon begins with block 0 alone, which may leave alone, too, and whoever runs
  * it gathers the others when there is something for them. From then on the invariant is theirs as well, until all quit by
  * consensus. Then it has an exception: a waiter whose result was the last one leaves block 0 to nobody. Its thread is called by
@@ -30,8 +30,8 @@
 
 #define THREAD_STACK_BYTES (1024 * 1024) /* half of it would do without the thread sanitizer, whose own part is in it */
 #define LONG_NS            3600000000000u
-#define NAP_FIRST_NS       60000u
-#define NAP_LAST_NS        480000u
+#define BACKOFF_FIRST_NS   60000u
+#define BACKOFF_LAST_NS    480000u
 
 struct runner {
     struct rondo_host *host;
@@ -41,7 +41,7 @@ struct runner {
     uint32_t sleepers;           /* 1 while that thread sleeps */
     uint32_t hand_over, nappers; /* likewise of its naps, which a start does not end (runner_main) */
     uint64_t idle_turns;
-    struct rondo_team team;
+    struct rondo_workers workers;
     int started;
     pthread_t thread;
 };
@@ -50,8 +50,8 @@ struct rondo_host {
     struct rondo_device base;
     void (*notify)(void *argument);
     void *notify_argument;
-    void (*stir)(void *argument);
-    void *stir_argument;
+    void (*wake)(void *argument);
+    void *wake_argument;
     uint32_t stopping;
     uint32_t quit_event, quit_sleepers;
     uint64_t gathered; /* the last launch whose blocks have been called */
@@ -150,9 +150,9 @@ static int turn(struct rondo_host *host, uint32_t index, int return_early)
     if (index == 0 && needs_others(host))
         gather(host);
     uint32_t completions = block->completions;
-    int quits = rondo_daemon_round(daemon, block, &runner->team, return_early) == RONDO_DAEMON_QUITS;
-    if (block->progressed && host->stir != NULL)
-        host->stir(host->stir_argument);
+    int quits = rondo_daemon_round(daemon, block, &runner->workers, return_early) == RONDO_DAEMON_QUITS;
+    if (block->progressed && host->wake != NULL)
+        host->wake(host->wake_argument);
     if (quits) {
         if (index == 0)
             announce_quit(host);
@@ -205,22 +205,22 @@ static void *runner_main(void *argument)
     struct rondo_host *host = runner->host;
     const int naps = runner == host->runners;
     uint32_t answered = 0, handed_before = 0;
-    uint64_t nap = NAP_FIRST_NS;
+    uint64_t backoff = BACKOFF_FIRST_NS;
     while (!__atomic_load_n(&host->stopping, __ATOMIC_ACQUIRE)) {
         uint32_t seen = __atomic_load_n(&runner->wake, __ATOMIC_SEQ_CST);
         uint32_t handed = __atomic_load_n(&runner->hand_over, __ATOMIC_SEQ_CST);
         if (naps && seen != answered && handed == handed_before)
-            rondo_event_sleep(&runner->hand_over, handed, &runner->nappers, nap);
+            rondo_event_sleep(&runner->hand_over, handed, &runner->nappers, backoff);
         if (run_own_block(runner))
-            nap = NAP_FIRST_NS;
-        else if (nap < NAP_LAST_NS)
-            nap *= 2;
+            backoff = BACKOFF_FIRST_NS;
+        else if (backoff < BACKOFF_LAST_NS)
+            backoff *= 2;
         answered = seen;
         handed_before = handed;
         if (__atomic_load_n(&host->stopping, __ATOMIC_ACQUIRE))
             break;
         if (__atomic_load_n(&runner->wake, __ATOMIC_SEQ_CST) == seen)
-            nap = NAP_FIRST_NS; /* what comes next may be of another kind */
+            backoff = BACKOFF_FIRST_NS; /* what comes next may be of another kind */
         rondo_event_sleep(&runner->wake, seen, &runner->sleepers, LONG_NS);
     }
     return NULL;
@@ -270,28 +270,28 @@ static rondo_result_t copy(struct rondo_device *device, void *to, const void *fr
 }
 
 /* A thread that is called naps first: whoever may help is expected to come. */
-static void call_for(struct runner *runner, enum rondo_helper helper)
+static void call_for(struct runner *runner, enum rondo_assist helper)
 {
-    if (helper == RONDO_MAY_HELP)
+    if (helper == RONDO_ASSIST_MAYBE)
         call_thread(runner);
-    else if (helper == RONDO_NEVER_HELPS)
+    else if (helper == RONDO_ASSIST_NEVER)
         hand_over(runner);
 }
 
-static void start(struct rondo_device *device, enum rondo_helper helper)
+static void start(struct rondo_device *device, enum rondo_assist helper)
 {
     call_for(&host_of(device)->runners[0], helper);
 }
 
-/* The other half of help_end's: the submission, a fence (lib/queue.c: claim_start), then the look at the claim. */
-static void attend(struct rondo_device *device, enum rondo_helper helper)
+/* The other half of assist_end's: the submission, a fence (lib/submission/queue.c: claim_start), then the look at the claim. */
+static void attend(struct rondo_device *device, enum rondo_assist helper)
 {
     struct runner *runner = &host_of(device)->runners[0];
     if (!__atomic_load_n(&runner->claimed, __ATOMIC_RELAXED))
         call_for(runner, helper);
 }
 
-static int help_begin(struct rondo_device *device)
+static int assist_begin(struct rondo_device *device)
 {
     struct runner *runner = &host_of(device)->runners[0];
     if (try_claim(runner))
@@ -309,20 +309,20 @@ static int help_begin(struct rondo_device *device)
     return claimed;
 }
 
-static int help_turn(struct rondo_device *device)
+static int assist_step(struct rondo_device *device)
 {
     return turn(host_of(device), 0, 1);
 }
 
-static int carry_out(struct rondo_device *device, uint32_t lane, uint32_t slot, const struct rondo_operation *fresh, int waits)
+static int run_inline(struct rondo_device *device, uint32_t lane, uint32_t slot, const struct rondo_operation *fresh, int waits)
 {
     struct rondo_host *host = host_of(device);
     const struct rondo_daemon *daemon = device->daemon;
-    return rondo_carry_out(daemon, &daemon->blocks[0], &host->runners[0].team, lane, slot, fresh,
-                           waits ? daemon->policy.alone : 0);
+    return rondo_run_inline(daemon, &daemon->blocks[0], &host->runners[0].workers, lane, slot, fresh,
+                            waits ? daemon->policy.alone : 0);
 }
 
-static void help_end(struct rondo_device *device, int idle, enum rondo_helper helper)
+static void assist_end(struct rondo_device *device, int idle, enum rondo_assist helper)
 {
     struct rondo_host *host = host_of(device);
     struct rondo_block *block = &host->base.daemon->blocks[0];
@@ -397,16 +397,16 @@ static rondo_result_t create(struct rondo_device **device, const struct rondo_de
     host->blocks = options->blocks;
     host->notify = options->notify;
     host->notify_argument = options->notify_argument;
-    host->stir = options->stir;
-    host->stir_argument = options->stir_argument;
+    host->wake = options->wake;
+    host->wake_argument = options->wake_argument;
     rondo_result_t result = rondo_daemon_create(&host->base, options);
 
     for (uint32_t b = 0; result == RONDO_SUCCESS && b < options->blocks; b++) {
         struct runner *runner = &host->runners[b];
         runner->host = host;
-        runner->team.gather = gather;
-        runner->team.gather_argument = host;
-        result = rondo_background_start(&runner->thread, "rondo block", THREAD_STACK_BYTES, runner_main, runner);
+        runner->workers.gather = gather;
+        runner->workers.gather_argument = host;
+        result = rondo_thread_start(&runner->thread, "rondo block", THREAD_STACK_BYTES, runner_main, runner);
         runner->started = result == RONDO_SUCCESS;
     }
     if (result != RONDO_SUCCESS) {
@@ -431,9 +431,9 @@ const struct rondo_device_kind rondo_host_device = {
     .release_host = release,
     .start = start,
     .attend = attend,
-    .help_begin = help_begin,
-    .help_turn = help_turn,
-    .help_end = help_end,
-    .carry_out = carry_out,
+    .assist_begin = assist_begin,
+    .assist_step = assist_step,
+    .assist_end = assist_end,
+    .run_inline = run_inline,
     .synchronize = synchronize,
 };

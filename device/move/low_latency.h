@@ -6,7 +6,8 @@
  * LL128 is the same by lines of 128 bytes: 112 bytes of data, and four times the flag. Eight lanes of a warp store a line with
  * one instruction, and eight load it with one. No memory model says so, but over NVLink, and in the L2 of the GPU where a line
  * lives, such a line is never seen in part; so a whole flag means whole data. It is used there alone (rondo_gpu_is_linked), and
- * by GPUs alone (cuda_lines.h, cuda_move.h). Whoever cannot store a line at once stores its data, then a fence, then the flag.
+ * by GPUs alone (device/move/move_ll128.h, device/move/move_general.h). Whoever cannot store a line at once stores its data,
+ * then a fence, then the flag.
  */
 #ifndef RONDO_DEVICE_MOVE_LOW_LATENCY_H
 #define RONDO_DEVICE_MOVE_LOW_LATENCY_H

@@ -1,10 +1,10 @@
 /*
- * Carries out a piece (piece.h) with the worker threads of a CUDA block. A piece without LL packets is cut into vectors of 16
- * bytes on a grid that begins at an aligned byte of one destination: pieces whose pointers all share that alignment go through
- * a loop of plain accesses, the rest and what is left over through one that shifts, and the bytes before and after the grid are
- * partial vectors. A piece with LL packets, or lines, goes packet by packet. The link's latency is hidden by bytes in flight
- * alone, so a thread issues about 8 loads before it needs the first. Loops are inlined functions whose first arguments are
- * constants; each type and operator has its own copy, called.
+ * Carries out a piece (device/abi/slice_operation.h) with the worker threads of a CUDA block. A piece without LL packets is cut
+ * into vectors of 16 bytes on a grid that begins at an aligned byte of one destination: pieces whose pointers all share that
+ * alignment go through a loop of plain accesses, the rest and what is left over through one that shifts, and the bytes before
+ * and after the grid are partial vectors. A piece with LL packets, or lines, goes packet by packet. The link's latency is
+ * hidden by bytes in flight alone, so a thread issues about 8 loads before it needs the first. Loops are inlined functions
+ * whose first arguments are constants; each type and operator has its own copy, called.
  */
 #ifndef RONDO_DEVICE_MOVE_MOVE_GENERAL_H
 #define RONDO_DEVICE_MOVE_MOVE_GENERAL_H
@@ -23,7 +23,7 @@
 
 /* What a worker knows about the piece; the same on all but for warp and lane. */
 struct rondo_cuda_view {
-    const struct rondo_piece *piece;
+    const struct rondo_slice_op *slice_op;
     uint64_t bytes;
     uint64_t head;    /* bytes before the grid */
     uint64_t vectors; /* of the grid */
@@ -37,13 +37,13 @@ struct rondo_cuda_view {
 RONDO_CUDA_INLINE struct rondo_cuda_view rondo_cuda_seen(const struct rondo_cuda_view *given)
 {
     struct rondo_cuda_view view = *given;
-    __builtin_assume(__isShared(view.piece));
+    __builtin_assume(__isShared(view.slice_op));
     return view;
 }
 
 RONDO_CUDA_INLINE char *rondo_cuda_destination(const struct rondo_cuda_view *view, uint32_t d)
 {
-    return d < view->has_local ? view->piece->local : view->piece->remote[d - view->has_local];
+    return d < view->has_local ? view->slice_op->local : view->slice_op->remote[d - view->has_local];
 }
 
 RONDO_CUDA_INLINE uint32_t rondo_cuda_beyond(const char *pointer)
@@ -55,11 +55,11 @@ RONDO_CUDA_INLINE uint32_t rondo_cuda_beyond(const char *pointer)
  * both ends, because the aligned words that cover its part of a source are larger than that part. */
 RONDO_CUDA_INLINE void rondo_cuda_place_grid(struct rondo_cuda_view *view)
 {
-    const struct rondo_piece *piece = view->piece;
-    const char *reference = piece->remotes > 0 ? piece->remote[0] : piece->local;
+    const struct rondo_slice_op *slice_op = view->slice_op;
+    const char *reference = slice_op->remotes > 0 ? slice_op->remote[0] : slice_op->local;
     uint32_t beyond = rondo_cuda_beyond(reference), different = 0, margin;
-    for (uint32_t s = 0; s < piece->sources; s++)
-        different |= rondo_cuda_beyond(piece->source[s]) ^ beyond;
+    for (uint32_t s = 0; s < slice_op->sources; s++)
+        different |= rondo_cuda_beyond(slice_op->source[s]) ^ beyond;
     for (uint32_t d = 0; d < view->destinations; d++)
         different |= rondo_cuda_beyond(rondo_cuda_destination(view, d)) ^ beyond;
     view->aligned = different == 0;
@@ -75,25 +75,25 @@ RONDO_CUDA_INLINE void rondo_cuda_place_grid(struct rondo_cuda_view *view)
 /* ---- plain pieces ---- */
 
 /* The last steps of a result in registers. */
-RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_finish(int type, int average, int words, const struct rondo_piece *piece,
-                                                             struct rondo_cuda_wide *wide)
+RONDO_CUDA_INLINE struct rondo_cuda_vector
+rondo_cuda_finish(int type, int average, int words, const struct rondo_slice_op *slice_op, struct rondo_cuda_wide *wide)
 {
     if (average)
-        rondo_cuda_divide(type, words, wide, (int) piece->average);
+        rondo_cuda_divide(type, words, wide, (int) slice_op->average);
     return rondo_cuda_narrow(type, words, wide);
 }
 
 /* One partial vector: bytes [offset, offset + bytes) of the piece, by one thread. */
-RONDO_CUDA_INLINE void rondo_cuda_fold_part(int type, int op, int average, const struct rondo_cuda_view *view, uint64_t offset,
-                                            uint32_t bytes)
+RONDO_CUDA_INLINE void rondo_cuda_reduce_part(int type, int op, int average, const struct rondo_cuda_view *view,
+                                              uint64_t offset, uint32_t bytes)
 {
-    const struct rondo_piece *piece = view->piece;
+    const struct rondo_slice_op *slice_op = view->slice_op;
     struct rondo_cuda_wide wide;
-    rondo_cuda_widen(type, 4, &wide, rondo_cuda_load_part(piece->source[0] + offset, bytes));
+    rondo_cuda_widen(type, 4, &wide, rondo_cuda_load_part(slice_op->source[0] + offset, bytes));
 #pragma unroll 1
-    for (uint32_t s = 1; s < piece->sources; s++)
-        rondo_cuda_combine(type, op, piece->op, 4, &wide, rondo_cuda_load_part(piece->source[s] + offset, bytes));
-    struct rondo_cuda_vector result = rondo_cuda_finish(type, average, 4, piece, &wide);
+    for (uint32_t s = 1; s < slice_op->sources; s++)
+        rondo_cuda_combine(type, op, slice_op->op, 4, &wide, rondo_cuda_load_part(slice_op->source[s] + offset, bytes));
+    struct rondo_cuda_vector result = rondo_cuda_finish(type, average, 4, slice_op, &wide);
 #pragma unroll 1
     for (uint32_t d = 0; d < view->destinations; d++)
         rondo_cuda_store_part(rondo_cuda_destination(view, d) + offset, result, 0, bytes);
@@ -117,9 +117,9 @@ RONDO_CUDA_INLINE int rondo_cuda_own_part(const struct rondo_cuda_view *view, ui
 }
 
 /* Folds deep vectors of each of the batch's sources, of which the first is numbered so, into as many accumulators. */
-RONDO_CUDA_INLINE void rondo_cuda_fold_batch(int type, int op, int words, int batch, int deep, const struct rondo_piece *piece,
-                                             int first, int sources, struct rondo_cuda_wide *wide,
-                                             struct rondo_cuda_vector (*loaded)[8])
+RONDO_CUDA_INLINE void rondo_cuda_reduce_batch(int type, int op, int words, int batch, int deep,
+                                               const struct rondo_slice_op *slice_op, int first, int sources,
+                                               struct rondo_cuda_wide *wide, struct rondo_cuda_vector (*loaded)[8])
 {
 #pragma unroll
     for (int b = 0; b < batch; b++) {
@@ -130,7 +130,7 @@ RONDO_CUDA_INLINE void rondo_cuda_fold_batch(int type, int op, int words, int ba
         } else if (first + b < sources) {
 #pragma unroll
             for (int u = 0; u < deep; u++)
-                rondo_cuda_combine(type, op, piece->op, words, &wide[u], loaded[b][u]);
+                rondo_cuda_combine(type, op, slice_op->op, words, &wide[u], loaded[b][u]);
         }
     }
 }
@@ -139,11 +139,11 @@ RONDO_CUDA_INLINE void rondo_cuda_fold_batch(int type, int op, int words, int ba
  * Tiles of deep rows (of 32 vectors) per warp, all pointers aligned; batch: the sources that are loaded together. only: the
  * number of sources if that is known (at most batch), else 0. Returns how many tiles there were, for all warps together.
  */
-RONDO_CUDA_INLINE uint64_t rondo_cuda_fold_tiles(int type, int op, int average, int only, int batch, int deep,
-                                                 const struct rondo_cuda_view *view)
+RONDO_CUDA_INLINE uint64_t rondo_cuda_reduce_tiles(int type, int op, int average, int only, int batch, int deep,
+                                                   const struct rondo_cuda_view *view)
 {
-    const struct rondo_piece *piece = view->piece;
-    const int sources = only ? only : piece->sources;
+    const struct rondo_slice_op *slice_op = view->slice_op;
+    const int sources = only ? only : slice_op->sources;
     const uint64_t tiles = view->vectors / (RONDO_CUDA_WARP * deep);
 #pragma unroll 1
     for (uint64_t tile = view->warp; tile < tiles; tile += view->warps) {
@@ -160,17 +160,17 @@ RONDO_CUDA_INLINE uint64_t rondo_cuda_fold_tiles(int type, int op, int average, 
 #pragma unroll
             for (int b = 0; b < batch; b++)
                 if (first + b < sources) {
-                    const char *from = piece->source[first + b] + offset;
+                    const char *from = slice_op->source[first + b] + offset;
 #pragma unroll
                     for (int u = 0; u < deep; u++)
                         loaded[b][u] = rondo_cuda_load(from + u * RONDO_CUDA_ROW);
                 }
-            rondo_cuda_fold_batch(type, op, 4, batch, deep, piece, first, sources, wide, loaded);
+            rondo_cuda_reduce_batch(type, op, 4, batch, deep, slice_op, first, sources, wide, loaded);
         }
         struct rondo_cuda_vector result[8];
 #pragma unroll
         for (int u = 0; u < deep; u++)
-            result[u] = rondo_cuda_finish(type, average, 4, piece, &wide[u]);
+            result[u] = rondo_cuda_finish(type, average, 4, slice_op, &wide[u]);
 #pragma unroll 1
         for (uint32_t d = 0; d < view->destinations; d++) {
             char *to = rondo_cuda_destination(view, d) + offset;
@@ -246,10 +246,10 @@ RONDO_CUDA_INLINE void rondo_cuda_store_shifted(int deep, const struct rondo_cud
 /* Vectors [start, vectors) of the grid, any alignment; the warp numbered first begins. Every lane stores no bytes but those
  * that it alone has loaded for the same use, or that lanes of its warp have loaded before they met in a shuffle: local may be a
  * source. */
-RONDO_CUDA_INLINE void rondo_cuda_fold_shifted(int type, int op, int average, int batch, int deep,
-                                               const struct rondo_cuda_view *view, uint64_t start, uint32_t first_warp)
+RONDO_CUDA_INLINE void rondo_cuda_reduce_shifted(int type, int op, int average, int batch, int deep,
+                                                 const struct rondo_cuda_view *view, uint64_t start, uint32_t first_warp)
 {
-    const struct rondo_piece *piece = view->piece;
+    const struct rondo_slice_op *slice_op = view->slice_op;
     const uint32_t size = deep * RONDO_CUDA_WARP;
     uint64_t tile = start + (view->warp + view->warps - first_warp) % view->warps * size;
 #pragma unroll 1
@@ -258,23 +258,23 @@ RONDO_CUDA_INLINE void rondo_cuda_fold_shifted(int type, int op, int average, in
         uint32_t left = view->vectors - tile < size ? (uint32_t) (view->vectors - tile) : size;
         struct rondo_cuda_wide wide[4] = {};
 #pragma unroll 1
-        for (int first = 0; first < piece->sources; first += batch) {
+        for (int first = 0; first < slice_op->sources; first += batch) {
             struct rondo_cuda_vector loaded[4][8];
 #pragma unroll
             for (int b = 0; b < batch; b++) {
-                const char *from = first + b < piece->sources ? piece->source[first + b] + offset : NULL;
+                const char *from = first + b < slice_op->sources ? slice_op->source[first + b] + offset : NULL;
                 rondo_cuda_load_shifted(deep, loaded[b], from, view->lane, from != NULL ? left : 0);
             }
 #pragma unroll
             for (int b = 0; b < batch; b++)
-                if (first + b < piece->sources)
-                    rondo_cuda_unshift(deep, loaded[b], piece->source[first + b] + offset, view->lane);
-            rondo_cuda_fold_batch(type, op, 4, batch, deep, piece, first, piece->sources, wide, loaded);
+                if (first + b < slice_op->sources)
+                    rondo_cuda_unshift(deep, loaded[b], slice_op->source[first + b] + offset, view->lane);
+            rondo_cuda_reduce_batch(type, op, 4, batch, deep, slice_op, first, slice_op->sources, wide, loaded);
         }
         struct rondo_cuda_vector result[4];
 #pragma unroll
         for (int u = 0; u < deep; u++)
-            result[u] = rondo_cuda_finish(type, average, 4, piece, &wide[u]);
+            result[u] = rondo_cuda_finish(type, average, 4, slice_op, &wide[u]);
         __syncwarp();
 #pragma unroll 1
         for (uint32_t d = 0; d < view->destinations; d++)
@@ -285,14 +285,14 @@ RONDO_CUDA_INLINE void rondo_cuda_fold_shifted(int type, int op, int average, in
 /* ---- pieces with LL packets ---- */
 
 /* What these need of a view, made anew in a called function: an argument in memory would be far away. */
-RONDO_CUDA_INLINE struct rondo_cuda_view rondo_cuda_packet_view(const struct rondo_piece *piece)
+RONDO_CUDA_INLINE struct rondo_cuda_view rondo_cuda_packet_view(const struct rondo_slice_op *slice_op)
 {
     struct rondo_cuda_view view = {};
-    __builtin_assume(__isShared(piece));
-    view.piece = piece;
-    view.bytes = piece->count * piece->element_bytes;
-    view.has_local = piece->local != NULL;
-    view.destinations = view.has_local + piece->remotes;
+    __builtin_assume(__isShared(slice_op));
+    view.slice_op = slice_op;
+    view.bytes = slice_op->count * slice_op->element_bytes;
+    view.has_local = slice_op->local != NULL;
+    view.destinations = view.has_local + slice_op->remotes;
     return view;
 }
 
@@ -306,57 +306,58 @@ RONDO_CUDA_INLINE uint32_t rondo_cuda_packet_bytes(const struct rondo_cuda_view 
 }
 
 /* Where a packet lies. Of a line it is 8 bytes of data alone. */
-RONDO_CUDA_INLINE uint64_t rondo_cuda_packet_place(const struct rondo_piece *piece, uint64_t packet)
+RONDO_CUDA_INLINE uint64_t rondo_cuda_packet_place(const struct rondo_slice_op *slice_op, uint64_t packet)
 {
     enum { OF_A_LINE = RONDO_LINE_DATA / RONDO_CUDA_PACKET_DATA };
-    return piece->lines ? packet / OF_A_LINE * RONDO_LINE_BYTES + packet % OF_A_LINE * RONDO_CUDA_PACKET_DATA
-                        : packet * RONDO_CUDA_PACKET;
+    return slice_op->lines ? packet / OF_A_LINE * RONDO_LINE_BYTES + packet % OF_A_LINE * RONDO_CUDA_PACKET_DATA
+                           : packet * RONDO_CUDA_PACKET;
 }
 
 /* Leaves the data in the first two words; 0: it has not arrived. Lines have been waited for. */
-RONDO_CUDA_INLINE int rondo_cuda_take_packet(const struct rondo_piece *piece, uint32_t s, uint64_t packet,
+RONDO_CUDA_INLINE int rondo_cuda_take_packet(const struct rondo_slice_op *slice_op, uint32_t s, uint64_t packet,
                                              struct rondo_cuda_vector *v)
 {
-    const char *from = piece->source[s] + rondo_cuda_packet_place(piece, packet);
-    if (!piece->lines)
-        return rondo_cuda_load_packet(v, from, piece->source_flags[s]);
+    const char *from = slice_op->source[s] + rondo_cuda_packet_place(slice_op, packet);
+    if (!slice_op->lines)
+        return rondo_cuda_load_packet(v, from, slice_op->source_flags[s]);
     asm volatile("ld.relaxed.sys.global.v2.u32 {%0, %1}, [%2];" : "=r"(v->word[0]), "=r"(v->word[1]) : "l"(from) : "memory");
     return 1;
 }
 
 /* A line's data are its reader's only with the flag (rondo_cuda_flag_lines). */
-RONDO_CUDA_INLINE void rondo_cuda_put_packet(const struct rondo_piece *piece, uint32_t r, uint64_t packet,
+RONDO_CUDA_INLINE void rondo_cuda_put_packet(const struct rondo_slice_op *slice_op, uint32_t r, uint64_t packet,
                                              struct rondo_cuda_vector v)
 {
-    char *to = piece->remote[r] + rondo_cuda_packet_place(piece, packet);
-    if (piece->lines)
+    char *to = slice_op->remote[r] + rondo_cuda_packet_place(slice_op, packet);
+    if (slice_op->lines)
         rondo_cuda_store_whole_half(to, v);
     else
-        rondo_cuda_store_packet(to, v, piece->remote_flags[r]);
+        rondo_cuda_store_packet(to, v, slice_op->remote_flags[r]);
 }
 
 /* By all workers, when the data of lines have been stored one by one. Each thread's fence comes between its stores and the
  * barrier, so whoever sees a flag sees the line's data, whichever threads stored them (causality order). */
-RONDO_CUDA_CALLED void rondo_cuda_flag_lines(const struct rondo_piece *piece, uint32_t thread, uint32_t threads)
+RONDO_CUDA_CALLED void rondo_cuda_flag_lines(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads)
 {
-    const uint64_t bytes = piece->count * piece->element_bytes, lines = (bytes + RONDO_LINE_DATA - 1) / RONDO_LINE_DATA;
+    const uint64_t bytes = slice_op->count * slice_op->element_bytes, lines = (bytes + RONDO_LINE_DATA - 1) / RONDO_LINE_DATA;
     __threadfence_system();
     rondo_cuda_all_agree(1, threads);
-    for (uint32_t r = 0; r < piece->remotes; r++)
-        for (uint64_t line = thread; (piece->ll_remotes >> r & 1) && line < lines; line += threads)
-            rondo_cuda_store_line(piece->remote[r] + line * RONDO_LINE_BYTES + RONDO_LINE_DATA,
-                                  rondo_cuda_line_flag(piece->remote_flags[r]));
+    for (uint32_t r = 0; r < slice_op->remotes; r++)
+        for (uint64_t line = thread; (slice_op->ll_remotes >> r & 1) && line < lines; line += threads)
+            rondo_cuda_store_line(slice_op->remote[r] + line * RONDO_LINE_BYTES + RONDO_LINE_DATA,
+                                  rondo_cuda_line_flag(slice_op->remote_flags[r]));
 }
 
 /* Waits, on this thread, for its share of the lines' flags; all together then know of all. */
-RONDO_CUDA_CALLED int rondo_cuda_await_flags(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls)
+RONDO_CUDA_CALLED int rondo_cuda_await_flags(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads,
+                                             uint64_t polls)
 {
-    const uint64_t bytes = piece->count * piece->element_bytes, lines = (bytes + RONDO_LINE_DATA - 1) / RONDO_LINE_DATA;
-    for (uint32_t s = 0; s < piece->sources; s++) {
+    const uint64_t bytes = slice_op->count * slice_op->element_bytes, lines = (bytes + RONDO_LINE_DATA - 1) / RONDO_LINE_DATA;
+    for (uint32_t s = 0; s < slice_op->sources; s++) {
         uint64_t line = thread;
-        while ((piece->ll_sources >> s & 1) && line < lines)
-            if (rondo_cuda_load_line(piece->source[s] + line * RONDO_LINE_BYTES + RONDO_LINE_DATA).word[3] ==
-                piece->source_flags[s])
+        while ((slice_op->ll_sources >> s & 1) && line < lines)
+            if (rondo_cuda_load_line(slice_op->source[s] + line * RONDO_LINE_BYTES + RONDO_LINE_DATA).word[3] ==
+                slice_op->source_flags[s])
                 line += threads;
             else if (polls-- == 0)
                 return 0;
@@ -365,23 +366,24 @@ RONDO_CUDA_CALLED int rondo_cuda_await_flags(const struct rondo_piece *piece, ui
 }
 
 /* Waits, on this thread, until all packets of all LL sources have arrived that the thread will fold. 0: some have not. */
-RONDO_CUDA_CALLED int rondo_cuda_await_packets(const struct rondo_piece *piece, uint32_t thread, uint32_t threads,
+RONDO_CUDA_CALLED int rondo_cuda_await_packets(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads,
                                                uint64_t polls)
 {
     enum { TOGETHER = 8 };
-    uint64_t packets = (piece->count * piece->element_bytes + RONDO_CUDA_PACKET_DATA - 1) / RONDO_CUDA_PACKET_DATA;
-    if (piece->lines)
-        return rondo_cuda_await_flags(piece, thread, threads, polls);
-    for (uint32_t s = 0; s < piece->sources; s++) {
+    uint64_t packets = (slice_op->count * slice_op->element_bytes + RONDO_CUDA_PACKET_DATA - 1) / RONDO_CUDA_PACKET_DATA;
+    if (slice_op->lines)
+        return rondo_cuda_await_flags(slice_op, thread, threads, polls);
+    for (uint32_t s = 0; s < slice_op->sources; s++) {
         uint64_t p = thread;
-        while ((piece->ll_sources >> s & 1) && p < packets) {
+        while ((slice_op->ll_sources >> s & 1) && p < packets) {
             struct rondo_cuda_vector ignored;
             int here = 1;
 #pragma unroll
             for (int i = 0; i < TOGETHER; i++)
                 if (p + (uint64_t) i * threads < packets)
-                    here &= rondo_cuda_load_packet(
-                        &ignored, piece->source[s] + (p + (uint64_t) i * threads) * RONDO_CUDA_PACKET, piece->source_flags[s]);
+                    here &=
+                        rondo_cuda_load_packet(&ignored, slice_op->source[s] + (p + (uint64_t) i * threads) * RONDO_CUDA_PACKET,
+                                               slice_op->source_flags[s]);
             if (here)
                 p += (uint64_t) TOGETHER * threads;
             else if (polls-- == 0)
@@ -393,15 +395,15 @@ RONDO_CUDA_CALLED int rondo_cuda_await_packets(const struct rondo_piece *piece, 
 
 /* Folds packets first, first + threads, ... (deep of them) of all sources into wide. 0: some have not arrived; but for LL
  * sources, nothing is waited for. */
-RONDO_CUDA_INLINE int rondo_cuda_fold_packets(int type, int op, int batch, int deep, const struct rondo_cuda_view *view,
-                                              struct rondo_cuda_wide *wide, uint64_t first_packet, uint32_t threads,
-                                              uint64_t polls)
+RONDO_CUDA_INLINE int rondo_cuda_reduce_packets(int type, int op, int batch, int deep, const struct rondo_cuda_view *view,
+                                                struct rondo_cuda_wide *wide, uint64_t first_packet, uint32_t threads,
+                                                uint64_t polls)
 {
-    const struct rondo_piece *piece = view->piece;
+    const struct rondo_slice_op *slice_op = view->slice_op;
 #pragma unroll 1
-    for (int first = 0; first < piece->sources; first += batch) {
+    for (int first = 0; first < slice_op->sources; first += batch) {
         struct rondo_cuda_vector loaded[8][8];
-        uint64_t packed = piece->ll_sources >> first;
+        uint64_t packed = slice_op->ll_sources >> first;
 #pragma unroll
         for (int b = 0; b < batch; b++)
 #pragma unroll
@@ -409,11 +411,11 @@ RONDO_CUDA_INLINE int rondo_cuda_fold_packets(int type, int op, int batch, int d
                 loaded[b][u] = rondo_cuda_nothing();
 #pragma unroll
         for (int b = 0; b < batch; b++)
-            if (first + b < piece->sources && !(packed >> b & 1)) {
+            if (first + b < slice_op->sources && !(packed >> b & 1)) {
 #pragma unroll
                 for (int u = 0; u < deep; u++) {
                     uint64_t packet = first_packet + (uint64_t) u * threads;
-                    loaded[b][u] = rondo_cuda_load_half(piece->source[first + b] + packet * RONDO_CUDA_PACKET_DATA,
+                    loaded[b][u] = rondo_cuda_load_half(slice_op->source[first + b] + packet * RONDO_CUDA_PACKET_DATA,
                                                         rondo_cuda_packet_bytes(view, packet));
                 }
             }
@@ -421,12 +423,12 @@ RONDO_CUDA_INLINE int rondo_cuda_fold_packets(int type, int op, int batch, int d
             int here = 1;
 #pragma unroll
             for (int b = 0; b < batch; b++)
-                if (first + b < piece->sources && (packed >> b & 1)) {
+                if (first + b < slice_op->sources && (packed >> b & 1)) {
 #pragma unroll
                     for (int u = 0; u < deep; u++) {
                         uint64_t packet = first_packet + (uint64_t) u * threads;
                         if (rondo_cuda_packet_bytes(view, packet) > 0)
-                            here &= rondo_cuda_take_packet(piece, first + b, packet, &loaded[b][u]);
+                            here &= rondo_cuda_take_packet(slice_op, first + b, packet, &loaded[b][u]);
                     }
                 }
             if (here)
@@ -434,44 +436,45 @@ RONDO_CUDA_INLINE int rondo_cuda_fold_packets(int type, int op, int batch, int d
             if (polls-- == 0)
                 return 0;
         }
-        rondo_cuda_fold_batch(type, op, RONDO_CUDA_PACKET_WORDS, batch, deep, piece, first, piece->sources, wide, loaded);
+        rondo_cuda_reduce_batch(type, op, RONDO_CUDA_PACKET_WORDS, batch, deep, slice_op, first, slice_op->sources, wide,
+                                loaded);
     }
     return 1;
 }
 
 /* An exchange's first half: by the threads that will fold the same packets, so local may be the source. */
-RONDO_CUDA_CALLED void rondo_cuda_send_packets(const struct rondo_piece *piece, uint32_t thread, uint32_t threads)
+RONDO_CUDA_CALLED void rondo_cuda_send_packets(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads)
 {
-    uint64_t bytes = piece->count * piece->element_bytes, s = 0;
-    while (piece->ll_sources >> s & 1)
+    uint64_t bytes = slice_op->count * slice_op->element_bytes, s = 0;
+    while (slice_op->ll_sources >> s & 1)
         s++;
 #pragma unroll 4
     for (uint64_t offset = thread * RONDO_CUDA_PACKET_DATA; offset < bytes; offset += threads * RONDO_CUDA_PACKET_DATA) {
         uint32_t left = bytes - offset < RONDO_CUDA_PACKET_DATA ? (uint32_t) (bytes - offset) : RONDO_CUDA_PACKET_DATA;
-        struct rondo_cuda_vector v = rondo_cuda_load_half(piece->source[s] + offset, left);
-        for (uint32_t r = 0; r < piece->remotes; r++)
-            rondo_cuda_put_packet(piece, r, offset / RONDO_CUDA_PACKET_DATA, v);
+        struct rondo_cuda_vector v = rondo_cuda_load_half(slice_op->source[s] + offset, left);
+        for (uint32_t r = 0; r < slice_op->remotes; r++)
+            rondo_cuda_put_packet(slice_op, r, offset / RONDO_CUDA_PACKET_DATA, v);
     }
-    if (piece->lines)
-        rondo_cuda_flag_lines(piece, thread, threads);
+    if (slice_op->lines)
+        rondo_cuda_flag_lines(slice_op, thread, threads);
 }
 
 /* Stores one packet's data everywhere. */
 RONDO_CUDA_INLINE void rondo_cuda_deliver_packet(const struct rondo_cuda_view *view, struct rondo_cuda_vector result,
                                                  uint64_t packet)
 {
-    const struct rondo_piece *piece = view->piece;
+    const struct rondo_slice_op *slice_op = view->slice_op;
     uint32_t bytes = rondo_cuda_packet_bytes(view, packet);
     if (bytes == 0)
         return;
-    if (piece->local != NULL)
-        rondo_cuda_store_half(piece->local + packet * RONDO_CUDA_PACKET_DATA, result, bytes);
+    if (slice_op->local != NULL)
+        rondo_cuda_store_half(slice_op->local + packet * RONDO_CUDA_PACKET_DATA, result, bytes);
 #pragma unroll 1
-    for (uint32_t r = 0; !piece->exchanges && r < piece->remotes; r++)
-        if (piece->ll_remotes >> r & 1)
-            rondo_cuda_put_packet(piece, r, packet, result);
+    for (uint32_t r = 0; !slice_op->exchanges && r < slice_op->remotes; r++)
+        if (slice_op->ll_remotes >> r & 1)
+            rondo_cuda_put_packet(slice_op, r, packet, result);
         else
-            rondo_cuda_store_half(piece->remote[r] + packet * RONDO_CUDA_PACKET_DATA, result, bytes);
+            rondo_cuda_store_half(slice_op->remote[r] + packet * RONDO_CUDA_PACKET_DATA, result, bytes);
 }
 
 RONDO_CUDA_INLINE void rondo_cuda_deliver_packets(int type, int average, int deep, const struct rondo_cuda_view *view,
@@ -479,7 +482,7 @@ RONDO_CUDA_INLINE void rondo_cuda_deliver_packets(int type, int average, int dee
 {
 #pragma unroll
     for (int u = 0; u < deep; u++)
-        rondo_cuda_deliver_packet(view, rondo_cuda_finish(type, average, RONDO_CUDA_PACKET_WORDS, view->piece, &wide[u]),
+        rondo_cuda_deliver_packet(view, rondo_cuda_finish(type, average, RONDO_CUDA_PACKET_WORDS, view->slice_op, &wide[u]),
                                   first_packet + (uint64_t) u * threads);
 }
 
@@ -490,19 +493,19 @@ RONDO_CUDA_INLINE int rondo_cuda_packets(int type, int op, int average, int batc
 {
     uint64_t packets = (view->bytes + RONDO_CUDA_PACKET_DATA - 1) / RONDO_CUDA_PACKET_DATA;
     uint64_t chunk = (uint64_t) threads * deep;
-    int waits = view->piece->ll_sources != 0, fits = packets <= chunk && !view->piece->lines;
-    if (waits && !fits && !rondo_cuda_all_agree(rondo_cuda_await_packets(view->piece, thread, threads, polls), threads))
+    int waits = view->slice_op->ll_sources != 0, fits = packets <= chunk && !view->slice_op->lines;
+    if (waits && !fits && !rondo_cuda_all_agree(rondo_cuda_await_packets(view->slice_op, thread, threads, polls), threads))
         return 0;
 #pragma unroll 1
     for (uint64_t first = thread; first < packets + thread; first += chunk) {
         struct rondo_cuda_wide wide[4] = {};
-        int here = rondo_cuda_fold_packets(type, op, batch, deep, view, wide, first, threads, polls);
+        int here = rondo_cuda_reduce_packets(type, op, batch, deep, view, wide, first, threads, polls);
         if (waits && fits && !rondo_cuda_all_agree(here, threads))
             return 0;
         rondo_cuda_deliver_packets(type, average, deep, view, wide, first, threads);
     }
-    if (view->piece->lines && !view->piece->exchanges && view->piece->ll_remotes != 0)
-        rondo_cuda_flag_lines(view->piece, thread, threads);
+    if (view->slice_op->lines && !view->slice_op->exchanges && view->slice_op->ll_remotes != 0)
+        rondo_cuda_flag_lines(view->slice_op, thread, threads);
     return 1;
 }
 
@@ -515,38 +518,38 @@ RONDO_CUDA_INLINE int rondo_cuda_packets(int type, int op, int average, int batc
     RONDO_CUDA_CALLED uint64_t name(const struct rondo_cuda_view *given)                                                       \
     {                                                                                                                          \
         const struct rondo_cuda_view view = rondo_cuda_seen(given);                                                            \
-        return rondo_cuda_fold_tiles(type, op, 0, only, batch, deep, &view);                                                   \
+        return rondo_cuda_reduce_tiles(type, op, 0, only, batch, deep, &view);                                                 \
     }
 #define RONDO_CUDA_DEFINE_SHIFTED(name, type, op, average, batch, deep)                                                        \
     RONDO_CUDA_CALLED void name(const struct rondo_cuda_view *given, uint64_t start, uint32_t first_warp)                      \
     {                                                                                                                          \
         const struct rondo_cuda_view view = rondo_cuda_seen(given);                                                            \
-        rondo_cuda_fold_shifted(type, op, average, batch, deep, &view, start, first_warp);                                     \
+        rondo_cuda_reduce_shifted(type, op, average, batch, deep, &view, start, first_warp);                                   \
     }
 #define RONDO_CUDA_DEFINE_PART(name, type, op, average)                                                                        \
     RONDO_CUDA_CALLED void name(const struct rondo_cuda_view *view, uint64_t offset, uint32_t bytes)                           \
     {                                                                                                                          \
-        rondo_cuda_fold_part(type, op, average, view, offset, bytes);                                                          \
+        rondo_cuda_reduce_part(type, op, average, view, offset, bytes);                                                        \
     }
 #define RONDO_CUDA_DEFINE_PACKETS(name, type, op, average, batch, deep)                                                        \
-    RONDO_CUDA_CALLED int name(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls)             \
+    RONDO_CUDA_CALLED int name(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads, uint64_t polls)       \
     {                                                                                                                          \
-        const struct rondo_cuda_view view = rondo_cuda_packet_view(piece);                                                     \
+        const struct rondo_cuda_view view = rondo_cuda_packet_view(slice_op);                                                  \
         return rondo_cuda_packets(type, op, average, batch, deep, &view, thread, threads, polls);                              \
     }
 
 /* One modest loop does it all, which is several times less code than the hot operators have. */
-#define RONDO_CUDA_DEFINE_FOLD(name, type, op, average)                                                                        \
+#define RONDO_CUDA_DEFINE_REDUCE(name, type, op, average)                                                                      \
     RONDO_CUDA_DEFINE_SHIFTED(rondo_cuda_shifted_##name, type, op, average, 2, 2)                                              \
     RONDO_CUDA_DEFINE_PART(rondo_cuda_part_##name, type, op, average)                                                          \
     RONDO_CUDA_DEFINE_PACKETS(rondo_cuda_packets_##name, type, op, average, 2, 1)                                              \
-    RONDO_CUDA_INLINE int rondo_cuda_fold_##name(const struct rondo_cuda_view *view, uint32_t thread, uint32_t threads,        \
-                                                 uint64_t polls)                                                               \
+    RONDO_CUDA_INLINE int rondo_cuda_reduce_##name(const struct rondo_cuda_view *view, uint32_t thread, uint32_t threads,      \
+                                                   uint64_t polls)                                                             \
     {                                                                                                                          \
         uint64_t offset;                                                                                                       \
         uint32_t bytes;                                                                                                        \
         if (view->packets)                                                                                                     \
-            return rondo_cuda_packets_##name(view->piece, thread, threads, polls);                                             \
+            return rondo_cuda_packets_##name(view->slice_op, thread, threads, polls);                                          \
         rondo_cuda_shifted_##name(view, 0, 0);                                                                                 \
         if (rondo_cuda_own_part(view, &offset, &bytes))                                                                        \
             rondo_cuda_part_##name(view, offset, bytes);                                                                       \
@@ -554,23 +557,23 @@ RONDO_CUDA_INLINE int rondo_cuda_packets(int type, int op, int average, int batc
     }
 
 /* Loops for 2 sources and for more that keep more bytes in flight. */
-#define RONDO_CUDA_DEFINE_HOT_FOLD(name, type, op)                                                                             \
+#define RONDO_CUDA_DEFINE_HOT_REDUCE(name, type, op)                                                                           \
     RONDO_CUDA_DEFINE_TILES(rondo_cuda_tiles_of_two_##name, type, op, 2, 2, 4)                                                 \
     RONDO_CUDA_DEFINE_TILES(rondo_cuda_tiles_##name, type, op, 0, 4, 2)                                                        \
     RONDO_CUDA_DEFINE_SHIFTED(rondo_cuda_shifted_##name, type, op, 0, 2, 2)                                                    \
     RONDO_CUDA_DEFINE_PART(rondo_cuda_part_##name, type, op, 0)                                                                \
     RONDO_CUDA_DEFINE_PACKETS(rondo_cuda_packets_of_two_##name, type, op, 0, 2, 4)                                             \
     RONDO_CUDA_DEFINE_PACKETS(rondo_cuda_packets_##name, type, op, 0, 8, 1)                                                    \
-    RONDO_CUDA_INLINE int rondo_cuda_fold_##name(const struct rondo_cuda_view *view, uint32_t thread, uint32_t threads,        \
-                                                 uint64_t polls)                                                               \
+    RONDO_CUDA_INLINE int rondo_cuda_reduce_##name(const struct rondo_cuda_view *view, uint32_t thread, uint32_t threads,      \
+                                                   uint64_t polls)                                                             \
     {                                                                                                                          \
-        const int two = view->piece->sources == 2;                                                                             \
+        const int two = view->slice_op->sources == 2;                                                                          \
         uint64_t offset, tiles = 0;                                                                                            \
         uint32_t bytes;                                                                                                        \
         if (view->packets && two)                                                                                              \
-            return rondo_cuda_packets_of_two_##name(view->piece, thread, threads, polls);                                      \
+            return rondo_cuda_packets_of_two_##name(view->slice_op, thread, threads, polls);                                   \
         if (view->packets)                                                                                                     \
-            return rondo_cuda_packets_##name(view->piece, thread, threads, polls);                                             \
+            return rondo_cuda_packets_##name(view->slice_op, thread, threads, polls);                                          \
         if (view->aligned)                                                                                                     \
             tiles = two ? rondo_cuda_tiles_of_two_##name(view) : rondo_cuda_tiles_##name(view);                                \
         rondo_cuda_shifted_##name(view, tiles *(two ? 4 : 2) * RONDO_CUDA_WARP, (uint32_t) tiles % view->warps);               \
@@ -589,7 +592,7 @@ RONDO_CUDA_INLINE int rondo_cuda_copy(const struct rondo_cuda_view *view, uint32
     uint64_t offset, tiles = 0;
     uint32_t bytes;
     if (view->packets)
-        return rondo_cuda_copy_packets(view->piece, thread, threads, polls);
+        return rondo_cuda_copy_packets(view->slice_op, thread, threads, polls);
     if (view->aligned)
         tiles = rondo_cuda_copy_tiles(view);
     rondo_cuda_copy_shifted(view, tiles * 8 * RONDO_CUDA_WARP, (uint32_t) tiles % view->warps);
@@ -600,16 +603,16 @@ RONDO_CUDA_INLINE int rondo_cuda_copy(const struct rondo_cuda_view *view, uint32
 
 /* Sums, products and logical operators of integers do not depend on the sign. */
 #define RONDO_CUDA_DEFINE_SIGNED(TYPE, name)                                                                                   \
-    RONDO_CUDA_DEFINE_FOLD(name##_mean, RONDO_##TYPE, RONDO_SUM, 1)                                                            \
-    RONDO_CUDA_DEFINE_FOLD(name##_min, RONDO_##TYPE, RONDO_MIN, 0)                                                             \
-    RONDO_CUDA_DEFINE_FOLD(name##_max, RONDO_##TYPE, RONDO_MAX, 0)
+    RONDO_CUDA_DEFINE_REDUCE(name##_mean, RONDO_##TYPE, RONDO_SUM, 1)                                                          \
+    RONDO_CUDA_DEFINE_REDUCE(name##_min, RONDO_##TYPE, RONDO_MIN, 0)                                                           \
+    RONDO_CUDA_DEFINE_REDUCE(name##_max, RONDO_##TYPE, RONDO_MAX, 0)
 #define RONDO_CUDA_DEFINE_RARE(TYPE, name)                                                                                     \
     RONDO_CUDA_DEFINE_SIGNED(TYPE, name)                                                                                       \
-    RONDO_CUDA_DEFINE_FOLD(name##_prod, RONDO_##TYPE, RONDO_PROD, 0)                                                           \
-    RONDO_CUDA_DEFINE_FOLD(name##_logical, RONDO_##TYPE, RONDO_CUDA_LOGICAL, 0)
+    RONDO_CUDA_DEFINE_REDUCE(name##_prod, RONDO_##TYPE, RONDO_PROD, 0)                                                         \
+    RONDO_CUDA_DEFINE_REDUCE(name##_logical, RONDO_##TYPE, RONDO_CUDA_LOGICAL, 0)
 #define RONDO_CUDA_DEFINE_TYPE(TYPE, name)                                                                                     \
     RONDO_CUDA_DEFINE_RARE(TYPE, name)                                                                                         \
-    RONDO_CUDA_DEFINE_HOT_FOLD(name##_sum, RONDO_##TYPE, RONDO_SUM)
+    RONDO_CUDA_DEFINE_HOT_REDUCE(name##_sum, RONDO_##TYPE, RONDO_SUM)
 RONDO_CUDA_DEFINE_SIGNED(INT8, int8)
 RONDO_CUDA_DEFINE_SIGNED(INT32, int32)
 RONDO_CUDA_DEFINE_SIGNED(INT64, int64)
@@ -623,26 +626,26 @@ RONDO_CUDA_DEFINE_TYPE(DOUBLE, double)
 /* 16 accumulators a vector leave no registers for the hot loops. */
 RONDO_CUDA_DEFINE_RARE(FLOAT8E4M3, float8e4m3)
 RONDO_CUDA_DEFINE_RARE(FLOAT8E5M2, float8e5m2)
-RONDO_CUDA_DEFINE_FOLD(float8e4m3_sum, RONDO_FLOAT8E4M3, RONDO_SUM, 0)
-RONDO_CUDA_DEFINE_FOLD(float8e5m2_sum, RONDO_FLOAT8E5M2, RONDO_SUM, 0)
+RONDO_CUDA_DEFINE_REDUCE(float8e4m3_sum, RONDO_FLOAT8E4M3, RONDO_SUM, 0)
+RONDO_CUDA_DEFINE_REDUCE(float8e5m2_sum, RONDO_FLOAT8E5M2, RONDO_SUM, 0)
 /* Of any integer type. */
-RONDO_CUDA_DEFINE_FOLD(band, RONDO_UINT32, RONDO_BAND, 0)
-RONDO_CUDA_DEFINE_FOLD(bor, RONDO_UINT32, RONDO_BOR, 0)
-RONDO_CUDA_DEFINE_FOLD(bxor, RONDO_UINT32, RONDO_BXOR, 0)
+RONDO_CUDA_DEFINE_REDUCE(band, RONDO_UINT32, RONDO_BAND, 0)
+RONDO_CUDA_DEFINE_REDUCE(bor, RONDO_UINT32, RONDO_BOR, 0)
+RONDO_CUDA_DEFINE_REDUCE(bxor, RONDO_UINT32, RONDO_BXOR, 0)
 #undef RONDO_CUDA_DEFINE_TILES
 #undef RONDO_CUDA_DEFINE_SHIFTED
 #undef RONDO_CUDA_DEFINE_PART
 #undef RONDO_CUDA_DEFINE_PACKETS
-#undef RONDO_CUDA_DEFINE_FOLD
-#undef RONDO_CUDA_DEFINE_HOT_FOLD
+#undef RONDO_CUDA_DEFINE_REDUCE
+#undef RONDO_CUDA_DEFINE_HOT_REDUCE
 #undef RONDO_CUDA_DEFINE_SIGNED
 #undef RONDO_CUDA_DEFINE_RARE
 #undef RONDO_CUDA_DEFINE_TYPE
 
-#define RONDO_CUDA_CALL(name) return rondo_cuda_fold_##name(view, thread, threads, polls)
+#define RONDO_CUDA_CALL(name) return rondo_cuda_reduce_##name(view, thread, threads, polls)
 #define RONDO_CUDA_CASE(TYPE, name, unsigned_name)                                                                             \
     case RONDO_##TYPE:                                                                                                         \
-        if ((op == RONDO_SUM || op == RONDO_AVG) && view->piece->average != 0)                                                 \
+        if ((op == RONDO_SUM || op == RONDO_AVG) && view->slice_op->average != 0)                                              \
             RONDO_CUDA_CALL(name##_mean);                                                                                      \
         if (op == RONDO_SUM || op == RONDO_AVG)                                                                                \
             RONDO_CUDA_CALL(unsigned_name##_sum);                                                                              \
@@ -653,16 +656,17 @@ RONDO_CUDA_DEFINE_FOLD(bxor, RONDO_UINT32, RONDO_BXOR, 0)
         if (op == RONDO_MAX)                                                                                                   \
             RONDO_CUDA_CALL(name##_max);                                                                                       \
         RONDO_CUDA_CALL(unsigned_name##_logical);
-RONDO_CUDA_INLINE int rondo_cuda_fold_any(const struct rondo_cuda_view *view, uint32_t thread, uint32_t threads, uint64_t polls)
+RONDO_CUDA_INLINE int rondo_cuda_reduce_any(const struct rondo_cuda_view *view, uint32_t thread, uint32_t threads,
+                                            uint64_t polls)
 {
-    const int op = view->piece->op;
+    const int op = view->slice_op->op;
     if (op == RONDO_BAND)
         RONDO_CUDA_CALL(band);
     if (op == RONDO_BOR)
         RONDO_CUDA_CALL(bor);
     if (op == RONDO_BXOR)
         RONDO_CUDA_CALL(bxor);
-    switch (view->piece->type) {
+    switch (view->slice_op->type) {
         RONDO_CUDA_CASE(INT8, int8, uint8)
         RONDO_CUDA_CASE(UINT8, uint8, uint8)
         RONDO_CUDA_CASE(INT32, int32, uint32)
@@ -687,28 +691,30 @@ RONDO_CUDA_INLINE int rondo_cuda_fold_any(const struct rondo_cuda_view *view, ui
  * Plain sources have been acquired by the control thread. What is stored here is not published: that takes a barrier and a
  * release by one thread.
  */
-static __device__ int rondo_cuda_carry_out(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls)
+static __device__ int rondo_move_general(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads,
+                                         uint64_t polls)
 {
     struct rondo_cuda_view view;
-    view.piece = piece;
-    view.bytes = piece->count * piece->element_bytes;
-    view.has_local = piece->local != NULL;
-    view.destinations = view.has_local + piece->remotes;
+    view.slice_op = slice_op;
+    view.bytes = slice_op->count * slice_op->element_bytes;
+    view.has_local = slice_op->local != NULL;
+    view.destinations = view.has_local + slice_op->remotes;
     view.warp = thread / RONDO_CUDA_WARP;
     view.warps = threads / RONDO_CUDA_WARP;
     view.lane = thread % RONDO_CUDA_WARP;
     if (view.bytes == 0)
         return 1;
     if (view.destinations == 0) /* nobody keeps it; but it may have to be waited for */
-        return piece->ll_sources == 0 || rondo_cuda_all_agree(rondo_cuda_await_packets(piece, thread, threads, polls), threads);
-    view.packets = (piece->ll_sources | piece->ll_remotes) != 0;
-    if (piece->exchanges && !piece->sent)
-        rondo_cuda_send_packets(piece, thread, threads);
+        return slice_op->ll_sources == 0 ||
+               rondo_cuda_all_agree(rondo_cuda_await_packets(slice_op, thread, threads, polls), threads);
+    view.packets = (slice_op->ll_sources | slice_op->ll_remotes) != 0;
+    if (slice_op->exchanges && !slice_op->sent)
+        rondo_cuda_send_packets(slice_op, thread, threads);
     if (!view.packets)
         rondo_cuda_place_grid(&view);
-    if (piece->sources == 1 && piece->average == 0)
+    if (slice_op->sources == 1 && slice_op->average == 0)
         return rondo_cuda_copy(&view, thread, threads, polls);
-    return rondo_cuda_fold_any(&view, thread, threads, polls);
+    return rondo_cuda_reduce_any(&view, thread, threads, polls);
 }
 
 #endif

@@ -71,8 +71,8 @@ RONDO_CUDA_INLINE void rondo_cuda_write_rows(const struct rondo_cuda_rows *rows,
 }
 
 /* Of so many vectors of so many words (constants), one source more. */
-RONDO_CUDA_INLINE void rondo_cuda_fold_held_as(int type, int vectors, int words, int first, struct rondo_cuda_wide *sum,
-                                               const struct rondo_cuda_vector *loaded)
+RONDO_CUDA_INLINE void rondo_cuda_reduce_held_as(int type, int vectors, int words, int first, struct rondo_cuda_wide *sum,
+                                                 const struct rondo_cuda_vector *loaded)
 {
 #pragma unroll
     for (int k = 0; k < vectors; k++)
@@ -82,17 +82,17 @@ RONDO_CUDA_INLINE void rondo_cuda_fold_held_as(int type, int vectors, int words,
             rondo_cuda_combine(type, RONDO_SUM, RONDO_SUM, words, &sum[k], loaded[k]);
 }
 
-RONDO_CUDA_INLINE void rondo_cuda_fold_held(int type, int vectors, int words, int first, struct rondo_cuda_wide *sum,
-                                            const struct rondo_cuda_vector *loaded)
+RONDO_CUDA_INLINE void rondo_cuda_reduce_held(int type, int vectors, int words, int first, struct rondo_cuda_wide *sum,
+                                              const struct rondo_cuda_vector *loaded)
 {
     if (type == RONDO_FLOAT)
-        rondo_cuda_fold_held_as(RONDO_FLOAT, vectors, words, first, sum, loaded);
+        rondo_cuda_reduce_held_as(RONDO_FLOAT, vectors, words, first, sum, loaded);
     else if (type == RONDO_FLOAT16)
-        rondo_cuda_fold_held_as(RONDO_FLOAT16, vectors, words, first, sum, loaded);
+        rondo_cuda_reduce_held_as(RONDO_FLOAT16, vectors, words, first, sum, loaded);
     else if (type == RONDO_BFLOAT16)
-        rondo_cuda_fold_held_as(RONDO_BFLOAT16, vectors, words, first, sum, loaded);
+        rondo_cuda_reduce_held_as(RONDO_BFLOAT16, vectors, words, first, sum, loaded);
     else
-        rondo_cuda_fold_held_as(RONDO_UINT32, vectors, words, first, sum, loaded);
+        rondo_cuda_reduce_held_as(RONDO_UINT32, vectors, words, first, sum, loaded);
 }
 
 RONDO_CUDA_INLINE void rondo_cuda_finish_held_as(int type, int vectors, int words, uint32_t average,
@@ -128,70 +128,71 @@ RONDO_CUDA_INLINE void rondo_cuda_copy_rows(struct rondo_cuda_vector *to, const 
 }
 
 /* The first source that is not LL, if there is one. */
-RONDO_CUDA_INLINE uint32_t rondo_cuda_own_source(const struct rondo_piece *piece)
+RONDO_CUDA_INLINE uint32_t rondo_cuda_own_source(const struct rondo_slice_op *slice_op)
 {
-    return __ffs(~(uint32_t) piece->ll_sources) - 1;
+    return __ffs(~(uint32_t) slice_op->ll_sources) - 1;
 }
 
-RONDO_CUDA_INLINE struct rondo_cuda_rows rondo_cuda_rows_of(const struct rondo_piece *piece, uint32_t thread, uint32_t threads)
+RONDO_CUDA_INLINE struct rondo_cuda_rows rondo_cuda_rows_of(const struct rondo_slice_op *slice_op, uint32_t thread,
+                                                            uint32_t threads)
 {
-    const uint32_t bytes = (uint32_t) (piece->count * piece->element_bytes);
+    const uint32_t bytes = (uint32_t) (slice_op->count * slice_op->element_bytes);
     const struct rondo_cuda_rows rows = {thread * 8, threads * 8,
                                          thread * 8 < bytes ? (bytes - thread * 8 + threads * 8 - 1) / (threads * 8) : 0};
     return rows;
 }
 
 /* Nothing is stored before all is there: returns 0 if it is not. */
-RONDO_CUDA_INLINE int rondo_cuda_carry_out_rows(const struct rondo_piece *piece, uint32_t thread, uint32_t threads,
-                                                uint64_t polls, const struct rondo_cuda_own *asked)
+RONDO_CUDA_INLINE int rondo_move_ll(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads, uint64_t polls,
+                                    const struct rondo_cuda_own *asked)
 {
-    const uint32_t packed = (uint32_t) piece->ll_sources, sources = piece->sources, remotes = piece->remotes;
-    const uint32_t own = rondo_cuda_own_source(piece);
-    const struct rondo_cuda_rows rows = rondo_cuda_rows_of(piece, thread, threads);
-    const struct rondo_cuda_vector *kept = asked->packets;
+    const uint32_t packed = (uint32_t) slice_op->ll_sources, sources = slice_op->sources, remotes = slice_op->remotes;
+    const uint32_t own = rondo_cuda_own_source(slice_op);
+    const struct rondo_cuda_rows rows = rondo_cuda_rows_of(slice_op, thread, threads);
+    const struct rondo_cuda_vector *retained = asked->packets;
     struct rondo_cuda_vector loaded[RONDO_CUDA_ROWS] = {};
     struct rondo_cuda_wide sum[RONDO_CUDA_ROWS];
     int here = 1;
-    for (uint32_t r = 0; piece->exchanges && !piece->sent && r < remotes; r++)
-        rondo_cuda_send_rows(&rows, piece->remote[r], piece->remote_flags[r], kept);
+    for (uint32_t r = 0; slice_op->exchanges && !slice_op->sent && r < remotes; r++)
+        rondo_cuda_send_rows(&rows, slice_op->remote[r], slice_op->remote_flags[r], retained);
 #pragma unroll 1
     for (uint32_t s = 0; s < sources && here; s++) {
         if (packed >> s & 1)
-            here = rondo_cuda_receive_rows(&rows, piece->source[s], piece->source_flags[s], &polls, loaded);
+            here = rondo_cuda_receive_rows(&rows, slice_op->source[s], slice_op->source_flags[s], &polls, loaded);
         else if (s != own)
-            rondo_cuda_read_rows(&rows, piece->source[s], loaded);
+            rondo_cuda_read_rows(&rows, slice_op->source[s], loaded);
         else
-            rondo_cuda_copy_rows(loaded, kept);
+            rondo_cuda_copy_rows(loaded, retained);
         if (s == 0)
-            rondo_cuda_fold_held(piece->type, RONDO_CUDA_ROWS, 2, 1, sum, loaded);
+            rondo_cuda_reduce_held(slice_op->type, RONDO_CUDA_ROWS, 2, 1, sum, loaded);
         else
-            rondo_cuda_fold_held(piece->type, RONDO_CUDA_ROWS, 2, 0, sum, loaded);
+            rondo_cuda_reduce_held(slice_op->type, RONDO_CUDA_ROWS, 2, 0, sum, loaded);
     }
     if (packed != 0 && !rondo_cuda_all_agree(here, threads))
         return 0;
     if (sources > 1)
-        rondo_cuda_finish_held(piece->type, RONDO_CUDA_ROWS, 2, 0, sum, loaded);
-    for (uint32_t r = 0; !piece->exchanges && r < remotes; r++)
-        if (piece->ll_remotes >> r & 1)
-            rondo_cuda_send_rows(&rows, piece->remote[r], piece->remote_flags[r], loaded);
+        rondo_cuda_finish_held(slice_op->type, RONDO_CUDA_ROWS, 2, 0, sum, loaded);
+    for (uint32_t r = 0; !slice_op->exchanges && r < remotes; r++)
+        if (slice_op->ll_remotes >> r & 1)
+            rondo_cuda_send_rows(&rows, slice_op->remote[r], slice_op->remote_flags[r], loaded);
         else
-            rondo_cuda_write_rows(&rows, piece->remote[r], loaded);
-    if (piece->local != NULL)
-        rondo_cuda_write_rows(&rows, piece->local, loaded);
+            rondo_cuda_write_rows(&rows, slice_op->remote[r], loaded);
+    if (slice_op->local != NULL)
+        rondo_cuda_write_rows(&rows, slice_op->local, loaded);
     return 1;
 }
 
 /* Whole packets, and buffers aligned to them. */
-RONDO_CUDA_INLINE int rondo_cuda_fits_rows(const struct rondo_piece *piece, uint32_t threads)
+RONDO_CUDA_INLINE int rondo_cuda_fits_rows(const struct rondo_slice_op *slice_op, uint32_t threads)
 {
-    const uint64_t bytes = piece->count * piece->element_bytes;
-    uintptr_t bits = (uintptr_t) piece->local | (uintptr_t) bytes;
+    const uint64_t bytes = slice_op->count * slice_op->element_bytes;
+    uintptr_t bits = (uintptr_t) slice_op->local | (uintptr_t) bytes;
     if (bytes > (uint64_t) threads * 8 * RONDO_CUDA_ROWS)
         return 0;
-    for (uint32_t s = 0; s < piece->sources; s++) /* LL slots are aligned, and may not be known yet */
-        bits |= piece->ll_sources >> s & 1 ? 0 : (uintptr_t) piece->source[s];
-    for (uint32_t r = 0; r < piece->remotes; r++)
-        bits |= piece->ll_remotes >> r & 1 ? 0 : (uintptr_t) piece->remote[r];
+    for (uint32_t s = 0; s < slice_op->sources; s++) /* LL slots are aligned, and may not be known yet */
+        bits |= slice_op->ll_sources >> s & 1 ? 0 : (uintptr_t) slice_op->source[s];
+    for (uint32_t r = 0; r < slice_op->remotes; r++)
+        bits |= slice_op->ll_remotes >> r & 1 ? 0 : (uintptr_t) slice_op->remote[r];
     return bits % 8 == 0;
 }
 

@@ -19,35 +19,37 @@
 
 /*
  * A piece whose arrays have room for fewer sources and remotes lies in less of the shared memory: each walking warp has one
- * (cuda_walk.h). It has the members of struct rondo_piece up to its arrays, which follow one after the other, as there. width,
- * a constant, is how long they are.
+ * (device/engine/warp_interpreter.h). It has the members of struct rondo_slice_op up to its arrays, which follow one after the
+ * other, as there. width, a constant, is how long they are.
  */
-#define RONDO_NARROW_BYTES(width) (offsetof(struct rondo_piece, source) + (width) * (2 * sizeof(char *) + 2 * sizeof(uint32_t)))
-static_assert(RONDO_NARROW_BYTES(RONDO_FOLD_SOURCES_MAX) == sizeof(struct rondo_piece), "the arrays come last, in this order");
+#define RONDO_NARROW_BYTES(width)                                                                                              \
+    (offsetof(struct rondo_slice_op, source) + (width) * (2 * sizeof(char *) + 2 * sizeof(uint32_t)))
+static_assert(RONDO_NARROW_BYTES(RONDO_REDUCE_SOURCES_MAX) == sizeof(struct rondo_slice_op),
+              "the arrays come last, in this order");
 
-RONDO_CUDA_INLINE char **rondo_cuda_remote_of(uint32_t width, struct rondo_piece *piece, uint32_t r)
+RONDO_CUDA_INLINE char **rondo_cuda_remote_of(uint32_t width, struct rondo_slice_op *slice_op, uint32_t r)
 {
-    return (char **) (piece->source + width) + r;
+    return (char **) (slice_op->source + width) + r;
 }
-RONDO_CUDA_INLINE uint32_t *rondo_cuda_source_flag_of(uint32_t width, struct rondo_piece *piece, uint32_t s)
+RONDO_CUDA_INLINE uint32_t *rondo_cuda_source_flag_of(uint32_t width, struct rondo_slice_op *slice_op, uint32_t s)
 {
-    return (uint32_t *) (piece->source + 2 * width) + s;
+    return (uint32_t *) (slice_op->source + 2 * width) + s;
 }
-RONDO_CUDA_INLINE uint32_t *rondo_cuda_remote_flag_of(uint32_t width, struct rondo_piece *piece, uint32_t r)
+RONDO_CUDA_INLINE uint32_t *rondo_cuda_remote_flag_of(uint32_t width, struct rondo_slice_op *slice_op, uint32_t r)
 {
-    return (uint32_t *) (piece->source + 2 * width) + width + r;
+    return (uint32_t *) (slice_op->source + 2 * width) + width + r;
 }
-RONDO_CUDA_INLINE char *rondo_cuda_remote(uint32_t width, const struct rondo_piece *piece, uint32_t r)
+RONDO_CUDA_INLINE char *rondo_cuda_remote(uint32_t width, const struct rondo_slice_op *slice_op, uint32_t r)
 {
-    return *rondo_cuda_remote_of(width, (struct rondo_piece *) piece, r);
+    return *rondo_cuda_remote_of(width, (struct rondo_slice_op *) slice_op, r);
 }
-RONDO_CUDA_INLINE uint32_t rondo_cuda_source_flag(uint32_t width, const struct rondo_piece *piece, uint32_t s)
+RONDO_CUDA_INLINE uint32_t rondo_cuda_source_flag(uint32_t width, const struct rondo_slice_op *slice_op, uint32_t s)
 {
-    return *rondo_cuda_source_flag_of(width, (struct rondo_piece *) piece, s);
+    return *rondo_cuda_source_flag_of(width, (struct rondo_slice_op *) slice_op, s);
 }
-RONDO_CUDA_INLINE uint32_t rondo_cuda_remote_flag(uint32_t width, const struct rondo_piece *piece, uint32_t r)
+RONDO_CUDA_INLINE uint32_t rondo_cuda_remote_flag(uint32_t width, const struct rondo_slice_op *slice_op, uint32_t r)
 {
-    return *rondo_cuda_remote_flag_of(width, (struct rondo_piece *) piece, r);
+    return *rondo_cuda_remote_flag_of(width, (struct rondo_slice_op *) slice_op, r);
 }
 
 /* ---- lines ---- */
@@ -111,13 +113,13 @@ RONDO_CUDA_INLINE void rondo_cuda_read_lines(const struct rondo_cuda_lines *line
 }
 
 /* The same of any source. */
-RONDO_CUDA_INLINE void rondo_cuda_ask_for_lines(const struct rondo_piece *piece, const struct rondo_cuda_lines *lines,
+RONDO_CUDA_INLINE void rondo_cuda_ask_for_lines(const struct rondo_slice_op *slice_op, const struct rondo_cuda_lines *lines,
                                                 uint32_t first, uint32_t s, int ragged, struct rondo_cuda_vector *loaded)
 {
-    const char *from = piece->source[s] + lines->slot + first * lines->slot_stride;
+    const char *from = slice_op->source[s] + lines->slot + first * lines->slot_stride;
     uint32_t data = lines->data + first * lines->data_stride;
-    if (!(piece->ll_sources >> s & 1)) {
-        rondo_cuda_read_lines(lines, first, piece->source[s], ragged, loaded);
+    if (!(slice_op->ll_sources >> s & 1)) {
+        rondo_cuda_read_lines(lines, first, slice_op->source[s], ragged, loaded);
         return;
     }
 #pragma unroll
@@ -130,24 +132,24 @@ RONDO_CUDA_INLINE void rondo_cuda_ask_for_lines(const struct rondo_piece *piece,
 }
 
 /* What was asked for is there, or asked for again until it is. By whole warps. 0: it is not. */
-RONDO_CUDA_INLINE int rondo_cuda_have_lines(uint32_t width, const struct rondo_piece *piece,
+RONDO_CUDA_INLINE int rondo_cuda_have_lines(uint32_t width, const struct rondo_slice_op *slice_op,
                                             const struct rondo_cuda_lines *lines, uint32_t first, uint32_t s, uint64_t *polls,
                                             struct rondo_cuda_vector *loaded)
 {
-    while (piece->ll_sources >> s & 1) {
+    while (slice_op->ll_sources >> s & 1) {
         uint32_t data = lines->data + first * lines->data_stride;
         int here = 1;
 #pragma unroll
         for (int k = 0; k < RONDO_CUDA_LINES_DEEP; k++) {
             if (lines->has_flag && data < lines->bytes)
-                here &= loaded[k].word[3] == rondo_cuda_source_flag(width, piece, s);
+                here &= loaded[k].word[3] == rondo_cuda_source_flag(width, slice_op, s);
             data += lines->data_stride;
         }
         if (__all_sync(RONDO_CUDA_WHOLE_WARP, here))
             break;
         if ((*polls)-- == 0)
             return 0;
-        rondo_cuda_ask_for_lines(piece, lines, first, s, 0, loaded); /* lines are whole */
+        rondo_cuda_ask_for_lines(slice_op, lines, first, s, 0, loaded); /* lines are whole */
     }
     return 1;
 }
@@ -190,61 +192,62 @@ RONDO_CUDA_INLINE void rondo_cuda_write_lines(const struct rondo_cuda_lines *lin
 
 /* The accesses from first on, of all sources and to all destinations. 0: some have not come, and nothing has been stored. Two
  * sources are on their way at a time. */
-RONDO_CUDA_INLINE int rondo_cuda_fold_some_lines(uint32_t width, const struct rondo_piece *piece,
-                                                 const struct rondo_cuda_lines *lines, uint32_t first, int ragged,
-                                                 uint64_t *polls)
+RONDO_CUDA_INLINE int rondo_cuda_reduce_some_lines(uint32_t width, const struct rondo_slice_op *slice_op,
+                                                   const struct rondo_cuda_lines *lines, uint32_t first, int ragged,
+                                                   uint64_t *polls)
 {
-    const uint32_t sources = piece->sources;
+    const uint32_t sources = slice_op->sources;
     struct rondo_cuda_vector loaded[RONDO_CUDA_LINES_DEEP] = {}, more[RONDO_CUDA_LINES_DEEP] = {};
     struct rondo_cuda_wide sum[RONDO_CUDA_LINES_DEEP];
 #pragma unroll 1
     for (uint32_t s = 0; s < sources; s += 2) {
-        rondo_cuda_ask_for_lines(piece, lines, first, s, ragged, loaded);
+        rondo_cuda_ask_for_lines(slice_op, lines, first, s, ragged, loaded);
         if (s + 1 < sources)
-            rondo_cuda_ask_for_lines(piece, lines, first, s + 1, ragged, more);
-        if (!rondo_cuda_have_lines(width, piece, lines, first, s, polls, loaded))
+            rondo_cuda_ask_for_lines(slice_op, lines, first, s + 1, ragged, more);
+        if (!rondo_cuda_have_lines(width, slice_op, lines, first, s, polls, loaded))
             return 0;
         if (sources > 1)
-            rondo_cuda_fold_held(piece->type, RONDO_CUDA_LINES_DEEP, 4, s == 0, sum, loaded);
+            rondo_cuda_reduce_held(slice_op->type, RONDO_CUDA_LINES_DEEP, 4, s == 0, sum, loaded);
         if (s + 1 == sources)
             break;
-        if (!rondo_cuda_have_lines(width, piece, lines, first, s + 1, polls, more))
+        if (!rondo_cuda_have_lines(width, slice_op, lines, first, s + 1, polls, more))
             return 0;
-        rondo_cuda_fold_held(piece->type, RONDO_CUDA_LINES_DEEP, 4, 0, sum, more);
+        rondo_cuda_reduce_held(slice_op->type, RONDO_CUDA_LINES_DEEP, 4, 0, sum, more);
     }
     if (sources > 1)
-        rondo_cuda_finish_held(piece->type, RONDO_CUDA_LINES_DEEP, 4, piece->average, sum, loaded);
+        rondo_cuda_finish_held(slice_op->type, RONDO_CUDA_LINES_DEEP, 4, slice_op->average, sum, loaded);
 #pragma unroll 1
-    for (uint32_t r = 0; !piece->exchanges && r < piece->remotes; r++)
-        if (piece->ll_remotes >> r & 1)
-            rondo_cuda_send_lines(lines, first, rondo_cuda_remote(width, piece, r), rondo_cuda_remote_flag(width, piece, r),
-                                  loaded);
+    for (uint32_t r = 0; !slice_op->exchanges && r < slice_op->remotes; r++)
+        if (slice_op->ll_remotes >> r & 1)
+            rondo_cuda_send_lines(lines, first, rondo_cuda_remote(width, slice_op, r),
+                                  rondo_cuda_remote_flag(width, slice_op, r), loaded);
         else
-            rondo_cuda_write_lines(lines, first, rondo_cuda_remote(width, piece, r), ragged, loaded);
-    if (piece->local != NULL)
-        rondo_cuda_write_lines(lines, first, piece->local, ragged, loaded);
+            rondo_cuda_write_lines(lines, first, rondo_cuda_remote(width, slice_op, r), ragged, loaded);
+    if (slice_op->local != NULL)
+        rondo_cuda_write_lines(lines, first, slice_op->local, ragged, loaded);
     return 1;
 }
 
 /* The warp goes on through its steps, of which it has done so many and (an exchange) sent so many. An exchange sends so far
  * ahead of what it waits for, and nothing is overwritten before it has been sent. Ends early when something has not come. */
-RONDO_CUDA_INLINE void rondo_cuda_move_lines(uint32_t width, const struct rondo_piece *piece,
+RONDO_CUDA_INLINE void rondo_cuda_move_lines(uint32_t width, const struct rondo_slice_op *slice_op,
                                              const struct rondo_cuda_lines *lines, int ragged, uint64_t polls, uint32_t *done,
                                              uint32_t *sent)
 {
 #pragma unroll 1
     for (; *done * lines->step < lines->bytes; (*done)++) {
 #pragma unroll 1
-        for (; piece->exchanges && *sent * lines->step < lines->bytes && *sent <= *done + RONDO_CUDA_LINES_AHEAD; (*sent)++) {
+        for (; slice_op->exchanges && *sent * lines->step < lines->bytes && *sent <= *done + RONDO_CUDA_LINES_AHEAD;
+             (*sent)++) {
             const uint32_t first = *sent * RONDO_CUDA_LINES_DEEP;
             struct rondo_cuda_vector loaded[RONDO_CUDA_LINES_DEEP] = {};
-            rondo_cuda_read_lines(lines, first, piece->source[rondo_cuda_own_source(piece)], ragged, loaded);
+            rondo_cuda_read_lines(lines, first, slice_op->source[rondo_cuda_own_source(slice_op)], ragged, loaded);
 #pragma unroll 1
-            for (uint32_t r = 0; r < piece->remotes; r++)
-                rondo_cuda_send_lines(lines, first, rondo_cuda_remote(width, piece, r), rondo_cuda_remote_flag(width, piece, r),
-                                      loaded);
+            for (uint32_t r = 0; r < slice_op->remotes; r++)
+                rondo_cuda_send_lines(lines, first, rondo_cuda_remote(width, slice_op, r),
+                                      rondo_cuda_remote_flag(width, slice_op, r), loaded);
         }
-        if (!rondo_cuda_fold_some_lines(width, piece, lines, *done * RONDO_CUDA_LINES_DEEP, ragged, &polls))
+        if (!rondo_cuda_reduce_some_lines(width, slice_op, lines, *done * RONDO_CUDA_LINES_DEEP, ragged, &polls))
             return;
     }
 }
@@ -254,16 +257,16 @@ RONDO_CUDA_INLINE void rondo_cuda_move_lines(uint32_t width, const struct rondo_
  * data have not come: it goes on from there when the piece is carried out again. A slot is fewer than 256 of a warp's steps.
  * Returns the same on all threads; 0: go on later.
  */
-RONDO_CUDA_INLINE int rondo_cuda_carry_out_lines(const struct rondo_piece *piece, uint32_t thread, uint32_t threads,
-                                                 uint64_t polls, uint8_t *progress)
+RONDO_CUDA_INLINE int rondo_move_ll128(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads, uint64_t polls,
+                                       uint8_t *progress)
 {
-    const struct rondo_cuda_lines lines = rondo_cuda_lines_of(piece->count * piece->element_bytes, thread, threads);
+    const struct rondo_cuda_lines lines = rondo_cuda_lines_of(slice_op->count * slice_op->element_bytes, thread, threads);
     const uint32_t warp = thread / RONDO_CUDA_WARP;
-    const int waits = piece->ll_sources != 0;
+    const int waits = slice_op->ll_sources != 0;
     const int first_lane = thread % RONDO_CUDA_WARP == 0;
     uint32_t done = __shfl_sync(RONDO_CUDA_WHOLE_WARP, waits && first_lane ? progress[warp] : 0, 0);
-    uint32_t sent = piece->sent ? done + RONDO_CUDA_LINES_AHEAD + 1 : done;
-    rondo_cuda_move_lines(RONDO_FOLD_SOURCES_MAX, piece, &lines, 0, polls, &done, &sent);
+    uint32_t sent = slice_op->sent ? done + RONDO_CUDA_LINES_AHEAD + 1 : done;
+    rondo_cuda_move_lines(RONDO_REDUCE_SOURCES_MAX, slice_op, &lines, 0, polls, &done, &sent);
     if (!waits)
         return 1;
     if (first_lane)
@@ -273,21 +276,21 @@ RONDO_CUDA_INLINE int rondo_cuda_carry_out_lines(const struct rondo_piece *piece
 
 /* For kernels that have the ways of other pieces, too: together they would need more registers than there are. The call costs
  * a microsecond. */
-RONDO_CUDA_CALLED int rondo_cuda_call_lines(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls,
-                                            uint8_t *progress)
+RONDO_CUDA_CALLED int rondo_cuda_call_lines(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads,
+                                            uint64_t polls, uint8_t *progress)
 {
-    __builtin_assume(__isShared(piece));
-    return rondo_cuda_carry_out_lines(piece, thread, threads, polls, progress);
+    __builtin_assume(__isShared(slice_op));
+    return rondo_move_ll128(slice_op, thread, threads, polls, progress);
 }
 
 /* Whole vectors, and buffers aligned to them. */
-RONDO_CUDA_INLINE int rondo_cuda_fits_lines(const struct rondo_piece *piece)
+RONDO_CUDA_INLINE int rondo_cuda_fits_lines(const struct rondo_slice_op *slice_op)
 {
-    uintptr_t bits = (uintptr_t) piece->local | (uintptr_t) (piece->count * piece->element_bytes);
-    for (uint32_t s = 0; s < piece->sources; s++) /* lines are aligned, and may not be known yet */
-        bits |= piece->ll_sources >> s & 1 ? 0 : (uintptr_t) piece->source[s];
-    for (uint32_t r = 0; r < piece->remotes; r++)
-        bits |= piece->ll_remotes >> r & 1 ? 0 : (uintptr_t) piece->remote[r];
+    uintptr_t bits = (uintptr_t) slice_op->local | (uintptr_t) (slice_op->count * slice_op->element_bytes);
+    for (uint32_t s = 0; s < slice_op->sources; s++) /* lines are aligned, and may not be known yet */
+        bits |= slice_op->ll_sources >> s & 1 ? 0 : (uintptr_t) slice_op->source[s];
+    for (uint32_t r = 0; r < slice_op->remotes; r++)
+        bits |= slice_op->ll_remotes >> r & 1 ? 0 : (uintptr_t) slice_op->remote[r];
     return bits % 16 == 0;
 }
 

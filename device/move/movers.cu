@@ -4,16 +4,16 @@
 #include "device/move/move_general.h"
 #include "device/move/move_vector.h"
 
-__device__ int rondo_cuda_work(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls)
+__device__ int rondo_cuda_work(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads, uint64_t polls)
 {
-    __builtin_assume(__isShared(piece));
-    if (rondo_piece_is_coded(piece))
-        return rondo_cuda_code(piece, thread, threads);
-    return rondo_cuda_carry_out(piece, thread, threads, polls);
+    __builtin_assume(__isShared(slice_op));
+    if (rondo_slice_op_is_coded(slice_op))
+        return rondo_cuda_code(slice_op, thread, threads);
+    return rondo_move_general(slice_op, thread, threads, polls);
 }
 
-__device__ int rondo_cuda_work_straight(const struct rondo_piece *piece, uint32_t thread, uint32_t threads)
+__device__ int rondo_cuda_work_vector(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads)
 {
-    __builtin_assume(__isShared(piece));
-    return rondo_straight_carry_out(piece, thread, threads);
+    __builtin_assume(__isShared(slice_op));
+    return rondo_move_vector(slice_op, thread, threads);
 }

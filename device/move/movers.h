@@ -4,13 +4,14 @@
 
 #include "device/abi/slice_operation.h"
 
-/* Carries out a piece, as cuda_move.h's rondo_cuda_carry_out says. */
-extern __device__ int rondo_cuda_work(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls);
+/* Carries out a piece, as device/move/move_general.h's rondo_move_general says. */
+extern __device__ int rondo_cuda_work(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads, uint64_t polls);
 
-/* The same for a large plain piece that is usual, as cuda_straight.h says. 0: it is not, and nothing has been done. */
-extern __device__ int rondo_cuda_work_straight(const struct rondo_piece *piece, uint32_t thread, uint32_t threads);
+/* The same for a large plain piece that is usual, as device/move/move_vector.h says. 0: it is not, and nothing has been done.
+ */
+extern __device__ int rondo_cuda_work_vector(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads);
 
-/* The same for a piece of streams, as cuda_codec.h says; rondo_cuda_work leaves it those. */
-extern __device__ int rondo_cuda_code(const struct rondo_piece *piece, uint32_t thread, uint32_t threads);
+/* The same for a piece of streams, as device/codec/cuda_codec.h says; rondo_cuda_work leaves it those. */
+extern __device__ int rondo_cuda_code(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads);
 
 #endif

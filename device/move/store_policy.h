@@ -14,73 +14,75 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RONDO_PACE_BYTES        4096 /* less is not stored past the caches, and not counted */
-#define RONDO_PACE_WINDOW       13   /* copies that go one way, in a trial: no part of what operations consist of */
-#define RONDO_PACE_TRIES        5    /* windows of each way; the middle one counts */
+#define RONDO_STORE_POLICY_BYTES        4096 /* less is not stored past the caches, and not counted */
+#define RONDO_STORE_POLICY_WINDOW       13   /* copies that go one way, in a trial: no part of what operations consist of */
+#define RONDO_STORE_POLICY_TRIES        5    /* windows of each way; the middle one counts */
 /* Copies from trial to trial, by the way of choice: one costs up to 3% of their time. */
-#define RONDO_PACE_PERIOD(past) ((past) ? 8192u : 2048u)
-#define RONDO_PACE_MARGIN       120 /* per cent of the speed through the caches that makes it worth a change */
+#define RONDO_STORE_POLICY_PERIOD(past) ((past) ? 8192u : 2048u)
+#define RONDO_STORE_POLICY_MARGIN       120 /* per cent of the speed through the caches that makes it worth a change */
 
-#define RONDO_PACE_WINDOWS (1 + 2 * RONDO_PACE_TRIES) /* the first is not counted: slots are touched for the first time */
-#define RONDO_PACE_TRIAL   (RONDO_PACE_WINDOWS * RONDO_PACE_WINDOW)
+#define RONDO_STORE_POLICY_WINDOWS                                                                                             \
+    (1 + 2 * RONDO_STORE_POLICY_TRIES) /* the first is not counted: slots are touched for the first time */
+#define RONDO_STORE_POLICY_TRIAL (RONDO_STORE_POLICY_WINDOWS * RONDO_STORE_POLICY_WINDOW)
 
 /* Of what one thread stores for one rank. */
-struct rondo_pace {
-    uint32_t copies;                      /* in this period */
-    uint32_t past;                        /* the way of choice */
-    uint64_t began_ns, bytes;             /* the window */
-    uint64_t speeds[2][RONDO_PACE_TRIES]; /* bytes a microsecond, through the caches and past them */
+struct rondo_store_policy {
+    uint32_t copies;                              /* in this period */
+    uint32_t past;                                /* the way of choice */
+    uint64_t began_ns, bytes;                     /* the window */
+    uint64_t speeds[2][RONDO_STORE_POLICY_TRIES]; /* bytes a microsecond, through the caches and past them */
 };
 
 /* The one that as many are below as above. */
-static inline uint64_t rondo_pace_middle(const uint64_t speeds[RONDO_PACE_TRIES])
+static inline uint64_t rondo_store_policy_middle(const uint64_t speeds[RONDO_STORE_POLICY_TRIES])
 {
-    for (int i = 0; i < RONDO_PACE_TRIES; i++) {
+    for (int i = 0; i < RONDO_STORE_POLICY_TRIES; i++) {
         int before = 0;
-        for (int k = 0; k < RONDO_PACE_TRIES; k++)
+        for (int k = 0; k < RONDO_STORE_POLICY_TRIES; k++)
             before += speeds[k] < speeds[i] || (speeds[k] == speeds[i] && k < i);
-        if (before == RONDO_PACE_TRIES / 2)
+        if (before == RONDO_STORE_POLICY_TRIES / 2)
             return speeds[i];
     }
     return 0;
 }
 
 /* Through the caches or past them, in the order 0110100110, which is no part of anything regular either. */
-static inline int rondo_pace_order(uint32_t window)
+static inline int rondo_store_policy_order(uint32_t window)
 {
     return window > 0 && (0x196 >> (window - 1) & 1);
 }
-_Static_assert(RONDO_PACE_TRIES == 5, "as many of each in rondo_pace_order");
+_Static_assert(RONDO_STORE_POLICY_TRIES == 5, "as many of each in rondo_store_policy_order");
 
 /* A window is over. */
-static inline void rondo_pace_note(struct rondo_pace *pace, uint32_t window, uint64_t now)
+static inline void rondo_store_policy_note(struct rondo_store_policy *store_policy, uint32_t window, uint64_t now)
 {
-    const uint64_t took = now > pace->began_ns ? now - pace->began_ns : 1;
+    const uint64_t took = now > store_policy->began_ns ? now - store_policy->began_ns : 1;
     if (window > 0)
-        pace->speeds[rondo_pace_order(window)][(window - 1) / 2] = 1000 * pace->bytes / took;
-    if (window + 1 == RONDO_PACE_WINDOWS)
-        pace->past = 100 * rondo_pace_middle(pace->speeds[1]) >
-                     (pace->past ? 100 : RONDO_PACE_MARGIN) * rondo_pace_middle(pace->speeds[0]);
+        store_policy->speeds[rondo_store_policy_order(window)][(window - 1) / 2] = 1000 * store_policy->bytes / took;
+    if (window + 1 == RONDO_STORE_POLICY_WINDOWS)
+        store_policy->past =
+            100 * rondo_store_policy_middle(store_policy->speeds[1]) >
+            (store_policy->past ? 100 : RONDO_STORE_POLICY_MARGIN) * rondo_store_policy_middle(store_policy->speeds[0]);
 }
 
 /* Whether the next copy, of so many bytes, goes past the caches. clock: nanoseconds, asked for at the ends of windows only. */
-static inline int rondo_pace_is_past(struct rondo_pace *pace, size_t bytes, uint64_t (*clock)(void))
+static inline int rondo_store_policy_is_past(struct rondo_store_policy *store_policy, size_t bytes, uint64_t (*clock)(void))
 {
-    if (bytes < RONDO_PACE_BYTES)
+    if (bytes < RONDO_STORE_POLICY_BYTES)
         return 0;
-    const uint32_t copy = pace->copies, window = copy / RONDO_PACE_WINDOW;
-    pace->copies = copy + 1 < RONDO_PACE_PERIOD(pace->past) ? copy + 1 : 0;
-    if (copy > RONDO_PACE_TRIAL)
-        return (int) pace->past;
-    if (copy % RONDO_PACE_WINDOW == 0) {
+    const uint32_t copy = store_policy->copies, window = copy / RONDO_STORE_POLICY_WINDOW;
+    store_policy->copies = copy + 1 < RONDO_STORE_POLICY_PERIOD(store_policy->past) ? copy + 1 : 0;
+    if (copy > RONDO_STORE_POLICY_TRIAL)
+        return (int) store_policy->past;
+    if (copy % RONDO_STORE_POLICY_WINDOW == 0) {
         const uint64_t now = clock();
         if (window > 0)
-            rondo_pace_note(pace, window - 1, now);
-        pace->began_ns = now;
-        pace->bytes = 0;
+            rondo_store_policy_note(store_policy, window - 1, now);
+        store_policy->began_ns = now;
+        store_policy->bytes = 0;
     }
-    pace->bytes += bytes;
-    return window == RONDO_PACE_WINDOWS ? (int) pace->past : rondo_pace_order(window);
+    store_policy->bytes += bytes;
+    return window == RONDO_STORE_POLICY_WINDOWS ? (int) store_policy->past : rondo_store_policy_order(window);
 }
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Folding vectors of any type in registers, by the element operators of operators.h. Every function here is inlined with a
- * constant type, operator and number of words, so that only one case of its switches is left.
+ * Folding vectors of any type in registers, by the element operators of device/reduce/operators.h. Every function here is
+ * inlined with a constant type, operator and number of words, so that only one case of its switches is left.
  */
 #ifndef RONDO_DEVICE_REDUCE_CUDA_ELEMENTS_H
 #define RONDO_DEVICE_REDUCE_CUDA_ELEMENTS_H
@@ -44,7 +44,7 @@ RONDO_FLOATING_ACCUMULATORS(RONDO_CUDA_DEFINE_FLOATING)
 #undef RONDO_CUDA_DEFINE_INTEGER
 #undef RONDO_CUDA_DEFINE_FLOATING
 
-/* ---- to float and back, by instructions that give the bits of types.h ---- */
+/* ---- to float and back, by instructions that give the bits of device/abi/types.h ---- */
 
 /* Widening is exact; a NaN stays one, and its bits do not matter. */
 RONDO_CUDA_INLINE float rondo_cuda_half_to_float(uint32_t half)

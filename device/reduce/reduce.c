@@ -1,6 +1,6 @@
 /*
- * See fold.h. Picks the kernels for this processor once, and cuts a fold into pieces that stay in the first-level cache between
- * the steps (widen, fold, divide, narrow, copy out), unless one loop can do it all.
+ * See device/reduce/reduce.h. Picks the kernels for this processor once, and cuts a fold into pieces that stay in the
+ * first-level cache between the steps (widen, fold, divide, narrow, copy out), unless one loop can do it all.
  */
 #include "device/reduce/reduce.h"
 #include "device/reduce/reduce_kernels.h"
@@ -13,17 +13,17 @@
 #include <cpuid.h>
 #endif
 
-enum { LINE = RONDO_FOLD_LINE };
-enum { PIECE = 4096 };       /* bytes of a piece as it is computed */
+enum { LINE = RONDO_REDUCE_LINE };
+enum { BLOCK_BYTES = 4096 }; /* bytes of a piece as it is computed */
 enum { ALIGN_MIN = 1024 };   /* bytes from which storing whole lines pays for a loop over what stands before them */
 enum { STREAM_MIN = 16384 }; /* bytes below which a destination is worth its place in the cache */
 
-typedef void fold_kernel(void *dst, const void *a, const void *b, size_t count);
+typedef void reduce_kernel(void *dst, const void *a, const void *b, size_t count);
 
 static const uint8_t element_size[RONDO_DATATYPE_COUNT] = {1, 1, 4, 4, 8, 8, 2, 2, 4, 8, 1, 1};
 
 /* The one table in use: written with the same value by every thread that finds it unset, so relaxed order will do. */
-static _Atomic(const struct rondo_fold_kernels *) chosen;
+static _Atomic(const struct rondo_reduce_kernels *) chosen;
 
 #ifdef RONDO_VECTOR_AVX2
 static int has_avx2(void)
@@ -40,37 +40,37 @@ static int has_avx512(void)
 }
 #endif
 
-const struct rondo_fold_kernels *rondo_fold_kernels_at(int i)
+const struct rondo_reduce_kernels *rondo_reduce_kernels_at(int i)
 {
-    const struct rondo_fold_kernels *found[4] = {&rondo_fold_kernels_baseline};
+    const struct rondo_reduce_kernels *found[4] = {&rondo_reduce_kernels_baseline};
     int count = 1;
 #ifdef RONDO_VECTOR_AVX2
     if (has_avx2())
-        found[count++] = &rondo_fold_kernels_avx2;
+        found[count++] = &rondo_reduce_kernels_avx2;
 #endif
 #ifdef RONDO_VECTOR_AVX512
     if (has_avx512())
-        found[count++] = &rondo_fold_kernels_avx512;
+        found[count++] = &rondo_reduce_kernels_avx512;
 #endif
     return i >= 0 && i < count ? found[i] : NULL;
 }
 
-static const struct rondo_fold_kernels *fastest(void)
+static const struct rondo_reduce_kernels *fastest(void)
 {
     int last = 0;
-    while (rondo_fold_kernels_at(last + 1))
+    while (rondo_reduce_kernels_at(last + 1))
         last++;
-    return rondo_fold_kernels_at(last);
+    return rondo_reduce_kernels_at(last);
 }
 
-void rondo_fold_force(const struct rondo_fold_kernels *kernels)
+void rondo_reduce_force(const struct rondo_reduce_kernels *kernels)
 {
     atomic_store_explicit(&chosen, kernels, memory_order_relaxed);
 }
 
-/* One call of rondo_fold. */
+/* One call of rondo_reduce_elements. */
 struct job {
-    const struct rondo_fold_kernels *kernels;
+    const struct rondo_reduce_kernels *kernels;
     void *const *dst;
     const void *const *src;
     int destinations, sources, average;
@@ -81,7 +81,7 @@ struct job {
 };
 
 struct scratch {
-    _Alignas(LINE) char values[PIECE], other[PIECE];
+    _Alignas(LINE) char values[BLOCK_BYTES], other[BLOCK_BYTES];
 };
 
 static const char *source(const struct job *job, int s, size_t offset)
@@ -101,7 +101,7 @@ static size_t beyond_line(const struct job *job, size_t offset)
 }
 
 /* past: past the cache; the caller owes a fence. */
-static void copy(const struct rondo_fold_kernels *kernels, void *to, const void *from, size_t bytes, int past)
+static void copy(const struct rondo_reduce_kernels *kernels, void *to, const void *from, size_t bytes, int past)
 {
     if (past)
         kernels->copy_streaming(to, from, bytes);
@@ -121,17 +121,17 @@ static void deliver(const struct job *job, size_t offset, size_t count, const ch
 
 /* Leaves a piece of the result in target, which may be the same piece of any source: it is not written before the others have
  * been read. last is the kernel for the last step of types that are folded as they are stored. */
-static void fold_piece(const struct job *job, size_t offset, size_t count, fold_kernel *last, void *target,
-                       struct scratch *scratch)
+static void reduce_block(const struct job *job, size_t offset, size_t count, reduce_kernel *last, void *target,
+                         struct scratch *scratch)
 {
-    const struct rondo_fold_kernels *kernels = job->kernels;
-    fold_kernel *fold = kernels->fold[job->computed][job->op];
+    const struct rondo_reduce_kernels *kernels = job->kernels;
+    reduce_kernel *reduce = kernels->reduce[job->computed][job->op];
     if (job->computed != job->type) {
         float *values = (float *) (void *) scratch->values, *other = (float *) (void *) scratch->other;
         kernels->widen[job->type](values, source(job, 0, offset), count);
         for (int s = 1; s < job->sources; s++) {
             kernels->widen[job->type](other, source(job, s, offset), count);
-            fold(values, values, other, count);
+            reduce(values, values, other, count);
         }
         if (job->average > 0)
             kernels->divide[job->computed](values, job->average, count);
@@ -140,7 +140,7 @@ static void fold_piece(const struct job *job, size_t offset, size_t count, fold_
     }
     const void *folded = source(job, 0, offset);
     for (int s = 1; s < job->sources - 1; s++) {
-        fold(scratch->values, folded, source(job, s, offset), count);
+        reduce(scratch->values, folded, source(job, s, offset), count);
         folded = scratch->values;
     }
     if (job->sources > 1)
@@ -151,26 +151,26 @@ static void fold_piece(const struct job *job, size_t offset, size_t count, fold_
         kernels->divide[job->computed](target, job->average, count);
 }
 
-static void fold_all(const struct job *job)
+static void reduce_all(const struct job *job)
 {
-    const struct rondo_fold_kernels *kernels = job->kernels;
+    const struct rondo_reduce_kernels *kernels = job->kernels;
     int direct = job->computed == job->type && job->average <= 0 && job->sources > 1;
     int sum = job->op == RONDO_SUM || job->op == RONDO_AVG;
     int twice = direct && sum && job->sources == 2 && job->destinations == 2 && !job->streaming;
     int store_streaming = direct && sum && job->destinations == 1 && job->streaming;
     /* With no step between reading and the only writing, one piece will do. */
     int whole = twice || (direct && job->sources == 2 && job->destinations == 1 && (store_streaming || !job->streaming));
-    size_t piece = PIECE / element_size[job->computed];
+    size_t block_count = BLOCK_BYTES / element_size[job->computed];
     if (whole)
-        piece = job->count;
-    fold_kernel *fold = kernels->fold[job->computed][job->op];
+        block_count = job->count;
+    reduce_kernel *reduce = kernels->reduce[job->computed][job->op];
 
     struct scratch scratch;
-    _Alignas(LINE) char staged[PIECE];
+    _Alignas(LINE) char staged[BLOCK_BYTES];
     for (size_t offset = 0, n; offset < job->count; offset += n) {
         /* A short first piece makes the others begin on a line of destination 0. */
         size_t beyond = job->count * job->size < ALIGN_MIN ? 0 : beyond_line(job, offset);
-        n = beyond ? (LINE - beyond) / job->size : piece;
+        n = beyond ? (LINE - beyond) / job->size : block_count;
         if (n > job->count - offset)
             n = job->count - offset;
         char *first = destination(job, 0, offset);
@@ -182,26 +182,26 @@ static void fold_all(const struct job *job)
         char *target = !job->streaming || store_streaming ? first
                        : job->destinations > 1            ? destination(job, 1, offset)
                                                           : staged;
-        fold_kernel *last = store_streaming && !beyond ? kernels->sum_streaming[job->type] : fold;
-        fold_piece(job, offset, n, last, target, &scratch);
+        reduce_kernel *last = store_streaming && !beyond ? kernels->sum_streaming[job->type] : reduce;
+        reduce_block(job, offset, n, last, target, &scratch);
         deliver(job, offset, n, target);
     }
 }
 
 static void copy_all(const struct job *job)
 {
-    size_t piece = PIECE / job->size;
+    size_t block_count = BLOCK_BYTES / job->size;
     if (job->destinations == 1)
-        piece = job->count;
+        block_count = job->count;
     for (size_t offset = 0, n; offset < job->count; offset += n) {
-        n = piece < job->count - offset ? piece : job->count - offset;
+        n = block_count < job->count - offset ? block_count : job->count - offset;
         deliver(job, offset, n, source(job, 0, offset));
     }
 }
 
-static const struct rondo_fold_kernels *kernels_in_use(void)
+static const struct rondo_reduce_kernels *kernels_in_use(void)
 {
-    const struct rondo_fold_kernels *kernels = atomic_load_explicit(&chosen, memory_order_relaxed);
+    const struct rondo_reduce_kernels *kernels = atomic_load_explicit(&chosen, memory_order_relaxed);
     if (!kernels) {
         kernels = fastest();
         atomic_store_explicit(&chosen, kernels, memory_order_relaxed);
@@ -211,7 +211,7 @@ static const struct rondo_fold_kernels *kernels_in_use(void)
 
 void rondo_widen(float *dst, const void *src, size_t count, rondo_datatype_t type)
 {
-    const struct rondo_fold_kernels *kernels = kernels_in_use();
+    const struct rondo_reduce_kernels *kernels = kernels_in_use();
     if (kernels->widen[type])
         kernels->widen[type](dst, src, count);
     else
@@ -220,17 +220,17 @@ void rondo_widen(float *dst, const void *src, size_t count, rondo_datatype_t typ
 
 void rondo_narrow(void *dst, const float *src, size_t count, rondo_datatype_t type)
 {
-    const struct rondo_fold_kernels *kernels = kernels_in_use();
+    const struct rondo_reduce_kernels *kernels = kernels_in_use();
     if (kernels->narrow[type])
         kernels->narrow[type](dst, src, count);
     else
         memcpy(dst, src, count * sizeof *src);
 }
 
-void rondo_fold(void *const *dst, int destinations, const void *const *src, int sources, size_t count, rondo_datatype_t type,
-                rondo_op_t op, int average, int streaming)
+void rondo_reduce_elements(void *const *dst, int destinations, const void *const *src, int sources, size_t count,
+                           rondo_datatype_t type, rondo_op_t op, int average, int streaming)
 {
-    const struct rondo_fold_kernels *kernels = kernels_in_use();
+    const struct rondo_reduce_kernels *kernels = kernels_in_use();
     if (count * element_size[type] < ALIGN_MIN && destinations == 1 && average <= 0) { /* what the rest would come to */
         if (sources == 1) {
             if (dst[0] != src[0])
@@ -238,7 +238,7 @@ void rondo_fold(void *const *dst, int destinations, const void *const *src, int 
             return;
         }
         if (sources == 2 && !kernels->widen[type]) {
-            kernels->fold[type][op](dst[0], src[0], src[1], count);
+            kernels->reduce[type][op](dst[0], src[0], src[1], count);
             return;
         }
     }
@@ -261,30 +261,30 @@ void rondo_fold(void *const *dst, int destinations, const void *const *src, int 
     if (sources == 1 && average <= 0) {
         copy_all(&job);
     } else {
-        assert(kernels->fold[job.computed][op]);
-        fold_all(&job);
+        assert(kernels->reduce[job.computed][op]);
+        reduce_all(&job);
     }
     if (job.streaming)
         kernels->fence();
 }
 
-void rondo_fold_out(void *local, void *const *remote, int remotes, const void *const *src, int sources, size_t count,
-                    rondo_datatype_t type, rondo_op_t op, int average, int past)
+void rondo_reduce_out(void *local, void *const *remote, int remotes, const void *const *src, int sources, size_t count,
+                      rondo_datatype_t type, rondo_op_t op, int average, int past)
 {
-    enum { OUT_PIECE = 32 * 1024 }; /* stays in the second-level cache with its sources */
-    _Alignas(LINE) char scratch[OUT_PIECE];
-    const void *from[RONDO_FOLD_SOURCES_MAX];
-    size_t size = element_size[type], piece = OUT_PIECE / size;
+    enum { OUT_BLOCK = 32 * 1024 }; /* stays in the second-level cache with its sources */
+    _Alignas(LINE) char scratch[OUT_BLOCK];
+    const void *from[RONDO_REDUCE_SOURCES_MAX];
+    size_t size = element_size[type], block_count = OUT_BLOCK / size;
     int computes = sources > 1 || average > 0;
-    const struct rondo_fold_kernels *kernels = kernels_in_use();
-    for (size_t offset = 0; offset < count; offset += piece) {
-        size_t n = count - offset < piece ? count - offset : piece, bytes = n * size;
+    const struct rondo_reduce_kernels *kernels = kernels_in_use();
+    for (size_t offset = 0; offset < count; offset += block_count) {
+        size_t n = count - offset < block_count ? count - offset : block_count, bytes = n * size;
         void *target = local != NULL ? (char *) local + offset * size : scratch;
         for (int s = 0; s < sources; s++)
             from[s] = (const char *) src[s] + offset * size;
         const void *result = target;
         if (computes)
-            rondo_fold(&target, 1, from, sources, n, type, op, average, 0);
+            rondo_reduce_elements(&target, 1, from, sources, n, type, op, average, 0);
         else if (local == NULL)
             result = from[0];
         else if (target != from[0])

@@ -1,6 +1,6 @@
 /*
  * Reduction and copying of element vectors on the host device. The element operators themselves are single source
- * (device/operators.h), so that both devices give the same bits.
+ * (device/reduce/operators.h), so that both devices give the same bits.
  */
 #ifndef RONDO_DEVICE_REDUCE_REDUCE_H
 #define RONDO_DEVICE_REDUCE_REDUCE_H
@@ -8,11 +8,11 @@
 #include "rondo.h"
 #include <stddef.h>
 
-#define RONDO_FOLD_SOURCES_MAX 64
+#define RONDO_REDUCE_SOURCES_MAX 64
 
 /*
  * dst[d][i] = src[0][i] op src[1][i] op ... , i < count, d < destinations, folded from left to right by the rules of
- * operators.h; with one source an exact copy, whatever the operator.
+ * device/reduce/operators.h; with one source an exact copy, whatever the operator.
  * average > 0: the results are then divided by it (the last step of RONDO_AVG, which otherwise sums).
  * 16- and 8-bit floats are folded in float and rounded once (nearest even; float8e4m3 and e5m2 as OCP says: e4m3 saturates to
  * NaN, e5m2 overflows to infinity).
@@ -22,20 +22,21 @@
  * stored past the cache (the other destinations are not). It pays when the caller's whole result outgrows the last cache; the
  * slices in which the caller folds it need not. All stores are ordered before any later release by the calling thread.
  */
-void rondo_fold(void *const *dst, int destinations, const void *const *src, int sources, size_t count, rondo_datatype_t type,
-                rondo_op_t op, int average, int streaming);
+void rondo_reduce_elements(void *const *dst, int destinations, const void *const *src, int sources, size_t count,
+                           rondo_datatype_t type, rondo_op_t op, int average, int streaming);
 
 /*
  * The same into memory that other cores read and write (slots, the peers' buffers): each piece is folded into local (this
  * rank's own destination; NULL: a scratch) and copied from there. A bulk copy replaces lines that another core holds without
  * fetching them first, which plain stores do: measured, 2.0 times the speed of storing to both.
- * past: the remotes are stored past the caches (pace.h). Stores are ordered before any later release by the calling thread.
+ * past: the remotes are stored past the caches (device/move/store_policy.h). Stores are ordered before any later release by the
+ * calling thread.
  */
-void rondo_fold_out(void *local, void *const *remote, int remotes, const void *const *src, int sources, size_t count,
-                    rondo_datatype_t type, rondo_op_t op, int average, int past);
+void rondo_reduce_out(void *local, void *const *remote, int remotes, const void *const *src, int sources, size_t count,
+                      rondo_datatype_t type, rondo_op_t op, int average, int past);
 
-/* To float and back, for the types that are folded in it (16- and 8-bit floats); rounded as rondo_fold rounds. Floats are
- * copied. */
+/* To float and back, for the types that are folded in it (16- and 8-bit floats); rounded as rondo_reduce_elements rounds.
+ * Floats are copied. */
 void rondo_widen(float *dst, const void *src, size_t count, rondo_datatype_t type);
 void rondo_narrow(void *dst, const float *src, size_t count, rondo_datatype_t type);
 

@@ -1,5 +1,5 @@
 /*
- * The loops of fold_kernels.h, compiled once per instruction set with RONDO_VECTOR_VARIANT naming it (the Makefile has the
+ * The loops of reduce_kernels.h, compiled once per instruction set with RONDO_VECTOR_VARIANT naming it (the Makefile has the
  * flags). Loops are plain C for the compiler to vectorize; only what it cannot express is written with intrinsics: stores past
  * the cache and the processor's own float16 conversion. Relies on -O3 and -ffp-contract=off.
  */
@@ -40,7 +40,7 @@ static inline void store_line(void *dst, const void *src)
 #else
 static inline void store_line(void *dst, const void *src)
 {
-    memcpy(dst, src, RONDO_FOLD_LINE);
+    memcpy(dst, src, RONDO_REDUCE_LINE);
 }
 #endif
 
@@ -63,7 +63,7 @@ static void fence(void)
 /* Sources as they came from a network are aligned to nothing. */
 #define ANYWHERE __attribute__((aligned(1)))
 
-#define DEFINE_FOLD(OPERATOR, operator_, accumulator, type)                                                                    \
+#define DEFINE_REDUCE(OPERATOR, operator_, accumulator, type)                                                                  \
     static void operator_##_##accumulator(void *dst, const void *a, const void *b, size_t count)                               \
     {                                                                                                                          \
         type *to = dst;                                                                                                        \
@@ -79,10 +79,10 @@ static void fence(void)
             value[i] = rondo_mean_##accumulator(value[i], divisor);                                                            \
     }
 #define DEFINE_INTEGER(accumulator, type, unused, unused_too)                                                                  \
-    RONDO_INTEGER_OPERATORS(DEFINE_FOLD, accumulator, type)                                                                    \
+    RONDO_INTEGER_OPERATORS(DEFINE_REDUCE, accumulator, type)                                                                  \
     DEFINE_DIVIDE(accumulator, type)
 #define DEFINE_FLOATING(accumulator, type, unused, unused_too)                                                                 \
-    RONDO_OPERATORS(DEFINE_FOLD, accumulator, type)                                                                            \
+    RONDO_OPERATORS(DEFINE_REDUCE, accumulator, type)                                                                          \
     DEFINE_DIVIDE(accumulator, type)
 RONDO_INTEGER_ACCUMULATORS(DEFINE_INTEGER)
 RONDO_FLOATING_ACCUMULATORS(DEFINE_FLOATING)
@@ -167,13 +167,13 @@ RONDO_CONVERTED_TYPES(DEFINE_CONVERSIONS)
     }                                                                                                                          \
     static void sum_streaming_##accumulator(void *dst, const void *a, const void *b, size_t count)                             \
     {                                                                                                                          \
-        enum { BUNCH = 4 * RONDO_FOLD_LINE / sizeof(type) };                                                                   \
+        enum { BUNCH = 4 * RONDO_REDUCE_LINE / sizeof(type) };                                                                 \
         type *to = dst;                                                                                                        \
         typedef type ANYWHERE anywhere;                                                                                        \
         const anywhere *x = a, *y = b;                                                                                         \
         size_t i = 0;                                                                                                          \
         for (; i + BUNCH <= count; i += BUNCH) {                                                                               \
-            _Alignas(RONDO_FOLD_LINE) type sums[BUNCH];                                                                        \
+            _Alignas(RONDO_REDUCE_LINE) type sums[BUNCH];                                                                      \
             for (size_t j = 0; j < BUNCH; j++)                                                                                 \
                 sums[j] = rondo_sum_##accumulator(x[i + j], y[i + j]);                                                         \
             for (size_t j = 0; j < BUNCH; j += BUNCH / 4)                                                                      \
@@ -190,17 +190,17 @@ static void copy_streaming(void *dst, const void *src, size_t bytes)
 {
     char *to = dst;
     const char *from = src;
-    size_t i = (size_t) (-(uintptr_t) to % RONDO_FOLD_LINE);
+    size_t i = (size_t) (-(uintptr_t) to % RONDO_REDUCE_LINE);
     if (i > bytes)
         i = bytes;
     memcpy(to, from, i);
-    for (; i + RONDO_FOLD_LINE <= bytes; i += RONDO_FOLD_LINE)
+    for (; i + RONDO_REDUCE_LINE <= bytes; i += RONDO_REDUCE_LINE)
         store_line(to + i, from + i);
     memcpy(to + i, from + i, bytes - i);
 }
 
 #define JOIN(a, b)     a##b
-#define TABLE(variant) JOIN(rondo_fold_kernels_, variant)
+#define TABLE(variant) JOIN(rondo_reduce_kernels_, variant)
 #define QUOTE(text)    #text
 #define NAME(variant)  QUOTE(variant)
 
@@ -222,16 +222,16 @@ static void copy_streaming(void *dst, const void *src, size_t bytes)
         [RONDO_FLOAT8E5M2] = kernel##_float8e5m2                                                                               \
     }
 
-const struct rondo_fold_kernels TABLE(RONDO_VECTOR_VARIANT) = {
+const struct rondo_reduce_kernels TABLE(RONDO_VECTOR_VARIANT) = {
     .name = NAME(RONDO_VECTOR_VARIANT),
-    .fold = {[RONDO_INT8] = ROW(RONDO_INTEGER_OPERATORS, int8),
-             [RONDO_UINT8] = ROW(RONDO_INTEGER_OPERATORS, uint8),
-             [RONDO_INT32] = ROW(RONDO_INTEGER_OPERATORS, int32),
-             [RONDO_UINT32] = ROW(RONDO_INTEGER_OPERATORS, uint32),
-             [RONDO_INT64] = ROW(RONDO_INTEGER_OPERATORS, int64),
-             [RONDO_UINT64] = ROW(RONDO_INTEGER_OPERATORS, uint64),
-             [RONDO_FLOAT] = ROW(RONDO_OPERATORS, float),
-             [RONDO_DOUBLE] = ROW(RONDO_OPERATORS, double)},
+    .reduce = {[RONDO_INT8] = ROW(RONDO_INTEGER_OPERATORS, int8),
+               [RONDO_UINT8] = ROW(RONDO_INTEGER_OPERATORS, uint8),
+               [RONDO_INT32] = ROW(RONDO_INTEGER_OPERATORS, int32),
+               [RONDO_UINT32] = ROW(RONDO_INTEGER_OPERATORS, uint32),
+               [RONDO_INT64] = ROW(RONDO_INTEGER_OPERATORS, int64),
+               [RONDO_UINT64] = ROW(RONDO_INTEGER_OPERATORS, uint64),
+               [RONDO_FLOAT] = ROW(RONDO_OPERATORS, float),
+               [RONDO_DOUBLE] = ROW(RONDO_OPERATORS, double)},
     .sum_twice = EACH_DIRECT(sum_twice),
     .sum_streaming = EACH_DIRECT(sum_streaming),
     .divide = EACH_DIRECT(divide),

@@ -1,6 +1,6 @@
 /*
- * The vector kernels under rondo_fold: one table of loops per instruction set, all from fold_kernels.c and all giving the same
- * bits. Private to device/ and its tests.
+ * The vector kernels under rondo_reduce_elements: one table of loops per instruction set, all from reduce_kernels.c and all
+ * giving the same bits. Private to device/ and its tests.
  */
 #ifndef RONDO_DEVICE_REDUCE_REDUCE_KERNELS_H
 #define RONDO_DEVICE_REDUCE_REDUCE_KERNELS_H
@@ -8,20 +8,21 @@
 #include "rondo.h"
 #include <stddef.h>
 
-enum { RONDO_FOLD_LINE = 64 }; /* bytes of a cache line */
+enum { RONDO_REDUCE_LINE = 64 }; /* bytes of a cache line */
 
 /* All pointers are aligned to their elements at least. A destination may equal a source, and overlaps none otherwise. */
-struct rondo_fold_kernels {
+struct rondo_reduce_kernels {
     const char *name;
     /* dst[i] = a[i] op b[i]; NULL for types that are computed in float, and where the operator does not exist. */
-    void (*fold[RONDO_DATATYPE_COUNT][RONDO_OP_COUNT])(void *dst, const void *a, const void *b, size_t count);
+    void (*reduce[RONDO_DATATYPE_COUNT][RONDO_OP_COUNT])(void *dst, const void *a, const void *b, size_t count);
     /* dst[i] = a[i] + b[i], the hot ones, NULL as above: to two destinations at once; and past the cache, with dst aligned to
-     * RONDO_FOLD_LINE and the caller owing a fence before it publishes the result. */
+     * RONDO_REDUCE_LINE and the caller owing a fence before it publishes the result. */
     void (*sum_twice[RONDO_DATATYPE_COUNT])(void *dst0, void *dst1, const void *a, const void *b, size_t count);
     void (*sum_streaming[RONDO_DATATYPE_COUNT])(void *dst, const void *a, const void *b, size_t count);
     /* values[i] /= divisor; NULL for types that are computed in float. */
     void (*divide[RONDO_DATATYPE_COUNT])(void *values, int divisor, size_t count);
-    /* To float and back, rounding; NULL for types that are not computed in float. A NaN to narrow is the one NaN (types.h). */
+    /* To float and back, rounding; NULL for types that are not computed in float. A NaN to narrow is the one NaN
+     * (device/abi/types.h). */
     void (*widen[RONDO_DATATYPE_COUNT])(float *dst, const void *src, size_t count);
     void (*narrow[RONDO_DATATYPE_COUNT])(void *dst, const float *src, size_t count);
     /* Copies past the cache; any alignment, no overlap. The caller owes a fence. */
@@ -29,17 +30,18 @@ struct rondo_fold_kernels {
     void (*fence)(void);
 };
 
-extern const struct rondo_fold_kernels rondo_fold_kernels_baseline;
+extern const struct rondo_reduce_kernels rondo_reduce_kernels_baseline;
 #ifdef RONDO_VECTOR_AVX2
-extern const struct rondo_fold_kernels rondo_fold_kernels_avx2;
+extern const struct rondo_reduce_kernels rondo_reduce_kernels_avx2;
 #endif
 #ifdef RONDO_VECTOR_AVX512
-extern const struct rondo_fold_kernels rondo_fold_kernels_avx512;
+extern const struct rondo_reduce_kernels rondo_reduce_kernels_avx512;
 #endif
 
 /* The i-th table that this build has and this machine can run, fastest last; NULL past the end. */
-const struct rondo_fold_kernels *rondo_fold_kernels_at(int i);
-/* Makes rondo_fold use a table (NULL: the fastest again), for tests and measurements; not while another thread folds. */
-void rondo_fold_force(const struct rondo_fold_kernels *kernels);
+const struct rondo_reduce_kernels *rondo_reduce_kernels_at(int i);
+/* Makes rondo_reduce_elements use a table (NULL: the fastest again), for tests and measurements; not while another thread
+ * folds. */
+void rondo_reduce_force(const struct rondo_reduce_kernels *kernels);
 
 #endif

@@ -17,15 +17,15 @@ const char *rondo_kind_name(enum rondo_kind kind)
 static const struct rondo_algorithm algorithms[] = {
     {.name = "local", .kinds = ONE(RONDO_KINDS) - 1, .build = rondo_build_local},
     {.name = "ring",
-     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER) |
+     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_ALLGATHER) |
               ONE(RONDO_KIND_ALLGATHERV) | ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE),
-     .trace = rondo_trace_ring,
+     .compose = rondo_compose_ring,
      .adapt = rondo_adapt_ring,
-     .one_block = ONE(RONDO_KIND_REDUCE_SCATTER),
+     .one_block = ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK),
      .compresses = ONE(RONDO_KINDS) - 1},
     {.name = "ring-hop",
      .kinds = ONE(RONDO_KIND_ALLREDUCE),
-     .trace = rondo_trace_ring,
+     .compose = rondo_compose_ring,
      .adapt = rondo_adapt_ring_hop,
      .compresses = ONE(RONDO_KINDS) - 1},
     {.name = "recursive-doubling",
@@ -33,45 +33,45 @@ static const struct rondo_algorithm algorithms[] = {
      .build = rondo_build_doubling,
      .compresses = ONE(RONDO_KINDS) - 1},
     {.name = "hierarchical",
-     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER) | ONE(RONDO_KIND_BCAST) |
-              ONE(RONDO_KIND_ALLTOALL),
+     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_ALLGATHER) |
+              ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_ALLTOALL),
      .build = rondo_build_hierarchical,
      .several_hosts = 1},
     {.name = "allpairs",
-     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER) |
+     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_ALLGATHER) |
               ONE(RONDO_KIND_ALLGATHERV) | ONE(RONDO_KIND_BARRIER),
-     .trace = rondo_trace_all_pairs,
+     .compose = rondo_compose_all_pairs,
      .one_block = ONE(RONDO_KINDS) - 1,
      .low_latency = 1,
-     .folds_all = 1,
+     .reduces_all = 1,
      .single_chunks = 1},
     {.name = "twoshot",
      .kinds = ONE(RONDO_KIND_ALLREDUCE),
-     .trace = rondo_trace_two_shot,
+     .compose = rondo_compose_two_shot,
      .one_block = ONE(RONDO_KINDS) - 1,
      .low_latency = 1,
-     .folds_all = 1,
+     .reduces_all = 1,
      .single_chunks = 1},
     {.name = "pairs",
-     .kinds = ONE(RONDO_KIND_ALLGATHER) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLTOALL),
-     .trace = rondo_trace_pairs,
-     .separate = ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLTOALL),
-     .lands = ONE(RONDO_KIND_ALLGATHER) | ONE(RONDO_KIND_ALLTOALL),
+     .kinds = ONE(RONDO_KIND_ALLGATHER) | ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_ALLTOALL),
+     .compose = rondo_compose_pairs,
+     .separate = ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_ALLTOALL),
+     .direct_writes = ONE(RONDO_KIND_ALLGATHER) | ONE(RONDO_KIND_ALLTOALL),
      .low_latency = 1,
      .blocks_a_peer = 1,
-     .folds_all = 1,
+     .reduces_all = 1,
      .single_chunks = 1},
     {.name = "direct",
-     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER) |
+     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_ALLGATHER) |
               ONE(RONDO_KIND_ALLTOALL) | ONE(RONDO_KIND_BCAST),
      .build = rondo_build_direct,
      .direct = 1,
-     .folds_all = 1},
+     .reduces_all = 1},
     {.name = "linear",
      .kinds = ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE) | ONE(RONDO_KIND_GATHER) | ONE(RONDO_KIND_SCATTER) |
               ONE(RONDO_KIND_ALLTOALL) | ONE(RONDO_KIND_ALLTOALLV),
      .build = rondo_build_linear,
-     .lands_between_two = ONE(RONDO_KIND_BCAST),
+     .direct_writes_between_two = ONE(RONDO_KIND_BCAST),
      .low_latency = 1,
      .compresses = ONE(RONDO_KIND_REDUCE) | ONE(RONDO_KIND_GATHER) | ONE(RONDO_KIND_SCATTER) | ONE(RONDO_KIND_ALLTOALL) |
                    ONE(RONDO_KIND_ALLTOALLV)},
@@ -79,30 +79,33 @@ static const struct rondo_algorithm algorithms[] = {
      .kinds = ONE(RONDO_KIND_SCAN) | ONE(RONDO_KIND_EXSCAN) | ONE(RONDO_KIND_ALLTONEXT) | ONE(RONDO_KIND_SEND_TO) |
               ONE(RONDO_KIND_RECEIVE_FROM),
      .build = rondo_build_chain,
-     .lands = ONE(RONDO_KIND_ALLTONEXT) | ONE(RONDO_KIND_SEND_TO) | ONE(RONDO_KIND_RECEIVE_FROM),
+     .direct_writes = ONE(RONDO_KIND_ALLTONEXT) | ONE(RONDO_KIND_SEND_TO) | ONE(RONDO_KIND_RECEIVE_FROM),
      .low_latency = 1},
     {.name = "tree",
      .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE),
-     .trace = rondo_trace_tree},
+     .compose = rondo_compose_tree},
     {.name = "doubling",
      .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_ALLGATHER) | ONE(RONDO_KIND_SCAN),
-     .trace = rondo_trace_doubling,
+     .compose = rondo_compose_doubling,
      .low_latency = 1},
     {.name = "halving",
-     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER),
-     .trace = rondo_trace_halving,
-     .separate = ONE(RONDO_KIND_REDUCE_SCATTER),
-     .powers = ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER)},
+     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_ALLGATHER),
+     .compose = rondo_compose_halving,
+     .separate = ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK),
+     .powers = ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_ALLGATHER)},
     {.name = "compiled-hierarchical",
-     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLGATHER),
-     .trace = rondo_trace_hierarchical,
-     .separate = ONE(RONDO_KIND_REDUCE_SCATTER)},
-    {.name = "twostep", .kinds = ONE(RONDO_KIND_ALLTOALL), .trace = rondo_trace_two_step, .separate = ONE(RONDO_KIND_ALLTOALL)},
-    {.name = "spread", .kinds = ONE(RONDO_KIND_ALLTONEXT), .trace = rondo_trace_spread},
+     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_ALLGATHER),
+     .compose = rondo_compose_hierarchical,
+     .separate = ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK)},
+    {.name = "twostep",
+     .kinds = ONE(RONDO_KIND_ALLTOALL),
+     .compose = rondo_compose_two_step,
+     .separate = ONE(RONDO_KIND_ALLTOALL)},
+    {.name = "spread", .kinds = ONE(RONDO_KIND_ALLTONEXT), .compose = rondo_compose_spread},
     {.name = "star",
      .kinds = ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE) | ONE(RONDO_KIND_GATHER) | ONE(RONDO_KIND_SCATTER) |
               ONE(RONDO_KIND_ALLTOALL) | ONE(RONDO_KIND_SCAN) | ONE(RONDO_KIND_EXSCAN) | ONE(RONDO_KIND_ALLTONEXT),
-     .trace = rondo_trace_star,
+     .compose = rondo_compose_star,
      .separate = ONE(RONDO_KIND_ALLTOALL) | ONE(RONDO_KIND_SCAN) | ONE(RONDO_KIND_EXSCAN)},
 };
 
@@ -139,7 +142,7 @@ void rondo_shape_chunks(const struct rondo_shape *shape, uint32_t chunks[RONDO_B
     case RONDO_KIND_ALLTOALLV:
         input = output = all;
         break;
-    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
     case RONDO_KIND_SCATTER:
         input = all;
         break;

@@ -1,6 +1,6 @@
 /*
  * The algorithm library: one entry an algorithm, one file a family. To add an algorithm, write its builder, and add it to the
- * table in programs.c; lib/select.c decides when it is used.
+ * table in lib/algorithms/algorithms.c; lib/select/select.c decides when it is used.
  */
 #ifndef RONDO_LIB_ALGORITHMS_ALGORITHMS_H
 #define RONDO_LIB_ALGORITHMS_ALGORITHMS_H
@@ -12,7 +12,7 @@ enum rondo_kind {
     RONDO_KIND_ALLREDUCE,
     RONDO_KIND_REDUCE,
     RONDO_KIND_BCAST,
-    RONDO_KIND_REDUCE_SCATTER,
+    RONDO_KIND_REDUCE_SCATTER_BLOCK,
     RONDO_KIND_ALLGATHER,
     RONDO_KIND_ALLGATHERV,
     RONDO_KIND_ALLTOALL,
@@ -42,27 +42,28 @@ struct rondo_shape {
     const struct rondo_topology *topology; /* the communicator's */
 };
 
-struct rondo_trace;
+struct rondo_program_builder;
 struct rondo_registered;
 
 struct rondo_algorithm {
     const char *name;
     uint32_t kinds; /* 1 << enum rondo_kind, of those it implements */
     rondo_result_t (*build)(const struct rondo_shape *shape, struct rondo_plan **plan); /* of one rank; or NULL, and: */
-    rondo_result_t (*trace)(const struct rondo_shape *shape, struct rondo_trace **trace);
+    rondo_result_t (*compose)(const struct rondo_shape *shape, struct rondo_program_builder **compose);
     void (*adapt)(const struct rondo_shape *shape, struct rondo_plan *plan); /* what is traced, after compiling; may be NULL */
     const struct rondo_registered *registered;                               /* or a user's */
-    uint32_t separate;   /* of the kinds, those that it does not run in place */
-    uint32_t one_block;  /* of the kinds, those compiled to one block a channel, whose order makes them right in place */
-    uint32_t powers;     /* of the kinds, those that need a power of two of ranks */
-    uint32_t compresses; /* of the kinds, those of which all ranks end with the same bits though slots hold streams */
-    uint32_t lands; /* of the kinds, those whose blocks all send, or receive, one piece by one connector (device/landing.h); */
-    uint32_t lands_between_two; /* and those of which that is so where there are two ranks */
-    int low_latency;            /* it may run over LL connectors; for small sizes */
-    int direct;                 /* it reads and writes the peers' buffers */
-    int several_hosts;          /* needs more than one, with equally many ranks, and more than one, each */
-    int folds_all;              /* one primitive folds all ranks' data: at most RONDO_FOLD_SOURCES_MAX of them */
-    int blocks_a_peer;          /* it has a block for each direction between two ranks, in each channel */
+    uint32_t separate;      /* of the kinds, those that it does not run in place */
+    uint32_t one_block;     /* of the kinds, those compiled to one block a channel, whose order makes them right in place */
+    uint32_t powers;        /* of the kinds, those that need a power of two of ranks */
+    uint32_t compresses;    /* of the kinds, those of which all ranks end with the same bits though slots hold streams */
+    uint32_t direct_writes; /* of the kinds, those whose blocks all send, or receive, one piece by one connector
+                               (device/engine/direct_write.h); */
+    uint32_t direct_writes_between_two; /* and those of which that is so where there are two ranks */
+    int low_latency;                    /* it may run over LL connectors; for small sizes */
+    int direct;                         /* it reads and writes the peers' buffers */
+    int several_hosts;                  /* needs more than one, with equally many ranks, and more than one, each */
+    int reduces_all;                    /* one primitive folds all ranks' data: at most RONDO_REDUCE_SOURCES_MAX of them */
+    int blocks_a_peer;                  /* it has a block for each direction between two ranks, in each channel */
     /* Traced, and each of its instructions takes one chunk: slots may be as small as that, and on networks an instruction has
      * several of them on its way. Those that are built are all like that. */
     int single_chunks;
@@ -90,18 +91,18 @@ rondo_result_t rondo_build_hierarchical(const struct rondo_shape *shape, struct 
 rondo_result_t rondo_build_chain(const struct rondo_shape *shape, struct rondo_plan **plan);
 
 /* The library in the language, lib/programs/traced/. */
-rondo_result_t rondo_trace_ring(const struct rondo_shape *shape, struct rondo_trace **trace);
+rondo_result_t rondo_compose_ring(const struct rondo_shape *shape, struct rondo_program_builder **compose);
 void rondo_adapt_ring(const struct rondo_shape *shape, struct rondo_plan *plan);
 void rondo_adapt_ring_hop(const struct rondo_shape *shape, struct rondo_plan *plan);
-rondo_result_t rondo_trace_tree(const struct rondo_shape *shape, struct rondo_trace **trace);
-rondo_result_t rondo_trace_doubling(const struct rondo_shape *shape, struct rondo_trace **trace);
-rondo_result_t rondo_trace_halving(const struct rondo_shape *shape, struct rondo_trace **trace);
-rondo_result_t rondo_trace_all_pairs(const struct rondo_shape *shape, struct rondo_trace **trace);
-rondo_result_t rondo_trace_pairs(const struct rondo_shape *shape, struct rondo_trace **trace);
-rondo_result_t rondo_trace_two_shot(const struct rondo_shape *shape, struct rondo_trace **trace);
-rondo_result_t rondo_trace_hierarchical(const struct rondo_shape *shape, struct rondo_trace **trace);
-rondo_result_t rondo_trace_two_step(const struct rondo_shape *shape, struct rondo_trace **trace);
-rondo_result_t rondo_trace_spread(const struct rondo_shape *shape, struct rondo_trace **trace);
-rondo_result_t rondo_trace_star(const struct rondo_shape *shape, struct rondo_trace **trace);
+rondo_result_t rondo_compose_tree(const struct rondo_shape *shape, struct rondo_program_builder **compose);
+rondo_result_t rondo_compose_doubling(const struct rondo_shape *shape, struct rondo_program_builder **compose);
+rondo_result_t rondo_compose_halving(const struct rondo_shape *shape, struct rondo_program_builder **compose);
+rondo_result_t rondo_compose_all_pairs(const struct rondo_shape *shape, struct rondo_program_builder **compose);
+rondo_result_t rondo_compose_pairs(const struct rondo_shape *shape, struct rondo_program_builder **compose);
+rondo_result_t rondo_compose_two_shot(const struct rondo_shape *shape, struct rondo_program_builder **compose);
+rondo_result_t rondo_compose_hierarchical(const struct rondo_shape *shape, struct rondo_program_builder **compose);
+rondo_result_t rondo_compose_two_step(const struct rondo_shape *shape, struct rondo_program_builder **compose);
+rondo_result_t rondo_compose_spread(const struct rondo_shape *shape, struct rondo_program_builder **compose);
+rondo_result_t rondo_compose_star(const struct rondo_shape *shape, struct rondo_program_builder **compose);
 
 #endif

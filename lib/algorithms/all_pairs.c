@@ -7,7 +7,7 @@
 #include "lib/algorithms/builders.h"
 
 /* Everybody's chunk for each owner, or the same one for all, aside at the owner. */
-static void send_to_owners(struct rondo_trace *p, int n, int same)
+static void send_to_owners(struct rondo_program_builder *p, int n, int same)
 {
     for (int step = 1; step < n; step++)
         for (int r = 0; r < n; r++) {
@@ -18,7 +18,7 @@ static void send_to_owners(struct rondo_trace *p, int n, int same)
 }
 
 /* What has been sent to the owner, added to its own chunk. */
-static void fold(struct rondo_trace *p, int n, int owner, rondo_chunk_t own)
+static void reduce(struct rondo_program_builder *p, int n, int owner, rondo_chunk_t own)
 {
     for (int r = 0; r < n; r++)
         if (r != owner)
@@ -26,28 +26,28 @@ static void fold(struct rondo_trace *p, int n, int owner, rondo_chunk_t own)
 }
 
 /* The owner's chunk, which all have a place for. */
-static void give_to_all(struct rondo_trace *p, int n)
+static void give_to_all(struct rondo_program_builder *p, int n)
 {
     for (int step = 1; step < n; step++)
         for (int r = 0; r < n; r++)
             rondo_chunk_copy(rondo_chunk(p, r, OUT, rondo_traced_place(r), 1), (r + step) % n, OUT, rondo_traced_place(r));
 }
 
-static void keep(struct rondo_trace *p, int n)
+static void keep(struct rondo_program_builder *p, int n)
 {
     for (int r = 0; r < n; r++)
         rondo_chunk_copy(rondo_chunk(p, r, IN, 0, 1), r, OUT, rondo_traced_place(r));
 }
 
-static void reduce_scatter(struct rondo_trace *p, int n)
+static void reduce_scatter(struct rondo_program_builder *p, int n)
 {
     send_to_owners(p, n, 0);
     for (int r = 0; r < n; r++)
-        fold(p, n, r, rondo_chunk_copy(rondo_chunk(p, r, IN, rondo_traced_place(r), 1), r, OUT, 0));
+        reduce(p, n, r, rondo_chunk_copy(rondo_chunk(p, r, IN, rondo_traced_place(r), 1), r, OUT, 0));
 }
 
 /* Something from everybody, kept by nobody. */
-static void barrier(struct rondo_trace *p, int n)
+static void barrier(struct rondo_program_builder *p, int n)
 {
     for (int from = 0; from < n; from++)
         for (int to = 0; to < n; to++)
@@ -55,21 +55,21 @@ static void barrier(struct rondo_trace *p, int n)
                 rondo_chunk_copy(rondo_chunk(p, from, IN, 0, 1), to, SCRATCH, rondo_traced_place(from));
 }
 
-rondo_result_t rondo_trace_all_pairs(const struct rondo_shape *shape, struct rondo_trace **result)
+rondo_result_t rondo_compose_all_pairs(const struct rondo_shape *shape, struct rondo_program_builder **result)
 {
     int n = shape->size;
-    rondo_result_t status = rondo_trace_create(result, "allpairs", shape, 1, shape->kind == RONDO_KIND_ALLREDUCE);
+    rondo_result_t status = rondo_program_builder_create(result, "allpairs", shape, 1, shape->kind == RONDO_KIND_ALLREDUCE);
     if (status != RONDO_SUCCESS)
         return status;
-    struct rondo_trace *p = *result;
+    struct rondo_program_builder *p = *result;
     rondo_program_parallelize(p, shape->channels);
     switch (shape->kind) {
     case RONDO_KIND_ALLREDUCE:
         send_to_owners(p, n, 1);
         for (int r = 0; r < n; r++)
-            fold(p, n, r, rondo_chunk(p, r, IN, 0, 1));
+            reduce(p, n, r, rondo_chunk(p, r, IN, 0, 1));
         break;
-    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
         reduce_scatter(p, n);
         break;
     case RONDO_KIND_BARRIER:
@@ -84,17 +84,17 @@ rondo_result_t rondo_trace_all_pairs(const struct rondo_shape *shape, struct ron
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_trace_two_shot(const struct rondo_shape *shape, struct rondo_trace **result)
+rondo_result_t rondo_compose_two_shot(const struct rondo_shape *shape, struct rondo_program_builder **result)
 {
     int n = shape->size;
-    rondo_result_t status = rondo_trace_create(result, "twoshot", shape, n, 1);
+    rondo_result_t status = rondo_program_builder_create(result, "twoshot", shape, n, 1);
     if (status != RONDO_SUCCESS)
         return status;
-    struct rondo_trace *p = *result;
+    struct rondo_program_builder *p = *result;
     rondo_program_parallelize(p, shape->channels);
     send_to_owners(p, n, 0);
     for (int owner = 0; owner < n; owner++)
-        fold(p, n, owner, rondo_chunk(p, owner, IN, rondo_traced_place(owner), 1));
+        reduce(p, n, owner, rondo_chunk(p, owner, IN, rondo_traced_place(owner), 1));
     give_to_all(p, n);
     rondo_program_serialize(p);
     return RONDO_SUCCESS;
@@ -102,15 +102,15 @@ rondo_result_t rondo_trace_two_shot(const struct rondo_shape *shape, struct rond
 
 /* One shot, for devices that run many blocks: compiled so that what passes between two ranks has blocks of its own, one a
  * direction, and waits for nothing else. So an all-gather sends what it was given, not what it has copied, but to the first. */
-rondo_result_t rondo_trace_pairs(const struct rondo_shape *shape, struct rondo_trace **result)
+rondo_result_t rondo_compose_pairs(const struct rondo_shape *shape, struct rondo_program_builder **result)
 {
     int n = shape->size, gathers = shape->kind == RONDO_KIND_ALLGATHER;
-    rondo_result_t status = rondo_trace_create(result, "pairs", shape, 1, 0);
+    rondo_result_t status = rondo_program_builder_create(result, "pairs", shape, 1, 0);
     if (status != RONDO_SUCCESS)
         return status;
-    struct rondo_trace *p = *result;
+    struct rondo_program_builder *p = *result;
     rondo_program_parallelize(p, shape->channels);
-    if (shape->kind == RONDO_KIND_REDUCE_SCATTER) {
+    if (shape->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK) {
         reduce_scatter(p, n);
     } else {
         for (int r = 0; r < n; r++)

@@ -5,7 +5,7 @@
 #include "lib/algorithms/builders.h"
 
 struct halving {
-    struct rondo_trace *program;
+    struct rondo_program_builder *program;
     int power, rest; /* even ranks below 2 * rest stand aside */
 };
 
@@ -43,7 +43,7 @@ static void gather(const struct halving *h, rondo_buffer_t buffer)
         }
 }
 
-rondo_result_t rondo_trace_halving(const struct rondo_shape *shape, struct rondo_trace **result)
+rondo_result_t rondo_compose_halving(const struct rondo_shape *shape, struct rondo_program_builder **result)
 {
     int n = shape->size, all = shape->kind == RONDO_KIND_ALLREDUCE;
     struct halving h = {NULL, 1, 0};
@@ -53,7 +53,7 @@ rondo_result_t rondo_trace_halving(const struct rondo_shape *shape, struct rondo
     if (h.rest != 0 && !all)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "halving: %s of %d ranks, which is not a power of two",
                           rondo_kind_name(shape->kind), n);
-    rondo_result_t status = rondo_trace_create(result, "halving", shape, all ? h.power : 1, all);
+    rondo_result_t status = rondo_program_builder_create(result, "halving", shape, all ? h.power : 1, all);
     if (status != RONDO_SUCCESS)
         return status;
     h.program = *result;

@@ -6,7 +6,7 @@
 #include "lib/algorithms/builders.h"
 
 struct hosts {
-    struct rondo_trace *program;
+    struct rondo_program_builder *program;
     int hosts, group;
 };
 
@@ -102,18 +102,18 @@ static void all_gather(const struct hosts *h)
 }
 
 static rondo_result_t begin(const struct rondo_shape *shape, const char *name, int chunks, int in_place, struct hosts *h,
-                            struct rondo_trace **result)
+                            struct rondo_program_builder **result)
 {
     h->group = rondo_traced_group(shape);
     h->hosts = shape->size / h->group;
-    rondo_result_t status = rondo_trace_create(result, name, shape, chunks, in_place);
+    rondo_result_t status = rondo_program_builder_create(result, name, shape, chunks, in_place);
     h->program = *result;
     if (status == RONDO_SUCCESS)
         rondo_program_parallelize(h->program, shape->channels);
     return status;
 }
 
-rondo_result_t rondo_trace_hierarchical(const struct rondo_shape *shape, struct rondo_trace **result)
+rondo_result_t rondo_compose_hierarchical(const struct rondo_shape *shape, struct rondo_program_builder **result)
 {
     struct hosts h;
     int all = shape->kind == RONDO_KIND_ALLREDUCE;
@@ -122,7 +122,7 @@ rondo_result_t rondo_trace_hierarchical(const struct rondo_shape *shape, struct 
         return status;
     if (all)
         all_reduce(&h);
-    else if (shape->kind == RONDO_KIND_REDUCE_SCATTER)
+    else if (shape->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK)
         reduce_scatter(&h);
     else
         all_gather(&h);
@@ -130,7 +130,7 @@ rondo_result_t rondo_trace_hierarchical(const struct rondo_shape *shape, struct 
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_trace_two_step(const struct rondo_shape *shape, struct rondo_trace **result)
+rondo_result_t rondo_compose_two_step(const struct rondo_shape *shape, struct rondo_program_builder **result)
 {
     struct hosts h;
     rondo_result_t status = begin(shape, "twostep", 1, 0, &h, result);
@@ -155,7 +155,7 @@ rondo_result_t rondo_trace_two_step(const struct rondo_shape *shape, struct rond
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_trace_spread(const struct rondo_shape *shape, struct rondo_trace **result)
+rondo_result_t rondo_compose_spread(const struct rondo_shape *shape, struct rondo_program_builder **result)
 {
     struct hosts h;
     int pieces = rondo_traced_group(shape);
@@ -169,13 +169,13 @@ rondo_result_t rondo_trace_spread(const struct rondo_shape *shape, struct rondo_
             continue;
         }
         for (int g = 0; g < h.group; g++) {
-            size_t piece = (size_t) g;
-            rondo_chunk_t c = rondo_chunk(h.program, r, IN, piece, 1);
+            size_t part = (size_t) g;
+            rondo_chunk_t c = rondo_chunk(h.program, r, IN, part, 1);
             if (rank_of(&h, host, g) != r)
-                c = rondo_chunk_copy(c, rank_of(&h, host, g), SCRATCH, piece);
+                c = rondo_chunk_copy(c, rank_of(&h, host, g), SCRATCH, part);
             if (g != 0)
-                c = rondo_chunk_copy(c, rank_of(&h, host + 1, g), SCRATCH, piece + (size_t) h.group);
-            rondo_chunk_copy(c, r + 1, OUT, piece);
+                c = rondo_chunk_copy(c, rank_of(&h, host + 1, g), SCRATCH, part + (size_t) h.group);
+            rondo_chunk_copy(c, r + 1, OUT, part);
         }
     }
     rondo_program_serialize(h.program);

@@ -9,19 +9,19 @@ struct rondo_peer_ends {
 };
 
 /* Those of one direction; returns the first. */
-static inline uint8_t rondo_add_ends(struct rondo_builder *builder, const struct rondo_shape *shape, int channel,
+static inline uint8_t rondo_add_ends(struct rondo_plan_builder *builder, const struct rondo_shape *shape, int channel,
                                      enum rondo_direction direction)
 {
     uint8_t first = 0;
     for (int peer = 0; peer < shape->size; peer++)
         if (peer != shape->rank) {
-            uint8_t end = rondo_builder_end(builder, peer, channel, direction, shape->protocol);
+            uint8_t end = rondo_plan_builder_end(builder, peer, channel, direction, shape->protocol);
             first = peer == (shape->rank == 0 ? 1 : 0) ? end : first;
         }
     return first;
 }
 
-static inline struct rondo_peer_ends rondo_add_peer_ends(struct rondo_builder *builder, const struct rondo_shape *shape,
+static inline struct rondo_peer_ends rondo_add_peer_ends(struct rondo_plan_builder *builder, const struct rondo_shape *shape,
                                                          int channel)
 {
     struct rondo_peer_ends ends = {0, 0, (uint8_t) (shape->size - 1)};

@@ -4,14 +4,14 @@
  */
 #include "lib/algorithms/algorithms.h"
 
-static uint8_t end(struct rondo_builder *builder, const struct rondo_shape *shape, int peer, int channel,
+static uint8_t end(struct rondo_plan_builder *builder, const struct rondo_shape *shape, int peer, int channel,
                    enum rondo_direction direction)
 {
-    return rondo_builder_end(builder, peer, channel, direction, shape->protocol);
+    return rondo_plan_builder_end(builder, peer, channel, direction, shape->protocol);
 }
 
 /* A block that only sends, or only receives, the channel's piece. */
-static void one_way(struct rondo_builder *builder, const struct rondo_shape *shape, int peer, int channel,
+static void one_way(struct rondo_plan_builder *builder, const struct rondo_shape *shape, int peer, int channel,
                     enum rondo_direction direction)
 {
     struct rondo_instruction instruction = {.source_index = (uint32_t) channel,
@@ -20,13 +20,13 @@ static void one_way(struct rondo_builder *builder, const struct rondo_shape *sha
                                             .count = 1,
                                             .receive_count = 1,
                                             .send_count = 1};
-    rondo_builder_block(builder);
+    rondo_plan_builder_block(builder);
     end(builder, shape, peer, channel, direction);
     instruction.actions = direction == RONDO_OUTGOING ? RONDO_SEND : RONDO_RECEIVE | RONDO_COPY;
-    rondo_builder_add(builder, &instruction);
+    rondo_plan_builder_add(builder, &instruction);
 }
 
-static void scan(struct rondo_builder *builder, const struct rondo_shape *shape, int channel)
+static void scan(struct rondo_plan_builder *builder, const struct rondo_shape *shape, int channel)
 {
     int first = shape->rank == 0, last = shape->rank == shape->size - 1;
     struct rondo_instruction step = {.source_index = (uint32_t) channel,
@@ -36,7 +36,7 @@ static void scan(struct rondo_builder *builder, const struct rondo_shape *shape,
                                      .receive_count = 1,
                                      .send_count = 1,
                                      .local_place = 1};
-    rondo_builder_block(builder);
+    rondo_plan_builder_block(builder);
     if (!first)
         step.receive_first = end(builder, shape, shape->rank - 1, channel, RONDO_INCOMING);
     if (!last)
@@ -46,27 +46,27 @@ static void scan(struct rondo_builder *builder, const struct rondo_shape *shape,
     if (shape->kind == RONDO_KIND_SCAN) {
         step.actions = (uint8_t) (RONDO_COPY | send | (first ? 0 : RONDO_RECEIVE | RONDO_REDUCE));
         step.flags = RONDO_FINISH;
-        rondo_builder_add(builder, &step);
+        rondo_plan_builder_add(builder, &step);
     } else if (first) {
         step.actions = RONDO_SEND;
-        rondo_builder_add(builder, &step);
+        rondo_plan_builder_add(builder, &step);
     } else if (last) {
         step.actions = RONDO_RECEIVE | RONDO_COPY;
         step.flags = RONDO_FINISH;
-        rondo_builder_add(builder, &step);
+        rondo_plan_builder_add(builder, &step);
     } else { /* the prefix rests in scratch, because in place the output is the input that is still needed */
         struct rondo_instruction take = step, pass_on = step, store = step;
         take.actions = RONDO_RECEIVE | RONDO_COPY;
         take.destination_buffer = RONDO_SCRATCH;
-        rondo_builder_add(builder, &take);
+        rondo_plan_builder_add(builder, &take);
         pass_on.actions = RONDO_REDUCE | RONDO_SEND;
         pass_on.source_buffer = RONDO_SCRATCH;
         pass_on.destination_buffer = RONDO_INPUT; /* its second source */
-        rondo_builder_add(builder, &pass_on);
+        rondo_plan_builder_add(builder, &pass_on);
         store.actions = RONDO_COPY;
         store.flags = RONDO_FINISH;
         store.source_buffer = RONDO_SCRATCH;
-        rondo_builder_add(builder, &store);
+        rondo_plan_builder_add(builder, &store);
     }
 }
 
@@ -74,7 +74,7 @@ rondo_result_t rondo_build_chain(const struct rondo_shape *shape, struct rondo_p
 {
     uint32_t chunks[RONDO_BUFFERS];
     rondo_shape_chunks(shape, chunks);
-    struct rondo_builder *builder = rondo_builder_create();
+    struct rondo_plan_builder *builder = rondo_plan_builder_create();
     for (int channel = 0; channel < shape->channels; channel++) {
         switch (shape->kind) {
         case RONDO_KIND_SEND_TO:
@@ -94,5 +94,5 @@ rondo_result_t rondo_build_chain(const struct rondo_shape *shape, struct rondo_p
             break;
         }
     }
-    return rondo_builder_finish(builder, chunks, plan);
+    return rondo_plan_builder_finish(builder, chunks, plan);
 }

@@ -7,12 +7,12 @@
 
 struct direct {
     const struct rondo_shape *shape;
-    struct rondo_builder *builder;
+    struct rondo_plan_builder *builder;
     struct rondo_peer_ends ends;
     int channel;
 };
 
-static uint32_t piece(const struct direct *direct, int rank)
+static uint32_t part(const struct direct *direct, int rank)
 {
     return (uint32_t) (rank * direct->shape->channels + direct->channel);
 }
@@ -27,7 +27,7 @@ static void signal(const struct direct *direct, int action, uint8_t first, uint8
                                             .receive_count = count,
                                             .send_first = (uint8_t) (direct->ends.out_first + first),
                                             .send_count = count};
-    rondo_builder_add(direct->builder, &instruction);
+    rondo_plan_builder_add(direct->builder, &instruction);
 }
 
 static void read_from(const struct direct *direct, int peer, uint32_t remote, uint32_t destination)
@@ -41,7 +41,7 @@ static void read_from(const struct direct *direct, int peer, uint32_t remote, ui
                                                 (uint8_t) (direct->ends.in_first + rondo_peer_place(direct->shape, peer)),
                                             .receive_count = 1,
                                             .remote_index = remote};
-    rondo_builder_add(direct->builder, &instruction);
+    rondo_plan_builder_add(direct->builder, &instruction);
 }
 
 static void keep(const struct direct *direct, uint32_t source, uint32_t destination)
@@ -51,14 +51,14 @@ static void keep(const struct direct *direct, uint32_t source, uint32_t destinat
                                      .destination_buffer = RONDO_OUTPUT,
                                      .destination_index = destination,
                                      .count = 1};
-    rondo_builder_add(direct->builder, &copy);
+    rondo_plan_builder_add(direct->builder, &copy);
 }
 
 /* Folds everybody's part of this rank, and (all-reduce) writes the result to everybody. */
-static void fold(const struct direct *direct, int pushes)
+static void reduce(const struct direct *direct, int pushes)
 {
     const struct rondo_shape *shape = direct->shape;
-    uint32_t own = piece(direct, shape->rank);
+    uint32_t own = part(direct, shape->rank);
     struct rondo_instruction instruction = {
         .actions = (uint8_t) (RONDO_RECEIVE | RONDO_REDUCE | RONDO_COPY | (pushes ? RONDO_SEND : 0)),
         .flags = (uint8_t) (RONDO_FINISH | RONDO_DIRECT_IN | (pushes ? RONDO_DIRECT_OUT : 0)),
@@ -72,7 +72,7 @@ static void fold(const struct direct *direct, int pushes)
         .send_count = direct->ends.count,
         .local_place = (uint8_t) shape->rank,
         .remote_index = own};
-    rondo_builder_add(direct->builder, &instruction);
+    rondo_plan_builder_add(direct->builder, &instruction);
 }
 
 static void broadcast(const struct direct *direct)
@@ -99,15 +99,15 @@ static void one_channel(const struct direct *direct)
     }
     signal(direct, RONDO_SEND, 0, direct->ends.count);
     signal(direct, RONDO_RECEIVE, 0, direct->ends.count);
-    if (shape->kind == RONDO_KIND_ALLREDUCE || shape->kind == RONDO_KIND_REDUCE_SCATTER) {
-        fold(direct, shape->kind == RONDO_KIND_ALLREDUCE);
+    if (shape->kind == RONDO_KIND_ALLREDUCE || shape->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK) {
+        reduce(direct, shape->kind == RONDO_KIND_ALLREDUCE);
     } else {
         int gathers = shape->kind == RONDO_KIND_ALLGATHER;
-        uint32_t remote = gathers ? (uint32_t) direct->channel : piece(direct, rank);
-        keep(direct, remote, piece(direct, rank));
+        uint32_t remote = gathers ? (uint32_t) direct->channel : part(direct, rank);
+        keep(direct, remote, part(direct, rank));
         for (int step = 1; step < shape->size; step++) { /* everybody reads from somebody else first */
             int peer = (rank + step) % shape->size;
-            read_from(direct, peer, remote, piece(direct, peer));
+            read_from(direct, peer, remote, part(direct, peer));
         }
     }
     signal(direct, RONDO_SEND, 0, direct->ends.count);
@@ -118,12 +118,12 @@ rondo_result_t rondo_build_direct(const struct rondo_shape *shape, struct rondo_
 {
     uint32_t chunks[RONDO_BUFFERS];
     rondo_shape_chunks(shape, chunks);
-    struct direct direct = {shape, rondo_builder_create(), {0, 0, 0}, 0};
+    struct direct direct = {shape, rondo_plan_builder_create(), {0, 0, 0}, 0};
     for (int channel = 0; channel < shape->channels; channel++) {
         direct.channel = channel;
-        rondo_builder_block(direct.builder);
+        rondo_plan_builder_block(direct.builder);
         direct.ends = rondo_add_peer_ends(direct.builder, shape, channel);
         one_channel(&direct);
     }
-    return rondo_builder_finish(direct.builder, chunks, plan);
+    return rondo_plan_builder_finish(direct.builder, chunks, plan);
 }

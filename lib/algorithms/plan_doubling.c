@@ -7,7 +7,7 @@
 #include "lib/algorithms/algorithms.h"
 
 struct doubling {
-    struct rondo_builder *builder;
+    struct rondo_plan_builder *builder;
     const struct rondo_shape *shape;
     int power, paired; /* the largest power of two, and how many ranks are beyond it */
     int place;         /* among those that exchange; -1: an even one of a pair */
@@ -33,14 +33,15 @@ static void add(struct doubling *d, int actions, int flags, int feedback, int pe
                                             .local_place = (uint8_t) local_place,
                                             .feedback = (uint8_t) feedback};
     if (actions & RONDO_RECEIVE) {
-        instruction.receive_first = rondo_builder_end(d->builder, peer, (int) d->chunk, RONDO_INCOMING, d->shape->protocol);
+        instruction.receive_first =
+            rondo_plan_builder_end(d->builder, peer, (int) d->chunk, RONDO_INCOMING, d->shape->protocol);
         instruction.receive_count = 1;
     }
     if (actions & RONDO_SEND) {
-        instruction.send_first = rondo_builder_end(d->builder, peer, (int) d->chunk, RONDO_OUTGOING, d->shape->protocol);
+        instruction.send_first = rondo_plan_builder_end(d->builder, peer, (int) d->chunk, RONDO_OUTGOING, d->shape->protocol);
         instruction.send_count = 1;
     }
-    rondo_builder_add(d->builder, &instruction);
+    rondo_plan_builder_add(d->builder, &instruction);
     if (actions & RONDO_COPY)
         d->from = RONDO_OUTPUT;
 }
@@ -88,7 +89,7 @@ static void one_channel(struct doubling *d)
 rondo_result_t rondo_build_doubling(const struct rondo_shape *shape, struct rondo_plan **plan)
 {
     uint32_t channels = (uint32_t) shape->channels, chunks[RONDO_BUFFERS] = {channels, channels, 0};
-    struct doubling d = {.builder = rondo_builder_create(),
+    struct doubling d = {.builder = rondo_plan_builder_create(),
                          .shape = shape,
                          .power = 1,
                          .compresses = shape->protocol == RONDO_PROTOCOL_COMPRESSED};
@@ -98,8 +99,8 @@ rondo_result_t rondo_build_doubling(const struct rondo_shape *shape, struct rond
     d.place = shape->rank >= 2 * d.paired ? shape->rank - d.paired : shape->rank % 2 == 0 ? -1 : shape->rank / 2;
     for (d.chunk = 0; d.chunk < channels; d.chunk++) {
         d.from = RONDO_INPUT;
-        rondo_builder_block(d.builder);
+        rondo_plan_builder_block(d.builder);
         one_channel(&d);
     }
-    return rondo_builder_finish(d.builder, chunks, plan);
+    return rondo_plan_builder_finish(d.builder, chunks, plan);
 }

@@ -14,7 +14,7 @@
 
 struct plane {
     const struct rondo_shape *shape;
-    struct rondo_builder *builder;
+    struct rondo_plan_builder *builder;
     int nodes, locals, node, local, channel;
     uint8_t local_from, local_to, outer_from, outer_to; /* ends of the rings */
     uint8_t local_out, local_in, outer_out, outer_in;   /* all-to-all: the first ends to, and from, the others */
@@ -65,12 +65,12 @@ static void add(const struct plane *plane, int actions, int flags, uint8_t from,
         .send_count = actions & RONDO_SEND ? 1 : 0,
         .local_place = 1,
     };
-    rondo_builder_add(plane->builder, &instruction);
+    rondo_plan_builder_add(plane->builder, &instruction);
 }
 
 static uint8_t end(const struct plane *plane, int rank, enum rondo_direction direction)
 {
-    return rondo_builder_end(plane->builder, rank, plane->channel, direction, plane->shape->protocol);
+    return rondo_plan_builder_end(plane->builder, rank, plane->channel, direction, plane->shape->protocol);
 }
 
 static void add_rings(struct plane *plane)
@@ -182,7 +182,7 @@ static void broadcast(struct plane *plane)
     }
     if (instruction.send_count > 0)
         instruction.actions |= RONDO_SEND;
-    rondo_builder_add(plane->builder, &instruction);
+    rondo_plan_builder_add(plane->builder, &instruction);
 }
 
 /* The others, by their distance. Each round sends one block to, and takes one from, each of them: no connector ever holds more
@@ -242,7 +242,7 @@ static void one_channel(struct plane *plane)
     case RONDO_KIND_ALLTOALL:
         all_to_all(plane);
         break;
-    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
         add_rings(plane);
         reduce_scatter(plane);
         break;
@@ -261,24 +261,24 @@ rondo_result_t rondo_build_hierarchical(const struct rondo_shape *shape, struct 
 {
     const struct rondo_topology *topology = shape->topology;
     struct plane plane = {.shape = shape,
-                          .builder = rondo_builder_create(),
+                          .builder = rondo_plan_builder_create(),
                           .nodes = topology->nodes,
                           .locals = topology->locals,
                           .node = topology->node[shape->rank],
                           .local = topology->local[shape->rank]};
     uint32_t chunks[RONDO_BUFFERS], groups = 1;
     rondo_shape_chunks(shape, chunks);
-    if (shape->kind == RONDO_KIND_REDUCE_SCATTER)
+    if (shape->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK)
         groups = (uint32_t) plane.nodes;
     else if (shape->kind == RONDO_KIND_ALLTOALL)
         groups = (uint32_t) shape->size;
     if (groups > 1)
         chunks[RONDO_SCRATCH] = groups * (uint32_t) shape->channels;
     for (plane.channel = 0; plane.channel < shape->channels; plane.channel++) {
-        rondo_builder_block(plane.builder);
+        rondo_plan_builder_block(plane.builder);
         one_channel(&plane);
     }
-    rondo_result_t status = rondo_builder_finish(plane.builder, chunks, result);
+    rondo_result_t status = rondo_plan_builder_finish(plane.builder, chunks, result);
     if (status == RONDO_SUCCESS)
         (*result)->scratch_groups = groups;
     return status;

@@ -7,12 +7,12 @@
 
 struct exchange {
     const struct rondo_shape *shape;
-    struct rondo_builder *builder;
+    struct rondo_plan_builder *builder;
     struct rondo_peer_ends ends;
     uint32_t channel;
 };
 
-static uint32_t piece(const struct exchange *exchange, int rank)
+static uint32_t part(const struct exchange *exchange, int rank)
 {
     return (uint32_t) rank * (uint32_t) exchange->shape->channels + exchange->channel;
 }
@@ -25,7 +25,7 @@ static void send_to(const struct exchange *exchange, int peer, uint32_t source)
                                      .send_first =
                                          (uint8_t) (exchange->ends.out_first + rondo_peer_place(exchange->shape, peer)),
                                      .send_count = 1};
-    rondo_builder_add(exchange->builder, &send);
+    rondo_plan_builder_add(exchange->builder, &send);
 }
 
 static void receive_from(const struct exchange *exchange, int peer, uint32_t destination)
@@ -37,7 +37,7 @@ static void receive_from(const struct exchange *exchange, int peer, uint32_t des
                                         .receive_first =
                                             (uint8_t) (exchange->ends.in_first + rondo_peer_place(exchange->shape, peer)),
                                         .receive_count = 1};
-    rondo_builder_add(exchange->builder, &receive);
+    rondo_plan_builder_add(exchange->builder, &receive);
 }
 
 static void keep(const struct exchange *exchange, uint32_t source, uint32_t destination)
@@ -47,7 +47,7 @@ static void keep(const struct exchange *exchange, uint32_t source, uint32_t dest
                                      .destination_buffer = RONDO_OUTPUT,
                                      .destination_index = destination,
                                      .count = 1};
-    rondo_builder_add(exchange->builder, &copy);
+    rondo_plan_builder_add(exchange->builder, &copy);
 }
 
 static void at_root(const struct exchange *exchange)
@@ -65,23 +65,23 @@ static void at_root(const struct exchange *exchange)
                                     .local_place = (uint8_t) shape->rank};
     if (shape->kind == RONDO_KIND_BCAST) {
         all.actions = RONDO_SEND;
-        rondo_builder_add(exchange->builder, &all);
+        rondo_plan_builder_add(exchange->builder, &all);
         return;
     }
     if (shape->kind == RONDO_KIND_REDUCE) {
         all.actions = RONDO_RECEIVE | RONDO_REDUCE | RONDO_COPY;
         all.flags = RONDO_FINISH;
-        rondo_builder_add(exchange->builder, &all);
+        rondo_plan_builder_add(exchange->builder, &all);
         return;
     }
     int gathers = shape->kind == RONDO_KIND_GATHER;
-    keep(exchange, gathers ? own : piece(exchange, shape->rank), gathers ? piece(exchange, shape->rank) : own);
+    keep(exchange, gathers ? own : part(exchange, shape->rank), gathers ? part(exchange, shape->rank) : own);
     for (int step = 1; step < shape->size; step++) {
         int peer = (shape->rank + step) % shape->size;
         if (gathers)
-            receive_from(exchange, peer, piece(exchange, peer));
+            receive_from(exchange, peer, part(exchange, peer));
         else
-            send_to(exchange, peer, piece(exchange, peer));
+            send_to(exchange, peer, part(exchange, peer));
     }
 }
 
@@ -90,14 +90,14 @@ static void one_channel(const struct exchange *exchange)
     const struct rondo_shape *shape = exchange->shape;
     int outwards = shape->kind == RONDO_KIND_BCAST || shape->kind == RONDO_KIND_SCATTER;
     if (shape->kind == RONDO_KIND_ALLTOALL || shape->kind == RONDO_KIND_ALLTOALLV) {
-        keep(exchange, piece(exchange, shape->rank), piece(exchange, shape->rank));
+        keep(exchange, part(exchange, shape->rank), part(exchange, shape->rank));
         for (int step = 1; step < shape->size; step++) {
             int peer = (shape->rank + step) % shape->size;
-            send_to(exchange, peer, piece(exchange, peer));
+            send_to(exchange, peer, part(exchange, peer));
         }
         for (int step = 1; step < shape->size; step++) {
             int peer = (shape->rank - step + shape->size) % shape->size;
-            receive_from(exchange, peer, piece(exchange, peer));
+            receive_from(exchange, peer, part(exchange, peer));
         }
     } else if (shape->rank == shape->root) {
         at_root(exchange);
@@ -112,12 +112,12 @@ rondo_result_t rondo_build_linear(const struct rondo_shape *shape, struct rondo_
 {
     uint32_t chunks[RONDO_BUFFERS];
     rondo_shape_chunks(shape, chunks);
-    struct exchange exchange = {shape, rondo_builder_create(), {0, 0, 0}, 0};
+    struct exchange exchange = {shape, rondo_plan_builder_create(), {0, 0, 0}, 0};
     int both_ways = shape->kind == RONDO_KIND_ALLTOALL || shape->kind == RONDO_KIND_ALLTOALLV;
     int outwards = shape->kind == RONDO_KIND_BCAST || shape->kind == RONDO_KIND_SCATTER;
     for (int channel = 0; channel < shape->channels; channel++) {
         exchange.channel = (uint32_t) channel;
-        rondo_builder_block(exchange.builder);
+        rondo_plan_builder_block(exchange.builder);
         if (both_ways) {
             exchange.ends = rondo_add_peer_ends(exchange.builder, shape, channel);
         } else if (shape->rank == shape->root) {
@@ -125,13 +125,13 @@ rondo_result_t rondo_build_linear(const struct rondo_shape *shape, struct rondo_
             exchange.ends.in_first = exchange.ends.out_first =
                 rondo_add_ends(exchange.builder, shape, channel, outwards ? RONDO_OUTGOING : RONDO_INCOMING);
         } else { /* one end alone, at the place the root would have */
-            uint8_t end = rondo_builder_end(exchange.builder, shape->root, channel, outwards ? RONDO_INCOMING : RONDO_OUTGOING,
-                                            shape->protocol);
+            uint8_t end = rondo_plan_builder_end(exchange.builder, shape->root, channel,
+                                                 outwards ? RONDO_INCOMING : RONDO_OUTGOING, shape->protocol);
             exchange.ends.in_first = exchange.ends.out_first = (uint8_t) (end - rondo_peer_place(shape, shape->root));
         }
         one_channel(&exchange);
     }
-    rondo_result_t result = rondo_builder_finish(exchange.builder, chunks, plan);
+    rondo_result_t result = rondo_plan_builder_finish(exchange.builder, chunks, plan);
     /* The root folds what all others send, and their slices must be cut as its own are. */
     if (result == RONDO_SUCCESS && shape->kind == RONDO_KIND_REDUCE && shape->size > 2)
         (*plan)->largest_receive = (uint32_t) shape->size - 1;

@@ -7,15 +7,15 @@ rondo_result_t rondo_build_local(const struct rondo_shape *shape, struct rondo_p
     struct rondo_shape one = *shape;
     one.channels = 1;
     rondo_shape_chunks(&one, chunks);
-    struct rondo_builder *builder = rondo_builder_create();
-    rondo_builder_block(builder);
+    struct rondo_plan_builder *builder = rondo_plan_builder_create();
+    rondo_plan_builder_block(builder);
     int copies = shape->kind != RONDO_KIND_BARRIER && shape->kind != RONDO_KIND_EXSCAN && shape->kind != RONDO_KIND_ALLTONEXT &&
                  shape->kind != RONDO_KIND_BCAST;
     int reduces = shape->kind == RONDO_KIND_ALLREDUCE || shape->kind == RONDO_KIND_REDUCE ||
-                  shape->kind == RONDO_KIND_REDUCE_SCATTER || shape->kind == RONDO_KIND_SCAN;
+                  shape->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK || shape->kind == RONDO_KIND_SCAN;
     struct rondo_instruction copy = {
         .actions = RONDO_COPY, .flags = reduces ? RONDO_FINISH : 0, .destination_buffer = RONDO_OUTPUT, .count = 1};
     if (copies)
-        rondo_builder_add(builder, &copy);
-    return rondo_builder_finish(builder, chunks, plan);
+        rondo_plan_builder_add(builder, &copy);
+    return rondo_plan_builder_finish(builder, chunks, plan);
 }

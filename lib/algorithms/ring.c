@@ -6,7 +6,7 @@
 #include "lib/algorithms/builders.h"
 
 /* Chunk r, combined on its way around, ends at rank r. */
-static rondo_chunk_t around(struct rondo_trace *p, int n, int r)
+static rondo_chunk_t around(struct rondo_program_builder *p, int n, int r)
 {
     rondo_chunk_t c = rondo_chunk(p, (r + 1) % n, IN, rondo_traced_place(r), 1);
     for (int step = 2; step <= n; step++)
@@ -20,13 +20,13 @@ static void give(rondo_chunk_t c, int n, int r, size_t index)
         c = rondo_chunk_copy(c, (r + step) % n, OUT, index);
 }
 
-rondo_result_t rondo_trace_ring(const struct rondo_shape *shape, struct rondo_trace **result)
+rondo_result_t rondo_compose_ring(const struct rondo_shape *shape, struct rondo_program_builder **result)
 {
     int n = shape->size, root = shape->root, all = shape->kind == RONDO_KIND_ALLREDUCE;
-    rondo_result_t status = rondo_trace_create(result, "ring", shape, all ? n : 1, all);
+    rondo_result_t status = rondo_program_builder_create(result, "ring", shape, all ? n : 1, all);
     if (status != RONDO_SUCCESS)
         return status;
-    struct rondo_trace *p = *result;
+    struct rondo_program_builder *p = *result;
     rondo_chunk_t c;
     rondo_program_parallelize(p, shape->channels);
     switch (shape->kind) {
@@ -34,7 +34,7 @@ rondo_result_t rondo_trace_ring(const struct rondo_shape *shape, struct rondo_tr
         for (int r = 0; r < n; r++)
             give(around(p, n, r), n, r, rondo_traced_place(r));
         break;
-    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
         for (int r = 0; r < n; r++)
             rondo_chunk_copy(around(p, n, r), r, OUT, 0);
         break;

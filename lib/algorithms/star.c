@@ -1,7 +1,7 @@
 /* Straight between the root and everybody, or all pairs where each has something else for each; and chains for the scans. */
 #include "lib/algorithms/builders.h"
 
-static void prefixes(struct rondo_trace *p, int n)
+static void prefixes(struct rondo_program_builder *p, int n)
 {
     /* What arrives rests in scratch: in place, the output is the input that is still needed. */
     rondo_chunk_t before = rondo_chunk(p, 0, IN, 0, 1);
@@ -13,13 +13,13 @@ static void prefixes(struct rondo_trace *p, int n)
     }
 }
 
-rondo_result_t rondo_trace_star(const struct rondo_shape *shape, struct rondo_trace **result)
+rondo_result_t rondo_compose_star(const struct rondo_shape *shape, struct rondo_program_builder **result)
 {
     int n = shape->size, root = shape->root;
-    rondo_result_t status = rondo_trace_create(result, "star", shape, 1, shape->kind == RONDO_KIND_SCAN);
+    rondo_result_t status = rondo_program_builder_create(result, "star", shape, 1, shape->kind == RONDO_KIND_SCAN);
     if (status != RONDO_SUCCESS)
         return status;
-    struct rondo_trace *p = *result;
+    struct rondo_program_builder *p = *result;
     rondo_program_parallelize(p, shape->channels);
     rondo_chunk_t c;
     for (int step = 0; step < n; step++) {

@@ -21,7 +21,7 @@ static int from_plain(int r, int n, int tree)
 }
 
 struct tree {
-    struct rondo_trace *program;
+    struct rondo_program_builder *program;
     int n, which, first; /* ranks are counted from `first` on */
 };
 
@@ -53,15 +53,15 @@ static void down(const struct tree *t, int plain, rondo_chunk_t c, int has)
     }
 }
 
-rondo_result_t rondo_trace_tree(const struct rondo_shape *shape, struct rondo_trace **result)
+rondo_result_t rondo_compose_tree(const struct rondo_shape *shape, struct rondo_program_builder **result)
 {
     int n = shape->size;
     if (n > 4096)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "tree: %d ranks are more than 4096", n);
-    rondo_result_t status = rondo_trace_create(result, "tree", shape, 2, shape->kind == RONDO_KIND_ALLREDUCE);
+    rondo_result_t status = rondo_program_builder_create(result, "tree", shape, 2, shape->kind == RONDO_KIND_ALLREDUCE);
     if (status != RONDO_SUCCESS)
         return status;
-    struct rondo_trace *p = *result;
+    struct rondo_program_builder *p = *result;
     int rooted = shape->kind != RONDO_KIND_ALLREDUCE;
     rondo_program_parallelize(p, shape->channels);
     for (int which = 0; which < 2; which++) {

@@ -42,7 +42,7 @@ static const struct rondo_variable table[] = {
      "threads that progress the ucx transport; 0: one, or up to 4 for a rank on a GPU if cores are idle"},
     {connecting, "RONDO_GPUDIRECT", "auto",
      "how network adapters access slots in GPU memory: auto, dmabuf, peermem or off; apart: a test of separate memories"},
-    {connecting, "RONDO_LANDING", "auto",
+    {connecting, "RONDO_DIRECT_WRITE", "auto",
      "whether a sender stores large messages directly into the receiver's buffer: auto or off; refused: a test of refusal"},
     {observing, "RONDO_LOG", "warn", "least severe messages that are printed on standard error: error, warn, info or debug"},
     {observing, "RONDO_CHECK", "0", "1: every call is compared across ranks, and a mismatch is an error on all of them"},
@@ -63,7 +63,7 @@ static const struct rondo_variable table[] = {
     {scheduling, "RONDO_SPIN_DECAY", "50", "percentage of a task's polls that the next task of the table is granted"},
     {scheduling, "RONDO_SPIN_BOOST", "20", "factor by which a successful primitive multiplies its task's polls"},
     {scheduling, "RONDO_SPIN_CAP", "4000", "largest number of polls that a task can be granted"},
-    {scheduling, "RONDO_GLANCE", "1",
+    {scheduling, "RONDO_READINESS_CHECK", "1",
      "1: a preempted task is visited again when the word that it waits for seems to have changed; 0: in every round"},
     {scheduling, "RONDO_QUIT_IDLE", "200", "microseconds without work after which the daemon quits"},
     {scheduling, "RONDO_QUIT_STUCK", "1000", "microseconds without progress after which the daemon quits"},
@@ -237,8 +237,8 @@ static void name_job(struct rondo_launch *launch, const char *prefix, const char
     rondo_sha256_add(&hash, text, strlen(text));
     rondo_sha256_add(&hash, suffix, strlen(suffix));
     rondo_sha256_end(&hash, digest);
-    int kept = (int) sizeof(launch->job) - 1 - 32;
-    int at = snprintf(launch->job, sizeof(launch->job), "%.*s", kept, whole);
+    int retained = (int) sizeof(launch->job) - 1 - 32;
+    int at = snprintf(launch->job, sizeof(launch->job), "%.*s", retained, whole);
     for (int i = 0; i < 16; i++)
         at += snprintf(launch->job + at, sizeof(launch->job) - (size_t) at, "%02x", digest[i]);
 }

@@ -1,4 +1,4 @@
-/* Every environment variable Rondo reads is a row of one table in environment.c; `rondo info` prints that table. */
+/* Every environment variable Rondo reads is a row of one table in lib/base/environment.c; `rondo info` prints that table. */
 #ifndef RONDO_LIB_BASE_ENVIRONMENT_H
 #define RONDO_LIB_BASE_ENVIRONMENT_H
 

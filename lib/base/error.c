@@ -1,4 +1,4 @@
-/* See error.h. */
+/* See lib/base/error.h. */
 #include "lib/base/error.h"
 
 #include <stdarg.h>

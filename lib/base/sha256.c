@@ -1,4 +1,4 @@
-/* See sha256.h. Constants and round functions are those of FIPS 180-4, sections 4 to 6. */
+/* See lib/base/sha256.h. Constants and round functions are those of FIPS 180-4, sections 4 to 6. */
 #include "lib/base/sha256.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* See text.h. */
+/* See lib/base/text.h. */
 #include "lib/base/text.h"
 
 #include "lib/base/error.h"

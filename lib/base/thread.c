@@ -1,4 +1,4 @@
-/* See background.h. The process token is the one thing made once a process; it never changes afterwards. */
+/* See lib/base/thread.h. The process token is the one thing made once a process; it never changes afterwards. */
 #include "lib/base/thread.h"
 
 #include "lib/base/error.h"
@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-rondo_result_t rondo_background_start(pthread_t *thread, const char *name, size_t stack_bytes, void *(*function)(void *),
-                                      void *argument)
+rondo_result_t rondo_thread_start(pthread_t *thread, const char *name, size_t stack_bytes, void *(*function)(void *),
+                                  void *argument)
 {
     pthread_attr_t attributes;
     pthread_t started;
@@ -41,14 +41,14 @@ rondo_result_t rondo_background_start(pthread_t *thread, const char *name, size_
     return RONDO_SUCCESS;
 }
 
-int64_t rondo_background_now(void)
+int64_t rondo_clock_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-rondo_result_t rondo_background_random(void *bytes, size_t count)
+rondo_result_t rondo_random_bytes(void *bytes, size_t count)
 {
     unsigned char *to = bytes;
     while (count > 0) {
@@ -64,15 +64,15 @@ rondo_result_t rondo_background_random(void *bytes, size_t count)
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static unsigned char process_random[RONDO_BACKGROUND_TOKEN - sizeof(int32_t)];
+static unsigned char process_random[RONDO_PROCESS_TOKEN_BYTES - sizeof(int32_t)];
 static rondo_result_t process_result;
 
 static void make_process_random(void)
 {
-    process_result = rondo_background_random(process_random, sizeof(process_random));
+    process_result = rondo_random_bytes(process_random, sizeof(process_random));
 }
 
-rondo_result_t rondo_background_process(unsigned char token[RONDO_BACKGROUND_TOKEN])
+rondo_result_t rondo_process_token(unsigned char token[RONDO_PROCESS_TOKEN_BYTES])
 {
     pthread_once(&once, make_process_random);
     if (process_result != RONDO_SUCCESS)

@@ -10,17 +10,17 @@
 
 /* Starts function(argument) on a thread of that name (at most 15 characters) that no signal of the application reaches. thread
  * NULL: detached. */
-rondo_result_t rondo_background_start(pthread_t *thread, const char *name, size_t stack_bytes, void *(*function)(void *),
-                                      void *argument);
+rondo_result_t rondo_thread_start(pthread_t *thread, const char *name, size_t stack_bytes, void *(*function)(void *),
+                                  void *argument);
 
 /* Milliseconds of a clock that never jumps. */
-int64_t rondo_background_now(void);
+int64_t rondo_clock_ms(void);
 
 /* Bytes nobody can guess. */
-rondo_result_t rondo_background_random(void *bytes, size_t count);
+rondo_result_t rondo_random_bytes(void *bytes, size_t count);
 
 /* Random bytes made once a process; a forked child has its own. */
-enum { RONDO_BACKGROUND_TOKEN = 16 };
-rondo_result_t rondo_background_process(unsigned char token[RONDO_BACKGROUND_TOKEN]);
+enum { RONDO_PROCESS_TOKEN_BYTES = 16 };
+rondo_result_t rondo_process_token(unsigned char token[RONDO_PROCESS_TOKEN_BYTES]);
 
 #endif

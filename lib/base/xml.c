@@ -1,4 +1,4 @@
-/* See xml.h. */
+/* See lib/base/xml.h. */
 #include "lib/base/xml.h"
 
 #include "lib/base/error.h"

@@ -1,4 +1,4 @@
-/* See address.h. */
+/* See lib/bootstrap/address.h. */
 #include "lib/bootstrap/address.h"
 
 #include "lib/base/error.h"

@@ -1,6 +1,7 @@
 /*
  * A rank's end of the control plane: a thread that reads what comes from the root and calls the handler, and a queue to send
- * from any thread. Relies on meeting.h to have found the root and on wire.h for what may be believed.
+ * from any thread. Relies on lib/bootstrap/rendezvous.h to have found the root and on lib/bootstrap/frame_connection.h for what
+ * may be believed.
  *
  * The wire's sending half is guarded by a mutex; its receiving half belongs to the control thread.
  */
@@ -35,7 +36,7 @@ struct rondo_control {
     void *argument;
     int wake; /* eventfd: look at the fields again */
     pthread_t thread;
-    struct rondo_wire wire;
+    struct rondo_frame_connection frames;
     struct rondo_heartbeat heartbeat; /* the control thread's */
 
     pthread_mutex_t mutex; /* guards the sending half of the wire and the two below */
@@ -71,15 +72,15 @@ static void lose(struct rondo_control *control)
     int expected = control->closing;
     pthread_mutex_unlock(&control->mutex);
     /* If it was this end that found the other unbelievable, the root must learn that it has lost this rank. */
-    shutdown(control->wire.fd, SHUT_RDWR);
+    shutdown(control->frames.fd, SHUT_RDWR);
     if (!expected)
         control->handler(control->argument, control->rank, RONDO_CONTROL_LOST, NULL, 0);
 }
 
 /* 0, or -1 if the root says what no root would. */
-static int deliver(struct rondo_control *control, const struct rondo_wire_frame *frame)
+static int deliver(struct rondo_control *control, const struct rondo_frame *frame)
 {
-    if (frame->type == RONDO_WIRE_BEAT)
+    if (frame->type == RONDO_FRAME_BEAT)
         return 0;
     if (frame->source < 0 || frame->source >= control->size)
         return -1;
@@ -93,9 +94,9 @@ static int deliver(struct rondo_control *control, const struct rondo_wire_frame 
 
 static void take_input(struct rondo_control *control)
 {
-    struct rondo_wire_frame frame;
+    struct rondo_frame frame;
     int state;
-    while ((state = rondo_wire_next(&control->wire, &frame)) > 0)
+    while ((state = rondo_frame_connection_next(&control->frames, &frame)) > 0)
         if (deliver(control, &frame) != 0)
             state = -1;
     if (state < 0)
@@ -105,7 +106,7 @@ static void take_input(struct rondo_control *control)
 static void receive(struct rondo_control *control)
 {
     for (int i = 0; i < FILLS_ROUND && !atomic_load(&control->lost); i++) {
-        int state = rondo_wire_fill(&control->wire);
+        int state = rondo_frame_connection_fill(&control->frames);
         if (state == 0)
             return;
         rondo_heartbeat_heard(&control->heartbeat);
@@ -119,7 +120,7 @@ static void receive(struct rondo_control *control)
 /* Sends what is queued. The mutex is held. */
 static void flush(struct rondo_control *control)
 {
-    if (!control->broken && rondo_wire_flush(&control->wire) < 0)
+    if (!control->broken && rondo_frame_connection_flush(&control->frames) < 0)
         control->broken = 1;
 }
 
@@ -128,7 +129,7 @@ static void beat(struct rondo_control *control, int closing)
 {
     if (closing || atomic_load(&control->lost))
         return;
-    switch (rondo_heartbeat_look(&control->heartbeat, rondo_background_now())) {
+    switch (rondo_heartbeat_look(&control->heartbeat, rondo_clock_ms())) {
     case RONDO_HEARTBEAT_NOTHING:
         return;
     case RONDO_HEARTBEAT_DEAD:
@@ -140,8 +141,8 @@ static void beat(struct rondo_control *control, int closing)
     }
     pthread_mutex_lock(&control->mutex);
     if (!control->closing && !control->broken) {
-        if (control->wire.queued == 0 &&
-            rondo_wire_put(&control->wire, RONDO_WIRE_BEAT, control->rank, RONDO_CONTROL_ALL, NULL, 0) != 0)
+        if (control->frames.queued == 0 &&
+            rondo_frame_connection_put(&control->frames, RONDO_FRAME_BEAT, control->rank, RONDO_CONTROL_ALL, NULL, 0) != 0)
             control->broken = 1;
         flush(control);
     }
@@ -151,7 +152,7 @@ static void beat(struct rondo_control *control, int closing)
 /* Milliseconds until the next look at the heartbeat; -1: there is none. */
 static int until_beat(const struct rondo_control *control)
 {
-    int64_t left = control->heartbeat.next - rondo_background_now();
+    int64_t left = control->heartbeat.next - rondo_clock_ms();
     return control->heartbeat.next == INT64_MAX || atomic_load(&control->lost) ? -1 : left < 0 ? 0 : (int) left;
 }
 
@@ -174,8 +175,8 @@ static void *run(void *argument)
         int closing = control->closing, broken = control->broken;
         int64_t until = control->closing_until;
         if (!atomic_load(&control->lost))
-            polled[0].fd = control->wire.fd;
-        if (control->wire.queued > 0 && !control->broken)
+            polled[0].fd = control->frames.fd;
+        if (control->frames.queued > 0 && !control->broken)
             polled[0].events |= POLLOUT;
         pthread_mutex_unlock(&control->mutex);
         pthread_mutex_lock(&control->watch_mutex);
@@ -183,7 +184,7 @@ static void *run(void *argument)
         pthread_mutex_unlock(&control->watch_mutex);
 
         /* While this process holds the root, closing lasts until all others have left or died, of which the root takes care. */
-        int64_t left = until - rondo_background_now();
+        int64_t left = until - rondo_clock_ms();
         if (closing && (broken || atomic_load(&control->lost) || (left <= 0 && !control->local)))
             return NULL;
         if (poll(polled, 3, closing ? (control->local ? -1 : (int) left) : until_beat(control)) < 0)
@@ -211,7 +212,7 @@ static void *run(void *argument)
 
 static void destroy(struct rondo_control *control)
 {
-    rondo_wire_close(&control->wire);
+    rondo_frame_connection_close(&control->frames);
     if (control->wake >= 0)
         close(control->wake);
     free(control->gone);
@@ -237,7 +238,7 @@ rondo_result_t rondo_control_connect(struct rondo_control **result, const struct
     control->size = options->size;
     control->handler = handler;
     control->argument = argument;
-    control->wire.fd = -1;
+    control->frames.fd = -1;
     control->watched = -1;
     pthread_mutex_init(&control->mutex, NULL);
     pthread_mutex_init(&control->watch_mutex, NULL);
@@ -249,12 +250,12 @@ rondo_result_t rondo_control_connect(struct rondo_control **result, const struct
     else if (control->gone == NULL)
         status = rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", options->size);
     else
-        status = rondo_meeting_attend(options, &control->wire, &control->local);
+        status = rondo_rendezvous_attend(options, &control->frames, &control->local);
     if (status == RONDO_SUCCESS) {
         /* The handler may be called at once, and may send. */
         *result = control;
-        rondo_heartbeat_begin(&control->heartbeat, control->wire.fd);
-        status = rondo_background_start(&control->thread, "rondo-control", STACK_BYTES, run, control);
+        rondo_heartbeat_begin(&control->heartbeat, control->frames.fd);
+        status = rondo_thread_start(&control->thread, "rondo-control", STACK_BYTES, run, control);
     }
     if (status != RONDO_SUCCESS) {
         destroy(control);
@@ -266,16 +267,16 @@ rondo_result_t rondo_control_connect(struct rondo_control **result, const struct
 /* Queues a frame, or sends it at once if nothing is queued before it. The mutex is held. */
 static rondo_result_t enqueue(struct rondo_control *control, uint32_t type, int dest, const void *data, size_t bytes)
 {
-    size_t before = control->wire.queued;
+    size_t before = control->frames.queued;
     if (before + bytes > (size_t) QUEUED_MOST)
         return rondo_fail(RONDO_ERR_MEMORY, "the root has left %zu bytes of rank %d's messages untaken", before, control->rank);
-    if (rondo_wire_put(&control->wire, type, control->rank, dest, data, bytes) != 0)
+    if (rondo_frame_connection_put(&control->frames, type, control->rank, dest, data, bytes) != 0)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a message of %zu bytes", bytes);
     /* If something was queued before, the control thread waits for room already. */
     if (before > 0)
         return RONDO_SUCCESS;
     flush(control);
-    if (control->wire.queued > 0)
+    if (control->frames.queued > 0)
         wake_thread(control);
     return RONDO_SUCCESS;
 }
@@ -329,10 +330,10 @@ void rondo_control_close(struct rondo_control *control)
         return;
     pthread_mutex_lock(&control->mutex);
     if (!control->broken &&
-        (rondo_wire_put(&control->wire, RONDO_WIRE_GOODBYE, control->rank, RONDO_CONTROL_ALL, NULL, 0) != 0))
+        (rondo_frame_connection_put(&control->frames, RONDO_FRAME_GOODBYE, control->rank, RONDO_CONTROL_ALL, NULL, 0) != 0))
         control->broken = 1;
     control->closing = 1;
-    control->closing_until = rondo_background_now() + CLOSE_MS;
+    control->closing_until = rondo_clock_ms() + CLOSE_MS;
     flush(control);
     pthread_mutex_unlock(&control->mutex);
     wake_thread(control);

@@ -14,27 +14,27 @@
 #include <stdint.h>
 
 /* Types below RONDO_CONTROL_FIRST_USER_TYPE beside enum rondo_control_event; they never reach a handler. */
-enum rondo_wire_type {
-    RONDO_WIRE_READY = 4,   /* root to rank: all have met */
-    RONDO_WIRE_FAILED = 5,  /* root to rank: they have not; data is the reason as text */
-    RONDO_WIRE_GOODBYE = 6, /* rank to root: closing; the root ends the connection in answer */
-    RONDO_WIRE_BEAT = 7,    /* either way: a sign of life (heartbeat.h) */
+enum rondo_frame_type {
+    RONDO_FRAME_READY = 4,   /* root to rank: all have met */
+    RONDO_FRAME_FAILED = 5,  /* root to rank: they have not; data is the reason as text */
+    RONDO_FRAME_GOODBYE = 6, /* rank to root: closing; the root ends the connection in answer */
+    RONDO_FRAME_BEAT = 7,    /* either way: a sign of life (lib/bootstrap/heartbeat.h) */
 };
 
-enum { RONDO_WIRE_HEADER = 24, RONDO_WIRE_TAG = 16 };
+enum { RONDO_FRAME_HEADER = 24, RONDO_FRAME_TAG = 16 };
 
-struct rondo_wire_chunk;
-struct rondo_wire {
+struct rondo_frame_chunk;
+struct rondo_frame_connection {
     int fd;
     struct rondo_hmac send_key, receive_key;
     uint64_t sent, received; /* frames */
     unsigned char *input;    /* received and not yet taken: input[begin, end) */
     size_t begin, end, capacity;
-    struct rondo_wire_chunk *first, *last; /* to be sent */
-    size_t queued;                         /* bytes in them */
+    struct rondo_frame_chunk *first, *last; /* to be sent */
+    size_t queued;                          /* bytes in them */
 };
 
-struct rondo_wire_frame {
+struct rondo_frame {
     uint32_t type;
     int32_t source, destination;
     uint32_t bytes;
@@ -42,22 +42,24 @@ struct rondo_wire_frame {
 };
 
 /* Takes ownership of fd. */
-void rondo_wire_open(struct rondo_wire *wire, int fd, const struct rondo_hmac *send_key, const struct rondo_hmac *receive_key);
+void rondo_frame_connection_open(struct rondo_frame_connection *frames, int fd, const struct rondo_hmac *send_key,
+                                 const struct rondo_hmac *receive_key);
 /* Ends the connection for the other side too, even where a forked child has inherited the descriptor. */
-void rondo_wire_close(struct rondo_wire *wire);
+void rondo_frame_connection_close(struct rondo_frame_connection *frames);
 
 /* Appends a frame to what is to be sent. 0, or -1 when out of memory. */
-int rondo_wire_put(struct rondo_wire *wire, uint32_t type, int source, int destination, const void *data, size_t bytes);
+int rondo_frame_connection_put(struct rondo_frame_connection *frames, uint32_t type, int source, int destination,
+                               const void *data, size_t bytes);
 /* Sends what the socket takes. 1: all is sent; 0: some is left; -1: the connection is broken. */
-int rondo_wire_flush(struct rondo_wire *wire);
+int rondo_frame_connection_flush(struct rondo_frame_connection *frames);
 
 /* One read from the socket. 1: something came; 0: nothing there; -1: the connection has ended or broken, or out of memory. */
-int rondo_wire_fill(struct rondo_wire *wire);
+int rondo_frame_connection_fill(struct rondo_frame_connection *frames);
 /* 1: the next frame; 0: it is not there as a whole yet; -1: what is there was not written by the other end for this place. */
-int rondo_wire_next(struct rondo_wire *wire, struct rondo_wire_frame *frame);
+int rondo_frame_connection_next(struct rondo_frame_connection *frames, struct rondo_frame *frame);
 
 /* Little-endian, wherever this runs. */
-void rondo_wire_store32(unsigned char *to, uint32_t value);
-uint32_t rondo_wire_load32(const unsigned char *from);
+void rondo_frame_store32(unsigned char *to, uint32_t value);
+uint32_t rondo_frame_load32(const unsigned char *from);
 
 #endif

@@ -1,4 +1,4 @@
-/* See handshake.h. */
+/* See lib/bootstrap/handshake.h. */
 #include "lib/bootstrap/handshake.h"
 
 #include "lib/bootstrap/control.h"
@@ -28,15 +28,15 @@ rondo_result_t rondo_handshake_make_challenge(struct rondo_handshake *handshake)
 {
     memset(handshake->challenge, 0, sizeof(handshake->challenge));
     memcpy(handshake->challenge, magic, sizeof(magic));
-    rondo_wire_store32(handshake->challenge + 8, VERSION);
-    return rondo_background_random(handshake->challenge + 16, NONCE);
+    rondo_frame_store32(handshake->challenge + 8, VERSION);
+    return rondo_random_bytes(handshake->challenge + 16, NONCE);
 }
 
 int rondo_handshake_read_challenge(const struct rondo_handshake *handshake, uint32_t *version)
 {
     if (memcmp(handshake->challenge, magic, sizeof(magic)) != 0)
         return -1;
-    *version = rondo_wire_load32(handshake->challenge + 8);
+    *version = rondo_frame_load32(handshake->challenge + 8);
     return *version == VERSION;
 }
 
@@ -44,12 +44,12 @@ rondo_result_t rondo_handshake_make_hello(struct rondo_handshake *handshake, con
                                           const struct rondo_handshake_claim *claim)
 {
     memcpy(handshake->hello, magic, sizeof(magic));
-    rondo_wire_store32(handshake->hello + 8, VERSION);
-    rondo_wire_store32(handshake->hello + HELLO_RANK, (uint32_t) claim->rank);
-    rondo_wire_store32(handshake->hello + HELLO_SIZE, (uint32_t) claim->size);
-    rondo_wire_store32(handshake->hello + HELLO_WAIT, claim->wait_ms);
+    rondo_frame_store32(handshake->hello + 8, VERSION);
+    rondo_frame_store32(handshake->hello + HELLO_RANK, (uint32_t) claim->rank);
+    rondo_frame_store32(handshake->hello + HELLO_SIZE, (uint32_t) claim->size);
+    rondo_frame_store32(handshake->hello + HELLO_WAIT, claim->wait_ms);
     memcpy(handshake->hello + HELLO_PROCESS, claim->process, sizeof(claim->process));
-    rondo_result_t result = rondo_background_random(handshake->hello + HELLO_NONCE, NONCE);
+    rondo_result_t result = rondo_random_bytes(handshake->hello + HELLO_NONCE, NONCE);
     if (result == RONDO_SUCCESS)
         sign(handshake, secret, "rondo rank", 0, handshake->hello + HELLO_PROOF);
     return result;
@@ -60,14 +60,14 @@ int rondo_handshake_read_hello(const struct rondo_handshake *handshake, const st
 {
     unsigned char proof[RONDO_SHA256_BYTES];
     const unsigned char *hello = handshake->hello;
-    if (memcmp(hello, magic, sizeof(magic)) != 0 || rondo_wire_load32(hello + 8) != VERSION)
+    if (memcmp(hello, magic, sizeof(magic)) != 0 || rondo_frame_load32(hello + 8) != VERSION)
         return -1;
     sign(handshake, secret, "rondo rank", 0, proof);
     if (!rondo_sha256_equal(proof, hello + HELLO_PROOF, sizeof(proof)))
         return 0;
-    claim->rank = (int) rondo_wire_load32(hello + HELLO_RANK);
-    claim->size = (int) rondo_wire_load32(hello + HELLO_SIZE);
-    claim->wait_ms = rondo_wire_load32(hello + HELLO_WAIT);
+    claim->rank = (int) rondo_frame_load32(hello + HELLO_RANK);
+    claim->size = (int) rondo_frame_load32(hello + HELLO_SIZE);
+    claim->wait_ms = rondo_frame_load32(hello + HELLO_WAIT);
     memcpy(claim->process, hello + HELLO_PROCESS, sizeof(claim->process));
     return claim->size >= 1 && claim->size <= RONDO_CONTROL_SIZE_MAX && claim->rank >= 0 && claim->rank < claim->size ? 1 : -1;
 }
@@ -76,8 +76,8 @@ void rondo_handshake_make_verdict(struct rondo_handshake *handshake, const struc
                                   enum rondo_handshake_verdict code, int detail)
 {
     memset(handshake->verdict, 0, sizeof(handshake->verdict));
-    rondo_wire_store32(handshake->verdict, (uint32_t) code);
-    rondo_wire_store32(handshake->verdict + 4, (uint32_t) detail);
+    rondo_frame_store32(handshake->verdict, (uint32_t) code);
+    rondo_frame_store32(handshake->verdict + 4, (uint32_t) detail);
     if (code != RONDO_HANDSHAKE_SECRET)
         sign(handshake, secret, "rondo root", 8, handshake->verdict + 8);
 }
@@ -86,8 +86,8 @@ int rondo_handshake_read_verdict(const struct rondo_handshake *handshake, const 
                                  enum rondo_handshake_verdict *code, int *detail)
 {
     unsigned char proof[RONDO_SHA256_BYTES];
-    uint32_t said = rondo_wire_load32(handshake->verdict);
-    *detail = (int) rondo_wire_load32(handshake->verdict + 4);
+    uint32_t said = rondo_frame_load32(handshake->verdict);
+    *detail = (int) rondo_frame_load32(handshake->verdict + 4);
     *code = (enum rondo_handshake_verdict) said;
     if (said == RONDO_HANDSHAKE_SECRET)
         return 1;

@@ -38,7 +38,7 @@ struct rondo_handshake {
 struct rondo_handshake_claim {
     int rank, size;
     uint32_t wait_ms; /* how long the rank will wait for the others */
-    unsigned char process[RONDO_BACKGROUND_TOKEN];
+    unsigned char process[RONDO_PROCESS_TOKEN_BYTES];
 };
 
 /* The root's side. read_hello: 1 proven; 0 a rank with another secret; -1 not a rank at all. */

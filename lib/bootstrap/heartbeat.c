@@ -1,4 +1,4 @@
-/* See heartbeat.h. */
+/* See lib/bootstrap/heartbeat.h. */
 #include "lib/bootstrap/heartbeat.h"
 
 #include "lib/bootstrap/address.h"
@@ -22,7 +22,7 @@ void rondo_heartbeat_begin(struct rondo_heartbeat *heartbeat, int fd)
     if (rondo_environment_integer("RONDO_HEARTBEAT", &most) != RONDO_SUCCESS || most <= 0)
         return;
     heartbeat->most = most > 86400 ? 86400 : (int) most;
-    heartbeat->next = rondo_background_now() + BEAT_MS;
+    heartbeat->next = rondo_clock_ms() + BEAT_MS;
 }
 
 void rondo_heartbeat_heard(struct rondo_heartbeat *heartbeat)

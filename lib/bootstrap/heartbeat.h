@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct rondo_heartbeat {
-    int64_t next;     /* when to look, by rondo_background_now; INT64_MAX: never */
+    int64_t next;     /* when to look, by rondo_clock_ms; INT64_MAX: never */
     int silent, most; /* seconds without a sign, and how many are too many */
 };
 

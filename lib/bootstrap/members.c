@@ -1,4 +1,4 @@
-/* See roster.h. */
+/* See lib/bootstrap/members.h. */
 #include "lib/bootstrap/members.h"
 
 #include "lib/bootstrap/control.h"
@@ -20,227 +20,228 @@ enum {
     STALL_MS = 2000,
 };
 
-static void set_phase(struct rondo_roster *roster, struct rondo_roster_member *member, enum rondo_roster_phase phase)
+static void set_phase(struct rondo_members *members, struct rondo_member *member, enum rondo_member_phase phase)
 {
-    roster->counts[member->phase]--;
-    roster->counts[phase]++;
+    members->counts[member->phase]--;
+    members->counts[phase]++;
     member->phase = phase;
 }
 
-rondo_result_t rondo_roster_create(struct rondo_roster *roster, int size)
+rondo_result_t rondo_members_create(struct rondo_members *members, int size)
 {
-    memset(roster, 0, sizeof(*roster));
-    roster->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (roster->epoll < 0)
+    memset(members, 0, sizeof(*members));
+    members->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (members->epoll < 0)
         return rondo_fail(RONDO_ERR_SYSTEM, "epoll_create1: %s", strerror(errno));
-    return size > 0 ? rondo_roster_resize(roster, size) : RONDO_SUCCESS;
+    return size > 0 ? rondo_members_resize(members, size) : RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_roster_resize(struct rondo_roster *roster, int size)
+rondo_result_t rondo_members_resize(struct rondo_members *members, int size)
 {
-    struct rondo_roster_member **by_rank = calloc((size_t) size, sizeof(struct rondo_roster_member *));
+    struct rondo_member **by_rank = calloc((size_t) size, sizeof(struct rondo_member *));
     unsigned char *gone = calloc((size_t) size, 1);
     if (by_rank == NULL || gone == NULL) {
         free(by_rank);
         free(gone);
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a roster of %d ranks", size);
     }
-    roster->by_rank = by_rank;
-    roster->gone = gone;
-    roster->size = size;
+    members->by_rank = by_rank;
+    members->gone = gone;
+    members->size = size;
     return RONDO_SUCCESS;
 }
 
-struct rondo_roster_member *rondo_roster_add(struct rondo_roster *roster, int fd)
+struct rondo_member *rondo_members_add(struct rondo_members *members, int fd)
 {
-    struct rondo_roster_member *member = calloc(1, sizeof(*member));
+    struct rondo_member *member = calloc(1, sizeof(*member));
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = member};
-    if (member == NULL || epoll_ctl(roster->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
+    if (member == NULL || epoll_ctl(members->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
         free(member);
         close(fd);
         return NULL;
     }
-    member->wire.fd = fd;
+    member->frames.fd = fd;
     member->rank = -1;
     member->deadline = INT64_MAX;
-    member->phase = RONDO_ROSTER_PENDING;
-    roster->counts[RONDO_ROSTER_PENDING]++;
-    member->next = roster->members;
+    member->phase = RONDO_MEMBER_PENDING;
+    members->counts[RONDO_MEMBER_PENDING]++;
+    member->next = members->list;
     if (member->next != NULL)
         member->next->previous = member;
-    roster->members = member;
+    members->list = member;
     return member;
 }
 
-void rondo_roster_join(struct rondo_roster *roster, struct rondo_roster_member *member, int rank, int local)
+void rondo_members_join(struct rondo_members *members, struct rondo_member *member, int rank, int local)
 {
-    set_phase(roster, member, RONDO_ROSTER_JOINED);
+    set_phase(members, member, RONDO_MEMBER_JOINED);
     member->rank = rank;
     member->local = local;
     member->deadline = INT64_MAX;
-    member->progress = rondo_background_now();
-    rondo_heartbeat_begin(&member->heartbeat, member->wire.fd);
-    roster->beats |= member->heartbeat.next != INT64_MAX;
-    roster->by_rank[rank] = member;
-    roster->joined++;
-    if (roster->joined < roster->size)
+    member->progress = rondo_clock_ms();
+    rondo_heartbeat_begin(&member->heartbeat, member->frames.fd);
+    members->beats |= member->heartbeat.next != INT64_MAX;
+    members->by_rank[rank] = member;
+    members->joined++;
+    if (members->joined < members->size)
         return;
-    roster->formed = 1;
-    rondo_roster_broadcast(roster, RONDO_WIRE_READY, RONDO_CONTROL_ALL, NULL, 0);
+    members->formed = 1;
+    rondo_members_broadcast(members, RONDO_FRAME_READY, RONDO_CONTROL_ALL, NULL, 0);
 }
 
-void rondo_roster_end(struct rondo_roster *roster, struct rondo_roster_member *member)
+void rondo_members_end(struct rondo_members *members, struct rondo_member *member)
 {
-    if (member->phase == RONDO_ROSTER_ENDED)
+    if (member->phase == RONDO_MEMBER_ENDED)
         return;
-    set_phase(roster, member, RONDO_ROSTER_ENDED);
+    set_phase(members, member, RONDO_MEMBER_ENDED);
     /* A forked child may have inherited the socket, and closing it here would not take it out of the set. */
-    epoll_ctl(roster->epoll, EPOLL_CTL_DEL, member->wire.fd, NULL);
-    rondo_wire_close(&member->wire);
+    epoll_ctl(members->epoll, EPOLL_CTL_DEL, member->frames.fd, NULL);
+    rondo_frame_connection_close(&member->frames);
 }
 
-void rondo_roster_lose(struct rondo_roster *roster, struct rondo_roster_member *member)
+void rondo_members_lose(struct rondo_members *members, struct rondo_member *member)
 {
-    enum rondo_roster_phase phase = member->phase;
-    rondo_roster_end(roster, member);
-    if (phase == RONDO_ROSTER_JOINED) {
-        roster->by_rank[member->rank] = NULL;
-        roster->joined--;
+    enum rondo_member_phase phase = member->phase;
+    rondo_members_end(members, member);
+    if (phase == RONDO_MEMBER_JOINED) {
+        members->by_rank[member->rank] = NULL;
+        members->joined--;
         rondo_log(RONDO_LOG_DEBUG, -1, "root: lost rank %d", member->rank);
-        if (roster->formed) {
-            roster->gone[member->rank] = 1;
-            roster->left++;
-            rondo_roster_broadcast(roster, RONDO_CONTROL_DIED, member->rank, NULL, 0);
+        if (members->formed) {
+            members->gone[member->rank] = 1;
+            members->left++;
+            rondo_members_broadcast(members, RONDO_CONTROL_DIED, member->rank, NULL, 0);
         }
     }
-    if (member == roster->anchor && !roster->formed)
-        rondo_roster_fail(roster, "the rank that holds the root has given up");
+    if (member == members->anchor && !members->formed)
+        rondo_members_fail(members, "the rank that holds the root has given up");
 }
 
-void rondo_roster_mark(struct rondo_roster *roster, struct rondo_roster_member *member)
+void rondo_members_mark(struct rondo_members *members, struct rondo_member *member)
 {
-    if (member->dirty || member->phase == RONDO_ROSTER_ENDED)
+    if (member->dirty || member->phase == RONDO_MEMBER_ENDED)
         return;
     member->dirty = 1;
-    member->next_dirty = roster->dirty;
-    roster->dirty = member;
+    member->next_dirty = members->dirty;
+    members->dirty = member;
 }
 
-static void put(struct rondo_roster *roster, struct rondo_roster_member *member, uint32_t type, int source, int destination,
+static void put(struct rondo_members *members, struct rondo_member *member, uint32_t type, int source, int destination,
                 const void *data, size_t bytes)
 {
-    if (rondo_wire_put(&member->wire, type, source, destination, data, bytes) != 0)
-        rondo_roster_lose(roster, member);
+    if (rondo_frame_connection_put(&member->frames, type, source, destination, data, bytes) != 0)
+        rondo_members_lose(members, member);
     else
-        rondo_roster_mark(roster, member);
+        rondo_members_mark(members, member);
 }
 
-void rondo_roster_broadcast(struct rondo_roster *roster, uint32_t type, int source, const void *data, size_t bytes)
+void rondo_members_broadcast(struct rondo_members *members, uint32_t type, int source, const void *data, size_t bytes)
 {
-    for (int rank = 0; rank < roster->size; rank++)
-        if (rank != source && roster->by_rank[rank] != NULL)
-            put(roster, roster->by_rank[rank], type, source, RONDO_CONTROL_ALL, data, bytes);
+    for (int rank = 0; rank < members->size; rank++)
+        if (rank != source && members->by_rank[rank] != NULL)
+            put(members, members->by_rank[rank], type, source, RONDO_CONTROL_ALL, data, bytes);
 }
 
-void rondo_roster_fail(struct rondo_roster *roster, const char *reason)
+void rondo_members_fail(struct rondo_members *members, const char *reason)
 {
-    if (roster->failed)
+    if (members->failed)
         return;
-    roster->failed = 1;
+    members->failed = 1;
     rondo_log(RONDO_LOG_DEBUG, -1, "root: %s", reason);
-    rondo_roster_broadcast(roster, RONDO_WIRE_FAILED, RONDO_CONTROL_ALL, reason, strlen(reason));
-    for (int rank = 0; rank < roster->size; rank++) {
-        struct rondo_roster_member *member = roster->by_rank[rank];
+    rondo_members_broadcast(members, RONDO_FRAME_FAILED, RONDO_CONTROL_ALL, reason, strlen(reason));
+    for (int rank = 0; rank < members->size; rank++) {
+        struct rondo_member *member = members->by_rank[rank];
         if (member == NULL)
             continue;
-        roster->by_rank[rank] = NULL;
-        set_phase(roster, member, RONDO_ROSTER_LEAVING);
-        member->deadline = rondo_background_now() + FAILED_MS;
+        members->by_rank[rank] = NULL;
+        set_phase(members, member, RONDO_MEMBER_LEAVING);
+        member->deadline = rondo_clock_ms() + FAILED_MS;
     }
 }
 
-static void part(struct rondo_roster *roster, struct rondo_roster_member *member)
+static void part(struct rondo_members *members, struct rondo_member *member)
 {
-    roster->by_rank[member->rank] = NULL;
-    roster->gone[member->rank] = 1;
-    roster->joined--;
-    roster->left++;
-    set_phase(roster, member, member->local ? RONDO_ROSTER_HELD : RONDO_ROSTER_LEAVING);
-    member->deadline = rondo_background_now() + FLUSH_MS;
-    rondo_roster_mark(roster, member);
-    rondo_roster_broadcast(roster, RONDO_CONTROL_LEFT, member->rank, NULL, 0);
+    members->by_rank[member->rank] = NULL;
+    members->gone[member->rank] = 1;
+    members->joined--;
+    members->left++;
+    set_phase(members, member, member->local ? RONDO_MEMBER_HELD : RONDO_MEMBER_LEAVING);
+    member->deadline = rondo_clock_ms() + FLUSH_MS;
+    rondo_members_mark(members, member);
+    rondo_members_broadcast(members, RONDO_CONTROL_LEFT, member->rank, NULL, 0);
 }
 
-static void route(struct rondo_roster *roster, struct rondo_roster_member *member, const struct rondo_wire_frame *frame)
+static void route(struct rondo_members *members, struct rondo_member *member, const struct rondo_frame *frame)
 {
     int all = frame->destination == RONDO_CONTROL_ALL;
-    if (!roster->formed || member->phase != RONDO_ROSTER_JOINED || frame->source != member->rank ||
-        frame->destination < RONDO_CONTROL_ALL || frame->destination >= roster->size)
-        rondo_roster_lose(roster, member);
-    else if (frame->type == RONDO_WIRE_GOODBYE)
-        part(roster, member);
-    else if (frame->type == RONDO_WIRE_BEAT)
+    if (!members->formed || member->phase != RONDO_MEMBER_JOINED || frame->source != member->rank ||
+        frame->destination < RONDO_CONTROL_ALL || frame->destination >= members->size)
+        rondo_members_lose(members, member);
+    else if (frame->type == RONDO_FRAME_GOODBYE)
+        part(members, member);
+    else if (frame->type == RONDO_FRAME_BEAT)
         return;
     else if (frame->type < RONDO_CONTROL_FIRST_USER_TYPE)
-        rondo_roster_lose(roster, member);
+        rondo_members_lose(members, member);
     else if (all)
-        rondo_roster_broadcast(roster, frame->type, frame->source, frame->data, frame->bytes);
-    else if (roster->by_rank[frame->destination] != NULL)
-        put(roster, roster->by_rank[frame->destination], frame->type, frame->source, frame->destination, frame->data,
+        rondo_members_broadcast(members, frame->type, frame->source, frame->data, frame->bytes);
+    else if (members->by_rank[frame->destination] != NULL)
+        put(members, members->by_rank[frame->destination], frame->type, frame->source, frame->destination, frame->data,
             frame->bytes);
 }
 
-void rondo_roster_read(struct rondo_roster *roster, struct rondo_roster_member *member)
+void rondo_members_read(struct rondo_members *members, struct rondo_member *member)
 {
-    for (int i = 0; i < FILLS_ROUND && member->phase != RONDO_ROSTER_ENDED; i++) {
-        struct rondo_wire_frame frame;
-        int state = rondo_wire_fill(&member->wire);
+    for (int i = 0; i < FILLS_ROUND && member->phase != RONDO_MEMBER_ENDED; i++) {
+        struct rondo_frame frame;
+        int state = rondo_frame_connection_fill(&member->frames);
         if (state == 0)
             return;
         rondo_heartbeat_heard(&member->heartbeat);
-        while (state > 0 && member->phase != RONDO_ROSTER_ENDED && (state = rondo_wire_next(&member->wire, &frame)) > 0)
-            route(roster, member, &frame);
+        while (state > 0 && member->phase != RONDO_MEMBER_ENDED &&
+               (state = rondo_frame_connection_next(&member->frames, &frame)) > 0)
+            route(members, member, &frame);
         if (state < 0)
-            rondo_roster_lose(roster, member);
+            rondo_members_lose(members, member);
     }
 }
 
-static void flush(struct rondo_roster *roster, struct rondo_roster_member *member)
+static void flush(struct rondo_members *members, struct rondo_member *member)
 {
-    size_t before = member->wire.queued;
-    int64_t now = rondo_background_now();
-    int state = rondo_wire_flush(&member->wire);
+    size_t before = member->frames.queued;
+    int64_t now = rondo_clock_ms();
+    int state = rondo_frame_connection_flush(&member->frames);
     /* A queue that was just begun has not been waiting for the member. */
-    if (member->wire.queued < before || !member->writing)
+    if (member->frames.queued < before || !member->writing)
         member->progress = now;
-    if (state < 0 || member->wire.queued > (size_t) QUEUED_MOST ||
-        (member->wire.queued > (size_t) QUEUED_SLOW && now - member->progress > STALL_MS)) {
-        rondo_roster_lose(roster, member);
+    if (state < 0 || member->frames.queued > (size_t) QUEUED_MOST ||
+        (member->frames.queued > (size_t) QUEUED_SLOW && now - member->progress > STALL_MS)) {
+        rondo_members_lose(members, member);
         return;
     }
-    if (state > 0 && member->phase == RONDO_ROSTER_LEAVING) {
-        rondo_roster_end(roster, member);
+    if (state > 0 && member->phase == RONDO_MEMBER_LEAVING) {
+        rondo_members_end(members, member);
         return;
     }
     if (member->writing == (state > 0)) {
         struct epoll_event event = {.events = state > 0 ? EPOLLIN : EPOLLIN | EPOLLOUT, .data.ptr = member};
-        epoll_ctl(roster->epoll, EPOLL_CTL_MOD, member->wire.fd, &event);
+        epoll_ctl(members->epoll, EPOLL_CTL_MOD, member->frames.fd, &event);
         member->writing = state == 0;
     }
 }
 
 /* Flushing may find members dead, which is news for others, which is flushed in turn. Those of this process come last: once
  * told, it may exit and take this thread with it. */
-static void flush_dirty(struct rondo_roster *roster)
+static void flush_dirty(struct rondo_members *members)
 {
-    struct rondo_roster_member *local = NULL;
-    while (roster->dirty != NULL || local != NULL) {
-        struct rondo_roster_member *member = roster->dirty;
+    struct rondo_member *local = NULL;
+    while (members->dirty != NULL || local != NULL) {
+        struct rondo_member *member = members->dirty;
         if (member == NULL) {
             member = local;
             local = member->next_dirty;
         } else {
-            roster->dirty = member->next_dirty;
+            members->dirty = member->next_dirty;
             if (member->local) {
                 member->next_dirty = local;
                 local = member;
@@ -248,87 +249,87 @@ static void flush_dirty(struct rondo_roster *roster)
             }
         }
         member->dirty = 0;
-        if (member->phase != RONDO_ROSTER_ENDED && member->phase != RONDO_ROSTER_PENDING)
-            flush(roster, member);
+        if (member->phase != RONDO_MEMBER_ENDED && member->phase != RONDO_MEMBER_PENDING)
+            flush(members, member);
     }
 }
 
 /* Ranks of this process that have said goodbye may go when nobody is left, or another one keeps the process alive. */
-static void release_held(struct rondo_roster *roster)
+static void release_held(struct rondo_members *members)
 {
-    if (roster->counts[RONDO_ROSTER_HELD] == 0)
+    if (members->counts[RONDO_MEMBER_HELD] == 0)
         return;
     int keeper = 0;
-    for (struct rondo_roster_member *member = roster->members; member != NULL; member = member->next)
-        keeper |= member->phase == RONDO_ROSTER_JOINED && member->local;
-    if (!keeper && (roster->counts[RONDO_ROSTER_LEAVING] > 0 || roster->left < roster->size))
+    for (struct rondo_member *member = members->list; member != NULL; member = member->next)
+        keeper |= member->phase == RONDO_MEMBER_JOINED && member->local;
+    if (!keeper && (members->counts[RONDO_MEMBER_LEAVING] > 0 || members->left < members->size))
         return;
-    for (struct rondo_roster_member *member = roster->members; member != NULL; member = member->next)
-        if (member->phase == RONDO_ROSTER_HELD) {
-            set_phase(roster, member, RONDO_ROSTER_LEAVING);
-            member->deadline = rondo_background_now() + FLUSH_MS;
-            rondo_roster_mark(roster, member);
+    for (struct rondo_member *member = members->list; member != NULL; member = member->next)
+        if (member->phase == RONDO_MEMBER_HELD) {
+            set_phase(members, member, RONDO_MEMBER_LEAVING);
+            member->deadline = rondo_clock_ms() + FLUSH_MS;
+            rondo_members_mark(members, member);
         }
 }
 
-static void reap(struct rondo_roster *roster)
+static void reap(struct rondo_members *members)
 {
-    if (roster->counts[RONDO_ROSTER_ENDED] == 0)
+    if (members->counts[RONDO_MEMBER_ENDED] == 0)
         return;
-    for (struct rondo_roster_member *member = roster->members, *next; member != NULL; member = next) {
+    for (struct rondo_member *member = members->list, *next; member != NULL; member = next) {
         next = member->next;
-        if (member->phase != RONDO_ROSTER_ENDED)
+        if (member->phase != RONDO_MEMBER_ENDED)
             continue;
         if (member->previous != NULL)
             member->previous->next = next;
         else
-            roster->members = next;
+            members->list = next;
         if (next != NULL)
             next->previous = member->previous;
-        if (member == roster->anchor)
-            roster->anchor = NULL;
-        roster->counts[RONDO_ROSTER_ENDED]--;
+        if (member == members->anchor)
+            members->anchor = NULL;
+        members->counts[RONDO_MEMBER_ENDED]--;
         free(member);
     }
 }
 
-int64_t rondo_roster_beat(struct rondo_roster *roster, int64_t now)
+int64_t rondo_members_beat(struct rondo_members *members, int64_t now)
 {
     int64_t next = INT64_MAX;
-    if (!roster->beats || !roster->formed || now < roster->next_beat)
-        return roster->beats && roster->formed ? roster->next_beat : INT64_MAX;
-    for (int rank = 0; rank < roster->size; rank++) {
-        struct rondo_roster_member *member = roster->by_rank[rank];
+    if (!members->beats || !members->formed || now < members->next_beat)
+        return members->beats && members->formed ? members->next_beat : INT64_MAX;
+    for (int rank = 0; rank < members->size; rank++) {
+        struct rondo_member *member = members->by_rank[rank];
         if (member == NULL)
             continue;
         enum rondo_heartbeat_due due = rondo_heartbeat_look(&member->heartbeat, now);
         if (due == RONDO_HEARTBEAT_DEAD)
-            rondo_roster_lose(roster, member);
-        else if (due == RONDO_HEARTBEAT_SEND && member->wire.queued == 0)
-            put(roster, member, RONDO_WIRE_BEAT, 0, RONDO_CONTROL_ALL, NULL, 0);
+            rondo_members_lose(members, member);
+        else if (due == RONDO_HEARTBEAT_SEND && member->frames.queued == 0)
+            put(members, member, RONDO_FRAME_BEAT, 0, RONDO_CONTROL_ALL, NULL, 0);
         if (due != RONDO_HEARTBEAT_DEAD && member->heartbeat.next < next)
             next = member->heartbeat.next;
     }
-    roster->next_beat = next;
+    members->next_beat = next;
     return next;
 }
 
-void rondo_roster_finish_round(struct rondo_roster *roster)
+void rondo_members_finish_round(struct rondo_members *members)
 {
-    flush_dirty(roster);
-    release_held(roster);
-    flush_dirty(roster);
-    reap(roster);
+    flush_dirty(members);
+    release_held(members);
+    flush_dirty(members);
+    reap(members);
 }
 
-void rondo_roster_destroy(struct rondo_roster *roster)
+void rondo_members_destroy(struct rondo_members *members)
 {
-    roster->dirty = NULL;
-    for (struct rondo_roster_member *member = roster->members; member != NULL; member = member->next)
-        rondo_roster_end(roster, member);
-    reap(roster);
-    if (roster->epoll >= 0)
-        close(roster->epoll);
-    free(roster->by_rank);
-    free(roster->gone);
+    members->dirty = NULL;
+    for (struct rondo_member *member = members->list; member != NULL; member = member->next)
+        rondo_members_end(members, member);
+    reap(members);
+    if (members->epoll >= 0)
+        close(members->epoll);
+    free(members->by_rank);
+    free(members->gone);
 }

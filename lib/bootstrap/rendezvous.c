@@ -1,4 +1,5 @@
-/* See meeting.h. Runs on the caller's thread before there is a control thread; every wait has the caller's deadline. */
+/* See lib/bootstrap/rendezvous.h. Runs on the caller's thread before there is a control thread; every wait has the caller's
+ * deadline. */
 #include "lib/bootstrap/rendezvous.h"
 
 #include "lib/base/thread.h"
@@ -35,7 +36,7 @@ static int wait_for(int fd, short events, int64_t deadline)
 {
     struct pollfd poller = {fd, events, 0};
     for (;;) {
-        int64_t left = deadline - rondo_background_now();
+        int64_t left = deadline - rondo_clock_ms();
         int ready = poll(&poller, 1, left <= 0 ? 0 : left > 1000000 ? 1000000 : (int) left);
         if (ready > 0)
             return 1;
@@ -46,7 +47,7 @@ static int wait_for(int fd, short events, int64_t deadline)
 
 static int64_t within(const struct attempt *attempt, int milliseconds)
 {
-    int64_t limit = rondo_background_now() + milliseconds;
+    int64_t limit = rondo_clock_ms() + milliseconds;
     return limit < attempt->deadline ? limit : attempt->deadline;
 }
 
@@ -131,10 +132,10 @@ static enum outcome shake_hands(struct attempt *attempt)
                    version);
         return REFUSED;
     }
-    int64_t left = attempt->deadline - rondo_background_now();
+    int64_t left = attempt->deadline - rondo_clock_ms();
     uint32_t wait_ms = left <= 0 ? 0 : left > INT32_MAX ? INT32_MAX : (uint32_t) left;
     struct rondo_handshake_claim claim = {options->rank, options->size, wait_ms, {0}};
-    if (rondo_background_process(claim.process) != RONDO_SUCCESS ||
+    if (rondo_process_token(claim.process) != RONDO_SUCCESS ||
         rondo_handshake_make_hello(handshake, &attempt->secret, &claim) != RONDO_SUCCESS)
         return REFUSED;
     /* A fresh socket has room for it. */
@@ -193,36 +194,36 @@ static rondo_result_t find_root(struct attempt *attempt, const struct rondo_addr
                 return outcome == JOINED ? RONDO_SUCCESS : RONDO_ERR_BOOTSTRAP;
             /* An attempt that the deadline cut short says less than those before it. Of many candidates most are refused
              * connections; what else happened says more. */
-            int cut_short = rondo_background_now() >= attempt->deadline && pause > PAUSE_FIRST_MS;
+            int cut_short = rondo_clock_ms() >= attempt->deadline && pause > PAUSE_FIRST_MS;
             if (!cut_short && (i == 0 || strcmp(attempt->trouble, strerror(ECONNREFUSED)) != 0))
                 memcpy(trouble, attempt->trouble, sizeof(trouble));
         }
-        if (rondo_background_now() >= attempt->deadline)
+        if (rondo_clock_ms() >= attempt->deadline)
             return not_found(attempt, trouble);
-        rondo_meeting_pause(pause, attempt->deadline);
+        rondo_rendezvous_pause(pause, attempt->deadline);
     }
 }
 
 /* The root says when all have come, or which have not. */
-static rondo_result_t wait_ready(struct attempt *attempt, struct rondo_wire *wire)
+static rondo_result_t wait_ready(struct attempt *attempt, struct rondo_frame_connection *frames)
 {
     const struct rondo_control_options *options = attempt->options;
     for (;;) {
-        struct rondo_wire_frame frame;
-        int state = rondo_wire_next(wire, &frame);
-        if (state > 0 && frame.type == RONDO_WIRE_READY)
+        struct rondo_frame frame;
+        int state = rondo_frame_connection_next(frames, &frame);
+        if (state > 0 && frame.type == RONDO_FRAME_READY)
             return RONDO_SUCCESS;
-        if (state > 0 && frame.type == RONDO_WIRE_FAILED) {
+        if (state > 0 && frame.type == RONDO_FRAME_FAILED) {
             int bytes = frame.bytes < 600 ? (int) frame.bytes : 600;
             return rondo_fail(RONDO_ERR_BOOTSTRAP, "%.*s%s", bytes, (const char *) frame.data,
                               options->unique_id == NULL && options->root == NULL
                                   ? "; ranks on other hosts can come only if RONDO_ROOT=host:port is set"
                                   : "");
         }
-        if (state == 0 && !wait_for(wire->fd, POLLIN, attempt->deadline + GRACE_MS))
+        if (state == 0 && !wait_for(frames->fd, POLLIN, attempt->deadline + GRACE_MS))
             return rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s fell silent while rank %d waited for the others",
                               where(options), options->rank);
-        if (state != 0 || rondo_wire_fill(wire) < 0)
+        if (state != 0 || rondo_frame_connection_fill(frames) < 0)
             return rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s ended while rank %d waited for the others", where(options),
                               options->rank);
     }
@@ -231,7 +232,7 @@ static rondo_result_t wait_ready(struct attempt *attempt, struct rondo_wire *wir
 static rondo_result_t join(struct attempt *attempt)
 {
     const struct rondo_control_options *options = attempt->options;
-    struct rondo_address places[RONDO_MEETING_PLACES];
+    struct rondo_address places[RONDO_RENDEZVOUS_PLACES];
     int count = 0;
     rondo_result_t result = RONDO_SUCCESS;
     if (options->unique_id != NULL) {
@@ -254,10 +255,10 @@ static rondo_result_t join(struct attempt *attempt)
     const char *secret = options->secret != NULL ? options->secret : "";
     rondo_hmac_begin(&attempt->secret, secret, strlen(secret));
     if (options->rank > 0) {
-        result = rondo_meeting_places(options, attempt->deadline, places, &count);
+        result = rondo_rendezvous_places(options, attempt->deadline, places, &count);
         return result == RONDO_SUCCESS ? find_root(attempt, places, count) : result;
     }
-    result = rondo_meeting_start_root(options, &attempt->secret, attempt->deadline, &attempt->fd);
+    result = rondo_rendezvous_start_root(options, &attempt->secret, attempt->deadline, &attempt->fd);
     if (result != RONDO_SUCCESS)
         return result;
     enum outcome outcome = shake_hands(attempt);
@@ -268,19 +269,20 @@ static rondo_result_t join(struct attempt *attempt)
                               : rondo_fail(RONDO_ERR_BOOTSTRAP, "rank 0 could not join its own root: %s", attempt->trouble);
 }
 
-rondo_result_t rondo_meeting_attend(const struct rondo_control_options *options, struct rondo_wire *wire, int *local)
+rondo_result_t rondo_rendezvous_attend(const struct rondo_control_options *options, struct rondo_frame_connection *frames,
+                                       int *local)
 {
     struct attempt attempt = {.options = options, .fd = -1};
     struct rondo_hmac to_root, to_rank;
-    attempt.deadline = rondo_background_now() + (int64_t) (options->connect_timeout * 1000);
+    attempt.deadline = rondo_clock_ms() + (int64_t) (options->connect_timeout * 1000);
     rondo_result_t result = join(&attempt);
     if (result == RONDO_SUCCESS) {
         rondo_handshake_keys(&attempt.handshake, &attempt.secret, &to_root, &to_rank);
-        rondo_wire_open(wire, attempt.fd, &to_root, &to_rank);
+        rondo_frame_connection_open(frames, attempt.fd, &to_root, &to_rank);
         *local = attempt.local;
-        result = wait_ready(&attempt, wire);
+        result = wait_ready(&attempt, frames);
         if (result != RONDO_SUCCESS)
-            rondo_wire_close(wire);
+            rondo_frame_connection_close(frames);
     }
     explicit_bzero(&attempt, sizeof(attempt));
     return result;

@@ -1,4 +1,4 @@
-/* Where a job without a unique id meets, and how its rank 0 comes to listen there. See meeting.h. */
+/* Where a job without a unique id meets, and how its rank 0 comes to listen there. See lib/bootstrap/rendezvous.h. */
 #include "lib/bootstrap/rendezvous.h"
 
 #include "lib/base/thread.h"
@@ -17,9 +17,9 @@ enum {
     RETRY_MS = 50,
 };
 
-void rondo_meeting_pause(int milliseconds, int64_t deadline)
+void rondo_rendezvous_pause(int milliseconds, int64_t deadline)
 {
-    int64_t left = deadline - rondo_background_now();
+    int64_t left = deadline - rondo_clock_ms();
     if (left < milliseconds)
         milliseconds = left > 0 ? (int) left : 0;
     struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
@@ -52,9 +52,9 @@ static rondo_result_t resolve(const struct rondo_control_options *options, int64
     if (result != RONDO_SUCCESS)
         return result;
     while ((result = rondo_address_resolve(host, port, places, count, &again)) != RONDO_SUCCESS) {
-        if (!again || rondo_background_now() >= deadline)
+        if (!again || rondo_clock_ms() >= deadline)
             return result;
-        rondo_meeting_pause(200, deadline);
+        rondo_rendezvous_pause(200, deadline);
     }
     if (options->secret != NULL && *options->secret != '\0')
         return RONDO_SUCCESS;
@@ -67,13 +67,13 @@ static rondo_result_t resolve(const struct rondo_control_options *options, int64
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_meeting_places(const struct rondo_control_options *options, int64_t deadline,
-                                    struct rondo_address places[RONDO_MEETING_PLACES], int *count)
+rondo_result_t rondo_rendezvous_places(const struct rondo_control_options *options, int64_t deadline,
+                                       struct rondo_address places[RONDO_RENDEZVOUS_PLACES], int *count)
 {
     char host[256];
     if (options->root != NULL)
         return resolve(options, deadline, places, count, host);
-    for (*count = 0; *count < RONDO_MEETING_PLACES; (*count)++) {
+    for (*count = 0; *count < RONDO_RENDEZVOUS_PLACES; (*count)++) {
         rondo_result_t result = unix_place(options, *count, &places[*count]);
         if (result != RONDO_SUCCESS)
             return result;
@@ -94,7 +94,7 @@ static int is_ours(const struct rondo_address *place)
 static rondo_result_t listen_unix(const struct rondo_control_options *options, int64_t deadline,
                                   struct rondo_router_options *root)
 {
-    for (int candidate = 0; candidate < RONDO_MEETING_PLACES; candidate++) {
+    for (int candidate = 0; candidate < RONDO_RENDEZVOUS_PLACES; candidate++) {
         struct rondo_address place;
         rondo_result_t result = unix_place(options, candidate, &place);
         if (result != RONDO_SUCCESS)
@@ -105,11 +105,11 @@ static rondo_result_t listen_unix(const struct rondo_control_options *options, i
                 return rondo_fail(RONDO_ERR_SYSTEM, "cannot listen on a Unix socket: %s", strerror(errno));
             if (!is_ours(&place))
                 break;
-            if (rondo_background_now() >= deadline)
+            if (rondo_clock_ms() >= deadline)
                 return rondo_fail(RONDO_ERR_BOOTSTRAP,
                                   "rank 0 of a job named \"%s\" is already running here; set RONDO_JOB to tell jobs apart",
                                   options->job);
-            rondo_meeting_pause(RETRY_MS, deadline);
+            rondo_rendezvous_pause(RETRY_MS, deadline);
         }
         if (fd >= 0) {
             root->listeners[root->listener_count++] = fd;
@@ -123,7 +123,7 @@ static rondo_result_t listen_unix(const struct rondo_control_options *options, i
 static rondo_result_t listen_tcp(const struct rondo_control_options *options, int64_t deadline,
                                  struct rondo_router_options *root)
 {
-    struct rondo_address places[RONDO_MEETING_PLACES];
+    struct rondo_address places[RONDO_RENDEZVOUS_PLACES];
     int count, error = 0, outside = 0, all[2] = {0, 0};
     char host[256];
     rondo_result_t result = resolve(options, deadline, places, &count, host);
@@ -145,8 +145,8 @@ static rondo_result_t listen_tcp(const struct rondo_control_options *options, in
             error = errno;
             if (error == EADDRNOTAVAIL && !any && outside)
                 any = 1;
-            else if (error == EADDRINUSE && rondo_background_now() < deadline)
-                rondo_meeting_pause(RETRY_MS, deadline);
+            else if (error == EADDRINUSE && rondo_clock_ms() < deadline)
+                rondo_rendezvous_pause(RETRY_MS, deadline);
             else
                 break;
         }
@@ -165,12 +165,12 @@ static rondo_result_t listen_tcp(const struct rondo_control_options *options, in
     return rondo_fail(RONDO_ERR_BOOTSTRAP, "rank 0 cannot listen on RONDO_ROOT=%s: %s", options->root, strerror(error));
 }
 
-rondo_result_t rondo_meeting_start_root(const struct rondo_control_options *options, const struct rondo_hmac *secret,
-                                        int64_t deadline, int *fd)
+rondo_result_t rondo_rendezvous_start_root(const struct rondo_control_options *options, const struct rondo_hmac *secret,
+                                           int64_t deadline, int *fd)
 {
     struct rondo_router_options root = {.secret = *secret, .size = options->size, .local = -1};
     int pair[2];
-    int64_t now = rondo_background_now(), patience = deadline < now + TAKEN_MS ? deadline : now + TAKEN_MS;
+    int64_t now = rondo_clock_ms(), patience = deadline < now + TAKEN_MS ? deadline : now + TAKEN_MS;
     rondo_result_t result = RONDO_SUCCESS;
     if (options->size > 1)
         result = options->root != NULL ? listen_tcp(options, patience, &root) : listen_unix(options, patience, &root);

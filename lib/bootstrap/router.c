@@ -1,5 +1,5 @@
-/* See router.h. One epoll loop over non-blocking sockets: whom to let in, and how long to wait for whom. What happens among
- * those who are in is roster.h's. */
+/* See lib/bootstrap/router.h. One epoll loop over non-blocking sockets: whom to let in, and how long to wait for whom. What
+ * happens among those who are in is lib/bootstrap/members.h's. */
 #include "lib/bootstrap/router.h"
 
 #include "lib/bootstrap/address.h"
@@ -26,33 +26,33 @@ enum {
 
 struct router {
     struct rondo_router_options options;
-    struct rondo_roster roster;
+    struct rondo_members members;
     int64_t deadline;     /* for forming */
     int64_t accept_again; /* 0: accepting */
     double waited;        /* seconds that the deadline stands for */
-    unsigned char process[RONDO_BACKGROUND_TOKEN];
+    unsigned char process[RONDO_PROCESS_TOKEN_BYTES];
 };
 
-static int is_stranger(const struct router *router, const struct rondo_roster_member *member)
+static int is_unauthenticated(const struct router *router, const struct rondo_member *member)
 {
-    return member->phase == RONDO_ROSTER_PENDING && member != router->roster.anchor;
+    return member->phase == RONDO_MEMBER_PENDING && member != router->members.anchor;
 }
 
-static void drop_oldest_stranger(struct router *router)
+static void drop_oldest_unauthenticated(struct router *router)
 {
-    struct rondo_roster_member *oldest = NULL;
-    for (struct rondo_roster_member *member = router->roster.members; member != NULL; member = member->next)
-        if (is_stranger(router, member))
+    struct rondo_member *oldest = NULL;
+    for (struct rondo_member *member = router->members.list; member != NULL; member = member->next)
+        if (is_unauthenticated(router, member))
             oldest = member;
     if (oldest != NULL)
-        rondo_roster_end(&router->roster, oldest);
+        rondo_members_end(&router->members, oldest);
 }
 
 /* Takes fd. NULL, or a member that has been sent its challenge. */
-static struct rondo_roster_member *greet(struct router *router, int fd, int64_t deadline)
+static struct rondo_member *greet(struct router *router, int fd, int64_t deadline)
 {
     rondo_address_tune(fd);
-    struct rondo_roster_member *member = rondo_roster_add(&router->roster, fd);
+    struct rondo_member *member = rondo_members_add(&router->members, fd);
     if (member == NULL)
         return NULL;
     member->deadline = deadline;
@@ -60,7 +60,7 @@ static struct rondo_roster_member *greet(struct router *router, int fd, int64_t 
     if (rondo_handshake_make_challenge(&member->handshake) != RONDO_SUCCESS ||
         send(fd, member->handshake.challenge, RONDO_HANDSHAKE_CHALLENGE, MSG_NOSIGNAL | MSG_DONTWAIT) !=
             RONDO_HANDSHAKE_CHALLENGE) {
-        rondo_roster_end(&router->roster, member);
+        rondo_members_end(&router->members, member);
         return NULL;
     }
     return member;
@@ -75,8 +75,8 @@ static void accept_some(struct router *router, int listener)
         if (fd < 0) {
             /* Out of descriptors or memory: the listener stays readable, so it must be left alone for a while. */
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-                drop_oldest_stranger(router);
-                router->accept_again = rondo_background_now() + ACCEPT_PAUSE_MS;
+                drop_oldest_unauthenticated(router);
+                router->accept_again = rondo_clock_ms() + ACCEPT_PAUSE_MS;
             }
             return;
         }
@@ -84,65 +84,64 @@ static void accept_some(struct router *router, int listener)
             close(fd);
             continue;
         }
-        if (router->roster.counts[RONDO_ROSTER_PENDING] >= PENDING_MOST)
-            drop_oldest_stranger(router);
-        greet(router, fd, rondo_background_now() + PENDING_MS);
+        if (router->members.counts[RONDO_MEMBER_PENDING] >= PENDING_MOST)
+            drop_oldest_unauthenticated(router);
+        greet(router, fd, rondo_clock_ms() + PENDING_MS);
     }
 }
 
 /* Who may come in; detail as the verdict wants it. */
 static enum rondo_handshake_verdict judge(struct router *router, const struct rondo_handshake_claim *claim, int *detail)
 {
-    struct rondo_roster *roster = &router->roster;
-    if (roster->failed || (roster->size == 0 && rondo_roster_resize(roster, claim->size) != RONDO_SUCCESS))
+    struct rondo_members *members = &router->members;
+    if (members->failed || (members->size == 0 && rondo_members_resize(members, claim->size) != RONDO_SUCCESS))
         return RONDO_HANDSHAKE_OVER;
-    *detail = roster->size;
-    if (claim->size != roster->size)
+    *detail = members->size;
+    if (claim->size != members->size)
         return RONDO_HANDSHAKE_SIZE;
-    if (roster->by_rank[claim->rank] != NULL)
+    if (members->by_rank[claim->rank] != NULL)
         return RONDO_HANDSHAKE_TAKEN;
-    if (roster->gone[claim->rank])
+    if (members->gone[claim->rank])
         return RONDO_HANDSHAKE_OVER;
     *detail = memcmp(claim->process, router->process, sizeof(router->process)) == 0;
     return RONDO_HANDSHAKE_WELCOME;
 }
 
-static void answer(struct router *router, struct rondo_roster_member *member, enum rondo_handshake_verdict code, int detail)
+static void answer(struct router *router, struct rondo_member *member, enum rondo_handshake_verdict code, int detail)
 {
     rondo_handshake_make_verdict(&member->handshake, &router->options.secret, code, detail);
-    ssize_t sent = send(member->wire.fd, member->handshake.verdict, RONDO_HANDSHAKE_VERDICT, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t sent = send(member->frames.fd, member->handshake.verdict, RONDO_HANDSHAKE_VERDICT, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent != RONDO_HANDSHAKE_VERDICT || code != RONDO_HANDSHAKE_WELCOME)
-        rondo_roster_lose(&router->roster, member);
+        rondo_members_lose(&router->members, member);
 }
 
-static void let_in(struct router *router, struct rondo_roster_member *member, const struct rondo_handshake_claim *claim,
-                   int local)
+static void let_in(struct router *router, struct rondo_member *member, const struct rondo_handshake_claim *claim, int local)
 {
     struct rondo_hmac to_root, to_rank;
     answer(router, member, RONDO_HANDSHAKE_WELCOME, local);
-    if (member->phase == RONDO_ROSTER_ENDED)
+    if (member->phase == RONDO_MEMBER_ENDED)
         return;
     rondo_handshake_keys(&member->handshake, &router->options.secret, &to_root, &to_rank);
-    rondo_wire_open(&member->wire, member->wire.fd, &to_rank, &to_root);
-    int64_t until = rondo_background_now() + claim->wait_ms;
-    if (router->roster.joined == 0 || until < router->deadline) {
+    rondo_frame_connection_open(&member->frames, member->frames.fd, &to_rank, &to_root);
+    int64_t until = rondo_clock_ms() + claim->wait_ms;
+    if (router->members.joined == 0 || until < router->deadline) {
         router->deadline = until;
         router->waited = (double) claim->wait_ms / 1000;
     }
     rondo_log(RONDO_LOG_DEBUG, -1, "root: rank %d of %d has come", claim->rank, claim->size);
-    rondo_roster_join(&router->roster, member, claim->rank, local);
+    rondo_members_join(&router->members, member, claim->rank, local);
 }
 
 /* Reads of the hello what is there, never more: what follows it belongs to the wire. */
-static void read_hello(struct router *router, struct rondo_roster_member *member)
+static void read_hello(struct router *router, struct rondo_member *member)
 {
     struct rondo_handshake *handshake = &member->handshake;
-    ssize_t got = recv(member->wire.fd, handshake->hello + member->hello_bytes, RONDO_HANDSHAKE_HELLO - member->hello_bytes,
+    ssize_t got = recv(member->frames.fd, handshake->hello + member->hello_bytes, RONDO_HANDSHAKE_HELLO - member->hello_bytes,
                        MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         return;
     if (got <= 0) {
-        rondo_roster_lose(&router->roster, member);
+        rondo_members_lose(&router->members, member);
         return;
     }
     member->hello_bytes += (size_t) got;
@@ -151,7 +150,7 @@ static void read_hello(struct router *router, struct rondo_roster_member *member
     struct rondo_handshake_claim claim;
     int detail = 0, proven = rondo_handshake_read_hello(handshake, &router->options.secret, &claim);
     if (proven < 0) {
-        rondo_roster_lose(&router->roster, member);
+        rondo_members_lose(&router->members, member);
         return;
     }
     enum rondo_handshake_verdict code = proven > 0 ? judge(router, &claim, &detail) : RONDO_HANDSHAKE_SECRET;
@@ -163,59 +162,59 @@ static void read_hello(struct router *router, struct rondo_roster_member *member
 
 static void name_missing(const struct router *router, char *text, size_t bytes)
 {
-    const struct rondo_roster *roster = &router->roster;
-    int missing = roster->size - roster->joined, named = 0;
+    const struct rondo_members *members = &router->members;
+    int missing = members->size - members->joined, named = 0;
     int at = snprintf(text, bytes, missing == 1 ? "rank" : "ranks");
-    for (int rank = 0; rank < roster->size && named < NAMED_MOST; rank++)
-        if (roster->by_rank[rank] == NULL)
+    for (int rank = 0; rank < members->size && named < NAMED_MOST; rank++)
+        if (members->by_rank[rank] == NULL)
             at += snprintf(text + at, bytes - (size_t) at, "%s %d", named++ > 0 ? "," : "", rank);
     if (missing > named)
         at += snprintf(text + at, bytes - (size_t) at, " and %d more", missing - named);
-    snprintf(text + at, bytes - (size_t) at, " of %d did not come within %.*f s", roster->size, router->waited < 10,
+    snprintf(text + at, bytes - (size_t) at, " of %d did not come within %.*f s", members->size, router->waited < 10,
              router->waited);
 }
 
 /* Ends what has had its time. Returns the milliseconds until this is due again, -1 for never. */
 static int expire(struct router *router)
 {
-    struct rondo_roster *roster = &router->roster;
-    int64_t now = rondo_background_now(), next = router->accept_again != 0 ? router->accept_again : INT64_MAX;
-    if (roster->counts[RONDO_ROSTER_PENDING] + roster->counts[RONDO_ROSTER_LEAVING] > 0)
-        for (struct rondo_roster_member *member = roster->members; member != NULL; member = member->next) {
-            if (!is_stranger(router, member) && member->phase != RONDO_ROSTER_LEAVING)
+    struct rondo_members *members = &router->members;
+    int64_t now = rondo_clock_ms(), next = router->accept_again != 0 ? router->accept_again : INT64_MAX;
+    if (members->counts[RONDO_MEMBER_PENDING] + members->counts[RONDO_MEMBER_LEAVING] > 0)
+        for (struct rondo_member *member = members->list; member != NULL; member = member->next) {
+            if (!is_unauthenticated(router, member) && member->phase != RONDO_MEMBER_LEAVING)
                 continue;
             if (member->deadline <= now)
-                rondo_roster_end(roster, member);
+                rondo_members_end(members, member);
             else if (member->deadline < next)
                 next = member->deadline;
         }
-    if (!roster->formed && !roster->failed) {
+    if (!members->formed && !members->failed) {
         if (router->deadline <= now) {
             char reason[512] = "no rank came";
-            if (roster->joined > 0)
+            if (members->joined > 0)
                 name_missing(router, reason, sizeof(reason));
-            rondo_roster_fail(roster, reason);
+            rondo_members_fail(members, reason);
             return 0;
         }
         if (router->deadline < next)
             next = router->deadline;
     }
-    int64_t beat = rondo_roster_beat(roster, now);
+    int64_t beat = rondo_members_beat(members, now);
     if (beat < next)
         next = beat;
     /* Whoever ended just now is still to be reaped, and what was queued to be sent. */
-    if (roster->counts[RONDO_ROSTER_ENDED] > 0 || roster->dirty != NULL)
+    if (members->counts[RONDO_MEMBER_ENDED] > 0 || members->dirty != NULL)
         return 0;
     if (next == INT64_MAX)
         return -1;
     return next <= now ? 0 : next - now > 1000000 ? 1000000 : (int) (next - now);
 }
 
-static int over(const struct rondo_roster *roster)
+static int over(const struct rondo_members *members)
 {
     int connected =
-        roster->counts[RONDO_ROSTER_JOINED] + roster->counts[RONDO_ROSTER_LEAVING] + roster->counts[RONDO_ROSTER_HELD];
-    return connected == 0 && (roster->failed || (roster->formed && roster->left == roster->size));
+        members->counts[RONDO_MEMBER_JOINED] + members->counts[RONDO_MEMBER_LEAVING] + members->counts[RONDO_MEMBER_HELD];
+    return connected == 0 && (members->failed || (members->formed && members->left == members->size));
 }
 
 static int is_listener(const struct router *router, const void *pointer)
@@ -231,22 +230,22 @@ static void serve(struct router *router, const struct epoll_event *event)
             accept_some(router, *(const int *) event->data.ptr);
         return;
     }
-    struct rondo_roster_member *member = event->data.ptr;
-    if (member->phase == RONDO_ROSTER_PENDING) {
+    struct rondo_member *member = event->data.ptr;
+    if (member->phase == RONDO_MEMBER_PENDING) {
         read_hello(router, member);
         return;
     }
     if ((event->events & EPOLLOUT) != 0)
-        rondo_roster_mark(&router->roster, member);
+        rondo_members_mark(&router->members, member);
     if ((event->events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
-        rondo_roster_read(&router->roster, member);
+        rondo_members_read(&router->members, member);
 }
 
 static rondo_result_t watch_listeners(struct router *router, int operation, uint32_t events)
 {
     for (int i = 0; i < router->options.listener_count; i++) {
         struct epoll_event event = {.events = events, .data.ptr = &router->options.listeners[i]};
-        if (epoll_ctl(router->roster.epoll, operation, router->options.listeners[i], &event) != 0)
+        if (epoll_ctl(router->members.epoll, operation, router->options.listeners[i], &event) != 0)
             return rondo_fail(RONDO_ERR_SYSTEM, "the root cannot watch its address: %s", strerror(errno));
     }
     return RONDO_SUCCESS;
@@ -259,7 +258,7 @@ static void destroy(struct router *router)
         shutdown(router->options.listeners[i], SHUT_RDWR);
         close(router->options.listeners[i]);
     }
-    rondo_roster_destroy(&router->roster);
+    rondo_members_destroy(&router->members);
     explicit_bzero(&router->options.secret, sizeof(router->options.secret));
     free(router);
 }
@@ -267,17 +266,17 @@ static void destroy(struct router *router)
 static void *run(void *argument)
 {
     struct router *router = argument;
-    while (!over(&router->roster)) {
+    while (!over(&router->members)) {
         struct epoll_event events[64];
         int paused = router->accept_again != 0;
-        int count = epoll_wait(router->roster.epoll, events, 64, expire(router));
+        int count = epoll_wait(router->members.epoll, events, 64, expire(router));
         for (int i = 0; i < count; i++)
             serve(router, &events[i]);
-        if (router->accept_again != 0 && rondo_background_now() >= router->accept_again)
+        if (router->accept_again != 0 && rondo_clock_ms() >= router->accept_again)
             router->accept_again = 0;
         if (paused != (router->accept_again != 0))
             watch_listeners(router, EPOLL_CTL_MOD, router->accept_again != 0 ? 0 : EPOLLIN);
-        rondo_roster_finish_round(&router->roster);
+        rondo_members_finish_round(&router->members);
     }
     destroy(router);
     return NULL;
@@ -295,21 +294,21 @@ rondo_result_t rondo_router_start(const struct rondo_router_options *options)
     }
     router->options = *options;
     router->waited = options->timeout;
-    router->deadline = rondo_background_now() + (int64_t) (options->timeout * 1000);
-    rondo_result_t result = rondo_roster_create(&router->roster, options->size);
+    router->deadline = rondo_clock_ms() + (int64_t) (options->timeout * 1000);
+    rondo_result_t result = rondo_members_create(&router->members, options->size);
     if (result == RONDO_SUCCESS)
-        result = rondo_background_process(router->process);
+        result = rondo_process_token(router->process);
     if (result != RONDO_SUCCESS && options->local >= 0)
         close(options->local);
     if (result == RONDO_SUCCESS && options->local >= 0) {
-        router->roster.anchor = greet(router, options->local, INT64_MAX);
-        if (router->roster.anchor == NULL)
+        router->members.anchor = greet(router, options->local, INT64_MAX);
+        if (router->members.anchor == NULL)
             result = rondo_fail(RONDO_ERR_SYSTEM, "the root cannot reach its own rank: %s", strerror(errno));
     }
     if (result == RONDO_SUCCESS)
         result = watch_listeners(router, EPOLL_CTL_ADD, EPOLLIN);
     if (result == RONDO_SUCCESS)
-        result = rondo_background_start(NULL, "rondo-router", STACK_BYTES, run, router);
+        result = rondo_thread_start(NULL, "rondo-router", STACK_BYTES, run, router);
     if (result != RONDO_SUCCESS)
         destroy(router);
     return result;

@@ -1,6 +1,7 @@
 /*
  * The root of a job: a thread that lets genuine ranks in, waits until all have come, then passes their messages on and tells
- * who died and who left. It relies on wire.h and handshake.h for what may be believed, and knows nothing of collectives.
+ * who died and who left. It relies on lib/bootstrap/frame_connection.h and lib/bootstrap/handshake.h for what may be believed,
+ * and knows nothing of collectives.
  *
  * Strangers cost it little: connections that have not proven themselves are bounded in number, bytes and time, and none is
  * ever waited for.

@@ -48,14 +48,14 @@ rondo_result_t rondo_unique_id_read(const rondo_unique_id_t *id, struct rondo_un
         return rondo_fail(RONDO_ERR_ARGUMENT, "the unique id was not written by rondo_get_unique_id of this version");
     memcpy(content->secret, bytes + SECRET, sizeof(content->secret));
     memcpy(content->host, bytes + HOST, sizeof(content->host));
-    uint16_t port = htons((uint16_t) rondo_wire_load32(bytes + PORT));
-    if (rondo_wire_load32(bytes + FAMILY) == 4) {
+    uint16_t port = htons((uint16_t) rondo_frame_load32(bytes + PORT));
+    if (rondo_frame_load32(bytes + FAMILY) == 4) {
         struct sockaddr_in *v4 = (struct sockaddr_in *) &content->remote.storage;
         v4->sin_family = AF_INET;
         v4->sin_port = port;
         memcpy(&v4->sin_addr, bytes + ADDRESS, 4);
         content->remote.bytes = sizeof(*v4);
-    } else if (rondo_wire_load32(bytes + FAMILY) == 6) {
+    } else if (rondo_frame_load32(bytes + FAMILY) == 6) {
         struct sockaddr_in6 *v6 = (struct sockaddr_in6 *) &content->remote.storage;
         v6->sin6_family = AF_INET6;
         v6->sin6_port = port;
@@ -112,13 +112,13 @@ static void write_remote(unsigned char *bytes, const struct rondo_address *addre
 {
     if (address->storage.ss_family == AF_INET) {
         const struct sockaddr_in *v4 = (const struct sockaddr_in *) &address->storage;
-        rondo_wire_store32(bytes + FAMILY, 4);
-        rondo_wire_store32(bytes + PORT, ntohs(v4->sin_port));
+        rondo_frame_store32(bytes + FAMILY, 4);
+        rondo_frame_store32(bytes + PORT, ntohs(v4->sin_port));
         memcpy(bytes + ADDRESS, &v4->sin_addr, 4);
     } else {
         const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *) &address->storage;
-        rondo_wire_store32(bytes + FAMILY, 6);
-        rondo_wire_store32(bytes + PORT, ntohs(v6->sin6_port));
+        rondo_frame_store32(bytes + FAMILY, 6);
+        rondo_frame_store32(bytes + PORT, ntohs(v6->sin6_port));
         memcpy(bytes + ADDRESS, &v6->sin6_addr, 16);
     }
 }
@@ -132,8 +132,8 @@ rondo_result_t rondo_get_unique_id(rondo_unique_id_t *id)
     unsigned char bytes[sizeof(id->bytes)] = {0};
     rondo_result_t result;
     if ((result = rondo_environment_real("RONDO_CONNECT_TIMEOUT", &options.timeout)) != RONDO_SUCCESS ||
-        (result = rondo_background_random(bytes + SECRET, RONDO_UNIQUE_ID_SECRET)) != RONDO_SUCCESS ||
-        (result = rondo_background_random(bytes + NAME, NAME_BYTES)) != RONDO_SUCCESS ||
+        (result = rondo_random_bytes(bytes + SECRET, RONDO_UNIQUE_ID_SECRET)) != RONDO_SUCCESS ||
+        (result = rondo_random_bytes(bytes + NAME, NAME_BYTES)) != RONDO_SUCCESS ||
         (result = choose_address(&remote)) != RONDO_SUCCESS || (result = local_address(bytes + NAME, &local)) != RONDO_SUCCESS)
         return result;
     if (!(options.timeout > 0))

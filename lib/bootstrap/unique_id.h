@@ -9,9 +9,10 @@ enum { RONDO_UNIQUE_ID_SECRET = 32, RONDO_UNIQUE_ID_HOST = 16 };
 
 struct rondo_unique_id_content {
     unsigned char secret[RONDO_UNIQUE_ID_SECRET];
-    unsigned char host[RONDO_UNIQUE_ID_HOST]; /* hash of the host's id (segment.h): who shares it uses the Unix socket */
-    struct rondo_address local;               /* a Unix socket */
-    struct rondo_address remote;              /* TCP; 0 bytes: none */
+    unsigned char
+        host[RONDO_UNIQUE_ID_HOST]; /* hash of the host's id (transport/memory/segment.h): who shares it uses the Unix socket */
+    struct rondo_address local;     /* a Unix socket */
+    struct rondo_address remote;    /* TCP; 0 bytes: none */
 };
 
 /* RONDO_ERR_ARGUMENT if rondo_get_unique_id did not write it. */

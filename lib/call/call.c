@@ -1,4 +1,4 @@
-/* Names of types, operators and calls, for messages; and what a call may not be (lib/call.h). */
+/* Names of types, operators and calls, for messages; and what a call may not be (lib/call/call.h). */
 #include "lib/call/call.h"
 
 #include <stdio.h>
@@ -41,7 +41,7 @@ rondo_result_t rondo_datatype_size(rondo_datatype_t type, size_t *bytes)
 
 static int reduces(enum rondo_kind kind)
 {
-    return kind == RONDO_KIND_ALLREDUCE || kind == RONDO_KIND_REDUCE || kind == RONDO_KIND_REDUCE_SCATTER ||
+    return kind == RONDO_KIND_ALLREDUCE || kind == RONDO_KIND_REDUCE || kind == RONDO_KIND_REDUCE_SCATTER_BLOCK ||
            kind == RONDO_KIND_SCAN || kind == RONDO_KIND_EXSCAN || kind == RONDO_KIND_CUSTOM;
 }
 
@@ -146,7 +146,7 @@ static rondo_result_t check_apart(const struct rondo_call *call, int rank, const
     if (send_count == 0 || receive_count == 0 || send == NULL || receive == NULL)
         return RONDO_SUCCESS;
     /* A rank's own block of the input is read by itself alone, and of every element before its result is written. */
-    if (call->kind == RONDO_KIND_REDUCE_SCATTER && r == s + (size_t) rank * receive_count * element)
+    if (call->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK && r == s + (size_t) rank * receive_count * element)
         return RONDO_SUCCESS;
     if (s < r + receive_count * element && r < s + send_count * element)
         FAIL(RONDO_ERR_BUFFER, "%s: send [%p, +%zu bytes) and recv [%p, +%zu bytes) overlap%s", rondo_kind_name(call->kind),
@@ -187,7 +187,7 @@ static rondo_result_t check_disjoint(const struct rondo_call *call, const size_t
 /* On all ranks alike, also those that have no use for the whole: a call must not be refused on some only. */
 static rondo_result_t check_count(const struct rondo_comm *comm, const struct rondo_call *call)
 {
-    int blocks = call->kind == RONDO_KIND_REDUCE_SCATTER || call->kind == RONDO_KIND_ALLGATHER ||
+    int blocks = call->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK || call->kind == RONDO_KIND_ALLGATHER ||
                  call->kind == RONDO_KIND_ALLTOALL || call->kind == RONDO_KIND_GATHER || call->kind == RONDO_KIND_SCATTER;
     size_t most = PTRDIFF_MAX / rondo_type_bytes(call->type) / (blocks ? (size_t) comm->size : 1);
     if (call->count > most)
@@ -203,7 +203,7 @@ static rondo_result_t check_buffers(const struct rondo_comm *comm, const struct 
     int may_be_in_place = 1;
     rondo_result_t result = RONDO_SUCCESS;
     switch (call->kind) {
-    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
         send = all;
         receive = in_place ? all : call->count;
         break;

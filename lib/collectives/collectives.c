@@ -38,7 +38,7 @@ FORMS(reduce, (REDUCE, .send = send, .recv = recv, .count = count, .type = type,
 FORMS(bcast, (BCAST, .recv = buf, .count = count, .type = type, .root = root),
       void *buf, size_t count, rondo_datatype_t type, int root, rondo_comm_t comm)
 
-FORMS(reduce_scatter, (REDUCE_SCATTER, .send = send, .recv = recv, .count = recvcount, .type = type, .op = op),
+FORMS(reduce_scatter_block, (REDUCE_SCATTER_BLOCK, .send = send, .recv = recv, .count = recvcount, .type = type, .op = op),
       const void *send, void *recv, size_t recvcount, rondo_datatype_t type, rondo_op_t op, rondo_comm_t comm)
 
 FORMS(allgather, (ALLGATHER, .send = send, .recv = recv, .count = sendcount, .type = type),

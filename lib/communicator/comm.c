@@ -1,4 +1,4 @@
-/* See comm.h. */
+/* See lib/communicator/comm.h. */
 #include "lib/communicator/comm.h"
 
 #include "lib/connection/lane.h"
@@ -58,12 +58,12 @@ static int all_linked(const struct rondo_comm *comm)
     return linked;
 }
 
-static int all_bulk(const struct rondo_comm *comm)
+static int all_tma(const struct rondo_comm *comm)
 {
-    int bulk = comm->linked;
+    int tma = comm->linked;
     for (int i = 0; i < comm->size; i++)
-        bulk &= comm->runtime->peers[comm->members[i]].gpu.capability >= RONDO_GPU_BULK;
-    return bulk;
+        tma &= comm->runtime->peers[comm->members[i]].gpu.capability >= RONDO_GPU_TMA;
+    return tma;
 }
 
 static void find_locality(struct rondo_comm *comm)
@@ -81,14 +81,14 @@ static void find_locality(struct rondo_comm *comm)
         if (peer->carriers != 0 && (comm->carriers == 0 || peer->carriers < comm->carriers))
             comm->carriers = peer->carriers;
         one_process &= same_host && memcmp(peer->process, self->process, sizeof(self->process)) == 0;
-        /* Of GPU memory not even the ranks of one process can use any address: it must be opened (lib/register.c). */
+        /* Of GPU memory not even the ranks of one process can use any address: it must be opened (lib/connection/window.c). */
         comm->same_process &= one_process && !peer->gpu.present && !self->gpu.present;
     }
     comm->networked = !comm->same_host || !stays_off_network(runtime);
     comm->linked = all_linked(comm);
-    comm->bulk = all_bulk(comm);
-    comm->lands = one_process && !comm->networked && (comm->same_process || comm->linked) &&
-                  runtime->settings.landing != RONDO_LANDING_OFF;
+    comm->tma = all_tma(comm);
+    comm->direct_writes = one_process && !comm->networked && (comm->same_process || comm->linked) &&
+                          runtime->settings.direct_write != RONDO_DIRECT_WRITE_OFF;
     comm->by_host = comm->gpus_only && comm->same_host && !prefers_p2p(runtime);
 }
 

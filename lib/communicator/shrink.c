@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MADE_HERE ((uint64_t) 1 << 63) /* no proposer's id (rondo_comm_split) has it */
-#define MEETING   ((uint64_t) 1 << 62)
+#define MADE_HERE  ((uint64_t) 1 << 63) /* no proposer's id (rondo_comm_split) has it */
+#define RENDEZVOUS ((uint64_t) 1 << 62)
 
 static uint64_t hash(uint64_t value, uint64_t more)
 {
@@ -35,30 +35,30 @@ static rondo_result_t name_it(struct rondo_comm *comm, const int *members, int s
         comm->shrunk[comm->shrunk_count++] = list;
     }
     pthread_mutex_unlock(&comm->lane_lock);
-    *id = (hash(list, before) | MADE_HERE) & ~MEETING;
+    *id = (hash(list, before) | MADE_HERE) & ~RENDEZVOUS;
     return result;
 }
 
 /* Listed while it is used, so that it fails if one of the members dies. */
 static rondo_result_t meet(struct rondo_runtime *runtime, uint64_t id, int *members, int rank, int size)
 {
-    struct rondo_comm *meeting = calloc(1, sizeof(*meeting));
+    struct rondo_comm *rendezvous = calloc(1, sizeof(*rendezvous));
     uint64_t *all = calloc((size_t) size, sizeof(*all));
     rondo_result_t result;
-    if (meeting == NULL || all == NULL) {
-        free(meeting);
+    if (rendezvous == NULL || all == NULL) {
+        free(rendezvous);
         free(all);
         return rondo_fail(RONDO_ERR_MEMORY, "no memory to shrink a communicator to %d ranks", size);
     }
-    meeting->runtime = runtime;
-    meeting->id = id | MEETING;
-    meeting->rank = rank;
-    meeting->size = size;
-    meeting->members = members;
-    rondo_comm_list(meeting);
-    result = rondo_exchange(meeting, "rondo_comm_shrink", &id, sizeof(id), all);
-    rondo_comm_unlist(meeting);
-    free(meeting);
+    rendezvous->runtime = runtime;
+    rendezvous->id = id | RENDEZVOUS;
+    rendezvous->rank = rank;
+    rendezvous->size = size;
+    rendezvous->members = members;
+    rondo_comm_list(rendezvous);
+    result = rondo_exchange(rendezvous, "rondo_comm_shrink", &id, sizeof(id), all);
+    rondo_comm_unlist(rendezvous);
+    free(rendezvous);
     free(all);
     return result;
 }

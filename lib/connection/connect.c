@@ -1,4 +1,4 @@
-/* See connect.h. */
+/* See lib/connection/connect.h. */
 #include "lib/connection/connect.h"
 
 #include <stdlib.h>
@@ -312,7 +312,7 @@ void rondo_connect_message(struct rondo_runtime *runtime, int source, uint32_t t
     }
 }
 
-void rondo_connect_stir(struct rondo_runtime *runtime)
+void rondo_connect_wake(struct rondo_runtime *runtime)
 {
     pthread_mutex_lock(&runtime->connections->lock);
     pthread_cond_broadcast(&runtime->connections->answered);

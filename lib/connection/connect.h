@@ -27,7 +27,7 @@ void rondo_connect_shut(struct rondo_runtime *runtime);
 void rondo_connect_destroy(struct rondo_runtime *runtime);
 /* From the control handler. */
 void rondo_connect_message(struct rondo_runtime *runtime, int source, uint32_t type, const void *data, size_t bytes);
-void rondo_connect_stir(struct rondo_runtime *runtime);
+void rondo_connect_wake(struct rondo_runtime *runtime);
 
 /* Fulfils all wishes, those this rank receives and those it sends, waiting only for the peers' control threads. On failure none
  * is left open. */

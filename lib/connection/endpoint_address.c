@@ -1,4 +1,4 @@
-/* See card.h. */
+/* See lib/connection/endpoint_address.h. */
 #include "lib/connection/endpoint_address.h"
 
 #include "proxy/proxies.h"
@@ -15,10 +15,10 @@ struct entry {
     int peer;
     int answered;
     int refused; /* the peer has no such network */
-    struct rondo_card card;
+    struct rondo_endpoint_address endpoint;
 };
 
-struct rondo_cards {
+struct rondo_endpoints {
     pthread_mutex_t lock;
     pthread_cond_t arrived;
     struct entry *entries;
@@ -29,52 +29,52 @@ struct rondo_cards {
 struct message {
     char network[16];
     uint64_t refused;
-    struct rondo_card card; /* as much of it as there is */
+    struct rondo_endpoint_address endpoint; /* as much of it as there is */
 };
-#define MESSAGE_LEAST (offsetof(struct message, card) + offsetof(struct rondo_card, data))
+#define MESSAGE_LEAST (offsetof(struct message, endpoint) + offsetof(struct rondo_endpoint_address, data))
 
-rondo_result_t rondo_cards_create(struct rondo_cards **result)
+rondo_result_t rondo_endpoints_create(struct rondo_endpoints **result)
 {
-    struct rondo_cards *cards = calloc(1, sizeof(*cards));
-    if (cards == NULL)
+    struct rondo_endpoints *endpoints = calloc(1, sizeof(*endpoints));
+    if (endpoints == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the networks' addresses");
-    pthread_mutex_init(&cards->lock, NULL);
-    pthread_cond_init(&cards->arrived, NULL);
-    *result = cards;
+    pthread_mutex_init(&endpoints->lock, NULL);
+    pthread_cond_init(&endpoints->arrived, NULL);
+    *result = endpoints;
     return RONDO_SUCCESS;
 }
 
-void rondo_cards_destroy(struct rondo_cards *cards)
+void rondo_endpoints_destroy(struct rondo_endpoints *endpoints)
 {
-    if (cards == NULL)
+    if (endpoints == NULL)
         return;
-    while (cards->entries != NULL) {
-        struct entry *entry = cards->entries;
-        cards->entries = entry->next;
+    while (endpoints->entries != NULL) {
+        struct entry *entry = endpoints->entries;
+        endpoints->entries = entry->next;
         free(entry);
     }
-    pthread_cond_destroy(&cards->arrived);
-    pthread_mutex_destroy(&cards->lock);
-    free(cards);
+    pthread_cond_destroy(&endpoints->arrived);
+    pthread_mutex_destroy(&endpoints->lock);
+    free(endpoints);
 }
 
-void rondo_cards_stir(struct rondo_runtime *runtime)
+void rondo_endpoints_stir(struct rondo_runtime *runtime)
 {
-    pthread_mutex_lock(&runtime->cards->lock);
-    pthread_cond_broadcast(&runtime->cards->arrived);
-    pthread_mutex_unlock(&runtime->cards->lock);
+    pthread_mutex_lock(&runtime->endpoints->lock);
+    pthread_cond_broadcast(&runtime->endpoints->arrived);
+    pthread_mutex_unlock(&runtime->endpoints->lock);
 }
 
-void rondo_cards_withdraw(struct rondo_runtime *runtime)
+void rondo_endpoints_withdraw(struct rondo_runtime *runtime)
 {
-    pthread_mutex_lock(&runtime->cards->lock);
-    runtime->cards->withdrawn = 1;
-    pthread_mutex_unlock(&runtime->cards->lock);
+    pthread_mutex_lock(&runtime->endpoints->lock);
+    runtime->endpoints->withdrawn = 1;
+    pthread_mutex_unlock(&runtime->endpoints->lock);
 }
 
-static struct entry *find(struct rondo_cards *cards, const char *network, int peer)
+static struct entry *find(struct rondo_endpoints *endpoints, const char *network, int peer)
 {
-    struct entry *entry = cards->entries;
+    struct entry *entry = endpoints->entries;
     while (entry != NULL && (entry->peer != peer || strcmp(entry->network, network) != 0))
         entry = entry->next;
     return entry;
@@ -85,44 +85,45 @@ static void answer(struct rondo_runtime *runtime, int source, const char *networ
     struct message message;
     memset(&message, 0, MESSAGE_LEAST);
     snprintf(message.network, sizeof(message.network), "%s", network);
-    pthread_mutex_lock(&runtime->cards->lock); /* the proxy does not end meanwhile */
-    const struct rondo_card *own = runtime->cards->withdrawn ? NULL : rondo_proxies_card(runtime->proxies, message.network);
+    pthread_mutex_lock(&runtime->endpoints->lock); /* the proxy does not end meanwhile */
+    const struct rondo_endpoint_address *own =
+        runtime->endpoints->withdrawn ? NULL : rondo_proxies_endpoint_address(runtime->proxies, message.network);
     if (own != NULL) {
-        message.card.bytes = own->bytes;
-        memcpy(message.card.data, own->data, own->bytes);
+        message.endpoint.bytes = own->bytes;
+        memcpy(message.endpoint.data, own->data, own->bytes);
     }
     message.refused = own == NULL;
-    pthread_mutex_unlock(&runtime->cards->lock);
-    rondo_control_send(runtime->control, source, RONDO_MESSAGE_CARD, &message, MESSAGE_LEAST + message.card.bytes);
+    pthread_mutex_unlock(&runtime->endpoints->lock);
+    rondo_control_send(runtime->control, source, RONDO_MESSAGE_ENDPOINT, &message, MESSAGE_LEAST + message.endpoint.bytes);
 }
 
 static void keep(struct rondo_runtime *runtime, int source, struct message *message, size_t bytes)
 {
-    struct rondo_cards *cards = runtime->cards;
+    struct rondo_endpoints *endpoints = runtime->endpoints;
     message->network[sizeof(message->network) - 1] = '\0';
-    if (message->card.bytes > RONDO_CARD_BYTES || bytes != MESSAGE_LEAST + message->card.bytes)
+    if (message->endpoint.bytes > RONDO_ENDPOINT_ADDRESS_BYTES || bytes != MESSAGE_LEAST + message->endpoint.bytes)
         return;
-    pthread_mutex_lock(&cards->lock);
-    struct entry *entry = find(cards, message->network, source);
+    pthread_mutex_lock(&endpoints->lock);
+    struct entry *entry = find(endpoints, message->network, source);
     if (entry != NULL && !entry->answered) {
-        memcpy(&entry->card, &message->card, offsetof(struct rondo_card, data) + message->card.bytes);
+        memcpy(&entry->endpoint, &message->endpoint, offsetof(struct rondo_endpoint_address, data) + message->endpoint.bytes);
         entry->refused = message->refused != 0;
         entry->answered = 1;
-        pthread_cond_broadcast(&cards->arrived);
+        pthread_cond_broadcast(&endpoints->arrived);
     }
-    pthread_mutex_unlock(&cards->lock);
+    pthread_mutex_unlock(&endpoints->lock);
 }
 
-void rondo_cards_message(struct rondo_runtime *runtime, int source, uint32_t type, const void *data, size_t bytes)
+void rondo_endpoints_message(struct rondo_runtime *runtime, int source, uint32_t type, const void *data, size_t bytes)
 {
     struct message message;
-    if (type == RONDO_MESSAGE_CARD_ASK && bytes == sizeof(message.network)) {
+    if (type == RONDO_MESSAGE_ENDPOINT_ASK && bytes == sizeof(message.network)) {
         memcpy(message.network, data, bytes);
         message.network[bytes - 1] = '\0';
         char network[sizeof(message.network)];
         memcpy(network, message.network, sizeof(network));
         answer(runtime, source, network);
-    } else if (type == RONDO_MESSAGE_CARD && bytes >= MESSAGE_LEAST && bytes <= sizeof(message)) {
+    } else if (type == RONDO_MESSAGE_ENDPOINT && bytes >= MESSAGE_LEAST && bytes <= sizeof(message)) {
         memcpy(&message, data, bytes);
         keep(runtime, source, &message, bytes);
     } else {
@@ -139,7 +140,7 @@ static rondo_result_t await(struct rondo_runtime *runtime, struct entry *entry)
     while (!entry->answered) {
         if (__atomic_load_n(&runtime->gone[entry->peer], __ATOMIC_ACQUIRE) != RONDO_SUCCESS)
             return rondo_fail(RONDO_ERR_PEER, "rank %d has gone while connecting to it", entry->peer);
-        if (pthread_cond_timedwait(&runtime->cards->arrived, &runtime->cards->lock, &deadline) != 0)
+        if (pthread_cond_timedwait(&runtime->endpoints->arrived, &runtime->endpoints->lock, &deadline) != 0)
             return rondo_fail(RONDO_ERR_TIMEOUT, "rank %d has not told its %s address within %g s", entry->peer, entry->network,
                               runtime->settings.connect_timeout);
     }
@@ -150,15 +151,16 @@ static rondo_result_t await(struct rondo_runtime *runtime, struct entry *entry)
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_card_fetch(struct rondo_runtime *runtime, const char *network, int peer, const struct rondo_card **card)
+rondo_result_t rondo_endpoint_address_fetch(struct rondo_runtime *runtime, const char *network, int peer,
+                                            const struct rondo_endpoint_address **endpoint)
 {
-    struct rondo_cards *cards = runtime->cards;
+    struct rondo_endpoints *endpoints = runtime->endpoints;
     char name[16] = "";
     int asks = 0;
     rondo_result_t result = RONDO_SUCCESS;
     snprintf(name, sizeof(name), "%s", network);
-    pthread_mutex_lock(&cards->lock);
-    struct entry *entry = find(cards, name, peer);
+    pthread_mutex_lock(&endpoints->lock);
+    struct entry *entry = find(endpoints, name, peer);
     if (entry == NULL) {
         entry = calloc(1, sizeof(*entry));
         if (entry == NULL) {
@@ -166,19 +168,19 @@ rondo_result_t rondo_card_fetch(struct rondo_runtime *runtime, const char *netwo
         } else {
             memcpy(entry->network, name, sizeof(name));
             entry->peer = peer;
-            entry->next = cards->entries;
-            cards->entries = entry;
+            entry->next = endpoints->entries;
+            endpoints->entries = entry;
             asks = 1;
         }
     }
-    pthread_mutex_unlock(&cards->lock);
+    pthread_mutex_unlock(&endpoints->lock);
     if (asks)
-        result = rondo_control_send(runtime->control, peer, RONDO_MESSAGE_CARD_ASK, name, sizeof(name));
+        result = rondo_control_send(runtime->control, peer, RONDO_MESSAGE_ENDPOINT_ASK, name, sizeof(name));
     if (result != RONDO_SUCCESS)
         return result;
-    pthread_mutex_lock(&cards->lock);
+    pthread_mutex_lock(&endpoints->lock);
     result = await(runtime, entry);
-    pthread_mutex_unlock(&cards->lock);
-    *card = &entry->card;
+    pthread_mutex_unlock(&endpoints->lock);
+    *endpoint = &entry->endpoint;
     return result;
 }

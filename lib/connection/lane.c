@@ -1,4 +1,4 @@
-/* See lane.h. */
+/* See lib/connection/lane.h. */
 #include "lib/connection/lane.h"
 
 #include "lib/connection/connect.h"
@@ -162,9 +162,9 @@ static struct rondo_end *make_ends(struct rondo_host_lane *lane, const struct ro
         values[i].published = connector->published;
         values[i].slots = connector->slots + (connector->spec.protocol == RONDO_PROTOCOL_TINY ? RONDO_TINY_HEAD : 0);
         values[i].sizes = connector->sizes;
-        values[i].loans = connector->loans;
-        if (connector->errands != NULL) { /* in the place of what a sender has */
-            values[i].errands = connector->errands;
+        values[i].source_references = connector->source_references;
+        if (connector->receive_actions != NULL) { /* in the place of what a sender has */
+            values[i].receive_actions = connector->receive_actions;
             values[i].hands_out = 1;
         }
         values[i].slot_bytes = connector->spec.slot_bytes;
@@ -214,7 +214,7 @@ static rondo_result_t connect_missing(struct rondo_host_lane *lane, const struct
         wishes[missing].direction = (enum rondo_direction) what->direction;
         key_of(lane, what, &wishes[missing].key);
         wishes[missing].spec.slot_bytes = lane->slot_bytes[what->protocol];
-        wishes[missing].spec.slot_count = what->protocol == RONDO_PROTOCOL_BULK   ? RONDO_BULK_SLOTS
+        wishes[missing].spec.slot_count = what->protocol == RONDO_PROTOCOL_TMA    ? RONDO_TMA_SLOTS
                                           : what->protocol == RONDO_PROTOCOL_TINY ? RONDO_TINY_SLOTS
                                                                                   : lane->slot_count;
         wishes[missing].spec.protocol = what->protocol;

@@ -1,4 +1,4 @@
-/* See mailbox.h. The first member gathers and sends out the whole. */
+/* See lib/connection/mailbox.h. The first member gathers and sends out the whole. */
 #include "lib/connection/mailbox.h"
 
 #include <stdio.h>
@@ -70,7 +70,7 @@ void rondo_mailbox_deliver(struct rondo_runtime *runtime, int source, const void
     pthread_mutex_unlock(&mailbox->lock);
 }
 
-void rondo_mailbox_stir(struct rondo_runtime *runtime)
+void rondo_mailbox_wake(struct rondo_runtime *runtime)
 {
     pthread_mutex_lock(&runtime->mailbox->lock);
     pthread_cond_broadcast(&runtime->mailbox->arrived);

@@ -12,7 +12,7 @@ void rondo_mailbox_destroy(struct rondo_mailbox *mailbox);
 /* From the control handler: a message of type RONDO_MESSAGE_MAIL. */
 void rondo_mailbox_deliver(struct rondo_runtime *runtime, int source, const void *data, size_t bytes);
 /* Wakes all waiting, to look whether their peer has gone. */
-void rondo_mailbox_stir(struct rondo_runtime *runtime);
+void rondo_mailbox_wake(struct rondo_runtime *runtime);
 
 /* Every member gives bytes of mine; all (size * bytes) receives everybody's, in rank order. Collective over the communicator,
  * in the same order on all members. Ends with the communicator's failure, or RONDO_ERR_TIMEOUT after settings.timeout if that

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct rondo_kept_plan {
-    struct rondo_kept_plan *next;
+struct rondo_cached_plan {
+    struct rondo_cached_plan *next;
     const struct rondo_algorithm *algorithm;
     struct rondo_shape shape;
     uint32_t blocks, slots;
@@ -20,27 +20,27 @@ rondo_result_t rondo_program_keep_plan(struct rondo_comm *comm, const struct ron
 {
     rondo_result_t status = RONDO_SUCCESS;
     pthread_mutex_lock(&comm->plan_lock);
-    struct rondo_kept_plan *kept = comm->plans;
-    while (kept != NULL && (kept->algorithm != algorithm || kept->blocks != blocks || kept->slots != slots ||
-                            memcmp(&kept->shape, shape, sizeof(*shape)) != 0))
-        kept = kept->next;
-    if (kept == NULL && (kept = calloc(1, sizeof(*kept))) == NULL)
+    struct rondo_cached_plan *cached = comm->plans;
+    while (cached != NULL && (cached->algorithm != algorithm || cached->blocks != blocks || cached->slots != slots ||
+                              memcmp(&cached->shape, shape, sizeof(*shape)) != 0))
+        cached = cached->next;
+    if (cached == NULL && (cached = calloc(1, sizeof(*cached))) == NULL)
         status = rondo_fail(RONDO_ERR_MEMORY, "no memory to keep a plan");
-    if (status == RONDO_SUCCESS && kept->plan == NULL) {
-        status = rondo_program_plan(algorithm, shape, blocks, slots, comm->runtime->settings.check, &kept->plan);
+    if (status == RONDO_SUCCESS && cached->plan == NULL) {
+        status = rondo_program_plan(algorithm, shape, blocks, slots, comm->runtime->settings.check, &cached->plan);
         if (status == RONDO_SUCCESS) {
-            kept->algorithm = algorithm;
-            kept->shape = *shape;
-            kept->blocks = blocks;
-            kept->slots = slots;
-            kept->next = comm->plans;
-            comm->plans = kept;
+            cached->algorithm = algorithm;
+            cached->shape = *shape;
+            cached->blocks = blocks;
+            cached->slots = slots;
+            cached->next = comm->plans;
+            comm->plans = cached;
         } else {
-            free(kept);
+            free(cached);
         }
     }
     if (status == RONDO_SUCCESS)
-        *plan = rondo_plan_share(kept->plan);
+        *plan = rondo_plan_share(cached->plan);
     pthread_mutex_unlock(&comm->plan_lock);
     return status;
 }
@@ -48,9 +48,9 @@ rondo_result_t rondo_program_keep_plan(struct rondo_comm *comm, const struct ron
 void rondo_program_forget_plans(struct rondo_comm *comm)
 {
     while (comm->plans != NULL) {
-        struct rondo_kept_plan *kept = comm->plans;
-        comm->plans = kept->next;
-        rondo_plan_free(kept->plan);
-        free(kept);
+        struct rondo_cached_plan *cached = comm->plans;
+        comm->plans = cached->next;
+        rondo_plan_free(cached->plan);
+        free(cached);
     }
 }

@@ -32,7 +32,7 @@ void rondo_comm_fail(struct rondo_comm *comm, rondo_result_t code, const char *f
     rondo_log(RONDO_LOG_INFO, runtime->rank, "communicator %llu: %s: %s", (unsigned long long) comm->id, rondo_strerror(code),
               comm->failure);
     rondo_queue_fail_waiting(comm);
-    rondo_mailbox_stir(runtime);
+    rondo_mailbox_wake(runtime);
     rondo_poller_wake(runtime);
 }
 
@@ -72,8 +72,8 @@ void rondo_peer_gone(struct rondo_runtime *runtime, int rank, const char *how)
 {
     char text[256];
     __atomic_store_n(&runtime->gone[rank], (uint32_t) RONDO_ERR_PEER, __ATOMIC_RELEASE);
-    rondo_connect_stir(runtime);
-    rondo_cards_stir(runtime);
+    rondo_connect_wake(runtime);
+    rondo_endpoints_stir(runtime);
     snprintf(text, sizeof(text), "rank %d %s", rank, how);
     fail_each(runtime, &rank, 1, RONDO_ERR_PEER, text);
 }

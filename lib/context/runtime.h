@@ -31,26 +31,26 @@ struct rondo_peer {
     uint32_t slot_bytes;
     uint32_t device;               /* rondo_device_t */
     struct rondo_gpu_identity gpu; /* all zero: a rank on the host device */
-    uint32_t networks;             /* that it can use, as a set (transport.c), once the ranks have told each other */
+    uint32_t networks;             /* that it can use, as a set (transport/transport.c), once the ranks have told each other */
     uint64_t tuning;               /* fingerprint of its table; 0: none */
     uint32_t carriers;             /* threads that move its networks' bytes, once all have opened them; 0: none do */
 };
 
-enum rondo_landing { RONDO_LANDING_AUTO, RONDO_LANDING_OFF, RONDO_LANDING_REFUSED };
+enum rondo_direct_write { RONDO_DIRECT_WRITE_AUTO, RONDO_DIRECT_WRITE_OFF, RONDO_DIRECT_WRITE_REFUSED };
 
 struct rondo_settings {
     double timeout;         /* seconds, 0 never */
     double connect_timeout; /* seconds */
     int check;
-    uint32_t channels;               /* most that a program may use: the least of all ranks' blocks */
-    uint32_t stream_blocks;          /* most of an operation on a stream; 0: as they are chosen */
-    uint32_t slot_bytes;             /* largest slot of the simple protocol */
-    char algorithm[64];              /* "" chosen */
-    char protocol[16];               /* one of RONDO_PROTOCOL_NAMES */
-    struct rondo_tuning *tuning;     /* NULL: none; the runtime's */
-    uint32_t wanted_channels;        /* 0: chosen */
-    enum rondo_landing landing;      /* off: never; refused: receivers never let senders store into their buffers */
-    rondo_compression_t compression; /* of the world */
+    uint32_t channels;                    /* most that a program may use: the least of all ranks' blocks */
+    uint32_t stream_blocks;               /* most of an operation on a stream; 0: as they are chosen */
+    uint32_t slot_bytes;                  /* largest slot of the simple protocol */
+    char algorithm[64];                   /* "" chosen */
+    char protocol[16];                    /* one of RONDO_PROTOCOL_NAMES */
+    struct rondo_tuning *tuning;          /* NULL: none; the runtime's */
+    uint32_t wanted_channels;             /* 0: chosen */
+    enum rondo_direct_write direct_write; /* off: never; refused: receivers never let senders store into their buffers */
+    rondo_compression_t compression;      /* of the world */
 };
 
 /* ---- calls: what the user asked for ---- */
@@ -69,7 +69,7 @@ struct rondo_call {
     int feedback;            /* what compression loses is fed back */
 };
 
-/* One whose request its lane may keep (kept.h). */
+/* One whose request its lane may keep (lib/submission/request_cache.h). */
 struct rondo_known_call {
     struct rondo_host_lane *lane;
     const struct rondo_call *call;
@@ -119,7 +119,7 @@ struct rondo_binding {
     int repeats;             /* some part names an end more than once */
 };
 
-#define RONDO_KEPT 8 /* a power of two */
+#define RONDO_REQUEST_CACHE_SIZE 8 /* a power of two */
 struct rondo_host_lane {
     struct rondo_host_lane *next; /* of the communicator (runtime lock) */
     struct rondo_comm *comm;
@@ -135,15 +135,17 @@ struct rondo_host_lane {
     struct rondo_link *links;
     int link_count;
     struct rondo_binding *bindings;
-    uint64_t stuck, stuck_ns; /* what a kernel on a stream says of it (structures.h), and since when (runtime lock) */
+    uint64_t stuck,
+        stuck_ns; /* what a kernel on a stream says of it (device/abi/structures.h), and since when (runtime lock) */
     /* Operations in stream order, but for those in graphs, and the last one's stream (the communicator's stream lock). */
     uint64_t enqueued, stream_id;
     /* Queue lock: */
     uint64_t started, submitted, finished; /* operations; those started and not submitted wait in the list */
     struct rondo_request *waiting_first, *waiting_last;
-    const struct rondo_request *held;       /* is carried out by who started it (rondo_queue_hold); NULL: none is */
-    const struct rondo_request *latest;     /* of those submitted or carried out */
-    struct rondo_request *kept[RONDO_KEPT]; /* of its last calls (kept.h); whether there is one may be read at any time */
+    const struct rondo_request *held;   /* is carried out by who started it (rondo_queue_hold); NULL: none is */
+    const struct rondo_request *latest; /* of those submitted or carried out */
+    struct rondo_request *cached[RONDO_REQUEST_CACHE_SIZE]; /* of its last calls (lib/submission/request_cache.h); whether there
+                                                               is one may be read at any time */
 };
 
 /* ---- requests ---- */
@@ -167,8 +169,8 @@ struct rondo_request {
     const struct rondo_registered *programs; /* the communicator's when it was made */
     int checked;                             /* waits for a verdict at every start */
     int blocking;                            /* of a blocking call: a group waits for it */
-    int simple, brief;                       /* may be carried out by who starts it; and moves little */
-    int kept;                                /* nobody's, and whoever still names it is told that it has been freed */
+    int simple, small_inline;                /* may be carried out by who starts it; and moves little */
+    int cached;                              /* nobody's, and whoever still names it is told that it has been freed */
     void *stream;                            /* in whose order it is executed */
     int streamed, captured;
     struct rondo_request *next_grouped;
@@ -223,8 +225,8 @@ struct rondo_comm {
     int gpus_only;               /* all members are on GPUs, */
     int by_host;                 /* of one host, but what they send each other passes through its memory */
     int linked;                  /* each on its own, and every two are joined by NVLink and use it */
-    int bulk;                    /* and all have bulk copies (device/cuda_bulk.h) */
-    int lands;                   /* members reach most of each other's memory where it lies (device/landing.h) */
+    int tma;                     /* and all have bulk copies (device/cuda/move_tma.h) */
+    int direct_writes;           /* members reach most of each other's memory where it lies (device/engine/direct_write.h) */
     struct rondo_topology topology;
     int group;                        /* members of each host, side by side and as many on all; 0: not so, or one host */
     int networked;                    /* some members may reach each other over a network */
@@ -252,7 +254,7 @@ struct rondo_comm {
     int active;                        /* requests (queue lock) */
     struct rondo_registered *programs; /* registered by the user, the latest first; only ever added to */
     pthread_mutex_t plan_lock;
-    struct rondo_kept_plan *plans; /* compiled (plan lock) */
+    struct rondo_cached_plan *plans; /* compiled (plan lock) */
     struct rondo_registration *registrations;
     uint32_t windows_used;
     char **windows; /* [member][RONDO_WINDOWS_MAX]; device memory */
@@ -266,7 +268,7 @@ struct rondo_queue {
     uint64_t tail;       /* SQEs written */
     uint64_t interrupts; /* the count that the daemon has been told of last */
     uint64_t head;       /* CQEs taken */
-    uint64_t in_flight;  /* operations on the device; at most RONDO_QUEUE_DEPTH (queue.c: fits) */
+    uint64_t in_flight;  /* operations on the device; at most RONDO_QUEUE_DEPTH (lib/submission/queue.c: fits) */
     uint64_t submitted, completed;
     struct rondo_request **by_slot; /* RONDO_OPERATIONS_MAX */
     uint32_t slots_used;
@@ -299,9 +301,9 @@ struct rondo_connect_table;
 struct rondo_mailbox;
 struct rondo_checker;
 struct rondo_hang;
-struct rondo_tracing;
+struct rondo_timeline;
 struct rondo_proxies;
-struct rondo_cards;
+struct rondo_endpoints;
 
 struct rondo_runtime {
     int rank, size;
@@ -314,19 +316,19 @@ struct rondo_runtime {
     int device_index; /* which GPU; -1 */
     char *nothing;    /* device memory that may be read: what a barrier sends */
     struct rondo_peer *peers;
-    int crowded; /* some host has more ranks than cores */
+    int oversubscribed; /* some host has more ranks than cores */
     const struct rondo_transport *transports[8];
     int transport_count;
     struct rondo_queue queue;
     struct rondo_poller poller;
     struct rondo_connect_table *connections;
     struct rondo_proxies *proxies; /* NULL: no rank is reached over a network */
-    struct rondo_cards *cards;
+    struct rondo_endpoints *endpoints;
     struct rondo_mailbox *mailbox;
     struct rondo_checker *checker;
     struct rondo_hang *hang;
-    struct rondo_tracing *trace; /* NULL: none asked for */
-    pthread_mutex_t lock;        /* the lists below, lanes and contexts */
+    struct rondo_timeline *trace; /* NULL: none asked for */
+    pthread_mutex_t lock;         /* the lists below, lanes and contexts */
     struct rondo_comm *world, *comms;
     struct rondo_allocation *allocations;
     uint32_t lanes_used;
@@ -349,12 +351,12 @@ enum rondo_message {
     RONDO_MESSAGE_HANG_STATE,
     RONDO_MESSAGE_HANG_REPORT,
     RONDO_MESSAGE_HANG_ANSWER,
-    RONDO_MESSAGE_CARD_ASK,
-    RONDO_MESSAGE_CARD,
+    RONDO_MESSAGE_ENDPOINT_ASK,
+    RONDO_MESSAGE_ENDPOINT,
     RONDO_MESSAGE_LINK_LOST
 };
 
-/* failure.c: ends everything on the communicator with the code; the first failure stays. */
+/* lib/context/failure.c: ends everything on the communicator with the code; the first failure stays. */
 void rondo_comm_fail(struct rondo_comm *comm, rondo_result_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The communicator of that id, protected from being freed until unpinned; NULL if there is none. */

@@ -1,4 +1,4 @@
-/* See topology.h. */
+/* See lib/context/topology.h. */
 #include "lib/context/topology.h"
 
 #include "lib/context/runtime.h"

@@ -1,4 +1,4 @@
-/* See hang.h. */
+/* See lib/diagnostics/hang.h. */
 #include "lib/diagnostics/hang.h"
 
 #include "lib/call/call.h"

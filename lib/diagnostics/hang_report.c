@@ -1,4 +1,4 @@
-/* See hang_report.h. */
+/* See lib/diagnostics/hang_report.h. */
 #include "lib/diagnostics/hang_report.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* See hang_signal.h. A signal is the process's, not a runtime's, so this is state of the process: one counter that the handler
- * bumps, and what was there before us. */
+/* See lib/diagnostics/hang_signal.h. A signal is the process's, not a runtime's, so this is state of the process: one counter
+ * that the handler bumps, and what was there before us. */
 #include "lib/diagnostics/hang_signal.h"
 
 #include "lib/base/environment.h"

@@ -1,4 +1,4 @@
-/* See tracing.h. */
+/* See lib/diagnostics/timeline.h. */
 #include "lib/diagnostics/timeline.h"
 
 #include "lib/base/environment.h"
@@ -7,79 +7,79 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEPT_MAX     ((size_t) 2 << 20) /* records, before they are written */
+#define RETAINED_MAX ((size_t) 2 << 20) /* records, before they are written */
 #define QUIET_NS     200000000u
 /* Between two looks: a block that records all it can fills its ring in twice the shorter time. */
 #define BUSY_NS      5000000u
 #define CALM_NS      10000000u
 #define BUSY_RECORDS (RONDO_TRACE_DEPTH / 16)
 
-void rondo_tracing_note_start(struct rondo_tracing *trace, const struct rondo_request *request, enum rondo_tracing_how how)
+void rondo_timeline_note_start(struct rondo_timeline *trace, const struct rondo_request *request, enum rondo_timeline_how how)
 {
     const struct rondo_call *call = &request->call;
-    if (trace->start_count == RONDO_TRACING_STARTS) {
+    if (trace->start_count == RONDO_TIMELINE_STARTS) {
         trace->starts_lost++;
         return;
     }
-    struct rondo_tracing_start *start = &trace->starts[trace->start_count++];
-    *start = (struct rondo_tracing_start){.time = rondo_clock_ns(),
-                                          .count = call->count,
-                                          .root = call->root,
-                                          .lane = request->lane->index,
-                                          .number = request->device_number & 0x3ffff,
-                                          .rate = call->rate & 0xff,
-                                          .feedback = call->feedback != 0,
-                                          .how = how,
-                                          .kind = (uint8_t) call->kind,
-                                          .type = (uint8_t) call->type,
-                                          .op = (uint8_t) call->op};
+    struct rondo_timeline_start *start = &trace->starts[trace->start_count++];
+    *start = (struct rondo_timeline_start){.time = rondo_clock_ns(),
+                                           .count = call->count,
+                                           .root = call->root,
+                                           .lane = request->lane->index,
+                                           .number = request->device_number & 0x3ffff,
+                                           .rate = call->rate & 0xff,
+                                           .feedback = call->feedback != 0,
+                                           .how = how,
+                                           .kind = (uint8_t) call->kind,
+                                           .type = (uint8_t) call->type,
+                                           .op = (uint8_t) call->op};
     __builtin_prefetch(start + 4, 1); /* as trace.h: no later store is to wait for this line */
 }
 
-void rondo_tracing_start(struct rondo_runtime *runtime, const struct rondo_request *request)
+void rondo_timeline_start(struct rondo_runtime *runtime, const struct rondo_request *request)
 {
     if (runtime->trace != NULL && !rondo_load_relaxed32(&runtime->trace->paused))
-        rondo_tracing_note_start(runtime->trace, request, RONDO_TRACING_STARTED);
+        rondo_timeline_note_start(runtime->trace, request, RONDO_TIMELINE_STARTED);
 }
 
 static void take_starts(struct rondo_runtime *runtime)
 {
-    struct rondo_tracing *trace = runtime->trace;
+    struct rondo_timeline *trace = runtime->trace;
     pthread_mutex_lock(&runtime->queue.lock);
-    struct rondo_tracing_start *taken = trace->starts;
+    struct rondo_timeline_start *taken = trace->starts;
     uint32_t count = trace->start_count;
     trace->starts = trace->other_starts;
     trace->other_starts = taken;
     trace->start_count = 0;
-    trace->kept.lost += trace->starts_lost;
+    trace->retained.lost += trace->starts_lost;
     trace->starts_lost = 0;
     pthread_mutex_unlock(&runtime->queue.lock);
-    rondo_tracing_keep_starts(&trace->kept, taken, count);
+    rondo_timeline_keep_starts(&trace->retained, taken, count);
 }
 
 static void look(struct rondo_runtime *runtime, uint64_t now)
 {
     take_starts(runtime);
-    if (rondo_tracing_read_rings(runtime) + rondo_tracing_read_streams(runtime) > 0)
+    if (rondo_timeline_read_rings(runtime) + rondo_timeline_read_streams(runtime) > 0)
         runtime->trace->quiet_since = now;
 }
 
-void rondo_tracing_drain(struct rondo_runtime *runtime, uint64_t *most)
+void rondo_timeline_drain(struct rondo_runtime *runtime, uint64_t *most)
 {
-    struct rondo_tracing *trace = runtime->trace;
+    struct rondo_timeline *trace = runtime->trace;
     if (trace == NULL || trace->file.broken || rondo_load_relaxed32(&trace->paused))
         return;
     uint64_t now = rondo_clock_ns();
     if (now >= trace->next_look) {
-        size_t before = trace->kept.record_count;
+        size_t before = trace->retained.record_count;
         look(runtime, now);
-        trace->pause = trace->kept.record_count - before >= BUSY_RECORDS ? BUSY_NS : CALM_NS;
+        trace->pause = trace->retained.record_count - before >= BUSY_RECORDS ? BUSY_NS : CALM_NS;
         trace->next_look = now + trace->pause;
         /* Written is when nothing has been completed for a while (it may be a hang that somebody is going to end by killing the
          * job), or when there is too much. */
-        if (trace->kept.record_count >= KEPT_MAX ||
-            (trace->kept.record_count + trace->kept.start_count > 0 && now - trace->quiet_since >= QUIET_NS))
-            rondo_tracing_write_kept(runtime);
+        if (trace->retained.record_count >= RETAINED_MAX ||
+            (trace->retained.record_count + trace->retained.start_count > 0 && now - trace->quiet_since >= QUIET_NS))
+            rondo_timeline_write_retained(runtime);
     }
     /* It wakes up for other things too, up to once an operation. So it may come late by as much again; to have it woken in what
      * is left of the time would be another timer each time, and that is dearer than all the rest of a trace. */
@@ -90,16 +90,16 @@ void rondo_tracing_drain(struct rondo_runtime *runtime, uint64_t *most)
 static int claim_block(struct rondo_device *device)
 {
     for (int i = 0; i < 100000; i++)
-        if (device->kind->help_begin(device))
+        if (device->kind->assist_begin(device))
             return 1;
     return 0;
 }
 
-rondo_result_t rondo_tracing_pause(struct rondo_runtime *runtime, int paused)
+rondo_result_t rondo_timeline_pause(struct rondo_runtime *runtime, int paused)
 {
     struct rondo_device *device = runtime->device;
     const struct rondo_daemon *daemon = device->daemon;
-    int by_threads = device->kind->help_begin != NULL;
+    int by_threads = device->kind->assist_begin != NULL;
     if (runtime->trace == NULL)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no trace (RONDO_TRACE) to pause");
     if (by_threads && daemon->block_count > 1)
@@ -116,7 +116,7 @@ rondo_result_t rondo_tracing_pause(struct rondo_runtime *runtime, int paused)
         result = device->kind->upload(device, &daemon->blocks[b].trace, &records, sizeof(records));
     }
     if (by_threads)
-        device->kind->help_end(device, 1, RONDO_NEVER_HELPS);
+        device->kind->assist_end(device, 1, RONDO_ASSIST_NEVER);
     rondo_store_relaxed32(&runtime->trace->paused, paused != 0);
     return result;
 }
@@ -131,13 +131,13 @@ static int is_first_on_host(const struct rondo_runtime *runtime)
     return 1;
 }
 
-static void free_trace(struct rondo_tracing *trace)
+static void free_trace(struct rondo_timeline *trace)
 {
-    rondo_tracing_file_destroy(&trace->file);
+    rondo_timeline_file_destroy(&trace->file);
     free(trace->starts);
     free(trace->other_starts);
-    free(trace->kept.starts);
-    free(trace->kept.records);
+    free(trace->retained.starts);
+    free(trace->retained.records);
     free(trace->rings.taken);
     free(trace->streams.ordered);
     free(trace->streams.waiting);
@@ -146,29 +146,29 @@ static void free_trace(struct rondo_tracing *trace)
     free(trace);
 }
 
-rondo_result_t rondo_tracing_create(struct rondo_runtime *runtime, struct rondo_tracing **out)
+rondo_result_t rondo_timeline_create(struct rondo_runtime *runtime, struct rondo_timeline **out)
 {
     const char *path;
     rondo_result_t result = rondo_environment_text("RONDO_TRACE", &path);
     *out = NULL;
     if (result != RONDO_SUCCESS || path == NULL)
         return result;
-    struct rondo_tracing *trace = aligned_alloc(RONDO_CACHE_LINE, sizeof(*trace));
+    struct rondo_timeline *trace = aligned_alloc(RONDO_CACHE_LINE, sizeof(*trace));
     if (trace == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a trace");
     memset(trace, 0, sizeof(*trace));
-    result = rondo_tracing_file_create(&trace->file, path, runtime->rank);
-    trace->starts = calloc(RONDO_TRACING_STARTS, sizeof(*trace->starts));
-    trace->other_starts = calloc(RONDO_TRACING_STARTS, sizeof(*trace->other_starts));
+    result = rondo_timeline_file_create(&trace->file, path, runtime->rank);
+    trace->starts = calloc(RONDO_TIMELINE_STARTS, sizeof(*trace->starts));
+    trace->other_starts = calloc(RONDO_TIMELINE_STARTS, sizeof(*trace->other_starts));
     trace->streams.ordered = calloc(RONDO_LANES_MAX, sizeof(*trace->streams.ordered));
     trace->streams.waiting = calloc(RONDO_LANES_MAX, sizeof(*trace->streams.waiting));
     trace->text.kinds = calloc(RONDO_LANES_MAX, sizeof(*trace->text.kinds));
     if (result == RONDO_SUCCESS &&
         (trace->starts == NULL || trace->other_starts == NULL || trace->streams.ordered == NULL ||
-         trace->streams.waiting == NULL || trace->text.kinds == NULL || !rondo_tracing_prepare(&trace->kept)))
+         trace->streams.waiting == NULL || trace->text.kinds == NULL || !rondo_timeline_prepare(&trace->retained)))
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a trace");
     if (result == RONDO_SUCCESS && is_first_on_host(runtime))
-        result = rondo_tracing_file_empty(&trace->file);
+        result = rondo_timeline_file_empty(&trace->file);
     if (result == RONDO_SUCCESS)
         *out = trace;
     else
@@ -176,9 +176,9 @@ rondo_result_t rondo_tracing_create(struct rondo_runtime *runtime, struct rondo_
     return result;
 }
 
-rondo_result_t rondo_tracing_begin(struct rondo_runtime *runtime)
+rondo_result_t rondo_timeline_begin(struct rondo_runtime *runtime)
 {
-    struct rondo_tracing *trace = runtime->trace;
+    struct rondo_timeline *trace = runtime->trace;
     if (trace == NULL)
         return RONDO_SUCCESS;
     uint32_t blocks = runtime->device->daemon->block_count;
@@ -186,23 +186,23 @@ rondo_result_t rondo_tracing_begin(struct rondo_runtime *runtime)
     trace->text.visited = calloc(blocks, sizeof(*trace->text.visited));
     if (trace->rings.taken == NULL || trace->text.visited == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the trace of %u blocks", blocks);
-    rondo_result_t result = rondo_tracing_file_open(&trace->file);
+    rondo_result_t result = rondo_timeline_file_open(&trace->file);
     if (result == RONDO_SUCCESS)
-        rondo_tracing_write_tracks(runtime);
+        rondo_timeline_write_tracks(runtime);
     return result;
 }
 
-void rondo_tracing_destroy(struct rondo_runtime *runtime)
+void rondo_timeline_destroy(struct rondo_runtime *runtime)
 {
-    struct rondo_tracing *trace = runtime->trace;
+    struct rondo_timeline *trace = runtime->trace;
     if (trace == NULL)
         return;
     if (trace->file.descriptor >= 0) {
         look(runtime, 0);
-        rondo_tracing_write_kept(runtime);
-        if (trace->kept.lost > 0)
+        rondo_timeline_write_retained(runtime);
+        if (trace->retained.lost > 0)
             rondo_log(RONDO_LOG_WARN, runtime->rank, "RONDO_TRACE: %llu records were overwritten before they could be written",
-                      (unsigned long long) trace->kept.lost);
+                      (unsigned long long) trace->retained.lost);
     }
     free_trace(trace);
     runtime->trace = NULL;

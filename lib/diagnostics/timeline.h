@@ -8,25 +8,25 @@
 
 #include "lib/context/runtime.h"
 
-struct rondo_tracing;
+struct rondo_timeline;
 
 /* Before the device is created, and before ranks tell each other that they are ready: reads RONDO_TRACE, and on the first rank
  * of each host empties the file. *trace stays NULL without one. RONDO_ERR_ARGUMENT if the file cannot be written. */
-rondo_result_t rondo_tracing_create(struct rondo_runtime *runtime, struct rondo_tracing **trace);
+rondo_result_t rondo_timeline_create(struct rondo_runtime *runtime, struct rondo_timeline **trace);
 /* After all are ready. */
-rondo_result_t rondo_tracing_begin(struct rondo_runtime *runtime);
+rondo_result_t rondo_timeline_begin(struct rondo_runtime *runtime);
 /* The rest below does nothing without a trace. Of an operation that is being submitted; queue lock held. */
-void rondo_tracing_start(struct rondo_runtime *runtime, const struct rondo_request *request);
+void rondo_timeline_start(struct rondo_runtime *runtime, const struct rondo_request *request);
 /* Of an operation that has been enqueued on a stream, or captured into a graph. Kernels of their own execute it, which record
  * nothing: how many of a lane have been executed is looked up on the device now and then. comm->stream_lock held. */
-void rondo_tracing_enqueue(struct rondo_runtime *runtime, const struct rondo_request *request);
+void rondo_timeline_enqueue(struct rondo_runtime *runtime, const struct rondo_request *request);
 /* From the poller: takes what the blocks have recorded; most: nanoseconds until it should be called again. */
-void rondo_tracing_drain(struct rondo_runtime *runtime, uint64_t *most);
+void rondo_timeline_drain(struct rondo_runtime *runtime, uint64_t *most);
 /* For measuring what a trace costs: until it is called with 0 the blocks record nothing and the poller takes nothing. Waits
  * until the device is idle, and nothing may be started meanwhile. RONDO_ERR_UNSUPPORTED without a trace, and on the host device
  * with several blocks. */
-rondo_result_t rondo_tracing_pause(struct rondo_runtime *runtime, int paused);
+rondo_result_t rondo_timeline_pause(struct rondo_runtime *runtime, int paused);
 /* After the daemon's end: writes the rest. */
-void rondo_tracing_destroy(struct rondo_runtime *runtime);
+void rondo_timeline_destroy(struct rondo_runtime *runtime);
 
 #endif

@@ -13,7 +13,7 @@
 #define BUFFER_BYTES ((size_t) 256 << 10)
 #define LINE_BYTES   512
 
-static void give_up(struct rondo_tracing_file *file, const char *what)
+static void give_up(struct rondo_timeline_file *file, const char *what)
 {
     if (!file->broken)
         rondo_log(RONDO_LOG_WARN, file->rank, "RONDO_TRACE: cannot %s %s: %s; the trace ends here", what, file->path,
@@ -23,7 +23,7 @@ static void give_up(struct rondo_tracing_file *file, const char *what)
 }
 
 /* The file ends with "\n]\n", which the new lines and a new end replace in one write. */
-void rondo_tracing_file_flush(struct rondo_tracing_file *file)
+void rondo_timeline_file_flush(struct rondo_timeline_file *file)
 {
     static const char end[] = "\n]\n";
     const size_t end_bytes = sizeof(end) - 1;
@@ -44,11 +44,11 @@ void rondo_tracing_file_flush(struct rondo_tracing_file *file)
     file->used = 0;
 }
 
-void rondo_tracing_file_event(struct rondo_tracing_file *file, const char *format, ...)
+void rondo_timeline_file_event(struct rondo_timeline_file *file, const char *format, ...)
 {
     va_list arguments;
     if (file->used + 2 * LINE_BYTES > BUFFER_BYTES)
-        rondo_tracing_file_flush(file);
+        rondo_timeline_file_flush(file);
     memcpy(file->buffer + file->used, ",\n", 2);
     va_start(arguments, format);
     int length = vsnprintf(file->buffer + file->used + 2, LINE_BYTES, format, arguments);
@@ -57,12 +57,12 @@ void rondo_tracing_file_event(struct rondo_tracing_file *file, const char *forma
         file->used += (size_t) length + 2;
 }
 
-static rondo_result_t refuse(const struct rondo_tracing_file *file)
+static rondo_result_t refuse(const struct rondo_timeline_file *file)
 {
     return rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_TRACE=%s cannot be written: %s", file->path, strerror(errno));
 }
 
-rondo_result_t rondo_tracing_file_empty(const struct rondo_tracing_file *file)
+rondo_result_t rondo_timeline_file_empty(const struct rondo_timeline_file *file)
 {
     static const char text[] = "[\n{\"name\":\"rondo\",\"ph\":\"M\",\"pid\":0,\"args\":{}}\n]\n";
     int descriptor = open(file->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -73,7 +73,7 @@ rondo_result_t rondo_tracing_file_empty(const struct rondo_tracing_file *file)
     return result;
 }
 
-rondo_result_t rondo_tracing_file_create(struct rondo_tracing_file *file, const char *path, int rank)
+rondo_result_t rondo_timeline_file_create(struct rondo_timeline_file *file, const char *path, int rank)
 {
     file->rank = rank;
     file->descriptor = -1;
@@ -84,13 +84,13 @@ rondo_result_t rondo_tracing_file_create(struct rondo_tracing_file *file, const 
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_tracing_file_open(struct rondo_tracing_file *file)
+rondo_result_t rondo_timeline_file_open(struct rondo_timeline_file *file)
 {
     file->descriptor = open(file->path, O_WRONLY | O_CLOEXEC);
     return file->descriptor < 0 ? refuse(file) : RONDO_SUCCESS;
 }
 
-void rondo_tracing_file_destroy(struct rondo_tracing_file *file)
+void rondo_timeline_file_destroy(struct rondo_timeline_file *file)
 {
     if (file->descriptor >= 0)
         close(file->descriptor);

@@ -24,37 +24,38 @@ static bool grow(void *array, size_t *room, size_t wanted, size_t size)
     return true;
 }
 
-bool rondo_tracing_prepare(struct rondo_tracing_kept *kept)
+bool rondo_timeline_prepare(struct rondo_timeline_retained *retained)
 {
-    if (!grow(&kept->records, &kept->record_room, FIRST_RECORDS, sizeof(*kept->records)) ||
-        !grow(&kept->starts, &kept->start_room, FIRST_STARTS, sizeof(*kept->starts)))
+    if (!grow(&retained->records, &retained->record_room, FIRST_RECORDS, sizeof(*retained->records)) ||
+        !grow(&retained->starts, &retained->start_room, FIRST_STARTS, sizeof(*retained->starts)))
         return false;
-    memset(kept->records, 0xff, kept->record_room * sizeof(*kept->records));
-    memset(kept->starts, 0xff, kept->start_room * sizeof(*kept->starts));
+    memset(retained->records, 0xff, retained->record_room * sizeof(*retained->records));
+    memset(retained->starts, 0xff, retained->start_room * sizeof(*retained->starts));
     return true;
 }
 
-void rondo_tracing_keep(struct rondo_tracing_kept *kept, struct rondo_tracing_record record)
+void rondo_timeline_keep(struct rondo_timeline_retained *retained, struct rondo_timeline_record record)
 {
-    if (grow(&kept->records, &kept->record_room, kept->record_count + 1, sizeof(record)))
-        kept->records[kept->record_count++] = record;
+    if (grow(&retained->records, &retained->record_room, retained->record_count + 1, sizeof(record)))
+        retained->records[retained->record_count++] = record;
     else
-        kept->lost++;
+        retained->lost++;
 }
 
-void rondo_tracing_keep_starts(struct rondo_tracing_kept *kept, const struct rondo_tracing_start *starts, uint32_t count)
+void rondo_timeline_keep_starts(struct rondo_timeline_retained *retained, const struct rondo_timeline_start *starts,
+                                uint32_t count)
 {
-    if (grow(&kept->starts, &kept->start_room, kept->start_count + count, sizeof(*starts))) {
-        memcpy(kept->starts + kept->start_count, starts, count * sizeof(*starts));
-        kept->start_count += count;
+    if (grow(&retained->starts, &retained->start_room, retained->start_count + count, sizeof(*starts))) {
+        memcpy(retained->starts + retained->start_count, starts, count * sizeof(*starts));
+        retained->start_count += count;
     } else {
-        kept->lost += count;
+        retained->lost += count;
     }
 }
 
 /* A device with a clock of its own: a record cannot be from the future, so the smallest difference seen is the best guess of
  * how far the clocks are apart. time: of a record just read, the last there was; others have been held back on the device. */
-static void compare_clocks(struct rondo_tracing_rings *rings, uint64_t time)
+static void compare_clocks(struct rondo_timeline_rings *rings, uint64_t time)
 {
     uint64_t now = rondo_clock_ns() & RONDO_TRACE_TIME_MASK;
     int64_t ahead = (int64_t) ((now - time) & RONDO_TRACE_TIME_MASK);
@@ -68,7 +69,7 @@ static void compare_clocks(struct rondo_tracing_rings *rings, uint64_t time)
  */
 static uint64_t read_ring(struct rondo_runtime *runtime, uint32_t b)
 {
-    struct rondo_tracing *trace = runtime->trace;
+    struct rondo_timeline *trace = runtime->trace;
     const struct rondo_trace_records *ring = &runtime->device->trace[b];
     uint64_t completed = 0, last = UINT64_MAX;
     for (uint64_t most = 2 * RONDO_TRACE_DEPTH; most > 0; most--) {
@@ -79,7 +80,8 @@ static uint64_t read_ring(struct rondo_runtime *runtime, uint32_t b)
         uint32_t expected = RONDO_TRACE_INDEX_LAP(index);
         uint32_t first = (RONDO_TRACE_LAP(time) - expected) & 0xfff, second = (RONDO_TRACE_LAP(what) - expected) & 0xfff;
         if (first == 0 && second == 0) {
-            rondo_tracing_keep(&trace->kept, (struct rondo_tracing_record){RONDO_TRACE_TIME(time), (what & ~0xfffull) | b});
+            rondo_timeline_keep(&trace->retained,
+                                (struct rondo_timeline_record){RONDO_TRACE_TIME(time), (what & ~0xfffull) | b});
             completed += RONDO_TRACE_KIND(what) == RONDO_TRACE_COMPLETE;
             last = RONDO_TRACE_TIME(time);
             trace->rings.taken[b]++;
@@ -90,15 +92,16 @@ static uint64_t read_ring(struct rondo_runtime *runtime, uint32_t b)
             break;
         uint64_t skipped = (uint64_t) laps * RONDO_TRACE_DEPTH - RONDO_TRACE_DEPTH / 2;
         trace->rings.taken[b] += skipped;
-        trace->kept.lost += skipped;
-        rondo_tracing_keep(&trace->kept, (struct rondo_tracing_record){skipped, (uint64_t) RONDO_TRACING_LOST << 60 | b});
+        trace->retained.lost += skipped;
+        rondo_timeline_keep(&trace->retained,
+                            (struct rondo_timeline_record){skipped, (uint64_t) RONDO_TIMELINE_LOST << 60 | b});
     }
     if (last != UINT64_MAX && runtime->device->kind->poll_ns != 0)
         compare_clocks(&trace->rings, last);
     return completed;
 }
 
-uint64_t rondo_tracing_read_rings(struct rondo_runtime *runtime)
+uint64_t rondo_timeline_read_rings(struct rondo_runtime *runtime)
 {
     uint32_t blocks = runtime->device->daemon->block_count;
     uint64_t completed = 0;

@@ -3,16 +3,16 @@
 #include "lib/diagnostics/timeline.h"
 #include "lib/diagnostics/timeline_parts.h"
 
-void rondo_tracing_enqueue(struct rondo_runtime *runtime, const struct rondo_request *request)
+void rondo_timeline_enqueue(struct rondo_runtime *runtime, const struct rondo_request *request)
 {
-    struct rondo_tracing *trace = runtime->trace;
+    struct rondo_timeline *trace = runtime->trace;
     if (trace == NULL || rondo_load_relaxed32(&trace->paused))
         return;
     uint32_t lane = request->lane->index;
-    struct rondo_tracing_streams *streams = &trace->streams;
-    struct rondo_tracing_ordered *ordered = &streams->ordered[lane];
+    struct rondo_timeline_streams *streams = &trace->streams;
+    struct rondo_timeline_ordered *ordered = &streams->ordered[lane];
     pthread_mutex_lock(&runtime->queue.lock);
-    rondo_tracing_note_start(trace, request, request->captured ? RONDO_TRACING_CAPTURED : RONDO_TRACING_ENQUEUED);
+    rondo_timeline_note_start(trace, request, request->captured ? RONDO_TIMELINE_CAPTURED : RONDO_TIMELINE_ENQUEUED);
     if (!request->captured) {
         if ((uint32_t) request->device_number == 0) /* a new life of the lane */
             ordered->executed = request->device_number;
@@ -25,16 +25,16 @@ void rondo_tracing_enqueue(struct rondo_runtime *runtime, const struct rondo_req
 }
 
 /* The copies are of 8 bytes a lane, and go past the streams. */
-uint64_t rondo_tracing_read_streams(struct rondo_runtime *runtime)
+uint64_t rondo_timeline_read_streams(struct rondo_runtime *runtime)
 {
-    struct rondo_tracing *trace = runtime->trace;
-    struct rondo_tracing_streams *streams = &trace->streams;
+    struct rondo_timeline *trace = runtime->trace;
+    struct rondo_timeline_streams *streams = &trace->streams;
     struct rondo_device *device = runtime->device;
     uint64_t completed = 0;
     for (uint32_t i = 0;;) {
         pthread_mutex_lock(&runtime->queue.lock);
         uint32_t lane = i < streams->waiting_count ? streams->waiting[i] : UINT32_MAX;
-        struct rondo_tracing_ordered now = lane != UINT32_MAX ? streams->ordered[lane] : (struct rondo_tracing_ordered){0};
+        struct rondo_timeline_ordered now = lane != UINT32_MAX ? streams->ordered[lane] : (struct rondo_timeline_ordered){0};
         pthread_mutex_unlock(&runtime->queue.lock);
         if (lane == UINT32_MAX)
             return completed;
@@ -43,11 +43,12 @@ uint64_t rondo_tracing_read_streams(struct rondo_runtime *runtime)
             return completed;
         count = count < now.enqueued ? count : now.enqueued;
         for (; executed < count; executed++, completed++)
-            rondo_tracing_keep(&trace->kept, (struct rondo_tracing_record){
-                                                 rondo_clock_ns(), (uint64_t) RONDO_TRACING_EXECUTED << 60 |
-                                                                       (uint64_t) lane << 30 | (executed & 0x3ffff) << 12});
+            rondo_timeline_keep(&trace->retained,
+                                (struct rondo_timeline_record){rondo_clock_ns(), (uint64_t) RONDO_TIMELINE_EXECUTED << 60 |
+                                                                                     (uint64_t) lane << 30 |
+                                                                                     (executed & 0x3ffff) << 12});
         pthread_mutex_lock(&runtime->queue.lock);
-        struct rondo_tracing_ordered *ordered = &streams->ordered[lane];
+        struct rondo_timeline_ordered *ordered = &streams->ordered[lane];
         if (ordered->enqueued >= now.enqueued) /* else a new life has begun */
             ordered->executed = executed;
         if (ordered->executed >= ordered->enqueued) {

@@ -22,35 +22,36 @@ int rondo_grow(void **items, size_t count, size_t *room, size_t bytes)
     return 1;
 }
 
-rondo_result_t rondo_trace_fail(struct rondo_trace *trace, rondo_result_t code, const char *format, ...)
+rondo_result_t rondo_program_builder_fail(struct rondo_program_builder *builder, rondo_result_t code, const char *format, ...)
 {
-    if (trace->result != RONDO_SUCCESS)
-        return trace->result;
+    if (builder->result != RONDO_SUCCESS)
+        return builder->result;
     char reason[400];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(reason, sizeof(reason), format, arguments);
     va_end(arguments);
-    trace->result = code;
-    snprintf(trace->message, sizeof(trace->message), "program '%s', operation %u: %s", trace->name, trace->calls, reason);
-    return rondo_fail(code, "%s", trace->message);
+    builder->result = code;
+    snprintf(builder->message, sizeof(builder->message), "program '%s', operation %u: %s", builder->name, builder->calls,
+             reason);
+    return rondo_fail(code, "%s", builder->message);
 }
 
 /* ---- creating ---- */
 
-static rondo_result_t make_buffers(struct rondo_trace *trace)
+static rondo_result_t make_buffers(struct rondo_program_builder *builder)
 {
-    const struct rondo_conditions *c = &trace->conditions;
-    trace->buffers = calloc((size_t) c->ranks * RONDO_BUFFERS, sizeof(*trace->buffers));
-    if (trace->buffers == NULL)
+    const struct rondo_conditions *c = &builder->conditions;
+    builder->buffers = calloc((size_t) c->ranks * RONDO_BUFFERS, sizeof(*builder->buffers));
+    if (builder->buffers == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a program of %u ranks", c->ranks);
     for (uint32_t rank = 0; rank < c->ranks; rank++)
         for (int b = RONDO_INPUT; b <= RONDO_OUTPUT; b++) {
-            struct rondo_cells *buffer = &trace->buffers[rank * RONDO_BUFFERS + (uint32_t) b];
+            struct rondo_cells *buffer = &builder->buffers[rank * RONDO_BUFFERS + (uint32_t) b];
             buffer->count = rondo_conditions_chunks(c, rank, (enum rondo_buffer) b);
-            trace->cell_count += buffer->count;
-            if (trace->cell_count > RONDO_CHUNKS_MAX)
-                return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': more than %llu chunks", trace->name,
+            builder->cell_count += buffer->count;
+            if (builder->cell_count > RONDO_CHUNKS_MAX)
+                return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': more than %llu chunks", builder->name,
                                   (unsigned long long) RONDO_CHUNKS_MAX);
             buffer->cells = calloc((size_t) buffer->count + 1, sizeof(*buffer->cells));
             if (buffer->cells == NULL)
@@ -59,54 +60,54 @@ static rondo_result_t make_buffers(struct rondo_trace *trace)
     return RONDO_SUCCESS;
 }
 
-static void give_input(struct rondo_trace *trace, uint64_t salt)
+static void give_input(struct rondo_program_builder *builder, uint64_t salt)
 {
-    const struct rondo_conditions *c = &trace->conditions;
+    const struct rondo_conditions *c = &builder->conditions;
     for (uint32_t rank = 0; rank < c->ranks; rank++)
         for (uint32_t i = 0; rondo_conditions_given(c, rank) && i < rondo_conditions_chunks(c, rank, RONDO_INPUT); i++) {
             enum rondo_buffer buffer = RONDO_INPUT;
             uint32_t index = i;
-            rondo_conditions_resolve(c, trace->in_place, rank, &buffer, &index);
-            struct rondo_cell *cell = &trace->buffers[rank * RONDO_BUFFERS + buffer].cells[index];
+            rondo_conditions_resolve(c, builder->in_place, rank, &buffer, &index);
+            struct rondo_cell *cell = &builder->buffers[rank * RONDO_BUFFERS + buffer].cells[index];
             cell->value = rondo_value_input(salt, rank, i);
             cell->index = i;
         }
 }
 
-static rondo_result_t create(struct rondo_trace **result, const char *name, const struct rondo_conditions *conditions,
+static rondo_result_t create(struct rondo_program_builder **result, const char *name, const struct rondo_conditions *conditions,
                              int in_place)
 {
-    struct rondo_trace *trace = calloc(1, sizeof(*trace));
+    struct rondo_program_builder *builder = calloc(1, sizeof(*builder));
     *result = NULL;
-    if (trace == NULL)
+    if (builder == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a program");
-    snprintf(trace->name, sizeof(trace->name), "%s", name);
-    trace->references = 1;
-    trace->conditions = *conditions;
-    trace->in_place = in_place || rondo_conditions_always_shared(conditions);
-    trace->channel = RONDO_CHANNEL_AUTO;
-    trace->channels = 1;
-    trace->factor = trace->granularity = 1;
+    snprintf(builder->name, sizeof(builder->name), "%s", name);
+    builder->references = 1;
+    builder->conditions = *conditions;
+    builder->in_place = in_place || rondo_conditions_always_shared(conditions);
+    builder->channel = RONDO_CHANNEL_AUTO;
+    builder->channels = 1;
+    builder->factor = builder->granularity = 1;
     uint64_t salt = rondo_value_salt();
-    rondo_result_t status = make_buffers(trace);
+    rondo_result_t status = make_buffers(builder);
     if (status == RONDO_SUCCESS && conditions->kind != RONDO_KIND_CUSTOM)
-        status = rondo_wants_prepare(&trace->wants, &trace->conditions, salt);
+        status = rondo_wants_prepare(&builder->wants, &builder->conditions, salt);
     if (status != RONDO_SUCCESS) {
-        rondo_program_destroy(trace);
+        rondo_program_destroy(builder);
         return status;
     }
-    trace->wants.salt = salt;
-    give_input(trace, salt);
-    *result = trace;
+    builder->wants.salt = salt;
+    give_input(builder, salt);
+    *result = builder;
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_trace_create(struct rondo_trace **trace, const char *name, const struct rondo_shape *shape, int chunks,
-                                  int in_place)
+rondo_result_t rondo_program_builder_create(struct rondo_program_builder **builder, const char *name,
+                                            const struct rondo_shape *shape, int chunks, int in_place)
 {
     struct rondo_conditions conditions = {
         .kind = shape->kind, .ranks = (uint32_t) shape->size, .root = (uint32_t) shape->root, .pieces = (uint32_t) chunks};
-    return create(trace, name, &conditions, in_place);
+    return create(builder, name, &conditions, in_place);
 }
 
 static int name_is_good(const char *name)
@@ -156,39 +157,39 @@ rondo_result_t rondo_program_create(rondo_program_t *program, const rondo_progra
     return create(program, signature->name, &conditions, signature->in_place);
 }
 
-void rondo_program_destroy(rondo_program_t trace)
+void rondo_program_destroy(rondo_program_t builder)
 {
     /* The last one to let go sees what the others did before they did. */
-    if (trace == NULL || __atomic_sub_fetch(&trace->references, 1, __ATOMIC_ACQ_REL) > 0)
+    if (builder == NULL || __atomic_sub_fetch(&builder->references, 1, __ATOMIC_ACQ_REL) > 0)
         return;
-    for (size_t i = 0; trace->buffers != NULL && i < (size_t) trace->conditions.ranks * RONDO_BUFFERS; i++)
-        free(trace->buffers[i].cells);
-    rondo_wants_release(&trace->wants);
-    rondo_raw_free(trace->raw);
-    free(trace->buffers);
-    free(trace->ops);
-    free(trace->conditions.requirements);
-    free(trace->conditions.terms);
-    free(trace);
+    for (size_t i = 0; builder->buffers != NULL && i < (size_t) builder->conditions.ranks * RONDO_BUFFERS; i++)
+        free(builder->buffers[i].cells);
+    rondo_wants_release(&builder->wants);
+    rondo_msccl_ir_free(builder->ir);
+    free(builder->buffers);
+    free(builder->ops);
+    free(builder->conditions.requirements);
+    free(builder->conditions.terms);
+    free(builder);
 }
 
 /* ---- chunks ---- */
 
-static struct rondo_cells *cells_of(struct rondo_trace *trace, uint32_t rank, int buffer)
+static struct rondo_cells *cells_of(struct rondo_program_builder *builder, uint32_t rank, int buffer)
 {
-    return &trace->buffers[rank * RONDO_BUFFERS + (uint32_t) buffer];
+    return &builder->buffers[rank * RONDO_BUFFERS + (uint32_t) buffer];
 }
 
 /* Scratch reaches to `end` at least. */
-static int extend_scratch(struct rondo_trace *trace, uint32_t rank, uint64_t end)
+static int extend_scratch(struct rondo_program_builder *builder, uint32_t rank, uint64_t end)
 {
-    struct rondo_cells *scratch = cells_of(trace, rank, RONDO_SCRATCH);
+    struct rondo_cells *scratch = cells_of(builder, rank, RONDO_SCRATCH);
     if (end <= scratch->count)
         return 1;
-    trace->cell_count += end - scratch->count;
-    if (trace->cell_count > RONDO_CHUNKS_MAX) {
-        rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "scratch chunk %llu of rank %u: more than %llu chunks in all",
-                         (unsigned long long) end - 1, rank, (unsigned long long) RONDO_CHUNKS_MAX);
+    builder->cell_count += end - scratch->count;
+    if (builder->cell_count > RONDO_CHUNKS_MAX) {
+        rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "scratch chunk %llu of rank %u: more than %llu chunks in all",
+                                   (unsigned long long) end - 1, rank, (unsigned long long) RONDO_CHUNKS_MAX);
         return 0;
     }
     uint64_t room = 16;
@@ -201,7 +202,7 @@ static int extend_scratch(struct rondo_trace *trace, uint32_t rank, uint64_t end
     if (cells == NULL || room > old_room)
         cells = realloc(cells, room * sizeof(*cells));
     if (cells == NULL) {
-        rondo_trace_fail(trace, RONDO_ERR_MEMORY, "no memory for %llu scratch chunks", (unsigned long long) end);
+        rondo_program_builder_fail(builder, RONDO_ERR_MEMORY, "no memory for %llu scratch chunks", (unsigned long long) end);
         return 0;
     }
     memset(cells + scratch->count, 0, (size_t) (end - scratch->count) * sizeof(*cells));
@@ -211,126 +212,126 @@ static int extend_scratch(struct rondo_trace *trace, uint32_t rank, uint64_t end
 }
 
 /* Checks a range and gives its resolved name. 0: wrong, and noted. */
-static int resolve(struct rondo_trace *trace, int64_t rank, int buffer, uint64_t index, uint64_t count, int writes,
+static int resolve(struct rondo_program_builder *builder, int64_t rank, int buffer, uint64_t index, uint64_t count, int writes,
                    enum rondo_buffer *resolved_buffer, uint32_t *resolved_index)
 {
-    const struct rondo_conditions *c = &trace->conditions;
-    if (trace->raw != NULL) {
-        rondo_trace_fail(trace, RONDO_ERR_STATE, "the program was read from a file and cannot be added to");
+    const struct rondo_conditions *c = &builder->conditions;
+    if (builder->ir != NULL) {
+        rondo_program_builder_fail(builder, RONDO_ERR_STATE, "the program was read from a file and cannot be added to");
         return 0;
     }
     if (rank < 0 || rank >= c->ranks) {
-        rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "rank %lld is not in [0, %u)", (long long) rank, c->ranks);
+        rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "rank %lld is not in [0, %u)", (long long) rank, c->ranks);
         return 0;
     }
     if (buffer < 0 || buffer >= RONDO_BUFFERS) {
-        rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "%d is not a buffer", buffer);
+        rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "%d is not a buffer", buffer);
         return 0;
     }
-    uint64_t chunks = buffer == RONDO_SCRATCH ? RONDO_CHUNKS_MAX : cells_of(trace, (uint32_t) rank, buffer)->count;
+    uint64_t chunks = buffer == RONDO_SCRATCH ? RONDO_CHUNKS_MAX : cells_of(builder, (uint32_t) rank, buffer)->count;
     if (count == 0 || count > UINT16_MAX || index >= chunks || count > chunks - index) {
-        rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "chunks [%llu, +%llu) of rank %lld's %s: it has %llu",
-                         (unsigned long long) index, (unsigned long long) count, (long long) rank, rondo_buffer_name(buffer),
-                         (unsigned long long) chunks);
+        rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "chunks [%llu, +%llu) of rank %lld's %s: it has %llu",
+                                   (unsigned long long) index, (unsigned long long) count, (long long) rank,
+                                   rondo_buffer_name(buffer), (unsigned long long) chunks);
         return 0;
     }
-    if (buffer == RONDO_SCRATCH && writes && !extend_scratch(trace, (uint32_t) rank, index + count))
+    if (buffer == RONDO_SCRATCH && writes && !extend_scratch(builder, (uint32_t) rank, index + count))
         return 0;
     *resolved_buffer = (enum rondo_buffer) buffer;
     *resolved_index = (uint32_t) index;
-    rondo_conditions_resolve(c, trace->in_place, (uint32_t) rank, resolved_buffer, resolved_index);
+    rondo_conditions_resolve(c, builder->in_place, (uint32_t) rank, resolved_buffer, resolved_index);
     return 1;
 }
 
-static rondo_chunk_t nothing(struct rondo_trace *trace)
+static rondo_chunk_t nothing(struct rondo_program_builder *builder)
 {
-    rondo_chunk_t none = {trace, -1, RONDO_BUFFER_INPUT, 0, 0, 0};
+    rondo_chunk_t none = {builder, -1, RONDO_BUFFER_INPUT, 0, 0, 0};
     return none;
 }
 
-rondo_chunk_t rondo_chunk(rondo_program_t trace, int rank, rondo_buffer_t buffer, size_t index, size_t count)
+rondo_chunk_t rondo_chunk(rondo_program_t builder, int rank, rondo_buffer_t buffer, size_t index, size_t count)
 {
     enum rondo_buffer where;
     uint32_t first;
-    if (trace == NULL || trace->result != RONDO_SUCCESS)
-        return nothing(trace);
-    trace->calls++;
-    if (!resolve(trace, rank, (int) buffer, index, count, 0, &where, &first))
-        return nothing(trace);
-    const struct rondo_cells *cells = cells_of(trace, (uint32_t) rank, where);
+    if (builder == NULL || builder->result != RONDO_SUCCESS)
+        return nothing(builder);
+    builder->calls++;
+    if (!resolve(builder, rank, (int) buffer, index, count, 0, &where, &first))
+        return nothing(builder);
+    const struct rondo_cells *cells = cells_of(builder, (uint32_t) rank, where);
     for (uint32_t k = 0; k < count; k++)
         if (first + k >= cells->count || cells->cells[first + k].value.count == 0) {
-            rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "chunk %zu of rank %d's %s is uninitialized", index + k, rank,
-                             rondo_buffer_name((int) buffer));
-            return nothing(trace);
+            rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "chunk %zu of rank %d's %s is uninitialized", index + k,
+                                       rank, rondo_buffer_name((int) buffer));
+            return nothing(builder);
         }
-    rondo_chunk_t chunk = {trace, rank, (rondo_buffer_t) where, first, (uint32_t) count, trace->calls};
+    rondo_chunk_t chunk = {builder, rank, (rondo_buffer_t) where, first, (uint32_t) count, builder->calls};
     return chunk;
 }
 
 /* Every chunk of the reference is still what it was. */
-static int fresh(struct rondo_trace *trace, const rondo_chunk_t *c)
+static int fresh(struct rondo_program_builder *builder, const rondo_chunk_t *c)
 {
-    if (c->program != trace || c->rank < 0 || (uint32_t) c->rank >= trace->conditions.ranks ||
+    if (c->program != builder || c->rank < 0 || (uint32_t) c->rank >= builder->conditions.ranks ||
         (unsigned) c->buffer >= RONDO_BUFFERS) {
-        rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "not a reference to chunks of this program");
+        rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "not a reference to chunks of this program");
         return 0;
     }
-    const struct rondo_cells *cells = cells_of(trace, (uint32_t) c->rank, (int) c->buffer);
+    const struct rondo_cells *cells = cells_of(builder, (uint32_t) c->rank, (int) c->buffer);
     if (c->count == 0 || c->index >= cells->count || c->count > cells->count - c->index) {
-        rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "not a reference to chunks of this program");
+        rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "not a reference to chunks of this program");
         return 0;
     }
     for (uint32_t k = 0; k < c->count; k++)
         if (cells->cells[c->index + k].written > c->stamp) {
-            rondo_trace_fail(trace, RONDO_ERR_ARGUMENT,
-                             "stale reference: chunk %u of rank %d's %s was overwritten by operation %u", c->index + k, c->rank,
-                             rondo_buffer_name((int) c->buffer), cells->cells[c->index + k].written);
+            rondo_program_builder_fail(
+                builder, RONDO_ERR_ARGUMENT, "stale reference: chunk %u of rank %d's %s was overwritten by operation %u",
+                c->index + k, c->rank, rondo_buffer_name((int) c->buffer), cells->cells[c->index + k].written);
             return 0;
         }
     return 1;
 }
 
 /* The value is what the operator's last step must be applied to, at this place. */
-static int finishes(const struct rondo_trace *trace, uint32_t rank, enum rondo_buffer buffer, uint32_t index,
+static int finishes(const struct rondo_program_builder *builder, uint32_t rank, enum rondo_buffer buffer, uint32_t index,
                     const struct rondo_cell *cell, int reduces)
 {
-    enum rondo_kind kind = trace->conditions.kind;
+    enum rondo_kind kind = builder->conditions.kind;
     struct rondo_value want;
-    if (!rondo_conditions_reduces(&trace->conditions))
+    if (!rondo_conditions_reduces(&builder->conditions))
         return 0;
     if (kind == RONDO_KIND_SCAN || kind == RONDO_KIND_EXSCAN)
-        return buffer == RONDO_OUTPUT && rondo_wants_at(&trace->wants, rank, index, &want) &&
+        return buffer == RONDO_OUTPUT && rondo_wants_at(&builder->wants, rank, index, &want) &&
                rondo_value_same(cell->value, want);
-    return reduces && rondo_wants_complete(&trace->wants, cell->index, cell->value);
+    return reduces && rondo_wants_complete(&builder->wants, cell->index, cell->value);
 }
 
-static int note(struct rondo_trace *trace, const struct rondo_op *op)
+static int note(struct rondo_program_builder *builder, const struct rondo_op *op)
 {
-    if (trace->op_count >= RONDO_OPS_MAX) {
-        rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "more than %zu operations", RONDO_OPS_MAX);
+    if (builder->op_count >= RONDO_OPS_MAX) {
+        rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "more than %zu operations", RONDO_OPS_MAX);
         return 0;
     }
-    if (!rondo_grow((void **) &trace->ops, trace->op_count, &trace->op_room, sizeof(*op))) {
-        rondo_trace_fail(trace, RONDO_ERR_MEMORY, "no memory for %zu operations", trace->op_count);
+    if (!rondo_grow((void **) &builder->ops, builder->op_count, &builder->op_room, sizeof(*op))) {
+        rondo_program_builder_fail(builder, RONDO_ERR_MEMORY, "no memory for %zu operations", builder->op_count);
         return 0;
     }
-    trace->ops[trace->op_count++] = *op;
+    builder->ops[builder->op_count++] = *op;
     return 1;
 }
 
 /* Carries the operation out, and notes it: as several, if some of its results are complete and others are not. */
-static rondo_chunk_t apply(struct rondo_trace *trace, const struct rondo_op *whole)
+static rondo_chunk_t apply(struct rondo_program_builder *builder, const struct rondo_op *whole)
 {
     struct rondo_op op = *whole;
-    struct rondo_cell *to = cells_of(trace, op.rank, op.buffer)->cells + op.destination;
-    const struct rondo_cell *from = cells_of(trace, op.source_rank, op.source_buffer)->cells + op.source;
+    struct rondo_cell *to = cells_of(builder, op.rank, op.buffer)->cells + op.destination;
+    const struct rondo_cell *from = cells_of(builder, op.source_rank, op.source_buffer)->cells + op.source;
     int overlaps = op.source_rank == op.rank && op.source_buffer == op.buffer && op.source < op.destination + op.count &&
                    op.destination < op.source + op.count;
     if (overlaps) {
-        rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "chunks [%u, +%u) of rank %u's %s overlap the destination", op.source,
-                         op.count, op.rank, rondo_buffer_name(op.buffer));
-        return nothing(trace);
+        rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "chunks [%u, +%u) of rank %u's %s overlap the destination",
+                                   op.source, op.count, op.rank, rondo_buffer_name(op.buffer));
+        return nothing(builder);
     }
     uint32_t first = 0;
     int before = 0;
@@ -340,14 +341,14 @@ static rondo_chunk_t apply(struct rondo_trace *trace, const struct rondo_op *who
             result.value = rondo_value_combine(to[k].value, from[k].value);
             result.index = to[k].index == from[k].index ? to[k].index : UINT32_MAX;
         }
-        result.written = trace->calls;
-        int finished = finishes(trace, op.rank, (enum rondo_buffer) op.buffer, op.destination + k, &result, op.reduces);
+        result.written = builder->calls;
+        int finished = finishes(builder, op.rank, (enum rondo_buffer) op.buffer, op.destination + k, &result, op.reduces);
         to[k] = result;
         if (k > 0 && finished != before) {
             op.source = whole->source + first, op.destination = whole->destination + first, op.count = k - first;
             op.finishes = (uint8_t) before;
-            if (!note(trace, &op))
-                return nothing(trace);
+            if (!note(builder, &op))
+                return nothing(builder);
             first = k;
             op = *whole;
         }
@@ -355,22 +356,23 @@ static rondo_chunk_t apply(struct rondo_trace *trace, const struct rondo_op *who
     }
     op.source = whole->source + first, op.destination = whole->destination + first, op.count = whole->count - first;
     op.finishes = (uint8_t) before;
-    if (!note(trace, &op))
-        return nothing(trace);
-    rondo_chunk_t chunk = {trace, (int) op.rank, (rondo_buffer_t) op.buffer, whole->destination, whole->count, trace->calls};
+    if (!note(builder, &op))
+        return nothing(builder);
+    rondo_chunk_t chunk = {builder,      (int) op.rank, (rondo_buffer_t) op.buffer, whole->destination,
+                           whole->count, builder->calls};
     return chunk;
 }
 
 rondo_chunk_t rondo_chunk_copy(rondo_chunk_t c, int rank, rondo_buffer_t buffer, size_t index)
 {
-    struct rondo_trace *trace = c.program;
+    struct rondo_program_builder *builder = c.program;
     enum rondo_buffer where;
     uint32_t first;
-    if (trace == NULL || trace->result != RONDO_SUCCESS)
-        return nothing(trace);
-    trace->calls++;
-    if (!fresh(trace, &c) || !resolve(trace, rank, (int) buffer, index, c.count, 1, &where, &first))
-        return nothing(trace);
+    if (builder == NULL || builder->result != RONDO_SUCCESS)
+        return nothing(builder);
+    builder->calls++;
+    if (!fresh(builder, &c) || !resolve(builder, rank, (int) buffer, index, c.count, 1, &where, &first))
+        return nothing(builder);
     if ((uint32_t) rank == (uint32_t) c.rank && where == (enum rondo_buffer) c.buffer && first == c.index)
         return c; /* in place it is there already */
     struct rondo_op op = {.source_rank = (uint32_t) c.rank,
@@ -378,53 +380,53 @@ rondo_chunk_t rondo_chunk_copy(rondo_chunk_t c, int rank, rondo_buffer_t buffer,
                           .rank = (uint32_t) rank,
                           .destination = first,
                           .count = c.count,
-                          .channel = trace->channel,
+                          .channel = builder->channel,
                           .source_buffer = (uint8_t) c.buffer,
                           .buffer = (uint8_t) where,
-                          .factor = trace->factor};
-    return apply(trace, &op);
+                          .factor = builder->factor};
+    return apply(builder, &op);
 }
 
 rondo_chunk_t rondo_chunk_reduce(rondo_chunk_t c1, rondo_chunk_t c2)
 {
-    struct rondo_trace *trace = c1.program;
-    if (trace == NULL || trace->result != RONDO_SUCCESS)
-        return nothing(trace);
-    trace->calls++;
-    if (!fresh(trace, &c1) || !fresh(trace, &c2))
-        return nothing(trace);
+    struct rondo_program_builder *builder = c1.program;
+    if (builder == NULL || builder->result != RONDO_SUCCESS)
+        return nothing(builder);
+    builder->calls++;
+    if (!fresh(builder, &c1) || !fresh(builder, &c2))
+        return nothing(builder);
     if (c1.count != c2.count) {
-        rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "%u chunks of rank %d cannot be reduced with %u of rank %d", c1.count,
-                         c1.rank, c2.count, c2.rank);
-        return nothing(trace);
+        rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "%u chunks of rank %d cannot be reduced with %u of rank %d",
+                                   c1.count, c1.rank, c2.count, c2.rank);
+        return nothing(builder);
     }
     struct rondo_op op = {.source_rank = (uint32_t) c2.rank,
                           .source = c2.index,
                           .rank = (uint32_t) c1.rank,
                           .destination = c1.index,
                           .count = c1.count,
-                          .channel = trace->channel,
+                          .channel = builder->channel,
                           .source_buffer = (uint8_t) c2.buffer,
                           .buffer = (uint8_t) c1.buffer,
                           .reduces = 1,
-                          .factor = trace->factor};
-    return apply(trace, &op);
+                          .factor = builder->factor};
+    return apply(builder, &op);
 }
 
 /* ---- directives ---- */
 
-void rondo_program_channel(rondo_program_t trace, int channel)
+void rondo_program_channel(rondo_program_t builder, int channel)
 {
-    if (trace == NULL || trace->result != RONDO_SUCCESS)
+    if (builder == NULL || builder->result != RONDO_SUCCESS)
         return;
-    trace->calls++;
+    builder->calls++;
     if (channel < -1 || channel > RONDO_CHANNEL_MAX) {
-        rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "channel %d is not in [-1, %d]", channel, RONDO_CHANNEL_MAX);
+        rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "channel %d is not in [-1, %d]", channel, RONDO_CHANNEL_MAX);
         return;
     }
-    trace->channel = channel;
-    if (channel + 1 > trace->channels)
-        trace->channels = channel + 1;
+    builder->channel = channel;
+    if (channel + 1 > builder->channels)
+        builder->channels = channel + 1;
 }
 
 static uint32_t common_multiple(uint32_t a, uint32_t b)
@@ -438,66 +440,67 @@ static uint32_t common_multiple(uint32_t a, uint32_t b)
     return a / x * b;
 }
 
-void rondo_program_parallelize(rondo_program_t trace, int factor)
+void rondo_program_parallelize(rondo_program_t builder, int factor)
 {
-    if (trace == NULL || trace->result != RONDO_SUCCESS)
+    if (builder == NULL || builder->result != RONDO_SUCCESS)
         return;
-    trace->calls++;
-    uint64_t product = factor < 1 ? 0 : (uint64_t) trace->factor * (uint32_t) factor;
-    if (product == 0 || product > RONDO_FACTOR_MAX || common_multiple(trace->granularity, (uint32_t) product) > 4096) {
-        rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "parallelize by %d makes %llu instances; 1 to %d are possible", factor,
-                         (unsigned long long) product, RONDO_FACTOR_MAX);
-        return;
-    }
-    if (trace->depth == (int) (sizeof(trace->factors) / sizeof(trace->factors[0]))) {
-        rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "parallelize is nested more than %d deep", trace->depth);
+    builder->calls++;
+    uint64_t product = factor < 1 ? 0 : (uint64_t) builder->factor * (uint32_t) factor;
+    if (product == 0 || product > RONDO_FACTOR_MAX || common_multiple(builder->granularity, (uint32_t) product) > 4096) {
+        rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "parallelize by %d makes %llu instances; 1 to %d are possible",
+                                   factor, (unsigned long long) product, RONDO_FACTOR_MAX);
         return;
     }
-    trace->factors[trace->depth++] = trace->factor;
-    trace->factor = (uint32_t) product;
-    trace->granularity = common_multiple(trace->granularity, trace->factor);
+    if (builder->depth == (int) (sizeof(builder->factors) / sizeof(builder->factors[0]))) {
+        rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "parallelize is nested more than %d deep", builder->depth);
+        return;
+    }
+    builder->factors[builder->depth++] = builder->factor;
+    builder->factor = (uint32_t) product;
+    builder->granularity = common_multiple(builder->granularity, builder->factor);
 }
 
-void rondo_program_serialize(rondo_program_t trace)
+void rondo_program_serialize(rondo_program_t builder)
 {
-    if (trace == NULL || trace->result != RONDO_SUCCESS)
+    if (builder == NULL || builder->result != RONDO_SUCCESS)
         return;
-    trace->calls++;
-    if (trace->depth == 0) {
-        rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "serialize without parallelize");
+    builder->calls++;
+    if (builder->depth == 0) {
+        rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "serialize without parallelize");
         return;
     }
-    trace->factor = trace->factors[--trace->depth];
+    builder->factor = builder->factors[--builder->depth];
 }
 
-void rondo_program_require(rondo_program_t trace, int rank, size_t output, int count, const int *ranks, const size_t *indexes)
+void rondo_program_require(rondo_program_t builder, int rank, size_t output, int count, const int *ranks, const size_t *indexes)
 {
-    if (trace == NULL || trace->result != RONDO_SUCCESS)
+    if (builder == NULL || builder->result != RONDO_SUCCESS)
         return;
-    trace->calls++;
-    struct rondo_conditions *c = &trace->conditions;
+    builder->calls++;
+    struct rondo_conditions *c = &builder->conditions;
     if (c->kind != RONDO_KIND_CUSTOM || rank < 0 || (uint32_t) rank >= c->ranks || output >= c->outputs || count < 1 ||
         ranks == NULL || indexes == NULL) {
-        rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "require: rank %d, output chunk %zu, %d terms: %s", rank, output, count,
-                         c->kind != RONDO_KIND_CUSTOM ? "the collective says itself what it requires" : "out of range");
+        rondo_program_builder_fail(
+            builder, RONDO_ERR_ARGUMENT, "require: rank %d, output chunk %zu, %d terms: %s", rank, output, count,
+            c->kind != RONDO_KIND_CUSTOM ? "the collective says itself what it requires" : "out of range");
         return;
     }
     struct rondo_requirement wish = {(uint32_t) rank, (uint32_t) output, (uint32_t) c->term_count, (uint32_t) count};
     for (int i = 0; i < count; i++) {
         struct rondo_term term = {(uint32_t) ranks[i], (uint32_t) indexes[i]};
         if (ranks[i] < 0 || term.rank >= c->ranks || indexes[i] >= c->inputs) {
-            rondo_trace_fail(trace, RONDO_ERR_ARGUMENT, "require: there is no input chunk %zu of rank %d", indexes[i],
-                             ranks[i]);
+            rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "require: there is no input chunk %zu of rank %d",
+                                       indexes[i], ranks[i]);
             return;
         }
         if (!rondo_grow((void **) &c->terms, c->term_count, &c->term_room, sizeof(term))) {
-            rondo_trace_fail(trace, RONDO_ERR_MEMORY, "no memory for requirements");
+            rondo_program_builder_fail(builder, RONDO_ERR_MEMORY, "no memory for requirements");
             return;
         }
         c->terms[c->term_count++] = term;
     }
     if (!rondo_grow((void **) &c->requirements, c->requirement_count, &c->requirement_room, sizeof(wish))) {
-        rondo_trace_fail(trace, RONDO_ERR_MEMORY, "no memory for requirements");
+        rondo_program_builder_fail(builder, RONDO_ERR_MEMORY, "no memory for requirements");
         return;
     }
     c->requirements[c->requirement_count++] = wish;
@@ -505,15 +508,15 @@ void rondo_program_require(rondo_program_t trace, int rank, size_t output, int c
 
 /* ---- the end ---- */
 
-rondo_result_t rondo_trace_verify(struct rondo_trace *trace)
+rondo_result_t rondo_program_builder_verify(struct rondo_program_builder *builder)
 {
-    const struct rondo_conditions *c = &trace->conditions;
-    if (trace->result != RONDO_SUCCESS)
-        return rondo_fail(trace->result, "%s", trace->message);
-    if (trace->depth != 0)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %d parallelize without serialize", trace->name, trace->depth);
+    const struct rondo_conditions *c = &builder->conditions;
+    if (builder->result != RONDO_SUCCESS)
+        return rondo_fail(builder->result, "%s", builder->message);
+    if (builder->depth != 0)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %d parallelize without serialize", builder->name, builder->depth);
     struct rondo_wants wants;
-    rondo_result_t status = rondo_wants_prepare(&wants, c, trace->wants.salt);
+    rondo_result_t status = rondo_wants_prepare(&wants, c, builder->wants.salt);
     for (uint32_t rank = 0; rank < c->ranks && status == RONDO_SUCCESS; rank++)
         for (uint32_t i = 0; i < rondo_conditions_chunks(c, rank, RONDO_OUTPUT) && status == RONDO_SUCCESS; i++) {
             struct rondo_value want;
@@ -521,14 +524,14 @@ rondo_result_t rondo_trace_verify(struct rondo_trace *trace)
             uint32_t index = i;
             if (!rondo_wants_at(&wants, rank, i, &want))
                 continue;
-            rondo_conditions_resolve(c, trace->in_place, rank, &buffer, &index);
-            const struct rondo_cell *cell = &trace->buffers[rank * RONDO_BUFFERS + buffer].cells[index];
+            rondo_conditions_resolve(c, builder->in_place, rank, &buffer, &index);
+            const struct rondo_cell *cell = &builder->buffers[rank * RONDO_BUFFERS + buffer].cells[index];
             if (!rondo_value_same(cell->value, want))
                 status =
                     rondo_fail(RONDO_ERR_ARGUMENT,
                                "program '%s': output chunk %u of rank %u ends as the combination of %u input chunks%s, not "
                                "of the %u that %s asks for",
-                               trace->name, i, rank, cell->value.count, cell->value.count == want.count ? ", but others" : "",
+                               builder->name, i, rank, cell->value.count, cell->value.count == want.count ? ", but others" : "",
                                want.count, rondo_kind_name(c->kind));
         }
     rondo_wants_release(&wants);

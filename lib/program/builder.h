@@ -38,9 +38,9 @@ struct rondo_cells {
     uint32_t count;
 };
 
-struct rondo_raw;
+struct rondo_msccl_ir;
 
-struct rondo_trace {
+struct rondo_program_builder {
     char name[RONDO_NAME_BYTES];
     struct rondo_conditions conditions;
     int in_place;
@@ -54,20 +54,20 @@ struct rondo_trace {
     uint32_t factors[8];
     int depth;
     struct rondo_wants wants;
-    struct rondo_raw *raw; /* of a program that was read; owned */
-    uint32_t references;   /* the user's, and one for each registration; atomic */
-    rondo_result_t result; /* of the first wrong call */
+    struct rondo_msccl_ir *ir; /* of a program that was read; owned */
+    uint32_t references;       /* the user's, and one for each registration; atomic */
+    rondo_result_t result;     /* of the first wrong call */
     char message[512];
 };
 
 /* Keeps the first error. */
-rondo_result_t rondo_trace_fail(struct rondo_trace *trace, rondo_result_t code, const char *format, ...)
+rondo_result_t rondo_program_builder_fail(struct rondo_program_builder *builder, rondo_result_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The built-in algorithms' way to make one. */
-rondo_result_t rondo_trace_create(struct rondo_trace **trace, const char *name, const struct rondo_shape *shape, int chunks,
-                                  int in_place);
+rondo_result_t rondo_program_builder_create(struct rondo_program_builder **builder, const char *name,
+                                            const struct rondo_shape *shape, int chunks, int in_place);
 /* The first wrong call, or that the postcondition does not hold. */
-rondo_result_t rondo_trace_verify(struct rondo_trace *trace);
+rondo_result_t rondo_program_builder_verify(struct rondo_program_builder *builder);
 
 static inline const char *rondo_buffer_name(int buffer)
 {

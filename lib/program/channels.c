@@ -139,7 +139,7 @@ static uint32_t outgoing(struct placing *p, const struct rondo_node *n)
 }
 
 /* What arrives next for the same sum is folded by the same block. */
-static void join_fold(struct placing *p, const struct rondo_node *n, uint32_t in)
+static void join_reduce(struct placing *p, const struct rondo_node *n, uint32_t in)
 {
     const struct rondo_graph *graph = p->graph;
     for (uint32_t i = n->consumers; (n->actions & RONDO_REDUCE) && i != RONDO_NONE; i = graph->links[i].next) {
@@ -164,7 +164,7 @@ static void find_groups(struct placing *p)
         if (in != RONDO_NONE && out != RONDO_NONE)
             join(p, in, out);
         if (in != RONDO_NONE && graph->options->apart)
-            join_fold(p, n, in);
+            join_reduce(p, n, in);
     }
 }
 
@@ -230,7 +230,7 @@ static rondo_result_t choose_blocks(struct placing *p)
             if (limit > RONDO_COMPILE_BLOCKS_MAX) {
                 status =
                     rondo_fail(RONDO_ERR_UNSUPPORTED, "program '%s': rank %u has more connections than its blocks can serve",
-                               graph->trace->name, groups[first]->rank);
+                               graph->builder->name, groups[first]->rank);
                 break;
             }
         }

@@ -27,9 +27,9 @@ struct playing {
     size_t connections;
 };
 
-static uint32_t fold_limit(const struct rondo_graph *graph)
+static uint32_t reduce_limit(const struct rondo_graph *graph)
 {
-    return graph->options->msccl ? 1 : graph->options->fold != 0 ? graph->options->fold : 63;
+    return graph->options->msccl ? 1 : graph->options->reduce != 0 ? graph->options->reduce : 63;
 }
 
 static uint32_t row_length(const struct rondo_graph *graph, uint32_t head)
@@ -65,7 +65,7 @@ static int sends_too(const struct rondo_graph *graph, uint32_t a, uint32_t b)
             graph->nodes[to].channel == graph->nodes[y->to].channel)
             return 0;
     }
-    return row_length(graph, a) < fold_limit(graph);
+    return row_length(graph, a) < reduce_limit(graph);
 }
 
 static uint32_t live_consumers(const struct rondo_graph *graph, uint32_t node, uint32_t *one)
@@ -101,7 +101,7 @@ static int adds_on(const struct rondo_graph *graph, uint32_t a, uint32_t b)
             graph->nodes[i].channel == y->channel)
             return 0;
     }
-    return row_length(graph, a) < fold_limit(graph);
+    return row_length(graph, a) < reduce_limit(graph);
 }
 
 static uint32_t last_of_row(const struct rondo_graph *graph, uint32_t node)
@@ -115,11 +115,11 @@ static uint32_t last_of_row(const struct rondo_graph *graph, uint32_t node)
 static void make_rows(struct rondo_graph *graph, struct block_list *block)
 {
     uint32_t *list = block->nodes + block->first;
-    size_t kept = 0;
+    size_t retained = 0;
     for (size_t i = 0; i < block->count; i++) {
         uint32_t node = list[i];
-        if (kept > 0 && adds_on(graph, list[kept - 1], node)) {
-            uint32_t before = list[kept - 1], last = last_of_row(graph, before);
+        if (retained > 0 && adds_on(graph, list[retained - 1], node)) {
+            uint32_t before = list[retained - 1], last = last_of_row(graph, before);
             struct rondo_node *n = &graph->nodes[node];
             n->source_buffer = graph->nodes[before].source_buffer; /* the row's own part is what its first one took */
             n->source = graph->nodes[before].source;
@@ -127,17 +127,17 @@ static void make_rows(struct rondo_graph *graph, struct block_list *block)
             n->next = before;
             for (uint32_t m = before; m != RONDO_NONE; m = graph->nodes[m].next)
                 graph->nodes[m].merged = node;
-            list[kept - 1] = node;
-        } else if (kept > 0 && sends_too(graph, list[kept - 1], node)) {
-            struct rondo_node *head = &graph->nodes[list[kept - 1]];
+            list[retained - 1] = node;
+        } else if (retained > 0 && sends_too(graph, list[retained - 1], node)) {
+            struct rondo_node *head = &graph->nodes[list[retained - 1]];
             graph->nodes[node].next = head->next;
             head->next = node;
-            graph->nodes[node].merged = list[kept - 1];
+            graph->nodes[node].merged = list[retained - 1];
         } else {
-            list[kept++] = node;
+            list[retained++] = node;
         }
     }
-    block->count = kept;
+    block->count = retained;
 }
 
 /* ---- playing it through ---- */
@@ -233,7 +233,7 @@ static int play(struct playing *p)
     for (size_t b = 0; b < left; b++)
         active[b] = b;
     for (int moved = 1; moved && left > 0;) {
-        size_t kept = 0;
+        size_t retained = 0;
         moved = 0;
         for (size_t i = 0; i < left; i++) {
             struct block_list *block = &p->blocks[active[i]];
@@ -242,9 +242,9 @@ static int play(struct playing *p)
                 moved = 1;
             }
             if (block->at < block->count)
-                active[kept++] = active[i];
+                active[retained++] = active[i];
         }
-        left = kept;
+        left = retained;
     }
     free(active);
     return left == 0;
@@ -278,20 +278,20 @@ static int exchanges(const struct rondo_graph *graph, uint32_t a, uint32_t b)
 static void make_exchanges(struct rondo_graph *graph, struct block_list *block)
 {
     uint32_t *list = block->nodes + block->first;
-    size_t kept = 0;
+    size_t retained = 0;
     for (size_t i = 0; i < block->count; i++) {
         uint32_t node = list[i];
-        if (kept > 0 && exchanges(graph, list[kept - 1], node)) {
-            uint32_t sends = list[--kept], last = last_of_row(graph, node);
+        if (retained > 0 && exchanges(graph, list[retained - 1], node)) {
+            uint32_t sends = list[--retained], last = last_of_row(graph, node);
             graph->nodes[last].next = sends;
             for (uint32_t k = sends; k != RONDO_NONE; k = graph->nodes[k].next)
                 graph->nodes[k].merged = node;
             graph->nodes[node].actions |= RONDO_SEND;
             graph->nodes[node].flags |= RONDO_EXCHANGE;
         }
-        list[kept++] = node;
+        list[retained++] = node;
     }
-    block->count = kept;
+    block->count = retained;
 }
 
 /* The order becomes the heads of rows, those of a block one after the other as before. */
@@ -304,7 +304,7 @@ static void take_rows(struct playing *p)
             graph->order[graph->ordered++] = p->blocks[b].nodes[p->blocks[b].first + i];
 }
 
-void rondo_graph_gather(struct rondo_graph *graph)
+void rondo_graph_coalesce(struct rondo_graph *graph)
 {
     struct playing p = {.graph = graph};
     struct rondo_node *saved = malloc((graph->node_count + 1) * sizeof(*saved));

@@ -1,5 +1,5 @@
-/* The compiler's passes one after the other; see graph.h. A program that its fused form cannot be ordered for, with the slots
- * there are, is compiled again without fusion, in the order in which it was written: that order needs one slot. */
+/* The compiler's passes one after the other; see lib/program/graph.h. A program that its fused form cannot be ordered for, with
+ * the slots there are, is compiled again without fusion, in the order in which it was written: that order needs one slot. */
 #include "lib/program/graph.h"
 
 #include "lib/base/error.h"
@@ -44,10 +44,11 @@ static int order_as_written(struct rondo_graph *graph)
 }
 
 /* *stuck: the fused form cannot be ordered. */
-static rondo_result_t attempt(const struct rondo_trace *trace, const struct rondo_compile_options *options, int only, int plain,
-                              int *stuck, struct rondo_plan_set *set)
+static rondo_result_t attempt(const struct rondo_program_builder *builder, const struct rondo_compile_options *options,
+                              int only, int plain, int *stuck, struct rondo_plan_set *set)
 {
-    struct rondo_graph graph = {.trace = trace, .options = options, .conditions = trace->conditions, .cut = trace->granularity};
+    struct rondo_graph graph = {
+        .builder = builder, .options = options, .conditions = builder->conditions, .cut = builder->granularity};
     graph.conditions.pieces *= graph.cut;
     rondo_result_t status = rondo_graph_lower(&graph);
     if (status == RONDO_SUCCESS && !plain)
@@ -59,9 +60,10 @@ static rondo_result_t attempt(const struct rondo_trace *trace, const struct rond
     if (status == RONDO_SUCCESS && !graph.failed && !*stuck)
         status = rondo_graph_place(&graph);
     if (status == RONDO_SUCCESS && !graph.failed && !*stuck && !plain)
-        rondo_graph_gather(&graph);
+        rondo_graph_coalesce(&graph);
     if (status == RONDO_SUCCESS && graph.failed)
-        status = rondo_fail(RONDO_ERR_MEMORY, "program '%s': out of memory at %zu instructions", trace->name, graph.node_count);
+        status =
+            rondo_fail(RONDO_ERR_MEMORY, "program '%s': out of memory at %zu instructions", builder->name, graph.node_count);
     if (status == RONDO_SUCCESS && !*stuck) {
         set->conditions = graph.conditions;
         set->even = graph.even;
@@ -71,22 +73,22 @@ static rondo_result_t attempt(const struct rondo_trace *trace, const struct rond
     return status;
 }
 
-rondo_result_t rondo_compile(const struct rondo_trace *trace, const struct rondo_compile_options *options, int only,
+rondo_result_t rondo_compile(const struct rondo_program_builder *builder, const struct rondo_compile_options *options, int only,
                              struct rondo_plan_set **result)
 {
     struct rondo_plan_set *set = calloc(1, sizeof(*set));
     rondo_result_t status = RONDO_SUCCESS;
     int stuck = 0;
     if (set != NULL) {
-        set->conditions = trace->conditions;
-        set->plans = calloc(trace->conditions.ranks, sizeof(struct rondo_plan *));
+        set->conditions = builder->conditions;
+        set->plans = calloc(builder->conditions.ranks, sizeof(struct rondo_plan *));
     }
     if (set == NULL || set->plans == NULL)
-        status = rondo_fail(RONDO_ERR_MEMORY, "no memory for the plans of %u ranks", trace->conditions.ranks);
+        status = rondo_fail(RONDO_ERR_MEMORY, "no memory for the plans of %u ranks", builder->conditions.ranks);
     if (status == RONDO_SUCCESS)
-        status = attempt(trace, options, only, options->plain, &stuck, set);
+        status = attempt(builder, options, only, options->plain, &stuck, set);
     if (status == RONDO_SUCCESS && stuck)
-        status = attempt(trace, options, only, 1, &stuck, set);
+        status = attempt(builder, options, only, 1, &stuck, set);
     if (status != RONDO_SUCCESS) {
         rondo_plan_set_free(set);
         return status;

@@ -1,4 +1,4 @@
-/* See conditions.h. */
+/* See lib/program/conditions.h. */
 #include "lib/program/conditions.h"
 
 #include "lib/base/error.h"
@@ -20,7 +20,7 @@ enum rondo_kind rondo_kind_find(const char *name)
 static uint32_t blocks(const struct rondo_conditions *c, enum rondo_buffer buffer)
 {
     switch (c->kind) {
-    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
     case RONDO_KIND_SCATTER:
         return buffer == RONDO_INPUT ? c->ranks : 1;
     case RONDO_KIND_ALLGATHER:
@@ -111,8 +111,8 @@ uint32_t rondo_conditions_class(const struct rondo_conditions *c, uint32_t rank,
     if (c->kind == RONDO_KIND_ALLGATHERV)
         return buffer == RONDO_INPUT ? rank * c->pieces + index : index;
     if (c->kind == RONDO_KIND_ALLTOALLV) {
-        uint32_t other = index / c->pieces, piece = index % c->pieces;
-        return ((buffer == RONDO_INPUT ? rank : other) * c->ranks + (buffer == RONDO_INPUT ? other : rank)) * c->pieces + piece;
+        uint32_t other = index / c->pieces, part = index % c->pieces;
+        return ((buffer == RONDO_INPUT ? rank : other) * c->ranks + (buffer == RONDO_INPUT ? other : rank)) * c->pieces + part;
     }
     return index % c->pieces;
 }
@@ -124,7 +124,7 @@ int rondo_conditions_ordered(const struct rondo_conditions *c)
 
 int rondo_conditions_reduces(const struct rondo_conditions *c)
 {
-    return c->kind == RONDO_KIND_ALLREDUCE || c->kind == RONDO_KIND_REDUCE || c->kind == RONDO_KIND_REDUCE_SCATTER ||
+    return c->kind == RONDO_KIND_ALLREDUCE || c->kind == RONDO_KIND_REDUCE || c->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK ||
            c->kind == RONDO_KIND_SCAN || c->kind == RONDO_KIND_EXSCAN;
 }
 
@@ -172,13 +172,13 @@ static rondo_result_t prepare_custom(struct rondo_wants *wants)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the postcondition of %u ranks", c->ranks);
     for (size_t r = 0; r < c->requirement_count; r++) {
         const struct rondo_requirement *wish = &c->requirements[r];
-        for (uint32_t piece = 0; piece < c->pieces; piece++) {
+        for (uint32_t part = 0; part < c->pieces; part++) {
             struct rondo_value value = {{0, 0}, 0, 0};
             for (uint32_t t = 0; t < wish->terms; t++) {
                 const struct rondo_term *term = &c->terms[wish->term_first + t];
-                value = rondo_value_combine(value, rondo_value_input(wants->salt, term->rank, term->index * c->pieces + piece));
+                value = rondo_value_combine(value, rondo_value_input(wants->salt, term->rank, term->index * c->pieces + part));
             }
-            wants->custom[(size_t) wish->rank * outputs + wish->output * c->pieces + piece] = value;
+            wants->custom[(size_t) wish->rank * outputs + wish->output * c->pieces + part] = value;
         }
     }
     return RONDO_SUCCESS;
@@ -219,7 +219,7 @@ void rondo_wants_release(struct rondo_wants *wants)
 int rondo_wants_at(const struct rondo_wants *wants, uint32_t rank, uint32_t output, struct rondo_value *value)
 {
     const struct rondo_conditions *c = wants->conditions;
-    uint32_t block = output / c->pieces, piece = output % c->pieces;
+    uint32_t block = output / c->pieces, part = output % c->pieces;
     switch (c->kind) {
     case RONDO_KIND_CUSTOM:
         *value = wants->custom[(size_t) rank * c->outputs * c->pieces + output];
@@ -232,7 +232,7 @@ int rondo_wants_at(const struct rondo_wants *wants, uint32_t rank, uint32_t outp
     case RONDO_KIND_ALLREDUCE:
         *value = wants->prefixes[output];
         return 1;
-    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
         *value = wants->prefixes[rank * c->pieces + output];
         return 1;
     case RONDO_KIND_SCAN:
@@ -248,15 +248,15 @@ int rondo_wants_at(const struct rondo_wants *wants, uint32_t rank, uint32_t outp
     case RONDO_KIND_GATHER:
         if (rank != c->root)
             return 0;
-        *value = rondo_value_input(wants->salt, block, piece);
+        *value = rondo_value_input(wants->salt, block, part);
         return 1;
     case RONDO_KIND_ALLGATHER:
     case RONDO_KIND_ALLGATHERV:
-        *value = rondo_value_input(wants->salt, block, piece);
+        *value = rondo_value_input(wants->salt, block, part);
         return 1;
     case RONDO_KIND_ALLTOALL:
     case RONDO_KIND_ALLTOALLV:
-        *value = rondo_value_input(wants->salt, block, rank * c->pieces + piece);
+        *value = rondo_value_input(wants->salt, block, rank * c->pieces + part);
         return 1;
     case RONDO_KIND_SCATTER:
         *value = rondo_value_input(wants->salt, c->root, rank * c->pieces + output);

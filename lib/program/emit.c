@@ -21,7 +21,7 @@ struct emitting {
     uint32_t *lists;     /* nodes */
     uint32_t *step;      /* [node] */
     uint8_t *notifies;   /* [node] */
-    struct rondo_builder *builder;
+    struct rondo_plan_builder *plan_builder;
     struct rondo_plan *plan;
     uint32_t rank;
     uint32_t *scratch_index; /* [scratch chunk of the rank]: where it lies; RONDO_NONE: nowhere */
@@ -114,7 +114,7 @@ static int stand_in(const struct emitting *e, const struct rondo_node *n, uint8_
 static int find_scratch(struct emitting *e)
 {
     struct rondo_graph *graph = e->graph;
-    uint32_t all = graph->scratch[e->rank] + graph->trace->buffers[e->rank * RONDO_BUFFERS + RONDO_INPUT].count * graph->cut;
+    uint32_t all = graph->scratch[e->rank] + graph->builder->buffers[e->rank * RONDO_BUFFERS + RONDO_INPUT].count * graph->cut;
     e->scratch_index = malloc(((size_t) all + 1) * sizeof(uint32_t));
     e->classes = malloc(((size_t) all + 1) * sizeof(uint32_t));
     if (e->scratch_index == NULL || e->classes == NULL)
@@ -254,7 +254,7 @@ static void row_waits(struct emitting *e, uint32_t head, int pass)
         if (pass == 0)
             e->notifies[latest[block]] = 1;
         else
-            rondo_builder_depend(e->builder, (int) block, (int) e->step[latest[block]]);
+            rondo_plan_builder_depend(e->plan_builder, (int) block, (int) e->step[latest[block]]);
     }
 }
 
@@ -273,7 +273,7 @@ static rondo_result_t add_row(struct emitting *e, uint32_t head)
     uint32_t outs = row_ends(e, head, 1, out), ins = row_ends(e, head, 0, in);
     uint32_t out_first = place_ends(e, out, outs), in_first = place_ends(e, in, ins);
     if (out_first == RONDO_NONE || in_first == RONDO_NONE)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "program '%s', rank %u: a block has more than 255 ends", graph->trace->name,
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "program '%s', rank %u: a block has more than 255 ends", graph->builder->name,
                           n->rank);
     struct rondo_instruction instruction = {
         .actions = n->actions,
@@ -307,7 +307,7 @@ static rondo_result_t add_row(struct emitting *e, uint32_t head)
     }
     for (uint32_t i = 0; i < ins; i++) /* all ranks fold in the order of ranks, where they fold at once */
         instruction.local_place = (uint8_t) (instruction.local_place + (in[i].peer < (int32_t) n->rank));
-    rondo_builder_add(e->builder, &instruction);
+    rondo_plan_builder_add(e->plan_builder, &instruction);
     return RONDO_SUCCESS;
 }
 
@@ -331,28 +331,28 @@ static rondo_result_t one_rank(struct emitting *e, uint32_t rank)
                            : instructions;
     if (instructions > UINT16_MAX) {
         status = rondo_fail(RONDO_ERR_UNSUPPORTED, "program '%s': rank %u has a block of %llu instructions; %u are possible",
-                            graph->trace->name, rank, (unsigned long long) instructions, UINT16_MAX);
+                            graph->builder->name, rank, (unsigned long long) instructions, UINT16_MAX);
         goto done;
     }
     reset_waits(e, blocks);
     for (size_t i = e->block_first[first]; i < e->block_first[first + blocks]; i++)
         row_waits(e, e->lists[i], 0);
     reset_waits(e, blocks);
-    e->builder = rondo_builder_create();
+    e->plan_builder = rondo_plan_builder_create();
     for (uint32_t b = 0; b < blocks && status == RONDO_SUCCESS; b++) {
-        rondo_builder_block(e->builder);
+        rondo_plan_builder_block(e->plan_builder);
         list_ends(e, first + b);
         for (size_t i = e->block_first[first + b]; i < e->block_first[first + b + 1] && status == RONDO_SUCCESS; i++) {
             status = add_row(e, e->lists[i]);
             row_waits(e, e->lists[i], 1);
         }
         for (uint32_t end = 0; end < e->end_count; end++)
-            rondo_builder_end(e->builder, e->ends[end].peer, e->ends[end].channel,
-                              (enum rondo_direction) e->ends[end].direction, (enum rondo_protocol) e->ends[end].protocol);
+            rondo_plan_builder_end(e->plan_builder, e->ends[end].peer, e->ends[end].channel,
+                                   (enum rondo_direction) e->ends[end].direction, (enum rondo_protocol) e->ends[end].protocol);
     }
     uint32_t chunks[RONDO_BUFFERS] = {rondo_conditions_chunks(c, rank, RONDO_INPUT),
                                       rondo_conditions_chunks(c, rank, RONDO_OUTPUT), e->scratch_count};
-    rondo_result_t finished = rondo_builder_finish(e->builder, chunks, &e->plan);
+    rondo_result_t finished = rondo_plan_builder_finish(e->plan_builder, chunks, &e->plan);
     if (finished != RONDO_SUCCESS || status != RONDO_SUCCESS) {
         if (finished == RONDO_SUCCESS)
             rondo_plan_free(e->plan);

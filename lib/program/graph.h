@@ -1,7 +1,7 @@
 /*
  * The compiler's graph: instructions (nodes) and what must come before what, at the granularity of chunks cut for the largest
- * number of instances. lower.c makes it from the trace, fuse.c makes fewer and larger nodes of it, schedule.c orders them and
- * gives them channels and blocks, emit.c writes the plans.
+ * number of instances. lib/program/lower.c makes it from the trace, lib/program/fuse.c makes fewer and larger nodes of it,
+ * lib/program/schedule.c orders them and gives them channels and blocks, lib/program/emit.c writes the plans.
  */
 #ifndef RONDO_LIB_PROGRAM_GRAPH_H
 #define RONDO_LIB_PROGRAM_GRAPH_H
@@ -43,7 +43,7 @@ struct rondo_place {
 };
 
 struct rondo_graph {
-    const struct rondo_trace *trace;
+    const struct rondo_program_builder *builder;
     const struct rondo_compile_options *options;
     struct rondo_conditions conditions; /* of the cut chunks */
     uint32_t cut;                       /* chunks for one of the trace's */
@@ -72,7 +72,7 @@ int rondo_graph_order(struct rondo_graph *graph);
 /* Before the order, and after it. */
 rondo_result_t rondo_graph_channels(struct rondo_graph *graph);
 rondo_result_t rondo_graph_place(struct rondo_graph *graph);
-void rondo_graph_gather(struct rondo_graph *graph);
+void rondo_graph_coalesce(struct rondo_graph *graph);
 rondo_result_t rondo_graph_emit(struct rondo_graph *graph, int only, struct rondo_plan_set *set);
 void rondo_graph_release(struct rondo_graph *graph);
 

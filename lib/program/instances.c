@@ -10,15 +10,16 @@
 
 #include <stdlib.h>
 
-static void add_block(struct rondo_builder *builder, const struct rondo_plan *plan, uint32_t b, uint32_t k, uint32_t instances)
+static void add_block(struct rondo_plan_builder *builder, const struct rondo_plan *plan, uint32_t b, uint32_t k,
+                      uint32_t instances)
 {
     const struct rondo_program *program = plan->program;
     const struct rondo_program_block *block = rondo_program_blocks(program) + b;
-    rondo_builder_block(builder);
+    rondo_plan_builder_block(builder);
     for (uint32_t e = 0; e < block->ends; e++) {
         const struct rondo_connection *end = &plan->connections[block->end_first + e];
-        rondo_builder_end(builder, end->peer, (int) (end->channel * instances + k), (enum rondo_direction) end->direction,
-                          (enum rondo_protocol) end->protocol);
+        rondo_plan_builder_end(builder, end->peer, (int) (end->channel * instances + k), (enum rondo_direction) end->direction,
+                               (enum rondo_protocol) end->protocol);
     }
     for (uint32_t i = 0; i < block->instructions; i++) {
         struct rondo_instruction instruction = rondo_program_instructions(program)[block->instruction_first + i];
@@ -26,10 +27,10 @@ static void add_block(struct rondo_builder *builder, const struct rondo_plan *pl
         instruction.source_index = instruction.source_index * instances + k;
         instruction.destination_index = instruction.destination_index * instances + k;
         instruction.dependency_first = instruction.dependencies = 0;
-        rondo_builder_add(builder, &instruction);
+        rondo_plan_builder_add(builder, &instruction);
         for (uint32_t d = 0; d < waits; d++) {
             const struct rondo_dependency *on = rondo_program_dependencies(program) + first + d;
-            rondo_builder_depend(builder, (int) (k * program->blocks + on->block), on->step);
+            rondo_plan_builder_depend(builder, (int) (k * program->blocks + on->block), on->step);
         }
     }
 }
@@ -46,11 +47,11 @@ static rondo_result_t one_plan(struct rondo_plan **plan, uint32_t instances)
         for (uint32_t i = 0; i < scratch * instances; i++)
             classes[i] = old->scratch_classes[i / instances] * instances + i % instances;
     }
-    struct rondo_builder *builder = rondo_builder_create();
+    struct rondo_plan_builder *builder = rondo_plan_builder_create();
     for (uint32_t k = 0; k < instances; k++)
         for (uint32_t b = 0; b < old->program->blocks; b++)
             add_block(builder, old, b, k, instances);
-    rondo_result_t status = rondo_builder_finish(builder, chunks, &more);
+    rondo_result_t status = rondo_plan_builder_finish(builder, chunks, &more);
     if (status != RONDO_SUCCESS) {
         free(classes);
         return status;

@@ -71,23 +71,23 @@ static void add_rank(struct rondo_text *text, const struct rondo_plan_set *set, 
     }
 }
 
-rondo_result_t rondo_program_write_listing(rondo_program_t trace, char **result)
+rondo_result_t rondo_program_write_listing(rondo_program_t builder, char **result)
 {
     struct rondo_compile_options options = {
         .blocks = RONDO_COMPILE_BLOCKS, .slots = RONDO_COMPILE_SLOTS, .protocol = RONDO_PROTOCOL_SIMPLE};
     struct rondo_plan_set *set = NULL;
     struct rondo_text text = {0};
-    if (trace == NULL || result == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_write_listing: %s is NULL", trace == NULL ? "program" : "text");
+    if (builder == NULL || result == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_write_listing: %s is NULL", builder == NULL ? "program" : "text");
     *result = NULL;
-    rondo_result_t status = trace->raw == NULL ? rondo_trace_verify(trace) : RONDO_SUCCESS;
+    rondo_result_t status = builder->ir == NULL ? rondo_program_builder_verify(builder) : RONDO_SUCCESS;
     if (status == RONDO_SUCCESS)
-        status = rondo_program_compile(trace, &options, -1, &set);
+        status = rondo_program_compile(builder, &options, -1, &set);
     if (status != RONDO_SUCCESS)
         return status;
     const struct rondo_conditions *c = &set->conditions;
-    rondo_text_add(&text, "program %s: %s on %u ranks, %u chunk%s a block%s\n", trace->name, rondo_kind_name(c->kind), c->ranks,
-                   c->pieces, c->pieces == 1 ? "" : "s", set->even ? ", of equal length" : "");
+    rondo_text_add(&text, "program %s: %s on %u ranks, %u chunk%s a block%s\n", builder->name, rondo_kind_name(c->kind),
+                   c->ranks, c->pieces, c->pieces == 1 ? "" : "s", set->even ? ", of equal length" : "");
     for (uint32_t rank = 0; rank < c->ranks; rank++)
         add_rank(&text, set, rank);
     rondo_plan_set_free(set);
@@ -97,12 +97,12 @@ rondo_result_t rondo_program_write_listing(rondo_program_t trace, char **result)
 /* ---- the DAG ---- */
 
 /* Operations, and for each chunk an edge from the one that wrote it last. */
-static rondo_result_t add_graph(struct rondo_text *text, const struct rondo_trace *trace)
+static rondo_result_t add_graph(struct rondo_text *text, const struct rondo_program_builder *builder)
 {
     struct rondo_map writers = {0};
     rondo_result_t status = RONDO_SUCCESS;
-    for (uint32_t i = 0; i < trace->op_count && status == RONDO_SUCCESS; i++) {
-        const struct rondo_op *op = &trace->ops[i];
+    for (uint32_t i = 0; i < builder->op_count && status == RONDO_SUCCESS; i++) {
+        const struct rondo_op *op = &builder->ops[i];
         rondo_text_add(text, "  op%u [label=\"%s %u:%s[%u", i, op->reduces ? "reduce" : "copy", op->rank,
                        rondo_buffer_name(op->buffer), op->destination);
         if (op->count > 1)
@@ -135,19 +135,19 @@ static rondo_result_t add_graph(struct rondo_text *text, const struct rondo_trac
     return status;
 }
 
-rondo_result_t rondo_program_write_dot(rondo_program_t trace, char **result)
+rondo_result_t rondo_program_write_dot(rondo_program_t builder, char **result)
 {
     struct rondo_text text = {0};
-    if (trace == NULL || result == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_write_dot: %s is NULL", trace == NULL ? "program" : "text");
+    if (builder == NULL || result == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_write_dot: %s is NULL", builder == NULL ? "program" : "text");
     *result = NULL;
-    if (trace->raw != NULL)
+    if (builder->ir != NULL)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "program '%s' was read from a file, which has its schedule and no DAG",
-                          trace->name);
-    if (trace->result != RONDO_SUCCESS)
-        return rondo_fail(trace->result, "%s", trace->message);
-    rondo_text_add(&text, "digraph \"%s\" {\n  node [fontname=monospace, fontsize=10];\n", trace->name);
-    rondo_result_t status = add_graph(&text, trace);
+                          builder->name);
+    if (builder->result != RONDO_SUCCESS)
+        return rondo_fail(builder->result, "%s", builder->message);
+    rondo_text_add(&text, "digraph \"%s\" {\n  node [fontname=monospace, fontsize=10];\n", builder->name);
+    rondo_result_t status = add_graph(&text, builder);
     rondo_text_add(&text, "}\n");
     return rondo_text_finish(&text, status, result);
 }

@@ -94,14 +94,14 @@ static void home(const struct rondo_graph *graph, uint32_t rank, int buffer, uin
     *in = (uint8_t) buffer;
     *at = index;
     if (buffer == RONDO_INPUT && written) {
-        if (graph->trace->in_place && rondo_conditions_twin(c, rank, index, &twin)) {
+        if (graph->builder->in_place && rondo_conditions_twin(c, rank, index, &twin)) {
             *in = RONDO_OUTPUT;
             *at = twin;
         } else {
             *in = RONDO_SCRATCH;
             *at = graph->scratch[rank] + index;
         }
-    } else if (buffer == RONDO_OUTPUT && !written && graph->trace->in_place && rondo_conditions_twin(c, rank, 0, &twin)) {
+    } else if (buffer == RONDO_OUTPUT && !written && graph->builder->in_place && rondo_conditions_twin(c, rank, 0, &twin)) {
         *in = RONDO_INPUT;
         *at = index - twin;
     }
@@ -268,7 +268,7 @@ static void remote_part(struct rondo_graph *graph, const struct part *part, uint
 
 static void one_operation(struct rondo_graph *graph, uint32_t number)
 {
-    const struct rondo_op *op = &graph->trace->ops[number];
+    const struct rondo_op *op = &graph->builder->ops[number];
     uint32_t all = op->count * graph->cut;
     for (uint32_t instance = 0; instance < op->factor; instance++) {
         uint32_t at = instance * (all / op->factor), end = (instance + 1) * (all / op->factor);
@@ -293,7 +293,7 @@ static void copy_unwritten(struct rondo_graph *graph, uint32_t rank)
 {
     const struct rondo_conditions *c = &graph->conditions;
     uint32_t chunks = rondo_conditions_chunks(c, rank, RONDO_OUTPUT), run = 0;
-    int shared = graph->trace->in_place;
+    int shared = graph->builder->in_place;
     for (uint32_t i = 0; i < chunks; i += run) {
         enum rondo_buffer buffer = RONDO_OUTPUT;
         uint32_t index = i;
@@ -301,12 +301,12 @@ static void copy_unwritten(struct rondo_graph *graph, uint32_t rank)
         run = 1;
         rondo_conditions_resolve(c, shared, rank, &buffer, &index);
         if (!shared || rondo_conditions_always_shared(c) || is_written(graph, rank, buffer, index) ||
-            !rondo_wants_at(&graph->trace->wants, rank, i / graph->cut, &want))
+            !rondo_wants_at(&graph->builder->wants, rank, i / graph->cut, &want))
             continue;
         uint8_t in;
         uint32_t at;
         home(graph, rank, buffer, index, 0, &in, &at);
-        uint32_t node = new_node(graph, rank, (uint32_t) graph->trace->op_count, 1, RONDO_COPY);
+        uint32_t node = new_node(graph, rank, (uint32_t) graph->builder->op_count, 1, RONDO_COPY);
         if (graph->failed)
             return;
         struct rondo_node *n = &graph->nodes[node];
@@ -326,9 +326,9 @@ static void mark_needed(struct rondo_graph *graph)
         for (uint32_t i = 0; i < rondo_conditions_chunks(c, rank, RONDO_OUTPUT); i++) {
             enum rondo_buffer buffer = RONDO_OUTPUT;
             uint32_t index = i;
-            rondo_conditions_resolve(c, graph->trace->in_place, rank, &buffer, &index);
+            rondo_conditions_resolve(c, graph->builder->in_place, rank, &buffer, &index);
             uint32_t writer = places_of(graph, rank, buffer)[index].writer;
-            int wanted = c->kind == RONDO_KIND_CUSTOM || rondo_wants_at(&graph->trace->wants, rank, i / graph->cut, &want);
+            int wanted = c->kind == RONDO_KIND_CUSTOM || rondo_wants_at(&graph->builder->wants, rank, i / graph->cut, &want);
             if (writer != RONDO_NONE && wanted)
                 graph->nodes[writer].needed = 1;
         }
@@ -344,13 +344,13 @@ static rondo_result_t make_places(struct rondo_graph *graph)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory to compile a program of %u ranks", ranks);
     for (uint32_t i = 0; i < ranks * RONDO_BUFFERS; i++) {
         graph->place_first[i] = all;
-        all += (size_t) graph->trace->buffers[i].count * graph->cut;
+        all += (size_t) graph->builder->buffers[i].count * graph->cut;
         if (i % RONDO_BUFFERS == RONDO_SCRATCH)
-            graph->scratch[i / RONDO_BUFFERS] = graph->trace->buffers[i].count * graph->cut;
+            graph->scratch[i / RONDO_BUFFERS] = graph->builder->buffers[i].count * graph->cut;
     }
     if (all > 4 * RONDO_CHUNKS_MAX)
         return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %zu chunks, cut for %u instances, are too many",
-                          graph->trace->name, all, graph->cut);
+                          graph->builder->name, all, graph->cut);
     graph->places = malloc((all + 1) * sizeof(*graph->places));
     if (graph->places == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for %zu chunks", all);
@@ -385,12 +385,12 @@ static void measure(struct rondo_graph *graph)
 rondo_result_t rondo_graph_lower(struct rondo_graph *graph)
 {
     rondo_result_t status = make_places(graph);
-    for (uint32_t i = 0; i < graph->trace->op_count && status == RONDO_SUCCESS && !graph->failed; i++)
+    for (uint32_t i = 0; i < graph->builder->op_count && status == RONDO_SUCCESS && !graph->failed; i++)
         one_operation(graph, i);
     for (uint32_t rank = 0; rank < graph->conditions.ranks && status == RONDO_SUCCESS && !graph->failed; rank++)
         copy_unwritten(graph, rank);
     if (status == RONDO_SUCCESS && graph->failed)
-        status = rondo_fail(RONDO_ERR_MEMORY, "program '%s': out of memory at %zu instructions", graph->trace->name,
+        status = rondo_fail(RONDO_ERR_MEMORY, "program '%s': out of memory at %zu instructions", graph->builder->name,
                             graph->node_count);
     if (status != RONDO_SUCCESS)
         return status;

@@ -1,4 +1,4 @@
-/* The map of graph.h: open addressing, never more than half full. */
+/* The map of lib/program/graph.h: open addressing, never more than half full. */
 #include "lib/program/graph.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* MSCCL's XML, both ways. See raw.h for what is read; what is written comes from compiled plans. */
+/* MSCCL's XML, both ways. See lib/program/msccl_ir.h for what is read; what is written comes from compiled plans. */
 #include "lib/program/graph.h"
 #include "lib/program/program.h"
 #include "lib/program/msccl_ir.h"
@@ -19,7 +19,7 @@
 /* ---- reading ---- */
 
 struct reading {
-    struct rondo_raw *raw;
+    struct rondo_msccl_ir *ir;
     char name[RONDO_NAME_BYTES];
     long ranks, chunks, inplace;
     uint8_t *seen; /* [rank] */
@@ -68,8 +68,8 @@ static rondo_result_t read_algo(struct reading *r, const struct rondo_xml_elemen
     static const struct {
         const char *theirs;
         enum rondo_kind kind;
-    } names[] = {{"reducescatter", RONDO_KIND_REDUCE_SCATTER}, {"broadcast", RONDO_KIND_BCAST}};
-    struct rondo_conditions *c = &r->raw->conditions;
+    } names[] = {{"reducescatter", RONDO_KIND_REDUCE_SCATTER_BLOCK}, {"broadcast", RONDO_KIND_BCAST}};
+    struct rondo_conditions *c = &r->ir->conditions;
     char collective[32];
     long root, chunks;
     text_of(e, "coll", collective, sizeof(collective));
@@ -100,20 +100,20 @@ static rondo_result_t read_algo(struct reading *r, const struct rondo_xml_elemen
     c->root = (uint32_t) root;
     r->chunks = chunks;
     c->pieces = 0;
-    r->raw->in_place = (int) r->inplace;
-    r->raw->ranks = calloc((size_t) r->ranks, sizeof(*r->raw->ranks));
+    r->ir->in_place = (int) r->inplace;
+    r->ir->ranks = calloc((size_t) r->ranks, sizeof(*r->ir->ranks));
     r->seen = calloc((size_t) r->ranks, 1);
-    return r->raw->ranks == NULL || r->seen == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory for %ld ranks", r->ranks)
-                                                    : RONDO_SUCCESS;
+    return r->ir->ranks == NULL || r->seen == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory for %ld ranks", r->ranks)
+                                                   : RONDO_SUCCESS;
 }
 
 /* Chunks of a block of the arguments, from a rank's buffers. In place only one of them may be told. */
 static rondo_result_t find_pieces(struct reading *r, const struct rondo_xml_element *e, long input, long output)
 {
-    struct rondo_conditions *c = &r->raw->conditions;
+    struct rondo_conditions *c = &r->ir->conditions;
     long in_blocks = 1, out_blocks = 1, ranks = r->ranks;
     switch (c->kind) {
-    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
     case RONDO_KIND_SCATTER:
         in_blocks = ranks;
         break;
@@ -162,16 +162,16 @@ static rondo_result_t read_gpu(struct reading *r, const struct rondo_xml_element
     r->chunk_count += (uint64_t) scratch + (uint64_t) r->chunks * 2;
     if (r->chunk_count > CHUNKS_MAX)
         return refuse(e, "too many chunks in all", "");
-    struct rondo_raw_rank *rank = &r->raw->ranks[id];
+    struct rondo_msccl_ir_rank *rank = &r->ir->ranks[id];
     rank->chunks[RONDO_SCRATCH] = (uint32_t) scratch;
-    rank->block_first = (uint32_t) r->raw->block_count;
+    rank->block_first = (uint32_t) r->ir->block_count;
     return RONDO_SUCCESS;
 }
 
 static rondo_result_t read_block(struct reading *r, const struct rondo_xml_element *e)
 {
-    struct rondo_raw *raw = r->raw;
-    struct rondo_raw_rank *rank = &raw->ranks[r->rank];
+    struct rondo_msccl_ir *ir = r->ir;
+    struct rondo_msccl_ir_rank *rank = &ir->ranks[r->rank];
     long id, send, receive, channel;
     rondo_result_t status = number(e, "id", 0, BLOCKS_MAX - 1, -1, &id);
     if (status == RONDO_SUCCESS)
@@ -186,13 +186,13 @@ static rondo_result_t read_block(struct reading *r, const struct rondo_xml_eleme
         return refuse(e, "thread blocks out of order", "");
     if (send == (long) r->rank || receive == (long) r->rank)
         return refuse(e, "a rank that is its own peer", "");
-    if (!rondo_grow((void **) &raw->blocks, raw->block_count, &raw->block_room, sizeof(*raw->blocks)))
+    if (!rondo_grow((void **) &ir->blocks, ir->block_count, &ir->block_room, sizeof(*ir->blocks)))
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for thread blocks");
-    raw->blocks[raw->block_count++] = (struct rondo_raw_block){.send = (int32_t) send,
-                                                               .receive = (int32_t) receive,
-                                                               .channel = channel < 0 ? 0 : (int32_t) channel,
-                                                               .step_first = (uint32_t) raw->step_count,
-                                                               .line = e->line};
+    ir->blocks[ir->block_count++] = (struct rondo_msccl_ir_block){.send = (int32_t) send,
+                                                                  .receive = (int32_t) receive,
+                                                                  .channel = channel < 0 ? 0 : (int32_t) channel,
+                                                                  .step_first = (uint32_t) ir->step_count,
+                                                                  .line = e->line};
     rank->blocks++;
     return RONDO_SUCCESS;
 }
@@ -221,8 +221,8 @@ static rondo_result_t read_step(struct reading *r, const struct rondo_xml_elemen
                  {"rrcs", RONDO_RECEIVE | RONDO_REDUCE | RONDO_COPY | RONDO_SEND},
                  {"cpy", RONDO_COPY},
                  {"re", RONDO_REDUCE | RONDO_COPY}};
-    struct rondo_raw *raw = r->raw;
-    struct rondo_raw_block *block = &raw->blocks[raw->block_count - 1];
+    struct rondo_msccl_ir *ir = r->ir;
+    struct rondo_msccl_ir_block *block = &ir->blocks[ir->block_count - 1];
     char type[8];
     int actions = -1;
     long number_ = 0, source = 0, destination = 0, count = 1, wait_block, wait_step;
@@ -232,7 +232,7 @@ static rondo_result_t read_step(struct reading *r, const struct rondo_xml_elemen
             actions = types[i].actions;
     if (actions < 0)
         return refuse(e, "a step of an unknown type: ", type);
-    struct rondo_raw_step step = {.actions = (uint8_t) actions, .line = e->line};
+    struct rondo_msccl_ir_step step = {.actions = (uint8_t) actions, .line = e->line};
     rondo_result_t status = number(e, "s", 0, (long) STEPS_MAX, -1, &number_);
     if (status == RONDO_SUCCESS && (uint32_t) number_ != block->steps)
         return refuse(e, "steps out of order", "");
@@ -260,13 +260,13 @@ static rondo_result_t read_step(struct reading *r, const struct rondo_xml_elemen
         return refuse(e, "a step that sends, in a thread block without a peer to send to", "");
     if ((actions & RONDO_RECEIVE) && block->receive < 0)
         return refuse(e, "a step that receives, in a thread block without a peer to receive from", "");
-    if (raw->step_count == STEPS_MAX)
+    if (ir->step_count == STEPS_MAX)
         return refuse(e, "too many steps", "");
     step.source = (uint32_t) source, step.destination = (uint32_t) destination, step.count = (uint32_t) count;
     step.wait_block = (int32_t) wait_block, step.wait_step = (int32_t) wait_step;
-    if (!rondo_grow((void **) &raw->steps, raw->step_count, &raw->step_room, sizeof(step)))
+    if (!rondo_grow((void **) &ir->steps, ir->step_count, &ir->step_room, sizeof(step)))
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for steps");
-    raw->steps[raw->step_count++] = step;
+    ir->steps[ir->step_count++] = step;
     block->steps++;
     return RONDO_SUCCESS;
 }
@@ -284,17 +284,17 @@ static rondo_result_t open_element(void *argument, const struct rondo_xml_elemen
 }
 
 /* Waits for steps that exist, of other blocks. */
-static rondo_result_t check_waits(const struct rondo_raw *raw)
+static rondo_result_t check_waits(const struct rondo_msccl_ir *ir)
 {
-    for (uint32_t rank = 0; rank < raw->conditions.ranks; rank++)
-        for (uint32_t b = 0; b < raw->ranks[rank].blocks; b++) {
-            const struct rondo_raw_block *block = &raw->blocks[raw->ranks[rank].block_first + b];
+    for (uint32_t rank = 0; rank < ir->conditions.ranks; rank++)
+        for (uint32_t b = 0; b < ir->ranks[rank].blocks; b++) {
+            const struct rondo_msccl_ir_block *block = &ir->blocks[ir->ranks[rank].block_first + b];
             for (uint32_t s = 0; s < block->steps; s++) {
-                const struct rondo_raw_step *step = &raw->steps[block->step_first + s];
+                const struct rondo_msccl_ir_step *step = &ir->steps[block->step_first + s];
                 if (step->wait_block < 0)
                     continue;
-                if ((uint32_t) step->wait_block >= raw->ranks[rank].blocks ||
-                    (uint32_t) step->wait_step >= raw->blocks[raw->ranks[rank].block_first + (uint32_t) step->wait_block].steps)
+                if ((uint32_t) step->wait_block >= ir->ranks[rank].blocks ||
+                    (uint32_t) step->wait_step >= ir->blocks[ir->ranks[rank].block_first + (uint32_t) step->wait_block].steps)
                     return rondo_fail(RONDO_ERR_ARGUMENT,
                                       "line %d: a wait for step %d of thread block %d, which does not exist", step->line,
                                       step->wait_step, step->wait_block);
@@ -306,32 +306,32 @@ static rondo_result_t check_waits(const struct rondo_raw *raw)
 rondo_result_t rondo_program_read_xml(const char *text, size_t bytes, rondo_program_t *program)
 {
     struct reading r = {0};
-    struct rondo_trace *trace = NULL;
+    struct rondo_program_builder *builder = NULL;
     if (text == NULL || program == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_read_xml: %s is NULL", text == NULL ? "text" : "program");
     *program = NULL;
-    r.raw = calloc(1, sizeof(*r.raw));
-    trace = calloc(1, sizeof(*trace));
-    rondo_result_t status = r.raw == NULL || trace == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory for a program")
-                                                           : rondo_xml_read(text, bytes, open_element, &r);
+    r.ir = calloc(1, sizeof(*r.ir));
+    builder = calloc(1, sizeof(*builder));
+    rondo_result_t status = r.ir == NULL || builder == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory for a program")
+                                                            : rondo_xml_read(text, bytes, open_element, &r);
     for (long rank = 0; rank < r.ranks && status == RONDO_SUCCESS; rank++)
         if (!r.seen[rank])
             status = rondo_fail(RONDO_ERR_ARGUMENT, "there is no gpu with id %ld of %ld", rank, r.ranks);
     if (status == RONDO_SUCCESS)
-        status = check_waits(r.raw);
-    if (status == RONDO_SUCCESS && r.inplace && !rondo_conditions_may_share(&r.raw->conditions))
-        status = rondo_fail(RONDO_ERR_ARGUMENT, "%s has no in-place form", rondo_kind_name(r.raw->conditions.kind));
+        status = check_waits(r.ir);
+    if (status == RONDO_SUCCESS && r.inplace && !rondo_conditions_may_share(&r.ir->conditions))
+        status = rondo_fail(RONDO_ERR_ARGUMENT, "%s has no in-place form", rondo_kind_name(r.ir->conditions.kind));
     free(r.seen);
     if (status != RONDO_SUCCESS) {
-        rondo_raw_free(r.raw);
-        free(trace);
+        rondo_msccl_ir_free(r.ir);
+        free(builder);
         return status;
     }
-    memcpy(trace->name, r.name, sizeof(trace->name));
-    trace->conditions = r.raw->conditions;
-    trace->references = 1;
-    trace->raw = r.raw;
-    *program = trace;
+    memcpy(builder->name, r.name, sizeof(builder->name));
+    builder->conditions = r.ir->conditions;
+    builder->references = 1;
+    builder->ir = r.ir;
+    *program = builder;
     return RONDO_SUCCESS;
 }
 
@@ -462,17 +462,17 @@ static rondo_result_t write_rank(struct writing *w, uint32_t rank)
     return status;
 }
 
-rondo_result_t rondo_program_write_xml(rondo_program_t trace, char **text)
+rondo_result_t rondo_program_write_xml(rondo_program_t builder, char **text)
 {
     struct rondo_compile_options options = {
         .blocks = RONDO_COMPILE_BLOCKS_MAX, .slots = RONDO_COMPILE_SLOTS, .protocol = RONDO_PROTOCOL_SIMPLE, .msccl = 1};
     struct rondo_plan_set *set = NULL;
-    if (trace == NULL || text == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_write_xml: %s is NULL", trace == NULL ? "program" : "text");
+    if (builder == NULL || text == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_write_xml: %s is NULL", builder == NULL ? "program" : "text");
     *text = NULL;
-    rondo_result_t status = trace->raw == NULL ? rondo_trace_verify(trace) : RONDO_SUCCESS;
+    rondo_result_t status = builder->ir == NULL ? rondo_program_builder_verify(builder) : RONDO_SUCCESS;
     if (status == RONDO_SUCCESS)
-        status = rondo_program_compile(trace, &options, -1, &set);
+        status = rondo_program_compile(builder, &options, -1, &set);
     if (status != RONDO_SUCCESS)
         return status;
     struct writing w = {.set = set};
@@ -491,8 +491,9 @@ rondo_result_t rondo_program_write_xml(rondo_program_t trace, char **text)
     rondo_text_add(&w.text,
                    "<algo name=\"%s\" proto=\"Simple\" nchannels=\"%u\" nchunksperloop=\"%u\" ngpus=\"%u\" coll=\"%s\" "
                    "inplace=\"%d\" outofplace=\"1\" minBytes=\"0\" maxBytes=\"%lld\" root=\"%u\">\n",
-                   trace->name, channels, most, c->ranks, c->kind == RONDO_KIND_BCAST ? "broadcast" : rondo_kind_name(c->kind),
-                   rondo_conditions_always_shared(c), 1LL << 40, c->root);
+                   builder->name, channels, most, c->ranks,
+                   c->kind == RONDO_KIND_BCAST ? "broadcast" : rondo_kind_name(c->kind), rondo_conditions_always_shared(c),
+                   1LL << 40, c->root);
     for (uint32_t rank = 0; rank < c->ranks && status == RONDO_SUCCESS; rank++)
         status = write_rank(&w, rank);
     rondo_text_add(&w.text, "</algo>\n");

@@ -1,4 +1,4 @@
-/* See raw.h. */
+/* See lib/program/msccl_ir.h. */
 #include "lib/program/msccl_ir.h"
 
 #include "lib/base/error.h"
@@ -7,67 +7,67 @@
 #include <stdlib.h>
 #include <string.h>
 
-void rondo_raw_free(struct rondo_raw *raw)
+void rondo_msccl_ir_free(struct rondo_msccl_ir *ir)
 {
-    if (raw == NULL)
+    if (ir == NULL)
         return;
-    free(raw->ranks);
-    free(raw->blocks);
-    free(raw->steps);
-    free(raw);
+    free(ir->ranks);
+    free(ir->blocks);
+    free(ir->steps);
+    free(ir);
 }
 
-static rondo_result_t attempt(struct rondo_raw *raw, const char *name, const struct rondo_compile_options *options,
+static rondo_result_t attempt(struct rondo_msccl_ir *ir, const char *name, const struct rondo_compile_options *options,
                               struct rondo_plan_set *set)
 {
-    struct rondo_raw_playing p = {.raw = raw, .name = name, .options = options};
-    rondo_result_t status = rondo_raw_play(&p);
+    struct rondo_msccl_ir_execution p = {.ir = ir, .name = name, .options = options};
+    rondo_result_t status = rondo_msccl_ir_execute(&p);
     if (status == RONDO_SUCCESS)
-        status = rondo_raw_write_plans(&p, set);
-    rondo_raw_play_release(&p);
+        status = rondo_msccl_ir_write_plans(&p, set);
+    rondo_msccl_ir_execute_release(&p);
     return status;
 }
 
-static rondo_result_t make_set(const struct rondo_raw *raw, struct rondo_plan_set **result)
+static rondo_result_t make_set(const struct rondo_msccl_ir *ir, struct rondo_plan_set **result)
 {
     struct rondo_plan_set *set = calloc(1, sizeof(*set));
     if (set != NULL) {
-        set->conditions = raw->conditions;
-        set->plans = calloc(raw->conditions.ranks, sizeof(struct rondo_plan *));
+        set->conditions = ir->conditions;
+        set->plans = calloc(ir->conditions.ranks, sizeof(struct rondo_plan *));
     }
     *result = set;
-    return set == NULL || set->plans == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory for %u ranks", raw->conditions.ranks)
+    return set == NULL || set->plans == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory for %u ranks", ir->conditions.ranks)
                                              : RONDO_SUCCESS;
 }
 
 /* Programs have been seen in both readings of what a reduction's source means; the first that the checker accepts is taken. Of
  * chunks of any length rather than of equally long ones, if it may be. */
-rondo_result_t rondo_raw_compile(const struct rondo_raw *given, const char *name, const struct rondo_compile_options *options,
-                                 struct rondo_plan_set **result)
+rondo_result_t rondo_msccl_ir_compile(const struct rondo_msccl_ir *given, const char *name,
+                                      const struct rondo_compile_options *options, struct rondo_plan_set **result)
 {
     struct rondo_plan_set *set = NULL;
-    struct rondo_raw copy = *given, *raw = &copy; /* its notes on ranks are this call's own */
-    struct rondo_check_limits limits = {options->slots, RONDO_COMPILE_BLOCKS_MAX, 0};
+    struct rondo_msccl_ir copy = *given, *ir = &copy; /* its notes on ranks are this call's own */
+    struct rondo_verify_limits limits = {options->slots, RONDO_COMPILE_BLOCKS_MAX, 0};
     rondo_result_t status = RONDO_SUCCESS;
     char message[512] = "";
-    raw->ranks = malloc(raw->conditions.ranks * sizeof(*raw->ranks));
-    if (raw->ranks == NULL)
+    ir->ranks = malloc(ir->conditions.ranks * sizeof(*ir->ranks));
+    if (ir->ranks == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for program '%s'", name);
-    memcpy(raw->ranks, given->ranks, raw->conditions.ranks * sizeof(*raw->ranks));
+    memcpy(ir->ranks, given->ranks, ir->conditions.ranks * sizeof(*ir->ranks));
     for (int reading = 0; reading < 2; reading++) {
-        raw->source_is_destination = reading;
-        for (uint32_t rank = 0; rank < raw->conditions.ranks; rank++)
-            raw->ranks[rank].copied = 0;
-        status = make_set(raw, &set);
+        ir->source_is_destination = reading;
+        for (uint32_t rank = 0; rank < ir->conditions.ranks; rank++)
+            ir->ranks[rank].copied = 0;
+        status = make_set(ir, &set);
         if (status == RONDO_SUCCESS)
-            status = attempt(raw, name, options, set);
+            status = attempt(ir, name, options, set);
         for (int even = 0; even < 2 && status == RONDO_SUCCESS; even++) {
             set->even = even;
-            for (uint32_t rank = 0; rank < raw->conditions.ranks; rank++)
+            for (uint32_t rank = 0; rank < ir->conditions.ranks; rank++)
                 set->plans[rank]->even = even;
-            if (rondo_check_plans(set, name, &limits, rondo_conditions_always_shared(&raw->conditions)) == RONDO_SUCCESS) {
+            if (rondo_verify_plans(set, name, &limits, rondo_conditions_always_shared(&ir->conditions)) == RONDO_SUCCESS) {
                 *result = set;
-                free(raw->ranks);
+                free(ir->ranks);
                 return RONDO_SUCCESS;
             }
         }
@@ -76,6 +76,6 @@ rondo_result_t rondo_raw_compile(const struct rondo_raw *given, const char *name
         rondo_plan_set_free(set);
         set = NULL;
     }
-    free(raw->ranks);
+    free(ir->ranks);
     return rondo_fail(RONDO_ERR_ARGUMENT, "%s", message);
 }

@@ -10,24 +10,24 @@
 #include <string.h>
 
 struct writing {
-    struct rondo_raw_playing *p;
-    struct rondo_builder *builder;
+    struct rondo_msccl_ir_execution *p;
+    struct rondo_plan_builder *builder;
     uint32_t rank, blocks; /* blocks: of the plan */
     struct rondo_connection ends[256];
     uint32_t end_count;
     uint8_t *notifies; /* [step] */
 };
 
-static uint32_t plan_block(const struct writing *w, uint32_t raw_block)
+static uint32_t plan_block(const struct writing *w, uint32_t ir_block)
 {
-    const struct rondo_raw_rank *rank = &w->p->raw->ranks[w->rank];
-    return (uint32_t) ((uint64_t) (raw_block - rank->block_first) * w->blocks / (rank->blocks > 0 ? rank->blocks : 1));
+    const struct rondo_msccl_ir_rank *rank = &w->p->ir->ranks[w->rank];
+    return (uint32_t) ((uint64_t) (ir_block - rank->block_first) * w->blocks / (rank->blocks > 0 ? rank->blocks : 1));
 }
 
-static uint32_t block_of_step(const struct rondo_raw_playing *p, uint32_t rank, uint32_t step)
+static uint32_t block_of_step(const struct rondo_msccl_ir_execution *p, uint32_t rank, uint32_t step)
 {
-    uint32_t block = p->raw->ranks[rank].block_first;
-    while (step >= p->raw->blocks[block].step_first + p->raw->blocks[block].steps)
+    uint32_t block = p->ir->ranks[rank].block_first;
+    while (step >= p->ir->blocks[block].step_first + p->ir->blocks[block].steps)
         block++;
     return block;
 }
@@ -50,20 +50,21 @@ static uint32_t end_of(struct writing *w, int32_t peer, int32_t channel, int out
 static void visit_waits(struct writing *w, uint32_t rank, uint32_t step, int depth,
                         void (*visit)(struct writing *w, uint32_t waiting, uint32_t on), uint32_t waiting)
 {
-    struct rondo_raw_playing *p = w->p;
-    uint32_t block = block_of_step(p, rank, step), first = p->raw->blocks[block].step_first;
+    struct rondo_msccl_ir_execution *p = w->p;
+    uint32_t block = block_of_step(p, rank, step), first = p->ir->blocks[block].step_first;
     for (uint32_t s = step;; s--) {
-        const struct rondo_raw_step *at = &p->raw->steps[s];
+        const struct rondo_msccl_ir_step *at = &p->ir->steps[s];
         if (s != step && at->actions != 0)
             break;
         if (at->wait_block >= 0) {
-            const struct rondo_raw_block *other = &p->raw->blocks[p->raw->ranks[rank].block_first + (uint32_t) at->wait_block];
+            const struct rondo_msccl_ir_block *other =
+                &p->ir->blocks[p->ir->ranks[rank].block_first + (uint32_t) at->wait_block];
             uint32_t on = other->step_first + (uint32_t) at->wait_step, real = on;
-            while (real > other->step_first && p->raw->steps[real].actions == 0)
+            while (real > other->step_first && p->ir->steps[real].actions == 0)
                 real--;
-            if (p->raw->steps[real].actions != 0)
+            if (p->ir->steps[real].actions != 0)
                 visit(w, waiting, real);
-            if (p->raw->steps[on].actions == 0 && depth < 16)
+            if (p->ir->steps[on].actions == 0 && depth < 16)
                 visit_waits(w, rank, on, depth + 1, visit, waiting);
         }
         if (s == first)
@@ -80,15 +81,15 @@ static void note_wait(struct writing *w, uint32_t waiting, uint32_t on)
 static void write_wait(struct writing *w, uint32_t waiting, uint32_t on)
 {
     if (w->p->done[waiting].block != w->p->done[on].block)
-        rondo_builder_depend(w->builder, (int) w->p->done[on].block, (int) w->p->done[on].step);
+        rondo_plan_builder_depend(w->builder, (int) w->p->done[on].block, (int) w->p->done[on].step);
 }
 
 static rondo_result_t write_step(struct writing *w, uint32_t number)
 {
-    struct rondo_raw_playing *p = w->p;
-    const struct rondo_raw_step *step = &p->raw->steps[number];
-    const struct rondo_raw_done *done = &p->done[number];
-    const struct rondo_raw_block *block = &p->raw->blocks[block_of_step(p, w->rank, number)];
+    struct rondo_msccl_ir_execution *p = w->p;
+    const struct rondo_msccl_ir_step *step = &p->ir->steps[number];
+    const struct rondo_msccl_ir_done *done = &p->done[number];
+    const struct rondo_msccl_ir_block *block = &p->ir->blocks[block_of_step(p, w->rank, number)];
     struct rondo_instruction instruction = {
         .actions = step->actions,
         .flags = (uint8_t) ((done->finishes ? RONDO_FINISH : 0) | (w->notifies[number] ? RONDO_NOTIFY : 0)),
@@ -116,32 +117,32 @@ static rondo_result_t write_step(struct writing *w, uint32_t number)
         instruction.destination_buffer = RONDO_OUTPUT, instruction.destination_index = 0;
     instruction.receive_first = (uint8_t) in;
     instruction.send_first = (uint8_t) out;
-    rondo_builder_add(w->builder, &instruction);
+    rondo_plan_builder_add(w->builder, &instruction);
     visit_waits(w, w->rank, number, 0, write_wait, number);
     return RONDO_SUCCESS;
 }
 
 /* The input copied to where it would be written, for ranks that need it; every block begins after it. */
-static uint32_t copied_chunks(const struct rondo_raw_playing *p, uint32_t rank, uint32_t *destination)
+static uint32_t copied_chunks(const struct rondo_msccl_ir_execution *p, uint32_t rank, uint32_t *destination)
 {
     uint32_t output = 0;
-    if (!p->raw->ranks[rank].copied)
+    if (!p->ir->ranks[rank].copied)
         return 0;
     *destination = 0;
-    if (p->raw->conditions.kind == RONDO_KIND_ALLGATHER) {
-        *destination = rank * p->raw->conditions.pieces;
-        return p->raw->conditions.pieces;
+    if (p->ir->conditions.kind == RONDO_KIND_ALLGATHER) {
+        *destination = rank * p->ir->conditions.pieces;
+        return p->ir->conditions.pieces;
     }
-    if (p->raw->conditions.kind == RONDO_KIND_REDUCE_SCATTER)
+    if (p->ir->conditions.kind == RONDO_KIND_REDUCE_SCATTER_BLOCK)
         return 0;
-    return rondo_raw_twin(p->raw, rank, 0, &output) ? rondo_conditions_chunks(&p->raw->conditions, rank, RONDO_OUTPUT) : 0;
+    return rondo_msccl_ir_twin(p->ir, rank, 0, &output) ? rondo_conditions_chunks(&p->ir->conditions, rank, RONDO_OUTPUT) : 0;
 }
 
 static rondo_result_t write_rank(struct writing *w, uint32_t rank, uint32_t largest_count, struct rondo_plan **plan)
 {
-    struct rondo_raw_playing *p = w->p;
-    const struct rondo_conditions *c = &p->raw->conditions;
-    const struct rondo_raw_rank *r = &p->raw->ranks[rank];
+    struct rondo_msccl_ir_execution *p = w->p;
+    const struct rondo_conditions *c = &p->ir->conditions;
+    const struct rondo_msccl_ir_rank *r = &p->ir->ranks[rank];
     rondo_result_t status = RONDO_SUCCESS;
     uint32_t destination = 0, copied = copied_chunks(p, rank, &destination), counts[RONDO_COMPILE_BLOCKS_MAX] = {0};
     uint32_t copies = copied == 0 ? 0 : (copied + largest_count - 1) / largest_count;
@@ -152,21 +153,21 @@ static rondo_result_t write_rank(struct writing *w, uint32_t rank, uint32_t larg
     counts[0] = copies;
     for (uint32_t i = p->rank_first[rank]; i < p->rank_first[rank + 1]; i++) {
         uint32_t step = p->order[i];
-        if (p->raw->steps[step].actions == 0)
+        if (p->ir->steps[step].actions == 0)
             continue;
         p->done[step].block = plan_block(w, block_of_step(p, rank, step));
         p->done[step].step = counts[p->done[step].block]++;
     }
     for (uint32_t b = 0; b < r->blocks; b++)
-        for (uint32_t s = 0; s < p->raw->blocks[r->block_first + b].steps; s++) {
-            uint32_t step = p->raw->blocks[r->block_first + b].step_first + s;
-            if (p->raw->steps[step].actions != 0)
+        for (uint32_t s = 0; s < p->ir->blocks[r->block_first + b].steps; s++) {
+            uint32_t step = p->ir->blocks[r->block_first + b].step_first + s;
+            if (p->ir->steps[step].actions != 0)
                 visit_waits(w, rank, step, 0, note_wait, step);
         }
-    w->builder = rondo_builder_create();
+    w->builder = rondo_plan_builder_create();
     for (uint32_t b = 0; b < w->blocks && status == RONDO_SUCCESS; b++) {
         uint32_t written = 0;
-        rondo_builder_block(w->builder);
+        rondo_plan_builder_block(w->builder);
         w->end_count = 0;
         for (uint32_t k = 0; k < copies && b == 0; k++) {
             uint32_t done = k * largest_count, left = copied - done;
@@ -176,24 +177,24 @@ static rondo_result_t write_rank(struct writing *w, uint32_t rank, uint32_t larg
                                              .destination_buffer = RONDO_OUTPUT,
                                              .destination_index = destination + done,
                                              .count = (uint16_t) (left < largest_count ? left : largest_count)};
-            rondo_builder_add(w->builder, &copy);
+            rondo_plan_builder_add(w->builder, &copy);
         }
         for (uint32_t i = p->rank_first[rank]; i < p->rank_first[rank + 1] && status == RONDO_SUCCESS; i++) {
             uint32_t step = p->order[i];
-            if (p->raw->steps[step].actions == 0 || p->done[step].block != b)
+            if (p->ir->steps[step].actions == 0 || p->done[step].block != b)
                 continue;
             status = write_step(w, step);
             if (written++ == 0 && b > 0 && copies > 0)
-                rondo_builder_depend(w->builder, 0, (int) copies - 1);
+                rondo_plan_builder_depend(w->builder, 0, (int) copies - 1);
         }
         for (uint32_t e = 0; e < w->end_count; e++)
-            rondo_builder_end(w->builder, w->ends[e].peer, w->ends[e].channel, (enum rondo_direction) w->ends[e].direction,
-                              (enum rondo_protocol) w->ends[e].protocol);
+            rondo_plan_builder_end(w->builder, w->ends[e].peer, w->ends[e].channel, (enum rondo_direction) w->ends[e].direction,
+                                   (enum rondo_protocol) w->ends[e].protocol);
     }
     uint32_t inputs = rondo_conditions_chunks(c, rank, RONDO_INPUT), scratch = r->chunks[RONDO_SCRATCH];
     uint32_t chunks[RONDO_BUFFERS] = {inputs, rondo_conditions_chunks(c, rank, RONDO_OUTPUT), scratch + inputs};
     uint32_t *classes = calloc((size_t) scratch + inputs + 1, sizeof(*classes));
-    rondo_result_t finished = rondo_builder_finish(w->builder, chunks, plan);
+    rondo_result_t finished = rondo_plan_builder_finish(w->builder, chunks, plan);
     if (finished != RONDO_SUCCESS || status != RONDO_SUCCESS || classes == NULL) {
         if (finished == RONDO_SUCCESS)
             rondo_plan_free(*plan);
@@ -202,7 +203,7 @@ static rondo_result_t write_rank(struct writing *w, uint32_t rank, uint32_t larg
         return status != RONDO_SUCCESS ? status : rondo_fail(RONDO_ERR_MEMORY, "no memory for program '%s'", p->name);
     }
     for (uint32_t i = 0; i < scratch + inputs; i++) {
-        uint32_t class = i < scratch ? rondo_raw_place_at(p, rank, RONDO_SCRATCH, i)->class
+        uint32_t class = i < scratch ? rondo_msccl_ir_place_at(p, rank, RONDO_SCRATCH, i)->class
                                      : rondo_conditions_class(c, rank, RONDO_INPUT, i - scratch);
         classes[i] = class == RONDO_NONE ? 0 : class;
     }
@@ -214,39 +215,39 @@ static rondo_result_t write_rank(struct writing *w, uint32_t rank, uint32_t larg
 }
 
 /* Ranks' steps are side by side in the file; so each rank's part of the order can be written from there on. */
-static rondo_result_t group_by_rank(struct rondo_raw_playing *p)
+static rondo_result_t group_by_rank(struct rondo_msccl_ir_execution *p)
 {
-    const struct rondo_raw *raw = p->raw;
+    const struct rondo_msccl_ir *ir = p->ir;
     uint32_t *grouped = calloc((size_t) p->played + 1, sizeof(*grouped));
-    p->rank_first = calloc((size_t) raw->conditions.ranks + 2, sizeof(*p->rank_first));
+    p->rank_first = calloc((size_t) ir->conditions.ranks + 2, sizeof(*p->rank_first));
     if (grouped == NULL || p->rank_first == NULL) {
         free(grouped);
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for program '%s'", p->name);
     }
-    for (uint32_t rank = 0; rank < raw->conditions.ranks; rank++) {
+    for (uint32_t rank = 0; rank < ir->conditions.ranks; rank++) {
         uint32_t steps = 0;
-        for (uint32_t b = 0; b < raw->ranks[rank].blocks; b++)
-            steps += raw->blocks[raw->ranks[rank].block_first + b].steps;
+        for (uint32_t b = 0; b < ir->ranks[rank].blocks; b++)
+            steps += ir->blocks[ir->ranks[rank].block_first + b].steps;
         p->rank_first[rank + 2] = p->rank_first[rank + 1] + steps;
     }
     uint32_t *fill = p->rank_first + 1;
     for (uint32_t i = 0, rank = 0; i < p->played; i++) {
-        uint32_t low = 0, high = raw->conditions.ranks - 1;
+        uint32_t low = 0, high = ir->conditions.ranks - 1;
         while (low < high) { /* whose step it is: the last rank whose first step is not behind it */
             uint32_t middle = (low + high + 1) / 2;
-            const struct rondo_raw_rank *r = &raw->ranks[middle];
+            const struct rondo_msccl_ir_rank *r = &ir->ranks[middle];
             uint32_t first =
-                r->block_first < raw->block_count ? raw->blocks[r->block_first].step_first : (uint32_t) raw->step_count;
+                r->block_first < ir->block_count ? ir->blocks[r->block_first].step_first : (uint32_t) ir->step_count;
             if (first <= p->order[i])
                 low = middle;
             else
                 high = middle - 1;
         }
         rank = low;
-        while (raw->ranks[rank].blocks == 0 ||
-               p->order[i] >= raw->blocks[raw->ranks[rank].block_first + raw->ranks[rank].blocks - 1].step_first +
-                                  raw->blocks[raw->ranks[rank].block_first + raw->ranks[rank].blocks - 1].steps ||
-               p->order[i] < raw->blocks[raw->ranks[rank].block_first].step_first)
+        while (ir->ranks[rank].blocks == 0 ||
+               p->order[i] >= ir->blocks[ir->ranks[rank].block_first + ir->ranks[rank].blocks - 1].step_first +
+                                  ir->blocks[ir->ranks[rank].block_first + ir->ranks[rank].blocks - 1].steps ||
+               p->order[i] < ir->blocks[ir->ranks[rank].block_first].step_first)
             rank--;
         grouped[fill[rank]++] = p->order[i];
     }
@@ -255,20 +256,20 @@ static rondo_result_t group_by_rank(struct rondo_raw_playing *p)
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_raw_write_plans(struct rondo_raw_playing *p, struct rondo_plan_set *set)
+rondo_result_t rondo_msccl_ir_write_plans(struct rondo_msccl_ir_execution *p, struct rondo_plan_set *set)
 {
     struct writing *w = calloc(1, sizeof(*w));
     rondo_result_t status = group_by_rank(p);
     uint32_t largest = 1;
-    if (w == NULL || (w->notifies = calloc(p->raw->step_count + 1, 1)) == NULL) {
+    if (w == NULL || (w->notifies = calloc(p->ir->step_count + 1, 1)) == NULL) {
         free(w);
         return status != RONDO_SUCCESS ? status : rondo_fail(RONDO_ERR_MEMORY, "no memory for program '%s'", p->name);
     }
     w->p = p;
-    for (size_t i = 0; i < p->raw->step_count; i++)
-        if (p->raw->steps[i].actions != 0 && p->raw->steps[i].count > largest)
-            largest = p->raw->steps[i].count;
-    for (uint32_t rank = 0; rank < p->raw->conditions.ranks && status == RONDO_SUCCESS; rank++)
+    for (size_t i = 0; i < p->ir->step_count; i++)
+        if (p->ir->steps[i].actions != 0 && p->ir->steps[i].count > largest)
+            largest = p->ir->steps[i].count;
+    for (uint32_t rank = 0; rank < p->ir->conditions.ranks && status == RONDO_SUCCESS; rank++)
         status = write_rank(w, rank, largest, &set->plans[rank]);
     free(w->notifies);
     free(w);

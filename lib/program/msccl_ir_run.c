@@ -1,7 +1,7 @@
 /*
  * Playing a program out of a file: its steps run in some order that the slots allow, which tells what every chunk holds, and so
- * where each lies: as in lower.c, an input chunk that is written to moves to the output or to scratch, and the instruction
- * whose result is complete applies the operator's last step.
+ * where each lies: as in lib/program/lower.c, an input chunk that is written to moves to the output or to scratch, and the
+ * instruction whose result is complete applies the operator's last step.
  */
 #include "lib/program/msccl_ir_run.h"
 
@@ -12,12 +12,12 @@
 
 #define LOOKS_MAX ((uint64_t) 1 << 30)
 
-static uint32_t rank_of_block(const struct rondo_raw_playing *p, uint32_t block)
+static uint32_t rank_of_block(const struct rondo_msccl_ir_execution *p, uint32_t block)
 {
-    uint32_t low = 0, high = p->raw->conditions.ranks - 1;
+    uint32_t low = 0, high = p->ir->conditions.ranks - 1;
     while (low < high) {
         uint32_t middle = (low + high + 1) / 2;
-        if (p->raw->ranks[middle].block_first <= block)
+        if (p->ir->ranks[middle].block_first <= block)
             low = middle;
         else
             high = middle - 1;
@@ -25,30 +25,30 @@ static uint32_t rank_of_block(const struct rondo_raw_playing *p, uint32_t block)
     return low;
 }
 
-static void fail_at(struct rondo_raw_playing *p, uint32_t block, const char *what)
+static void fail_at(struct rondo_msccl_ir_execution *p, uint32_t block, const char *what)
 {
     uint32_t rank = rank_of_block(p, block), step = p->at[block];
-    const struct rondo_raw_block *b = &p->raw->blocks[block];
-    int line = step < b->steps ? p->raw->steps[b->step_first + step].line : b->line;
+    const struct rondo_msccl_ir_block *b = &p->ir->blocks[block];
+    int line = step < b->steps ? p->ir->steps[b->step_first + step].line : b->line;
     if (p->result == RONDO_SUCCESS)
         p->result = rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': rank %u, block %u, step %u (line %d): %s", p->name, rank,
-                               block - p->raw->ranks[rank].block_first, step, line, what);
+                               block - p->ir->ranks[rank].block_first, step, line, what);
 }
 
 /* ---- places ---- */
 
 /* MSCCL's in-place forms: an all-gather's input lies in its output, a reduce-scatter's output in its input, at the rank's
  * block. */
-static void resolve(const struct rondo_raw *raw, uint32_t rank, uint8_t *buffer, uint32_t *index)
+static void resolve(const struct rondo_msccl_ir *ir, uint32_t rank, uint8_t *buffer, uint32_t *index)
 {
-    const struct rondo_conditions *c = &raw->conditions;
-    if (!raw->in_place || *buffer == RONDO_SCRATCH)
+    const struct rondo_conditions *c = &ir->conditions;
+    if (!ir->in_place || *buffer == RONDO_SCRATCH)
         return;
     if (c->kind == RONDO_KIND_ALLGATHER) {
         if (*buffer == RONDO_INPUT)
             *index += rank * c->pieces;
         *buffer = RONDO_OUTPUT;
-    } else if (c->kind == RONDO_KIND_REDUCE_SCATTER) {
+    } else if (c->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK) {
         if (*buffer == RONDO_OUTPUT)
             *index += rank * c->pieces;
         *buffer = RONDO_INPUT;
@@ -57,52 +57,53 @@ static void resolve(const struct rondo_raw *raw, uint32_t rank, uint8_t *buffer,
     }
 }
 
-static uint32_t chunks_of(const struct rondo_raw *raw, uint32_t rank, uint8_t buffer)
+static uint32_t chunks_of(const struct rondo_msccl_ir *ir, uint32_t rank, uint8_t buffer)
 {
-    return buffer == RONDO_SCRATCH ? raw->ranks[rank].chunks[RONDO_SCRATCH]
-                                   : rondo_conditions_chunks(&raw->conditions, rank, (enum rondo_buffer) buffer);
+    return buffer == RONDO_SCRATCH ? ir->ranks[rank].chunks[RONDO_SCRATCH]
+                                   : rondo_conditions_chunks(&ir->conditions, rank, (enum rondo_buffer) buffer);
 }
 
-struct rondo_raw_place *rondo_raw_place_at(struct rondo_raw_playing *p, uint32_t rank, uint8_t buffer, uint32_t index)
+struct rondo_msccl_ir_place *rondo_msccl_ir_place_at(struct rondo_msccl_ir_execution *p, uint32_t rank, uint8_t buffer,
+                                                     uint32_t index)
 {
     return &p->places[p->place_first[rank * RONDO_BUFFERS + buffer] + index];
 }
 
-int rondo_raw_twin(const struct rondo_raw *raw, uint32_t rank, uint32_t input, uint32_t *output)
+int rondo_msccl_ir_twin(const struct rondo_msccl_ir *ir, uint32_t rank, uint32_t input, uint32_t *output)
 {
-    const struct rondo_conditions *c = &raw->conditions;
+    const struct rondo_conditions *c = &ir->conditions;
     *output = input;
-    if (!raw->in_place)
+    if (!ir->in_place)
         return 0;
-    if (c->kind == RONDO_KIND_REDUCE_SCATTER) {
+    if (c->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK) {
         *output = input - rank * c->pieces;
         return input >= rank * c->pieces && input < (rank + 1) * c->pieces;
     }
     return input < rondo_conditions_chunks(c, rank, RONDO_OUTPUT);
 }
 
-static void home(const struct rondo_raw *raw, uint32_t rank, uint8_t *buffer, uint32_t *index, int written)
+static void home(const struct rondo_msccl_ir *ir, uint32_t rank, uint8_t *buffer, uint32_t *index, int written)
 {
-    uint32_t output, own = rank * raw->conditions.pieces;
+    uint32_t output, own = rank * ir->conditions.pieces;
     if (*buffer == RONDO_INPUT && written) {
-        int has = rondo_raw_twin(raw, rank, *index, &output);
+        int has = rondo_msccl_ir_twin(ir, rank, *index, &output);
         *buffer = has ? RONDO_OUTPUT : RONDO_SCRATCH;
-        *index = has ? output : raw->ranks[rank].chunks[RONDO_SCRATCH] + *index;
-    } else if (*buffer == RONDO_OUTPUT && !written && raw->in_place && *index >= own &&
-               *index < own + raw->conditions.pieces) { /* all-gather's own block */
+        *index = has ? output : ir->ranks[rank].chunks[RONDO_SCRATCH] + *index;
+    } else if (*buffer == RONDO_OUTPUT && !written && ir->in_place && *index >= own &&
+               *index < own + ir->conditions.pieces) { /* all-gather's own block */
         *buffer = RONDO_INPUT;
         *index -= own;
     }
 }
 
 /* The row of chunks as it lies; 0 if it does not lie in a row. */
-static int locate(struct rondo_raw_playing *p, uint32_t rank, uint8_t buffer, uint32_t index, uint32_t count, int written,
-                  uint8_t *in, uint32_t *at)
+static int locate(struct rondo_msccl_ir_execution *p, uint32_t rank, uint8_t buffer, uint32_t index, uint32_t count,
+                  int written, uint8_t *in, uint32_t *at)
 {
     for (uint32_t k = 0; k < count; k++) {
         uint8_t b = buffer;
         uint32_t i = index + k;
-        home(p->raw, rank, &b, &i, written || rondo_raw_place_at(p, rank, buffer, index + k)->written);
+        home(p->ir, rank, &b, &i, written || rondo_msccl_ir_place_at(p, rank, buffer, index + k)->written);
         if (k == 0) {
             *in = b;
             *at = i;
@@ -115,7 +116,8 @@ static int locate(struct rondo_raw_playing *p, uint32_t rank, uint8_t buffer, ui
 
 /* ---- playing ---- */
 
-static struct rondo_raw_line *line_of(struct rondo_raw_playing *p, uint32_t source, uint32_t destination, int32_t channel)
+static struct rondo_msccl_ir_line *line_of(struct rondo_msccl_ir_execution *p, uint32_t source, uint32_t destination,
+                                           int32_t channel)
 {
     uint32_t *at = rondo_map_at(&p->map, rondo_connection_key(source, destination, channel));
     if (at == NULL ||
@@ -125,34 +127,34 @@ static struct rondo_raw_line *line_of(struct rondo_raw_playing *p, uint32_t sour
     }
     if (*at == RONDO_NONE) {
         *at = (uint32_t) p->line_count;
-        p->lines[p->line_count++] = (struct rondo_raw_line){NULL, NULL, 0};
+        p->lines[p->line_count++] = (struct rondo_msccl_ir_line){NULL, NULL, 0};
     }
     return &p->lines[*at];
 }
 
-static int may_run(struct rondo_raw_playing *p, uint32_t rank, const struct rondo_raw_block *block,
-                   const struct rondo_raw_step *step)
+static int may_run(struct rondo_msccl_ir_execution *p, uint32_t rank, const struct rondo_msccl_ir_block *block,
+                   const struct rondo_msccl_ir_step *step)
 {
     if (step->wait_block >= 0 &&
-        p->at[p->raw->ranks[rank].block_first + (uint32_t) step->wait_block] <= (uint32_t) step->wait_step)
+        p->at[p->ir->ranks[rank].block_first + (uint32_t) step->wait_block] <= (uint32_t) step->wait_step)
         return 0;
     if (step->actions & RONDO_RECEIVE) {
-        struct rondo_raw_line *line = line_of(p, (uint32_t) block->receive, rank, block->channel);
+        struct rondo_msccl_ir_line *line = line_of(p, (uint32_t) block->receive, rank, block->channel);
         if (line == NULL || line->first == NULL)
             return 0;
     }
     if (step->actions & RONDO_SEND) {
-        struct rondo_raw_line *line = line_of(p, rank, (uint32_t) block->send, block->channel);
+        struct rondo_msccl_ir_line *line = line_of(p, rank, (uint32_t) block->send, block->channel);
         if (line == NULL || line->waiting >= p->options->slots)
             return 0;
     }
     return 1;
 }
 
-static int is_complete(const struct rondo_raw_playing *p, uint32_t rank, uint8_t buffer, uint32_t index,
-                       const struct rondo_raw_held *held)
+static int is_complete(const struct rondo_msccl_ir_execution *p, uint32_t rank, uint8_t buffer, uint32_t index,
+                       const struct rondo_msccl_ir_held *held)
 {
-    const struct rondo_conditions *c = &p->raw->conditions;
+    const struct rondo_conditions *c = &p->ir->conditions;
     struct rondo_value want;
     if (c->kind == RONDO_KIND_SCAN || c->kind == RONDO_KIND_EXSCAN)
         return buffer == RONDO_OUTPUT && rondo_wants_at(&p->wants, rank, index, &want) && rondo_value_same(held->value, want);
@@ -160,12 +162,13 @@ static int is_complete(const struct rondo_raw_playing *p, uint32_t rank, uint8_t
 }
 
 /* What the step makes of its k-th chunk. */
-static struct rondo_raw_held result_of(struct rondo_raw_playing *p, uint32_t block, const struct rondo_raw_step *step,
-                                       uint32_t k, const struct rondo_raw_letter *letter, uint8_t from, uint32_t source,
-                                       uint8_t to, uint32_t destination)
+static struct rondo_msccl_ir_held result_of(struct rondo_msccl_ir_execution *p, uint32_t block,
+                                            const struct rondo_msccl_ir_step *step, uint32_t k,
+                                            const struct rondo_msccl_ir_message *letter, uint8_t from, uint32_t source,
+                                            uint8_t to, uint32_t destination)
 {
     uint32_t rank = rank_of_block(p, block);
-    struct rondo_raw_held result = {{{0, 0}, 0, 0}, 0, 0};
+    struct rondo_msccl_ir_held result = {{{0, 0}, 0, 0}, 0, 0};
     int first = 1;
     if (letter != NULL) {
         result = letter->held[k];
@@ -176,8 +179,8 @@ static struct rondo_raw_held result_of(struct rondo_raw_playing *p, uint32_t blo
         int reads_destination = operand == 1 && (step->actions & RONDO_REDUCE) && letter == NULL;
         if (!reads_source && !reads_destination)
             continue;
-        const struct rondo_raw_held *held =
-            &rondo_raw_place_at(p, rank, reads_source ? from : to, (reads_source ? source : destination) + k)->held;
+        const struct rondo_msccl_ir_held *held =
+            &rondo_msccl_ir_place_at(p, rank, reads_source ? from : to, (reads_source ? source : destination) + k)->held;
         if (held->value.count == 0)
             fail_at(p, block, "reads an uninitialized chunk");
         if (first) {
@@ -191,14 +194,14 @@ static struct rondo_raw_held result_of(struct rondo_raw_playing *p, uint32_t blo
     return result;
 }
 
-static void run_step(struct rondo_raw_playing *p, uint32_t block)
+static void run_step(struct rondo_msccl_ir_execution *p, uint32_t block)
 {
-    struct rondo_raw *raw = p->raw;
-    const struct rondo_raw_block *b = &raw->blocks[block];
+    struct rondo_msccl_ir *ir = p->ir;
+    const struct rondo_msccl_ir_block *b = &ir->blocks[block];
     uint32_t number = b->step_first + p->at[block], rank = rank_of_block(p, block);
-    const struct rondo_raw_step *step = &raw->steps[number];
-    struct rondo_raw_done *done = &p->done[number];
-    struct rondo_raw_letter *letter = NULL, *sent = NULL;
+    const struct rondo_msccl_ir_step *step = &ir->steps[number];
+    struct rondo_msccl_ir_done *done = &p->done[number];
+    struct rondo_msccl_ir_message *letter = NULL, *sent = NULL;
     uint8_t from = step->source_buffer, to = step->destination_buffer;
     uint32_t source = step->source, destination = step->destination;
     int reads = (step->actions & RONDO_REDUCE) || !(step->actions & RONDO_RECEIVE), complete = 0;
@@ -208,13 +211,13 @@ static void run_step(struct rondo_raw_playing *p, uint32_t block)
         p->at[block]++;
         return;
     }
-    if (raw->source_is_destination && (step->actions & (RONDO_RECEIVE | RONDO_REDUCE)) == (RONDO_RECEIVE | RONDO_REDUCE))
+    if (ir->source_is_destination && (step->actions & (RONDO_RECEIVE | RONDO_REDUCE)) == (RONDO_RECEIVE | RONDO_REDUCE))
         from = to, source = destination;
-    resolve(raw, rank, &from, &source);
-    resolve(raw, rank, &to, &destination);
-    if ((reads && (source >= chunks_of(raw, rank, from) || step->count > chunks_of(raw, rank, from) - source)) ||
+    resolve(ir, rank, &from, &source);
+    resolve(ir, rank, &to, &destination);
+    if ((reads && (source >= chunks_of(ir, rank, from) || step->count > chunks_of(ir, rank, from) - source)) ||
         ((step->actions & RONDO_COPY) &&
-         (destination >= chunks_of(raw, rank, to) || step->count > chunks_of(raw, rank, to) - destination))) {
+         (destination >= chunks_of(ir, rank, to) || step->count > chunks_of(ir, rank, to) - destination))) {
         fail_at(p, block, "chunks that do not exist");
         return;
     }
@@ -227,14 +230,14 @@ static void run_step(struct rondo_raw_playing *p, uint32_t block)
         in_rows = in_rows && locate(p, rank, to, destination, step->count, 0, &old, &old_at) &&
                   old == done->destination_buffer && old_at == done->destination;
     if (!in_rows) {
-        if (raw->ranks[rank].copied)
+        if (ir->ranks[rank].copied)
             fail_at(p, block, "takes chunks at once that do not lie in a row");
-        raw->ranks[rank].copied = 1;
+        ir->ranks[rank].copied = 1;
         p->again = 1;
         return;
     }
     if (step->actions & RONDO_RECEIVE) {
-        struct rondo_raw_line *line = line_of(p, (uint32_t) b->receive, rank, b->channel);
+        struct rondo_msccl_ir_line *line = line_of(p, (uint32_t) b->receive, rank, b->channel);
         letter = line->first;
         if (letter->count != step->count) {
             fail_at(p, block, "receives another number of chunks than was sent");
@@ -248,14 +251,14 @@ static void run_step(struct rondo_raw_playing *p, uint32_t block)
     if ((step->actions & RONDO_SEND) && (sent = malloc(sizeof(*sent) + step->count * sizeof(sent->held[0]))) == NULL)
         p->result = rondo_fail(RONDO_ERR_MEMORY, "no memory for program '%s'", p->name);
     for (uint32_t k = 0; k < step->count && p->result == RONDO_SUCCESS; k++) {
-        struct rondo_raw_held held = result_of(p, block, step, k, letter, from, source, to, destination);
-        int now = rondo_conditions_reduces(&raw->conditions) && (step->actions & RONDO_REDUCE) &&
+        struct rondo_msccl_ir_held held = result_of(p, block, step, k, letter, from, source, to, destination);
+        int now = rondo_conditions_reduces(&ir->conditions) && (step->actions & RONDO_REDUCE) &&
                   is_complete(p, rank, to, destination + k, &held);
         if (k > 0 && now != complete)
             fail_at(p, block, "completes some of its chunks and not others");
         complete = now;
         if (step->actions & RONDO_COPY) {
-            struct rondo_raw_place *place = rondo_raw_place_at(p, rank, to, destination + k);
+            struct rondo_msccl_ir_place *place = rondo_msccl_ir_place_at(p, rank, to, destination + k);
             place->held = held;
             place->written = 1;
             if (to == RONDO_SCRATCH && place->class == RONDO_NONE)
@@ -266,7 +269,7 @@ static void run_step(struct rondo_raw_playing *p, uint32_t block)
     }
     done->finishes = (uint8_t) complete;
     if (sent != NULL) {
-        struct rondo_raw_line *line = line_of(p, rank, (uint32_t) b->send, b->channel);
+        struct rondo_msccl_ir_line *line = line_of(p, rank, (uint32_t) b->send, b->channel);
         sent->count = step->count;
         sent->next = NULL;
         if (line->last != NULL)
@@ -280,104 +283,104 @@ static void run_step(struct rondo_raw_playing *p, uint32_t block)
     p->at[block]++;
 }
 
-static void give_input(struct rondo_raw_playing *p)
+static void give_input(struct rondo_msccl_ir_execution *p)
 {
-    const struct rondo_conditions *c = &p->raw->conditions;
+    const struct rondo_conditions *c = &p->ir->conditions;
     for (uint32_t rank = 0; rank < c->ranks; rank++)
         for (uint32_t i = 0; rondo_conditions_given(c, rank) && i < rondo_conditions_chunks(c, rank, RONDO_INPUT); i++) {
             uint8_t buffer = RONDO_INPUT;
             uint32_t index = i, output;
-            resolve(p->raw, rank, &buffer, &index);
-            struct rondo_raw_place *place = rondo_raw_place_at(p, rank, buffer, index);
+            resolve(p->ir, rank, &buffer, &index);
+            struct rondo_msccl_ir_place *place = rondo_msccl_ir_place_at(p, rank, buffer, index);
             place->held.value = rondo_value_input(p->wants.salt, rank, i);
             place->held.index = i;
             place->held.class = rondo_conditions_class(c, rank, RONDO_INPUT, i);
             place->written =
-                p->raw->ranks[rank].copied && (buffer == RONDO_OUTPUT || rondo_raw_twin(p->raw, rank, index, &output));
+                p->ir->ranks[rank].copied && (buffer == RONDO_OUTPUT || rondo_msccl_ir_twin(p->ir, rank, index, &output));
         }
 }
 
-static void drop_letters(struct rondo_raw_playing *p)
+static void drop_letters(struct rondo_msccl_ir_execution *p)
 {
     for (size_t i = 0; i < p->line_count; i++) {
         while (p->lines[i].first != NULL) {
-            struct rondo_raw_letter *letter = p->lines[i].first;
+            struct rondo_msccl_ir_message *letter = p->lines[i].first;
             p->lines[i].first = letter->next;
             free(letter);
         }
-        p->lines[i] = (struct rondo_raw_line){NULL, NULL, 0};
+        p->lines[i] = (struct rondo_msccl_ir_line){NULL, NULL, 0};
     }
 }
 
-static void reset(struct rondo_raw_playing *p, size_t places)
+static void reset(struct rondo_msccl_ir_execution *p, size_t places)
 {
     for (size_t i = 0; i < places; i++)
-        p->places[i] = (struct rondo_raw_place){.class = RONDO_NONE};
+        p->places[i] = (struct rondo_msccl_ir_place){.class = RONDO_NONE};
     drop_letters(p);
-    memset(p->at, 0, p->raw->block_count * sizeof(*p->at));
+    memset(p->at, 0, p->ir->block_count * sizeof(*p->at));
     p->played = 0;
     p->again = 0;
     give_input(p);
 }
 
-static void play_once(struct rondo_raw_playing *p)
+static void play_once(struct rondo_msccl_ir_execution *p)
 {
     uint64_t looks = 0;
     for (int moved = 1; moved && p->result == RONDO_SUCCESS && !p->again;) {
         moved = 0;
-        looks += p->raw->block_count;
+        looks += p->ir->block_count;
         if (looks > LOOKS_MAX) {
             p->result = rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': its blocks wait for each other too often", p->name);
             return;
         }
-        for (uint32_t block = 0; block < p->raw->block_count; block++) {
-            const struct rondo_raw_block *b = &p->raw->blocks[block];
+        for (uint32_t block = 0; block < p->ir->block_count; block++) {
+            const struct rondo_msccl_ir_block *b = &p->ir->blocks[block];
             uint32_t rank = rank_of_block(p, block);
             while (p->at[block] < b->steps && p->result == RONDO_SUCCESS && !p->again &&
-                   may_run(p, rank, b, &p->raw->steps[b->step_first + p->at[block]])) {
+                   may_run(p, rank, b, &p->ir->steps[b->step_first + p->at[block]])) {
                 run_step(p, block);
                 moved = 1;
             }
         }
     }
-    for (uint32_t block = 0; block < p->raw->block_count && p->result == RONDO_SUCCESS && !p->again; block++)
-        if (p->at[block] < p->raw->blocks[block].steps)
+    for (uint32_t block = 0; block < p->ir->block_count && p->result == RONDO_SUCCESS && !p->again; block++)
+        if (p->at[block] < p->ir->blocks[block].steps)
             fail_at(p, block, "deadlock: it waits for ever");
 }
 
 /* In place, a chunk of the output that no step writes is there already (an all-gather's own block); with two buffers it has to
  * be copied. */
-static void copy_unwritten(struct rondo_raw_playing *p)
+static void copy_unwritten(struct rondo_msccl_ir_execution *p)
 {
-    const struct rondo_conditions *c = &p->raw->conditions;
+    const struct rondo_conditions *c = &p->ir->conditions;
     struct rondo_value want;
-    if (!p->raw->in_place || p->again || p->result != RONDO_SUCCESS || rondo_conditions_always_shared(c))
+    if (!p->ir->in_place || p->again || p->result != RONDO_SUCCESS || rondo_conditions_always_shared(c))
         return;
     for (uint32_t rank = 0; rank < c->ranks; rank++)
-        for (uint32_t i = 0; i < rondo_conditions_chunks(c, rank, RONDO_OUTPUT) && !p->raw->ranks[rank].copied; i++) {
+        for (uint32_t i = 0; i < rondo_conditions_chunks(c, rank, RONDO_OUTPUT) && !p->ir->ranks[rank].copied; i++) {
             uint8_t buffer = RONDO_OUTPUT;
             uint32_t index = i;
-            resolve(p->raw, rank, &buffer, &index);
-            if (!rondo_wants_at(&p->wants, rank, i, &want) || index >= chunks_of(p->raw, rank, buffer) ||
-                rondo_raw_place_at(p, rank, buffer, index)->written)
+            resolve(p->ir, rank, &buffer, &index);
+            if (!rondo_wants_at(&p->wants, rank, i, &want) || index >= chunks_of(p->ir, rank, buffer) ||
+                rondo_msccl_ir_place_at(p, rank, buffer, index)->written)
                 continue;
-            p->raw->ranks[rank].copied = (uint8_t) rondo_conditions_may_share(c);
-            p->again |= p->raw->ranks[rank].copied;
+            p->ir->ranks[rank].copied = (uint8_t) rondo_conditions_may_share(c);
+            p->again |= p->ir->ranks[rank].copied;
         }
 }
 
-rondo_result_t rondo_raw_play(struct rondo_raw_playing *p)
+rondo_result_t rondo_msccl_ir_execute(struct rondo_msccl_ir_execution *p)
 {
-    const struct rondo_raw *raw = p->raw;
+    const struct rondo_msccl_ir *ir = p->ir;
     size_t places = 0;
-    p->result = rondo_wants_prepare(&p->wants, &raw->conditions, rondo_value_salt());
-    p->place_first = calloc((size_t) raw->conditions.ranks * RONDO_BUFFERS + 1, sizeof(size_t));
-    p->done = calloc(raw->step_count + 1, sizeof(*p->done));
-    p->at = calloc(raw->block_count + 1, sizeof(*p->at));
-    p->order = calloc(raw->step_count + 1, sizeof(*p->order));
-    for (uint32_t i = 0; p->place_first != NULL && i < raw->conditions.ranks * RONDO_BUFFERS; i++) {
+    p->result = rondo_wants_prepare(&p->wants, &ir->conditions, rondo_value_salt());
+    p->place_first = calloc((size_t) ir->conditions.ranks * RONDO_BUFFERS + 1, sizeof(size_t));
+    p->done = calloc(ir->step_count + 1, sizeof(*p->done));
+    p->at = calloc(ir->block_count + 1, sizeof(*p->at));
+    p->order = calloc(ir->step_count + 1, sizeof(*p->order));
+    for (uint32_t i = 0; p->place_first != NULL && i < ir->conditions.ranks * RONDO_BUFFERS; i++) {
         p->place_first[i] = places;
-        places += chunks_of(raw, i / RONDO_BUFFERS, (uint8_t) (i % RONDO_BUFFERS));
+        places += chunks_of(ir, i / RONDO_BUFFERS, (uint8_t) (i % RONDO_BUFFERS));
     }
     p->places = malloc((places + 1) * sizeof(*p->places));
     if (p->result == RONDO_SUCCESS &&
@@ -393,7 +396,7 @@ rondo_result_t rondo_raw_play(struct rondo_raw_playing *p)
     return p->result;
 }
 
-void rondo_raw_play_release(struct rondo_raw_playing *p)
+void rondo_msccl_ir_execute_release(struct rondo_msccl_ir_execution *p)
 {
     drop_letters(p);
     rondo_wants_release(&p->wants);

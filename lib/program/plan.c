@@ -1,4 +1,4 @@
-/* See plan.h. */
+/* See lib/program/plan.h. */
 #include "lib/program/plan.h"
 
 #include "lib/base/error.h"
@@ -11,12 +11,12 @@ struct list {
     size_t used, room;
 };
 
-struct rondo_builder {
+struct rondo_plan_builder {
     struct list blocks, instructions, dependencies, connections;
     int failed;
 };
 
-static void *append(struct rondo_builder *builder, struct list *list, const void *item, size_t bytes)
+static void *append(struct rondo_plan_builder *builder, struct list *list, const void *item, size_t bytes)
 {
     if (list->used + bytes > list->room) {
         size_t room = list->room == 0 ? 16 * bytes : 2 * list->room;
@@ -33,17 +33,17 @@ static void *append(struct rondo_builder *builder, struct list *list, const void
     return list->items + list->used - bytes;
 }
 
-struct rondo_builder *rondo_builder_create(void)
+struct rondo_plan_builder *rondo_plan_builder_create(void)
 {
-    return calloc(1, sizeof(struct rondo_builder));
+    return calloc(1, sizeof(struct rondo_plan_builder));
 }
 
-static struct rondo_program_block *last_block(struct rondo_builder *builder)
+static struct rondo_program_block *last_block(struct rondo_plan_builder *builder)
 {
     return (struct rondo_program_block *) (void *) (builder->blocks.items + builder->blocks.used) - 1;
 }
 
-void rondo_builder_block(struct rondo_builder *builder)
+void rondo_plan_builder_block(struct rondo_plan_builder *builder)
 {
     if (builder == NULL || builder->failed)
         return;
@@ -53,8 +53,8 @@ void rondo_builder_block(struct rondo_builder *builder)
     append(builder, &builder->blocks, &block, sizeof(block));
 }
 
-uint8_t rondo_builder_end(struct rondo_builder *builder, int peer, int channel, enum rondo_direction direction,
-                          enum rondo_protocol protocol)
+uint8_t rondo_plan_builder_end(struct rondo_plan_builder *builder, int peer, int channel, enum rondo_direction direction,
+                               enum rondo_protocol protocol)
 {
     if (builder == NULL || builder->failed)
         return 0;
@@ -68,7 +68,7 @@ uint8_t rondo_builder_end(struct rondo_builder *builder, int peer, int channel, 
     return (uint8_t) block->ends++;
 }
 
-void rondo_builder_add(struct rondo_builder *builder, const struct rondo_instruction *instruction)
+void rondo_plan_builder_add(struct rondo_plan_builder *builder, const struct rondo_instruction *instruction)
 {
     if (builder == NULL || builder->failed)
         return;
@@ -76,7 +76,7 @@ void rondo_builder_add(struct rondo_builder *builder, const struct rondo_instruc
         last_block(builder)->instructions++;
 }
 
-void rondo_builder_depend(struct rondo_builder *builder, int block, int step)
+void rondo_plan_builder_depend(struct rondo_plan_builder *builder, int block, int step)
 {
     if (builder == NULL || builder->failed)
         return;
@@ -93,7 +93,7 @@ void rondo_builder_depend(struct rondo_builder *builder, int block, int step)
     last->dependencies++;
 }
 
-static void free_builder(struct rondo_builder *builder)
+static void free_builder(struct rondo_plan_builder *builder)
 {
     if (builder == NULL)
         return;
@@ -104,7 +104,7 @@ static void free_builder(struct rondo_builder *builder)
     free(builder);
 }
 
-static void summarize(struct rondo_plan *plan, const struct rondo_builder *builder)
+static void summarize(struct rondo_plan *plan, const struct rondo_plan_builder *builder)
 {
     const struct rondo_instruction *all = (const struct rondo_instruction *) (const void *) builder->instructions.items;
     size_t count = builder->instructions.used / sizeof(*all);
@@ -121,8 +121,8 @@ static void summarize(struct rondo_plan *plan, const struct rondo_builder *build
     }
 }
 
-rondo_result_t rondo_builder_finish(struct rondo_builder *builder, const uint32_t chunks[RONDO_BUFFERS],
-                                    struct rondo_plan **result)
+rondo_result_t rondo_plan_builder_finish(struct rondo_plan_builder *builder, const uint32_t chunks[RONDO_BUFFERS],
+                                         struct rondo_plan **result)
 {
     size_t bytes = 0;
     struct rondo_plan *plan = calloc(1, sizeof(*plan));

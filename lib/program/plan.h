@@ -1,7 +1,7 @@
 /*
  * A plan is one rank's program before it meets buffers and connectors: the program image the engine interprets, and the list of
- * connectors' ends it wants. Algorithms (lib/programs/) build plans; lib/operation.c binds them. A compiler of programs will
- * emit the same form.
+ * connectors' ends it wants. Algorithms (lib/programs/) build plans; lib/submission/bind.c binds them. A compiler of programs
+ * will emit the same form.
  */
 #ifndef RONDO_LIB_PROGRAM_PLAN_H
 #define RONDO_LIB_PROGRAM_PLAN_H
@@ -59,20 +59,20 @@ static inline struct rondo_plan *rondo_plan_share(struct rondo_plan *plan)
 
 /* ---- building ---- */
 
-struct rondo_builder;
+struct rondo_plan_builder;
 
 /* NULL without memory; then the other calls do nothing and finish fails, so that only finish need be checked. */
-struct rondo_builder *rondo_builder_create(void);
+struct rondo_plan_builder *rondo_plan_builder_create(void);
 /* Blocks are numbered from 0. Their ends and instructions are added to the block begun last. */
-void rondo_builder_block(struct rondo_builder *builder);
+void rondo_plan_builder_block(struct rondo_plan_builder *builder);
 /* Returns the end's index within the block. */
-uint8_t rondo_builder_end(struct rondo_builder *builder, int peer, int channel, enum rondo_direction direction,
-                          enum rondo_protocol protocol);
-void rondo_builder_add(struct rondo_builder *builder, const struct rondo_instruction *instruction);
+uint8_t rondo_plan_builder_end(struct rondo_plan_builder *builder, int peer, int channel, enum rondo_direction direction,
+                               enum rondo_protocol protocol);
+void rondo_plan_builder_add(struct rondo_plan_builder *builder, const struct rondo_instruction *instruction);
 /* The instruction added last waits for step of block (within this rank). */
-void rondo_builder_depend(struct rondo_builder *builder, int block, int step);
+void rondo_plan_builder_depend(struct rondo_plan_builder *builder, int block, int step);
 /* Lays out the image and frees the builder. chunks: of input, output and scratch. */
-rondo_result_t rondo_builder_finish(struct rondo_builder *builder, const uint32_t chunks[RONDO_BUFFERS],
-                                    struct rondo_plan **plan);
+rondo_result_t rondo_plan_builder_finish(struct rondo_plan_builder *builder, const uint32_t chunks[RONDO_BUFFERS],
+                                         struct rondo_plan **plan);
 
 #endif

@@ -5,7 +5,7 @@
 #include "lib/program/plan.h"
 #include "lib/program/conditions.h"
 
-struct rondo_trace;
+struct rondo_program_builder;
 
 struct rondo_plan_set {
     struct rondo_conditions conditions; /* of the plans' own chunks; the lists in it are the program's */
@@ -17,7 +17,7 @@ struct rondo_plan_set {
 struct rondo_compile_options {
     uint32_t blocks; /* of a rank, at most, if the ends fit into so many */
     uint32_t slots;  /* of a connector */
-    uint32_t fold;   /* sources of one primitive, at most; 0: RONDO_FOLD_SOURCES_MAX */
+    uint32_t reduce; /* sources of one primitive, at most; 0: RONDO_REDUCE_SOURCES_MAX */
     enum rondo_protocol protocol;
     /* What a rank sends before it folds the same chunk with what the others send is one instruction with that: the engine has
      * RONDO_EXCHANGE where teams poll LL or LL128 data. Ranks need not agree. */
@@ -33,19 +33,19 @@ struct rondo_compile_options {
 #define RONDO_COMPILE_BLOCKS_MAX 512
 
 /* only: the rank whose plan is wanted, or -1: all. */
-rondo_result_t rondo_compile(const struct rondo_trace *trace, const struct rondo_compile_options *options, int only,
+rondo_result_t rondo_compile(const struct rondo_program_builder *builder, const struct rondo_compile_options *options, int only,
                              struct rondo_plan_set **set);
 void rondo_plan_set_free(struct rondo_plan_set *set);
 
-struct rondo_check_limits {
+struct rondo_verify_limits {
     uint32_t slots, blocks, concurrent;
 };
-#define RONDO_CHECK_LIMITS_DEFAULT                                                                                             \
+#define RONDO_VERIFY_LIMITS_DEFAULT                                                                                            \
     {                                                                                                                          \
         RONDO_COMPILE_SLOTS, RONDO_COMPILE_BLOCKS, 0                                                                           \
     }
 /* Proves that the plans do what the collective asks for, with two buffers or (shared) with one. */
-rondo_result_t rondo_check_plans(const struct rondo_plan_set *set, const char *name, const struct rondo_check_limits *limits,
-                                 int shared);
+rondo_result_t rondo_verify_plans(const struct rondo_plan_set *set, const char *name, const struct rondo_verify_limits *limits,
+                                  int shared);
 
 #endif

@@ -10,37 +10,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-rondo_result_t rondo_program_compile(const struct rondo_trace *trace, const struct rondo_compile_options *options, int only,
-                                     struct rondo_plan_set **set)
+rondo_result_t rondo_program_compile(const struct rondo_program_builder *builder, const struct rondo_compile_options *options,
+                                     int only, struct rondo_plan_set **set)
 {
-    return trace->raw != NULL ? rondo_raw_compile(trace->raw, trace->name, options, set)
-                              : rondo_compile(trace, options, only, set);
+    return builder->ir != NULL ? rondo_msccl_ir_compile(builder->ir, builder->name, options, set)
+                               : rondo_compile(builder, options, only, set);
 }
 
-rondo_result_t rondo_program_prove(struct rondo_trace *trace, const struct rondo_plan_set *set,
-                                   const struct rondo_check_limits *limits, int *in_place)
+rondo_result_t rondo_program_prove(struct rondo_program_builder *builder, const struct rondo_plan_set *set,
+                                   const struct rondo_verify_limits *limits, int *in_place)
 {
     const struct rondo_conditions *c = &set->conditions;
     rondo_result_t status = RONDO_SUCCESS;
     if (!rondo_conditions_always_shared(c))
-        status = rondo_check_plans(set, trace->name, limits, 0);
+        status = rondo_verify_plans(set, builder->name, limits, 0);
     *in_place = 0;
     if (status != RONDO_SUCCESS || !rondo_conditions_may_share(c))
         return status;
     /* A program for two buffers may or may not do with one; one for one buffer must. */
-    rondo_result_t shared = rondo_check_plans(set, trace->name, limits, 1);
+    rondo_result_t shared = rondo_verify_plans(set, builder->name, limits, 1);
     *in_place = shared == RONDO_SUCCESS;
-    int meant = trace->in_place || rondo_conditions_always_shared(c) ||
-                (trace->raw != NULL && trace->raw->in_place && c->kind != RONDO_KIND_REDUCE_SCATTER); /* theirs is another */
+    int meant =
+        builder->in_place || rondo_conditions_always_shared(c) ||
+        (builder->ir != NULL && builder->ir->in_place && c->kind != RONDO_KIND_REDUCE_SCATTER_BLOCK); /* theirs is another */
     return meant ? shared : RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_program_check(rondo_program_t trace, const rondo_program_limits_t *given)
+rondo_result_t rondo_program_check(rondo_program_t builder, const rondo_program_limits_t *given)
 {
-    struct rondo_check_limits limits = RONDO_CHECK_LIMITS_DEFAULT;
+    struct rondo_verify_limits limits = RONDO_VERIFY_LIMITS_DEFAULT;
     struct rondo_plan_set *set = NULL;
     int in_place;
-    if (trace == NULL)
+    if (builder == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_check: the program is NULL");
     if (given != NULL && (given->slots < 0 || given->blocks < 0 || given->concurrent < 0 || given->slots > 1024 ||
                           given->blocks > RONDO_COMPILE_BLOCKS_MAX))
@@ -53,11 +54,11 @@ rondo_result_t rondo_program_check(rondo_program_t trace, const rondo_program_li
     if (given != NULL)
         limits.concurrent = (uint32_t) given->concurrent;
     struct rondo_compile_options options = {.blocks = limits.blocks, .slots = limits.slots, .protocol = RONDO_PROTOCOL_SIMPLE};
-    rondo_result_t status = trace->raw != NULL ? trace->result : rondo_trace_verify(trace);
+    rondo_result_t status = builder->ir != NULL ? builder->result : rondo_program_builder_verify(builder);
     if (status == RONDO_SUCCESS)
-        status = rondo_program_compile(trace, &options, -1, &set);
+        status = rondo_program_compile(builder, &options, -1, &set);
     if (status == RONDO_SUCCESS)
-        status = rondo_program_prove(trace, set, &limits, &in_place);
+        status = rondo_program_prove(builder, set, &limits, &in_place);
     rondo_plan_set_free(set);
     return status;
 }
@@ -70,13 +71,13 @@ rondo_result_t rondo_program_builtin(const char *name, const char *collective, i
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_builtin: %s is NULL", name == NULL ? "algorithm" : "program");
     *program = NULL;
     const struct rondo_algorithm *algorithm = kind == RONDO_KINDS ? NULL : rondo_algorithm_find(name, kind);
-    if (algorithm == NULL || algorithm->trace == NULL)
+    if (algorithm == NULL || algorithm->compose == NULL)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no program '%s' for %s", name,
                           collective == NULL ? "NULL" : collective);
     if (ranks < 2 || ranks > RONDO_RANKS_MAX || channels < 1 || channels > RONDO_FACTOR_MAX || root < 0 || root >= ranks)
         return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %d ranks, %d channels, root %d", name, ranks, channels, root);
     struct rondo_shape shape = {.kind = kind, .size = ranks, .root = root, .channels = channels};
-    rondo_result_t status = algorithm->trace(&shape, program);
+    rondo_result_t status = algorithm->compose(&shape, program);
     if (status == RONDO_SUCCESS && (*program)->result != RONDO_SUCCESS) {
         status = rondo_fail((*program)->result, "%s", (*program)->message);
         rondo_program_destroy(*program);
@@ -91,7 +92,7 @@ void rondo_program_builtin_name(int i, const char **algorithm, const char **coll
     const struct rondo_algorithm *table = rondo_algorithm_table(&count);
     *algorithm = *collective = NULL;
     for (int a = 0; a < count; a++)
-        for (int kind = 0; table[a].trace != NULL && kind < RONDO_KINDS; kind++)
+        for (int kind = 0; table[a].compose != NULL && kind < RONDO_KINDS; kind++)
             if ((table[a].kinds >> kind & 1) && at++ == i) {
                 *algorithm = table[a].name;
                 *collective = rondo_kind_name((enum rondo_kind) kind);
@@ -99,17 +100,17 @@ void rondo_program_builtin_name(int i, const char **algorithm, const char **coll
             }
 }
 
-rondo_result_t rondo_program_describe(rondo_program_t trace, rondo_program_signature_t *signature)
+rondo_result_t rondo_program_describe(rondo_program_t builder, rondo_program_signature_t *signature)
 {
-    if (trace == NULL || signature == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_describe: %s is NULL", trace == NULL ? "program" : "signature");
-    const struct rondo_conditions *c = &trace->conditions;
-    signature->name = trace->name;
+    if (builder == NULL || signature == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_describe: %s is NULL", builder == NULL ? "program" : "signature");
+    const struct rondo_conditions *c = &builder->conditions;
+    signature->name = builder->name;
     signature->collective = rondo_kind_name(c->kind);
     signature->ranks = (int) c->ranks;
     signature->chunks = (int) c->pieces;
     signature->root = (int) c->root;
-    signature->in_place = trace->raw != NULL ? trace->raw->in_place : trace->in_place;
+    signature->in_place = builder->ir != NULL ? builder->ir->in_place : builder->in_place;
     signature->inputs = (int) c->inputs;
     signature->outputs = (int) c->outputs;
     return RONDO_SUCCESS;
@@ -127,7 +128,7 @@ void rondo_program_text_free(char *text)
 static rondo_result_t compile_builtin(const struct rondo_algorithm *algorithm, const struct rondo_shape *shape, int instances,
                                       const struct rondo_compile_options *options, int only, struct rondo_plan_set **set)
 {
-    struct rondo_trace *trace = NULL;
+    struct rondo_program_builder *builder = NULL;
     struct rondo_shape part = *shape;
     struct rondo_compile_options share = *options;
     part.channels = shape->channels / instances;
@@ -138,12 +139,12 @@ static rondo_result_t compile_builtin(const struct rondo_algorithm *algorithm, c
         share.blocks = (uint32_t) (part.channels * rondo_algorithm_blocks(algorithm, shape->kind, shape->size));
         share.apart = 1;
     }
-    rondo_result_t status = algorithm->trace(&part, &trace);
+    rondo_result_t status = algorithm->compose(&part, &builder);
     if (status == RONDO_SUCCESS)
-        status = rondo_trace_verify(trace);
+        status = rondo_program_builder_verify(builder);
     if (status == RONDO_SUCCESS)
-        status = rondo_compile(trace, &share, only, set);
-    rondo_program_destroy(trace);
+        status = rondo_compile(builder, &share, only, set);
+    rondo_program_destroy(builder);
     if (status != RONDO_SUCCESS || instances == 1)
         return status;
     if ((*set)->plans[shape->rank]->program->largest_count == 1)
@@ -161,19 +162,19 @@ rondo_result_t rondo_program_plan(const struct rondo_algorithm *algorithm, const
         .blocks = blocks, .slots = slots, .protocol = shape->protocol, .exchanges = shape->exchanges};
     int only = check ? -1 : shape->rank;
     rondo_result_t status = algorithm->registered != NULL
-                                ? rondo_program_compile(algorithm->registered->trace, &options, only, &set)
+                                ? rondo_program_compile(algorithm->registered->builder, &options, only, &set)
                                 : compile_builtin(algorithm, shape, shape->channels, &options, only, &set);
     for (int rank = 0; status == RONDO_SUCCESS && algorithm->adapt != NULL && rank < shape->size; rank++)
         if (set->plans[rank] != NULL)
             algorithm->adapt(shape, set->plans[rank]);
     if (status == RONDO_SUCCESS && check) {
-        struct rondo_check_limits limits = {slots, RONDO_COMPILE_BLOCKS_MAX, 0};
+        struct rondo_verify_limits limits = {slots, RONDO_COMPILE_BLOCKS_MAX, 0};
         const struct rondo_conditions *c = &set->conditions;
         int always = rondo_conditions_always_shared(c);
-        status = rondo_check_plans(set, algorithm->name, &limits, always);
+        status = rondo_verify_plans(set, algorithm->name, &limits, always);
         if (status == RONDO_SUCCESS && algorithm->registered == NULL && !always && rondo_conditions_may_share(c) &&
             !(algorithm->separate >> shape->kind & 1)) /* calls in place are not refused: it must stand them, too */
-            status = rondo_check_plans(set, algorithm->name, &limits, 1);
+            status = rondo_verify_plans(set, algorithm->name, &limits, 1);
     }
     if (status == RONDO_SUCCESS) {
         *plan = set->plans[shape->rank];

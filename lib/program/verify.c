@@ -1,4 +1,4 @@
-/* See check.h and plan_set.h: the form of the plans, and the state for playing them. */
+/* See check.h and lib/program/plan_set.h: the form of the plans, and the state for playing them. */
 #include "lib/program/verify.h"
 
 #include "lib/base/error.h"
@@ -9,24 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct rondo_program *rondo_checking_program(const struct rondo_checking *c, uint32_t rank)
+const struct rondo_program *rondo_verification_program(const struct rondo_verification *c, uint32_t rank)
 {
     return c->set->plans[rank]->program;
 }
 
-const struct rondo_instruction *rondo_checking_instruction(const struct rondo_checking *c, uint32_t instruction)
+const struct rondo_instruction *rondo_verification_instruction(const struct rondo_verification *c, uint32_t instruction)
 {
-    const struct rondo_played_block *block = &c->blocks[c->instructions[instruction].block];
-    const struct rondo_program *program = rondo_checking_program(c, block->rank);
+    const struct rondo_simulated_block *block = &c->blocks[c->instructions[instruction].block];
+    const struct rondo_program *program = rondo_verification_program(c, block->rank);
     return rondo_program_instructions(program) + rondo_program_blocks(program)[block->number].instruction_first +
            (instruction - block->first);
 }
 
-void rondo_checking_fail(struct rondo_checking *c, uint32_t instruction, const char *format, ...)
+void rondo_verification_fail(struct rondo_verification *c, uint32_t instruction, const char *format, ...)
 {
     if (c->result != RONDO_SUCCESS)
         return;
-    const struct rondo_played_block *block = &c->blocks[c->instructions[instruction].block];
+    const struct rondo_simulated_block *block = &c->blocks[c->instructions[instruction].block];
     char reason[400];
     va_list arguments;
     va_start(arguments, format);
@@ -36,7 +36,7 @@ void rondo_checking_fail(struct rondo_checking *c, uint32_t instruction, const c
                            block->number, instruction - block->first, reason);
 }
 
-uint32_t rondo_checking_class(const struct rondo_checking *c, uint32_t rank, uint32_t buffer, uint32_t index)
+uint32_t rondo_verification_class(const struct rondo_verification *c, uint32_t rank, uint32_t buffer, uint32_t index)
 {
     const struct rondo_plan *plan = c->set->plans[rank];
     if (buffer == RONDO_SCRATCH)
@@ -44,7 +44,7 @@ uint32_t rondo_checking_class(const struct rondo_checking *c, uint32_t rank, uin
     return rondo_conditions_class(c->conditions, rank, (enum rondo_buffer) buffer, index);
 }
 
-void rondo_checking_measured(const struct rondo_instruction *i, uint32_t *buffer, uint32_t *index)
+void rondo_verification_measured(const struct rondo_instruction *i, uint32_t *buffer, uint32_t *index)
 {
     int to_destination = (i->actions & RONDO_COPY) != 0;
     *buffer = to_destination ? i->destination_buffer : i->source_buffer;
@@ -53,45 +53,45 @@ void rondo_checking_measured(const struct rondo_instruction *i, uint32_t *buffer
 
 /* ---- form ---- */
 
-static void check_chunks(struct rondo_checking *c, uint32_t instruction, uint32_t rank, const char *what, uint32_t buffer,
+static void check_chunks(struct rondo_verification *c, uint32_t instruction, uint32_t rank, const char *what, uint32_t buffer,
                          uint32_t index, uint32_t count)
 {
     if (buffer >= RONDO_BUFFERS) {
-        rondo_checking_fail(c, instruction, "%s: there is no buffer %u", what, buffer);
+        rondo_verification_fail(c, instruction, "%s: there is no buffer %u", what, buffer);
         return;
     }
-    const struct rondo_program *program = rondo_checking_program(c, rank);
+    const struct rondo_program *program = rondo_verification_program(c, rank);
     uint32_t chunks = buffer == RONDO_SCRATCH ? program->chunks[RONDO_SCRATCH]
                                               : rondo_conditions_chunks(c->conditions, rank, (enum rondo_buffer) buffer);
     if (index >= chunks || count > chunks - index)
-        rondo_checking_fail(c, instruction, "%s: chunks [%u, +%u) of %s, which has %u", what, index, count,
-                            rondo_buffer_name((int) buffer), chunks);
+        rondo_verification_fail(c, instruction, "%s: chunks [%u, +%u) of %s, which has %u", what, index, count,
+                                rondo_buffer_name((int) buffer), chunks);
 }
 
-static void check_ends(struct rondo_checking *c, uint32_t instruction, uint32_t rank, const struct rondo_program_block *block,
-                       uint32_t first, uint32_t count, int direction)
+static void check_ends(struct rondo_verification *c, uint32_t instruction, uint32_t rank,
+                       const struct rondo_program_block *block, uint32_t first, uint32_t count, int direction)
 {
     const struct rondo_connection *connections = c->set->plans[rank]->connections + block->end_first;
-    if (first + count > block->ends || count == 0 || count > RONDO_FOLD_SOURCES_MAX) {
-        rondo_checking_fail(c, instruction, "%s ends [%u, +%u) of %u",
-                            direction == RONDO_INCOMING ? "receives from" : "sends to", first, count, block->ends);
+    if (first + count > block->ends || count == 0 || count > RONDO_REDUCE_SOURCES_MAX) {
+        rondo_verification_fail(c, instruction, "%s ends [%u, +%u) of %u",
+                                direction == RONDO_INCOMING ? "receives from" : "sends to", first, count, block->ends);
         return;
     }
     for (uint32_t i = first; i < first + count; i++) {
-        c->wires[c->end_wires[c->blocks[c->instructions[instruction].block].wires + i]].used = 1;
+        c->connectors[c->end_connectors[c->blocks[c->instructions[instruction].block].connectors + i]].used = 1;
         if (connections[i].direction != direction)
-            rondo_checking_fail(c, instruction, "end %u, to rank %d, is of the other direction", i, connections[i].peer);
+            rondo_verification_fail(c, instruction, "end %u, to rank %d, is of the other direction", i, connections[i].peer);
         for (uint32_t k = first; k < i; k++)
             if (connections[k].peer == connections[i].peer && connections[k].channel == connections[i].channel)
-                rondo_checking_fail(c, instruction, "uses the connection with rank %d on channel %u twice", connections[i].peer,
-                                    connections[i].channel);
+                rondo_verification_fail(c, instruction, "uses the connection with rank %d on channel %u twice",
+                                        connections[i].peer, connections[i].channel);
     }
 }
 
 /* What is read from the peers' inputs, or written to their outputs, exists there. */
-static void check_remote(struct rondo_checking *c, uint32_t number, uint32_t rank, const struct rondo_program_block *block)
+static void check_remote(struct rondo_verification *c, uint32_t number, uint32_t rank, const struct rondo_program_block *block)
 {
-    const struct rondo_instruction *i = rondo_checking_instruction(c, number);
+    const struct rondo_instruction *i = rondo_verification_instruction(c, number);
     for (int flag = RONDO_DIRECT_IN; flag <= RONDO_DIRECT_OUT; flag *= 2) {
         int reads = flag == RONDO_DIRECT_IN, used = i->actions & (reads ? RONDO_RECEIVE : RONDO_SEND);
         uint32_t peers = reads ? i->receive_count : i->send_count; /* what is sent goes to those that it receives from */
@@ -100,41 +100,42 @@ static void check_remote(struct rondo_checking *c, uint32_t number, uint32_t ran
             enum rondo_buffer buffer = reads ? RONDO_INPUT : RONDO_OUTPUT;
             uint32_t chunks = rondo_conditions_chunks(c->conditions, peer, buffer);
             if (i->remote_index >= chunks || i->count > chunks - i->remote_index)
-                rondo_checking_fail(c, number, "rank %u's chunks [%u, +%u) of %s, which has %u", peer, i->remote_index,
-                                    i->count, rondo_buffer_name((int) buffer), chunks);
+                rondo_verification_fail(c, number, "rank %u's chunks [%u, +%u) of %s, which has %u", peer, i->remote_index,
+                                        i->count, rondo_buffer_name((int) buffer), chunks);
         }
     }
 }
 
-static void check_instruction(struct rondo_checking *c, uint32_t number, uint32_t rank, const struct rondo_program_block *block)
+static void check_instruction(struct rondo_verification *c, uint32_t number, uint32_t rank,
+                              const struct rondo_program_block *block)
 {
-    const struct rondo_instruction *i = rondo_checking_instruction(c, number);
-    const struct rondo_program *program = rondo_checking_program(c, rank);
+    const struct rondo_instruction *i = rondo_verification_instruction(c, number);
+    const struct rondo_program *program = rondo_verification_program(c, rank);
     int receives = (i->actions & RONDO_RECEIVE) != 0, signal = (i->flags & RONDO_SIGNAL) != 0;
     /* RECODE and ROUND say how streams are made of the values, not which values: they change nothing of what is proved here. */
     int coded = (i->flags & (RONDO_RECODE | RONDO_ROUND)) != 0;
     int uncoded = (i->flags & (RONDO_SIGNAL | RONDO_DIRECT_IN | RONDO_DIRECT_OUT | RONDO_EXCHANGE)) != 0;
     if (i->actions == 0 || i->actions > 15 || (coded && uncoded))
-        rondo_checking_fail(c, number, "there is no primitive with actions %u and flags %u", i->actions, i->flags);
+        rondo_verification_fail(c, number, "there is no primitive with actions %u and flags %u", i->actions, i->flags);
     if (receives)
         check_ends(c, number, rank, block, i->receive_first, i->receive_count, RONDO_INCOMING);
     if (i->actions & RONDO_SEND)
         check_ends(c, number, rank, block, i->send_first, i->send_count, RONDO_OUTGOING);
     if (i->count == 0 || i->count > program->largest_count)
-        rondo_checking_fail(c, number, "%u chunks are not in [1, %u]", i->count, program->largest_count);
+        rondo_verification_fail(c, number, "%u chunks are not in [1, %u]", i->count, program->largest_count);
     int in_slots = receives && !signal && !(i->flags & RONDO_DIRECT_IN);
     if (in_slots && i->receive_count > c->set->plans[rank]->largest_receive)
-        rondo_checking_fail(c, number, "receives from %u, more than %u", i->receive_count,
-                            c->set->plans[rank]->largest_receive);
-    if (receives && (i->actions & RONDO_REDUCE) && i->receive_count + 1 > RONDO_FOLD_SOURCES_MAX)
-        rondo_checking_fail(c, number, "folds %u chunks, more than %d", i->receive_count + 1, RONDO_FOLD_SOURCES_MAX);
+        rondo_verification_fail(c, number, "receives from %u, more than %u", i->receive_count,
+                                c->set->plans[rank]->largest_receive);
+    if (receives && (i->actions & RONDO_REDUCE) && i->receive_count + 1 > RONDO_REDUCE_SOURCES_MAX)
+        rondo_verification_fail(c, number, "folds %u chunks, more than %d", i->receive_count + 1, RONDO_REDUCE_SOURCES_MAX);
     if ((i->flags & RONDO_DIRECT_OUT) && (!receives || i->send_count > i->receive_count))
-        rondo_checking_fail(c, number, "writes to peers that it does not receive from");
+        rondo_verification_fail(c, number, "writes to peers that it does not receive from");
     if ((i->flags & RONDO_EXCHANGE) &&
         (!receives || !(i->actions & RONDO_SEND) || (i->flags & ~(RONDO_EXCHANGE | RONDO_FINISH | RONDO_NOTIFY))))
-        rondo_checking_fail(c, number, "an exchange sends and receives, through slots");
+        rondo_verification_fail(c, number, "an exchange sends and receives, through slots");
     if (signal && (i->actions & (RONDO_REDUCE | RONDO_COPY)))
-        rondo_checking_fail(c, number, "a signal moves no chunk");
+        rondo_verification_fail(c, number, "a signal moves no chunk");
     int reads_source = (i->actions & RONDO_REDUCE) || !receives;
     if (!signal) {
         if (reads_source || !(i->actions & RONDO_COPY) || (i->flags & RONDO_EXCHANGE)) /* it measures, if it is not read */
@@ -142,30 +143,31 @@ static void check_instruction(struct rondo_checking *c, uint32_t number, uint32_
         if ((i->actions & RONDO_COPY) || ((i->actions & RONDO_REDUCE) && !receives))
             check_chunks(c, number, rank, "destination", i->destination_buffer, i->destination_index, i->count);
         if ((i->actions & RONDO_COPY) && i->destination_buffer == RONDO_INPUT)
-            rondo_checking_fail(c, number, "writes to the input");
+            rondo_verification_fail(c, number, "writes to the input");
     }
     check_remote(c, number, rank, block);
     for (uint32_t d = 0; d < i->dependencies && c->result == RONDO_SUCCESS; d++) {
         uint32_t at = (uint32_t) i->dependency_first + d;
         uint32_t all = (program->bytes - program->dependency_offset) / (uint32_t) sizeof(struct rondo_dependency);
         if (at >= all) {
-            rondo_checking_fail(c, number, "has a wait outside of the list");
+            rondo_verification_fail(c, number, "has a wait outside of the list");
             return;
         }
         const struct rondo_dependency *on = rondo_program_dependencies(program) + at;
         if (on->block >= program->blocks || on->step >= rondo_program_blocks(program)[on->block].instructions) {
-            rondo_checking_fail(c, number, "waits for step %u of block %u, which does not exist", on->step, on->block);
+            rondo_verification_fail(c, number, "waits for step %u of block %u, which does not exist", on->step, on->block);
             return;
         }
         const struct rondo_instruction *other =
             rondo_program_instructions(program) + rondo_program_blocks(program)[on->block].instruction_first + on->step;
         if (!(other->flags & RONDO_NOTIFY))
-            rondo_checking_fail(c, number, "waits for step %u of block %u, which tells nobody", on->step, on->block);
+            rondo_verification_fail(c, number, "waits for step %u of block %u, which tells nobody", on->step, on->block);
     }
 }
 
 /* The wire of an end; each side is worked by one block. */
-static void add_wire(struct rondo_checking *c, uint32_t rank, uint32_t block, const struct rondo_connection *what, uint32_t *at)
+static void add_connector(struct rondo_verification *c, uint32_t rank, uint32_t block, const struct rondo_connection *what,
+                          uint32_t *at)
 {
     const struct rondo_conditions *conditions = c->conditions;
     int outgoing = what->direction == RONDO_OUTGOING;
@@ -176,38 +178,38 @@ static void add_wire(struct rondo_checking *c, uint32_t rank, uint32_t block, co
         return;
     }
     uint32_t source = outgoing ? rank : (uint32_t) what->peer, destination = outgoing ? (uint32_t) what->peer : rank;
-    uint32_t *found = rondo_map_at(&c->wire_map, rondo_connection_key(source, destination, what->channel));
-    if (found == NULL ||
-        (*found == RONDO_NONE && !rondo_grow((void **) &c->wires, c->wire_count, &c->wire_room, sizeof(*c->wires)))) {
+    uint32_t *found = rondo_map_at(&c->connector_map, rondo_connection_key(source, destination, what->channel));
+    if (found == NULL || (*found == RONDO_NONE && !rondo_grow((void **) &c->connectors, c->connector_count, &c->connector_room,
+                                                              sizeof(*c->connectors)))) {
         c->result = rondo_fail(RONDO_ERR_MEMORY, "no memory to check program '%s'", c->name);
         return;
     }
     if (*found == RONDO_NONE) {
-        *found = (uint32_t) c->wire_count;
-        c->wires[c->wire_count++] = (struct rondo_wire){.source = source,
-                                                        .destination = destination,
-                                                        .sending_block = RONDO_NONE,
-                                                        .receiving_block = RONDO_NONE,
-                                                        .channel = what->channel,
-                                                        .protocol = what->protocol};
+        *found = (uint32_t) c->connector_count;
+        c->connectors[c->connector_count++] = (struct rondo_verify_connector){.source = source,
+                                                                              .destination = destination,
+                                                                              .sending_block = RONDO_NONE,
+                                                                              .receiving_block = RONDO_NONE,
+                                                                              .channel = what->channel,
+                                                                              .protocol = what->protocol};
     }
-    struct rondo_wire *wire = &c->wires[*found];
-    uint32_t *side = outgoing ? &wire->sending_block : &wire->receiving_block;
+    struct rondo_verify_connector *connector = &c->connectors[*found];
+    uint32_t *side = outgoing ? &connector->sending_block : &connector->receiving_block;
     if (*side != RONDO_NONE && *side != block)
         c->result = rondo_fail(RONDO_ERR_ARGUMENT,
                                "program '%s': rank %u: blocks %u and %u both work the connection %s rank %d on channel %u",
                                c->name, rank, c->blocks[*side].number, c->blocks[block].number, outgoing ? "to" : "from",
                                what->peer, what->channel);
-    if (wire->protocol != what->protocol)
+    if (connector->protocol != what->protocol)
         c->result = rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': ranks %u and %u differ in the protocol of channel %u",
                                c->name, source, destination, what->channel);
     *side = block;
     *at = *found;
 }
 
-static rondo_result_t check_rank(struct rondo_checking *c, uint32_t rank)
+static rondo_result_t check_rank(struct rondo_verification *c, uint32_t rank)
 {
-    const struct rondo_program *program = rondo_checking_program(c, rank), *zero = rondo_checking_program(c, 0);
+    const struct rondo_program *program = rondo_verification_program(c, rank), *zero = rondo_verification_program(c, 0);
     for (int b = RONDO_INPUT; b <= RONDO_OUTPUT; b++) {
         uint32_t chunks = rondo_conditions_chunks(c->conditions, rank, (enum rondo_buffer) b);
         if (chunks != 0 && program->chunks[b] != chunks)
@@ -224,33 +226,33 @@ static rondo_result_t check_rank(struct rondo_checking *c, uint32_t rank)
     for (uint32_t b = c->rank_first[rank]; b < c->rank_first[rank + 1] && c->result == RONDO_SUCCESS; b++) {
         const struct rondo_program_block *block = rondo_program_blocks(program) + c->blocks[b].number;
         for (uint32_t e = 0; e < block->ends && c->result == RONDO_SUCCESS; e++)
-            add_wire(c, rank, b, &c->set->plans[rank]->connections[block->end_first + e],
-                     &c->end_wires[c->blocks[b].wires + e]);
+            add_connector(c, rank, b, &c->set->plans[rank]->connections[block->end_first + e],
+                          &c->end_connectors[c->blocks[b].connectors + e]);
         for (uint32_t i = 0; i < block->instructions && c->result == RONDO_SUCCESS; i++)
             check_instruction(c, c->blocks[b].first + i, rank, block);
     }
     return c->result;
 }
 
-rondo_result_t rondo_check_form(struct rondo_checking *c)
+rondo_result_t rondo_verify_form(struct rondo_verification *c)
 {
     for (uint32_t rank = 0; rank < c->conditions->ranks && c->result == RONDO_SUCCESS; rank++)
         c->result = check_rank(c, rank);
-    for (size_t w = 0; w < c->wire_count && c->result == RONDO_SUCCESS; w++) {
-        const struct rondo_wire *wire = &c->wires[w];
-        if (wire->used && (wire->sending_block == RONDO_NONE || wire->receiving_block == RONDO_NONE))
-            c->result =
-                rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': rank %u %s rank %u on channel %u, but not the other way round",
-                           c->name, wire->sending_block == RONDO_NONE ? wire->destination : wire->source,
-                           wire->sending_block == RONDO_NONE ? "receives from" : "sends to",
-                           wire->sending_block == RONDO_NONE ? wire->source : wire->destination, wire->channel);
+    for (size_t w = 0; w < c->connector_count && c->result == RONDO_SUCCESS; w++) {
+        const struct rondo_verify_connector *connector = &c->connectors[w];
+        if (connector->used && (connector->sending_block == RONDO_NONE || connector->receiving_block == RONDO_NONE))
+            c->result = rondo_fail(
+                RONDO_ERR_ARGUMENT, "program '%s': rank %u %s rank %u on channel %u, but not the other way round", c->name,
+                connector->sending_block == RONDO_NONE ? connector->destination : connector->source,
+                connector->sending_block == RONDO_NONE ? "receives from" : "sends to",
+                connector->sending_block == RONDO_NONE ? connector->source : connector->destination, connector->channel);
     }
     return c->result;
 }
 
 /* ---- state ---- */
 
-static rondo_result_t number_instructions(struct rondo_checking *c)
+static rondo_result_t number_instructions(struct rondo_verification *c)
 {
     uint32_t ranks = c->conditions->ranks;
     c->rank_first = calloc((size_t) ranks + 1, sizeof(uint32_t));
@@ -258,7 +260,7 @@ static rondo_result_t number_instructions(struct rondo_checking *c)
         return RONDO_ERR_MEMORY;
     uint64_t blocks = 0, instructions = 0, ends = 0;
     for (uint32_t rank = 0; rank < ranks; rank++) {
-        const struct rondo_program *program = rondo_checking_program(c, rank);
+        const struct rondo_program *program = rondo_verification_program(c, rank);
         c->rank_first[rank] = (uint32_t) blocks;
         blocks += program->blocks;
         for (uint32_t b = 0; b < program->blocks; b++) {
@@ -273,26 +275,26 @@ static rondo_result_t number_instructions(struct rondo_checking *c)
     c->instruction_count = instructions;
     c->blocks = calloc(blocks + 1, sizeof(*c->blocks));
     c->instructions = calloc(instructions + 1, sizeof(*c->instructions));
-    c->end_wires = calloc(ends + 1, sizeof(uint32_t));
+    c->end_connectors = calloc(ends + 1, sizeof(uint32_t));
     c->queue = calloc(blocks + 1, sizeof(uint32_t));
-    if (c->blocks == NULL || c->instructions == NULL || c->end_wires == NULL || c->queue == NULL)
+    if (c->blocks == NULL || c->instructions == NULL || c->end_connectors == NULL || c->queue == NULL)
         return RONDO_ERR_MEMORY;
-    uint32_t block = 0, instruction = 0, wire = 0;
+    uint32_t block = 0, instruction = 0, connector = 0;
     for (uint32_t rank = 0; rank < ranks; rank++) {
-        const struct rondo_program *program = rondo_checking_program(c, rank);
+        const struct rondo_program *program = rondo_verification_program(c, rank);
         for (uint32_t b = 0; b < program->blocks; b++, block++) {
             const struct rondo_program_block *list = rondo_program_blocks(program) + b;
-            c->blocks[block] = (struct rondo_played_block){
-                .rank = rank, .number = b, .first = instruction, .count = list->instructions, .wires = wire};
-            wire += list->ends;
+            c->blocks[block] = (struct rondo_simulated_block){
+                .rank = rank, .number = b, .first = instruction, .count = list->instructions, .connectors = connector};
+            connector += list->ends;
             for (uint32_t i = 0; i < list->instructions; i++, instruction++)
-                c->instructions[instruction] = (struct rondo_played){block, 0, 0, RONDO_NONE};
+                c->instructions[instruction] = (struct rondo_simulated){block, 0, 0, RONDO_NONE};
         }
     }
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t make_state(struct rondo_checking *c)
+static rondo_result_t make_state(struct rondo_verification *c)
 {
     const struct rondo_conditions *conditions = c->conditions;
     size_t all = 0, words = ((size_t) conditions->ranks + 63) / 64;
@@ -302,7 +304,7 @@ static rondo_result_t make_state(struct rondo_checking *c)
     for (uint32_t rank = 0; rank < conditions->ranks; rank++)
         for (int b = 0; b < RONDO_BUFFERS; b++) {
             c->state_first[rank * RONDO_BUFFERS + (uint32_t) b] = all;
-            all += b == RONDO_SCRATCH ? rondo_checking_program(c, rank)->chunks[b]
+            all += b == RONDO_SCRATCH ? rondo_verification_program(c, rank)->chunks[b]
                                       : rondo_conditions_chunks(conditions, rank, (enum rondo_buffer) b);
         }
     c->states = malloc((all + 1) * sizeof(*c->states));
@@ -319,17 +321,17 @@ static rondo_result_t make_state(struct rondo_checking *c)
             c->states[c->state_first[rank * RONDO_BUFFERS + buffer] + index].value = rondo_value_input(c->wants.salt, rank, i);
         }
     for (uint32_t i = 0; i < c->instruction_count; i++) {
-        const struct rondo_instruction *instruction = rondo_checking_instruction(c, i);
+        const struct rondo_instruction *instruction = rondo_verification_instruction(c, i);
         uint32_t buffer, index, rank = c->blocks[c->instructions[i].block].rank, least = 0;
-        rondo_checking_measured(instruction, &buffer, &index);
+        rondo_verification_measured(instruction, &buffer, &index);
         for (uint32_t k = 0; k < instruction->count && !(instruction->flags & RONDO_SIGNAL); k++) {
-            uint32_t class = rondo_checking_class(c, rank, buffer, index + k);
+            uint32_t class = rondo_verification_class(c, rank, buffer, index + k);
             least = k == 0 || class < least ? class : least;
         }
         c->instructions[i].least_class = least;
     }
-    for (size_t w = 0; w < c->wire_count; w++)
-        if ((c->wires[w].slots = calloc(c->limits->slots, sizeof(struct rondo_parcel *))) == NULL)
+    for (size_t w = 0; w < c->connector_count; w++)
+        if ((c->connectors[w].slots = calloc(c->limits->slots, sizeof(struct rondo_parcel *))) == NULL)
             return RONDO_ERR_MEMORY;
     for (size_t b = 0; b < c->block_count && conditions->kind == RONDO_KIND_BARRIER; b++) {
         uint32_t rank = c->blocks[b].rank;
@@ -340,22 +342,22 @@ static rondo_result_t make_state(struct rondo_checking *c)
     return RONDO_SUCCESS;
 }
 
-static void release(struct rondo_checking *c)
+static void release(struct rondo_verification *c)
 {
-    for (size_t w = 0; w < c->wire_count; w++) {
-        for (uint32_t s = 0; c->wires[w].slots != NULL && s < c->limits->slots; s++)
-            free(c->wires[w].slots[s]);
-        free(c->wires[w].slots);
+    for (size_t w = 0; w < c->connector_count; w++) {
+        for (uint32_t s = 0; c->connectors[w].slots != NULL && s < c->limits->slots; s++)
+            free(c->connectors[w].slots[s]);
+        free(c->connectors[w].slots);
     }
     for (size_t b = 0; c->blocks != NULL && b < c->block_count; b++)
         free(c->blocks[b].heard);
     rondo_wants_release(&c->wants);
-    rondo_map_release(&c->wire_map);
+    rondo_map_release(&c->connector_map);
     free(c->rank_first);
     free(c->blocks);
     free(c->instructions);
-    free(c->wires);
-    free(c->end_wires);
+    free(c->connectors);
+    free(c->end_connectors);
     free(c->states);
     free(c->state_first);
     free(c->senders);
@@ -364,10 +366,10 @@ static void release(struct rondo_checking *c)
     free(c->stack);
 }
 
-rondo_result_t rondo_check_plans(const struct rondo_plan_set *set, const char *name, const struct rondo_check_limits *limits,
-                                 int shared)
+rondo_result_t rondo_verify_plans(const struct rondo_plan_set *set, const char *name, const struct rondo_verify_limits *limits,
+                                  int shared)
 {
-    struct rondo_checking c = {
+    struct rondo_verification c = {
         .set = set, .conditions = &set->conditions, .limits = limits, .name = name, .shared = shared, .result = RONDO_SUCCESS};
     rondo_result_t status = RONDO_SUCCESS;
     for (uint32_t rank = 0; rank < set->conditions.ranks; rank++)
@@ -377,13 +379,13 @@ rondo_result_t rondo_check_plans(const struct rondo_plan_set *set, const char *n
         return rondo_fail(RONDO_ERR_ARGUMENT, "%u slots are not in [1, 1024]", limits->slots);
     c.result = status = number_instructions(&c);
     if (status == RONDO_SUCCESS)
-        status = rondo_check_form(&c);
+        status = rondo_verify_form(&c);
     if (status == RONDO_SUCCESS)
         status = rondo_wants_prepare(&c.wants, c.conditions, rondo_value_salt());
     if (status == RONDO_SUCCESS)
         status = make_state(&c);
     if (status == RONDO_SUCCESS)
-        status = rondo_check_play(&c);
+        status = rondo_verify_play(&c);
     if (status == RONDO_ERR_MEMORY)
         rondo_fail(status, "no memory to check program '%s' of %u ranks", name, set->conditions.ranks);
     release(&c);

@@ -11,22 +11,22 @@
 #define STEPS_MAX ((uint64_t) 1 << 28) /* of all searches together */
 
 /* It waits and receives whenever chunks of the class have elements. */
-static int counts(const struct rondo_checking *c, uint32_t instruction, uint32_t class)
+static int counts(const struct rondo_verification *c, uint32_t instruction, uint32_t class)
 {
     if (c->set->even || rondo_conditions_ordered(c->conditions))
         return c->set->even || c->instructions[instruction].least_class <= class;
-    const struct rondo_instruction *i = rondo_checking_instruction(c, instruction);
+    const struct rondo_instruction *i = rondo_verification_instruction(c, instruction);
     uint32_t buffer, index, rank = c->blocks[c->instructions[instruction].block].rank;
     if (i->flags & RONDO_SIGNAL)
         return 1;
-    rondo_checking_measured(i, &buffer, &index);
+    rondo_verification_measured(i, &buffer, &index);
     for (uint32_t k = 0; k < i->count; k++)
-        if (rondo_checking_class(c, rank, buffer, index + k) == class)
+        if (rondo_verification_class(c, rank, buffer, index + k) == class)
             return 1;
     return 0;
 }
 
-static int push(struct rondo_checking *c, size_t *depth, uint32_t instruction)
+static int push(struct rondo_verification *c, size_t *depth, uint32_t instruction)
 {
     if (!rondo_grow((void **) &c->stack, *depth, &c->stack_room, sizeof(*c->stack)))
         return 0;
@@ -34,22 +34,23 @@ static int push(struct rondo_checking *c, size_t *depth, uint32_t instruction)
     return 1;
 }
 
-static const struct rondo_dependency *waits_of(const struct rondo_checking *c, uint32_t rank, const struct rondo_instruction *i)
+static const struct rondo_dependency *waits_of(const struct rondo_verification *c, uint32_t rank,
+                                               const struct rondo_instruction *i)
 {
-    const struct rondo_program *program = rondo_checking_program(c, rank);
+    const struct rondo_program *program = rondo_verification_program(c, rank);
     return rondo_program_dependencies(program) + i->dependency_first;
 }
 
 /* What an exchange sent says that the steps before it are over, not that it is. */
-static int push_sender(struct rondo_checking *c, size_t *depth, uint32_t sender)
+static int push_sender(struct rondo_verification *c, size_t *depth, uint32_t sender)
 {
-    if (!(rondo_checking_instruction(c, sender)->flags & RONDO_EXCHANGE))
+    if (!(rondo_verification_instruction(c, sender)->flags & RONDO_EXCHANGE))
         return push(c, depth, sender);
     return sender == c->blocks[c->instructions[sender].block].first || push(c, depth, sender - 1);
 }
 
 /* Backwards from `after`. Playing order is an execution, so nothing played before `before` can lie between. */
-static int search(struct rondo_checking *c, uint32_t before, uint32_t after, uint32_t class)
+static int search(struct rondo_verification *c, uint32_t before, uint32_t after, uint32_t class)
 {
     uint32_t target = c->instructions[before].block, least = c->instructions[before].order;
     size_t depth = 0;
@@ -58,7 +59,7 @@ static int search(struct rondo_checking *c, uint32_t before, uint32_t after, uin
         return 0;
     while (depth > 0) {
         uint32_t instruction = c->stack[--depth];
-        struct rondo_played_block *block = &c->blocks[c->instructions[instruction].block];
+        struct rondo_simulated_block *block = &c->blocks[c->instructions[instruction].block];
         uint32_t floor = block->explored_by == c->searches ? block->explored : 0;
         uint32_t step = instruction - block->first + 1; /* explored: steps below it */
         if (step <= floor)
@@ -75,10 +76,10 @@ static int search(struct rondo_checking *c, uint32_t before, uint32_t after, uin
                 return 0;
             if (!counts(c, at, class))
                 continue;
-            const struct rondo_instruction *i = rondo_checking_instruction(c, at);
+            const struct rondo_instruction *i = rondo_verification_instruction(c, at);
             const struct rondo_dependency *waits = waits_of(c, block->rank, i);
             for (uint32_t d = 0; d < i->dependencies; d++) {
-                const struct rondo_played_block *on = &c->blocks[c->rank_first[block->rank] + waits[d].block];
+                const struct rondo_simulated_block *on = &c->blocks[c->rank_first[block->rank] + waits[d].block];
                 if (!push(c, &depth, on->first + waits[d].step))
                     return 0;
             }
@@ -91,14 +92,14 @@ static int search(struct rondo_checking *c, uint32_t before, uint32_t after, uin
     return 0;
 }
 
-int rondo_check_ordered(struct rondo_checking *c, uint32_t before, uint32_t after, uint32_t class)
+int rondo_verify_ordered(struct rondo_verification *c, uint32_t before, uint32_t after, uint32_t class)
 {
-    const struct rondo_played *b = &c->instructions[before], *a = &c->instructions[after];
+    const struct rondo_simulated *b = &c->instructions[before], *a = &c->instructions[after];
     if (b->block == a->block)
         return before <= after;
-    const struct rondo_played_block *block = &c->blocks[a->block], *other = &c->blocks[b->block];
+    const struct rondo_simulated_block *block = &c->blocks[a->block], *other = &c->blocks[b->block];
     if (block->rank == other->rank) {
-        const struct rondo_instruction *i = rondo_checking_instruction(c, after);
+        const struct rondo_instruction *i = rondo_verification_instruction(c, after);
         const struct rondo_dependency *waits = waits_of(c, block->rank, i);
         for (uint32_t d = 0; d < i->dependencies; d++)
             if (waits[d].block == other->number && other->first + waits[d].step >= before)

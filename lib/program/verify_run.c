@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct rondo_wire *wire_of(const struct rondo_checking *c, const struct rondo_played_block *block, uint32_t end)
+static struct rondo_verify_connector *connector_of(const struct rondo_verification *c,
+                                                   const struct rondo_simulated_block *block, uint32_t end)
 {
-    return &c->wires[c->end_wires[block->wires + end]];
+    return &c->connectors[c->end_connectors[block->connectors + end]];
 }
 
-static void look_at(struct rondo_checking *c, uint32_t block)
+static void look_at(struct rondo_verification *c, uint32_t block)
 {
     if (block == RONDO_NONE || c->blocks[block].queued || c->blocks[block].at == c->blocks[block].count)
         return;
@@ -23,17 +24,17 @@ static void look_at(struct rondo_checking *c, uint32_t block)
 /* ---- waiting ---- */
 
 /* Without preemption so many blocks run at a time, and the next ones after them. */
-static int has_begun(const struct rondo_checking *c, const struct rondo_played_block *block)
+static int has_begun(const struct rondo_verification *c, const struct rondo_simulated_block *block)
 {
     uint32_t concurrent = c->limits->concurrent;
     if (concurrent == 0 || block->number < concurrent)
         return 1;
-    const struct rondo_played_block *before = block - concurrent;
+    const struct rondo_simulated_block *before = block - concurrent;
     return before->at == before->count;
 }
 
 /* NULL when the step can run; else a text that says what it waits for. */
-static const char *missing(const struct rondo_checking *c, const struct rondo_played_block *block,
+static const char *missing(const struct rondo_verification *c, const struct rondo_simulated_block *block,
                            const struct rondo_instruction *i, char *text, size_t bytes)
 {
     if (!has_begun(c, block)) {
@@ -41,7 +42,7 @@ static const char *missing(const struct rondo_checking *c, const struct rondo_pl
                  c->limits->concurrent);
         return text;
     }
-    const struct rondo_program *program = rondo_checking_program(c, block->rank);
+    const struct rondo_program *program = rondo_verification_program(c, block->rank);
     const struct rondo_dependency *waits = rondo_program_dependencies(program) + i->dependency_first;
     for (uint32_t d = 0; d < i->dependencies; d++)
         if (c->blocks[c->rank_first[block->rank] + waits[d].block].at <= waits[d].step) {
@@ -51,18 +52,18 @@ static const char *missing(const struct rondo_checking *c, const struct rondo_pl
     int exchanges = (i->flags & RONDO_EXCHANGE) != 0; /* it sends first, and receives then */
     if ((i->actions & RONDO_RECEIVE) && !(i->flags & RONDO_DIRECT_IN) && (!exchanges || block->sent))
         for (uint32_t r = 0; r < i->receive_count; r++) {
-            const struct rondo_wire *wire = wire_of(c, block, i->receive_first + r);
-            if (wire->filled == wire->taken) {
-                snprintf(text, bytes, "a message from rank %u on channel %u", wire->source, wire->channel);
+            const struct rondo_verify_connector *connector = connector_of(c, block, i->receive_first + r);
+            if (connector->filled == connector->taken) {
+                snprintf(text, bytes, "a message from rank %u on channel %u", connector->source, connector->channel);
                 return text;
             }
         }
     if ((i->actions & RONDO_SEND) && !(i->flags & RONDO_DIRECT_OUT) && !block->sent)
         for (uint32_t s = 0; s < i->send_count; s++) {
-            const struct rondo_wire *wire = wire_of(c, block, i->send_first + s);
-            if (wire->filled - wire->taken >= c->limits->slots) {
-                snprintf(text, bytes, "one of the %u slots to rank %u on channel %u", c->limits->slots, wire->destination,
-                         wire->channel);
+            const struct rondo_verify_connector *connector = connector_of(c, block, i->send_first + s);
+            if (connector->filled - connector->taken >= c->limits->slots) {
+                snprintf(text, bytes, "one of the %u slots to rank %u on channel %u", c->limits->slots, connector->destination,
+                         connector->channel);
                 return text;
             }
         }
@@ -71,7 +72,7 @@ static const char *missing(const struct rondo_checking *c, const struct rondo_pl
 
 /* ---- accesses ---- */
 
-static struct rondo_state *state_at(const struct rondo_checking *c, uint32_t rank, uint32_t buffer, uint32_t index)
+static struct rondo_state *state_at(const struct rondo_verification *c, uint32_t rank, uint32_t buffer, uint32_t index)
 {
     enum rondo_buffer where = (enum rondo_buffer) buffer;
     uint32_t at = index;
@@ -79,24 +80,25 @@ static struct rondo_state *state_at(const struct rondo_checking *c, uint32_t ran
     return &c->states[c->state_first[rank * RONDO_BUFFERS + where] + at];
 }
 
-static void say_race(struct rondo_checking *c, uint32_t before, uint32_t after, const char *what, uint32_t rank,
+static void say_race(struct rondo_verification *c, uint32_t before, uint32_t after, const char *what, uint32_t rank,
                      uint32_t buffer, uint32_t index)
 {
-    const struct rondo_played_block *other = &c->blocks[c->instructions[before].block];
-    rondo_checking_fail(c, after, "race%s: %s chunk %u of rank %u's %s, and nothing orders it after rank %u, block %u, step %u",
-                        c->shared ? " in place" : "", what, index, rank, rondo_buffer_name((int) buffer), other->rank,
-                        other->number, before - other->first);
+    const struct rondo_simulated_block *other = &c->blocks[c->instructions[before].block];
+    rondo_verification_fail(c, after,
+                            "race%s: %s chunk %u of rank %u's %s, and nothing orders it after rank %u, block %u, step %u",
+                            c->shared ? " in place" : "", what, index, rank, rondo_buffer_name((int) buffer), other->rank,
+                            other->number, before - other->first);
 }
 
-static struct rondo_value read_chunk(struct rondo_checking *c, uint32_t instruction, uint32_t rank, uint32_t buffer,
+static struct rondo_value read_chunk(struct rondo_verification *c, uint32_t instruction, uint32_t rank, uint32_t buffer,
                                      uint32_t index)
 {
     struct rondo_state *state = state_at(c, rank, buffer, index);
-    uint32_t class = rondo_checking_class(c, rank, buffer, index);
+    uint32_t class = rondo_verification_class(c, rank, buffer, index);
     if (state->value.count == 0)
-        rondo_checking_fail(c, instruction, "reads chunk %u of rank %u's %s, which is uninitialized", index, rank,
-                            rondo_buffer_name((int) buffer));
-    if (state->writer != RONDO_NONE && !rondo_check_ordered(c, state->writer, instruction, class))
+        rondo_verification_fail(c, instruction, "reads chunk %u of rank %u's %s, which is uninitialized", index, rank,
+                                rondo_buffer_name((int) buffer));
+    if (state->writer != RONDO_NONE && !rondo_verify_ordered(c, state->writer, instruction, class))
         say_race(c, state->writer, instruction, "reads", rank, buffer, index);
     if (state->readers == RONDO_NONE || c->links[state->readers].node != instruction) {
         if (rondo_grow((void **) &c->links, c->link_count, &c->link_room, sizeof(*c->links))) {
@@ -109,15 +111,15 @@ static struct rondo_value read_chunk(struct rondo_checking *c, uint32_t instruct
     return state->value;
 }
 
-static void write_chunk(struct rondo_checking *c, uint32_t instruction, uint32_t rank, uint32_t buffer, uint32_t index,
+static void write_chunk(struct rondo_verification *c, uint32_t instruction, uint32_t rank, uint32_t buffer, uint32_t index,
                         struct rondo_value value)
 {
     struct rondo_state *state = state_at(c, rank, buffer, index);
-    uint32_t class = rondo_checking_class(c, rank, buffer, index);
-    if (state->writer != RONDO_NONE && !rondo_check_ordered(c, state->writer, instruction, class))
+    uint32_t class = rondo_verification_class(c, rank, buffer, index);
+    if (state->writer != RONDO_NONE && !rondo_verify_ordered(c, state->writer, instruction, class))
         say_race(c, state->writer, instruction, "writes", rank, buffer, index);
     for (uint32_t i = state->readers; i != RONDO_NONE && c->result == RONDO_SUCCESS; i = c->links[i].next)
-        if (c->links[i].node != instruction && !rondo_check_ordered(c, c->links[i].node, instruction, class))
+        if (c->links[i].node != instruction && !rondo_verify_ordered(c, c->links[i].node, instruction, class))
             say_race(c, c->links[i].node, instruction, "writes", rank, buffer, index);
     state->value = value;
     state->writer = instruction;
@@ -126,80 +128,81 @@ static void write_chunk(struct rondo_checking *c, uint32_t instruction, uint32_t
 
 /* ---- running a step ---- */
 
-static void expect_class(struct rondo_checking *c, uint32_t instruction, uint32_t class, uint32_t measured, const char *what,
-                         uint32_t k)
+static void expect_class(struct rondo_verification *c, uint32_t instruction, uint32_t class, uint32_t measured,
+                         const char *what, uint32_t k)
 {
     if (class != measured && !c->set->even)
-        rondo_checking_fail(c, instruction, "%s %u is not as long as the chunk that it moves (length %u, not %u)", what, k,
-                            class, measured);
+        rondo_verification_fail(c, instruction, "%s %u is not as long as the chunk that it moves (length %u, not %u)", what, k,
+                                class, measured);
 }
 
-static struct rondo_value take_in(struct rondo_checking *c, uint32_t instruction, struct rondo_value sum, int *sources,
+static struct rondo_value take_in(struct rondo_verification *c, uint32_t instruction, struct rondo_value sum, int *sources,
                                   struct rondo_value value)
 {
     if ((*sources)++ == 0)
         return value;
     int scans = c->conditions->kind == RONDO_KIND_SCAN || c->conditions->kind == RONDO_KIND_EXSCAN;
     if ((sum.finished || value.finished) && !scans)
-        rondo_checking_fail(c, instruction, "reduces a result that is complete already");
+        rondo_verification_fail(c, instruction, "reduces a result that is complete already");
     if ((uint64_t) sum.count + value.count > UINT32_MAX / 2)
-        rondo_checking_fail(c, instruction, "reduces the same inputs again and again");
+        rondo_verification_fail(c, instruction, "reduces the same inputs again and again");
     return rondo_value_combine(sum, value);
 }
 
-static uint32_t peer_of(const struct rondo_checking *c, const struct rondo_played_block *block, uint32_t end)
+static uint32_t peer_of(const struct rondo_verification *c, const struct rondo_simulated_block *block, uint32_t end)
 {
-    const struct rondo_wire *wire = wire_of(c, block, end);
-    return wire->source == block->rank ? wire->destination : wire->source;
+    const struct rondo_verify_connector *connector = connector_of(c, block, end);
+    return connector->source == block->rank ? connector->destination : connector->source;
 }
 
 /* The k-th chunk: everything the primitive does to it. out: what its slots get. */
-static void run_chunk(struct rondo_checking *c, uint32_t instruction, const struct rondo_instruction *i, uint32_t k,
+static void run_chunk(struct rondo_verification *c, uint32_t instruction, const struct rondo_instruction *i, uint32_t k,
                       struct rondo_value *out, uint32_t *class)
 {
-    const struct rondo_played_block *block = &c->blocks[c->instructions[instruction].block];
+    const struct rondo_simulated_block *block = &c->blocks[c->instructions[instruction].block];
     uint32_t rank = block->rank, buffer, index;
     int received = i->actions & RONDO_RECEIVE ? i->receive_count : 0, sources = 0;
     struct rondo_value result = {{0, 0}, 0, 0};
-    rondo_checking_measured(i, &buffer, &index);
-    uint32_t measured = rondo_checking_class(c, rank, buffer, index + k);
+    rondo_verification_measured(i, &buffer, &index);
+    uint32_t measured = rondo_verification_class(c, rank, buffer, index + k);
     for (int r = 0; r < received; r++) {
         if (i->flags & RONDO_DIRECT_IN) {
             uint32_t peer = peer_of(c, block, i->receive_first + (uint32_t) r);
             result =
                 take_in(c, instruction, result, &sources, read_chunk(c, instruction, peer, RONDO_INPUT, i->remote_index + k));
-            expect_class(c, instruction, rondo_checking_class(c, peer, RONDO_INPUT, i->remote_index + k), measured,
+            expect_class(c, instruction, rondo_verification_class(c, peer, RONDO_INPUT, i->remote_index + k), measured,
                          "the peer's input chunk", i->remote_index + k);
             continue;
         }
-        const struct rondo_wire *wire = wire_of(c, block, i->receive_first + (uint32_t) r);
-        const struct rondo_parcel *parcel = wire->slots[wire->taken % c->limits->slots];
+        const struct rondo_verify_connector *connector = connector_of(c, block, i->receive_first + (uint32_t) r);
+        const struct rondo_parcel *parcel = connector->slots[connector->taken % c->limits->slots];
         result = take_in(c, instruction, result, &sources, parcel->chunks[k].value);
         expect_class(c, instruction, parcel->chunks[k].class, measured, "received chunk", k);
     }
     if ((i->actions & RONDO_REDUCE) || received == 0) {
         result =
             take_in(c, instruction, result, &sources, read_chunk(c, instruction, rank, i->source_buffer, i->source_index + k));
-        expect_class(c, instruction, rondo_checking_class(c, rank, i->source_buffer, i->source_index + k), measured,
+        expect_class(c, instruction, rondo_verification_class(c, rank, i->source_buffer, i->source_index + k), measured,
                      "source chunk", i->source_index + k);
     }
     if ((i->actions & RONDO_REDUCE) && received == 0) {
         result = take_in(c, instruction, result, &sources,
                          read_chunk(c, instruction, rank, i->destination_buffer, i->destination_index + k));
-        expect_class(c, instruction, rondo_checking_class(c, rank, i->destination_buffer, i->destination_index + k), measured,
-                     "destination chunk", i->destination_index + k);
+        expect_class(c, instruction, rondo_verification_class(c, rank, i->destination_buffer, i->destination_index + k),
+                     measured, "destination chunk", i->destination_index + k);
     }
     int whole = c->conditions->kind == RONDO_KIND_ALLREDUCE || c->conditions->kind == RONDO_KIND_REDUCE ||
-                c->conditions->kind == RONDO_KIND_REDUCE_SCATTER;
+                c->conditions->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK;
     if ((i->flags & RONDO_FINISH) && whole) {
         if (result.finished)
-            rondo_checking_fail(c, instruction, "completes a result that is complete already");
+            rondo_verification_fail(c, instruction, "completes a result that is complete already");
         if (result.count != c->conditions->ranks)
-            rondo_checking_fail(c, instruction, "completes the combination of %u input chunks; there are %u", result.count,
-                                c->conditions->ranks);
+            rondo_verification_fail(c, instruction, "completes the combination of %u input chunks; there are %u", result.count,
+                                    c->conditions->ranks);
     }
     if ((i->flags & RONDO_FINISH) && !rondo_conditions_reduces(c->conditions))
-        rondo_checking_fail(c, instruction, "completes a result, but %s reduces nothing", rondo_kind_name(c->conditions->kind));
+        rondo_verification_fail(c, instruction, "completes a result, but %s reduces nothing",
+                                rondo_kind_name(c->conditions->kind));
     if (i->flags & RONDO_FINISH)
         result.finished = 1;
     /* In place a copy may be of a chunk to itself, which changes nothing. */
@@ -215,7 +218,7 @@ static void run_chunk(struct rondo_checking *c, uint32_t instruction, const stru
     *class = measured;
 }
 
-static struct rondo_parcel *new_parcel(struct rondo_checking *c, uint32_t instruction, uint32_t count, int is_signal)
+static struct rondo_parcel *new_parcel(struct rondo_verification *c, uint32_t instruction, uint32_t count, int is_signal)
 {
     size_t words = c->conditions->kind == RONDO_KIND_BARRIER ? ((size_t) c->conditions->ranks + 63) / 64 : 0;
     size_t bytes = sizeof(struct rondo_parcel) + count * sizeof(((struct rondo_parcel *) 0)->chunks[0]);
@@ -233,23 +236,23 @@ static struct rondo_parcel *new_parcel(struct rondo_checking *c, uint32_t instru
 }
 
 /* What arrived fits the instruction, and is noted. */
-static void receive(struct rondo_checking *c, uint32_t instruction, const struct rondo_instruction *i)
+static void receive(struct rondo_verification *c, uint32_t instruction, const struct rondo_instruction *i)
 {
-    struct rondo_played_block *block = &c->blocks[c->instructions[instruction].block];
+    struct rondo_simulated_block *block = &c->blocks[c->instructions[instruction].block];
     int signal = (i->flags & RONDO_SIGNAL) != 0;
     c->instructions[instruction].senders = (uint32_t) c->sender_count;
     for (uint32_t r = 0; r < i->receive_count; r++) {
-        struct rondo_wire *wire = wire_of(c, block, i->receive_first + r);
-        const struct rondo_parcel *parcel = wire->slots[wire->taken % c->limits->slots];
-        const struct rondo_played_block *sender = &c->blocks[c->instructions[parcel->sender].block];
+        struct rondo_verify_connector *connector = connector_of(c, block, i->receive_first + r);
+        const struct rondo_parcel *parcel = connector->slots[connector->taken % c->limits->slots];
+        const struct rondo_simulated_block *sender = &c->blocks[c->instructions[parcel->sender].block];
         if (parcel->is_signal != signal || (!signal && parcel->count != i->count)) {
-            rondo_checking_fail(c, instruction, "receives %u chunk%s, but rank %u, block %u, step %u sends %u%s", i->count,
-                                i->count == 1 ? "" : "s", sender->rank, sender->number, parcel->sender - sender->first,
-                                parcel->count, parcel->is_signal != signal ? " (one is a signal)" : "");
+            rondo_verification_fail(c, instruction, "receives %u chunk%s, but rank %u, block %u, step %u sends %u%s", i->count,
+                                    i->count == 1 ? "" : "s", sender->rank, sender->number, parcel->sender - sender->first,
+                                    parcel->count, parcel->is_signal != signal ? " (one is a signal)" : "");
             return;
         }
         if (signal)
-            wire->signalled = 1;
+            connector->signalled = 1;
         if (!rondo_grow((void **) &c->senders, c->sender_count, &c->sender_room, sizeof(*c->senders))) {
             c->result = rondo_fail(RONDO_ERR_MEMORY, "no memory to check program '%s'", c->name);
             return;
@@ -260,22 +263,23 @@ static void receive(struct rondo_checking *c, uint32_t instruction, const struct
     }
 }
 
-static void release_slots(struct rondo_checking *c, const struct rondo_played_block *block, const struct rondo_instruction *i)
+static void release_slots(struct rondo_verification *c, const struct rondo_simulated_block *block,
+                          const struct rondo_instruction *i)
 {
     for (uint32_t r = 0; r < i->receive_count; r++) {
-        struct rondo_wire *wire = wire_of(c, block, i->receive_first + r);
-        free(wire->slots[wire->taken % c->limits->slots]);
-        wire->slots[wire->taken++ % c->limits->slots] = NULL;
-        look_at(c, wire->sending_block);
+        struct rondo_verify_connector *connector = connector_of(c, block, i->receive_first + r);
+        free(connector->slots[connector->taken % c->limits->slots]);
+        connector->slots[connector->taken++ % c->limits->slots] = NULL;
+        look_at(c, connector->sending_block);
     }
 }
 
-static void send(struct rondo_checking *c, uint32_t instruction, const struct rondo_instruction *i,
+static void send(struct rondo_verification *c, uint32_t instruction, const struct rondo_instruction *i,
                  const struct rondo_value *values, const uint32_t *classes)
 {
-    const struct rondo_played_block *block = &c->blocks[c->instructions[instruction].block];
+    const struct rondo_simulated_block *block = &c->blocks[c->instructions[instruction].block];
     for (uint32_t s = 0; s < i->send_count; s++) {
-        struct rondo_wire *wire = wire_of(c, block, i->send_first + s);
+        struct rondo_verify_connector *connector = connector_of(c, block, i->send_first + s);
         int signal = (i->flags & RONDO_SIGNAL) != 0;
         struct rondo_parcel *parcel = new_parcel(c, instruction, signal ? 0 : i->count, signal);
         if (parcel == NULL)
@@ -284,35 +288,35 @@ static void send(struct rondo_checking *c, uint32_t instruction, const struct ro
             parcel->chunks[k].value = values[k];
             parcel->chunks[k].class = classes[k];
         }
-        wire->slots[wire->filled++ % c->limits->slots] = parcel;
-        look_at(c, wire->receiving_block);
+        connector->slots[connector->filled++ % c->limits->slots] = parcel;
+        look_at(c, connector->receiving_block);
     }
 }
 
 /* Direct access needs the signals around it. */
-static void check_direct(struct rondo_checking *c, uint32_t instruction, const struct rondo_instruction *i)
+static void check_direct(struct rondo_verification *c, uint32_t instruction, const struct rondo_instruction *i)
 {
-    const struct rondo_played_block *block = &c->blocks[c->instructions[instruction].block];
+    const struct rondo_simulated_block *block = &c->blocks[c->instructions[instruction].block];
     uint32_t ends = i->flags & RONDO_DIRECT_OUT && i->send_count > i->receive_count ? i->send_count : i->receive_count;
     for (uint32_t r = 0; r < ends && c->result == RONDO_SUCCESS; r++) {
-        const struct rondo_wire *wire = wire_of(c, block, i->receive_first + r);
+        const struct rondo_verify_connector *connector = connector_of(c, block, i->receive_first + r);
         int told = 0;
-        if (!wire->signalled)
-            rondo_checking_fail(c, instruction, "touches the buffers of rank %u before it has told where they are",
-                                wire->source);
+        if (!connector->signalled)
+            rondo_verification_fail(c, instruction, "touches the buffers of rank %u before it has told where they are",
+                                    connector->source);
         for (uint32_t later = instruction + 1; later < block->first + block->count && !told; later++) {
-            const struct rondo_instruction *next = rondo_checking_instruction(c, later);
+            const struct rondo_instruction *next = rondo_verification_instruction(c, later);
             for (uint32_t s = 0; (next->flags & RONDO_SIGNAL) && (next->actions & RONDO_SEND) && s < next->send_count; s++)
-                told |= peer_of(c, block, next->send_first + s) == wire->source;
+                told |= peer_of(c, block, next->send_first + s) == connector->source;
         }
         if (!told)
-            rondo_checking_fail(c, instruction, "touches the buffers of rank %u and never tells it that it has done",
-                                wire->source);
+            rondo_verification_fail(c, instruction, "touches the buffers of rank %u and never tells it that it has done",
+                                    connector->source);
     }
 }
 
 /* The first half of an exchange: the source chunks leave as they are. */
-static void send_first(struct rondo_checking *c, struct rondo_played_block *block, const struct rondo_instruction *i)
+static void send_first(struct rondo_verification *c, struct rondo_simulated_block *block, const struct rondo_instruction *i)
 {
     uint32_t instruction = block->first + block->at, *classes = malloc(i->count * sizeof(*classes));
     struct rondo_value *values = malloc(i->count * sizeof(*values));
@@ -321,7 +325,7 @@ static void send_first(struct rondo_checking *c, struct rondo_played_block *bloc
         c->result = rondo_fail(RONDO_ERR_MEMORY, "no memory to check program '%s'", c->name);
     for (uint32_t k = 0; k < i->count && c->result == RONDO_SUCCESS; k++) {
         values[k] = read_chunk(c, instruction, block->rank, i->source_buffer, i->source_index + k);
-        classes[k] = rondo_checking_class(c, block->rank, i->source_buffer, i->source_index + k);
+        classes[k] = rondo_verification_class(c, block->rank, i->source_buffer, i->source_index + k);
     }
     if (c->result == RONDO_SUCCESS)
         send(c, instruction, i, values, classes);
@@ -330,10 +334,10 @@ static void send_first(struct rondo_checking *c, struct rondo_played_block *bloc
     free(classes);
 }
 
-static void run_step(struct rondo_checking *c, struct rondo_played_block *block)
+static void run_step(struct rondo_verification *c, struct rondo_simulated_block *block)
 {
     uint32_t instruction = block->first + block->at;
-    const struct rondo_instruction *i = rondo_checking_instruction(c, instruction);
+    const struct rondo_instruction *i = rondo_verification_instruction(c, instruction);
     int receives = (i->actions & RONDO_RECEIVE) && !(i->flags & RONDO_DIRECT_IN);
     int sends = (i->actions & RONDO_SEND) && !(i->flags & RONDO_DIRECT_OUT);
     struct rondo_value *values = NULL;
@@ -372,25 +376,26 @@ static void run_step(struct rondo_checking *c, struct rondo_played_block *block)
 
 /* ---- all of it ---- */
 
-static void say_deadlock(struct rondo_checking *c)
+static void say_deadlock(struct rondo_verification *c)
 {
     for (size_t b = 0; b < c->block_count; b++) {
-        const struct rondo_played_block *block = &c->blocks[b];
+        const struct rondo_simulated_block *block = &c->blocks[b];
         char text[128];
         if (block->at == block->count)
             continue;
-        const struct rondo_instruction *i = rondo_checking_instruction(c, block->first + block->at);
+        const struct rondo_instruction *i = rondo_verification_instruction(c, block->first + block->at);
         const char *what = missing(c, block, i, text, sizeof(text));
-        rondo_checking_fail(c, block->first + block->at, "deadlock: waits for ever for %s", what != NULL ? what : "nothing");
+        rondo_verification_fail(c, block->first + block->at, "deadlock: waits for ever for %s",
+                                what != NULL ? what : "nothing");
         return;
     }
 }
 
-static void check_result(struct rondo_checking *c)
+static void check_result(struct rondo_verification *c)
 {
     const struct rondo_conditions *conditions = c->conditions;
     int whole = conditions->kind == RONDO_KIND_ALLREDUCE || conditions->kind == RONDO_KIND_REDUCE ||
-                conditions->kind == RONDO_KIND_REDUCE_SCATTER;
+                conditions->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK;
     for (uint32_t rank = 0; rank < conditions->ranks && c->result == RONDO_SUCCESS; rank++)
         for (uint32_t i = 0; i < rondo_conditions_chunks(conditions, rank, RONDO_OUTPUT) && c->result == RONDO_SUCCESS; i++) {
             struct rondo_value want;
@@ -408,16 +413,16 @@ static void check_result(struct rondo_checking *c)
                     rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': rank %u, output chunk %u: no step completes the result",
                                c->name, rank, i);
         }
-    for (size_t w = 0; w < c->wire_count && c->result == RONDO_SUCCESS; w++)
-        if (c->wires[w].filled != c->wires[w].taken)
+    for (size_t w = 0; w < c->connector_count && c->result == RONDO_SUCCESS; w++)
+        if (c->connectors[w].filled != c->connectors[w].taken)
             c->result = rondo_fail(RONDO_ERR_ARGUMENT,
                                    "program '%s': %u messages from rank %u to rank %u on channel %u are never received",
-                                   c->name, c->wires[w].filled - c->wires[w].taken, c->wires[w].source, c->wires[w].destination,
-                                   c->wires[w].channel);
+                                   c->name, c->connectors[w].filled - c->connectors[w].taken, c->connectors[w].source,
+                                   c->connectors[w].destination, c->connectors[w].channel);
 }
 
 /* A barrier: every rank has heard of every other. */
-static void check_barrier(struct rondo_checking *c)
+static void check_barrier(struct rondo_verification *c)
 {
     for (uint32_t rank = 0; rank < c->conditions->ranks && c->result == RONDO_SUCCESS; rank++)
         for (uint32_t other = 0; other < c->conditions->ranks; other++) {
@@ -433,18 +438,18 @@ static void check_barrier(struct rondo_checking *c)
         }
 }
 
-rondo_result_t rondo_check_play(struct rondo_checking *c)
+rondo_result_t rondo_verify_play(struct rondo_verification *c)
 {
     for (uint32_t b = 0; b < c->block_count; b++)
         look_at(c, b);
     while (c->queue_count > 0 && c->result == RONDO_SUCCESS) {
-        struct rondo_played_block *block = &c->blocks[c->queue[c->queue_head]];
+        struct rondo_simulated_block *block = &c->blocks[c->queue[c->queue_head]];
         char text[128];
         c->queue_head = (c->queue_head + 1) % (c->block_count + 1);
         c->queue_count--;
         block->queued = 0;
         while (block->at < block->count && c->result == RONDO_SUCCESS &&
-               missing(c, block, rondo_checking_instruction(c, block->first + block->at), text, sizeof(text)) == NULL)
+               missing(c, block, rondo_verification_instruction(c, block->first + block->at), text, sizeof(text)) == NULL)
             run_step(c, block);
     }
     if (c->result == RONDO_SUCCESS)

@@ -71,9 +71,9 @@ static void handle(void *argument, int source, uint32_t type, const void *data, 
     case RONDO_MESSAGE_HANG_ANSWER:
         rondo_hang_message(runtime, source, type, data, bytes);
         break;
-    case RONDO_MESSAGE_CARD_ASK:
-    case RONDO_MESSAGE_CARD:
-        rondo_cards_message(runtime, source, type, data, bytes);
+    case RONDO_MESSAGE_ENDPOINT_ASK:
+    case RONDO_MESSAGE_ENDPOINT:
+        rondo_endpoints_message(runtime, source, type, data, bytes);
         break;
     case RONDO_MESSAGE_LINK_LOST:
         rondo_link_message(runtime, source, data, bytes);
@@ -91,7 +91,7 @@ static rondo_result_t create_tables(struct rondo_runtime *runtime)
     if (result == RONDO_SUCCESS)
         result = rondo_connect_create(&runtime->connections);
     if (result == RONDO_SUCCESS)
-        result = rondo_cards_create(&runtime->cards);
+        result = rondo_endpoints_create(&runtime->endpoints);
     if (result == RONDO_SUCCESS)
         result = rondo_check_create(&runtime->checker);
     if (result == RONDO_SUCCESS)
@@ -190,7 +190,7 @@ static uint32_t blocks_of(const struct rondo_runtime *runtime, int rank, uint32_
     const struct rondo_peer *peer = &runtime->peers[rank];
     if (peer->device == RONDO_DEVICE_CUDA) {
         /* A daemon's blocks leave by agreement of all, so those of all ranks on a GPU have to run at once; and so do operations
-         * on streams, which would be cut (device/seats.h). */
+         * on streams, which would be cut (device/cuda/block_budget.h). */
         uint32_t share = CUDA_BLOCKS / sharers(runtime, rank);
         return peer->blocks != 0 ? peer->blocks : share > 1 ? share : 1;
     }
@@ -211,7 +211,7 @@ static void agree(struct rondo_runtime *runtime)
         uint32_t near = neighbours(runtime, rank), blocks = blocks_of(runtime, rank, near);
         uint32_t slot_bytes = runtime->peers[rank].slot_bytes;
         uint32_t stream_blocks = runtime->peers[rank].stream_blocks;
-        runtime->crowded |= runtime->peers[rank].cores < near;
+        runtime->oversubscribed |= runtime->peers[rank].cores < near;
         if (blocks < runtime->settings.channels)
             runtime->settings.channels = blocks;
         if (runtime->settings.stream_blocks == 0 || (stream_blocks != 0 && stream_blocks < runtime->settings.stream_blocks))
@@ -231,9 +231,9 @@ static void agree(struct rondo_runtime *runtime)
         }
 }
 
-static void stir(void *argument)
+static void wake(void *argument)
 {
-    rondo_proxies_stir(((struct rondo_runtime *) argument)->proxies);
+    rondo_proxies_wake(((struct rondo_runtime *) argument)->proxies);
 }
 
 /* By a thread of the device's own: operations have been completed, or the daemon is out. It takes the completions itself, which
@@ -245,7 +245,7 @@ static void notify(void *argument)
     if (!rondo_queue_outstanding(runtime) || rondo_device_alive(runtime->device))
         return;
     rondo_poller_wake(runtime);
-    rondo_queue_stir(runtime);
+    rondo_queue_wake(runtime);
 }
 
 /* A GPU if there is one and nothing else was asked for; which one by the rank on its host, so far as the launcher tells. */
@@ -294,8 +294,8 @@ static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_
                                            .trace = runtime->trace != NULL,
                                            .notify = notify,
                                            .notify_argument = runtime,
-                                           .stir = stir,
-                                           .stir_argument = runtime};
+                                           .wake = wake,
+                                           .wake_argument = runtime};
     const struct rondo_device_kind *kind = &rondo_host_device;
     uint32_t threads = options.blocks * near;
     /* Slots that the proxy brings come late enough for a yield; and the thread that waits may be the one to bring them. */
@@ -377,12 +377,12 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_star
     self.cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t) CPU_COUNT(&set) : 1;
     self.slot_bytes = startup->slot_bytes != 0 ? (uint32_t) (startup->slot_bytes + 63) / 64 * 64 : RONDO_DEFAULT_SLOT_BYTES;
     self.tuning = runtime->settings.tuning != NULL ? runtime->settings.tuning->fingerprint : 0;
-    result = rondo_background_process((unsigned char *) self.process);
+    result = rondo_process_token((unsigned char *) self.process);
     if (result == RONDO_SUCCESS)
         result = rondo_exchange(world, "rondo_init", &self, sizeof(self), runtime->peers);
     if (result == RONDO_SUCCESS) {
         agree(runtime);
-        result = rondo_tracing_create(runtime, &runtime->trace);
+        result = rondo_timeline_create(runtime, &runtime->trace);
     }
     if (result == RONDO_SUCCESS) {
         result = create_device(runtime, startup); /* from the next exchange on others may ask for its memory */
@@ -435,15 +435,15 @@ static void tear_down(struct rondo_runtime *runtime)
     rondo_poller_destroy(runtime);
     if (runtime->device != NULL)
         runtime->device->kind->halt(runtime->device);
-    rondo_tracing_destroy(runtime);
+    rondo_timeline_destroy(runtime);
     while (runtime->comms != NULL) {
         rondo_request_destroy_all(runtime->comms);
         rondo_comm_destroy(runtime->comms);
     }
     if (runtime->connections != NULL)
         rondo_connect_shut(runtime);
-    if (runtime->cards != NULL)
-        rondo_cards_withdraw(runtime);
+    if (runtime->endpoints != NULL)
+        rondo_endpoints_withdraw(runtime);
     rondo_proxies_close(runtime->proxies);
     while (runtime->allocations != NULL)
         rondo_free(runtime, runtime->allocations->base);
@@ -455,7 +455,7 @@ static void tear_down(struct rondo_runtime *runtime)
     if (runtime->control != NULL)
         rondo_control_close(runtime->control); /* from here on no handler runs */
     rondo_connect_destroy(runtime);
-    rondo_cards_destroy(runtime->cards);
+    rondo_endpoints_destroy(runtime->endpoints);
     rondo_queue_destroy(runtime);
     if (runtime->nothing != NULL)
         runtime->device->kind->release(runtime->device, runtime->nothing, RONDO_CACHE_LINE);
@@ -514,7 +514,7 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
     if (result == RONDO_SUCCESS)
         result = create_world(runtime);
     if (result == RONDO_SUCCESS)
-        result = rondo_tracing_begin(runtime);
+        result = rondo_timeline_begin(runtime);
     if (result == RONDO_SUCCESS)
         result = rondo_poller_create(runtime);
     if (result == RONDO_SUCCESS && strcmp(startup.spin, "profile") == 0)

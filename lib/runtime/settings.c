@@ -1,4 +1,4 @@
-/* See settings.h. A field of the configuration that is set wins over the environment. */
+/* See lib/runtime/settings.h. A field of the configuration that is set wins over the environment. */
 #include "lib/runtime/settings.h"
 
 #include "lib/base/environment.h"
@@ -88,7 +88,7 @@ static void read_policy(struct reader *reader, const rondo_config_t *config, str
     if (policy->cap < policy->initial)
         policy->cap = policy->initial;
     policy->alone = policy->initial;
-    policy->glance = (uint32_t) integer(reader, -1, "RONDO_GLANCE", 0, 1);
+    policy->readiness_check = (uint32_t) integer(reader, -1, "RONDO_READINESS_CHECK", 0, 1);
     policy->quit_idle_ns = 1000u * (uint64_t) integer(reader, config->quit_idle_us, "RONDO_QUIT_IDLE", 0, INT32_MAX);
     policy->quit_stuck_ns = 1000u * (uint64_t) integer(reader, config->quit_stuck_us, "RONDO_QUIT_STUCK", 1, INT32_MAX);
     policy->residency_ns = 1000u * (uint64_t) integer(reader, config->residency_us, "RONDO_RESIDENCY", 1, INT32_MAX);
@@ -133,8 +133,8 @@ rondo_result_t rondo_settings_read(const rondo_config_t *given, struct rondo_set
     snprintf(settings->protocol, sizeof(settings->protocol), "%s", value == NULL ? "" : value);
     choice(&reader, settings->protocol, "RONDO_PROTOCOL", protocols, sizeof(protocols) / sizeof(protocols[0]));
     settings->wanted_channels = (uint32_t) integer(&reader, -1, "RONDO_CHANNELS", 0, RONDO_CHANNELS_MAX);
-    settings->landing =
-        (enum rondo_landing) choice(&reader, text(&reader, NULL, "RONDO_LANDING"), "RONDO_LANDING", landings, 3);
+    settings->direct_write =
+        (enum rondo_direct_write) choice(&reader, text(&reader, NULL, "RONDO_DIRECT_WRITE"), "RONDO_DIRECT_WRITE", landings, 3);
     read_policy(&reader, config, startup);
     return reader.result;
 }

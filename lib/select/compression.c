@@ -1,4 +1,4 @@
-/* See compression.h. */
+/* See lib/select/compression.h. */
 #include "lib/select/compression.h"
 
 #include "lib/select/select.h"
@@ -8,9 +8,10 @@
 
 #define KIND(kind) (1u << RONDO_KIND_##kind)
 
-static const uint32_t compressed_kinds = KIND(ALLREDUCE) | KIND(REDUCE) | KIND(BCAST) | KIND(REDUCE_SCATTER) | KIND(ALLGATHER) |
-                                         KIND(ALLGATHERV) | KIND(ALLTOALL) | KIND(ALLTOALLV) | KIND(GATHER) | KIND(SCATTER);
-static const uint32_t reducing_kinds = KIND(ALLREDUCE) | KIND(REDUCE) | KIND(REDUCE_SCATTER);
+static const uint32_t compressed_kinds = KIND(ALLREDUCE) | KIND(REDUCE) | KIND(BCAST) | KIND(REDUCE_SCATTER_BLOCK) |
+                                         KIND(ALLGATHER) | KIND(ALLGATHERV) | KIND(ALLTOALL) | KIND(ALLTOALLV) | KIND(GATHER) |
+                                         KIND(SCATTER);
+static const uint32_t reducing_kinds = KIND(ALLREDUCE) | KIND(REDUCE) | KIND(REDUCE_SCATTER_BLOCK);
 
 static int reduces(const struct rondo_call *call)
 {
@@ -116,7 +117,7 @@ rondo_result_t rondo_compression_choose(const struct rondo_comm *comm, const ron
 size_t rondo_residual_bytes(const struct rondo_comm *comm, const struct rondo_call *call)
 {
     size_t computed = call->type == RONDO_DOUBLE ? sizeof(double) : sizeof(float);
-    return call->count * computed * (call->kind == RONDO_KIND_REDUCE_SCATTER ? (size_t) comm->size : 1);
+    return call->count * computed * (call->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK ? (size_t) comm->size : 1);
 }
 
 /* ---- the public calls ---- */

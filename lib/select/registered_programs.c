@@ -55,7 +55,7 @@ void rondo_programs_forget(struct rondo_comm *comm)
     while (comm->programs != NULL) {
         struct rondo_registered *program = comm->programs;
         comm->programs = program->next;
-        rondo_program_destroy(program->trace);
+        rondo_program_destroy(program->builder);
         free(program);
     }
 }
@@ -83,62 +83,62 @@ static uint64_t hash_plans(const struct rondo_plan_set *set, const char *name, s
 }
 
 /* This rank's part: all that can fail by itself. */
-static rondo_result_t prepare(struct rondo_comm *comm, struct rondo_trace *trace, size_t min_bytes, size_t max_bytes,
-                              struct rondo_registered **result, uint64_t *fingerprint)
+static rondo_result_t prepare(struct rondo_comm *comm, struct rondo_program_builder *builder, size_t min_bytes,
+                              size_t max_bytes, struct rondo_registered **result, uint64_t *fingerprint)
 {
     const struct rondo_runtime *runtime = comm->runtime;
-    if (trace == NULL)
+    if (builder == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_register: the program is NULL");
-    if (trace->conditions.ranks != (uint32_t) comm->size)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s' is for %u ranks; the communicator has %d", trace->name,
-                          trace->conditions.ranks, comm->size);
+    if (builder->conditions.ranks != (uint32_t) comm->size)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s' is for %u ranks; the communicator has %d", builder->name,
+                          builder->conditions.ranks, comm->size);
     if (min_bytes > max_bytes && max_bytes > 0)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': from %zu to %zu bytes", trace->name, min_bytes, max_bytes);
-    if (rondo_program_named(comm, trace->name, trace->conditions.kind) != NULL)
-        return rondo_fail(RONDO_ERR_STATE, "the communicator has a program '%s' for %s already", trace->name,
-                          rondo_kind_name(trace->conditions.kind));
-    rondo_result_t status = trace->raw != NULL ? trace->result : rondo_trace_verify(trace);
+        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': from %zu to %zu bytes", builder->name, min_bytes, max_bytes);
+    if (rondo_program_named(comm, builder->name, builder->conditions.kind) != NULL)
+        return rondo_fail(RONDO_ERR_STATE, "the communicator has a program '%s' for %s already", builder->name,
+                          rondo_kind_name(builder->conditions.kind));
+    rondo_result_t status = builder->ir != NULL ? builder->result : rondo_program_builder_verify(builder);
     if (status != RONDO_SUCCESS)
         return status;
     struct rondo_registered *program = calloc(1, sizeof(*program));
     struct rondo_plan_set *set = NULL;
-    /* As lib/lane.c will compile it. */
+    /* As lib/connection/lane.c will compile it. */
     uint32_t blocks = runtime->settings.channels * (runtime->device_type == RONDO_DEVICE_CUDA ? 2 : 1);
-    struct rondo_check_limits limits = {rondo_program_slots(comm->collective, 0), 2 * runtime->settings.channels, 0};
+    struct rondo_verify_limits limits = {rondo_program_slots(comm->collective, 0), 2 * runtime->settings.channels, 0};
     if (program == NULL)
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory to register program '%s'", trace->name);
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to register program '%s'", builder->name);
     struct rondo_compile_options options = {.blocks = blocks, .slots = limits.slots, .protocol = RONDO_PROTOCOL_SIMPLE};
     if (runtime->device_type == RONDO_DEVICE_CUDA) { /* over LL it runs with exchanges */
         options.exchanges = 1;
-        status = rondo_program_compile(trace, &options, -1, &set);
+        status = rondo_program_compile(builder, &options, -1, &set);
         if (status == RONDO_SUCCESS)
-            status = rondo_program_prove(trace, set, &limits, &program->in_place);
+            status = rondo_program_prove(builder, set, &limits, &program->in_place);
         rondo_plan_set_free(set);
         set = NULL;
         options.exchanges = 0;
     }
     if (status == RONDO_SUCCESS)
-        status = rondo_program_compile(trace, &options, -1, &set);
+        status = rondo_program_compile(builder, &options, -1, &set);
     if (status == RONDO_SUCCESS)
-        status = rondo_program_prove(trace, set, &limits, &program->in_place);
+        status = rondo_program_prove(builder, set, &limits, &program->in_place);
     if (status == RONDO_SUCCESS) {
-        *fingerprint = hash_plans(set, trace->name, min_bytes, max_bytes);
+        *fingerprint = hash_plans(set, builder->name, min_bytes, max_bytes);
         program->pieces = set->conditions.pieces;
         program->even = set->even;
     }
     rondo_plan_set_free(set);
-    program->root = trace->conditions.root;
+    program->root = builder->conditions.root;
     program->min_bytes = min_bytes;
     program->max_bytes = max_bytes;
-    program->trace = trace;
-    program->algorithm.name = trace->name;
-    program->algorithm.kinds = 1u << trace->conditions.kind;
+    program->builder = builder;
+    program->algorithm.name = builder->name;
+    program->algorithm.kinds = 1u << builder->conditions.kind;
     program->algorithm.registered = program;
     *result = program;
     return status;
 }
 
-rondo_result_t rondo_program_register(rondo_comm_t comm, rondo_program_t trace, size_t min_bytes, size_t max_bytes)
+rondo_result_t rondo_program_register(rondo_comm_t comm, rondo_program_t builder, size_t min_bytes, size_t max_bytes)
 {
     struct rondo_registered *program = NULL;
     uint64_t fingerprint = 0;
@@ -147,7 +147,7 @@ rondo_result_t rondo_program_register(rondo_comm_t comm, rondo_program_t trace, 
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_register: the communicator is NULL");
     uint64_t *all = calloc((size_t) comm->size, sizeof(*all));
     rondo_result_t status = all == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", comm->size)
-                                        : prepare(comm, trace, min_bytes, max_bytes, &program, &fingerprint);
+                                        : prepare(comm, builder, min_bytes, max_bytes, &program, &fingerprint);
     status = rondo_agree(comm, "rondo_program_register", status, &refused);
     if (status == RONDO_SUCCESS)
         status = rondo_exchange(comm, "rondo_program_register", &fingerprint, sizeof(fingerprint), all);
@@ -160,13 +160,13 @@ rondo_result_t rondo_program_register(rondo_comm_t comm, rondo_program_t trace, 
         free(program);
         return status;
     }
-    __atomic_add_fetch(&trace->references, 1, __ATOMIC_RELAXED); /* by one who holds a reference */
+    __atomic_add_fetch(&builder->references, 1, __ATOMIC_RELAXED); /* by one who holds a reference */
     pthread_mutex_lock(&comm->runtime->lock);
     program->next = comm->programs;
     __atomic_store_n(&comm->programs, program, __ATOMIC_RELEASE); /* after all of its fields */
     pthread_mutex_unlock(&comm->runtime->lock);
-    rondo_log(RONDO_LOG_DEBUG, comm->runtime->rank, "program '%s' for %s registered, %zu to %zu bytes%s", trace->name,
-              rondo_kind_name(trace->conditions.kind), min_bytes, max_bytes, program->in_place ? ", also in place" : "");
+    rondo_log(RONDO_LOG_DEBUG, comm->runtime->rank, "program '%s' for %s registered, %zu to %zu bytes%s", builder->name,
+              rondo_kind_name(builder->conditions.kind), min_bytes, max_bytes, program->in_place ? ", also in place" : "");
     return RONDO_SUCCESS;
 }
 
@@ -181,7 +181,7 @@ rondo_result_t rondo_custom_init(const void *send, void *recv, size_t count, ron
     const struct rondo_algorithm *algorithm = rondo_program_named(comm, attr->program, RONDO_KIND_CUSTOM);
     if (algorithm == NULL)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "no custom program '%s' is registered with the communicator", attr->program);
-    call.custom_chunks[0] = algorithm->registered->trace->conditions.inputs;
-    call.custom_chunks[1] = algorithm->registered->trace->conditions.outputs;
+    call.custom_chunks[0] = algorithm->registered->builder->conditions.inputs;
+    call.custom_chunks[1] = algorithm->registered->builder->conditions.outputs;
     return rondo_call_persistent(comm, &call, attr, request);
 }

@@ -1,4 +1,4 @@
-/* See select.h. The thresholds were measured with `rondo bench` on two cores (docs/host-performance.md). */
+/* See lib/select/select.h. The thresholds were measured with `rondo bench` on two cores (docs/host-performance.md). */
 #include "lib/select/select.h"
 
 #include "device/reduce/reduce.h"
@@ -14,7 +14,7 @@ size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *
 {
     size_t bytes = call->count * rondo_type_bytes(call->type), most = 0;
     switch (call->kind) {
-    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
     case RONDO_KIND_ALLGATHER:
     case RONDO_KIND_ALLTOALL:
     case RONDO_KIND_GATHER:
@@ -107,7 +107,7 @@ static int doubles(const struct rondo_comm *comm, size_t bytes)
 static int doubles_on_host(const struct rondo_comm *comm, size_t bytes)
 {
     const size_t size = (size_t) comm->size;
-    return comm->same_host && !comm->gpus_only && !comm->runtime->crowded && size >= 4 && (size & (size - 1)) == 0 &&
+    return comm->same_host && !comm->gpus_only && !comm->runtime->oversubscribed && size >= 4 && (size & (size - 1)) == 0 &&
            bytes * size >= 4 * KIB && bytes <= 16 * KIB;
 }
 
@@ -121,7 +121,7 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
     size_t bytes = rondo_call_bytes(comm, call), per_rank = bytes / (size_t) comm->size;
     int apart = comm->topology.nodes > 1 && comm->topology.locals > 1; /* several ranks on each of several hosts */
     const char *around = apart ? "hierarchical" : "ring";
-    int use_direct = direct && bytes > 16 * KIB && comm->size <= RONDO_FOLD_SOURCES_MAX;
+    int use_direct = direct && bytes > 16 * KIB && comm->size <= RONDO_REDUCE_SOURCES_MAX;
     switch (call->kind) {
     case RONDO_KIND_ALLREDUCE:
         if (comm->size == 2 && rondo_is_wide(comm) && !comm->same_host)
@@ -131,7 +131,7 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
                : doubles(comm, bytes)                ? "recursive-doubling"
                : use_direct                          ? "direct"
                                                      : around;
-    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
         return per_rank <= one_shot_limit(comm->size)       ? "allpairs"
                : use_direct && call->send != RONDO_IN_PLACE ? "direct"
                                                             : around;
@@ -144,9 +144,9 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
     case RONDO_KIND_REDUCE:
         return bytes <= one_shot_limit(comm->size) ? "linear" : "ring";
     case RONDO_KIND_ALLTOALL:
-        return use_direct && call->send != RONDO_IN_PLACE     ? "direct"
-               : apart && comm->size > RONDO_FOLD_SOURCES_MAX ? "hierarchical" /* fewer connectors a rank than ranks */
-                                                              : "linear";
+        return use_direct && call->send != RONDO_IN_PLACE       ? "direct"
+               : apart && comm->size > RONDO_REDUCE_SOURCES_MAX ? "hierarchical" /* fewer connectors a rank than ranks */
+                                                                : "linear";
     case RONDO_KIND_ALLTOALLV:
     case RONDO_KIND_GATHER:
     case RONDO_KIND_SCATTER:
@@ -162,7 +162,7 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
 {
     size_t bytes = rondo_call_bytes(comm, call);
     switch (call->kind) {
-    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
     case RONDO_KIND_ALLGATHER:
     case RONDO_KIND_ALLGATHERV:
     case RONDO_KIND_ALLTOALL:
@@ -179,14 +179,14 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
 const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
                          const struct rondo_algorithm *algorithm)
 {
-    int folds_all = algorithm->folds_all || (call->kind == RONDO_KIND_REDUCE && algorithm->build == rondo_build_linear);
+    int reduces_all = algorithm->reduces_all || (call->kind == RONDO_KIND_REDUCE && algorithm->build == rondo_build_linear);
     if (algorithm->build == rondo_build_local)
         return "it is for a communicator of one rank";
     if (call->rate != 0 && !(algorithm->compresses >> call->kind & 1))
         return "it does not compress";
     if (call->feedback && algorithm->adapt == rondo_adapt_ring_hop)
         return "it keeps no residuals to feed back";
-    if (folds_all && comm->size > RONDO_FOLD_SOURCES_MAX && call->kind != RONDO_KIND_BARRIER)
+    if (reduces_all && comm->size > RONDO_REDUCE_SOURCES_MAX && call->kind != RONDO_KIND_BARRIER)
         return "these are more ranks than it folds at a time";
     if (algorithm->several_hosts && (comm->topology.nodes < 2 || comm->topology.locals < 2))
         return "it needs several hosts with equally many ranks, more than one, each";
@@ -195,10 +195,10 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
     if (algorithm->direct && !direct)
         return "it needs buffers that all ranks can reach (rondo_alloc, rondo_comm_register)";
     if (call->send == RONDO_IN_PLACE && algorithm->direct &&
-        (call->kind == RONDO_KIND_ALLTOALL || call->kind == RONDO_KIND_REDUCE_SCATTER))
+        (call->kind == RONDO_KIND_ALLTOALL || call->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK))
         return "it does not run this collective in place";
     /* Nor with the result where this rank's own block of the input is; by pairs, that is read and written once. */
-    if (call->kind == RONDO_KIND_REDUCE_SCATTER && (algorithm->separate >> call->kind & 1) && !algorithm->blocks_a_peer &&
+    if (call->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK && (algorithm->separate >> call->kind & 1) && !algorithm->blocks_a_peer &&
         comm->size > 1 && call->send != RONDO_IN_PLACE &&
         (const char *) call->recv ==
             (const char *) call->send + (size_t) comm->rank * call->count * rondo_type_bytes(call->type))
@@ -272,14 +272,15 @@ static rondo_result_t choose(const struct rondo_comm *comm, const struct rondo_c
 }
 
 /* Waiting for the receiver to say where costs a way more than a slot does. */
-#define LANDING_BYTES_MIN (512 * KIB)
+#define DIRECT_WRITE_BYTES_MIN (512 * KIB)
 
-int rondo_lands_by(const struct rondo_comm *comm, const struct rondo_call *call, int streamed,
-                   const struct rondo_choice *choice)
+int rondo_writes_directly_by(const struct rondo_comm *comm, const struct rondo_call *call, int streamed,
+                             const struct rondo_choice *choice)
 {
-    const uint32_t kinds = choice->algorithm->lands | (comm->size == 2 ? choice->algorithm->lands_between_two : 0);
-    return comm->lands && (streamed || !comm->gpus_only) && choice->protocol == RONDO_PROTOCOL_SIMPLE &&
-           (kinds >> call->kind & 1) && rondo_message_bytes(comm, call) >= LANDING_BYTES_MIN;
+    const uint32_t kinds =
+        choice->algorithm->direct_writes | (comm->size == 2 ? choice->algorithm->direct_writes_between_two : 0);
+    return comm->direct_writes && (streamed || !comm->gpus_only) && choice->protocol == RONDO_PROTOCOL_SIMPLE &&
+           (kinds >> call->kind & 1) && rondo_message_bytes(comm, call) >= DIRECT_WRITE_BYTES_MIN;
 }
 
 static rondo_result_t select_all(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed,
@@ -307,13 +308,13 @@ static rondo_result_t select_all(const struct rondo_comm *comm, const struct ron
     const char *protocol = choice->tuned != NULL && *settings->protocol == '\0' ? choice->tuned->protocol : settings->protocol;
     int low_latency = strcmp(protocol, "ll") == 0 && !choice->algorithm->direct && !comm->networked;
     int lines = strcmp(protocol, "ll128") == 0 && !choice->algorithm->direct && comm->linked;
-    int bulk = strcmp(protocol, "bulk") == 0 && !choice->algorithm->direct && comm->bulk;
+    int tma = strcmp(protocol, "tma") == 0 && !choice->algorithm->direct && comm->tma;
     int small = choice->algorithm->low_latency && message <= RONDO_SMALL_BYTES_MAX;
     int tiny = small && message <= RONDO_TINY_BYTES_MAX && !comm->networked && comm->hosts_only;
     choice->protocol = call->rate != 0 && choice->algorithm->build != rondo_build_local ? RONDO_PROTOCOL_COMPRESSED
                        : low_latency                                                    ? RONDO_PROTOCOL_LL
                        : lines                                                          ? RONDO_PROTOCOL_LL128
-                       : bulk                                                           ? RONDO_PROTOCOL_BULK
+                       : tma                                                            ? RONDO_PROTOCOL_TMA
                        : tiny                                                           ? RONDO_PROTOCOL_TINY
                        : small                                                          ? RONDO_PROTOCOL_SMALL
                                                                                         : RONDO_PROTOCOL_SIMPLE;
@@ -322,7 +323,7 @@ static rondo_result_t select_all(const struct rondo_comm *comm, const struct ron
                            : rondo_is_wide(comm) && call->rate == 0 ? NETWORK_CHANNEL_BYTES
                                                                     : 256 * KIB;
     size_t channels = message / channel_bytes;
-    int single = (choice->algorithm->trace == rondo_trace_all_pairs && !comm->gpus_only) ||
+    int single = (choice->algorithm->compose == rondo_compose_all_pairs && !comm->gpus_only) ||
                  choice->algorithm->build == rondo_build_local || call->kind == RONDO_KIND_BARRIER;
     if (settings->wanted_channels > 0)
         channels = settings->wanted_channels;
@@ -351,7 +352,7 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
                             const char *name, struct rondo_choice *choice)
 {
     rondo_result_t status = select_all(comm, call, direct, streamed, name, choice);
-    choice->lands = status == RONDO_SUCCESS && rondo_lands_by(comm, call, streamed, choice);
+    choice->direct_writes = status == RONDO_SUCCESS && rondo_writes_directly_by(comm, call, streamed, choice);
     return status;
 }
 
@@ -367,7 +368,7 @@ void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_P
     slot_bytes[RONDO_PROTOCOL_SMALL] = most < RONDO_SMALL_BYTES_MAX ? most : RONDO_SMALL_BYTES_MAX;
     slot_bytes[RONDO_PROTOCOL_TINY] = RONDO_TINY_SLOT(most < RONDO_TINY_BYTES_MAX ? most : RONDO_TINY_BYTES_MAX);
     slot_bytes[RONDO_PROTOCOL_COMPRESSED] = comm->by_host && most > RONDO_HOST_CODED_BYTES ? RONDO_HOST_CODED_BYTES : most;
-    slot_bytes[RONDO_PROTOCOL_BULK] = RONDO_BULK_BYTES;
+    slot_bytes[RONDO_PROTOCOL_TMA] = RONDO_TMA_BYTES;
     slot_bytes[RONDO_PROTOCOL_LL] = 2 * (gpus ? RONDO_GPU_LL_BYTES : RONDO_LL_BYTES_MAX);
     uint32_t lines = RONDO_GPU_LL128_BYTES / (uint32_t) (comm->size > 1 ? comm->size - 1 : 1);
     slot_bytes[RONDO_PROTOCOL_LL128] = (lines > 32768 ? lines : 32768) / 512 * 512; /* whole accesses by a warp */

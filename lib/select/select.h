@@ -10,7 +10,7 @@ struct rondo_choice {
     enum rondo_protocol protocol;
     int channels;
     const char *why;                      /* for the log */
-    int lands;                            /* as rondo_lands_by says */
+    int direct_writes;                    /* as rondo_writes_directly_by says */
     int measured;                         /* as rondo_select_gpu says; nobody has asked for anything */
     const struct rondo_tuning_row *tuned; /* the row that decided; NULL: none */
 };
@@ -24,9 +24,10 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
 const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
                          const struct rondo_algorithm *algorithm);
 
-/* Whether what is received is stored where it belongs by the sender (device/landing.h), all else having been chosen. */
-int rondo_lands_by(const struct rondo_comm *comm, const struct rondo_call *call, int streamed,
-                   const struct rondo_choice *choice);
+/* Whether what is received is stored where it belongs by the sender (device/engine/direct_write.h), all else having been
+ * chosen. */
+int rondo_writes_directly_by(const struct rondo_comm *comm, const struct rondo_call *call, int streamed,
+                             const struct rondo_choice *choice);
 
 /* Bytes that decide: the larger of what a rank puts in and what it gets out, as all ranks know it (v-collectives: 0 where only
  * each rank knows its own). */
@@ -43,7 +44,8 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
 /* Between GPUs: one slot a block for what LL is good for; what a block's warps carry in whole rounds. */
 #define RONDO_GPU_LL_BYTES     19200
 #define RONDO_GPU_SLOT_BYTES   245760
-/* Of streams between GPUs by way of the host's memory, whose slots are to stay in the processor's cache (lib/slicing.c). */
+/* Of streams between GPUs by way of the host's memory, whose slots are to stay in the processor's cache (lib/select/slicing.c).
+ */
 #define RONDO_HOST_CODED_BYTES 65536
 /* Of LL128, slots by all of a rank's peers together: for two ranks what of 8 MiB each of 32 channels carries, in one piece. */
 #define RONDO_GPU_LL128_BYTES  300032
@@ -57,7 +59,7 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
 #define RONDO_NETWORK_SLICES     8 /* of a tile: what an instruction has on its way at once */
 /* In a job of two ranks, which exchange all in a step or two, slots and slices so many times as large, and half as many of
  * them: fewer messages. With more ranks, data go on from rank to rank, and smaller slices have more of them under way; and
- * there UCX does better with buffers for the smaller ones (transport/ucx.c). */
+ * there UCX does better with buffers for the smaller ones (transport/ucx/ucx.c). */
 #define RONDO_NETWORK_PAIR       4
 
 /* Whether that is for a communicator's connectors. Its members all say the same. */

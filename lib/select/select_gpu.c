@@ -1,5 +1,5 @@
-/* See select_gpu.h. Measured on H200s joined by NVLink (docs/gpu-performance.md); `rondo bench --tune` measures a machine's
- * own. */
+/* See lib/select/select_gpu.h. Measured on H200s joined by NVLink (docs/gpu-performance.md); `rondo bench --tune` measures a
+ * machine's own. */
 #include "lib/select/select_gpu.h"
 
 #include "device/reduce/reduce.h"
@@ -53,20 +53,20 @@ static const struct row rows[] = {
     {RONDO_KIND_ALLGATHER, 2, ANY, "direct", RONDO_PROTOCOL_SIMPLE, 32},
     {RONDO_KIND_ALLGATHER, 2, ANY, "allpairs", RONDO_PROTOCOL_SIMPLE, 64},
     {RONDO_KIND_ALLGATHER, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 64},
-    {RONDO_KIND_REDUCE_SCATTER, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
-    {RONDO_KIND_REDUCE_SCATTER, 16, 64 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
-    {RONDO_KIND_REDUCE_SCATTER, 16, 512 * KIB, "pairs", RONDO_PROTOCOL_LL128, 16},
-    {RONDO_KIND_REDUCE_SCATTER, 2, 96 * MIB, "pairs", RONDO_PROTOCOL_LL128, 32},
-    {RONDO_KIND_REDUCE_SCATTER, 16, 1536 * KIB, "pairs", RONDO_PROTOCOL_LL128, 16},
-    {RONDO_KIND_REDUCE_SCATTER, 16, 24 * MIB, "ring", RONDO_PROTOCOL_LL128, 64},
-    {RONDO_KIND_REDUCE_SCATTER, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 16},
-    {RONDO_KIND_REDUCE_SCATTER, 16, 768 * KIB, "allpairs", RONDO_PROTOCOL_LL, 32},
-    {RONDO_KIND_REDUCE_SCATTER, 2, ANY, "allpairs", RONDO_PROTOCOL_SIMPLE, 64},
-    {RONDO_KIND_REDUCE_SCATTER, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 64},
+    {RONDO_KIND_REDUCE_SCATTER_BLOCK, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
+    {RONDO_KIND_REDUCE_SCATTER_BLOCK, 16, 64 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
+    {RONDO_KIND_REDUCE_SCATTER_BLOCK, 16, 512 * KIB, "pairs", RONDO_PROTOCOL_LL128, 16},
+    {RONDO_KIND_REDUCE_SCATTER_BLOCK, 2, 96 * MIB, "pairs", RONDO_PROTOCOL_LL128, 32},
+    {RONDO_KIND_REDUCE_SCATTER_BLOCK, 16, 1536 * KIB, "pairs", RONDO_PROTOCOL_LL128, 16},
+    {RONDO_KIND_REDUCE_SCATTER_BLOCK, 16, 24 * MIB, "ring", RONDO_PROTOCOL_LL128, 64},
+    {RONDO_KIND_REDUCE_SCATTER_BLOCK, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 16},
+    {RONDO_KIND_REDUCE_SCATTER_BLOCK, 16, 768 * KIB, "allpairs", RONDO_PROTOCOL_LL, 32},
+    {RONDO_KIND_REDUCE_SCATTER_BLOCK, 2, ANY, "allpairs", RONDO_PROTOCOL_SIMPLE, 64},
+    {RONDO_KIND_REDUCE_SCATTER_BLOCK, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 64},
     {RONDO_KIND_ALLTOALL, 16, 16 * KIB, "pairs", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_ALLTOALL, 16, 64 * KIB, "pairs", RONDO_PROTOCOL_LL, 8},
     {RONDO_KIND_ALLTOALL, 2, 24 * MIB, "pairs", RONDO_PROTOCOL_LL128, 16},
-    {RONDO_KIND_ALLTOALL, 2, ANY, "pairs", RONDO_PROTOCOL_BULK, 32},
+    {RONDO_KIND_ALLTOALL, 2, ANY, "pairs", RONDO_PROTOCOL_TMA, 32},
     {RONDO_KIND_ALLTOALL, 2, 48 * MIB, "pairs", RONDO_PROTOCOL_LL128, 16},
     {RONDO_KIND_ALLTOALL, 16, 24 * MIB, "pairs", RONDO_PROTOCOL_LL128, 16},
     {RONDO_KIND_ALLTOALL, 16, 768 * KIB, "pairs", RONDO_PROTOCOL_LL, 10},
@@ -104,11 +104,11 @@ static const struct row host_rows[] = {
     {RONDO_KIND_ALLREDUCE, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 32},
 };
 
-/* Beyond so many bytes, before the others, what lands (device/landing.h). */
+/* Beyond so many bytes, before the others, what lands (device/engine/direct_write.h). */
 static const struct {
     size_t beyond;
     struct row row;
-} landing_rows[] = {
+} direct_write_rows[] = {
     {24 * MIB, {RONDO_KIND_ALLGATHER, 2, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 32}},
     {12 * MIB, {RONDO_KIND_ALLTOALL, 2, ANY, "pairs", RONDO_PROTOCOL_SIMPLE, 16}},
     {96 * MIB, {RONDO_KIND_BCAST, 2, ANY, "linear", RONDO_PROTOCOL_SIMPLE, 64}},
@@ -143,9 +143,9 @@ static enum rondo_kind row_kind(enum rondo_kind kind)
 /* What bulk copies move: whole vectors, in kernels on streams. Where buffers begin is not asked: a rank knows only of its own,
  * and goes through the slots with the engine if need be, which takes two or three times as long. So do groups with more blocks
  * than run at once; therefore no row for messages, which come in such groups. */
-static int suits_bulk(const struct rondo_comm *comm, const struct rondo_call *call, int streamed)
+static int suits_tma(const struct rondo_comm *comm, const struct rondo_call *call, int streamed)
 {
-    return comm->bulk && streamed && call->count * rondo_type_bytes(call->type) % RONDO_PIECE_ALIGNMENT == 0;
+    return comm->tma && streamed && call->count * rondo_type_bytes(call->type) % RONDO_SLICE_OP_ALIGNMENT == 0;
 }
 
 /* Of so many rows. 0: none fits. */
@@ -158,7 +158,7 @@ static int select_row(const struct row *row, size_t count, const struct rondo_co
         const struct rondo_algorithm *algorithm;
         if (row->kind != kind || comm->size > row->ranks || bytes > row->bytes ||
             (row->protocol == RONDO_PROTOCOL_LL128 && !linked) ||
-            (row->protocol == RONDO_PROTOCOL_BULK && !suits_bulk(comm, call, streamed)))
+            (row->protocol == RONDO_PROTOCOL_TMA && !suits_tma(comm, call, streamed)))
             continue;
         algorithm = rondo_algorithm_find(row->algorithm, call->kind);
         if (rondo_misfit(comm, call, direct, algorithm) != NULL)
@@ -181,23 +181,24 @@ int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *cal
     if (comm->by_host && bytes > HOST_BYTES &&
         select_row(host_rows, LENGTH(host_rows), comm, call, direct, streamed, 0, choice))
         return 1;
-    for (size_t i = 0; i < LENGTH(landing_rows); i++)
-        if (bytes > landing_rows[i].beyond && select_row(&landing_rows[i].row, 1, comm, call, direct, streamed, 0, choice) &&
-            rondo_lands_by(comm, call, streamed, choice))
+    for (size_t i = 0; i < LENGTH(direct_write_rows); i++)
+        if (bytes > direct_write_rows[i].beyond &&
+            select_row(&direct_write_rows[i].row, 1, comm, call, direct, streamed, 0, choice) &&
+            rondo_writes_directly_by(comm, call, streamed, choice))
             return 1;
     return select_row(rows, LENGTH(rows), comm, call, direct, streamed, comm->linked, choice);
 }
 
 /* A part of an operation costs a block about 15 us besides the bytes that it moves, at 11 GB/s. A channel that carries no less
- * than CROWD_BYTES spends most of its time on moving; alone, an operation takes up to twice as long as it could. */
-#define CROWD       8
-#define CROWD_BYTES (320 * KIB)
+ * than OVERSUBSCRIBED_BYTES spends most of its time on moving; alone, an operation takes up to twice as long as it could. */
+#define OVERSUBSCRIBED       8
+#define OVERSUBSCRIBED_BYTES (320 * KIB)
 
-void rondo_select_gpu_crowd(const struct rondo_comm *comm, const struct rondo_call *call, int direct, uint32_t crowd,
-                            struct rondo_choice *choice)
+void rondo_select_gpu_oversubscribed(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
+                                     uint32_t oversubscription, struct rondo_choice *choice)
 {
-    int most = (int) (rondo_call_bytes(comm, call) / CROWD_BYTES);
-    if (crowd < CROWD || !choice->measured)
+    int most = (int) (rondo_call_bytes(comm, call) / OVERSUBSCRIBED_BYTES);
+    if (oversubscription < OVERSUBSCRIBED || !choice->measured)
         return;
     select_row(rows, LENGTH(rows), comm, call, direct, 0, 0,
                choice); /* a block that waits for lines does nothing else meanwhile */

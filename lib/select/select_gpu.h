@@ -16,7 +16,7 @@ int rondo_select_gpu_blocks(const struct rondo_comm *comm, int streamed, int cod
 
 /* Makes room where a persistent operation is one of many, which may all be under way at once: crowd is how many others there
  * are, the same on all ranks. */
-void rondo_select_gpu_crowd(const struct rondo_comm *comm, const struct rondo_call *call, int direct, uint32_t crowd,
-                            struct rondo_choice *choice);
+void rondo_select_gpu_oversubscribed(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
+                                     uint32_t oversubscription, struct rondo_choice *choice);
 
 #endif

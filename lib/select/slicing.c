@@ -1,4 +1,4 @@
-/* See slicing.h. */
+/* See lib/select/slicing.h. */
 #include "lib/select/slicing.h"
 
 #include "device/engine/engine.h"
@@ -9,7 +9,7 @@
  * One costs 5 to 9 us besides, through the host's memory, so that shorter ones do not pay (docs/compression.md). */
 #define CODED_SLICE          ((uint64_t) 64 * 1024)
 #define CODED_SLICE_MIN      ((uint64_t) 6 * 1024)
-#define BULK_SLICES          32                     /* of a tile, at most */
+#define TMA_SLICES           32                     /* of a tile, at most */
 #define SLICE_BYTES_MIN      ((uint64_t) 96 * 1024) /* of those that GPUs pipeline: less is led more slowly than moved */
 /* GPUs that meet in the host's memory: the slots of a rank's operation, which they fill and read in turn, stay in the
  * processor's cache. With more, four GPUs wait for its memory (docs/gpu-performance.md). Codes have fewer bytes and pay more
@@ -34,7 +34,7 @@ static uint64_t larger(uint64_t one, uint64_t other)
 static uint64_t host_payload(const struct rondo_request *request, const struct rondo_choice *choice)
 {
     const uint64_t all = choice->protocol == RONDO_PROTOCOL_COMPRESSED ? HOST_CODED_BYTES : HOST_SLOTS_BYTES;
-    const uint64_t peers = choice->algorithm->folds_all ? (uint64_t) request->comm->size - 1 : 1;
+    const uint64_t peers = choice->algorithm->reduces_all ? (uint64_t) request->comm->size - 1 : 1;
     return larger(all / ((uint64_t) choice->channels * peers * request->lane->slot_count), HOST_SLICE_BYTES_MIN);
 }
 
@@ -61,7 +61,7 @@ static uint64_t slot_payload(const struct rondo_request *request, const struct r
 /* Elements of a chunk that fit. */
 static uint64_t longest_slice(const struct rondo_operation *operation, uint64_t payload, uint64_t chunks)
 {
-    const uint64_t bytes = payload / chunks / RONDO_PIECE_ALIGNMENT * RONDO_PIECE_ALIGNMENT;
+    const uint64_t bytes = payload / chunks / RONDO_SLICE_OP_ALIGNMENT * RONDO_SLICE_OP_ALIGNMENT;
     if (operation->rate == 0)
         return bytes / operation->element_bytes;
     const uint64_t values = 8 * bytes / operation->rate; /* in whole groups of blocks, where there is room for one */
@@ -110,9 +110,9 @@ static void coded_slices(struct rondo_operation *operation, uint64_t most, uint3
 }
 
 /* So many slices a tile, of one size, that the first has gone to the next rank and come on when the last one has been sent. */
-static void bulk_slices(struct rondo_operation *operation, uint64_t most)
+static void tma_slices(struct rondo_operation *operation, uint64_t most)
 {
-    uint64_t tiles = rondo_divide_up(most, BULK_SLICES * operation->slice);
+    uint64_t tiles = rondo_divide_up(most, TMA_SLICES * operation->slice);
     operation->tile = even_slice(most, tiles);
     operation->slices = (uint32_t) rondo_divide_up(operation->tile, operation->slice);
     operation->slice = evened(operation->tile, operation->slice);
@@ -133,14 +133,14 @@ static void network_slices(struct rondo_operation *operation, uint64_t most, con
 static void gpu_slices(struct rondo_request *request, const struct rondo_choice *choice, uint64_t most)
 {
     struct rondo_operation *operation = request->operation;
-    const int around = request->comm->by_host && !choice->algorithm->folds_all; /* a ring: the next rank begins the sooner */
+    const int around = request->comm->by_host && !choice->algorithm->reduces_all; /* a ring: the next rank begins the sooner */
     switch (choice->protocol) {
     case RONDO_PROTOCOL_LL:
     case RONDO_PROTOCOL_LL128:
         operation->slice = operation->tile = evened(most, operation->slice);
         break;
-    case RONDO_PROTOCOL_BULK:
-        bulk_slices(operation, most);
+    case RONDO_PROTOCOL_TMA:
+        tma_slices(operation, most);
         break;
     case RONDO_PROTOCOL_SIMPLE:
         spread_slices(operation, most, (around ? HOST_SLICE_BYTES_MIN : SLICE_BYTES_MIN) / operation->element_bytes,

@@ -1,5 +1,6 @@
-/* See tuning.h. Reads the JSON that the table is: an array of objects whose values are strings and whole numbers. Anything else
- * is refused; nothing in the file can make it use more memory than a few times the file's size, which is bounded. */
+/* See lib/select/tuning.h. Reads the JSON that the table is: an array of objects whose values are strings and whole numbers.
+ * Anything else is refused; nothing in the file can make it use more memory than a few times the file's size, which is bounded.
+ */
 #include "lib/select/tuning.h"
 
 #include "lib/base/error.h"
@@ -133,7 +134,7 @@ static void field(struct reader *r, struct rondo_tuning *tuning, struct rondo_tu
     else if (which == 2)
         row->max_bytes = amount;
     if (which == 4 && !is_protocol(row->protocol))
-        refuse(r, "a protocol that is none of simple, ll, ll128 and bulk");
+        refuse(r, "a protocol that is none of simple, ll, ll128 and tma");
 }
 
 static void one_row(struct reader *r, struct rondo_tuning *tuning)

@@ -10,7 +10,7 @@
 /* As users name them; "": as is chosen. */
 #define RONDO_PROTOCOL_NAMES                                                                                                   \
     {                                                                                                                          \
-        "", "simple", "ll", "ll128", "bulk"                                                                                    \
+        "", "simple", "ll", "ll128", "tma"                                                                                     \
     }
 
 struct rondo_tuning_row {

@@ -1,4 +1,4 @@
-/* See operation.h. */
+/* See lib/submission/bind.h. */
 #include "lib/submission/bind.h"
 
 #include "lib/select/compression.h"
@@ -68,7 +68,7 @@ static uint32_t groups_of(const struct rondo_comm *comm, enum rondo_kind kind, e
 {
     uint32_t all = (uint32_t) comm->size;
     switch (kind) {
-    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
     case RONDO_KIND_SCATTER:
         return buffer == RONDO_INPUT ? all : 1;
     case RONDO_KIND_ALLGATHER:
@@ -112,13 +112,13 @@ static rondo_result_t irregular_layout(struct rondo_request *request, int which,
     }
     *largest = 0;
     for (int block = 0; block < blocks; block++) {
-        uint64_t piece = rondo_divide_up(counts[block], pieces);
+        uint64_t slice_op = rondo_divide_up(counts[block], pieces);
         if (pieces > 1)
-            piece = rondo_round_up(piece, RONDO_CACHE_LINE / element_bytes);
+            slice_op = rondo_round_up(slice_op, RONDO_CACHE_LINE / element_bytes);
         for (uint32_t p = 0; p < pieces; p++) {
-            uint64_t start = p * piece < counts[block] ? p * piece : counts[block];
+            uint64_t start = p * slice_op < counts[block] ? p * slice_op : counts[block];
             uint64_t left = counts[block] - start;
-            struct rondo_extent extent = {displacements[block] + start, left < piece ? left : piece};
+            struct rondo_extent extent = {displacements[block] + start, left < slice_op ? left : slice_op};
             table[(uint32_t) block * pieces + p] = extent;
             *largest = extent.count > *largest ? extent.count : *largest;
         }
@@ -236,22 +236,22 @@ static int is_even(const struct rondo_operation *operation, const struct rondo_p
     uint64_t bits = operation->tile | operation->slice;
     for (int b = 0; b < RONDO_BUFFERS; b++) {
         const struct rondo_layout *layout = &operation->layouts[b];
-        if (layout->table != NULL || (uintptr_t) operation->buffers[b] % RONDO_PIECE_ALIGNMENT != 0)
+        if (layout->table != NULL || (uintptr_t) operation->buffers[b] % RONDO_SLICE_OP_ALIGNMENT != 0)
             return 0;
         if (whole || layout->group_chunks > 1) /* others begin where one ends */
             bits |= layout->chunk_count;
         if (whole || program->chunks[b] > layout->group_chunks)
             bits |= layout->group_count;
     }
-    return bits * operation->element_bytes % RONDO_PIECE_ALIGNMENT == 0;
+    return bits * operation->element_bytes % RONDO_SLICE_OP_ALIGNMENT == 0;
 }
 
-static int can_walk(const struct rondo_operation *operation, const struct rondo_instruction *instruction)
+static int warps_can_interpret(const struct rondo_operation *operation, const struct rondo_instruction *instruction)
 {
     const int type = operation->type, receives = instruction->actions & RONDO_RECEIVE;
     if ((instruction->flags & ~(RONDO_FINISH | RONDO_EXCHANGE)) != 0 || instruction->dependencies > 0 ||
-        instruction->count > 1 || (receives && instruction->receive_count >= RONDO_WALK_WIDTH) ||
-        ((instruction->actions & RONDO_SEND) && instruction->send_count > RONDO_WALK_WIDTH))
+        instruction->count > 1 || (receives && instruction->receive_count >= RONDO_WARP_WIDTH) ||
+        ((instruction->actions & RONDO_SEND) && instruction->send_count > RONDO_WARP_WIDTH))
         return 0;
     if (!(instruction->actions & RONDO_REDUCE) && (!receives || instruction->receive_count == 1))
         return !(instruction->flags & RONDO_FINISH);
@@ -260,30 +260,30 @@ static int can_walk(const struct rondo_operation *operation, const struct rondo_
 }
 
 /* Whether and how a kernel can go through all of it without the engine. What is one piece a block in whole vectors and lines
- * has a shorter way (rondo_team_goes_ahead). */
-static enum rondo_walks walks(const struct rondo_operation *operation, const struct rondo_binding *binding)
+ * has a shorter way (rondo_workers_goes_ahead). */
+static enum rondo_warp_mode warp_mode(const struct rondo_operation *operation, const struct rondo_binding *binding)
 {
     const struct rondo_program *program = binding->plan->program;
     const int lines = operation->protocol == RONDO_PROTOCOL_LL128 && operation->slices == 1;
     const struct rondo_program_block *blocks = rondo_program_blocks(program);
     const struct rondo_instruction *instructions = rondo_program_instructions(program);
     uint64_t pieces = 0;
-    if ((!lines && operation->protocol != RONDO_PROTOCOL_BULK) || binding->repeats || !is_even(operation, program, !lines))
-        return RONDO_WALKS_NOT;
+    if ((!lines && operation->protocol != RONDO_PROTOCOL_TMA) || binding->repeats || !is_even(operation, program, !lines))
+        return RONDO_WARP_MODE_NOT;
     for (uint32_t b = 0; b < program->blocks; b++) {
-        if (blocks[b].ends > RONDO_WALK_ENDS || blocks[b].instructions > RONDO_WALK_INSTRUCTIONS || blocks[b].instructions == 0)
-            return RONDO_WALKS_NOT;
+        if (blocks[b].ends > RONDO_WARP_ENDS || blocks[b].instructions > RONDO_WARP_INSTRUCTIONS || blocks[b].instructions == 0)
+            return RONDO_WARP_MODE_NOT;
         for (uint32_t i = 0; i < blocks[b].instructions; i++)
-            if (!can_walk(operation, &instructions[blocks[b].instruction_first + i]))
-                return RONDO_WALKS_NOT;
+            if (!warps_can_interpret(operation, &instructions[blocks[b].instruction_first + i]))
+                return RONDO_WARP_MODE_NOT;
         pieces = blocks[b].instructions * operation->tiles > pieces ? blocks[b].instructions * operation->tiles : pieces;
     }
     if (!lines)
-        return RONDO_WALKS_BULK;
-    return pieces > 1 || !is_even(operation, program, 1) ? RONDO_WALKS_LINES : RONDO_WALKS_NOT;
+        return RONDO_WARP_MODE_TMA;
+    return pieces > 1 || !is_even(operation, program, 1) ? RONDO_WARP_MODE_LINES : RONDO_WARP_MODE_NOT;
 }
 
-/* Whether each block is as device/landing.h has it, or has to do with nobody. */
+/* Whether each block is as device/engine/direct_write.h has it, or has to do with nobody. */
 static int all_land(const struct rondo_program *program)
 {
     const struct rondo_program_block *blocks = rondo_program_blocks(program);
@@ -302,7 +302,7 @@ static int all_land(const struct rondo_program *program)
  * cudaMalloc gives. */
 static int is_reached(const struct rondo_request *request, const char *buffer)
 {
-    if (request->runtime->settings.landing == RONDO_LANDING_REFUSED)
+    if (request->runtime->settings.direct_write == RONDO_DIRECT_WRITE_REFUSED)
         return 0;
     return request->runtime->device_type == RONDO_DEVICE_HOST || (buffer != NULL && rondo_buffer_is_plain(buffer));
 }
@@ -317,9 +317,10 @@ static void place_buffers(struct rondo_request *request)
         set_window(request, RONDO_INPUT);
         set_window(request, RONDO_OUTPUT);
     }
-    if (operation->lands != RONDO_LANDS_NOT)
-        operation->lands =
-            (uint8_t) (is_reached(request, operation->buffers[RONDO_OUTPUT]) ? RONDO_LANDS_HERE : RONDO_LANDS_ELSEWHERE);
+    if (operation->direct_writes != RONDO_DIRECT_WRITES_NOT)
+        operation->direct_writes =
+            (uint8_t) (is_reached(request, operation->buffers[RONDO_OUTPUT]) ? RONDO_DIRECT_WRITES_HERE
+                                                                             : RONDO_DIRECT_WRITES_ELSEWHERE);
     if (operation->lends != 0) {
         int separate = call->send != RONDO_IN_PLACE && call->recv != RONDO_IN_PLACE &&
                        operation->buffers[RONDO_INPUT] != operation->buffers[RONDO_OUTPUT];
@@ -349,7 +350,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     rondo_result_t result = rondo_lane_bind(request->lane, choice->algorithm, &shape, &binding);
     if (result != RONDO_SUCCESS)
         return result;
-    if (choice->lands && !all_land(binding->plan->program))
+    if (choice->direct_writes && !all_land(binding->plan->program))
         return rondo_fail(RONDO_ERR_INTERNAL, "algorithm %s for %s: its blocks were said to land and do not",
                           choice->algorithm->name, rondo_kind_name(call->kind));
 
@@ -365,7 +366,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     operation->rate = (uint8_t) (choice->protocol == RONDO_PROTOCOL_COMPRESSED ? call->rate : 0);
     operation->residual = NULL;
     operation->direct = (uint8_t) choice->algorithm->direct;
-    operation->lands = (uint8_t) (choice->lands ? RONDO_LANDS_HERE : RONDO_LANDS_NOT);
+    operation->direct_writes = (uint8_t) (choice->direct_writes ? RONDO_DIRECT_WRITES_HERE : RONDO_DIRECT_WRITES_NOT);
     /* An operation that ends because its time is over gives the buffers back while a network may still read them. */
     const int lends = request->runtime->device_type == RONDO_DEVICE_HOST && choice->algorithm->registered == NULL &&
                       request->runtime->settings.timeout <= 0;
@@ -393,7 +394,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     }
     request->blocks = binding->plan->program->blocks;
     request->fresh = 1;
-    operation->walks = (uint8_t) walks(operation, binding);
+    operation->warp_mode = (uint8_t) warp_mode(operation, binding);
     operation->streaming = rondo_call_bytes(comm, call) >= (rondo_is_wide(comm) ? NETWORK_STREAM_BYTES : STREAM_BYTES);
     if (rondo_log_admits(RONDO_LOG_DEBUG))
         rondo_log(RONDO_LOG_DEBUG, request->runtime->rank,
@@ -405,7 +406,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
                   : choice->protocol == RONDO_PROTOCOL_COMPRESSED ? "compressed"
                   : choice->protocol == RONDO_PROTOCOL_SMALL      ? "simple in small slots"
                   : choice->protocol == RONDO_PROTOCOL_TINY       ? "simple in tiny slots"
-                  : choice->protocol == RONDO_PROTOCOL_BULK       ? "bulk"
+                  : choice->protocol == RONDO_PROTOCOL_TMA        ? "tma"
                                                                   : "simple",
                   choice->channels, choice->channels == 1 ? "" : "s", (unsigned long long) operation->tiles,
                   (unsigned long long) operation->tile);

@@ -1,4 +1,4 @@
-/* See group.h. */
+/* See lib/submission/group.h. */
 #include "lib/submission/group.h"
 
 #include "device/device.h"
@@ -141,7 +141,7 @@ static struct rondo_request *start_group(struct rondo_request *request, struct r
             request->next_grouped = *blocking;
             *blocking = request;
         }
-        rondo_progress_start(request, waited ? RONDO_HELPS : RONDO_MAY_HELP);
+        rondo_progress_start(request, waited ? RONDO_ASSIST_NOW : RONDO_ASSIST_MAYBE);
     }
     return NULL;
 }

@@ -1,4 +1,4 @@
-/* See poller.h. */
+/* See lib/submission/poller.h. */
 #include "lib/submission/poller.h"
 
 #include "lib/base/thread.h"
@@ -64,9 +64,9 @@ static void *poll(void *argument)
         rondo_hang_check(runtime);
         look_at_device(runtime);
         int outstanding = rondo_queue_outstanding(runtime);
-        uint64_t pause = outstanding ? rondo_queue_restart(runtime, RONDO_NEVER_HELPS) : 0;
+        uint64_t pause = outstanding ? rondo_queue_restart(runtime, RONDO_ASSIST_NEVER) : 0;
         uint64_t most = outstanding && runtime->device->kind->poll_ns != 0 ? runtime->device->kind->poll_ns : TICK_NS;
-        rondo_tracing_drain(runtime, &most);
+        rondo_timeline_drain(runtime, &most);
         rondo_event_sleep(&poller->event, seen, &poller->sleepers, pause > 0 && pause < most ? pause : most);
     }
     return NULL;
@@ -74,7 +74,7 @@ static void *poll(void *argument)
 
 rondo_result_t rondo_poller_create(struct rondo_runtime *runtime)
 {
-    rondo_result_t result = rondo_background_start(&runtime->poller.thread, "rondo poller", STACK_BYTES, poll, runtime);
+    rondo_result_t result = rondo_thread_start(&runtime->poller.thread, "rondo poller", STACK_BYTES, poll, runtime);
     runtime->poller.running = result == RONDO_SUCCESS;
     return result;
 }

@@ -1,4 +1,4 @@
-/* See progress.h. */
+/* See lib/submission/progress.h. */
 #include "lib/submission/progress.h"
 
 #include "lib/submission/check.h"
@@ -16,9 +16,9 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#define NAP_NS        1000000u
+#define BACKOFF_NS    1000000u
 #define LOOKS_A_ROUND 64
-#define CARRY_NS      100000u  /* that a waiter works for the proxy while no daemon may run */
+#define INLINE_NS     100000u  /* that a waiter works for the proxy while no daemon may run */
 #define WATCH_NS      2000000u /* then a waiter sleeps between its looks */
 
 static uint32_t state_of(const struct rondo_request *request)
@@ -39,7 +39,7 @@ static void turn(struct rondo_runtime *runtime, const struct rondo_request *requ
     struct rondo_proxy *proxy = rondo_proxies_first(runtime->proxies);
     int out = 0, carries = runtime->device->daemon->policy.preempt && rondo_proxy_begin(proxy);
     while (!out && state_of(request) != RONDO_REQUEST_DONE) {
-        out = kind->help_turn(runtime->device);
+        out = kind->assist_step(runtime->device);
         rondo_queue_reap(runtime);
         if (carries)
             rondo_proxy_turn(proxy);
@@ -49,31 +49,31 @@ static void turn(struct rondo_runtime *runtime, const struct rondo_request *requ
 }
 
 /* Gives block 0 back. */
-static void leave(struct rondo_runtime *runtime, enum rondo_helper helper)
+static void leave(struct rondo_runtime *runtime, enum rondo_assist helper)
 {
-    runtime->device->kind->help_end(runtime->device, !rondo_queue_outstanding(runtime), helper);
+    runtime->device->kind->assist_end(runtime->device, !rondo_queue_outstanding(runtime), helper);
 }
 
 /* A round of the daemon, if nobody else runs it, by who may be back soon. Without preemption a round may have no end. */
-static void lend(struct rondo_runtime *runtime)
+static void assist_proxies(struct rondo_runtime *runtime)
 {
     const struct rondo_device_kind *kind = runtime->device->kind;
-    if (kind->help_begin == NULL || !runtime->device->daemon->policy.preempt || !is_alive(runtime) ||
-        !kind->help_begin(runtime->device))
+    if (kind->assist_begin == NULL || !runtime->device->daemon->policy.preempt || !is_alive(runtime) ||
+        !kind->assist_begin(runtime->device))
         return;
-    kind->help_turn(runtime->device);
+    kind->assist_step(runtime->device);
     rondo_queue_reap(runtime);
-    leave(runtime, RONDO_MAY_HELP);
+    leave(runtime, RONDO_ASSIST_MAYBE);
 }
 
 /* 0: somebody else runs it. */
 static int help(struct rondo_runtime *runtime, const struct rondo_request *request)
 {
     const struct rondo_device_kind *kind = runtime->device->kind;
-    if (kind->help_begin == NULL || !kind->help_begin(runtime->device))
+    if (kind->assist_begin == NULL || !kind->assist_begin(runtime->device))
         return 0;
     turn(runtime, request);
-    leave(runtime, RONDO_NEVER_HELPS);
+    leave(runtime, RONDO_ASSIST_NEVER);
     return 1;
 }
 
@@ -81,41 +81,41 @@ static int is_simple(const struct rondo_request *request)
 {
     const struct rondo_device *device = request->runtime->device;
     const struct rondo_policy *policy = &device->daemon->policy;
-    return device->kind->carry_out != NULL && request->lane != NULL && request->blocks == 1 && !request->empty &&
+    return device->kind->run_inline != NULL && request->lane != NULL && request->blocks == 1 && !request->empty &&
            !request->checked && !request->comm->networked && policy->preempt && policy->order == RONDO_ORDER_FIFO &&
            device->trace == NULL;
 }
 
-#define BRIEF_BYTES 8192 /* others of the runtime may have to wait until so much has been moved */
+#define INLINE_SMALL_BYTES 8192 /* others of the runtime may have to wait until so much has been moved */
 
 void rondo_progress_classify(struct rondo_request *request)
 {
     request->simple = is_simple(request);
-    request->brief = request->simple && rondo_call_bytes(request->comm, &request->call) <= BRIEF_BYTES;
+    request->small_inline = request->simple && rondo_call_bytes(request->comm, &request->call) <= INLINE_SMALL_BYTES;
 }
 
 /* A small operation takes less time than telling the daemon of it and learning from it that it is over. So where nothing else
  * is under way, who starts it claims block 0 and carries it out, and only if it gets stuck does a daemon hear of it. */
 static int claim_alone(struct rondo_runtime *runtime)
 {
-    return !rondo_queue_outstanding(runtime) && runtime->device->kind->help_begin(runtime->device);
+    return !rondo_queue_outstanding(runtime) && runtime->device->kind->assist_begin(runtime->device);
 }
 
 /* Of a brief one. waits: he has nothing else to do; then he does not come back to help. 0: it is to be started. */
-static int carry_brief(struct rondo_request *request, int waits, enum rondo_helper helper)
+static int run_inline_small(struct rondo_request *request, int waits, enum rondo_assist helper)
 {
     struct rondo_runtime *runtime = request->runtime;
     if (!claim_alone(runtime))
         return 0;
-    const enum rondo_carried how = rondo_queue_carry(request, waits); /* done, it may be another thread's to free */
-    if (how == RONDO_CARRIED_STUCK && waits)
+    const enum rondo_inline_result how = rondo_queue_run_inline(request, waits); /* done, it may be another thread's to free */
+    if (how == RONDO_INLINE_STUCK && waits)
         turn(runtime, request);
     leave(runtime, helper); /* what is stuck has a daemon, to which the block is left */
-    return how != RONDO_CARRIED_NOT;
+    return how != RONDO_INLINE_NOT;
 }
 
 /* By who waits. 0: it is to be started. */
-static int carry_long(struct rondo_request *request)
+static int run_inline_large(struct rondo_request *request)
 {
     struct rondo_runtime *runtime = request->runtime;
     const struct rondo_operation *fresh;
@@ -123,18 +123,18 @@ static int carry_long(struct rondo_request *request)
         return 0;
     const int held = rondo_queue_hold(request, &fresh);
     if (held) {
-        const int done = runtime->device->kind->carry_out(runtime->device, request->lane->index, request->slot, fresh, 1);
+        const int done = runtime->device->kind->run_inline(runtime->device, request->lane->index, request->slot, fresh, 1);
         rondo_queue_release(request, done);
         if (!done)
             turn(runtime, request);
     }
-    leave(runtime, RONDO_NEVER_HELPS);
+    leave(runtime, RONDO_ASSIST_NEVER);
     return held;
 }
 
-void rondo_progress_start(struct rondo_request *request, enum rondo_helper helper)
+void rondo_progress_start(struct rondo_request *request, enum rondo_assist helper)
 {
-    if (request->brief && carry_brief(request, 0, helper))
+    if (request->small_inline && run_inline_small(request, 0, helper))
         return;
     rondo_queue_start(request, helper);
     /* It cannot have been freed: nobody waits for it before the start returns, and it waits for the verdict we ask for. */
@@ -155,7 +155,7 @@ static void watch_done(struct rondo_request *request)
         }
         uint64_t now = rondo_clock_ns();
         since = since == 0 ? now : since;
-        rondo_queue_restart(runtime, RONDO_NEVER_HELPS);
+        rondo_queue_restart(runtime, RONDO_ASSIST_NEVER);
         if (now - since > WATCH_NS) {
             uint32_t seen = __atomic_load_n(&queue->event, __ATOMIC_SEQ_CST);
             if (state_of(request) != RONDO_REQUEST_DONE)
@@ -172,7 +172,7 @@ static void pass_time(struct rondo_runtime *runtime, const struct rondo_request 
     struct rondo_queue *queue = &runtime->queue;
     struct rondo_proxy *proxy = rondo_proxies_first(runtime->proxies);
     if (rondo_proxy_begin(proxy)) {
-        uint64_t until = rondo_clock_ns() + (pause < CARRY_NS ? pause : CARRY_NS);
+        uint64_t until = rondo_clock_ns() + (pause < INLINE_NS ? pause : INLINE_NS);
         int moved = 0;
         while (!moved && rondo_clock_ns() < until && state_of(request) != RONDO_REQUEST_DONE &&
                __atomic_load_n(&queue->event, __ATOMIC_ACQUIRE) == seen) {
@@ -180,9 +180,9 @@ static void pass_time(struct rondo_runtime *runtime, const struct rondo_request 
             rondo_relax(0, 0);
         }
         rondo_proxy_end(proxy);
-        if (moved || pause < CARRY_NS)
+        if (moved || pause < INLINE_NS)
             return;
-        pause -= CARRY_NS;
+        pause -= INLINE_NS;
     }
     rondo_event_sleep(&queue->event, seen, &queue->sleepers, pause);
 }
@@ -203,12 +203,12 @@ static void wait_done(struct rondo_request *request)
         if (is_alive(runtime) && help(runtime, request))
             continue;
         /* Out: start it again, and keep the promise to help even if the request is done by now: no other thread was called. */
-        uint64_t pause = rondo_queue_restart(runtime, RONDO_HELPS);
+        uint64_t pause = rondo_queue_restart(runtime, RONDO_ASSIST_NOW);
         if (pause == RONDO_QUEUE_STARTED) {
             help(runtime, request);
             continue;
         }
-        pass_time(runtime, request, seen, pause > 0 ? pause : NAP_NS);
+        pass_time(runtime, request, seen, pause > 0 ? pause : BACKOFF_NS);
     }
 }
 
@@ -221,15 +221,15 @@ static rondo_result_t conclude(struct rondo_request *request)
                    request->message != NULL ? request->message : rondo_strerror(result));
     if (request->persistent)
         __atomic_store_n(&request->state, RONDO_REQUEST_INACTIVE, __ATOMIC_RELEASE);
-    else if (!rondo_kept_put(request))
+    else if (!rondo_request_cache_put(request))
         rondo_request_destroy(request);
     return result;
 }
 
 rondo_result_t rondo_progress_run(struct rondo_request *request)
 {
-    if (!(request->brief ? carry_brief(request, 1, RONDO_NEVER_HELPS) : carry_long(request)))
-        rondo_progress_start(request, RONDO_HELPS);
+    if (!(request->small_inline ? run_inline_small(request, 1, RONDO_ASSIST_NEVER) : run_inline_large(request)))
+        rondo_progress_start(request, RONDO_ASSIST_NOW);
     if (state_of(request) != RONDO_REQUEST_DONE)
         wait_done(request);
     return conclude(request);
@@ -241,10 +241,10 @@ int rondo_progress_again(struct rondo_runtime *runtime, const struct rondo_known
     *stuck = NULL;
     if (!claim_alone(runtime))
         return 0;
-    const int begun = rondo_queue_carry_kept(runtime, calls, count, stuck);
+    const int begun = rondo_queue_run_cached_inline(runtime, calls, count, stuck);
     if (*stuck != NULL && begun == count)
         turn(runtime, *stuck);
-    leave(runtime, RONDO_NEVER_HELPS);
+    leave(runtime, RONDO_ASSIST_NEVER);
     return begun;
 }
 
@@ -260,7 +260,7 @@ static rondo_result_t check_handle(const struct rondo_request *request, const ch
 {
     if (request == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "%s: the request is NULL", function);
-    if (request->comm == NULL || request->kept)
+    if (request->comm == NULL || request->cached)
         return rondo_fail(RONDO_ERR_STATE, "%s: the request %p has been freed", function, (const void *) request);
     return RONDO_SUCCESS;
 }
@@ -284,7 +284,7 @@ rondo_result_t rondo_start(rondo_request_t request)
         result = rondo_fail(RONDO_ERR_STATE, "rondo_start: the request (%s) has not been executed on its stream yet",
                             rondo_kind_name(request->call.kind));
     if (result == RONDO_SUCCESS)
-        rondo_progress_start(request, RONDO_MAY_HELP);
+        rondo_progress_start(request, RONDO_ASSIST_MAYBE);
     return result;
 }
 
@@ -326,7 +326,7 @@ rondo_result_t rondo_test(rondo_request_t request, int *done)
     if (result != RONDO_SUCCESS)
         return result;
     if (state_of(request) == RONDO_REQUEST_ACTIVE && rondo_queue_reap(request->runtime) == 0)
-        lend(request->runtime);
+        assist_proxies(request->runtime);
     uint32_t state = state_of(request);
     *done = state != RONDO_REQUEST_ACTIVE;
     return state == RONDO_REQUEST_DONE ? conclude(request) : RONDO_SUCCESS;
@@ -390,7 +390,7 @@ rondo_result_t rondo_request_callback(rondo_request_t request, void (*fn)(void *
     }
     pthread_mutex_unlock(&queue->lock);
     if (!too_late && runtime->device->kind->attend != NULL) /* who has started it may have other things to do than to wait */
-        runtime->device->kind->attend(runtime->device, RONDO_NEVER_HELPS);
+        runtime->device->kind->attend(runtime->device, RONDO_ASSIST_NEVER);
     if (too_late) /* it completed before the callback was set: the promise is that it is called once */
         fn(arg, request->result);
     return RONDO_SUCCESS;

@@ -4,15 +4,15 @@
 
 #include "lib/context/runtime.h"
 
-/* helper: RONDO_HELPS: the caller goes on to wait for it at once. */
-void rondo_progress_start(struct rondo_request *request, enum rondo_helper helper);
+/* helper: RONDO_ASSIST_NOW: the caller goes on to wait for it at once. */
+void rondo_progress_start(struct rondo_request *request, enum rondo_assist helper);
 /* Of a request that has been bound: sets whether it may be carried out by who starts it, where nothing else is under way. */
 void rondo_progress_classify(struct rondo_request *request);
 /* Starts it and waits. */
 rondo_result_t rondo_progress_run(struct rondo_request *request);
-/* The same at once for calls whose requests are kept, as far as nothing else is under way (rondo_queue_carry_kept): one, or
- * several that begin together. Where threads can help. Returns how many are done; or, *stuck is the last one of them, and to be
- * waited for. */
+/* The same at once for calls whose requests are kept, as far as nothing else is under way (rondo_queue_run_cached_inline): one,
+ * or several that begin together. Where threads can help. Returns how many are done; or, *stuck is the last one of them, and to
+ * be waited for. */
 int rondo_progress_again(struct rondo_runtime *runtime, const struct rondo_known_call *calls, int count,
                          struct rondo_request **stuck);
 /* Waits, lending this thread to the daemon meanwhile; frees a request that is not persistent. */

@@ -1,4 +1,4 @@
-/* See queue.h. */
+/* See lib/submission/queue.h. */
 #include "lib/submission/queue.h"
 
 #include "lib/base/futex.h"
@@ -157,7 +157,7 @@ static void submit(struct rondo_runtime *runtime, struct rondo_request *request,
     lane->revives = 0;
     request->submitted = 1;
     request->device_number = request->lane->submitted++;
-    rondo_tracing_start(runtime, request);
+    rondo_timeline_start(runtime, request);
     queue->in_flight++;
     /* Release: entry and operation before the words that say they are valid. */
     rondo_store_release(&sqe->what, RONDO_SQE(queue->tail, request->blocks << 16 | request->slot));
@@ -233,17 +233,17 @@ static void unlink_waiting(struct rondo_runtime *runtime, struct rondo_request *
 
 /* What has been submitted is looked after: by a daemon that is started (start: it has been claimed), or the one that there is.
  */
-static void see_to(struct rondo_runtime *runtime, int start, enum rondo_helper helper)
+static void see_to(struct rondo_runtime *runtime, int start, enum rondo_assist helper)
 {
     const struct rondo_device_kind *kind = runtime->device->kind;
     if (start)
         kind->start(runtime->device, helper);
-    else if (helper != RONDO_HELPS && kind->attend != NULL)
+    else if (helper != RONDO_ASSIST_NOW && kind->attend != NULL)
         kind->attend(runtime->device, helper);
 }
 
 /* A new submission gets a daemon at once, whatever pause the last runs have earned. The submitter's half of the sleep/wake race
- * (consensus.h: rondo_leave): the entry is written, fence, then the daemon's state is looked at. */
+ * (device/daemon/consensus.h: rondo_leave): the entry is written, fence, then the daemon's state is looked at. */
 static int claim_start(struct rondo_runtime *runtime)
 {
     struct rondo_queue *queue = &runtime->queue;
@@ -258,7 +258,7 @@ static int claim_start(struct rondo_runtime *runtime)
 
 /* ---- the calls ---- */
 
-void rondo_queue_start(struct rondo_request *request, enum rondo_helper helper)
+void rondo_queue_start(struct rondo_request *request, enum rondo_assist helper)
 {
     struct rondo_runtime *runtime = request->runtime;
     struct rondo_queue *queue = &runtime->queue;
@@ -334,15 +334,15 @@ void rondo_queue_release(struct rondo_request *request, int done)
     if (others)
         rondo_event_signal(&queue->event, &queue->sleepers);
     if (others || !done)
-        see_to(runtime, start, RONDO_HELPS);
+        see_to(runtime, start, RONDO_ASSIST_NOW);
 }
 
 /* Nobody has been able to see a kept one under way: it counts, and that is all. */
-static void count_carried(struct rondo_queue *queue, struct rondo_request *request)
+static void count_inline(struct rondo_queue *queue, struct rondo_request *request)
 {
     request->lane->submitted++;
     request->lane->finished++;
-    if (!request->kept) {
+    if (!request->cached) {
         activate(request);
         complete(request, RONDO_SUCCESS, NULL);
         return;
@@ -353,47 +353,48 @@ static void count_carried(struct rondo_queue *queue, struct rondo_request *reque
 }
 
 /* Under the queue lock. */
-static enum rondo_carried carry(struct rondo_request *request, int waits)
+static enum rondo_inline_result begin_inline(struct rondo_request *request, int waits)
 {
     struct rondo_runtime *runtime = request->runtime;
     if (!can_be_held(request))
-        return RONDO_CARRIED_NOT;
-    if (runtime->device->kind->carry_out(runtime->device, request->lane->index, request->slot, freshen(request), waits)) {
-        count_carried(&runtime->queue, request);
-        return RONDO_CARRIED_DONE;
+        return RONDO_INLINE_NOT;
+    if (runtime->device->kind->run_inline(runtime->device, request->lane->index, request->slot, freshen(request), waits)) {
+        count_inline(&runtime->queue, request);
+        return RONDO_INLINE_DONE;
     }
-    if (request->kept)
-        rondo_kept_remove(request);
+    if (request->cached)
+        rondo_request_cache_remove(request);
     activate(request);
     submit(runtime, request, RONDO_SQE_BEGUN);
     claim_start(runtime);
-    return RONDO_CARRIED_STUCK;
+    return RONDO_INLINE_STUCK;
 }
 
-enum rondo_carried rondo_queue_carry(struct rondo_request *request, int waits)
+enum rondo_inline_result rondo_queue_run_inline(struct rondo_request *request, int waits)
 {
     struct rondo_queue *queue = &request->runtime->queue;
     pthread_mutex_lock(&queue->lock);
-    const enum rondo_carried how = carry(request, waits);
+    const enum rondo_inline_result how = begin_inline(request, waits);
     pthread_mutex_unlock(&queue->lock);
     return how;
 }
 
-int rondo_queue_carry_kept(struct rondo_runtime *runtime, const struct rondo_known_call *calls, int count,
-                           struct rondo_request **stuck)
+int rondo_queue_run_cached_inline(struct rondo_runtime *runtime, const struct rondo_known_call *calls, int count,
+                                  struct rondo_request **stuck)
 {
     struct rondo_queue *queue = &runtime->queue;
     int begun = 0;
     *stuck = NULL;
     pthread_mutex_lock(&queue->lock);
     while (begun < count && *stuck == NULL) {
-        struct rondo_request *request = rondo_kept_find(&calls[begun]);
-        if (request == NULL || !request->brief)
+        struct rondo_request *request = rondo_request_cache_find(&calls[begun]);
+        if (request == NULL || !request->small_inline)
             break;
-        const enum rondo_carried how = carry(request, begun + 1 == count); /* others may be what a peer waits for */
-        if (how == RONDO_CARRIED_NOT)
+        const enum rondo_inline_result how =
+            begin_inline(request, begun + 1 == count); /* others may be what a peer waits for */
+        if (how == RONDO_INLINE_NOT)
             break;
-        if (how == RONDO_CARRIED_STUCK)
+        if (how == RONDO_INLINE_STUCK)
             *stuck = request;
         begun++;
     }
@@ -441,7 +442,7 @@ void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm_id, uint64
     rondo_comm_unpin(comm);
     rondo_event_signal(&queue->event, &queue->sleepers);
     if (fed > 0)
-        see_to(runtime, start, RONDO_NEVER_HELPS);
+        see_to(runtime, start, RONDO_ASSIST_NEVER);
 }
 
 int rondo_queue_reap(struct rondo_runtime *runtime)
@@ -475,7 +476,7 @@ int rondo_queue_reap(struct rondo_runtime *runtime)
     if (reaped > 0)
         rondo_event_signal(&queue->event, &queue->sleepers);
     if (fed > 0)
-        see_to(runtime, start, RONDO_NEVER_HELPS);
+        see_to(runtime, start, RONDO_ASSIST_NEVER);
     return reaped;
 }
 
@@ -512,10 +513,10 @@ void rondo_queue_abandon(struct rondo_runtime *runtime, rondo_result_t result, c
         complete(request, result, why);
     }
     pthread_mutex_unlock(&queue->lock);
-    rondo_queue_stir(runtime);
+    rondo_queue_wake(runtime);
 }
 
-void rondo_queue_stir(struct rondo_runtime *runtime)
+void rondo_queue_wake(struct rondo_runtime *runtime)
 {
     rondo_event_signal(&runtime->queue.event, &runtime->queue.sleepers);
 }
@@ -535,7 +536,7 @@ void rondo_queue_hasten(struct rondo_runtime *runtime)
     if (!sooner)
         return;
     rondo_poller_wake(runtime);
-    rondo_queue_stir(runtime);
+    rondo_queue_wake(runtime);
 }
 
 int rondo_queue_outstanding(struct rondo_runtime *runtime)
@@ -544,7 +545,7 @@ int rondo_queue_outstanding(struct rondo_runtime *runtime)
            __atomic_load_n(&runtime->queue.completed, __ATOMIC_RELAXED);
 }
 
-uint64_t rondo_queue_restart(struct rondo_runtime *runtime, enum rondo_helper helper)
+uint64_t rondo_queue_restart(struct rondo_runtime *runtime, enum rondo_assist helper)
 {
     struct rondo_queue *queue = &runtime->queue;
     uint64_t pause = 0;

@@ -1,4 +1,4 @@
-/* See reach.h. */
+/* See lib/submission/reach.h. */
 #include "lib/submission/reach.h"
 
 #include "lib/call/call.h"
@@ -9,7 +9,7 @@ static size_t buffer_bytes(const struct rondo_comm *comm, const struct rondo_cal
 {
     size_t bytes = call->count * rondo_type_bytes(call->type), all = bytes * (size_t) comm->size;
     switch (call->kind) {
-    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
         return output ? bytes : all;
     case RONDO_KIND_ALLGATHER:
         return output ? all : bytes;
@@ -23,7 +23,7 @@ static size_t buffer_bytes(const struct rondo_comm *comm, const struct rondo_cal
 static int may_be_direct(const struct rondo_comm *comm, const struct rondo_call *call)
 {
     return comm->size > 1 && call->rate == 0 &&
-           (call->kind == RONDO_KIND_ALLREDUCE || call->kind == RONDO_KIND_REDUCE_SCATTER ||
+           (call->kind == RONDO_KIND_ALLREDUCE || call->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK ||
             call->kind == RONDO_KIND_ALLGATHER || call->kind == RONDO_KIND_ALLTOALL || call->kind == RONDO_KIND_BCAST);
 }
 

@@ -1,4 +1,4 @@
-/* See request.h. Making requests; lib/progress.c starts and waits. */
+/* See lib/submission/request.h. Making requests; lib/submission/progress.c starts and waits. */
 #include "lib/submission/request.h"
 
 #include "lib/call/call.h"
@@ -177,7 +177,7 @@ struct making {
     const rondo_attr_t *attr;
     int blocking, persistent, streamed;
     uint64_t lane_id;                      /* of a persistent collective */
-    uint32_t crowd;                        /* of others like it */
+    uint32_t oversubscription;             /* of others like it */
     struct rondo_registration *windows[2]; /* opened for it; the request's once there is one */
     int refused;                           /* all ranks know that one of them could not make it */
 };
@@ -221,7 +221,7 @@ static rondo_result_t build(struct making *making, struct rondo_request **result
     if (status == RONDO_SUCCESS)
         status = rondo_select(comm, &request->call, request->reachable, making->streamed, making->attr->program, &choice);
     if (status == RONDO_SUCCESS) {
-        rondo_select_gpu_crowd(comm, &request->call, request->reachable, making->crowd, &choice);
+        rondo_select_gpu_oversubscribed(comm, &request->call, request->reachable, making->oversubscription, &choice);
         status = choose_lane(making, request, &choice);
     }
     if (status == RONDO_SUCCESS && !request->empty) {
@@ -248,9 +248,9 @@ static rondo_result_t undo(const struct making *making, struct rondo_request *re
     return rondo_fail(status, "%s", message);
 }
 
-/* The persistent collectives that a rank of the communicator has at most, where it is used (rondo_select_gpu_crowd): which of
- * them have been freed differs from rank to rank. Collective. */
-static rondo_result_t count_others(struct rondo_comm *comm, uint32_t *crowd)
+/* The persistent collectives that a rank of the communicator has at most, where it is used (rondo_select_gpu_oversubscribed):
+ * which of them have been freed differs from rank to rank. Collective. */
+static rondo_result_t count_others(struct rondo_comm *comm, uint32_t *oversubscription)
 {
     uint32_t mine = __atomic_load_n(&comm->persistent_here, __ATOMIC_RELAXED), *all;
     if (!comm->gpus_only || comm->size == 1)
@@ -259,7 +259,7 @@ static rondo_result_t count_others(struct rondo_comm *comm, uint32_t *crowd)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", comm->size);
     rondo_result_t result = rondo_exchange(comm, "persistent init", &mine, sizeof(mine), all);
     for (int rank = 0; rank < comm->size; rank++)
-        *crowd = all[rank] > *crowd ? all[rank] : *crowd;
+        *oversubscription = all[rank] > *oversubscription ? all[rank] : *oversubscription;
     free(all);
     return result;
 }
@@ -286,7 +286,7 @@ static rondo_result_t make_anew(struct rondo_comm *comm, const struct rondo_call
             return status;
         making.lane_id = next_lane_id(comm, call);
         status = rondo_open_buffers(comm, call, making.windows);
-        rondo_result_t counted = count_others(comm, &making.crowd);
+        rondo_result_t counted = count_others(comm, &making.oversubscription);
         status = status == RONDO_SUCCESS ? counted : status;
     }
     if (status == RONDO_SUCCESS)
@@ -316,7 +316,7 @@ static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *giv
     if (status != RONDO_SUCCESS)
         return status;
     if (form == RONDO_FORM_BLOCKING || form == RONDO_FORM_STARTED) {
-        *result = rondo_kept_take(usual_lane(comm, &call), &call);
+        *result = rondo_request_cache_take(usual_lane(comm, &call), &call);
         if (*result != NULL) {
             (*result)->blocking = form == RONDO_FORM_BLOCKING;
             return RONDO_SUCCESS;
@@ -345,10 +345,10 @@ static int do_again(struct rondo_comm *comm, const struct rondo_call *call, rond
 {
     struct rondo_known_call known = {.lane = usual_lane(comm, call), .call = call};
     struct rondo_request *stuck;
-    if (comm->compression.rate != 0 || comm->runtime->device->kind->carry_out == NULL ||
-        !rondo_kept_is_likely(known.lane, call))
+    if (comm->compression.rate != 0 || comm->runtime->device->kind->run_inline == NULL ||
+        !rondo_request_cache_is_likely(known.lane, call))
         return 0;
-    known.reachable = rondo_kept_reachable(comm, call);
+    known.reachable = rondo_request_cache_reachable(comm, call);
     if (rondo_group_is_open(comm)) /* what a message becomes depends on nothing that may change until then */
         return is_p2p(call) && rondo_group_notes(comm, &known);
     if (rondo_progress_again(comm->runtime, &known, 1, &stuck) == 0)
@@ -385,7 +385,7 @@ rondo_result_t rondo_call_nonblocking(rondo_comm_t comm, const struct rondo_call
         return result;
     *result_request = request;
     if (!rondo_group_joins(comm, request))
-        rondo_progress_start(request, RONDO_MAY_HELP);
+        rondo_progress_start(request, RONDO_ASSIST_MAYBE);
     return RONDO_SUCCESS;
 }
 

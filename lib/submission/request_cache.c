@@ -1,4 +1,4 @@
-/* See kept.h. */
+/* See lib/submission/request_cache.h. */
 #include "lib/submission/request_cache.h"
 
 #include "device/device.h"
@@ -6,7 +6,7 @@
 #include "lib/submission/reach.h"
 #include "lib/submission/request.h"
 
-int rondo_kept_reachable(const struct rondo_comm *comm, const struct rondo_call *call)
+int rondo_request_cache_reachable(const struct rondo_comm *comm, const struct rondo_call *call)
 {
     static struct rondo_registration *const none[2];
     return rondo_is_reachable(comm, call, none);
@@ -23,21 +23,21 @@ static int is_alike(const struct rondo_request *request, const struct rondo_call
 {
     const struct rondo_call *own = &request->call;
     if (own->type != call->type || own->count != call->count || own->op != call->op || own->kind != call->kind ||
-        own->root != call->root || own->rate != call->rate || /* in this order: lib/call.c, is_known */
+        own->root != call->root || own->rate != call->rate || /* in this order: lib/call/call.c, is_known */
         request->programs != __atomic_load_n(&request->comm->programs, __ATOMIC_RELAXED) || request->reachable != reachable)
         return 0;
     if (has_buffers(request, call))
         return 1;
     /* A reduce-scatter's result may be a block of its input, or not. */
     return (own->send == RONDO_IN_PLACE) == (call->send == RONDO_IN_PLACE) &&
-           (own->recv == RONDO_IN_PLACE) == (call->recv == RONDO_IN_PLACE) && own->kind != RONDO_KIND_REDUCE_SCATTER;
+           (own->recv == RONDO_IN_PLACE) == (call->recv == RONDO_IN_PLACE) && own->kind != RONDO_KIND_REDUCE_SCATTER_BLOCK;
 }
 
 /* Where the lane keeps a call's, by what calls differ in most. Written under the queue lock. */
 static struct rondo_request **place_of(struct rondo_host_lane *lane, const struct rondo_call *call)
 {
     const uint64_t mixed = ((uint64_t) call->kind + 31 * (uint64_t) call->root + call->count) * 0x9e3779b97f4a7c15u;
-    return &lane->kept[(mixed >> 32) % RONDO_KEPT];
+    return &lane->cached[(mixed >> 32) % RONDO_REQUEST_CACHE_SIZE];
 }
 
 static void set_place(struct rondo_request **place, struct rondo_request *request)
@@ -45,7 +45,7 @@ static void set_place(struct rondo_request **place, struct rondo_request *reques
     __atomic_store_n(place, request, __ATOMIC_RELAXED);
 }
 
-int rondo_kept_is_likely(struct rondo_host_lane *lane, const struct rondo_call *call)
+int rondo_request_cache_is_likely(struct rondo_host_lane *lane, const struct rondo_call *call)
 {
     return lane != NULL && __atomic_load_n(place_of(lane, call), __ATOMIC_RELAXED) != NULL;
 }
@@ -57,7 +57,7 @@ static struct rondo_request *find_alike(struct rondo_host_lane *lane, const stru
     return request != NULL && is_alike(request, call, reachable) ? request : NULL;
 }
 
-struct rondo_request *rondo_kept_find(const struct rondo_known_call *call)
+struct rondo_request *rondo_request_cache_find(const struct rondo_known_call *call)
 {
     struct rondo_request *request = find_alike(call->lane, call->call, call->reachable);
     if (request != NULL && !has_buffers(request, call->call))
@@ -65,22 +65,22 @@ struct rondo_request *rondo_kept_find(const struct rondo_known_call *call)
     return request;
 }
 
-void rondo_kept_remove(struct rondo_request *request)
+void rondo_request_cache_remove(struct rondo_request *request)
 {
     set_place(place_of(request->lane, &request->call), NULL);
-    request->kept = 0;
+    request->cached = 0;
 }
 
-struct rondo_request *rondo_kept_take(struct rondo_host_lane *lane, const struct rondo_call *call)
+struct rondo_request *rondo_request_cache_take(struct rondo_host_lane *lane, const struct rondo_call *call)
 {
-    if (!rondo_kept_is_likely(lane, call))
+    if (!rondo_request_cache_is_likely(lane, call))
         return NULL;
     struct rondo_queue *queue = &lane->comm->runtime->queue;
-    const int reachable = rondo_kept_reachable(lane->comm, call);
+    const int reachable = rondo_request_cache_reachable(lane->comm, call);
     pthread_mutex_lock(&queue->lock);
     struct rondo_request *request = find_alike(lane, call, reachable);
     if (request != NULL)
-        rondo_kept_remove(request);
+        rondo_request_cache_remove(request);
     pthread_mutex_unlock(&queue->lock);
     if (request != NULL && !has_buffers(request, call))
         rondo_operation_move(request, call->send, call->recv);
@@ -99,21 +99,21 @@ static int owns_memory(const struct rondo_request *request)
 /* Half of all slots are for requests that are in use. */
 #define SLOTS_MOST (RONDO_OPERATIONS_MAX / 2)
 
-static int can_be_kept(const struct rondo_request *request)
+static int can_be_cached(const struct rondo_request *request)
 {
     return request->slot < SLOTS_MOST && request->result == RONDO_SUCCESS && !request->checked && !request->empty &&
            !request->streamed && !request->direct && !owns_memory(request);
 }
 
-int rondo_kept_put(struct rondo_request *request)
+int rondo_request_cache_put(struct rondo_request *request)
 {
     struct rondo_queue *queue = &request->runtime->queue;
-    if (!can_be_kept(request)) /* nor is there a lane, perhaps */
+    if (!can_be_cached(request)) /* nor is there a lane, perhaps */
         return 0;
     struct rondo_request **place = place_of(request->lane, &request->call);
     pthread_mutex_lock(&queue->lock);
     struct rondo_request *before = *place;
-    request->kept = 1;
+    request->cached = 1;
     set_place(place, request);
     pthread_mutex_unlock(&queue->lock);
     if (before != NULL)

@@ -9,20 +9,20 @@
 #include "lib/context/runtime.h"
 
 /* Whether there is any use in looking for the call's request. lane NULL: none. */
-int rondo_kept_is_likely(struct rondo_host_lane *lane, const struct rondo_call *call);
+int rondo_request_cache_is_likely(struct rondo_host_lane *lane, const struct rondo_call *call);
 
 /* What the next one wants to know: whether peers reach the buffers. Not under the queue lock: it may take the runtime's. */
-int rondo_kept_reachable(const struct rondo_comm *comm, const struct rondo_call *call);
+int rondo_request_cache_reachable(const struct rondo_comm *comm, const struct rondo_call *call);
 
 /* Under the queue lock, on a device where threads can help: the request that is kept for the call, with its buffers, ready to
  * be started, or NULL. */
-struct rondo_request *rondo_kept_find(const struct rondo_known_call *call);
-void rondo_kept_remove(struct rondo_request *request);
+struct rondo_request *rondo_request_cache_find(const struct rondo_known_call *call);
+void rondo_request_cache_remove(struct rondo_request *request);
 
 /* The request for this call, whose arguments are right, if the lane (NULL: none) keeps one that will do: ready to be started.
  * Else NULL. */
-struct rondo_request *rondo_kept_take(struct rondo_host_lane *lane, const struct rondo_call *call);
+struct rondo_request *rondo_request_cache_take(struct rondo_host_lane *lane, const struct rondo_call *call);
 /* A request that is done and not persistent. 0: it is not for keeping. */
-int rondo_kept_put(struct rondo_request *request);
+int rondo_request_cache_put(struct rondo_request *request);
 
 #endif

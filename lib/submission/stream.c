@@ -1,4 +1,4 @@
-/* See stream.h. */
+/* See lib/submission/stream.h. */
 #include "lib/submission/stream.h"
 
 #include "lib/submission/check.h"
@@ -158,7 +158,7 @@ static rondo_result_t launch(struct rondo_comm *comm, struct rondo_request *cons
     }
     rondo_result_t result = device->kind->enqueue(device, &what, &list);
     for (int i = 0; i < count && result == RONDO_SUCCESS; i++)
-        rondo_tracing_enqueue(comm->runtime, requests[i]);
+        rondo_timeline_enqueue(comm->runtime, requests[i]);
     for (int i = 0; i < count && result != RONDO_SUCCESS; i++)
         if (!requests[i]->captured)
             requests[i]->lane->enqueued--;

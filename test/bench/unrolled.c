@@ -1,7 +1,7 @@
 /*
  * The host device with the loop of the ring's all-reduce unrolled by hand, for two and for four ranks on one channel: what its
  * instructions say is known to the compiler, and nothing of them is read but the number of the first chunk. All else is
- * interpreted as ever. Linked into build/rondo-unrolled in place of device/host.c; `make interpreter-cost` measures both.
+ * interpreted as ever. Linked into build/rondo-unrolled in place of device/host/host.c; `make interpreter-cost` measures both.
  */
 #define rondo_interpret  rondo_interpret_all
 #define rondo_engine_run rondo_engine_run_all
@@ -109,8 +109,8 @@ static enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     run->tile = context->tile;
     run->instruction = context->instruction;
     run->slice = context->slice;
-    run->piece = context->piece;
-    rondo_team_load(run->team, run);
+    run->slice_op = context->slice_op;
+    rondo_workers_load(run->workers, run);
     run->element_bytes = run->operation->element_bytes;
     enum rondo_outcome outcome = two ? ring_of_two(run, first) : ring_of_four(run, first);
     rondo_arrive(run);
@@ -118,8 +118,8 @@ static enum rondo_outcome rondo_engine_run(struct rondo_run *run)
     context->tile = run->tile;
     context->instruction = run->instruction;
     context->slice = run->slice;
-    context->piece = run->piece;
-    rondo_team_unload(run->team, run);
+    context->slice_op = run->slice_op;
+    rondo_workers_unload(run->workers, run);
     return outcome;
 }
 

@@ -92,7 +92,7 @@ static struct rondo_plan_set *make(const uint8_t *data)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    struct rondo_check_limits limits = {PLAYED_SLOTS, 64, 0};
+    struct rondo_verify_limits limits = {PLAYED_SLOTS, 64, 0};
     struct rondo_plan_set *set = bytes < 6 ? NULL : make(data);
     if (set == NULL)
         return 0;
@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     for (int shared = 0; shared < 2; shared++) {
         if (shared ? !rondo_conditions_may_share(&set->conditions) : rondo_conditions_always_shared(&set->conditions))
             continue;
-        if (rondo_check_plans(set, "fuzz", &limits, shared) != RONDO_SUCCESS) {
+        if (rondo_verify_plans(set, "fuzz", &limits, shared) != RONDO_SUCCESS) {
             if (rondo_last_error()[0] == '\0')
                 abort();
         } else if (limits.concurrent == 0 && is_playable(set)) {

@@ -115,13 +115,13 @@ static void require(struct writing *w)
 static void judge(rondo_program_t program, uint8_t blocks, uint8_t slots)
 {
     rondo_program_limits_t limits = {1 + slots % PLAYED_SLOTS, 1 + blocks % 12, 0};
-    struct rondo_check_limits proved = {(uint32_t) limits.slots, RONDO_COMPILE_BLOCKS_MAX, 0};
+    struct rondo_verify_limits proved = {(uint32_t) limits.slots, RONDO_COMPILE_BLOCKS_MAX, 0};
     struct rondo_compile_options options = {
         .blocks = (uint32_t) limits.blocks, .slots = (uint32_t) limits.slots, .exchanges = slots >> 7, .apart = slots >> 6 & 1};
     struct rondo_plan_set *set;
     if (rondo_program_check(program, &limits) != RONDO_SUCCESS ||
         rondo_program_compile(program, &options, -1, &set) != RONDO_SUCCESS ||
-        rondo_check_plans(set, "fuzz", &proved, 0) != RONDO_SUCCESS) {
+        rondo_verify_plans(set, "fuzz", &proved, 0) != RONDO_SUCCESS) {
         fprintf(stderr, "refused: %s\n", rondo_last_error());
         abort();
     }

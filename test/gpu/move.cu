@@ -1,5 +1,5 @@
 /*
- * Tests device/cuda_move.h, and cuda_lines.h, on a GPU: random pieces, many at a time, against rondo_fold on the host, bit by bit and with every
+ * Tests device/move/move_general.h, and device/move/move_ll128.h, on a GPU: random pieces, many at a time, against rondo_reduce_elements on the host, bit by bit and with every
  * byte around them. With --speed it measures the main shapes instead. Usage: move [--seed N] [--rounds N] | --speed
  */
 extern "C" {
@@ -26,51 +26,51 @@ extern "C" {
 enum { THREADS = 544, CASES_MAX = 1024, ARENA = 96 << 20, GUARD = 64, POLLS = 50 };
 
 struct task {
-    struct rondo_piece piece;
+    struct rondo_slice_op slice_op;
     uint32_t threads;
     uint32_t again; /* times it is carried out, each time further on by step bytes, of so many in all (0: the same again) */
     uint64_t step, wrap;
     char *late; /* a byte of a line's flag: put right, and the piece is carried out once more */
 };
 
-__device__ int rondo_cuda_work(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint64_t polls)
+__device__ int rondo_cuda_work(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads, uint64_t polls)
 {
-    return rondo_cuda_carry_out(piece, thread, threads, polls);
+    return rondo_move_general(slice_op, thread, threads, polls);
 }
 
-/* As cuda_team.h has pieces carried out, but for plain ones. */
-static __device__ int work(const struct rondo_piece *piece, uint32_t thread, uint32_t threads, uint8_t *progress)
+/* As device/engine/workers_cuda.h has pieces carried out, but for plain ones. */
+static __device__ int work(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads, uint8_t *progress)
 {
-    if (!piece->lines || !rondo_cuda_is_usual(piece))
-        return rondo_cuda_work(piece, thread, threads, POLLS);
+    if (!slice_op->lines || !rondo_cuda_is_usual(slice_op))
+        return rondo_cuda_work(slice_op, thread, threads, POLLS);
     struct rondo_cuda_own own;
-    const enum rondo_cuda_way way = rondo_cuda_way_of(piece, 1, threads);
-    rondo_cuda_ask(piece, way, thread, threads, &own);
-    return rondo_cuda_work_usual(piece, way, 1, thread, threads, POLLS, &own, progress);
+    const enum rondo_cuda_way way = rondo_cuda_way_of(slice_op, 1, threads);
+    rondo_cuda_ask(slice_op, way, thread, threads, &own);
+    return rondo_cuda_work_usual(slice_op, way, 1, thread, threads, POLLS, &own, progress);
 }
 
 /* One block per task; answers[2 * task] is the least and [.. + 1] the greatest of what the workers returned. */
-__global__ void __launch_bounds__(THREADS, 1) carry_out(const struct task *tasks, int *answers)
+__global__ void __launch_bounds__(THREADS, 1) run(const struct task *tasks, int *answers)
 {
-    __shared__ struct rondo_piece piece;
+    __shared__ struct rondo_slice_op slice_op;
     __shared__ uint8_t progress[RONDO_PROGRESS];
     const struct task *task = tasks + blockIdx.x;
     uint64_t at = 0;
     for (uint32_t i = 0; i < task->again; i++) {
         __syncthreads();
         if (threadIdx.x == 0) {
-            piece = task->piece;
+            slice_op = task->slice_op;
             memset(progress, 0, sizeof(progress));
-            for (int s = 0; s < piece.sources; s++)
-                piece.source[s] += at;
-            for (int r = 0; r < piece.remotes; r++)
-                piece.remote[r] += at;
-            if (piece.local != NULL)
-                piece.local += at;
+            for (int s = 0; s < slice_op.sources; s++)
+                slice_op.source[s] += at;
+            for (int r = 0; r < slice_op.remotes; r++)
+                slice_op.remote[r] += at;
+            if (slice_op.local != NULL)
+                slice_op.local += at;
         }
         __syncthreads();
         if (threadIdx.x < task->threads) {
-            int answer = work(&piece, threadIdx.x, task->threads, progress);
+            int answer = work(&slice_op, threadIdx.x, task->threads, progress);
             if (i == 0) {
                 atomicMin(answers + 2 * blockIdx.x, answer);
                 atomicMax(answers + 2 * blockIdx.x + 1, answer);
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(THREADS, 1) carry_out(const struct task *tasks
             __threadfence();
             __syncthreads();
             if (threadIdx.x < task->threads)
-                work(&piece, threadIdx.x, task->threads, progress);
+                work(&slice_op, threadIdx.x, task->threads, progress);
         }
         at = at + task->step < task->wrap ? at + task->step : 0;
     }
@@ -193,16 +193,16 @@ static void write_lines(char *to, const char *data, uint64_t bytes, uint32_t fla
     }
 }
 
-static size_t flagged_bytes(const struct rondo_piece *piece)
+static size_t flagged_bytes(const struct rondo_slice_op *slice_op)
 {
-    uint64_t bytes = piece->count * piece->element_bytes;
-    return piece->lines ? line_bytes(bytes) : packet_bytes(bytes);
+    uint64_t bytes = slice_op->count * slice_op->element_bytes;
+    return slice_op->lines ? line_bytes(bytes) : packet_bytes(bytes);
 }
 
-static void write_flagged(const struct rondo_piece *piece, char *to, const char *data, uint32_t flag)
+static void write_flagged(const struct rondo_slice_op *slice_op, char *to, const char *data, uint32_t flag)
 {
-    uint64_t bytes = piece->count * piece->element_bytes;
-    if (piece->lines)
+    uint64_t bytes = slice_op->count * slice_op->element_bytes;
+    if (slice_op->lines)
         write_lines(to, data, bytes, flag);
     else
         write_packets(to, data, bytes, flag);
@@ -230,21 +230,21 @@ static int random_operator(int type, uint32_t *average)
 
 static void make_sources(struct expected *e, int style, size_t common, uint32_t packed, const void **values)
 {
-    struct rondo_piece *piece = &e->task.piece;
-    size_t bytes = (size_t) (piece->count * piece->element_bytes);
-    for (int s = 0; s < piece->sources; s++) {
+    struct rondo_slice_op *slice_op = &e->task.slice_op;
+    size_t bytes = (size_t) (slice_op->count * slice_op->element_bytes);
+    for (int s = 0; s < slice_op->sources; s++) {
         char *value = (char *) malloc(bytes + 8);
-        fill_elements(value, piece->count, piece->type);
+        fill_elements(value, slice_op->count, slice_op->type);
         values[s] = value;
         if (random_below(4) < packed) {
-            size_t at = reserve(flagged_bytes(piece), 128, 0);
-            piece->source[s] = (const char *) at;
-            piece->ll_sources |= (uint64_t) 1 << s;
-            piece->source_flags[s] = (uint32_t) random_bits();
-            write_flagged(piece, arena + at, value, piece->source_flags[s]);
+            size_t at = reserve(flagged_bytes(slice_op), 128, 0);
+            slice_op->source[s] = (const char *) at;
+            slice_op->ll_sources |= (uint64_t) 1 << s;
+            slice_op->source_flags[s] = (uint32_t) random_bits();
+            write_flagged(slice_op, arena + at, value, slice_op->source_flags[s]);
         } else {
-            size_t at = reserve(bytes, piece->element_bytes, random_beyond(style, common));
-            piece->source[s] = (const char *) at;
+            size_t at = reserve(bytes, slice_op->element_bytes, random_beyond(style, common));
+            slice_op->source[s] = (const char *) at;
             memcpy(arena + at, value, bytes);
         }
     }
@@ -252,84 +252,84 @@ static void make_sources(struct expected *e, int style, size_t common, uint32_t 
 
 static void make_destinations(struct expected *e, int style, size_t common, uint32_t packed, int has_local)
 {
-    struct rondo_piece *piece = &e->task.piece;
-    size_t bytes = (size_t) (piece->count * piece->element_bytes);
-    int same = random_below(3) == 0 ? (int) random_below(piece->sources) : -1;
-    piece->local = NULL;
-    if (has_local && same >= 0 && !(piece->ll_sources >> same & 1))
-        piece->local = (char *) piece->source[same];
+    struct rondo_slice_op *slice_op = &e->task.slice_op;
+    size_t bytes = (size_t) (slice_op->count * slice_op->element_bytes);
+    int same = random_below(3) == 0 ? (int) random_below(slice_op->sources) : -1;
+    slice_op->local = NULL;
+    if (has_local && same >= 0 && !(slice_op->ll_sources >> same & 1))
+        slice_op->local = (char *) slice_op->source[same];
     else if (has_local)
-        piece->local = (char *) reserve(bytes, piece->element_bytes, random_beyond(style, common));
-    for (int r = 0; r < piece->remotes; r++)
+        slice_op->local = (char *) reserve(bytes, slice_op->element_bytes, random_beyond(style, common));
+    for (int r = 0; r < slice_op->remotes; r++)
         if (random_below(4) < packed) {
-            piece->ll_remotes |= (uint64_t) 1 << r;
-            piece->remote_flags[r] = (uint32_t) random_bits();
-            piece->remote[r] = (char *) reserve(flagged_bytes(piece), 128, 0);
+            slice_op->ll_remotes |= (uint64_t) 1 << r;
+            slice_op->remote_flags[r] = (uint32_t) random_bits();
+            slice_op->remote[r] = (char *) reserve(flagged_bytes(slice_op), 128, 0);
         } else {
-            piece->remote[r] = (char *) reserve(bytes, piece->element_bytes, random_beyond(style, common));
+            slice_op->remote[r] = (char *) reserve(bytes, slice_op->element_bytes, random_beyond(style, common));
         }
 }
 
 /* Makes one flag of one source a wrong one. */
 static void lose_a_packet(struct expected *e)
 {
-    struct rondo_piece *piece = &e->task.piece;
-    int s = (int) random_below(piece->sources);
-    if (!(piece->ll_sources >> s & 1))
+    struct rondo_slice_op *slice_op = &e->task.slice_op;
+    int s = (int) random_below(slice_op->sources);
+    if (!(slice_op->ll_sources >> s & 1))
         return;
-    size_t unit = piece->lines ? RONDO_LINE_BYTES : 8, units = flagged_bytes(piece) / unit;
-    size_t lost = (size_t) piece->source[s] + (random_below((uint32_t) units) + 1) * unit - 4;
+    size_t unit = slice_op->lines ? RONDO_LINE_BYTES : 8, units = flagged_bytes(slice_op) / unit;
+    size_t lost = (size_t) slice_op->source[s] + (random_below((uint32_t) units) + 1) * unit - 4;
     arena[lost] ^= 1;
     e->arrives = 0;
-    if (piece->lines)
+    if (slice_op->lines)
         e->task.late = (char *) lost;
 }
 
 /* Writes the result where it belongs in the image of the arena afterwards. */
 static void expect_result(const struct expected *e, const void *const *values)
 {
-    const struct rondo_piece *piece = &e->task.piece;
-    size_t bytes = (size_t) (piece->count * piece->element_bytes);
+    const struct rondo_slice_op *slice_op = &e->task.slice_op;
+    size_t bytes = (size_t) (slice_op->count * slice_op->element_bytes);
     char *result = (char *) malloc(bytes + 8);
     void *destination = result;
-    rondo_fold(&destination, 1, values, piece->sources, (size_t) piece->count, (rondo_datatype_t) piece->type,
-               (rondo_op_t) piece->op, (int) piece->average, 0);
-    if (piece->local != NULL)
-        memcpy(wanted + (size_t) piece->local, result, bytes);
-    for (int r = 0; r < piece->remotes; r++)
-        if (piece->ll_remotes >> r & 1)
-            write_flagged(piece, wanted + (size_t) piece->remote[r], result, piece->remote_flags[r]);
+    rondo_reduce_elements(&destination, 1, values, slice_op->sources, (size_t) slice_op->count, (rondo_datatype_t) slice_op->type,
+               (rondo_op_t) slice_op->op, (int) slice_op->average, 0);
+    if (slice_op->local != NULL)
+        memcpy(wanted + (size_t) slice_op->local, result, bytes);
+    for (int r = 0; r < slice_op->remotes; r++)
+        if (slice_op->ll_remotes >> r & 1)
+            write_flagged(slice_op, wanted + (size_t) slice_op->remote[r], result, slice_op->remote_flags[r]);
         else
-            memcpy(wanted + (size_t) piece->remote[r], result, bytes);
+            memcpy(wanted + (size_t) slice_op->remote[r], result, bytes);
     free(result);
 }
 
 static void make_case(struct expected *e)
 {
-    struct rondo_piece *piece = &e->task.piece;
-    const void *values[RONDO_FOLD_SOURCES_MAX];
+    struct rondo_slice_op *slice_op = &e->task.slice_op;
+    const void *values[RONDO_REDUCE_SOURCES_MAX];
     memset(e, 0, sizeof *e);
     e->arrives = 1;
     e->begin = arena_used;
     e->task.threads = 64u << random_below(4);
     e->task.again = 1;
-    piece->type = (uint8_t) random_below(RONDO_DATATYPE_COUNT);
-    piece->element_bytes = element_bytes[piece->type];
-    piece->op = (uint8_t) random_operator(piece->type, &piece->average);
-    piece->sources = (uint8_t) (1 + random_below(random_below(12) == 0 ? 64 : 8));
-    piece->remotes = (uint8_t) random_below(random_below(12) == 0 ? 65 : random_below(2) ? 3 : 8);
-    piece->count = random_count(piece->sources + piece->remotes > 16 ? 3000 : 100000);
-    int has_local = piece->remotes == 0 || random_below(2);
+    slice_op->type = (uint8_t) random_below(RONDO_DATATYPE_COUNT);
+    slice_op->element_bytes = element_bytes[slice_op->type];
+    slice_op->op = (uint8_t) random_operator(slice_op->type, &slice_op->average);
+    slice_op->sources = (uint8_t) (1 + random_below(random_below(12) == 0 ? 64 : 8));
+    slice_op->remotes = (uint8_t) random_below(random_below(12) == 0 ? 65 : random_below(2) ? 3 : 8);
+    slice_op->count = random_count(slice_op->sources + slice_op->remotes > 16 ? 3000 : 100000);
+    int has_local = slice_op->remotes == 0 || random_below(2);
     int style = (int) random_below(4);
     size_t common = random_below(16);
     /* Of 4: how many sources, destinations are LL. */
     uint32_t packed_in = random_below(2) ? 0 : random_below(5), packed_out = random_below(2) ? 0 : random_below(5);
-    piece->lines = (uint8_t) random_below(2);
-    if (piece->lines && random_below(2)) { /* what cuda_lines.h is for */
+    slice_op->lines = (uint8_t) random_below(2);
+    if (slice_op->lines && random_below(2)) { /* what device/move/move_ll128.h is for */
         style = 0;
-        piece->count = (piece->count + 15) / 16 * 16;
-        piece->op = RONDO_SUM;
-        piece->average = 0;
+        slice_op->count = (slice_op->count + 15) / 16 * 16;
+        slice_op->op = RONDO_SUM;
+        slice_op->average = 0;
     }
 
     make_sources(e, style, common, packed_in, values);
@@ -342,19 +342,19 @@ static void make_case(struct expected *e)
         wanted[(size_t) e->task.late] ^= 1;
     if (e->arrives || e->task.late != NULL)
         expect_result(e, values);
-    for (int s = 0; s < piece->sources; s++)
+    for (int s = 0; s < slice_op->sources; s++)
         free((void *) values[s]);
 }
 
 /* Turns offsets into addresses in the device's copy of the arena. */
 static void place(struct task *task, char *base)
 {
-    for (int s = 0; s < task->piece.sources; s++)
-        task->piece.source[s] = base + (size_t) task->piece.source[s];
-    for (int r = 0; r < task->piece.remotes; r++)
-        task->piece.remote[r] = base + (size_t) task->piece.remote[r];
-    if (task->piece.local != NULL)
-        task->piece.local = base + (size_t) task->piece.local;
+    for (int s = 0; s < task->slice_op.sources; s++)
+        task->slice_op.source[s] = base + (size_t) task->slice_op.source[s];
+    for (int r = 0; r < task->slice_op.remotes; r++)
+        task->slice_op.remote[r] = base + (size_t) task->slice_op.remote[r];
+    if (task->slice_op.local != NULL)
+        task->slice_op.local = base + (size_t) task->slice_op.local;
     if (task->late != NULL)
         task->late = base + (size_t) task->late;
 }
@@ -364,12 +364,12 @@ static void place(struct task *task, char *base)
 /* What follows the data in a destination's last packet may be anything. */
 static void forgive_padding(const struct expected *e, const char *found)
 {
-    const struct rondo_piece *piece = &e->task.piece;
-    uint64_t bytes = piece->count * piece->element_bytes;
-    for (int r = 0; r < piece->remotes; r++)
-        for (uint64_t i = bytes, end = piece->lines ? line_bytes(bytes) / 8 * 7 : (bytes + 7) / 8 * 8;
-             (piece->ll_remotes >> r & 1) && i < end; i++) {
-            size_t at = (size_t) piece->remote[r] + (piece->lines ? i / RONDO_LINE_DATA * RONDO_LINE_BYTES + i % RONDO_LINE_DATA
+    const struct rondo_slice_op *slice_op = &e->task.slice_op;
+    uint64_t bytes = slice_op->count * slice_op->element_bytes;
+    for (int r = 0; r < slice_op->remotes; r++)
+        for (uint64_t i = bytes, end = slice_op->lines ? line_bytes(bytes) / 8 * 7 : (bytes + 7) / 8 * 8;
+             (slice_op->ll_remotes >> r & 1) && i < end; i++) {
+            size_t at = (size_t) slice_op->remote[r] + (slice_op->lines ? i / RONDO_LINE_DATA * RONDO_LINE_BYTES + i % RONDO_LINE_DATA
                                                                   : i / 4 * 8 + i % 4);
             wanted[at] = found[at];
         }
@@ -377,7 +377,7 @@ static void forgive_padding(const struct expected *e, const char *found)
 
 static int check_case(const struct expected *e, const char *found, const int *answers)
 {
-    const struct rondo_piece *piece = &e->task.piece;
+    const struct rondo_slice_op *slice_op = &e->task.slice_op;
     size_t bad = e->begin;
     if (e->arrives || e->task.late != NULL)
         forgive_padding(e, found);
@@ -387,17 +387,17 @@ static int check_case(const struct expected *e, const char *found, const int *an
         return 1;
     printf("failed: type %d op %d average %u count %llu sources %d (LL %llx) local %d remotes %d (LL %llx) threads %u arrives "
            "%d: returned %d..%d",
-           piece->type, piece->op, piece->average, (unsigned long long) piece->count, piece->sources,
-           (unsigned long long) piece->ll_sources, piece->local != NULL, piece->remotes, (unsigned long long) piece->ll_remotes,
+           slice_op->type, slice_op->op, slice_op->average, (unsigned long long) slice_op->count, slice_op->sources,
+           (unsigned long long) slice_op->ll_sources, slice_op->local != NULL, slice_op->remotes, (unsigned long long) slice_op->ll_remotes,
            e->task.threads, e->arrives, answers[0], answers[1]);
     if (bad < e->end) {
         printf("; byte %zu is %02x, not %02x; local at %zu, sources at", bad, (uint8_t) found[bad], (uint8_t) wanted[bad],
-               (size_t) piece->local);
-        for (int s = 0; s < piece->sources && s < 4; s++)
-            printf(" %zu", (size_t) piece->source[s]);
+               (size_t) slice_op->local);
+        for (int s = 0; s < slice_op->sources && s < 4; s++)
+            printf(" %zu", (size_t) slice_op->source[s]);
         printf(", remotes at");
-        for (int r = 0; r < piece->remotes && r < 4; r++)
-            printf(" %zu", (size_t) piece->remote[r]);
+        for (int r = 0; r < slice_op->remotes && r < 4; r++)
+            printf(" %zu", (size_t) slice_op->remote[r]);
     }
     printf("\n");
     return 0;
@@ -433,7 +433,7 @@ static int test(int rounds)
         CHECK(cudaMemcpy(device_arena, arena, ARENA, cudaMemcpyHostToDevice));
         CHECK(cudaMemcpy(device_tasks, tasks, count * sizeof *tasks, cudaMemcpyHostToDevice));
         CHECK(cudaMemcpy(device_answers, answers, 2 * count * sizeof *answers, cudaMemcpyHostToDevice));
-        carry_out<<<count, THREADS>>>(device_tasks, device_answers);
+        run<<<count, THREADS>>>(device_tasks, device_answers);
         CHECK(cudaGetLastError());
         CHECK(cudaMemcpy(answers, device_answers, 2 * count * sizeof *answers, cudaMemcpyDeviceToHost));
         CHECK(cudaMemcpy(found, device_arena, ARENA, cudaMemcpyDeviceToHost));
@@ -472,18 +472,18 @@ static double measure(struct shape shape, enum place where, int blocks, uint64_t
     float milliseconds, best = 1e9f;
     for (int b = 0; b < blocks; b++) {
         struct task *task = &tasks[b];
-        struct rondo_piece *piece = &task->piece;
-        piece->type = RONDO_FLOAT;
-        piece->op = RONDO_SUM;
-        piece->element_bytes = 4;
-        piece->count = bytes / 4;
-        piece->sources = (uint8_t) shape.sources;
-        piece->remotes = (uint8_t) shape.destinations;
+        struct rondo_slice_op *slice_op = &task->slice_op;
+        slice_op->type = RONDO_FLOAT;
+        slice_op->op = RONDO_SUM;
+        slice_op->element_bytes = 4;
+        slice_op->count = bytes / 4;
+        slice_op->sources = (uint8_t) shape.sources;
+        slice_op->remotes = (uint8_t) shape.destinations;
         for (int s = 0; s < shape.sources; s++)
-            piece->source[s] =
+            slice_op->source[s] =
                 buffers[where == FROM_PEER && (s > 0 || shape.sources == 1)][s] + (size_t) b * PART + beyond_sources;
         for (int d = 0; d < shape.destinations; d++)
-            piece->remote[d] = buffers[where == TO_PEER && (d > 0 || shape.destinations == 1)][4 + d] + (size_t) b * PART +
+            slice_op->remote[d] = buffers[where == TO_PEER && (d > 0 || shape.destinations == 1)][4 + d] + (size_t) b * PART +
                                beyond_destinations;
         task->threads = 512;
         task->again = (uint32_t) ((128u << 20) / bytes);
@@ -497,7 +497,7 @@ static double measure(struct shape shape, enum place where, int blocks, uint64_t
     CHECK(cudaEventCreate(&stop));
     for (int i = 0; i < 4; i++) {
         CHECK(cudaEventRecord(start));
-        carry_out<<<blocks, THREADS>>>(device_tasks, answers);
+        run<<<blocks, THREADS>>>(device_tasks, answers);
         CHECK(cudaEventRecord(stop));
         CHECK(cudaEventSynchronize(stop));
         CHECK(cudaEventElapsedTime(&milliseconds, start, stop));

@@ -184,75 +184,76 @@ static void groups(struct rank *me)
 
 /* All-reduces on each stream, of so many blocks that two fit on a GPU; elements. CUDA has 8 connections, and the library two
  * streams. */
-enum { STREAMS = 6, EACH_STREAM = 3, CROWD_BLOCKS = 64, CROWD = 1 << 21 };
+enum { STREAMS = 6, EACH_STREAM = 3, OVERSUBSCRIBED_BLOCKS = 64, OVERSUBSCRIBED = 1 << 21 };
 
-struct crowd {
+struct oversubscription {
     rondo_comm_t comm;
     cudaStream_t stream;
     int32_t *memory, *image; /* the GPU's: of the input and of the result; the host's */
 };
 
-static int32_t crowd_input(int rank, int stream, int round)
+static int32_t oversubscribed_input(int rank, int stream, int round)
 {
     return (int32_t) (ranks_hash((uint64_t) rank << 32 ^ (uint64_t) round << 16 ^ (uint64_t) stream) & 0xffff);
 }
 
-static int32_t crowd_sum(const struct rank *me, int stream, int round)
+static int32_t oversubscribed_sum(const struct rank *me, int stream, int round)
 {
     int32_t sum = 0;
     for (int r = 0; r < me->size; r++)
-        sum += crowd_input(r, stream, round);
+        sum += oversubscribed_input(r, stream, round);
     return sum;
 }
 
 /* The last one first on odd ranks, and copies behind them that wait, too. From its second all-reduce on a stream works on the
  * first one's result. */
-static void crowd_round(struct rank *me, struct crowd *crowd, int round)
+static void oversubscribed_round(struct rank *me, struct oversubscription *oversubscription, int round)
 {
     for (int s = 0; s < STREAMS; s++) {
-        for (size_t i = 0; i < CROWD; i++)
-            crowd[s].image[i] = crowd_input(me->rank, s, round) + (int32_t) (i & 0xff);
-        ranks_put(crowd[s].memory, crowd[s].image, CROWD * sizeof(int32_t));
+        for (size_t i = 0; i < OVERSUBSCRIBED; i++)
+            oversubscription[s].image[i] = oversubscribed_input(me->rank, s, round) + (int32_t) (i & 0xff);
+        ranks_put(oversubscription[s].memory, oversubscription[s].image, OVERSUBSCRIBED * sizeof(int32_t));
     }
     STEP("enqueuing on %d streams", STREAMS);
     for (int k = 0; k < STREAMS; k++) {
-        struct crowd *one = &crowd[me->rank % 2 == 0 ? k : STREAMS - 1 - k];
-        int32_t *result = one->memory + CROWD;
-        MUST(rondo_allreduce_on_stream(one->memory, result, CROWD, RONDO_INT32, RONDO_SUM, one->comm, one->stream));
+        struct oversubscription *one = &oversubscription[me->rank % 2 == 0 ? k : STREAMS - 1 - k];
+        int32_t *result = one->memory + OVERSUBSCRIBED;
+        MUST(rondo_allreduce_on_stream(one->memory, result, OVERSUBSCRIBED, RONDO_INT32, RONDO_SUM, one->comm, one->stream));
         for (int n = 1; n < EACH_STREAM; n++)
-            MUST(rondo_allreduce_on_stream(RONDO_IN_PLACE, result, CROWD, RONDO_INT32, RONDO_MAX, one->comm, one->stream));
-        CUDA(cudaMemcpyAsync(one->image, result, CROWD * sizeof(int32_t), cudaMemcpyDeviceToHost, one->stream));
+            MUST(rondo_allreduce_on_stream(RONDO_IN_PLACE, result, OVERSUBSCRIBED, RONDO_INT32, RONDO_MAX, one->comm,
+                                           one->stream));
+        CUDA(cudaMemcpyAsync(one->image, result, OVERSUBSCRIBED * sizeof(int32_t), cudaMemcpyDeviceToHost, one->stream));
     }
     for (int k = 0; k < STREAMS; k++) {
         const int s = (k * 5 + me->rank) % STREAMS;
         size_t wrong = 0;
         STEP("waiting for stream %d, round %d", s, round);
-        CUDA(cudaStreamSynchronize(crowd[s].stream));
-        for (size_t i = 0; i < CROWD; i++)
-            wrong += crowd[s].image[i] != crowd_sum(me, s, round) + me->size * (int32_t) (i & 0xff);
-        CHECK(wrong == 0, "stream %d, round %d: %zu of %d elements wrong", s, round, wrong, CROWD);
+        CUDA(cudaStreamSynchronize(oversubscription[s].stream));
+        for (size_t i = 0; i < OVERSUBSCRIBED; i++)
+            wrong += oversubscription[s].image[i] != oversubscribed_sum(me, s, round) + me->size * (int32_t) (i & 0xff);
+        CHECK(wrong == 0, "stream %d, round %d: %zu of %d elements wrong", s, round, wrong, OVERSUBSCRIBED);
     }
 }
 
 static void crowds(struct rank *me)
 {
-    struct crowd crowd[STREAMS];
+    struct oversubscription oversubscription[STREAMS];
     for (int s = 0; s < STREAMS; s++) {
-        crowd[s].stream = make_stream(me);
-        MUST(rondo_comm_dup(me->world, &crowd[s].comm));
-        crowd[s].memory = ranks_allocate(2 * CROWD * sizeof(int32_t));
-        CUDA(cudaMallocHost((void **) &crowd[s].image, CROWD * sizeof(int32_t)));
+        oversubscription[s].stream = make_stream(me);
+        MUST(rondo_comm_dup(me->world, &oversubscription[s].comm));
+        oversubscription[s].memory = ranks_allocate(2 * OVERSUBSCRIBED * sizeof(int32_t));
+        CUDA(cudaMallocHost((void **) &oversubscription[s].image, OVERSUBSCRIBED * sizeof(int32_t)));
     }
     for (int round = 0; round < 3; round++) {
         MUST(rondo_barrier(me->world));
-        crowd_round(me, crowd, round);
+        oversubscribed_round(me, oversubscription, round);
     }
     MUST(rondo_barrier(me->world));
     for (int s = 0; s < STREAMS; s++) {
-        MUST(rondo_comm_free(&crowd[s].comm));
-        CUDA(cudaStreamDestroy(crowd[s].stream));
-        CUDA(cudaFreeHost(crowd[s].image));
-        ranks_release(crowd[s].memory);
+        MUST(rondo_comm_free(&oversubscription[s].comm));
+        CUDA(cudaStreamDestroy(oversubscription[s].stream));
+        CUDA(cudaFreeHost(oversubscription[s].image));
+        ranks_release(oversubscription[s].memory);
     }
 }
 
@@ -487,7 +488,7 @@ int main(int argc, char **argv)
     if (ranks == 0)
         ranks = gpus > 1 ? gpus : 3;
     rondo_config_t config = RONDO_CONFIG_DEFAULT, wide = RONDO_CONFIG_DEFAULT;
-    wide.blocks = ranks > gpus ? CROWD_BLOCKS / 4 : CROWD_BLOCKS;
+    wide.blocks = ranks > gpus ? OVERSUBSCRIBED_BLOCKS / 4 : OVERSUBSCRIBED_BLOCKS;
     if (strcmp(scenario, "all") == 0 || strcmp(scenario, "crowds") == 0) /* before others have taken their places */
         ranks_run((int) ranks, &wide, crowds, NULL);
     if (strcmp(scenario, "crowds") != 0 && strcmp(scenario, "timeouts") != 0 && strcmp(scenario, "abandoned") != 0)

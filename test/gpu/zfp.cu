@@ -1,5 +1,5 @@
 /*
- * Tests device/cuda_codec.h on a GPU: random pieces whose slots hold ZFP streams, many at a time, against rondo_codec_carry_out
+ * Tests device/codec/cuda_codec.h on a GPU: random pieces whose slots hold ZFP streams, many at a time, against rondo_codec_run
  * on the host, bit by bit and with every byte around them. With --speed it measures the code alone instead. Usage: zfp [--seed
  * N] [--rounds N] | --speed.
  */
@@ -26,14 +26,14 @@ extern "C" {
 
 enum { THREADS = 512, CASES = 256, ARENA = 64 << 20, GUARD = 64, SOURCES = 4, REMOTES = 3 };
 
-__global__ void __launch_bounds__(THREADS, 1) carry_out(const struct rondo_piece *pieces, uint32_t threads)
+__global__ void __launch_bounds__(THREADS, 1) run(const struct rondo_slice_op *pieces, uint32_t threads)
 {
-    __shared__ struct rondo_piece piece;
+    __shared__ struct rondo_slice_op slice_op;
     if (threadIdx.x == 0)
-        piece = pieces[blockIdx.x];
+        slice_op = pieces[blockIdx.x];
     __syncthreads();
     if (threadIdx.x < threads)
-        rondo_codec_carry_out_part(&piece, threadIdx.x, threads);
+        rondo_codec_run_part(&slice_op, threadIdx.x, threads);
 }
 
 /* ---- random pieces ---- */
@@ -103,93 +103,93 @@ static size_t stream_bytes(uint64_t count, uint32_t rate)
 }
 
 /* Addresses in the piece are offsets into the arena; place() makes them addresses. */
-static struct rondo_piece make_piece(void)
+static struct rondo_slice_op make_slice_op(void)
 {
-    struct rondo_piece piece;
-    memset(&piece, 0, sizeof piece);
+    struct rondo_slice_op slice_op;
+    memset(&slice_op, 0, sizeof slice_op);
     int type = (int) random_below(4), style = (int) random_below(4);
-    piece.count = 1 + (random_below(4) ? random_below(700) : random_below(20000));
-    piece.type = (uint8_t) types[type];
-    piece.element_bytes = bytes_of[type];
-    piece.op = (uint8_t) ops[random_below(3)];
-    piece.rate = (uint8_t) (RONDO_ZFP_RATE_MIN + random_below(rates[type] - RONDO_ZFP_RATE_MIN + 1));
-    size_t stream = stream_bytes(piece.count, piece.rate), plain = piece.count * piece.element_bytes;
+    slice_op.count = 1 + (random_below(4) ? random_below(700) : random_below(20000));
+    slice_op.type = (uint8_t) types[type];
+    slice_op.element_bytes = bytes_of[type];
+    slice_op.op = (uint8_t) ops[random_below(3)];
+    slice_op.rate = (uint8_t) (RONDO_ZFP_RATE_MIN + random_below(rates[type] - RONDO_ZFP_RATE_MIN + 1));
+    size_t stream = stream_bytes(slice_op.count, slice_op.rate), plain = slice_op.count * slice_op.element_bytes;
     size_t computed = type == 1 ? 8 : 4;
     int forwards = random_below(4) == 0;
-    piece.sources = (uint8_t) (forwards ? 1 : 1 + random_below(SOURCES));
-    piece.remotes = (uint8_t) (forwards ? 1 + random_below(REMOTES) : random_below(REMOTES + 1));
+    slice_op.sources = (uint8_t) (forwards ? 1 : 1 + random_below(SOURCES));
+    slice_op.remotes = (uint8_t) (forwards ? 1 + random_below(REMOTES) : random_below(REMOTES + 1));
     uint32_t local = forwards ? SOURCES : random_below(SOURCES + 1);
-    for (uint32_t s = 0; s < piece.sources; s++) {
+    for (uint32_t s = 0; s < slice_op.sources; s++) {
         if (s == local) {
             size_t at = reserve(plain, 16, bytes_of[type] * (random_below(2) ? random_below(4) : 0));
-            fill(at, piece.count, type, style);
-            piece.source[s] = (char *) at;
+            fill(at, slice_op.count, type, style);
+            slice_op.source[s] = (char *) at;
             continue;
         }
-        size_t at = reserve(stream, 16, 0), values = reserve(piece.count * computed, 16, 0);
-        fill(values, piece.count, type == 1 ? 1 : 0, style);
-        rondo_zfp_encode(before + at, before + values, piece.count, piece.rate, type == 1 ? RONDO_DOUBLE : RONDO_FLOAT);
+        size_t at = reserve(stream, 16, 0), values = reserve(slice_op.count * computed, 16, 0);
+        fill(values, slice_op.count, type == 1 ? 1 : 0, style);
+        rondo_zfp_encode(before + at, before + values, slice_op.count, slice_op.rate, type == 1 ? RONDO_DOUBLE : RONDO_FLOAT);
         if (style == 0) /* any bits decode to something */
             for (size_t i = 0; random_below(4) == 0 && i < stream; i++)
                 before[at + i] = (char) random_bits();
-        piece.source[s] = (char *) at;
-        piece.coded_sources |= (uint64_t) 1 << s;
+        slice_op.source[s] = (char *) at;
+        slice_op.coded_sources |= (uint64_t) 1 << s;
     }
-    for (uint32_t r = 0; r < piece.remotes; r++)
-        piece.remote[r] = (char *) reserve(stream, 16, 0);
+    for (uint32_t r = 0; r < slice_op.remotes; r++)
+        slice_op.remote[r] = (char *) reserve(stream, 16, 0);
     if (forwards) {
-        piece.codec = RONDO_CODEC_FORWARD;
+        slice_op.codec = RONDO_CODEC_FORWARD;
     } else {
-        piece.codec = (uint8_t) ((random_below(2) ? RONDO_CODEC_ROUND : 0) | (random_below(3) == 0 ? RONDO_CODEC_STORED : 0));
-        piece.average = piece.op == RONDO_SUM && random_below(3) == 0 ? 2 + random_below(7) : 0;
+        slice_op.codec = (uint8_t) ((random_below(2) ? RONDO_CODEC_ROUND : 0) | (random_below(3) == 0 ? RONDO_CODEC_STORED : 0));
+        slice_op.average = slice_op.op == RONDO_SUM && random_below(3) == 0 ? 2 + random_below(7) : 0;
     }
-    if (random_below(3) != 0 || (piece.remotes == 0 && piece.coded_sources == 0))
-        piece.local = (char *) reserve(plain, 16, bytes_of[type] * (random_below(2) ? random_below(4) : 0));
-    if (local < piece.sources && (piece.codec & RONDO_CODEC_ROUND) && random_below(2)) {
-        size_t at = reserve(piece.count * computed, 16, 0);
-        fill(at, piece.count, type == 1 ? 1 : 0, 0);
-        piece.residual = (char *) at;
-        piece.feedback = (uint8_t) (random_below(8) | random_below(4) << RONDO_FEEDBACK_SHIFT);
+    if (random_below(3) != 0 || (slice_op.remotes == 0 && slice_op.coded_sources == 0))
+        slice_op.local = (char *) reserve(plain, 16, bytes_of[type] * (random_below(2) ? random_below(4) : 0));
+    if (local < slice_op.sources && (slice_op.codec & RONDO_CODEC_ROUND) && random_below(2)) {
+        size_t at = reserve(slice_op.count * computed, 16, 0);
+        fill(at, slice_op.count, type == 1 ? 1 : 0, 0);
+        slice_op.residual = (char *) at;
+        slice_op.feedback = (uint8_t) (random_below(8) | random_below(4) << RONDO_FEEDBACK_SHIFT);
     }
-    return piece;
+    return slice_op;
 }
 
-static struct rondo_piece place(struct rondo_piece piece, char *base)
+static struct rondo_slice_op place(struct rondo_slice_op slice_op, char *base)
 {
-    for (int s = 0; s < piece.sources; s++)
-        piece.source[s] = base + (size_t) piece.source[s];
-    for (int r = 0; r < piece.remotes; r++)
-        piece.remote[r] = base + (size_t) piece.remote[r];
-    if (piece.local != NULL)
-        piece.local = base + (size_t) piece.local;
-    if (piece.residual != NULL)
-        piece.residual = base + (size_t) piece.residual;
-    return piece;
+    for (int s = 0; s < slice_op.sources; s++)
+        slice_op.source[s] = base + (size_t) slice_op.source[s];
+    for (int r = 0; r < slice_op.remotes; r++)
+        slice_op.remote[r] = base + (size_t) slice_op.remote[r];
+    if (slice_op.local != NULL)
+        slice_op.local = base + (size_t) slice_op.local;
+    if (slice_op.residual != NULL)
+        slice_op.residual = base + (size_t) slice_op.residual;
+    return slice_op;
 }
 
-static void carry_out_on_host(const struct rondo_piece *piece)
+static void run_on_host(const struct rondo_slice_op *slice_op)
 {
-    if (piece->codec & RONDO_CODEC_FORWARD) {
-        rondo_codec_forward(piece);
-        rondo_codec_keep(piece);
+    if (slice_op->codec & RONDO_CODEC_FORWARD) {
+        rondo_codec_forward(slice_op);
+        rondo_codec_keep(slice_op);
     } else {
-        rondo_codec_carry_out(piece);
+        rondo_codec_run(slice_op);
     }
 }
 
-static void report(const struct rondo_piece *piece, size_t at)
+static void report(const struct rondo_slice_op *slice_op, size_t at)
 {
     printf("FAILED: byte %zu of the arena; a piece of %llu elements of type %d, rate %d, %d sources (streams %llx), %d remotes, "
            "codec %d, average %u, feedback %d, local %zu\n",
-           at, (unsigned long long) piece->count, piece->type, piece->rate, piece->sources,
-           (unsigned long long) piece->coded_sources, piece->remotes, piece->codec, piece->average, piece->feedback,
-           (size_t) piece->local);
+           at, (unsigned long long) slice_op->count, slice_op->type, slice_op->rate, slice_op->sources,
+           (unsigned long long) slice_op->coded_sources, slice_op->remotes, slice_op->codec, slice_op->average, slice_op->feedback,
+           (size_t) slice_op->local);
 }
 
 static int test(int rounds)
 {
-    static struct rondo_piece pieces[CASES], placed[CASES];
-    struct rondo_piece *device_pieces;
+    static struct rondo_slice_op pieces[CASES], placed[CASES];
+    struct rondo_slice_op *device_pieces;
     char *device, *found = (char *) malloc(ARENA);
     size_t starts[CASES + 1];
     before = (char *) malloc(ARENA);
@@ -203,18 +203,18 @@ static int test(int rounds)
             before[i] = (char) (i * 131 >> 3);
         for (int c = 0; c < CASES; c++) {
             starts[c] = used;
-            pieces[c] = make_piece();
+            pieces[c] = make_slice_op();
             placed[c] = place(pieces[c], device);
         }
         starts[CASES] = used;
         memcpy(wanted, before, used);
         for (int c = 0; c < CASES; c++) {
-            struct rondo_piece here = place(pieces[c], wanted);
-            carry_out_on_host(&here);
+            struct rondo_slice_op here = place(pieces[c], wanted);
+            run_on_host(&here);
         }
         CHECK(cudaMemcpy(device, before, used, cudaMemcpyHostToDevice));
         CHECK(cudaMemcpy(device_pieces, placed, sizeof placed, cudaMemcpyHostToDevice));
-        carry_out<<<CASES, THREADS>>>(device_pieces, threads);
+        run<<<CASES, THREADS>>>(device_pieces, threads);
         CHECK(cudaDeviceSynchronize());
         CHECK(cudaMemcpy(found, device, used, cudaMemcpyDeviceToHost));
         for (int c = 0; c < CASES; c++)
@@ -231,13 +231,13 @@ static int test(int rounds)
 /* ---- speed ---- */
 
 /* As test's, with fewer registers and more blocks on a processor. */
-__global__ void __launch_bounds__(THREADS, 2) code_only(const struct rondo_piece *pieces)
+__global__ void __launch_bounds__(THREADS, 2) code_only(const struct rondo_slice_op *pieces)
 {
-    __shared__ struct rondo_piece piece;
+    __shared__ struct rondo_slice_op slice_op;
     if (threadIdx.x == 0)
-        piece = pieces[blockIdx.x];
+        slice_op = pieces[blockIdx.x];
     __syncthreads();
-    rondo_codec_carry_out_part(&piece, threadIdx.x, THREADS);
+    rondo_codec_run_part(&slice_op, threadIdx.x, THREADS);
 }
 
 /* GB/s of uncompressed values: a block a piece, all pieces at once, many times the level-2 cache. */
@@ -245,34 +245,34 @@ static double measure(int blocks, int type, uint32_t rate, int decodes)
 {
     const uint64_t count = 1 << 20;
     size_t plain = count * bytes_of[type], stream = stream_bytes(count, rate);
-    struct rondo_piece *pieces = (struct rondo_piece *) calloc((size_t) blocks, sizeof *pieces), *device_pieces;
-    char *values, *streams, *piece_values = (char *) malloc(plain), *piece_stream = (char *) malloc(stream);
-    before = piece_values;
+    struct rondo_slice_op *pieces = (struct rondo_slice_op *) calloc((size_t) blocks, sizeof *pieces), *device_pieces;
+    char *values, *streams, *slice_op_values = (char *) malloc(plain), *slice_op_stream = (char *) malloc(stream);
+    before = slice_op_values;
     fill(0, count, type, 0);
     if (type < 2)
-        rondo_zfp_encode(piece_stream, piece_values, count, rate, types[type]);
+        rondo_zfp_encode(slice_op_stream, slice_op_values, count, rate, types[type]);
     CHECK(cudaMalloc(&values, plain * (size_t) blocks));
     CHECK(cudaMalloc(&streams, stream * (size_t) blocks));
     CHECK(cudaMalloc(&device_pieces, sizeof *pieces * (size_t) blocks));
     for (int b = 0; b < blocks; b++) {
-        struct rondo_piece *piece = &pieces[b];
+        struct rondo_slice_op *slice_op = &pieces[b];
         char *here = values + (size_t) b * plain, *there = streams + (size_t) b * stream;
-        CHECK(cudaMemcpy(here, piece_values, plain, cudaMemcpyHostToDevice));
-        CHECK(cudaMemcpy(there, piece_stream, stream, cudaMemcpyHostToDevice));
-        piece->count = count;
-        piece->type = (uint8_t) types[type];
-        piece->element_bytes = bytes_of[type];
-        piece->op = RONDO_SUM;
-        piece->rate = (uint8_t) rate;
-        piece->sources = 1;
+        CHECK(cudaMemcpy(here, slice_op_values, plain, cudaMemcpyHostToDevice));
+        CHECK(cudaMemcpy(there, slice_op_stream, stream, cudaMemcpyHostToDevice));
+        slice_op->count = count;
+        slice_op->type = (uint8_t) types[type];
+        slice_op->element_bytes = bytes_of[type];
+        slice_op->op = RONDO_SUM;
+        slice_op->rate = (uint8_t) rate;
+        slice_op->sources = 1;
         if (decodes) {
-            piece->source[0] = there;
-            piece->coded_sources = 1;
-            piece->local = here;
+            slice_op->source[0] = there;
+            slice_op->coded_sources = 1;
+            slice_op->local = here;
         } else {
-            piece->source[0] = here;
-            piece->remotes = 1;
-            piece->remote[0] = there;
+            slice_op->source[0] = here;
+            slice_op->remotes = 1;
+            slice_op->remote[0] = there;
         }
     }
     CHECK(cudaMemcpy(device_pieces, pieces, sizeof *pieces * (size_t) blocks, cudaMemcpyHostToDevice));
@@ -292,8 +292,8 @@ static double measure(int blocks, int type, uint32_t rate, int decodes)
     CHECK(cudaFree(streams));
     CHECK(cudaFree(device_pieces));
     free(pieces);
-    free(piece_values);
-    free(piece_stream);
+    free(slice_op_values);
+    free(slice_op_stream);
     return (double) blocks * (double) plain / best / 1e6;
 }
 

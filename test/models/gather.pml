@@ -1,4 +1,4 @@
-/* Block 0 of the host device alone, and gathering the other block when there is something for it (device/host.c).
+/* Block 0 of the host device alone, and gathering the other block when there is something for it (device/host/host.c).
  *
  * What quit.pml shows is taken for granted here: how submitters and a daemon that leaves find each other, and that a consensus
  * is one (here it is one step). This is about which blocks are part of it. The words of the matter are sequentially consistent

@@ -65,7 +65,7 @@ MODELS = {
             "NO_SAVE": ASSERTION,
         },
     },
-    "landing": {
+    "direct_write": {
         "fair": True,
         "holds": [""],
         "caught": {

@@ -1,6 +1,6 @@
 /*
  * A large receive whose communicator is aborted while its sender comes: what the sender stores from then on must not reach the
- * buffer, which is the application's again (device/landing.h). Both do so at about the same time, in many rounds.
+ * buffer, which is the application's again (device/engine/direct_write.h). Both do so at about the same time, in many rounds.
  */
 #include "test/multirank/ranks.h"
 

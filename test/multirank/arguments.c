@@ -45,7 +45,7 @@ static void pointers(struct rank *me)
     EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_allreduce_init(send, NULL, 4, RONDO_DOUBLE, RONDO_SUM, world, NULL, &request));
     EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_bcast(NULL, 4, RONDO_DOUBLE, 0, world));
     EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_allgather(NULL, recv, 4, RONDO_DOUBLE, world));
-    EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_reduce_scatter(send, NULL, 4, RONDO_DOUBLE, RONDO_SUM, world));
+    EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_reduce_scatter_block(send, NULL, 4, RONDO_DOUBLE, RONDO_SUM, world));
     EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_alltoall(send, NULL, 4, RONDO_DOUBLE, world));
     EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_scan(NULL, recv, 4, RONDO_DOUBLE, RONDO_SUM, world));
     if (me->rank > 0) /* rank 0's is left as it is, so it may be anything there */
@@ -112,7 +112,7 @@ static void enumerators(struct rank *me)
     EXPECT(RONDO_ERR_ARGUMENT, "78", rondo_allreduce(send, recv, 4, RONDO_FLOAT, BAD_OP, me->world));
     EXPECT(RONDO_ERR_ARGUMENT, "-1", rondo_reduce(send, recv, 4, RONDO_FLOAT, (rondo_op_t) -1, 0, me->world));
     EXPECT(RONDO_ERR_ARGUMENT, "11", rondo_scan(send, recv, 4, RONDO_FLOAT, RONDO_OP_COUNT, me->world));
-    EXPECT(RONDO_ERR_ARGUMENT, "78", rondo_ireduce_scatter(send, recv, 1, RONDO_FLOAT, BAD_OP, me->world, &request));
+    EXPECT(RONDO_ERR_ARGUMENT, "78", rondo_ireduce_scatter_block(send, recv, 1, RONDO_FLOAT, BAD_OP, me->world, &request));
     EXPECT(RONDO_ERR_ARGUMENT, "77", rondo_datatype_size(BAD_TYPE, &bytes));
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_datatype_size(RONDO_FLOAT, NULL));
     const rondo_datatype_t floats[] = {RONDO_FLOAT16, RONDO_BFLOAT16,   RONDO_FLOAT,
@@ -157,7 +157,7 @@ static void counts(struct rank *me)
         EXPECT(RONDO_ERR_ARGUMENT, huge, rondo_gather(send, recv, HUGE_COUNT, RONDO_INT8, 0, me->world));
         EXPECT(RONDO_ERR_ARGUMENT, huge, rondo_scatter(send, recv, HUGE_COUNT, RONDO_INT8, 0, me->world));
         EXPECT(RONDO_ERR_ARGUMENT, quarter,
-               rondo_reduce_scatter_init(send, recv, SIZE_MAX / 4, RONDO_FLOAT16, RONDO_SUM, me->world, NULL, &request));
+               rondo_reduce_scatter_block_init(send, recv, SIZE_MAX / 4, RONDO_FLOAT16, RONDO_SUM, me->world, NULL, &request));
     }
     size_t lengths[64] = {0}, displs[64] = {0};
     lengths[0] = HUGE_COUNT;
@@ -218,7 +218,7 @@ static void aliasing(struct rank *me)
            rondo_allreduce(buffer + 7, buffer, 8, RONDO_DOUBLE, RONDO_SUM, world));
     EXPECT(RONDO_ERR_BUFFER, "", rondo_iallreduce(buffer, buffer + 1, 8, RONDO_DOUBLE, RONDO_SUM, world, &request));
     EXPECT(RONDO_ERR_BUFFER, "", rondo_allgather(buffer + size, buffer, 2, RONDO_DOUBLE, world));
-    EXPECT(RONDO_ERR_BUFFER, "", rondo_reduce_scatter(buffer, buffer + 2 * size - 1, 2, RONDO_DOUBLE, RONDO_SUM, world));
+    EXPECT(RONDO_ERR_BUFFER, "", rondo_reduce_scatter_block(buffer, buffer + 2 * size - 1, 2, RONDO_DOUBLE, RONDO_SUM, world));
     EXPECT(RONDO_ERR_BUFFER, "", rondo_alltoall(buffer, buffer, 2, RONDO_DOUBLE, world));
     EXPECT(RONDO_ERR_BUFFER, "", rondo_scan(buffer, buffer, 2, RONDO_DOUBLE, RONDO_SUM, world));
     /* Where a rank's recv is left as it is, or its send is not read, nothing can alias. */
@@ -350,7 +350,7 @@ static void streams(struct rank *me)
     EXPECT(no, "", rondo_allreduce_on_stream(send, recv, 1, type, op, world, stream));
     EXPECT(no, "", rondo_reduce_on_stream(send, recv, 1, type, op, 0, world, stream));
     EXPECT(no, "", rondo_bcast_on_stream(send, 1, type, 0, world, stream));
-    EXPECT(no, "", rondo_reduce_scatter_on_stream(send, recv, 1, type, op, world, stream));
+    EXPECT(no, "", rondo_reduce_scatter_block_on_stream(send, recv, 1, type, op, world, stream));
     EXPECT(no, "", rondo_allgather_on_stream(send, recv, 1, type, world, stream));
     EXPECT(no, "", rondo_allgatherv_on_stream(send, 1, recv, lengths, displs, type, world, stream));
     EXPECT(no, "", rondo_alltoall_on_stream(send, recv, 1, type, world, stream));

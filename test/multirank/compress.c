@@ -194,7 +194,7 @@ static rondo_result_t open_request(const struct trial *t, void *send, void *rece
         return rondo_reduce_init(t->in_place && t->me->rank != t->root ? receive : send, receive, n, t->type, t->op, t->root,
                                  comm, &attr, request);
     case REDUCE_SCATTER:
-        return rondo_reduce_scatter_init(send, receive, n, t->type, t->op, comm, &attr, request);
+        return rondo_reduce_scatter_block_init(send, receive, n, t->type, t->op, comm, &attr, request);
     case ALLGATHER:
         return rondo_allgather_init(send, receive, n, t->type, comm, &attr, request);
     case ALLGATHERV:

@@ -32,9 +32,9 @@ struct block {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int gpus[RANKS_MAX];         /* of each rank of this process */
-static struct block *kept[CLASSES]; /* of all GPUs */
-static struct block *given;         /* in use */
+static int gpus[RANKS_MAX];             /* of each rank of this process */
+static struct block *retained[CLASSES]; /* of all GPUs */
+static struct block *given;             /* in use */
 static unsigned long releases;
 static _Thread_local cudaStream_t streams[64]; /* of the thread, on each GPU: made when first used, gone with the process */
 
@@ -73,7 +73,7 @@ static void *allocate_on_gpu(size_t bytes)
     while ((size_t) 1 << class < bytes)
         class ++;
     pthread_mutex_lock(&lock);
-    struct block *block = take(&kept[class], gpu, NULL);
+    struct block *block = take(&retained[class], gpu, NULL);
     pthread_mutex_unlock(&lock);
     if (block == NULL) {
         block = calloc(1, sizeof(*block));
@@ -97,8 +97,8 @@ static void release_on_gpu(void *memory)
     struct block *block = take(&given, 0, memory);
     int keep = block != NULL && ++releases % RELEASES_A_FREE != 0;
     if (keep) {
-        block->next = kept[block->class];
-        kept[block->class] = block;
+        block->next = retained[block->class];
+        retained[block->class] = block;
     }
     pthread_mutex_unlock(&lock);
     if (block == NULL)

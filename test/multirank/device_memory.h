@@ -1,4 +1,4 @@
-/* Memory of a rank's device, for the harness (ranks.h has the calls for the programs). */
+/* Memory of a rank's device, for the harness (tools/common/ranks.h has the calls for the programs). */
 #ifndef RONDO_TEST_DEVICE_MEMORY_H
 #define RONDO_TEST_DEVICE_MEMORY_H
 

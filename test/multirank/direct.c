@@ -73,7 +73,7 @@ static void persistent(struct rank *me, float *send, float *receive, const char 
     for (int i = 0; i < 5; i++)
         outputs[i] = receive + (size_t) i * all;
     MUST(rondo_allreduce_init(send, outputs[0], COUNT, RONDO_FLOAT, RONDO_SUM, me->world, &attr, &requests[0]));
-    MUST(rondo_reduce_scatter_init(send, outputs[1], COUNT, RONDO_FLOAT, RONDO_SUM, me->world, &attr, &requests[1]));
+    MUST(rondo_reduce_scatter_block_init(send, outputs[1], COUNT, RONDO_FLOAT, RONDO_SUM, me->world, &attr, &requests[1]));
     MUST(rondo_allgather_init(send, outputs[2], COUNT, RONDO_FLOAT, me->world, &attr, &requests[2]));
     MUST(rondo_alltoall_init(send, outputs[3], COUNT, RONDO_FLOAT, me->world, &attr, &requests[3]));
     MUST(rondo_bcast_init(outputs[4], COUNT, RONDO_FLOAT, me->size - 1, me->world, &attr, &requests[4]));
@@ -124,14 +124,15 @@ static void insisted(struct rank *me, float *receive)
     attr.program = "direct";
     for (int k = 0; k < 3; k++) {
         EXPECT(RONDO_ERR_UNSUPPORTED, "in place",
-               rondo_reduce_scatter_init(RONDO_IN_PLACE, receive, COUNT, RONDO_FLOAT, RONDO_SUM, me->world, &attr, &request));
+               rondo_reduce_scatter_block_init(RONDO_IN_PLACE, receive, COUNT, RONDO_FLOAT, RONDO_SUM, me->world, &attr,
+                                               &request));
         EXPECT(RONDO_ERR_UNSUPPORTED, "in place",
                rondo_alltoall_init(RONDO_IN_PLACE, receive, COUNT, RONDO_FLOAT, me->world, &attr, &request));
         CHECK(request == NULL, "a refused init made a request");
     }
     attr.program = NULL;
     fill(receive, (size_t) me->size * COUNT, me->rank, 0);
-    MUST(rondo_reduce_scatter_init(RONDO_IN_PLACE, receive, COUNT, RONDO_FLOAT, RONDO_SUM, me->world, &attr, &request));
+    MUST(rondo_reduce_scatter_block_init(RONDO_IN_PLACE, receive, COUNT, RONDO_FLOAT, RONDO_SUM, me->world, &attr, &request));
     MUST(rondo_start(request));
     MUST(rondo_wait(request));
     check_sum(me, receive, COUNT, (size_t) me->rank * COUNT, 0, "after a refusal");

@@ -95,7 +95,7 @@ static inline struct value make_value(rondo_datatype_t type, rondo_op_t op, uint
     return v;
 }
 
-static inline struct value fold_values(rondo_datatype_t type, rondo_op_t op, struct value a, struct value b)
+static inline struct value reduce_values(rondo_datatype_t type, rondo_op_t op, struct value a, struct value b)
 {
     struct value v = {0, 0};
     int left, right, less; /* truth of a and b; a < b */

@@ -63,8 +63,8 @@ static void check_bytes(const unsigned char *buffer, size_t count, int step, con
     fill_bytes(expected, sizeof(expected), step);
     size_t bad = 0, first = 0;
     for (size_t at = 0; at < count; at += sizeof(expected)) {
-        size_t piece = count - at < sizeof(expected) ? count - at : sizeof(expected);
-        if (memcmp(buffer + at, expected, piece) != 0 && bad++ == 0)
+        size_t part = count - at < sizeof(expected) ? count - at : sizeof(expected);
+        if (memcmp(buffer + at, expected, part) != 0 && bad++ == 0)
             first = at;
     }
     CHECK(bad == 0, "%s: %zu pieces of %zu bytes wrong, the first at %zu", what, bad, sizeof(expected), first);

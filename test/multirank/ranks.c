@@ -1,4 +1,4 @@
-/* See ranks.h. */
+/* See tools/common/ranks.h. */
 #include "test/multirank/ranks.h"
 #include "test/multirank/device_memory.h"
 

@@ -91,7 +91,7 @@ static void own_block(struct rank *me)
         for (size_t i = 0; i < all; i++)
             host[i] = (int32_t) i + me->rank;
         ranks_put(device, host, all * sizeof(*host));
-        MUST(rondo_reduce_scatter(device, device + (size_t) me->rank * count, count, RONDO_INT32, RONDO_SUM, me->world));
+        MUST(rondo_reduce_scatter_block(device, device + (size_t) me->rank * count, count, RONDO_INT32, RONDO_SUM, me->world));
         ranks_get(host, device, all * sizeof(*host));
         for (size_t i = 0; i < all; i++) {
             int mine = i / count == (size_t) me->rank;
@@ -101,7 +101,8 @@ static void own_block(struct rank *me)
         CHECK(wrong == 0, "%zu of %zu elements are wrong for %zu a rank", wrong, all, count);
         int32_t *beside = device + (size_t) me->rank * count + (me->rank == 0 ? 1 : -1);
         if (me->size > 1 && count > 1)
-            EXPECT(RONDO_ERR_BUFFER, "overlap", rondo_reduce_scatter(device, beside, count, RONDO_INT32, RONDO_SUM, me->world));
+            EXPECT(RONDO_ERR_BUFFER, "overlap",
+                   rondo_reduce_scatter_block(device, beside, count, RONDO_INT32, RONDO_SUM, me->world));
         free(host);
         ranks_release(device);
     }

@@ -216,7 +216,7 @@ static inline void write_folded(const struct trial *t, int round, int first, int
 {
     struct value v = reduced_input(t, round, first, index);
     for (int r = first + 1; r <= last; r++)
-        v = fold_values(t->type, t->op, v, reduced_input(t, round, r, index));
+        v = reduce_values(t->type, t->op, v, reduced_input(t, round, r, index));
     encode_value(t->type, t->op == RONDO_AVG ? divide_value(t->type, v, t->size) : v, element);
 }
 
@@ -349,7 +349,7 @@ static inline rondo_result_t trial_call(const struct trial *t, enum form form, c
     case REDUCE:
         return IN_FORM(reduce, send, ignored_null ? NULL : recv, t->count, t->type, t->op, t->root, t->comm);
     case REDUCE_SCATTER:
-        return IN_FORM(reduce_scatter, send, recv, t->count, t->type, t->op, t->comm);
+        return IN_FORM(reduce_scatter_block, send, recv, t->count, t->type, t->op, t->comm);
     case SCAN:
         return IN_FORM(scan, send, recv, t->count, t->type, t->op, t->comm);
     case EXSCAN:

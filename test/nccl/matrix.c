@@ -1,6 +1,7 @@
 /*
- * What nccl-tests do, on nccl.h: every collective, type and operator, in place and out of place, over a range of sizes, every
- * element checked. Ranks are threads (--threads) that drive several GPUs each in groups (--gpus), in processes under mpirun
+ * What nccl-tests do, on nccl.h: every collective, type and operator, in place and out of place, over a range of
+ * sizes, every element checked. Ranks are threads (--threads) that drive several GPUs each in groups (--gpus), in processes
+ * under mpirun
  * (--id FILE).
  */
 #include "test/nccl/data.h"

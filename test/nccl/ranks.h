@@ -1,7 +1,7 @@
 /*
  * What the tests of the drop-in for NCCL share: memory and streams of the device (RONDO_DEVICE=host: the host device, without
- * CUDA), ranks as threads, several GPUs a thread, processes under mpirun, a watchdog. They use nccl.h alone, so that they can
- * be run on NVIDIA's library too (LD_LIBRARY_PATH).
+ * CUDA), ranks as threads, several GPUs a thread, processes under mpirun, a watchdog. They use nccl.h alone, so that
+ * they can be run on NVIDIA's library too (LD_LIBRARY_PATH).
  */
 #ifndef RONDO_TEST_NCCL_RANKS_H
 #define RONDO_TEST_NCCL_RANKS_H

@@ -214,7 +214,7 @@ static inline int played_expected(const struct rondo_conditions *c, uint32_t ran
         if (rank != c->root)
             return 0;
         break;
-    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
         index = rank * p + i;
         break;
     case RONDO_KIND_ALLGATHER:

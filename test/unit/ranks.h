@@ -41,7 +41,7 @@ struct rank {
 
 static inline double seconds_now(void)
 {
-    return (double) rondo_background_now() / 1000;
+    return (double) rondo_clock_ms() / 1000;
 }
 
 /* NUMBERED messages start with their number among those of their source. */

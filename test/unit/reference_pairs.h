@@ -9,7 +9,7 @@
 
 struct all_pairs {
     const struct rondo_shape *shape;
-    struct rondo_builder *builder;
+    struct rondo_plan_builder *builder;
     struct rondo_peer_ends ends;
     int channel;
 };
@@ -54,7 +54,7 @@ static inline void send_parts(const struct all_pairs *pairs)
         struct rondo_instruction send = to_all(pairs, chunk(pairs, peer));
         send.send_first = (uint8_t) (pairs->ends.out_first + rondo_peer_place(shape, peer));
         send.send_count = 1;
-        rondo_builder_add(pairs->builder, &send);
+        rondo_plan_builder_add(pairs->builder, &send);
     }
 }
 
@@ -69,7 +69,7 @@ static inline void receive_parts(const struct all_pairs *pairs)
         receive.flags = 0;
         receive.receive_first = (uint8_t) (pairs->ends.in_first + rondo_peer_place(shape, peer));
         receive.receive_count = 1;
-        rondo_builder_add(pairs->builder, &receive);
+        rondo_plan_builder_add(pairs->builder, &receive);
     }
 }
 
@@ -83,9 +83,9 @@ static inline void all_reduce(const struct all_pairs *pairs)
         receive.send_first = send.send_first;
         receive.send_count = send.send_count;
     } else {
-        rondo_builder_add(pairs->builder, &send);
+        rondo_plan_builder_add(pairs->builder, &send);
     }
-    rondo_builder_add(pairs->builder, &receive);
+    rondo_plan_builder_add(pairs->builder, &receive);
 }
 
 static inline void all_gather(const struct all_pairs *pairs)
@@ -93,7 +93,7 @@ static inline void all_gather(const struct all_pairs *pairs)
     struct rondo_instruction send = to_all(pairs, (uint32_t) pairs->channel);
     send.actions |= RONDO_COPY;
     send.destination_index = chunk(pairs, pairs->shape->rank);
-    rondo_builder_add(pairs->builder, &send);
+    rondo_plan_builder_add(pairs->builder, &send);
     receive_parts(pairs);
 }
 
@@ -101,30 +101,30 @@ static inline void all_gather(const struct all_pairs *pairs)
 static inline void barrier(const struct all_pairs *pairs)
 {
     struct rondo_instruction send = to_all(pairs, 0), receive = from_all(pairs, 0, 0);
-    rondo_builder_add(pairs->builder, &send);
+    rondo_plan_builder_add(pairs->builder, &send);
     receive.actions = RONDO_RECEIVE;
     receive.flags = 0;
     receive.receive_count = 1;
     for (uint8_t peer = 0; peer < pairs->ends.count; peer++) {
         receive.receive_first = (uint8_t) (pairs->ends.in_first + peer);
-        rondo_builder_add(pairs->builder, &receive);
+        rondo_plan_builder_add(pairs->builder, &receive);
     }
 }
 
 static inline rondo_result_t reference_all_pairs(const struct rondo_shape *shape, struct rondo_plan **plan)
 {
     const uint32_t channels = (uint32_t) shape->channels, all = channels * (uint32_t) shape->size;
-    int scatters = shape->kind == RONDO_KIND_REDUCE_SCATTER;
+    int scatters = shape->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK;
     int gathers = shape->kind == RONDO_KIND_ALLGATHER || shape->kind == RONDO_KIND_ALLGATHERV;
     uint32_t chunks[RONDO_BUFFERS] = {scatters ? all : channels, gathers ? all : channels, 0};
-    struct all_pairs pairs = {shape, rondo_builder_create(), {0, 0, 0}, 0};
+    struct all_pairs pairs = {shape, rondo_plan_builder_create(), {0, 0, 0}, 0};
     for (pairs.channel = 0; pairs.channel < shape->channels; pairs.channel++) {
-        rondo_builder_block(pairs.builder);
+        rondo_plan_builder_block(pairs.builder);
         pairs.ends = rondo_add_peer_ends(pairs.builder, shape, pairs.channel);
         if (scatters) {
             send_parts(&pairs);
             struct rondo_instruction receive = from_all(&pairs, chunk(&pairs, shape->rank), (uint32_t) pairs.channel);
-            rondo_builder_add(pairs.builder, &receive);
+            rondo_plan_builder_add(pairs.builder, &receive);
         } else if (gathers) {
             all_gather(&pairs);
         } else if (shape->kind == RONDO_KIND_BARRIER) {
@@ -133,33 +133,33 @@ static inline rondo_result_t reference_all_pairs(const struct rondo_shape *shape
             all_reduce(&pairs);
         }
     }
-    return rondo_builder_finish(pairs.builder, chunks, plan);
+    return rondo_plan_builder_finish(pairs.builder, chunks, plan);
 }
 
 static inline rondo_result_t reference_two_shot(const struct rondo_shape *shape, struct rondo_plan **plan)
 {
     const uint32_t all = (uint32_t) (shape->channels * shape->size), chunks[RONDO_BUFFERS] = {all, all, 0};
-    struct all_pairs pairs = {shape, rondo_builder_create(), {0, 0, 0}, 0};
+    struct all_pairs pairs = {shape, rondo_plan_builder_create(), {0, 0, 0}, 0};
     for (pairs.channel = 0; pairs.channel < shape->channels; pairs.channel++) {
         uint32_t own = chunk(&pairs, shape->rank);
-        rondo_builder_block(pairs.builder);
+        rondo_plan_builder_block(pairs.builder);
         pairs.ends = rondo_add_peer_ends(pairs.builder, shape, pairs.channel);
         send_parts(&pairs);
-        struct rondo_instruction fold = from_all(&pairs, own, own);
-        fold.actions |= RONDO_SEND;
-        fold.send_first = pairs.ends.out_first;
-        fold.send_count = pairs.ends.count;
-        rondo_builder_add(pairs.builder, &fold);
+        struct rondo_instruction reduce = from_all(&pairs, own, own);
+        reduce.actions |= RONDO_SEND;
+        reduce.send_first = pairs.ends.out_first;
+        reduce.send_count = pairs.ends.count;
+        rondo_plan_builder_add(pairs.builder, &reduce);
         receive_parts(&pairs);
     }
-    return rondo_builder_finish(pairs.builder, chunks, plan);
+    return rondo_plan_builder_finish(pairs.builder, chunks, plan);
 }
 
 /* ---- pairs ---- */
 
 struct pairs {
     const struct rondo_shape *shape;
-    struct rondo_builder *builder;
+    struct rondo_plan_builder *builder;
     int channel;
 };
 
@@ -170,7 +170,7 @@ static inline uint32_t chunk_of_pair(const struct pairs *pairs, int part)
 
 static inline uint8_t add_end(const struct pairs *pairs, int peer, enum rondo_direction direction)
 {
-    return rondo_builder_end(pairs->builder, peer, pairs->channel, direction, pairs->shape->protocol);
+    return rondo_plan_builder_end(pairs->builder, peer, pairs->channel, direction, pairs->shape->protocol);
 }
 
 /* keep: also to this chunk of the output; -1: only to the peer. */
@@ -183,7 +183,7 @@ static inline void send_to(const struct pairs *pairs, int peer, uint32_t source,
                                      .count = 1,
                                      .send_first = add_end(pairs, peer, RONDO_OUTGOING),
                                      .send_count = 1};
-    rondo_builder_add(pairs->builder, &send);
+    rondo_plan_builder_add(pairs->builder, &send);
 }
 
 static inline void receive_from(const struct pairs *pairs, int peer, uint32_t destination)
@@ -194,7 +194,7 @@ static inline void receive_from(const struct pairs *pairs, int peer, uint32_t de
                                         .count = 1,
                                         .receive_first = add_end(pairs, peer, RONDO_INCOMING),
                                         .receive_count = 1};
-    rondo_builder_add(pairs->builder, &receive);
+    rondo_plan_builder_add(pairs->builder, &receive);
 }
 
 /* By a block of its own. */
@@ -205,11 +205,11 @@ static inline void keep_own(const struct pairs *pairs, uint32_t source, uint32_t
                                      .destination_buffer = RONDO_OUTPUT,
                                      .destination_index = destination,
                                      .count = 1};
-    rondo_builder_block(pairs->builder);
-    rondo_builder_add(pairs->builder, &copy);
+    rondo_plan_builder_block(pairs->builder);
+    rondo_plan_builder_add(pairs->builder, &copy);
 }
 
-static inline void fold_all(const struct pairs *pairs)
+static inline void reduce_all(const struct pairs *pairs)
 {
     const struct rondo_shape *shape = pairs->shape;
     struct rondo_instruction all = {.actions = RONDO_RECEIVE | RONDO_REDUCE | RONDO_COPY,
@@ -220,11 +220,11 @@ static inline void fold_all(const struct pairs *pairs)
                                     .count = 1,
                                     .receive_count = (uint8_t) (shape->size - 1),
                                     .local_place = (uint8_t) shape->rank};
-    rondo_builder_block(pairs->builder);
+    rondo_plan_builder_block(pairs->builder);
     for (int peer = 0; peer < shape->size; peer++)
         if (peer != shape->rank)
             add_end(pairs, peer, RONDO_INCOMING);
-    rondo_builder_add(pairs->builder, &all);
+    rondo_plan_builder_add(pairs->builder, &all);
 }
 
 /* A block for each direction: nothing received has to wait for what is sent. */
@@ -232,12 +232,12 @@ static inline void exchange(const struct pairs *pairs, int step)
 {
     const struct rondo_shape *shape = pairs->shape;
     int peer = (shape->rank + step) % shape->size, gathers = shape->kind == RONDO_KIND_ALLGATHER;
-    int64_t kept = gathers && step == 1 ? (int64_t) chunk_of_pair(pairs, shape->rank) : -1;
-    rondo_builder_block(pairs->builder);
-    send_to(pairs, peer, gathers ? (uint32_t) pairs->channel : chunk_of_pair(pairs, peer), kept);
-    if (shape->kind == RONDO_KIND_REDUCE_SCATTER)
+    int64_t retained = gathers && step == 1 ? (int64_t) chunk_of_pair(pairs, shape->rank) : -1;
+    rondo_plan_builder_block(pairs->builder);
+    send_to(pairs, peer, gathers ? (uint32_t) pairs->channel : chunk_of_pair(pairs, peer), retained);
+    if (shape->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK)
         return;
-    rondo_builder_block(pairs->builder);
+    rondo_plan_builder_block(pairs->builder);
     receive_from(pairs, peer, chunk_of_pair(pairs, peer));
 }
 
@@ -245,16 +245,16 @@ static inline rondo_result_t reference_pairs(const struct rondo_shape *shape, st
 {
     uint32_t chunks[RONDO_BUFFERS];
     rondo_shape_chunks(shape, chunks);
-    struct pairs pairs = {shape, rondo_builder_create(), 0};
+    struct pairs pairs = {shape, rondo_plan_builder_create(), 0};
     for (pairs.channel = 0; pairs.channel < shape->channels; pairs.channel++) {
-        if (shape->kind == RONDO_KIND_REDUCE_SCATTER)
-            fold_all(&pairs);
+        if (shape->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK)
+            reduce_all(&pairs);
         else if (shape->kind == RONDO_KIND_ALLTOALL)
             keep_own(&pairs, chunk_of_pair(&pairs, shape->rank), chunk_of_pair(&pairs, shape->rank));
         for (int step = 1; step < shape->size; step++)
             exchange(&pairs, step);
     }
-    return rondo_builder_finish(pairs.builder, chunks, plan);
+    return rondo_plan_builder_finish(pairs.builder, chunks, plan);
 }
 
 #endif

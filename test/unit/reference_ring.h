@@ -5,7 +5,7 @@
 #include "lib/algorithms/algorithms.h"
 
 struct ring {
-    struct rondo_builder *builder;
+    struct rondo_plan_builder *builder;
     int rank, size, channels, channel;
     uint8_t from, to; /* ends */
 };
@@ -33,7 +33,7 @@ static inline void add(const struct ring *ring, int actions, int flags, enum ron
         .send_count = actions & RONDO_SEND ? 1 : 0,
         .local_place = 1,
     };
-    rondo_builder_add(ring->builder, &instruction);
+    rondo_plan_builder_add(ring->builder, &instruction);
 }
 
 /* Chunk r - 1 leaves first; partial sums pass by; chunk r arrives last, and ends where the caller says. */
@@ -68,7 +68,7 @@ static inline void one_channel(const struct rondo_shape *shape, const struct rin
         reduce_scatter(ring, RONDO_SEND, chunk_of(ring, shape->rank));
         gather_rest(ring);
         break;
-    case RONDO_KIND_REDUCE_SCATTER:
+    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
         reduce_scatter(ring, 0, own);
         break;
     case RONDO_KIND_ALLGATHER:
@@ -95,7 +95,7 @@ static inline rondo_result_t reference_ring(const struct rondo_shape *shape, str
 {
     uint32_t chunks[RONDO_BUFFERS];
     rondo_shape_chunks(shape, chunks);
-    struct ring ring = {rondo_builder_create(), shape->rank, shape->size, shape->channels, 0, 0, 0};
+    struct ring ring = {rondo_plan_builder_create(), shape->rank, shape->size, shape->channels, 0, 0, 0};
     int distance = (shape->rank - shape->root + shape->size) % shape->size;
     int receives = shape->kind == RONDO_KIND_BCAST ? distance != 0 : shape->kind == RONDO_KIND_REDUCE ? distance != 1 : 1;
     int sends = shape->kind == RONDO_KIND_BCAST    ? distance != shape->size - 1
@@ -103,16 +103,16 @@ static inline rondo_result_t reference_ring(const struct rondo_shape *shape, str
                                                    : 1;
     for (int channel = 0; channel < shape->channels; channel++) {
         ring.channel = channel;
-        rondo_builder_block(ring.builder);
+        rondo_plan_builder_block(ring.builder);
         if (receives)
-            ring.from = rondo_builder_end(ring.builder, (shape->rank + shape->size - 1) % shape->size, channel, RONDO_INCOMING,
-                                          shape->protocol);
+            ring.from = rondo_plan_builder_end(ring.builder, (shape->rank + shape->size - 1) % shape->size, channel,
+                                               RONDO_INCOMING, shape->protocol);
         if (sends)
             ring.to =
-                rondo_builder_end(ring.builder, (shape->rank + 1) % shape->size, channel, RONDO_OUTGOING, shape->protocol);
+                rondo_plan_builder_end(ring.builder, (shape->rank + 1) % shape->size, channel, RONDO_OUTGOING, shape->protocol);
         one_channel(shape, &ring);
     }
-    return rondo_builder_finish(ring.builder, chunks, plan);
+    return rondo_plan_builder_finish(ring.builder, chunks, plan);
 }
 
 #endif

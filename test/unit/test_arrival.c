@@ -13,7 +13,7 @@
 enum { SLOTS = 4, MESSAGES = 500, SEEDS = 200, STEPS = 200000 };
 
 /* Message n puts n + 1 into its slot. */
-struct card {
+struct endpoint {
     uint64_t slots[SLOTS];
     uint64_t sent, landed;         /* messages whose slot has been written, and those whose writing is over */
     uint64_t tail, shown, head;    /* the counters' words */
@@ -21,37 +21,37 @@ struct card {
     unsigned flushing, seed;
 };
 
-static int chance(struct card *card, unsigned of)
+static int chance(struct endpoint *endpoint, unsigned of)
 {
-    card->seed = card->seed * 1103515245u + 12345u;
-    return (card->seed >> 16) % of == 0;
+    endpoint->seed = endpoint->seed * 1103515245u + 12345u;
+    return (endpoint->seed >> 16) % of == 0;
 }
 
-static void land(struct card *card)
+static void land(struct endpoint *endpoint)
 {
-    if (card->landed < card->sent) {
-        card->slots[card->landed % SLOTS] = card->landed + 1;
-        card->landed++;
+    if (endpoint->landed < endpoint->sent) {
+        endpoint->slots[endpoint->landed % SLOTS] = endpoint->landed + 1;
+        endpoint->landed++;
     }
 }
 
 static int flush(void *state, struct rondo_port *port)
 {
-    struct card *card = state;
+    struct endpoint *endpoint = state;
     (void) port;
-    if (card->fails)
+    if (endpoint->fails)
         return -1;
-    if (!card->flushing) {
-        card->flushing = 1;
-        card->mark = card->sent; /* what comes later may land later */
-        card->flushes++;
+    if (!endpoint->flushing) {
+        endpoint->flushing = 1;
+        endpoint->mark = endpoint->sent; /* what comes later may land later */
+        endpoint->flushes++;
         return 0;
     }
-    if (chance(card, 2))
-        land(card);
-    if (card->landed < card->mark)
+    if (chance(endpoint, 2))
+        land(endpoint);
+    if (endpoint->landed < endpoint->mark)
         return 0;
-    card->flushing = 0;
+    endpoint->flushing = 0;
     return 1;
 }
 
@@ -75,33 +75,33 @@ static int tell_latest(struct rondo_port *port, void *state)
     return 1;
 }
 
-static struct rondo_port port_of(struct card *card)
+static struct rondo_port port_of(struct endpoint *endpoint)
 {
     return (struct rondo_port){.direction = RONDO_INCOMING,
                                .network = &network,
-                               .watched = &card->shown,
-                               .published = &card->head,
-                               .landed = &card->tail};
+                               .watched = &endpoint->shown,
+                               .published = &endpoint->head,
+                               .landed = &endpoint->tail};
 }
 
 /* Returns slots that were not there when the device was told of them; *taken: messages that it had. */
 static int run(work_function *work, unsigned seed, uint64_t *taken)
 {
-    struct card card = {.seed = seed};
-    struct rondo_port port = port_of(&card);
+    struct endpoint endpoint = {.seed = seed};
+    struct rondo_port port = port_of(&endpoint);
     int stale = 0;
-    for (int step = 0; step < STEPS && card.head < MESSAGES; step++) {
-        if (card.sent < MESSAGES && card.sent - card.head < SLOTS && chance(&card, 3))
-            card.tail = ++card.sent; /* the tail follows the slot, and is there before it */
-        if (chance(&card, 8))
-            land(&card);
-        work(&port, &card);
-        while (card.head < card.shown && !chance(&card, 3)) {
-            stale += card.slots[card.head % SLOTS] != card.head + 1;
-            card.head++;
+    for (int step = 0; step < STEPS && endpoint.head < MESSAGES; step++) {
+        if (endpoint.sent < MESSAGES && endpoint.sent - endpoint.head < SLOTS && chance(&endpoint, 3))
+            endpoint.tail = ++endpoint.sent; /* the tail follows the slot, and is there before it */
+        if (chance(&endpoint, 8))
+            land(&endpoint);
+        work(&port, &endpoint);
+        while (endpoint.head < endpoint.shown && !chance(&endpoint, 3)) {
+            stale += endpoint.slots[endpoint.head % SLOTS] != endpoint.head + 1;
+            endpoint.head++;
         }
     }
-    *taken = card.head;
+    *taken = endpoint.head;
     return stale;
 }
 
@@ -128,40 +128,40 @@ static void test_wrong_orders(void **state)
 static void test_one_flush_for_all_that_is_there(void **state)
 {
     (void) state;
-    struct card card = {.seed = 1};
-    struct rondo_port port = port_of(&card);
-    assert_int_equal(rondo_arrival_work(&port, &card), 0);
-    assert_int_equal(card.flushes, 0); /* nothing has landed */
-    card.tail = card.sent = card.landed = 3;
-    assert_int_equal(rondo_arrival_work(&port, &card), 0);
-    card.tail = card.sent = card.landed = 4;
-    assert_int_equal(rondo_arrival_work(&port, &card), 1);
-    assert_int_equal(card.shown, 3); /* the fourth came after the flush had begun */
-    assert_int_equal(rondo_arrival_work(&port, &card), 0);
-    assert_int_equal(rondo_arrival_work(&port, &card), 1);
-    assert_int_equal(card.shown, 4);
-    assert_int_equal(rondo_arrival_work(&port, &card), 0);
-    assert_int_equal(card.flushes, 2);
+    struct endpoint endpoint = {.seed = 1};
+    struct rondo_port port = port_of(&endpoint);
+    assert_int_equal(rondo_arrival_work(&port, &endpoint), 0);
+    assert_int_equal(endpoint.flushes, 0); /* nothing has landed */
+    endpoint.tail = endpoint.sent = endpoint.landed = 3;
+    assert_int_equal(rondo_arrival_work(&port, &endpoint), 0);
+    endpoint.tail = endpoint.sent = endpoint.landed = 4;
+    assert_int_equal(rondo_arrival_work(&port, &endpoint), 1);
+    assert_int_equal(endpoint.shown, 3); /* the fourth came after the flush had begun */
+    assert_int_equal(rondo_arrival_work(&port, &endpoint), 0);
+    assert_int_equal(rondo_arrival_work(&port, &endpoint), 1);
+    assert_int_equal(endpoint.shown, 4);
+    assert_int_equal(rondo_arrival_work(&port, &endpoint), 0);
+    assert_int_equal(endpoint.flushes, 2);
 }
 
 static void test_failed_flush(void **state)
 {
     (void) state;
-    struct card card = {.tail = 2, .sent = 2, .landed = 2, .fails = 1};
-    struct rondo_port port = port_of(&card);
+    struct endpoint endpoint = {.tail = 2, .sent = 2, .landed = 2, .fails = 1};
+    struct rondo_port port = port_of(&endpoint);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(rondo_arrival_work(&port, &card), 0);
-    assert_int_equal(card.shown, 0);
+        assert_int_equal(rondo_arrival_work(&port, &endpoint), 0);
+    assert_int_equal(endpoint.shown, 0);
 }
 
 static void test_slots_with_counters(void **state)
 {
     (void) state;
-    struct card card = {.tail = 2, .fails = 1};
-    struct rondo_port port = port_of(&card);
+    struct endpoint endpoint = {.tail = 2, .fails = 1};
+    struct rondo_port port = port_of(&endpoint);
     port.landed = NULL; /* the device watches the tail itself */
-    assert_int_equal(rondo_arrival_work(&port, &card), 0);
-    assert_int_equal(card.flushes, 0);
+    assert_int_equal(rondo_arrival_work(&port, &endpoint), 0);
+    assert_int_equal(endpoint.flushes, 0);
 }
 
 int main(void)

@@ -312,12 +312,12 @@ struct middle {
 /* Reads one frame with poll-free blocking reads; 0 at the end. */
 static size_t read_frame(int fd, unsigned char *frame, size_t most)
 {
-    if (recv(fd, frame, RONDO_WIRE_HEADER, MSG_WAITALL) != RONDO_WIRE_HEADER)
+    if (recv(fd, frame, RONDO_FRAME_HEADER, MSG_WAITALL) != RONDO_FRAME_HEADER)
         return 0;
-    size_t rest = ((size_t) rondo_wire_load32(frame) + 7) / 8 * 8 + RONDO_WIRE_TAG;
-    if (RONDO_WIRE_HEADER + rest > most || recv(fd, frame + RONDO_WIRE_HEADER, rest, MSG_WAITALL) != (ssize_t) rest)
+    size_t rest = ((size_t) rondo_frame_load32(frame) + 7) / 8 * 8 + RONDO_FRAME_TAG;
+    if (RONDO_FRAME_HEADER + rest > most || recv(fd, frame + RONDO_FRAME_HEADER, rest, MSG_WAITALL) != (ssize_t) rest)
         return 0;
-    return RONDO_WIRE_HEADER + rest;
+    return RONDO_FRAME_HEADER + rest;
 }
 
 static void pass(int fd, const unsigned char *bytes, size_t count)
@@ -331,7 +331,7 @@ static void harm(enum mischief mischief, int from, int to, unsigned char *frame,
     size_t next_bytes;
     switch (mischief) {
     case ALTER_DATA:
-        frame[RONDO_WIRE_HEADER + 5] ^= 1;
+        frame[RONDO_FRAME_HEADER + 5] ^= 1;
         break;
     case ALTER_HEADER: /* the destination */
         frame[12] ^= 1;
@@ -474,7 +474,7 @@ static void test_overheard_hello(void **state)
     assert_int_equal(recv(fd, bytes, RONDO_HANDSHAKE_CHALLENGE, MSG_WAITALL), RONDO_HANDSHAKE_CHALLENGE);
     pass(fd, middle.hello, sizeof(middle.hello));
     assert_int_equal(recv(fd, bytes, RONDO_HANDSHAKE_VERDICT, MSG_WAITALL), RONDO_HANDSHAKE_VERDICT);
-    assert_int_equal(rondo_wire_load32(bytes), RONDO_HANDSHAKE_SECRET);
+    assert_int_equal(rondo_frame_load32(bytes), RONDO_HANDSHAKE_SECRET);
     assert_int_equal(recv(fd, bytes, sizeof(bytes), 0), 0);
     close(fd);
     expect_exchange(ranks, 2, 0);

@@ -157,7 +157,7 @@ static double seconds(void)
 static void time_one(const char *name, const char *collective, int ranks)
 {
     struct rondo_compile_options options = {.blocks = 64, .slots = 4};
-    struct rondo_check_limits limits = {4, 512, 0};
+    struct rondo_verify_limits limits = {4, 512, 0};
     struct rondo_plan_set *set;
     rondo_program_t p;
     double start = seconds();
@@ -165,7 +165,7 @@ static void time_one(const char *name, const char *collective, int ranks)
     assert_right(rondo_program_compile(p, &options, -1, &set));
     double compiling = seconds() - start;
     start = seconds();
-    assert_right(rondo_check_plans(set, name, &limits, 0));
+    assert_right(rondo_verify_plans(set, name, &limits, 0));
     double checking = seconds() - start;
     print_message("%s %s on %d ranks: compiled in %.2f s, checked in %.2f s\n", name, collective, ranks, compiling, checking);
     struct rusage used;

@@ -117,7 +117,7 @@ static void test_hand_written(void **state)
     (void) state;
     int count;
     const struct rondo_algorithm *table = rondo_algorithm_table(&count);
-    struct rondo_check_limits limits = RONDO_CHECK_LIMITS_DEFAULT;
+    struct rondo_verify_limits limits = RONDO_VERIFY_LIMITS_DEFAULT;
     for (int a = 0; a < count; a++)
         for (int kind = 0; kind < RONDO_KIND_SEND_TO; kind++)
             for (int ranks = 2; ranks <= 7; ranks++)
@@ -139,10 +139,10 @@ static void test_hand_written(void **state)
                     for (int shared = 0; shared < 2; shared++) {
                         int may = rondo_conditions_may_share(&set->conditions) && !(table[a].separate >> kind & 1) &&
                                   !(table[a].direct && kind == RONDO_KIND_ALLTOALL) &&
-                                  !(table[a].direct && kind == RONDO_KIND_REDUCE_SCATTER);
+                                  !(table[a].direct && kind == RONDO_KIND_REDUCE_SCATTER_BLOCK);
                         if (shared ? !may : rondo_conditions_always_shared(&set->conditions))
                             continue;
-                        if (rondo_check_plans(set, table[a].name, &limits, shared) != RONDO_SUCCESS)
+                        if (rondo_verify_plans(set, table[a].name, &limits, shared) != RONDO_SUCCESS)
                             fail_msg("%s, %s, %d ranks, %d channels, shared %d: %s", table[a].name,
                                      rondo_kind_name((enum rondo_kind) kind), ranks, channels, shared, rondo_last_error());
                     }
@@ -156,14 +156,14 @@ static void test_hand_written(void **state)
 static void test_remote_chunks(void **state)
 {
     (void) state;
-    struct rondo_check_limits limits = RONDO_CHECK_LIMITS_DEFAULT;
+    struct rondo_verify_limits limits = RONDO_VERIFY_LIMITS_DEFAULT;
     struct rondo_shape shape = {.kind = RONDO_KIND_ALLREDUCE, .size = 3, .channels = 1};
     for (int flag = RONDO_DIRECT_IN; flag <= RONDO_DIRECT_OUT; flag *= 2) {
         struct rondo_plan_set *set = hand_written(rondo_algorithm_find("direct", shape.kind), &shape);
         for (uint32_t i = 0; i < played_block(set->plans[1], 0)->instructions; i++)
             if (played_instruction(set->plans[1], 0, i)->flags & flag)
                 played_instruction(set->plans[1], 0, i)->remote_index = 1000;
-        assert_says(rondo_check_plans(set, "direct", &limits, 0), RONDO_ERR_ARGUMENT, "chunks [1000, +1)");
+        assert_says(rondo_verify_plans(set, "direct", &limits, 0), RONDO_ERR_ARGUMENT, "chunks [1000, +1)");
         rondo_plan_set_free(set);
     }
 }
@@ -275,16 +275,16 @@ static void test_as_by_hand(void **state)
     } pairs[] = {
         {"ring",
          {.name = "reference", .build = reference_ring},
-         1 << RONDO_KIND_ALLREDUCE | 1 << RONDO_KIND_REDUCE_SCATTER | 1 << RONDO_KIND_ALLGATHER | 1 << RONDO_KIND_ALLGATHERV |
-             1 << RONDO_KIND_BCAST | 1 << RONDO_KIND_REDUCE},
+         1 << RONDO_KIND_ALLREDUCE | 1 << RONDO_KIND_REDUCE_SCATTER_BLOCK | 1 << RONDO_KIND_ALLGATHER |
+             1 << RONDO_KIND_ALLGATHERV | 1 << RONDO_KIND_BCAST | 1 << RONDO_KIND_REDUCE},
         {"allpairs",
          {.name = "reference", .build = reference_all_pairs},
-         1 << RONDO_KIND_ALLREDUCE | 1 << RONDO_KIND_REDUCE_SCATTER | 1 << RONDO_KIND_ALLGATHER | 1 << RONDO_KIND_ALLGATHERV |
-             1 << RONDO_KIND_BARRIER},
+         1 << RONDO_KIND_ALLREDUCE | 1 << RONDO_KIND_REDUCE_SCATTER_BLOCK | 1 << RONDO_KIND_ALLGATHER |
+             1 << RONDO_KIND_ALLGATHERV | 1 << RONDO_KIND_BARRIER},
         {"twoshot", {.name = "reference", .build = reference_two_shot}, 1 << RONDO_KIND_ALLREDUCE},
         {"pairs",
          {.name = "reference", .build = reference_pairs},
-         1 << RONDO_KIND_ALLGATHER | 1 << RONDO_KIND_REDUCE_SCATTER | 1 << RONDO_KIND_ALLTOALL},
+         1 << RONDO_KIND_ALLGATHER | 1 << RONDO_KIND_REDUCE_SCATTER_BLOCK | 1 << RONDO_KIND_ALLTOALL},
     };
     for (size_t a = 0; a < sizeof(pairs) / sizeof(pairs[0]); a++)
         for (int kind = 0; kind < RONDO_KINDS; kind++)
@@ -297,12 +297,12 @@ static void test_as_by_hand(void **state)
 
 static uint32_t exchanges_of(rondo_program_t p, int ranks, uint32_t blocks)
 {
-    struct rondo_check_limits limits = RONDO_CHECK_LIMITS_DEFAULT;
+    struct rondo_verify_limits limits = RONDO_VERIFY_LIMITS_DEFAULT;
     struct rondo_compile_options options = {.blocks = blocks, .slots = 4, .protocol = RONDO_PROTOCOL_LL, .exchanges = 1};
     struct rondo_plan_set *set = NULL;
     uint32_t count = 0;
     assert_right(rondo_program_compile(p, &options, -1, &set));
-    assert_right(rondo_check_plans(set, "mine", &limits, 0));
+    assert_right(rondo_verify_plans(set, "mine", &limits, 0));
     for (int rank = 0; rank < ranks; rank++)
         for (uint32_t b = 0; b < set->plans[rank]->program->blocks; b++)
             for (uint32_t i = 0; i < played_block(set->plans[rank], b)->instructions; i++)

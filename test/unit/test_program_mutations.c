@@ -130,7 +130,7 @@ static void test_mutations(void **state)
     (void) state;
     uint64_t seed = 20221;
     int accepted = 0, rejected = 0, total = 10000;
-    struct rondo_check_limits limits = {PLAYED_SLOTS, 64, 0};
+    struct rondo_verify_limits limits = {PLAYED_SLOTS, 64, 0};
     const char *name, *collective;
     int programs = each_builtin(NULL, NULL);
     while (accepted + rejected < total) {
@@ -145,7 +145,7 @@ static void test_mutations(void **state)
         for (int k = 0; k < rounds; k++)
             mutate(set, &seed);
         uint64_t tried = seed;
-        if (rondo_check_plans(set, name, &limits, shared) == RONDO_SUCCESS) {
+        if (rondo_verify_plans(set, name, &limits, shared) == RONDO_SUCCESS) {
             accepted++;
             for (uint32_t play = 0; play < 4; play++)
                 if (!plans_play(set, shared, 1 + play * set->conditions.pieces / 3, tried + play))

@@ -250,7 +250,7 @@ static void test_intruders(void **state)
     assert_int_equal(rondo_segment_allocate(job.segments[0], 1, &made), RONDO_SUCCESS);
     rondo_segment_export(made, &handle);
     int at = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "rondo-handover-");
-    for (int i = 0; i < RONDO_HANDOVER_NAME; i++)
+    for (int i = 0; i < RONDO_DESCRIPTOR_NAME; i++)
         at += snprintf(address.sun_path + 1 + at, sizeof(address.sun_path) - 1 - (size_t) at, "%02x", handle.bytes[i]);
     socklen_t bytes = (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1 + (size_t) at);
     double begun = seconds_now();
@@ -318,41 +318,41 @@ static void test_many_threads(void **state)
 }
 
 /* Descriptors of other things pass the same way, in this process as duplicates. */
-static void test_loans(void **state)
+static void test_descriptor_offers(void **state)
 {
     (void) state;
     struct job job;
-    struct rondo_loan loan, wrong;
+    struct rondo_descriptor_offer offer, wrong;
     struct rondo_segment *made, *imported;
     struct rondo_segment_handle handle = {{0}};
     int pipe_ends[2], fd;
     char byte = 0;
     begin(&job, 2);
     assert_int_equal(pipe(pipe_ends), 0);
-    assert_int_equal(rondo_loan_offer(job.segments[0], pipe_ends[1], 1, &loan), RONDO_SUCCESS);
-    assert_int_equal(rondo_loan_take(&loan, &fd), RONDO_SUCCESS);
+    assert_int_equal(rondo_descriptor_offer_make(job.segments[0], pipe_ends[1], 1, &offer), RONDO_SUCCESS);
+    assert_int_equal(rondo_descriptor_offer_take(&offer, &fd), RONDO_SUCCESS);
     assert_int_equal(write(fd, "x", 1), 1);
     assert_int_equal(read(pipe_ends[0], &byte, 1), 1);
     assert_int_equal(byte, 'x');
     close(fd);
-    for (size_t i = 0; i < RONDO_HANDOVER_NAME + sizeof(struct rondo_handover_request); i++) {
-        wrong = loan;
+    for (size_t i = 0; i < RONDO_DESCRIPTOR_NAME + sizeof(struct rondo_descriptor_passing_request); i++) {
+        wrong = offer;
         wrong.bytes[i] ^= 1;
-        assert_int_equal(rondo_loan_take(&wrong, &fd), RONDO_ERR_TRANSPORT);
+        assert_int_equal(rondo_descriptor_offer_take(&wrong, &fd), RONDO_ERR_TRANSPORT);
     }
     /* It is no segment, and not for others to withdraw. */
-    memcpy(handle.bytes, &loan, sizeof(loan));
+    memcpy(handle.bytes, &offer, sizeof(offer));
     handle.bytes[41] ^= 0x10; /* 4097 bytes; and then a whole page */
     assert_int_not_equal(rondo_segment_import(job.segments[1], &handle, &imported), RONDO_SUCCESS);
     handle.bytes[40] = 0;
     assert_int_equal(rondo_segment_import(job.segments[1], &handle, &imported), RONDO_ERR_TRANSPORT);
-    rondo_loan_withdraw(job.segments[1], &loan);
+    rondo_descriptor_offer_withdraw(job.segments[1], &offer);
     assert_int_equal(rondo_segment_allocate(job.segments[0], 1, &made), RONDO_SUCCESS);
-    assert_int_equal(rondo_loan_take(&loan, &fd), RONDO_SUCCESS);
-    rondo_loan_withdraw(job.segments[0], &loan);
-    rondo_loan_withdraw(job.segments[0], &loan);
+    assert_int_equal(rondo_descriptor_offer_take(&offer, &fd), RONDO_SUCCESS);
+    rondo_descriptor_offer_withdraw(job.segments[0], &offer);
+    rondo_descriptor_offer_withdraw(job.segments[0], &offer);
     int late;
-    assert_int_equal(rondo_loan_take(&loan, &late), RONDO_ERR_TRANSPORT);
+    assert_int_equal(rondo_descriptor_offer_take(&offer, &late), RONDO_ERR_TRANSPORT);
     assert_int_equal(late, -1);
     /* What has been taken stays; the pipe ends with it. */
     assert_int_equal(write(fd, "y", 1), 1);
@@ -392,8 +392,8 @@ int main(int count, char **arguments)
     if (count == 3)
         return be_child(arguments[1], arguments[2]);
     const struct CMUnitTest tests[] = {
-        TEST(test_same_process), TEST(test_outlives_maker), TEST(test_wrong_handles), TEST(test_two_processes),
-        TEST(test_intruders),    TEST(test_many_threads),   TEST(test_loans),         TEST(test_host_id),
+        TEST(test_same_process), TEST(test_outlives_maker), TEST(test_wrong_handles),     TEST(test_two_processes),
+        TEST(test_intruders),    TEST(test_many_threads),   TEST(test_descriptor_offers), TEST(test_host_id),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

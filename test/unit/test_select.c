@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-static struct rondo_choice choose(int size, size_t bytes, int crowded, int same_host, int gpus_only)
+static struct rondo_choice choose(int size, size_t bytes, int oversubscribed, int same_host, int gpus_only)
 {
     static struct rondo_runtime runtime;
     static struct rondo_comm world;
@@ -24,7 +24,7 @@ static struct rondo_choice choose(int size, size_t bytes, int crowded, int same_
     memset(&world, 0, sizeof(world));
     runtime.size = world.size = size;
     runtime.settings.channels = 1;
-    runtime.crowded = crowded;
+    runtime.oversubscribed = oversubscribed;
     runtime.world = &world;
     world.runtime = &runtime;
     world.same_host = same_host;
@@ -35,9 +35,9 @@ static struct rondo_choice choose(int size, size_t bytes, int crowded, int same_
     return choice;
 }
 
-static const char *chosen(int size, size_t bytes, int crowded, int same_host, int gpus_only)
+static const char *chosen(int size, size_t bytes, int oversubscribed, int same_host, int gpus_only)
 {
-    return choose(size, bytes, crowded, same_host, gpus_only).algorithm->name;
+    return choose(size, bytes, oversubscribed, same_host, gpus_only).algorithm->name;
 }
 
 static void test_doubling_where_every_rank_has_a_core(void **state)

@@ -26,7 +26,7 @@ static void set_up(int size, int linked, uint32_t channels, uint32_t stream_bloc
     runtime.world = &world;
     world.runtime = &runtime;
     world.gpus_only = 1;
-    world.linked = world.bulk = linked;
+    world.linked = world.tma = linked;
     other = world;
 }
 
@@ -41,7 +41,7 @@ static void check(const struct rondo_comm *comm, enum rondo_kind kind, size_t by
     struct rondo_choice choice = {0};
     struct rondo_call call = {
         .kind = kind, .type = RONDO_INT8, .op = RONDO_SUM, .send = in_place ? RONDO_IN_PLACE : &from, .recv = &to};
-    int pieces = kind == RONDO_KIND_ALLGATHER || kind == RONDO_KIND_REDUCE_SCATTER || kind == RONDO_KIND_ALLTOALL;
+    int pieces = kind == RONDO_KIND_ALLGATHER || kind == RONDO_KIND_REDUCE_SCATTER_BLOCK || kind == RONDO_KIND_ALLTOALL;
     call.count = pieces ? bytes / (size_t) comm->size : bytes;
     assert_true(rondo_select_gpu(comm, &call, 0, streamed, &choice));
     assert_non_null(choice.algorithm);
@@ -54,7 +54,7 @@ static void check(const struct rondo_comm *comm, enum rondo_kind kind, size_t by
 
 static void check_all(const struct rondo_comm *comm, int streamed)
 {
-    static const enum rondo_kind kinds[] = {RONDO_KIND_ALLREDUCE, RONDO_KIND_ALLGATHER, RONDO_KIND_REDUCE_SCATTER,
+    static const enum rondo_kind kinds[] = {RONDO_KIND_ALLREDUCE, RONDO_KIND_ALLGATHER, RONDO_KIND_REDUCE_SCATTER_BLOCK,
                                             RONDO_KIND_ALLTOALL,  RONDO_KIND_BCAST,     RONDO_KIND_REDUCE,
                                             RONDO_KIND_SEND_TO};
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
@@ -120,29 +120,29 @@ static void test_asked_for(void **state)
 }
 
 /* Bulk copies are for who asks for them, where all GPUs have them. */
-static void test_bulk_asked_for(void **state)
+static void test_tma_asked_for(void **state)
 {
     static char from, to;
     struct rondo_call call = {.kind = RONDO_KIND_ALLREDUCE, .type = RONDO_FLOAT, .send = &from, .recv = &to, .count = 1 << 20};
     struct rondo_choice choice = {0};
     (void) state;
-    for (int bulk = 0; bulk < 2; bulk++) {
+    for (int tma = 0; tma < 2; tma++) {
         set_up(4, 1, 32, 0);
-        world.bulk = bulk;
-        strcpy(runtime.settings.protocol, "bulk");
+        world.tma = tma;
+        strcpy(runtime.settings.protocol, "tma");
         assert_int_equal(rondo_select(&world, &call, 0, 1, "ring", &choice), RONDO_SUCCESS);
-        assert_int_equal(choice.protocol, bulk ? RONDO_PROTOCOL_BULK : RONDO_PROTOCOL_SIMPLE);
+        assert_int_equal(choice.protocol, tma ? RONDO_PROTOCOL_TMA : RONDO_PROTOCOL_SIMPLE);
     }
 }
 
 /* And for large all-to-alls between two, of whole vectors and on a stream. */
-static void test_bulk(void **state)
+static void test_tma(void **state)
 {
     static char from, to;
     static const struct {
         int size;
         size_t count;
-        int has, streamed, bulk;
+        int has, streamed, tma;
     } cases[] = {
         {2, (size_t) 8 << 20, 1, 1, 1}, {2, (size_t) 1 << 20, 1, 1, 0},       {4, (size_t) 8 << 20, 1, 1, 0},
         {2, (size_t) 8 << 20, 0, 1, 0}, {2, ((size_t) 8 << 20) + 1, 1, 1, 0}, {2, (size_t) 8 << 20, 1, 0, 0},
@@ -153,21 +153,21 @@ static void test_bulk(void **state)
             .kind = RONDO_KIND_ALLTOALL, .type = RONDO_FLOAT, .send = &from, .recv = &to, .count = cases[i].count};
         struct rondo_choice choice = {0};
         set_up(cases[i].size, 1, 32, 0);
-        world.bulk = cases[i].has;
+        world.tma = cases[i].has;
         assert_int_equal(rondo_select(&world, &call, 0, cases[i].streamed, NULL, &choice), RONDO_SUCCESS);
-        assert_int_equal(choice.protocol == RONDO_PROTOCOL_BULK, cases[i].bulk);
+        assert_int_equal(choice.protocol == RONDO_PROTOCOL_TMA, cases[i].tma);
     }
 }
 
 /* Large messages of one process's ranks land, on streams only; so do all-to-alls and all-gathers of two. */
-static void test_landing(void **state)
+static void test_direct_write(void **state)
 {
     static char from, to;
     static const struct {
         enum rondo_kind kind;
         int size;
         size_t count;
-        int streamed, lands;
+        int streamed, direct_writes;
     } cases[] = {
         {RONDO_KIND_SEND_TO, 4, (size_t) 16 << 20, 1, 1},    {RONDO_KIND_RECEIVE_FROM, 4, (size_t) 16 << 20, 1, 1},
         {RONDO_KIND_SEND_TO, 4, (size_t) 16 << 20, 0, 0},    {RONDO_KIND_SEND_TO, 4, (size_t) 4 << 20, 1, 0},
@@ -179,15 +179,15 @@ static void test_landing(void **state)
     };
     (void) state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        for (int lands = 0; lands < 2; lands++) {
+        for (int direct_writes = 0; direct_writes < 2; direct_writes++) {
             struct rondo_call call = {
                 .kind = cases[i].kind, .type = RONDO_INT8, .send = &from, .recv = &to, .count = cases[i].count};
             struct rondo_choice choice = {0};
             set_up(cases[i].size, 1, 32, 0);
-            world.lands = lands;
+            world.direct_writes = direct_writes;
             assert_int_equal(rondo_select(&world, &call, 0, cases[i].streamed, NULL, &choice), RONDO_SUCCESS);
-            assert_int_equal(choice.lands, lands && cases[i].lands);
-            assert_true(!choice.lands || choice.protocol == RONDO_PROTOCOL_SIMPLE);
+            assert_int_equal(choice.direct_writes, direct_writes && cases[i].direct_writes);
+            assert_true(!choice.direct_writes || choice.protocol == RONDO_PROTOCOL_SIMPLE);
         }
 }
 
@@ -219,8 +219,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_something_for_all), cmocka_unit_test(test_blocks), cmocka_unit_test(test_asked_for),
-        cmocka_unit_test(test_bulk_asked_for),    cmocka_unit_test(test_bulk),   cmocka_unit_test(test_network),
-        cmocka_unit_test(test_landing),
+        cmocka_unit_test(test_tma_asked_for),     cmocka_unit_test(test_tma),    cmocka_unit_test(test_network),
+        cmocka_unit_test(test_direct_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

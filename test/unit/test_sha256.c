@@ -18,14 +18,14 @@ static void digits(const unsigned char *bytes, char text[2 * RONDO_SHA256_BYTES 
 }
 
 /* The message is added in pieces of the given size. */
-static void check_hash(const char *message, size_t bytes, size_t piece, const char *expected)
+static void check_hash(const char *message, size_t bytes, size_t slice_op, const char *expected)
 {
     struct rondo_sha256 hash;
     unsigned char digest[RONDO_SHA256_BYTES];
     char text[2 * RONDO_SHA256_BYTES + 1];
     rondo_sha256_begin(&hash);
-    for (size_t at = 0; at < bytes; at += piece)
-        rondo_sha256_add(&hash, message + at, bytes - at < piece ? bytes - at : piece);
+    for (size_t at = 0; at < bytes; at += slice_op)
+        rondo_sha256_add(&hash, message + at, bytes - at < slice_op ? bytes - at : slice_op);
     rondo_sha256_end(&hash, digest);
     digits(digest, text);
     assert_string_equal(text, expected);
@@ -45,8 +45,8 @@ static void test_nist(void **state)
          "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1"},
     };
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++)
-        for (size_t piece = 1; piece < 130; piece++)
-            check_hash(vectors[i].message, strlen(vectors[i].message), piece, vectors[i].digest);
+        for (size_t slice_op = 1; slice_op < 130; slice_op++)
+            check_hash(vectors[i].message, strlen(vectors[i].message), slice_op, vectors[i].digest);
 }
 
 static void test_million(void **state)

@@ -1,4 +1,4 @@
-/* How chunks are cut into slices and tiles (lib/slicing.c): what is sent fits into slots, and all of it is sent. */
+/* How chunks are cut into slices and tiles (lib/select/slicing.c): what is sent fits into slots, and all of it is sent. */
 #include "device/engine/engine.h"
 #include "lib/connection/lane.h"
 #include "lib/select/slicing.h"
@@ -74,7 +74,7 @@ static void check(enum rondo_protocol protocol, uint64_t most)
 static void test_fits(void **state)
 {
     static const enum rondo_protocol protocols[] = {RONDO_PROTOCOL_SIMPLE, RONDO_PROTOCOL_SMALL, RONDO_PROTOCOL_LL,
-                                                    RONDO_PROTOCOL_LL128,  RONDO_PROTOCOL_BULK,  RONDO_PROTOCOL_COMPRESSED,
+                                                    RONDO_PROTOCOL_LL128,  RONDO_PROTOCOL_TMA,   RONDO_PROTOCOL_COMPRESSED,
                                                     RONDO_PROTOCOL_TINY};
     int sliced = 0;
     (void) state;
@@ -83,7 +83,7 @@ static void test_fits(void **state)
         const enum rondo_protocol protocol = protocols[(size_t) rand() % (sizeof(protocols) / sizeof(protocols[0]))];
         const uint64_t most = 1 + (uint64_t) rand() % ((uint64_t) 1 << (1 + rand() % 30));
         set_up(rand() % 2 ? 2 : 5);
-        comm.gpus_only = protocol == RONDO_PROTOCOL_LL128 || protocol == RONDO_PROTOCOL_BULK || rand() % 2;
+        comm.gpus_only = protocol == RONDO_PROTOCOL_LL128 || protocol == RONDO_PROTOCOL_TMA || rand() % 2;
         comm.by_host = comm.gpus_only && rand() % 2;
         comm.networked = rand() % 2;
         lane.slot_count = 2u << rand() % 4;

@@ -96,7 +96,7 @@ static void test_enqueued_and_executed(void **state)
     rondo_store_release(&executes->ordered, EXECUTED);
     uint64_t most = UINT64_MAX;
     usleep(10000); /* the poller looked a while ago */
-    rondo_tracing_drain(runtime, &most);
+    rondo_timeline_drain(runtime, &most);
     assert_int_equal(most, 10000000); /* nanoseconds until the poller would look again */
     rondo_store_release(&executes->ordered, EXECUTED + 1);
     runtime->device->kind = host;

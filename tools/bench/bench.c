@@ -1,6 +1,6 @@
 /*
  * `rondo bench COLLECTIVE`: time, bandwidth and, if asked for, correctness of one collective over a range of sizes, alone or
- * beside a peer. See bench.h for its parts.
+ * beside a peer. See tools/bench/bench.h for its parts.
  */
 #include "tools/bench/bench.h"
 #include "lib/base/environment.h"

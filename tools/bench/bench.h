@@ -1,7 +1,8 @@
-/* The parts of `rondo bench`: options (bench_options.c), what a rank has and does for all of its rows (bench.c), a row's check
- * (bench_check.c, of compressed data bench_error.c), timing (bench_time.c) and output (bench_output.c), the whole of a
- * network's gradients (bench_gradients.c), switches from one stuck operation to another (bench_switches.c), and the search for
- * the best algorithms (bench_tune.c). */
+/* The parts of `rondo bench`: options (tools/bench/options.c), what a rank has and does for all of its rows
+ * (tools/bench/bench.c), a row's check (tools/bench/check.c, of compressed data tools/bench/error.c), timing
+ * (tools/bench/time.c) and output (tools/bench/output.c), the whole of a network's gradients (tools/bench/gradients.c),
+ * switches from one stuck operation to another (tools/bench/switches.c), and the search for the best algorithms
+ * (tools/bench/tune.c). */
 #ifndef RONDO_TOOLS_BENCH_BENCH_H
 #define RONDO_TOOLS_BENCH_BENCH_H
 

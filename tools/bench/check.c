@@ -1,4 +1,5 @@
-/* What a row's data must be before and after. See bench.h. Memory of a GPU is written and read a window at a time. */
+/* What a row's data must be before and after. See tools/bench/bench.h. Memory of a GPU is written and read a window at a time.
+ */
 #include "tools/bench/bench.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* How far compressed results are from the exact ones, and whether all ranks hold the same bits. See bench.h. */
+/* How far compressed results are from the exact ones, and whether all ranks hold the same bits. See tools/bench/bench.h. */
 #include "tools/bench/bench.h"
 #include "tools/common/floats.h"
 

@@ -63,9 +63,9 @@ static void choose_order(struct gradients *g)
     for (int i = 0; i < TENSORS; i++)
         g->order[i] = TENSORS - 1 - i;
     for (int i = TENSORS - 1; i > 0 && !g->bench->options->same_order; i--) {
-        int other = (int) (next_random(g) % (uint64_t) (i + 1)), kept = g->order[i];
+        int other = (int) (next_random(g) % (uint64_t) (i + 1)), retained = g->order[i];
         g->order[i] = g->order[other];
-        g->order[other] = kept;
+        g->order[other] = retained;
     }
 }
 

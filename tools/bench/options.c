@@ -1,4 +1,4 @@
-/* The command line of `rondo bench`. See bench.h. */
+/* The command line of `rondo bench`. See tools/bench/bench.h. */
 #include "tools/bench/bench.h"
 
 #include <getopt.h>

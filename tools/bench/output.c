@@ -1,4 +1,4 @@
-/* The table and the JSON of `rondo bench`. See bench.h. */
+/* The table and the JSON of `rondo bench`. See tools/bench/bench.h. */
 #include "tools/bench/bench.h"
 
 #include <inttypes.h>

@@ -27,7 +27,7 @@ struct visits {
 static int set_up(void)
 {
     static const char *const variables[][2] = {
-        {"RONDO_BLOCKS", "1"},   {"RONDO_GLANCE", "0"},           {"RONDO_SPIN", "fixed"},       {"RONDO_SPIN_INITIAL", "1"},
+        {"RONDO_BLOCKS", "1"},   {"RONDO_READINESS_CHECK", "0"},  {"RONDO_SPIN", "fixed"},       {"RONDO_SPIN_INITIAL", "1"},
         {"RONDO_SPIN_CAP", "1"}, {"RONDO_QUIT_STUCK", "2000000"}, {"RONDO_RESIDENCY", "2000000"}};
     int code = 0;
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && code == 0; i++)

@@ -72,10 +72,10 @@ static rondo_result_t peer_batch(struct timer *t, int iterations, double *second
 static rondo_result_t untraced_batch(struct timer *t, int iterations, double *seconds)
 {
     struct rondo_runtime *runtime = t->bench->rank->runtime;
-    rondo_result_t code = rondo_tracing_pause(runtime, 1);
+    rondo_result_t code = rondo_timeline_pause(runtime, 1);
     if (code == RONDO_SUCCESS)
         code = batch(t, t->work->run, iterations, seconds);
-    rondo_result_t after = rondo_tracing_pause(runtime, 0);
+    rondo_result_t after = rondo_timeline_pause(runtime, 0);
     return code == RONDO_SUCCESS ? after : code;
 }
 

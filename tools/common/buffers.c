@@ -1,4 +1,4 @@
-/* Memory of the host device, and what is the same for both. See buffers.h. */
+/* Memory of the host device, and what is the same for both. See tools/common/buffers.h. */
 #include "tools/common/buffers.h"
 #include "lib/base/error.h"
 

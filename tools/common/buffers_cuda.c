@@ -1,4 +1,5 @@
-/* Memory of a GPU. See buffers.h. A thread may come here for any GPU, so each call says first which one it means. */
+/* Memory of a GPU. See tools/common/buffers.h. A thread may come here for any GPU, so each call says first which one it means.
+ */
 #include "tools/common/buffers.h"
 #include "lib/base/error.h"
 #include "tools/common/ranks.h"

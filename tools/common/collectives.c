@@ -1,4 +1,5 @@
-/* The table of collectives: sizes, origins and bandwidth factors. See collectives.h; the calls are in collectives_invoke.c. */
+/* The table of collectives: sizes, origins and bandwidth factors. See tools/common/collectives.h; the calls are in
+ * tools/common/collectives_invoke.c. */
 #include "tools/common/collectives.h"
 
 #include <stdlib.h>

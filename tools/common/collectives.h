@@ -104,7 +104,7 @@ rondo_result_t call_run(struct call *call, enum form form);
 rondo_result_t call_finish(struct call *call, enum form form);
 rondo_result_t call_close(struct call *call, enum form form);
 
-/* One a collective, in collectives_invoke.c. */
+/* One a collective, in tools/common/collectives_invoke.c. */
 rondo_result_t invoke_allreduce(struct call *call, enum form form);
 rondo_result_t invoke_reduce(struct call *call, enum form form);
 rondo_result_t invoke_bcast(struct call *call, enum form form);

@@ -60,14 +60,14 @@ rondo_result_t invoke_reduce_scatter(struct call *c, enum form form)
     c->request_count = 1;
     switch (form) {
     case FORM_BLOCKING:
-        return rondo_reduce_scatter(c->send, c->receive, c->count, c->type, c->op, c->comm);
+        return rondo_reduce_scatter_block(c->send, c->receive, c->count, c->type, c->op, c->comm);
     case FORM_NONBLOCKING:
-        return rondo_ireduce_scatter(c->send, c->receive, c->count, c->type, c->op, c->comm, c->requests);
+        return rondo_ireduce_scatter_block(c->send, c->receive, c->count, c->type, c->op, c->comm, c->requests);
     case FORM_STREAM:
-        return rondo_reduce_scatter_on_stream(c->send, c->receive, c->count, c->type, c->op, c->comm, c->stream);
+        return rondo_reduce_scatter_block_on_stream(c->send, c->receive, c->count, c->type, c->op, c->comm, c->stream);
     case FORM_PERSISTENT:
     case FORM_PERSISTENT_STREAM:
-        return rondo_reduce_scatter_init(c->send, c->receive, c->count, c->type, c->op, c->comm, &c->attr, c->requests);
+        return rondo_reduce_scatter_block_init(c->send, c->receive, c->count, c->type, c->op, c->comm, &c->attr, c->requests);
     }
     return RONDO_ERR_ARGUMENT;
 }

@@ -1,4 +1,4 @@
-/* See floats.h. */
+/* See tools/common/floats.h. */
 #include "tools/common/floats.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* See options.h. */
+/* See tools/common/options.h. */
 #include "tools/common/options.h"
 
 #include <errno.h>

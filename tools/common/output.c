@@ -1,4 +1,4 @@
-/* See output.h. */
+/* See tools/common/output.h. */
 #include "tools/common/output.h"
 #include "tools/common/options.h"
 

@@ -1,4 +1,5 @@
-/* See ranks.h. Every rank is a thread, the one from the environment too, so that the main thread is free to watch. */
+/* See tools/common/ranks.h. Every rank is a thread, the one from the environment too, so that the main thread is free to watch.
+ */
 #include "tools/common/ranks.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* See values.h. Integers are computed as 64-bit patterns kept extended from the type's width, floats as doubles. */
+/* See tools/common/values.h. Integers are computed as 64-bit patterns kept extended from the type's width, floats as doubles.
+ */
 #include "tools/common/values.h"
 #include "tools/common/floats.h"
 
@@ -144,7 +145,7 @@ static double real_value(const struct values *v, uint64_t key, int rank, size_t 
     return random & 1 ? -value : value;
 }
 
-static uint64_t integer_fold(const struct values *v, uint64_t a, uint64_t b)
+static uint64_t integer_reduce(const struct values *v, uint64_t a, uint64_t b)
 {
     switch (v->op) {
     case RONDO_PROD:
@@ -171,7 +172,7 @@ static uint64_t integer_fold(const struct values *v, uint64_t a, uint64_t b)
     }
 }
 
-static double real_fold(const struct values *v, double a, double b)
+static double real_reduce(const struct values *v, double a, double b)
 {
     switch (v->op) {
     case RONDO_PROD:
@@ -198,7 +199,7 @@ static void integer_combine(const struct values *v, int first, int last, size_t 
         uint64_t key = rank_key(v, rank);
         for (size_t i = 0; i < count; i++) {
             uint64_t value = integer_value(v, key, rank, index + i);
-            result[i] = rank == first ? value : integer_fold(v, result[i], value);
+            result[i] = rank == first ? value : integer_reduce(v, result[i], value);
         }
     }
     if (first < last && v->op == RONDO_AVG) {
@@ -214,7 +215,7 @@ static void real_combine(const struct values *v, int first, int last, size_t ind
         uint64_t key = rank_key(v, rank);
         for (size_t i = 0; i < count; i++) {
             double value = real_value(v, key, rank, index + i);
-            result[i] = rank == first ? value : real_fold(v, result[i], value);
+            result[i] = rank == first ? value : real_reduce(v, result[i], value);
         }
     }
     for (size_t i = 0; first < last && v->op == RONDO_AVG && i < count; i++)

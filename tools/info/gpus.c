@@ -1,4 +1,4 @@
-/* What `rondo info` says of GPUs: each one, and the links between them. See info.h. */
+/* What `rondo info` says of GPUs: each one, and the links between them. See tools/info/info.h. */
 #include "tools/info/info.h"
 
 #include "transport/memory/cuda_direct.h"

@@ -114,7 +114,7 @@ static json_t *describe_transports(FILE *stream)
 }
 
 /* Where there are any; a transport that cannot be used has said why. */
-static json_t *describe_cards(FILE *stream)
+static json_t *describe_nics(FILE *stream)
 {
     const struct rondo_transport *rdma = rondo_transport_find("rdma");
     int gpus = 0;
@@ -124,7 +124,7 @@ static json_t *describe_cards(FILE *stream)
     const char *why_not;
     gpus = info_gpu_count(&why_not);
 #endif
-    return info_cards(stream, gpus);
+    return info_nics(stream, gpus);
 }
 
 /* A secret is told to nobody who reads a log of this. */
@@ -245,7 +245,7 @@ int verb_info(int argc, char **argv)
     json_object_set_new(root, "devices", describe_devices(stream));
     json_object_set_new(root, "gpus", describe_gpus(stream));
     json_object_set_new(root, "transports", describe_transports(stream));
-    json_object_set_new(root, "cards", describe_cards(stream));
+    json_object_set_new(root, "cards", describe_nics(stream));
     json_object_set_new(root, "runtime", describe_runtime(stream, &code));
     json_object_set_new(root, "environment", describe_environment(stream));
     int written = output_json(VERB, path, root);

@@ -1,5 +1,5 @@
-/* The parts of `rondo info`: what is the same everywhere (info.c), the GPUs (info_gpus.c, in builds with CUDA) and RDMA
- * cards (info_cards.c). */
+/* The parts of `rondo info`: what is the same everywhere (tools/info/info.c), the GPUs (tools/info/gpus.c, in builds with CUDA)
+ * and RDMA cards (info_nics.c). */
 #ifndef RONDO_TOOLS_INFO_INFO_H
 #define RONDO_TOOLS_INFO_INFO_H
 
@@ -11,6 +11,6 @@ int info_gpu_count(const char **why_not);
 json_t *info_gpus(FILE *stream);
 
 /* The ports of RDMA cards and where slots would lie that they carry, for ranks on each GPU; gpus 0: for ranks on the host. */
-json_t *info_cards(FILE *stream, int gpus);
+json_t *info_nics(FILE *stream, int gpus);
 
 #endif

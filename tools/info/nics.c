@@ -1,4 +1,5 @@
-/* What `rondo info` says of RDMA cards: each port that ranks would use, and where their slots would lie. See info.h. */
+/* What `rondo info` says of RDMA cards: each port that ranks would use, and where their slots would lie. See tools/info/info.h.
+ */
 #include "tools/info/info.h"
 
 #if RONDO_WITH_VERBS
@@ -26,12 +27,12 @@ static void tell(void *argument, const struct rondo_rdma_report *report)
     char rank[16] = "host";
     if (survey->gpu >= 0)
         snprintf(rank, sizeof(rank), "GPU %d", survey->gpu);
-    fprintf(survey->stream, "  %-7s  %s port %u, memory node %d: %s%s%s%s\n", survey->told == 0 ? rank : "", report->card,
+    fprintf(survey->stream, "  %-7s  %s port %u, memory node %d: %s%s%s%s\n", survey->told == 0 ? rank : "", report->nic,
             report->port, report->node,
             report->slots != NULL ? "slots " : "cannot be used: ", report->slots != NULL ? report->slots : report->trouble,
             report->flush != NULL ? "; of what arrives, " : "", report->flush != NULL ? report->flush : "");
     json_object_set_new(object, "gpu", survey->gpu >= 0 ? json_integer(survey->gpu) : json_null());
-    json_object_set_new(object, "card", json_string(report->card));
+    json_object_set_new(object, "card", json_string(report->nic));
     json_object_set_new(object, "port", json_integer(report->port));
     json_object_set_new(object, "memory_node", json_integer(report->node));
     json_object_set_new(object, "slots", report->slots != NULL ? json_string(report->slots) : json_null());
@@ -43,7 +44,7 @@ static void tell(void *argument, const struct rondo_rdma_report *report)
     survey->told++;
 }
 
-json_t *info_cards(FILE *stream, int gpus)
+json_t *info_nics(FILE *stream, int gpus)
 {
     struct survey survey = {.stream = stream, .array = json_array()};
     fprintf(stream, "\nRDMA cards (slots: as RONDO_GPUDIRECT names it)\n");
@@ -57,7 +58,7 @@ json_t *info_cards(FILE *stream, int gpus)
     return survey.array;
 }
 #else
-json_t *info_cards(FILE *stream, int gpus)
+json_t *info_nics(FILE *stream, int gpus)
 {
     (void) stream;
     (void) gpus;

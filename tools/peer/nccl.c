@@ -1,4 +1,4 @@
-/* See nccl.h. */
+/* See tools/peer/nccl.h. */
 #include "tools/peer/nccl.h"
 
 #include <dlfcn.h>

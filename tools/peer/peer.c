@@ -1,4 +1,4 @@
-/* Finds a peer, in the command or in a shared object of its own. See peer.h. */
+/* Finds a peer, in the command or in a shared object of its own. See tools/peer/peer.h. */
 #include "tools/peer/peer.h"
 
 #include <dlfcn.h>

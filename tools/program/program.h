@@ -1,4 +1,4 @@
-/* The parts of `rondo program`: the command line and what needs no ranks (program.c), and running (program_run.c). */
+/* The parts of `rondo program`: the command line and what needs no ranks (program.c), and running (tools/program/run.c). */
 #ifndef RONDO_TOOLS_PROGRAM_PROGRAM_H
 #define RONDO_TOOLS_PROGRAM_PROGRAM_H
 

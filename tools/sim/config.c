@@ -1,4 +1,4 @@
-/* A configuration of the simulator from JSON, with the keys of the paper's artifact. See sim.h. */
+/* A configuration of the simulator from JSON, with the keys of the paper's artifact. See tools/sim/sim.h. */
 #include "tools/common/options.h"
 #include "tools/sim/sim.h"
 

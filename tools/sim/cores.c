@@ -1,4 +1,4 @@
-/* See sim_cores.h. Event-driven; an event that its thread has outlived carries an old stamp. */
+/* See tools/sim/cores.h. Event-driven; an event that its thread has outlived carries an old stamp. */
 #include "tools/sim/cores.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
  * A round event by event: in each pass every GPU that is not suspended takes its next step, a start or a synchronization, in
- * the order of their numbers, as in the paper's artifact. What has been decided by jumping (sim_jump.c) can be checked with
- * it, and it decides what depends on time: the intersection test and the resource limit.
+ * the order of their numbers, as in the paper's artifact. What has been decided by jumping (tools/sim/jump.c) can be checked
+ * with it, and it decides what depends on time: the intersection test and the resource limit.
  */
 #include "tools/sim/sim.h"
 
@@ -145,12 +145,12 @@ static void succeed(struct sim_events *e, uint32_t collective, int64_t limit)
             resumed = true;
         }
     }
-    int kept = 0;
+    int retained = 0;
     for (int i = 0; resumed && i < e->suspended_count; i++)
         if (e->states[e->suspended[i]].suspended)
-            e->suspended[kept++] = e->suspended[i];
+            e->suspended[retained++] = e->suspended[i];
     if (resumed)
-        e->suspended_count = kept;
+        e->suspended_count = retained;
 }
 
 /* True if the step is the end: a deadlock by the configured test. */

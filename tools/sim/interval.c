@@ -1,4 +1,5 @@
-/* The exact 95% confidence interval of a ratio (Clopper and Pearson), by bisection on the binomial tail. See sim.h. */
+/* The exact 95% confidence interval of a ratio (Clopper and Pearson), by bisection on the binomial tail. See tools/sim/sim.h.
+ */
 #include "tools/sim/sim.h"
 
 #include <math.h>

@@ -290,13 +290,13 @@ static int tell_collectives(struct sim_jump *j, const struct sim_round *round, s
             return -1;
     }
     /* Where a GPU is on the path more than once in a row, it sits in the last of these: the first that it started. */
-    size_t kept = 0;
+    size_t retained = 0;
     for (size_t i = 0; i < cycle->count; i++) {
         const struct sim_link *following = &cycle->links[i + 1 < cycle->count ? i + 1 : 0];
         if (following->at.gpu != cycle->links[i].at.gpu)
-            cycle->links[kept++] = cycle->links[i];
+            cycle->links[retained++] = cycle->links[i];
     }
-    cycle->count = kept;
+    cycle->count = retained;
     return 1;
 }
 

@@ -1,4 +1,4 @@
-/* Groups, their GPUs and each GPU's list of collectives in the common order. See sim.h. */
+/* Groups, their GPUs and each GPU's list of collectives in the common order. See tools/sim/sim.h. */
 #include "tools/common/options.h"
 #include "tools/sim/sim.h"
 

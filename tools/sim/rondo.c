@@ -1,4 +1,4 @@
-/* See sim_rondo.h: the hosts, and a round of all. */
+/* See tools/sim/rondo.h: the hosts, and a round of all. */
 #include "tools/sim/rondo_world.h"
 
 #include <stdlib.h>

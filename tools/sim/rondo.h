@@ -4,14 +4,14 @@
  * that all GPUs would best agree on.
  *
  * A GPU has a host, which takes the steps of the round one after the other, and a daemon of one block, which visits its tasks
- * as device/daemon.h does: the first for policy.initial polls, each later one for less; a step forward earns more; one that was
- * preempted, when a glance says that what it needs has come. A collective
- * of up to machine.pairs_max GPUs has three primitives, each of which needs all GPUs to have done the one before; of more, it
- * is a ring of 2 (n - 1) primitives through connectors of a few slots. A synchronization holds the host until the daemon has
- * left, which it does when idle, when stuck, and after its residency; it is started again after a pause.
+ * as device/daemon/daemon.h does: the first for policy.initial polls, each later one for less; a step forward earns more; one
+ * that was preempted, when a glance says that what it needs has come. A collective of up to machine.pairs_max GPUs has three
+ * primitives, each of which needs all GPUs to have done the one before; of more, it is a ring of 2 (n - 1) primitives through
+ * connectors of a few slots. A synchronization holds the host until the daemon has left, which it does when idle, when stuck,
+ * and after its residency; it is started again after a pause.
  *
  * Hosts and daemons have a processor each, as with GPUs, or share a few, as ranks of the host device may have to. Then a daemon
- * that waits yields its processor every so many polls (device/platform.h: rondo_relax).
+ * that waits yields its processor every so many polls (device/abi/platform.h: rondo_relax).
  */
 #ifndef RONDO_TOOLS_SIM_RONDO_H
 #define RONDO_TOOLS_SIM_RONDO_H
@@ -33,7 +33,7 @@ struct sim_machine {
     double start;                      /* from one start to the next */
     double poll;                       /* one look at a connector */
     double visit;                      /* leaving a task for another */
-    double glance;                     /* at what a preempted task waits for; 0: it is visited in every round */
+    double readiness_check;            /* at what a preempted task waits for; 0: it is visited in every round */
     double launch;                     /* starting a daemon */
     double wake;                       /* from waking a thread to its turn */
     double timer;                      /* a timed sleep is longer by that */
@@ -42,7 +42,7 @@ struct sim_machine {
     uint32_t yield_every, yield_polls; /* polls to a yield, and what it counts as; where processors are shared */
     int pairs_max;                     /* GPUs of a pairwise collective */
     uint32_t slots;                    /* of a ring: a sender may be ahead of its receiver */
-    double initial, cap, boost, decay; /* polls, polls, factor, percent: device/structures.h, struct rondo_policy */
+    double initial, cap, boost, decay; /* polls, polls, factor, percent: device/abi/structures.h, struct rondo_policy */
     double quit_idle, quit_stuck, residency, first_pause, last_pause;
 };
 
@@ -70,7 +70,7 @@ int sim_rondo_run(const struct sim_config *config, const struct sim_rondo_option
 /* --stress: the program of a run of `rondo stress`, from its JSON, beside what was measured. Likewise. */
 int sim_rondo_stress(const struct sim_rondo_options *options);
 
-/* ---- parameters (sim_rondo_bench.c) ---- */
+/* ---- parameters (tools/sim/rondo_bench.c) ---- */
 
 /* The defaults, with the daemon's policy as this environment sets it. Returns 0 or EXIT_USAGE. */
 int sim_machine_read(const struct sim_rondo_options *options, int default_cores, struct sim_machine *machine);
@@ -89,7 +89,7 @@ double sim_bench_primitive(const struct sim_bench *bench, double bytes);
 
 #define SIM_MACHINE_DEFAULT                                                                                                    \
     {                                                                                                                          \
-        .start = 10000, .poll = 28, .visit = 100, .glance = 4, .launch = 2000, .wake = 5000, .timer = 80e3,                    \
+        .start = 10000, .poll = 28, .visit = 100, .readiness_check = 4, .launch = 2000, .wake = 5000, .timer = 80e3,           \
         .costs = {.slice = 2.8e6, .yield = 500, .change = 1100, .balance = 4e6}, .yield_every = 16, .yield_polls = 1024,       \
         .pairs_max = 16, .slots = 4, .initial = 200, .cap = 4000, .boost = 20, .decay = 50, .quit_idle = 200e3,                \
         .quit_stuck = 1000e3, .residency = 10000e3, .first_pause = 20e3, .last_pause = 4000e3                                  \

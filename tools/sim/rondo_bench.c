@@ -1,4 +1,4 @@
-/* The parameters of `rondo sim --model rondo`: policy from the environment, times from `rondo bench`. See sim_rondo.h. */
+/* The parameters of `rondo sim --model rondo`: policy from the environment, times from `rondo bench`. See tools/sim/rondo.h. */
 #include "lib/base/environment.h"
 #include "tools/common/options.h"
 #include "tools/sim/rondo.h"
@@ -28,12 +28,12 @@ int sim_machine_read(const struct sim_rondo_options *o, int default_cores, struc
         *settings[i].value = settings[i].scale * (double) value;
     }
     int64_t glances;
-    if (rondo_environment_integer("RONDO_GLANCE", &glances) != RONDO_SUCCESS)
-        return options_refuse(VERB, "RONDO_GLANCE: %s", rondo_last_error());
+    if (rondo_environment_integer("RONDO_READINESS_CHECK", &glances) != RONDO_SUCCESS)
+        return options_refuse(VERB, "RONDO_READINESS_CHECK: %s", rondo_last_error());
     if (glances < 0 || glances > 1)
-        return options_refuse(VERB, "RONDO_GLANCE = %lld is neither 0 nor 1", (long long) glances);
+        return options_refuse(VERB, "RONDO_READINESS_CHECK = %lld is neither 0 nor 1", (long long) glances);
     if (glances == 0)
-        machine->glance = 0;
+        machine->readiness_check = 0;
     if (o->start_us > 0)
         machine->start = 1e3 * o->start_us;
     machine->cores = o->cores >= 0 ? (int) o->cores : default_cores;

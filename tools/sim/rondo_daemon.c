@@ -1,4 +1,4 @@
-/* The daemons of sim_rondo.h: as device/daemon.h has them, one block each. */
+/* The daemons of tools/sim/rondo.h: as device/daemon/daemon.h has them, one block each. */
 #include "tools/sim/rondo_world.h"
 
 #include <stdlib.h>
@@ -112,7 +112,7 @@ static bool is_ready(const struct world *w, const struct task *task)
 /* What a glance says of a task among others. */
 static bool is_worth(const struct world *w, const struct task *task)
 {
-    return w->machine->glance <= 0 || !task->preempted || w->progress[task->awaited] >= task->needed;
+    return w->machine->readiness_check <= 0 || !task->preempted || w->progress[task->awaited] >= task->needed;
 }
 
 static void move(struct world *w, int gpu)
@@ -197,7 +197,7 @@ static void look_again(struct world *w, int gpu)
     const struct sim_machine *m = w->machine;
     double stuck = g->last_progress + m->quit_stuck, resided = g->entered + m->residency;
     if (m->cores > 0) {
-        double cost = m->visit + g->tasks * m->glance;
+        double cost = m->visit + g->tasks * m->readiness_check;
         w->out->spinning += cost;
         sim_cores_work(&w->cores, daemon_of(gpu), cost);
         return;
@@ -209,7 +209,7 @@ static void look_again(struct world *w, int gpu)
 }
 
 /* Goes on to the next task that is worth a visit. false: there is none, and what comes next has been seen to. */
-static bool glance(struct world *w, int gpu)
+static bool readiness_check(struct world *w, int gpu)
 {
     struct gpu *g = &w->gpus[gpu];
     uint32_t from = g->at;
@@ -220,7 +220,7 @@ static bool glance(struct world *w, int gpu)
     if (from == 0)
         look_again(w, gpu);
     else
-        sim_cores_work(&w->cores, daemon_of(gpu), (g->at - from) * w->machine->glance);
+        sim_cores_work(&w->cores, daemon_of(gpu), (g->at - from) * w->machine->readiness_check);
     return false;
 }
 
@@ -255,7 +255,7 @@ static void visit(struct world *w, int gpu)
             return;
         }
     }
-    if (!glance(w, gpu))
+    if (!readiness_check(w, gpu))
         return;
     g->budget = g->grant;
     g->grant = g->grant * m->decay / 100 > 1 ? g->grant * m->decay / 100 : 1;

@@ -1,4 +1,4 @@
-/* `rondo sim --model rondo`: parameters of the machine, rounds, and what comes of them. See sim_rondo.h. */
+/* `rondo sim --model rondo`: parameters of the machine, rounds, and what comes of them. See tools/sim/rondo.h. */
 #include "tools/sim/rondo.h"
 #include "tools/common/options.h"
 #include "tools/common/output.h"

@@ -1,5 +1,5 @@
-/* A round in time while it is simulated (sim_rondo.h): what its hosts (sim_rondo.c) and daemons (sim_rondo_daemon.c) know. Each
- * GPU has two threads. */
+/* A round in time while it is simulated (tools/sim/rondo.h): what its hosts (tools/sim/rondo.c) and daemons
+ * (tools/sim/rondo_daemon.c) know. Each GPU has two threads. */
 #ifndef RONDO_TOOLS_SIM_RONDO_WORLD_H
 #define RONDO_TOOLS_SIM_RONDO_WORLD_H
 

@@ -1,4 +1,4 @@
-/* Many rounds of the simulator, on several threads. See sim.h. */
+/* Many rounds of the simulator, on several threads. See tools/sim/sim.h. */
 #include "tools/common/options.h"
 #include "tools/sim/sim.h"
 

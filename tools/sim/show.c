@@ -1,4 +1,4 @@
-/* A deadlock in words, and drawn as in the paper's figure 2. See sim.h. */
+/* A deadlock in words, and drawn as in the paper's figure 2. See tools/sim/sim.h. */
 #include "tools/sim/sim.h"
 
 #include <stdlib.h>

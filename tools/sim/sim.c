@@ -1,4 +1,4 @@
-/* `rondo sim`: how often would this deadlock on a runtime that cannot preempt? See sim.h. */
+/* `rondo sim`: how often would this deadlock on a runtime that cannot preempt? See tools/sim/sim.h. */
 #include "tools/sim/sim.h"
 #include "tools/common/options.h"
 #include "tools/common/output.h"

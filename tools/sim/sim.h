@@ -3,8 +3,8 @@
  * its groups' collectives and where it synchronizes, and asks whether a runtime that cannot preempt would deadlock.
  *
  * Whether it does is a question of these orders alone, not of time: a wait once there goes away only when what it waits for
- * happens. So a round is decided from the few places where a GPU left the common order (sim_jump.c); going through all events
- * one by one (sim_events.c) gives the same verdict and is kept to check that, and for what does depend on time.
+ * happens. So a round is decided from the few places where a GPU left the common order (tools/sim/jump.c); going through all
+ * events one by one (tools/sim/events.c) gives the same verdict and is kept to check that, and for what does depend on time.
  */
 #ifndef RONDO_TOOLS_SIM_SIM_H
 #define RONDO_TOOLS_SIM_SIM_H

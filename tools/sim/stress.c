@@ -1,6 +1,6 @@
 /*
  * `rondo sim --stress FILE --bench FILE`: the program that a `rondo stress` has run, played under the model of Rondo's
- * scheduler, beside what that run measured. See sim_rondo.h.
+ * scheduler, beside what that run measured. See tools/sim/rondo.h.
  */
 #include "tools/common/options.h"
 #include "tools/common/output.h"
@@ -14,7 +14,7 @@
 #define VERB "sim"
 
 enum { STARTS_MAX = 1 << 24 };
-/* As tools/stress_program.c and stress_data.c have it. */
+/* As tools/stress/program.c and tools/stress/data.c have it. */
 static const double synchronizations_per_iteration = 2, smallest_bytes = 256, largest_bytes = 1 << 20;
 
 /* What the run was, and what it measured: a rank's, of an iteration. */
@@ -82,9 +82,9 @@ static int draw(const struct run *run, struct sim_round *round)
             for (uint32_t k = 0; k < count; k++)
                 order[k] = first + k;
             for (uint32_t k = count - 1; k > 0 && run->random_order; k--) {
-                uint32_t other = (uint32_t) (sim_random_next(&random) % (k + 1)), kept = order[k];
+                uint32_t other = (uint32_t) (sim_random_next(&random) % (k + 1)), retained = order[k];
                 order[k] = order[other];
-                order[other] = kept;
+                order[other] = retained;
             }
             round->segments[round->segment_count++] = (struct sim_segment){rank, first, count, round->order_count};
             round->order_count += count;

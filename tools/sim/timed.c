@@ -1,8 +1,8 @@
 /*
  * A round of the synchronization model in time, from synchronization to synchronization. Between its synchronizations a GPU
  * starts one collective a pass, so where it stands at any time follows from where it stood after the last one; only a
- * suspension depends on others, and ends when they have started what it waits for. The times are those of sim_events.c: pass
- * times GPUs plus the GPU whose turn it is.
+ * suspension depends on others, and ends when they have started what it waits for. The times are those of tools/sim/events.c:
+ * pass times GPUs plus the GPU whose turn it is.
  */
 #include "tools/sim/sim.h"
 
@@ -209,14 +209,14 @@ static bool resume(struct sim_timed *t, const struct sim_round *round, int gpu, 
 {
     uint64_t gpus = (uint64_t) t->layout->gpus;
     struct trajectory *at = &t->gpus[gpu];
-    int kept = 0;
+    int retained = 0;
     at->suspended = false;
     at->pass = time / gpus + (time % gpus > (uint64_t) gpu ? 1 : 0);
     for (int i = 0; i < t->suspended_count; i++)
         if (t->suspended[i] != gpu)
-            t->suspended[kept++] = t->suspended[i];
-    t->suspended_count = kept;
-    for (int i = 0; i < kept; i++) {
+            t->suspended[retained++] = t->suspended[i];
+    t->suspended_count = retained;
+    for (int i = 0; i < retained; i++) {
         uint64_t when = success(t, round, t->suspended[i], time);
         if (when != UINT64_MAX && !push(t, when, t->suspended[i]))
             return false;

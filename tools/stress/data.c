@@ -1,4 +1,4 @@
-/* See stress_data.h. */
+/* See tools/stress/data.h. */
 #include "tools/stress/data.h"
 
 #include <math.h>
@@ -27,9 +27,9 @@ uint64_t stress_random(uint64_t *state)
 void stress_shuffle(int *order, int count, uint64_t *state)
 {
     for (int k = count - 1; k > 0; k--) {
-        int other = (int) (stress_random(state) % (uint64_t) (k + 1)), kept = order[k];
+        int other = (int) (stress_random(state) % (uint64_t) (k + 1)), retained = order[k];
         order[k] = order[other];
-        order[other] = kept;
+        order[other] = retained;
     }
 }
 

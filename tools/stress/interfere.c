@@ -1,4 +1,4 @@
-/* See interfere.h. */
+/* See tools/stress/interfere.h. */
 #include "tools/stress/interfere.h"
 #include "tools/common/ranks.h"
 

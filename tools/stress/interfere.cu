@@ -1,4 +1,4 @@
-/* Kernels for interfere.c. Each is a function of its own, so with lazy loading each has a first launch of its own. */
+/* Kernels for tools/stress/interfere.c. Each is a function of its own, so with lazy loading each has a first launch of its own. */
 #include "tools/stress/interfere.h"
 
 #include <cuda_runtime.h>

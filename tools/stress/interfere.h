@@ -18,7 +18,7 @@ enum interfere_call {
     INTERFERE_KERNEL_END,   /* and until that kernel has run */
     INTERFERE_CALLS
 };
-extern const char *const interfere_names[INTERFERE_CALLS]; /* in stress.c */
+extern const char *const interfere_names[INTERFERE_CALLS]; /* in tools/stress/stress.c */
 
 struct interfere_record {
     uint64_t counts[INTERFERE_CALLS];
@@ -33,7 +33,8 @@ struct interfere *interfere_start(int gpu);
 /* Ends it, when the call in progress has returned. */
 void interfere_stop(struct interfere *interfere, struct interfere_record *record);
 
-/* In interfere.cu: enqueues an empty kernel, one of INTERFERE_KERNELS that are loaded one by one. Returns a cudaError_t. */
+/* In tools/stress/interfere.cu: enqueues an empty kernel, one of INTERFERE_KERNELS that are loaded one by one. Returns a
+ * cudaError_t. */
 enum { INTERFERE_KERNELS = 64 };
 #ifdef __cplusplus
 extern "C"

@@ -1,4 +1,4 @@
-/* The command line of `rondo stress`. See stress.h. */
+/* The command line of `rondo stress`. See tools/stress/stress.h. */
 #include "tools/stress/stress.h"
 
 #include <getopt.h>

@@ -1,6 +1,6 @@
-/* The parts of `rondo stress`: the command line (stress_options.c), the report (stress.c), the programs that each rank runs
- * (stress_program.c, stress_streams.c), the same on NCCL (stress_peer.c), and calls of the CUDA runtime beside them
- * (interfere.h). */
+/* The parts of `rondo stress`: the command line (tools/stress/options.c), the report (tools/stress/stress.c), the programs that
+ * each rank runs (tools/stress/program.c, tools/stress/streams.c), the same on NCCL (tools/stress/peer.c), and calls of the
+ * CUDA runtime beside them (tools/stress/interfere.h). */
 #ifndef RONDO_TOOLS_STRESS_STRESS_H
 #define RONDO_TOOLS_STRESS_STRESS_H
 

@@ -125,7 +125,7 @@ static int by_start(const void *a, const void *b)
 }
 
 /* A lane's next life counts from 0 again: what starts after a completion is another operation. */
-static bool fold(const struct notes *notes, struct trace *trace)
+static bool reduce(const struct notes *notes, struct trace *trace)
 {
     trace->operations = calloc(notes->count + 1, sizeof(*trace->operations));
     if (trace->operations == NULL)
@@ -176,7 +176,7 @@ int trace_load(const char *path, struct trace *trace)
         qsort(notes.list, notes.count, sizeof(*notes.list), by_operation);
     if (!json_is_array(events) || notes.count == 0)
         code = options_refuse(VERB, "%s has no events of a Rondo daemon", path);
-    else if (!enough || !fold(&notes, trace))
+    else if (!enough || !reduce(&notes, trace))
         code = options_refuse(VERB, "%s: no memory for %zu events", path, json_array_size(events));
     free(notes.list);
     json_decref(root);

@@ -1,6 +1,6 @@
-/* See adopted.h. A kind's adopt makes memory reachable by all devices of that kind in the process, and any of them may disown
- * it. disown may wait for a daemon to leave, so it is called without the lock; until it is done, the entry stays with count 0,
- * and only who wants this very segment again waits. */
+/* See transport/memory/adopted.h. A kind's adopt makes memory reachable by all devices of that kind in the process, and any of
+ * them may disown it. disown may wait for a daemon to leave, so it is called without the lock; until it is done, the entry
+ * stays with count 0, and only who wants this very segment again waits. */
 #include "transport/memory/adopted.h"
 
 #include "lib/context/runtime.h"

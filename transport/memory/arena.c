@@ -1,4 +1,4 @@
-/* See arena.h. Each slab keeps its free extents in address order; neighbours are merged on release. */
+/* See transport/memory/arena.h. Each slab keeps its free extents in address order; neighbours are merged on release. */
 #include "transport/memory/arena.h"
 
 #include "lib/base/error.h"

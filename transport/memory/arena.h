@@ -1,7 +1,7 @@
 /*
  * Connector memory: regions cut out of a few large slabs, first fit, counted against the rank's one budget whatever kind of
- * memory they are. Where slabs come from is their source's business: shared segments (shm.c), GPU memory (p2p.c). Thread safe.
- * Regions are zero when handed out.
+ * memory they are. Where slabs come from is their source's business: shared segments (transport/shm/shm.c), GPU memory
+ * (transport/p2p/p2p.c). Thread safe. Regions are zero when handed out.
  */
 #ifndef RONDO_TRANSPORT_MEMORY_ARENA_H
 #define RONDO_TRANSPORT_MEMORY_ARENA_H

@@ -1,4 +1,4 @@
-/* See cuda_direct.h. */
+/* See transport/memory/cuda_direct.h. */
 #include "transport/memory/cuda_direct.h"
 
 #include "transport/memory/cuda_driver.h"

@@ -1,5 +1,5 @@
-/* See cuda_driver.h. The only process-wide state is what is process-wide in CUDA: the driver and the primary contexts, which
- * are kept until the process ends. */
+/* See transport/memory/cuda_driver.h. The only process-wide state is what is process-wide in CUDA: the driver and the primary
+ * contexts, which are kept until the process ends. */
 #include "transport/memory/cuda_driver.h"
 
 #include "lib/base/error.h"

@@ -1,4 +1,4 @@
-/* GPUs as ranks know each other's: the first part of cuda_memory.h. */
+/* GPUs as ranks know each other's: the first part of transport/memory/cuda_memory.h. */
 #include "transport/memory/cuda_memory.h"
 
 #include "transport/memory/cuda_driver.h"

@@ -1,5 +1,5 @@
-/* See cuda_memory.h. Mappings of other processes' memory are the process's, as they are in CUDA: one list, whose lock is held
- * for no driver call, because unmapping may wait for kernels that wait for other ranks of the process. */
+/* See transport/memory/cuda_memory.h. Mappings of other processes' memory are the process's, as they are in CUDA: one list,
+ * whose lock is held for no driver call, because unmapping may wait for kernels that wait for other ranks of the process. */
 #include "transport/memory/cuda_memory.h"
 
 #include "lib/base/thread.h"
@@ -13,16 +13,16 @@
 #include <unistd.h>
 
 struct handle {
-    unsigned char process[RONDO_BACKGROUND_TOKEN]; /* the exporter's */
-    uint64_t buffer_id;                            /* never the same for two allocations of that process */
-    uint64_t pointer, bytes;                       /* there */
-    uint64_t offset, whole;                        /* in the allocation, and its bytes */
-    uint32_t kind;                                 /* enum rondo_cuda_kind */
-    int32_t device;                                /* there */
-    uint64_t outside;                              /* what follows is valid */
+    unsigned char process[RONDO_PROCESS_TOKEN_BYTES]; /* the exporter's */
+    uint64_t buffer_id;                               /* never the same for two allocations of that process */
+    uint64_t pointer, bytes;                          /* there */
+    uint64_t offset, whole;                           /* in the allocation, and its bytes */
+    uint32_t kind;                                    /* enum rondo_cuda_kind */
+    int32_t device;                                   /* there */
+    uint64_t outside;                                 /* what follows is valid */
     union {
         CUipcMemHandle ipc;
-        struct rondo_loan loan;
+        struct rondo_descriptor_offer offer;
     } as;
 };
 _Static_assert(sizeof(struct handle) <= sizeof(struct rondo_cuda_handle), "a handle must fit");
@@ -123,8 +123,9 @@ static rondo_result_t export_descriptor(struct rondo_cuda_export *exported, cons
     CUresult status = rondo_cuda_driver()->cuMemExportToShareableHandle(&fd, exported->allocation,
                                                                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
     rondo_result_t result = rondo_cuda_result(status, RONDO_ERR_BUFFER, "cuMemExportToShareableHandle");
-    return result == RONDO_SUCCESS ? rondo_loan_offer(exported->segments, fd, pointer->size, &exported->handle.as.loan)
-                                   : result;
+    return result == RONDO_SUCCESS
+               ? rondo_descriptor_offer_make(exported->segments, fd, pointer->size, &exported->handle.as.offer)
+               : result;
 }
 
 /* In the device's context. */
@@ -182,7 +183,7 @@ rondo_result_t rondo_cuda_export(struct rondo_segments *segments, int device_ind
     data->whole = pointer.size;
     data->kind = (uint32_t) pointer.kind;
     data->device = device_index;
-    status = rondo_background_process(data->process);
+    status = rondo_process_token(data->process);
     if (status == RONDO_SUCCESS && (status = rondo_cuda_enter(device_index)) == RONDO_SUCCESS) {
         if (pointer.kind == RONDO_CUDA_MAPPED)
             status = rondo_cuda_result(
@@ -207,7 +208,7 @@ void rondo_cuda_unexport(struct rondo_cuda_export *exported)
     if (exported == NULL)
         return;
     if (exported->handle.kind == RONDO_CUDA_MAPPED && exported->handle.outside)
-        rondo_loan_withdraw(exported->segments, &exported->handle.as.loan);
+        rondo_descriptor_offer_withdraw(exported->segments, &exported->handle.as.offer);
     if (exported->allocation != 0)
         (void) rondo_cuda_driver()->cuMemRelease(exported->allocation);
     free(exported);
@@ -352,7 +353,7 @@ static rondo_result_t open_mapping(struct rondo_cuda_mapping *mapping)
     rondo_result_t result = RONDO_SUCCESS;
     int fd = -1;
     if (data->kind == RONDO_CUDA_MAPPED)
-        result = rondo_loan_take(&data->as.loan, &fd);
+        result = rondo_descriptor_offer_take(&data->as.offer, &fd);
     if (result != RONDO_SUCCESS)
         return result;
     result = rondo_cuda_enter(mapping->device);
@@ -475,14 +476,14 @@ rondo_result_t rondo_cuda_import(int device_index, const struct rondo_cuda_handl
                                  char **pointer)
 {
     struct handle data;
-    unsigned char self[RONDO_BACKGROUND_TOKEN];
+    unsigned char self[RONDO_PROCESS_TOKEN_BYTES];
     *mapping = NULL;
     *pointer = NULL;
     memcpy(&data, handle->bytes, sizeof(data));
     if (data.offset > data.whole || data.bytes > data.whole - data.offset || data.pointer < data.offset)
         return rondo_fail(RONDO_ERR_ARGUMENT, "not a handle of GPU memory: %llu bytes at %llu of %llu",
                           (unsigned long long) data.bytes, (unsigned long long) data.offset, (unsigned long long) data.whole);
-    rondo_result_t result = rondo_background_process(self);
+    rondo_result_t result = rondo_process_token(self);
     if (result != RONDO_SUCCESS)
         return result;
     if (memcmp(self, data.process, sizeof(self)) == 0)

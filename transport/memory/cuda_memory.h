@@ -1,8 +1,8 @@
 /*
  * GPU memory that ranks share, and what ranks know of each other's GPUs. In one process ranks use the owner's address, with
  * peer access between their GPUs; between processes of a host cudaMalloc memory passes as CUDA IPC handles, and memory of the
- * VMM API (cuMemCreate, with POSIX descriptors allowed) as descriptors (segment.h). Memory of cudaMallocAsync stays in its
- * process, managed memory and host memory with its rank.
+ * VMM API (cuMemCreate, with POSIX descriptors allowed) as descriptors (transport/memory/segment.h). Memory of cudaMallocAsync
+ * stays in its process, managed memory and host memory with its rank.
  *
  * What a rank on a GPU may pass to a collective: memory of that GPU, managed memory, and host memory that is pinned
  * (cudaHostAlloc, cudaHostRegister) and has the same address on the GPU, as is usual on 64-bit systems. The last two are read
@@ -28,7 +28,7 @@ struct rondo_segments;
 #define RONDO_GPUS_NAMED                   16 /* that an identity can tell of */
 #define RONDO_GPU_BUS_ID_BYTES             32
 #define RONDO_GPU_CAPABILITY(major, minor) (16 * (major) + (minor))
-#define RONDO_GPU_BULK                     RONDO_GPU_CAPABILITY(9, 0) /* from which on there are bulk copies */
+#define RONDO_GPU_TMA                      RONDO_GPU_CAPABILITY(9, 0) /* from which on there are bulk copies */
 
 /* Told to all ranks at init. Plain data without padding; all zero for a rank on the host device. */
 struct rondo_gpu_identity {

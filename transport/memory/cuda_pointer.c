@@ -1,4 +1,4 @@
-/* See cuda_pointer.h. Also rondo_buffer_check. */
+/* See transport/memory/cuda_pointer.h. Also rondo_buffer_check. */
 #include "transport/memory/cuda_pointer.h"
 
 #include "transport/memory/cuda_memory.h"

@@ -1,5 +1,5 @@
-/* See handover.h. A nested epoll descriptor stands for the listener, its clients and a timer, because a control thread watches
- * one descriptor only. */
+/* See transport/memory/descriptor_passing.h. A nested epoll descriptor stands for the listener, its clients and a timer,
+ * because a control thread watches one descriptor only. */
 #include "transport/memory/descriptor_passing.h"
 
 #include "lib/bootstrap/address.h"
@@ -28,18 +28,18 @@ struct answer {
     uint64_t address; /* of the thing, in its owner's process; else 0 and the descriptor comes along */
 };
 
-struct rondo_handover {
+struct rondo_descriptor_passing {
     struct rondo_control *control;
-    struct rondo_handover_owner owner;
+    struct rondo_descriptor_passing_owner owner;
     int listener, epoll, timer;
     int clients[CLIENTS_MOST], client_count; /* oldest first */
     int expiring;                            /* so many of them were there at the timer's last tick */
 };
 
-static rondo_result_t socket_address(const unsigned char name[RONDO_HANDOVER_NAME], struct rondo_address *address)
+static rondo_result_t socket_address(const unsigned char name[RONDO_DESCRIPTOR_NAME], struct rondo_address *address)
 {
-    char text[32 + 2 * RONDO_HANDOVER_NAME] = "rondo-handover-";
-    for (size_t i = 0, at = strlen(text); i < RONDO_HANDOVER_NAME; i++, at += 2)
+    char text[32 + 2 * RONDO_DESCRIPTOR_NAME] = "rondo-handover-";
+    for (size_t i = 0, at = strlen(text); i < RONDO_DESCRIPTOR_NAME; i++, at += 2)
         snprintf(text + at, sizeof(text) - at, "%02x", name[i]);
     return rondo_address_abstract(text, address);
 }
@@ -72,9 +72,9 @@ static int send_answer(int client, struct answer *answer, int fd)
 }
 
 /* 0 if the client has not asked yet; else it is done with, for better or worse. */
-static int serve_client(struct rondo_handover *handover, int client)
+static int serve_client(struct rondo_descriptor_passing *passing, int client)
 {
-    struct rondo_handover_request request;
+    struct rondo_descriptor_passing_request request;
     struct answer answer = {0, 0};
     struct ucred peer = {0};
     socklen_t bytes = sizeof(peer);
@@ -87,7 +87,7 @@ static int serve_client(struct rondo_handover *handover, int client)
     if (got != (ssize_t) sizeof(request))
         return 1;
     memcpy(&request, packet, sizeof(request));
-    void *thing = handover->owner.find(handover->owner.argument, &request, &answer.bytes, &fd);
+    void *thing = passing->owner.find(passing->owner.argument, &request, &answer.bytes, &fd);
     if (thing == NULL) {
         answer.bytes = 0;
         send_answer(client, &answer, -1);
@@ -98,156 +98,157 @@ static int serve_client(struct rondo_handover *handover, int client)
         answer.address = (uint64_t) (uintptr_t) thing;
     /* In the same process the reference goes to the client. */
     if (!send_answer(client, &answer, same_process ? -1 : fd) || !same_process)
-        handover->owner.drop(thing);
+        passing->owner.drop(thing);
     return 1;
 }
 
-static void set_timer(struct rondo_handover *handover, long milliseconds)
+static void set_timer(struct rondo_descriptor_passing *passing, long milliseconds)
 {
     struct itimerspec when = {.it_value = {milliseconds / 1000, milliseconds % 1000 * 1000000}};
-    timerfd_settime(handover->timer, 0, &when, NULL);
+    timerfd_settime(passing->timer, 0, &when, NULL);
 }
 
 /* Also where a forked child has inherited the socket, which would keep it open and in the epoll set. */
-static void drop_client(struct rondo_handover *handover, int index)
+static void drop_client(struct rondo_descriptor_passing *passing, int index)
 {
-    int client = handover->clients[index];
-    epoll_ctl(handover->epoll, EPOLL_CTL_DEL, client, NULL);
+    int client = passing->clients[index];
+    epoll_ctl(passing->epoll, EPOLL_CTL_DEL, client, NULL);
     shutdown(client, SHUT_RDWR);
     close(client);
-    handover->client_count--;
-    memmove(&handover->clients[index], &handover->clients[index + 1],
-            (size_t) (handover->client_count - index) * sizeof(handover->clients[0]));
-    if (index < handover->expiring)
-        handover->expiring--;
+    passing->client_count--;
+    memmove(&passing->clients[index], &passing->clients[index + 1],
+            (size_t) (passing->client_count - index) * sizeof(passing->clients[0]));
+    if (index < passing->expiring)
+        passing->expiring--;
 }
 
-static void keep_client(struct rondo_handover *handover, int client)
+static void keep_client(struct rondo_descriptor_passing *passing, int client)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = client};
-    if (epoll_ctl(handover->epoll, EPOLL_CTL_ADD, client, &event) != 0) {
+    if (epoll_ctl(passing->epoll, EPOLL_CTL_ADD, client, &event) != 0) {
         close(client);
         return;
     }
-    if (handover->client_count == CLIENTS_MOST)
-        drop_client(handover, 0);
-    if (handover->client_count == 0)
-        set_timer(handover, CLIENT_MS);
-    handover->clients[handover->client_count++] = client;
+    if (passing->client_count == CLIENTS_MOST)
+        drop_client(passing, 0);
+    if (passing->client_count == 0)
+        set_timer(passing, CLIENT_MS);
+    passing->clients[passing->client_count++] = client;
 }
 
-static void listen_for(struct rondo_handover *handover, uint32_t events)
+static void listen_for(struct rondo_descriptor_passing *passing, uint32_t events)
 {
-    struct epoll_event event = {.events = events, .data.fd = handover->listener};
-    epoll_ctl(handover->epoll, EPOLL_CTL_MOD, handover->listener, &event);
+    struct epoll_event event = {.events = events, .data.fd = passing->listener};
+    epoll_ctl(passing->epoll, EPOLL_CTL_MOD, passing->listener, &event);
 }
 
-static void accept_clients(struct rondo_handover *handover)
+static void accept_clients(struct rondo_descriptor_passing *passing)
 {
     for (int i = 0; i < CLIENTS_MOST; i++) {
-        int client = accept4(handover->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int client = accept4(passing->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (client < 0) {
             /* The listener stays readable, so it must be left alone for a while. */
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-                if (handover->client_count > 0)
-                    drop_client(handover, 0);
-                listen_for(handover, 0);
-                set_timer(handover, ACCEPT_PAUSE_MS);
+                if (passing->client_count > 0)
+                    drop_client(passing, 0);
+                listen_for(passing, 0);
+                set_timer(passing, ACCEPT_PAUSE_MS);
             }
             return;
         }
-        if (!rondo_address_same_user(client) || serve_client(handover, client)) {
+        if (!rondo_address_same_user(client) || serve_client(passing, client)) {
             shutdown(client, SHUT_RDWR);
             close(client);
         } else {
-            keep_client(handover, client);
+            keep_client(passing, client);
         }
     }
 }
 
-static void tick(struct rondo_handover *handover)
+static void tick(struct rondo_descriptor_passing *passing)
 {
-    while (handover->expiring > 0)
-        drop_client(handover, 0);
-    handover->expiring = handover->client_count;
-    set_timer(handover, handover->client_count > 0 ? CLIENT_MS : 0);
-    listen_for(handover, EPOLLIN);
+    while (passing->expiring > 0)
+        drop_client(passing, 0);
+    passing->expiring = passing->client_count;
+    set_timer(passing, passing->client_count > 0 ? CLIENT_MS : 0);
+    listen_for(passing, EPOLLIN);
 }
 
 /* Called on the control thread when any of the descriptors is ready. */
 static void serve(void *argument)
 {
-    struct rondo_handover *handover = argument;
+    struct rondo_descriptor_passing *passing = argument;
     struct epoll_event events[16];
-    int count = epoll_wait(handover->epoll, events, 16, 0);
+    int count = epoll_wait(passing->epoll, events, 16, 0);
     for (int i = 0; i < count; i++) {
         int fd = events[i].data.fd, index = 0;
-        if (fd == handover->listener) {
-            accept_clients(handover);
-        } else if (fd == handover->timer) {
+        if (fd == passing->listener) {
+            accept_clients(passing);
+        } else if (fd == passing->timer) {
             uint64_t ticks;
             if (read(fd, &ticks, sizeof(ticks)) > 0)
-                tick(handover);
+                tick(passing);
         } else {
-            while (index < handover->client_count && handover->clients[index] != fd)
+            while (index < passing->client_count && passing->clients[index] != fd)
                 index++;
-            if (index < handover->client_count && serve_client(handover, fd))
-                drop_client(handover, index);
+            if (index < passing->client_count && serve_client(passing, fd))
+                drop_client(passing, index);
         }
     }
 }
 
-static int add(struct rondo_handover *handover, int fd)
+static int add(struct rondo_descriptor_passing *passing, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-    return fd < 0 ? -1 : epoll_ctl(handover->epoll, EPOLL_CTL_ADD, fd, &event);
+    return fd < 0 ? -1 : epoll_ctl(passing->epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-rondo_result_t rondo_handover_create(struct rondo_handover **result, struct rondo_control *control,
-                                     const struct rondo_handover_owner *owner, unsigned char name[RONDO_HANDOVER_NAME])
+rondo_result_t rondo_descriptor_passing_create(struct rondo_descriptor_passing **result, struct rondo_control *control,
+                                               const struct rondo_descriptor_passing_owner *owner,
+                                               unsigned char name[RONDO_DESCRIPTOR_NAME])
 {
     struct rondo_address address;
-    rondo_result_t status = rondo_background_random(name, RONDO_HANDOVER_NAME);
+    rondo_result_t status = rondo_random_bytes(name, RONDO_DESCRIPTOR_NAME);
     if (status != RONDO_SUCCESS || (status = socket_address(name, &address)) != RONDO_SUCCESS)
         return status;
-    struct rondo_handover *handover = calloc(1, sizeof(*handover));
-    if (handover == NULL)
+    struct rondo_descriptor_passing *passing = calloc(1, sizeof(*passing));
+    if (passing == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory to hand over descriptors");
-    handover->owner = *owner;
-    handover->epoll = epoll_create1(EPOLL_CLOEXEC);
-    handover->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    handover->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (handover->listener < 0 || bind(handover->listener, (struct sockaddr *) &address.storage, address.bytes) != 0 ||
-        listen(handover->listener, 4096) != 0 || add(handover, handover->listener) != 0 || add(handover, handover->timer) != 0)
+    passing->owner = *owner;
+    passing->epoll = epoll_create1(EPOLL_CLOEXEC);
+    passing->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    passing->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (passing->listener < 0 || bind(passing->listener, (struct sockaddr *) &address.storage, address.bytes) != 0 ||
+        listen(passing->listener, 4096) != 0 || add(passing, passing->listener) != 0 || add(passing, passing->timer) != 0)
         status = rondo_fail(RONDO_ERR_SYSTEM, "cannot listen on a Unix socket: %s", strerror(errno));
     else
-        status = rondo_control_watch(control, handover->epoll, serve, handover);
+        status = rondo_control_watch(control, passing->epoll, serve, passing);
     if (status != RONDO_SUCCESS) {
-        rondo_handover_destroy(handover);
+        rondo_descriptor_passing_destroy(passing);
         return status;
     }
-    handover->control = control;
-    *result = handover;
+    passing->control = control;
+    *result = passing;
     return RONDO_SUCCESS;
 }
 
-void rondo_handover_destroy(struct rondo_handover *handover)
+void rondo_descriptor_passing_destroy(struct rondo_descriptor_passing *passing)
 {
-    if (handover == NULL)
+    if (passing == NULL)
         return;
-    if (handover->control != NULL)
-        rondo_control_watch(handover->control, -1, NULL, NULL);
-    while (handover->client_count > 0)
-        drop_client(handover, handover->client_count - 1);
-    if (handover->listener >= 0) {
-        shutdown(handover->listener, SHUT_RDWR);
-        close(handover->listener);
+    if (passing->control != NULL)
+        rondo_control_watch(passing->control, -1, NULL, NULL);
+    while (passing->client_count > 0)
+        drop_client(passing, passing->client_count - 1);
+    if (passing->listener >= 0) {
+        shutdown(passing->listener, SHUT_RDWR);
+        close(passing->listener);
     }
-    if (handover->timer >= 0)
-        close(handover->timer);
-    if (handover->epoll >= 0)
-        close(handover->epoll);
-    free(handover);
+    if (passing->timer >= 0)
+        close(passing->timer);
+    if (passing->epoll >= 0)
+        close(passing->epoll);
+    free(passing);
 }
 
 /* ---- the client's side ----------------------------------------------------------------------------------------------------
@@ -257,7 +258,7 @@ static int wait_readable(int fd, int64_t deadline)
 {
     struct pollfd poller = {fd, POLLIN, 0};
     for (;;) {
-        int64_t left = deadline - rondo_background_now();
+        int64_t left = deadline - rondo_clock_ms();
         int ready = poll(&poller, 1, left > 0 ? (int) left : 0);
         if (ready > 0)
             return 1;
@@ -287,7 +288,7 @@ static int receive_answer(int client, struct answer *answer, int *fd)
 }
 
 /* 1 and the answer; 0 if the owner dropped the connection, as it may when many ask; -1 with errno if it cannot be asked. */
-static int ask_once(const struct rondo_address *owner, const struct rondo_handover_request *request, int64_t deadline,
+static int ask_once(const struct rondo_address *owner, const struct rondo_descriptor_passing_request *request, int64_t deadline,
                     struct answer *answer, int *fd)
 {
     int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -310,12 +311,13 @@ static int ask_once(const struct rondo_address *owner, const struct rondo_handov
     return status;
 }
 
-rondo_result_t rondo_handover_ask(const unsigned char name[RONDO_HANDOVER_NAME], const struct rondo_handover_request *request,
-                                  int milliseconds, int *fd, void **thing)
+rondo_result_t rondo_descriptor_passing_ask(const unsigned char name[RONDO_DESCRIPTOR_NAME],
+                                            const struct rondo_descriptor_passing_request *request, int milliseconds, int *fd,
+                                            void **thing)
 {
     struct rondo_address owner;
     struct answer answer = {0, 0};
-    int64_t deadline = rondo_background_now() + milliseconds;
+    int64_t deadline = rondo_clock_ms() + milliseconds;
     int status;
     *fd = -1;
     *thing = NULL;
@@ -323,7 +325,7 @@ rondo_result_t rondo_handover_ask(const unsigned char name[RONDO_HANDOVER_NAME],
     if (result != RONDO_SUCCESS)
         return result;
     while ((status = ask_once(&owner, request, deadline, &answer, fd)) == 0) {
-        if (rondo_background_now() >= deadline)
+        if (rondo_clock_ms() >= deadline)
             return rondo_fail(RONDO_ERR_TRANSPORT, "number %llu was not handed over within %d ms",
                               (unsigned long long) request->id, milliseconds);
         poll(NULL, 0, RETRY_MS);

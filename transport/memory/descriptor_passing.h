@@ -10,34 +10,36 @@
 
 #include "lib/bootstrap/control.h"
 
-enum { RONDO_HANDOVER_NAME = 16, RONDO_HANDOVER_KEY = 16 };
+enum { RONDO_DESCRIPTOR_NAME = 16, RONDO_DESCRIPTOR_KEY = 16 };
 
-struct rondo_handover; /* the serving side */
+struct rondo_descriptor_passing; /* the serving side */
 
 /* What a client presents: which thing, and the key that its owner gave out with it. */
-struct rondo_handover_request {
+struct rondo_descriptor_passing_request {
     uint64_t id;
-    unsigned char key[RONDO_HANDOVER_KEY];
+    unsigned char key[RONDO_DESCRIPTOR_KEY];
 };
 
 /* Called on the control thread. find returns the thing asked for with one more reference, its size and its descriptor, or NULL;
  * drop takes the reference back. */
-struct rondo_handover_owner {
+struct rondo_descriptor_passing_owner {
     void *argument;
-    void *(*find)(void *argument, const struct rondo_handover_request *request, uint64_t *bytes, int *fd);
+    void *(*find)(void *argument, const struct rondo_descriptor_passing_request *request, uint64_t *bytes, int *fd);
     void (*drop)(void *thing);
 };
 
 /* name is random and tells clients where to ask. */
-rondo_result_t rondo_handover_create(struct rondo_handover **handover, struct rondo_control *control,
-                                     const struct rondo_handover_owner *owner, unsigned char name[RONDO_HANDOVER_NAME]);
+rondo_result_t rondo_descriptor_passing_create(struct rondo_descriptor_passing **passing, struct rondo_control *control,
+                                               const struct rondo_descriptor_passing_owner *owner,
+                                               unsigned char name[RONDO_DESCRIPTOR_NAME]);
 /* When it returns, the owner is not called any more. */
-void rondo_handover_destroy(struct rondo_handover *handover);
+void rondo_descriptor_passing_destroy(struct rondo_descriptor_passing *passing);
 
 /* The client's side; blocks for at most milliseconds. Either *fd is the thing's descriptor, and the caller's to close; or it is
  * -1, and *thing what the owner's find returned, with the reference: then the owner is in this very process.
  * RONDO_ERR_TRANSPORT if the owner is gone, does not answer, or has no such thing. */
-rondo_result_t rondo_handover_ask(const unsigned char name[RONDO_HANDOVER_NAME], const struct rondo_handover_request *request,
-                                  int milliseconds, int *fd, void **thing);
+rondo_result_t rondo_descriptor_passing_ask(const unsigned char name[RONDO_DESCRIPTOR_NAME],
+                                            const struct rondo_descriptor_passing_request *request, int milliseconds, int *fd,
+                                            void **thing);
 
 #endif

@@ -1,4 +1,4 @@
-/* See memory_node.h. */
+/* See transport/memory/memory_node.h. */
 #include "transport/memory/memory_node.h"
 
 #include <ctype.h>

@@ -1,5 +1,6 @@
-/* See segment.h. A segment is a memfd sealed against resizing, so that nobody can make another's mapping fault; handover.h
- * passes it on. A process never maps its own segment again: it gets the maker's struct, whose references are counted. */
+/* See transport/memory/segment.h. A segment is a memfd sealed against resizing, so that nobody can make another's mapping
+ * fault; transport/memory/descriptor_passing.h passes it on. A process never maps its own segment again: it gets the maker's
+ * struct, whose references are counted. */
 #include "transport/memory/segment.h"
 
 #include "lib/base/environment.h"
@@ -23,12 +24,12 @@
 enum { IMPORT_MS = 10000 };
 
 struct handle {
-    unsigned char maker[RONDO_HANDOVER_NAME];
-    struct rondo_handover_request request;
+    unsigned char maker[RONDO_DESCRIPTOR_NAME];
+    struct rondo_descriptor_passing_request request;
     uint64_t bytes;
 };
 _Static_assert(sizeof(struct handle) <= sizeof(struct rondo_segment_handle), "a handle must fit");
-_Static_assert(sizeof(struct handle) <= sizeof(struct rondo_loan), "a handle must fit");
+_Static_assert(sizeof(struct handle) <= sizeof(struct rondo_descriptor_offer), "a handle must fit");
 
 /* What a struct rondo_segment that leaves this file is the first part of. */
 struct known {
@@ -54,8 +55,8 @@ struct import {
 };
 
 struct rondo_segments {
-    struct rondo_handover *handover;
-    unsigned char name[RONDO_HANDOVER_NAME];
+    struct rondo_descriptor_passing *passing;
+    unsigned char name[RONDO_DESCRIPTOR_NAME];
     pthread_mutex_t mutex; /* guards the rest; never held while waiting */
     uint64_t made_count;
     struct made *made;
@@ -79,14 +80,14 @@ static void let_go(void *thing)
 }
 
 /* For the handover, on the control thread. */
-static void *find_made(void *argument, const struct rondo_handover_request *request, uint64_t *bytes, int *fd)
+static void *find_made(void *argument, const struct rondo_descriptor_passing_request *request, uint64_t *bytes, int *fd)
 {
     struct rondo_segments *segments = argument;
     pthread_mutex_lock(&segments->mutex);
     struct made *made = segments->made;
     while (made != NULL && made->known.segment.id != request->id)
         made = made->next;
-    if (made != NULL && !rondo_sha256_equal(made->known.handle.request.key, request->key, RONDO_HANDOVER_KEY))
+    if (made != NULL && !rondo_sha256_equal(made->known.handle.request.key, request->key, RONDO_DESCRIPTOR_KEY))
         made = NULL;
     if (made != NULL) {
         atomic_fetch_add(&made->references, 1);
@@ -103,8 +104,8 @@ rondo_result_t rondo_segments_create(struct rondo_segments **result, struct rond
     if (segments == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for segments");
     pthread_mutex_init(&segments->mutex, NULL);
-    struct rondo_handover_owner owner = {segments, find_made, let_go};
-    rondo_result_t status = rondo_handover_create(&segments->handover, control, &owner, segments->name);
+    struct rondo_descriptor_passing_owner owner = {segments, find_made, let_go};
+    rondo_result_t status = rondo_descriptor_passing_create(&segments->passing, control, &owner, segments->name);
     if (status != RONDO_SUCCESS) {
         rondo_segments_destroy(segments);
         return status;
@@ -137,7 +138,7 @@ rondo_result_t rondo_segment_allocate(struct rondo_segments *segments, size_t by
     if (made == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a segment");
     struct handle *handle = &made->known.handle;
-    rondo_result_t status = rondo_background_random(handle->request.key, sizeof(handle->request.key));
+    rondo_result_t status = rondo_random_bytes(handle->request.key, sizeof(handle->request.key));
     if (status != RONDO_SUCCESS) {
         free(made);
         return status;
@@ -192,7 +193,7 @@ static rondo_result_t fetch(const struct handle *handle, struct import *import)
 {
     void *thing;
     int fd;
-    rondo_result_t result = rondo_handover_ask(handle->maker, &handle->request, IMPORT_MS, &fd, &thing);
+    rondo_result_t result = rondo_descriptor_passing_ask(handle->maker, &handle->request, IMPORT_MS, &fd, &thing);
     if (result != RONDO_SUCCESS)
         return result;
     import->made = thing;
@@ -296,14 +297,15 @@ void rondo_segment_release(struct rondo_segments *segments, struct rondo_segment
         let_go(made);
 }
 
-rondo_result_t rondo_loan_offer(struct rondo_segments *segments, int fd, uint64_t bytes, struct rondo_loan *loan)
+rondo_result_t rondo_descriptor_offer_make(struct rondo_segments *segments, int fd, uint64_t bytes,
+                                           struct rondo_descriptor_offer *offer)
 {
     struct made *made = calloc(1, sizeof(*made));
     rondo_result_t status = RONDO_SUCCESS;
     if (made == NULL)
         status = rondo_fail(RONDO_ERR_MEMORY, "no memory to lend a descriptor");
     else
-        status = rondo_background_random(made->known.handle.request.key, sizeof(made->known.handle.request.key));
+        status = rondo_random_bytes(made->known.handle.request.key, sizeof(made->known.handle.request.key));
     if (status != RONDO_SUCCESS) {
         free(made);
         close(fd);
@@ -311,17 +313,17 @@ rondo_result_t rondo_loan_offer(struct rondo_segments *segments, int fd, uint64_
     }
     made->fd = fd;
     publish(segments, made, NULL, bytes);
-    memset(loan, 0, sizeof(*loan));
-    memcpy(loan->bytes, &made->known.handle, sizeof(made->known.handle));
+    memset(offer, 0, sizeof(*offer));
+    memcpy(offer->bytes, &made->known.handle, sizeof(made->known.handle));
     return RONDO_SUCCESS;
 }
 
-void rondo_loan_withdraw(struct rondo_segments *segments, const struct rondo_loan *loan)
+void rondo_descriptor_offer_withdraw(struct rondo_segments *segments, const struct rondo_descriptor_offer *offer)
 {
     struct made *made = NULL;
     pthread_mutex_lock(&segments->mutex);
     for (struct made **link = &segments->made; *link != NULL && made == NULL; link = &(*link)->next)
-        if ((*link)->known.segment.base == NULL && memcmp(&(*link)->known.handle, loan->bytes, sizeof(struct handle)) == 0) {
+        if ((*link)->known.segment.base == NULL && memcmp(&(*link)->known.handle, offer->bytes, sizeof(struct handle)) == 0) {
             made = *link;
             *link = made->next;
             break;
@@ -331,12 +333,12 @@ void rondo_loan_withdraw(struct rondo_segments *segments, const struct rondo_loa
         let_go(made);
 }
 
-rondo_result_t rondo_loan_take(const struct rondo_loan *loan, int *fd)
+rondo_result_t rondo_descriptor_offer_take(const struct rondo_descriptor_offer *offer, int *fd)
 {
     struct handle handle;
     void *thing;
-    memcpy(&handle, loan->bytes, sizeof(handle));
-    rondo_result_t result = rondo_handover_ask(handle.maker, &handle.request, IMPORT_MS, fd, &thing);
+    memcpy(&handle, offer->bytes, sizeof(handle));
+    rondo_result_t result = rondo_descriptor_passing_ask(handle.maker, &handle.request, IMPORT_MS, fd, &thing);
     if (result != RONDO_SUCCESS || thing == NULL)
         return result;
     *fd = fcntl(((struct made *) thing)->fd, F_DUPFD_CLOEXEC, 0);
@@ -350,7 +352,7 @@ void rondo_segments_destroy(struct rondo_segments *segments)
 {
     if (segments == NULL)
         return;
-    rondo_handover_destroy(segments->handover);
+    rondo_descriptor_passing_destroy(segments->passing);
     while (segments->imports != NULL) {
         struct import *import = segments->imports;
         segments->imports = import->next;

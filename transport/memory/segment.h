@@ -38,16 +38,17 @@ rondo_result_t rondo_segment_import(struct rondo_segments *segments, const struc
 void rondo_segment_release(struct rondo_segments *segments, struct rondo_segment *segment);
 
 /* Descriptors of other things than segments, handed over in the same way. */
-struct rondo_loan {
+struct rondo_descriptor_offer {
     unsigned char bytes[48]; /* travels in control messages; plain data */
 };
 
 /* Takes fd, and closes it when it is withdrawn. bytes: whatever size it has, not 0. */
-rondo_result_t rondo_loan_offer(struct rondo_segments *segments, int fd, uint64_t bytes, struct rondo_loan *loan);
+rondo_result_t rondo_descriptor_offer_make(struct rondo_segments *segments, int fd, uint64_t bytes,
+                                           struct rondo_descriptor_offer *offer);
 /* Those who have it keep it. Nothing happens if the loan is not one of these segments' offers. */
-void rondo_loan_withdraw(struct rondo_segments *segments, const struct rondo_loan *loan);
+void rondo_descriptor_offer_withdraw(struct rondo_segments *segments, const struct rondo_descriptor_offer *offer);
 /* *fd becomes the caller's own. Bounded and restricted as an import; RONDO_ERR_TRANSPORT if the offer is gone. */
-rondo_result_t rondo_loan_take(const struct rondo_loan *loan, int *fd);
+rondo_result_t rondo_descriptor_offer_take(const struct rondo_descriptor_offer *offer, int *fd);
 
 /* Text that is equal exactly for processes that can share segments: same boot, same network, PID and user namespace, same user;
  * and the same override (config->host_id), or where that is NULL the same RONDO_HOSTID, if any. Writes at most bytes (256 are

@@ -1,4 +1,4 @@
-/* See slot_memory.h. */
+/* See transport/memory/slot_memory.h. */
 #include "transport/memory/slot_memory.h"
 
 #include "transport/memory/cuda_direct.h"

@@ -46,7 +46,7 @@ void rondo_rdma_lose(struct rondo_rdma *rdma, int rank, const char *why)
             set_broken(rdma, queue);
     if (!rdma->closing)
         rondo_proxy_lose(rdma->proxy, rank, "rdma", why);
-    /* Without the way to itself (rdma_flush.c) this rank cannot trust what others send. */
+    /* Without the way to itself (transport/rdma/flush.c) this rank cannot trust what others send. */
     for (int other = 0; rank == rdma->rank && rdma->slots != RONDO_SLOTS_WITH_COUNTERS && other < rdma->runtime->size; other++)
         if (rdma->peers[other].in_count > 0)
             rondo_rdma_lose(rdma, other, why);
@@ -117,11 +117,11 @@ static void to_socket(const struct rondo_rdma_address *from, struct sockaddr_sto
     }
 }
 
-static void begin(struct rondo_rdma *rdma, struct rondo_rdma_queue *queue, const struct rondo_rdma_card *card)
+static void begin(struct rondo_rdma *rdma, struct rondo_rdma_queue *queue, const struct rondo_rdma_endpoint_address *endpoint)
 {
     struct sockaddr_storage there, here = rdma->rails[queue->rail].address;
-    queue->token = card->token;
-    to_socket(&card->addresses[queue->other_rail], &there);
+    queue->token = endpoint->token;
+    to_socket(&endpoint->addresses[queue->other_rail], &there);
     if (here.ss_family == AF_INET) /* any port of this address */
         ((struct sockaddr_in *) &here)->sin_port = 0;
     else
@@ -139,27 +139,28 @@ static void begin(struct rondo_rdma *rdma, struct rondo_rdma_queue *queue, const
 }
 
 /* The card was made by another rank: it is looked at before it is believed. */
-static int read_card(const struct rondo_port *port, struct rondo_rdma_card *card)
+static int read_endpoint_address(const struct rondo_port *port, struct rondo_rdma_endpoint_address *endpoint)
 {
-    if (port->card == NULL || port->card->bytes != sizeof(*card))
+    if (port->endpoint_address == NULL || port->endpoint_address->bytes != sizeof(*endpoint))
         return 0;
-    memcpy(card, port->card->data, sizeof(*card));
-    return card->rails >= 1 && card->rails <= RONDO_RDMA_RAILS && card->queues >= 1 && card->queues <= RONDO_RDMA_QUEUES;
+    memcpy(endpoint, port->endpoint_address->data, sizeof(*endpoint));
+    return endpoint->rails >= 1 && endpoint->rails <= RONDO_RDMA_RAILS && endpoint->queues >= 1 &&
+           endpoint->queues <= RONDO_RDMA_QUEUES;
 }
 
-static void begin_all(struct rondo_rdma *rdma, int rank, const struct rondo_rdma_card *card)
+static void begin_all(struct rondo_rdma *rdma, int rank, const struct rondo_rdma_endpoint_address *endpoint)
 {
     struct rondo_rdma_peer *peer = &rdma->peers[rank];
-    int rails = rdma->rail_count > (int) card->rails ? rdma->rail_count : (int) card->rails;
+    int rails = rdma->rail_count > (int) endpoint->rails ? rdma->rail_count : (int) endpoint->rails;
     int count = rdma->queues > rails ? rdma->queues : rails; /* at least one a rail, of whoever has more */
     peer->out_count = count > RONDO_RDMA_QUEUES ? RONDO_RDMA_QUEUES : count;
     for (int i = 0; i < peer->out_count; i++)
-        if ((peer->out[i] = make_queue(rdma, rank, i % rdma->rail_count, i % (int) card->rails)) == NULL) {
+        if ((peer->out[i] = make_queue(rdma, rank, i % rdma->rail_count, i % (int) endpoint->rails)) == NULL) {
             rondo_rdma_lose(rdma, rank, "no memory for a queue pair");
             return;
         }
     for (int i = 0; i < peer->out_count && !peer->lost; i++)
-        begin(rdma, peer->out[i], card);
+        begin(rdma, peer->out[i], endpoint);
 }
 
 static struct rondo_rdma_queue *if_ready(struct rondo_rdma_queue *queue)
@@ -170,15 +171,15 @@ static struct rondo_rdma_queue *if_ready(struct rondo_rdma_queue *queue)
 struct rondo_rdma_queue *rondo_rdma_queue_of(struct rondo_rdma *rdma, const struct rondo_port *port)
 {
     struct rondo_rdma_peer *peer = &rdma->peers[port->peer];
-    struct rondo_rdma_card card;
+    struct rondo_rdma_endpoint_address endpoint;
     if (peer->lost)
         return NULL;
     /* Both sides know the sender's number, and so which queue pair it is. */
     if (port->direction == RONDO_INCOMING)
         return peer->in_count > 0 ? if_ready(peer->in[port->other_number % (uint32_t) peer->in_count]) : NULL;
     if (peer->out_count == 0) {
-        if (read_card(port, &card))
-            begin_all(rdma, port->peer, &card);
+        if (read_endpoint_address(port, &endpoint))
+            begin_all(rdma, port->peer, &endpoint);
         else
             rondo_rdma_lose(rdma, port->peer, "its address cannot be understood");
     }
@@ -189,7 +190,7 @@ struct rondo_rdma_queue *rondo_rdma_loop(struct rondo_rdma *rdma, int rail)
 {
     struct rondo_rdma_peer *self = &rdma->peers[rdma->rank];
     if (!self->lost && self->out_count == 0)
-        begin_all(rdma, rdma->rank, &rdma->card);
+        begin_all(rdma, rdma->rank, &rdma->endpoint);
     return self->lost ? NULL : if_ready(self->out[rail]); /* one a rail, the first ones in their order */
 }
 

@@ -93,7 +93,7 @@ static void report(struct rondo_rdma *rdma, int rail, void (*tell)(void *, const
     char whys[RONDO_RDMA_MERITS][RONDO_SURVEY_TEXT];
     enum rondo_slot_memory kind;
     struct rondo_rdma_report report = {
-        .card = rdma->rails[rail].name, .port = rdma->rails[rail].port, .node = rdma->rails[rail].node};
+        .nic = rdma->rails[rail].name, .port = rdma->rails[rail].port, .node = rdma->rails[rail].node};
     if (choose(rdma, rail, 1, &kind, whys) != RONDO_SUCCESS)
         report.trouble = rondo_last_error();
     else

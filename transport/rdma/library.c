@@ -1,4 +1,4 @@
-/* See rdma_library.h. The kernel is asked first: without a device nothing is loaded. */
+/* See transport/rdma/library.h. The kernel is asked first: without a device nothing is loaded. */
 #include "transport/rdma/library.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* Memory of the rdma transport: slabs that every rail has registered. Counters and sizes lie in the host's memory, which the
- * proxy reads; slots behind them, or apart in memory that cards reach by themselves (slot_memory.h). */
+ * proxy reads; slots behind them, or apart in memory that cards reach by themselves (transport/memory/slot_memory.h). */
 #include "transport/rdma/rdma.h"
 
 #include "lib/base/error.h"
@@ -115,7 +115,7 @@ static rondo_result_t refuse_gpu(const struct rondo_rdma_rail *rail, enum rondo_
                       strerror(error));
 }
 
-/* Readable from elsewhere, too, since this rank flushes by reading (rdma_flush.c). */
+/* Readable from elsewhere, too, since this rank flushes by reading (transport/rdma/flush.c). */
 static rondo_result_t take_on(struct rondo_rdma *rdma, enum rondo_slot_memory kind, const struct rondo_rdma_rail *rail,
                               char *base, size_t bytes, int dmabuf, struct ibv_mr **keys)
 {

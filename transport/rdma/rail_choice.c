@@ -1,4 +1,4 @@
-/* See rail_choice.h. */
+/* See transport/rdma/rail_choice.h. */
 #include "transport/rdma/rail_choice.h"
 
 #include "transport/memory/memory_node.h"
@@ -9,14 +9,14 @@
 #include <string.h>
 
 /* A card of whose place nothing is known counts as the farthest. */
-static int distance(const char *sysfs, int node, int card_node)
+static int distance(const char *sysfs, int node, int nic_node)
 {
     if (node < 0)
         return 0;
-    if (card_node < 0)
+    if (nic_node < 0)
         return INT_MAX;
-    int far = rondo_memory_distance(sysfs, node, card_node);
-    return far >= 0 ? far : card_node == node ? 10 : 20; /* what firmware that says nothing is taken to mean */
+    int far = rondo_memory_distance(sysfs, node, nic_node);
+    return far >= 0 ? far : nic_node == node ? 10 : 20; /* what firmware that says nothing is taken to mean */
 }
 
 int rondo_rails_choose(const struct rondo_rail_place *places, int count, int node, const char *sysfs, int turn, int most,

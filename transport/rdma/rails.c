@@ -167,7 +167,7 @@ static rondo_result_t find(struct rondo_rdma *rdma, const char *devices, int64_t
 /* Where the rank's GPU or processors are, and the ports as seen from there. */
 static void locate(struct rondo_rdma *rdma, const struct found *found, struct rondo_rail_place places[PORTS_MAX])
 {
-    char bus_id[RONDO_GPU_BUS_ID_BYTES], gpu[64] = "", card[160];
+    char bus_id[RONDO_GPU_BUS_ID_BYTES], gpu[64] = "", nic[160];
     if (rdma->gpu >= 0 && rondo_gpu_bus_id(rdma->gpu, bus_id)) {
         for (char *c = bus_id; *c != '\0'; c++)
             *c = (char) tolower((unsigned char) *c); /* CUDA writes it in capitals */
@@ -175,8 +175,8 @@ static void locate(struct rondo_rdma *rdma, const struct found *found, struct ro
     }
     rdma->node = rdma->gpu < 0 ? rondo_memory_node_here() : gpu[0] != '\0' ? rondo_memory_node(bus_id) : -1;
     for (int i = 0; i < found->count; i++) {
-        snprintf(card, sizeof(card), "/sys/class/infiniband/%s/device", found->ports[i].name);
-        places[i] = (struct rondo_rail_place){found->ports[i].node, gpu[0] != '\0' ? rondo_rails_bridges(gpu, card) : 0};
+        snprintf(nic, sizeof(nic), "/sys/class/infiniband/%s/device", found->ports[i].name);
+        places[i] = (struct rondo_rail_place){found->ports[i].node, gpu[0] != '\0' ? rondo_rails_bridges(gpu, nic) : 0};
     }
 }
 

@@ -40,11 +40,11 @@ static int reaches(const struct rondo_runtime *runtime, int peer)
 
 /* ---- posting ---- */
 
-int rondo_rdma_post(struct rondo_rdma_queue *queue, struct ibv_send_wr *request, struct ibv_sge piece, int loud)
+int rondo_rdma_post(struct rondo_rdma_queue *queue, struct ibv_send_wr *request, struct ibv_sge part, int loud)
 {
     struct ibv_send_wr *refused;
     request->wr_id = queue->posted + 1;
-    request->sg_list = &piece;
+    request->sg_list = &part;
     request->num_sge = 1;
     if (loud)
         request->send_flags |= IBV_SEND_SIGNALED;
@@ -74,7 +74,8 @@ static int post_slot(struct rondo_rdma_queue *queue, const struct rondo_port *po
         (struct ibv_sge){(uint64_t) (uintptr_t) (port->slots + place), bytes, rondo_rdma_keys(from, queue->rail)->lkey}, 0);
 }
 
-/* The counter always travels in the request (rdma_connect.c insists on room for it), so the value may be on the stack. */
+/* The counter always travels in the request (transport/rdma/connect.c insists on room for it), so the value may be on the
+ * stack. */
 static int post_counter(struct rondo_rdma_queue *queue, struct rondo_port *port, uint64_t value, int loud)
 {
     struct ibv_send_wr request = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_INLINE};
@@ -87,9 +88,9 @@ static int post_counter(struct rondo_rdma_queue *queue, struct rondo_port *port,
     return 1;
 }
 
-static int carry_slots(struct rondo_rdma_queue *queue, struct rondo_port *port, uint64_t tail)
+static int transmit_slots(struct rondo_rdma_queue *queue, struct rondo_port *port, uint64_t tail)
 {
-    uint64_t sent = port->carried;
+    uint64_t sent = port->transmitted;
     while (sent != tail && rondo_rdma_room(queue) > 2) {
         uint32_t slot = (uint32_t) (sent & (port->slot_count - 1));
         uint32_t bytes = rondo_load_relaxed32(port->sizes + slot);
@@ -102,25 +103,25 @@ static int carry_slots(struct rondo_rdma_queue *queue, struct rondo_port *port, 
         if (bytes >= RONDO_RDMA_LARGE && sent != tail && !post_counter(queue, port, sent, 0))
             return 0;
     }
-    if (sent == port->carried || !post_counter(queue, port, sent, 0))
+    if (sent == port->transmitted || !post_counter(queue, port, sent, 0))
         return 0;
-    port->carried = sent;
+    port->transmitted = sent;
     return 1;
 }
 
-static int carry(void *state, struct rondo_port *port, uint64_t published)
+static int transmit(void *state, struct rondo_port *port, uint64_t published)
 {
     struct rondo_rdma *rdma = state;
     struct rondo_rdma_queue *queue = rondo_rdma_queue_of(rdma, port);
     if (rdma->peers[port->peer].lost)
-        port->carried = published; /* nobody will ever have it */
+        port->transmitted = published; /* nobody will ever have it */
     if (queue == NULL || rondo_rdma_room(queue) < 4)
         return 0;
     if (port->direction == RONDO_OUTGOING)
-        return carry_slots(queue, port, published);
+        return transmit_slots(queue, port, published);
     if (!post_counter(queue, port, published, 0))
         return 0;
-    port->carried = published;
+    port->transmitted = published;
     return 1;
 }
 
@@ -134,7 +135,7 @@ static int is_quiet(void *state, struct rondo_port *port)
     if (queue == NULL || queue->completed >= port->last_post)
         return 1;
     if (queue->signaled < port->last_post && rondo_rdma_room(queue) >= 4)
-        post_counter(queue, port, port->carried, 1);
+        post_counter(queue, port, port->transmitted, 1);
     return 0;
 }
 
@@ -230,9 +231,9 @@ static void free_network(void *state)
     free(rdma);
 }
 
-static void write_card(struct rondo_rdma *rdma, struct rondo_card *card)
+static void write_endpoint_address(struct rondo_rdma *rdma, struct rondo_endpoint_address *endpoint)
 {
-    struct rondo_rdma_card own = {
+    struct rondo_rdma_endpoint_address own = {
         .token = rdma->token, .rails = (uint32_t) rdma->rail_count, .queues = (uint32_t) rdma->queues};
     for (int i = 0; i < rdma->rail_count; i++) {
         const struct sockaddr_storage *from = &rdma->rails[i].address;
@@ -248,13 +249,13 @@ static void write_card(struct rondo_rdma *rdma, struct rondo_card *card)
             memcpy(to->bytes, &v6->sin6_addr, sizeof(v6->sin6_addr));
         }
     }
-    rdma->card = own;
-    card->bytes = sizeof(own);
-    memcpy(card->data, &own, sizeof(own));
+    rdma->endpoint = own;
+    endpoint->bytes = sizeof(own);
+    memcpy(endpoint->data, &own, sizeof(own));
 }
 
 static rondo_result_t open_network(struct rondo_runtime *runtime, struct rondo_proxy *proxy, void **state,
-                                   struct rondo_card *card)
+                                   struct rondo_endpoint_address *endpoint)
 {
     const char *why;
     int64_t queues = 0;
@@ -284,7 +285,7 @@ static rondo_result_t open_network(struct rondo_runtime *runtime, struct rondo_p
             rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_RDMA_QUEUES = %lld is not in [1, %d]", (long long) queues, RONDO_RDMA_QUEUES);
     rdma->queues = (int) queues;
     if (result == RONDO_SUCCESS)
-        result = rondo_background_random(&rdma->token, sizeof(rdma->token));
+        result = rondo_random_bytes(&rdma->token, sizeof(rdma->token));
     if (result == RONDO_SUCCESS)
         result = rondo_rdma_open_rails(rdma);
     if (result == RONDO_SUCCESS)
@@ -294,7 +295,7 @@ static rondo_result_t open_network(struct rondo_runtime *runtime, struct rondo_p
         free_network(rdma);
         return result;
     }
-    write_card(rdma, card);
+    write_endpoint_address(rdma, endpoint);
     *state = rdma;
     return RONDO_SUCCESS;
 }
@@ -315,7 +316,7 @@ const struct rondo_network rondo_network_rdma = {
     .close = close_network,
     .destroy = free_network,
     .prepare = rondo_rdma_prepare,
-    .carry = carry,
+    .transmit = transmit,
     .is_quiet = is_quiet,
     .sever = sever,
     .progress = progress,

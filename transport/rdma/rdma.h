@@ -1,6 +1,7 @@
-/* The parts of the rdma transport: rdma.c has the network and the posting; rdma_rails.c the network cards; rdma_memory.c what
- * they have registered; rdma_direct.c the choice of where slots lie, and rdma_flush.c what that takes; rdma_connect.c the queue
- * pairs and how they come to be. All but memory belongs to the holder of the proxy's claim. */
+/* The parts of the rdma transport: transport/rdma/rdma.c has the network and the posting; transport/rdma/rails.c the network
+ * cards; transport/rdma/memory.c what they have registered; transport/rdma/direct.c the choice of where slots lie, and
+ * transport/rdma/flush.c what that takes; transport/rdma/connect.c the queue pairs and how they come to be. All but memory
+ * belongs to the holder of the proxy's claim. */
 #ifndef RONDO_TRANSPORT_RDMA_RDMA_H
 #define RONDO_TRANSPORT_RDMA_RDMA_H
 
@@ -58,7 +59,7 @@ struct rondo_rdma_address {
     uint16_t family, port; /* port in network order */
     uint32_t scope;
 };
-struct rondo_rdma_card {
+struct rondo_rdma_endpoint_address {
     uint64_t token;
     uint32_t rails, queues;
     struct rondo_rdma_address addresses[RONDO_RDMA_RAILS];
@@ -80,7 +81,7 @@ struct rondo_rdma {
     uint64_t token; /* that a connection request must bring */
     uint32_t connecting, passes;
     int closing;
-    struct rondo_rdma_card card; /* this rank's */
+    struct rondo_rdma_endpoint_address endpoint; /* this rank's */
     enum rondo_slot_memory slots;
     enum rondo_cuda_flush flush; /* where they lie apart */
     uint64_t scrap;
@@ -132,7 +133,7 @@ struct rondo_rdma_queue *rondo_rdma_loop(struct rondo_rdma *rdma, int rail);
 int rondo_rdma_heed_connections(struct rondo_rdma *rdma);
 /* Has it carried out after all posts before; loud: its completion is heard of, and with it that of all before. 0: refused, and
  * the peer is lost. */
-int rondo_rdma_post(struct rondo_rdma_queue *queue, struct ibv_send_wr *request, struct ibv_sge piece, int loud);
+int rondo_rdma_post(struct rondo_rdma_queue *queue, struct ibv_send_wr *request, struct ibv_sge part, int loud);
 /* The peer is reached no more: nothing arrives from it, or there, from here on. why is copied. */
 void rondo_rdma_lose(struct rondo_rdma *rdma, int peer, const char *why);
 void rondo_rdma_close_queues(struct rondo_rdma *rdma);

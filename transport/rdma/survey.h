@@ -7,7 +7,7 @@
 #define RONDO_SURVEY_TEXT 256
 
 struct rondo_rdma_report {
-    const char *card;
+    const char *nic;
     unsigned port;
     int node;                                     /* NUMA; -1: unknown */
     const char *slots;                            /* as RONDO_GPUDIRECT names it; NULL: what it says cannot be */

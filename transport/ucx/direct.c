@@ -1,4 +1,4 @@
-/* See ucx_direct.h. */
+/* See transport/ucx/direct.h. */
 #include "transport/ucx/direct.h"
 
 #include "transport/memory/cuda_memory.h"

@@ -1,4 +1,5 @@
-/* See ucx_library.h. UCX takes the signals of crashes for itself when it is loaded; they are given back to whoever had them. */
+/* See transport/ucx/library.h. UCX takes the signals of crashes for itself when it is loaded; they are given back to whoever
+ * had them. */
 #include "transport/ucx/library.h"
 
 #include <dlfcn.h>

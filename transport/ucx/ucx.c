@@ -136,7 +136,7 @@ static ucp_ep_h endpoint_of(struct ucx *ucx, const struct rondo_port *port)
         return peer->lost ? NULL : *endpoint;
     ucp_ep_params_t parameters = {
         .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
-        .address = (const ucp_address_t *) port->card->data,
+        .address = (const ucp_address_t *) port->endpoint_address->data,
         .err_mode = UCP_ERR_HANDLING_MODE_PEER,
         .err_handler = {endpoint_failed, ucx},
     };
@@ -153,8 +153,8 @@ static ucp_ep_h endpoint_of(struct ucx *ucx, const struct rondo_port *port)
 /* Of what was lent, nothing is read any more. */
 static void settle(struct rondo_port *port)
 {
-    if (port->loans != NULL && port->sending == 0)
-        rondo_store_release(&port->loans->settled, port->carried);
+    if (port->source_references != NULL && port->sending == 0)
+        rondo_store_release(&port->source_references->settled, port->transmitted);
 }
 
 static void sent(void *request, ucs_status_t status, void *argument)
@@ -213,13 +213,14 @@ static void send_slots(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *po
 {
     struct dispatch *dispatches = port->messages;
     size_t sent_bytes = 0;
-    for (; port->carried != tail && !ucx->peers[port->peer].lost && sent_bytes < TURN_BYTES; port->carried++) {
-        uint32_t slot = (uint32_t) (port->carried & (port->slot_count - 1));
-        const struct rondo_lent_slot *loan = port->loans != NULL ? &port->loans->slots[slot] : NULL;
-        const char *lent = loan != NULL ? loan->source : NULL;
-        uint32_t bytes = lent != NULL ? (uint32_t) loan->bytes : rondo_load_relaxed32(port->sizes + slot);
+    for (; port->transmitted != tail && !ucx->peers[port->peer].lost && sent_bytes < TURN_BYTES; port->transmitted++) {
+        uint32_t slot = (uint32_t) (port->transmitted & (port->slot_count - 1));
+        const struct rondo_referenced_slot *offer =
+            port->source_references != NULL ? &port->source_references->slots[slot] : NULL;
+        const char *lent = offer != NULL ? offer->source : NULL;
+        uint32_t bytes = lent != NULL ? (uint32_t) offer->bytes : rondo_load_relaxed32(port->sizes + slot);
         bytes = bytes < port->slot_bytes ? bytes : port->slot_bytes;
-        dispatches[slot].header = (struct slot_header){port->other_key, port->carried, port->other_number, bytes};
+        dispatches[slot].header = (struct slot_header){port->other_key, port->transmitted, port->other_number, bytes};
         send_slot(ucx, endpoint, port, &dispatches[slot], lent != NULL ? lent : port->slots + (size_t) slot * port->slot_bytes);
         sent_bytes += bytes;
     }
@@ -233,29 +234,29 @@ static int send_credit(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *po
     if (port->sending > 0)
         return 0;
     incoming->credit = (struct credit_header){port->other_key, head, port->other_number, 0};
-    port->carried = head;
+    port->transmitted = head;
     send_message(ucx, endpoint, port, ID_CREDIT, &incoming->credit, CREDIT_TEXT, NULL, 0, 0);
     return 1;
 }
 
-static int carry(void *state, struct rondo_port *port, uint64_t published)
+static int transmit(void *state, struct rondo_port *port, uint64_t published)
 {
     struct ucx *ucx = state;
-    int carried = 1;
+    int transmitted = 1;
     if (!rondo_ucx_direct_enter(&ucx->direct))
         return 0;
     ucp_ep_h endpoint = endpoint_of(ucx, port);
     if (endpoint == NULL) {
-        port->carried = published; /* nobody will ever have it */
+        port->transmitted = published; /* nobody will ever have it */
         settle(port);
-        carried = 0;
+        transmitted = 0;
     } else if (port->direction == RONDO_INCOMING) {
-        carried = send_credit(ucx, endpoint, port, published);
+        transmitted = send_credit(ucx, endpoint, port, published);
     } else {
         send_slots(ucx, endpoint, port, published);
     }
     rondo_ucx_direct_leave(&ucx->direct);
-    return carried;
+    return transmitted;
 }
 
 static int is_quiet(void *state, struct rondo_port *port)
@@ -349,7 +350,8 @@ static ucs_status_t slot_came(void *argument, const void *text, size_t text_byte
     if (fetched)
         return fetch_slot(ucx, port, header.number, data, bytes);
     const char *own = (const char *) data + lead;
-    if (port->errands == NULL || !rondo_errand_do(&port->errands[slot], header.number, own, header.bytes))
+    if (port->receive_actions == NULL ||
+        !rondo_receive_action_run(&port->receive_actions[slot], header.number, own, header.bytes))
         memcpy(port->slots + (size_t) slot * port->slot_bytes, own, header.bytes);
     take_slot(port, header.number);
     return UCS_OK;
@@ -367,7 +369,7 @@ static ucs_status_t credit_came(void *argument, const void *text, size_t text_by
         return UCS_OK;
     memcpy(&header, text, sizeof(header));
     struct rondo_port *port = addressee(ucx, header.port, header.key, RONDO_OUTGOING);
-    if (port == NULL || header.head <= port->arrived || header.head > port->carried)
+    if (port == NULL || header.head <= port->arrived || header.head > port->transmitted)
         return UCS_OK;
     port->arrived = header.head;
     rondo_store_release(port->watched, header.head);
@@ -382,15 +384,17 @@ static rondo_result_t prepare(void *state, struct rondo_port *port)
     size_t bytes = port->slot_count * sizeof(struct dispatch);
     int receives = port->direction == RONDO_INCOMING, host = ucx->runtime->device_type == RONDO_DEVICE_HOST;
     if (host && !receives)
-        port->loans = calloc(1, sizeof(*port->loans) + port->slot_count * sizeof(port->loans->slots[0]));
+        port->source_references =
+            calloc(1, sizeof(*port->source_references) + port->slot_count * sizeof(port->source_references->slots[0]));
     if (host && receives)
-        port->errands = calloc(port->slot_count, sizeof(*port->errands));
+        port->receive_actions = calloc(port->slot_count, sizeof(*port->receive_actions));
     if (receives) {
         bytes = sizeof(struct incoming) + port->slot_count * sizeof(struct receipt);
         port->ready = calloc(port->slot_count, sizeof(*port->ready));
     }
     port->messages = calloc(1, bytes);
-    int lacks = (receives && port->ready == NULL) || (host && (receives ? port->errands == NULL : port->loans == NULL));
+    int lacks = (receives && port->ready == NULL) ||
+                (host && (receives ? port->receive_actions == NULL : port->source_references == NULL));
     if (port->messages == NULL || lacks)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a network connector");
     return RONDO_SUCCESS;
@@ -446,10 +450,10 @@ static int arm(void *state, int *descriptor)
 
 static void finish(struct ucx *ucx, ucs_status_ptr_t request)
 {
-    int64_t deadline = rondo_background_now() + FLUSH_MS;
+    int64_t deadline = rondo_clock_ms() + FLUSH_MS;
     if (!UCS_PTR_IS_PTR(request))
         return;
-    while (ucx->library->ucp_request_check_status(request) == UCS_INPROGRESS && rondo_background_now() < deadline)
+    while (ucx->library->ucp_request_check_status(request) == UCS_INPROGRESS && rondo_clock_ms() < deadline)
         ucx->library->ucp_worker_progress(ucx->worker);
     ucx->library->ucp_request_free(request);
 }
@@ -537,27 +541,27 @@ static ucs_status_t create_worker(struct ucx *ucx)
     return status == UCS_OK ? ucx->library->ucp_worker_get_efd(ucx->worker, &ucx->descriptor) : status;
 }
 
-static rondo_result_t write_card(struct ucx *ucx, struct rondo_card *card)
+static rondo_result_t write_endpoint_address(struct ucx *ucx, struct rondo_endpoint_address *endpoint_address)
 {
     ucp_address_t *address;
     size_t bytes;
     ucs_status_t status = ucx->library->ucp_worker_get_address(ucx->worker, &address, &bytes);
     if (status != UCS_OK)
         return rondo_fail(RONDO_ERR_TRANSPORT, "UCX gives no address: %s", ucx->library->ucs_status_string(status));
-    if (bytes <= RONDO_CARD_BYTES) {
-        card->bytes = (uint32_t) bytes;
-        memcpy(card->data, address, bytes);
+    if (bytes <= RONDO_ENDPOINT_ADDRESS_BYTES) {
+        endpoint_address->bytes = (uint32_t) bytes;
+        memcpy(endpoint_address->data, address, bytes);
     }
     ucx->library->ucp_worker_release_address(ucx->worker, address);
-    if (bytes > RONDO_CARD_BYTES)
+    if (bytes > RONDO_ENDPOINT_ADDRESS_BYTES)
         return rondo_fail(RONDO_ERR_TRANSPORT,
                           "the UCX address has %zu bytes, more than %d: UCX_NET_DEVICES can name fewer devices", bytes,
-                          RONDO_CARD_BYTES);
+                          RONDO_ENDPOINT_ADDRESS_BYTES);
     return RONDO_SUCCESS;
 }
 
 static rondo_result_t open_network(struct rondo_runtime *runtime, struct rondo_proxy *proxy, void **state,
-                                   struct rondo_card *card)
+                                   struct rondo_endpoint_address *endpoint_address)
 {
     const char *why;
     const struct rondo_ucx_library *library = rondo_ucx_library(&why);
@@ -584,7 +588,7 @@ static rondo_result_t open_network(struct rondo_runtime *runtime, struct rondo_p
             rondo_fail(RONDO_ERR_TRANSPORT, "UCX cannot start: %s (do UCX_TLS and UCX_NET_DEVICES name what this host has?)",
                        library->ucs_status_string(status));
     else if (result == RONDO_SUCCESS)
-        result = write_card(ucx, card);
+        result = write_endpoint_address(ucx, endpoint_address);
     if (result == RONDO_SUCCESS) {
         *state = ucx;
         return RONDO_SUCCESS;
@@ -617,7 +621,7 @@ const struct rondo_network rondo_network_ucx = {
     .close = close_network,
     .destroy = free,
     .prepare = prepare,
-    .carry = carry,
+    .transmit = transmit,
     .is_quiet = is_quiet,
     .sever = sever,
     .progress = progress,

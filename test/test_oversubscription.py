@@ -5,4 +5,4 @@ from harness import program, run
 
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_opposite_orders(ranks):
-    run(program("crowd"), "--ranks", ranks, "--operations", 9000)
+    run(program("oversubscription"), "--ranks", ranks, "--operations", 9000)

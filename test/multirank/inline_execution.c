@@ -1,5 +1,5 @@
 /*
- * Operations that are carried out by who starts them, before a daemon hears of them (rondo_carry_out): that none does where
+ * Operations that are carried out by who starts them, before a daemon hears of them (rondo_run_inline): that none does where
  * nobody waits; that one which gets stuck goes on where it stood, when a daemon has taken it over; and that threads which start
  * operations of one lane at the same time do not get into each other's way.
  */
@@ -318,5 +318,5 @@ int main(int argc, char **argv)
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
     ranks_run((int) ranks, NULL, run, NULL);
-    return ranks_finish("carried");
+    return ranks_finish("inline_execution");
 }

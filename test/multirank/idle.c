@@ -137,5 +137,5 @@ int main(int argc, char **argv)
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
     rounds = rounds < 1 ? 1 : rounds > ROUNDS_MAX ? ROUNDS_MAX : rounds;
     ranks_run((int) ranks, NULL, run, NULL);
-    return ranks_finish("quiet");
+    return ranks_finish("idle");
 }

@@ -1,7 +1,7 @@
 /*
- * rondo_fold and the element types against a reference written here from the formats' definitions: every type, operator, number
- * of sources and destinations, with odd counts and offsets, in place, past the cache, by every set of kernels this machine
- * runs.
+ * rondo_reduce_elements and the element types against a reference written here from the formats' definitions: every type,
+ * operator, number of sources and destinations, with odd counts and offsets, in place, past the cache, by every set of kernels
+ * this machine runs.
  */
 #include "device/reduce/reduce.h"
 #include "device/reduce/reduce_kernels.h"
@@ -212,8 +212,8 @@ static double combine_floats(rondo_op_t op, double a, double b)
 }
 
 /* One element of the result. Doubles hold floats' sums, products and quotients so exactly that rounding again is innocuous. */
-static void fold_element(void *result, const void *const *src, int sources, size_t i, rondo_datatype_t type, rondo_op_t op,
-                         int average)
+static void reduce_element(void *result, const void *const *src, int sources, size_t i, rondo_datatype_t type, rondo_op_t op,
+                           int average)
 {
     size_t size = sizes[type];
     if (sources == 1 && average <= 0) {
@@ -291,7 +291,7 @@ static void make_data(struct data *data, int sources, size_t count, rondo_dataty
     data->expected = malloc(count * size);
     assert_non_null(data->expected);
     for (size_t i = 0; i < count; i++)
-        fold_element(data->expected + i * size, (const void *const *) data->src, sources, i, type, op, average);
+        reduce_element(data->expected + i * size, (const void *const *) data->src, sources, i, type, op, average);
 }
 
 static void free_data(struct data *data, int sources)
@@ -322,7 +322,7 @@ static void check(const struct data *data, int destinations, int sources, size_t
         memcpy(dst[in_place_at], src[in_place], bytes);
         src[in_place] = dst[in_place_at];
     }
-    rondo_fold(dst, destinations, src, sources, count, type, op, average, streaming);
+    rondo_reduce_elements(dst, destinations, src, sources, count, type, op, average, streaming);
     for (int d = 0; d < destinations; d++) {
         char *result = dst[d];
         for (size_t i = 0; i < bytes; i++) {
@@ -412,8 +412,8 @@ static void test_kernels_convert_alike(void **state)
         size_t count = floats_to_encode(&formats[f], values, ROOM), codes = (size_t) 1 << formats[f].width;
         for (size_t i = 0; i < count; i++)
             values[i] = rondo_canonical_float(values[i]);
-        for (int k = 0; rondo_fold_kernels_at(k); k++) {
-            const struct rondo_fold_kernels *kernels = rondo_fold_kernels_at(k);
+        for (int k = 0; rondo_reduce_kernels_at(k); k++) {
+            const struct rondo_reduce_kernels *kernels = rondo_reduce_kernels_at(k);
             kernels->narrow[formats[f].type](narrow, values, count);
             for (size_t i = 0; i < count; i++) {
                 unsigned code = formats[f].width == 8 ? ((uint8_t *) narrow)[i] : narrow[i];
@@ -437,7 +437,7 @@ static void test_kernels_convert_alike(void **state)
     free(narrow);
 }
 
-static void test_folds(void **state)
+static void test_reduce(void **state)
 {
     (void) state;
     static const size_t counts[] = {1, 5, 77, 1031, 4211};
@@ -450,23 +450,23 @@ static void test_folds(void **state)
                 int average = o == RONDO_AVG ? (sources % 3 == 0 ? 0 : sources % 3 == 1 ? sources : 200) : 0;
                 struct data data;
                 make_data(&data, sources, count, (rondo_datatype_t) t, (rondo_op_t) o, average);
-                for (int k = 0; rondo_fold_kernels_at(k); k++) {
-                    rondo_fold_force(rondo_fold_kernels_at(k));
+                for (int k = 0; rondo_reduce_kernels_at(k); k++) {
+                    rondo_reduce_force(rondo_reduce_kernels_at(k));
                     for (int destinations = 1; destinations <= MAX_DESTINATIONS; destinations++) {
                         int in_place = (int) random_below((size_t) sources + 1) - 1;
                         check(&data, destinations, sources, count, (rondo_datatype_t) t, (rondo_op_t) o, average, 1, in_place,
-                              (int) random_below((size_t) destinations), rondo_fold_kernels_at(k)->name);
+                              (int) random_below((size_t) destinations), rondo_reduce_kernels_at(k)->name);
                     }
                 }
                 free_data(&data, sources);
             }
         }
     }
-    rondo_fold_force(NULL);
+    rondo_reduce_force(NULL);
 }
 
 /* Sizes that go past the cache, and the shapes that have loops of their own. */
-static void test_folds_large(void **state)
+static void test_reduce_large(void **state)
 {
     (void) state;
     static const rondo_op_t ops[] = {RONDO_SUM, RONDO_AVG, RONDO_MAX};
@@ -477,11 +477,11 @@ static void test_folds_large(void **state)
                 int average = ops[o] == RONDO_AVG && sources != 2 ? 3 : 0;
                 struct data data;
                 make_data(&data, sources, count, (rondo_datatype_t) t, ops[o], average);
-                for (int k = 0; rondo_fold_kernels_at(k); k++) {
-                    rondo_fold_force(rondo_fold_kernels_at(k));
+                for (int k = 0; rondo_reduce_kernels_at(k); k++) {
+                    rondo_reduce_force(rondo_reduce_kernels_at(k));
                     for (int destinations = 1; destinations <= 3; destinations++) {
                         for (int streaming = 0; streaming <= 1; streaming++) {
-                            const char *name = rondo_fold_kernels_at(k)->name;
+                            const char *name = rondo_reduce_kernels_at(k)->name;
                             check(&data, destinations, sources, count, (rondo_datatype_t) t, ops[o], average, streaming, -1, 0,
                                   name);
                             check(&data, destinations, sources, count, (rondo_datatype_t) t, ops[o], average, streaming,
@@ -493,7 +493,7 @@ static void test_folds_large(void **state)
             }
         }
     }
-    rondo_fold_force(NULL);
+    rondo_reduce_force(NULL);
 }
 
 /* ---- to other cores ---- */
@@ -512,8 +512,8 @@ static void check_out(const struct data *data, int local, int remotes, int sourc
         memset(memory[d], 0xa5, offset + bytes + CANARY);
         dst[d] = memory[d] + offset;
     }
-    rondo_fold_out(local ? dst[0] : NULL, dst + 1, remotes, (const void *const *) data->src, sources, count, type, op, average,
-                   past);
+    rondo_reduce_out(local ? dst[0] : NULL, dst + 1, remotes, (const void *const *) data->src, sources, count, type, op,
+                     average, past);
     for (int d = 0; d <= remotes; d++) {
         const char *result = dst[d];
         for (const char *c = memory[d]; c < result; c++)
@@ -526,19 +526,19 @@ static void check_out(const struct data *data, int local, int remotes, int sourc
     }
 }
 
-static void test_folds_out(void **state)
+static void test_reduce_out(void **state)
 {
     (void) state;
     static const rondo_datatype_t types[] = {RONDO_UINT8, RONDO_FLOAT16, RONDO_FLOAT, RONDO_DOUBLE};
-    static const size_t lengths[] = {1, 100, RONDO_PACE_BYTES, 40000}; /* bytes at least */
-    for (int k = 0; rondo_fold_kernels_at(k); k++)
+    static const size_t lengths[] = {1, 100, RONDO_STORE_POLICY_BYTES, 40000}; /* bytes at least */
+    for (int k = 0; rondo_reduce_kernels_at(k); k++)
         for (int t = 0; t < 4; t++)
             for (int l = 0; l < 4; l++)
                 for (int sources = 1; sources <= 3; sources++) {
                     const size_t count = (lengths[l] + sizes[types[t]] - 1) / sizes[types[t]] + random_below(9);
                     const int average = sources == 3 ? 3 : 0;
                     struct data data;
-                    rondo_fold_force(rondo_fold_kernels_at(k));
+                    rondo_reduce_force(rondo_reduce_kernels_at(k));
                     make_data(&data, sources, count, types[t], RONDO_SUM, average);
                     for (int remotes = 1; remotes < MAX_DESTINATIONS; remotes++)
                         for (int past = 0; past <= 1; past++)
@@ -546,7 +546,7 @@ static void test_folds_out(void **state)
                                       past);
                     free_data(&data, sources);
                 }
-    rondo_fold_force(NULL);
+    rondo_reduce_force(NULL);
 }
 
 static uint64_t time_now;
@@ -557,46 +557,51 @@ static uint64_t clock_of_test(void)
 }
 
 /* Which way so many copies of so many bytes go; each takes so many nanoseconds, by its way. */
-static int count_past(struct rondo_pace *pace, int copies, size_t bytes, uint64_t through_ns, uint64_t past_ns)
+static int count_past(struct rondo_store_policy *store_policy, int copies, size_t bytes, uint64_t through_ns, uint64_t past_ns)
 {
     int count = 0;
     for (int i = 0; i < copies; i++) {
-        const int past = rondo_pace_is_past(pace, bytes, clock_of_test);
+        const int past = rondo_store_policy_is_past(store_policy, bytes, clock_of_test);
         count += past;
         time_now += past ? past_ns : through_ns;
     }
     return count;
 }
 
-static void test_pace(void **state)
+static void test_store_policy(void **state)
 {
     (void) state;
-    enum { TRIED = RONDO_PACE_TRIES * RONDO_PACE_WINDOW, SHORT = RONDO_PACE_PERIOD(0), LONG = RONDO_PACE_PERIOD(1) };
-    const size_t bytes = RONDO_PACE_BYTES;
-    struct rondo_pace pace = {0};
-    assert_int_equal(count_past(&pace, SHORT, bytes - 1, 100, 1), 0); /* too short */
-    assert_int_equal(pace.copies, 0);
+    enum {
+        TRIED = RONDO_STORE_POLICY_TRIES * RONDO_STORE_POLICY_WINDOW,
+        SHORT = RONDO_STORE_POLICY_PERIOD(0),
+        LONG = RONDO_STORE_POLICY_PERIOD(1)
+    };
+    const size_t bytes = RONDO_STORE_POLICY_BYTES;
+    struct rondo_store_policy store_policy = {0};
+    assert_int_equal(count_past(&store_policy, SHORT, bytes - 1, 100, 1), 0); /* too short */
+    assert_int_equal(store_policy.copies, 0);
 
     /* Not quicker, or not by enough; then by enough; and in the end they have come to share a cache. */
-    assert_int_equal(count_past(&pace, SHORT, bytes, 100, 100), TRIED);
-    assert_int_equal(count_past(&pace, SHORT, bytes, 110, 100), TRIED);
-    assert_int_equal(count_past(&pace, LONG, bytes, 125, 100), LONG - RONDO_PACE_TRIAL + TRIED);
-    assert_int_equal(count_past(&pace, LONG, bytes, 105, 100), LONG - RONDO_PACE_TRIAL + TRIED);
-    assert_int_equal(count_past(&pace, SHORT, bytes, 100, 101), TRIED);
+    assert_int_equal(count_past(&store_policy, SHORT, bytes, 100, 100), TRIED);
+    assert_int_equal(count_past(&store_policy, SHORT, bytes, 110, 100), TRIED);
+    assert_int_equal(count_past(&store_policy, LONG, bytes, 125, 100), LONG - RONDO_STORE_POLICY_TRIAL + TRIED);
+    assert_int_equal(count_past(&store_policy, LONG, bytes, 105, 100), LONG - RONDO_STORE_POLICY_TRIAL + TRIED);
+    assert_int_equal(count_past(&store_policy, SHORT, bytes, 100, 101), TRIED);
 
     /* One window that took long for another reason counts for nothing. */
-    for (int window = 0; window < RONDO_PACE_WINDOWS; window++)
+    for (int window = 0; window < RONDO_STORE_POLICY_WINDOWS; window++)
         for (int quick = 0; quick <= 1; quick++) {
-            pace = (struct rondo_pace){0};
-            count_past(&pace, window * RONDO_PACE_WINDOW + 3, bytes, 100, quick ? 50 : 200);
+            store_policy = (struct rondo_store_policy){0};
+            count_past(&store_policy, window * RONDO_STORE_POLICY_WINDOW + 3, bytes, 100, quick ? 50 : 200);
             time_now += 1000000;
-            count_past(&pace, RONDO_PACE_TRIAL - window * RONDO_PACE_WINDOW - 2, bytes, 100, quick ? 50 : 200);
-            assert_int_equal(pace.past, quick);
+            count_past(&store_policy, RONDO_STORE_POLICY_TRIAL - window * RONDO_STORE_POLICY_WINDOW - 2, bytes, 100,
+                       quick ? 50 : 200);
+            assert_int_equal(store_policy.past, quick);
         }
 }
 
 /* Copies past the caches, each told of by a release, and read by another thread as soon as it sees that. */
-enum { SHOWN_BYTES = RONDO_PACE_BYTES, SHOWN_SLOTS = 4, SHOWN = 100000 };
+enum { SHOWN_BYTES = RONDO_STORE_POLICY_BYTES, SHOWN_SLOTS = 4, SHOWN = 100000 };
 static struct {
     _Alignas(64) uint64_t tail;
     _Alignas(64) uint64_t head;
@@ -617,7 +622,7 @@ static void *look(void *unused)
     return unused;
 }
 
-/* Without the fence in rondo_fold_out three of three runs fail. */
+/* Without the fence in rondo_reduce_out three of three runs fail. */
 static void test_shows_whole(void **state)
 {
     (void) state;
@@ -631,37 +636,37 @@ static void test_shows_whole(void **state)
             data[w] = i;
         while (i - __atomic_load_n(&shown.head, __ATOMIC_ACQUIRE) >= SHOWN_SLOTS)
             continue;
-        rondo_fold_out(NULL, &remote, 1, &source, 1, SHOWN_BYTES / 8, RONDO_UINT64, RONDO_SUM, 0, 1);
+        rondo_reduce_out(NULL, &remote, 1, &source, 1, SHOWN_BYTES / 8, RONDO_UINT64, RONDO_SUM, 0, 1);
         __atomic_store_n(&shown.tail, i + 1, __ATOMIC_RELEASE);
     }
     pthread_join(thread, NULL);
     assert_int_equal(shown.stale, 0);
 }
 
-static void test_folds_nothing(void **state)
+static void test_reduce_nothing(void **state)
 {
     (void) state;
     char byte = 7;
     void *dst[] = {&byte, &byte};
     const void *src[] = {&byte, &byte};
-    rondo_fold(dst, 2, src, 2, 0, RONDO_UINT8, RONDO_SUM, 0, 1);
-    rondo_fold(dst, 1, src, 1, 0, RONDO_UINT8, RONDO_SUM, 0, 0);
+    rondo_reduce_elements(dst, 2, src, 2, 0, RONDO_UINT8, RONDO_SUM, 0, 1);
+    rondo_reduce_elements(dst, 1, src, 1, 0, RONDO_UINT8, RONDO_SUM, 0, 0);
     assert_int_equal(byte, 7);
 }
 
 int main(void)
 {
-    for (int k = 0; rondo_fold_kernels_at(k); k++)
-        printf("kernels: %s\n", rondo_fold_kernels_at(k)->name);
+    for (int k = 0; rondo_reduce_kernels_at(k); k++)
+        printf("kernels: %s\n", rondo_reduce_kernels_at(k)->name);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_decodes_every_encoding),
         cmocka_unit_test(test_encodes_to_nearest_even),
         cmocka_unit_test(test_kernels_convert_alike),
-        cmocka_unit_test(test_folds),
-        cmocka_unit_test(test_folds_large),
-        cmocka_unit_test(test_folds_nothing),
-        cmocka_unit_test(test_folds_out),
-        cmocka_unit_test(test_pace),
+        cmocka_unit_test(test_reduce),
+        cmocka_unit_test(test_reduce_large),
+        cmocka_unit_test(test_reduce_nothing),
+        cmocka_unit_test(test_reduce_out),
+        cmocka_unit_test(test_store_policy),
         cmocka_unit_test(test_shows_whole),
     };
     return cmocka_run_group_tests(tests, make_formats, free_formats);

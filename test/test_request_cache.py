@@ -1,35 +1,35 @@
-"""Calls made again and again, whose requests are kept from one to the next (lib/kept.h)."""
+"""Calls made again and again, whose requests are kept from one to the next (lib/submission/request_cache.h)."""
 import pytest
 from harness import program, run
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7])
 def test_again_and_changed(ranks):
-    """Taken out of lib/kept.c in turn: count, kind, type, operator, root, programs, buffers, what a request owns, the mark. One to three of
+    """Taken out of lib/submission/request_cache.c in turn: count, kind, type, operator, root, programs, buffers, what a request owns, the mark. One to three of
     three runs failed each time. (Those about calls in place, direct access and reduce-scatters are careful; no run needs them.)"""
     for seed in range(3):
-        run(program("kept"), "--ranks", ranks, "--seed", 10 * ranks + seed)
+        run(program("request_cache"), "--ranks", ranks, "--seed", 10 * ranks + seed)
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "allpairs"])
 def test_insisted(algorithm):
-    run(program("kept"), "--ranks", 3, "--rounds", 200, RONDO_ALGORITHM=algorithm)
+    run(program("request_cache"), "--ranks", 3, "--rounds", 200, RONDO_ALGORITHM=algorithm)
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_in_turn(ranks):
     """Four calls that are made in turn are bound once each."""
-    said = run(program("kept"), "--ranks", ranks, "--in-turn", 300, RONDO_DEVICE="host", RONDO_LOG="debug")
+    said = run(program("request_cache"), "--ranks", ranks, "--in-turn", 300, RONDO_DEVICE="host", RONDO_LOG="debug")
     assert said.count(": algorithm ") == 4 * ranks
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 4])
 def test_small_calls_wake_nobody(blocks):
-    """The caller runs block 0, and the other blocks' threads sleep on (device/host.c)."""
-    run(program("quiet"), "--ranks", 1, "--small", 50000, RONDO_BLOCKS=blocks)
+    """The caller runs block 0, and the other blocks' threads sleep on (device/host/host.c)."""
+    run(program("idle"), "--ranks", 1, "--small", 50000, RONDO_BLOCKS=blocks)
 
 
 @pytest.mark.parametrize("ranks, count", [(1, 4096), (2, 1), (2, 4096)])
 def test_small_starts_wake_next_to_nobody(ranks, count):
     """Who starts an operation and waits for it carries it out himself; it had been 18,000 changes of thread for (2, 1)."""
-    run(program("quiet"), "--ranks", ranks, "--small", 20000, "--started", 1, "--count", count)
+    run(program("idle"), "--ranks", ranks, "--small", 20000, "--started", 1, "--count", count)

@@ -105,5 +105,5 @@ int main(int argc, char **argv)
     config.check = 0;
     config.blocks = 1; /* many lanes need few contexts each */
     ranks_run((int) ranks, &config, opposite, NULL);
-    return ranks_finish("crowd");
+    return ranks_finish("oversubscription");
 }

@@ -14,21 +14,21 @@
 enum { MULTIPROCESSORS = 133, /* of which one is nobody's */ ROUNDS = 20000, STREAMS = 24, PENDING = 64, LANES = 8192 };
 
 struct user {
-    struct rondo_seats_user seats;
+    struct rondo_block_budget_user budget;
     uint32_t told[RONDO_PLACES];
     uint64_t enqueued[LANES], executed[LANES];
     int looked;
 };
 
-static struct rondo_seats *seats;
+static struct rondo_block_budget *budget;
 static struct user users[2];
 
-static uint32_t told(struct rondo_seats_user *user, uint32_t place)
+static uint32_t told(struct rondo_block_budget_user *user, uint32_t place)
 {
     return ((struct user *) (void *) user)->told[place];
 }
 
-static uint64_t executed(struct rondo_seats_user *user, uint32_t lane)
+static uint64_t executed(struct rondo_block_budget_user *user, uint32_t lane)
 {
     struct user *me = (struct user *) (void *) user;
     me->looked++;
@@ -39,7 +39,7 @@ static uint64_t executed(struct rondo_seats_user *user, uint32_t lane)
 struct kernel {
     struct user *user;
     struct rondo_stream_operation operation;
-    struct rondo_seats_grant grant;
+    struct rondo_block_budget_grant grant;
 };
 
 static void end(const struct kernel *kernel)
@@ -49,15 +49,15 @@ static void end(const struct kernel *kernel)
         kernel->user->told[kernel->grant.place] = kernel->grant.until;
 }
 
-static int open_seats(void **state)
+static int open_budget(void **state)
 {
     (void) state;
     memset(users, 0, sizeof(users));
     for (int u = 0; u < 2; u++) {
-        users[u].seats.told = told;
-        users[u].seats.executed = executed;
-        seats = rondo_seats_enter(7, MULTIPROCESSORS);
-        assert_non_null(seats);
+        users[u].budget.told = told;
+        users[u].budget.executed = executed;
+        budget = rondo_block_budget_enter(7, MULTIPROCESSORS);
+        assert_non_null(budget);
     }
     return 0;
 }
@@ -65,16 +65,16 @@ static int open_seats(void **state)
 /* The user is another from here on: nothing of it runs, and its daemon has not been started. */
 static void start_anew(int u)
 {
-    rondo_seats_leave(seats, &users[u].seats);
-    users[u].seats.daemon = 0;
-    seats = rondo_seats_enter(7, MULTIPROCESSORS);
+    rondo_block_budget_leave(budget, &users[u].budget);
+    users[u].budget.daemon = 0;
+    budget = rondo_block_budget_enter(7, MULTIPROCESSORS);
 }
 
-static int close_seats(void **state)
+static int close_budget(void **state)
 {
     (void) state;
     for (int u = 0; u < 2; u++)
-        rondo_seats_leave(seats, &users[u].seats);
+        rondo_block_budget_leave(budget, &users[u].budget);
     return 0;
 }
 
@@ -83,13 +83,13 @@ static struct kernel take(int u, uint64_t stream, uint32_t blocks)
 {
     const uint32_t lane = (uint32_t) (stream % LANES);
     struct kernel kernel = {.user = &users[u], .operation = {.operation.lane = lane, .order = users[u].enqueued[lane]++}};
-    const struct rondo_seats_wish wish = {
+    const struct rondo_block_budget_request wish = {
         .operations = &kernel.operation, .count = 1, .stream = stream, .blocks = blocks, .overlaps = 1};
-    rondo_seats_take(seats, &users[u].seats, &wish, &kernel.grant);
+    rondo_block_budget_take(budget, &users[u].budget, &wish, &kernel.grant);
     return kernel;
 }
 
-static void assert_grant(struct rondo_seats_grant grant, uint32_t blocks, int overlaps)
+static void assert_grant(struct rondo_block_budget_grant grant, uint32_t blocks, int overlaps)
 {
     assert_int_equal(grant.blocks, blocks);
     assert_int_equal(grant.overlaps, overlaps);
@@ -104,7 +104,7 @@ static void assert_kernel(struct kernel kernel, uint32_t blocks, int overlaps)
 static void test_alone(void **state)
 {
     (void) state;
-    rondo_seats_daemon(seats, &users[0].seats, 32);
+    rondo_block_budget_daemon(budget, &users[0].budget, 32);
     for (int k = 0; k < 1000; k++)
         assert_kernel(take(k % 2, 1, k % 3 == 0 ? 240 : 64), k % 3 == 0 ? 240 : 64, 1);
 }
@@ -173,13 +173,13 @@ static void test_alone_again(void **state)
     assert_kernel(take(0, 4, 64), 26, 0); /* of 132 - 28 */
 }
 
-static struct rondo_seats_grant ask(const struct rondo_seats_wish *wish)
+static struct rondo_block_budget_grant ask(const struct rondo_block_budget_request *wish)
 {
     static const struct rondo_stream_operation operations[20];
-    struct rondo_seats_wish whole = *wish;
-    struct rondo_seats_grant grant = {0};
+    struct rondo_block_budget_request whole = *wish;
+    struct rondo_block_budget_grant grant = {0};
     whole.operations = operations;
-    rondo_seats_take(seats, &users[0].seats, &whole, &grant);
+    rondo_block_budget_take(budget, &users[0].budget, &whole, &grant);
     return grant;
 }
 
@@ -187,12 +187,13 @@ static struct rondo_seats_grant ask(const struct rondo_seats_wish *wish)
 static void test_tells(void **state)
 {
     (void) state;
-    const struct rondo_seats_grant grant = ask(&(struct rondo_seats_wish){.stream = 1, .count = 20, .blocks = 64, .tells = 1});
+    const struct rondo_block_budget_grant grant =
+        ask(&(struct rondo_block_budget_request){.stream = 1, .count = 20, .blocks = 64, .tells = 1});
     assert_int_equal(grant.tells, 1);
     assert_int_equal(grant.until, 20);
-    assert_int_equal(ask(&(struct rondo_seats_wish){.stream = 1, .count = 9, .blocks = 64}).tells, 0);
-    assert_int_equal(ask(&(struct rondo_seats_wish){.stream = 1, .count = 10, .blocks = 64}).tells, 1);
-    assert_int_equal(ask(&(struct rondo_seats_wish){.stream = 1, .count = 1, .blocks = 64, .tells = 1}).until, 31);
+    assert_int_equal(ask(&(struct rondo_block_budget_request){.stream = 1, .count = 9, .blocks = 64}).tells, 0);
+    assert_int_equal(ask(&(struct rondo_block_budget_request){.stream = 1, .count = 10, .blocks = 64}).tells, 1);
+    assert_int_equal(ask(&(struct rondo_block_budget_request){.stream = 1, .count = 1, .blocks = 64, .tells = 1}).until, 31);
 }
 
 /* Of several operations all have to be over. */
@@ -201,9 +202,9 @@ static void test_several(void **state)
     (void) state;
     struct rondo_stream_operation operations[3] = {
         {.operation.lane = 3}, {.operation.lane = 4, .order = 7}, {.operation.lane = 5}};
-    const struct rondo_seats_wish wish = {.operations = operations, .count = 3, .stream = 1, .blocks = 32};
-    struct rondo_seats_grant grant;
-    rondo_seats_take(seats, &users[0].seats, &wish, &grant);
+    const struct rondo_block_budget_request wish = {.operations = operations, .count = 3, .stream = 1, .blocks = 32};
+    struct rondo_block_budget_grant grant;
+    rondo_block_budget_take(budget, &users[0].budget, &wish, &grant);
     assert_int_equal(grant.tells, 0);
     users[0].executed[3] = users[0].executed[5] = 1;
     users[0].executed[4] = 7;
@@ -228,9 +229,9 @@ static void test_two_users(void **state)
 static void test_daemons(void **state)
 {
     (void) state;
-    rondo_seats_daemon(seats, &users[0].seats, 20);
-    rondo_seats_daemon(seats, &users[0].seats, 20); /* it starts again */
-    rondo_seats_daemon(seats, &users[1].seats, 12);
+    rondo_block_budget_daemon(budget, &users[0].budget, 20);
+    rondo_block_budget_daemon(budget, &users[0].budget, 20); /* it starts again */
+    rondo_block_budget_daemon(budget, &users[1].budget, 12);
     (void) take(0, 1, 1);
     (void) take(0, 2, 1);
     assert_kernel(take(0, 2, 64), 48, 0);
@@ -256,8 +257,8 @@ static void test_forgotten(void **state)
 static void test_captured(void **state)
 {
     (void) state;
-    const struct rondo_seats_grant grant =
-        ask(&(struct rondo_seats_wish){.stream = 1, .count = 3, .blocks = 40, .captured = 1});
+    const struct rondo_block_budget_grant grant =
+        ask(&(struct rondo_block_budget_request){.stream = 1, .count = 3, .blocks = 40, .captured = 1});
     assert_grant(grant, 40, 0);
     assert_int_equal(grant.place, RONDO_NOWHERE);
     users[0].executed[0] = 100;
@@ -271,23 +272,23 @@ static void test_captured(void **state)
 static void test_returned(void **state)
 {
     (void) state;
-    const struct rondo_seats_wish wish = {.stream = 1, .count = 5, .blocks = 128, .least = 3, .tells = 1};
-    struct rondo_seats_grant grant = ask(&wish);
-    rondo_seats_return(seats, &users[0].seats, &wish, &grant);
-    assert_int_equal(users[0].seats.telling[grant.place], 0);
+    const struct rondo_block_budget_request wish = {.stream = 1, .count = 5, .blocks = 128, .least = 3, .tells = 1};
+    struct rondo_block_budget_grant grant = ask(&wish);
+    rondo_block_budget_return(budget, &users[0].budget, &wish, &grant);
+    assert_int_equal(users[0].budget.telling[grant.place], 0);
     (void) take(0, 2, 1);
     struct kernel kernel = take(0, 2, 60);
     assert_kernel(kernel, 60, 0);
-    const struct rondo_seats_wish narrow = {.stream = 2, .count = 1, .blocks = 10};
+    const struct rondo_block_budget_request narrow = {.stream = 2, .count = 1, .blocks = 10};
     grant = ask(&narrow);
-    rondo_seats_return(seats, &users[0].seats, &narrow, &grant);
+    rondo_block_budget_return(budget, &users[0].budget, &narrow, &grant);
     end(&kernel);
     assert_kernel(take(0, 3, 42), 42, 0); /* nothing is held */
     for (uint64_t stream = 10; stream < 10 + RONDO_PLACES; stream++)
         kernel = take(0, stream, 64);
     assert_kernel(kernel, 1, 0);
     assert_int_equal(kernel.grant.place, RONDO_NOWHERE);
-    assert_grant(ask(&(struct rondo_seats_wish){.stream = 999, .count = 1, .blocks = 128, .least = 3}), 3, 0);
+    assert_grant(ask(&(struct rondo_block_budget_request){.stream = 999, .count = 1, .blocks = 128, .least = 3}), 3, 0);
 }
 
 /* A GPU in small: kernels of a stream run in turn, two of them at once if they overlap. */
@@ -317,8 +318,8 @@ static void test_all_run_at_once(void **state)
     uint32_t widest = 0, most = 0;
     memset(streams, 0, sizeof(streams));
     srand(1);
-    rondo_seats_daemon(seats, &users[0].seats, 10);
-    rondo_seats_daemon(seats, &users[1].seats, 10);
+    rondo_block_budget_daemon(budget, &users[0].budget, 10);
+    rondo_block_budget_daemon(budget, &users[1].budget, 10);
     /* Nobody has been alone with more than the rest can do without. */
     (void) take(0, 1000, 1);
     (void) take(0, 1001, 1);
@@ -343,15 +344,16 @@ static void test_all_run_at_once(void **state)
     assert_in_range(most, (MULTIPROCESSORS - 20) / 2, MULTIPROCESSORS - 20);
 }
 
-#define SEATS_TEST(test) cmocka_unit_test_setup_teardown(test, open_seats, close_seats)
+#define BLOCK_BUDGET_TEST(test) cmocka_unit_test_setup_teardown(test, open_budget, close_budget)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SEATS_TEST(test_alone),           SEATS_TEST(test_two),       SEATS_TEST(test_settled),  SEATS_TEST(test_newcomers),
-        SEATS_TEST(test_alone_again),     SEATS_TEST(test_tells),     SEATS_TEST(test_several),  SEATS_TEST(test_two_users),
-        SEATS_TEST(test_daemons),         SEATS_TEST(test_forgotten), SEATS_TEST(test_captured), SEATS_TEST(test_returned),
-        SEATS_TEST(test_all_run_at_once),
+        BLOCK_BUDGET_TEST(test_alone),           BLOCK_BUDGET_TEST(test_two),         BLOCK_BUDGET_TEST(test_settled),
+        BLOCK_BUDGET_TEST(test_newcomers),       BLOCK_BUDGET_TEST(test_alone_again), BLOCK_BUDGET_TEST(test_tells),
+        BLOCK_BUDGET_TEST(test_several),         BLOCK_BUDGET_TEST(test_two_users),   BLOCK_BUDGET_TEST(test_daemons),
+        BLOCK_BUDGET_TEST(test_forgotten),       BLOCK_BUDGET_TEST(test_captured),    BLOCK_BUDGET_TEST(test_returned),
+        BLOCK_BUDGET_TEST(test_all_run_at_once),
     };
     return cmocka_run_group_tests_name("seats", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /*
  * Calls that are made again and again, as they were, with other buffers, or with one thing changed: what is kept of one
- * (lib/kept.h) has to be right for the next, on every rank, whatever the form and whichever call a rank waited for last, which
- * is what it keeps. Programs are registered meanwhile, after which all have to choose anew.
+ * (lib/submission/request_cache.h) has to be right for the next, on every rank, whatever the form and whichever call a rank
+ * waited for last, which is what it keeps. Programs are registered meanwhile, after which all have to choose anew.
  */
 #include "rondo_program.h"
 
@@ -252,5 +252,5 @@ int main(int argc, char **argv)
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
     ranks_run((int) ranks, NULL, run, NULL);
-    return ranks_finish("kept");
+    return ranks_finish("request_cache");
 }

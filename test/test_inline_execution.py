@@ -1,0 +1,32 @@
+"""Operations that are carried out by who starts them, before a daemon hears of them (device/daemon/daemon.h: rondo_run_inline)."""
+import pytest
+from harness import program, run
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 4])
+def test_no_daemon_hears_of_them(blocks):
+    run(program("inline_execution"), "--scenario", "alone", "--ranks", 1, RONDO_BLOCKS=blocks)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_stuck(ranks):
+    """Submitted without RONDO_SQE_BEGUN, nearly everything is wrong: the daemon begins from the beginning."""
+    for seed in range(3):
+        run(program("inline_execution"), "--scenario", "late", "--ranks", ranks, "--seed", seed)
+
+
+def test_many_threads():
+    run(program("inline_execution"), "--scenario", "together", "--ranks", 2, "--rounds", 300)
+
+
+def test_in_the_order_of_their_starts():
+    """While the first receive is carried out for long, the second has to wait. Without lane->held in lib/submission/queue.c (fits) it gets the first
+    one's message, in three of three runs."""
+    run(program("inline_execution"), "--scenario", "order", "--ranks", 2, "--rounds", 100, RONDO_SPIN_INITIAL=50000)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_groups(ranks):
+    """Groups whose requests are kept are begun under one lock (rondo_queue_run_cached_inline), others one by one."""
+    for seed in range(3):
+        run(program("inline_execution"), "--scenario", "groups", "--ranks", ranks, "--seed", seed, "--rounds", 3000)
