@@ -57,7 +57,7 @@ def gpu_collectives():
 
 
 def network_veth():
-    return [("", [("all-reduce, 2 hosts", points(load("network-veth").rows))])]
+    return [("", [("2 hosts", points(load("network-veth").rows))])]
 
 
 def veth_band():
@@ -69,7 +69,7 @@ LINKS = {"100 Mbit/s": 100, "300 Mbit/s": 300, "1 Gbit/s": 1000, "2.5 Gbit/s": 2
 
 def break_even():
     rows = load("compression-break-even").rows
-    return [("", [(f"{rate} bits a value", [(LINKS[row["link"]], float(row["without_ms"]) / float(row["with_ms"])) for row in rows if row["rate"] == rate])
+    return [("", [(f"{rate}-bit values", [(LINKS[row["link"]], float(row["without_ms"]) / float(row["with_ms"])) for row in rows if row["rate"] == rate])
                   for rate in ("8", "16")])]
 
 
@@ -85,7 +85,7 @@ CHARTS = {
                            ["gpu-2-allreduce-stream", "gpu-4-allreduce-stream"], gpu_allreduce, limits=(0.86, 2.1)),
     "gpu-collectives": Chart("Other collectives on H200 GPUs: Rondo's speed against NCCL 2.28.3",
                              "NCCL's time / Rondo's time, stream mode, NVLink, NVLS off; above 1 Rondo is faster",
-                             ["gpu-2-collectives-stream", "gpu-4-collectives-stream"], gpu_collectives, limits=(0.86, 2.1)),
+                             ["gpu-2-collectives-stream", "gpu-4-collectives-stream"], gpu_collectives, limits=(0.83, 2.1)),
     "network-veth": Chart("All-reduce between two hosts over TCP: Rondo's speed against Open MPI 4.1.4",
                           "Open MPI's time / Rondo's time, UCX over TCP on a veth pair; band: the runs but the two most extreme", ["network-veth"],
                           network_veth, limits=(0.7, 2.7), bands=veth_band),
@@ -140,14 +140,17 @@ def draw_panel(axes, chart, head, lines, theme, gap):
     axes.tick_params(colors=theme["quiet"], length=0, labelsize=9)
     for band in chart.bands():
         axes.fill_between([x for x, _, _ in band], [low for _, low, _ in band], [high for _, _, high in band], color=theme["lines"][0], alpha=0.18, linewidth=0)
-    ends = [line[-1][1] for _, line in lines]
-    heights = spread([math.log2(end) for end in ends], gap)
     right = max(line[-1][0] for _, line in lines)
-    for (label, line), height, colour in zip(lines, heights, theme["lines"]):
+    heights = spread([math.log2(line[-1][1]) for _, line in lines if line[-1][0] == right], gap)
+    for (label, line), colour in zip(lines, theme["lines"]):
         axes.plot([x for x, _ in line], [y for _, y in line], color=colour, linewidth=2, marker="o", markersize=3.6, clip_on=False)
-        where = right if line[-1][0] * 4 > right else line[-1][0]
-        axes.annotate(label, (where, 2 ** height), xytext=(9, 0), textcoords="offset points", va="center", color=colour, fontsize=9.5, fontweight="bold",
-                      annotation_clip=False)
+        x, y = line[-1]
+        if x == right:
+            y, where = 2 ** heights.pop(0), {"xytext": (9, 0), "va": "center"}
+        else:  # ends before the others do, so its label is where its line ends
+            above = all(y >= other[-1][1] for _, other in lines)
+            where = {"xytext": (0, 9 if above else -9), "va": "bottom" if above else "top", "ha": "center"}
+        axes.annotate(label, (x, y), textcoords="offset points", color=colour, fontsize=9.5 if not head else 9, fontweight="bold", annotation_clip=False, **where)
     if head:
         axes.set_title(head, loc="left", fontsize=10, color=theme["text"], fontweight="bold", pad=8)
 
@@ -162,9 +165,10 @@ def svg(name, theme_name):
                 "figure.facecolor": theme["page"], "savefig.facecolor": theme["page"], "text.color": theme["text"]}
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, **settings}), contextlib.closing(io.StringIO()) as out:
         panels = chart.panels()
-        wide, high = 8.2, 3.6 if len(panels) == 1 else 4.0
+        wide, high = (8.2, 3.6) if len(panels) == 1 else (9.6, 4.0)
         figure, all_axes = pyplot.subplots(1, len(panels), figsize=(wide, high), sharey=True, squeeze=False)
-        figure.subplots_adjust(left=0.052, right=0.865, top=0.79 if not panels[0][0] else 0.75, bottom=0.09, wspace=0.42)
+        figure.subplots_adjust(left=0.052, right=0.87 if not panels[0][0] else 0.872, top=0.79 if not panels[0][0] else 0.75,
+                               bottom=0.09, wspace=0.46)
         span = sum_log(chart.limits)
         for axes, (head, lines) in zip(all_axes[0], panels):
             draw_panel(axes, chart, head, lines, theme, span * 0.062)
