@@ -24,7 +24,8 @@ class Data:
         text = self.path.read_text()
         if self.path.suffix == ".json":
             content = json.loads(text)
-            self.meta, self.rows = content.get("metadata", {}), rows_of_runs(content.get("runs", []))
+            self.meta = content.get("metadata", {})
+            self.rows = content["cells"] if "cells" in content else rows_of_runs(content.get("runs", []))
         else:
             lines = text.splitlines()
             head = [line for line in lines if line.startswith("# ")]
@@ -332,16 +333,25 @@ TABLES = {
 }
 
 
+def joined(values):
+    """Different values as one text: "2 and 4 NVIDIA H200", where only the first word differs."""
+    values = list(dict.fromkeys(values))
+    rests = {value.partition(" ")[2] for value in values}
+    if len(values) > 1 and len(rests) == 1:
+        return " and ".join(value.partition(" ")[0] for value in values) + " " + rests.pop()
+    return " and ".join(values)
+
+
 def provenance(names, folder):
     """The line under a table or chart: where, when, beside what, with links to the files from the document's folder."""
     found = [load(name) for name in names]
     said = []
     for key in ("machine", "date", "rival", "runs", "unit"):
-        values = list(dict.fromkeys(str(data.meta[key]) for data in found if data.meta[key] != "none"))
-        if values:
-            said.append(" and ".join(values))
+        text = joined(str(data.meta[key]) for data in found if data.meta[key] not in ("none", "not recorded"))
+        said += [text] if text else []
     links = ", ".join(f"[{data.path.name}]({os.path.relpath(data.path, folder)})" for data in found)
-    return f"*{'; '.join(said)}. Data: {links}*"
+    text = "; ".join(said)
+    return f"*{text[0].upper()}{text[1:]}. Data: {links}*"
 
 
 def generate(words, folder):

@@ -7,17 +7,19 @@ usage: compare.py --before PATH --after PATH [options]
   --launch HOW         ranks of the host device as processes (the default, under mpirun) or threads
   --only WORD,...      only the groups whose name has one of the words; --list shows the names
   --rounds N           of each comparison (7)
-  --seconds S          no round begins that would end later (540); fewer than three rounds decide nothing
+  --seconds S          no round begins that would end later (540); fewer than five rounds decide nothing
   --tolerance SHARE    (0.03)
   --json FILE          all times of all rounds, and the verdicts
 
 In a round, each group of cells (a collective with a number of ranks, all sizes) is run three times: twice by the build before, once by
 the one after, in an order that goes through all six, so that neither drift of the machine nor the place in the round favours one.
-A cell's ratio is the median over the rounds of after / geometric mean of the two before; its A/A ratio that of the second before /
-the first. Which of the two is first is arbitrary, so their spread is the range from the 5th to the 95th of a hundred of these ratios
-and their inverses. A cell is within if its ratio is within the tolerance or the A/A spread, else slower or faster. A group's
-ratio is the geometric mean over its sizes, with a spread of its own: that shows what is too small to be seen in one cell.
-Exit status: 0 nothing is slower; 1 something is slower, or a run failed; 2 there was no time for three rounds.
+A cell's ratio is the median over the rounds of after / geometric mean of the two before; its A/A ratio that of the second before / the
+first. Which of the two is first is arbitrary, so their spread is the range from 5 to 95% of these ratios and their inverses. A cell is
+within if its ratio is within the tolerance or the A/A spread, else slower or faster. A group's ratio is the geometric mean over its
+sizes, with a spread of its own: that shows what is too small to be seen in one cell.
+Of a hundred cells whose times have not changed, noise alone shows one as slower in every third run. So groups with a slower cell are
+measured once more, with as many rounds, for which a quarter of the time is set aside; slower is what is slower both times.
+Exit status: 0 nothing is slower; 1 something is slower, or a run failed; 2 there was no time for five rounds.
 """
 import argparse
 import hashlib
@@ -41,7 +43,7 @@ ARMS = ("before", "after", "again")
 ORDERS = (("before", "after", "again"), ("after", "again", "before"), ("again", "before", "after"),
           ("again", "after", "before"), ("after", "before", "again"), ("before", "again", "after"))
 COLLECTIVES = ("allreduce", "bcast", "alltoall", "sendrecv")
-LEAST_ROUNDS = 3
+LEAST_ROUNDS = 5
 SECONDS_A_RUN = 90
 UNITS = ((1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 
@@ -120,7 +122,7 @@ def percentile(values, share):
 
 def judge(ratios, own, tolerance):
     """Verdict of paired ratios after / before, and of before / itself; what the verdict is made of."""
-    both = own + [1 / ratio for ratio in own]
+    both = [*own, *(1 / ratio for ratio in own)]
     low, high = percentile(both, 0.05), percentile(both, 0.95)
     ratio = statistics.median(ratios)
     verdict = "slower" if ratio > max(1 + tolerance, high) else "faster" if ratio < min(1 - tolerance, low) else "within"
@@ -137,23 +139,36 @@ def mean(values):
     return math.exp(statistics.fmean(math.log(value) for value in values))
 
 
-def cells_of(group, rounds, tolerance):
+def verdicts(pairs, again, tolerance):
+    """The verdict of the first rounds and, where the group was measured once more, of both; ratios are those of all rounds."""
+    first = judge(*zip(*pairs), tolerance)
+    if not again:
+        return first
+    second = judge(*zip(*again), tolerance)
+    found = judge(*zip(*pairs, *again), tolerance)
+    found["verdict"] = first["verdict"] if first["verdict"] == second["verdict"] else "within"
+    return {**found, "first": first, "second": second}
+
+
+def cells_of(group, rounds, again, tolerance):
     found = []
     for cell in sorted(rounds[0]["before"]):
-        pairs = [pair(times, cell) for times in rounds]
-        before = [value for times in rounds for value in (times["before"][cell], times["again"][cell])]
+        every = rounds + again
+        before = [value for times in every for value in (times["before"][cell], times["again"][cell])]
         found.append({"group": group.name, "ranks": group.ranks, "bytes": cell, "before_us": statistics.median(before),
-                      "after_us": statistics.median(times["after"][cell] for times in rounds),
-                      **judge([one for one, _ in pairs], [own for _, own in pairs], tolerance),
-                      "times_us": {arm: [times[arm][cell] for times in rounds] for arm in ARMS}})
+                      "after_us": statistics.median(times["after"][cell] for times in every),
+                      **verdicts([pair(times, cell) for times in rounds], [pair(times, cell) for times in again], tolerance),
+                      "times_us": {arm: [times[arm][cell] for times in every] for arm in ARMS}})
     return found
 
 
-def group_of(group, rounds, tolerance):
+def group_of(group, rounds, again, tolerance):
     """The whole group: geometric means over the sizes, round by round."""
-    pairs = [[pair(times, cell) for cell in times["before"]] for times in rounds]
-    return {"group": group.name, "rounds": len(rounds),
-            **judge([mean(one for one, _ in each) for each in pairs], [mean(own for _, own in each) for each in pairs], tolerance)}
+    def means(each):
+        pairs = [[pair(times, cell) for cell in times["before"]] for times in each]
+        return [(mean(one for one, _ in row), mean(own for _, own in row)) for row in pairs]
+
+    return {"group": group.name, "rounds": len(rounds) + len(again), **verdicts(means(rounds), means(again), tolerance)}
 
 
 # ---- what is told ----
@@ -184,6 +199,34 @@ def tell(found, wholes):
                   f"{worst['ratio']:.3f} (A/A {worst['aa_low']:.3f} to {worst['aa_high']:.3f})")
 
 
+def measure_all(wanted, paths, count, began, end, failures):
+    """{group: [times, ...]}: so many rounds of all groups, as far as there is time; what fails is left out from then on."""
+    rounds, longest = {group.name: [] for group in wanted}, 0.0
+    for number, order in zip(range(count), itertools.cycle(ORDERS)):
+        start = time.monotonic()
+        if start + longest > end:
+            break
+        for group in wanted:
+            if group.name in failures:
+                continue
+            if time.monotonic() > end:
+                break
+            times, why = measure(group, paths, order)
+            if why is not None:
+                failures[group.name] = why
+                print(f"FAILED: {group.name}: {why}", flush=True)
+            else:
+                rounds[group.name].append(times)
+        longest = max(longest, time.monotonic() - start)
+        print(f"# round {number + 1} of {count}, {time.monotonic() - began:.0f} s", flush=True)
+    return rounds
+
+
+def judge_all(judged, rounds, again, tolerance):
+    return ([cell for group in judged for cell in cells_of(group, rounds[group.name], again[group.name], tolerance)],
+            [group_of(group, rounds[group.name], again[group.name], tolerance) for group in judged])
+
+
 def digest(path):
     return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()[:16]
 
@@ -208,28 +251,20 @@ def main():
     if any(not group.threads for group in wanted) and shutil.which("mpirun") is None:
         sys.exit("compare: needs mpirun, or --launch threads")
     paths = {"before": options.before.resolve(), "after": options.after.resolve(), "again": options.before.resolve()}
-    rounds, failures, longest = {group.name: [] for group in wanted}, {}, 0.0
-    for number, order in zip(range(options.rounds), itertools.cycle(ORDERS)):
-        start = time.monotonic()
-        if start - began + longest > options.seconds:
-            break
-        for group in wanted:
-            if group.name in failures:
-                continue
-            if time.monotonic() - began > options.seconds:
-                break  # whatever this round lacks, it lacks for all arms
-            times, why = measure(group, paths, order)
-            if why is not None:
-                failures[group.name] = why
-                print(f"FAILED: {group.name}: {why}", flush=True)
-            else:
-                rounds[group.name].append(times)
-        longest = max(longest, time.monotonic() - start)
-        print(f"# round {number + 1} of {options.rounds}, {time.monotonic() - began:.0f} s", flush=True)
+    failures = {}
+    rounds = measure_all(wanted, paths, options.rounds, began, began + 0.75 * options.seconds, failures)
     few = [group.name for group in wanted if len(rounds[group.name]) < LEAST_ROUNDS and group.name not in failures]
     judged = [group for group in wanted if len(rounds[group.name]) >= LEAST_ROUNDS]
-    found = [cell for group in judged for cell in cells_of(group, rounds[group.name], options.tolerance)]
-    wholes = [group_of(group, rounds[group.name], options.tolerance) for group in judged]
+    again = {group.name: [] for group in wanted}
+    found, wholes = judge_all(judged, rounds, again, options.tolerance)
+    suspects = {one["group"] for one in found + wholes if one["verdict"] == "slower"}
+    if suspects:
+        print(f"# once more: {', '.join(sorted(suspects))}", flush=True)
+        again.update(measure_all([group for group in judged if group.name in suspects], paths, options.rounds, began, began + options.seconds, failures))
+        for name in [name for name in suspects if len(again[name]) < LEAST_ROUNDS]:
+            print(f"# {name}: no time was left to measure it once more")
+            again[name] = []
+        found, wholes = judge_all(judged, rounds, again, options.tolerance)
     tell(found, wholes)
     for name in few:
         print(f"UNDECIDED: {name}: {len(rounds[name])} rounds, for want of time")
