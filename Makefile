@@ -199,7 +199,7 @@ bench-network:
 RESULTS ?= $(BUILD)/gpu-bench
 gpu-test:
 	@$(MAKE) --no-print-directory -s -j$$(nproc) $(ALL_GPU)
-	@BUILD=$(BUILD) make/gpu-test $(OPTIONS)
+	@BUILD=$(BUILD) PYTHON=$(PYTHON) make/gpu-test $(OPTIONS)
 gpu-bench:
 	@$(MAKE) --no-print-directory -s -j$$(nproc) tool
 	@BUILD=$(BUILD) make/gpu-bench $(RESULTS) $(OPTIONS)

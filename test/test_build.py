@@ -1,6 +1,4 @@
 """The build's own promises: unit tests, the models, exported symbols, the header in C and C++, installation."""
-import importlib.machinery
-import importlib.util
 import json
 import os
 import re
@@ -202,75 +200,3 @@ def test_gpu_code():
     wanted = os.environ.get("CUDA_ARCHITECTURES", "").split() or re.findall(r"sm_(\d+)", said)
     assert listed("--list-elf") == set(wanted)
     assert listed("--list-ptx") == {max(wanted, key=int)}
-
-
-def gpu_test():
-    """make/gpu-test as a module."""
-    loader = importlib.machinery.SourceFileLoader("gpu_test", str(ROOT / "make" / "gpu-test"))
-    script = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_test", loader))
-    loader.exec_module(script)
-    return script
-
-
-def test_races_that_are_none():
-    """Of racecheck's pairs gpu-test accepts those of atomic accesses, which racecheck does not know for such, and no others."""
-    script = gpu_test()
-    report = """========= Error: Race reported between Read access at rondo_cuda_reduce_some_lines(unsigned int)+0x5180 in platform.h:62
-=========     and Write access at rondo_warp_interpreter(rondo_workers *)+0xf480 in platform.h:62 [88 hazards]
-=========     and Write access at rondo_warp_interpreter(rondo_workers *)+0xfa80 in platform.h:61 [48 hazards]
-========= RACECHECK SUMMARY: 2 hazards displayed (2 errors, 0 warnings)"""
-    script.only_signals(report)
-    for other in (report.replace("platform.h:61", "warp_interpreter.h:88"), report.replace(" in platform.h:62 [", " ["),
-                  report.replace("between Read access at rondo_cuda_reduce_some_lines(unsigned int)+0x5180 in platform.h:62",
-                                 "between Read access at rondo_warp_interpreter(rondo_workers *)+0x10 in workers_cuda.h:9"),
-                  report.replace("RACECHECK SUMMARY", "")):
-        with pytest.raises(script.Failure):
-            script.only_signals(other)
-
-
-def test_gpu_steps_exist():
-    """What `make gpu-test` runs on a machine with GPUs is there, and knows the options that it is given."""
-    script = gpu_test()
-    script.BUILD, script.RONDO = str(BUILD), program("rondo")
-    commands = []
-
-    class Noted(script.Step):
-        def run(self, *command, **_):
-            commands.append([str(word) for word in command])
-
-        def ranks(self, size, *command, **_):
-            self.run(*command)
-
-    def stress(step, ranks, *options, **_):
-        step.run(script.RONDO, "stress", *options)
-        return {"peer": {"ran": True, "hung": True}}
-
-    script.Step, script.stress, script.sanitizer = Noted, stress, lambda: "compute-sanitizer"
-    script.has_torch = lambda: False
-    script.killed = lambda step, ranks, scenario: step.run(script.test("faults"), "--scenario", scenario, "--count", 1)
-    script.killed_on_stream = lambda step, ranks, protocol: step.run(script.RONDO, *script.ENDLESS, protocol)
-    script.only_signals = lambda report: None
-    script.same_bits = lambda path, rows: None
-    for gpus in (1, 2, 4, 8):
-        for step in script.steps(gpus):
-            try:
-                step.body(step)
-            except script.Skip as reason:  # not in this build, or not on this machine
-                assert "nccl" in step.name or "ucx" in step.name, f"{step.name}: {reason}"
-    known = {}
-    for command in commands:
-        if command[0] == "compute-sanitizer":
-            command = command[command.index(script.RONDO):]
-        if os.path.basename(command[0]).startswith("gpu_"):
-            assert len(command) == 1
-            continue
-        is_tool = command[0] == script.RONDO
-        key = tuple(command[:2]) if is_tool else command[0]
-        if key not in known:  # a test program answers an option that it does not know with those that there are
-            asked = [*key, "--help"] if is_tool else [key, "--none", "1"]
-            asked = subprocess.run(asked, capture_output=True, text=True, env={**os.environ, "RONDO_DEVICE": "host"})
-            known[key] = asked.stdout + asked.stderr
-        for word in command[1:]:
-            if re.fullmatch(r"-[a-z]|--[a-z][a-z-]*", word):
-                assert re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", known[key]), f"{key}: no option {word}"
-    assert len(commands) > 100

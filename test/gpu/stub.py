@@ -1,0 +1,119 @@
+#!/usr/bin/env -S python3 -SE
+"""Stands for a program of a build with CUDA, so that test_gpu_runner.py sees what make/gpu-test does where no GPU is. It notes its
+command line in $STUB_LOG, prints what the runner reads of the real program's output, and exits with the real program's status.
+
+$STUB_GPUS: how many GPUs `rondo info` lists. $STUB_FAULT: KIND:PROGRAM, of which PROGRAM is this one's name: it crashes, hangs, gives
+wrong results, or refuses what it is asked for.
+"""
+import os
+import sys
+import time
+
+NAME, WORDS = os.path.basename(sys.argv[0]), sys.argv[1:]
+SUMMARY = "========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"
+RACE = "========= Error: Race reported between Read access at f+0x10 in other.h:1"
+
+
+def fault():
+    kind, _, name = os.environ.get("STUB_FAULT", "").partition(":")
+    return kind if name == NAME else ""
+
+
+def write(path, found):
+    import json  # here, because most calls go without it and there are hundreds
+    if path == "-":
+        print(json.dumps(found))
+    else:
+        with open(path, "w") as file:
+            json.dump(found, file)
+
+
+def after(word):
+    return WORDS[WORDS.index(word) + 1]
+
+
+def until_last_rank_is_killed(announce):
+    """In every rank but the last one: returns when the last rank has ended."""
+    rank, size = int(os.environ["RONDO_RANK"]), int(os.environ["RONDO_SIZE"])
+    path = f"{os.environ['STUB_LOG']}.{os.environ['RONDO_JOB']}"
+    if rank == size - 1:
+        with open(path + ".part", "w") as file:
+            file.write(str(os.getpid()))
+        os.rename(path + ".part", path)
+        print(announce, flush=True)
+        time.sleep(60)
+    while not os.path.exists(path):
+        time.sleep(0.01)
+    with open(path) as file:
+        pid = file.read()
+    print(announce, flush=True)
+    while True:
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                if file.read().rpartition(")")[2].split()[0] == "Z":
+                    return
+        except FileNotFoundError:
+            return
+        time.sleep(0.01)
+
+
+def rondo():
+    if WORDS[0] == "info":
+        refused = "no device" if fault() == "refuse" else None
+        write(after("--json"), {"gpus": [{}] * int(os.environ["STUB_GPUS"]), "transports": [{"transport": "ucx", "why_not": refused}]})
+    elif WORDS[:2] == ["program", "list"]:
+        print("\n".join(f"algorithm{number} allreduce" for number in range(10)))
+    elif WORDS[0] == "stress" and "--no-preempt" in WORDS:
+        return 3
+    elif WORDS[0] == "stress" and "--json" in WORDS:
+        peer = {"ran": True, "hung": fault() != "wrong"}
+        write(after("--json"), {"finished": 5, "expected": 5, "wrong": int(fault() == "wrong" and "--peer" not in WORDS), "peer": peer})
+    elif WORDS[0] == "bench" and "--json" in WORDS:
+        write(after("--json"), {"rows": [{"identical": fault() != "wrong", "error_norm": 0.1}] * 3})
+    elif WORDS[0] == "bench" and "10000000" in WORDS:
+        until_last_rank_is_killed("")
+        print("fell asleep" if fault() == "wrong" else "a peer died or left")
+        return 1
+    return 0
+
+
+def faults():
+    until_last_rank_is_killed("READY")
+    print("RESULT 0 0.1" if fault() == "wrong" else "RESULT 8 0.1")
+    print("FINALIZED")
+    return 0
+
+
+def execute(command):
+    return os.spawnvp(os.P_WAIT, command[0], command)
+
+
+def under_compute_sanitizer():
+    if after("--tool") == "racecheck":
+        print(SUMMARY if fault() != "wrong" else f"{RACE}\n{SUMMARY}")
+    return execute(WORDS[4 if "--error-exitcode" in WORDS else 2:])
+
+
+def mpirun():
+    os.environ["OMPI_COMM_WORLD_RANK"] = "0"
+    return execute(WORDS[WORDS.index("-n") + 2:])
+
+
+def main():
+    with open(os.environ["STUB_LOG"], "a") as log:
+        log.write("\t".join([NAME, *WORDS]) + "\n")
+    if fault() == "crash":
+        print("said before the end")
+        return 1
+    if fault() == "hang" and WORDS[:1] != ["info"]:
+        time.sleep(60)
+    if fault() == "refuse" and os.environ.get("RONDO_GPUDIRECT") is not None:
+        print("rondo: this UCX was built without CUDA")
+        return 1
+    if NAME == "gpu_direct":
+        print("NOTE GPU 0: what it notes")
+    known = {"rondo": rondo, "faults": faults, "mpirun": mpirun, "compute-sanitizer": under_compute_sanitizer}
+    return known.get(NAME, lambda: 0)()
+
+
+sys.exit(main())
