@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The network's figures (docs/network.md, docs/compression.md), measured between network namespaces; needs root.
+"""The network's figures (docs/performance.md), measured between network namespaces; needs root.
 
 network_speed.py [PART ...]: veth, gigabit, hierarchical, compress, hop-by-hop, break-even; all of them if none is named. Each
-prints a table, with its target where there is one. On a quiet machine: a few cores carry all the hosts.
+prints a table, with its target where there is one. On a quiet machine: a few cores carry all the hosts. --json FILE keeps the tables,
+and all that `rondo bench` said, with machine, day and commit (see docs/results).
 """
 import argparse
 import json
@@ -14,11 +15,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent / "bench"))
+import provenance
 from harness import BUILD, environment
 from namespaces import Hosts
 
 CUBIC = "cubic"  # Linux's default; what a machine has been set to would change the figures
 MIB = 1 << 20
+TABLES, RUNS, PART = [], [], [""]  # what --json keeps; the part that is being measured
 
 
 def size(bytes_):
@@ -47,9 +51,12 @@ def start(words, **extra):
                             stdin=subprocess.DEVNULL, env=environment(**extra))
 
 
-def rows_of(path):
-    rows = {row["bytes"]: row for row in json.loads(Path(path).read_text())["rows"]}
+def rows_of(path, what):
+    run = json.loads(Path(path).read_text())
+    rows = {row["bytes"]: row for row in run["rows"]}
     assert rows, path
+    what["variables"] = {name: str(value) for name, value in what["variables"].items() if name not in ("RONDO_SECRET", "RONDO_ROOT", "RONDO_SIZE")}
+    RUNS.append({**run, **what, "part": PART[0]})
     return rows
 
 
@@ -61,7 +68,7 @@ def bench(hosts, places, *options, seconds=170, **extra):
         extra = {"RONDO_SECRET": "open sesame", "UCX_TLS": "tcp", "RONDO_SIZE": len(places),
                  "RONDO_ROOT": f"{hosts.address(places[0])}:5555", **extra}
         finish([start([*hosts.enter(place), *command], RONDO_RANK=rank, **extra) for rank, place in enumerate(places)], seconds)
-        return rows_of(out)
+        return rows_of(out, {"hosts": places, "variables": extra, "options": [str(option) for option in options]})
 
 
 def bench_mpi(hosts, slots, *options, seconds=170, **extra):
@@ -76,7 +83,7 @@ def bench_mpi(hosts, slots, *options, seconds=170, **extra):
                 words += ["-x", name]
         finish([start([*words, BUILD / "rondo", "bench", *options, "--device", "host", "--peer", "mpi", "--json", out], **extra)],
                seconds)
-        return rows_of(out)
+        return rows_of(out, {"slots": slots, "variables": extra, "options": [str(option) for option in options]})
 
 
 def iperf(hosts, seconds=5, both=True):
@@ -99,7 +106,10 @@ def iperf(hosts, seconds=5, both=True):
         server.wait()
 
 
+
+
 def table(title, head, rows):
+    TABLES.append({"title": title, "head": head, "rows": rows})
     print(f"\n{title}\n")
     widths = [max(len(str(row[i])) for row in [head, *rows]) for i in range(len(head))]
     for row in [head, *rows]:
@@ -241,12 +251,20 @@ def main():
     reader.add_argument("--max", help="largest size, or the size")
     reader.add_argument("--links", nargs="+", metavar="RATE", help="of the links, where a part goes through several")
     reader.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a variable of the ranks")
+    reader.add_argument("--json", metavar="FILE", help="the tables and all runs, with machine, day and commit")
     options = reader.parse_args()
     options.set = dict(one.split("=", 1) for one in options.set)
     for name in options.parts or PARTS:
         if name not in PARTS:
             sys.exit(f"no part {name}: there are {' '.join(PARTS)}")
+        PART[0] = name
         PARTS[name](options)
+    if options.json:
+        rivals = sorted({f"{run['peer']} {run['peer_version']}" for run in RUNS if run.get("peer")})
+        meta = provenance.metadata("Speed between network namespaces, UCX over TCP", " ".join(["test/network_speed.py", *sys.argv[1:]]),
+                                   "us; ratio = peer's time / Rondo's; each table names its own", f"{options.runs}, all in this file",
+                                   ", ".join(rivals) or "none", congestion=CUBIC)
+        Path(options.json).write_text(json.dumps({"metadata": meta, "tables": TABLES, "runs": RUNS}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -46,11 +46,11 @@ class Data:
 def rows_of_runs(runs):
     """Runs of `rondo bench --json`, made medians: a row for each setting and size."""
     setting = ("collective", "ranks", "launch", "device", "mode", "type", "algorithm", "protocol", "transports", "compress",
-               "registered", "in_place", "peer", "peer_version")
+               "registered", "in_place", "peer", "peer_version", "table", "part", "variables", "hosts")
     found = {}
     for run in runs:
         for row in run["rows"]:
-            key = tuple(run.get(name) for name in setting) + (row.get("bytes"),)
+            key = tuple(str(run[name]) if isinstance(run.get(name), (dict, list)) else run.get(name) for name in setting) + (row.get("bytes"),)
             found.setdefault(key, []).append(row)
     rows = []
     for key, same in found.items():
