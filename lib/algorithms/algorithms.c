@@ -1,16 +1,10 @@
-/* The table of algorithms, and what all builders share. */
+/* The table of built-in algorithms, and the public calls that find and name them (rondo_program.h). */
 #include "lib/algorithms/algorithms.h"
 
-#include <string.h>
+#include "lib/base/error.h"
+#include "lib/program/builder.h"
 
-const char *rondo_kind_name(enum rondo_kind kind)
-{
-    static const char *const names[RONDO_KINDS] = {
-        "allreduce", "reduce",  "bcast", "reduce_scatter", "allgather", "allgatherv", "alltoall", "alltoallv", "gather",
-        "scatter",   "barrier", "scan",  "exscan",         "alltonext", "send",       "recv",     "custom",
-    };
-    return (unsigned) kind < RONDO_KINDS ? names[kind] : "unknown";
-}
+#include <string.h>
 
 #define ONE(kind) (1u << (kind))
 
@@ -80,7 +74,8 @@ static const struct rondo_algorithm algorithms[] = {
               ONE(RONDO_KIND_RECEIVE_FROM),
      .build = rondo_build_chain,
      .direct_writes = ONE(RONDO_KIND_ALLTONEXT) | ONE(RONDO_KIND_SEND_TO) | ONE(RONDO_KIND_RECEIVE_FROM),
-     .low_latency = 1},
+     .low_latency = 1,
+     .two_blocks_inside = ONE(RONDO_KIND_ALLTONEXT)},
     {.name = "tree",
      .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE),
      .compose = rondo_compose_tree},
@@ -123,38 +118,41 @@ const struct rondo_algorithm *rondo_algorithm_find(const char *name, enum rondo_
     return NULL;
 }
 
-int rondo_algorithm_blocks(const struct rondo_algorithm *algorithm, enum rondo_kind kind, int size)
+/* ---- the public calls ---- */
+
+rondo_result_t rondo_program_builtin(const char *name, const char *collective, int ranks, int channels, int root,
+                                     rondo_program_t *program)
 {
-    if (algorithm->build == rondo_build_chain && kind == RONDO_KIND_ALLTONEXT && size > 2)
-        return 2; /* whoever is neither first nor last */
-    if (!algorithm->blocks_a_peer || size == 1)
-        return 1;
-    return kind == RONDO_KIND_ALLTOALL ? 2 * size - 1 : kind == RONDO_KIND_ALLGATHER ? 2 * (size - 1) : size;
+    enum rondo_kind kind = rondo_kind_find(collective);
+    if (program == NULL || name == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_builtin: %s is NULL", name == NULL ? "algorithm" : "program");
+    *program = NULL;
+    const struct rondo_algorithm *algorithm = kind == RONDO_KINDS ? NULL : rondo_algorithm_find(name, kind);
+    if (algorithm == NULL || algorithm->compose == NULL)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no program '%s' for %s", name,
+                          collective == NULL ? "NULL" : collective);
+    if (ranks < 2 || ranks > RONDO_RANKS_MAX || channels < 1 || channels > RONDO_FACTOR_MAX || root < 0 || root >= ranks)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %d ranks, %d channels, root %d", name, ranks, channels, root);
+    struct rondo_shape shape = {.kind = kind, .size = ranks, .root = root, .channels = channels};
+    rondo_result_t status = algorithm->compose(&shape, program);
+    if (status == RONDO_SUCCESS && (*program)->result != RONDO_SUCCESS) {
+        status = rondo_fail((*program)->result, "%s", (*program)->message);
+        rondo_program_destroy(*program);
+        *program = NULL;
+    }
+    return status;
 }
 
-void rondo_shape_chunks(const struct rondo_shape *shape, uint32_t chunks[RONDO_BUFFERS])
+void rondo_program_builtin_name(int i, const char **algorithm, const char **collective)
 {
-    uint32_t channels = (uint32_t) shape->channels, all = channels * (uint32_t) shape->size;
-    uint32_t input = channels, output = channels;
-    switch (shape->kind) {
-    case RONDO_KIND_ALLREDUCE:
-    case RONDO_KIND_ALLTOALL:
-    case RONDO_KIND_ALLTOALLV:
-        input = output = all;
-        break;
-    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
-    case RONDO_KIND_SCATTER:
-        input = all;
-        break;
-    case RONDO_KIND_ALLGATHER:
-    case RONDO_KIND_ALLGATHERV:
-    case RONDO_KIND_GATHER:
-        output = all;
-        break;
-    default:
-        break;
-    }
-    chunks[RONDO_INPUT] = input;
-    chunks[RONDO_OUTPUT] = output;
-    chunks[RONDO_SCRATCH] = shape->kind == RONDO_KIND_EXSCAN ? channels : 0;
+    int count, at = 0;
+    const struct rondo_algorithm *table = rondo_algorithm_table(&count);
+    *algorithm = *collective = NULL;
+    for (int a = 0; a < count; a++)
+        for (int kind = 0; table[a].compose != NULL && kind < RONDO_KINDS; kind++)
+            if ((table[a].kinds >> kind & 1) && at++ == i) {
+                *algorithm = table[a].name;
+                *collective = rondo_kind_name((enum rondo_kind) kind);
+                return;
+            }
 }

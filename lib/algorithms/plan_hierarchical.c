@@ -12,6 +12,8 @@
  */
 #include "lib/algorithms/algorithms.h"
 
+#include "lib/bootstrap/topology.h"
+
 struct plane {
     const struct rondo_shape *shape;
     struct rondo_plan_builder *builder;

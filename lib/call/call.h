@@ -1,17 +1,28 @@
-/* Calls: their argument checks, and what of them must agree between ranks. */
+/* A call: what a user asked for, the same for all forms of a collective; and the names of what it consists of, for messages. */
 #ifndef RONDO_LIB_CALL_CALL_H
 #define RONDO_LIB_CALL_CALL_H
 
-#include "lib/context/runtime.h"
+#include "lib/call/collective.h"
 
-/* Argument checks of every form; the first wrong one is an error whose message has its value. */
-rondo_result_t rondo_call_check(const struct rondo_comm *comm, const struct rondo_call *call);
-
-/* Plain data without padding. */
-struct rondo_signature {
-    uint32_t kind, type, op, root, rate, feedback;
-    uint64_t count;
+struct rondo_call {
+    enum rondo_kind kind;
+    const void *send;
+    void *recv;
+    size_t count; /* elements of a block, as the collective's function defines it */
+    const size_t *send_counts, *send_displacements, *receive_counts, *receive_displacements; /* owned by the request */
+    rondo_datatype_t type;
+    rondo_op_t op;
+    int root;                /* or the peer */
+    size_t custom_chunks[2]; /* of a custom program's input and output; count elements each */
+    uint32_t rate;           /* bits a value in slots; 0: as they are */
+    int feedback;            /* what compression loses is fed back */
 };
-void rondo_call_signature(const struct rondo_comm *comm, const struct rondo_call *call, struct rondo_signature *signature);
+
+size_t rondo_type_bytes(rondo_datatype_t type);
+int rondo_type_is_integer(rondo_datatype_t type);
+const char *rondo_type_name(rondo_datatype_t type);
+const char *rondo_op_name(rondo_op_t op);
+/* "allreduce(count 10, float, sum)"; always terminated. */
+void rondo_call_describe(const struct rondo_call *call, char *text, size_t bytes);
 
 #endif

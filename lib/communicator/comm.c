@@ -92,6 +92,18 @@ static void find_locality(struct rondo_comm *comm)
     comm->by_host = comm->gpus_only && comm->same_host && !prefers_p2p(runtime);
 }
 
+static rondo_result_t find_topology(struct rondo_comm *comm)
+{
+    const char **hosts = calloc((size_t) comm->size, sizeof(*hosts));
+    if (hosts == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the topology of %d ranks", comm->size);
+    for (int i = 0; i < comm->size; i++)
+        hosts[i] = comm->runtime->peers[comm->members[i]].host_id;
+    rondo_result_t status = rondo_topology_find(hosts, comm->size, &comm->topology);
+    free(hosts);
+    return status;
+}
+
 void rondo_comm_list(struct rondo_comm *comm)
 {
     struct rondo_runtime *runtime = comm->runtime;
@@ -150,7 +162,7 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
     }
     if (status == RONDO_SUCCESS) {
         find_locality(comm);
-        status = rondo_topology_find(runtime, comm->members, size, &comm->topology);
+        status = find_topology(comm);
     }
     if (status == RONDO_SUCCESS) {
         comm->group = group_of(&comm->topology, size);

@@ -11,9 +11,10 @@
 #include "transport/memory/cuda_memory.h"
 #include "device/device.h"
 #include "lib/base/error.h"
-#include "lib/algorithms/algorithms.h"
+#include "lib/call/call.h"
+#include "lib/program/algorithm.h"
 #include "transport/memory/segment.h"
-#include "lib/context/topology.h"
+#include "lib/bootstrap/topology.h"
 #include "transport/transport.h"
 
 #include <pthread.h>
@@ -54,20 +55,6 @@ struct rondo_settings {
 };
 
 /* ---- calls: what the user asked for ---- */
-
-struct rondo_call {
-    enum rondo_kind kind;
-    const void *send;
-    void *recv;
-    size_t count; /* elements of a block, as the collective's function defines it */
-    const size_t *send_counts, *send_displacements, *receive_counts, *receive_displacements; /* owned by the request */
-    rondo_datatype_t type;
-    rondo_op_t op;
-    int root;                /* or the peer */
-    size_t custom_chunks[2]; /* of a custom program's input and output; count elements each */
-    uint32_t rate;           /* bits a value in slots; 0: as they are */
-    int feedback;            /* what compression loses is fed back */
-};
 
 /* One whose request its lane may keep (lib/submission/request_cache.h). */
 struct rondo_known_call {
@@ -375,11 +362,5 @@ static inline rondo_result_t rondo_comm_failure(const struct rondo_comm *comm)
 {
     return (rondo_result_t) __atomic_load_n(&comm->failed, __ATOMIC_ACQUIRE);
 }
-
-size_t rondo_type_bytes(rondo_datatype_t type);
-const char *rondo_type_name(rondo_datatype_t type);
-const char *rondo_op_name(rondo_op_t op);
-/* "allreduce(count 10, float, sum)"; always terminated. */
-void rondo_call_describe(const struct rondo_call *call, char *text, size_t bytes);
 
 #endif

@@ -5,7 +5,7 @@
 #ifndef RONDO_LIB_PROGRAM_BUILDER_H
 #define RONDO_LIB_PROGRAM_BUILDER_H
 
-#include "lib/program/conditions.h"
+#include "lib/call/conditions.h"
 #include "rondo_program.h"
 
 #define RONDO_NAME_BYTES   64

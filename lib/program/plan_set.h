@@ -3,7 +3,7 @@
 #define RONDO_LIB_PROGRAM_PLAN_SET_H
 
 #include "lib/program/plan.h"
-#include "lib/program/conditions.h"
+#include "lib/call/conditions.h"
 
 struct rondo_program_builder;
 

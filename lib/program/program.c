@@ -63,43 +63,6 @@ rondo_result_t rondo_program_check(rondo_program_t builder, const rondo_program_
     return status;
 }
 
-rondo_result_t rondo_program_builtin(const char *name, const char *collective, int ranks, int channels, int root,
-                                     rondo_program_t *program)
-{
-    enum rondo_kind kind = rondo_kind_find(collective);
-    if (program == NULL || name == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_builtin: %s is NULL", name == NULL ? "algorithm" : "program");
-    *program = NULL;
-    const struct rondo_algorithm *algorithm = kind == RONDO_KINDS ? NULL : rondo_algorithm_find(name, kind);
-    if (algorithm == NULL || algorithm->compose == NULL)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no program '%s' for %s", name,
-                          collective == NULL ? "NULL" : collective);
-    if (ranks < 2 || ranks > RONDO_RANKS_MAX || channels < 1 || channels > RONDO_FACTOR_MAX || root < 0 || root >= ranks)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %d ranks, %d channels, root %d", name, ranks, channels, root);
-    struct rondo_shape shape = {.kind = kind, .size = ranks, .root = root, .channels = channels};
-    rondo_result_t status = algorithm->compose(&shape, program);
-    if (status == RONDO_SUCCESS && (*program)->result != RONDO_SUCCESS) {
-        status = rondo_fail((*program)->result, "%s", (*program)->message);
-        rondo_program_destroy(*program);
-        *program = NULL;
-    }
-    return status;
-}
-
-void rondo_program_builtin_name(int i, const char **algorithm, const char **collective)
-{
-    int count, at = 0;
-    const struct rondo_algorithm *table = rondo_algorithm_table(&count);
-    *algorithm = *collective = NULL;
-    for (int a = 0; a < count; a++)
-        for (int kind = 0; table[a].compose != NULL && kind < RONDO_KINDS; kind++)
-            if ((table[a].kinds >> kind & 1) && at++ == i) {
-                *algorithm = table[a].name;
-                *collective = rondo_kind_name((enum rondo_kind) kind);
-                return;
-            }
-}
-
 rondo_result_t rondo_program_describe(rondo_program_t builder, rondo_program_signature_t *signature)
 {
     if (builder == NULL || signature == NULL)
@@ -122,6 +85,15 @@ void rondo_program_text_free(char *text)
 }
 
 /* ---- one rank's plan ---- */
+
+int rondo_algorithm_blocks(const struct rondo_algorithm *algorithm, enum rondo_kind kind, int size)
+{
+    if ((algorithm->two_blocks_inside >> kind & 1) && size > 2)
+        return 2;
+    if (!algorithm->blocks_a_peer || size == 1)
+        return 1;
+    return kind == RONDO_KIND_ALLTOALL ? 2 * size - 1 : kind == RONDO_KIND_ALLGATHER ? 2 * (size - 1) : size;
+}
 
 /* A built-in algorithm's plans. Their channels are instances of the whole: compiled as one of them where that can be
  * multiplied. */

@@ -2,6 +2,7 @@
 #ifndef RONDO_LIB_PROGRAM_PROGRAM_H
 #define RONDO_LIB_PROGRAM_PROGRAM_H
 
+#include "lib/program/algorithm.h"
 #include "lib/program/plan_set.h"
 
 struct rondo_comm;

@@ -4,6 +4,7 @@
 #include "device/reduce/reduce.h"
 #include "lib/select/registered_programs.h"
 #include "lib/select/select_gpu.h"
+#include "lib/algorithms/algorithms.h"
 #include "lib/select/tuning.h"
 
 #include <string.h>

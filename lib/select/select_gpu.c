@@ -1,5 +1,6 @@
 /* See lib/select/select_gpu.h. Measured on H200s joined by NVLink (docs/gpu-performance.md); `rondo bench --tune` measures a
  * machine's own. */
+#include "lib/algorithms/algorithms.h"
 #include "lib/select/select_gpu.h"
 
 #include "device/reduce/reduce.h"

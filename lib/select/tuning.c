@@ -4,7 +4,7 @@
 #include "lib/select/tuning.h"
 
 #include "lib/base/error.h"
-#include "lib/program/conditions.h"
+#include "lib/call/conditions.h"
 #include "lib/program/builder.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef RONDO_LIB_SELECT_TUNING_H
 #define RONDO_LIB_SELECT_TUNING_H
 
-#include "lib/algorithms/algorithms.h"
+#include "lib/program/algorithm.h"
 
 #define RONDO_MACHINE_BYTES 160
 

@@ -1,7 +1,7 @@
 /* See check.h. */
 #include "lib/submission/check.h"
 
-#include "lib/call/call.h"
+#include "lib/submission/arguments.h"
 #include "lib/connection/mailbox.h"
 #include "lib/submission/queue.h"
 

@@ -1,7 +1,7 @@
 /* See lib/submission/reach.h. */
 #include "lib/submission/reach.h"
 
-#include "lib/call/call.h"
+#include "lib/submission/arguments.h"
 #include "lib/submission/bind.h"
 #include "lib/connection/window.h"
 

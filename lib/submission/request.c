@@ -1,7 +1,8 @@
 /* See lib/submission/request.h. Making requests; lib/submission/progress.c starts and waits. */
+#include "lib/algorithms/algorithms.h"
 #include "lib/submission/request.h"
 
-#include "lib/call/call.h"
+#include "lib/submission/arguments.h"
 #include "lib/submission/check.h"
 #include "lib/select/compression.h"
 #include "lib/connection/connect.h"

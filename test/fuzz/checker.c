@@ -4,6 +4,7 @@
  */
 #include "test/unit/plans.h"
 
+#include "lib/algorithms/algorithms.h"
 #include "lib/base/error.h"
 #include "lib/program/program.h"
 #include "rondo_program.h"

@@ -5,7 +5,8 @@
 #ifndef RONDO_TEST_PLANS_H
 #define RONDO_TEST_PLANS_H
 
-#include "lib/program/conditions.h"
+#include "lib/algorithms/algorithms.h"
+#include "lib/call/conditions.h"
 #include "lib/program/plan_set.h"
 
 #include <stdlib.h>

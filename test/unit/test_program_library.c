@@ -6,7 +6,7 @@
 #include "test/unit/reference_pairs.h"
 #include "test/unit/reference_ring.h"
 #include "rondo_program.h"
-#include "lib/context/topology.h"
+#include "lib/bootstrap/topology.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* What ranks on GPUs choose: something for every call, no more blocks than may be, and lines only where they can be used. */
 #include "lib/select/select_gpu.h"
 
-#include "lib/call/call.h"
+#include "lib/submission/arguments.h"
 #include "lib/communicator/comm.h"
 #include "lib/algorithms/algorithms.h"
 #include "lib/context/runtime.h"

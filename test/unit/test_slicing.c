@@ -1,4 +1,5 @@
 /* How chunks are cut into slices and tiles (lib/select/slicing.c): what is sent fits into slots, and all of it is sent. */
+#include "lib/algorithms/algorithms.h"
 #include "device/engine/engine.h"
 #include "lib/connection/lane.h"
 #include "lib/select/slicing.h"

@@ -6,7 +6,7 @@
 #ifndef RONDO_LIB_PROGRAM_CONDITIONS_H
 #define RONDO_LIB_PROGRAM_CONDITIONS_H
 
-#include "lib/algorithms/algorithms.h"
+#include "lib/call/collective.h"
 
 /* A wish of a custom program; terms lie in the conditions' list of terms. */
 struct rondo_requirement {
@@ -81,8 +81,5 @@ void rondo_wants_release(struct rondo_wants *wants);
 int rondo_wants_at(const struct rondo_wants *wants, uint32_t rank, uint32_t output, struct rondo_value *value);
 /* The value is all ranks' contributions, to which nothing can be added. */
 int rondo_wants_complete(const struct rondo_wants *wants, uint32_t index, struct rondo_value value);
-
-/* By its name in the API; RONDO_KINDS if there is none. */
-enum rondo_kind rondo_kind_find(const char *name);
 
 #endif

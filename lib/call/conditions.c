@@ -1,5 +1,5 @@
-/* See lib/program/conditions.h. */
-#include "lib/program/conditions.h"
+/* See lib/call/conditions.h. */
+#include "lib/call/conditions.h"
 
 #include "lib/base/error.h"
 
@@ -7,14 +7,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
-
-enum rondo_kind rondo_kind_find(const char *name)
-{
-    for (int kind = 0; name != NULL && kind < RONDO_KINDS; kind++)
-        if (strcmp(name, rondo_kind_name((enum rondo_kind) kind)) == 0)
-            return (enum rondo_kind) kind;
-    return RONDO_KINDS;
-}
 
 /* Blocks of the arguments in a buffer, on a rank that has it. */
 static uint32_t blocks(const struct rondo_conditions *c, enum rondo_buffer buffer)

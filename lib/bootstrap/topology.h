@@ -2,12 +2,10 @@
  * How a communicator's ranks lie on hosts. All members compute the same, from what ranks told each other at init, so programs
  * and their choice may depend on it.
  */
-#ifndef RONDO_LIB_CONTEXT_TOPOLOGY_H
-#define RONDO_LIB_CONTEXT_TOPOLOGY_H
+#ifndef RONDO_LIB_BOOTSTRAP_TOPOLOGY_H
+#define RONDO_LIB_BOOTSTRAP_TOPOLOGY_H
 
 #include "rondo.h"
-
-struct rondo_runtime;
 
 struct rondo_topology {
     int nodes;  /* hosts with members, in the order of their first ranks */
@@ -17,9 +15,8 @@ struct rondo_topology {
     int *local; /* [rank]: its place among those of its host */
 };
 
-/* members: ranks in the world. */
-rondo_result_t rondo_topology_find(const struct rondo_runtime *runtime, const int *members, int size,
-                                   struct rondo_topology *topology);
+/* hosts: the host of each of the size members, as text; members of equal texts share a host. RONDO_ERR_MEMORY. */
+rondo_result_t rondo_topology_find(const char *const *hosts, int size, struct rondo_topology *topology);
 void rondo_topology_free(struct rondo_topology *topology);
 
 #endif

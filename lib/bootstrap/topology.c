@@ -1,22 +1,21 @@
-/* See lib/context/topology.h. */
-#include "lib/context/topology.h"
+/* See lib/bootstrap/topology.h. */
+#include "lib/bootstrap/topology.h"
 
-#include "lib/context/runtime.h"
+#include "lib/base/error.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Ranks of a host mostly have neighbouring numbers, so the last host that was met is looked at first. */
-static int node_of(const struct rondo_runtime *runtime, const int *members, const int *firsts, int nodes, int rank)
+static int node_of(const char *const *hosts, const int *firsts, int nodes, int rank)
 {
     for (int node = nodes - 1; node >= 0; node--)
-        if (strcmp(runtime->peers[members[firsts[node]]].host_id, runtime->peers[members[rank]].host_id) == 0)
+        if (strcmp(hosts[firsts[node]], hosts[rank]) == 0)
             return node;
     return nodes;
 }
 
-rondo_result_t rondo_topology_find(const struct rondo_runtime *runtime, const int *members, int size,
-                                   struct rondo_topology *topology)
+rondo_result_t rondo_topology_find(const char *const *hosts, int size, struct rondo_topology *topology)
 {
     int *firsts = calloc((size_t) size, sizeof(*firsts)), *counts = calloc((size_t) size, sizeof(*counts));
     memset(topology, 0, sizeof(*topology));
@@ -29,7 +28,7 @@ rondo_result_t rondo_topology_find(const struct rondo_runtime *runtime, const in
         goto done;
     }
     for (int rank = 0; rank < size; rank++) {
-        int node = node_of(runtime, members, firsts, topology->nodes, rank);
+        int node = node_of(hosts, firsts, topology->nodes, rank);
         if (node == topology->nodes)
             firsts[topology->nodes++] = rank;
         topology->node[rank] = node;
