@@ -1,17 +1,26 @@
-/*
+/**
+ * @file rondo.h
  * Rondo: a collective-communication runtime in which ranks may start collectives in any order.
  *
- * Conventions of every function here, unless its comment says otherwise:
- *  - It returns RONDO_SUCCESS (0) or an error code; rondo_strerror() names a code, and rondo_last_error() gives the calling
- *    thread's last message with the offending values in it. No function exits or aborts the process.
- *  - It may be called from any thread on any runtime.
- *  - Counts and displacements are in elements of the given datatype; sizes are in bytes.
- *  - Buffers are memory of the runtime's device. The host device takes any pointer.
- *  - A call that fails its argument checks sends nothing to anyone.
+ * @par Conventions
+ * Each function below keeps these, unless its comment says otherwise.
+ * - It returns RONDO_SUCCESS (0) or an error code. rondo_strerror() names a code; rondo_last_error() gives the calling
+ *   thread's last message, with the values that were wrong.
+ * - No function exits or aborts the process.
+ * - Any thread may call any function on any runtime, at any time. An object must not be used while another thread frees it.
+ * - Counts and displacements are in elements of the given datatype; sizes are in bytes.
+ * - A communication buffer is memory of the runtime's device, aligned to its datatype. The host device takes any memory of the
+ *   process. A CUDA device takes memory of its own GPU, managed memory, and pinned host memory.
+ * - A buffer belongs to the operation from its start to its completion: a send buffer must not change, and a receive buffer
+ *   must be neither read nor changed.
+ * - A call that fails its argument checks sends nothing to other ranks.
  *
- * Matching (MPI 4.0, chapters 6 and 3): blocking and non-blocking collectives of a communicator match in call order on all of
- * its ranks; persistent operations match at their *_init call, which is collective in the same order, and may then be started
- * in any order on every rank; sends match receives in order for each (communicator, source, destination).
+ * @par Matching
+ * Blocking and nonblocking collectives of one communicator match in call order on all of its ranks (MPI-4.1 sections 6.12 and
+ * 6.14, Nonblocking Collective Operations and Correctness). Persistent collectives match at their init call, which all ranks
+ * make in one order (section 6.13, Persistent Collective Operations); after that, each rank may start them in any order. A
+ * send matches a receive in the order of the calls for one communicator, source and destination (section 3.5, Semantics of
+ * Point-to-Point Communication).
  */
 #ifndef RONDO_H
 #define RONDO_H
@@ -23,6 +32,12 @@
 extern "C" {
 #endif
 
+/*
+ * The version of the interface. The shared library's name for the loader (SONAME) is librondo.so.MAJOR.MINOR while MAJOR is 0:
+ * each minor version may change the interface, and a program runs with the minor version it was linked to. From 1.0 on it is
+ * librondo.so.MAJOR: a minor version then only adds, under a symbol version of its own (make/librondo.map), and a program runs
+ * with each later minor version. PATCH changes no interface.
+ */
 #define RONDO_VERSION_MAJOR 0
 #define RONDO_VERSION_MINOR 2
 #define RONDO_VERSION_PATCH 0
@@ -33,24 +48,26 @@ extern "C" {
 #define RONDO_API
 #endif
 
+/** What a function returns. */
 typedef enum {
     RONDO_SUCCESS = 0,
-    RONDO_ERR_ARGUMENT = 1,     /* a NULL, out-of-range or unknown argument */
-    RONDO_ERR_BUFFER = 2,       /* a buffer that is NULL, misaligned, aliased, or memory of another device */
-    RONDO_ERR_STATE = 3,        /* the object is not in a state that allows the call (an active request, a freed one) */
-    RONDO_ERR_MEMORY = 4,       /* out of memory, or over the memory budget */
-    RONDO_ERR_SYSTEM = 5,       /* a system call failed */
-    RONDO_ERR_BOOTSTRAP = 6,    /* ranks could not find or trust each other */
-    RONDO_ERR_TRANSPORT = 7,    /* no transport connects two ranks, or one failed */
-    RONDO_ERR_PEER = 8,         /* a rank that the operation needs has died or left */
-    RONDO_ERR_TIMEOUT = 9,      /* stuck for longer than the timeout; the hang report has been logged */
-    RONDO_ERR_MISMATCH = 10,    /* ranks disagree about a call */
-    RONDO_ERR_ABORTED = 11,     /* rondo_comm_abort was called on some rank */
-    RONDO_ERR_UNSUPPORTED = 12, /* not offered by this device, build or argument combination */
-    RONDO_ERR_DEVICE = 13,      /* the device reported an error */
-    RONDO_ERR_INTERNAL = 14     /* a broken invariant; please report it */
+    RONDO_ERR_ARGUMENT = 1,  /**< an argument is NULL, out of range or unknown */
+    RONDO_ERR_BUFFER = 2,    /**< a buffer is NULL, misaligned, overlapping, or memory of another device */
+    RONDO_ERR_STATE = 3,     /**< the object is not in a state that allows the call: for example an active or a freed request */
+    RONDO_ERR_MEMORY = 4,    /**< out of memory, or over the memory budget */
+    RONDO_ERR_SYSTEM = 5,    /**< a system call failed */
+    RONDO_ERR_BOOTSTRAP = 6, /**< ranks did not find each other, or did not prove the secret */
+    RONDO_ERR_TRANSPORT = 7, /**< no transport connects two ranks, or one failed */
+    RONDO_ERR_PEER = 8,      /**< a rank that the operation needs has died or left */
+    RONDO_ERR_TIMEOUT = 9,   /**< stuck for longer than the timeout; the hang report has been logged */
+    RONDO_ERR_MISMATCH = 10, /**< ranks disagree about a call */
+    RONDO_ERR_ABORTED = 11,  /**< some rank called rondo_comm_abort() */
+    RONDO_ERR_UNSUPPORTED = 12, /**< this device, build or combination of arguments does not offer it */
+    RONDO_ERR_DEVICE = 13,      /**< the device reported an error */
+    RONDO_ERR_INTERNAL = 14     /**< a broken invariant of the library; please report it */
 } rondo_result_t;
 
+/** Type of a buffer's elements (MPI-4.1 section 3.2.2, Message Data). */
 typedef enum {
     RONDO_INT8 = 0,
     RONDO_UINT8 = 1,
@@ -58,222 +75,729 @@ typedef enum {
     RONDO_UINT32 = 3,
     RONDO_INT64 = 4,
     RONDO_UINT64 = 5,
-    RONDO_FLOAT16 = 6,
-    RONDO_BFLOAT16 = 7,
-    RONDO_FLOAT = 8,
-    RONDO_DOUBLE = 9,
-    RONDO_FLOAT8E4M3 = 10, /* OCP 8-bit: no infinities, NaN is 0x7f and 0xff */
-    RONDO_FLOAT8E5M2 = 11,
+    RONDO_FLOAT16 = 6,     /**< IEEE 754 binary16 */
+    RONDO_BFLOAT16 = 7,    /**< the upper half of a binary32 */
+    RONDO_FLOAT = 8,       /**< IEEE 754 binary32 */
+    RONDO_DOUBLE = 9,      /**< IEEE 754 binary64 */
+    RONDO_FLOAT8E4M3 = 10, /**< OCP 8-bit: no infinities; NaN is 0x7f and 0xff */
+    RONDO_FLOAT8E5M2 = 11, /**< OCP 8-bit, with infinities */
     RONDO_DATATYPE_COUNT = 12
 } rondo_datatype_t;
 
-/* Integers wrap; AVG is the sum divided by the number of ranks (integers truncate towards zero). The logical operators take any
- * type (non-zero is true; the result is 0 or 1); the bitwise ones take integers only. */
+/** Operator of a reduction (MPI-4.1 section 6.9.2, Predefined Reduction Operations). Sums and products of integers wrap. The
+ * logical operators take every type: non-zero is true, and the result is 0 or 1. The bitwise operators take integers only. */
 typedef enum {
     RONDO_SUM = 0,
     RONDO_PROD = 1,
     RONDO_MIN = 2,
     RONDO_MAX = 3,
-    RONDO_AVG = 4,
-    RONDO_LAND = 5,
-    RONDO_LOR = 6,
-    RONDO_LXOR = 7,
-    RONDO_BAND = 8,
-    RONDO_BOR = 9,
-    RONDO_BXOR = 10,
+    RONDO_AVG = 4,   /**< the sum divided by the number of ranks; integers truncate towards zero */
+    RONDO_LAND = 5,  /**< logical and */
+    RONDO_LOR = 6,   /**< logical or */
+    RONDO_LXOR = 7,  /**< logical exclusive or */
+    RONDO_BAND = 8,  /**< bitwise and */
+    RONDO_BOR = 9,   /**< bitwise or */
+    RONDO_BXOR = 10, /**< bitwise exclusive or */
     RONDO_OP_COUNT = 11
 } rondo_op_t;
 
+/** What executes a runtime's operations. AUTO: a GPU where there is one, else host threads. */
 typedef enum { RONDO_DEVICE_AUTO = 0, RONDO_DEVICE_HOST = 1, RONDO_DEVICE_CUDA = 2 } rondo_device_t;
 
-/* As the send buffer: the input is taken from the receive buffer, laid out as MPI 4.0 section 6.2 ff. says for the collective.
- */
+/** As the send buffer: the input is in the receive buffer, in the layout that the collective's comment gives (MPI-4.1
+ * section 6.2.2, Specifics for Intra-Communicator Collective Operations). */
 #define RONDO_IN_PLACE ((void *) -1)
 
-typedef struct rondo_runtime *rondo_t; /* one rank on one device */
-typedef struct rondo_comm *rondo_comm_t;
-typedef struct rondo_request *rondo_request_t;
+typedef struct rondo_runtime *rondo_t;         /**< one rank on one device */
+typedef struct rondo_comm *rondo_comm_t;       /**< a communicator: ranks that communicate, numbered from 0 */
+typedef struct rondo_request *rondo_request_t; /**< an operation that was started, or a persistent one */
 
-/* Opaque; made by rondo_get_unique_id on one process and carried to the others by any means. It holds a secret. */
+/** Opaque: where the ranks of a job meet, and the secret that they prove to each other. See rondo_get_unique_id(). */
 typedef struct {
     unsigned char bytes[128];
 } rondo_unique_id_t;
 
+/**
+ * Names an error code.
+ *
+ * @param code   a rondo_result_t; any other number is "unknown error code"
+ * @return A string of the library, valid for ever; never NULL.
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   MPI-4.1 section 9.3, Error Handling (MPI_Error_string).
+ */
 RONDO_API const char *rondo_strerror(int code);
+
+/**
+ * Gives the message of the calling thread's last failed call.
+ *
+ * The message names the function and the values that were wrong. A call that succeeds does not clear it.
+ *
+ * @return A string of the library, valid until the next failed call of this thread; empty if none has failed; never NULL.
+ * @ranks    None: the call is local.
+ * @threads  Any; each thread has a message of its own.
+ * @source   Rondo's own; ncclGetLastError() of NCCL is similar.
+ */
 RONDO_API const char *rondo_last_error(void);
+
+/**
+ * Gives the size of a datatype's element.
+ *
+ * @param type    a datatype
+ * @param bytes   becomes the bytes of one element
+ * @retval RONDO_ERR_ARGUMENT   type is unknown, or bytes is NULL
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   MPI-4.1 section 5.1.5, Address and Size Functions (MPI_Type_size).
+ */
 RONDO_API rondo_result_t rondo_datatype_size(rondo_datatype_t type, size_t *bytes);
 
-/* ---- runtime --------------------------------------------------------------------------------------------------------------
- */
+/* ---- runtime --------------------------------------------------------------------------------------------------------------*/
 
-/* Every field may be left at its value in RONDO_CONFIG_DEFAULT, which means: from the environment, else the default that
- * `rondo info` prints. The scheduling fields must be the same on all ranks. */
+/** How a runtime is made. A field that is left at its value in RONDO_CONFIG_DEFAULT is taken from the environment, else it is
+ * the default that `rondo info` prints. The scheduling fields (check to residency_us) must be equal on all ranks. */
 typedef struct {
-    int rank, size;                     /* -1: from the environment */
-    const rondo_unique_id_t *unique_id; /* NULL: meet through the environment */
-    rondo_device_t device;
-    int device_index;       /* which GPU; -1: by local rank */
-    const char *transports; /* comma-separated, in order of preference; NULL: all */
-    const char *host_id;    /* NULL: this host's; ranks with different ids do not share memory */
-    double timeout;         /* seconds until a stuck operation is reported and failed; 0 never; -1 environment */
-    int check;              /* compare every call across ranks; -1 environment */
-    int preempt;            /* 0: a stuck operation is never preempted (for comparison only); -1 environment */
-    int blocks;             /* blocks the daemon runs; -1 environment */
-    int stream_blocks;      /* most blocks of one operation on a stream; 0: as the library chooses; -1 environment */
-    const char *order;      /* task order: "fifo" or "priority" */
-    const char *spin;       /* "fixed", "adaptive" or "profile": how the four values below are chosen */
-    int64_t spin_initial;   /* polls granted to the first task of the table; -1 environment */
-    int spin_decay;         /* each later task is granted this percentage of the one before it; -1 environment */
-    int spin_boost;         /* a successful primitive multiplies the task's budget by this; -1 environment */
-    int64_t spin_cap;       /* upper bound of a task's budget; -1 environment */
-    int64_t quit_idle_us;   /* the daemon quits after so long without work; -1 environment */
-    int64_t quit_stuck_us;  /* ... without progress; -1 environment */
-    int64_t residency_us;   /* ... in any case; -1 environment */
-    int64_t memory_budget;  /* bytes of connector memory this rank may reserve; -1 environment */
-    double connect_timeout; /* seconds to wait for all ranks to meet; -1 environment */
+    int rank, size; /**< 0 to size - 1, and the number of ranks; -1: from the environment. Set both or none */
+    const rondo_unique_id_t *unique_id; /**< where the ranks meet; NULL: as the environment says */
+    rondo_device_t device;              /**< what executes the operations */
+    int device_index;                   /**< number of the GPU; -1: by the rank on its host */
+    const char *transports;             /**< comma-separated names in order of preference; NULL: all */
+    const char *host_id;                /**< ranks with different ids do not share memory; NULL: this host's */
+    double timeout;                     /**< seconds until a stuck operation is reported and fails; 0: never; -1: environment */
+    int check;                          /**< 1: every call is compared across ranks; 0: not; -1: environment */
+    int preempt;            /**< 0: a stuck operation is never preempted (for comparison only); 1: it is; -1: environment */
+    int blocks;             /**< blocks that the daemon runs; 0: by the device's cores; -1: environment */
+    int stream_blocks;      /**< largest number of blocks of one operation on a stream; 0: chosen; -1: environment */
+    const char *order;      /**< order of the task table: "fifo" or "priority"; NULL: environment */
+    const char *spin;       /**< how the spin budgets are chosen: "fixed", "adaptive" or "profile"; NULL: environment */
+    int64_t spin_initial;   /**< polls granted to the first task of the table; -1: environment */
+    int spin_decay;         /**< percentage of a task's polls that the next task of the table is granted; -1: environment */
+    int spin_boost;         /**< factor by which a successful primitive multiplies its task's polls; -1: environment */
+    int64_t spin_cap;       /**< largest number of polls that a task can be granted; -1: environment */
+    int64_t quit_idle_us;   /**< microseconds without work after which the daemon quits; -1: environment */
+    int64_t quit_stuck_us;  /**< microseconds without progress after which the daemon quits; -1: environment */
+    int64_t residency_us;   /**< microseconds after which the daemon quits in any case; -1: environment */
+    int64_t memory_budget;  /**< bytes of connector memory that this rank may reserve; -1: environment */
+    double connect_timeout; /**< seconds to wait until all ranks are connected; -1: environment */
 } rondo_config_t;
 
+/** Static initializer of a rondo_config_t. */
 #define RONDO_CONFIG_DEFAULT                                                                                                   \
     {                                                                                                                          \
         -1, -1, NULL, RONDO_DEVICE_AUTO, -1, NULL, NULL, -1.0, -1, -1, -1, -1, NULL, NULL, -1, -1, -1, -1, -1, -1, -1, -1,     \
             -1.0                                                                                                               \
     }
 
-/* Collective over all ranks of the job. config NULL: environment alone. Blocks until all ranks have met, or fails with
- * RONDO_ERR_BOOTSTRAP naming the missing ranks after RONDO_CONNECT_TIMEOUT seconds. */
+/**
+ * Makes a runtime: one rank on one device.
+ *
+ * Blocks until all ranks of the job are connected. A process may hold several runtimes, for example one a thread or one a GPU.
+ *
+ * @param rt       becomes the runtime, to be given to rondo_finalize(); it is not written on failure
+ * @param config   see rondo_config_t; the strings are copied. NULL: everything from the environment
+ * @retval RONDO_ERR_ARGUMENT      a field or an environment variable is out of range, or rt is NULL
+ * @retval RONDO_ERR_BOOTSTRAP     not all ranks connected within connect_timeout (the message names the missing ranks), or one
+ *                                 did not prove the secret
+ * @retval RONDO_ERR_TRANSPORT     a transport that was asked for is not usable, or none connects two ranks
+ * @retval RONDO_ERR_UNSUPPORTED   RONDO_DEVICE_CUDA without a GPU, or a build without CUDA
+ * @retval RONDO_ERR_MEMORY        out of memory
+ * @retval RONDO_ERR_SYSTEM        a system call failed
+ * @retval RONDO_ERR_DEVICE        the GPU reported an error
+ * @ranks    Collective: all ranks of the job call it, with equal size and scheduling fields.
+ * @threads  Any; each rank in a thread of its own if one process holds several ranks, because the call blocks.
+ * @source   MPI-4.1 section 11.2, The World Model (MPI_Init); ncclCommInitRank() of NCCL.
+ */
 RONDO_API rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config);
-/* Collective. Operations must have completed; requests and communicators still alive are freed. */
+
+/**
+ * Ends a runtime.
+ *
+ * Frees its requests, communicators and memory. Ranks whose world communicator has not failed wait for each other, so that no
+ * rank leaves while another needs it.
+ *
+ * @param rt   the runtime; it must not be used afterwards if the call succeeds
+ * @retval RONDO_ERR_ARGUMENT   rt is NULL
+ * @retval RONDO_ERR_STATE      an operation has not completed; the runtime stays as it is
+ * @ranks    Collective over the job, unless the world communicator has failed.
+ * @threads  Any; no other thread may use the runtime during the call or after it.
+ * @source   MPI-4.1 section 11.2, The World Model (MPI_Finalize).
+ */
 RONDO_API rondo_result_t rondo_finalize(rondo_t rt);
-/* Starts a meeting point in this process (a background thread that ends when all ranks have left) and writes its id. */
+
+/**
+ * Makes a meeting place for one job in this process, and writes its id.
+ *
+ * Give the id to all ranks of the job by any private means: it holds a secret. A thread of the library serves the meeting
+ * place, and ends when all ranks have left. If RONDO_ROOT is set, its host is the address that the other hosts use.
+ *
+ * @param id   becomes the id, for rondo_config_t.unique_id together with rank and size
+ * @retval RONDO_ERR_ARGUMENT   id is NULL, or an environment variable does not parse
+ * @retval RONDO_ERR_SYSTEM     a socket or thread could not be made
+ * @ranks    One process calls it; the ranks are given the id.
+ * @threads  Any.
+ * @source   ncclGetUniqueId() of NCCL.
+ */
 RONDO_API rondo_result_t rondo_get_unique_id(rondo_unique_id_t *id);
+
+/**
+ * Tells which kind of device the runtime is on.
+ *
+ * @param rt       runtime
+ * @param device   becomes RONDO_DEVICE_HOST or RONDO_DEVICE_CUDA
+ * @retval RONDO_ERR_ARGUMENT   an argument is NULL
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   Rondo's own.
+ */
 RONDO_API rondo_result_t rondo_device(rondo_t rt, rondo_device_t *device);
-/* Which GPU the runtime is on, as CUDA counts them in this process; -1 on the host device. */
+
+/**
+ * Tells which GPU the runtime is on.
+ *
+ * @param rt      runtime
+ * @param index   becomes the GPU's number as CUDA counts in this process; -1 on the host device
+ * @retval RONDO_ERR_ARGUMENT   an argument is NULL
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   ncclCommCuDevice() of NCCL.
+ */
 RONDO_API rondo_result_t rondo_device_index(rondo_t rt, int *index);
 
-/* Device memory that transports can reach directly (64-byte aligned or better). */
+/**
+ * Allocates memory of the device that transports can access directly.
+ *
+ * @param rt       runtime
+ * @param bytes    size of the memory
+ * @param memory   becomes its address, aligned to 64 bytes or more
+ * @retval RONDO_ERR_ARGUMENT   rt or memory is NULL, or bytes is more than an object can have
+ * @retval RONDO_ERR_MEMORY     out of memory
+ * @retval RONDO_ERR_SYSTEM     a system call failed
+ * @retval RONDO_ERR_DEVICE     the GPU reported an error
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   MPI-4.1 section 9.2, Memory Allocation (MPI_Alloc_mem); ncclMemAlloc() of NCCL.
+ */
 RONDO_API rondo_result_t rondo_alloc(rondo_t rt, size_t bytes, void **memory);
+
+/**
+ * Frees memory of rondo_alloc().
+ *
+ * No operation may use the memory any more, and it must not be registered (rondo_comm_deregister()).
+ *
+ * @param rt       the runtime that allocated it
+ * @param memory   what rondo_alloc() gave; NULL does nothing
+ * @retval RONDO_ERR_ARGUMENT   rt is NULL
+ * @retval RONDO_ERR_BUFFER     memory is not from rondo_alloc() on this runtime
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   MPI-4.1 section 9.2, Memory Allocation (MPI_Free_mem).
+ */
 RONDO_API rondo_result_t rondo_free(rondo_t rt, void *memory);
 
-/* Waits until the device is idle, as cudaDeviceSynchronize does: on the host device, until the daemon has quit. Operations that
- * are started but cannot finish do not hold it up. */
+/**
+ * Waits until the device is idle, as cudaDeviceSynchronize() does.
+ *
+ * On the host device it waits until the daemon has quit. Operations that were started but cannot finish yet do not delay it:
+ * the daemon is preempted and leaves.
+ *
+ * @param rt   runtime
+ * @retval RONDO_ERR_ARGUMENT   rt is NULL
+ * @retval RONDO_ERR_DEVICE     the GPU reported an error
+ * @ranks    None: the call is local, and does not wait for other ranks.
+ * @threads  Any.
+ * @source   DFCCL section 4.4, Voluntary Quitting and Event-driven Starting; cudaDeviceSynchronize() of CUDA.
+ */
 RONDO_API rondo_result_t rondo_device_synchronize(rondo_t rt);
 
+/** Counts since rondo_init(), of this rank. */
 typedef struct {
-    uint64_t submitted, completed; /* operations */
-    uint64_t preemptions;          /* tasks left unfinished because a wait outran its budget */
-    uint64_t context_loads, context_saves;
-    uint64_t daemon_starts, daemon_quits;
-    uint64_t primitives;       /* instructions' slices executed */
-    uint64_t bytes_sent;       /* payload put into connectors */
-    uint64_t bytes_saved;      /* that compression made of it: without, bytes_sent would be so much more */
-    uint64_t memory_reserved;  /* bytes of connector memory in use */
-    uint64_t memory_allocated; /* bytes of rondo_alloc in use */
-    uint64_t memory_budget;
+    uint64_t submitted, completed;         /**< operations given to the device, and those of them that have completed */
+    uint64_t preemptions;                  /**< tasks left unfinished because a wait exceeded its budget */
+    uint64_t context_loads, context_saves; /**< of tasks' positions, by the daemon's blocks */
+    uint64_t daemon_starts, daemon_quits;  /**< runs of the daemon */
+    uint64_t primitives;                   /**< slices of instructions that were executed */
+    uint64_t bytes_sent;                   /**< payload bytes put into connectors, after compression */
+    uint64_t bytes_saved;                  /**< bytes that bytes_sent would be larger without compression */
+    uint64_t memory_reserved;              /**< bytes of connector memory in use */
+    uint64_t memory_allocated;             /**< bytes of rondo_alloc() in use */
+    uint64_t memory_budget;                /**< most that memory_reserved can become */
 } rondo_stats_t;
+
+/**
+ * Reads the runtime's counts.
+ *
+ * The counts of a running operation may be read while they change.
+ *
+ * @param rt      runtime
+ * @param stats   becomes the counts
+ * @retval RONDO_ERR_ARGUMENT   an argument is NULL
+ * @retval RONDO_ERR_DEVICE     the GPU reported an error
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   Rondo's own; the counts of preemptions and contexts are those of DFCCL section 6.2, Workload-independent
+ *           Overheads.
+ */
 RONDO_API rondo_result_t rondo_get_stats(rondo_t rt, rondo_stats_t *stats);
 
-/* Writes to text, of bytes bytes (cut if longer), what all ranks are doing: each operation that is active anywhere, the ranks
- * that have started it, those that have not, and whom the others wait for; without preemption also a circular wait. Stops and
- * ends nothing; the others need not call anything. Takes some milliseconds, two seconds if a rank does not answer (it is
- * named). RONDO_ERR_TIMEOUT if rank 0, which collects, has not answered after five; RONDO_ERR_PEER if it is gone. */
+/**
+ * Writes what all ranks are doing.
+ *
+ * The report names each operation that is active on any rank, the ranks that have started it, those that have not, and the
+ * rank that each waits for; without preemption also a circular wait. It stops and ends nothing. It takes milliseconds; two
+ * seconds if a rank does not answer, which the report then names.
+ *
+ * @param rt      runtime
+ * @param text    becomes the report, a string that is cut if it is longer
+ * @param bytes   size of text, at least 1
+ * @retval RONDO_ERR_ARGUMENT   rt or text is NULL, or bytes is 0
+ * @retval RONDO_ERR_TIMEOUT    rank 0, which collects the report, has not answered for five seconds
+ * @retval RONDO_ERR_PEER       rank 0 is gone
+ * @ranks    None need call anything: threads of the library answer.
+ * @threads  Any.
+ * @source   Rondo's own.
+ */
 RONDO_API rondo_result_t rondo_report(rondo_t rt, char *text, size_t bytes);
 
-/* ---- communicators --------------------------------------------------------------------------------------------------------
- */
+/* ---- communicators --------------------------------------------------------------------------------------------------------*/
 
-RONDO_API rondo_result_t rondo_comm_world(rondo_t rt, rondo_comm_t *comm); /* owned by the runtime; not to be freed */
+/**
+ * Gives the communicator of all ranks of the job.
+ *
+ * @param rt     runtime
+ * @param comm   becomes the communicator, which belongs to the runtime and must not be freed
+ * @retval RONDO_ERR_ARGUMENT   an argument is NULL
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   MPI-4.1 section 7.2.4, Predefined Intra-Communicators (MPI_COMM_WORLD).
+ */
+RONDO_API rondo_result_t rondo_comm_world(rondo_t rt, rondo_comm_t *comm);
+
+/**
+ * Gives this rank's number in a communicator.
+ *
+ * @param comm   communicator
+ * @param rank   becomes the number, 0 to size - 1
+ * @retval RONDO_ERR_ARGUMENT   an argument is NULL
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   MPI-4.1 section 7.4.1, Communicator Accessors (MPI_Comm_rank).
+ */
 RONDO_API rondo_result_t rondo_comm_rank(rondo_comm_t comm, int *rank);
+
+/**
+ * Gives the number of a communicator's ranks.
+ *
+ * @param comm   communicator
+ * @param size   becomes the number of ranks
+ * @retval RONDO_ERR_ARGUMENT   an argument is NULL
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   MPI-4.1 section 7.4.1, Communicator Accessors (MPI_Comm_size).
+ */
 RONDO_API rondo_result_t rondo_comm_size(rondo_comm_t comm, int *size);
-/* What logs and reports call it: the same number on all its ranks, and no other communicator of the runtime has it. 0: the
- * world. */
+
+/**
+ * Gives the number by which logs and reports name a communicator.
+ *
+ * @param comm   communicator
+ * @param id     becomes the number: equal on all ranks of comm, and different from that of any other communicator of the
+ *               runtime; 0 is the world
+ * @retval RONDO_ERR_ARGUMENT   an argument is NULL
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   Rondo's own.
+ */
 RONDO_API rondo_result_t rondo_comm_id(rondo_comm_t comm, uint64_t *id);
-/* Collective. color < 0: no communicator (*result becomes NULL). Ranks are ordered by key, then by rank in comm (MPI 7.4.2). */
+
+/**
+ * Makes communicators of the ranks that give equal colors.
+ *
+ * @param comm     communicator to split
+ * @param color    ranks with equal colors come together; below 0: this rank gets none
+ * @param key      ranks are ordered by key, then by their rank in comm
+ * @param result   becomes the communicator; NULL if color is below 0 and on failure
+ * @retval RONDO_ERR_ARGUMENT   comm or result is NULL
+ * @retval RONDO_ERR_MEMORY     out of memory, or over the memory budget
+ * @retval RONDO_ERR_PEER       a rank of comm has died or left
+ * @retval RONDO_ERR_TIMEOUT    a rank of comm has not called for RONDO_TIMEOUT seconds
+ * @retval RONDO_ERR_MISMATCH   a rank of comm called another function
+ * @retval RONDO_ERR_ABORTED    comm was aborted
+ * @ranks    Collective: all ranks of comm call it, in one order among the calls that make communicators of comm.
+ * @threads  Any, in an order that is the same on all ranks.
+ * @source   MPI-4.1 section 7.4.2, Communicator Constructors (MPI_Comm_split).
+ */
 RONDO_API rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_comm_t *result);
+
+/**
+ * Makes a communicator of the same ranks.
+ *
+ * Its collectives match apart from those of comm. It inherits comm's compression.
+ *
+ * @param comm     communicator
+ * @param result   becomes the copy; NULL on failure
+ * @retval RONDO_ERR_ARGUMENT   comm or result is NULL
+ * @retval RONDO_ERR_MEMORY     out of memory, or over the memory budget
+ * @retval RONDO_ERR_PEER       a rank of comm has died or left
+ * @retval RONDO_ERR_TIMEOUT    a rank of comm has not called for RONDO_TIMEOUT seconds
+ * @retval RONDO_ERR_MISMATCH   a rank of comm called another function
+ * @retval RONDO_ERR_ABORTED    comm was aborted
+ * @ranks    Collective: all ranks of comm call it, in one order among the calls that make communicators of comm.
+ * @threads  Any, in an order that is the same on all ranks.
+ * @source   MPI-4.1 section 7.4.2, Communicator Constructors (MPI_Comm_dup).
+ */
 RONDO_API rondo_result_t rondo_comm_dup(rondo_comm_t comm, rondo_comm_t *result);
-/* Collective over the ranks of comm that are not among the count excluded ones (ranks in comm), which need not call: a
- * communicator of them, in comm's order. Unlike split it works on a communicator that has failed or was aborted, as long as
- * those who remain are alive. All must name the same ranks, RONDO_ERR_ARGUMENT for one's own. */
+
+/**
+ * Makes a communicator of the ranks that remain when some are excluded.
+ *
+ * It works on a communicator that has failed or was aborted too, as long as the ranks that remain are alive. They keep comm's
+ * order.
+ *
+ * @param comm       communicator
+ * @param excluded   count ranks of comm; may be NULL if count is 0
+ * @param count      number of excluded ranks, 0 to size - 1
+ * @param result     becomes the communicator; NULL on failure
+ * @retval RONDO_ERR_ARGUMENT   an argument is NULL, an entry is no rank of comm or the calling one, or count is out of range
+ * @retval RONDO_ERR_MEMORY     out of memory, or over the memory budget
+ * @retval RONDO_ERR_PEER       a rank that should remain has died or left
+ * @retval RONDO_ERR_TIMEOUT    a rank that should remain has not called for RONDO_TIMEOUT seconds
+ * @ranks    Collective over the ranks that remain, which all name the same excluded ranks. The excluded ranks call nothing.
+ * @threads  Any, in an order that is the same on all ranks that remain.
+ * @source   MPI_Comm_shrink of User-Level Failure Mitigation; ncclCommShrink() of NCCL.
+ */
 RONDO_API rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int count, rondo_comm_t *result);
-/* Local and brief, whatever else is under way. *failure (may be NULL): RONDO_SUCCESS, or the code that ended the communicator's
- * operations, with its message in rondo_last_error. *idle (may be NULL): 1 if none of the operations called so far, those on
- * streams too, has anything left to do (launches of graphs are not counted). */
+
+/**
+ * Tells whether a communicator has failed and whether it has work left.
+ *
+ * The call does not wait for any operation.
+ *
+ * @param comm      communicator
+ * @param failure   becomes RONDO_SUCCESS, or the code that ended the communicator's operations, with its message in
+ *                  rondo_last_error(); may be NULL
+ * @param idle      becomes 1 if no operation that was called on comm so far, also on a stream, has anything left to do, else
+ *                  0; launches of CUDA graphs are not counted; may be NULL
+ * @retval RONDO_ERR_ARGUMENT   comm is NULL
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   ncclCommGetAsyncError() of NCCL.
+ */
 RONDO_API rondo_result_t rondo_comm_status(rondo_comm_t comm, rondo_result_t *failure, int *idle);
-/* Local; *comm becomes NULL. RONDO_ERR_STATE while one of its requests is active. */
+
+/**
+ * Frees a communicator and its inactive requests.
+ *
+ * @param comm   the communicator, which becomes NULL
+ * @retval RONDO_ERR_ARGUMENT   comm or *comm is NULL
+ * @retval RONDO_ERR_STATE      *comm is the world, a request of it is active, or an operation on a stream has not been
+ *                              executed
+ * @ranks    None: the call is local. Each rank frees its own handle.
+ * @threads  Any; no other thread may use the communicator during the call or after it.
+ * @source   MPI-4.1 section 7.4.3, Communicator Destructors (MPI_Comm_free), which is collective.
+ */
 RONDO_API rondo_result_t rondo_comm_free(rondo_comm_t *comm);
-/* Every operation on the communicator, here and on the other ranks, ends in RONDO_ERR_ABORTED with this code in its message. */
+
+/**
+ * Ends every operation of a communicator with RONDO_ERR_ABORTED, on all of its ranks.
+ *
+ * The process goes on. Later calls on the communicator fail in the same way; rondo_comm_shrink() makes a usable one.
+ *
+ * @param comm   communicator
+ * @param code   a number for the error message on all ranks
+ * @retval RONDO_ERR_ARGUMENT   comm is NULL
+ * @ranks    None need call anything: one rank's call is enough.
+ * @threads  Any, also while other threads wait for operations of comm.
+ * @source   MPI-4.1 section 11.4, Common Elements of Both Process Models (MPI_Abort, which may end processes); ncclCommAbort()
+ *           of NCCL.
+ */
 RONDO_API rondo_result_t rondo_comm_abort(rondo_comm_t comm, int code);
-/* Collective: opens buf to direct access by the other ranks, where all of them can be reached so (else it changes nothing).
- * Afterwards, in one call, either all ranks or none pass buffers inside registered ranges. */
+
+/**
+ * Opens a buffer to direct access by the other ranks of a communicator.
+ *
+ * Where not all ranks can be given access, the call succeeds and changes nothing. Once registered, either all ranks or none
+ * pass buffers inside registered ranges to one call. Persistent operations open their buffers themselves.
+ *
+ * @param comm    communicator
+ * @param buf     start of the buffer; on a CUDA device memory of cudaMalloc() or rondo_alloc(), between processes on the host
+ *                device memory of rondo_alloc()
+ * @param bytes   size of the buffer; may differ between ranks
+ * @retval RONDO_ERR_ARGUMENT   comm is NULL
+ * @retval RONDO_ERR_BUFFER     buf is NULL with bytes above 0, or memory of another device
+ * @retval RONDO_ERR_MEMORY     out of memory
+ * @retval RONDO_ERR_PEER       a rank of comm has died or left
+ * @retval RONDO_ERR_TIMEOUT    a rank of comm has not called for RONDO_TIMEOUT seconds
+ * @retval RONDO_ERR_MISMATCH   a rank of comm called another function
+ * @ranks    Collective: all ranks of comm call it, in one order among the registrations of comm. It succeeds or fails on all.
+ * @threads  Any, in an order that is the same on all ranks.
+ * @source   ncclCommWindowRegister() of NCCL; MPI-4.1 section 12.2.1, Window Creation (MPI_Win_create).
+ */
 RONDO_API rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buf, size_t bytes);
+
+/**
+ * Ends the registration of a buffer.
+ *
+ * No operation may use the buffer by direct access any more, on any rank.
+ *
+ * @param comm   communicator
+ * @param buf    the start that was given to rondo_comm_register()
+ * @retval RONDO_ERR_ARGUMENT   comm is NULL
+ * @retval RONDO_ERR_BUFFER     buf is not registered on comm
+ * @ranks    None is waited for, but all ranks of comm do it at the same place among their calls.
+ * @threads  Any.
+ * @source   ncclCommWindowDeregister() of NCCL.
+ */
 RONDO_API rondo_result_t rondo_comm_deregister(rondo_comm_t comm, void *buf);
 
-/* Compression: values travel as a fixed-rate ZFP stream of `rate` bits each (4 to 32; double to 64, float16 and bfloat16 to
- * 16), so results are no longer exact, but on all ranks they are the same bits: the one who knew a value exactly keeps what the
- * others read. That holds for a broadcast's root, whose buffer changes, and for a rank's own part of an all-gather. Sums,
- * averages, minima and maxima are compressed, in allreduce, reduce, reduce_scatter, and the data of bcast, allgather(v),
- * alltoall(v), gather and scatter. docs/compression.md has the error's bounds, and what becomes of infinities and NaNs. */
+/** Compression of a communicator's calls. Values travel as a fixed-rate ZFP stream, so results are no longer exact, but all
+ * ranks get the same bits: the rank that knew a value exactly keeps what the others read. That holds for a broadcast's root,
+ * whose buffer changes, and for a rank's own part of an all-gather. Compression applies to float16, bfloat16, float and double;
+ * to RONDO_SUM, RONDO_AVG, RONDO_MIN and RONDO_MAX of allreduce, reduce and reduce_scatter_block; and to the data of bcast,
+ * allgather, allgatherv, alltoall, alltoallv, gather and scatter. docs/guide/compression.md has the bounds of the error. */
 typedef struct {
-    int rate;           /* bits a value; 0: nothing is compressed */
-    size_t smallest;    /* bytes of a call (as `rondo bench` counts them) below which it is not */
-    int error_feedback; /* of persistent operations, as rondo_attr_t's */
+    int rate;           /**< bits a value, 4 to 32 (double: to 64; float16, bfloat16: to 16); 0: no compression */
+    size_t smallest;    /**< bytes of a call, as `rondo bench` counts them, below which it is not compressed */
+    int error_feedback; /**< 1: of persistent sums and averages, as in rondo_attr_t */
 } rondo_compression_t;
+/** Static initializer of a rondo_compression_t: no compression. */
 #define RONDO_COMPRESSION_DEFAULT                                                                                              \
     {                                                                                                                          \
         0, 0, 0                                                                                                                \
     }
-/* For the calls made on the communicator from here on, where type, operator and collective allow it; others go as they are. All
- * ranks must call alike, at the same place among their calls. Communicators made from this one inherit it; the world's is that
- * of RONDO_COMPRESS and RONDO_COMPRESS_MIN. NULL: none. */
+
+/**
+ * Compresses the calls that are made on a communicator from here on.
+ *
+ * It applies where type, operator and collective allow it; other calls are not compressed, and alltoallv only by rondo_attr_t.
+ * Communicators that are made of this one inherit it. The world's is that of RONDO_COMPRESS and RONDO_COMPRESS_MIN.
+ *
+ * @param comm          communicator
+ * @param compression   what to apply; it is copied. NULL: no compression
+ * @retval RONDO_ERR_ARGUMENT   comm is NULL, or the rate is neither 0 nor 4 to 64
+ * @ranks    All ranks of comm call it with equal values, at the same place among their calls on comm. None is waited for.
+ * @threads  Any; not beside another call on comm.
+ * @source   Rondo's own (docs/guide/compression.md).
+ */
 RONDO_API rondo_result_t rondo_comm_set_compression(rondo_comm_t comm, const rondo_compression_t *compression);
+
+/**
+ * Reads the compression of a communicator.
+ *
+ * @param comm          communicator
+ * @param compression   becomes what applies to the next call
+ * @retval RONDO_ERR_ARGUMENT   an argument is NULL
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   Rondo's own.
+ */
 RONDO_API rondo_result_t rondo_comm_get_compression(rondo_comm_t comm, rondo_compression_t *compression);
 
-/* ---- requests -------------------------------------------------------------------------------------------------------------
- */
+/* ---- requests -------------------------------------------------------------------------------------------------------------*/
 
+/** Attributes of a persistent operation. Equal on all ranks. */
 typedef struct {
-    int priority;        /* higher first under the "priority" order; 0 by default */
-    int compress_rate;   /* bits a value; 0: as the communicator says (off by default); RONDO_COMPRESS_NEVER: off */
-    const char *program; /* algorithm or program name; NULL: chosen */
-    int error_feedback;  /* compressed sums and averages: what compression lost of this rank's data is added to what it puts in
-                            at the next start */
+    int priority;        /**< higher ones run first under the order "priority"; 0 by default */
+    int compress_rate;   /**< bits a value; 0: as the communicator says; RONDO_COMPRESS_NEVER: no compression */
+    const char *program; /**< algorithm or program name; NULL: chosen. Read by the call alone */
+    int error_feedback;  /**< 1: compressed sums and averages add what was lost of this rank's data to its next start's */
 } rondo_attr_t;
+/** For rondo_attr_t.compress_rate. */
 #define RONDO_COMPRESS_NEVER (-1)
+/** Static initializer of a rondo_attr_t. */
 #define RONDO_ATTR_DEFAULT                                                                                                     \
     {                                                                                                                          \
         0, 0, NULL, 0                                                                                                          \
     }
 
-/* Starts an inactive persistent request. Neither blocks nor talks to other ranks. RONDO_ERR_STATE if it is active. */
+/**
+ * Starts an inactive persistent operation.
+ *
+ * It neither blocks nor communicates with other ranks. The operation uses the arguments of its init call. An error of the
+ * operation itself is returned by the call that completes it.
+ *
+ * @param request   an inactive persistent request
+ * @retval RONDO_ERR_ARGUMENT   request is NULL
+ * @retval RONDO_ERR_STATE      the request is active, freed, not persistent, or not yet executed on its stream
+ * @retval RONDO_ERR_BUFFER     a buffer that other ranks access directly has been freed since the init call
+ * @ranks    Each rank starts its persistent operations in any order. The operation completes once all of its ranks have
+ *           started it.
+ * @threads  Any.
+ * @source   MPI-4.1 section 3.9, Persistent Communication Requests, and 6.13, Persistent Collective Operations (MPI_Start);
+ *           DFCCL section 3.2, APIs of DFCCL (run).
+ */
 RONDO_API rondo_result_t rondo_start(rondo_request_t request);
+
+/**
+ * Starts several inactive persistent operations.
+ *
+ * None is started if one of them is not in a state that allows it.
+ *
+ * @param count      number of requests
+ * @param requests   count different inactive persistent requests
+ * @retval RONDO_ERR_ARGUMENT   count is below 0, or requests or an entry is NULL
+ * @retval RONDO_ERR_STATE      as rondo_start(), or a request is given twice; those before the second are started then
+ * @retval RONDO_ERR_BUFFER     as rondo_start()
+ * @ranks    As rondo_start().
+ * @threads  Any.
+ * @source   MPI-4.1 section 3.9, Persistent Communication Requests (MPI_Startall).
+ */
 RONDO_API rondo_result_t rondo_startall(int count, rondo_request_t *requests);
-/* As rondo_start, in the order of a cudaStream_t (CUDA device only). Captured into a CUDA graph, every launch of the graph is a
- * start; the request must outlive the graph. RONDO_ERR_BUFFER if a buffer that peers reach directly was freed since the init
- * (also of rondo_start). */
+
+/**
+ * Starts an inactive persistent operation in the order of a CUDA stream.
+ *
+ * The operation begins when the stream's work before it is done, and the stream's work after it waits for it. The request
+ * needs no rondo_wait(). Captured into a CUDA graph, each launch of the graph is a start; the request must outlive the graph.
+ *
+ * @param request   an inactive persistent request
+ * @param stream    a cudaStream_t of the runtime's GPU
+ * @retval RONDO_ERR_ARGUMENT      request is NULL, or stream is not a stream of the runtime's GPU
+ * @retval RONDO_ERR_STATE         the request is active, freed or not persistent
+ * @retval RONDO_ERR_BUFFER        a buffer that other ranks access directly has been freed since the init call
+ * @retval RONDO_ERR_UNSUPPORTED   the host device has no streams
+ * @retval RONDO_ERR_MEMORY        out of memory
+ * @retval RONDO_ERR_DEVICE        the GPU reported an error
+ * @ranks    As rondo_start(); streams may differ in order from rank to rank.
+ * @threads  Any.
+ * @source   Rondo's own; the semantics of a stream are those of NCCL's collectives.
+ */
 RONDO_API rondo_result_t rondo_start_on_stream(rondo_request_t request, void *stream);
 
-/* *done becomes 1 when the request is complete; the operation's error, if any, is returned. A finished non-blocking request is
- * freed by the call that reports it; a persistent one becomes inactive and can be started again. Waiting on an inactive
- * request succeeds at once. */
+/**
+ * Tells whether a request is complete.
+ *
+ * If it is, a nonblocking request is freed, and a persistent one becomes inactive and can be started again. The calling thread
+ * may execute part of the device's work. On an inactive request *done becomes 1.
+ *
+ * @param request   a request
+ * @param done      becomes 1 if the request is complete, else 0
+ * @return RONDO_SUCCESS, the operation's own error once it is complete (see the collective's errors), or one of these:
+ * @retval RONDO_ERR_ARGUMENT   request or done is NULL
+ * @retval RONDO_ERR_STATE      the request has been freed
+ * @ranks    None: the call is local, and does not block.
+ * @threads  Any; one thread at a time completes a request.
+ * @source   MPI-4.1 section 3.7.3, Communication Completion (MPI_Test).
+ */
 RONDO_API rondo_result_t rondo_test(rondo_request_t request, int *done);
+
+/**
+ * Waits until a request is complete.
+ *
+ * A nonblocking request is freed; a persistent one becomes inactive and can be started again. An inactive request is complete
+ * at once. The calling thread may execute the device's work meanwhile.
+ *
+ * @param request   a request
+ * @return RONDO_SUCCESS, the operation's own error (see the collective's errors), or one of these:
+ * @retval RONDO_ERR_ARGUMENT   request is NULL
+ * @retval RONDO_ERR_STATE      the request has been freed
+ * @ranks    The operation's ranks must start it, else the call waits until RONDO_TIMEOUT, or for ever without one.
+ * @threads  Any; one thread at a time completes a request. Not from a callback.
+ * @source   MPI-4.1 section 3.7.3, Communication Completion (MPI_Wait).
+ */
 RONDO_API rondo_result_t rondo_wait(rondo_request_t request);
-/* All requests are waited for; the first error is returned. NULL entries are skipped. */
+
+/**
+ * Waits until all requests are complete.
+ *
+ * @param count      number of entries
+ * @param requests   count requests; entries that are NULL are skipped. Entries of nonblocking requests become NULL
+ * @return RONDO_SUCCESS, the first error of an operation (all are waited for nevertheless), or one of these:
+ * @retval RONDO_ERR_ARGUMENT   count is below 0, or requests is NULL
+ * @retval RONDO_ERR_STATE      a request has been freed
+ * @ranks    As rondo_wait().
+ * @threads  Any; one thread at a time completes a request. Not from a callback.
+ * @source   MPI-4.1 section 3.7.5, Multiple Completions (MPI_Waitall).
+ */
 RONDO_API rondo_result_t rondo_waitall(int count, rondo_request_t *requests);
-/* *request becomes NULL. RONDO_ERR_STATE while it is active. */
+
+/**
+ * Frees an inactive request.
+ *
+ * @param request   the request, which becomes NULL
+ * @retval RONDO_ERR_ARGUMENT   request or *request is NULL
+ * @retval RONDO_ERR_STATE      the request is active or has been freed
+ * @ranks    None: the call is local.
+ * @threads  Any; no other thread may use the request during the call or after it.
+ * @source   MPI-4.1 section 3.7.3, Communication Completion (MPI_Request_free, which also takes active requests).
+ */
 RONDO_API rondo_result_t rondo_request_free(rondo_request_t *request);
-/* fn(arg, result) is called once when the request's current (or, if it is inactive, next) run completes, from a thread of the
- * library; it may start operations but must not wait for any. The request must still be waited for or tested. */
+
+/**
+ * Sets a function to be called once, when a request's operation completes.
+ *
+ * The operation is the current one, or the next if the request is inactive. If the current one is complete already, the
+ * function is called at once by the calling thread, else by a thread of the library. It may start operations; it must not wait
+ * for any. The request must be waited for or tested all the same.
+ *
+ * @param request   a request
+ * @param fn        called as fn(arg, result), where result is the operation's own result
+ * @param arg       passed to fn as it is
+ * @retval RONDO_ERR_ARGUMENT   request or fn is NULL
+ * @retval RONDO_ERR_STATE      the request has been freed
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   DFCCL section 3.2, APIs of DFCCL (the callback of a run).
+ */
 RONDO_API rondo_result_t rondo_request_callback(rondo_request_t request, void (*fn)(void *arg, rondo_result_t result),
                                                 void *arg);
 
-/* ---- collectives ----------------------------------------------------------------------------------------------------------
- * Each X comes in four forms: rondo_X blocks; rondo_iX returns a request at once; rondo_X_init makes a persistent request
- * (collective in the same order on all ranks; attr may be NULL; good arguments given, it is made on all ranks or fails on all);
- * rondo_X_on_stream is ordered on a cudaStream_t and returns RONDO_ERR_UNSUPPORTED on the host device. Captured into a CUDA
- * graph, every launch of the graph is a call, which matches those of the other ranks in the order of execution; communicator
- * and buffers must outlive the graph, and of a captured group no two members may be collectives, or messages to or from one
- * peer, unless all are of one such kind. A CUDA device takes memory of its own GPU, managed memory, and pinned host memory. */
+/* ---- collectives ----------------------------------------------------------------------------------------------------------*/
 
-/* recv[i] = op over ranks of send[i], i < count. MPI 6.9.6. */
+/**
+ * @page forms Four forms of each operation
+ *
+ * Each operation X comes in four forms with one meaning.
+ * - rondo_X(): blocks until the operation is complete on this rank.
+ * - rondo_iX(): returns a request at once, for rondo_wait() or rondo_test().
+ * - rondo_X_init(): makes a persistent request, for rondo_start() any number of times.
+ * - rondo_X_on_stream(): enqueues the operation on a CUDA stream and returns. Captured into a CUDA graph, each launch of the
+ *   graph is a call, which matches those of the other ranks in the order of execution. Communicator and buffers must outlive
+ *   the graph. No two members of a captured group may be collectives, or messages to or from one peer, unless all members are
+ *   of one such kind.
+ *
+ * @par Arguments of the forms
+ * - attr: attributes, equal on all ranks; read by the call alone. NULL: RONDO_ATTR_DEFAULT
+ * - request: becomes the request; NULL on failure
+ * - stream: a cudaStream_t of the runtime's GPU
+ *
+ * @par Errors of every operation
+ * - RONDO_ERR_ARGUMENT: a NULL communicator or request, an unknown type or operator, an operator that the type does not have,
+ *   a root or peer that is no rank of the communicator, or a count that is too large
+ * - RONDO_ERR_BUFFER: a buffer is NULL for a count above 0, misaligned, memory of another device, overlaps the other buffer,
+ *   or is RONDO_IN_PLACE where that is not allowed
+ * - RONDO_ERR_MISMATCH: with RONDO_CHECK=1 (and at an init call): the ranks' calls differ; the message names both calls
+ * - RONDO_ERR_PEER: a rank of the communicator has died or left
+ * - RONDO_ERR_TIMEOUT: stuck for more than RONDO_TIMEOUT seconds; the communicator has failed
+ * - RONDO_ERR_ABORTED: rondo_comm_abort() was called on some rank
+ * - RONDO_ERR_TRANSPORT: no transport connects two ranks, or one failed
+ * - RONDO_ERR_MEMORY: out of memory, or over the memory budget
+ * - RONDO_ERR_UNSUPPORTED: a stream on the host device, or an algorithm, program or compression that does not fit the call
+ * - RONDO_ERR_DEVICE: the GPU reported an error
+ *
+ * The i form and the on_stream form return the errors of their arguments; errors of the operation itself are returned by
+ * rondo_wait() and rondo_test(), and for streams by rondo_comm_status(). Once an operation has failed in an error of
+ * communication, each later operation on its communicator fails with the same code.
+ *
+ * @par Threads of every operation
+ * Any. Calls on one communicator match in call order, so threads that share a communicator must agree on the order.
+ */
+
+/**
+ * Combines the data of all ranks, and gives every rank the result.
+ *
+ * recv[i] becomes the combination by op of the ranks' send[i], for each i below count.
+ *
+ * @param send   count elements; RONDO_IN_PLACE (on any rank): the input is in recv
+ * @param recv   count elements, which do not overlap send
+ * @param count  elements, equal on all ranks; 0 is allowed
+ * @param type   datatype of the elements
+ * @param op     operator; RONDO_BAND, RONDO_BOR and RONDO_BXOR need an integer type
+ * @param comm   communicator
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal count, type and op.
+ * @source MPI-4.1 section 6.9.6, All-Reduce.
+ */
+/**@{*/
 RONDO_API rondo_result_t rondo_allreduce(const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_op_t op,
                                          rondo_comm_t comm);
 RONDO_API rondo_result_t rondo_iallreduce(const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_op_t op,
@@ -282,8 +806,25 @@ RONDO_API rondo_result_t rondo_allreduce_init(const void *send, void *recv, size
                                               rondo_comm_t comm, const rondo_attr_t *attr, rondo_request_t *request);
 RONDO_API rondo_result_t rondo_allreduce_on_stream(const void *send, void *recv, size_t count, rondo_datatype_t type,
                                                    rondo_op_t op, rondo_comm_t comm, void *stream);
+/**@}*/
 
-/* As allreduce, the result at root only; recv is ignored elsewhere. RONDO_IN_PLACE at root only. MPI 6.9.1. */
+/**
+ * Combines the data of all ranks, and gives the root the result.
+ *
+ * recv[i] of root becomes the combination by op of the ranks' send[i], for each i below count.
+ *
+ * @param send   count elements; RONDO_IN_PLACE at root only: the input is in recv
+ * @param recv   count elements at root, which do not overlap send; ignored elsewhere
+ * @param count  elements, equal on all ranks; 0 is allowed
+ * @param type   datatype of the elements
+ * @param op     operator; RONDO_BAND, RONDO_BOR and RONDO_BXOR need an integer type
+ * @param root   rank that receives the result
+ * @param comm   communicator
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal count, type, op and root.
+ * @source MPI-4.1 section 6.9.1, Reduce.
+ */
+/**@{*/
 RONDO_API rondo_result_t rondo_reduce(const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_op_t op,
                                       int root, rondo_comm_t comm);
 RONDO_API rondo_result_t rondo_ireduce(const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_op_t op,
@@ -292,8 +833,21 @@ RONDO_API rondo_result_t rondo_reduce_init(const void *send, void *recv, size_t 
                                            int root, rondo_comm_t comm, const rondo_attr_t *attr, rondo_request_t *request);
 RONDO_API rondo_result_t rondo_reduce_on_stream(const void *send, void *recv, size_t count, rondo_datatype_t type,
                                                 rondo_op_t op, int root, rondo_comm_t comm, void *stream);
+/**@}*/
 
-/* buf[0..count) of root is copied to all. MPI 6.4. */
+/**
+ * Copies the root's data to all ranks (broadcast).
+ *
+ * @param buf    count elements: the input at root, the output elsewhere
+ * @param count  elements, equal on all ranks; 0 is allowed
+ * @param type   datatype of the elements
+ * @param root   rank that has the data
+ * @param comm   communicator
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal count, type and root.
+ * @source MPI-4.1 section 6.4, Broadcast.
+ */
+/**@{*/
 RONDO_API rondo_result_t rondo_bcast(void *buf, size_t count, rondo_datatype_t type, int root, rondo_comm_t comm);
 RONDO_API rondo_result_t rondo_ibcast(void *buf, size_t count, rondo_datatype_t type, int root, rondo_comm_t comm,
                                       rondo_request_t *request);
@@ -301,10 +855,25 @@ RONDO_API rondo_result_t rondo_bcast_init(void *buf, size_t count, rondo_datatyp
                                           const rondo_attr_t *attr, rondo_request_t *request);
 RONDO_API rondo_result_t rondo_bcast_on_stream(void *buf, size_t count, rondo_datatype_t type, int root, rondo_comm_t comm,
                                                void *stream);
+/**@}*/
 
-/* send holds size blocks of recvcount elements; block r, reduced, arrives at rank r. In place: the input is in recv, which then
- * holds size blocks, and the result is its first. MPI 6.10.1 (reduce_scatter_block). recv may also be block rank of send, as
- * NCCL has it. */
+/**
+ * Combines blocks of all ranks, and gives each rank one combined block.
+ *
+ * send holds size blocks of recvcount elements. Block r, combined over all ranks, becomes recv of rank r.
+ *
+ * @param send       size * recvcount elements; RONDO_IN_PLACE (on any rank): the input is in recv
+ * @param recv       recvcount elements. In place it holds size * recvcount elements, and the result is its first block. Else
+ *                   it does not overlap send, except that it may be this rank's own block of send, as in NCCL
+ * @param recvcount  elements of one block, equal on all ranks; 0 is allowed
+ * @param type   datatype of the elements
+ * @param op     operator; RONDO_BAND, RONDO_BOR and RONDO_BXOR need an integer type
+ * @param comm   communicator
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal recvcount, type and op.
+ * @source MPI-4.1 section 6.10.1, MPI_REDUCE_SCATTER_BLOCK.
+ */
+/**@{*/
 RONDO_API rondo_result_t rondo_reduce_scatter_block(const void *send, void *recv, size_t recvcount, rondo_datatype_t type,
                                                     rondo_op_t op, rondo_comm_t comm);
 RONDO_API rondo_result_t rondo_ireduce_scatter_block(const void *send, void *recv, size_t recvcount, rondo_datatype_t type,
@@ -315,9 +884,23 @@ RONDO_API rondo_result_t rondo_reduce_scatter_block_init(const void *send, void 
 RONDO_API rondo_result_t rondo_reduce_scatter_block_on_stream(const void *send, void *recv, size_t recvcount,
                                                               rondo_datatype_t type, rondo_op_t op, rondo_comm_t comm,
                                                               void *stream);
+/**@}*/
 
-/* recv holds size blocks of sendcount elements; block r is rank r's send. In place: the input is block rank of recv. MPI 6.7.
+/**
+ * Gives every rank the data of all ranks.
+ *
+ * recv holds size blocks of sendcount elements; block r becomes rank r's send.
+ *
+ * @param send       sendcount elements; RONDO_IN_PLACE (on any rank): the input is this rank's block of recv
+ * @param recv       size * sendcount elements, which do not overlap send
+ * @param sendcount  elements of one block, equal on all ranks; 0 is allowed
+ * @param type   datatype of the elements
+ * @param comm   communicator
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal sendcount and type.
+ * @source MPI-4.1 section 6.7, Gather-to-all (MPI_ALLGATHER).
  */
+/**@{*/
 RONDO_API rondo_result_t rondo_allgather(const void *send, void *recv, size_t sendcount, rondo_datatype_t type,
                                          rondo_comm_t comm);
 RONDO_API rondo_result_t rondo_iallgather(const void *send, void *recv, size_t sendcount, rondo_datatype_t type,
@@ -326,9 +909,25 @@ RONDO_API rondo_result_t rondo_allgather_init(const void *send, void *recv, size
                                               rondo_comm_t comm, const rondo_attr_t *attr, rondo_request_t *request);
 RONDO_API rondo_result_t rondo_allgather_on_stream(const void *send, void *recv, size_t sendcount, rondo_datatype_t type,
                                                    rondo_comm_t comm, void *stream);
+/**@}*/
 
-/* As allgather; rank r contributes counts[r] elements (its sendcount), which land at recv + displs[r]. counts and displs hold
- * size entries, are the same on all ranks (displs may differ), are copied by the call, and must not make blocks overlap. */
+/**
+ * Gives every rank the data of all ranks, in blocks of different sizes.
+ *
+ * counts[r] elements of rank r are stored at recv + displs[r].
+ *
+ * @param send       sendcount elements; RONDO_IN_PLACE (on any rank): the input is this rank's block of recv
+ * @param sendcount  elements of send, equal to counts[rank]; ignored in place
+ * @param recv       the blocks, which overlap neither each other nor send
+ * @param counts     size entries: elements of each rank; equal on all ranks. Copied by the call
+ * @param displs     size entries: elements from recv to each block; may differ between ranks. Copied by the call
+ * @param type   datatype of the elements
+ * @param comm   communicator
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal counts and type.
+ * @source MPI-4.1 section 6.7, Gather-to-all (MPI_ALLGATHERV).
+ */
+/**@{*/
 RONDO_API rondo_result_t rondo_allgatherv(const void *send, size_t sendcount, void *recv, const size_t *counts,
                                           const size_t *displs, rondo_datatype_t type, rondo_comm_t comm);
 RONDO_API rondo_result_t rondo_iallgatherv(const void *send, size_t sendcount, void *recv, const size_t *counts,
@@ -340,9 +939,23 @@ RONDO_API rondo_result_t rondo_allgatherv_init(const void *send, size_t sendcoun
 RONDO_API rondo_result_t rondo_allgatherv_on_stream(const void *send, size_t sendcount, void *recv, const size_t *counts,
                                                     const size_t *displs, rondo_datatype_t type, rondo_comm_t comm,
                                                     void *stream);
+/**@}*/
 
-/* send and recv hold size blocks of count_per_rank elements; block d of rank s becomes block s of rank d. In place: in recv.
- * MPI 6.8. */
+/**
+ * Sends a block from each rank to each rank.
+ *
+ * send and recv hold size blocks of count_per_rank elements. Block d of rank s's send becomes block s of rank d's recv.
+ *
+ * @param send            size * count_per_rank elements; RONDO_IN_PLACE (on all ranks): the input is in recv
+ * @param recv            size * count_per_rank elements, which do not overlap send
+ * @param count_per_rank  elements of one block, equal on all ranks; 0 is allowed
+ * @param type   datatype of the elements
+ * @param comm   communicator
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal count_per_rank and type.
+ * @source MPI-4.1 section 6.8, All-to-All Scatter/Gather (MPI_ALLTOALL).
+ */
+/**@{*/
 RONDO_API rondo_result_t rondo_alltoall(const void *send, void *recv, size_t count_per_rank, rondo_datatype_t type,
                                         rondo_comm_t comm);
 RONDO_API rondo_result_t rondo_ialltoall(const void *send, void *recv, size_t count_per_rank, rondo_datatype_t type,
@@ -351,9 +964,26 @@ RONDO_API rondo_result_t rondo_alltoall_init(const void *send, void *recv, size_
                                              rondo_comm_t comm, const rondo_attr_t *attr, rondo_request_t *request);
 RONDO_API rondo_result_t rondo_alltoall_on_stream(const void *send, void *recv, size_t count_per_rank, rondo_datatype_t type,
                                                   rondo_comm_t comm, void *stream);
+/**@}*/
 
-/* As alltoall; scounts[d] elements at send + sdispls[d] go to rank d, rcounts[s] elements from rank s land at recv +
- * rdispls[s]. Not in place. The arrays hold size entries and are copied by the call. MPI 6.8. */
+/**
+ * Sends a block from each rank to each rank, in blocks of different sizes.
+ *
+ * scounts[d] elements at send + sdispls[d] go to rank d. rcounts[s] elements from rank s are stored at recv + rdispls[s].
+ *
+ * @param send     the blocks to send, which may overlap each other; RONDO_IN_PLACE is not allowed
+ * @param scounts  size entries: elements for each rank. Copied by the call
+ * @param sdispls  size entries: elements from send to each block. Copied by the call
+ * @param recv     the blocks to receive, which overlap neither each other nor send
+ * @param rcounts  size entries: elements from each rank; rcounts[s] equals rank s's scounts for this rank. Copied by the call
+ * @param rdispls  size entries: elements from recv to each block. Copied by the call
+ * @param type   datatype of the elements
+ * @param comm   communicator
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal type.
+ * @source MPI-4.1 section 6.8, All-to-All Scatter/Gather (MPI_ALLTOALLV).
+ */
+/**@{*/
 RONDO_API rondo_result_t rondo_alltoallv(const void *send, const size_t *scounts, const size_t *sdispls, void *recv,
                                          const size_t *rcounts, const size_t *rdispls, rondo_datatype_t type,
                                          rondo_comm_t comm);
@@ -366,9 +996,24 @@ RONDO_API rondo_result_t rondo_alltoallv_init(const void *send, const size_t *sc
 RONDO_API rondo_result_t rondo_alltoallv_on_stream(const void *send, const size_t *scounts, const size_t *sdispls, void *recv,
                                                    const size_t *rcounts, const size_t *rdispls, rondo_datatype_t type,
                                                    rondo_comm_t comm, void *stream);
+/**@}*/
 
-/* Rank r's count_per_rank elements become block r of root's recv (ignored elsewhere). In place at root: its block is already
- * there. MPI 6.5. */
+/**
+ * Collects a block of each rank at the root.
+ *
+ * recv of root holds size blocks of count_per_rank elements; block r becomes rank r's send.
+ *
+ * @param send            count_per_rank elements; RONDO_IN_PLACE at root only: its block is in recv
+ * @param recv            size * count_per_rank elements at root, which do not overlap send; ignored elsewhere
+ * @param count_per_rank  elements of one block, equal on all ranks; 0 is allowed
+ * @param type   datatype of the elements
+ * @param root            rank that receives the blocks
+ * @param comm   communicator
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal count_per_rank, type and root.
+ * @source MPI-4.1 section 6.5, Gather.
+ */
+/**@{*/
 RONDO_API rondo_result_t rondo_gather(const void *send, void *recv, size_t count_per_rank, rondo_datatype_t type, int root,
                                       rondo_comm_t comm);
 RONDO_API rondo_result_t rondo_igather(const void *send, void *recv, size_t count_per_rank, rondo_datatype_t type, int root,
@@ -377,9 +1022,25 @@ RONDO_API rondo_result_t rondo_gather_init(const void *send, void *recv, size_t 
                                            rondo_comm_t comm, const rondo_attr_t *attr, rondo_request_t *request);
 RONDO_API rondo_result_t rondo_gather_on_stream(const void *send, void *recv, size_t count_per_rank, rondo_datatype_t type,
                                                 int root, rondo_comm_t comm, void *stream);
+/**@}*/
 
-/* Block r of root's send (ignored elsewhere) arrives at rank r. In place at root as recv: its block stays where it is. MPI 6.6.
+/**
+ * Sends a block of the root's data to each rank.
+ *
+ * send of root holds size blocks of count_per_rank elements; block r becomes recv of rank r.
+ *
+ * @param send            size * count_per_rank elements at root; ignored elsewhere
+ * @param recv            count_per_rank elements, which do not overlap send; RONDO_IN_PLACE at root only: its block stays in
+ *                        send
+ * @param count_per_rank  elements of one block, equal on all ranks; 0 is allowed
+ * @param type   datatype of the elements
+ * @param root            rank that has the blocks
+ * @param comm   communicator
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal count_per_rank, type and root.
+ * @source MPI-4.1 section 6.6, Scatter.
  */
+/**@{*/
 RONDO_API rondo_result_t rondo_scatter(const void *send, void *recv, size_t count_per_rank, rondo_datatype_t type, int root,
                                        rondo_comm_t comm);
 RONDO_API rondo_result_t rondo_iscatter(const void *send, void *recv, size_t count_per_rank, rondo_datatype_t type, int root,
@@ -388,14 +1049,41 @@ RONDO_API rondo_result_t rondo_scatter_init(const void *send, void *recv, size_t
                                             int root, rondo_comm_t comm, const rondo_attr_t *attr, rondo_request_t *request);
 RONDO_API rondo_result_t rondo_scatter_on_stream(const void *send, void *recv, size_t count_per_rank, rondo_datatype_t type,
                                                  int root, rondo_comm_t comm, void *stream);
+/**@}*/
 
-/* Returns (completes) once every rank of comm has called (started) it. MPI 6.3. */
+/**
+ * Completes on a rank only after all ranks have called it.
+ *
+ * The persistent form counts starts: it completes once all ranks have started it.
+ *
+ * @param comm   communicator
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm.
+ * @source MPI-4.1 section 6.3, Barrier Synchronization.
+ */
+/**@{*/
 RONDO_API rondo_result_t rondo_barrier(rondo_comm_t comm);
 RONDO_API rondo_result_t rondo_ibarrier(rondo_comm_t comm, rondo_request_t *request);
 RONDO_API rondo_result_t rondo_barrier_init(rondo_comm_t comm, const rondo_attr_t *attr, rondo_request_t *request);
 RONDO_API rondo_result_t rondo_barrier_on_stream(rondo_comm_t comm, void *stream);
+/**@}*/
 
-/* recv of rank r = op over ranks 0..r of send. MPI 6.11.1. */
+/**
+ * Combines the data of the ranks up to and with this one (inclusive prefix reduction).
+ *
+ * recv[i] of rank r becomes the combination by op of send[i] of ranks 0 to r, for each i below count.
+ *
+ * @param send   count elements; RONDO_IN_PLACE (on any rank): the input is in recv
+ * @param recv   count elements, which do not overlap send
+ * @param count  elements, equal on all ranks; 0 is allowed
+ * @param type   datatype of the elements
+ * @param op     operator; not RONDO_AVG, whose divisor would differ from rank to rank
+ * @param comm   communicator
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal count, type and op.
+ * @source MPI-4.1 section 6.11.1, Inclusive Scan.
+ */
+/**@{*/
 RONDO_API rondo_result_t rondo_scan(const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_op_t op,
                                     rondo_comm_t comm);
 RONDO_API rondo_result_t rondo_iscan(const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_op_t op,
@@ -404,9 +1092,25 @@ RONDO_API rondo_result_t rondo_scan_init(const void *send, void *recv, size_t co
                                          rondo_comm_t comm, const rondo_attr_t *attr, rondo_request_t *request);
 RONDO_API rondo_result_t rondo_scan_on_stream(const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_op_t op,
                                               rondo_comm_t comm, void *stream);
+/**@}*/
 
-/* recv of rank r = op over ranks 0..r-1 of send; rank 0's recv is left as it is. RONDO_AVG is refused, as in scan: its divisor
- * would differ from rank to rank. MPI 6.11.2. */
+/**
+ * Combines the data of the ranks before this one (exclusive prefix reduction).
+ *
+ * recv[i] of rank r becomes the combination by op of send[i] of ranks 0 to r - 1, for each i below count. recv of rank 0 is
+ * not changed.
+ *
+ * @param send   count elements; RONDO_IN_PLACE (on any rank): the input is in recv
+ * @param recv   count elements, which do not overlap send; not used at rank 0 unless in place
+ * @param count  elements, equal on all ranks; 0 is allowed
+ * @param type   datatype of the elements
+ * @param op     operator; not RONDO_AVG, whose divisor would differ from rank to rank
+ * @param comm   communicator
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal count, type and op.
+ * @source MPI-4.1 section 6.11.2, Exclusive Scan.
+ */
+/**@{*/
 RONDO_API rondo_result_t rondo_exscan(const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_op_t op,
                                       rondo_comm_t comm);
 RONDO_API rondo_result_t rondo_iexscan(const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_op_t op,
@@ -415,9 +1119,23 @@ RONDO_API rondo_result_t rondo_exscan_init(const void *send, void *recv, size_t 
                                            rondo_comm_t comm, const rondo_attr_t *attr, rondo_request_t *request);
 RONDO_API rondo_result_t rondo_exscan_on_stream(const void *send, void *recv, size_t count, rondo_datatype_t type,
                                                 rondo_op_t op, rondo_comm_t comm, void *stream);
+/**@}*/
 
-/* Rank r's send arrives in rank r+1's recv; rank 0's recv is left as it is, the last rank's send is not read. GC3 section 7.4.
+/**
+ * Sends each rank's data to the next rank.
+ *
+ * send of rank r becomes recv of rank r + 1. recv of rank 0 is not changed, and send of the last rank is not read.
+ *
+ * @param send   count elements; ignored at the last rank. RONDO_IN_PLACE is not allowed
+ * @param recv   count elements, which do not overlap send; ignored at rank 0
+ * @param count  elements, equal on all ranks; 0 is allowed
+ * @param type   datatype of the elements
+ * @param comm   communicator
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal count and type.
+ * @source GC3 section 7.4, AllToNext.
  */
+/**@{*/
 RONDO_API rondo_result_t rondo_alltonext(const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_comm_t comm);
 RONDO_API rondo_result_t rondo_ialltonext(const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_comm_t comm,
                                           rondo_request_t *request);
@@ -425,11 +1143,27 @@ RONDO_API rondo_result_t rondo_alltonext_init(const void *send, void *recv, size
                                               rondo_comm_t comm, const rondo_attr_t *attr, rondo_request_t *request);
 RONDO_API rondo_result_t rondo_alltonext_on_stream(const void *send, void *recv, size_t count, rondo_datatype_t type,
                                                    rondo_comm_t comm, void *stream);
+/**@}*/
 
-/* ---- point to point -------------------------------------------------------------------------------------------------------
- * Sends and receives between two ranks match in order and never wait for a collective. The counts and types of the two sides
- * must be equal. Persistent ones match in the order of their inits. As in MPI, a send may wait for its receive to begin: two
- * ranks that both send first and then receive do so in a group, or non-blocking. */
+/* ---- point to point -------------------------------------------------------------------------------------------------------*/
+
+/**
+ * Sends data to one rank.
+ *
+ * Messages to one rank of a communicator are received in the order of their calls, and wait for no collective. A send may wait
+ * until its receive begins: two ranks that both send and then receive do so in a group (rondo_group_start()), or nonblocking.
+ *
+ * @param buf    count elements
+ * @param count  elements, equal to the receiver's; 0 is allowed
+ * @param type   datatype of the elements, equal to the receiver's
+ * @param dest   rank of comm to send to
+ * @param comm   communicator
+ * @forms
+ * @ranks  dest calls recv with equal count and type; the n-th send to it matches its n-th receive from here. Persistent
+ *         messages match by their init calls. Other ranks call nothing.
+ * @source MPI-4.1 section 3.2, Blocking Send and Receive Operations, and 3.5, Semantics of Point-to-Point Communication.
+ */
+/**@{*/
 RONDO_API rondo_result_t rondo_send(const void *buf, size_t count, rondo_datatype_t type, int dest, rondo_comm_t comm);
 RONDO_API rondo_result_t rondo_isend(const void *buf, size_t count, rondo_datatype_t type, int dest, rondo_comm_t comm,
                                      rondo_request_t *request);
@@ -437,7 +1171,22 @@ RONDO_API rondo_result_t rondo_send_init(const void *buf, size_t count, rondo_da
                                          const rondo_attr_t *attr, rondo_request_t *request);
 RONDO_API rondo_result_t rondo_send_on_stream(const void *buf, size_t count, rondo_datatype_t type, int dest, rondo_comm_t comm,
                                               void *stream);
+/**@}*/
 
+/**
+ * Receives data from one rank.
+ *
+ * @param buf     count elements
+ * @param count   elements, equal to the sender's; 0 is allowed
+ * @param type    datatype of the elements, equal to the sender's
+ * @param source  rank of comm to receive from
+ * @param comm   communicator
+ * @forms
+ * @ranks  source calls send with equal count and type; its n-th send to here matches the n-th receive from it. Persistent
+ *         messages match by their init calls. Other ranks call nothing.
+ * @source MPI-4.1 section 3.2, Blocking Send and Receive Operations, and 3.5, Semantics of Point-to-Point Communication.
+ */
+/**@{*/
 RONDO_API rondo_result_t rondo_recv(void *buf, size_t count, rondo_datatype_t type, int source, rondo_comm_t comm);
 RONDO_API rondo_result_t rondo_irecv(void *buf, size_t count, rondo_datatype_t type, int source, rondo_comm_t comm,
                                      rondo_request_t *request);
@@ -445,10 +1194,35 @@ RONDO_API rondo_result_t rondo_recv_init(void *buf, size_t count, rondo_datatype
                                          const rondo_attr_t *attr, rondo_request_t *request);
 RONDO_API rondo_result_t rondo_recv_on_stream(void *buf, size_t count, rondo_datatype_t type, int source, rondo_comm_t comm,
                                               void *stream);
+/**@}*/
 
-/* Between the two calls, blocking and non-blocking operations of this thread on comm are only collected; the end starts them
- * together and then waits for the blocking ones. Groups on one communicator do not nest. */
+/**
+ * Opens a group: operations that are started together.
+ *
+ * Until rondo_group_end(), blocking, nonblocking and on_stream operations that this thread calls on comm are only collected.
+ * Groups on one communicator do not nest.
+ *
+ * @param comm   communicator
+ * @retval RONDO_ERR_ARGUMENT   comm is NULL
+ * @retval RONDO_ERR_STATE      a group is open on comm, of this thread or another
+ * @ranks    None: the call is local. A group of sends and receives needs the matching calls of the other ranks, in a group or
+ *           not.
+ * @threads  Any; the same thread ends the group, and other threads call nothing on comm meanwhile.
+ * @source   ncclGroupStart() of NCCL.
+ */
 RONDO_API rondo_result_t rondo_group_start(rondo_comm_t comm);
+
+/**
+ * Starts the operations of a group together, and then waits for the blocking ones.
+ *
+ * @param comm   communicator
+ * @return RONDO_SUCCESS, the first error of a blocking operation of the group, or one of these:
+ * @retval RONDO_ERR_ARGUMENT   comm is NULL
+ * @retval RONDO_ERR_STATE      this thread has no group open on comm
+ * @ranks    The operations' ranks must call them too, else the call waits until RONDO_TIMEOUT, or for ever without one.
+ * @threads  The one that opened the group.
+ * @source   ncclGroupEnd() of NCCL.
+ */
 RONDO_API rondo_result_t rondo_group_end(rondo_comm_t comm);
 
 #ifdef __cplusplus
