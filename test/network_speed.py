@@ -260,7 +260,7 @@ def main():
         PART[0] = name
         PARTS[name](options)
     if options.json:
-        rivals = sorted({f"{run['peer']} {run['peer_version']}" for run in RUNS if run.get("peer")})
+        rivals = sorted({run["peer_version"] or "MPI of unknown version" for run in RUNS if run.get("peer")})
         meta = provenance.metadata("Speed between network namespaces, UCX over TCP", " ".join(["test/network_speed.py", *sys.argv[1:]]),
                                    "us; ratio = peer's time / Rondo's; each table names its own", f"{options.runs}, all in this file",
                                    ", ".join(rivals) or "none", congestion=CUBIC)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from harness import program
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "results"
 DATA = sorted((FOLDER / "data").glob("*.*"))
@@ -126,3 +128,75 @@ def test_transcribed_files_are_what_the_documents_said():
         pytest.skip("no commit 793e82f in this clone")
     done = subprocess.run([sys.executable, FOLDER / "transcribe.py", "--check"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
     assert done.returncode == 0, done.stdout
+
+
+# ---- test/bench: what makes such files ----
+
+BENCH = ROOT / "test" / "bench"
+# A command that measures nothing: times with 2% of noise, times FACTOR for sizes from LEAST up, the same each time that the test runs.
+FAKE = """#!{python}
+import hashlib, json, pathlib, random, sys
+words, state = sys.argv[1:], pathlib.Path(__file__ + ".runs")
+number = int(state.read_text()) + 1 if state.exists() else 0
+state.write_text(str(number))
+random.seed(f"{{pathlib.Path(__file__).name}} {{number}}")
+least, most = (1 << 24 if words[words.index(name) + 1] == "16M" else int(words[words.index(name) + 1]) for name in ("-b", "-e"))
+rows = []
+while least <= most:
+    factor = {factor} if least >= {least} else 1
+    rows.append({{"bytes": least, "time_us": (1 + least / 1000) * factor * random.lognormvariate(0, 0.02)}})
+    least *= 4
+pathlib.Path(words[words.index("--json") + 1]).write_text(json.dumps({{"rows": rows}}))
+"""
+
+
+def fake(path, factor=1.0, least=0, fails=False):
+    path.write_text(FAKE.format(python=sys.executable, factor=factor, least=least) + ("sys.exit(3)\n" if fails else ""))
+    path.chmod(0o755)
+    return path
+
+
+def compare(before, after, *options):
+    done = subprocess.run([sys.executable, BENCH / "compare.py", "--before", before, "--after", after, "--launch", "threads", "--only", "allreduce 2",
+                           *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+    return done.returncode, done.stdout
+
+
+def test_a_build_as_fast_as_another_is_within(tmp_path):
+    status, said = compare(fake(tmp_path / "before"), fake(tmp_path / "after"), "--json", tmp_path / "found.json")
+    assert status == 0 and "12 cells, 12 within, 0 faster, 0 slower" in said and "1 groups, 1 within" in said, said
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert [cell["bytes"] for cell in found["cells"]] == [8 * 4 ** i for i in range(11)] + [1 << 24]
+    assert all(len(times) >= 7 for cell in found["cells"] for times in cell["times_us"].values())
+    assert found["metadata"]["machine"] and found["metadata"]["before"] != found["metadata"]["after"]
+
+
+def test_a_slower_build_is_found(tmp_path):
+    status, said = compare(fake(tmp_path / "before"), fake(tmp_path / "after", 1.2, 1 << 20))
+    slower = [line for line in said.splitlines() if line.endswith("SLOWER")]
+    assert status == 1 and sum("MiB" in line for line in slower) == 3 and not any("KiB" in line or " B " in line for line in slower), said
+    # too little for a cell among its noise, but not for the mean of all sizes
+    status, said = compare(fake(tmp_path / "before"), fake(tmp_path / "after", 1.045))
+    assert status == 1 and "mean of the sizes" in [line for line in said.splitlines() if line.endswith("SLOWER")][-1], said
+
+
+def test_a_build_that_fails_and_too_little_time_are_told(tmp_path):
+    status, said = compare(fake(tmp_path / "before"), fake(tmp_path / "after", fails=True))
+    assert status == 1 and "FAILED: allreduce 2 ranks" in said and "status 3" in said, said
+    status, said = compare(fake(tmp_path / "before"), fake(tmp_path / "after"), "--seconds", "0.5")
+    assert status == 2 and "UNDECIDED: allreduce 2 ranks" in said, said
+
+
+def test_a_run_is_recorded_with_its_origin(tmp_path):
+    where = tmp_path / "found.json"
+    subprocess.run([sys.executable, BENCH / "record.py", where, "--title", "All-reduce", "--runs", "2", "--", "mpirun", "--allow-run-as-root", "--oversubscribe",
+                    "-n", "2", program("rondo"), "bench", "allreduce", "-b", "8", "-e", "32", "-n", "20", "--device", "host", "--peer", "mpi"], check=True,
+                   stdout=subprocess.DEVNULL, timeout=120)
+    found = json.loads(where.read_text())
+    assert len(found["runs"]) == 2 and "bench allreduce" in found["metadata"]["command"] and found["metadata"]["title"] == "All-reduce"
+    assert re.search(r"(Open MPI|MPICH).*\d\.\d", found["metadata"]["rival"]), found["metadata"]
+    shutil.copytree(FOLDER, tmp_path / "docs" / "results", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(where, tmp_path / "docs" / "results" / "data" / "found.json")
+    (tmp_path / "README.md").write_text("<!-- generated: value found runs bytes=32 --><!-- end -->\n")
+    assert draw(tmp_path, "tables").returncode == 0
+    assert "-->2<!--" in (tmp_path / "README.md").read_text()

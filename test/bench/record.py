@@ -14,9 +14,6 @@ import tempfile
 
 import provenance
 
-PEERS = {"mpi": "MPI", "nccl": "NCCL"}
-
-
 def main():
     reader = argparse.ArgumentParser(usage=__doc__)
     reader.add_argument("file", type=pathlib.Path)
@@ -38,7 +35,8 @@ def main():
                 runs.append(json.load(file))
             os.unlink(where)
     peer = runs[0].get("peer")
-    rival = "none" if peer is None else f"{PEERS.get(peer, peer)}: {runs[0].get('peer_version') or 'version unknown'}"
+    version = runs[0].get("peer_version") or "of unknown version"
+    rival = "none" if peer is None else version if peer == "mpi" else f"{peer.upper()} {version}"
     shown = shlex.join(command)
     meta = provenance.metadata(options.title or shown, shown, options.unit, f"{options.runs}, all in this file; tables show medians", rival)
     options.file.write_text(json.dumps({"metadata": meta, "runs": runs}, indent=1) + "\n")

@@ -4,6 +4,7 @@
  */
 #include "tools/peer/peer.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -241,16 +242,36 @@ static void close_mpi(struct peer_state *state)
     MPI_Finalize();
 }
 
+/* The library's name and version in room for text: what comes before the first comma or line's end, with single blanks. May be
+ * called before MPI_Init. NULL if the library tells none. */
+static const char *library_version(char *text, size_t bytes)
+{
+    char whole[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    if (MPI_Get_library_version(whole, &length) != MPI_SUCCESS)
+        return NULL;
+    size_t used = 0;
+    for (const char *c = whole; *c != '\0' && *c != ',' && *c != '\n' && used + 1 < bytes; c++)
+        if (!isspace((unsigned char) *c))
+            text[used++] = *c;
+        else if (used > 0 && text[used - 1] != ' ')
+            text[used++] = ' ';
+    text[used] = '\0';
+    return used > 0 ? text : NULL;
+}
+
 __attribute__((visibility("default"))) const struct peer *rondo_peer(void);
 
 const struct peer *rondo_peer(void)
 {
-    static const struct peer peer = {.name = "mpi",
-                                     .needs_processes = true,
-                                     .open = open_mpi,
-                                     .prepare = prepare,
-                                     .run = run,
-                                     .barrier = barrier,
-                                     .close = close_mpi};
+    static char version[64];
+    static struct peer peer = {.name = "mpi",
+                               .needs_processes = true,
+                               .open = open_mpi,
+                               .prepare = prepare,
+                               .run = run,
+                               .barrier = barrier,
+                               .close = close_mpi};
+    peer.version = library_version(version, sizeof(version));
     return &peer;
 }
