@@ -189,7 +189,7 @@ test-rdma:
 	@$(MAKE) --no-print-directory -s -j$$(nproc) CUDA=0 BUILD=$(BUILD)/rdma-build lib tool $(addprefix $(BUILD)/rdma-build/test/,matrix mix p2p faults)
 	@$(PYTHON) test/rdma/run.py $(BUILD)/rdma-build $(STEPS)
 
-# Figures of docs/network.md and docs/compression.md, between network namespaces: as root, on a quiet machine. PARTS="veth": those.
+# Figures of docs/guide/networks.md and docs/guide/compression.md, between network namespaces: as root, on a quiet machine. PARTS="veth": those.
 bench-network:
 	@make/deps network
 	@$(MAKE) --no-print-directory -s -j$$(nproc) tool

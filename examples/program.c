@@ -1,5 +1,5 @@
 /*
- * An all-reduce of one's own: written in a page, proved, registered and run. docs/programs.md goes through it.
+ * An all-reduce of one's own: written in a page, proved, registered and run. docs/guide/programs.md goes through it.
  *
  *     mpirun -n 4 build/examples/program        (or any launcher; alone it uses one rank)
  */

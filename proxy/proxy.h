@@ -1,5 +1,5 @@
 /*
- * The proxy: works a rank's network connectors on its device's behalf (DESIGN section 7). The device fills slots and bumps
+ * The proxy: works a rank's network connectors on its device's behalf (docs/architecture.md). The device fills slots and bumps
  * counters in local memory, as with any connector; the proxy sees the counters move and has the network carry slots one way and
  * credits the other. It knows nothing of collectives, so preemption never involves it.
  *

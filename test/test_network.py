@@ -117,7 +117,7 @@ def test_quiet(variables):
 
 
 def test_ucx_alone():
-    """The yardstick of docs/network.md runs."""
+    """The yardstick of docs/guide/networks.md runs."""
     output = run(BUILD / "ucx-exchange", "--workers", 2, "--seconds", 0.1, UCX_TLS="tcp")
     assert len(re.findall(r"2 workers .* [0-9.]+ GB/s", output)) == 2, output
 

@@ -179,7 +179,7 @@ def test_the_table_in_little(tmp_path):
 @pytest.mark.parametrize("name, rounds", [("single-3d-4x4x4-1e-6", 32000), ("single-free-1x8-1e-5", 32000),
                                           ("sync-3d-4x4x4-4e-3-4e-3", 3000), ("sync-free-32x64-4e-5-8e-5", 8000)])
 def test_the_paper_s_ratio(tmp_path, name, rounds):
-    """Within a fifth of the paper's, the rows where nothing else is to be expected (docs/simulator.md)."""
+    """Within a fifth of the paper's, the rows where nothing else is to be expected (docs/guide/simulator.md)."""
     _, found = sim(tmp_path, "--preset", name, "--rounds", rounds, seconds=120)
     paper = {row["name"]: row["paper_ratio"] for row in presets(tmp_path)}[name]
     assert found["low"] / 1.2 <= paper <= found["high"] * 1.2, (paper, found)
@@ -301,7 +301,7 @@ def test_a_program_whose_time_is_known(tmp_path, cores, low, high):
 
 
 def test_beside_a_real_run(tmp_path):
-    """As docs/simulator.md has it; how close the two are is for a quiet machine to show (tools/sim_validate.py)."""
+    """As docs/guide/simulator.md has it; how close the two are is for a quiet machine to show (tools/sim_validate.py)."""
     for verb in (("bench", "allreduce", "-b", 256, "-e", "1M", "-f", 64, "-n", 20), ("stress", "--iterations", 20, "--sync")):
         run(program("rondo"), *verb, "--ranks", 4, "--device", "host", "--json", tmp_path / f"{verb[0]}.json")
     real = json.loads((tmp_path / "stress.json").read_text())

@@ -10,7 +10,7 @@
 
 #define RONDO_CACHE_LINE 64
 
-/* ---- programs (DESIGN section 8) ---- */
+/* ---- programs ---- */
 
 enum rondo_buffer { RONDO_INPUT, RONDO_OUTPUT, RONDO_SCRATCH, RONDO_BUFFERS };
 
@@ -19,8 +19,8 @@ enum rondo_buffer { RONDO_INPUT, RONDO_OUTPUT, RONDO_SCRATCH, RONDO_BUFFERS };
  * is stored to the destination chunk (with COPY) and into the slots of its send connectors (with SEND). */
 enum rondo_action { RONDO_RECEIVE = 1, RONDO_REDUCE = 2, RONDO_COPY = 4, RONDO_SEND = 8 };
 
-/* Compression's residuals, where an operation feeds them back (docs/compression.md). SHIFT: what is encoded is held by 2^shift
- * ranks, of which each keeps its part of what is lost. */
+/* Compression's residuals, where an operation feeds them back (docs/guide/compression.md). SHIFT: what is encoded is held by
+ * 2^shift ranks, of which each keeps its part of what is lost. */
 enum rondo_feedback {
     RONDO_FEEDBACK_TAKE = 1, /* add the residual to the source chunk's values */
     RONDO_FEEDBACK_KEEP = 2, /* what encoding loses becomes the residual */
@@ -145,7 +145,7 @@ struct rondo_operation {
     uint64_t windows[2][2]; /* what a SIGNAL tells: {window, offset} of input and output (see struct rondo_end) */
 } __attribute__((aligned(16)));
 
-/* ---- connectors (DESIGN section 7) ---- */
+/* ---- connectors ---- */
 
 /* SMALL is the simple protocol in small slots: connectors for small operations need little memory. TINY is it in many tiny
  * ones, for who sends and does not wait, each with a tail of its own in the line where its data begin. BULK is it in slots of
@@ -362,7 +362,7 @@ struct rondo_queues {
     uint32_t over[RONDO_PLACES]; /* theirs: the count at each place, when it was told last */
 };
 
-/* ---- the daemon (DESIGN section 6) ---- */
+/* ---- the daemon ---- */
 
 enum rondo_order { RONDO_ORDER_FIFO, RONDO_ORDER_PRIORITY };
 

@@ -1,8 +1,8 @@
 /*
  * How many blocks kernels on the streams of a GPU may have, so that all of them run at once: each waits for peers that may be
- * busy with another of them first, and none leaves before it is done (docs/design.md, "Stream order"). A process has one table
- * a GPU. What is on one stream runs in turn, so streams are what shares the multiprocessors; one that is alone takes what it
- * likes. Thread-safe.
+ * busy with another of them first, and none leaves before it is done (docs/architecture.md, "Stream order"). A process has one
+ * table a GPU. What is on one stream runs in turn, so streams are what shares the multiprocessors; one that is alone takes what
+ * it likes. Thread-safe.
  */
 #ifndef RONDO_DEVICE_CUDA_BLOCK_BUDGET_H
 #define RONDO_DEVICE_CUDA_BLOCK_BUDGET_H

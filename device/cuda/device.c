@@ -1,6 +1,6 @@
 /*
- * The CUDA device: memory of one GPU, and the daemon as a kernel on a stream of its own (DESIGN section 6). The daemon tells
- * the host nothing by itself: waiting threads and the poller look at the queues.
+ * The CUDA device: memory of one GPU, and the daemon as a kernel on a stream of its own (docs/architecture.md). The daemon
+ * tells the host nothing by itself: waiting threads and the poller look at the queues.
  */
 #include "device/cuda/state.h"
 

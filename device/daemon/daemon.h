@@ -1,6 +1,6 @@
 /*
  * The daemon: one block's loop over what is submitted and over its task table (device/daemon/tasks.h), until a device's blocks
- * agree to quit (device/daemon/consensus.h; DESIGN section 6). Single source; a device calls rondo_daemon_enter once and
+ * agree to quit (device/daemon/consensus.h; docs/architecture.md). Single source; a device calls rondo_daemon_enter once and
  * rondo_daemon_round until it says quit.
  *
  * Why nothing deadlocks: every started, unfinished operation is in the task table of its blocks (or behind one that is, in its

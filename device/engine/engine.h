@@ -1,7 +1,7 @@
 /*
  * The engine: interprets one program block of an operation, one primitive after the other, until it is done or a wait outruns
  * its budget. Between two primitives the context says exactly where it stands, so it can stop and come back anywhere
- * (DESIGN sections 4 and 6). Single source: one thread of a block runs it, and has the pieces of work that it describes carried
+ * (docs/architecture.md). Single source: one thread of a block runs it, and has the pieces of work that it describes carried
  * out by the block's team (device/engine/workers_host.h, device/engine/workers_cuda.h).
  */
 #ifndef RONDO_DEVICE_ENGINE_ENGINE_H

@@ -1,6 +1,6 @@
 /*
  * The host device: a block is a thread, or for block 0 any thread that waits for a result and runs the block meanwhile
- * (DESIGN section 6, last paragraph). "Quitting" parks the threads.
+ * (docs/architecture.md). "Quitting" parks the threads.
  *
  * A block is run by whoever holds its claim. Invariant: while a daemon is alive, block 0 is claimed, or somebody who has said
  * so (RONDO_ASSIST_NOW) is about to claim it, or its thread has been called and is going to look whether it is claimed before

@@ -73,7 +73,7 @@ static const struct rondo_variable table[] = {
     {selecting, "RONDO_ALGORITHM", "",
      "algorithm or program for every collective that it fits; unset: chosen by size and topology"},
     {selecting, "RONDO_PROTOCOL", "",
-     "protocol of every program to which it applies: simple, ll, or (NVLink) ll128 or bulk; unset: chosen"},
+     "protocol of every program to which it applies: simple, ll, or (NVLink) ll128 or tma; unset: chosen"},
     {selecting, "RONDO_CHANNELS", "0", "connections in parallel between two ranks, at most as many as blocks; 0: chosen"},
     {selecting, "RONDO_TUNING", "", "file that rondo bench --tune wrote, the same on all ranks; unset: the built-in choice"},
     {selecting, "RONDO_COMPRESS", "0",

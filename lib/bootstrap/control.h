@@ -1,5 +1,5 @@
 /*
- * The control plane (DESIGN section 10): ranks meet at a root, prove a shared secret, and keep that connection, over which
+ * The control plane (docs/architecture.md): ranks meet at a root, prove a shared secret, and keep that connection, over which
  * small authenticated messages travel between any two ranks. It also tells who died and who left.
  *
  * The root is a thread of the process that called rondo_get_unique_id, or of rank 0. It routes; it knows nothing of

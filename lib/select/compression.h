@@ -1,4 +1,4 @@
-/* Compression of the data that travel: whether a call is compressed, and how (docs/compression.md). */
+/* Compression of the data that travel: whether a call is compressed, and how (docs/guide/compression.md). */
 #ifndef RONDO_LIB_SELECT_COMPRESSION_H
 #define RONDO_LIB_SELECT_COMPRESSION_H
 

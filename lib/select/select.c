@@ -1,4 +1,4 @@
-/* See lib/select/select.h. The thresholds were measured with `rondo bench` on two cores (docs/host-performance.md). */
+/* See lib/select/select.h. The thresholds were measured with `rondo bench` on two cores (docs/performance.md). */
 #include "lib/select/select.h"
 
 #include "device/reduce/reduce.h"

@@ -1,4 +1,4 @@
-/* See lib/select/select_gpu.h. Measured on H200s joined by NVLink (docs/gpu-performance.md); `rondo bench --tune` measures a
+/* See lib/select/select_gpu.h. Measured on H200s joined by NVLink (docs/performance.md); `rondo bench --tune` measures a
  * machine's own. */
 #include "lib/algorithms/algorithms.h"
 #include "lib/select/select_gpu.h"

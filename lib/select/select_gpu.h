@@ -11,7 +11,7 @@ int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *cal
 
 /* Program blocks that an operation may have at once, for a communicator of ranks on GPUs only. Kernels on streams hold their
  * multiprocessors while they wait for peers, and where ranks enqueue in different orders as many must fit as may wait
- * (docs/design.md); so only the world's may have twice the daemon's blocks. */
+ * (docs/architecture.md); so only the world's may have twice the daemon's blocks. */
 int rondo_select_gpu_blocks(const struct rondo_comm *comm, int streamed, int coded);
 
 /* Makes room where a persistent operation is one of many, which may all be under way at once: crowd is how many others there

@@ -6,13 +6,13 @@
 
 #define DIRECT_SLICE_BYTES   ((uint64_t) 256 * 1024)
 /* Elements of a slice that a GPU's block codes, which takes it longer than the link: peers work on one while it codes the next.
- * One costs 5 to 9 us besides, through the host's memory, so that shorter ones do not pay (docs/compression.md). */
+ * One costs 5 to 9 us besides, through the host's memory, so that shorter ones do not pay (docs/guide/compression.md). */
 #define CODED_SLICE          ((uint64_t) 64 * 1024)
 #define CODED_SLICE_MIN      ((uint64_t) 6 * 1024)
 #define TMA_SLICES           32                     /* of a tile, at most */
 #define SLICE_BYTES_MIN      ((uint64_t) 96 * 1024) /* of those that GPUs pipeline: less is led more slowly than moved */
 /* GPUs that meet in the host's memory: the slots of a rank's operation, which they fill and read in turn, stay in the
- * processor's cache. With more, four GPUs wait for its memory (docs/gpu-performance.md). Codes have fewer bytes and pay more
+ * processor's cache. With more, four GPUs wait for its memory (docs/performance.md). Codes have fewer bytes and pay more
  * for a slice. */
 #define HOST_SLOTS_BYTES     ((uint64_t) 4 << 20)
 #define HOST_CODED_BYTES     ((uint64_t) 16 << 20) /* at most RONDO_HOST_CODED_BYTES a slot */

@@ -3,7 +3,7 @@
  * once, set up as the ucx transport sets UCX up. Each has so many threads with a worker of their own; a thread sends and
  * receives, like a thread of the proxy. What comes is copied into a slot, as for ranks on GPUs, or left (--leave): what the
  * network alone takes. With --staging slots come from a GPU's memory and go there, by its copy engines. Prints GB/s each way,
- * in payload. `make ucx-exchange`; the yardstick of docs/network.md.
+ * in payload. `make ucx-exchange`; the yardstick of docs/guide/networks.md.
  */
 #include <stdio.h>
 

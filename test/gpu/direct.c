@@ -1,7 +1,7 @@
 /*
  * Slots in GPU memory as a network card would be given them: dma-buf export, on every GPU. A driver that has no dma-bufs is no
  * failure, but is told in a NOTE with its reason; one that says it has them must export them. What a card does with them needs
- * a card (docs/network.md). Prints what failed, then "N passed, N failed".
+ * a card (docs/guide/networks.md). Prints what failed, then "N passed, N failed".
  */
 #include "test/multirank/device_memory.h"
 #include "transport/memory/cuda_direct.h"

@@ -99,7 +99,7 @@ static void test_fits(void **state)
         if (slice(rand() % 2 ? "ring" : "twoshot", protocol, 1 + rand() % 64, most) != RONDO_SUCCESS)
             continue;
         check(protocol, most);
-        if (comm.networked && !comm.gpus_only) /* slots for several tiles (docs/network.md) */
+        if (comm.networked && !comm.gpus_only) /* slots for several tiles (docs/guide/networks.md) */
             assert_true(operation.slices <= rondo_network_slices(&runtime));
         sliced++;
     }

@@ -1,5 +1,5 @@
 /*
- * The rows of the paper's table 1 (DFCCL, EuroSys 2025), run as the paper's must have been (docs/simulator.md): the
+ * The rows of the paper's table 1 (DFCCL, EuroSys 2025), run as the paper's must have been (docs/guide/simulator.md): the
  * single-queue rows with a GPU's groups one after the other, the synchronization rows with the groups in turn and the
  * artifact's intersection test. See tools/sim/sim.h.
  */

@@ -54,7 +54,7 @@ static const char help[] =
     "usage: rondo sim FILE.json | --preset NAME | --stress FILE | --table | --list [OPTIONS]\n"
     "  How often would a job deadlock on a runtime that cannot preempt collectives? Rounds of randomly disordered starts and\n"
     "  synchronizations are drawn and judged; the ratio of those that deadlock comes with its exact 95% interval.\n"
-    "  FILE.json         a configuration with the keys of the DFCCL paper's simulator (docs/simulator.md)\n"
+    "  FILE.json         a configuration with the keys of the DFCCL paper's simulator (docs/guide/simulator.md)\n"
     "  --preset NAME     a row of that paper's table 1; --list names them; --table runs all, beside the paper's ratios\n"
     "  --rounds N        so many rounds (the file's; 32000)\n"
     "  --seed X          (the file's; 1): the same seed gives the same rounds, on any number of threads\n"
