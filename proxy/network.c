@@ -1,10 +1,9 @@
 /* See proxy/network.h. */
 #include "proxy/network.h"
 
-#include "lib/connection/endpoint_address.h"
 #include "lib/base/error.h"
+#include "transport/context.h"
 #include "proxy/proxies.h"
-#include "lib/context/runtime.h"
 
 #include <string.h>
 
@@ -15,23 +14,23 @@ static size_t slots_bytes(const struct rondo_connector *connector)
     return (size_t) connector->spec.slot_bytes * connector->spec.slot_count;
 }
 
-static rondo_result_t open_port(struct rondo_runtime *runtime, struct rondo_connector *connector,
+static rondo_result_t open_port(struct rondo_transport_context *context, struct rondo_connector *connector,
                                 enum rondo_direction direction, struct rondo_ticket *ticket)
 {
     const struct rondo_network *network = connector->transport->network;
     struct rondo_port *port;
-    struct rondo_proxy *proxy = rondo_proxies_deal(runtime->proxies, network, slots_bytes(connector));
+    struct rondo_proxy *proxy = rondo_proxies_deal(context->proxies, network, slots_bytes(connector));
     if (proxy == NULL)
         return rondo_fail(RONDO_ERR_TRANSPORT, "transport %s was not opened", network->name);
-    rondo_result_t result = rondo_port_open(runtime, proxy, network, &connector->spec, direction, &port);
+    rondo_result_t result = rondo_port_open(context, proxy, network, &connector->spec, direction, &port);
     if (result == RONDO_SUCCESS && network->prepare != NULL &&
         (result = network->prepare(port->network_state, port)) != RONDO_SUCCESS)
-        rondo_port_close(runtime, port);
+        rondo_port_close(context, port);
     if (result != RONDO_SUCCESS) {
-        rondo_proxies_take_back(runtime->proxies, proxy, slots_bytes(connector));
+        rondo_proxies_take_back(context->proxies, proxy, slots_bytes(connector));
         return result;
     }
-    rondo_log(RONDO_LOG_DEBUG, runtime->rank, "proxy %u works a connector with rank %d over %s", rondo_proxy_index(proxy),
+    rondo_log(RONDO_LOG_DEBUG, context->rank, "proxy %u works a connector with rank %d over %s", rondo_proxy_index(proxy),
               port->peer, network->name);
     connector->own = port;
     connector->slots = port->slots;
@@ -51,19 +50,19 @@ static rondo_result_t open_port(struct rondo_runtime *runtime, struct rondo_conn
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_network_listen(struct rondo_runtime *runtime, struct rondo_connector *connector,
+rondo_result_t rondo_network_listen(struct rondo_transport_context *context, struct rondo_connector *connector,
                                     struct rondo_ticket *ticket)
 {
-    return open_port(runtime, connector, RONDO_INCOMING, ticket);
+    return open_port(context, connector, RONDO_INCOMING, ticket);
 }
 
-rondo_result_t rondo_network_offer(struct rondo_runtime *runtime, struct rondo_connector *connector,
+rondo_result_t rondo_network_offer(struct rondo_transport_context *context, struct rondo_connector *connector,
                                    struct rondo_ticket *ticket)
 {
-    return open_port(runtime, connector, RONDO_OUTGOING, ticket);
+    return open_port(context, connector, RONDO_OUTGOING, ticket);
 }
 
-rondo_result_t rondo_network_join(struct rondo_runtime *runtime, struct rondo_connector *connector,
+rondo_result_t rondo_network_join(struct rondo_transport_context *context, struct rondo_connector *connector,
                                   const struct rondo_ticket *ticket)
 {
     struct rondo_port *port = connector->own;
@@ -74,7 +73,8 @@ rondo_result_t rondo_network_join(struct rondo_runtime *runtime, struct rondo_co
         return rondo_fail(RONDO_ERR_TRANSPORT, "rank %d offers a connector of its proxy %u, and there are %d at most",
                           port->peer, data.proxy, RONDO_PROXIES_MAX);
     rondo_proxies_endpoint_name(name, connector->transport->network->name, data.proxy);
-    rondo_result_t result = rondo_endpoint_address_fetch(runtime, name, port->peer, &port->endpoint_address);
+    rondo_result_t result =
+        context->upcalls.fetch_endpoint_address(context->library, name, port->peer, &port->endpoint_address);
     if (result != RONDO_SUCCESS)
         return result;
     port->other_proxy = data.proxy;
@@ -88,16 +88,16 @@ rondo_result_t rondo_network_join(struct rondo_runtime *runtime, struct rondo_co
     return RONDO_SUCCESS;
 }
 
-void rondo_network_leave(struct rondo_runtime *runtime, struct rondo_connector *connector)
+void rondo_network_leave(struct rondo_transport_context *context, struct rondo_connector *connector)
 {
     struct rondo_port *port = connector->own;
-    (void) runtime;
+    (void) context;
     rondo_proxy_leave(port->proxy, port);
 }
 
-void rondo_network_close(struct rondo_runtime *runtime, struct rondo_connector *connector)
+void rondo_network_close(struct rondo_transport_context *context, struct rondo_connector *connector)
 {
     struct rondo_port *port = connector->own;
-    rondo_proxies_take_back(runtime->proxies, port->proxy, slots_bytes(connector));
-    rondo_port_close(runtime, port);
+    rondo_proxies_take_back(context->proxies, port->proxy, slots_bytes(connector));
+    rondo_port_close(context, port);
 }

@@ -8,14 +8,14 @@
 #include "proxy/proxy.h"
 
 /* The functions of a struct rondo_transport whose network is given there. */
-rondo_result_t rondo_network_listen(struct rondo_runtime *runtime, struct rondo_connector *connector,
+rondo_result_t rondo_network_listen(struct rondo_transport_context *context, struct rondo_connector *connector,
                                     struct rondo_ticket *ticket);
-rondo_result_t rondo_network_offer(struct rondo_runtime *runtime, struct rondo_connector *connector,
+rondo_result_t rondo_network_offer(struct rondo_transport_context *context, struct rondo_connector *connector,
                                    struct rondo_ticket *ticket);
-rondo_result_t rondo_network_join(struct rondo_runtime *runtime, struct rondo_connector *connector,
+rondo_result_t rondo_network_join(struct rondo_transport_context *context, struct rondo_connector *connector,
                                   const struct rondo_ticket *ticket);
-void rondo_network_leave(struct rondo_runtime *runtime, struct rondo_connector *connector);
-void rondo_network_close(struct rondo_runtime *runtime, struct rondo_connector *connector);
+void rondo_network_leave(struct rondo_transport_context *context, struct rondo_connector *connector);
+void rondo_network_close(struct rondo_transport_context *context, struct rondo_connector *connector);
 
 #define RONDO_NETWORK_FUNCTIONS                                                                                                \
     .listen = rondo_network_listen, .offer = rondo_network_offer, .connect = rondo_network_join, .accept = rondo_network_join, \

@@ -4,9 +4,10 @@
 
 #include "lib/base/thread.h"
 #include "lib/base/error.h"
+#include "transport/context.h"
+#include "device/device.h"
 #include "proxy/ports.h"
 #include "proxy/proxy.h"
-#include "lib/context/runtime.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ struct rondo_ports {
 /* A closed port stays until the holder of the claim has nothing to do with it any more. */
 struct rondo_closed {
     struct rondo_closed *next;
-    struct rondo_runtime *runtime;
+    struct rondo_transport_context *context;
     struct rondo_port *port;
 };
 
@@ -75,8 +76,8 @@ uint32_t rondo_ports_bound(struct rondo_ports *ports)
 
 static rondo_result_t slab_allocate(void *argument, size_t bytes, struct rondo_slab *slab)
 {
-    struct rondo_runtime *runtime = argument;
-    char *base = runtime->device->kind->allocate_host(runtime->device, bytes);
+    struct rondo_transport_context *context = argument;
+    char *base = context->device->kind->allocate_host(context->device, bytes);
     if (base == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for %zu bytes of network slots", bytes);
     *slab = (struct rondo_slab){base, bytes, NULL};
@@ -85,8 +86,8 @@ static rondo_result_t slab_allocate(void *argument, size_t bytes, struct rondo_s
 
 static void slab_release(void *argument, struct rondo_slab *slab)
 {
-    struct rondo_runtime *runtime = argument;
-    runtime->device->kind->release_host(runtime->device, slab->base, slab->bytes);
+    struct rondo_transport_context *context = argument;
+    context->device->kind->release_host(context->device, slab->base, slab->bytes);
 }
 
 static rondo_result_t slab_zero(void *argument, void *memory, size_t bytes)
@@ -105,34 +106,34 @@ static size_t sizes_bytes(const struct rondo_port *port)
     return port->direction == RONDO_OUTGOING ? (bytes + COUNTERS_BYTES - 1) & ~(size_t) (COUNTERS_BYTES - 1) : 0;
 }
 
-static rondo_result_t take_region(struct rondo_runtime *runtime, struct rondo_proxy *proxy,
+static rondo_result_t take_region(struct rondo_transport_context *context, struct rondo_proxy *proxy,
                                   const struct rondo_slab_source *source, void *argument, size_t bytes,
                                   struct rondo_region *region)
 {
-    rondo_result_t result = rondo_arena_allocate(runtime->arena, source, argument, bytes, region);
+    rondo_result_t result = rondo_arena_allocate(context->arena, source, argument, bytes, region);
     /* Ports that have been closed may not have been looked at by the proxy yet. */
     for (int i = 0; i < 100 && result == RONDO_ERR_MEMORY && rondo_ports_closed(rondo_proxy_ports(proxy)); i++) {
         rondo_proxy_wake(proxy);
         struct timespec pause = {0, 1000000};
         nanosleep(&pause, NULL);
-        result = rondo_arena_allocate(runtime->arena, source, argument, bytes, region);
+        result = rondo_arena_allocate(context->arena, source, argument, bytes, region);
     }
     return result;
 }
 
-static rondo_result_t take_memory(struct rondo_runtime *runtime, struct rondo_port *port)
+static rondo_result_t take_memory(struct rondo_transport_context *context, struct rondo_port *port)
 {
     const struct rondo_network *network = port->network;
     const struct rondo_slab_source *source = network->slabs, *apart = NULL;
     size_t bytes = RONDO_PORT_REST + sizes_bytes(port), slot_bytes = (size_t) port->slot_bytes * port->slot_count;
     if (source == NULL)
-        source = runtime->device_type == RONDO_DEVICE_CUDA ? &pinned_slabs : &host_slabs;
+        source = context->device_type == RONDO_DEVICE_CUDA ? &pinned_slabs : &host_slabs;
     if (network->slot_slabs != NULL)
         apart = network->slot_slabs(port->network_state);
-    rondo_result_t result = take_region(runtime, port->proxy, source, network->slabs != NULL ? port->network_state : runtime,
+    rondo_result_t result = take_region(context, port->proxy, source, network->slabs != NULL ? port->network_state : context,
                                         apart != NULL ? bytes : bytes + slot_bytes, &port->region);
     if (result == RONDO_SUCCESS && apart != NULL)
-        result = take_region(runtime, port->proxy, apart, port->network_state, slot_bytes, &port->slot_region);
+        result = take_region(context, port->proxy, apart, port->network_state, slot_bytes, &port->slot_region);
     return result;
 }
 
@@ -175,12 +176,12 @@ static rondo_result_t enlist(struct rondo_ports *ports, struct rondo_port *port)
     return RONDO_SUCCESS;
 }
 
-static void free_port(struct rondo_runtime *runtime, struct rondo_port *port)
+static void free_port(struct rondo_transport_context *context, struct rondo_port *port)
 {
     if (port->region.slab != NULL)
-        rondo_arena_release(runtime->arena, &port->region);
+        rondo_arena_release(context->arena, &port->region);
     if (port->slot_region.slab != NULL)
-        rondo_arena_release(runtime->arena, &port->slot_region);
+        rondo_arena_release(context->arena, &port->slot_region);
     free(port->messages);
     free(port->ready);
     free(port->source_references);
@@ -188,9 +189,9 @@ static void free_port(struct rondo_runtime *runtime, struct rondo_port *port)
     free(port);
 }
 
-rondo_result_t rondo_port_open(struct rondo_runtime *runtime, struct rondo_proxy *proxy, const struct rondo_network *network,
-                               const struct rondo_connector_spec *spec, enum rondo_direction direction,
-                               struct rondo_port **result)
+rondo_result_t rondo_port_open(struct rondo_transport_context *context, struct rondo_proxy *proxy,
+                               const struct rondo_network *network, const struct rondo_connector_spec *spec,
+                               enum rondo_direction direction, struct rondo_port **result)
 {
     struct rondo_ports *ports = rondo_proxy_ports(proxy);
     struct rondo_port *port = calloc(1, sizeof(*port));
@@ -205,7 +206,7 @@ rondo_result_t rondo_port_open(struct rondo_runtime *runtime, struct rondo_proxy
     port->slot_count = spec->slot_count;
     rondo_result_t status = rondo_random_bytes(&port->key, sizeof(port->key));
     if (status == RONDO_SUCCESS)
-        status = take_memory(runtime, port);
+        status = take_memory(context, port);
     if (status == RONDO_SUCCESS) {
         lay_out(port);
         pthread_mutex_lock(&ports->lock);
@@ -213,20 +214,20 @@ rondo_result_t rondo_port_open(struct rondo_runtime *runtime, struct rondo_proxy
         pthread_mutex_unlock(&ports->lock);
     }
     if (status != RONDO_SUCCESS)
-        free_port(runtime, port);
+        free_port(context, port);
     else
         *result = port;
     return status;
 }
 
-void rondo_port_close(struct rondo_runtime *runtime, struct rondo_port *port)
+void rondo_port_close(struct rondo_transport_context *context, struct rondo_port *port)
 {
     struct rondo_ports *ports = rondo_proxy_ports(port->proxy);
     struct rondo_closed *closed = calloc(1, sizeof(*closed));
     pthread_mutex_lock(&ports->lock);
     __atomic_store_n(&ports->pages[port->number / PAGE_PORTS][port->number % PAGE_PORTS], NULL, __ATOMIC_RELEASE);
     if (closed != NULL) { /* without memory for the note the port is lost to us, not misused */
-        closed->runtime = runtime;
+        closed->context = context;
         closed->port = port;
         closed->next = ports->closed;
         __atomic_store_n(&ports->closed, closed, __ATOMIC_RELAXED);
@@ -250,7 +251,7 @@ void rondo_ports_reap(struct rondo_ports *ports, int all)
         }
         __atomic_store_n(link, closed->next, __ATOMIC_RELAXED);
         ports->free_numbers[ports->free_count++] = closed->port->number;
-        free_port(closed->runtime, closed->port);
+        free_port(closed->context, closed->port);
         free(closed);
     }
     pthread_mutex_unlock(&ports->lock);

@@ -6,7 +6,7 @@
 #define RONDO_PROXY_PORT_H
 
 #include "transport/memory/arena.h"
-#include "lib/program/plan.h"
+#include "device/abi/structures.h"
 #include "transport/transport.h"
 
 #include <pthread.h>
@@ -89,11 +89,11 @@ struct rondo_ports;
 rondo_result_t rondo_ports_create(struct rondo_ports **ports);
 void rondo_ports_destroy(struct rondo_ports *ports);
 /* A port of the proxy's, with its memory, zeroed. Any thread. */
-rondo_result_t rondo_port_open(struct rondo_runtime *runtime, struct rondo_proxy *proxy, const struct rondo_network *network,
-                               const struct rondo_connector_spec *spec, enum rondo_direction direction,
-                               struct rondo_port **port);
+rondo_result_t rondo_port_open(struct rondo_transport_context *context, struct rondo_proxy *proxy,
+                               const struct rondo_network *network, const struct rondo_connector_spec *spec,
+                               enum rondo_direction direction, struct rondo_port **port);
 /* Not while it is joined. Any thread. */
-void rondo_port_close(struct rondo_runtime *runtime, struct rondo_port *port);
+void rondo_port_close(struct rondo_transport_context *context, struct rondo_port *port);
 /* NULL if there is none of that number. */
 struct rondo_port *rondo_port_find(struct rondo_ports *ports, uint32_t number);
 /* All numbers in use are below. */

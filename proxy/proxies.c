@@ -3,7 +3,7 @@
 
 #include "lib/base/environment.h"
 #include "lib/base/error.h"
-#include "lib/context/runtime.h"
+#include "transport/context.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,19 +19,19 @@ struct rondo_proxies {
 };
 
 /* On the host device whoever waits moves the bytes, and a thread more would only take the cache from it. */
-static int chosen(const struct rondo_runtime *runtime)
+static int chosen(const struct rondo_transport_context *context)
 {
-    const struct rondo_peer *self = &runtime->peers[runtime->rank];
+    const struct rondo_peer *self = &context->peers[context->rank];
     uint32_t locals = 0;
-    if (runtime->device_type != RONDO_DEVICE_CUDA)
+    if (context->device_type != RONDO_DEVICE_CUDA)
         return 1;
-    for (int rank = 0; rank < runtime->size; rank++)
-        locals += strcmp(runtime->peers[rank].host_id, self->host_id) == 0;
+    for (int rank = 0; rank < context->size; rank++)
+        locals += strcmp(context->peers[rank].host_id, self->host_id) == 0;
     uint32_t threads = self->cores / locals / CORES_A_THREAD;
     return threads < 1 ? 1 : threads > GPU_THREADS ? GPU_THREADS : (int) threads;
 }
 
-rondo_result_t rondo_proxies_create(struct rondo_runtime *runtime, struct rondo_proxies **result)
+rondo_result_t rondo_proxies_create(struct rondo_transport_context *context, struct rondo_proxies **result)
 {
     int64_t wanted = 0;
     rondo_result_t status = rondo_environment_integer("RONDO_PROXY_THREADS", &wanted);
@@ -44,10 +44,10 @@ rondo_result_t rondo_proxies_create(struct rondo_runtime *runtime, struct rondo_
     if (proxies == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the proxies");
     pthread_mutex_init(&proxies->lock, NULL);
-    int most = wanted > 0 ? (int) wanted : chosen(runtime);
+    int most = wanted > 0 ? (int) wanted : chosen(context);
     while (status == RONDO_SUCCESS && proxies->count < most) {
         struct rondo_proxy **member = &proxies->members[proxies->count];
-        status = rondo_proxy_create(runtime, (uint32_t) proxies->count, member);
+        status = rondo_proxy_create(context, (uint32_t) proxies->count, member);
         if (*member == NULL)
             break; /* no network is left that gains by one more */
         proxies->count++;

@@ -1,5 +1,5 @@
 /*
- * The proxies of a runtime, a thread and connections of its own each. One is enough where a card moves the bytes. Where
+ * The proxies of a context, a thread and connections of its own each. One is enough where a card moves the bytes. Where
  * processors do (ucx over TCP) and there are cores to spare, there are several, and each side of a connector belongs to one of
  * them; its ticket says which, so that a rank need not know how many another has.
  */
@@ -14,7 +14,7 @@
 struct rondo_proxies;
 
 /* As many as RONDO_PROXY_THREADS says. Where no rank is reached over a network *proxies stays NULL, which all below take. */
-rondo_result_t rondo_proxies_create(struct rondo_runtime *runtime, struct rondo_proxies **proxies);
+rondo_result_t rondo_proxies_create(struct rondo_transport_context *context, struct rondo_proxies **proxies);
 /* As rondo_proxy_close and rondo_proxy_destroy. */
 void rondo_proxies_close(struct rondo_proxies *proxies);
 void rondo_proxies_destroy(struct rondo_proxies *proxies);

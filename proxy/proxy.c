@@ -4,13 +4,13 @@
 #include "proxy/arrival.h"
 #include "lib/base/thread.h"
 #include "lib/base/error.h"
+#include "transport/context.h"
 #include "lib/base/futex.h"
 #include "device/abi/platform.h"
 #include "proxy/ports.h"
 #include "proxy/proxies.h"
 #include "proxy/placement.h"
-#include "lib/submission/queue.h"
-#include "lib/context/runtime.h"
+#include "device/device.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -53,7 +53,7 @@ struct loss {
 };
 
 struct rondo_proxy {
-    struct rondo_runtime *runtime;
+    struct rondo_transport_context *context;
     uint32_t index; /* among the runtime's */
     struct rondo_ports *ports;
     struct open_network networks[NETWORKS_MAX];
@@ -87,6 +87,11 @@ static void drop_claim(struct rondo_proxy *proxy)
 }
 
 /* ---- the work; by the holder of the claim ---- */
+
+static int has_outstanding(const struct rondo_proxy *proxy)
+{
+    return proxy->context->upcalls.has_outstanding(proxy->context->library);
+}
 
 static void *state_of(const struct rondo_proxy *proxy, const struct rondo_network *network)
 {
@@ -140,8 +145,8 @@ static int pass(struct rondo_proxy *proxy)
         if (port != NULL)
             moved |= work_port(proxy, port, idle, &deferred);
     }
-    if (moved && rondo_queue_outstanding(proxy->runtime) && !rondo_device_alive(proxy->runtime->device))
-        rondo_queue_hasten(proxy->runtime);
+    if (moved && has_outstanding(proxy) && !rondo_device_alive(proxy->context->device))
+        proxy->context->upcalls.hasten_daemon(proxy->context->library);
     proxy->deferred = deferred && !moved ? proxy->deferred + 1 : 0;
     proxy->moves += moved != 0;
     return moved;
@@ -168,7 +173,7 @@ static void report_losses(struct rondo_proxy *proxy)
     struct loss *loss = __atomic_exchange_n(&proxy->losses, NULL, __ATOMIC_ACQUIRE), *next;
     for (; loss != NULL; loss = next) {
         next = loss->next;
-        rondo_link_lost(proxy->runtime, loss->peer, loss->network, loss->why);
+        proxy->context->upcalls.link_lost(proxy->context->library, loss->peer, loss->network, loss->why);
         free(loss);
     }
 }
@@ -179,8 +184,8 @@ static void report_losses(struct rondo_proxy *proxy)
  * may, the proxy looks. Other host threads stir. Nobody tells of a tail that lands, either. */
 static int looks(const struct rondo_proxy *proxy)
 {
-    const struct rondo_runtime *runtime = proxy->runtime;
-    return (runtime->device_type == RONDO_DEVICE_CUDA || !runtime->device->daemon->policy.preempt || proxy->arrivals) &&
+    const struct rondo_transport_context *context = proxy->context;
+    return (context->device_type == RONDO_DEVICE_CUDA || !context->device->daemon->policy.preempt || proxy->arrivals) &&
            rondo_ports_bound(proxy->ports) > 0;
 }
 
@@ -191,8 +196,8 @@ static uint64_t sleep_ns(struct rondo_proxy *proxy)
     uint64_t now = rondo_clock_ns(), backoff;
     if (!looks(proxy))
         return SLEEP_MS * 1000000ull;
-    if (proxy->runtime->device_type != RONDO_DEVICE_CUDA)
-        return rondo_queue_outstanding(proxy->runtime) ? BACKOFF_NS : SLEEP_MS * 1000000ull; /* a submit stirs */
+    if (proxy->context->device_type != RONDO_DEVICE_CUDA)
+        return has_outstanding(proxy) ? BACKOFF_NS : SLEEP_MS * 1000000ull; /* a submit stirs */
     if (proxy->moves != proxy->moves_seen) {
         proxy->moves_seen = proxy->moves;
         proxy->quiet_ns = now;
@@ -209,7 +214,7 @@ static int work(struct rondo_proxy *proxy)
             __atomic_load_n(&proxy->losses, __ATOMIC_RELAXED) != NULL)
             return 0;
         idle = pass(proxy) ? 0 : idle + 1;
-        if (looks(proxy) && rondo_queue_outstanding(proxy->runtime))
+        if (looks(proxy) && has_outstanding(proxy))
             idle = idle < BUSY_PASSES ? idle : BUSY_PASSES;
         if (idle > 0)
             rondo_relax(idle, idle < BUSY_PASSES ? 3 : 0);
@@ -313,7 +318,7 @@ int rondo_proxy_turn(struct rondo_proxy *proxy)
 void rondo_proxy_end(struct rondo_proxy *proxy)
 {
     pass(proxy);
-    int left = rondo_queue_outstanding(proxy->runtime);
+    int left = has_outstanding(proxy);
     for (int i = 0; i < proxy->network_count && !left; i++)
         left = proxy->networks[i].network->is_busy != NULL && proxy->networks[i].network->is_busy(proxy->networks[i].state);
     drop_claim(proxy);
@@ -390,7 +395,7 @@ void rondo_proxy_leave(struct rondo_proxy *proxy, struct rondo_port *port)
     rondo_proxy_wake(proxy);
     if (await_idle(proxy, port, LEAVE_MS))
         return;
-    rondo_log(RONDO_LOG_INFO, proxy->runtime->rank, "rank %d does not take what is on its way over %s: giving it up",
+    rondo_log(RONDO_LOG_INFO, proxy->context->rank, "rank %d does not take what is on its way over %s: giving it up",
               port->peer, port->network->name);
     for (int severed = 0; !severed;) {
         severed = rondo_proxy_begin(proxy);
@@ -402,7 +407,7 @@ void rondo_proxy_leave(struct rondo_proxy *proxy, struct rondo_port *port)
         }
     }
     if (!await_idle(proxy, port, SEVER_MS))
-        rondo_log(RONDO_LOG_WARN, proxy->runtime->rank, "a connector with rank %d over %s does not come to rest", port->peer,
+        rondo_log(RONDO_LOG_WARN, proxy->context->rank, "a connector with rank %d over %s does not come to rest", port->peer,
                   port->network->name);
     __atomic_store_n(&port->state, RONDO_PORT_IDLE, __ATOMIC_RELEASE);
 }
@@ -423,7 +428,7 @@ static rondo_result_t open_network(struct rondo_proxy *proxy, const struct rondo
     if (proxy->network_count == NETWORKS_MAX)
         return rondo_fail(RONDO_ERR_INTERNAL, "a runtime has at most %d networks", NETWORKS_MAX);
     opened->network = network;
-    rondo_result_t result = network->open(proxy->runtime, proxy, &opened->state, &opened->endpoint);
+    rondo_result_t result = network->open(proxy->context, proxy, &opened->state, &opened->endpoint);
     if (result != RONDO_SUCCESS)
         return result;
     proxy->network_count++;
@@ -434,23 +439,23 @@ static rondo_result_t open_network(struct rondo_proxy *proxy, const struct rondo
 /* What the runtime has chosen for any rank. */
 static rondo_result_t open_networks(struct rondo_proxy *proxy)
 {
-    struct rondo_runtime *runtime = proxy->runtime;
+    struct rondo_transport_context *context = proxy->context;
     rondo_result_t result = RONDO_SUCCESS;
-    for (int rank = 0; rank < runtime->size && result == RONDO_SUCCESS; rank++) {
+    for (int rank = 0; rank < context->size && result == RONDO_SUCCESS; rank++) {
         const struct rondo_transport *transport;
-        if (rondo_transport_choose(runtime, rank, &transport) == RONDO_SUCCESS && transport->network != NULL &&
+        if (rondo_transport_choose(context, rank, &transport) == RONDO_SUCCESS && transport->network != NULL &&
             (proxy->index == 0 || transport->network->spreads) && !is_open(proxy, transport->network))
             result = open_network(proxy, transport->network);
     }
     return result;
 }
 
-rondo_result_t rondo_proxy_create(struct rondo_runtime *runtime, uint32_t index, struct rondo_proxy **result)
+rondo_result_t rondo_proxy_create(struct rondo_transport_context *context, uint32_t index, struct rondo_proxy **result)
 {
     struct rondo_proxy *proxy = calloc(1, sizeof(*proxy));
     if (proxy == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the proxy");
-    proxy->runtime = runtime;
+    proxy->context = context;
     proxy->index = index;
     proxy->wake = -1;
     rondo_result_t status = rondo_ports_create(&proxy->ports);

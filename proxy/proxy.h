@@ -12,7 +12,7 @@
 
 #include "proxy/port.h"
 
-struct rondo_runtime;
+struct rondo_transport_context;
 struct rondo_proxy;
 
 /* What the proxy needs of a network; transport/ucx/ucx.c and transport/rdma/rdma.c have one each. All but open, close
@@ -20,7 +20,7 @@ struct rondo_proxy;
 struct rondo_network {
     const char *name;
     /* At init. card: what other ranks must know to reach this one, at most RONDO_ENDPOINT_ADDRESS_BYTES, plain data. */
-    rondo_result_t (*open)(struct rondo_runtime *runtime, struct rondo_proxy *proxy, void **state,
+    rondo_result_t (*open)(struct rondo_transport_context *context, struct rondo_proxy *proxy, void **state,
                            struct rondo_endpoint_address *endpoint);
     /* When no port is joined any more: from here on nothing arrives. Ports may still be there. */
     void (*close)(void *state);
@@ -58,7 +58,7 @@ struct rondo_network {
 
 /* Opens the network of every transport that the runtime has chosen for some rank; where index, its number among the runtime's
  * proxies, is not 0, only those that spread. Without one *proxy stays NULL. */
-rondo_result_t rondo_proxy_create(struct rondo_runtime *runtime, uint32_t index, struct rondo_proxy **proxy);
+rondo_result_t rondo_proxy_create(struct rondo_transport_context *context, uint32_t index, struct rondo_proxy **proxy);
 /* Ends the thread and closes the networks, then, when the arena has been destroyed, the rest. NULL: nothing. */
 void rondo_proxy_close(struct rondo_proxy *proxy);
 void rondo_proxy_destroy(struct rondo_proxy *proxy);

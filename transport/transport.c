@@ -2,7 +2,7 @@
 #include "transport/transport.h"
 
 #include "lib/base/error.h"
-#include "lib/context/runtime.h"
+#include "transport/context.h"
 
 #include <string.h>
 
@@ -40,27 +40,28 @@ static uint32_t bit_of(const struct rondo_transport *transport)
     return strcmp(transport->name, "rdma") == 0 ? 1 : strcmp(transport->name, "ucx") == 0 ? 2 : 0;
 }
 
-int rondo_transport_is_open_to(const struct rondo_runtime *runtime, const struct rondo_transport *transport, int peer)
+int rondo_transport_is_open_to(const struct rondo_transport_context *context, const struct rondo_transport *transport, int peer)
 {
-    return (runtime->peers[peer].networks & runtime->peers[runtime->rank].networks & bit_of(transport)) != 0;
+    return (context->peers[peer].networks & context->peers[context->rank].networks & bit_of(transport)) != 0;
 }
 
-uint32_t rondo_transport_networks(const struct rondo_runtime *runtime)
+uint32_t rondo_transport_networks(const struct rondo_transport_context *context)
 {
     uint32_t set = 0;
-    for (int i = 0; i < runtime->transport_count; i++)
-        if (runtime->transports[i]->network != NULL && runtime->transports[i]->unusable() == NULL)
-            set |= bit_of(runtime->transports[i]);
+    for (int i = 0; i < context->transport_count; i++)
+        if (context->transports[i]->network != NULL && context->transports[i]->unusable() == NULL)
+            set |= bit_of(context->transports[i]);
     return set;
 }
 
-rondo_result_t rondo_transport_choose(const struct rondo_runtime *runtime, int peer, const struct rondo_transport **transport)
+rondo_result_t rondo_transport_choose(const struct rondo_transport_context *context, int peer,
+                                      const struct rondo_transport **transport)
 {
-    for (int i = 0; i < runtime->transport_count; i++)
-        if (runtime->transports[i]->reaches(runtime, peer)) {
-            *transport = runtime->transports[i];
+    for (int i = 0; i < context->transport_count; i++)
+        if (context->transports[i]->reaches(context, peer)) {
+            *transport = context->transports[i];
             return RONDO_SUCCESS;
         }
     return rondo_fail(RONDO_ERR_TRANSPORT, "no transport of this build connects rank %d (host %s) and rank %d (host %s)",
-                      runtime->rank, runtime->peers[runtime->rank].host_id, peer, runtime->peers[peer].host_id);
+                      context->rank, context->peers[context->rank].host_id, peer, context->peers[peer].host_id);
 }

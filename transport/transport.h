@@ -9,7 +9,7 @@
 #include "rondo.h"
 #include "device/abi/structures.h"
 
-struct rondo_runtime;
+struct rondo_transport_context;
 struct rondo_transport;
 struct rondo_network;
 
@@ -45,24 +45,26 @@ struct rondo_transport {
         *network; /* whose connectors the proxy works (proxy/proxy.h); NULL: the device reaches the peer */
     /* NULL if this build and machine can use it, else why not. */
     const char *(*unusable)(void);
-    int (*reaches)(const struct rondo_runtime *runtime, int peer);
+    int (*reaches)(const struct rondo_transport_context *context, int peer);
     /* The receiver's memory, which has the slots, and what the sender must know of it. Called on any thread, the control thread
      * included; must not wait for others. */
-    rondo_result_t (*listen)(struct rondo_runtime *runtime, struct rondo_connector *connector, struct rondo_ticket *ticket);
+    rondo_result_t (*listen)(struct rondo_transport_context *context, struct rondo_connector *connector,
+                             struct rondo_ticket *ticket);
     /* The sender reaches it. Not on a control thread. */
-    rondo_result_t (*connect)(struct rondo_runtime *runtime, struct rondo_connector *connector,
+    rondo_result_t (*connect)(struct rondo_transport_context *context, struct rondo_connector *connector,
                               const struct rondo_ticket *ticket);
     /* Where the sender has memory, too: that memory, as listen, and the receiver reaches it, as connect. connect then follows
      * offer on the same connector, and accept follows listen. Both NULL where the sender has none. */
-    rondo_result_t (*offer)(struct rondo_runtime *runtime, struct rondo_connector *connector, struct rondo_ticket *ticket);
-    rondo_result_t (*accept)(struct rondo_runtime *runtime, struct rondo_connector *connector,
+    rondo_result_t (*offer)(struct rondo_transport_context *context, struct rondo_connector *connector,
+                            struct rondo_ticket *ticket);
+    rondo_result_t (*accept)(struct rondo_transport_context *context, struct rondo_connector *connector,
                              const struct rondo_ticket *ticket);
     /* Undo connect and accept. Not on a control thread. */
-    void (*close_sender)(struct rondo_runtime *runtime, struct rondo_connector *connector);
-    void (*close_receiver)(struct rondo_runtime *runtime, struct rondo_connector *connector);
+    void (*close_sender)(struct rondo_transport_context *context, struct rondo_connector *connector);
+    void (*close_receiver)(struct rondo_transport_context *context, struct rondo_connector *connector);
     /* Undo listen and offer, when neither side uses the memory any more. */
-    void (*close_listener)(struct rondo_runtime *runtime, struct rondo_connector *connector);
-    void (*close_offer)(struct rondo_runtime *runtime, struct rondo_connector *connector);
+    void (*close_listener)(struct rondo_transport_context *context, struct rondo_connector *connector);
+    void (*close_offer)(struct rondo_transport_context *context, struct rondo_connector *connector);
 };
 
 extern const struct rondo_transport rondo_transport_p2p;
@@ -73,11 +75,13 @@ extern const struct rondo_transport rondo_transport_rdma;
 const struct rondo_transport *const *rondo_transport_table(int *count);
 const struct rondo_transport *rondo_transport_find(const char *name);
 /* Whether both sides have opened that network. All ranks know of all which they have. */
-int rondo_transport_is_open_to(const struct rondo_runtime *runtime, const struct rondo_transport *transport, int peer);
+int rondo_transport_is_open_to(const struct rondo_transport_context *context, const struct rondo_transport *transport,
+                               int peer);
 /* The networks of the list that this rank can use, as a set. */
-uint32_t rondo_transport_networks(const struct rondo_runtime *runtime);
+uint32_t rondo_transport_networks(const struct rondo_transport_context *context);
 /* The best transport of the runtime's list that reaches the peer; RONDO_ERR_TRANSPORT naming both hosts if none does. Both
  * sides choose alike, because the choice depends only on what both know. */
-rondo_result_t rondo_transport_choose(const struct rondo_runtime *runtime, int peer, const struct rondo_transport **transport);
+rondo_result_t rondo_transport_choose(const struct rondo_transport_context *context, int peer,
+                                      const struct rondo_transport **transport);
 
 #endif

@@ -199,6 +199,9 @@ struct rondo_head {
 
 struct rondo_receive_action;
 
+/* Of a connector, as the rank sees it that has the end: it receives, or sends. */
+enum rondo_direction { RONDO_INCOMING, RONDO_OUTGOING };
+
 /* One end of a connector, in the memory of the rank that uses it. Counters count slots and never wrap. A multiple of 16 bytes,
  * for copies by vectors. */
 struct rondo_end {

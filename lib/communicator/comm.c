@@ -21,10 +21,10 @@
  * before any. */
 static int stays_off_network(const struct rondo_runtime *runtime)
 {
-    for (int i = 0; i < runtime->transport_count; i++) {
-        if (runtime->transports[i] == &rondo_transport_shm)
+    for (int i = 0; i < runtime->transport.transport_count; i++) {
+        if (runtime->transport.transports[i] == &rondo_transport_shm)
             return 1;
-        if (runtime->transports[i]->network != NULL)
+        if (runtime->transport.transports[i]->network != NULL)
             return 0;
     }
     return 1;
@@ -33,7 +33,8 @@ static int stays_off_network(const struct rondo_runtime *runtime)
 /* Whether it has p2p before any other. */
 static int prefers_p2p(const struct rondo_runtime *runtime)
 {
-    return runtime->transport_count > 0 && strcmp(runtime->transports[0]->name, "p2p") == 0; /* not in builds without CUDA */
+    return runtime->transport.transport_count > 0 &&
+           strcmp(runtime->transport.transports[0]->name, "p2p") == 0; /* not in builds without CUDA */
 }
 
 static int group_of(const struct rondo_topology *topology, int size)

@@ -76,9 +76,9 @@ static void leave_other(struct rondo_runtime *runtime, struct half *half)
 {
     const struct rondo_transport *transport = half->connector.transport;
     if (half->joined && half->direction == RONDO_OUTGOING)
-        transport->close_sender(runtime, &half->connector);
+        transport->close_sender(&runtime->transport, &half->connector);
     else if (half->joined && transport->close_receiver != NULL)
-        transport->close_receiver(runtime, &half->connector);
+        transport->close_receiver(&runtime->transport, &half->connector);
     half->joined = 0;
 }
 
@@ -87,9 +87,9 @@ static void free_half(struct rondo_runtime *runtime, struct half *half)
 {
     const struct rondo_transport *transport = half->connector.transport;
     if (half->direction == RONDO_INCOMING)
-        transport->close_listener(runtime, &half->connector);
+        transport->close_listener(&runtime->transport, &half->connector);
     else
-        transport->close_offer(runtime, &half->connector);
+        transport->close_offer(&runtime->transport, &half->connector);
     free(half);
 }
 
@@ -170,11 +170,11 @@ static rondo_result_t make_half(struct rondo_runtime *runtime, const struct rond
     half->key = *key;
     half->direction = direction;
     connector->spec = *spec;
-    rondo_result_t status = rondo_transport_choose(runtime, spec->peer, &connector->transport);
+    rondo_result_t status = rondo_transport_choose(&runtime->transport, spec->peer, &connector->transport);
     if (status == RONDO_SUCCESS && direction == RONDO_INCOMING)
-        status = connector->transport->listen(runtime, connector, &half->ticket);
+        status = connector->transport->listen(&runtime->transport, connector, &half->ticket);
     else if (status == RONDO_SUCCESS && connector->transport->offer != NULL)
-        status = connector->transport->offer(runtime, connector, &half->ticket);
+        status = connector->transport->offer(&runtime->transport, connector, &half->ticket);
     else if (status == RONDO_SUCCESS)
         status = rondo_fail(RONDO_ERR_TRANSPORT,
                             "rank %d wants memory of the sender, which transport %s, chosen by rank %d, has not (do "
@@ -356,7 +356,7 @@ static rondo_result_t begin(struct rondo_runtime *runtime, struct rondo_connecto
     struct rondo_connector_spec spec = wish->spec;
     spec.peer = peer;
     wish->connector = NULL;
-    rondo_result_t result = rondo_transport_choose(runtime, peer, &attempt->transport);
+    rondo_result_t result = rondo_transport_choose(&runtime->transport, peer, &attempt->transport);
     if (result != RONDO_SUCCESS)
         return result;
     int both_have_memory = attempt->transport->offer != NULL;
@@ -392,12 +392,12 @@ static rondo_result_t join(struct rondo_runtime *runtime, struct rondo_connector
                           "rank %d offers transport %s where this rank chose %s (do RONDO_TRANSPORTS match?)",
                           attempt->pending.peer, ticket->transport, transport->name);
     if (wish->direction == RONDO_INCOMING) {
-        rondo_result_t result = transport->accept(runtime, &attempt->half->connector, ticket);
+        rondo_result_t result = transport->accept(&runtime->transport, &attempt->half->connector, ticket);
         attempt->half->joined = result == RONDO_SUCCESS;
         return result;
     }
     if (attempt->half != NULL) {
-        rondo_result_t result = transport->connect(runtime, &attempt->half->connector, ticket);
+        rondo_result_t result = transport->connect(&runtime->transport, &attempt->half->connector, ticket);
         attempt->half->joined = result == RONDO_SUCCESS;
         return result;
     }
@@ -406,7 +406,7 @@ static rondo_result_t join(struct rondo_runtime *runtime, struct rondo_connector
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a connector");
     connector->spec = wish->spec;
     connector->transport = transport;
-    rondo_result_t result = transport->connect(runtime, connector, ticket);
+    rondo_result_t result = transport->connect(&runtime->transport, connector, ticket);
     if (result != RONDO_SUCCESS)
         free(connector);
     else
@@ -471,7 +471,7 @@ void rondo_disconnect(struct rondo_runtime *runtime, const struct rondo_connecto
     pthread_mutex_unlock(&table->lock);
     if (half == NULL) {
         if (connector != NULL) {
-            connector->transport->close_sender(runtime, connector);
+            connector->transport->close_sender(&runtime->transport, connector);
             free(connector);
         }
     } else {

@@ -321,7 +321,7 @@ rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buf, size_t bytes)
     int refused;
     rondo_result_t result = rondo_window_open(comm, buf, bytes, &registration), agreed;
     if (result == RONDO_SUCCESS) { /* now that the others have had this rank's part of the exchange */
-        result = rondo_buffer_check(comm->runtime, buf, bytes, "rondo_comm_register");
+        result = rondo_buffer_check(comm->runtime->device_index, buf, bytes, "rondo_comm_register");
         if (result != RONDO_SUCCESS)
             rondo_window_close(comm, registration);
     }

@@ -15,27 +15,12 @@
 #include "lib/program/algorithm.h"
 #include "transport/memory/segment.h"
 #include "lib/bootstrap/topology.h"
+#include "transport/context.h"
 #include "transport/transport.h"
 
 #include <pthread.h>
 
-#define RONDO_HOST_ID_BYTES 128
-#define RONDO_CHANNELS_MAX  120
-
-/* What every rank tells all others at init. */
-struct rondo_peer {
-    char host_id[RONDO_HOST_ID_BYTES];
-    uint64_t process[2]; /* random, one a process */
-    uint32_t blocks;     /* configured; 0: by cores */
-    uint32_t stream_blocks;
-    uint32_t cores; /* this process may run on */
-    uint32_t slot_bytes;
-    uint32_t device;               /* rondo_device_t */
-    struct rondo_gpu_identity gpu; /* all zero: a rank on the host device */
-    uint32_t networks;             /* that it can use, as a set (transport/transport.c), once the ranks have told each other */
-    uint64_t tuning;               /* fingerprint of its table; 0: none */
-    uint32_t carriers;             /* threads that move its networks' bytes, once all have opened them; 0: none do */
-};
+#define RONDO_CHANNELS_MAX 120
 
 enum rondo_direct_write { RONDO_DIRECT_WRITE_AUTO, RONDO_DIRECT_WRITE_OFF, RONDO_DIRECT_WRITE_REFUSED };
 
@@ -303,9 +288,8 @@ struct rondo_runtime {
     int device_index; /* which GPU; -1 */
     char *nothing;    /* device memory that may be read: what a barrier sends */
     struct rondo_peer *peers;
-    int oversubscribed; /* some host has more ranks than cores */
-    const struct rondo_transport *transports[8];
-    int transport_count;
+    int oversubscribed;                       /* some host has more ranks than cores */
+    struct rondo_transport_context transport; /* what transports and the proxy see of all this */
     struct rondo_queue queue;
     struct rondo_poller poller;
     struct rondo_connect_table *connections;

@@ -9,8 +9,6 @@
 #include "rondo.h"
 #include "device/abi/structures.h"
 
-enum rondo_direction { RONDO_INCOMING, RONDO_OUTGOING };
-
 /* An end that a block of the program uses, by what the two ranks must agree on. */
 struct rondo_connection {
     int32_t peer; /* rank in the communicator */

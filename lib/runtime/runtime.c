@@ -134,12 +134,13 @@ static rondo_result_t meet(struct rondo_runtime *runtime, const rondo_config_t *
 
 static rondo_result_t choose_transports(struct rondo_runtime *runtime, const char *names)
 {
+    struct rondo_transport_context *context = &runtime->transport;
     int count;
     const struct rondo_transport *const *all = rondo_transport_table(&count);
     if (names == NULL || *names == '\0') {
         for (int i = 0; i < count; i++) /* of networks it is found out once there are other hosts */
             if (all[i]->network != NULL || all[i]->unusable() == NULL)
-                runtime->transports[runtime->transport_count++] = all[i];
+                context->transports[context->transport_count++] = all[i];
         return RONDO_SUCCESS;
     }
     char list[256], *rest = list, *name;
@@ -151,8 +152,8 @@ static rondo_result_t choose_transports(struct rondo_runtime *runtime, const cha
         if (transport == NULL || transport->unusable() != NULL)
             return rondo_fail(RONDO_ERR_TRANSPORT, "transport '%s': %s", name,
                               transport == NULL ? "there is none of that name in this build" : transport->unusable());
-        if (runtime->transport_count < (int) (sizeof(runtime->transports) / sizeof(runtime->transports[0])))
-            runtime->transports[runtime->transport_count++] = transport;
+        if (context->transport_count < RONDO_TRANSPORTS_MAX)
+            context->transports[context->transport_count++] = transport;
     }
     return RONDO_SUCCESS;
 }
@@ -320,13 +321,50 @@ static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_
     return result;
 }
 
+static rondo_result_t fetch_endpoint_address(void *library, const char *network, int peer,
+                                             const struct rondo_endpoint_address **address)
+{
+    return rondo_endpoint_address_fetch(library, network, peer, address);
+}
+
+static void link_lost(void *library, int peer, const char *network, const char *why)
+{
+    rondo_link_lost(library, peer, network, why);
+}
+
+static int has_outstanding(void *library)
+{
+    return rondo_queue_outstanding(library);
+}
+
+static void hasten_daemon(void *library)
+{
+    rondo_queue_hasten(library);
+}
+
+/* Once device, arena and segments are there, and before any transport is called. */
+static void fill_transport_context(struct rondo_runtime *runtime)
+{
+    struct rondo_transport_context *context = &runtime->transport;
+    context->rank = runtime->rank;
+    context->size = runtime->size;
+    context->device_type = runtime->device_type;
+    context->device_index = runtime->device_index;
+    context->device = runtime->device;
+    context->arena = runtime->arena;
+    context->segments = runtime->segments;
+    context->peers = runtime->peers;
+    context->upcalls = (struct rondo_transport_upcalls){fetch_endpoint_address, link_lost, has_outstanding, hasten_daemon};
+    context->library = runtime;
+}
+
 /* Which networks each rank can use: asked for only where there may be need of one, because it takes loading their libraries.
  * All ranks see the same hosts, and the same list unless RONDO_TRANSPORTS differs. */
 static rondo_result_t compare_networks(struct rondo_runtime *runtime, struct rondo_comm *world, int listed)
 {
     if (!listed && !spans_hosts(runtime, runtime->rank))
         return RONDO_SUCCESS;
-    uint32_t mine = rondo_transport_networks(runtime), *all = calloc((size_t) runtime->size, sizeof(*all));
+    uint32_t mine = rondo_transport_networks(&runtime->transport), *all = calloc((size_t) runtime->size, sizeof(*all));
     if (all == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", runtime->size);
     rondo_result_t result = RONDO_SUCCESS;
@@ -386,12 +424,14 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_star
     }
     if (result == RONDO_SUCCESS) {
         result = create_device(runtime, startup); /* from the next exchange on others may ask for its memory */
+        fill_transport_context(runtime);
     }
     if (result == RONDO_SUCCESS)
         result = compare_networks(runtime, world, startup->transports != NULL);
     if (result == RONDO_SUCCESS)
-        result = rondo_proxies_create(runtime, &runtime->proxies);
+        result = rondo_proxies_create(&runtime->transport, &runtime->proxies);
     if (result == RONDO_SUCCESS) {
+        runtime->transport.proxies = runtime->proxies;
         carriers = rondo_proxies_carriers(runtime->proxies);
         result = rondo_exchange(world, "rondo_init", &carriers, sizeof(carriers), all_carriers);
     }
@@ -449,7 +489,7 @@ static void tear_down(struct rondo_runtime *runtime)
         rondo_free(runtime, runtime->allocations->base);
     rondo_arena_destroy(runtime->arena);
     rondo_proxies_destroy(runtime->proxies);
-    runtime->proxies = NULL;
+    runtime->proxies = runtime->transport.proxies = NULL;
     if (runtime->segments != NULL)
         rondo_segments_destroy(runtime->segments);
     if (runtime->control != NULL)

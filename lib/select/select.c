@@ -55,19 +55,14 @@ int rondo_is_wide(const struct rondo_comm *comm)
     return comm->networked && !comm->gpus_only;
 }
 
-uint32_t rondo_network_scale(const struct rondo_runtime *runtime)
-{
-    return runtime->size == 2 ? RONDO_NETWORK_PAIR : 1;
-}
-
 uint32_t rondo_network_slots(const struct rondo_runtime *runtime)
 {
-    return rondo_network_scale(runtime) > 1 ? RONDO_NETWORK_SLOTS / 2 : RONDO_NETWORK_SLOTS;
+    return rondo_network_scale(runtime->size) > 1 ? RONDO_NETWORK_SLOTS / 2 : RONDO_NETWORK_SLOTS;
 }
 
 uint32_t rondo_network_slices(const struct rondo_runtime *runtime)
 {
-    return rondo_network_scale(runtime) > 1 ? RONDO_NETWORK_SLICES / 2 : RONDO_NETWORK_SLICES;
+    return rondo_network_scale(runtime->size) > 1 ? RONDO_NETWORK_SLICES / 2 : RONDO_NETWORK_SLICES;
 }
 
 /* Recursive doubling sends all data log2 of the ranks times, a ring less than twice, but in 2 * (size - 1) steps. */
@@ -362,7 +357,7 @@ void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_P
     int gpus = comm->gpus_only;
     uint32_t most = comm->runtime->settings.slot_bytes;
     if (most == RONDO_DEFAULT_SLOT_BYTES)
-        most = rondo_is_wide(comm) ? RONDO_NETWORK_SLOT_BYTES * rondo_network_scale(comm->runtime)
+        most = rondo_is_wide(comm) ? RONDO_NETWORK_SLOT_BYTES * rondo_network_scale(comm->runtime->size)
                : gpus              ? RONDO_GPU_SLOT_BYTES
                                    : most;
     slot_bytes[RONDO_PROTOCOL_SIMPLE] = most;

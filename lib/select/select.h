@@ -4,6 +4,7 @@
 #define RONDO_LIB_SELECT_SELECT_H
 
 #include "lib/context/runtime.h"
+#include "transport/network_slots.h"
 
 struct rondo_choice {
     const struct rondo_algorithm *algorithm;
@@ -51,22 +52,10 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
 #define RONDO_GPU_LL128_BYTES  300032
 
 #define RONDO_DEFAULT_SLOT_BYTES 131072 /* where RONDO_SLOT_BYTES says nothing else */
-/* Between hosts, where a message costs system calls on both sides: many slots, with room for what is on its way, filled
- * with what with its header makes four whole packets of TCP's largest, and with a little more where that saves another. */
-#define RONDO_NETWORK_SLOT_BYTES 274432
-#define RONDO_NETWORK_PACKETS    260480u
-#define RONDO_NETWORK_SLOTS      16
-#define RONDO_NETWORK_SLICES     8 /* of a tile: what an instruction has on its way at once */
-/* In a job of two ranks, which exchange all in a step or two, slots and slices so many times as large, and half as many of
- * them: fewer messages. With more ranks, data go on from rank to rank, and smaller slices have more of them under way; and
- * there UCX does better with buffers for the smaller ones (transport/ucx/ucx.c). */
-#define RONDO_NETWORK_PAIR       4
-
-/* Whether that is for a communicator's connectors. Its members all say the same. */
+/* Whether the communicator's connectors are those between hosts (transport/network_slots.h). Its members all say the same. */
 int rondo_is_wide(const struct rondo_comm *comm);
 
-/* That factor: RONDO_NETWORK_PAIR or 1; and how many slots a connector has, and slices a tile. */
-uint32_t rondo_network_scale(const struct rondo_runtime *runtime);
+/* How many slots a connector between hosts has, and slices a tile. */
 uint32_t rondo_network_slots(const struct rondo_runtime *runtime);
 uint32_t rondo_network_slices(const struct rondo_runtime *runtime);
 

@@ -201,8 +201,8 @@ static rondo_result_t check_buffers(const struct rondo_comm *comm, const struct 
     if (result == RONDO_SUCCESS && uses_send && !(in_place && may_be_in_place))
         result = check_buffer(checked, call, "send", call->send, send);
     if (result == RONDO_SUCCESS && uses_receive)
-        result = check_buffer(checked, call, call->kind == RONDO_KIND_BCAST || rondo_kind_is_p2p(call->kind) ? "buf" : "recv", call->recv,
-                              receive);
+        result = check_buffer(checked, call, call->kind == RONDO_KIND_BCAST || rondo_kind_is_p2p(call->kind) ? "buf" : "recv",
+                              call->recv, receive);
     if (result == RONDO_SUCCESS && uses_send && uses_receive && !(in_place && may_be_in_place))
         result = check_apart(call, comm->rank, call->send, send, call->recv, receive);
     return result;
@@ -248,7 +248,7 @@ rondo_result_t rondo_call_check(const struct rondo_comm *comm, const struct rond
         }
     }
     for (int b = 0; b < checked->used && result == RONDO_SUCCESS; b++)
-        result = rondo_buffer_check(comm->runtime, checked->buffers[b].address, checked->buffers[b].bytes,
+        result = rondo_buffer_check(comm->runtime->device_index, checked->buffers[b].address, checked->buffers[b].bytes,
                                     rondo_kind_name(call->kind));
     return result;
 }

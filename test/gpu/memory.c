@@ -11,7 +11,6 @@
 #include "transport/memory/cuda_driver.h"
 #include "transport/memory/cuda_memory.h"
 #include "lib/base/error.h"
-#include "lib/context/runtime.h"
 #include "transport/memory/segment.h"
 
 #include <cuda_runtime_api.h>
@@ -164,43 +163,38 @@ static void test_manners(struct side *side)
 
 static void test_arguments(struct side *side)
 {
-    struct rondo_runtime runtime, host;
+    int gpu = side->device;
     char *device, *pinned, *managed, pageable[64];
     void *pooled = NULL;
     int count = 0;
-    memset(&runtime, 0, sizeof(runtime));
-    memset(&host, 0, sizeof(host));
-    runtime.device_type = RONDO_DEVICE_CUDA;
-    runtime.device_index = side->device;
-    host.device_type = RONDO_DEVICE_HOST;
     cudaMalloc((void **) &device, 1000);
     cudaMallocHost((void **) &pinned, 1000);
     cudaMallocManaged((void **) &managed, 1000, cudaMemAttachGlobal);
-    expect(rondo_buffer_check(&runtime, device, 1000, "test") == RONDO_SUCCESS, "device memory");
-    expect(rondo_buffer_check(&runtime, device + 8, 992, "test") == RONDO_SUCCESS, "device memory at an offset");
-    expect(rondo_buffer_check(&runtime, device + 8, 1000, "test") == RONDO_ERR_BUFFER, "device memory and 8 bytes more");
-    expect(rondo_buffer_check(&runtime, pinned, 1000, "test") == RONDO_SUCCESS, "pinned memory");
-    expect(rondo_buffer_check(&runtime, managed, 1000, "test") == RONDO_SUCCESS, "managed memory");
-    expect(rondo_buffer_check(&runtime, pageable, 64, "test") == RONDO_ERR_BUFFER, "pageable memory");
+    expect(rondo_buffer_check(gpu, device, 1000, "test") == RONDO_SUCCESS, "device memory");
+    expect(rondo_buffer_check(gpu, device + 8, 992, "test") == RONDO_SUCCESS, "device memory at an offset");
+    expect(rondo_buffer_check(gpu, device + 8, 1000, "test") == RONDO_ERR_BUFFER, "device memory and 8 bytes more");
+    expect(rondo_buffer_check(gpu, pinned, 1000, "test") == RONDO_SUCCESS, "pinned memory");
+    expect(rondo_buffer_check(gpu, managed, 1000, "test") == RONDO_SUCCESS, "managed memory");
+    expect(rondo_buffer_check(gpu, pageable, 64, "test") == RONDO_ERR_BUFFER, "pageable memory");
     expect(strstr(rondo_last_error(), "pageable") != NULL, "the message says so");
-    expect(rondo_buffer_check(&runtime, pageable, 0, "test") == RONDO_SUCCESS, "nothing may be anywhere");
+    expect(rondo_buffer_check(gpu, pageable, 0, "test") == RONDO_SUCCESS, "nothing may be anywhere");
     if (cudaMallocAsync(&pooled, 1000, NULL) == cudaSuccess) {
-        expect(rondo_buffer_check(&runtime, pooled, 1000, "test") == RONDO_SUCCESS, "memory of a pool");
+        expect(rondo_buffer_check(gpu, pooled, 1000, "test") == RONDO_SUCCESS, "memory of a pool");
         cudaFreeAsync(pooled, NULL);
     } else {
         (void) cudaGetLastError();
     }
-    expect(rondo_buffer_check(&host, pageable, 64, "test") == RONDO_SUCCESS, "pageable memory on the host device");
-    expect(rondo_buffer_check(&host, pinned, 64, "test") == RONDO_SUCCESS, "pinned memory on the host device");
-    expect(rondo_buffer_check(&host, device, 64, "test") == RONDO_ERR_BUFFER, "device memory on the host device");
+    expect(rondo_buffer_check(-1, pageable, 64, "test") == RONDO_SUCCESS, "pageable memory on the host device");
+    expect(rondo_buffer_check(-1, pinned, 64, "test") == RONDO_SUCCESS, "pinned memory on the host device");
+    expect(rondo_buffer_check(-1, device, 64, "test") == RONDO_ERR_BUFFER, "device memory on the host device");
     cudaGetDeviceCount(&count);
     if (count > 1) {
-        runtime.device_index = (side->device + 1) % count;
-        expect(rondo_buffer_check(&runtime, device, 1000, "test") == RONDO_ERR_BUFFER, "memory of another GPU");
+        gpu = (side->device + 1) % count;
+        expect(rondo_buffer_check(gpu, device, 1000, "test") == RONDO_ERR_BUFFER, "memory of another GPU");
     }
-    runtime.device_index = side->device;
+    gpu = side->device;
     cudaFree(device);
-    expect(rondo_buffer_check(&runtime, device, 1000, "test") == RONDO_ERR_BUFFER, "memory that was good and has been freed");
+    expect(rondo_buffer_check(gpu, device, 1000, "test") == RONDO_ERR_BUFFER, "memory that was good and has been freed");
     cudaFreeHost(pinned);
     cudaFree(managed);
     expect(cudaPeekAtLastError() == cudaSuccess, "no error left behind");
@@ -301,13 +295,10 @@ static double microseconds(void)
 static void measure(struct side *side)
 {
     enum { TIMES = 10000 };
-    struct rondo_runtime runtime;
+    int gpu = side->device;
     struct rondo_cuda_export *exported;
     struct rondo_cuda_handle handle;
     char *memory;
-    memset(&runtime, 0, sizeof(runtime));
-    runtime.device_type = RONDO_DEVICE_CUDA;
-    runtime.device_index = side->device;
     cudaMalloc((void **) &memory, MIB);
     if (!expect(rondo_cuda_export(side->segments, side->device, memory, MIB, 1, &exported, &handle) == RONDO_SUCCESS, "export"))
         return;
@@ -316,7 +307,7 @@ static void measure(struct side *side)
         (void) rondo_cuda_still(exported);
     double middle = microseconds();
     for (int i = 0; i < TIMES; i++)
-        (void) rondo_buffer_check(&runtime, memory, MIB, "test");
+        (void) rondo_buffer_check(gpu, memory, MIB, "test");
     printf("%s: rondo_cuda_still %.2f us, rondo_buffer_check %.2f us\n", role, (middle - begun) / TIMES,
            (microseconds() - middle) / TIMES);
     rondo_cuda_unexport(exported);

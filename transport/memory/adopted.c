@@ -3,7 +3,8 @@
  * stays with count 0, and only who wants this very segment again waits. */
 #include "transport/memory/adopted.h"
 
-#include "lib/context/runtime.h"
+#include "device/device.h"
+#include "lib/base/error.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -26,9 +27,8 @@ static struct adopted **find(const char *base)
     return link;
 }
 
-rondo_result_t rondo_adopt(struct rondo_runtime *runtime, struct rondo_segment *segment)
+rondo_result_t rondo_adopt(struct rondo_device *device, struct rondo_segment *segment)
 {
-    struct rondo_device *device = runtime->device;
     rondo_result_t result = RONDO_SUCCESS;
     if (device == NULL || device->kind->adopt == NULL)
         return RONDO_SUCCESS;
@@ -56,9 +56,8 @@ rondo_result_t rondo_adopt(struct rondo_runtime *runtime, struct rondo_segment *
     return result;
 }
 
-void rondo_disown(struct rondo_runtime *runtime, struct rondo_segment *segment)
+void rondo_disown(struct rondo_device *device, struct rondo_segment *segment)
 {
-    struct rondo_device *device = runtime->device;
     if (device == NULL || device->kind->adopt == NULL)
         return;
     pthread_mutex_lock(&lock);

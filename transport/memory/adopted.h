@@ -7,11 +7,11 @@
 
 #include "transport/memory/segment.h"
 
-struct rondo_runtime;
+struct rondo_device;
 
-/* Makes the segment reachable by the runtime's device, at the same address; each success is undone by one disown, before the
+/* Makes the segment reachable by the device, at the same address; each success is undone by one disown, before the
  * segment is released. Nothing happens where the device reaches all memory. */
-rondo_result_t rondo_adopt(struct rondo_runtime *runtime, struct rondo_segment *segment);
-void rondo_disown(struct rondo_runtime *runtime, struct rondo_segment *segment);
+rondo_result_t rondo_adopt(struct rondo_device *device, struct rondo_segment *segment);
+void rondo_disown(struct rondo_device *device, struct rondo_segment *segment);
 
 #endif

@@ -20,7 +20,6 @@
 #include <stdint.h>
 #include <string.h>
 
-struct rondo_runtime;
 struct rondo_segments;
 
 /* ---- GPUs ---- */
@@ -102,7 +101,7 @@ int rondo_cuda_mappings(void);
 /* Whether the runtime's device can use [buf, +bytes): RONDO_ERR_BUFFER with the pointer, where it lives and what was wanted.
  * One driver call, a small one for an allocation that the thread has passed lately. On the host device GPU memory is refused,
  * once the process has loaded the CUDA driver; a thread looks for that at every 16th call. bytes 0: anything goes. */
-rondo_result_t rondo_buffer_check(struct rondo_runtime *runtime, const void *buf, size_t bytes, const char *function);
+rondo_result_t rondo_buffer_check(int gpu, const void *buf, size_t bytes, const char *function);
 
 /* Whether the buffer, which has been checked, is memory that all GPUs of the process reach once they reach its GPU: what
  * cudaMalloc gives. */
@@ -142,10 +141,9 @@ static inline int rondo_buffer_is_plain(const void *buf)
     return 0;
 }
 
-static inline rondo_result_t rondo_buffer_check(struct rondo_runtime *runtime, const void *buf, size_t bytes,
-                                                const char *function)
+static inline rondo_result_t rondo_buffer_check(int gpu, const void *buf, size_t bytes, const char *function)
 {
-    (void) runtime;
+    (void) gpu;
     (void) buf;
     (void) bytes;
     (void) function;

@@ -3,7 +3,6 @@
 
 #include "transport/memory/cuda_memory.h"
 #include "lib/base/error.h"
-#include "lib/context/runtime.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -195,31 +194,31 @@ static void remember_good(const struct rondo_cuda_pointer *pointer)
     good_ones[place] = (struct good){pointer->kind, pointer->start, pointer->size, pointer->buffer_id, pointer->device};
 }
 
-rondo_result_t rondo_buffer_check(struct rondo_runtime *runtime, const void *buf, size_t bytes, const char *function)
+rondo_result_t rondo_buffer_check(int gpu, const void *buf, size_t bytes, const char *function)
 {
     struct rondo_cuda_pointer pointer;
     char where[64];
     if (bytes == 0)
         return RONDO_SUCCESS;
-    if (runtime->device_type != RONDO_DEVICE_CUDA)
+    if (gpu < 0)
         return check_host(buf, function);
-    if (known_good(runtime->device_index, buf, bytes))
+    if (known_good(gpu, buf, bytes))
         return RONDO_SUCCESS;
     rondo_result_t result = rondo_cuda_inspect(buf, &pointer);
     if (result != RONDO_SUCCESS)
         return result;
     int mine = pointer.kind == RONDO_CUDA_ALLOCATION || pointer.kind == RONDO_CUDA_POOL || pointer.kind == RONDO_CUDA_MAPPED
-                   ? pointer.device == runtime->device_index
+                   ? pointer.device == gpu
                    : pointer.kind != RONDO_CUDA_UNKNOWN;
     rondo_cuda_describe(&pointer, where, sizeof(where));
     if (!mine)
         return rondo_fail(RONDO_ERR_BUFFER,
                           "%s: %p is %s; this rank is on GPU %d and takes memory of that GPU, managed memory, or pinned host "
                           "memory (cudaHostAlloc, cudaHostRegister)",
-                          function, buf, where, runtime->device_index);
+                          function, buf, where, gpu);
     if (pointer.kind == RONDO_CUDA_HOST && pointer.on_device != (CUdeviceptr) (uintptr_t) buf)
         return rondo_fail(RONDO_ERR_BUFFER, "%s: %p is pinned host memory that GPU %d has at another address, or not at all",
-                          function, buf, runtime->device_index);
+                          function, buf, gpu);
     /* Mappings may stand side by side; an allocation ends where it ends. */
     size_t before = (size_t) ((CUdeviceptr) (uintptr_t) buf - pointer.start);
     if (pointer.kind == RONDO_CUDA_ALLOCATION && (before > pointer.size || bytes > pointer.size - before))

@@ -8,7 +8,7 @@
 #include "transport/memory/arena.h"
 #include "transport/memory/cuda_memory.h"
 #include "lib/base/error.h"
-#include "lib/context/runtime.h"
+#include "transport/context.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,9 +48,9 @@ static const char *unusable(void)
     return NULL;
 }
 
-static int reaches(const struct rondo_runtime *runtime, int peer)
+static int reaches(const struct rondo_transport_context *context, int peer)
 {
-    const struct rondo_peer *mine = &runtime->peers[runtime->rank], *theirs = &runtime->peers[peer];
+    const struct rondo_peer *mine = &context->peers[context->rank], *theirs = &context->peers[peer];
     return strcmp(mine->host_id, theirs->host_id) == 0 && rondo_gpu_reaches(&mine->gpu, &theirs->gpu) &&
            rondo_gpu_reaches(&theirs->gpu, &mine->gpu);
 }
@@ -59,18 +59,18 @@ static int reaches(const struct rondo_runtime *runtime, int peer)
 
 static rondo_result_t slab_allocate(void *argument, size_t bytes, struct rondo_slab *slab)
 {
-    struct rondo_runtime *runtime = argument;
+    struct rondo_transport_context *context = argument;
     struct gpu_slab *own = calloc(1, sizeof(*own));
     char *base = NULL;
     if (own == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory to describe a slab");
-    rondo_result_t result = rondo_cuda_allocate(runtime->device_index, bytes, &base);
+    rondo_result_t result = rondo_cuda_allocate(context->device_index, bytes, &base);
     if (result == RONDO_SUCCESS)
-        result = rondo_cuda_zero(runtime->device_index, base, bytes);
+        result = rondo_cuda_zero(context->device_index, base, bytes);
     if (result == RONDO_SUCCESS)
-        result = rondo_cuda_export(runtime->segments, runtime->device_index, base, bytes, 1, &own->exported, &own->handle);
+        result = rondo_cuda_export(context->segments, context->device_index, base, bytes, 1, &own->exported, &own->handle);
     if (result != RONDO_SUCCESS) {
-        rondo_cuda_free(runtime->device_index, base);
+        rondo_cuda_free(context->device_index, base);
         free(own);
         return result;
     }
@@ -80,17 +80,17 @@ static rondo_result_t slab_allocate(void *argument, size_t bytes, struct rondo_s
 
 static void slab_release(void *argument, struct rondo_slab *slab)
 {
-    struct rondo_runtime *runtime = argument;
+    struct rondo_transport_context *context = argument;
     struct gpu_slab *own = slab->own;
     rondo_cuda_unexport(own->exported);
-    rondo_cuda_free(runtime->device_index, slab->base);
+    rondo_cuda_free(context->device_index, slab->base);
     free(own);
 }
 
 static rondo_result_t slab_zero(void *argument, void *memory, size_t bytes)
 {
-    struct rondo_runtime *runtime = argument;
-    return rondo_cuda_zero(runtime->device_index, memory, bytes);
+    struct rondo_transport_context *context = argument;
+    return rondo_cuda_zero(context->device_index, memory, bytes);
 }
 
 static const struct rondo_slab_source slabs = {SLAB_BYTES, slab_allocate, slab_release, slab_zero};
@@ -101,13 +101,13 @@ static size_t receiver_bytes(const struct rondo_connector_spec *spec)
 }
 
 /* Gives the connector a region of this rank's GPU, and a ticket for it. */
-static rondo_result_t take_region(struct rondo_runtime *runtime, struct rondo_connector *connector, size_t bytes,
+static rondo_result_t take_region(struct rondo_transport_context *context, struct rondo_connector *connector, size_t bytes,
                                   struct rondo_ticket *ticket, char **base)
 {
     struct side *side = calloc(1, sizeof(*side));
     if (side == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory to describe a connector");
-    rondo_result_t result = rondo_arena_allocate(runtime->arena, &slabs, runtime, bytes, &side->region);
+    rondo_result_t result = rondo_arena_allocate(context->arena, &slabs, context, bytes, &side->region);
     if (result != RONDO_SUCCESS) {
         free(side);
         return result;
@@ -120,23 +120,23 @@ static rondo_result_t take_region(struct rondo_runtime *runtime, struct rondo_co
     return RONDO_SUCCESS;
 }
 
-static void return_region(struct rondo_runtime *runtime, struct rondo_connector *connector)
+static void return_region(struct rondo_transport_context *context, struct rondo_connector *connector)
 {
     struct side *side = connector->own;
-    rondo_arena_release(runtime->arena, &side->region);
+    rondo_arena_release(context->arena, &side->region);
     free(side);
 }
 
 /* ---- the other side's memory ---- */
 
-static rondo_result_t map_region(struct rondo_runtime *runtime, struct rondo_connector *connector, size_t bytes,
+static rondo_result_t map_region(struct rondo_transport_context *context, struct rondo_connector *connector, size_t bytes,
                                  const struct rondo_ticket *ticket, char **base)
 {
     struct side *side = connector->own;
     struct ticket_data data;
     char *slab;
     memcpy(&data, ticket->bytes, sizeof(data));
-    rondo_result_t result = rondo_cuda_import(runtime->device_index, &data.slab, &side->mapping, &slab);
+    rondo_result_t result = rondo_cuda_import(context->device_index, &data.slab, &side->mapping, &slab);
     if (result != RONDO_SUCCESS)
         return result;
     *base = slab + data.offset;
@@ -150,20 +150,21 @@ static rondo_result_t map_region(struct rondo_runtime *runtime, struct rondo_con
                       (unsigned long long) whole, bytes);
 }
 
-static void unmap_region(struct rondo_runtime *runtime, struct rondo_connector *connector)
+static void unmap_region(struct rondo_transport_context *context, struct rondo_connector *connector)
 {
     struct side *side = connector->own;
-    (void) runtime;
+    (void) context;
     rondo_cuda_release(side->mapping);
     side->mapping = NULL;
 }
 
 /* ---- the two sides ---- */
 
-static rondo_result_t listen(struct rondo_runtime *runtime, struct rondo_connector *connector, struct rondo_ticket *ticket)
+static rondo_result_t listen(struct rondo_transport_context *context, struct rondo_connector *connector,
+                             struct rondo_ticket *ticket)
 {
     char *base;
-    rondo_result_t result = take_region(runtime, connector, receiver_bytes(&connector->spec), ticket, &base);
+    rondo_result_t result = take_region(context, connector, receiver_bytes(&connector->spec), ticket, &base);
     if (result != RONDO_SUCCESS)
         return result;
     connector->watched = (uint64_t *) (void *) (base + TAIL_OFFSET);
@@ -171,21 +172,22 @@ static rondo_result_t listen(struct rondo_runtime *runtime, struct rondo_connect
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t offer(struct rondo_runtime *runtime, struct rondo_connector *connector, struct rondo_ticket *ticket)
+static rondo_result_t offer(struct rondo_transport_context *context, struct rondo_connector *connector,
+                            struct rondo_ticket *ticket)
 {
     char *base;
-    rondo_result_t result = take_region(runtime, connector, HEAD_BYTES, ticket, &base);
+    rondo_result_t result = take_region(context, connector, HEAD_BYTES, ticket, &base);
     if (result != RONDO_SUCCESS)
         return result;
     connector->watched = (uint64_t *) (void *) (base + HEAD_OFFSET);
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t connect(struct rondo_runtime *runtime, struct rondo_connector *connector,
+static rondo_result_t connect(struct rondo_transport_context *context, struct rondo_connector *connector,
                               const struct rondo_ticket *ticket)
 {
     char *base;
-    rondo_result_t result = map_region(runtime, connector, receiver_bytes(&connector->spec), ticket, &base);
+    rondo_result_t result = map_region(context, connector, receiver_bytes(&connector->spec), ticket, &base);
     if (result != RONDO_SUCCESS)
         return result;
     connector->published = (uint64_t *) (void *) (base + TAIL_OFFSET);
@@ -193,11 +195,11 @@ static rondo_result_t connect(struct rondo_runtime *runtime, struct rondo_connec
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t accept(struct rondo_runtime *runtime, struct rondo_connector *connector,
+static rondo_result_t accept(struct rondo_transport_context *context, struct rondo_connector *connector,
                              const struct rondo_ticket *ticket)
 {
     char *base;
-    rondo_result_t result = map_region(runtime, connector, HEAD_BYTES, ticket, &base);
+    rondo_result_t result = map_region(context, connector, HEAD_BYTES, ticket, &base);
     if (result != RONDO_SUCCESS)
         return result;
     connector->published = (uint64_t *) (void *) (base + HEAD_OFFSET);

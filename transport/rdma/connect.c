@@ -47,7 +47,7 @@ void rondo_rdma_lose(struct rondo_rdma *rdma, int rank, const char *why)
     if (!rdma->closing)
         rondo_proxy_lose(rdma->proxy, rank, "rdma", why);
     /* Without the way to itself (transport/rdma/flush.c) this rank cannot trust what others send. */
-    for (int other = 0; rank == rdma->rank && rdma->slots != RONDO_SLOTS_WITH_COUNTERS && other < rdma->runtime->size; other++)
+    for (int other = 0; rank == rdma->rank && rdma->slots != RONDO_SLOTS_WITH_COUNTERS && other < rdma->context->size; other++)
         if (rdma->peers[other].in_count > 0)
             rondo_rdma_lose(rdma, other, why);
 }
@@ -232,7 +232,7 @@ static int judge(const struct rondo_rdma *rdma, const struct rdma_cm_event *even
     if (event->param.conn.private_data == NULL || event->param.conn.private_data_len < sizeof(*request))
         return -1;
     memcpy(request, event->param.conn.private_data, sizeof(*request));
-    if (request->magic != MAGIC || request->token != rdma->token || request->rank < 0 || request->rank >= rdma->runtime->size ||
+    if (request->magic != MAGIC || request->token != rdma->token || request->rank < 0 || request->rank >= rdma->context->size ||
         request->count < 1 || request->count > RONDO_RDMA_QUEUES || request->index >= request->count ||
         request->rail >= RONDO_RDMA_RAILS || request->other_rail >= rdma->rail_count)
         return -1;

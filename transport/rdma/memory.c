@@ -2,6 +2,7 @@
  * proxy reads; slots behind them, or apart in memory that cards reach by themselves (transport/memory/slot_memory.h). */
 #include "transport/rdma/rdma.h"
 
+#include "device/device.h"
 #include "lib/base/error.h"
 
 #include <errno.h>
@@ -49,7 +50,7 @@ static rondo_result_t refuse(const struct rondo_rdma_rail *rail, size_t bytes)
 static rondo_result_t allocate(void *argument, size_t bytes, struct rondo_slab *slab)
 {
     struct rondo_rdma *rdma = argument;
-    struct rondo_device *device = rdma->runtime->device;
+    struct rondo_device *device = rdma->context->device;
     struct registered *registered = calloc(1, sizeof(*registered));
     char *base = registered != NULL ? device->kind->allocate_host(device, bytes) : NULL;
     rondo_result_t result = RONDO_SUCCESS;
@@ -74,7 +75,7 @@ static rondo_result_t allocate(void *argument, size_t bytes, struct rondo_slab *
 static void release(void *argument, struct rondo_slab *slab)
 {
     struct rondo_rdma *rdma = argument;
-    struct rondo_device *device = rdma->runtime->device;
+    struct rondo_device *device = rdma->context->device;
     unregister(rdma, slab->own);
     device->kind->release_host(device, slab->base, slab->bytes);
 }
@@ -132,7 +133,7 @@ static rondo_result_t take_on(struct rondo_rdma *rdma, enum rondo_slot_memory ki
 static rondo_result_t allocate_kind(struct rondo_rdma *rdma, enum rondo_slot_memory kind, int first, int rails, size_t bytes,
                                     struct rondo_slab *slab)
 {
-    struct rondo_device *device = rdma->runtime != NULL ? rdma->runtime->device : NULL;
+    struct rondo_device *device = rdma->context != NULL ? rdma->context->device : NULL;
     struct registered *registered = calloc(1, sizeof(*registered));
     char *base = NULL;
     size_t whole = 0;
@@ -162,7 +163,7 @@ static rondo_result_t allocate_kind(struct rondo_rdma *rdma, enum rondo_slot_mem
 static void release_kind(struct rondo_rdma *rdma, enum rondo_slot_memory kind, struct rondo_slab *slab)
 {
     unregister(rdma, slab->own);
-    rondo_slot_memory_release(kind, rdma->gpu, rdma->runtime != NULL ? rdma->runtime->device : NULL, slab->base, slab->bytes);
+    rondo_slot_memory_release(kind, rdma->gpu, rdma->context != NULL ? rdma->context->device : NULL, slab->base, slab->bytes);
 }
 
 rondo_result_t rondo_rdma_try_slots(struct rondo_rdma *rdma, enum rondo_slot_memory kind, int first_rail, int rails)

@@ -33,9 +33,9 @@ static const char *unusable(void)
     return why;
 }
 
-static int reaches(const struct rondo_runtime *runtime, int peer)
+static int reaches(const struct rondo_transport_context *context, int peer)
 {
-    return rondo_transport_is_open_to(runtime, &rondo_transport_rdma, peer);
+    return rondo_transport_is_open_to(context, &rondo_transport_rdma, peer);
 }
 
 /* ---- posting ---- */
@@ -254,7 +254,7 @@ static void write_endpoint_address(struct rondo_rdma *rdma, struct rondo_endpoin
     memcpy(endpoint->data, &own, sizeof(own));
 }
 
-static rondo_result_t open_network(struct rondo_runtime *runtime, struct rondo_proxy *proxy, void **state,
+static rondo_result_t open_network(struct rondo_transport_context *context, struct rondo_proxy *proxy, void **state,
                                    struct rondo_endpoint_address *endpoint)
 {
     const char *why;
@@ -264,17 +264,17 @@ static rondo_result_t open_network(struct rondo_runtime *runtime, struct rondo_p
         return rondo_fail(RONDO_ERR_TRANSPORT, "rdma: %s", why);
     struct rondo_rdma *rdma = calloc(1, sizeof(*rdma));
     if (rdma != NULL)
-        rdma->peers = calloc((size_t) runtime->size, sizeof(*rdma->peers));
+        rdma->peers = calloc((size_t) context->size, sizeof(*rdma->peers));
     if (rdma == NULL || rdma->peers == NULL) {
         free(rdma);
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for rdma");
     }
     rdma->library = library;
-    rdma->runtime = runtime;
-    rdma->rank = runtime->rank;
-    rdma->gpu = runtime->device_type == RONDO_DEVICE_CUDA ? runtime->device_index : -1;
-    for (int rank = 0; rank < runtime->rank; rank++)
-        rdma->turn += strcmp(runtime->peers[rank].host_id, runtime->peers[runtime->rank].host_id) == 0;
+    rdma->context = context;
+    rdma->rank = context->rank;
+    rdma->gpu = context->device_type == RONDO_DEVICE_CUDA ? context->device_index : -1;
+    for (int rank = 0; rank < context->rank; rank++)
+        rdma->turn += strcmp(context->peers[rank].host_id, context->peers[context->rank].host_id) == 0;
     rdma->proxy = proxy;
     rdma->descriptor = epoll_create1(EPOLL_CLOEXEC);
     rondo_result_t result = rdma->descriptor >= 0 ? RONDO_SUCCESS : rondo_fail(RONDO_ERR_SYSTEM, "epoll: %s", strerror(errno));

@@ -9,8 +9,8 @@
 #include "transport/memory/cuda_memory.h"
 #include "proxy/proxy.h"
 #include "transport/rdma/library.h"
+#include "transport/context.h"
 #include "transport/rdma/survey.h"
-#include "lib/context/runtime.h"
 #include "transport/memory/slot_memory.h"
 
 #include <netinet/in.h>
@@ -68,7 +68,7 @@ struct rondo_rdma_endpoint_address {
 /* runtime and proxy are NULL where somebody only wants to know what there is. */
 struct rondo_rdma {
     const struct rondo_rdma_library *library;
-    struct rondo_runtime *runtime;
+    struct rondo_transport_context *context;
     struct rondo_proxy *proxy;
     int rank, gpu;  /* -1: on the host device */
     int turn, node; /* among the ranks of its host; the memory node of its GPU or processors, -1: unknown */

@@ -8,8 +8,8 @@
 #include "transport/memory/arena.h"
 #include "transport/memory/cuda_memory.h"
 #include "lib/base/error.h"
+#include "transport/context.h"
 #include "transport/memory/memory_node.h"
-#include "lib/context/runtime.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,9 +31,9 @@ static const char *unusable(void)
     return NULL;
 }
 
-static int reaches(const struct rondo_runtime *runtime, int peer)
+static int reaches(const struct rondo_transport_context *context, int peer)
 {
-    return strcmp(runtime->peers[peer].host_id, runtime->peers[runtime->rank].host_id) == 0;
+    return strcmp(context->peers[peer].host_id, context->peers[context->rank].host_id) == 0;
 }
 
 static size_t region_bytes(const struct rondo_connector_spec *spec)
@@ -45,17 +45,17 @@ static size_t region_bytes(const struct rondo_connector_spec *spec)
 
 static rondo_result_t slab_allocate(void *argument, size_t bytes, struct rondo_slab *slab)
 {
-    struct rondo_runtime *runtime = argument;
+    struct rondo_transport_context *context = argument;
     struct rondo_segment *segment;
-    rondo_result_t result = rondo_segment_allocate(runtime->segments, bytes, &segment);
+    rondo_result_t result = rondo_segment_allocate(context->segments, bytes, &segment);
     if (result != RONDO_SUCCESS)
         return result;
     char bus_id[RONDO_GPU_BUS_ID_BYTES];
-    if (runtime->device_type == RONDO_DEVICE_CUDA && rondo_gpu_bus_id(runtime->device_index, bus_id))
+    if (context->device_type == RONDO_DEVICE_CUDA && rondo_gpu_bus_id(context->device_index, bus_id))
         rondo_memory_prefer(segment->base, segment->bytes, rondo_memory_node(bus_id)); /* before adopt touches the pages */
-    result = rondo_adopt(runtime, segment);
+    result = rondo_adopt(context->device, segment);
     if (result != RONDO_SUCCESS) {
-        rondo_segment_release(runtime->segments, segment);
+        rondo_segment_release(context->segments, segment);
         return result;
     }
     *slab = (struct rondo_slab){segment->base, segment->bytes, segment};
@@ -64,9 +64,9 @@ static rondo_result_t slab_allocate(void *argument, size_t bytes, struct rondo_s
 
 static void slab_release(void *argument, struct rondo_slab *slab)
 {
-    struct rondo_runtime *runtime = argument;
-    rondo_disown(runtime, slab->own);
-    rondo_segment_release(runtime->segments, slab->own);
+    struct rondo_transport_context *context = argument;
+    rondo_disown(context->device, slab->own);
+    rondo_segment_release(context->segments, slab->own);
 }
 
 static rondo_result_t slab_zero(void *argument, void *memory, size_t bytes)
@@ -82,13 +82,14 @@ static const struct rondo_slab_source pinned_slabs = {(size_t) 8 << 20, slab_all
 
 /* ---- connectors ---- */
 
-static rondo_result_t listen(struct rondo_runtime *runtime, struct rondo_connector *connector, struct rondo_ticket *ticket)
+static rondo_result_t listen(struct rondo_transport_context *context, struct rondo_connector *connector,
+                             struct rondo_ticket *ticket)
 {
     struct rondo_region *region = calloc(1, sizeof(*region));
     if (region == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory to describe a connector");
-    const struct rondo_slab_source *source = runtime->device_type == RONDO_DEVICE_CUDA ? &pinned_slabs : &host_slabs;
-    rondo_result_t result = rondo_arena_allocate(runtime->arena, source, runtime, region_bytes(&connector->spec), region);
+    const struct rondo_slab_source *source = context->device_type == RONDO_DEVICE_CUDA ? &pinned_slabs : &host_slabs;
+    rondo_result_t result = rondo_arena_allocate(context->arena, source, context, region_bytes(&connector->spec), region);
     if (result != RONDO_SUCCESS) {
         free(region);
         return result;
@@ -105,25 +106,25 @@ static rondo_result_t listen(struct rondo_runtime *runtime, struct rondo_connect
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t connect(struct rondo_runtime *runtime, struct rondo_connector *connector,
+static rondo_result_t connect(struct rondo_transport_context *context, struct rondo_connector *connector,
                               const struct rondo_ticket *ticket)
 {
     struct ticket_data data;
     struct rondo_segment *segment;
     memcpy(&data, ticket->bytes, sizeof(data));
-    rondo_result_t result = rondo_segment_import(runtime->segments, &data.segment, &segment);
+    rondo_result_t result = rondo_segment_import(context->segments, &data.segment, &segment);
     if (result != RONDO_SUCCESS)
         return result;
     if (data.bytes < region_bytes(&connector->spec) || data.offset > segment->bytes ||
         data.bytes > segment->bytes - data.offset) {
-        rondo_segment_release(runtime->segments, segment);
+        rondo_segment_release(context->segments, segment);
         return rondo_fail(RONDO_ERR_TRANSPORT, "rank %d offers %llu bytes at %llu of a segment of %zu for a connector of %zu",
                           connector->spec.peer, (unsigned long long) data.bytes, (unsigned long long) data.offset,
                           segment->bytes, region_bytes(&connector->spec));
     }
-    result = rondo_adopt(runtime, segment);
+    result = rondo_adopt(context->device, segment);
     if (result != RONDO_SUCCESS) {
-        rondo_segment_release(runtime->segments, segment);
+        rondo_segment_release(context->segments, segment);
         return result;
     }
     char *base = segment->base + data.offset;
@@ -134,16 +135,16 @@ static rondo_result_t connect(struct rondo_runtime *runtime, struct rondo_connec
     return RONDO_SUCCESS;
 }
 
-static void close_listener(struct rondo_runtime *runtime, struct rondo_connector *connector)
+static void close_listener(struct rondo_transport_context *context, struct rondo_connector *connector)
 {
-    rondo_arena_release(runtime->arena, connector->own);
+    rondo_arena_release(context->arena, connector->own);
     free(connector->own);
 }
 
-static void close_sender(struct rondo_runtime *runtime, struct rondo_connector *connector)
+static void close_sender(struct rondo_transport_context *context, struct rondo_connector *connector)
 {
-    rondo_disown(runtime, connector->own);
-    rondo_segment_release(runtime->segments, connector->own);
+    rondo_disown(context->device, connector->own);
+    rondo_segment_release(context->segments, connector->own);
 }
 
 const struct rondo_transport rondo_transport_shm = {

@@ -4,7 +4,7 @@
 #include "transport/memory/cuda_memory.h"
 #include "lib/base/error.h"
 #include "proxy/proxy.h"
-#include "lib/context/runtime.h"
+#include "transport/context.h"
 
 #if RONDO_WITH_CUDA
 #include "transport/memory/cuda_driver.h"
@@ -12,18 +12,18 @@
 
 #define SLAB_BYTES ((size_t) 8 << 20)
 
-rondo_result_t rondo_ucx_direct_wanted(struct rondo_ucx_direct *direct, struct rondo_runtime *runtime)
+rondo_result_t rondo_ucx_direct_wanted(struct rondo_ucx_direct *direct, struct rondo_transport_context *context)
 {
     int automatic;
-    direct->runtime = runtime;
+    direct->context = context;
     direct->slots = RONDO_SLOTS_WITH_COUNTERS;
     direct->memory_type = UCS_MEMORY_TYPE_HOST;
     direct->gpu = -1;
     rondo_result_t result = rondo_slot_memory_wanted(&automatic, &direct->slots);
-    if (result != RONDO_SUCCESS || runtime->device_type != RONDO_DEVICE_CUDA)
+    if (result != RONDO_SUCCESS || context->device_type != RONDO_DEVICE_CUDA)
         return result;
-    if (!rondo_slot_memory_is_host(direct->slots, runtime->device_index)) {
-        direct->gpu = runtime->device_index;
+    if (!rondo_slot_memory_is_host(direct->slots, context->device_index)) {
+        direct->gpu = context->device_index;
         direct->memory_type = UCS_MEMORY_TYPE_CUDA;
         direct->flush = rondo_cuda_flush_of(direct->gpu);
     }
@@ -31,7 +31,7 @@ rondo_result_t rondo_ucx_direct_wanted(struct rondo_ucx_direct *direct, struct r
 }
 
 rondo_result_t rondo_ucx_direct_check(const struct rondo_ucx_direct *direct, const struct rondo_ucx_library *library,
-                                      ucp_context_h context)
+                                      ucp_context_h ucp)
 {
     const char *wish = rondo_slot_memory_names[direct->slots];
     ucp_context_attr_t attributes = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
@@ -40,7 +40,7 @@ rondo_result_t rondo_ucx_direct_check(const struct rondo_ucx_direct *direct, con
                    ? RONDO_SUCCESS
                    : rondo_fail(RONDO_ERR_TRANSPORT,
                                 "RONDO_GPUDIRECT=%s is for the memory of GPUs, and this rank is on the host device", wish);
-    ucs_status_t status = library->ucp_context_query(context, &attributes);
+    ucs_status_t status = library->ucp_context_query(ucp, &attributes);
     if (status != UCS_OK)
         return rondo_fail(RONDO_ERR_TRANSPORT, "RONDO_GPUDIRECT=%s: UCX does not say what memory it reaches: %s", wish,
                           library->ucs_status_string(status));
@@ -51,7 +51,7 @@ rondo_result_t rondo_ucx_direct_check(const struct rondo_ucx_direct *direct, con
                           "RONDO_GPUDIRECT=%s: only a card can flush what has been written into the memory of GPU %d, and UCX "
                           "offers no way to ask it to",
                           wish, direct->gpu);
-    rondo_log(RONDO_LOG_INFO, direct->runtime->rank, "ucx: slots lie in the memory of GPU %d", direct->gpu);
+    rondo_log(RONDO_LOG_INFO, direct->context->rank, "ucx: slots lie in the memory of GPU %d", direct->gpu);
     return RONDO_SUCCESS;
 }
 
@@ -86,14 +86,14 @@ static rondo_result_t allocate(void *argument, size_t bytes, struct rondo_slab *
     const struct rondo_ucx_direct *direct = argument;
     int none;
     slab->own = NULL;
-    return rondo_slot_memory_allocate(kind_of(direct), direct->gpu, direct->runtime->device, bytes, &slab->base, &slab->bytes,
+    return rondo_slot_memory_allocate(kind_of(direct), direct->gpu, direct->context->device, bytes, &slab->base, &slab->bytes,
                                       &none);
 }
 
 static void release(void *argument, struct rondo_slab *slab)
 {
     const struct rondo_ucx_direct *direct = argument;
-    rondo_slot_memory_release(kind_of(direct), direct->gpu, direct->runtime->device, slab->base, slab->bytes);
+    rondo_slot_memory_release(kind_of(direct), direct->gpu, direct->context->device, slab->base, slab->bytes);
 }
 
 static rondo_result_t zero(void *argument, void *memory, size_t bytes)

@@ -12,11 +12,11 @@
 #include "transport/memory/slot_memory.h"
 #include "transport/ucx/library.h"
 
-struct rondo_runtime;
+struct rondo_transport_context;
 
 /* The ucx network's state begins with this. */
 struct rondo_ucx_direct {
-    struct rondo_runtime *runtime;
+    struct rondo_transport_context *context;
     enum rondo_slot_memory slots;
     enum rondo_cuda_flush flush;
     ucs_memory_type_t memory_type; /* of slots */
@@ -24,10 +24,10 @@ struct rondo_ucx_direct {
 };
 
 /* Before UCX starts: what is asked for. RONDO_ERR_ARGUMENT. */
-rondo_result_t rondo_ucx_direct_wanted(struct rondo_ucx_direct *direct, struct rondo_runtime *runtime);
+rondo_result_t rondo_ucx_direct_wanted(struct rondo_ucx_direct *direct, struct rondo_transport_context *context);
 /* Whether it can be, with that context: else RONDO_ERR_TRANSPORT with the reason. */
 rondo_result_t rondo_ucx_direct_check(const struct rondo_ucx_direct *direct, const struct rondo_ucx_library *library,
-                                      ucp_context_h context);
+                                      ucp_context_h ucp);
 /* UCX copies from and to the GPU of the calling thread's context: around every call that may. enter: 0 if it cannot be. */
 int rondo_ucx_direct_enter(const struct rondo_ucx_direct *direct);
 void rondo_ucx_direct_leave(const struct rondo_ucx_direct *direct);

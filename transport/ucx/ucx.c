@@ -16,8 +16,8 @@
 #include "transport/memory/memory_node.h"
 #include "device/abi/platform.h"
 #include "proxy/proxies.h"
-#include "lib/context/runtime.h"
-#include "lib/select/select.h"
+#include "transport/context.h"
+#include "transport/network_slots.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,9 +69,9 @@ struct peer {
 struct ucx {
     struct rondo_ucx_direct direct;
     const struct rondo_ucx_library *library;
-    struct rondo_runtime *runtime;
+    struct rondo_transport_context *context;
     struct rondo_proxy *proxy;
-    ucp_context_h context;
+    ucp_context_h ucp;
     ucp_worker_h worker;
     int descriptor;
     struct peer *peers;
@@ -91,9 +91,9 @@ static const char *unusable(void)
     return why;
 }
 
-static int reaches(const struct rondo_runtime *runtime, int peer)
+static int reaches(const struct rondo_transport_context *context, int peer)
 {
-    return rondo_transport_is_open_to(runtime, &rondo_transport_ucx, peer);
+    return rondo_transport_is_open_to(context, &rondo_transport_ucx, peer);
 }
 
 /* ---- peers ---- */
@@ -111,7 +111,7 @@ static void lose(struct ucx *ucx, int rank, const char *why)
 
 static int rank_of(const struct ucx *ucx, ucp_ep_h endpoint)
 {
-    for (int rank = 0; rank < ucx->runtime->size; rank++)
+    for (int rank = 0; rank < ucx->context->size; rank++)
         for (int i = 0; i < RONDO_PROXIES_MAX; i++)
             if (ucx->peers[rank].endpoints[i] == endpoint)
                 return rank;
@@ -202,7 +202,7 @@ static void send_slot(struct ucx *ucx, ucp_ep_h endpoint, struct rondo_port *por
     size_t bytes = dispatch->header.bytes;
     dispatch->parts[0] = (ucp_dt_iov_t){lead, sizeof(lead)};
     dispatch->parts[1] = (ucp_dt_iov_t){(void *) (uintptr_t) data, bytes};
-    if (ucx->leads && ucx->runtime->peers[port->peer].device == RONDO_DEVICE_HOST && bytes >= LED_BYTES_MIN)
+    if (ucx->leads && ucx->context->peers[port->peer].device == RONDO_DEVICE_HOST && bytes >= LED_BYTES_MIN)
         send_message(ucx, endpoint, port, ID_SLOT, &dispatch->header, SLOT_TEXT, dispatch->parts, 2, 1);
     else
         send_message(ucx, endpoint, port, ID_SLOT, &dispatch->header, SLOT_TEXT, data, bytes, 0);
@@ -382,7 +382,7 @@ static rondo_result_t prepare(void *state, struct rondo_port *port)
 {
     const struct ucx *ucx = state;
     size_t bytes = port->slot_count * sizeof(struct dispatch);
-    int receives = port->direction == RONDO_INCOMING, host = ucx->runtime->device_type == RONDO_DEVICE_HOST;
+    int receives = port->direction == RONDO_INCOMING, host = ucx->context->device_type == RONDO_DEVICE_HOST;
     if (host && !receives)
         port->source_references =
             calloc(1, sizeof(*port->source_references) + port->slot_count * sizeof(port->source_references->slots[0]));
@@ -428,7 +428,7 @@ static int progress(void *state)
     if (!rondo_ucx_direct_enter(&ucx->direct))
         return 0;
     unsigned moved = ucx->library->ucp_worker_progress(ucx->worker);
-    for (int rank = 0; ucx->dropping && rank < ucx->runtime->size; rank++)
+    for (int rank = 0; ucx->dropping && rank < ucx->context->size; rank++)
         if (ucx->peers[rank].lost)
             drop_endpoints(ucx, &ucx->peers[rank]);
     ucx->dropping = 0;
@@ -466,14 +466,14 @@ static void close_network(void *state)
     if (ucx->worker != NULL) {
         ucp_request_param_t none = {0};
         finish(ucx, ucx->library->ucp_worker_flush_nbx(ucx->worker, &none));
-        for (int rank = 0; rank < ucx->runtime->size; rank++)
+        for (int rank = 0; rank < ucx->context->size; rank++)
             drop_endpoints(ucx, &ucx->peers[rank]);
         for (int i = 0; i < 100 && ucx->library->ucp_worker_progress(ucx->worker) > 0; i++)
             ;
         ucx->library->ucp_worker_destroy(ucx->worker);
     }
-    if (ucx->context != NULL)
-        ucx->library->ucp_cleanup(ucx->context);
+    if (ucx->ucp != NULL)
+        ucx->library->ucp_cleanup(ucx->ucp);
     if (entered)
         rondo_ucx_direct_leave(&ucx->direct);
     free(ucx->peers);
@@ -483,16 +483,16 @@ static void close_network(void *state)
  * environment says (UCX_RNDV_THRESH and so on) goes before; a UCX that does not know a setting does without. */
 static void adjust(struct ucx *ucx, ucp_config_t *config)
 {
-    const int host = ucx->runtime->device_type == RONDO_DEVICE_HOST;
+    const int host = ucx->context->device_type == RONDO_DEVICE_HOST;
     const char *const settings[][3] = {
         {"RNDV_THRESH", "UCX_RNDV_THRESH", "inf"},
         {"TX_SEG_SIZE", "UCX_TCP_TX_SEG_SIZE", "64k"},
-        {"RX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE", rondo_network_scale(ucx->runtime) > 1 && host ? "1088k" : "272k"}};
+        {"RX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE", rondo_network_scale(ucx->context->size) > 1 && host ? "1088k" : "272k"}};
     ucx->leads = host && getenv("UCX_RNDV_THRESH") == NULL; /* what UCX fetches it puts into the slot as it is */
     /* From a GPU's memory eager would mean copies by the processor: there UCX knows better. */
     for (size_t i = ucx->direct.gpu >= 0; i < sizeof(settings) / sizeof(settings[0]); i++)
         if (getenv(settings[i][1]) == NULL && ucx->library->ucp_config_modify(config, settings[i][0], settings[i][2]) != UCS_OK)
-            rondo_log(RONDO_LOG_DEBUG, ucx->runtime->rank, "UCX does not know %s", settings[i][1]);
+            rondo_log(RONDO_LOG_DEBUG, ucx->context->rank, "UCX does not know %s", settings[i][1]);
 }
 
 static ucs_status_t create_context(struct ucx *ucx)
@@ -501,19 +501,19 @@ static ucs_status_t create_context(struct ucx *ucx)
     ucp_params_t parameters = {.field_mask =
                                    UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME,
                                .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
-                               .estimated_num_eps = (size_t) ucx->runtime->size,
+                               .estimated_num_eps = (size_t) ucx->context->size,
                                .name = "rondo"};
     ucs_status_t status = ucx->library->ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK)
         return status;
     adjust(ucx, config);
     int entered = rondo_ucx_direct_enter(&ucx->direct);
-    status = ucx->library->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &parameters, config, &ucx->context);
+    status = ucx->library->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &parameters, config, &ucx->ucp);
     if (entered)
         rondo_ucx_direct_leave(&ucx->direct);
     ucx->library->ucp_config_release(config);
     if (status != UCS_OK)
-        ucx->context = NULL;
+        ucx->ucp = NULL;
     return status;
 }
 
@@ -521,7 +521,7 @@ static ucs_status_t create_worker(struct ucx *ucx)
 {
     ucp_worker_params_t parameters = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
                                       .thread_mode = UCS_THREAD_MODE_SERIALIZED};
-    ucs_status_t status = ucx->library->ucp_worker_create(ucx->context, &parameters, &ucx->worker);
+    ucs_status_t status = ucx->library->ucp_worker_create(ucx->ucp, &parameters, &ucx->worker);
     if (status != UCS_OK) {
         ucx->worker = NULL;
         return status;
@@ -560,7 +560,7 @@ static rondo_result_t write_endpoint_address(struct ucx *ucx, struct rondo_endpo
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t open_network(struct rondo_runtime *runtime, struct rondo_proxy *proxy, void **state,
+static rondo_result_t open_network(struct rondo_transport_context *context, struct rondo_proxy *proxy, void **state,
                                    struct rondo_endpoint_address *endpoint_address)
 {
     const char *why;
@@ -569,18 +569,18 @@ static rondo_result_t open_network(struct rondo_runtime *runtime, struct rondo_p
         return rondo_fail(RONDO_ERR_TRANSPORT, "UCX: %s", why);
     struct ucx *ucx = calloc(1, sizeof(*ucx));
     if (ucx != NULL)
-        ucx->peers = calloc((size_t) runtime->size, sizeof(*ucx->peers));
+        ucx->peers = calloc((size_t) context->size, sizeof(*ucx->peers));
     if (ucx == NULL || ucx->peers == NULL) {
         free(ucx);
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for UCX");
     }
     ucx->library = library;
-    ucx->runtime = runtime;
+    ucx->context = context;
     ucx->proxy = proxy;
-    rondo_result_t result = rondo_ucx_direct_wanted(&ucx->direct, runtime);
+    rondo_result_t result = rondo_ucx_direct_wanted(&ucx->direct, context);
     ucs_status_t status = result == RONDO_SUCCESS ? create_context(ucx) : UCS_OK;
     if (result == RONDO_SUCCESS && status == UCS_OK)
-        result = rondo_ucx_direct_check(&ucx->direct, library, ucx->context);
+        result = rondo_ucx_direct_check(&ucx->direct, library, ucx->ucp);
     if (result == RONDO_SUCCESS && status == UCS_OK)
         status = create_worker(ucx);
     if (status != UCS_OK)
