@@ -1,4 +1,4 @@
-"""Hosts on one machine: network namespaces, each with one card on a common switch (a bridge in a namespace of its own)."""
+"""Hosts on one machine: network namespaces, each with one interface on a common switch (a bridge in a namespace of its own)."""
 import itertools
 import os
 import subprocess
@@ -30,20 +30,20 @@ def require():
 class Hosts:
     """count hosts, 10.66.N.1, 10.66.N.2 and so on; a context manager, after which nothing of them is left.
 
-    rate: of each card, as tc writes it (1gbit); None: as fast as it goes. congestion: TCP's algorithm, where it matters that it
-    is the same on all machines. paired: two hosts whose cards are the two ends of one cable, with no switch. cards: of paired hosts,
+    rate: of each interface, as tc writes it (1gbit); None: as fast as it goes. congestion: TCP's algorithm, where it matters that it
+    is the same on all machines. paired: two hosts whose interfaces are the two ends of one cable, with no switch. interfaces: of paired hosts,
     how many, net0, net1 and so on, each on a cable and a network of its own.
     """
 
-    def __init__(self, count, rate=None, congestion=None, paired=False, cards=1):
+    def __init__(self, count, rate=None, congestion=None, paired=False, interfaces=1):
         require()
         self.count = count
         self.rate = rate
         self.congestion = congestion
         self.paired = paired
-        self.cards = cards
+        self.interfaces = interfaces
         self.mark = f"rondo{os.getpid()}n{next(_numbers)}"
-        self.nets = [f"10.66.{next(_numbers) % 250}" for _ in range(cards)]
+        self.nets = [f"10.66.{next(_numbers) % 250}" for _ in range(interfaces)]
         self.net = self.nets[0]
         self.switch = f"{self.mark}-switch"
 
@@ -68,8 +68,8 @@ class Hosts:
         first, second = self.name(0), self.name(1)
         for name in (first, second):
             _ip("netns", "add", name)
-        for card in range(self.cards):
-            name = f"net{card}"
+        for interface in range(self.interfaces):
+            name = f"net{interface}"
             _ip("link", "add", name, "netns", first, "type", "veth", "peer", "name", name, "netns", second)
         for host in range(self.count):
             self._set_up(host)
@@ -88,11 +88,11 @@ class Hosts:
     def _set_up(self, host):
         name = self.name(host)
         _ip("-n", name, "link", "set", "lo", "up")
-        for card, net in enumerate(self.nets):
-            _ip("-n", name, "addr", "add", f"{net}.{host + 1}/24", "dev", f"net{card}")
-            _ip("-n", name, "link", "set", f"net{card}", "up")
+        for interface, net in enumerate(self.nets):
+            _ip("-n", name, "addr", "add", f"{net}.{host + 1}/24", "dev", f"net{interface}")
+            _ip("-n", name, "link", "set", f"net{interface}", "up")
             if self.rate is not None:
-                self._limit(name, f"net{card}")
+                self._limit(name, f"net{interface}")
         if self.congestion is not None:
             _ip("-n", name, "route", "change", f"{self.net}.0/24", "dev", "net0", "src", self.address(host), "congctl",
                 self.congestion)
@@ -101,8 +101,8 @@ class Hosts:
         if self.rate is not None and not self.paired:
             self._limit(self.switch, f"port{host}")
 
-    def _limit(self, space, card):
-        subprocess.run(["tc", "-n", space, "qdisc", "add", "dev", card, "root", "tbf", "rate", self.rate, "burst", "256kb",
+    def _limit(self, space, interface):
+        subprocess.run(["tc", "-n", space, "qdisc", "add", "dev", interface, "root", "tbf", "rate", self.rate, "burst", "256kb",
                         "latency", "50ms"], check=True)
 
     def __exit__(self, *_):
@@ -116,7 +116,7 @@ class Hosts:
         _ip("-n", self.switch, "link", "set", f"port{host}", "down")
 
     def down(self, host):
-        """The host's own card."""
+        """The host's own interface."""
         _ip("-n", self.name(host), "link", "set", "net0", "down")
 
     def enter(self, host):

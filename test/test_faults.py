@@ -38,10 +38,10 @@ def test_killed_in_the_middle(scenario, victim, root):
         kill_and_collect(job, victim)
 
 
-@pytest.mark.parametrize("scenario, glance", [("blocking", 0), ("persistent", 0), ("persistent", 1)])
-def test_killed_while_tasks_are_glanced_at(scenario, glance):
+@pytest.mark.parametrize("scenario, readiness_check", [("blocking", 0), ("persistent", 0), ("persistent", 1)])
+def test_killed_while_tasks_are_stuck(scenario, readiness_check):
     """A task that waits for a dead peer is not visited for what it waits for, but for the failure."""
-    with faults(4, scenario, RONDO_READINESS_CHECK=glance) as job:
+    with faults(4, scenario, RONDO_READINESS_CHECK=readiness_check) as job:
         kill_and_collect(job, 1)
 
 

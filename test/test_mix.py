@@ -35,9 +35,9 @@ def test_many_persistent():
     run(program("mix"), "--ranks", 3, "--threads", 1, "--persistent", 40, "--iterations", 4, "--seed", 500)
 
 
-@pytest.mark.parametrize("glance", [0, 1])
+@pytest.mark.parametrize("readiness_check", [0, 1])
 @pytest.mark.parametrize("blocks", [1, 3])
-def test_glances(blocks, glance):
+def test_readiness_check(blocks, readiness_check):
     """What is preempted is visited in every round, or again when what it waits for seems to have come."""
     run(program("mix"), "--ranks", 4, "--blocks", blocks, "--spin", 4, "--persistent", 12, "--iterations", 4, "--seed", 600 + blocks,
-        RONDO_READINESS_CHECK=glance)
+        RONDO_READINESS_CHECK=readiness_check)

@@ -348,7 +348,7 @@ def test_a_data_connection_is_cut(proxies):
         job.finish()
 
 
-def test_strangers_on_a_data_port():
+def test_unauthenticated_peers_on_a_data_port():
     """Garbage, silence and half messages on the ports where UCX listens."""
     script = """
 import random, socket, sys, time

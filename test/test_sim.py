@@ -233,10 +233,10 @@ def test_rondo_preempts_only_in_disorder(tmp_path):
 
 
 @pytest.mark.parametrize("cores", [0, 2])
-def test_rondo_glances_before_it_visits(tmp_path, cores):
+def test_rondo_checks_readiness_before_a_visit(tmp_path, cores):
     """What a task waits for is looked at before the task is visited, unless RONDO_READINESS_CHECK=0: the same is done, with few preemptions."""
     config = free(8, [list(range(8)), [0, 1, 2, 3], [4, 5, 6, 7]], [20, 20, 20], model="Rondo", disorder_prob=0.6, sync_prob=0.02)
-    found = [sim(tmp_path, "--rounds", 5, "--start-us", 1, "--cores", cores, config=config, RONDO_READINESS_CHECK=glance)[1] for glance in (0, 1)]
+    found = [sim(tmp_path, "--rounds", 5, "--start-us", 1, "--cores", cores, config=config, RONDO_READINESS_CHECK=check)[1] for check in (0, 1)]
     assert all(one["finished"] == one["expected"] > 0 for one in found)
     assert found[0]["preemptions"] > 3 * found[1]["preemptions"] > 0, found
     assert found[1]["finish_us"] < 1.5 * found[0]["finish_us"], found

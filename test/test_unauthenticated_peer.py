@@ -21,8 +21,8 @@ def connect(port):
 
 def send_and_leave(port, data):
     try:
-        with connect(port) as stranger:
-            stranger.sendall(data)
+        with connect(port) as peer:
+            peer.sendall(data)
     except OSError:
         pass  # being thrown out is fine
 
@@ -45,12 +45,12 @@ def silence(port, held):
 
 
 def drip(port, held):
-    """A stranger that sends a byte at a time."""
-    stranger = connect(port)
-    held.append(stranger)
+    """A connection that sends a byte at a time."""
+    peer = connect(port)
+    held.append(peer)
     try:
         for k in range(60):
-            stranger.sendall(bytes([k]))
+            peer.sendall(bytes([k]))
             time.sleep(0.02)
     except OSError:
         pass
@@ -74,11 +74,11 @@ def echo(port, held):
     """Sends back whatever the root says first, as one who replays a handshake would."""
     for _ in range(20):
         try:
-            stranger = connect(port)
-            held.append(stranger)
-            stranger.settimeout(0.2)
-            stranger.sendall(stranger.recv(4096))
-            stranger.sendall(stranger.recv(4096))
+            peer = connect(port)
+            held.append(peer)
+            peer.settimeout(0.2)
+            peer.sendall(peer.recv(4096))
+            peer.sendall(peer.recv(4096))
         except OSError:
             pass
 
@@ -93,14 +93,14 @@ def all_well(job):
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
-def test_strangers_while_the_job_runs(attack):
+def test_attack_while_the_job_runs(attack):
     port, held = free_port(), []
     with serving(3, port) as job:
         job.wait_for("READY")
         attack(port, held)
         all_well(job)
-    for stranger in held:
-        stranger.close()
+    for peer in held:
+        peer.close()
 
 
 def listening(port):
@@ -110,7 +110,7 @@ def listening(port):
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
-def test_strangers_while_ranks_meet(attack):
+def test_attack_while_ranks_meet(attack):
     port, held = free_port(), []
     with serving(3, port, only=[0], seconds=1) as job:
         deadline = time.monotonic() + 10
@@ -121,8 +121,8 @@ def test_strangers_while_ranks_meet(attack):
         with serving(3, port, only=[1, 2], seconds=1) as others:
             all_well(others)
             all_well(job)
-    for stranger in held:
-        stranger.close()
+    for peer in held:
+        peer.close()
 
 
 @pytest.mark.parametrize("secret", ["open barley", "", None])
@@ -166,12 +166,12 @@ def test_garbage_on_the_sockets_of_one_host():
         tried = 0
         for name in unix_listeners(job):
             for data in (b"", b"\0", os.urandom(8), os.urandom(5000)):
-                with socket.socket(socket.AF_UNIX) as stranger:
-                    stranger.settimeout(2)
+                with socket.socket(socket.AF_UNIX) as peer:
+                    peer.settimeout(2)
                     try:
-                        stranger.connect(name)
+                        peer.connect(name)
                         tried += 1
-                        stranger.sendall(data)
+                        peer.sendall(data)
                     except OSError:
                         pass
         assert tried > 0, "the job listens on no Unix socket"

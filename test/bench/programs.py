@@ -16,7 +16,7 @@ from harness import program  # noqa: E402
 from namespaces import Hosts  # noqa: E402
 
 RATE, ROUNDS = os.environ.get("RATE", "1gbit"), int(os.environ.get("ROUNDS", "3"))
-# collective, hosts, ranks a host, algorithms, smallest and largest size; -links: every rank of a host has a card of its own
+# collective, hosts, ranks a host, algorithms, smallest and largest size; -links: every rank of a host has an interface of its own
 CLAIMS = {
     "alltoall": ("alltoall", 2, 3, ("linear", "twostep", "hierarchical"), "768", "768K"),
     "alltoall-many": ("alltoall", 2, 8, ("linear", "twostep"), "2K", "512K"),
@@ -37,10 +37,10 @@ def measure(hosts, places, prefix, collective, algorithm, least, most):
 for name in sys.argv[1:] or CLAIMS:
     collective, count, ranks, algorithms, least, most = CLAIMS[name]
     times, links, prefix = {}, name.endswith("-links"), None
-    with Hosts(count, RATE, paired=links, cards=ranks if links else 1) as hosts:
+    with Hosts(count, RATE, paired=links, interfaces=ranks if links else 1) as hosts:
         places = [host for host in range(count) for _ in range(ranks)]
         if links:
-            time.sleep(2)  # until the cards are seen to be up
+            time.sleep(2)  # until the interfaces are seen to be up
 
             def prefix(rank):
                 return [*hosts.enter(places[rank]), "env", f"UCX_NET_DEVICES=net{rank % ranks}"]
@@ -48,7 +48,7 @@ for name in sys.argv[1:] or CLAIMS:
             for algorithm in algorithms:
                 for size, taken in measure(hosts, places, prefix, collective, algorithm, least, most).items():
                     times.setdefault(size, {}).setdefault(algorithm, []).append(taken)
-    print(f"{collective}, {count} hosts of {ranks} ranks, {f'a card of {RATE} each' if links else f'cards of {RATE}'}: us, median of {ROUNDS}")
+    print(f"{collective}, {count} hosts of {ranks} ranks, {f'an interface of {RATE} each' if links else f'interfaces of {RATE}'}: us, median of {ROUNDS}")
     print(f"{'bytes':>10}" + "".join(f"{a:>24}" for a in algorithms))
     for size, row in sorted(times.items()):
         print(f"{size:>10}" + "".join(f"{statistics.median(row[a]):>24.1f}" for a in algorithms))

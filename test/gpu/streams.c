@@ -180,7 +180,7 @@ static void groups(struct rank *me)
     free(image);
 }
 
-/* ---- crowds ---- */
+/* ---- oversubscription ---- */
 
 /* All-reduces on each stream, of so many blocks that two fit on a GPU; elements. CUDA has 8 connections, and the library two
  * streams. */
@@ -235,7 +235,7 @@ static void oversubscribed_round(struct rank *me, struct oversubscription *overs
     }
 }
 
-static void crowds(struct rank *me)
+static void oversubscription(struct rank *me)
 {
     struct oversubscription oversubscription[STREAMS];
     for (int s = 0; s < STREAMS; s++) {
@@ -457,7 +457,7 @@ static void abandoned(struct rank *me)
 static const struct {
     const char *name;
     rank_function_t function;
-} scenarios[] = {{"graphs", graphs},     {"groups", groups},   {"crowds", crowds},
+} scenarios[] = {{"graphs", graphs},     {"groups", groups},   {"oversubscription", oversubscription},
                  {"messages", messages}, {"buffers", buffers}, {"manners", manners}};
 
 static void run(struct rank *me)
@@ -477,7 +477,7 @@ int main(int argc, char **argv)
     int gpus = 0;
     const struct ranks_option options[] = {
         {"--ranks", &ranks, NULL, "ranks as threads; 0: one a GPU, three on a single one"},
-        {"--scenario", NULL, &scenario, "graphs, groups, crowds, messages, buffers, manners, timeouts, abandoned or all"},
+        {"--scenario", NULL, &scenario, "graphs, groups, oversubscription, messages, buffers, manners, timeouts, abandoned or all"},
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
     if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) {
@@ -489,9 +489,9 @@ int main(int argc, char **argv)
         ranks = gpus > 1 ? gpus : 3;
     rondo_config_t config = RONDO_CONFIG_DEFAULT, wide = RONDO_CONFIG_DEFAULT;
     wide.blocks = ranks > gpus ? OVERSUBSCRIBED_BLOCKS / 4 : OVERSUBSCRIBED_BLOCKS;
-    if (strcmp(scenario, "all") == 0 || strcmp(scenario, "crowds") == 0) /* before others have taken their places */
-        ranks_run((int) ranks, &wide, crowds, NULL);
-    if (strcmp(scenario, "crowds") != 0 && strcmp(scenario, "timeouts") != 0 && strcmp(scenario, "abandoned") != 0)
+    if (strcmp(scenario, "all") == 0 || strcmp(scenario, "oversubscription") == 0) /* before others have taken their places */
+        ranks_run((int) ranks, &wide, oversubscription, NULL);
+    if (strcmp(scenario, "oversubscription") != 0 && strcmp(scenario, "timeouts") != 0 && strcmp(scenario, "abandoned") != 0)
         ranks_run((int) ranks, &config, run, NULL);
     config.timeout = 2;
     if (strcmp(scenario, "all") == 0 || strcmp(scenario, "timeouts") == 0)

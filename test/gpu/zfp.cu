@@ -1,5 +1,5 @@
 /*
- * Tests device/codec/cuda_codec.h on a GPU: random pieces whose slots hold ZFP streams, many at a time, against rondo_codec_run
+ * Tests device/codec/cuda_codec.h on a GPU: random slice operations whose slots hold ZFP streams, many at a time, against rondo_codec_run
  * on the host, bit by bit and with every byte around them. With --speed it measures the code alone instead. Usage: zfp [--seed
  * N] [--rounds N] | --speed.
  */
@@ -26,17 +26,17 @@ extern "C" {
 
 enum { THREADS = 512, CASES = 256, ARENA = 64 << 20, GUARD = 64, SOURCES = 4, REMOTES = 3 };
 
-__global__ void __launch_bounds__(THREADS, 1) run(const struct rondo_slice_op *pieces, uint32_t threads)
+__global__ void __launch_bounds__(THREADS, 1) run(const struct rondo_slice_op *slice_ops, uint32_t threads)
 {
     __shared__ struct rondo_slice_op slice_op;
     if (threadIdx.x == 0)
-        slice_op = pieces[blockIdx.x];
+        slice_op = slice_ops[blockIdx.x];
     __syncthreads();
     if (threadIdx.x < threads)
         rondo_codec_run_part(&slice_op, threadIdx.x, threads);
 }
 
-/* ---- random pieces ---- */
+/* ---- random slice operations ---- */
 
 static uint64_t random_state = 88172645463325252u;
 
@@ -188,14 +188,14 @@ static void report(const struct rondo_slice_op *slice_op, size_t at)
 
 static int test(int rounds)
 {
-    static struct rondo_slice_op pieces[CASES], placed[CASES];
-    struct rondo_slice_op *device_pieces;
+    static struct rondo_slice_op slice_ops[CASES], placed[CASES];
+    struct rondo_slice_op *device_ops;
     char *device, *found = (char *) malloc(ARENA);
     size_t starts[CASES + 1];
     before = (char *) malloc(ARENA);
     wanted = (char *) malloc(ARENA);
     CHECK(cudaMalloc(&device, ARENA));
-    CHECK(cudaMalloc(&device_pieces, sizeof pieces));
+    CHECK(cudaMalloc(&device_ops, sizeof slice_ops));
     for (int round = 0; round < rounds; round++) {
         uint32_t threads = round % 3 == 0 ? THREADS : 32 * (1 + random_below(THREADS / 32));
         used = 0;
@@ -203,49 +203,49 @@ static int test(int rounds)
             before[i] = (char) (i * 131 >> 3);
         for (int c = 0; c < CASES; c++) {
             starts[c] = used;
-            pieces[c] = make_slice_op();
-            placed[c] = place(pieces[c], device);
+            slice_ops[c] = make_slice_op();
+            placed[c] = place(slice_ops[c], device);
         }
         starts[CASES] = used;
         memcpy(wanted, before, used);
         for (int c = 0; c < CASES; c++) {
-            struct rondo_slice_op here = place(pieces[c], wanted);
+            struct rondo_slice_op here = place(slice_ops[c], wanted);
             run_on_host(&here);
         }
         CHECK(cudaMemcpy(device, before, used, cudaMemcpyHostToDevice));
-        CHECK(cudaMemcpy(device_pieces, placed, sizeof placed, cudaMemcpyHostToDevice));
-        run<<<CASES, THREADS>>>(device_pieces, threads);
+        CHECK(cudaMemcpy(device_ops, placed, sizeof placed, cudaMemcpyHostToDevice));
+        run<<<CASES, THREADS>>>(device_ops, threads);
         CHECK(cudaDeviceSynchronize());
         CHECK(cudaMemcpy(found, device, used, cudaMemcpyDeviceToHost));
         for (int c = 0; c < CASES; c++)
             for (size_t i = starts[c]; i < starts[c + 1]; i++)
                 if (found[i] != wanted[i]) {
-                    report(&pieces[c], i);
+                    report(&slice_ops[c], i);
                     return 1;
                 }
     }
-    printf("zfp: %d pieces as on the host\n", rounds * CASES);
+    printf("zfp: %d slice operations as on the host\n", rounds * CASES);
     return 0;
 }
 
 /* ---- speed ---- */
 
 /* As test's, with fewer registers and more blocks on a processor. */
-__global__ void __launch_bounds__(THREADS, 2) code_only(const struct rondo_slice_op *pieces)
+__global__ void __launch_bounds__(THREADS, 2) code_only(const struct rondo_slice_op *slice_ops)
 {
     __shared__ struct rondo_slice_op slice_op;
     if (threadIdx.x == 0)
-        slice_op = pieces[blockIdx.x];
+        slice_op = slice_ops[blockIdx.x];
     __syncthreads();
     rondo_codec_run_part(&slice_op, threadIdx.x, THREADS);
 }
 
-/* GB/s of uncompressed values: a block a piece, all pieces at once, many times the level-2 cache. */
+/* GB/s of uncompressed values: one block for each slice operation, all of them at once, many times the level-2 cache. */
 static double measure(int blocks, int type, uint32_t rate, int decodes)
 {
     const uint64_t count = 1 << 20;
     size_t plain = count * bytes_of[type], stream = stream_bytes(count, rate);
-    struct rondo_slice_op *pieces = (struct rondo_slice_op *) calloc((size_t) blocks, sizeof *pieces), *device_pieces;
+    struct rondo_slice_op *slice_ops = (struct rondo_slice_op *) calloc((size_t) blocks, sizeof *slice_ops), *device_ops;
     char *values, *streams, *slice_op_values = (char *) malloc(plain), *slice_op_stream = (char *) malloc(stream);
     before = slice_op_values;
     fill(0, count, type, 0);
@@ -253,9 +253,9 @@ static double measure(int blocks, int type, uint32_t rate, int decodes)
         rondo_zfp_encode(slice_op_stream, slice_op_values, count, rate, types[type]);
     CHECK(cudaMalloc(&values, plain * (size_t) blocks));
     CHECK(cudaMalloc(&streams, stream * (size_t) blocks));
-    CHECK(cudaMalloc(&device_pieces, sizeof *pieces * (size_t) blocks));
+    CHECK(cudaMalloc(&device_ops, sizeof *slice_ops * (size_t) blocks));
     for (int b = 0; b < blocks; b++) {
-        struct rondo_slice_op *slice_op = &pieces[b];
+        struct rondo_slice_op *slice_op = &slice_ops[b];
         char *here = values + (size_t) b * plain, *there = streams + (size_t) b * stream;
         CHECK(cudaMemcpy(here, slice_op_values, plain, cudaMemcpyHostToDevice));
         CHECK(cudaMemcpy(there, slice_op_stream, stream, cudaMemcpyHostToDevice));
@@ -275,14 +275,14 @@ static double measure(int blocks, int type, uint32_t rate, int decodes)
             slice_op->remote[0] = there;
         }
     }
-    CHECK(cudaMemcpy(device_pieces, pieces, sizeof *pieces * (size_t) blocks, cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpy(device_ops, slice_ops, sizeof *slice_ops * (size_t) blocks, cudaMemcpyHostToDevice));
     cudaEvent_t start, stop;
     float milliseconds, best = 1e9f;
     CHECK(cudaEventCreate(&start));
     CHECK(cudaEventCreate(&stop));
     for (int i = 0; i < 5; i++) {
         CHECK(cudaEventRecord(start));
-        code_only<<<blocks, THREADS>>>(device_pieces);
+        code_only<<<blocks, THREADS>>>(device_ops);
         CHECK(cudaEventRecord(stop));
         CHECK(cudaEventSynchronize(stop));
         CHECK(cudaEventElapsedTime(&milliseconds, start, stop));
@@ -290,8 +290,8 @@ static double measure(int blocks, int type, uint32_t rate, int decodes)
     }
     CHECK(cudaFree(values));
     CHECK(cudaFree(streams));
-    CHECK(cudaFree(device_pieces));
-    free(pieces);
+    CHECK(cudaFree(device_ops));
+    free(slice_ops);
     free(slice_op_values);
     free(slice_op_stream);
     return (double) blocks * (double) plain / best / 1e6;

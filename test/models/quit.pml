@@ -28,7 +28,7 @@
 #define LAUNCHES 1                       /* daemons started */
 #define STATE    2                       /* the launch it speaks of, and what the daemon of that launch does */
 #define FETCHED  3                       /* operations that block 0 has taken from the queue */
-#define NEWS     4                       /* operations that block 0 has announced to block 1 */
+#define ANNOUNCED 4                       /* operations that block 0 has announced to block 1 */
 #define READ     5                       /* operations of those that block 1 has noticed */
 #define VERDICT  6                       /* not a word of its own: the store that ends an epoch of the consensus word */
 #define WORDS    6
@@ -122,7 +122,7 @@ submitted:
 
 /* What a block has to do is in the queue for block 0, in the news for the others. `seen` counts the operations that a block
  * has dealt with; it stands for the contexts and task tables that are kept in device memory. */
-#define work ((index == 0 -> memory[TAIL] : memory[NEWS]) > seen)
+#define work ((index == 0 -> memory[TAIL] : memory[ANNOUNCED]) > seen)
 
 /* Block 0 may call itself idle only when what it announced has been noticed: a vote that stands from before the news would
  * otherwise count as the vote of a block that knows them. */
@@ -210,7 +210,7 @@ learn:
 
 take:
     if
-    :: index == 0 -> store(NEWS, seen + 1); store(FETCHED, seen + 1)
+    :: index == 0 -> store(ANNOUNCED, seen + 1); store(FETCHED, seen + 1)
     :: index != 0 -> store(READ, seen + 1)
     fi;
     atomic {                             /* execute */

@@ -138,8 +138,8 @@ step matrix-queues "0 1" matrix --ranks 0 $small
 step mix-queues "0 1" mix --ranks 0 $mixed --seed 4
 unset RONDO_RDMA_QUEUES
 unset RONDO_RDMA_DEVICES
-step matrix-two-cards "0 1" matrix --ranks 0 $small
-step mix-two-cards "0 1" mix --ranks 0 $mixed --seed 5
+step matrix-two-nics "0 1" matrix --ranks 0 $small
+step mix-two-nics "0 1" mix --ranks 0 $mixed --seed 5
 export RONDO_RDMA_DEVICES=rxe0
 export RONDO_ALGORITHM=hierarchical
 step matrix-hierarchical "0 0 1 1" matrix --ranks 0 --collectives allreduce,reduce_scatter,allgather,bcast,alltoall $small
@@ -163,7 +163,7 @@ export RONDO_RDMA_QUEUES=3
 step apart-queues "0 1" mix --ranks 0 $mixed --seed 8
 unset RONDO_RDMA_QUEUES
 unset RONDO_RDMA_DEVICES
-step apart-two-cards "0 1" mix --ranks 0 $mixed --seed 9
+step apart-two-nics "0 1" mix --ranks 0 $mixed --seed 9
 export RONDO_RDMA_DEVICES=rxe0
 step apart-stress "0 0 1 1" rondo stress --device host --collectives 4 --iterations 5 --order random --sync
 step apart-bench "0 1" rondo bench allreduce -b 8 -e 64K -f 8 -n 5 -w 1 -c --device host
@@ -206,19 +206,19 @@ if wanted no-such-device; then
     verdict no-such-device $?
 fi
 # Whoever asks for a connection without the job's token is sent away, and disturbs nobody.
-if wanted stranger; then
+if wanted unauthenticated; then
     start_ranks "0 1" faults --scenario serve --seconds 10
     wait_for_word /tmp/out.0 READY 60 && wait_for_word /tmp/out.1 READY 60
     bad=$?
     ports=$(real-rdma resource show cm_id | sed -n 's/.*state LISTEN.* src-addr [^ ]*:\([0-9]*\).*/\1/p' | sort -u)
     [ -n "$ports" ] || bad=1
     for port in $ports; do
-        timeout 4 real-rping -c -a 10.1.0.1 -p "$port" -C 1 >>/tmp/out.stranger 2>&1 && bad=1
-        echo "port $port: status $?" >>/tmp/out.stranger
+        timeout 4 real-rping -c -a 10.1.0.1 -p "$port" -C 1 >>/tmp/out.unauthenticated 2>&1 && bad=1
+        echo "port $port: status $?" >>/tmp/out.unauthenticated
     done
     end_ranks || bad=1
     grep -q '^RESULT 0 ' /tmp/out.0 && grep -q '^RESULT 0 ' /tmp/out.1 || bad=1
-    verdict stranger $bad
+    verdict unauthenticated $bad
 fi
 fault killed "0 1 2" 'kill -9 $(echo $pids | cut -d" " -f2)' "0 2" --scenario blocking
 fault killed-in-large "0 1" 'kill -9 $(echo $pids | cut -d" " -f2)' "0" --scenario blocking --count 100000

@@ -41,30 +41,30 @@ static void expect_exchange(struct rank *ranks, int size, uint32_t number)
 static void test_wrong_secret(void **state)
 {
     (void) state;
-    struct rank ranks[3], strangers[3];
+    struct rank ranks[3], unauthenticated[3];
     pthread_t thread;
     static const char *const secrets[] = {"another secret", "", "a secret "};
     use_tcp(ranks, 3);
     for (int i = 0; i < 3; i++) {
-        strangers[i] = ranks[i == 0 ? 1 : i];
-        strangers[i].options.secret = secrets[i];
+        unauthenticated[i] = ranks[i == 0 ? 1 : i];
+        unauthenticated[i].options.secret = secrets[i];
     }
     assert_int_equal(pthread_create(&thread, NULL, rank_connect, &ranks[0]), 0);
     usleep(50000);
-    in_parallel(strangers, 3, rank_connect);
+    in_parallel(unauthenticated, 3, rank_connect);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(strangers[i].result, RONDO_ERR_BOOTSTRAP);
-        assert_non_null(strstr(strangers[i].error, "refused the secret"));
-        assert_non_null(strstr(strangers[i].error, "RONDO_SECRET"));
-        assert_true(strangers[i].seconds < 5);
+        assert_int_equal(unauthenticated[i].result, RONDO_ERR_BOOTSTRAP);
+        assert_non_null(strstr(unauthenticated[i].error, "refused the secret"));
+        assert_non_null(strstr(unauthenticated[i].error, "RONDO_SECRET"));
+        assert_true(unauthenticated[i].seconds < 5);
     }
     in_parallel(ranks + 1, 2, rank_connect);
     pthread_join(thread, NULL);
     for (int i = 0; i < 3; i++)
         assert_int_equal(ranks[i].result, RONDO_SUCCESS);
-    in_parallel(strangers, 3, rank_connect);
+    in_parallel(unauthenticated, 3, rank_connect);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(strangers[i].result, RONDO_ERR_BOOTSTRAP);
+        assert_int_equal(unauthenticated[i].result, RONDO_ERR_BOOTSTRAP);
     expect_exchange(ranks, 3, 0);
     in_parallel(ranks, 3, rank_close);
 }

@@ -41,8 +41,8 @@ static void check(const struct rondo_comm *comm, enum rondo_kind kind, size_t by
     struct rondo_choice choice = {0};
     struct rondo_call call = {
         .kind = kind, .type = RONDO_INT8, .op = RONDO_SUM, .send = in_place ? RONDO_IN_PLACE : &from, .recv = &to};
-    int pieces = kind == RONDO_KIND_ALLGATHER || kind == RONDO_KIND_REDUCE_SCATTER_BLOCK || kind == RONDO_KIND_ALLTOALL;
-    call.count = pieces ? bytes / (size_t) comm->size : bytes;
+    int per_rank = kind == RONDO_KIND_ALLGATHER || kind == RONDO_KIND_REDUCE_SCATTER_BLOCK || kind == RONDO_KIND_ALLTOALL;
+    call.count = per_rank ? bytes / (size_t) comm->size : bytes;
     assert_true(rondo_select_gpu(comm, &call, 0, streamed, &choice));
     assert_non_null(choice.algorithm);
     assert_null(rondo_misfit(comm, &call, 0, choice.algorithm));
