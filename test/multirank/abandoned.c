@@ -1,6 +1,7 @@
 /*
- * A large receive whose communicator is aborted while its sender comes: what the sender stores from then on must not reach the
- * buffer, which is the application's again (device/engine/direct_write.h). Both do so at about the same time, in many rounds.
+ * A large receive whose communicator is aborted while the sender starts to send. After the receive has ended, the sender must
+ * not store into the buffer, which belongs to the application again (device/engine/direct_write.h). Abort and send happen at
+ * about the same time, in many rounds.
  */
 #include "test/multirank/ranks.h"
 
@@ -8,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BYTES = 4 << 20 }; /* stored by the sender where they belong, not through slots */
+enum { BYTES = 4 << 20 }; /* large enough for a direct write instead of slots */
 
 static long rounds = 300, seed = 1, received, given_up;
 
-/* Up to 300 us, in small steps; the receiver now and then long enough for all to arrive, or not at all. */
+/* Sleeps up to 300 us in small steps. Now and then the receiver sleeps long enough for the whole message to arrive, or not at
+ * all. */
 static void pause(const struct rank *me, long round)
 {
     const uint64_t random = ranks_hash((uint64_t) seed << 32 ^ (uint64_t) round << 1 ^ (uint64_t) me->rank);
@@ -31,7 +33,7 @@ static void check(const unsigned char *memory, unsigned char value, long round, 
     CHECK(wrong == 0, "round %ld: %zu of %d bytes are not %#x %s", round, wrong, BYTES, value, when);
 }
 
-/* Ends with the buffer in the application's hands, and filled. */
+/* Receives and aborts. On return the buffer belongs to the application, and is filled with a pattern. */
 static void receive(struct rank *me, rondo_comm_t comm, unsigned char *memory, long round)
 {
     rondo_request_t request = NULL;
@@ -55,7 +57,7 @@ static void send(struct rank *me, rondo_comm_t comm, unsigned char *memory, long
     MUST(rondo_barrier(me->world));
     pause(me, round);
     if (rondo_isend(memory, BYTES, RONDO_UINT8, 0, comm, &request) == RONDO_SUCCESS)
-        (void) rondo_wait(request); /* it may have been too late */
+        (void) rondo_wait(request); /* any result: the abort may have come too late */
 }
 
 static void run(struct rank *me)
@@ -69,7 +71,7 @@ static void run(struct rank *me)
             receive(me, comm, memory, round);
         else
             send(me, comm, memory, round);
-        MUST(rondo_barrier(me->world)); /* the sender is through */
+        MUST(rondo_barrier(me->world)); /* the sender has ended */
         if (me->rank == 0)
             check(memory, 0x11, round, "after the receive had ended");
         MUST(rondo_comm_free(&comm));

@@ -1,6 +1,7 @@
 /*
- * Bad arguments: each is refused with the right code and a message that holds the offending value, nothing is sent, and the
- * next good call works. Every rank makes the same bad calls, except where one rank alone does, to show that nothing was sent.
+ * Bad arguments: each call fails with the right code and a message that contains the offending value, nothing is sent, and the
+ * next good call works. Every rank makes the same bad calls. Where one rank alone makes them, the test shows that nothing was
+ * sent.
  */
 #include "test/multirank/ranks.h"
 
@@ -48,7 +49,7 @@ static void pointers(struct rank *me)
     EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_reduce_scatter_block(send, NULL, 4, RONDO_DOUBLE, RONDO_SUM, world));
     EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_alltoall(send, NULL, 4, RONDO_DOUBLE, world));
     EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_scan(NULL, recv, 4, RONDO_DOUBLE, RONDO_SUM, world));
-    if (me->rank > 0) /* rank 0's is left as it is, so it may be anything there */
+    if (me->rank > 0) /* rank 0's buffer is not touched, so it may be anything there */
         EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_exscan(send, NULL, 4, RONDO_DOUBLE, RONDO_SUM, world));
     EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_send(NULL, 4, RONDO_DOUBLE, 0, world));
     EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_recv(NULL, 4, RONDO_DOUBLE, 0, world));
@@ -151,7 +152,7 @@ static void counts(struct rank *me)
     EXPECT(RONDO_ERR_ARGUMENT, huge, rondo_bcast(send, HUGE_COUNT, RONDO_INT64, 0, me->world));
     EXPECT(RONDO_ERR_ARGUMENT, huge, rondo_send_init(send, HUGE_COUNT, RONDO_INT32, 0, me->world, NULL, &request));
     EXPECT(RONDO_ERR_ARGUMENT, huge, rondo_scan(send, recv, HUGE_COUNT, RONDO_FLOAT, RONDO_SUM, me->world));
-    if (me->size > 1) { /* fits once, but not size times */
+    if (me->size > 1) { /* the count fits in the address space once, but not size times */
         EXPECT(RONDO_ERR_ARGUMENT, huge, rondo_allgather(send, recv, HUGE_COUNT, RONDO_INT8, me->world));
         EXPECT(RONDO_ERR_ARGUMENT, huge, rondo_ialltoall(send, recv, HUGE_COUNT, RONDO_UINT8, me->world, &request));
         EXPECT(RONDO_ERR_ARGUMENT, huge, rondo_gather(send, recv, HUGE_COUNT, RONDO_INT8, 0, me->world));
@@ -166,7 +167,7 @@ static void counts(struct rank *me)
     lengths[0] = 1;
     displs[0] = HUGE_COUNT;
     EXPECT(RONDO_ERR_ARGUMENT, huge, rondo_allgatherv(send, lengths[me->rank], recv, lengths, displs, RONDO_INT64, me->world));
-    /* The caller's own contribution must be what the table says. */
+    /* The table must agree with the caller's own contribution. */
     for (int r = 0; r < me->size; r++)
         lengths[r] = 2, displs[r] = (size_t) r * 2;
     snprintf(counts_text, sizeof(counts_text), "%d", 3);
@@ -221,7 +222,7 @@ static void aliasing(struct rank *me)
     EXPECT(RONDO_ERR_BUFFER, "", rondo_reduce_scatter_block(buffer, buffer + 2 * size - 1, 2, RONDO_DOUBLE, RONDO_SUM, world));
     EXPECT(RONDO_ERR_BUFFER, "", rondo_alltoall(buffer, buffer, 2, RONDO_DOUBLE, world));
     EXPECT(RONDO_ERR_BUFFER, "", rondo_scan(buffer, buffer, 2, RONDO_DOUBLE, RONDO_SUM, world));
-    /* Where a rank's recv is left as it is, or its send is not read, nothing can alias. */
+    /* Buffers cannot overlap on a rank whose receive buffer is not written or whose send buffer is not read. */
     if (me->rank > 0)
         EXPECT(RONDO_ERR_BUFFER, "", rondo_exscan_init(buffer, buffer + 1, 2, RONDO_DOUBLE, RONDO_SUM, world, NULL, &request));
     if (me->rank > 0 && me->rank < me->size - 1)
@@ -237,11 +238,11 @@ static void aliasing(struct rank *me)
     EXPECT_EITHER(RONDO_ERR_BUFFER, RONDO_ERR_ARGUMENT, "",
                   rondo_allreduce(buffer, RONDO_IN_PLACE, 2, RONDO_DOUBLE, RONDO_SUM, world));
     EXPECT_EITHER(RONDO_ERR_BUFFER, RONDO_ERR_ARGUMENT, "", rondo_send(RONDO_IN_PLACE, 2, RONDO_DOUBLE, 0, world));
-    if (size > 1) /* in place is the root's alone */
+    if (size > 1) /* only the root may pass the in-place buffer */
         EXPECT_EITHER(RONDO_ERR_BUFFER, RONDO_ERR_ARGUMENT, "",
                       rondo_reduce(RONDO_IN_PLACE, buffer, 2, RONDO_DOUBLE, RONDO_SUM, (me->rank + 1) % me->size, world));
     CHECK(request == NULL, "a refused call made a request %p", (void *) request);
-    /* Neighbours that only touch are no alias. */
+    /* Adjacent buffers do not overlap. */
     for (int i = 0; i < 16; i++)
         buffer[i] = 1;
     MUST(rondo_allreduce(buffer, buffer + 8, 8, RONDO_DOUBLE, RONDO_SUM, world));
@@ -258,10 +259,10 @@ static void requests(struct rank *me)
     rondo_request_t request = NULL, once = NULL, none = NULL;
     int done = -1;
     MUST(rondo_allreduce_init(send, recv, 4, RONDO_INT32, RONDO_SUM, other, NULL, &request));
-    MUST(rondo_wait(request)); /* inactive: at once */
+    MUST(rondo_wait(request)); /* the request is inactive: the call returns at once */
     MUST(rondo_test(request, &done));
     CHECK(done == 1, "test of an inactive request: done %d", done);
-    if (me->size > 1) { /* active for as long as the last rank keeps the others waiting */
+    if (me->size > 1) { /* the request stays active while the last rank keeps the others waiting */
         if (me->rank < me->size - 1) {
             MUST(rondo_start(request));
             EXPECT(RONDO_ERR_STATE, "", rondo_start(request));
@@ -278,7 +279,8 @@ static void requests(struct rank *me)
         MUST(rondo_wait(request));
     }
     MUST(rondo_iallreduce(send, recv, 4, RONDO_INT32, RONDO_SUM, other, &once));
-    EXPECT_EITHER(RONDO_ERR_STATE, RONDO_ERR_ARGUMENT, "", rondo_start(once)); /* not persistent, and still unreported */
+    /* The request is not persistent, and its completion has not been reported. */
+    EXPECT_EITHER(RONDO_ERR_STATE, RONDO_ERR_ARGUMENT, "", rondo_start(once));
     MUST(rondo_wait(once));
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_start(NULL));
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_wait(NULL));
@@ -309,7 +311,7 @@ static void groups(struct rank *me)
     EXPECT(RONDO_ERR_STATE, "", rondo_group_end(me->world));
     MUST(rondo_group_start(me->world));
     EXPECT(RONDO_ERR_STATE, "", rondo_group_start(me->world));
-    /* A bad member is refused at once and leaves the group usable. */
+    /* A bad call in a group fails at once and leaves the group usable. */
     EXPECT(RONDO_ERR_ARGUMENT, "77", rondo_send(&value, 1, BAD_TYPE, 0, me->world));
     MUST(rondo_group_end(me->world));
     EXPECT(RONDO_ERR_STATE, "", rondo_group_end(me->world));
@@ -333,7 +335,7 @@ static void attributes(struct rank *me)
     good(me);
 }
 
-/* The host device has no streams, whatever the collective; the other arguments are good. */
+/* The host device has no streams: every collective on a stream fails, although its other arguments are good. */
 static void streams(struct rank *me)
 {
     static int32_t zone[64][256];
@@ -365,7 +367,7 @@ static void streams(struct rank *me)
     EXPECT(no, "", rondo_recv_on_stream(recv, 1, type, 0, world, stream));
     MUST(rondo_allreduce_init(send, recv, 1, type, op, world, NULL, &request));
     EXPECT(no, "", rondo_start_on_stream(request, stream));
-    MUST(rondo_start(request)); /* the refused start left it inactive */
+    MUST(rondo_start(request)); /* the failed start left the request inactive */
     MUST(rondo_wait(request));
     MUST(rondo_request_free(&request));
     good(me);
@@ -392,7 +394,7 @@ static void memory(struct rank *me)
     good(me);
 }
 
-/* One rank alone errs: if its bad call had sent anything, the good ones after it would not match. */
+/* One rank alone makes bad calls. If a bad call had sent anything, the good calls after it would not match. */
 static void alone(struct rank *me)
 {
     static int32_t zone[64][64];

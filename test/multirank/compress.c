@@ -1,6 +1,7 @@
 /*
  * Compressed collectives: every collective that compresses, every algorithm, rate and type, odd counts, in place. All ranks
- * must end with the same bits, and no result may be further off than the bound derived below. As threads and as processes.
+ * must end with the same bits, and no result may be further off than the bound derived below. The test runs with ranks as
+ * threads and as processes.
  */
 #include "test/multirank/ranks.h"
 
@@ -33,7 +34,7 @@ static size_t bytes_of(rondo_datatype_t type)
     return type == RONDO_DOUBLE ? 8 : type == RONDO_FLOAT ? 4 : 2;
 }
 
-/* Between -1 and 1, of 8 bits, which every type holds exactly. */
+/* A value between -1 and 1 with 8 significant bits, which every type represents exactly. */
 static double value(const struct trial *t, int rank, size_t index)
 {
     uint64_t hash = ranks_hash(t->seed ^ (uint64_t) rank << 48 ^ index);
@@ -111,7 +112,7 @@ static double bound(const struct trial *t)
     } else if (strcmp(t->algorithm, "recursive-doubling") == 0) {
         int held = 1;
         double pair = 0;
-        if ((size & (size - 1)) != 0) { /* two ranks that begin as one */
+        if ((size & (size - 1)) != 0) { /* two ranks are merged into one at the start */
             pair = code_error(t->rate, 1);
             largest = sums ? 2 + pair : 1 + pair;
         }
@@ -129,7 +130,7 @@ static double bound(const struct trial *t)
     }
     double result = (sums ? size : 1) + error;
     if (t->op == RONDO_AVG && reduces(t) && t->rate > 4)
-        error += code_error(t->rate, result); /* encoded after the division; as if before */
+        error += code_error(t->rate, result); /* encoded after the division; the bound is that of encoding before it */
     if (bytes_of(t->type) == 2)               /* float16's 11 bits, bfloat16's 8 */
         error += ldexp(result, t->type == RONDO_FLOAT16 ? -11 : -8);
     return error * 1.0001 + 1e-6 * size;
@@ -227,7 +228,7 @@ static size_t output_count(const struct trial *t)
     return t->count * (size_t) (all ? t->me->size : 1);
 }
 
-/* Where a rank's input lies in its output, in elements. */
+/* The offset of a rank's input in its output, in elements. */
 static size_t place_in_output(const struct trial *t)
 {
     return t->what == ALLGATHER || t->what == ALLGATHERV ? (size_t) t->me->rank * t->count : 0;
@@ -239,7 +240,7 @@ static void fill(const struct trial *t, void *memory, size_t count)
         store(t->type, memory, i, value(t, t->me->rank, i));
 }
 
-/* The same bits on all ranks; hop by hop they are not, and nobody may rely on it. */
+/* Whether all ranks must end with the same bits. Algorithms that decode and encode again at every hop do not promise it. */
 static int all_alike(const struct trial *t)
 {
     return (t->what == ALLREDUCE || t->what == ALLGATHER || t->what == ALLGATHERV || t->what == BCAST) &&
@@ -280,7 +281,7 @@ static void compare_values(const struct trial *t, const void *memory, size_t cou
     }
     CHECK(worst <= limit, "%s: element %zu is off by %g, more than %g (is %g); so are %zu from %zu to %zu", t->text, at, worst,
           limit, load(t->type, memory, at), wrong, first, last);
-    /* The bound is of the worst blocks there could be. On the average a plane costs less, and errors partly cancel. */
+    /* The bound holds for the worst possible blocks. On the average a plane costs less, and errors partly cancel. */
     double typical = sqrt(squares / (double) (count + 1));
     CHECK(typical <= limit / 4 || t->me->size == 1 || count < 100, "%s: a typical element is off by %g, the worst could be %g",
           t->text, typical, limit);
@@ -291,7 +292,7 @@ static void run(struct trial *t)
     struct rank *me = t->me;
     size_t element = bytes_of(t->type), in = input_count(t), out = output_count(t);
     size_t area = (in > t->count * (size_t) me->size ? in : t->count * (size_t) me->size) * element + 2 * GUARD;
-    char *send = malloc(area), *receive = malloc(area); /* images of the device's memory */
+    char *send = malloc(area), *receive = malloc(area); /* copies of the device's memory */
     char *device_send = ranks_allocate(area), *device_receive = ranks_allocate(area);
     rondo_request_t request;
     if (send == NULL || receive == NULL)
@@ -372,8 +373,8 @@ static void every_rate(struct rank *me, uint64_t *state)
         }
 }
 
-/* What one rank puts in for its share of the sum of so many rounds: with feedback the sum of the results comes ever nearer to
- * the sum of what was put in, relative to the number of rounds; without, each round's error is there again. */
+/* Adds up the results of many rounds. With error feedback the sum of the results approaches the sum of the inputs, relative to
+ * the number of rounds. Without it each round's error remains. */
 static void feedback_helps(struct rank *me, const char *algorithm)
 {
     enum { COUNT = 4000, ROUNDS = 40 };
@@ -413,7 +414,7 @@ static void feedback_helps(struct rank *me, const char *algorithm)
         }
         MUST(rondo_request_free(&request));
     }
-    /* What is left is one round's error, of ROUNDS. */
+    /* The remaining error is that of one round out of ROUNDS. */
     CHECK(me->size == 1 || sqrt(off[1]) < sqrt(off[0]) * 4 / ROUNDS, "%s: off by %g with feedback, %g without", algorithm,
           sqrt(off[1] / COUNT), sqrt(off[0] / COUNT));
     ranks_release(device_send);
@@ -423,7 +424,8 @@ static void feedback_helps(struct rank *me, const char *algorithm)
     free(sum);
 }
 
-/* A communicator's compression, its smallest size, its children, what it passes over, and what is counted. */
+/* A communicator's compression: its smallest size, its inheritance by children, the calls that it does not apply to, and its
+ * counters. */
 static void communicator(struct rank *me)
 {
     enum { COUNT = 40000 };
@@ -458,7 +460,8 @@ static void communicator(struct rank *me)
         uint64_t sent = after.bytes_sent - before.bytes_sent, saved = after.bytes_saved - before.bytes_saved;
         CHECK(me->size == 1 ? saved == 0 : saved > 2 * sent && saved < 4 * sent, "%llu bytes sent, %llu saved at rate 8",
               (unsigned long long) sent, (unsigned long long) saved);
-        /* One byte less is too small, and an integer sum or a product is left alone: both exact. */
+        /* One byte less is below the smallest size, and integer sums and products are not compressed: both results are
+         * exact. */
         MUST(rondo_allreduce(in, device_out, COUNT - 1, RONDO_FLOAT, RONDO_SUM, comms[c]));
         ranks_get(out, device_out, sizeof(receive[0]));
         for (size_t i = 0; i < COUNT - 1; i++)

@@ -1,6 +1,6 @@
 /*
- * Configurations and environment variables that rondo_init refuses before it looks for anyone, with the offending value in the
- * message; and that a good one works afterwards.
+ * rondo_init refuses bad configurations and environment variables before it contacts other ranks, with the offending value in
+ * the message. A good configuration works afterwards.
  */
 #include "test/multirank/ranks.h"
 
@@ -56,7 +56,7 @@ static void configurations(void)
     rondo_unique_id_t junk;
     memset(&junk, 0x5a, sizeof(junk));
     EXPECT_CONFIG(RONDO_ERR_BOOTSTRAP, bad, "", config.unique_id = &junk, config.rank = 0, config.size = 2);
-    /* And after all these a good one. */
+    /* A good configuration works after all the bad ones. */
     rondo_config_t config = RONDO_CONFIG_DEFAULT;
     config.rank = 0, config.size = 1, config.device = RONDO_DEVICE_HOST;
     rondo_t runtime = NULL;

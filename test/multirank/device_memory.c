@@ -1,7 +1,7 @@
 /*
- * Memory of a rank's device: malloc'ed on the host device, cudaMalloc'ed on the rank's GPU on the other. cudaFree waits until
- * the daemon leaves, so most of what is released is kept and given out again; now and then it is really freed, so that new
- * memory also turns up where a library may still have the old.
+ * Memory of a rank's device: malloc on the host device, cudaMalloc on the rank's GPU on the other. cudaFree waits until the
+ * daemon has left, so most freed blocks are retained and given out again. Now and then a block is really freed, so that new
+ * memory also appears at addresses that a library may have cached.
  */
 #include "test/multirank/device_memory.h"
 #include "test/multirank/ranks.h"
@@ -24,7 +24,7 @@ rondo_device_t ranks_device(void)
 #if RONDO_WITH_CUDA
 enum { RANKS_MAX = 1024, CLASSES = 48, RELEASES_A_FREE = 8 };
 
-/* Before each block, in host memory: how large it is and whose. */
+/* The header of a block, in host memory: its size and its GPU. */
 struct block {
     struct block *next;
     void *memory;
@@ -32,11 +32,11 @@ struct block {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int gpus[RANKS_MAX];             /* of each rank of this process */
-static struct block *retained[CLASSES]; /* of all GPUs */
+static int gpus[RANKS_MAX];             /* the GPU of each rank of this process */
+static struct block *retained[CLASSES]; /* free blocks of all GPUs */
 static struct block *given;             /* in use */
 static unsigned long releases;
-static _Thread_local cudaStream_t streams[64]; /* of the thread, on each GPU: made when first used, gone with the process */
+static _Thread_local cudaStream_t streams[64]; /* on each GPU: made at first use, destroyed with the process */
 
 static void must(cudaError_t error, const char *what)
 {
@@ -46,7 +46,7 @@ static void must(cudaError_t error, const char *what)
     exit(1);
 }
 
-/* Makes the rank's GPU the thread's. */
+/* Makes the rank's GPU the current device of the calling thread. */
 static int select_gpu(void)
 {
     int gpu = ranks_current >= 0 && ranks_current < RANKS_MAX ? gpus[ranks_current] : 0;
@@ -54,7 +54,7 @@ static int select_gpu(void)
     return gpu;
 }
 
-/* Takes the first block out of the list that is of this GPU, or with this memory. */
+/* Removes the first block of this GPU, or the block with this memory, from the list and returns it. */
 static struct block *take(struct block **list, int gpu, const void *memory)
 {
     for (struct block **link = list; *link != NULL; link = &(*link)->next) {
@@ -109,7 +109,7 @@ static void release_on_gpu(void *memory)
     free(block);
 }
 
-/* Never on the legacy stream, which a library's own streams might wait for. */
+/* Copies on a stream of its own: a library's streams might wait for the legacy stream. */
 static void copy_on_gpu(void *to, const void *from, size_t bytes)
 {
     int gpu = select_gpu();

@@ -4,11 +4,12 @@
 
 #include "rondo.h"
 
-/* Once a rank, on its own thread, with ranks_current set: which GPU its memory is on. */
+/* Chooses the GPU of the rank's memory. Called once by each rank on its own thread, with ranks_current set. */
 void ranks_use_device(rondo_t runtime);
 
 #if RONDO_WITH_CUDA
-/* Every byte of memory that the thread's GPU reaches has the value. By cudaMemcpy: where no daemon is waited for. */
+/* Whether every byte of memory that the thread's GPU reaches has the value. Uses cudaMemcpy, so no daemon may have to be waited
+ * for. */
 int device_memory_holds(const void *memory, size_t bytes, int value);
 #endif
 

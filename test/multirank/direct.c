@@ -1,6 +1,7 @@
 /*
- * Direct access: persistent operations on memory of rondo_alloc, blocking ones inside registered ranges, buffers that only some
- * ranks can open, what happens after deregistration, and the memory budget. As threads and as processes.
+ * Direct access: persistent operations on memory of rondo_alloc, blocking operations inside registered ranges, buffers that
+ * only some ranks can open, use after deregistration, and the memory budget. The test runs with ranks as threads and as
+ * processes.
  */
 #include "test/multirank/ranks.h"
 
@@ -9,7 +10,7 @@
 #include <string.h>
 
 #define COUNT  70001
-#define OFFSET 17 /* elements: buffers need not begin where a registration does */
+#define OFFSET 17 /* elements: a buffer need not begin where its registration begins */
 
 static float value(int rank, size_t index, int round)
 {
@@ -26,7 +27,7 @@ static float *image_of(size_t count)
     return image;
 }
 
-/* Buffers are memory of the device. */
+/* Fills a buffer of the device. */
 static void fill(float *buffer, size_t count, int rank, int round)
 {
     float *image = image_of(count);
@@ -80,7 +81,7 @@ static void persistent(struct rank *me, float *send, float *receive, const char 
     for (int round = 0; round < 3; round++) {
         fill(send, all, me->rank, round);
         fill(outputs[4], COUNT, me->rank, round);
-        for (int i = 0; i < 5; i++) /* another order on every rank */
+        for (int i = 0; i < 5; i++) /* each rank has an order of its own */
             MUST(rondo_start(requests[(i * 2 + me->rank + round) % 5]));
         MUST(rondo_waitall(5, requests));
         check_sum(me, outputs[0], COUNT, 0, round, what);
@@ -90,7 +91,7 @@ static void persistent(struct rank *me, float *send, float *receive, const char 
             check_from(outputs[3] + (size_t) rank * COUNT, COUNT, rank, (size_t) me->rank * COUNT, round, what);
         }
         check_from(outputs[4], COUNT, me->size - 1, 0, round, what);
-        MUST(rondo_barrier(me->world)); /* nobody refills what others still compare with */
+        MUST(rondo_barrier(me->world)); /* no rank refills a buffer that other ranks still compare */
     }
     for (int i = 0; i < 5; i++)
         MUST(rondo_request_free(&requests[i]));
@@ -116,7 +117,7 @@ static void registered(struct rank *me, float *send, float *receive)
     CHECK(rondo_comm_deregister(me->world, send) == RONDO_ERR_BUFFER, "a second deregistration succeeds");
 }
 
-/* An init that insists on the algorithm is refused where it does not fit, by all ranks, and without a trace. */
+/* An init that names the algorithm fails where the algorithm does not fit: on all ranks, and without a trace. */
 static void insisted(struct rank *me, float *receive)
 {
     rondo_attr_t attr = RONDO_ATTR_DEFAULT;
@@ -150,7 +151,7 @@ static void run(struct rank *me)
         persistent(me, send + OFFSET, receive + OFFSET, "direct", "direct, rondo_alloc");
         insisted(me, receive);
     }
-    /* On the host device one rank's input cannot be opened by other processes: all do without. */
+    /* On the host device other processes cannot open this rank's input: all ranks must choose another algorithm. */
     persistent(me, me->rank == 0 ? ordinary : send, receive, NULL, "one ordinary buffer");
     registered(me, send, receive);
     ranks_release(ordinary);
@@ -159,7 +160,8 @@ static void run(struct rank *me)
     CHECK(rondo_free(me->runtime, &all) == RONDO_ERR_BUFFER, "memory that rondo_alloc did not give is freed");
 }
 
-/* A budget that holds a few connectors: inits beyond it fail with the figures; those before it go on working. */
+/* A budget that holds a few connectors: inits beyond it fail with the figures in the message, and earlier operations go on
+ * working. */
 static void budget(struct rank *me)
 {
     rondo_request_t requests[64];
@@ -195,8 +197,8 @@ int main(int argc, char **argv)
     ranks_parse(argc, argv, options, 1);
     ranks_run((int) ranks, NULL, run, NULL);
     config.memory_budget = 2 << 20;
-    config.blocks = 1;                       /* one channel, so one connector a send, wherever this runs */
-    if (ranks_device() == RONDO_DEVICE_HOST) /* the figures are those of its connectors */
+    config.blocks = 1;                       /* one channel, so that a send has one connector on every machine */
+    if (ranks_device() == RONDO_DEVICE_HOST) /* the expected figures are those of the host device's connectors */
         ranks_run((int) ranks, &config, budget, NULL);
     return ranks_finish("direct");
 }

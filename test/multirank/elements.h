@@ -1,7 +1,7 @@
 /*
- * The straightforward reference: elements of every datatype as 64-bit integers or doubles, folded one at a time. Inputs are
- * chosen so that every partial result is exact in the datatype, which makes the result independent of the order of folding.
- * Shares nothing with the library's own operators.
+ * The reference: elements of every datatype as 64-bit integers or doubles, reduced one at a time. The inputs are chosen so that
+ * every partial result is exact in the datatype, which makes the result independent of the order of reduction. Shares no code
+ * with the library's operators.
  */
 #ifndef RONDO_TEST_ELEMENTS_H
 #define RONDO_TEST_ELEMENTS_H
@@ -18,8 +18,8 @@ static const char *const op_names[RONDO_OP_COUNT] = {"sum", "prod", "min",  "max
                                                      "lor", "lxor", "band", "bor", "bxor"};
 
 struct value {
-    int64_t integer; /* of an integer type: in the type's range, sign- or zero-extended */
-    double real;     /* of a floating-point type */
+    int64_t integer; /* for integer types: in the type's range, sign- or zero-extended */
+    double real;     /* for floating-point types */
 };
 
 static inline int type_is_float(rondo_datatype_t type)
@@ -51,7 +51,7 @@ static inline int64_t truncate_integer(rondo_datatype_t type, uint64_t bits)
     }
 }
 
-/* All integers up to this magnitude are exact in the type. */
+/* The type represents all integers up to this magnitude exactly. */
 static inline int64_t exact_limit(rondo_datatype_t type)
 {
     static const int64_t limits[RONDO_DATATYPE_COUNT] = {127,  255, 1 << 24, 1 << 24, 1 << 24, 1 << 24,
@@ -59,7 +59,7 @@ static inline int64_t exact_limit(rondo_datatype_t type)
     return limits[type];
 }
 
-/* Rank's input element under op in a communicator of size ranks; h is a hash of whatever identifies the element. */
+/* A rank's input element under op in a communicator of size ranks. h: a hash of everything that identifies the element. */
 static inline struct value make_value(rondo_datatype_t type, rondo_op_t op, uint64_t h, int rank, int size)
 {
     struct value v = {0, 0};
@@ -76,7 +76,7 @@ static inline struct value make_value(rondo_datatype_t type, rondo_op_t op, uint
         break;
     case RONDO_SUM:
     case RONDO_AVG:
-        range = range > 0 ? range : rank < limit; /* too many ranks for the type: the last ones add nothing */
+        range = range > 0 ? range : rank < limit; /* if the type cannot count all ranks, the last ranks add nothing */
         small = (int64_t) (h % (uint64_t) (2 * range + 1)) - range;
         break;
     default:
@@ -84,7 +84,7 @@ static inline struct value make_value(rondo_datatype_t type, rondo_op_t op, uint
     }
     if (type_is_float(type)) {
         v.real = (double) small;
-        if (op == RONDO_PROD) /* powers of two, few enough of them for float8's range */
+        if (op == RONDO_PROD) /* powers of two, few enough for float8's range */
             v.real = (h & 1 ? -1.0 : 1.0) * (rank < 6 ? ldexp(1.0, (int) ((h >> 8) % 3) - 1) : 1.0);
         return v;
     }
@@ -98,7 +98,7 @@ static inline struct value make_value(rondo_datatype_t type, rondo_op_t op, uint
 static inline struct value reduce_values(rondo_datatype_t type, rondo_op_t op, struct value a, struct value b)
 {
     struct value v = {0, 0};
-    int left, right, less; /* truth of a and b; a < b */
+    int left, right, less; /* the truth values of a and b, and a < b */
     if (type_is_float(type)) {
         left = a.real != 0, right = b.real != 0, less = a.real < b.real;
     } else {
@@ -155,7 +155,7 @@ static inline struct value divide_value(rondo_datatype_t type, struct value sum,
     return v;
 }
 
-/* A finite value in range, rounded to nearest even, as sign | exponent | mantissa. */
+/* Encodes a finite value in range, rounded to nearest even, as sign | exponent | mantissa. */
 static inline unsigned encode_small_float(double x, int exponent_bits, int mantissa_bits)
 {
     unsigned sign = signbit(x) ? 1u << (exponent_bits + mantissa_bits) : 0;
@@ -168,7 +168,7 @@ static inline unsigned encode_small_float(double x, int exponent_bits, int manti
     if (exponent < 1 - bias)
         exponent = 1 - bias; /* subnormal: the same spacing as the smallest normals */
     double units = nearbyint(ldexp(magnitude, mantissa_bits - exponent));
-    /* The leading one of a normal number, and a carry out of the significand, run into the exponent field by themselves. */
+    /* The leading one of a normal number and a carry out of the significand add to the exponent field without further work. */
     return sign | (((unsigned) (exponent + bias - 1) << mantissa_bits) + (unsigned) units);
 }
 
@@ -190,7 +190,7 @@ static inline void encode_value(rondo_datatype_t type, struct value v, void *ele
         bits = encode_small_float(v.real, 4, 3);
     else if (type == RONDO_FLOAT8E5M2)
         bits = encode_small_float(v.real, 5, 2);
-    memcpy(element, &bits, type_bytes[type]); /* little-endian, as every device Rondo runs on */
+    memcpy(element, &bits, type_bytes[type]); /* every device that Rondo runs on is little-endian */
 }
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * One rank of a job to which something terrible is done from outside (test_faults.py): it prints what it is doing on single
- * lines (READY, RESULT code seconds message, FINALIZED) and never ends by itself before the fault has reached it. The
- * environment says which rank it is.
+ * One rank of a job that test_faults.py disturbs from outside. It prints its state on single lines (READY, RESULT code seconds
+ * message, FINALIZED) and does not end before the fault has reached it. The environment gives its rank.
  */
 #include "test/multirank/device_memory.h"
 #include "test/multirank/ranks.h"
@@ -31,7 +30,7 @@ static void ready(void)
     fflush(stdout);
 }
 
-/* Memory of the device. */
+/* Memory of the device, filled with the value. */
 static float *filled(size_t elements, float value)
 {
     float *memory = ranks_allocate(elements * sizeof(*memory)), *image = malloc((elements + 1) * sizeof(*image));
@@ -42,7 +41,7 @@ static float *filled(size_t elements, float value)
     return memory;
 }
 
-/* All-reduces without end, in one of the three forms; the result is checked until the fault ends them. */
+/* Runs all-reduces without end, in one of three forms, and checks each result until the fault ends them. */
 static rondo_result_t endless(struct rank *me, const char *form, double limit)
 {
     size_t n = (size_t) count;
@@ -73,7 +72,7 @@ static rondo_result_t endless(struct rank *me, const char *form, double limit)
         ranks_get(&last, recv + n - 1, sizeof(last));
         CHECK(first == wanted && last == wanted, "run %ld: %g and %g, not %g", k, (double) first, (double) last,
               (double) wanted);
-        /* All ranks must stop at the same operation: rank 0 says when. */
+        /* All ranks must stop at the same operation: rank 0 decides when. */
         if (limit > 0 && k % 16 == 0) {
             int64_t stop = me->rank == 0 && ranks_seconds() - start > limit;
             if ((result = ranks_tell(me->world, &stop)) != RONDO_SUCCESS || stop)
@@ -89,7 +88,7 @@ static rondo_result_t endless(struct rank *me, const char *form, double limit)
     return result;
 }
 
-/* Messages from rank 1 that never come, or a send that it never takes. */
+/* Receives from rank 1 that rank 1 never sends, or a send that rank 1 never receives. */
 static rondo_result_t stuck_message(struct rank *me, int sending)
 {
     size_t n = (size_t) count;
@@ -107,7 +106,7 @@ static rondo_result_t stuck_message(struct rank *me, int sending)
     return result;
 }
 
-/* Many started operations of every kind, of which rank `absent` starts none. */
+/* Starts many operations of every kind. Rank `absent` starts none of them. */
 static rondo_result_t stuck_mix(struct rank *me)
 {
     enum { KINDS = 6 };
@@ -131,7 +130,7 @@ static rondo_result_t stuck_mix(struct rank *me)
     }
     MUST(rondo_startall(KINDS, requests));
     ready();
-    for (int k = 0; k < KINDS; k++) { /* every one of them fails, in the same way */
+    for (int k = 0; k < KINDS; k++) { /* every operation fails, in the same way */
         rondo_result_t each = rondo_wait(requests[k]);
         CHECK(k == 0 || each == result, "request %d: %s, not %s", k, rondo_strerror(each), rondo_strerror(result));
         result = each;
@@ -142,7 +141,7 @@ static rondo_result_t stuck_mix(struct rank *me)
     return result;
 }
 
-/* Rank `absent` stays away from one all-reduce until the others have given up. */
+/* Rank `absent` does not join one all-reduce until the others have given up. */
 static rondo_result_t absence(struct rank *me)
 {
     float *send = filled((size_t) count, 1), *recv = filled((size_t) count, 0);
@@ -152,13 +151,13 @@ static rondo_result_t absence(struct rank *me)
     if (me->rank == absent)
         ranks_sleep((double) seconds);
     result = rondo_allreduce(send, recv, (size_t) count, RONDO_FLOAT, RONDO_SUM, me->world);
-    /* The buffers may go only now, when no peer touches them any more. */
+    /* The buffers may be freed only now, when no peer touches them any more. */
     ranks_release(send);
     ranks_release(recv);
     return result;
 }
 
-/* Rank 1 aborts a duplicate with code 42 while the others wait on it; the world goes on working. */
+/* Rank 1 aborts a duplicate with code 42 while the others wait on it. The world goes on working. */
 static rondo_result_t abortion(struct rank *me)
 {
     rondo_comm_t comm;
@@ -186,7 +185,7 @@ static rondo_result_t abortion(struct rank *me)
     return result;
 }
 
-/* Rank 1 is killed; the operation on the world fails, and a communicator without that rank goes on working. */
+/* Rank 1 is killed: the operation on the world fails, and a communicator without rank 1 goes on working. */
 static rondo_result_t survivors(struct rank *me)
 {
     rondo_comm_t rest = NULL;
@@ -211,7 +210,7 @@ static rondo_result_t survivors(struct rank *me)
     return result;
 }
 
-/* The largest job there is to disturb: one that meets, works for some seconds, splits (new connections) and ends well. */
+/* A job with much to disturb: it forms, works for some seconds, splits (new connections) and ends well. */
 static rondo_result_t serve(struct rank *me)
 {
     rondo_result_t result = endless(me, "blocking", (double) seconds);
@@ -226,7 +225,7 @@ static rondo_result_t serve(struct rank *me)
     return result;
 }
 
-/* Rank 1 ends its process in good health but without rondo_finalize. */
+/* Rank 1 exits normally, but without rondo_finalize. */
 static rondo_result_t deserter(struct rank *me)
 {
     MUST(rondo_barrier(me->world));
@@ -237,7 +236,7 @@ static rondo_result_t deserter(struct rank *me)
 }
 
 struct churn {
-    float *send, *recv; /* memory of rondo_alloc */
+    float *send, *recv; /* allocated by rondo_alloc */
     size_t bytes;
     long round;
 };
@@ -266,7 +265,7 @@ static rondo_result_t open_and_close(struct rank *me, struct churn *churn)
     return result;
 }
 
-/* Large ones open their buffers, small ones connect slots. */
+/* Large operations open the peers' buffers, small operations connect slots. */
 static rondo_result_t make_and_free(struct rank *me, struct churn *churn)
 {
     rondo_request_t request = NULL;
@@ -280,7 +279,7 @@ static rondo_result_t make_and_free(struct rank *me, struct churn *churn)
     return result;
 }
 
-/* Collective calls that are no operations, again and again; rank `absent` stays away from all after the first few. */
+/* Repeats a collective call that is not an operation. Rank `absent` joins only the first few calls. */
 static rondo_result_t churning(struct rank *me, rondo_result_t (*step)(struct rank *me, struct churn *churn))
 {
     struct churn churn = {.bytes = 30000 * sizeof(float)};
@@ -294,7 +293,7 @@ static rondo_result_t churning(struct rank *me, rondo_result_t (*step)(struct ra
             pause();
         result = step(me, &churn);
     }
-    char message[1024]; /* the next calls may fail too, with messages of their own */
+    char message[1024]; /* saved, because the next calls may fail with messages of their own */
     snprintf(message, sizeof(message), "%s", rondo_last_error());
     rondo_result_t again = step(me, &churn);
     CHECK(again == result, "the next call: %s, not %s", rondo_strerror(again), rondo_strerror(result));
@@ -304,7 +303,7 @@ static rondo_result_t churning(struct rank *me, rondo_result_t (*step)(struct ra
     return result;
 }
 
-/* Rank `absent` comes late to rondo_finalize, in which all others wait for it. */
+/* Rank `absent` calls rondo_finalize late, while all others wait for it there. */
 static rondo_result_t late(struct rank *me)
 {
     MUST(rondo_barrier(me->world));

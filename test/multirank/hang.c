@@ -1,6 +1,6 @@
 /*
- * One rank of a job that hangs on purpose, or waits long enough to be asked what it is doing (test_hang.py). Prints READY,
- * REPORT and the report's lines, RESULT code; the environment says which rank it is.
+ * One rank of a job that hangs on purpose, or waits long enough to be asked for a report (test_hang.py). Prints READY, REPORT
+ * and the report's lines, and RESULT code. The environment gives its rank.
  */
 #include "test/multirank/device_memory.h"
 #include "test/multirank/ranks.h"
@@ -12,7 +12,7 @@
 enum { COUNT = 1000, TEXT = 65536 };
 
 static const char *scenario = "order";
-static long culprits = 0, seconds = 2; /* bit r: rank r is one */
+static long culprits = 0, seconds = 2; /* bit r of culprits: rank r is one */
 
 static int is_culprit(const struct rank *me)
 {
@@ -25,7 +25,7 @@ static void say(const char *word)
     fflush(stdout);
 }
 
-/* Two all-reduces; the culprits start them the other way round. */
+/* Two all-reduces, which the culprits start in the opposite order. */
 static rondo_result_t order(struct rank *me)
 {
     rondo_request_t requests[2];
@@ -36,7 +36,7 @@ static rondo_result_t order(struct rank *me)
     MUST(rondo_barrier(me->world));
     say("READY");
     MUST(rondo_start(requests[is_culprit(me)]));
-    ranks_sleep(0.5); /* so that each rank's daemon is inside its first one */
+    ranks_sleep(0.5); /* so that each rank's daemon is inside its first operation */
     MUST(rondo_start(requests[!is_culprit(me)]));
     rondo_result_t result = rondo_waitall(2, requests);
     for (int k = 0; k < 2; k++)
@@ -45,7 +45,7 @@ static rondo_result_t order(struct rank *me)
     return result;
 }
 
-/* The culprits come to an all-reduce late; meanwhile rank 0 may ask what is going on. */
+/* The culprits join an all-reduce late. Meanwhile rank 0 may ask for a report. */
 static rondo_result_t absence(struct rank *me, int asks)
 {
     float *memory = ranks_allocate(2 * COUNT * sizeof(*memory));
@@ -56,7 +56,7 @@ static rondo_result_t absence(struct rank *me, int asks)
     if (is_culprit(me))
         ranks_sleep((double) seconds);
     result = rondo_iallreduce(memory, memory + COUNT, COUNT, RONDO_FLOAT, RONDO_SUM, me->world, &request);
-    if (result != RONDO_SUCCESS) { /* the others have been told meanwhile that it was stuck */
+    if (result != RONDO_SUCCESS) { /* meanwhile the other ranks have learned that it was stuck */
         ranks_release(memory);
         return result;
     }

@@ -1,6 +1,6 @@
 /*
- * Jobs that are neither all threads nor all processes: several processes with several ranks each, which meet through a unique
- * id carried on the command line; and several independent jobs at once in one process.
+ * Jobs that are neither all threads nor all processes: several processes with several ranks each, which find each other by a
+ * unique id on the command line; and several independent jobs at once in one process.
  */
 #include "test/multirank/device_memory.h"
 #include "test/multirank/trial.h"
@@ -12,7 +12,7 @@ static const char *id_text;
 
 static rondo_unique_id_t id;
 
-/* One small run of every collective. */
+/* One small call of every collective. */
 static void exercise(struct rank *me)
 {
     for (int what = 0; what < COLLECTIVES; what++)

@@ -1,7 +1,8 @@
 /*
- * While nothing moves, no core is used; and what has been started elsewhere meanwhile wakes a rank whose own thread sleeps:
- * rank 0 comes late to an all-reduce that the others have started and do not wait for yet. And who calls a small collective
- * wakes no thread for it, however many blocks there are; nor does who starts one and waits for it, but now and then.
+ * While nothing moves, no core is used. An operation that other ranks have started meanwhile wakes a rank whose own thread
+ * sleeps: rank 0 joins an all-reduce late, which the others have started and do not wait for yet. A blocking call of a small
+ * collective wakes no other thread, however many blocks there are. Starting a small collective and waiting for it does so only
+ * now and then.
  */
 #include "test/multirank/ranks.h"
 
@@ -42,7 +43,7 @@ static void rest(struct rank *me)
 {
     STEP("idle");
     MUST(rondo_barrier(me->world));
-    ranks_sleep(0.2); /* the daemon leaves, the proxy falls asleep */
+    ranks_sleep(0.2); /* meanwhile the daemon leaves, and the proxy falls asleep */
     double before = processor_seconds(), since = ranks_seconds();
     ranks_sleep((double) idle_ms * 1e-3);
     double used = processor_seconds() - before, past = ranks_seconds() - since;
@@ -81,8 +82,9 @@ static long changes_of_thread(void)
     return usage.ru_nvcsw;
 }
 
-/* A thread that is woken has slept before, one change for each, or is busy beside the caller. Who has called or started
- * something does it all: but of what is started block 0's thread looks now and then whether that is so. */
+/* Counts the wake-ups of a call. A thread that is woken has slept before, with one context switch for each time, or runs beside
+ * the caller. The calling thread carries out the whole operation, but the thread of block 0 checks now and then whether a
+ * started operation progresses. */
 static void call(struct rank *me)
 {
     int64_t *in = calloc((size_t) count, sizeof(*in)), *out = calloc((size_t) count, sizeof(*out));

@@ -1,7 +1,7 @@
 /*
- * Operations that are carried out by who starts them, before a daemon hears of them (rondo_run_inline): that none does where
- * nobody waits; that one which gets stuck goes on where it stood, when a daemon has taken it over; and that threads which start
- * operations of one lane at the same time do not get into each other's way.
+ * Inline execution: operations that run on the calling thread before a daemon knows of them (rondo_run_inline). An operation
+ * that is not waited for never runs inline; an operation that gets stuck continues where it stopped once a daemon has taken it
+ * over; and threads that start operations of one lane at the same time do not disturb each other.
  */
 #include "test/multirank/ranks.h"
 
@@ -15,8 +15,8 @@ static const char *scenario = "late";
 enum {
     CALLS = 1000,
     WORDS_MAX = 900,
-    TINY_MAX = 32, /* words, of tiny slots, */
-    MESSAGES = 80, /* and more than there are of those */
+    TINY_MAX = 32, /* words of a tiny slot */
+    MESSAGES = 80, /* more than there are tiny slots */
 };
 
 static uint64_t word(int from, long round, int message, int i)
@@ -25,13 +25,14 @@ static uint64_t word(int from, long round, int message, int i)
                       (uint64_t) i);
 }
 
-/* ---- nobody hears of it ---- */
+/* ---- no daemon runs ---- */
 
 static void alone(struct rank *me)
 {
     int64_t in = 1, out;
     rondo_stats_t before, after;
-    MUST(rondo_allreduce(&in, &out, 1, RONDO_INT64, RONDO_SUM, me->world)); /* the lane's first one goes the usual way */
+    MUST(rondo_allreduce(&in, &out, 1, RONDO_INT64, RONDO_SUM,
+                         me->world)); /* the lane's first operation is submitted to the daemon */
     ranks_sleep(0.2);
     MUST(rondo_get_stats(me->runtime, &before));
     for (int i = 0; i < CALLS; i++)
@@ -54,7 +55,7 @@ static void check_words(const uint64_t *words, int count, int from, long round, 
     CHECK(bad == 0, "round %ld: %d of %d words of message %d from %d are wrong", round, bad, count, message, from);
 }
 
-/* One rank comes late, to sums and to messages: more of these than there are slots wait for it, or it for them. */
+/* One rank is late, for sums and for messages: more messages than there are slots wait for it, or it for them. */
 static void late(struct rank *me)
 {
     const int next = (me->rank + 1) % me->size, previous = (me->rank + me->size - 1) % me->size;
@@ -98,18 +99,19 @@ static void late(struct rank *me)
 
 enum { GROUP_MOST = 6, GROUP_WORDS = 24 };
 
-/* Odd ones go round the other way. */
+/* The peer of a message on the ring; odd messages go round the other way. */
 static int peer_of(const struct rank *me, int message, int sends)
 {
     const int right = (message % 2 == 0) == sends;
     return (me->rank + (right ? 1 : me->size - 1)) % me->size;
 }
 
-/* A member: the number of a message; sent or received. */
+/* Adds a member to the group: sends or receives the number of a message. */
 static void add_member(struct rank *me, int message, int sends, uint64_t *words, int count, rondo_request_t *request)
 {
     const int peer = peer_of(me, message, sends);
-    const size_t length = (size_t) (count + message); /* so each has a place of its own among those that a lane keeps */
+    const size_t length =
+        (size_t) (count + message); /* different lengths, so that each has an entry of its own in the lane's request cache */
     if (request != NULL && sends)
         MUST(rondo_isend(words, length, RONDO_UINT64, peer, me->world, request));
     else if (request != NULL)
@@ -120,13 +122,13 @@ static void add_member(struct rank *me, int message, int sends, uint64_t *words,
         MUST(rondo_recv(words, length, RONDO_UINT64, peer, me->world));
 }
 
-/* A call's arrays are the application's again when it returns, in a group, too. */
+/* The arrays of a call belong to the application again when it returns, in a group too. */
 static void arrays(struct rank *me)
 {
     enum { SUMS = 64, MOST = 8 };
     int64_t in[SUMS] = {0}, out[SUMS], all[MOST] = {0};
     size_t counts[MOST], displacements[MOST];
-    for (size_t count = 1; count <= SUMS; count++) /* so that there is a request in all places for such */
+    for (size_t count = 1; count <= SUMS; count++) /* so that every entry of the request cache is taken */
         MUST(rondo_allreduce(in, out, count, RONDO_INT64, RONDO_SUM, me->world));
     for (int r = 0; r < MOST; r++)
         counts[r] = 1, displacements[r] = (size_t) r;
@@ -140,8 +142,8 @@ static void arrays(struct rank *me)
         CHECK(all[r] == r + 1, "%lld from rank %d", (long long) all[r], r);
 }
 
-/* Messages around a ring, both ways, in groups, mostly the same ones again. Each rank has an order of its own between
- * what it sends and what it receives, and may have a member that is not waited for. */
+/* Sends messages both ways around a ring in groups, mostly the same messages again. Each rank has an order of its own between
+ * its sends and its receives, and may have a member that is not waited for. */
 static void groups(struct rank *me)
 {
     uint64_t common = (uint64_t) seed, own = ranks_hash((uint64_t) (seed * 100 + me->rank)),
@@ -150,7 +152,7 @@ static void groups(struct rank *me)
         const int messages = 1 + ranks_below(&common, ranks_below(&common, 4) == 0 ? GROUP_MOST : 2),
                   count = ranks_below(&common, 8) == 0 ? 7 : 3, sleeper = ranks_below(&common, 8 * me->size);
         int next[2] = {0, 0}, unwaited = ranks_below(&own, 6) == 0 ? ranks_below(&own, 2 * messages) : -1;
-        const int place = ranks_below(&own, 3) == 0; /* mostly the same one */
+        const int place = ranks_below(&own, 3) == 0; /* mostly the same entry */
         uint64_t(*out)[GROUP_WORDS] = places[place][0], (*in)[GROUP_WORDS] = places[place][1];
         rondo_request_t request = NULL;
         STEP("group of %d, round %ld", messages, round);
@@ -183,7 +185,7 @@ struct crew {
     uint64_t sent, received;
 };
 
-/* Whose message is whose is not said: each is of one number, and the numbers add up. */
+/* Messages of several threads match in any order: each is one number, and the numbers add up. */
 static void *sender(void *argument)
 {
     struct crew *crew = argument;
@@ -250,7 +252,7 @@ static void together(struct rank *me)
 
 struct second {
     struct rank *me;
-    uint64_t before, got; /* operations started before the first one */
+    uint64_t before, got; /* before: operations submitted before the first receive */
 };
 
 static void *receive_second(void *argument)
@@ -265,7 +267,7 @@ static void *receive_second(void *argument)
     return NULL;
 }
 
-/* Another thread starts one as soon as the first one is under way, which nothing has come for. */
+/* Another thread starts an operation as soon as the first one runs, before any message for the first one has arrived. */
 static void order(struct rank *me)
 {
     for (long round = 0; round < rounds; round++) {

@@ -1,6 +1,6 @@
 /*
- * Counts beyond 2^31 bytes and beyond 2^31 elements, where an int somewhere would wrap. Two ranks as threads; every buffer is
- * scanned whole. Needs about 5 GB.
+ * Counts beyond 2^31 bytes and beyond 2^31 elements, where a 32-bit integer would wrap. Two ranks run as threads, and every
+ * buffer is compared completely. Needs about 5 GB.
  */
 #include "test/multirank/ranks.h"
 
@@ -24,7 +24,7 @@ static void *reserve(size_t bytes)
     return memory;
 }
 
-/* A period that is prime to every slot, slice and page size, so that data which lands elsewhere shows. */
+/* The period of the data is prime to every slot, slice and page size, so that misplaced data differs. */
 enum { PERIOD = 251 };
 
 static void float_allreduce(struct rank *me)
@@ -51,7 +51,7 @@ static void fill_bytes(unsigned char *buffer, size_t count, int step)
 {
     for (size_t i = 0; i < count && i < PERIOD; i++)
         buffer[i] = (unsigned char) ((int) i * step);
-    for (size_t done = PERIOD; done < count;) { /* doubling whole periods */
+    for (size_t done = PERIOD; done < count;) { /* doubles the number of whole periods */
         size_t more = done < count - done ? done : count - done;
         memcpy(buffer + done, buffer, more);
         done += more;
@@ -59,7 +59,7 @@ static void fill_bytes(unsigned char *buffer, size_t count, int step)
 }
 static void check_bytes(const unsigned char *buffer, size_t count, int step, const char *what)
 {
-    unsigned char expected[PERIOD * 64]; /* the tail is compared a piece at a time as well */
+    unsigned char expected[PERIOD * 64]; /* the tail is compared in blocks of this size as well */
     fill_bytes(expected, sizeof(expected), step);
     size_t bad = 0, first = 0;
     for (size_t at = 0; at < count; at += sizeof(expected)) {
@@ -100,7 +100,7 @@ static void byte_bcast(struct rank *me)
 static void double_allgather(struct rank *me)
 {
     const size_t count =
-        ((size_t) 1 << 27) + 3; /* 1 GiB and a bit each; the second block starts there, the whole is over 2 GiB */
+        ((size_t) 1 << 27) + 3; /* just over 1 GiB each: the second block starts there, and the whole is over 2 GiB */
     const size_t bytes = count * sizeof(double);
     unsigned char *buffer = reserve(2 * bytes);
     fill_bytes(buffer + (size_t) me->rank * bytes, bytes, 3 + me->rank);

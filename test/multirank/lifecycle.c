@@ -1,6 +1,6 @@
 /*
- * Things that come and go: communicators, requests, whole runtimes, connector memory up to its budget, callbacks that start
- * operations. What has gone must give everything back. Each scenario is one behaviour, named on the command line.
+ * Creation and destruction: communicators, requests, whole runtimes, connector memory up to its budget, callbacks that start
+ * operations. What is destroyed must return all its resources. Each scenario is one behaviour, named on the command line.
  */
 #include "test/multirank/ranks.h"
 
@@ -30,7 +30,7 @@ static uint64_t reserved(struct rank *me)
     return stats.memory_reserved;
 }
 
-/* Communicators made, used and freed again and again take no more memory than the first few. */
+/* Creating, using and freeing communicators repeatedly takes no more memory than the first few did. */
 static void communicators(struct rank *me)
 {
     uint64_t early = 0;
@@ -41,7 +41,7 @@ static void communicators(struct rank *me)
         MUST(rondo_comm_split(dup, me->rank % 2, -me->rank, &half));
         good(me, dup);
         good(me, half);
-        MUST(rondo_comm_free(&dup)); /* its child goes on living */
+        MUST(rondo_comm_free(&dup)); /* its child must go on working */
         good(me, half);
         MUST(rondo_comm_free(&half));
         MUST(rondo_barrier(me->world));
@@ -52,7 +52,7 @@ static void communicators(struct rank *me)
           (unsigned long long) early);
 }
 
-/* The same as at its first rank. */
+/* The communicator's id, after a check that all ranks have the same. */
 static uint64_t agreed_id(rondo_comm_t comm)
 {
     uint64_t own = 0, first;
@@ -63,7 +63,7 @@ static uint64_t agreed_id(rondo_comm_t comm)
     return own;
 }
 
-/* Many communicators alive at once, used in opposite orders. */
+/* Many communicators exist at once and are used in opposite orders. */
 static void many_communicators(struct rank *me)
 {
     enum { COUNT = 60 };
@@ -89,7 +89,7 @@ static void many_communicators(struct rank *me)
         MUST(rondo_comm_free(&comms[k]));
 }
 
-/* Persistent requests made and freed again and again, some of them never started. */
+/* Persistent requests are created and freed repeatedly, some of them without a start. */
 static void requests(struct rank *me)
 {
     uint64_t early = 0;
@@ -111,7 +111,7 @@ static void requests(struct rank *me)
           (unsigned long long) early);
 }
 
-/* Peers tell of what they have freed in messages, which take a moment. */
+/* Waits until the reserved bytes are at most this: peers report freed memory in messages, which take a moment. */
 static void await_reserved(struct rank *me, uint64_t most)
 {
     double until = ranks_seconds() + 20;
@@ -121,13 +121,14 @@ static void await_reserved(struct rank *me, uint64_t most)
           (unsigned long long) most);
 }
 
-/* Over the budget of any rank the init fails on every rank; what exists works on, and room comes back. */
+/* An init beyond the budget of any rank fails on every rank. Existing operations go on working, and freed memory can be used
+ * again. */
 static void budget(struct rank *me)
 {
     enum { MOST = 20000, COUNT = 100000 };
     static float zone[64][2 * COUNT];
     rondo_request_t *made = calloc(MOST, sizeof(*made));
-    good(me, me->world); /* connects it while there is room */
+    good(me, me->world); /* connects the world while the budget allows it */
     MUST(rondo_barrier(me->world));
     uint64_t before = reserved(me);
     for (int round = 0; round < 3; round++) {
@@ -204,7 +205,7 @@ static void callbacks(struct rank *me)
     MUST(rondo_request_free(&chain.second));
 }
 
-/* Requests and communicators left alive are freed by rondo_finalize (a leak checker sees whether they are). */
+/* rondo_finalize frees requests and communicators that still exist. A leak checker detects whether it does. */
 static void left_alive(struct rank *me)
 {
     static int32_t zone[64][64];
@@ -236,7 +237,7 @@ static void one_call(struct rank *me)
     good(me, me->world);
 }
 
-/* Jobs one after the other in one process: descriptors and threads do not add up. */
+/* Several jobs run one after the other in one process. The numbers of descriptors and threads do not grow. */
 static void runtimes(void)
 {
     int descriptors = 0;
@@ -245,7 +246,7 @@ static void runtimes(void)
         if (k == 7)
             descriptors = entries("/proc/self/fd");
     }
-    /* The meeting points' threads end a moment after their last rank has left. */
+    /* The threads of a rendezvous end a moment after its last rank has left. */
     double until = ranks_seconds() + 10;
     while ((entries("/proc/self/task") > 5 || entries("/proc/self/fd") > descriptors) && ranks_seconds() < until)
         ranks_sleep(0.05);

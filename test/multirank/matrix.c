@@ -1,6 +1,7 @@
 /*
  * Every collective x type x operator x in place x odd counts x roots, blocking, non-blocking and persistent, against the
- * reference of trial.h. Options narrow it down; nothing is left out by itself except what is said in `wanted` below.
+ * reference of trial.h. Options restrict the matrix. Without options only the combinations that `wanted` names below are left
+ * out.
  */
 #include "test/multirank/trial.h"
 
@@ -11,7 +12,7 @@ static const char *order, *transports;
 static const size_t all_counts[] = {0, 1, 2, 3, 17, 1000, 4099, 70001};
 enum { COUNTS = sizeof(all_counts) / sizeof(all_counts[0]) };
 
-/* Is name in the comma-separated list? */
+/* Whether name is in the comma-separated list. */
 static int listed(const char *list, const char *name)
 {
     size_t length = strlen(name);
@@ -30,7 +31,8 @@ static int listed_count(size_t count)
     return listed(counts, text);
 }
 
-/* The two largest counts only for one type of each width and kind and for the sum; the product over all is hours. */
+/* Whether the matrix includes the trial. The two largest counts run for one type of each width and kind and for the sum only:
+ * all combinations would take hours. */
 static int wanted(const struct trial *t)
 {
     if (!listed_count(t->count) || !op_allowed(t->what, t->op, t->type))
@@ -83,7 +85,7 @@ static void run_trial(struct trial *t, uint64_t number)
         MUST(rondo_wait(request));
         trial_verify(t, "nonblocking", 200);
     }
-    /* An init costs far more than a call: for reductions every type and operator has it at some counts, not at each. */
+    /* An init costs far more than a call: for reductions each type and operator has it at some counts only. */
     if (listed(forms, "persistent") && (!collective_reduces(t->what) || t->count >= 4099 || number % 5 == 0)) {
         STEP("persistent %s", text);
         run_persistent(t);
@@ -107,7 +109,7 @@ static void run(struct rank *me)
                             !listed(ops, op_names[op]) || !wanted(&t))
                             continue;
                         number++;
-                        /* Every root at one count, else the roots in turn. */
+                        /* Tries every root at one count, and one root after the other at the other counts. */
                         int all = collective_has_root(t.what) && t.count == 17 && t.op == RONDO_SUM;
                         for (int k = 0; k < (all ? me->size : 1); k++) {
                             t.root = (int) ((number + (uint64_t) k) % (uint64_t) me->size);

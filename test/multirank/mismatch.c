@@ -1,6 +1,6 @@
 /*
  * Ranks that disagree about a call: with checking on, every rank gets RONDO_ERR_MISMATCH with a message that names both calls,
- * nobody hangs, and other communicators go on working. One scenario a kind of disagreement, in all three forms.
+ * no rank hangs, and other communicators go on working. One scenario for each kind of disagreement, in all three forms.
  */
 #include "test/multirank/ranks.h"
 
@@ -11,14 +11,14 @@
 static long ranks = 3;
 static const char *scenario = "count", *form = "blocking";
 
-/* The last rank is the odd one out. */
+/* Whether the rank's call differs from the others': the last rank's does. */
 static int odd_one(const struct rank *me)
 {
     return me->rank == me->size - 1;
 }
 
 struct call {
-    const char *words[2]; /* what the message must hold: of the majority's call, of the odd one's */
+    const char *words[2]; /* words that the message must contain: of the majority's call, of the odd rank's call */
     const char *collective;
     size_t count;
     rondo_datatype_t type;
@@ -57,7 +57,7 @@ static struct call make_call(struct rank *me)
     } else if (strcmp(scenario, "barrier") == 0) {
         call.collective = odd ? "barrier" : "bcast";
         call.words[0] = "bcast", call.words[1] = "barrier";
-    } else if (strcmp(scenario, "bcast_count") == 0) { /* whose root could be done before anyone has received */
+    } else if (strcmp(scenario, "bcast_count") == 0) { /* its root could end before any rank has received */
         call.collective = "bcast";
         call.count = odd ? 11 : 7;
         call.words[0] = "7", call.words[1] = "11";
@@ -71,7 +71,7 @@ static struct call make_call(struct rank *me)
     return call;
 }
 
-/* The operation's error, whichever of its calls reports it. */
+/* Performs the call and returns the operation's error, whichever step reports it. */
 static rondo_result_t perform(const struct call *call, void *send, void *recv, rondo_comm_t comm)
 {
     rondo_request_t request = NULL;
@@ -111,7 +111,7 @@ static void run(struct rank *me)
     rondo_comm_t comm;
     struct call call = make_call(me);
     MUST(rondo_comm_dup(me->world, &comm));
-    /* A few good calls first, so that the bad one is not the first of its communicator. */
+    /* A few good calls come first, so that the bad call is not the first one of its communicator. */
     for (int k = 0; k < 3; k++)
         MUST(rondo_allreduce(send, recv, 10, RONDO_INT32, RONDO_SUM, comm));
     STEP("mismatched %s", call.collective);
@@ -126,14 +126,14 @@ static void run(struct rank *me)
     CHECK(took < 10, "took %.1f s", took);
     if (me->rank == 0)
         printf("mismatch: %s\n", message);
-    /* The world knows nothing of it. */
+    /* The world is not affected. */
     int64_t mine = me->rank + 1, sum = 0;
     STEP("good call on the world");
     MUST(rondo_allreduce(&mine, &sum, 1, RONDO_INT64, RONDO_SUM, me->world));
     CHECK(sum == (int64_t) me->size * (me->size + 1) / 2, "sum %lld", (long long) sum);
 }
 
-/* A send and its receive that disagree: both sides are told. */
+/* A send and a receive that disagree: both ranks get the error. */
 static void run_message(struct rank *me)
 {
     static int32_t zone[64][128];

@@ -1,8 +1,9 @@
 /*
- * Random mixes: several threads on every rank, each with communicators of its own (a duplicate, splits of odd sizes and
- * reversed order), persistent collectives started in a different random order on every rank, non-blocking ones in call order on
- * each communicator but in random order across them, sends and receives beside, device synchronizations between starts.
- * The plan comes from the seed and is the same on all ranks of a communicator; only the order is each rank's own.
+ * Random mixes: each rank has several threads, each with communicators of its own (a duplicate, splits of odd sizes and
+ * reversed order). They start persistent collectives in a random order that differs between ranks, and non-blocking collectives
+ * in call order on each communicator but in random order across communicators, beside sends and receives, with device
+ * synchronizations between starts. The plan comes from the seed and is the same on all ranks of a communicator; the order of
+ * starts is each rank's own.
  */
 #include "test/multirank/trial.h"
 
@@ -15,12 +16,12 @@ static const char *order;
 
 enum { COMMUNICATORS = 4, MAX_OPERATIONS = 512 };
 
-struct message { /* to the next rank of the communicator, and from the one before */
+struct message { /* goes to the communicator's next rank, and comes from the previous one */
     rondo_comm_t comm;
     int rank, size;
     uint64_t seed;
     size_t count;
-    int32_t *out, *in; /* memory of the device */
+    int32_t *out, *in; /* device memory */
 };
 
 struct operation {
@@ -28,7 +29,7 @@ struct operation {
     int communicator;
     struct trial trial;
     rondo_request_t request;
-    atomic_int called; /* by the callback */
+    atomic_int called; /* set by the callback */
     int expected_calls;
 };
 
@@ -36,7 +37,7 @@ struct worker {
     struct rank *me;
     int number;
     rondo_comm_t comms[COMMUNICATORS];
-    uint64_t comm_seeds[COMMUNICATORS]; /* the same on all ranks of the communicator */
+    uint64_t comm_seeds[COMMUNICATORS]; /* each is the same on all ranks of its communicator */
 };
 
 static void called_back(void *argument, rondo_result_t result)
@@ -57,7 +58,7 @@ static void plan_trial(struct trial *t, rondo_comm_t comm, uint64_t *plan)
     do
         t->op = (rondo_op_t) ranks_below(plan, RONDO_OP_COUNT);
     while (!op_allowed(t->what, t->op, t->type));
-    int scale = ranks_below(plan, 4); /* many small ones, some that need several slots */
+    int scale = ranks_below(plan, 4); /* many small counts, and some that need several slots */
     t->count = (size_t) ranks_below(plan, scale == 0 ? 4 : scale == 1 ? 64 : (int) max_count);
     t->root = ranks_below(plan, size);
     t->in_place = ranks_below(plan, 2) && collective_in_place(t->what);
@@ -108,7 +109,7 @@ static void finish_message(struct message *m, rondo_request_t *requests)
     ranks_release(m->in);
 }
 
-/* Both ends by whatever means: wait, or polling. */
+/* Completes the operation by waiting or by polling. */
 static void complete(struct operation *operation, uint64_t *own)
 {
     if (ranks_below(own, 2))
@@ -181,7 +182,7 @@ static void iterate(struct worker *worker, struct operation *operations, int cou
             }
             MUST(rondo_start(operation->request));
             break;
-        case NEXT_COLLECTIVE: /* whatever the communicator's plan has next */
+        case NEXT_COLLECTIVE: /* the next collective of the communicator's plan */
             plan_trial(&operation->trial, worker->comms[c], &plans[c]);
             trial_fill(&operation->trial, iteration);
             MUST(trial_call(&operation->trial, NONBLOCKING, NULL, &operation->request));
@@ -194,7 +195,7 @@ static void iterate(struct worker *worker, struct operation *operations, int cou
             MUST(rondo_device_synchronize(worker->me->runtime));
         }
         if (ranks_below(own, 10) == 0 && operation->kind == PERSISTENT_COLLECTIVE) {
-            int done; /* whether or not it is done, testing must be harmless */
+            int done; /* testing must be harmless before and after completion */
             MUST(rondo_test(operation->request, &done));
         }
     }
@@ -232,7 +233,7 @@ static void *work(void *opaque)
     for (int i = 0; i < count; i++) {
         if (operations[i].kind != PERSISTENT_COLLECTIVE)
             continue;
-        /* A callback may come a moment after the wait has returned, but it must come, and once a run. */
+        /* A callback may run a moment after the wait has returned, but it must run exactly once. */
         double until = ranks_seconds() + 10;
         while (atomic_load(&operations[i].called) < operations[i].expected_calls && ranks_seconds() < until)
             ranks_sleep(0.001);
@@ -246,7 +247,7 @@ static void *work(void *opaque)
     return NULL;
 }
 
-/* Duplicate; odd and even ranks; everyone but the last rank, reversed; a split of a split. */
+/* A duplicate; a split into odd and even ranks; all ranks but the last one, reversed; a split of a split. */
 static void make_communicators(struct worker *worker)
 {
     struct rank *me = worker->me;

@@ -1,7 +1,7 @@
 /*
- * More operations at once than the queues were made for, each in a lane of its own: persistent messages of one element. The
- * first operation of every lane must reach the device whatever else is there, or two ranks that start them in different orders
- * wait for each other for ever.
+ * More operations at once than the queues have room for: persistent messages of one element, each in a lane of its own. The
+ * first operation of every lane must reach the device whatever else is queued. Otherwise two ranks that start the lanes in
+ * different orders would wait for each other for ever.
  */
 #include "test/multirank/ranks.h"
 
@@ -17,7 +17,7 @@ static int64_t element(int from, long number)
 
 /* Message k goes from rank k % size to the next one. */
 struct messages {
-    int64_t *data; /* one element a message, as sent or received */
+    int64_t *data; /* one element for each message, as sent or received */
     rondo_request_t *requests;
 };
 
@@ -69,7 +69,7 @@ static void check(struct rank *me, const struct messages *messages)
     free(image);
 }
 
-/* Even ranks start them from the first on, odd ones from the last: what the one has started first, the other starts last. */
+/* Even ranks start the messages from the first on, odd ranks from the last one on. */
 static void opposite(struct rank *me)
 {
     struct messages messages;
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
     rondo_config_t config = RONDO_CONFIG_DEFAULT;
     config.check = 0;
-    config.blocks = 1; /* many lanes need few contexts each */
+    config.blocks = 1; /* many lanes, with few contexts each */
     ranks_run((int) ranks, &config, opposite, NULL);
     return ranks_finish("oversubscription");
 }

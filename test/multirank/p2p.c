@@ -1,6 +1,6 @@
 /*
- * Sends and receives: matching order, groups, self sends, sends that come long before their receives, large and empty messages,
- * persistent ones. Each scenario is one behaviour, named on the command line.
+ * Sends and receives: matching order, groups, self sends, sends long before their receives, large and empty messages,
+ * persistent requests. Each scenario is one behaviour, named on the command line.
  */
 #include "test/multirank/ranks.h"
 
@@ -16,7 +16,7 @@ static int32_t element(int from, int to, int number, size_t i)
     return (int32_t) ranks_hash((uint64_t) seed << 48 ^ (uint64_t) from << 40 ^ (uint64_t) to << 32 ^ (uint64_t) number << 24 ^
                                 i);
 }
-/* All buffers are memory of the device, with a canary before and after; fill writes to them, check compares. */
+/* A buffer of the device with a canary before and after it; fill writes to it, and check compares it. */
 static int32_t *buffer(size_t count)
 {
     size_t bytes = (count + 2) * sizeof(int32_t);
@@ -66,7 +66,7 @@ static void drop(int32_t *memory)
     ranks_release(memory - 1);
 }
 
-/* Many messages of different lengths between two ranks arrive in the order of the sends, whatever forms the calls have. */
+/* Many messages of different lengths between two ranks arrive in the order of the sends, whatever the forms of the calls. */
 static void ordered(struct rank *me)
 {
     enum { MESSAGES = 60 };
@@ -89,7 +89,7 @@ static void ordered(struct rank *me)
         else
             MUST(rondo_irecv(memory[k], count, RONDO_INT32, peer, me->world, &requests[k]));
     }
-    MUST(rondo_waitall(MESSAGES, requests)); /* the blocking ones left NULL entries */
+    MUST(rondo_waitall(MESSAGES, requests)); /* blocking calls left NULL entries */
     for (int k = 0; k < MESSAGES; k++) {
         if (me->rank == 1)
             check(memory[k], 0, 1, k, (size_t) (ranks_hash((uint64_t) (seed * 100 + k)) % 3000));
@@ -97,7 +97,7 @@ static void ordered(struct rank *me)
     }
 }
 
-/* Blocking calls in a group: each rank sends right and receives from the left, which deadlocks without the group. */
+/* Blocking calls in a group: each rank sends right and receives from the left, which would deadlock without the group. */
 static void ring_of(struct rank *me, size_t count, int send_first)
 {
     int right = (me->rank + 1) % me->size, left = (me->rank + me->size - 1) % me->size;
@@ -123,7 +123,7 @@ static void group_ring(struct rank *me)
     }
 }
 
-/* Every rank to every rank, itself included, in one group; several in a row. */
+/* Every rank sends to every rank, itself included, in one group; several groups follow each other. */
 static void group_all(struct rank *me)
 {
     for (int round = 0; round < 5; round++) {
@@ -149,7 +149,7 @@ static void group_all(struct rank *me)
     MUST(rondo_group_end(me->world));
 }
 
-/* Non-blocking members of a group are only started by its end and are waited for afterwards. */
+/* rondo_group_end starts non-blocking members, and the caller waits for them afterwards. */
 static void group_nonblocking(struct rank *me)
 {
     enum { COUNT = 2000 };
@@ -167,7 +167,7 @@ static void group_nonblocking(struct rank *me)
     drop(in);
 }
 
-/* Collectives may be members of a group as well ("blocking and non-blocking operations of this thread on comm"). */
+/* A collective may be a member of a group too ("blocking and non-blocking operations of this thread on comm"). */
 static void group_with_collective(struct rank *me)
 {
     enum { COUNT = 777 };
@@ -209,7 +209,8 @@ static void self(struct rank *me)
     drop(in);
 }
 
-/* Sends exist long before anyone receives; meanwhile collectives run, for a send waits for no collective and the reverse. */
+/* Sends are started long before their receives. Meanwhile collectives run: a send waits for no collective, and no collective
+ * for a send. */
 static void early(struct rank *me)
 {
     enum { COUNT = 200000 };
@@ -259,7 +260,7 @@ static void empty(struct rank *me)
     }
 }
 
-/* Several persistent sends to one peer match in the order of their inits, and are started in another. */
+/* Several persistent sends to one peer match in the order of their inits, though they are started in another order. */
 static void persistent(struct rank *me)
 {
     enum { PAIRS = 5, COUNT = 3000, ROUNDS = 6 };
@@ -298,7 +299,7 @@ static void persistent(struct rank *me)
     }
 }
 
-/* More pending messages than any ring of submitted operations is likely to hold; a submit never blocks. */
+/* More pending messages than a ring of submitted operations holds: a submit never blocks. */
 static void many(struct rank *me)
 {
     enum { MESSAGES = 3000, COUNT = 3 };

@@ -1,6 +1,6 @@
 /*
- * Programs of users on a communicator: registered, chosen by name and by size, refused where they do not fit, mismatched
- * between ranks, custom ones, and ones out of MSCCL's XML, with every element checked.
+ * Users' programs on a communicator: registered, chosen by name and by size, refused where they do not fit, mismatched between
+ * ranks, custom ones, and programs from MSCCL's XML. Every element is checked.
  */
 #include "rondo_program.h"
 
@@ -29,7 +29,7 @@ static rondo_program_t ring(const char *name, int n)
     return p;
 }
 
-/* Sums of small whole numbers, exact in any order. */
+/* An all-reduce by the program; sums of small whole numbers are exact in any order. */
 static void sum(struct rank *me, const char *program, size_t count, int in_place, rondo_result_t wanted)
 {
     rondo_attr_t attr = RONDO_ATTR_DEFAULT;
@@ -69,7 +69,7 @@ static void sum(struct rank *me, const char *program, size_t count, int in_place
     free(host);
 }
 
-/* Every rank gets the sum of its neighbours' inputs, each in a chunk of its own. */
+/* A custom program: every rank gets the sum of its neighbours' inputs, each in a chunk of its own. */
 static void custom(struct rank *me)
 {
     rondo_program_signature_t signature = RONDO_PROGRAM_SIGNATURE_DEFAULT;
@@ -125,7 +125,7 @@ static void run(struct rank *me)
     rondo_program_destroy(other);
     EXPECT(RONDO_ERR_ARGUMENT, "from 9 to 8", rondo_program_register(me->world, p, 9, 8));
     EXPECT(RONDO_ERR_MISMATCH, "different programs", rondo_program_register(me->world, p, 0, me->rank == 0 ? 100 : 200));
-    sum(me, "mine", 10, 0, RONDO_ERR_UNSUPPORTED); /* none was registered */
+    sum(me, "mine", 10, 0, RONDO_ERR_UNSUPPORTED); /* no program of this name is registered */
     MUST(rondo_program_register(me->world, p, 4, 65536));
     EXPECT(RONDO_ERR_STATE, "already", rondo_program_register(me->world, p, 0, 0));
     rondo_program_destroy(p);

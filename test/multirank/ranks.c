@@ -89,10 +89,10 @@ static void say(const char *text)
         _exit(98);
 }
 
-#define REPORT_SECONDS 3 /* until all ranks have been asked */
+#define REPORT_SECONDS 3 /* time for all ranks to report */
 
-/* The first time the library is told to log what all ranks wait for; the second time is the end. Without a runtime the signal
- * is nothing to anybody. */
+/* The watchdog's signal. The first one makes the library log what all ranks wait for; the second one ends the process. The
+ * signal has no effect without a runtime. */
 static void bark(int signal_number)
 {
     static volatile sig_atomic_t barked;
@@ -100,7 +100,7 @@ static void bark(int signal_number)
     if (barked)
         _exit(99);
     barked = 1;
-    atomic_fetch_add(&failures, 1); /* however it goes on */
+    atomic_fetch_add(&failures, 1); /* the hang is a failure even if the program continues */
     say("FAILED watchdog: the program hangs; the last step of each thread:\n");
     int used = atomic_load(&notes_used);
     for (int i = 0; i < used && i < NOTES; i++) {

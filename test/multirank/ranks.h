@@ -17,28 +17,30 @@ struct rank {
 };
 typedef void (*rank_function_t)(struct rank *me);
 
-/* ranks > 0: so many ranks as threads of this process; 0: this process is one rank of a job, as its environment says. config
- * (NULL: defaults) is copied; its rank, size, id and device are set here. May be called several times by one program. */
+/* Runs function on every rank. ranks > 0: that many ranks as threads of this process; 0: this process is one rank of a job, as
+ * its environment says. config (NULL: defaults) is copied; its rank, size, id and device are set here. A program may call it
+ * several times. */
 void ranks_run(int ranks, const rondo_config_t *config, rank_function_t function, void *argument);
 
 /* The device that RONDO_DEVICE asks for; without it the host. */
 rondo_device_t ranks_device(void);
 
-/* Memory of the current rank's device (ranks_current), and copies between it and the host, which are done on return. On the
- * host device it is malloc'ed. A failure ends the program. */
+/* Memory of the current rank's device (ranks_current), and copies between it and the host, which are complete on return. On the
+ * host device it comes from malloc. A failure ends the program. */
 void *ranks_allocate(size_t bytes);
 void ranks_release(void *memory);
 void ranks_put(void *memory, const void *from, size_t bytes);
 void ranks_get(void *to, const void *memory, size_t bytes);
-/* The sum of one number a rank, by an all-reduce on device memory; of rank 0's, the number itself on all. */
+/* ranks_sum: the sum of one number of each rank, by an all-reduce on device memory. ranks_tell: rank 0's number on all
+ * ranks. */
 rondo_result_t ranks_sum(rondo_comm_t comm, int64_t mine, int64_t *sum);
 rondo_result_t ranks_tell(rondo_comm_t comm, int64_t *number);
 
 /* One option of a program's command line, as "--name value". */
 struct ranks_option {
     const char *name;
-    long *number;      /* either this */
-    const char **text; /* or this is not NULL */
+    long *number;      /* the option is a number, or */
+    const char **text; /* a text; the other one is NULL */
     const char *meaning;
 };
 /* Starts the watchdog (RANKS_WATCHDOG seconds, else 60). An unknown option ends the program with status 2. */
@@ -78,7 +80,7 @@ void ranks_step(const char *file, int line, const char *format, ...) __attribute
         STEP("%s", #call);                                                                                                     \
         ranks_expect(__FILE__, __LINE__, #call, (call), code, code, fragment);                                                 \
     } while (0)
-/* Where the interface leaves open which of two codes names the fault. */
+/* As EXPECT, where the interface allows either of two codes. */
 #define EXPECT_EITHER(code, other, fragment, call)                                                                             \
     do {                                                                                                                       \
         STEP("%s", #call);                                                                                                     \
@@ -87,7 +89,7 @@ void ranks_step(const char *file, int line, const char *format, ...) __attribute
 
 void ranks_expect(const char *file, int line, const char *call, rondo_result_t got, rondo_result_t wanted,
                   rondo_result_t or_else, const char *fragment);
-/* The pointer as printf has it; one of eight buffers of the thread, in turn. */
+/* The pointer as printf prints it, in one of the thread's eight buffers. */
 const char *ranks_pointer_text(const void *pointer);
 
 /* Notes what this thread is about to do, for the watchdog's report. */

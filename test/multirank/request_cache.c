@@ -1,7 +1,8 @@
 /*
- * Calls that are made again and again, as they were, with other buffers, or with one thing changed: what is kept of one
- * (lib/submission/request_cache.h) has to be right for the next, on every rank, whatever the form and whichever call a rank
- * waited for last, which is what it keeps. Programs are registered meanwhile, after which all have to choose anew.
+ * Repeated calls: the same again, with other buffers, or with one thing changed. What the request cache
+ * (lib/submission/request_cache.h) keeps of one call must be right for the next one, on every rank, whatever the form, and
+ * whichever call a rank waited for last, which is the one that it caches. Programs are registered meanwhile, after which all
+ * ranks must choose anew.
  */
 #include "rondo_program.h"
 
@@ -9,7 +10,7 @@
 
 static long ranks = 4, seed = 1, rounds = 400, max_count = 9000, in_turn = 0;
 
-/* Each call, one that is the same but for the buffers, and others that differ from it in one thing more. */
+/* The call itself, the same with other buffers, and calls that differ from it in one more thing. */
 enum variant { AS_IT_IS, ELSEWHERE, OTHER_COUNT, OTHER_ROOT, OTHER_PLACE, OTHER_OP, OTHER_TYPE, VARIANTS };
 enum { GROUPED = 2 };
 enum { SHORT = 3, LONG = 40 }; /* messages */
@@ -27,7 +28,8 @@ static const enum collective shapes[] = {ALLREDUCE /* programs' */,
                                          ALLREDUCE};
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
-/* Along the ranks, from the last to the first or the other way, and back. */
+/* Registers a program that is a chain along the ranks, from the last to the first or the other way, and back. Every later call
+ * must choose its algorithm anew. */
 static void choose_anew(rondo_comm_t comm, int size, int number)
 {
     rondo_program_signature_t signature = RONDO_PROGRAM_SIGNATURE_DEFAULT;
@@ -92,10 +94,10 @@ static void perform(struct trial *t, enum way way)
     MUST(rondo_wait(request));
     while (!__atomic_load_n(&called, __ATOMIC_ACQUIRE))
         ranks_sleep(0.0001);
-    EXPECT(RONDO_ERR_STATE, "freed", rondo_wait(request)); /* kept or not, it is no longer the caller's */
+    EXPECT(RONDO_ERR_STATE, "freed", rondo_wait(request)); /* cached or not, the request no longer belongs to the caller */
 }
 
-/* Two calls at once: what is kept is the one that a rank waits for last. */
+/* Two calls at once: a rank caches the one that it waits for last. */
 static void part(struct trial *one, struct trial *other, const struct rank *me)
 {
     const int first = me->rank == 0 ? 0 : 1;
@@ -111,7 +113,8 @@ static void part(struct trial *one, struct trial *other, const struct rank *me)
     trial_verify(other, "with another", 0);
 }
 
-/* To the next rank, from the one before: a few numbers, from one of two places to another, at once or in a group. */
+/* A few numbers to the next rank and from the previous one, from one of two buffers to another, with separate calls or in a
+ * group. */
 static void messages(const struct rank *me, rondo_comm_t comm, int64_t *memory, uint64_t *common, uint64_t *own)
 {
     const int next = (me->rank + 1) % me->size, previous = (me->rank + me->size - 1) % me->size;
@@ -181,7 +184,7 @@ static void play(struct trial trials[SHAPES][VARIANTS], const struct rank *me, r
     ranks_release(memory);
 }
 
-/* Each after each other: calls that a lane would keep in one place, and that differ in kind alone, or in the root. */
+/* Every pair of calls in sequence. A lane caches them in the same entry, and they differ only in kind or root. */
 static void play_all(rondo_comm_t comm, int size)
 {
     enum { COUNTS = 12, CALLS = 2 * COUNTS * SHAPES };
@@ -203,7 +206,7 @@ static void play_all(rondo_comm_t comm, int size)
     }
 }
 
-/* Calls that a program may make in turn, as solvers do. All of them should be kept. */
+/* Calls in turn, as solvers make them. All of them should be cached. */
 static void play_in_turn(struct rank *me)
 {
     const int32_t members = (int32_t) me->size;

@@ -1,6 +1,7 @@
 /*
- * A buffer is the user's again once its operation has ended: each is overwritten at once, and what the others got must be what
- * was there before. Over a network, sent data may leave from where they lie; a slow link keeps them there for long.
+ * A buffer belongs to the user again when its operation has ended: each buffer is overwritten at once, and the peers must have
+ * received the data from before. Over a network, data may be sent from the user's buffer (zero-copy send), and a slow link
+ * keeps it there for long.
  */
 #include "test/multirank/ranks.h"
 
@@ -37,7 +38,7 @@ static void overwrite(int64_t *data)
     memset(data, 0x5a, (size_t) count * sizeof(*data));
 }
 
-/* To the next rank, from the one before: a send may end long before its message has arrived. */
+/* Messages to the next rank and from the previous one: a send may end long before its message has arrived. */
 static void messages(struct rank *me, int64_t *out, int64_t *in, long round)
 {
     int next = (me->rank + 1) % me->size, previous = (me->rank + me->size - 1) % me->size;

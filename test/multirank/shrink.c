@@ -1,6 +1,6 @@
 /*
- * Communicators of those who are left of another (rondo_comm_shrink), alive, aborted, or with a rank that hangs; what they say
- * of themselves (rondo_comm_status); and the in-place reduce-scatter as NCCL has it, on buffers of the device.
+ * Communicators of the remaining ranks of another one (rondo_comm_shrink), which is intact, aborted, or has a rank that hangs;
+ * the state that they report (rondo_comm_status); and the in-place reduce-scatter in NCCL's form, on buffers of the device.
  */
 #include "test/multirank/ranks.h"
 
@@ -42,7 +42,7 @@ static void bad_calls(struct rank *me)
     EXPECT(RONDO_ERR_ARGUMENT, "NULL", rondo_comm_status(NULL, NULL, NULL));
 }
 
-/* The last rank does nothing at all meanwhile, but wait for the others to be done: when it leaves, what it is a member of
+/* The last rank does nothing but wait until the others have finished: when it leaves, every communicator that it belongs to
  * fails. */
 static void rest(struct rank *me)
 {
@@ -55,33 +55,33 @@ static void rest(struct rank *me)
         return;
     MUST(rondo_comm_shrink(me->world, &last, 1, &first));
     good(first, me->size - 1);
-    MUST(rondo_comm_shrink(me->world, &last, 1, &second)); /* another one of the same ranks */
+    MUST(rondo_comm_shrink(me->world, &last, 1, &second)); /* a second communicator of the same ranks */
     good(second, me->size - 1);
     good(first, me->size - 1);
     await_idle(first);
     MUST(rondo_comm_status(first, &failure, &idle));
     CHECK(failure == RONDO_SUCCESS, "%s", rondo_last_error());
     MUST(rondo_comm_free(&second));
-    /* On the host device the buffers are these; the operation never begins anyway. */
+    /* On the host device these are the buffers; the operation never begins. */
     if (ranks_device() == RONDO_DEVICE_HOST) {
         MUST(rondo_iallreduce(&in, &out, 1, RONDO_FLOAT, RONDO_SUM, me->world, &request));
         MUST(rondo_comm_status(me->world, &failure, &idle));
         CHECK(failure == RONDO_SUCCESS && !idle, "an operation that waits for the last rank: failure %d, idle %d",
               (int) failure, idle);
-        MUST(rondo_barrier(first)); /* all have started it */
+        MUST(rondo_barrier(first)); /* all ranks have started it */
         MUST(rondo_comm_abort(me->world, 7));
         EXPECT(RONDO_ERR_ABORTED, "aborted", rondo_wait(request));
         MUST(rondo_comm_status(me->world, &failure, NULL));
         CHECK(failure == RONDO_ERR_ABORTED, "failure %d", (int) failure);
         await_idle(me->world);
     }
-    MUST(rondo_comm_shrink(me->world, &last, 1, &third)); /* of one that has failed */
+    MUST(rondo_comm_shrink(me->world, &last, 1, &third)); /* from a communicator that has failed */
     good(third, me->size - 1);
     MUST(rondo_comm_free(&third));
     MUST(rondo_comm_free(&first));
 }
 
-/* The result takes the place of the rank's own block of the input. */
+/* The result replaces the rank's own block of the input. */
 static void own_block(struct rank *me)
 {
     static const size_t counts[] = {1, 3, 1000, 4099, 70001};
@@ -108,8 +108,8 @@ static void own_block(struct rank *me)
     }
 }
 
-/* A rank whose world has failed leaves without waiting for the others, and what they have not ended by then fails. So threads
- * first see all of them out of their last operation; processes give each other half a second. */
+/* Waits until all ranks have finished. A rank whose world has failed leaves without waiting for the others, and what they have
+ * not ended by then fails. Threads therefore wait for each other's last operation; processes give each other half a second. */
 static void await_all(const struct rank *me)
 {
     static int out;

@@ -1,7 +1,7 @@
 /*
  * One collective on one communicator, checked to the last byte: buffers between canaries, inputs that every rank can compute
- * for every other, the expected contents of the whole receive buffer (gaps and untouched parts included), and the call in any
- * of its forms. Relies on elements.h for the values.
+ * for every other rank, the expected contents of the whole receive buffer (gaps and untouched parts included), and the call in
+ * any of its forms. Relies on elements.h for the values.
  */
 #ifndef RONDO_TEST_TRIAL_H
 #define RONDO_TEST_TRIAL_H
@@ -42,13 +42,13 @@ struct trial {
     rondo_op_t op;
     size_t count;
     int root, in_place;
-    uint64_t seed; /* the same on all ranks of comm */
+    uint64_t seed; /* the same number on all ranks of comm */
     rondo_comm_t comm;
     int rank, size;
 
     size_t element, send_elements, recv_elements;
-    unsigned char *send_device, *recv_device; /* memory of the device, as large as the areas: what the call is given */
-    unsigned char *send_area, *recv_area;     /* what was put there, and what was found there */
+    unsigned char *send_device, *recv_device; /* device memory of the areas' sizes, which the call is given */
+    unsigned char *send_area, *recv_area;     /* the host's copies: what was written there, and what was read back */
     unsigned char *send_copy, *expected;
     size_t send_area_bytes, recv_area_bytes;
     size_t out_counts[TRIAL_RANKS], out_displs[TRIAL_RANKS], in_counts[TRIAL_RANKS], in_displs[TRIAL_RANKS];
@@ -80,7 +80,7 @@ static inline void trial_describe(const struct trial *t, char *text, size_t byte
              (unsigned long long) t->seed);
 }
 
-/* Payloads start just past the canary, aligned to the element and to nothing more. */
+/* A payload starts just after the canary, aligned to the element and to nothing more. */
 static inline unsigned char *trial_payload(const struct trial *t, unsigned char *area)
 {
     return area + CANARY_BYTES + t->element;
@@ -95,7 +95,7 @@ static inline size_t v_count(const struct trial *t, int from, int to)
     return t->count == 0 ? 0 : (t->count + 5 * (size_t) from + 3 * (size_t) to) % (t->count + 3);
 }
 
-/* Blocks in one order on even ranks and in the opposite on odd ones, with a gap of one element here and there. */
+/* Places the blocks in rank order on even ranks and in reverse on odd ones, with a gap of one element here and there. */
 static inline size_t lay_out(const struct trial *t, const size_t *counts, size_t *displs)
 {
     size_t at = 0;
@@ -107,7 +107,7 @@ static inline size_t lay_out(const struct trial *t, const size_t *counts, size_t
     return at;
 }
 
-/* Sets the lengths and allocates; the caller has set everything from what to comm. */
+/* Sets the lengths and allocates. The caller has set all fields from what to comm. */
 static inline void trial_prepare(struct trial *t)
 {
     MUST(rondo_comm_rank(t->comm, &t->rank));
@@ -189,14 +189,14 @@ static inline uint64_t block_index(int block, size_t index)
     return (uint64_t) (block + 1) << 40 | index;
 }
 
-/* Element `index` (see block_index) of what rank contributes in this round. */
+/* Element `index` (see block_index) of a rank's contribution to this round. */
 static inline struct value reduced_input(const struct trial *t, int round, int rank, uint64_t index)
 {
     uint64_t h = ranks_hash(ranks_hash(t->seed + 1000003u * (uint64_t) round) ^ ranks_hash(index) ^ (uint64_t) rank << 52);
     struct value v = make_value(t->type, t->op, h, rank, t->size);
     int logical = t->op == RONDO_LAND || t->op == RONDO_LOR || t->op == RONDO_LXOR;
     if (logical && (t->size == 1 || t->what == SCAN || t->what == EXSCAN)) {
-        /* Whether the fold of a single value is normalized to 0 or 1 is nobody's business here. */
+        /* The interface does not say whether the reduction of a single value is normalized to 0 or 1. */
         v.integer = v.integer != 0;
         v.real = v.real != 0;
     }
@@ -208,7 +208,7 @@ static inline void write_input(const struct trial *t, int round, int rank, uint6
         encode_value(t->type, reduced_input(t, round, rank, index), element);
         return;
     }
-    /* Moved bits must arrive as they are, whatever they mean in the type. */
+    /* Moved bits must arrive unchanged, whatever they mean in the type. */
     uint64_t bits = ranks_hash(ranks_hash(t->seed + 7919u * (uint64_t) round) ^ ranks_hash(index) ^ (uint64_t) rank << 52);
     memcpy(element, &bits, t->element);
 }
@@ -319,7 +319,7 @@ static inline void fill_expected(const struct trial *t, int round, unsigned char
     }
 }
 
-/* New data, and what it must become. */
+/* Writes new input, and computes the expected result. */
 static inline void trial_fill(struct trial *t, int round)
 {
     memset(t->send_area, CANARY, t->send_area_bytes);
@@ -332,7 +332,7 @@ static inline void trial_fill(struct trial *t, int round)
     ranks_put(t->recv_device, t->recv_area, t->recv_area_bytes);
 }
 
-/* Blocking: performs it. Otherwise *request is set; a persistent one still has to be started. */
+/* A blocking form performs the call. Other forms set *request; a persistent request still has to be started. */
 static inline rondo_result_t trial_call(const struct trial *t, enum form form, const rondo_attr_t *attr,
                                         rondo_request_t *request)
 {
@@ -378,7 +378,7 @@ static inline rondo_result_t trial_call(const struct trial *t, enum form form, c
 #undef IN_FORM
 }
 
-/* Both buffers, canaries included. Returns 1 if all is as expected. */
+/* Compares both buffers, canaries included. Returns 1 if all bytes are as expected. */
 static inline int trial_verify(const struct trial *t, const char *how, int round)
 {
     char text[256];

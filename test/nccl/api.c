@@ -1,5 +1,5 @@
-/* The calls around the collectives, one behaviour a scenario: errors, groups, making and ending communicators. Each is run with
- * --ranks ranks as threads; --scenario NAME for one of them. */
+/* The calls around the collectives: errors, groups, creating and destroying communicators. Each scenario is one behaviour and
+ * runs with --ranks ranks as threads; --scenario NAME runs one of them. */
 #include "test/nccl/scenarios.h"
 
 int ranks = 3;
@@ -18,7 +18,7 @@ void put_floats(float *memory, float value, size_t count)
     free(host);
 }
 
-/* How many of the elements are not the value. */
+/* Returns how many of the first count elements differ from the value. */
 size_t count_wrong(const float *memory, float value, size_t count)
 {
     float *host = malloc(count * sizeof(*host));
@@ -71,7 +71,7 @@ float sum_of(int size)
     return (float) (size * (size + 1) / 2);
 }
 
-/* An all-reduce of rank + 1 that works. */
+/* Checks that an all-reduce of rank + 1 works. */
 void check_sum(ncclComm_t comm, struct me *me, const char *what)
 {
     int rank, size;
@@ -89,7 +89,7 @@ static const struct {
     const char *name;
     void (*alone)(void);
     void (*together)(struct me *me);
-    int least; /* ranks */
+    int least; /* the fewest ranks that it needs */
 } scenarios[] = {
     {"versions", scenario_versions, NULL, 1},       {"not_offered", scenario_not_offered, NULL, 1},
     {"bad_inits", scenario_bad_inits, NULL, 1},     {"foreign_handles", scenario_foreign_handles, NULL, 1},

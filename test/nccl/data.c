@@ -16,7 +16,7 @@ size_t type_bytes(ncclDataType_t type)
     return bytes[type];
 }
 
-/* A small float's bits. */
+/* The bits of a small integer as a float with so many mantissa bits. */
 static unsigned small_float(int value, int mantissa_bits, int bias)
 {
     int exponent = 0;
@@ -57,7 +57,7 @@ void store(void *element, ncclDataType_t type, int value)
     }
 }
 
-/* With so few bits, sums are exact up to 8 (float8e5m2), products need powers of two. */
+/* Whether the type is so narrow that sums are exact only up to 8 (float8e5m2) and products need powers of two. */
 static int is_narrow(ncclDataType_t type)
 {
     return type == ncclFloat8e4m3 || type == ncclFloat8e5m2;
@@ -101,7 +101,7 @@ static int reduced_at(ncclDataType_t type, int op, int ranks, size_t index)
     return op == ncclAvg ? result / ranks : op == OP_PREMUL ? PREMUL_FACTOR * result : result;
 }
 
-/* Repeats the first period until the buffer is full. */
+/* Repeats the first `filled` bytes until the buffer is full. */
 static void repeat(char *buffer, size_t bytes, size_t filled)
 {
     while (filled < bytes) {

@@ -1,5 +1,5 @@
-/* Captured into CUDA graphs: collectives, groups with several messages a peer, several communicators, pre-multiplied sums; and
- * many launches of them, each of which is a call. GPUs only. */
+/* Calls captured into CUDA graphs: collectives, groups with several messages for each peer, several communicators,
+ * pre-multiplied sums; and many launches of the graphs, each of which is a call. Needs GPUs. */
 #include "test/nccl/data.h"
 #include "test/nccl/ranks.h"
 
@@ -109,7 +109,7 @@ static void rank_main(int rank, void *argument)
             cudaGraph_t graph;
             cudaGraphExec_t launchable;
             put(me.a, (float) rank + 1, COUNT);
-            pthread_barrier_wait(&all_ranks); /* while one captures in global mode, no thread may copy */
+            pthread_barrier_wait(&all_ranks); /* while one thread captures in global mode, no other thread may copy */
             CUDA(cudaStreamBeginCapture(me.stream, modes[mode]));
             bodies[body].f(&me);
             CUDA(cudaStreamEndCapture(me.stream, &graph));
@@ -123,7 +123,7 @@ static void rank_main(int rank, void *argument)
             }
             for (int launch = 0; launch < 50; launch++)
                 CUDA(cudaGraphLaunch(launchable, me.stream));
-            one(&me); /* beside graphs */
+            one(&me); /* a call beside the graphs */
             stream_wait(me.stream);
             check(&me, 0, "after a graph");
             CUDA(cudaGraphExecDestroy(launchable));

@@ -1,8 +1,7 @@
 /*
- * What nccl-tests do, on nccl.h: every collective, type and operator, in place and out of place, over a range of
- * sizes, every element checked. Ranks are threads (--threads) that drive several GPUs each in groups (--gpus), in processes
- * under mpirun
- * (--id FILE).
+ * What nccl-tests do, on nccl.h: every collective, type and operator, in place and out of place, over a range of sizes, with
+ * every element checked. Ranks are threads (--threads) that drive several GPUs each in groups (--gpus), in processes under
+ * mpirun (--id FILE).
  */
 #include "test/nccl/data.h"
 #include "test/nccl/ranks.h"
@@ -45,14 +44,14 @@ struct rank {
     cudaStream_t stream;
     int rank, size;
     ncclRedOp_t premul[ncclNumTypes];
-    char *send, *recv; /* of the device; most bytes of every rank each */
+    char *send, *recv; /* device memory, as large as the largest rank needs */
 };
 
 struct trial {
     enum collective collective;
     ncclDataType_t type;
     int op, root, in_place;
-    size_t count; /* of a block */
+    size_t count; /* elements of a block */
 };
 
 static int reduces(enum collective collective)
@@ -70,7 +69,7 @@ static int has_in_place(enum collective collective)
     return collective != ALL_TO_ALL && collective != GROUPED_ALL_TO_ALL && collective != SENDRECV && collective != HYPERCUBE;
 }
 
-/* Elements of the buffers. */
+/* Sets the number of elements of both buffers. */
 static void extents(const struct trial *trial, int size, size_t *send, size_t *recv)
 {
     size_t all = trial->count * (size_t) size;
@@ -82,7 +81,7 @@ static void extents(const struct trial *trial, int size, size_t *send, size_t *r
     *recv = wide_recv ? all : trial->count;
 }
 
-/* Where the rank's buffers are. In place they are one, and the narrower one is the rank's block of the wider. */
+/* Sets the rank's buffers. In place they overlap: the narrower one is the rank's block of the wider one. */
 static void place(const struct rank *me, const struct trial *trial, char **send, char **recv)
 {
     size_t sends, receives, block = trial->count * type_bytes(trial->type);
@@ -139,7 +138,7 @@ static ncclResult_t call(const struct rank *me, const struct trial *t)
     }
 }
 
-/* An all-gather of steps that double what a rank has: each step's group of all ranks of the thread. */
+/* An all-gather whose every step doubles the data of each rank. Each step is one group of all ranks of the thread. */
 static void hypercube(const struct rank *ranks, int count, const struct trial *t)
 {
     size_t block = t->count * type_bytes(t->type);
@@ -176,7 +175,7 @@ static void fill(const struct rank *me, const struct trial *t, char *host)
         device_put(me->recv + (size_t) me->rank * t->count * bytes, host, t->count * bytes);
 }
 
-/* What the rank shall have; 0: nothing. */
+/* Computes the expected data of the rank into host. Returns the number of elements; 0: the rank receives nothing. */
 static size_t expect(const struct rank *me, const struct trial *t, char *host)
 {
     size_t bytes = type_bytes(t->type), n = (size_t) me->size, c = t->count;

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of the drop-in alone (compat/nccl/rondo_nccl.h). */
+/* Exists in the drop-in only (compat/nccl/rondo_nccl.h). */
 extern void rondo_nccl_synchronize(void *stream) __attribute__((weak));
 
 int checks, failures;
@@ -73,8 +73,8 @@ void device_put(void *memory, const void *from, size_t bytes)
         return;
     }
     CUDA(cudaMemcpy(memory, from, bytes, cudaMemcpyHostToDevice));
-    CUDA(cudaStreamSynchronize(
-        NULL)); /* the last of pageable memory may still be on its way, and our streams do not wait for it */
+    CUDA(cudaStreamSynchronize(NULL)); /* the last part of a copy from pageable memory may still be in flight, and the test's
+                                          streams do not wait for it */
 }
 
 void device_get(void *to, const void *memory, size_t bytes)
@@ -132,7 +132,7 @@ int stream_wait_for(cudaStream_t stream, double seconds)
             nanosleep(&pause, NULL);
         return error != cudaErrorNotReady;
     }
-    struct waiting *waiting = calloc(1, sizeof(*waiting)); /* left behind if it hangs */
+    struct waiting *waiting = calloc(1, sizeof(*waiting)); /* leaked if the stream hangs */
     pthread_t thread;
     waiting->stream = stream;
     pthread_create(&thread, NULL, wait_thread, waiting);
@@ -201,9 +201,10 @@ void share_id(ncclUniqueId *id, const char *file)
     fclose(in);
 }
 
-#define REPORT_SECONDS 3 /* until all ranks have been asked */
+#define REPORT_SECONDS 3 /* time for all ranks to report */
 
-/* The first time the drop-in's library is told to log what all ranks wait for; the second time is the end. */
+/* The watchdog's signal. The first one makes the drop-in's library log what all ranks wait for; the second one ends the
+ * process. */
 static void time_is_up(int signal)
 {
     static const char text[] = "watchdog: the test hangs\n";
@@ -212,8 +213,8 @@ static void time_is_up(int signal)
     if (told || write(2, text, sizeof(text) - 1) < 0)
         _exit(124);
     told = 1;
-    __atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED); /* however it goes on */
-    kill(getpid(), SIGURG);                             /* which nobody else minds */
+    __atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED); /* the hang is a failure even if the program continues */
+    kill(getpid(), SIGURG);                             /* ignored by default */
     alarm(REPORT_SECONDS);
 }
 

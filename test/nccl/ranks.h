@@ -1,7 +1,7 @@
 /*
  * What the tests of the drop-in for NCCL share: memory and streams of the device (RONDO_DEVICE=host: the host device, without
- * CUDA), ranks as threads, several GPUs a thread, processes under mpirun, a watchdog. They use nccl.h alone, so that
- * they can be run on NVIDIA's library too (LD_LIBRARY_PATH).
+ * CUDA), ranks as threads, several GPUs for each thread, processes under mpirun, a watchdog. They use nccl.h alone, so that
+ * they also run on NVIDIA's library (LD_LIBRARY_PATH).
  */
 #ifndef RONDO_TEST_NCCL_RANKS_H
 #define RONDO_TEST_NCCL_RANKS_H
@@ -23,14 +23,14 @@ void device_get(void *to, const void *memory, size_t bytes);
 cudaStream_t stream_create(void);
 void stream_destroy(cudaStream_t stream);
 void stream_wait(cudaStream_t stream);
-/* 0: not within so many seconds. */
+/* Returns 0 if the stream does not end within so many seconds. */
 int stream_wait_for(cudaStream_t stream, double seconds);
 double now(void);
 
 /* Rank and size of this process as mpirun says; 0 and 1 without it. */
 int process_rank(void);
 int process_count(void);
-/* Brings process 0's id to the others, through a file of that name. */
+/* Passes process 0's id to the other processes through a file of that name. */
 void share_id(ncclUniqueId *id, const char *file);
 
 /* Ends the process with status 124 after RANKS_WATCHDOG seconds (60). */
@@ -39,7 +39,7 @@ void watch(void);
 /* Runs f(rank, argument) on so many threads, and waits for them. */
 void run_threads(int count, void (*f)(int rank, void *argument), void *argument);
 
-/* A clique of this process, one rank a thread of the caller's making. */
+/* Joins a communicator of this process's threads, one rank for each thread. */
 ncclComm_t join(const ncclUniqueId *id, int rank, int size);
 
 extern int checks, failures;
@@ -53,7 +53,7 @@ extern int checks, failures;
             fputc('\n', stderr);                                                                                               \
         }                                                                                                                      \
     } while (0)
-/* The call succeeds, or the test ends. */
+/* Ends the test unless the call succeeds. */
 #define NCCL(call)                                                                                                             \
     do {                                                                                                                       \
         ncclResult_t result_ = (call);                                                                                         \
@@ -69,7 +69,7 @@ extern int checks, failures;
         CHECK(result_ == (wanted), "%s gives %d, not %d (%s)", #call, (int) result_, (int) (wanted), ncclGetLastError(NULL));  \
     } while (0)
 
-/* "N checks, M failures"; the exit status. */
+/* Prints "N checks, M failures" and returns the exit status. */
 int finish(const char *program);
 
 #endif

@@ -9,25 +9,25 @@
 
 extern int ranks;
 
-/* One rank of a clique that a scenario's threads make. */
+/* One rank of a communicator that a scenario's threads create. */
 struct me {
     int rank, size;
     ncclComm_t comm;
     cudaStream_t stream;
-    float *send, *recv; /* COUNT elements a rank: rank + 1, and -1 */
+    float *send, *recv; /* COUNT elements: rank + 1 in send, -1 in recv */
 };
 
 void open_me(struct me *me);
 void close_me(struct me *me);
 void put_floats(float *memory, float value, size_t count);
-/* How many of the elements are not the value. */
+/* Returns how many of the first count elements differ from the value. */
 size_t count_wrong(const float *memory, float value, size_t count);
-/* Of 1 to size. */
+/* The sum of 1 to size. */
 float sum_of(int size);
-/* An all-reduce of rank + 1 works. */
+/* Checks that an all-reduce of rank + 1 works. */
 void check_sum(ncclComm_t comm, struct me *me, const char *what);
 
-/* scenarios_calls.c: what is wrong with calls, groups, operators, memory */
+/* scenarios_calls.c: errors of calls, groups, operators, memory */
 void scenario_versions(void);
 void scenario_not_offered(void);
 void scenario_foreign_handles(void);
@@ -41,7 +41,7 @@ void scenario_mixed_group(struct me *me);
 void scenario_scalars(struct me *me);
 void scenario_memory(struct me *me);
 
-/* scenarios_life.c: making and ending communicators */
+/* scenarios_life.c: creating and destroying communicators */
 void scenario_bad_inits(void);
 void scenario_nonblocking(void);
 void scenario_split(struct me *me);

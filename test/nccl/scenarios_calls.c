@@ -94,18 +94,18 @@ void scenario_errors(struct me *me)
     CODE(ncclInvalidArgument, ncclRedOpCreatePreMulSum(NULL, &two, ncclFloat, ncclScalarHostImmediate, c));
     CODE(ncclInvalidArgument, ncclRedOpCreatePreMulSum(&op, &two, ncclNumTypes, ncclScalarHostImmediate, c));
     CODE(ncclInvalidArgument, ncclRedOpDestroy(ncclSum, c));
-    /* Of another type, destroyed, of another communicator. */
+    /* Operators of another type, destroyed ones, and those of another communicator. */
     NCCL(ncclRedOpCreatePreMulSum(&op, &two, ncclFloat, ncclScalarHostImmediate, c));
     CODE(ncclInvalidArgument, ncclAllReduce(a, b, 1, ncclInt, op, c, s));
     NCCL(ncclRedOpDestroy(op, c));
     CODE(ncclInvalidArgument, ncclAllReduce(a, b, 1, ncclFloat, op, c, s));
     CODE(ncclInvalidArgument, ncclRedOpDestroy(op, c));
-    /* A bad call spoils its group. */
+    /* A bad call makes its group fail. */
     NCCL(ncclGroupStart());
     NCCL(ncclAllReduce(a, b, 1, ncclFloat, ncclSum, c, s));
     CODE(ncclInvalidArgument, ncclAllReduce(a, NULL, 1, ncclFloat, ncclSum, c, s));
     CODE(ncclInvalidArgument, ncclGroupEnd());
-    if (!on_host()) { /* memory and streams that are not the communicator's GPU's */
+    if (!on_host()) { /* memory and streams of another GPU than the communicator's */
         static float pageable[4];
         int other = (me->rank + 1) % count_devices();
         CODE(ncclInvalidArgument, ncclAllReduce(pageable, b, 1, ncclFloat, ncclSum, c, s));
@@ -115,19 +115,19 @@ void scenario_errors(struct me *me)
             float *theirs = device_allocate(16);
             CODE(ncclInvalidArgument, ncclAllReduce(theirs, b, 1, ncclFloat, ncclSum, c, s));
             device_free(theirs);
-            /* The current device is not looked at, as in NCCL: the communicator's is used. */
+            /* The current device does not matter, as in NCCL: the communicator's device is used. */
             check_sum(c, me, "with another device current");
             use_device(me->rank);
         }
     }
-    /* Nothing to move needs no buffers; and none of all this has harmed the communicator. */
+    /* A call without elements needs no buffers. After all these errors the communicator still works. */
     NCCL(ncclAllReduce(NULL, NULL, 0, ncclFloat, ncclSum, c, s));
     NCCL(ncclCommCuDevice(c, &value));
     CHECK(on_host() ? value == -1 : value == me->rank % count_devices(), "device %d", value);
     check_sum(c, me, "after errors");
 }
 
-/* Needs RONDO_CHECK=1: the ranks' counts differ, and then the operator. */
+/* Needs RONDO_CHECK=1: the ranks' counts differ, then their operators. */
 void scenario_mismatch(struct me *me)
 {
     ncclResult_t error = ncclSuccess;
@@ -144,7 +144,7 @@ void scenario_mismatch(struct me *me)
 
 /* ---- groups ---- */
 
-/* All ranks by one thread: two communicators, and messages between them, in nested groups. */
+/* One thread drives all ranks: two communicators, and messages between them, in nested groups. */
 void scenario_one_thread(void)
 {
     struct me *all = calloc((size_t) ranks, sizeof(*all));
@@ -201,7 +201,7 @@ void scenario_one_thread(void)
         }
     }
     for (int r = 0; r < ranks; r++) {
-        NCCL(ncclCommDestroy(first[r])); /* before what was split off it */
+        NCCL(ncclCommDestroy(first[r])); /* before the communicators that were split off it */
         use_device(r);
     }
     NCCL(ncclGroupStart());
@@ -220,7 +220,7 @@ void scenario_one_thread(void)
     free(second);
 }
 
-/* Several messages a peer, of several sizes, to oneself too. */
+/* Several messages for each peer, of several sizes, the own rank included. */
 void scenario_messages(struct me *me)
 {
     for (int round = 0; round < 3; round++) {
@@ -243,7 +243,7 @@ void scenario_messages(struct me *me)
     }
 }
 
-/* Collectives in one group are done in order. */
+/* The collectives of one group run in order. */
 void scenario_aggregated(struct me *me)
 {
     NCCL(ncclGroupStart());
@@ -256,11 +256,11 @@ void scenario_aggregated(struct me *me)
     CHECK(count_wrong(me->recv, sum_of(me->size), COUNT) == 0, "rank %d", me->rank);
     NCCL(ncclGroupStart());
     NCCL(ncclAllReduce(me->send, me->recv, COUNT, ncclFloat, ncclSum, me->comm, me->stream));
-    CODE(ncclInvalidUsage, ncclGroupSimulateEnd(NULL)); /* not done */
+    CODE(ncclInvalidUsage, ncclGroupSimulateEnd(NULL)); /* the group's calls are not carried out */
     check_sum(me->comm, me, "after a group that was only simulated");
 }
 
-/* Three communicators, each on a stream of its own, enqueued in an order that differs from rank to rank. */
+/* Three communicators, each on a stream of its own, enqueued in an order that differs between ranks. */
 void scenario_orders(struct me *me)
 {
     enum { LANES = 3 };
@@ -290,7 +290,7 @@ void scenario_orders(struct me *me)
     }
 }
 
-/* Groups over two communicators, which odd ranks have made, and call, in the other order; both on the same stream. */
+/* Groups over two communicators on the same stream. Odd ranks create and call them in the opposite order. */
 void scenario_mixed_group(struct me *me)
 {
     ncclComm_t parents[2] = {me->comm, NULL}, comms[2];
@@ -325,12 +325,12 @@ void scenario_scalars(struct me *me)
     device_put(scalar, &half, sizeof(half));
     NCCL(ncclRedOpCreatePreMulSum(&device, scalar, ncclFloat, ncclScalarDevice, me->comm));
     NCCL(ncclRedOpCreatePreMulSum(&host, &half, ncclFloat, ncclScalarHostImmediate, me->comm));
-    half = 77; /* dereferenced already */
+    half = 77; /* the call has read it already */
     NCCL(ncclAllReduce(me->send, me->recv, COUNT, ncclFloat, device, me->comm, me->stream));
     stream_wait(me->stream);
     CHECK(count_wrong(me->recv, sum_of(me->size) / 2, COUNT) == 0, "scalar in device memory");
     NCCL(ncclReduceScatter(me->send, me->recv, COUNT, ncclFloat, host, me->comm, me->stream));
-    NCCL(ncclRedOpDestroy(host, me->comm)); /* at once */
+    NCCL(ncclRedOpDestroy(host, me->comm)); /* the operator is destroyed at once */
     stream_wait(me->stream);
     CHECK(count_wrong(me->recv, sum_of(me->size) / 2, COUNT) == 0, "scalar of the host");
     CHECK(count_wrong(me->send, (float) me->rank + 1, COUNT) == 0, "the input has changed");
@@ -339,7 +339,8 @@ void scenario_scalars(struct me *me)
     if (me->rank == me->size - 1)
         CHECK(count_wrong(me->recv, sum_of(me->size) / 2, COUNT) == 0, "reduced");
     NCCL(ncclRedOpDestroy(device, me->comm));
-    /* Where ranks share a GPU, freeing waits for their kernels and keeps them from launching any: all have launched this. */
+    /* Where ranks share a GPU, freeing waits for their kernels and keeps them from launching any: by now all ranks have
+     * launched this one. */
     check_sum(me->comm, me, "without its operators");
     device_free(scalar);
 }

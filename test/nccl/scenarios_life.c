@@ -1,4 +1,4 @@
-/* See scenarios.h: the lives of communicators. */
+/* See scenarios.h: creating and destroying communicators. */
 #include "test/nccl/scenarios.h"
 
 #include <pthread.h>
@@ -34,7 +34,7 @@ void scenario_bad_inits(void)
     memset(&id, 0x33, sizeof(id));
     CODE(ncclInvalidArgument, ncclCommInitRank(&comm, 1, id, 0));
     CHECK(comm == NULL, "a communicator is left of a failed init");
-    /* In a group: the error is the group's, and nothing of it is done. */
+    /* In a group: the group reports the error, and none of its calls is carried out. */
     NCCL(ncclGetUniqueId(&id));
     NCCL(ncclGroupStart());
     CODE(ncclSuccess, ncclCommInitRank(&comm, 1, id, 0));
@@ -133,10 +133,10 @@ void scenario_shrink(struct me *me)
     NCCL(ncclCommCount(rest, &size));
     CHECK(size == me->size - 1, "%d of %d are left", size, me->size);
     check_sum(rest, me, "shrunk");
-    /* Of one whose operations hang because the last rank does not take part. */
+    /* A communicator whose operations hang because the last rank does not take part. */
     ncclResult_t result = ncclAllReduce(me->send, me->recv, COUNT, ncclFloat, ncclSum, me->comm, me->stream);
     CHECK(result == ncclSuccess || result == ncclRemoteError, "rank %d: %d", me->rank,
-          (int) result); /* another's abort is here */
+          (int) result); /* another rank's abort has arrived */
     NCCL(ncclCommShrink(me->comm, &last, 1, &again, NULL, NCCL_SHRINK_ABORT));
     CHECK(stream_wait_for(me->stream, 10), "the hung operation does not end");
     check_sum(again, me, "shrunk after an abort");
@@ -168,7 +168,7 @@ static void *abort_main(void *argument)
     return NULL;
 }
 
-/* Rank 0 does not call; rank 1's operation is ended by another thread of its process, the others learn of it. */
+/* Rank 0 makes no call. Another thread of rank 1's process ends its operation, and the other ranks learn of it. */
 void scenario_aborted(struct me *me)
 {
     pthread_t thread;
@@ -195,11 +195,11 @@ void scenario_aborted(struct me *me)
 
 void scenario_revoked(struct me *me)
 {
-#ifdef NCCL_REVOKE_DEFAULT /* the first headers of 2.28 do not have it */
+#ifdef NCCL_REVOKE_DEFAULT /* missing in the first headers of 2.28 */
     ncclResult_t error;
     if (me->rank != 0) {
         ncclResult_t result = ncclAllReduce(me->send, me->recv, COUNT, ncclFloat, ncclSum, me->comm, me->stream);
-        /* Another rank may have revoked its own by now, and left. */
+        /* Another rank may have revoked its communicator by now, and left. */
         CHECK(result == ncclSuccess || result == ncclRemoteError, "rank %d: %d (%s)", me->rank, (int) result,
               ncclGetLastError(NULL));
     }
@@ -215,7 +215,7 @@ void scenario_revoked(struct me *me)
 #endif
 }
 
-/* One that no other rank joins: to be given up while it is being made. */
+/* A communicator that no other rank joins: creation is given up halfway. */
 void scenario_abandoned(void)
 {
     ncclUniqueId id;
