@@ -477,7 +477,8 @@ int main(int argc, char **argv)
     int gpus = 0;
     const struct ranks_option options[] = {
         {"--ranks", &ranks, NULL, "ranks as threads; 0: one a GPU, three on a single one"},
-        {"--scenario", NULL, &scenario, "graphs, groups, oversubscription, messages, buffers, manners, timeouts, abandoned or all"},
+        {"--scenario", NULL, &scenario,
+         "graphs, groups, oversubscription, messages, buffers, manners, timeouts, abandoned or all"},
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
     if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) {

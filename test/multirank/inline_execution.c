@@ -31,8 +31,8 @@ static void alone(struct rank *me)
 {
     int64_t in = 1, out;
     rondo_stats_t before, after;
-    MUST(rondo_allreduce(&in, &out, 1, RONDO_INT64, RONDO_SUM,
-                         me->world)); /* the lane's first operation is submitted to the daemon */
+    /* The lane's first operation is submitted to the daemon. */
+    MUST(rondo_allreduce(&in, &out, 1, RONDO_INT64, RONDO_SUM, me->world));
     ranks_sleep(0.2);
     MUST(rondo_get_stats(me->runtime, &before));
     for (int i = 0; i < CALLS; i++)
@@ -110,8 +110,7 @@ static int peer_of(const struct rank *me, int message, int sends)
 static void add_member(struct rank *me, int message, int sends, uint64_t *words, int count, rondo_request_t *request)
 {
     const int peer = peer_of(me, message, sends);
-    const size_t length =
-        (size_t) (count + message); /* different lengths, so that each has an entry of its own in the lane's request cache */
+    const size_t length = (size_t) (count + message); /* different lengths: each has an entry of its own in the request cache */
     if (request != NULL && sends)
         MUST(rondo_isend(words, length, RONDO_UINT64, peer, me->world, request));
     else if (request != NULL)
