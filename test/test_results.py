@@ -49,6 +49,19 @@ def documents(root):
     return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
 
 
+def typed_by_hand(text):
+    """Lines of tables outside markers that are rows of figures: two cells or more that are numbers."""
+    text = re.sub(r"^<!-- generated: .*?^<!-- end -->", lambda found: "\n" * found.group().count("\n"), text, flags=re.M | re.S)
+    return [number for number, line in enumerate(text.splitlines(), 1) if line.startswith("|")
+            and sum(re.fullmatch(r"\**[\d.,]+( \w+)?( \([^)]*\))?\**", cell.strip()) is not None for cell in line.split("|")) > 1]
+
+
+def test_no_table_of_figures_is_typed_by_hand():
+    assert typed_by_hand("| 8 B | 1.02 |\n\n| `a` | 5 |\n<!-- generated: x -->\n| 8 B | 1 |\n<!-- end -->\n| 1 (2) | **1.5** |\n") == [1, 7]
+    found = [f"{page.relative_to(ROOT)}:{line}" for page in documents(ROOT) for line in typed_by_hand(page.read_text())]
+    assert not found, found
+
+
 def test_a_changed_digit_in_a_document_is_found(copy):
     page = copy / "docs" / "page.md"
     page.write_text("# Page\n\n<!-- generated: host-allreduce -->\n<!-- end -->\n\n"

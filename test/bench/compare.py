@@ -3,7 +3,7 @@
 
 usage: compare.py --before PATH --after PATH [options]
   --device host|cuda   host: all-reduce, broadcast, all-to-all and send/receive of 2 and 4 ranks, 8 B to 16 MiB, and gradients;
-                       cuda: all-reduce of 2 ranks that share a GPU, on streams and persistent, 8 B to 64 MiB, and gradients (host)
+                       cuda: all-reduce of 2 ranks that share a GPU, on streams and persistent, 8 B to 64 MiB
   --launch HOW         ranks of the host device as processes (the default, under mpirun) or threads
   --only WORD,...      only the groups whose name has one of the words; --list shows the names
   --rounds N           of each comparison (7)
@@ -16,7 +16,8 @@ the one after, in an order that goes through all six, so that neither drift of t
 A cell's ratio is the median over the rounds of after / geometric mean of the two before; its A/A ratio that of the second before / the
 first. Which of the two is first is arbitrary, so their spread is the range from 5 to 95% of these ratios and their inverses. A cell is
 within if its ratio is within the tolerance or the A/A spread, else slower or faster. A group's ratio is the geometric mean over its
-sizes, with a spread of its own: that shows what is too small to be seen in one cell.
+sizes, with a spread of its own: that shows what is too small to be seen in one cell. For the reader alone there is the ratio of the
+least times of all rounds, which other programs on the machine disturb least.
 Of a hundred cells whose times have not changed, noise alone shows one as slower in every third run. So groups with a slower cell are
 measured once more, with as many rounds, for which a quarter of the time is set aside; slower is what is slower both times.
 Exit status: 0 nothing is slower; 1 something is slower, or a run failed; 2 there was no time for five rounds.
@@ -68,7 +69,7 @@ def groups(options):
     else:
         found = [Group(f"{name} {ranks} ranks", ranks, threads, [(name, "--device", "host", *sizes) for sizes in ranges("16M")])
                  for name in COLLECTIVES for ranks in (2, 4)]
-    found += [Group(f"gradients {ranks} ranks", ranks, threads, [("gradients", "--device", "host")]) for ranks in (2, 4)]
+        found += [Group(f"gradients {ranks} ranks", ranks, threads, [("gradients", "--device", "host")]) for ranks in (2, 4)]
     return [group for group in found if any(word in group.name for word in options.only.split(","))]
 
 
@@ -157,6 +158,7 @@ def cells_of(group, rounds, again, tolerance):
         before = [value for times in every for value in (times["before"][cell], times["again"][cell])]
         found.append({"group": group.name, "ranks": group.ranks, "bytes": cell, "before_us": statistics.median(before),
                       "after_us": statistics.median(times["after"][cell] for times in every),
+                      "least_ratio": pair({arm: {cell: min(times[arm][cell] for times in every)} for arm in ARMS}, cell)[0],
                       **verdicts([pair(times, cell) for times in rounds], [pair(times, cell) for times in again], tolerance),
                       "times_us": {arm: [times[arm][cell] for times in every] for arm in ARMS}})
     return found
@@ -178,13 +180,13 @@ def size_text(bytes_):
 
 
 def row_text(name, cell):
-    times = f"{cell['before_us']:11.2f} {cell['after_us']:11.2f}" if "before_us" in cell else f"{'':23}"
+    times = f"{cell['before_us']:11.2f} {cell['after_us']:11.2f} {cell['least_ratio']:7.3f}" if "before_us" in cell else f"{'':31}"
     mark = "" if cell["verdict"] == "within" else f"  {cell['verdict'].upper()}"
     return f"{name:>44} {times} {cell['ratio']:7.3f} {cell['aa_ratio']:7.3f} {cell['aa_low']:6.3f}-{cell['aa_high']:.3f}{mark}"
 
 
 def tell(found, wholes):
-    print(f"\n{'':>44} {'before us':>11} {'after us':>11} {'ratio':>7} {'A/A':>7} {'A/A 5-95%':>12}")
+    print(f"\n{'':>44} {'before us':>11} {'after us':>11} {'least':>7} {'ratio':>7} {'A/A':>7} {'A/A 5-95%':>12}")
     for whole in wholes:
         for cell in found:
             if cell["group"] == whole["group"]:
