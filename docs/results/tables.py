@@ -254,6 +254,16 @@ def columns(name, heads, left=1):
     return render(heads, [[size_text(value) if key == "bytes" else number(value) for key, value in row.items()] for row in data.rows], left)
 
 
+def gains(name):
+    return render(["change", "measured", "before", "after", "unit"],
+                  [[row["change"], row["measured"], thousands(row["before"]), thousands(row["after"]), row["unit"]] for row in load(name).rows], 2)
+
+
+def thousands(text):
+    """Every number of a text like "17 to 56"."""
+    return " ".join(number(word) for word in text.split())
+
+
 def compression_codec():
     return columns("compression-codec", ["direction", "rate", "libzfp", "baseline", "AVX2", "AVX-512"])
 
@@ -326,6 +336,10 @@ TABLES = {
     "compression-gpu": (lambda: columns("compression-gpu", ["GPUs", "size", "rate", "without, us", "with, us", "less, %"], 0), ["compression-gpu"]),
     "compression-hop-by-hop": (lambda: columns("compression-hop-by-hop", ["link", "size", "rate", "runs", "ring, ms", "ring-hop, ms", "less, %",
                                                                          "ring, s of processors", "ring-hop, s of processors"]), ["compression-hop-by-hop"]),
+    "gains-host": (lambda: gains("gains-host"), ["gains-host"]),
+    "gains-gpu": (lambda: gains("gains-gpu"), ["gains-gpu"]),
+    "gains-gpu-ll128": (lambda: pivot(load("gains-gpu-ll128").rows, ["step"], ["step"], lambda row: number(row["time_us"])), ["gains-gpu-ll128"]),
+    "gains-gpu-gradients": (lambda: columns("gains-gpu-gradients", ["change", "ms"]), ["gains-gpu-gradients"]),
     "nccl-tests": (nccl_tests, ["nccl-tests"]),
     "pytorch": (pytorch, ["pytorch"]),
     "sim-paper": (sim_paper, ["sim-paper"]),

@@ -337,12 +337,103 @@ def files():
            [[*row[:3], *(number for cell in row[3:] for number in numbers(cell))] for row in rows[1:]])
 
 
+GAINS = ["change", "measured", "before", "after", "unit"]
+
+
+def gains(path, *entries):
+    """Rows of (change, measured, before, after, unit): an entry is (change, unit, pattern, what its pairs of figures were measured on)."""
+    for change, unit, pattern, *measured in entries:
+        figures = [figure.replace(",", "") for figure in prose(path, pattern)]
+        assert len(figures) == 2 * len(measured), (pattern, figures)
+        for what, before, after in zip(measured, figures[::2], figures[1::2]):
+            yield [change, what, before, after, unit]
+
+
 def host_gains(host, of):
-    return ()
+    n, r = r"([\d.,]*\d)", r"([\d.]+ to [\d.]+|[\d.]+)"
+    ratio = "times Open MPI 4.1.4's speed"
+    entries = (
+        ("Slots are written by bulk copies", "us", f"An all-reduce of 4 MiB in 128 KiB slots: {n} us with stores to both destinations, {n} us folding",
+         "all-reduce of 4 MiB, 2 ranks"),
+        ("No LL between ranks of a host", "us", f"8 bytes in {n} us with LL, {n} us without", "all-reduce of 8 B, 2 ranks"),
+        ("Short spins", "s", f"took {n} s with 10,000 polls for the first task, [\\d.]+ s with 300, {n} s with 100",
+         "gradients in shuffled order, 2 ranks on two cores, 10,000 polls and 100"),
+        ("A start does not call the block's thread that came too late", "us", f"1 MiB {n} \\(47\\) us before, {n} \\(36\\) now; 1 KiB {n} \\(1.4\\) before, {n} \\(0.9\\) now",
+         "persistent all-reduce of 1 MiB, 2 ranks as threads", "persistent all-reduce of 1 KiB, 2 ranks as threads"),
+        ("Direct write within a process", "us", f"2 ranks {n} and {n} at 1 MiB, {n} and {n} at 4 MiB, {n} and {n} at 16 MiB, {n} and {n} at 64;",
+         *(f"send/receive of {size} MiB, 2 ranks as threads" for size in (1, 4, 16, 64))),
+        ("A daemon begins with block 0 alone", "us", f"of 8 bytes took {r} us on 4 ranks \\(4 blocks each\\) and {r} on 8 .*? block 0's alone: {n} and {n} us",
+         "PAIR-CROSSED"),
+        ("Block 0 stays with the waiting thread", "us", f"all-reduce of 256 KiB \\({n} us became {n}\\)", "all-reduce of 256 KiB, 16 cores"),
+        ("A quarter of the cores stays free of blocks", "ms", f"on 16 cores took {r} ms at 512 KiB, with one each {n}", "all-reduce of 512 KiB, 8 ranks on 16 cores"),
+        ("Request cache", "us", f"2 ranks as threads: {n} us before, {n} now; send and receive {n} and {n}\\. \\(The 0.48", "all-reduce of 8 B, 2 ranks as threads",
+         "send/receive of 8 B, 2 ranks as threads"),
+        ("Inline execution", "us", f"Two ranks as threads, medians in turn: {n} us before, {n} now; send and receive {n} and {n}\\.",
+         "all-reduce of 8 B, 2 ranks as threads", "send/receive of 8 B, 2 ranks as threads"),
+        ("Store policy: slots past the caches where cores share none", "us", f"send and receive of 64 KiB {n} and {n}, 1 MiB {n} and {n}; all-to-all of 1 MiB {n} and {n}; "
+         f"broadcast of 1 MiB {n} and {n}; all-reduce of 512 KiB {n} and {n},", "send/receive of 64 KiB", "send/receive of 1 MiB", "all-to-all of 1 MiB",
+         "broadcast of 1 MiB", "all-reduce of 512 KiB"),
+        ("Tiny slots", "us", f"broadcast of 8 B {n} and {n} \\(.*?\\), 64 B {n} and {n} \\(.*?\\); reduce of 8 B {n} and {n} \\(.*?\\), 64 B {n} and {n} ",
+         "broadcast of 8 B, 4 ranks on two cores", "broadcast of 64 B, 4 ranks on two cores", "reduce of 8 B, 4 ranks on two cores", "reduce of 64 B, 4 ranks on two cores"),
+        ("Small calls under the queue lock", ratio, f"at 8 B: all-reduce {n} and {n}, {n} and {n}; broadcast {n} and {n}, {n} and {n}; reduce {n} and {n}, {n} and {n}; "
+         f"all-to-all {n} and {n}, {n} and {n}; all-gather {n} and {n}, {n} and {n}; reduce-scatter {n} and {n}, {n} and {n};",
+         *(f"{name} of 8 B, {ranks} ranks on two cores" for name in ("all-reduce", "broadcast", "reduce", "all-to-all", "all-gather", "reduce-scatter") for ranks in (2, 4))),
+        ("A group's messages under one lock", ratio, f"two ranks {n} before and {n} now \\(512 B {n} and {n}\\), four on two cores {n} and {n};",
+         "send/receive of 8 B, 2 ranks", "send/receive of 512 B, 2 ranks", "send/receive of 8 B, 4 ranks on two cores"),
+        ("Eight calls in the request cache", "us a call", f"one of them {n} before and {n} now, two {n} and {n}, all four {n} and {n}\\.", "one call again and again, 2 ranks",
+         "two calls in turn, 2 ranks", "four calls in turn, 2 ranks"),
+        ("Starts call no thread", "us", f"nonblocking 8 B {r} and {r} \\(.*?\\), 2 KiB {r} and {r} \\(.*?\\), 32 KiB {r} and {r} \\(3.4\\), 512 KiB {r} and {r} \\(2.2\\); "
+         f"persistent 8 B {r} and {r} \\(", *(f"{mode} all-reduce of {size}, 2 ranks" for mode, size in (("nonblocking", "8 B"), ("nonblocking", "2 KiB"),
+                                                                                                      ("nonblocking", "32 KiB"), ("nonblocking", "512 KiB"), ("persistent", "8 B")))),
+    )
+    rows = []
+    for entry in entries:
+        if entry[3] == "PAIR-CROSSED":  # before of both, then after of both
+            four, eight, now_four, now_eight = prose(host, entry[2])
+            rows += [[entry[0], "all-reduce of 8 B, 4 ranks on 16 cores", four, now_four, entry[1]], [entry[0], "all-reduce of 8 B, 8 ranks on 16 cores", eight, now_eight, entry[1]]]
+        else:
+            rows += gains(host, entry)
+    yield ("gains-host", of("What single changes gained on the host device", "two cores of an AMD EPYC, or 16 cores of an Intel Xeon where the row says so", "2026-11-23",
+                            "build/rondo bench {collective} --device host", "as the row says", OMPI, "mostly medians of 5 to 15 runs in turn", host,
+                            dated_by="the last day of the text; the changes are of 2026-11-21 to 2026-11-23"), GAINS, rows)
 
 
 def gpu_gains(gpu, of):
-    return ()
+    n, r = r"([\d.,]*\d)", r"([\d.]+ to [\d.]+|[\d.]+)"
+    comp = "docs/compression.md"
+    rows = [
+        *gains(gpu,
+               ("Fewer waits and loads of the leader", "us", f"showed this for 8 bytes \\(4 ranks, from {n} us to {n}\\)", "all-reduce of 8 B, 4 GPUs, stream"),
+               ("One loop for packets of up to 5 a thread", "us", f"512 KiB went from {n} to {n} us", "all-reduce of 512 KiB, stream"),
+               ("An operation of one slice is the workers' alone", "us", f"{n} us became {r}, and {n} at 512 KiB became {n}\\.", "all-reduce of 8 B, 2 GPUs, stream",
+                "all-reduce of 512 KiB, 2 GPUs, stream"),
+               ("A block for each direction", "us", f"a block for each direction for that reason \\({n} us became {n}\\)", "all-gather and all-to-all by pairs, small"),
+               ("Warps interpret instructions by themselves", "us", f"What took two shots and rings of lines from {n} us to {n} at 2 MiB", "all-reduce of 2 MiB, 4 GPUs, stream"),
+               ("Counts that end within a vector of 16 bytes", "us", f"128 KiB \\+ 4 B {n} and {n}, 384 KiB {n} and {n}, 1.1 MiB {n} and {n}, 3.4 MiB {n} and {n}, 10 MiB {n} and {n}, "
+                f"30 MiB {n} and {n},", *(f"all-reduce of {size}, 2 GPUs, stream" for size in ("128 KiB + 4 B", "384 KiB", "1.1 MiB", "3.4 MiB", "10 MiB", "30 MiB"))),
+               ("Direct write", "us", f"slots and landing: send/recv of 1 GiB {n} and {n} us, all-to-all {n} and {n}\\.", "send/receive of 1 GiB, 2 GPUs", "all-to-all of 1 GiB, 2 GPUs"),
+               ("Slots of all connectors within 4 MiB of the processor's cache", "us", f"all-gather {n} to {n}, reduce-scatter {n} to {n}, all-to-all {n} to {n}, broadcast {n} to {n}, "
+                f"send/recv ring {n} to {n};", *(f"{name} of 64 MiB through host memory, 4 GPUs" for name in ("all-gather", "reduce-scatter", "all-to-all", "broadcast",
+                                                                                                            "send/receive")))),
+        *gains(comp,
+               ("The next 128 values are loaded while these are coded", "us", f"\\(rate 16 at 64 MiB: {n} us became {n}\\)", "compressed all-reduce of 64 MiB, 4 GPUs, rate 16"),
+               ("Chunks below 12 Ki values are one slice", "us", f"rate 8 {n} us became {n}, rate 16 {n} became {n}\\)", "compressed all-reduce of 4 MiB, 2 GPUs, rate 8",
+                "compressed all-reduce of 4 MiB, 2 GPUs, rate 16")),
+    ]
+    yield ("gains-gpu", of("What single changes gained on GPUs", "2 or 4 NVIDIA H200, driver 580", "2026-11-22", "build/rondo bench {collective} --device cuda",
+                           "as the row says", "none", "mostly medians of three runs", gpu), GAINS, rows)
+    found = [[row[0], head, cell] for row in table(gpu, "what | 1 MiB")[1:] for head, cell in zip(("1 MiB", "4 MiB", "8 MiB"), row[1:]) if cell]
+    steps = ["simple protocol"] * 2 + ["LL128, slice by slice"] * 3 + ["each warp goes its own way"] * 3 + ["two sources asked for at once, a kernel of its own"] * 3 \
+        + ["64 blocks instead of 32"] * 3
+    yield ("gains-gpu-ll128", of("How LL128 became fast: all-reduce on 2 GPUs", H200_2, "2026-11-22", "build/rondo bench allreduce --device cuda --ranks 2 --mode stream", "us",
+                                 "none", "not recorded", gpu), ["step", "bytes", "time_us"], [[step, size(row[1]), row[2]] for step, row in zip(steps, found, strict=True)])
+    rows = table(gpu, "what it showed | what was done | ms")[1:]
+    names = ["operations begin at different blocks, visits of at most 8 polls", "readiness check", "48 tasks in shared memory", "one channel for each 320 KiB"]
+    found = [[name, row[2]] for name, row in zip(names, [row for row in rows if row[2]], strict=True)]
+    first, = prose(gpu, r"started in another random order on each GPU, took (\d+) ms")
+    yield ("gains-gpu-gradients", of("How the gradients of a ResNet-50 in random orders became fast", H200_2, "2026-11-22",
+                                     "build/rondo bench gradients --device cuda --ranks 2 --peer nccl", "ms a step, after each change", NCCL, "not recorded", gpu),
+           ["step", "time_ms"], [["at first", first], *found])
 
 
 def text_of(meta, columns, rows):
