@@ -301,7 +301,7 @@ def test_a_program_whose_time_is_known(tmp_path, cores, low, high):
 
 
 def test_beside_a_real_run(tmp_path):
-    """As docs/guide/simulator.md has it; how close the two are is for a quiet machine to show (tools/sim_validate.py)."""
+    """As docs/guide/simulator.md has it; how close the two are is for a quiet machine to show (tools/sim/validate.py)."""
     for verb in (("bench", "allreduce", "-b", 256, "-e", "1M", "-f", 64, "-n", 20), ("stress", "--iterations", 20, "--sync")):
         run(program("rondo"), *verb, "--ranks", 4, "--device", "host", "--json", tmp_path / f"{verb[0]}.json")
     real = json.loads((tmp_path / "stress.json").read_text())
