@@ -58,7 +58,8 @@ static void barrier(struct rondo_program_builder *p, int n)
 rondo_result_t rondo_compose_all_pairs(const struct rondo_shape *shape, struct rondo_program_builder **result)
 {
     int n = shape->size;
-    rondo_result_t status = rondo_program_builder_create(result, "allpairs", shape, 1, shape->kind == RONDO_KIND_ALLREDUCE);
+    rondo_result_t status =
+        rondo_program_builder_create_shaped(result, "allpairs", shape, 1, shape->kind == RONDO_KIND_ALLREDUCE);
     if (status != RONDO_SUCCESS)
         return status;
     struct rondo_program_builder *p = *result;
@@ -87,7 +88,7 @@ rondo_result_t rondo_compose_all_pairs(const struct rondo_shape *shape, struct r
 rondo_result_t rondo_compose_two_shot(const struct rondo_shape *shape, struct rondo_program_builder **result)
 {
     int n = shape->size;
-    rondo_result_t status = rondo_program_builder_create(result, "twoshot", shape, n, 1);
+    rondo_result_t status = rondo_program_builder_create_shaped(result, "twoshot", shape, n, 1);
     if (status != RONDO_SUCCESS)
         return status;
     struct rondo_program_builder *p = *result;
@@ -105,7 +106,7 @@ rondo_result_t rondo_compose_two_shot(const struct rondo_shape *shape, struct ro
 rondo_result_t rondo_compose_pairs(const struct rondo_shape *shape, struct rondo_program_builder **result)
 {
     int n = shape->size, gathers = shape->kind == RONDO_KIND_ALLGATHER;
-    rondo_result_t status = rondo_program_builder_create(result, "pairs", shape, 1, 0);
+    rondo_result_t status = rondo_program_builder_create_shaped(result, "pairs", shape, 1, 0);
     if (status != RONDO_SUCCESS)
         return status;
     struct rondo_program_builder *p = *result;

@@ -64,7 +64,8 @@ static void scan(struct rondo_program_builder *p, int n)
 
 rondo_result_t rondo_compose_doubling(const struct rondo_shape *shape, struct rondo_program_builder **result)
 {
-    rondo_result_t status = rondo_program_builder_create(result, "doubling", shape, 1, shape->kind != RONDO_KIND_ALLGATHER);
+    rondo_result_t status =
+        rondo_program_builder_create_shaped(result, "doubling", shape, 1, shape->kind != RONDO_KIND_ALLGATHER);
     if (status != RONDO_SUCCESS)
         return status;
     rondo_program_parallelize(*result, shape->channels);

@@ -53,7 +53,7 @@ rondo_result_t rondo_compose_halving(const struct rondo_shape *shape, struct ron
     if (h.rest != 0 && !all)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "halving: %s of %d ranks, which is not a power of two",
                           rondo_kind_name(shape->kind), n);
-    rondo_result_t status = rondo_program_builder_create(result, "halving", shape, all ? h.power : 1, all);
+    rondo_result_t status = rondo_program_builder_create_shaped(result, "halving", shape, all ? h.power : 1, all);
     if (status != RONDO_SUCCESS)
         return status;
     h.program = *result;

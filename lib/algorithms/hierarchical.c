@@ -106,7 +106,7 @@ static rondo_result_t begin(const struct rondo_shape *shape, const char *name, i
 {
     h->group = rondo_traced_group(shape);
     h->hosts = shape->size / h->group;
-    rondo_result_t status = rondo_program_builder_create(result, name, shape, chunks, in_place);
+    rondo_result_t status = rondo_program_builder_create_shaped(result, name, shape, chunks, in_place);
     h->program = *result;
     if (status == RONDO_SUCCESS)
         rondo_program_parallelize(h->program, shape->channels);
@@ -158,14 +158,14 @@ rondo_result_t rondo_compose_two_step(const struct rondo_shape *shape, struct ro
 rondo_result_t rondo_compose_spread(const struct rondo_shape *shape, struct rondo_program_builder **result)
 {
     struct hosts h;
-    int pieces = rondo_traced_group(shape);
-    rondo_result_t status = begin(shape, "spread", pieces, 0, &h, result);
+    int parts = rondo_traced_group(shape);
+    rondo_result_t status = begin(shape, "spread", parts, 0, &h, result);
     if (status != RONDO_SUCCESS)
         return status;
     for (int r = 0; r + 1 < shape->size; r++) {
         int host = r / h.group;
         if (host == (r + 1) / h.group) {
-            rondo_chunk_copy(rondo_chunk(h.program, r, IN, 0, (size_t) pieces), r + 1, OUT, 0);
+            rondo_chunk_copy(rondo_chunk(h.program, r, IN, 0, (size_t) parts), r + 1, OUT, 0);
             continue;
         }
         for (int g = 0; g < h.group; g++) {

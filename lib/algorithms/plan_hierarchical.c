@@ -50,24 +50,58 @@ struct place {
     uint32_t index;
 };
 
-static void add(const struct plane *plane, int actions, int flags, uint8_t from, uint8_t to, struct place source,
-                struct place destination, int count)
+/* An instruction to add: `count` chunks, received by the end `from` and sent by the end `to` where its actions ask for that. */
+struct step {
+    int actions, flags;
+    uint8_t from, to;
+    struct place source, destination;
+    int count;
+};
+
+static void add(const struct plane *plane, const struct step *step)
 {
     struct rondo_instruction instruction = {
-        .actions = (uint8_t) actions,
-        .flags = (uint8_t) flags,
-        .source_buffer = (uint8_t) source.buffer,
-        .destination_buffer = (uint8_t) destination.buffer,
-        .source_index = source.index,
-        .destination_index = destination.index,
-        .count = (uint16_t) count,
-        .receive_first = from,
-        .receive_count = actions & RONDO_RECEIVE ? 1 : 0,
-        .send_first = to,
-        .send_count = actions & RONDO_SEND ? 1 : 0,
+        .actions = (uint8_t) step->actions,
+        .flags = (uint8_t) step->flags,
+        .source_buffer = (uint8_t) step->source.buffer,
+        .destination_buffer = (uint8_t) step->destination.buffer,
+        .source_index = step->source.index,
+        .destination_index = step->destination.index,
+        .count = (uint16_t) step->count,
+        .receive_first = step->from,
+        .receive_count = step->actions & RONDO_RECEIVE ? 1 : 0,
+        .send_first = step->to,
+        .send_count = step->actions & RONDO_SEND ? 1 : 0,
         .local_place = 1,
     };
     rondo_plan_builder_add(plane->builder, &instruction);
+}
+
+/* Adds steps of the ring within the host, or between hosts. */
+static void add_local(const struct plane *plane, int actions, struct place source, struct place destination, int count)
+{
+    add(plane, &(struct step){actions, 0, plane->local_from, plane->local_to, source, destination, count});
+}
+
+static void add_outer(const struct plane *plane, int actions, int flags, struct place source, struct place destination)
+{
+    add(plane, &(struct step){actions, flags, plane->outer_from, plane->outer_to, source, destination, 1});
+}
+
+static void send_block(const struct plane *plane, uint8_t to, struct place at)
+{
+    add(plane, &(struct step){.actions = RONDO_SEND, .to = to, .source = at, .destination = at, .count = 1});
+}
+
+static void receive_block(const struct plane *plane, uint8_t from, struct place at)
+{
+    add(plane,
+        &(struct step){.actions = RONDO_RECEIVE | RONDO_COPY, .from = from, .source = at, .destination = at, .count = 1});
+}
+
+static void copy_block(const struct plane *plane, struct place source, struct place destination)
+{
+    add(plane, &(struct step){.actions = RONDO_COPY, .source = source, .destination = destination, .count = 1});
 }
 
 static uint8_t end(const struct plane *plane, int rank, enum rondo_direction direction)
@@ -100,24 +134,22 @@ static void all_reduce(struct plane *plane)
     int node = plane->node, local = plane->local, nodes = plane->nodes, locals = plane->locals;
     for (int step = 1; step <= locals; step++) {
         uint32_t at = share(plane, 0, local - step);
-        add(plane, reducing(step, locals), 0, plane->local_from, plane->local_to, (struct place){RONDO_INPUT, at},
-            (struct place){RONDO_OUTPUT, at}, nodes);
+        add_local(plane, reducing(step, locals), (struct place){RONDO_INPUT, at}, (struct place){RONDO_OUTPUT, at}, nodes);
     }
     for (int step = 1; step <= nodes; step++) {
         struct place at = {RONDO_OUTPUT, share(plane, node - step, local)};
         int last = step == nodes;
-        add(plane, reducing(step, nodes) | (last ? RONDO_SEND : 0), last ? RONDO_FINISH : 0, plane->outer_from, plane->outer_to,
-            at, at, 1);
+        add_outer(plane, reducing(step, nodes) | (last ? RONDO_SEND : 0), last ? RONDO_FINISH : 0, at, at);
     }
     for (int step = 1; step < nodes; step++) {
         struct place at = {RONDO_OUTPUT, share(plane, node - step, local)};
-        add(plane, gathering(step, nodes), 0, plane->outer_from, plane->outer_to, at, at, 1);
+        add_outer(plane, gathering(step, nodes), 0, at, at);
     }
     struct place own = {RONDO_OUTPUT, share(plane, 0, local)};
-    add(plane, RONDO_SEND, 0, plane->local_from, plane->local_to, own, own, nodes);
+    add_local(plane, RONDO_SEND, own, own, nodes);
     for (int step = 1; step < locals; step++) {
         struct place at = {RONDO_OUTPUT, share(plane, 0, local - step)};
-        add(plane, gathering(step, locals), 0, plane->local_from, plane->local_to, at, at, nodes);
+        add_local(plane, gathering(step, locals), at, at, nodes);
     }
 }
 
@@ -128,31 +160,30 @@ static void reduce_scatter(struct plane *plane)
     /* Host by host: of the same step for all hosts, more would be sent before anything is received than there are slots. */
     for (int node = 0; node < plane->nodes; node++)
         for (int step = 1; step <= plane->locals; step++)
-            add(plane, reducing(step, plane->locals), 0, plane->local_from, plane->local_to,
-                (struct place){RONDO_INPUT, part(plane, node, plane->local - step)},
-                (struct place){RONDO_SCRATCH, (uint32_t) (node * channels + plane->channel)}, 1);
+            add_local(plane, reducing(step, plane->locals), (struct place){RONDO_INPUT, part(plane, node, plane->local - step)},
+                      (struct place){RONDO_SCRATCH, (uint32_t) (node * channels + plane->channel)}, 1);
     for (int step = 1; step <= plane->nodes; step++) {
         int node = wrap(plane->node - step, plane->nodes);
-        add(plane, reducing(step, plane->nodes), step == plane->nodes ? RONDO_FINISH : 0, plane->outer_from, plane->outer_to,
-            (struct place){RONDO_SCRATCH, (uint32_t) (node * channels + plane->channel)},
-            (struct place){RONDO_OUTPUT, (uint32_t) plane->channel}, 1);
+        add_outer(plane, reducing(step, plane->nodes), step == plane->nodes ? RONDO_FINISH : 0,
+                  (struct place){RONDO_SCRATCH, (uint32_t) (node * channels + plane->channel)},
+                  (struct place){RONDO_OUTPUT, (uint32_t) plane->channel});
     }
 }
 
 static void all_gather(struct plane *plane)
 {
     int node = plane->node, local = plane->local;
-    add(plane, RONDO_COPY | RONDO_SEND, 0, plane->outer_from, plane->outer_to,
-        (struct place){RONDO_INPUT, (uint32_t) plane->channel}, (struct place){RONDO_OUTPUT, part(plane, node, local)}, 1);
+    add_outer(plane, RONDO_COPY | RONDO_SEND, 0, (struct place){RONDO_INPUT, (uint32_t) plane->channel},
+              (struct place){RONDO_OUTPUT, part(plane, node, local)});
     for (int step = 1; step < plane->nodes; step++) {
         struct place at = {RONDO_OUTPUT, part(plane, node - step, local)};
-        add(plane, gathering(step, plane->nodes), 0, plane->outer_from, plane->outer_to, at, at, 1);
+        add_outer(plane, gathering(step, plane->nodes), 0, at, at);
     }
     for (int other = 0; other < plane->nodes; other++)
         for (int step = 0; step < plane->locals; step++) {
             struct place at = {RONDO_OUTPUT, part(plane, other, local - step)};
             int actions = step == 0 ? RONDO_SEND : gathering(step, plane->locals);
-            add(plane, actions, 0, plane->local_from, plane->local_to, at, at, 1);
+            add_local(plane, actions, at, at, 1);
         }
 }
 
@@ -212,25 +243,25 @@ static void all_to_all(struct plane *plane)
     for (int to = 0; to < nodes; to++) {
         for (int d = 1; d < locals; d++) {
             struct place from = {RONDO_INPUT, part(plane, to, local + d)};
-            add(plane, RONDO_SEND, 0, 0, (uint8_t) (plane->local_out + d - 1), from, from, 1);
+            send_block(plane, (uint8_t) (plane->local_out + d - 1), from);
         }
-        add(plane, RONDO_COPY, 0, 0, 0, (struct place){RONDO_INPUT, part(plane, to, local)},
-            (struct place){RONDO_SCRATCH, part(plane, to, local)}, 1);
+        copy_block(plane, (struct place){RONDO_INPUT, part(plane, to, local)},
+                   (struct place){RONDO_SCRATCH, part(plane, to, local)});
         for (int d = 1; d < locals; d++) {
             struct place at = {RONDO_SCRATCH, part(plane, to, local - d)};
-            add(plane, RONDO_RECEIVE | RONDO_COPY, 0, (uint8_t) (plane->local_in + d - 1), 0, at, at, 1);
+            receive_block(plane, (uint8_t) (plane->local_in + d - 1), at);
         }
     }
     for (int from = 0; from < locals; from++) {
         for (int d = 1; d < nodes; d++) {
             struct place at = {RONDO_SCRATCH, part(plane, node + d, from)};
-            add(plane, RONDO_SEND, 0, 0, (uint8_t) (plane->outer_out + d - 1), at, at, 1);
+            send_block(plane, (uint8_t) (plane->outer_out + d - 1), at);
         }
-        add(plane, RONDO_COPY, 0, 0, 0, (struct place){RONDO_SCRATCH, part(plane, node, from)},
-            (struct place){RONDO_OUTPUT, part(plane, node, from)}, 1);
+        copy_block(plane, (struct place){RONDO_SCRATCH, part(plane, node, from)},
+                   (struct place){RONDO_OUTPUT, part(plane, node, from)});
         for (int d = 1; d < nodes; d++) {
             struct place at = {RONDO_OUTPUT, part(plane, node - d, from)};
-            add(plane, RONDO_RECEIVE | RONDO_COPY, 0, (uint8_t) (plane->outer_in + d - 1), 0, at, at, 1);
+            receive_block(plane, (uint8_t) (plane->outer_in + d - 1), at);
         }
     }
 }

@@ -23,7 +23,7 @@ static void give(rondo_chunk_t c, int n, int r, size_t index)
 rondo_result_t rondo_compose_ring(const struct rondo_shape *shape, struct rondo_program_builder **result)
 {
     int n = shape->size, root = shape->root, all = shape->kind == RONDO_KIND_ALLREDUCE;
-    rondo_result_t status = rondo_program_builder_create(result, "ring", shape, all ? n : 1, all);
+    rondo_result_t status = rondo_program_builder_create_shaped(result, "ring", shape, all ? n : 1, all);
     if (status != RONDO_SUCCESS)
         return status;
     struct rondo_program_builder *p = *result;

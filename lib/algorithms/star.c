@@ -16,7 +16,7 @@ static void prefixes(struct rondo_program_builder *p, int n)
 rondo_result_t rondo_compose_star(const struct rondo_shape *shape, struct rondo_program_builder **result)
 {
     int n = shape->size, root = shape->root;
-    rondo_result_t status = rondo_program_builder_create(result, "star", shape, 1, shape->kind == RONDO_KIND_SCAN);
+    rondo_result_t status = rondo_program_builder_create_shaped(result, "star", shape, 1, shape->kind == RONDO_KIND_SCAN);
     if (status != RONDO_SUCCESS)
         return status;
     struct rondo_program_builder *p = *result;

@@ -58,7 +58,7 @@ rondo_result_t rondo_compose_tree(const struct rondo_shape *shape, struct rondo_
     int n = shape->size;
     if (n > 4096)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "tree: %d ranks are more than 4096", n);
-    rondo_result_t status = rondo_program_builder_create(result, "tree", shape, 2, shape->kind == RONDO_KIND_ALLREDUCE);
+    rondo_result_t status = rondo_program_builder_create_shaped(result, "tree", shape, 2, shape->kind == RONDO_KIND_ALLREDUCE);
     if (status != RONDO_SUCCESS)
         return status;
     struct rondo_program_builder *p = *result;

@@ -6,7 +6,7 @@
 #include "lib/base/environment.h"
 #include "lib/base/error.h"
 #include "lib/bootstrap/router.h"
-#include "transport/memory/segment.h"
+#include "lib/base/host.h"
 #include "lib/bootstrap/frame_connection.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ void rondo_unique_id_this_host(unsigned char host[RONDO_UNIQUE_ID_HOST])
     char text[512];
     struct rondo_sha256 hash;
     unsigned char digest[RONDO_SHA256_BYTES];
-    rondo_segment_host_id(NULL, text, sizeof(text));
+    rondo_host_id(NULL, text, sizeof(text));
     rondo_sha256_begin(&hash);
     rondo_sha256_add(&hash, text, strlen(text));
     rondo_sha256_end(&hash, digest);

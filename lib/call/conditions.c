@@ -30,12 +30,12 @@ static uint32_t blocks(const struct rondo_conditions *c, enum rondo_buffer buffe
 uint32_t rondo_conditions_chunks(const struct rondo_conditions *c, uint32_t rank, enum rondo_buffer buffer)
 {
     if (c->kind == RONDO_KIND_CUSTOM)
-        return (buffer == RONDO_INPUT ? c->inputs : c->outputs) * c->pieces;
+        return (buffer == RONDO_INPUT ? c->inputs : c->outputs) * c->block_chunks;
     int rooted_output = c->kind == RONDO_KIND_REDUCE || c->kind == RONDO_KIND_GATHER;
     if ((buffer == RONDO_OUTPUT && rooted_output && rank != c->root) ||
         (buffer == RONDO_INPUT && c->kind == RONDO_KIND_SCATTER && rank != c->root))
         return 0;
-    return blocks(c, buffer) * c->pieces;
+    return blocks(c, buffer) * c->block_chunks;
 }
 
 int rondo_conditions_given(const struct rondo_conditions *c, uint32_t rank)
@@ -69,7 +69,7 @@ static int overlap(const struct rondo_conditions *c, uint32_t rank, enum rondo_b
     *offset = 0;
     if (c->kind == RONDO_KIND_ALLGATHER || c->kind == RONDO_KIND_ALLGATHERV || c->kind == RONDO_KIND_GATHER ||
         c->kind == RONDO_KIND_SCATTER)
-        *offset = rank * c->pieces;
+        *offset = rank * c->block_chunks;
     return 1;
 }
 
@@ -101,12 +101,13 @@ int rondo_conditions_twin(const struct rondo_conditions *c, uint32_t rank, uint3
 uint32_t rondo_conditions_class(const struct rondo_conditions *c, uint32_t rank, enum rondo_buffer buffer, uint32_t index)
 {
     if (c->kind == RONDO_KIND_ALLGATHERV)
-        return buffer == RONDO_INPUT ? rank * c->pieces + index : index;
+        return buffer == RONDO_INPUT ? rank * c->block_chunks + index : index;
     if (c->kind == RONDO_KIND_ALLTOALLV) {
-        uint32_t other = index / c->pieces, part = index % c->pieces;
-        return ((buffer == RONDO_INPUT ? rank : other) * c->ranks + (buffer == RONDO_INPUT ? other : rank)) * c->pieces + part;
+        uint32_t other = index / c->block_chunks, part = index % c->block_chunks;
+        return ((buffer == RONDO_INPUT ? rank : other) * c->ranks + (buffer == RONDO_INPUT ? other : rank)) * c->block_chunks +
+               part;
     }
-    return index % c->pieces;
+    return index % c->block_chunks;
 }
 
 int rondo_conditions_ordered(const struct rondo_conditions *c)
@@ -158,19 +159,20 @@ struct rondo_value rondo_value_combine(struct rondo_value a, struct rondo_value 
 static rondo_result_t prepare_custom(struct rondo_wants *wants)
 {
     const struct rondo_conditions *c = wants->conditions;
-    uint32_t outputs = c->outputs * c->pieces;
+    uint32_t outputs = c->outputs * c->block_chunks;
     wants->custom = calloc((size_t) c->ranks * outputs + 1, sizeof(*wants->custom));
     if (wants->custom == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the postcondition of %u ranks", c->ranks);
     for (size_t r = 0; r < c->requirement_count; r++) {
         const struct rondo_requirement *wish = &c->requirements[r];
-        for (uint32_t part = 0; part < c->pieces; part++) {
+        for (uint32_t part = 0; part < c->block_chunks; part++) {
             struct rondo_value value = {{0, 0}, 0, 0};
             for (uint32_t t = 0; t < wish->terms; t++) {
                 const struct rondo_term *term = &c->terms[wish->term_first + t];
-                value = rondo_value_combine(value, rondo_value_input(wants->salt, term->rank, term->index * c->pieces + part));
+                value = rondo_value_combine(value,
+                                            rondo_value_input(wants->salt, term->rank, term->index * c->block_chunks + part));
             }
-            wants->custom[(size_t) wish->rank * outputs + wish->output * c->pieces + part] = value;
+            wants->custom[(size_t) wish->rank * outputs + wish->output * c->block_chunks + part] = value;
         }
     }
     return RONDO_SUCCESS;
@@ -211,10 +213,10 @@ void rondo_wants_release(struct rondo_wants *wants)
 int rondo_wants_at(const struct rondo_wants *wants, uint32_t rank, uint32_t output, struct rondo_value *value)
 {
     const struct rondo_conditions *c = wants->conditions;
-    uint32_t block = output / c->pieces, part = output % c->pieces;
+    uint32_t block = output / c->block_chunks, part = output % c->block_chunks;
     switch (c->kind) {
     case RONDO_KIND_CUSTOM:
-        *value = wants->custom[(size_t) rank * c->outputs * c->pieces + output];
+        *value = wants->custom[(size_t) rank * c->outputs * c->block_chunks + output];
         return value->count > 0;
     case RONDO_KIND_REDUCE:
         if (rank != c->root)
@@ -225,7 +227,7 @@ int rondo_wants_at(const struct rondo_wants *wants, uint32_t rank, uint32_t outp
         *value = wants->prefixes[output];
         return 1;
     case RONDO_KIND_REDUCE_SCATTER_BLOCK:
-        *value = wants->prefixes[rank * c->pieces + output];
+        *value = wants->prefixes[rank * c->block_chunks + output];
         return 1;
     case RONDO_KIND_SCAN:
         *value = wants->prefixes[(size_t) rank * wants->indexes + output];
@@ -248,10 +250,10 @@ int rondo_wants_at(const struct rondo_wants *wants, uint32_t rank, uint32_t outp
         return 1;
     case RONDO_KIND_ALLTOALL:
     case RONDO_KIND_ALLTOALLV:
-        *value = rondo_value_input(wants->salt, block, rank * c->pieces + part);
+        *value = rondo_value_input(wants->salt, block, rank * c->block_chunks + part);
         return 1;
     case RONDO_KIND_SCATTER:
-        *value = rondo_value_input(wants->salt, c->root, rank * c->pieces + output);
+        *value = rondo_value_input(wants->salt, c->root, rank * c->block_chunks + output);
         return 1;
     case RONDO_KIND_ALLTONEXT:
         if (rank > 0)

@@ -19,7 +19,7 @@ struct rondo_term {
 struct rondo_conditions {
     enum rondo_kind kind;
     uint32_t ranks, root;
-    uint32_t pieces;          /* chunks of a block of the collective's arguments */
+    uint32_t block_chunks;    /* chunks of a block of the collective's arguments */
     uint32_t inputs, outputs; /* custom: chunks */
     struct rondo_requirement *requirements;
     size_t requirement_count, requirement_room;

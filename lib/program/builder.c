@@ -1,6 +1,7 @@
 /* See trace.h. The calls of the language: each is checked, noted, and carried out on what the chunks hold. */
 #include "lib/program/builder.h"
 
+#include "lib/base/containers.h"
 #include "lib/base/error.h"
 #include "lib/program/msccl_ir.h"
 
@@ -8,19 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int rondo_grow(void **items, size_t count, size_t *room, size_t bytes)
-{
-    if (count < *room)
-        return 1;
-    size_t wanted = *room == 0 ? 16 : 2 * *room;
-    void *grown = realloc(*items, wanted * bytes);
-    if (grown == NULL)
-        return 0;
-    *items = grown;
-    *room = wanted;
-    return 1;
-}
 
 rondo_result_t rondo_program_builder_fail(struct rondo_program_builder *builder, rondo_result_t code, const char *format, ...)
 {
@@ -74,8 +62,8 @@ static void give_input(struct rondo_program_builder *builder, uint64_t salt)
         }
 }
 
-static rondo_result_t create(struct rondo_program_builder **result, const char *name, const struct rondo_conditions *conditions,
-                             int in_place)
+rondo_result_t rondo_program_builder_create(struct rondo_program_builder **result, const char *name,
+                                            const struct rondo_conditions *conditions, int in_place)
 {
     struct rondo_program_builder *builder = calloc(1, sizeof(*builder));
     *result = NULL;
@@ -102,59 +90,14 @@ static rondo_result_t create(struct rondo_program_builder **result, const char *
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_program_builder_create(struct rondo_program_builder **builder, const char *name,
-                                            const struct rondo_shape *shape, int chunks, int in_place)
+rondo_result_t rondo_program_builder_create_shaped(struct rondo_program_builder **builder, const char *name,
+                                                   const struct rondo_shape *shape, int chunks, int in_place)
 {
-    struct rondo_conditions conditions = {
-        .kind = shape->kind, .ranks = (uint32_t) shape->size, .root = (uint32_t) shape->root, .pieces = (uint32_t) chunks};
-    return create(builder, name, &conditions, in_place);
-}
-
-static int name_is_good(const char *name)
-{
-    size_t length = name == NULL ? 0 : strnlen(name, RONDO_NAME_BYTES);
-    for (size_t i = 0; i < length; i++) {
-        char c = name[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-_.", c) != NULL))
-            return 0;
-    }
-    return length > 0 && length < RONDO_NAME_BYTES;
-}
-
-rondo_result_t rondo_program_create(rondo_program_t *program, const rondo_program_signature_t *signature)
-{
-    if (program == NULL || signature == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_create: %s is NULL", program == NULL ? "program" : "signature");
-    *program = NULL;
-    if (!name_is_good(signature->name))
-        return rondo_fail(RONDO_ERR_ARGUMENT, "a program's name has 1 to %d letters, digits and -_.", RONDO_NAME_BYTES - 1);
-    enum rondo_kind kind = rondo_kind_find(signature->collective);
-    int custom = kind == RONDO_KIND_CUSTOM;
-    if (kind == RONDO_KINDS || kind == RONDO_KIND_SEND_TO || kind == RONDO_KIND_RECEIVE_FROM)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': '%s' is not a collective", signature->name,
-                          signature->collective == NULL ? "NULL" : signature->collective);
-    if (signature->ranks < 1 || signature->ranks > RONDO_RANKS_MAX)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %d ranks are not in [1, %d]", signature->name, signature->ranks,
-                          RONDO_RANKS_MAX);
-    if (signature->root < 0 || signature->root >= signature->ranks)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': root %d is not in [0, %d)", signature->name, signature->root,
-                          signature->ranks);
-    if (!custom && (signature->chunks < 1 || signature->chunks > 1 << 20))
-        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %d chunks are not in [1, 2^20]", signature->name,
-                          signature->chunks);
-    if (custom &&
-        (signature->inputs < 0 || signature->outputs < 0 || signature->inputs > 1 << 20 || signature->outputs > 1 << 20))
-        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %d input and %d output chunks are not in [0, 2^20]",
-                          signature->name, signature->inputs, signature->outputs);
-    struct rondo_conditions conditions = {.kind = kind,
-                                          .ranks = (uint32_t) signature->ranks,
-                                          .root = (uint32_t) signature->root,
-                                          .pieces = custom ? 1 : (uint32_t) signature->chunks,
-                                          .inputs = custom ? (uint32_t) signature->inputs : 0,
-                                          .outputs = custom ? (uint32_t) signature->outputs : 0};
-    if (signature->in_place && !rondo_conditions_may_share(&conditions))
-        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %s has no in-place form", signature->name, signature->collective);
-    return create(program, signature->name, &conditions, signature->in_place);
+    struct rondo_conditions conditions = {.kind = shape->kind,
+                                          .ranks = (uint32_t) shape->size,
+                                          .root = (uint32_t) shape->root,
+                                          .block_chunks = (uint32_t) chunks};
+    return rondo_program_builder_create(builder, name, &conditions, in_place);
 }
 
 void rondo_program_destroy(rondo_program_t builder)
@@ -211,11 +154,24 @@ static int extend_scratch(struct rondo_program_builder *builder, uint32_t rank, 
     return 1;
 }
 
-/* Checks a range and gives its resolved name. 0: wrong, and noted. */
-static int resolve(struct rondo_program_builder *builder, int64_t rank, int buffer, uint64_t index, uint64_t count, int writes,
+/* Chunks [index, index + count) of a rank's buffer, as a call names them. */
+struct range {
+    int64_t rank;
+    int buffer;
+    uint64_t index, count;
+};
+
+/*
+ * Checks a range and writes the name of its first chunk as rondo_conditions_resolve gives it. writes: the call writes there, so
+ * scratch grows as needed. Returns 0 after noting the error if the range is wrong.
+ */
+static int resolve(struct rondo_program_builder *builder, const struct range *range, int writes,
                    enum rondo_buffer *resolved_buffer, uint32_t *resolved_index)
 {
     const struct rondo_conditions *c = &builder->conditions;
+    int64_t rank = range->rank;
+    int buffer = range->buffer;
+    uint64_t index = range->index, count = range->count;
     if (builder->ir != NULL) {
         rondo_program_builder_fail(builder, RONDO_ERR_STATE, "the program was read from a file and cannot be added to");
         return 0;
@@ -256,7 +212,7 @@ rondo_chunk_t rondo_chunk(rondo_program_t builder, int rank, rondo_buffer_t buff
     if (builder == NULL || builder->result != RONDO_SUCCESS)
         return nothing(builder);
     builder->calls++;
-    if (!resolve(builder, rank, (int) buffer, index, count, 0, &where, &first))
+    if (!resolve(builder, &(struct range){rank, (int) buffer, index, count}, 0, &where, &first))
         return nothing(builder);
     const struct rondo_cells *cells = cells_of(builder, (uint32_t) rank, where);
     for (uint32_t k = 0; k < count; k++)
@@ -371,7 +327,7 @@ rondo_chunk_t rondo_chunk_copy(rondo_chunk_t c, int rank, rondo_buffer_t buffer,
     if (builder == NULL || builder->result != RONDO_SUCCESS)
         return nothing(builder);
     builder->calls++;
-    if (!fresh(builder, &c) || !resolve(builder, rank, (int) buffer, index, c.count, 1, &where, &first))
+    if (!fresh(builder, &c) || !resolve(builder, &(struct range){rank, (int) buffer, index, c.count}, 1, &where, &first))
         return nothing(builder);
     if ((uint32_t) rank == (uint32_t) c.rank && where == (enum rondo_buffer) c.buffer && first == c.index)
         return c; /* in place it is there already */

@@ -63,9 +63,17 @@ struct rondo_program_builder {
 /* Keeps the first error. */
 rondo_result_t rondo_program_builder_fail(struct rondo_program_builder *builder, rondo_result_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The built-in algorithms' way to make one. */
+/*
+ * Makes an empty program: no operations, inputs as the collective gives them. name: less than RONDO_NAME_BYTES. in_place: the
+ * program is written for one buffer that is input and output. conditions is copied; the builder takes over the lists in it. The
+ * caller destroys *builder with rondo_program_destroy. RONDO_ERR_MEMORY, or RONDO_ERR_ARGUMENT for more than RONDO_CHUNKS_MAX
+ * chunks; *builder is then NULL.
+ */
 rondo_result_t rondo_program_builder_create(struct rondo_program_builder **builder, const char *name,
-                                            const struct rondo_shape *shape, int chunks, int in_place);
+                                            const struct rondo_conditions *conditions, int in_place);
+/* The same for a shape's kind, size and root, with so many chunks a block of the arguments: the built-in algorithms' way. */
+rondo_result_t rondo_program_builder_create_shaped(struct rondo_program_builder **builder, const char *name,
+                                                   const struct rondo_shape *shape, int chunks, int in_place);
 /* The first wrong call, or that the postcondition does not hold. */
 rondo_result_t rondo_program_builder_verify(struct rondo_program_builder *builder);
 
@@ -74,8 +82,5 @@ static inline const char *rondo_buffer_name(int buffer)
     static const char *const names[] = {"input", "output", "scratch"};
     return (unsigned) buffer < 3 ? names[buffer] : "unknown";
 }
-
-/* Room for one more item. 0: out of memory. */
-int rondo_grow(void **items, size_t count, size_t *room, size_t bytes);
 
 #endif

@@ -49,7 +49,7 @@ static rondo_result_t attempt(const struct rondo_program_builder *builder, const
 {
     struct rondo_graph graph = {
         .builder = builder, .options = options, .conditions = builder->conditions, .cut = builder->granularity};
-    graph.conditions.pieces *= graph.cut;
+    graph.conditions.block_chunks *= graph.cut;
     rondo_result_t status = rondo_graph_lower(&graph);
     if (status == RONDO_SUCCESS && !plain)
         rondo_graph_fuse(&graph);

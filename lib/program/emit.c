@@ -363,7 +363,7 @@ static rondo_result_t one_rank(struct emitting *e, uint32_t rank)
     e->plan->program->largest_count = e->largest_count;
     e->plan->largest_receive = e->largest_receive;
     e->plan->even = graph->even;
-    e->plan->pieces = c->pieces;
+    e->plan->block_chunks = c->block_chunks;
     e->plan->scratch_classes = e->classes;
     e->classes = NULL;
 

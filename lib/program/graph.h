@@ -6,10 +6,9 @@
 #ifndef RONDO_LIB_PROGRAM_GRAPH_H
 #define RONDO_LIB_PROGRAM_GRAPH_H
 
+#include "lib/base/containers.h"
 #include "lib/program/plan_set.h"
 #include "lib/program/builder.h"
-
-#define RONDO_NONE UINT32_MAX
 
 struct rondo_node {
     uint32_t rank, op;            /* op: place in the trace */
@@ -91,16 +90,5 @@ static inline uint64_t rondo_connection_key(uint32_t source, uint32_t destinatio
 {
     return (uint64_t) source << 40 | (uint64_t) destination << 16 | (uint64_t) (uint32_t) channel;
 }
-
-/* ---- a map from 64-bit keys to small numbers ---- */
-
-struct rondo_map {
-    uint64_t *keys; /* + 1; 0: free */
-    uint32_t *values;
-    size_t used, room;
-};
-/* The key's value; RONDO_NONE: it is new, and *place is where to put one. NULL: out of memory. */
-uint32_t *rondo_map_at(struct rondo_map *map, uint64_t key);
-void rondo_map_release(struct rondo_map *map);
 
 #endif

@@ -4,7 +4,7 @@
  * compiling them all, and cheaper by their number. It needs instructions of one chunk each: the parts of neighbouring chunks
  * are no neighbours.
  */
-#include "lib/program/instances.h"
+#include "lib/program/plan_set.h"
 
 #include "lib/base/error.h"
 
@@ -58,7 +58,7 @@ static rondo_result_t one_plan(struct rondo_plan **plan, uint32_t instances)
     }
     more->largest_receive = old->largest_receive;
     more->even = old->even;
-    more->pieces = old->pieces * instances;
+    more->block_chunks = old->block_chunks * instances;
     more->scratch_classes = classes;
     rondo_plan_free(old);
     *plan = more;
@@ -71,6 +71,6 @@ rondo_result_t rondo_plans_multiply(struct rondo_plan_set *set, uint32_t instanc
     for (uint32_t rank = 0; rank < set->conditions.ranks && status == RONDO_SUCCESS; rank++)
         if (set->plans[rank] != NULL)
             status = one_plan(&set->plans[rank], instances);
-    set->conditions.pieces *= instances;
+    set->conditions.block_chunks *= instances;
     return status;
 }

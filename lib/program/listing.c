@@ -87,7 +87,7 @@ rondo_result_t rondo_program_write_listing(rondo_program_t builder, char **resul
         return status;
     const struct rondo_conditions *c = &set->conditions;
     rondo_text_add(&text, "program %s: %s on %u ranks, %u chunk%s a block%s\n", builder->name, rondo_kind_name(c->kind),
-                   c->ranks, c->pieces, c->pieces == 1 ? "" : "s", set->even ? ", of equal length" : "");
+                   c->ranks, c->block_chunks, c->block_chunks == 1 ? "" : "s", set->even ? ", of equal length" : "");
     for (uint32_t rank = 0; rank < c->ranks; rank++)
         add_rank(&text, set, rank);
     rondo_plan_set_free(set);

@@ -20,11 +20,11 @@ void rondo_msccl_ir_free(struct rondo_msccl_ir *ir)
 static rondo_result_t attempt(struct rondo_msccl_ir *ir, const char *name, const struct rondo_compile_options *options,
                               struct rondo_plan_set *set)
 {
-    struct rondo_msccl_ir_execution p = {.ir = ir, .name = name, .options = options};
-    rondo_result_t status = rondo_msccl_ir_execute(&p);
+    struct rondo_msccl_ir_execution execution = {.ir = ir, .name = name, .options = options};
+    rondo_result_t status = rondo_msccl_ir_execute(&execution);
     if (status == RONDO_SUCCESS)
-        status = rondo_msccl_ir_write_plans(&p, set);
-    rondo_msccl_ir_execute_release(&p);
+        status = rondo_msccl_ir_write_plans(&execution, set);
+    rondo_msccl_ir_execute_release(&execution);
     return status;
 }
 

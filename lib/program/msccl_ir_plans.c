@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct writing {
-    struct rondo_msccl_ir_execution *p;
+    struct rondo_msccl_ir_execution *e;
     struct rondo_plan_builder *builder;
     uint32_t rank, blocks; /* blocks: of the plan */
     struct rondo_connection ends[256];
@@ -20,14 +20,14 @@ struct writing {
 
 static uint32_t plan_block(const struct writing *w, uint32_t ir_block)
 {
-    const struct rondo_msccl_ir_rank *rank = &w->p->ir->ranks[w->rank];
+    const struct rondo_msccl_ir_rank *rank = &w->e->ir->ranks[w->rank];
     return (uint32_t) ((uint64_t) (ir_block - rank->block_first) * w->blocks / (rank->blocks > 0 ? rank->blocks : 1));
 }
 
-static uint32_t block_of_step(const struct rondo_msccl_ir_execution *p, uint32_t rank, uint32_t step)
+static uint32_t block_of_step(const struct rondo_msccl_ir_execution *e, uint32_t rank, uint32_t step)
 {
-    uint32_t block = p->ir->ranks[rank].block_first;
-    while (step >= p->ir->blocks[block].step_first + p->ir->blocks[block].steps)
+    uint32_t block = e->ir->ranks[rank].block_first;
+    while (step >= e->ir->blocks[block].step_first + e->ir->blocks[block].steps)
         block++;
     return block;
 }
@@ -35,7 +35,7 @@ static uint32_t block_of_step(const struct rondo_msccl_ir_execution *p, uint32_t
 static uint32_t end_of(struct writing *w, int32_t peer, int32_t channel, int outgoing)
 {
     struct rondo_connection what = {peer, (uint16_t) channel, outgoing ? RONDO_OUTGOING : RONDO_INCOMING,
-                                    (uint8_t) w->p->options->protocol};
+                                    (uint8_t) w->e->options->protocol};
     for (uint32_t i = 0; i < w->end_count; i++)
         if (memcmp(&w->ends[i], &what, sizeof(what)) == 0)
             return i;
@@ -50,21 +50,21 @@ static uint32_t end_of(struct writing *w, int32_t peer, int32_t channel, int out
 static void visit_waits(struct writing *w, uint32_t rank, uint32_t step, int depth,
                         void (*visit)(struct writing *w, uint32_t waiting, uint32_t on), uint32_t waiting)
 {
-    struct rondo_msccl_ir_execution *p = w->p;
-    uint32_t block = block_of_step(p, rank, step), first = p->ir->blocks[block].step_first;
+    struct rondo_msccl_ir_execution *e = w->e;
+    uint32_t block = block_of_step(e, rank, step), first = e->ir->blocks[block].step_first;
     for (uint32_t s = step;; s--) {
-        const struct rondo_msccl_ir_step *at = &p->ir->steps[s];
+        const struct rondo_msccl_ir_step *at = &e->ir->steps[s];
         if (s != step && at->actions != 0)
             break;
         if (at->wait_block >= 0) {
             const struct rondo_msccl_ir_block *other =
-                &p->ir->blocks[p->ir->ranks[rank].block_first + (uint32_t) at->wait_block];
+                &e->ir->blocks[e->ir->ranks[rank].block_first + (uint32_t) at->wait_block];
             uint32_t on = other->step_first + (uint32_t) at->wait_step, real = on;
-            while (real > other->step_first && p->ir->steps[real].actions == 0)
+            while (real > other->step_first && e->ir->steps[real].actions == 0)
                 real--;
-            if (p->ir->steps[real].actions != 0)
+            if (e->ir->steps[real].actions != 0)
                 visit(w, waiting, real);
-            if (p->ir->steps[on].actions == 0 && depth < 16)
+            if (e->ir->steps[on].actions == 0 && depth < 16)
                 visit_waits(w, rank, on, depth + 1, visit, waiting);
         }
         if (s == first)
@@ -74,29 +74,29 @@ static void visit_waits(struct writing *w, uint32_t rank, uint32_t step, int dep
 
 static void note_wait(struct writing *w, uint32_t waiting, uint32_t on)
 {
-    if (w->p->done[waiting].block != w->p->done[on].block)
+    if (w->e->done[waiting].block != w->e->done[on].block)
         w->notifies[on] = 1;
 }
 
 static void write_wait(struct writing *w, uint32_t waiting, uint32_t on)
 {
-    if (w->p->done[waiting].block != w->p->done[on].block)
-        rondo_plan_builder_depend(w->builder, (int) w->p->done[on].block, (int) w->p->done[on].step);
+    if (w->e->done[waiting].block != w->e->done[on].block)
+        rondo_plan_builder_depend(w->builder, (int) w->e->done[on].block, (int) w->e->done[on].step);
 }
 
 static rondo_result_t write_step(struct writing *w, uint32_t number)
 {
-    struct rondo_msccl_ir_execution *p = w->p;
-    const struct rondo_msccl_ir_step *step = &p->ir->steps[number];
-    const struct rondo_msccl_ir_done *done = &p->done[number];
-    const struct rondo_msccl_ir_block *block = &p->ir->blocks[block_of_step(p, w->rank, number)];
+    struct rondo_msccl_ir_execution *e = w->e;
+    const struct rondo_msccl_ir_step *step = &e->ir->steps[number];
+    const struct rondo_msccl_ir_done *done = &e->done[number];
+    const struct rondo_msccl_ir_block *block = &e->ir->blocks[block_of_step(e, w->rank, number)];
     struct rondo_instruction instruction = {
         .actions = step->actions,
         .flags = (uint8_t) ((done->finishes ? RONDO_FINISH : 0) | (w->notifies[number] ? RONDO_NOTIFY : 0)),
-        .source_buffer = done->source_buffer,
-        .destination_buffer = done->destination_buffer,
-        .source_index = done->source,
-        .destination_index = done->destination,
+        .source_buffer = done->source.buffer,
+        .destination_buffer = done->destination.buffer,
+        .source_index = done->source.index,
+        .destination_index = done->destination.index,
         .count = (uint16_t) step->count,
         .local_place = 1};
     uint32_t in = 0, out = 0;
@@ -109,7 +109,7 @@ static rondo_result_t write_step(struct writing *w, uint32_t number)
         instruction.send_count = 1;
     }
     if (in == RONDO_NONE || out == RONDO_NONE)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "program '%s', rank %u: more than 255 connections in a block", p->name,
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "program '%s', rank %u: more than 255 connections in a block", e->name,
                           w->rank);
     if ((step->actions & RONDO_RECEIVE) && !(step->actions & RONDO_REDUCE))
         instruction.source_buffer = RONDO_INPUT, instruction.source_index = 0;
@@ -123,45 +123,45 @@ static rondo_result_t write_step(struct writing *w, uint32_t number)
 }
 
 /* The input copied to where it would be written, for ranks that need it; every block begins after it. */
-static uint32_t copied_chunks(const struct rondo_msccl_ir_execution *p, uint32_t rank, uint32_t *destination)
+static uint32_t copied_chunks(const struct rondo_msccl_ir_execution *e, uint32_t rank, uint32_t *destination)
 {
     uint32_t output = 0;
-    if (!p->ir->ranks[rank].copied)
+    if (!e->ir->ranks[rank].copied)
         return 0;
     *destination = 0;
-    if (p->ir->conditions.kind == RONDO_KIND_ALLGATHER) {
-        *destination = rank * p->ir->conditions.pieces;
-        return p->ir->conditions.pieces;
+    if (e->ir->conditions.kind == RONDO_KIND_ALLGATHER) {
+        *destination = rank * e->ir->conditions.block_chunks;
+        return e->ir->conditions.block_chunks;
     }
-    if (p->ir->conditions.kind == RONDO_KIND_REDUCE_SCATTER_BLOCK)
+    if (e->ir->conditions.kind == RONDO_KIND_REDUCE_SCATTER_BLOCK)
         return 0;
-    return rondo_msccl_ir_twin(p->ir, rank, 0, &output) ? rondo_conditions_chunks(&p->ir->conditions, rank, RONDO_OUTPUT) : 0;
+    return rondo_msccl_ir_twin(e->ir, rank, 0, &output) ? rondo_conditions_chunks(&e->ir->conditions, rank, RONDO_OUTPUT) : 0;
 }
 
 static rondo_result_t write_rank(struct writing *w, uint32_t rank, uint32_t largest_count, struct rondo_plan **plan)
 {
-    struct rondo_msccl_ir_execution *p = w->p;
-    const struct rondo_conditions *c = &p->ir->conditions;
-    const struct rondo_msccl_ir_rank *r = &p->ir->ranks[rank];
+    struct rondo_msccl_ir_execution *e = w->e;
+    const struct rondo_conditions *c = &e->ir->conditions;
+    const struct rondo_msccl_ir_rank *r = &e->ir->ranks[rank];
     rondo_result_t status = RONDO_SUCCESS;
-    uint32_t destination = 0, copied = copied_chunks(p, rank, &destination), counts[RONDO_COMPILE_BLOCKS_MAX] = {0};
+    uint32_t destination = 0, copied = copied_chunks(e, rank, &destination), counts[RONDO_COMPILE_BLOCKS_MAX] = {0};
     uint32_t copies = copied == 0 ? 0 : (copied + largest_count - 1) / largest_count;
     w->rank = rank;
-    w->blocks = r->blocks < p->options->blocks ? r->blocks : p->options->blocks;
+    w->blocks = r->blocks < e->options->blocks ? r->blocks : e->options->blocks;
     if (w->blocks == 0)
         w->blocks = 1;
     counts[0] = copies;
-    for (uint32_t i = p->rank_first[rank]; i < p->rank_first[rank + 1]; i++) {
-        uint32_t step = p->order[i];
-        if (p->ir->steps[step].actions == 0)
+    for (uint32_t i = e->rank_first[rank]; i < e->rank_first[rank + 1]; i++) {
+        uint32_t step = e->order[i];
+        if (e->ir->steps[step].actions == 0)
             continue;
-        p->done[step].block = plan_block(w, block_of_step(p, rank, step));
-        p->done[step].step = counts[p->done[step].block]++;
+        e->done[step].block = plan_block(w, block_of_step(e, rank, step));
+        e->done[step].step = counts[e->done[step].block]++;
     }
     for (uint32_t b = 0; b < r->blocks; b++)
-        for (uint32_t s = 0; s < p->ir->blocks[r->block_first + b].steps; s++) {
-            uint32_t step = p->ir->blocks[r->block_first + b].step_first + s;
-            if (p->ir->steps[step].actions != 0)
+        for (uint32_t s = 0; s < e->ir->blocks[r->block_first + b].steps; s++) {
+            uint32_t step = e->ir->blocks[r->block_first + b].step_first + s;
+            if (e->ir->steps[step].actions != 0)
                 visit_waits(w, rank, step, 0, note_wait, step);
         }
     w->builder = rondo_plan_builder_create();
@@ -179,17 +179,17 @@ static rondo_result_t write_rank(struct writing *w, uint32_t rank, uint32_t larg
                                              .count = (uint16_t) (left < largest_count ? left : largest_count)};
             rondo_plan_builder_add(w->builder, &copy);
         }
-        for (uint32_t i = p->rank_first[rank]; i < p->rank_first[rank + 1] && status == RONDO_SUCCESS; i++) {
-            uint32_t step = p->order[i];
-            if (p->ir->steps[step].actions == 0 || p->done[step].block != b)
+        for (uint32_t i = e->rank_first[rank]; i < e->rank_first[rank + 1] && status == RONDO_SUCCESS; i++) {
+            uint32_t step = e->order[i];
+            if (e->ir->steps[step].actions == 0 || e->done[step].block != b)
                 continue;
             status = write_step(w, step);
             if (written++ == 0 && b > 0 && copies > 0)
                 rondo_plan_builder_depend(w->builder, 0, (int) copies - 1);
         }
-        for (uint32_t e = 0; e < w->end_count; e++)
-            rondo_plan_builder_end(w->builder, w->ends[e].peer, w->ends[e].channel, (enum rondo_direction) w->ends[e].direction,
-                                   (enum rondo_protocol) w->ends[e].protocol);
+        for (uint32_t i = 0; i < w->end_count; i++)
+            rondo_plan_builder_end(w->builder, w->ends[i].peer, w->ends[i].channel, (enum rondo_direction) w->ends[i].direction,
+                                   (enum rondo_protocol) w->ends[i].protocol);
     }
     uint32_t inputs = rondo_conditions_chunks(c, rank, RONDO_INPUT), scratch = r->chunks[RONDO_SCRATCH];
     uint32_t chunks[RONDO_BUFFERS] = {inputs, rondo_conditions_chunks(c, rank, RONDO_OUTPUT), scratch + inputs};
@@ -200,76 +200,76 @@ static rondo_result_t write_rank(struct writing *w, uint32_t rank, uint32_t larg
             rondo_plan_free(*plan);
         *plan = NULL;
         free(classes);
-        return status != RONDO_SUCCESS ? status : rondo_fail(RONDO_ERR_MEMORY, "no memory for program '%s'", p->name);
+        return status != RONDO_SUCCESS ? status : rondo_fail(RONDO_ERR_MEMORY, "no memory for program '%s'", e->name);
     }
     for (uint32_t i = 0; i < scratch + inputs; i++) {
-        uint32_t class = i < scratch ? rondo_msccl_ir_place_at(p, rank, RONDO_SCRATCH, i)->class
+        uint32_t class = i < scratch ? rondo_msccl_ir_place_at(e, rank, (struct rondo_msccl_ir_chunk){RONDO_SCRATCH, i})->class
                                      : rondo_conditions_class(c, rank, RONDO_INPUT, i - scratch);
         classes[i] = class == RONDO_NONE ? 0 : class;
     }
     (*plan)->scratch_classes = classes;
-    (*plan)->pieces = c->pieces;
+    (*plan)->block_chunks = c->block_chunks;
     (*plan)->program->largest_count = largest_count;
     (*plan)->largest_receive = 1;
     return RONDO_SUCCESS;
 }
 
 /* Ranks' steps are side by side in the file; so each rank's part of the order can be written from there on. */
-static rondo_result_t group_by_rank(struct rondo_msccl_ir_execution *p)
+static rondo_result_t group_by_rank(struct rondo_msccl_ir_execution *e)
 {
-    const struct rondo_msccl_ir *ir = p->ir;
-    uint32_t *grouped = calloc((size_t) p->played + 1, sizeof(*grouped));
-    p->rank_first = calloc((size_t) ir->conditions.ranks + 2, sizeof(*p->rank_first));
-    if (grouped == NULL || p->rank_first == NULL) {
+    const struct rondo_msccl_ir *ir = e->ir;
+    uint32_t *grouped = calloc((size_t) e->executed + 1, sizeof(*grouped));
+    e->rank_first = calloc((size_t) ir->conditions.ranks + 2, sizeof(*e->rank_first));
+    if (grouped == NULL || e->rank_first == NULL) {
         free(grouped);
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory for program '%s'", p->name);
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for program '%s'", e->name);
     }
     for (uint32_t rank = 0; rank < ir->conditions.ranks; rank++) {
         uint32_t steps = 0;
         for (uint32_t b = 0; b < ir->ranks[rank].blocks; b++)
             steps += ir->blocks[ir->ranks[rank].block_first + b].steps;
-        p->rank_first[rank + 2] = p->rank_first[rank + 1] + steps;
+        e->rank_first[rank + 2] = e->rank_first[rank + 1] + steps;
     }
-    uint32_t *fill = p->rank_first + 1;
-    for (uint32_t i = 0, rank = 0; i < p->played; i++) {
+    uint32_t *fill = e->rank_first + 1;
+    for (uint32_t i = 0, rank = 0; i < e->executed; i++) {
         uint32_t low = 0, high = ir->conditions.ranks - 1;
         while (low < high) { /* whose step it is: the last rank whose first step is not behind it */
             uint32_t middle = (low + high + 1) / 2;
             const struct rondo_msccl_ir_rank *r = &ir->ranks[middle];
             uint32_t first =
                 r->block_first < ir->block_count ? ir->blocks[r->block_first].step_first : (uint32_t) ir->step_count;
-            if (first <= p->order[i])
+            if (first <= e->order[i])
                 low = middle;
             else
                 high = middle - 1;
         }
         rank = low;
         while (ir->ranks[rank].blocks == 0 ||
-               p->order[i] >= ir->blocks[ir->ranks[rank].block_first + ir->ranks[rank].blocks - 1].step_first +
+               e->order[i] >= ir->blocks[ir->ranks[rank].block_first + ir->ranks[rank].blocks - 1].step_first +
                                   ir->blocks[ir->ranks[rank].block_first + ir->ranks[rank].blocks - 1].steps ||
-               p->order[i] < ir->blocks[ir->ranks[rank].block_first].step_first)
+               e->order[i] < ir->blocks[ir->ranks[rank].block_first].step_first)
             rank--;
-        grouped[fill[rank]++] = p->order[i];
+        grouped[fill[rank]++] = e->order[i];
     }
-    memcpy(p->order, grouped, (size_t) p->played * sizeof(*grouped));
+    memcpy(e->order, grouped, (size_t) e->executed * sizeof(*grouped));
     free(grouped);
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_msccl_ir_write_plans(struct rondo_msccl_ir_execution *p, struct rondo_plan_set *set)
+rondo_result_t rondo_msccl_ir_write_plans(struct rondo_msccl_ir_execution *e, struct rondo_plan_set *set)
 {
     struct writing *w = calloc(1, sizeof(*w));
-    rondo_result_t status = group_by_rank(p);
+    rondo_result_t status = group_by_rank(e);
     uint32_t largest = 1;
-    if (w == NULL || (w->notifies = calloc(p->ir->step_count + 1, 1)) == NULL) {
+    if (w == NULL || (w->notifies = calloc(e->ir->step_count + 1, 1)) == NULL) {
         free(w);
-        return status != RONDO_SUCCESS ? status : rondo_fail(RONDO_ERR_MEMORY, "no memory for program '%s'", p->name);
+        return status != RONDO_SUCCESS ? status : rondo_fail(RONDO_ERR_MEMORY, "no memory for program '%s'", e->name);
     }
-    w->p = p;
-    for (size_t i = 0; i < p->ir->step_count; i++)
-        if (p->ir->steps[i].actions != 0 && p->ir->steps[i].count > largest)
-            largest = p->ir->steps[i].count;
-    for (uint32_t rank = 0; rank < p->ir->conditions.ranks && status == RONDO_SUCCESS; rank++)
+    w->e = e;
+    for (size_t i = 0; i < e->ir->step_count; i++)
+        if (e->ir->steps[i].actions != 0 && e->ir->steps[i].count > largest)
+            largest = e->ir->steps[i].count;
+    for (uint32_t rank = 0; rank < e->ir->conditions.ranks && status == RONDO_SUCCESS; rank++)
         status = write_rank(w, rank, largest, &set->plans[rank]);
     free(w->notifies);
     free(w);

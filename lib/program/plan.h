@@ -40,11 +40,11 @@ struct rondo_plan {
     int unsliced;             /* no slots carry payload: one tile covers all */
     uint32_t scratch_groups;  /* blocks of the call's arguments that scratch holds; 0: one */
     uint32_t largest_receive; /* sources that one primitive receives, for LL staging */
-    /* [chunks[RONDO_SCRATCH]]: the chunk of the input and output pieces that each is as long as (program/conditions.h); owned.
-     * NULL: scratch is laid out as an input. */
+    /* [chunks[RONDO_SCRATCH]]: the chunk of the input and output block_chunks that each is as long as (program/conditions.h);
+     * owned. NULL: scratch is laid out as an input. */
     uint32_t *scratch_classes;
-    uint32_t pieces; /* of a compiled program: chunks of a block of the collective's arguments */
-    int even;        /* it relies on all chunks being equally long */
+    uint32_t block_chunks; /* of a compiled program: chunks of a block of the collective's arguments */
+    int even;              /* it relies on all chunks being equally long */
 };
 
 /* Frees it when nobody shares it any more. */

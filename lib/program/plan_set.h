@@ -36,6 +36,11 @@ struct rondo_compile_options {
 rondo_result_t rondo_compile(const struct rondo_program_builder *builder, const struct rondo_compile_options *options, int only,
                              struct rondo_plan_set **set);
 void rondo_plan_set_free(struct rondo_plan_set *set);
+/*
+ * Replaces each plan of the set by `instances` instances of it side by side (lib/program/instances.c). The plans must have been
+ * compiled as one instance, with a largest count of 1. RONDO_ERR_MEMORY: the set is then only good to be freed.
+ */
+rondo_result_t rondo_plans_multiply(struct rondo_plan_set *set, uint32_t instances);
 
 struct rondo_verify_limits {
     uint32_t slots, blocks, concurrent;

@@ -2,9 +2,8 @@
 #include "lib/program/program.h"
 
 #include "lib/base/error.h"
-#include "lib/program/instances.h"
-#include "lib/program/msccl_ir.h"
 #include "lib/program/builder.h"
+#include "lib/program/msccl_ir.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +33,55 @@ rondo_result_t rondo_program_prove(struct rondo_program_builder *builder, const 
         builder->in_place || rondo_conditions_always_shared(c) ||
         (builder->ir != NULL && builder->ir->in_place && c->kind != RONDO_KIND_REDUCE_SCATTER_BLOCK); /* theirs is another */
     return meant ? shared : RONDO_SUCCESS;
+}
+
+/* ---- the public calls ---- */
+
+static int name_is_good(const char *name)
+{
+    size_t length = name == NULL ? 0 : strnlen(name, RONDO_NAME_BYTES);
+    for (size_t i = 0; i < length; i++) {
+        char c = name[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-_.", c) != NULL))
+            return 0;
+    }
+    return length > 0 && length < RONDO_NAME_BYTES;
+}
+
+rondo_result_t rondo_program_create(rondo_program_t *program, const rondo_program_signature_t *signature)
+{
+    if (program == NULL || signature == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_create: %s is NULL", program == NULL ? "program" : "signature");
+    *program = NULL;
+    if (!name_is_good(signature->name))
+        return rondo_fail(RONDO_ERR_ARGUMENT, "a program's name has 1 to %d letters, digits and -_.", RONDO_NAME_BYTES - 1);
+    enum rondo_kind kind = rondo_kind_find(signature->collective);
+    int custom = kind == RONDO_KIND_CUSTOM;
+    if (kind == RONDO_KINDS || kind == RONDO_KIND_SEND_TO || kind == RONDO_KIND_RECEIVE_FROM)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': '%s' is not a collective", signature->name,
+                          signature->collective == NULL ? "NULL" : signature->collective);
+    if (signature->ranks < 1 || signature->ranks > RONDO_RANKS_MAX)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %d ranks are not in [1, %d]", signature->name, signature->ranks,
+                          RONDO_RANKS_MAX);
+    if (signature->root < 0 || signature->root >= signature->ranks)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': root %d is not in [0, %d)", signature->name, signature->root,
+                          signature->ranks);
+    if (!custom && (signature->chunks < 1 || signature->chunks > 1 << 20))
+        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %d chunks are not in [1, 2^20]", signature->name,
+                          signature->chunks);
+    if (custom &&
+        (signature->inputs < 0 || signature->outputs < 0 || signature->inputs > 1 << 20 || signature->outputs > 1 << 20))
+        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %d input and %d output chunks are not in [0, 2^20]",
+                          signature->name, signature->inputs, signature->outputs);
+    struct rondo_conditions conditions = {.kind = kind,
+                                          .ranks = (uint32_t) signature->ranks,
+                                          .root = (uint32_t) signature->root,
+                                          .block_chunks = custom ? 1 : (uint32_t) signature->chunks,
+                                          .inputs = custom ? (uint32_t) signature->inputs : 0,
+                                          .outputs = custom ? (uint32_t) signature->outputs : 0};
+    if (signature->in_place && !rondo_conditions_may_share(&conditions))
+        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %s has no in-place form", signature->name, signature->collective);
+    return rondo_program_builder_create(program, signature->name, &conditions, signature->in_place);
 }
 
 rondo_result_t rondo_program_check(rondo_program_t builder, const rondo_program_limits_t *given)
@@ -71,7 +119,7 @@ rondo_result_t rondo_program_describe(rondo_program_t builder, rondo_program_sig
     signature->name = builder->name;
     signature->collective = rondo_kind_name(c->kind);
     signature->ranks = (int) c->ranks;
-    signature->chunks = (int) c->pieces;
+    signature->chunks = (int) c->block_chunks;
     signature->root = (int) c->root;
     signature->in_place = builder->ir != NULL ? builder->ir->in_place : builder->in_place;
     signature->inputs = (int) c->inputs;

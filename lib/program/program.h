@@ -14,7 +14,7 @@ struct rondo_registered {
     struct rondo_algorithm algorithm;
     struct rondo_program_builder *builder; /* owned */
     size_t min_bytes, max_bytes;
-    uint32_t pieces, root;
+    uint32_t block_chunks, root;
     int even, in_place; /* all chunks must be equally long; it also runs in place */
 };
 

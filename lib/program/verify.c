@@ -40,7 +40,7 @@ uint32_t rondo_verification_class(const struct rondo_verification *c, uint32_t r
 {
     const struct rondo_plan *plan = c->set->plans[rank];
     if (buffer == RONDO_SCRATCH)
-        return plan->scratch_classes != NULL ? plan->scratch_classes[index] : index % c->conditions->pieces;
+        return plan->scratch_classes != NULL ? plan->scratch_classes[index] : index % c->conditions->block_chunks;
     return rondo_conditions_class(c->conditions, rank, (enum rondo_buffer) buffer, index);
 }
 

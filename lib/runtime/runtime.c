@@ -10,6 +10,7 @@
 #include "lib/communicator/comm.h"
 #include "lib/connection/connect.h"
 #include "lib/base/environment.h"
+#include "lib/base/host.h"
 #include "lib/diagnostics/hang.h"
 #include "lib/diagnostics/timeline.h"
 #include "lib/connection/mailbox.h"
@@ -406,7 +407,7 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_star
         if (__atomic_load_n(&runtime->gone[rank], __ATOMIC_ACQUIRE) != RONDO_SUCCESS)
             rondo_comm_fail(world, RONDO_ERR_PEER, "rank %d has gone", rank);
 
-    rondo_segment_host_id(startup->host_id, self.host_id, sizeof(self.host_id));
+    rondo_host_id(startup->host_id, self.host_id, sizeof(self.host_id));
     self.device = (uint32_t) runtime->device_type;
     if (runtime->device_type == RONDO_DEVICE_CUDA)
         rondo_gpu_identify(runtime->device_index, &self.gpu);

@@ -37,7 +37,7 @@ const char *rondo_program_misfit(const struct rondo_comm *comm, const struct ron
         return "it is for another root";
     if (in_place && !program->in_place)
         return "it does not run in place";
-    if (program->even && call->count % program->pieces != 0)
+    if (program->even && call->count % program->block_chunks != 0)
         return "it needs a count that is a multiple of its chunks";
     return NULL;
 }
@@ -123,7 +123,7 @@ static rondo_result_t prepare(struct rondo_comm *comm, struct rondo_program_buil
         status = rondo_program_prove(builder, set, &limits, &program->in_place);
     if (status == RONDO_SUCCESS) {
         *fingerprint = hash_plans(set, builder->name, min_bytes, max_bytes);
-        program->pieces = set->conditions.pieces;
+        program->block_chunks = set->conditions.block_chunks;
         program->even = set->even;
     }
     rondo_plan_set_free(set);

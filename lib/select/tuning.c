@@ -5,7 +5,7 @@
 
 #include "lib/base/error.h"
 #include "lib/call/conditions.h"
-#include "lib/program/builder.h"
+#include "lib/base/containers.h"
 
 #include <errno.h>
 #include <glob.h>

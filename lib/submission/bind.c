@@ -142,7 +142,7 @@ static rondo_result_t set_layouts(struct rondo_request *request, const struct ro
         uint32_t groups = b == RONDO_SCRATCH && plan->scratch_groups > 0 ? plan->scratch_groups
                                                                          : groups_of(comm, call->kind, (enum rondo_buffer) b);
         if (call->kind == RONDO_KIND_CUSTOM)
-            groups = chunks[b] < plan->pieces ? 1 : chunks[b] / plan->pieces;
+            groups = chunks[b] < plan->block_chunks ? 1 : chunks[b] / plan->block_chunks;
         regular_layout(layout, call->count, groups, chunks[b], element_bytes, plan->even);
         largest[b] = chunks[b] == 0 ? 0 : layout->chunk_count < layout->group_count ? layout->chunk_count : layout->group_count;
     }

@@ -108,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
                 abort();
         } else if (limits.concurrent == 0 && is_playable(set)) {
             for (uint32_t play = 0; play < 2; play++)
-                if (!plans_play(set, shared, 1 + play * set->conditions.pieces / 2, 7 + play))
+                if (!plans_play(set, shared, 1 + play * set->conditions.block_chunks / 2, 7 + play))
                     abort(); /* accepted, and wrong */
         }
     }

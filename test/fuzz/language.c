@@ -126,7 +126,7 @@ static void judge(rondo_program_t program, uint8_t blocks, uint8_t slots)
         abort();
     }
     for (uint32_t play = 0; play < 2; play++)
-        if (!plans_play(set, 0, 1 + play * set->conditions.pieces / 2, 5 + play))
+        if (!plans_play(set, 0, 1 + play * set->conditions.block_chunks / 2, 5 + play))
             abort();
     rondo_plan_set_free(set);
 }

@@ -61,7 +61,7 @@ static inline uint32_t played_class(const struct played *p, uint32_t rank, uint3
 {
     const struct rondo_plan *plan = p->set->plans[rank];
     if (buffer == RONDO_SCRATCH)
-        return plan->scratch_classes != NULL ? plan->scratch_classes[index] : index % p->set->conditions.pieces;
+        return plan->scratch_classes != NULL ? plan->scratch_classes[index] : index % p->set->conditions.block_chunks;
     return rondo_conditions_class(&p->set->conditions, rank, (enum rondo_buffer) buffer, index);
 }
 
@@ -192,12 +192,12 @@ static inline int played_wish(const struct rondo_conditions *c, uint32_t rank, u
 {
     for (size_t r = 0; r < c->requirement_count; r++) {
         const struct rondo_requirement *wish = &c->requirements[r];
-        if (wish->rank != rank || wish->output != i / c->pieces)
+        if (wish->rank != rank || wish->output != i / c->block_chunks)
             continue;
         *value = 0;
         for (uint32_t t = 0; t < wish->terms; t++) {
             const struct rondo_term *term = &c->terms[wish->term_first + t];
-            *value += played_input(term->rank, term->index * c->pieces + i % c->pieces);
+            *value += played_input(term->rank, term->index * c->block_chunks + i % c->block_chunks);
         }
         return 1;
     }
@@ -207,7 +207,7 @@ static inline int played_wish(const struct rondo_conditions *c, uint32_t rank, u
 /* What an output chunk must be; 0: anything. */
 static inline int played_expected(const struct rondo_conditions *c, uint32_t rank, uint32_t i, uint64_t *value)
 {
-    uint32_t p = c->pieces, first = 0, last = c->ranks - 1, index = i, factor = 3;
+    uint32_t p = c->block_chunks, first = 0, last = c->ranks - 1, index = i, factor = 3;
     switch (c->kind) {
     case RONDO_KIND_ALLREDUCE:
         break;
@@ -256,7 +256,7 @@ static inline struct rondo_plan_set *plans_by_hand(const struct rondo_algorithm 
     struct rondo_plan_set *set = calloc(1, sizeof(*set));
     set->plans = calloc((size_t) shape->size, sizeof(struct rondo_plan *));
     set->conditions = (struct rondo_conditions){
-        .kind = shape->kind, .ranks = (uint32_t) shape->size, .root = (uint32_t) shape->root, .pieces = 1};
+        .kind = shape->kind, .ranks = (uint32_t) shape->size, .root = (uint32_t) shape->root, .block_chunks = 1};
     for (int rank = 0; rank < shape->size; rank++) {
         struct rondo_shape own = *shape;
         own.rank = rank;
@@ -266,7 +266,7 @@ static inline struct rondo_plan_set *plans_by_hand(const struct rondo_algorithm 
         }
     }
     uint32_t groups = rondo_conditions_chunks(&set->conditions, set->conditions.root, RONDO_INPUT);
-    set->conditions.pieces = set->plans[shape->root]->program->chunks[RONDO_INPUT] / groups;
+    set->conditions.block_chunks = set->plans[shape->root]->program->chunks[RONDO_INPUT] / groups;
     return set;
 }
 

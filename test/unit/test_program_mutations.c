@@ -32,7 +32,7 @@ static void play_builtin(const char *name, const char *collective, void *unused)
     for (int ranks = 2; ranks <= 9; ranks++)
         for (uint32_t blocks = 1; blocks <= 16; blocks *= 4) {
             struct rondo_plan_set *set = compiled(name, collective, ranks, 2, blocks);
-            for (uint32_t empty = 1; set != NULL && empty <= set->conditions.pieces; empty += 1 + empty / 2) {
+            for (uint32_t empty = 1; set != NULL && empty <= set->conditions.block_chunks; empty += 1 + empty / 2) {
                 int shared = rondo_conditions_always_shared(&set->conditions);
                 if (!plans_play(set, shared, empty, (uint64_t) ranks * 1000 + blocks))
                     fail_msg("%s %s %d ranks %u blocks, %u chunks not empty: wrong", name, collective, ranks, blocks, empty);
@@ -148,7 +148,7 @@ static void test_mutations(void **state)
         if (rondo_verify_plans(set, name, &limits, shared) == RONDO_SUCCESS) {
             accepted++;
             for (uint32_t play = 0; play < 4; play++)
-                if (!plans_play(set, shared, 1 + play * set->conditions.pieces / 3, tried + play))
+                if (!plans_play(set, shared, 1 + play * set->conditions.block_chunks / 3, tried + play))
                     fail_msg("%s %s, %d ranks: accepted, and wrong (mutation %d)", name, collective, ranks,
                              accepted + rejected);
         } else {

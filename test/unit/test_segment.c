@@ -2,6 +2,7 @@
  */
 #include "test/unit/ranks.h"
 
+#include "lib/base/host.h"
 #include "transport/memory/descriptor_passing.h"
 #include "transport/memory/segment.h"
 
@@ -368,19 +369,19 @@ static void test_host_id(void **state)
     (void) state;
     char here[256], same[256], other[256], tiny[4] = "xyz";
     unsetenv("RONDO_HOSTID");
-    rondo_segment_host_id(NULL, here, sizeof(here));
-    rondo_segment_host_id("", same, sizeof(same));
+    rondo_host_id(NULL, here, sizeof(here));
+    rondo_host_id("", same, sizeof(same));
     assert_string_equal(here, same);
     assert_true(strlen(here) > 30);
-    rondo_segment_host_id("a", other, sizeof(other));
+    rondo_host_id("a", other, sizeof(other));
     assert_string_not_equal(here, other);
     setenv("RONDO_HOSTID", "a", 1);
-    rondo_segment_host_id(NULL, same, sizeof(same));
+    rondo_host_id(NULL, same, sizeof(same));
     assert_string_equal(same, other);
-    rondo_segment_host_id("b", same, sizeof(same));
+    rondo_host_id("b", same, sizeof(same));
     assert_string_not_equal(same, other);
     unsetenv("RONDO_HOSTID");
-    rondo_segment_host_id(NULL, tiny, sizeof(tiny));
+    rondo_host_id(NULL, tiny, sizeof(tiny));
     assert_int_equal(strlen(tiny), 3);
     assert_memory_equal(tiny, here, 3);
 }

@@ -4,7 +4,7 @@
 #include "tools/common/options.h"
 #include "tools/common/output.h"
 #include "rondo.h"
-#include "transport/memory/segment.h"
+#include "lib/base/host.h"
 #include "transport/transport.h"
 #include "tools/common/verbs.h"
 
@@ -43,7 +43,7 @@ static json_t *describe_host(FILE *stream)
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
     char id[128];
-    rondo_segment_host_id(NULL, id, sizeof(id));
+    rondo_host_id(NULL, id, sizeof(id));
     cpu_set_t set;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     int usable = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : (int) online;

@@ -50,9 +50,4 @@ void rondo_descriptor_offer_withdraw(struct rondo_segments *segments, const stru
 /* *fd becomes the caller's own. Bounded and restricted as an import; RONDO_ERR_TRANSPORT if the offer is gone. */
 rondo_result_t rondo_descriptor_offer_take(const struct rondo_descriptor_offer *offer, int *fd);
 
-/* Text that is equal exactly for processes that can share segments: same boot, same network, PID and user namespace, same user;
- * and the same override (config->host_id), or where that is NULL the same RONDO_HOSTID, if any. Writes at most bytes (256 are
- * enough for an override of 100), always terminated. */
-void rondo_segment_host_id(const char *override, char *text, size_t bytes);
-
 #endif

@@ -1,7 +1,20 @@
-/* The map of lib/program/graph.h: open addressing, never more than half full. */
-#include "lib/program/graph.h"
+/* See lib/base/containers.h. The map uses open addressing and is never more than half full. */
+#include "lib/base/containers.h"
 
 #include <stdlib.h>
+
+int rondo_grow(void **items, size_t count, size_t *room, size_t bytes)
+{
+    if (count < *room)
+        return 1;
+    size_t wanted = *room == 0 ? 16 : 2 * *room;
+    void *grown = realloc(*items, wanted * bytes);
+    if (grown == NULL)
+        return 0;
+    *items = grown;
+    *room = wanted;
+    return 1;
+}
 
 static size_t place_of(const struct rondo_map *map, uint64_t key)
 {
