@@ -163,7 +163,9 @@ def svg(name, theme_name):
     chart, theme = CHARTS[name], THEMES[theme_name]
     settings = {"svg.hashsalt": name, "svg.fonttype": "path", "font.family": "DejaVu Sans", "axes.facecolor": theme["page"],
                 "figure.facecolor": theme["page"], "savefig.facecolor": theme["page"], "text.color": theme["text"]}
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **settings}), contextlib.closing(io.StringIO()) as out:
+    with matplotlib.rc_context(), contextlib.closing(io.StringIO()) as out:
+        matplotlib.rcdefaults()  # not what this machine has been set to
+        matplotlib.rcParams.update(settings)
         panels = chart.panels()
         wide, high = (8.2, 3.6) if len(panels) == 1 else (9.6, 4.0)
         figure, all_axes = pyplot.subplots(1, len(panels), figsize=(wide, high), sharey=True, squeeze=False)
