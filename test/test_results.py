@@ -184,6 +184,22 @@ def test_a_build_as_fast_as_another_is_within(tmp_path):
     assert found["metadata"]["machine"] and found["metadata"]["before"] != found["metadata"]["after"]
 
 
+def test_a_comparison_can_be_quoted(copy, tmp_path):
+    status, said = compare(fake(tmp_path / "before"), fake(tmp_path / "after"), "--rounds", "5", "--json", copy / "docs" / "results" / "data" / "found.json")
+    assert status == 0, said
+    (copy / "docs" / "page.md").write_text("<!-- generated: compare found -->\n<!-- end -->\n")
+    assert draw(copy, "tables").returncode == 0
+    assert "| allreduce 2 ranks | 12 of 12 | " in (copy / "docs" / "page.md").read_text()
+
+
+def test_scripts_name_collectives_that_there_are():
+    known = subprocess.run([program("rondo"), "bench", "--help"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=20).stdout
+    known = set(re.search(r"COLLECTIVE \[OPTIONS\]\n(.*?)\n +-b", known, re.S).group(1).translate(str.maketrans(",;:", "   ")).split())
+    for script in ("make/gpu-bench", "test/bench/compare.py", "test/network_speed.py"):
+        named = set(re.findall(r'"((?:all|reduce|bcast|sendrecv|gradients)[a-z_]*)"', (ROOT / script).read_text()))
+        assert named and named <= known, (script, named - known)
+
+
 def test_a_slower_build_is_found(tmp_path):
     status, said = compare(fake(tmp_path / "before"), fake(tmp_path / "after", 1.2, 1 << 20))
     slower = [line for line in said.splitlines() if line.endswith("SLOWER")]

@@ -24,7 +24,7 @@ class Data:
         text = self.path.read_text()
         if self.path.suffix == ".json":
             content = json.loads(text)
-            self.meta = content.get("metadata", {})
+            self.meta, self.groups = content.get("metadata", {}), content.get("groups", [])
             self.rows = content["cells"] if "cells" in content else rows_of_runs(content.get("runs", []))
         else:
             lines = text.splitlines()
@@ -259,6 +259,17 @@ def gains(name):
                   [[row["change"], row["measured"], thousands(row["before"]), thousands(row["after"]), row["unit"]] for row in load(name).rows], 2)
 
 
+def comparison(name):
+    """Two builds compared by test/bench/compare.py: a line for each group of cells."""
+    data, lines = load(name), []
+    for group in data.groups:
+        cells = data.select(group=group["group"])
+        worst = max(cells, key=lambda cell: cell["ratio"])
+        lines.append([group["group"], f"{sum(cell['verdict'] != 'slower' for cell in cells)} of {len(cells)}", f"{group['ratio']:.3f}",
+                      f"{group['aa_low']:.3f} to {group['aa_high']:.3f}", f"{worst['ratio']:.3f} ({worst['aa_low']:.3f} to {worst['aa_high']:.3f}) at {size_text(worst['bytes'])}"])
+    return render(["", "sizes not slower", "after / before, mean of the sizes", "before / itself", "slowest size"], lines)
+
+
 def thousands(text):
     """Every number of a text like "17 to 56"."""
     return " ".join(number(word) for word in text.split())
@@ -379,6 +390,8 @@ def generate(words, folder):
         return number(rows[0][column])
     if kind == "meta":  # meta FILE KEY
         return str(load(rest[0]).meta[rest[1]])
+    if kind == "compare":  # compare FILE
+        return f"{comparison(rest[0])}\n\n{provenance(rest, folder)}"
     if kind == "chart":  # chart NAME
         link = os.path.relpath(HERE / "plots" / rest[0], folder)
         if not (HERE / "plots" / f"{rest[0]}.svg").exists():

@@ -37,7 +37,8 @@ def machine():
 
 
 def library():
-    commit = said("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12")
+    """The commit; LIBRARY_COMMIT says it where the tree is a copy without its repository."""
+    commit = os.environ.get("LIBRARY_COMMIT") or said("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12")
     return commit or "unknown (not in a repository)"
 
 
