@@ -1,7 +1,6 @@
-"""Runs the programs of the build with time limits, and shows everything they said when they fail.
+"""Runs the programs of the build with time limits, and shows their whole output when they fail.
 
-RONDO_BUILD names the build directory (default: build); a sanitizer's build gets more time.
-"""
+RONDO_BUILD names the build directory (default: build); a sanitizer's build gets more time."""
 import os
 import queue
 import signal
@@ -34,7 +33,7 @@ def program(name):
 
 
 def environment(seconds=60, **extra):
-    """This process's environment without anything that a launcher or a user of Rondo has set."""
+    """This process's environment without the variables of a launcher or of a user of Rondo."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHER_PREFIXES)}
     clean["RANKS_WATCHDOG"] = str(int(seconds * PATIENCE))
     clean.update({k: str(v) for k, v in extra.items() if v is not None})
@@ -42,7 +41,7 @@ def environment(seconds=60, **extra):
 
 
 def run(*command, seconds=60, expect=0, **extra):
-    """Runs a program to its end and returns its output (both streams). Any other exit status than expect fails the test."""
+    """Runs a program to its end and returns its output (both streams). The test fails at any other exit status than expect."""
     command = [str(word) for word in command]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                                stdin=subprocess.DEVNULL, env=environment(seconds, **extra), start_new_session=True, cwd=ROOT)
@@ -96,10 +95,10 @@ class Rank:
 
 
 class Job:
-    """A job of processes that are told rank and size by RONDO_RANK and RONDO_SIZE. A context manager: all are gone after it.
+    """A job of processes whose rank and size are in RONDO_RANK and RONDO_SIZE. A context manager: no process is left after it.
 
-    only: the ranks to start. each: from a rank to variables of its own; None unsets one. prefix: from a rank to the words before
-    its command, which must become that command (as `ip netns exec` does), so that a signal reaches it.
+    only: the ranks to start. each: from a rank to variables of its own; None unsets one. prefix: from a rank to the words
+    before its command, which must become that command (as `ip netns exec` does), so that a signal reaches it.
     """
 
     def __init__(self, size, *command, seconds=60, only=None, root=None, each=None, prefix=None, **extra):
@@ -143,7 +142,7 @@ class Job:
         return found
 
     def results(self, ranks=None):
-        """{rank: (code, seconds since the job had met, message)} of the programs that print RESULT."""
+        """{rank: (code, seconds since the job was formed, message)} of the programs that print RESULT."""
         lines = self.wait_for("RESULT ", ranks)
         return {rank: (int(line.split()[1]), float(line.split()[2]), line.split(" ", 3)[3]) for rank, line in lines.items()}
 

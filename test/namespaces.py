@@ -14,7 +14,7 @@ def _ip(*words, check=True):
 
 
 def require():
-    """Skips the test, saying why, where namespaces cannot be made."""
+    """Skips the test, with the reason, where namespaces cannot be created."""
     if os.geteuid() != 0:
         pytest.skip("network namespaces need root")
     name = f"rondo-try-{os.getpid()}"
@@ -28,11 +28,11 @@ def require():
 
 
 class Hosts:
-    """count hosts, 10.66.N.1, 10.66.N.2 and so on; a context manager, after which nothing of them is left.
+    """count hosts, 10.66.N.1, 10.66.N.2 and so on; a context manager that removes them at its end.
 
-    rate: of each interface, as tc writes it (1gbit); None: as fast as it goes. congestion: TCP's algorithm, where it matters that it
-    is the same on all machines. paired: two hosts whose interfaces are the two ends of one cable, with no switch. interfaces: of paired hosts,
-    how many, net0, net1 and so on, each on a cable and a network of its own.
+    rate: of each interface, as tc writes it (1gbit); None: unlimited. congestion: TCP's algorithm, where it must be the same on
+    all machines. paired: two hosts whose interfaces are the two ends of one cable, without a switch. interfaces: how many each
+    of the paired hosts has, net0, net1 and so on, each on a cable and a network of its own.
     """
 
     def __init__(self, count, rate=None, congestion=None, paired=False, interfaces=1):
@@ -96,7 +96,7 @@ class Hosts:
         if self.congestion is not None:
             _ip("-n", name, "route", "change", f"{self.net}.0/24", "dev", "net0", "src", self.address(host), "congctl",
                 self.congestion)
-            # One connection's losses are not to slow down those of later jobs.
+            # The losses of one connection must not slow down those of later jobs.
             subprocess.run([*self.enter(host), "sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1"], check=True)
         if self.rate is not None and not self.paired:
             self._limit(self.switch, f"port{host}")
@@ -112,19 +112,19 @@ class Hosts:
             _ip("netns", "del", self.switch, check=False)
 
     def pull(self, host):
-        """The host's cable, at the switch: nobody is told anything."""
+        """Takes down the host's cable at the switch: neither end is told."""
         _ip("-n", self.switch, "link", "set", f"port{host}", "down")
 
     def down(self, host):
-        """The host's own interface."""
+        """Takes down the host's own interface."""
         _ip("-n", self.name(host), "link", "set", "net0", "down")
 
     def enter(self, host):
         return ["ip", "netns", "exec", self.name(host)]
 
     def mpirun(self, folder, slots, *options):
-        """The words before a command that Open MPI is to run with so many ranks on each host. It starts them by an agent that,
-        like ssh, goes to a host and runs a command there; the agent is written to folder."""
+        """The words before a command that Open MPI is to run with so many ranks on each host. It starts them through an agent
+        that runs a command on a host, as ssh does; the agent is written to folder."""
         agent = folder / "agent"
         places = " ".join(f"{self.address(host)}) host={self.name(host)} ;;" for host in range(self.count))
         agent.write_text(f"""#!/bin/sh

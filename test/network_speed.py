@@ -20,9 +20,9 @@ import provenance
 from harness import BUILD, environment
 from namespaces import Hosts
 
-CUBIC = "cubic"  # Linux's default; what a machine has been set to would change the figures
+CUBIC = "cubic"  # Linux's default; a machine's own setting would change the figures
 MIB = 1 << 20
-TABLES, RUNS, PART = [], [], [""]  # what --json keeps; the part that is being measured
+TABLES, RUNS, PART = [], [], [""]  # the contents of --json; the part that is being measured
 
 
 def size(bytes_):
@@ -33,7 +33,7 @@ def size(bytes_):
 
 
 def finish(processes, seconds):
-    """Their outputs; whatever happens, none of them is left."""
+    """Waits for the processes and returns their outputs. No process is left in any case."""
     try:
         texts = [process.communicate(timeout=seconds)[0] for process in processes]
     finally:
@@ -117,7 +117,7 @@ def table(title, head, rows):
 
 
 def median_run(runs, bytes_, key):
-    """The row of that size in the run that is in the middle."""
+    """The row of that size in the median run."""
     return sorted((run[bytes_] for run in runs), key=lambda row: row[key])[len(runs) // 2]
 
 
@@ -226,7 +226,7 @@ def hop_by_hop(options):
 
 
 def break_even(options):
-    """At which rate of the links compression stops paying; 2 cores carry the coding of all 4 hosts."""
+    """The rate of the links above which compression does not pay; 2 cores compress for all 4 hosts."""
     rows = []
     for link in options.links or ("100mbit", "300mbit", "1gbit", "2500mbit", "5gbit", "10gbit"):
         with Hosts(4, rate=link, congestion=CUBIC) as hosts:

@@ -1,4 +1,4 @@
-"""Bad input is refused with the right code and a message, and ranks that disagree are told so."""
+"""Bad input is refused with the right code and a message, and ranks that disagree get an error."""
 import pytest
 from harness import program, run
 

@@ -1,4 +1,4 @@
-"""The build's own promises: unit tests, the models, exported symbols, the header in C and C++, installation."""
+"""What the build promises: unit tests, the models, exported symbols, the header in C and C++, installation."""
 import json
 import os
 import re
@@ -184,7 +184,7 @@ def test_deps(tmp_path):
 
 
 def test_gpu_code():
-    """A build with CUDA has code for every architecture that it says it has, and PTX for those to come."""
+    """A build with CUDA has code for every architecture that it lists, and PTX for later ones."""
     said = subprocess.run(["make", "-s", "detect"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     if not json.loads(run(program("rondo"), "info", "--json", str(BUILD / "info.json")) and
                       (BUILD / "info.json").read_text())["build"]["cuda"]:

@@ -1,4 +1,5 @@
-"""Compressed collectives: the same bits on all ranks, errors within bounds, every rate, also when every wait is preempted."""
+"""Compressed collectives: the same bits on all ranks, errors within bounds, every rate, and the same with a preemption at every
+wait."""
 import pytest
 from harness import BUILD, Job, program, run
 
@@ -14,7 +15,7 @@ def test_every_rate(ranks):
 
 
 def test_small_slots():
-    """Many slices, whose streams end anywhere."""
+    """Many slices, whose streams end at any offset."""
     run(program("compress"), "--ranks", 4, "--rates", 1, "--seed", 11, RONDO_SLOT_BYTES=320)
 
 
@@ -32,7 +33,7 @@ def test_processes():
 
 @pytest.mark.parametrize("bytes, compressed", [("2K", False), ("64K", True)])
 def test_environment(bytes, compressed):
-    """The world communicator's compression shows in results that are no longer exact; from the smallest size on."""
+    """From the smallest size on, the world communicator's compression makes results inexact."""
     run(program("rondo"), "bench", "allreduce", "--ranks", 3, "--device", "host", "-c", "-b", bytes, "-e", bytes, "-n", 2,
         expect=1 if compressed else 0, RONDO_COMPRESS=6, RONDO_COMPRESS_MIN="4K")
 
@@ -45,5 +46,5 @@ def test_bad_environment():
 @pytest.mark.parametrize("algorithm", ["ring", "recursive-doubling"])
 @pytest.mark.parametrize("options", [["--compress", 16], ["--compress", 8], ["--compress", 5, "--feedback"]])
 def test_training(algorithm, options):
-    """Without compression it reaches 97 per cent; at rate 5 without feedback 82 to 89."""
+    """Without compression the training reaches 97 per cent; at rate 5 without feedback 82 to 89."""
     run(BUILD / "examples" / "train", "--ranks", 4, "--algorithm", algorithm, "--require-accuracy", 95, *options)

@@ -16,7 +16,7 @@ def test_processes(ranks):
 
 @pytest.mark.parametrize("algorithm", ["direct", "allpairs", "local", "no_such"])
 def test_algorithm_of_the_environment(algorithm):
-    """It is used where it fits; every other call gets the algorithm that it would have got."""
+    """RONDO_ALGORITHM is used where it fits; every other call gets the algorithm that it would have got without."""
     few = ["--types", "float", "--ops", "sum", "--counts", "17,70001"]
     run(program("matrix"), "--ranks", 3, *few, RONDO_ALGORITHM=algorithm)
     run(program("direct"), "--ranks", 3, RONDO_ALGORITHM=algorithm)

@@ -1,11 +1,11 @@
-"""Ranks that die, stop, stay away or give up: every other rank is told so in time and can go on."""
+"""Ranks that fail, stop, stay away or give up: every other rank gets an error in time and can go on."""
 import signal
 import time
 
 import pytest
 from harness import ABORTED, BOOTSTRAP, PATIENCE, PEER, SUCCESS, TIMEOUT, Job, free_port, program
 
-LIMIT = 5 * PATIENCE  # seconds from a death to the error
+LIMIT = 5 * PATIENCE  # seconds from a failure to the error
 
 
 def where(root):
@@ -40,7 +40,7 @@ def test_killed_in_the_middle(scenario, victim, root):
 
 @pytest.mark.parametrize("scenario, readiness_check", [("blocking", 0), ("persistent", 0), ("persistent", 1)])
 def test_killed_while_tasks_are_stuck(scenario, readiness_check):
-    """A task that waits for a dead peer is not visited for what it waits for, but for the failure."""
+    """A task that waits for a failed peer is visited because of the failure, not because of what it waits for."""
     with faults(4, scenario, RONDO_READINESS_CHECK=readiness_check) as job:
         kill_and_collect(job, 1)
 
@@ -60,7 +60,7 @@ def test_killed_before_it_did_its_part(scenario):
 @pytest.mark.parametrize("victim", [0, 2])
 @pytest.mark.parametrize("scenario", ["dup", "split", "register", "init"])
 def test_killed_between_operations(scenario, victim):
-    """Somewhere in one of many calls; and where all others wait for it in such a call."""
+    """A rank is killed somewhere in one of many calls, and where all others wait for it in such a call."""
     with faults(4, scenario) as job:
         kill_and_collect(job, victim)
     with faults(4, scenario, "--absent", victim) as job:
@@ -69,7 +69,7 @@ def test_killed_between_operations(scenario, victim):
 
 @pytest.mark.parametrize("absent, victim", [(0, 0), (2, 2), (0, 1), (2, 1), (2, 0)])
 def test_killed_in_finalize(absent, victim):
-    """The others are in rondo_finalize, waiting for rank absent; one of them is killed, or that rank is."""
+    """The other ranks wait for rank absent in rondo_finalize; one of them is killed, or rank absent is."""
     with faults(3, "finalize", "--absent", absent, "--seconds", 2) as job:
         job.wait_for("READY")
         job.results([rank for rank in job.ranks if rank != absent])
@@ -108,7 +108,7 @@ def test_exit_without_finalize():
 
 
 def test_stopped_and_continued():
-    """A rank that the system does not run for a while is late, not dead."""
+    """A rank that the system does not run for a while is late, but not failed."""
     with faults(3, "serve", "--seconds", 4) as job:
         job.wait_for("READY")
         job.ranks[1].process.send_signal(signal.SIGSTOP)

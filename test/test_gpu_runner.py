@@ -1,4 +1,5 @@
-"""What make/gpu-test runs and says, without a GPU: its programs are stubs (test/gpu/stub.py) in a build folder of their own."""
+"""What make/gpu-test runs and prints, without a GPU: its programs are stubs (test/gpu/stub.py) in a build folder of their
+own."""
 import os
 import re
 import shutil
@@ -61,7 +62,7 @@ def allowed_skip(name, reason, gpus):
 
 
 def check_options(commands):
-    """Every option in the commands is one that the program of this build has."""
+    """Checks that the programs of this build know every option in the commands."""
     known = {}
     for command in commands:
         name, is_tool = command[0], command[0] == "rondo"
@@ -70,7 +71,7 @@ def check_options(commands):
         if name.startswith(("gpu_", "nccl_")) and not (BUILD / "test" / name).exists() or name in COMMANDS:
             continue
         key = tuple(command[:2]) if is_tool else name
-        if key not in known:  # a test program answers an option that it does not know with those that there are
+        if key not in known:  # a test program answers an unknown option with the known ones
             words = [program("rondo"), command[1], "--help"] if is_tool else [program(name), "--none", "1"]
             answer = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "RONDO_DEVICE": "host"})
             known[key] = answer.stdout + answer.stderr
@@ -81,8 +82,8 @@ def check_options(commands):
 
 @pytest.mark.parametrize("gpus", [1, 2, 4, 8])
 def test_every_step(runner, gpus):
-    """On any number of GPUs every step that is listed has one line. Where all programs do well it passes, or says why it is skipped;
-    its commands have only options that the programs know; its output is in the log."""
+    """On any number of GPUs each listed step has one line. If all programs succeed it passes, or says why it is skipped; its
+    commands have only options that the programs know; its output is in the log."""
     runner.run("--list", gpus=gpus)
     listed = runner.output.splitlines()
     assert runner.status == 0 and len(listed) == len(set(listed)) >= 79
@@ -100,7 +101,7 @@ def test_every_step(runner, gpus):
 
 
 def test_selection(runner):
-    """--only and --except take words of the steps' names; what they leave out has no line and is not counted."""
+    """--only and --except match words of the steps' names; other steps have no line and are not counted."""
     chosen = runner.run("--only", "matrix, 2", "--except", "hosts")
     assert chosen and all("matrix, 2" in name and "hosts" not in name for name in chosen)
     assert runner.last_line() == f"{len(chosen)} passed, 0 failed" and runner.status == 0
@@ -111,7 +112,7 @@ def test_selection(runner):
 
 
 def test_crash(runner):
-    """A program that ends with another status fails its step, whose line has the command and the end of its log below."""
+    """A program that exits with another status fails its step, whose line has the command, with the end of its log below."""
     found = runner.run("--only", "compression, 2 threads", fault="crash:compress")
     assert found["compression, 2 threads"] == ("FAIL", f"status 1, not 0: {runner.build}/test/compress --ranks 2")
     assert found["compression, 2 threads, 240 blocks"][0] == "ok"
@@ -120,7 +121,7 @@ def test_crash(runner):
 
 
 def test_hang(runner):
-    """A program that does not end is killed with what it started, and what is left does not begin after the limit."""
+    """A program that does not end is killed with its children, and steps that are left at the limit do not begin."""
     found = runner.run("--only", "memcheck", "--limit", "1.5", fault="hang:rondo")
     command = f"{runner.bin}/compute-sanitizer --tool memcheck --error-exitcode 9 {runner.build}/rondo stress --device cuda"
     assert found["memcheck"][0] == "FAIL" and found["memcheck"][1].startswith(f"still running after 1 s: {command}")
@@ -142,7 +143,7 @@ def test_hang(runner):
     ("faults, one of 2 killed, on streams, tma", "rondo", "rank 0 ends with status 1, but not for want of a peer"),
     ("racecheck, streams", "compute-sanitizer", "========= Error: Race reported between Read access at f+0x10 in other.h:1")])
 def test_wrong_result(runner, step, wrong, message):
-    """A program that ends well and reports something wrong fails its step."""
+    """A program that exits with 0 but reports a wrong result fails its step."""
     only = ["--only", step, "--except", f"{step},"]
     assert runner.run(*only) == {step: ("ok", "")}
     (verdict, reason), = runner.run(*only, fault=f"wrong:{wrong}").values()
@@ -185,7 +186,7 @@ def test_skips_say_why(runner):
 
 
 def test_no_gpu(runner):
-    """Without a GPU, or without pytest, one line says so, and the run has failed."""
+    """Without a GPU, or without pytest, the run fails with one line that says so."""
     assert runner.run(gpus=0) == {}
     assert runner.output == "gpu-test: there is no GPU that CUDA can use (rondo info says why)\n0 passed, 1 failed\n"
     assert runner.status == 1
@@ -202,7 +203,7 @@ def test_other_runs_deselect_the_steps():
 
 
 def test_races_that_are_none():
-    """Of racecheck's pairs the runner accepts those of atomic accesses, which racecheck does not know for such, and no others."""
+    """The runner accepts racecheck's pairs of atomic accesses, which racecheck does not know as such, and no other pair."""
     report = """========= Error: Race reported between Read access at rondo_cuda_reduce_some_lines(unsigned int)+0x5180 in platform.h:62
 =========     and Write access at rondo_interpret(struct rondo_block *)+0xf480 in platform.h:62 [88 hazards]
 =========     and Write access at rondo_interpret(struct rondo_block *)+0xfa80 in platform.h:61 [48 hazards]

@@ -1,4 +1,5 @@
-"""Hang reports: they name exactly the ranks at fault, come on every rank, and can be had at any time without ending anything."""
+"""Hang reports name exactly the ranks at fault, appear on every rank, and can be requested at any time without ending an
+operation."""
 import re
 import signal
 import time
@@ -27,9 +28,9 @@ def code_of(rank, job):
 
 @pytest.mark.parametrize("size, culprits", [(3, [2]), (5, [1]), (6, [0, 4])])
 def test_the_ranks_that_started_in_another_order(size, culprits):
-    """Without preemption they deadlock; every rank's report names the circle, and just these ranks as those that differ."""
+    """Without preemption the ranks deadlock; every rank's report names the circle, and exactly these ranks as different."""
     with hang(size, "order", culprits, RONDO_PREEMPT=0, RONDO_TIMEOUT=2) as job:
-        # A rank that is told last may get what it waits for from those that have let go already.
+        # The last rank to get the error may still complete with the help of ranks that have given up already.
         codes = [code_of(rank, job) for rank in job.ranks.values()]
         assert set(codes) <= {TIMEOUT, SUCCESS} and TIMEOUT in codes, job.output()
         job.finish()
@@ -38,7 +39,7 @@ def test_the_ranks_that_started_in_another_order(size, culprits):
             assert text.count("hang report") >= 1 and "circular wait" in text, text
             named = re.search(r"in another order than most; namely ranks? (.*)", text)
             assert named and numbers(named.group(1)) == culprits, text
-            # There may be one more, when some have let go already: each of them has its own circle.
+            # There may be one more report when some ranks have given up already: each of them has a circle of its own.
             for report in [part for part in text.split("hang report") if "circular wait" in part]:
                 circle = re.findall(r"rank (\d+) sits in .* and waits for rank (\d+)", report)
                 assert len(circle) >= 2 and any(int(a) in culprits for a, _ in circle), text

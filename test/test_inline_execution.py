@@ -1,4 +1,5 @@
-"""Operations that are carried out by who starts them, before a daemon hears of them (device/daemon/daemon.h: rondo_run_inline)."""
+"""Inline execution: operations that run on the calling thread before a daemon knows of them (device/daemon/daemon.h:
+rondo_run_inline)."""
 import pytest
 from harness import program, run
 
@@ -10,7 +11,8 @@ def test_no_daemon_hears_of_them(blocks):
 
 @pytest.mark.parametrize("ranks", [2, 3, 4])
 def test_stuck(ranks):
-    """Submitted without RONDO_SQE_BEGUN, nearly everything is wrong: the daemon begins from the beginning."""
+    """An operation that gets stuck is submitted with RONDO_SQE_BEGUN. Without it the daemon starts again from the beginning,
+    and nearly every result is wrong."""
     for seed in range(3):
         run(program("inline_execution"), "--scenario", "late", "--ranks", ranks, "--seed", seed)
 
@@ -20,13 +22,13 @@ def test_many_threads():
 
 
 def test_in_the_order_of_their_starts():
-    """While the first receive is carried out for long, the second has to wait. Without lane->held in lib/submission/queue.c (fits) it gets the first
-    one's message, in three of three runs."""
+    """While the first receive runs inline for long, the second one has to wait. Without lane->held in lib/submission/queue.c
+    (fits) it gets the first one's message."""
     run(program("inline_execution"), "--scenario", "order", "--ranks", 2, "--rounds", 100, RONDO_SPIN_INITIAL=50000)
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_groups(ranks):
-    """Groups whose requests are kept are begun under one lock (rondo_queue_run_cached_inline), others one by one."""
+    """Groups of cached requests begin under one lock (rondo_queue_run_cached_inline), other groups one request at a time."""
     for seed in range(3):
         run(program("inline_execution"), "--scenario", "groups", "--ranks", ranks, "--seed", seed, "--rounds", 3000)

@@ -1,4 +1,4 @@
-"""How ranks come to be: launchers, plain processes, threads, and several of these together."""
+"""How ranks are started: launchers, plain processes, threads, and several of these together."""
 import re
 
 import pytest
@@ -48,7 +48,7 @@ def test_processes_with_a_root_by_name_and_a_secret():
 
 
 def test_processes_without_a_job_name():
-    """Ranks that one parent started find each other by that parent."""
+    """Ranks with a common parent find each other by that parent."""
     processes(3, RONDO_JOB=None)
 
 
@@ -61,7 +61,7 @@ def test_two_jobs_side_by_side():
 
 @pytest.mark.parametrize("size_variable", ["SLURM_NTASKS", "SLURM_STEP_NUM_TASKS"])
 def test_slurm(size_variable):
-    step = str(free_port())  # as good as any number that no other test uses
+    step = str(free_port())  # any number that no other test uses
 
     def slurm(rank):
         return {"SLURM_PROCID": str(rank), size_variable: "3", "SLURM_JOB_ID": "4711", "SLURM_STEP_ID": step,
@@ -78,7 +78,7 @@ def test_same_host_id_everywhere():
 
 @pytest.mark.parametrize("shape", [(2, 2), (1, 3), (3, 1), (4, 5)])
 def test_processes_of_several_ranks(shape):
-    """The unique id is carried from one process to the other by the command line."""
+    """The command line passes the unique id from one process to the other."""
     here, there = shape
     size = here + there
     with Job(1, program("hybrid"), "--size", size, "--first", 0, "--threads", here) as maker:

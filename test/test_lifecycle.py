@@ -1,4 +1,4 @@
-"""What comes and goes gives everything back: communicators, requests, runtimes, connector memory."""
+"""Freed objects return all their resources: communicators, requests, runtimes, connector memory."""
 import pytest
 from harness import Job, program, run
 
@@ -21,7 +21,7 @@ def test_processes(scenario):
 
 @pytest.mark.parametrize("poor", [0, 2])
 def test_budget_of_one_rank(poor):
-    """The others could make the operations that it cannot."""
+    """The other ranks could create the operations that this one cannot."""
     budgets = lambda rank: {"RONDO_MEMORY": "2M" if rank == poor else "64M"}
     with Job(4, program("lifecycle"), "--ranks", 0, "--scenario", "budget", "--budget", -1, each=budgets) as job:
         job.finish()
@@ -38,7 +38,7 @@ def test_shrink(ranks):
 
 @pytest.mark.parametrize("algorithm", ["ring", "allpairs", "pairs", "direct"])
 def test_shrink_by(algorithm):
-    """The in-place reduce-scatter is any algorithm's."""
+    """The in-place reduce-scatter works with any algorithm."""
     run(program("shrink"), "--ranks", 4, RONDO_ALGORITHM=algorithm, RONDO_BLOCKS=4)
 
 

@@ -25,6 +25,6 @@ def test_large_counts(ranks):
 
 @pytest.mark.parametrize("ranks", [4, 8])
 def test_recursive_doubling(ranks):
-    """What hosts with a core for each rank choose for small all-reduces."""
+    """The algorithm of hosts with a core for each rank for small all-reduces."""
     run(program("matrix"), "--ranks", ranks, "--collectives", "allreduce", "--counts", "0,1,17,1000,4099",
         RONDO_ALGORITHM="recursive-doubling")

@@ -38,6 +38,6 @@ def test_many_persistent():
 @pytest.mark.parametrize("readiness_check", [0, 1])
 @pytest.mark.parametrize("blocks", [1, 3])
 def test_readiness_check(blocks, readiness_check):
-    """What is preempted is visited in every round, or again when what it waits for seems to have come."""
+    """A preempted task is visited in every round, or only when what it waits for seems to have arrived."""
     run(program("mix"), "--ranks", 4, "--blocks", blocks, "--spin", 4, "--persistent", 12, "--iterations", 4, "--seed", 600 + blocks,
         RONDO_READINESS_CHECK=readiness_check)

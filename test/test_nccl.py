@@ -25,7 +25,7 @@ def exported(library):
 
 
 def test_symbols():
-    """Whatever NCCL exports resolves here, and nothing of Rondo is in the program's way."""
+    """Every symbol that NCCL exports resolves here, and no symbol of Rondo can collide with the program's."""
     ours = exported(LIBRARY)
     header = {name for name in ours if name.startswith("nccl")}
     assert {"p" + name for name in header if name != "ncclResetDebugInitInternal"} <= ours
@@ -42,7 +42,7 @@ def test_soname():
 
 @pytest.mark.skipif(not NVIDIA, reason="NVIDIA's library, to be kept out, is not on this machine")
 def test_preload():
-    """It goes before an NCCL that the program would find otherwise."""
+    """With LD_PRELOAD the drop-in takes the place of an NCCL that the program would find otherwise."""
     said = on_host(program("nccl_matrix"), "--threads", 2, "--types", "float", LD_PRELOAD=LIBRARY, NCCL_DEBUG="VERSION",
                    LD_LIBRARY_PATH=os.path.dirname(NVIDIA[0]))
     assert "offered by Rondo" in said
@@ -79,7 +79,7 @@ def test_processes(tmp_path, gpus):
 
 
 def test_a_killed_process(tmp_path):
-    """The others' operations end with an error, and so does the program."""
+    """The operations of the other ranks end with an error, and so does the program."""
     identity, job = tmp_path / "id", []
     try:
         for rank in range(2):

@@ -1,4 +1,4 @@
-"""Ranks on several hosts: namespaces joined by a switch, and ranks of one host that pretend (RONDO_HOSTID)."""
+"""Ranks on several hosts: namespaces joined by a switch, and ranks of one host that count as several (RONDO_HOSTID)."""
 import os
 import re
 import signal
@@ -33,20 +33,20 @@ def on_one_host(places, name, *options, **extra):
 @pytest.mark.parametrize("what", ["matrix", "mix", "p2p"])
 def test_pretended_hosts(what, places):
     options = {"matrix": SMALL, "mix": [*TOGETHER, "--seed", len(places)], "p2p": []}[what]
-    # Nine processes on two cores take from 10 s to a minute for the matrix, the same ones.
+    # Nine processes on two cores need from 10 s to a minute for the same matrix.
     output = on_one_host(places, what, *options, seconds=60 if len(places) < 9 else 180)
     assert "0 failures" in output
 
 
 @pytest.mark.parametrize("what", ["matrix", "mix", "p2p"])
 def test_a_network_within_a_host(what):
-    """Asked for alone, ucx also serves ranks of one host."""
+    """If ucx is the only transport, it also serves ranks of one host."""
     options = {"matrix": SMALL, "mix": [*TOGETHER, "--seed", 3], "p2p": []}[what]
     on_one_host([0, 0, 0], what, *options, RONDO_TRANSPORTS="ucx")
 
 
 def test_without_preemption():
-    """A thread that waits in an operation carries nothing meanwhile."""
+    """Without preemption a thread that waits in an operation moves no data meanwhile."""
     on_one_host([0, 1, 1], "matrix", "--collectives", "allreduce,bcast", *SMALL, RONDO_PREEMPT=0)
 
 
@@ -63,7 +63,7 @@ def test_large_counts_over_a_network():
 @pytest.mark.parametrize("places", [[0, 0, 1, 1], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2], [h // 2 for h in range(12)]],
                          ids=lambda places: "".join(map(str, places)))
 def test_hierarchical_programs(places):
-    """Between more hosts than a connector has slots, too."""
+    """The hierarchical programs work between more hosts than a connector has slots, too."""
     output = on_one_host(places, "matrix", "--collectives", "allreduce,reduce_scatter,allgather,bcast,alltoall", "--types",
                          "int8,float", "--ops", "sum,avg", "--counts", "0,1,17,4099,20001", RONDO_ALGORITHM="hierarchical",
                          RONDO_LOG="debug", seconds=120)
@@ -72,7 +72,7 @@ def test_hierarchical_programs(places):
 
 
 def test_hierarchical_programs_need_such_hosts():
-    """Where hosts have different numbers of ranks, another algorithm takes its place."""
+    """Where hosts have different numbers of ranks, the selector chooses another algorithm."""
     output = on_one_host([0, 0, 1], "matrix", "--collectives", "allreduce", *SMALL, RONDO_ALGORITHM="hierarchical",
                          RONDO_LOG="debug")
     assert "algorithm hierarchical" not in output
@@ -86,7 +86,7 @@ def test_tiny_slots_and_budgets():
 @pytest.mark.parametrize("places", [[0, 1], [0, 1, 1]], ids=lambda places: "".join(map(str, places)))
 @pytest.mark.parametrize("what", ["matrix", "mix", "p2p"])
 def test_slots_apart(what, places):
-    """As where slots lie in a GPU's memory: the device is shown by the proxy what has arrived."""
+    """Slots apart from their counters, as with slots in a GPU's memory: the proxy shows the device what has arrived."""
     options = {"matrix": SMALL, "mix": [*TOGETHER, "--seed", 5], "p2p": []}[what]
     on_one_host(places, what, *options, RONDO_GPUDIRECT="apart")
 
@@ -97,7 +97,7 @@ def test_tiny_slots_apart():
 
 @pytest.mark.parametrize("what", ["matrix", "mix", "p2p"])
 def test_several_proxies(what):
-    """Ranks that have one, two and three; each side of a connector belongs to one of its rank's."""
+    """Ranks with one, two and three proxy threads; each side of a connector belongs to one thread of its rank."""
     def each(rank):
         return {**pretend([0, 1, 2])(rank), "RONDO_PROXY_THREADS": str(1 + rank)}
 
@@ -111,19 +111,19 @@ def test_several_proxies(what):
 @pytest.mark.parametrize("variables", [{}, {"RONDO_PROXY_THREADS": 3}, {"RONDO_GPUDIRECT": "apart"}, {"RONDO_PREEMPT": 0}],
                          ids=lambda variables: "-".join(variables) or "plain")
 def test_quiet(variables):
-    """Nothing burns a core while nothing moves, and what arrives wakes a rank whose threads all sleep."""
+    """While nothing moves no core is used, and arriving data wakes a rank whose threads all sleep."""
     output = on_one_host([0, 1, 2], "idle", **variables)
     assert "woken in" in output
 
 
 def test_ucx_alone():
-    """The yardstick of docs/guide/networks.md runs."""
+    """The measurement that docs/guide/networks.md compares with runs."""
     output = run(BUILD / "ucx-exchange", "--workers", 2, "--seconds", 0.1, UCX_TLS="tcp")
     assert len(re.findall(r"2 workers .* [0-9.]+ GB/s", output)) == 2, output
 
 
 def test_ucx_with_staging_copies():
-    """Where there is no GPU, or no CUDA, it says so; it cannot leave what it copies."""
+    """Without a GPU or without CUDA it says so; the staging copies cannot be left out."""
     tool, hidden = BUILD / "ucx-exchange", {**os.environ, "UCX_TLS": "tcp", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run([tool, "--staging", "--seconds", "0.1"], capture_output=True, text=True, timeout=60, env=hidden)
     assert done.returncode == 1 and ("pinned memory: " in done.stderr or "without CUDA" in done.stderr), done
@@ -160,7 +160,7 @@ def test_namespaces(what, places):
 
 @pytest.mark.parametrize("places", [[0, 1], [0, 1, 2], [0, 0, 1, 1]], ids=lambda places: "".join(map(str, places)))
 def test_buffers_are_free_again(places):
-    """What is lent to a slow link has left before its operation ends."""
+    """With zero-copy sends over a slow link, the data has left before its operation ends."""
     with Hosts(max(places) + 1, rate="400mbit") as hosts, hosts.job(places, program("reuse"), "--ranks", 0) as job:
         job.finish()
 
@@ -169,7 +169,7 @@ def test_buffers_are_free_again(places):
                                      ["--mode", "nonblocking"], ["--algorithm", "allpairs"], ["--algorithm", "ring"]],
                          ids=lambda options: "-".join(options).replace("--", ""))
 def test_two_hosts_exchange_much(options):
-    """Slots that are folded where they come in, at whatever alignment, in one step or two, with several tiles."""
+    """Slots that are reduced where they arrive, at any alignment, in one step or two, with several tiles."""
     with Hosts(2) as hosts, hosts.job([0, 1], program("rondo"), "bench", "allreduce", "--device", "host", "-b", "200K", "-e", "6M",
                                       "-f", 3, "-c", "-n", 3, "-w", 1, *options) as job:
         job.finish()
@@ -182,7 +182,8 @@ def test_two_hosts_exchange_much(options):
                          ids=["eager", "fetched", "pieces", "one-way"])
 @pytest.mark.parametrize("least", [32760, 32768])
 def test_leads(least, setting):
-    """Data with a lead before them and without, in one piece, in several, and fetched by UCX, which puts them where it is told."""
+    """Data with and without a lead before it, in one message, in several, and fetched by UCX, which stores it at the given
+    address."""
     with Hosts(2) as hosts, hosts.job([0, 1], "sh", "-c", f'{setting}; exec "$@"', "sh", program("rondo"), "bench", "allreduce",
                                       "--device", "host", "-b", least, "-e", "2200K", "-f", 4, "-c", "-n", 3, "-w", 1) as job:
         job.finish()
@@ -193,7 +194,7 @@ def test_leads(least, setting):
 # ---- what is chosen, and what is refused ----
 
 def test_shared_memory_where_it_reaches():
-    """Between ranks of a host no byte goes over the network, which is seen in the log."""
+    """Between ranks of a host no byte goes over the network, as the log shows."""
     output = on_one_host([0, 0, 1], "matrix", "--collectives", "allreduce", *SMALL, RONDO_LOG="debug")
     over = set(re.findall(r"rank (\d) \S* *connector with rank (\d) over (\w+)", output))
     assert ("0", "1", "shm") in over and ("1", "2", "ucx") in over, over
@@ -260,7 +261,7 @@ def faults(hosts, places, scenario, *options, **extra):
 @pytest.mark.parametrize("scenario, count", [("blocking", 1000), ("blocking", 1000000), ("persistent", 1000)])
 @pytest.mark.parametrize("victim", [0, 2])
 def test_a_cable_is_pulled(scenario, count, victim):
-    """No message says so: every rank must find out by itself, the one behind the cable too."""
+    """No message reports it: every rank must detect it, the one behind the cable too."""
     with Hosts(3) as hosts, faults(hosts, [0, 1, 2], scenario, "--count", count) as job:
         job.wait_for("READY")
         time.sleep(0.3)
@@ -318,7 +319,7 @@ def test_a_killed_rank(scenario):
 
 
 def tcp_ports(hosts, host, pid):
-    """Where the process listens, and its established connections, as (local port, peer address, peer port)."""
+    """The ports on which the process listens, and its established connections as (local port, peer address, peer port)."""
     text = subprocess.run([*hosts.enter(host), "ss", "-Htanp"], stdout=subprocess.PIPE, text=True, check=True).stdout
     listening, connected = [], []
     for line in text.splitlines():
@@ -334,7 +335,7 @@ def tcp_ports(hosts, host, pid):
 
 @pytest.mark.parametrize("proxies", [1, 2])
 def test_a_data_connection_is_cut(proxies):
-    """The control connections live on; the two ends of the cut one find out, and tell the rest."""
+    """The control connections stay intact; both ends of the cut connection detect it and tell the others."""
     with Hosts(3) as hosts, faults(hosts, [0, 1, 2], "blocking", "--count", 300000, RONDO_PROXY_THREADS=proxies) as job:
         job.wait_for("READY")
         time.sleep(0.3)

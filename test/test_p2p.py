@@ -1,4 +1,4 @@
-"""Sends and receives, one behaviour a test."""
+"""Sends and receives, one behaviour for each test."""
 import pytest
 from harness import program, run
 
@@ -10,20 +10,21 @@ SCENARIOS = ["ordered", "group_ring", "group_all", "group_nonblocking", "group_w
 @pytest.mark.parametrize("ranks", [1, 2, 5])
 def test_scenario(scenario, ranks):
     if scenario == "many" and ranks == 1:
-        ranks = 3  # on one rank it is `self` many times over, which persistent and self have covered
+        ranks = 3  # one rank only sends to itself, which persistent and self have covered
     run(program("p2p"), "--ranks", ranks, "--scenario", scenario)
 
 
 @pytest.mark.parametrize("scenario", ["group_ring", "early", "large"])
 @pytest.mark.parametrize("direct_write", ["off", "refused"])
 def test_large_messages_by_slots(scenario, direct_write):
-    """Between ranks of one process they are stored where they belong, unless a receiver says no."""
+    """Between ranks of one process large messages are direct writes, unless a receiver refuses."""
     run(program("p2p"), "--ranks", 3, "--scenario", scenario, RONDO_DIRECT_WRITE=direct_write)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_nothing_reaches_a_buffer_that_was_given_back(seed):
-    """A receive is aborted while its sender stores into its buffer. (Without rondo_withdraw_direct_write 10 to 20 of 150 rounds fail.)"""
+    """A receive is aborted while its sender stores into its buffer. Without rondo_withdraw_direct_write 10 to 20 of 150 rounds
+    fail."""
     run(program("abandoned"), "--rounds", 150, "--seed", seed)
 
 

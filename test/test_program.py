@@ -40,7 +40,8 @@ def test_users_programs(ranks, blocks):
 
 
 def test_low_latency_reduce_of_many_ranks():
-    """The root folds more than its packets' staging holds at once; the others must cut their slices as it does."""
+    """The root reduces more than its packets' staging area holds at once; the other ranks must cut their slices in the same
+    way."""
     run(program("matrix"), "--ranks", 12, "--types", "float", "--ops", "sum", "--counts", "4099", "--collectives", "reduce",
         RONDO_PROTOCOL="ll", RONDO_ALGORITHM="linear")
 
@@ -74,7 +75,7 @@ def test_bad_programs(path):
 
 @pytest.mark.parametrize("target", ["xml", "language", "checker", "tuning"])
 def test_fuzz_corpus(target):
-    """What the fuzzers found, in all the ways that they look for."""
+    """The fuzzers' corpus, in all the ways in which they use it."""
     files = sorted((ROOT / "test" / "fuzz" / "corpus" / target).iterdir())
     assert f"{len(files)} files" in run(program(f"replay_{target}"), *files, seconds=120)
 
@@ -98,7 +99,7 @@ spec.loader.exec_module(msccl_form)
 
 @pytest.mark.parametrize("name", sorted(msccl_form.PROGRAMS))
 def test_msccl_file(name, tmp_path):
-    """Files in the form in which msccl-tools writes them run as they are, on any number of blocks, and survive an export."""
+    """Files as msccl-tools writes them run unchanged, on any number of blocks, and survive an export."""
     path = ROOT / "test" / "programs" / "msccl" / f"{name}.xml"
     assert path.read_text() == msccl_form.PROGRAMS[name]().xml()
     assert "accepted" in run(program("rondo"), "program", "check", path)
@@ -118,7 +119,7 @@ def test_large_msccl_file(make, tmp_path):
 
 @pytest.mark.parametrize("name,ranks", [("ring", 4), ("tree", 6), ("allpairs", 3), ("pairs", 4), ("compiled-hierarchical", 8), ("twostep", 9)])
 def test_export_is_msccl(name, ranks, tmp_path):
-    """What MSCCL's own reader insists on: every attribute, one thread block for a peer and channel, waits that are told of."""
+    """The requirements of MSCCL's own reader: every attribute, one thread block for each peer and channel, announced waits."""
     path = tmp_path / "out.xml"
     for collective in PROGRAMS[name]:
         if collective in ("allgatherv", "barrier"):
@@ -192,7 +193,7 @@ def test_table_of_another_machine(tmp_path):
 
 
 def test_nonsense_is_placed(tmp_path):
-    """The line is the one where it stops making sense."""
+    """The message names the line where the file stops making sense."""
     path = tmp_path / "table.json"
     path.write_text('[{"collective": "allreduce", "ranks": 2, "max_bytes": 8,\n "algorithm": "ring",\n "protocol": "morse", "channels": 0}]')
     said = run(program("rondo"), "bench", "allreduce", "--ranks", 2, "-e", 8, RONDO_TUNING=path, expect=1)
@@ -200,7 +201,7 @@ def test_nonsense_is_placed(tmp_path):
 
 
 def tune_and_read(path, collective, *sizes):
-    """Measures, saves, and uses what was saved: what each size gets is what the table says of it."""
+    """Measures, saves, and uses what was saved: each size gets what the table says."""
     run(program("rondo"), "bench", collective, "--ranks", 2, "--device", "host", "-b", sizes[0], "-e", sizes[-1], "-f", 64, "-n", 5, "-w", 1, "--tune",
         path, seconds=240)
     machine, *rows = json.loads(path.read_text())

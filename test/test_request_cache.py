@@ -1,12 +1,13 @@
-"""Calls made again and again, whose requests are kept from one to the next (lib/submission/request_cache.h)."""
+"""Repeated calls, whose requests are cached from one to the next (lib/submission/request_cache.h)."""
 import pytest
 from harness import program, run
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7])
 def test_again_and_changed(ranks):
-    """Taken out of lib/submission/request_cache.c in turn: count, kind, type, operator, root, programs, buffers, what a request owns, the mark. One to three of
-    three runs failed each time. (Those about calls in place, direct access and reduce-scatters are careful; no run needs them.)"""
+    """Each of these fails the test if it is removed from the comparison in lib/submission/request_cache.c: count, kind, type,
+    operator, root, programs, buffers, the resources of a request, the mark. (The comparisons of in-place calls, direct access
+    and reduce-scatters are precautions, which no run needs.)"""
     for seed in range(3):
         run(program("request_cache"), "--ranks", ranks, "--seed", 10 * ranks + seed)
 
@@ -25,11 +26,11 @@ def test_in_turn(ranks):
 
 @pytest.mark.parametrize("blocks", [1, 2, 4])
 def test_small_calls_wake_nobody(blocks):
-    """The caller runs block 0, and the other blocks' threads sleep on (device/host/host.c)."""
+    """The calling thread runs block 0, and the threads of the other blocks stay asleep (device/host/host.c)."""
     run(program("idle"), "--ranks", 1, "--small", 50000, RONDO_BLOCKS=blocks)
 
 
 @pytest.mark.parametrize("ranks, count", [(1, 4096), (2, 1), (2, 4096)])
 def test_small_starts_wake_next_to_nobody(ranks, count):
-    """Who starts an operation and waits for it carries it out himself; it had been 18,000 changes of thread for (2, 1)."""
+    """A thread that starts an operation and waits for it carries it out itself."""
     run(program("idle"), "--ranks", ranks, "--small", 20000, "--started", 1, "--count", count)

@@ -1,5 +1,5 @@
-"""`rondo sim`: its ratios are those of small cases worked out by hand and of the paper's table; its short cut decides as going
-through all events does; bad configurations are told."""
+"""`rondo sim`: its ratios are those of small cases solved by hand and of the paper's table; its short cut decides as the full
+simulation does; bad configurations are refused with a message."""
 import json
 import random
 import re
@@ -43,7 +43,8 @@ def presets(tmp_path):
 
 
 def test_the_json_of_a_preset():
-    """On standard output, with nothing else there: the four that a program wants, and no more unless it asks for them."""
+    """The JSON is on standard output, with nothing else there: the four values that a program needs, and more only on
+    request."""
     def output(*options):
         command = [program("rondo"), "sim", "--preset", "single-3d-4x4x4-1e-6", "--rounds", "2000", "--seed", "3", "--json", "-", *options]
         return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=60).stdout)
@@ -59,7 +60,7 @@ def test_the_json_of_a_preset():
 
 @pytest.mark.parametrize("p", [0.05, 0.3, 0.5, 1.0])
 def test_two_in_one_queue(tmp_path, p):
-    """Two GPUs, two collectives: a deadlock if just one of them swaps."""
+    """Two GPUs and two collectives deadlock if exactly one GPU swaps."""
     _, found = sim(tmp_path, config=free(2, [[0, 1]], [2], model="Single", disorder_prob=p))
     assert near(found, 2 * p * (1 - p)), found
     assert found["rounds"] == ROUNDS and found["deadlocks"] == round(found["deadlock_ratio"] * ROUNDS)
@@ -67,14 +68,15 @@ def test_two_in_one_queue(tmp_path, p):
 
 @pytest.mark.parametrize("p, s", [(0.5, 0.5), (0.3, 0.9), (0.2, 0.4)])
 def test_two_that_synchronize(tmp_path, p, s):
-    """Likewise, if both also synchronize between the two."""
+    """The same if both GPUs also synchronize between the two."""
     for test in ("cycle", "intersection"):
         _, found = sim(tmp_path, "--test", test, config=free(2, [[0, 1]], [2], disorder_prob=p, sync_prob=s))
         assert near(found, 2 * p * (1 - p) * s * s), (test, found)
 
 
 def test_three_in_a_circle(tmp_path):
-    """Three collectives, each of two GPUs; each GPU has two, and swaps with p: a circle if all three run round the same way."""
+    """Three collectives of two GPUs each. Each GPU has two and swaps with probability p: a circle if all three have the same
+    direction."""
     p = 0.4
     config = free(3, [[0, 1], [1, 2], [0, 2]], [1, 1, 1], model="Single", disorder_prob=p)
     # In order: GPU 0 has A C, GPU 1 A B, GPU 2 B C; a circle needs A before C, C before B, B before A, or the reverse.
@@ -92,7 +94,7 @@ def test_in_order_nothing_deadlocks(tmp_path):
 
 
 def test_interval(tmp_path):
-    """Clopper and Pearson's, at the values that any table of them has."""
+    """The interval of Clopper and Pearson, at values from published tables."""
     _, found = sim(tmp_path, config=free(2, [[0, 1]], [2], total_rounds=100, disorder_prob=0))
     assert found["low"] == 0 and found["high"] == pytest.approx(0.036217, abs=1e-5)
 
@@ -141,7 +143,7 @@ def test_seed_and_threads(tmp_path):
 
 
 def test_the_artifact_s_file(tmp_path):
-    """Every key of the artifact's; it runs total_rounds in each process."""
+    """Every key of the artifact's file is accepted; total_rounds run in each process."""
     _, found = sim(tmp_path, config=three_d(2, 2, 2, 10, 20, total_rounds=50, num_process=4, resource_limit=-1))
     assert found["rounds"] == 200 and found["seed"] == 2023
     assert sim(tmp_path, config=three_d(2, 2, 2, 10, 20, total_rounds=5, fix_seed=0))[1]["seed"] != 2023
@@ -179,7 +181,7 @@ def test_the_table_in_little(tmp_path):
 @pytest.mark.parametrize("name, rounds", [("single-3d-4x4x4-1e-6", 32000), ("single-free-1x8-1e-5", 32000),
                                           ("sync-3d-4x4x4-4e-3-4e-3", 3000), ("sync-free-32x64-4e-5-8e-5", 8000)])
 def test_the_paper_s_ratio(tmp_path, name, rounds):
-    """Within a fifth of the paper's, the rows where nothing else is to be expected (docs/guide/simulator.md)."""
+    """Within a fifth of the paper's ratio, for the rows where no other value is expected (docs/guide/simulator.md)."""
     _, found = sim(tmp_path, "--preset", name, "--rounds", rounds, seconds=120)
     paper = {row["name"]: row["paper_ratio"] for row in presets(tmp_path)}[name]
     assert found["low"] / 1.2 <= paper <= found["high"] * 1.2, (paper, found)
@@ -234,7 +236,8 @@ def test_rondo_preempts_only_in_disorder(tmp_path):
 
 @pytest.mark.parametrize("cores", [0, 2])
 def test_rondo_checks_readiness_before_a_visit(tmp_path, cores):
-    """What a task waits for is looked at before the task is visited, unless RONDO_READINESS_CHECK=0: the same is done, with few preemptions."""
+    """A task's wait is checked before the task is visited, unless RONDO_READINESS_CHECK=0: the result is the same, with few
+    preemptions."""
     config = free(8, [list(range(8)), [0, 1, 2, 3], [4, 5, 6, 7]], [20, 20, 20], model="Rondo", disorder_prob=0.6, sync_prob=0.02)
     found = [sim(tmp_path, "--rounds", 5, "--start-us", 1, "--cores", cores, config=config, RONDO_READINESS_CHECK=check)[1] for check in (0, 1)]
     assert all(one["finished"] == one["expected"] > 0 for one in found)
@@ -258,7 +261,7 @@ def benchmark(tmp_path, ranks, *rows):
 
 @pytest.mark.parametrize("ranks, steps", [(4, 3), (32, 62)])
 def test_rondo_takes_its_times_from_a_benchmark(tmp_path, ranks, steps):
-    """Pairwise, or around a ring: the primitive is such that all of them take what was measured."""
+    """Pairwise, or around a ring: the primitive's time is chosen so that all of them together take the measured time."""
     config = free(ranks, [list(range(ranks))], [1], model="Rondo", disorder_prob=0, sync_prob=0, total_rounds=1)
     bench = benchmark(tmp_path, ranks, (1024, 90.0), (65536, 900.0), (1048576, 9000.0))
     small, middle, large = (sim(tmp_path, "--bench", bench, "--bytes", size, config=config)[1] for size in ("1K", "256K", "8M"))
@@ -281,7 +284,7 @@ def test_not_a_benchmark(tmp_path, content):
 # ---- beside a real run ----
 
 def measured(tmp_path, **change):
-    """As of a `rondo stress`: 4 ranks, 10 iterations, which take 10 ms, 1 of it for filling and 2 for checking."""
+    """The measurements of a `rondo stress`: 4 ranks, 10 iterations of 10 ms, of which 1 ms is filling and 2 ms are checking."""
     where = tmp_path / "stress.json"
     where.write_text(json.dumps({"ranks": 4, "collectives": 1, "iterations": 10, "order": "same", "sync": False, "seed": 1,
                                  "preempt": True, "deadlock": False, "program_ns": 400000000, "fill_ns": 40000000,
@@ -291,7 +294,7 @@ def measured(tmp_path, **change):
 
 @pytest.mark.parametrize("cores, low, high", [(0, 3.5, 3.5), (8, 3.5, 3.5), (1, 12.5, 12.5), (2, 6.5, 12.5)])
 def test_a_program_whose_time_is_known(tmp_path, cores, low, high):
-    """An all-reduce that takes 0.5 ms, however many processors are shared, and 3 ms of filling and checking a rank that have to
+    """An all-reduce takes 0.5 ms however many processors are shared, and 3 ms of filling and checking for each rank have to
     share them; of two processors one is idle at times."""
     bench = benchmark(tmp_path, 4, (1 << 20, 500.0))
     output, found = sim(tmp_path, "--stress", measured(tmp_path), "--bench", bench, "--cores", cores)
@@ -301,7 +304,7 @@ def test_a_program_whose_time_is_known(tmp_path, cores, low, high):
 
 
 def test_beside_a_real_run(tmp_path):
-    """As docs/guide/simulator.md has it; how close the two are is for a quiet machine to show (tools/sim/validate.py)."""
+    """The comparison of docs/guide/simulator.md; the accuracy needs an idle machine (tools/sim_validate.py)."""
     for verb in (("bench", "allreduce", "-b", 256, "-e", "1M", "-f", 64, "-n", 20), ("stress", "--iterations", 20, "--sync")):
         run(program("rondo"), *verb, "--ranks", 4, "--device", "host", "--json", tmp_path / f"{verb[0]}.json")
     real = json.loads((tmp_path / "stress.json").read_text())

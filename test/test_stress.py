@@ -1,4 +1,4 @@
-"""`rondo stress`: finishes with preemption, and is told as a deadlock without."""
+"""`rondo stress` finishes with preemption, and reports a deadlock without."""
 import json
 import re
 
@@ -37,7 +37,7 @@ def test_synchronization_makes_the_daemon_quit(tmp_path):
 
 @pytest.mark.parametrize("sync", [(), ("--sync",)])
 def test_deadlock_is_told(tmp_path, sync):
-    """Without preemption the ranks hold on to different collectives; the report names the ranks and what they wait for."""
+    """Without preemption the ranks hold different collectives; the report names the ranks and what they wait for."""
     output, found = stress(tmp_path, "--ranks", 4, "--collectives", 8, "--iterations", 200, "--order", "random",
                            "--no-preempt", "--timeout", 3, *sync, expect=3)
     assert found["deadlock"] is True

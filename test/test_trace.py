@@ -1,5 +1,5 @@
-"""RONDO_TRACE: complete JSON in Chrome's format whatever becomes of the job, which agrees with the daemon's own counts; and what
-`rondo trace summary` makes of it."""
+"""RONDO_TRACE: complete JSON in Chrome's format whatever happens to the job, consistent with the daemon's own counts; and the
+output of `rondo trace summary`."""
 import collections
 import json
 import signal
@@ -23,7 +23,7 @@ def summary(trace, *options, expect=0):
 
 
 def check_form(events, ranks):
-    """What Perfetto needs: names of the tracks, times, phases; slices of a track do not overlap."""
+    """The requirements of Perfetto: names of the tracks, times, phases; slices of a track do not overlap."""
     names = {(e["pid"], e["args"]["name"]) for e in events if e["name"] == "process_name"}
     assert names == {(rank, f"rank {rank}") for rank in range(ranks)}
     threads = {(e["pid"], e["tid"]) for e in events if e["name"] == "thread_name"}
@@ -72,7 +72,8 @@ def test_ranks_of_several_processes_share_the_file(tmp_path):
 
 @pytest.mark.parametrize("preempt", [0, 1])
 def test_a_killed_job_leaves_a_trace(tmp_path, preempt):
-    """A job that hangs has written what it did before somebody kills it; also where a block holds on to what it is stuck in."""
+    """A hanging job has written its timeline before it is killed, even if a block holds on to the operation that it is stuck
+    in."""
     trace = tmp_path / "trace.json"
     with Job(2, program("hang"), "--scenario", "absence", "--culprits", 2, "--seconds", 30, RONDO_TRACE=trace, RONDO_PREEMPT=preempt) as job:
         job.wait_for("READY")
@@ -82,7 +83,7 @@ def test_a_killed_job_leaves_a_trace(tmp_path, preempt):
         for rank in job.ranks.values():
             rank.process.wait()
         lines = trace.read_text().splitlines()
-        if lines[-1] != "]":  # killed in the middle of a write
+        if lines[-1] != "]":  # killed during a write
             lines[-1:] = ["{}]"]
         events = [event for event in json.loads("\n".join(lines)) if event]
         check_form(events, 2)
@@ -91,7 +92,7 @@ def test_a_killed_job_leaves_a_trace(tmp_path, preempt):
         assert not preempt or any(e["args"]["end"] == "preempted" for e in events if e["ph"] == "X")
         fetched, completed = ({(e["pid"], e["args"]["lane"], e["args"]["number"]) for e in events if e["name"] == name}
                               for name in ("fetch", "complete"))
-        assert [rank for rank, _, _ in fetched - completed] == [0]  # the one it hangs in
+        assert [rank for rank, _, _ in fetched - completed] == [0]  # the operation that it hangs in
 
 
 def test_plots(tmp_path):

@@ -1,4 +1,4 @@
-"""Garbage, half messages, floods and wrong secrets on the port where ranks meet: the job does not notice."""
+"""Garbage, incomplete messages, floods and wrong secrets on the rendezvous port do not affect the job."""
 import os
 import random
 import socket
@@ -24,7 +24,7 @@ def send_and_leave(port, data):
         with connect(port) as peer:
             peer.sendall(data)
     except OSError:
-        pass  # being thrown out is fine
+        pass  # the root may close the connection
 
 
 def garbage(port, held):
@@ -37,7 +37,7 @@ def garbage(port, held):
 
 
 def silence(port, held):
-    """Connections that say nothing, or a byte, and stay."""
+    """Connections that send nothing, or a byte, and stay."""
     for k in range(40):
         held.append(connect(port))
         if k % 2:
@@ -57,7 +57,7 @@ def drip(port, held):
 
 
 def flood(port, held):
-    """More connections than anyone would keep, some of which are never read from."""
+    """More connections than a root holds, some of which are never read from."""
     for k in range(1200):
         try:
             held.append(connect(port))
@@ -71,7 +71,7 @@ def flood(port, held):
 
 
 def echo(port, held):
-    """Sends back whatever the root says first, as one who replays a handshake would."""
+    """Sends back the root's first messages, as a replay of a handshake would."""
     for _ in range(20):
         try:
             peer = connect(port)
@@ -104,7 +104,7 @@ def test_attack_while_the_job_runs(attack):
 
 
 def listening(port):
-    """Whether someone listens, without a connection of our own."""
+    """Whether a process listens on the port, found without a connection."""
     with open("/proc/net/tcp") as table:
         return any(line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A" for line in list(table)[1:])
 
@@ -127,7 +127,7 @@ def test_attack_while_ranks_meet(attack):
 
 @pytest.mark.parametrize("secret", ["open barley", "", None])
 def test_wrong_secret_while_ranks_meet(secret):
-    """It is refused with an error that says why; the rightful rank still comes in."""
+    """A rank with a wrong secret gets an error with the reason; the rank with the right one still joins."""
     port = free_port()
     with serving(3, port, only=[0, 1], seconds=1) as job:
         with serving(3, port, only=[2], secret=secret, RONDO_CONNECT_TIMEOUT=3) as impostor:
@@ -150,7 +150,7 @@ def test_wrong_secret_while_the_job_runs():
 
 
 def test_second_claimant_of_a_rank_while_the_job_runs():
-    """It knows the secret and is still too late."""
+    """The second process knows the secret and is refused all the same."""
     port = free_port()
     with serving(3, port) as job:
         job.wait_for("READY")
@@ -160,7 +160,8 @@ def test_second_claimant_of_a_rank_while_the_job_runs():
 
 
 def test_garbage_on_the_sockets_of_one_host():
-    """Without an address ranks meet on a Unix socket: whatever Rondo listens on under the job's processes gets garbage."""
+    """Without an address ranks use a Unix socket for their rendezvous: every socket on which the job's processes listen gets
+    garbage."""
     with Job(3, program("faults"), "--scenario", "serve", "--seconds", 3, seconds=40) as job:
         job.wait_for("READY")
         tried = 0
@@ -179,7 +180,7 @@ def test_garbage_on_the_sockets_of_one_host():
 
 
 def unix_listeners(job):
-    """Addresses of the Unix sockets that processes of the job listen on, abstract ones included."""
+    """Addresses of the Unix sockets on which processes of the job listen, abstract ones included."""
     inodes = set()
     for rank in job.ranks.values():
         folder = f"/proc/{rank.process.pid}/fd"

@@ -1,9 +1,9 @@
 /*
- * What UCX moves, with nothing of Rondo's above it: two processes that send each other slots as active messages, both ways at
- * once, set up as the ucx transport sets UCX up. Each has so many threads with a worker of their own; a thread sends and
- * receives, like a thread of the proxy. What comes is copied into a slot, as for ranks on GPUs, or left (--leave): what the
- * network alone takes. With --staging slots come from a GPU's memory and go there, by its copy engines. Prints GB/s each way,
- * in payload. `make ucx-exchange`; the yardstick of docs/guide/networks.md.
+ * What UCX moves by itself, without Rondo above it: two processes send each other slots as active messages, both ways at once,
+ * with UCX set up as in the ucx transport. Each process has so many threads with a worker of their own; a thread sends and
+ * receives, like a thread of the proxy. What arrives is copied into a slot, as for ranks on GPUs, or left (--leave), for the
+ * time of the network alone. With --staging slots come from a GPU's memory and go there, by its copy engines. Prints GB/s of
+ * payload each way. `make ucx-exchange`; docs/guide/networks.md compares with it.
  */
 #include <stdio.h>
 
@@ -31,10 +31,10 @@ struct address {
     unsigned char data[ADDRESS_BYTES];
 };
 
-/* Between the two processes. */
+/* Shared by the two processes. */
 struct shared {
     struct address addresses[2][WORKERS_MAX];
-    uint32_t ready, finished, gone; /* threads of both */
+    uint32_t ready, finished, gone; /* threads of both processes */
 };
 
 struct options {
@@ -59,7 +59,7 @@ struct mover {
     const struct options *options;
     const struct rondo_ucx_library *library;
     struct shared *shared;
-    int side, failed, over; /* over: what counts has been counted */
+    int side, failed, over; /* over: the counted time has ended */
     unsigned number;
     ucp_context_h context;
     ucp_worker_h worker;
@@ -68,8 +68,8 @@ struct mover {
     struct copies filled, drained;              /* of out, and of in */
     uint64_t sent, acknowledged, arrived, told; /* slots */
     uint64_t headers[SLOTS_MAX], credit;
-    unsigned sending; /* messages that UCX has */
-    uint64_t counted; /* slots that arrived in the time that counts */
+    unsigned sending; /* messages that UCX has not completed */
+    uint64_t counted; /* slots that arrived in the counted time */
 };
 
 static double now(void)
@@ -97,7 +97,7 @@ static int failed_copy(struct mover *mover, const char *what, cudaError_t error)
     return 0;
 }
 
-/* Each process has one of its own, if there are two. */
+/* Each process has a GPU of its own, if there are two. */
 static cudaError_t take_gpu(const struct mover *mover)
 {
     int gpus = 0;
@@ -130,7 +130,7 @@ static char *allocate_slots(struct mover *mover, size_t bytes)
     return slots;
 }
 
-/* Of the next slot, one way or the other. */
+/* Begins the copy of the next slot, in one direction. */
 static void begin_copy(struct mover *mover, struct copies *copies, char *slots, enum cudaMemcpyKind kind)
 {
     const size_t bytes = mover->options->bytes, slot = copies->begun++ % mover->options->slots;
@@ -259,7 +259,7 @@ static void turn(struct mover *mover, int sends)
         moved = 1;
     }
     if (slots_emptied(mover) - mover->told >= (options->slots + 1) / 2) {
-        mover->credit = mover->told = slots_emptied(mover); /* if one still waits, it will say this */
+        mover->credit = mover->told = slots_emptied(mover); /* a message that still waits will carry this */
         send_message(mover, CREDIT, &mover->credit, NULL, 0);
     }
     if (!moved)
@@ -301,7 +301,7 @@ static int open_worker(struct mover *mover)
     return status == UCS_OK ? 1 : fail(mover, "ucp_worker_set_am_recv_handler", status);
 }
 
-/* The two of a number find each other through the shared memory. */
+/* Two threads of the same number connect through the shared memory. */
 static int connect_worker(struct mover *mover)
 {
     struct address *own = &mover->shared->addresses[mover->side][mover->number];
@@ -323,7 +323,7 @@ static int connect_worker(struct mover *mover)
     return status == UCS_OK ? 1 : fail(mover, "ucp_ep_create", status);
 }
 
-/* All threads of both processes come here, going on with their turns meanwhile. */
+/* A barrier of all threads of both processes, which go on moving data meanwhile. */
 static void meet(struct mover *mover, uint32_t *count)
 {
     uint32_t all = 2 * mover->options->workers;
@@ -361,7 +361,7 @@ static void *move(void *argument)
     return NULL; /* the process ends next */
 }
 
-/* One of the two processes. Its exit status. */
+/* Runs one of the two processes and returns its exit status. */
 static int run(const struct options *options, struct shared *shared, int side)
 {
     const char *why;

@@ -1,7 +1,7 @@
 /*
- * The host device with the loop of the ring's all-reduce unrolled by hand, for two and for four ranks on one channel: what its
- * instructions say is known to the compiler, and nothing of them is read but the number of the first chunk. All else is
- * interpreted as ever. Linked into build/rondo-unrolled in place of device/host/host.c; `make interpreter-cost` measures both.
+ * The host device with the loop of the ring's all-reduce unrolled by hand, for two and for four ranks on one channel: the
+ * compiler knows the instructions, and only the number of the first chunk is read from them. Everything else is interpreted as
+ * usual. Linked into build/rondo-unrolled in place of device/host/host.c; `make interpreter-cost` measures both.
  */
 #define rondo_interpret  rondo_interpret_all
 #define rondo_engine_run rondo_engine_run_all
@@ -85,7 +85,7 @@ __attribute__((flatten, noinline)) static enum rondo_outcome ring_of_four(struct
     return RONDO_OUTCOME_FINISHED;
 }
 
-/* A ring's list: n the ranks. Looked at once a run, as a kernel of the ring's own would be chosen once. */
+/* Whether the list is that of a ring of n ranks. Checked once for each run, as the choice of a ring kernel would be. */
 static int is_ring(const struct rondo_part *part, uint32_t n)
 {
     const struct rondo_instruction *list = part->instructions;

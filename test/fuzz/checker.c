@@ -1,6 +1,7 @@
 /*
- * The checker on plans that are nearly right: the bytes name a library algorithm and overwrite bytes of its instructions, waits
- * and connections. Whatever the checker accepts is played with numbers in random turns (test/unit/plans.h) and must be right.
+ * The verifier on plans that are nearly right: the input names a library algorithm and overwrites bytes of its instructions,
+ * waits and connections. Each plan that the verifier accepts is simulated with numbers in random turns (test/unit/plans.h) and
+ * must compute the right result.
  */
 #include "test/unit/plans.h"
 
@@ -13,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-/* rank, what, where (2), value, and the rest of a value of 16 bits. */
+/* rank, field, position (2), value, and the second byte of a 16-bit value */
 #define CHANGE_BYTES 6
 
 static void change(struct rondo_plan_set *set, const uint8_t *data)
@@ -29,7 +30,7 @@ static void change(struct rondo_plan_set *set, const uint8_t *data)
     if (data[1] < 160 && instructions > 0) {
         list += where % instructions;
         ((uint8_t *) list)[data[1] % offsetof(struct rondo_instruction, unused_word)] = data[4];
-    } else if (data[1] < 190 && instructions > 1) { /* two steps change places */
+    } else if (data[1] < 190 && instructions > 1) { /* swaps two steps */
         struct rondo_instruction saved = list[where % (instructions - 1)];
         list[where % (instructions - 1)] = list[where % (instructions - 1) + 1];
         list[where % (instructions - 1) + 1] = saved;
@@ -49,7 +50,7 @@ static void change(struct rondo_plan_set *set, const uint8_t *data)
     }
 }
 
-/* What plans.h can play: no signals, no direct access. */
+/* Whether plans.h can simulate the plan: no signals, no direct access. */
 static int is_playable(const struct rondo_plan_set *set)
 {
     for (uint32_t rank = 0; rank < set->conditions.ranks; rank++) {
@@ -62,7 +63,7 @@ static int is_playable(const struct rondo_plan_set *set)
     return 1;
 }
 
-/* Any algorithm of the library, written in the language or by hand. */
+/* Builds any algorithm of the library, written in the language or by hand. */
 static struct rondo_plan_set *make(const uint8_t *data)
 {
     int count;
@@ -97,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct rondo_plan_set *set = bytes < 6 ? NULL : make(data);
     if (set == NULL)
         return 0;
-    limits.concurrent = data[5] >> 6; /* 0: all are preemptible */
+    limits.concurrent = data[5] >> 6; /* 0: all blocks are preemptible */
     for (size_t at = 6; at + CHANGE_BYTES <= bytes && at < 6 + 8 * CHANGE_BYTES; at += CHANGE_BYTES)
         change(set, data + at);
     for (int shared = 0; shared < 2; shared++) {
@@ -109,7 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         } else if (limits.concurrent == 0 && is_playable(set)) {
             for (uint32_t play = 0; play < 2; play++)
                 if (!plans_play(set, shared, 1 + play * set->conditions.block_chunks / 2, 7 + play))
-                    abort(); /* accepted, and wrong */
+                    abort(); /* accepted, but wrong */
         }
     }
     rondo_plan_set_free(set);

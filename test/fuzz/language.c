@@ -1,7 +1,7 @@
 /*
- * The language and the compiler: the bytes are calls that obey the rules, and what each output chunk ends as is required of it.
- * Such a program must compile for any number of blocks and slots, be accepted by the checker, and compute the right thing when
- * its plans are played with numbers (test/unit/plans.h).
+ * The language and the compiler: the input is a sequence of valid calls, and the value that each output chunk ends with becomes
+ * its requirement. Such a program must compile for any number of blocks and slots, be accepted by the verifier, and compute the
+ * right result when its plans are simulated (test/unit/plans.h).
  */
 #include "test/unit/plans.h"
 
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 enum { RANKS = 5, CHUNKS = 4, PLACES = 3 * CHUNKS, TERMS = 48, CALLS = 60, CALL_BYTES = 6 };
 
-/* What a chunk holds: how often each input chunk. terms 0: nothing. */
+/* The contents of a chunk: how often it includes each input chunk. terms 0: nothing. */
 struct held {
     uint8_t times[RANKS * CHUNKS], terms;
 };

@@ -1,4 +1,4 @@
-/* Runs a fuzz target on files instead of under a fuzzer, so that the corpus, which has what once went wrong, is among the
+/* Runs a fuzz target on files instead of under a fuzzer, so that the corpus, which includes earlier failures, is among the
  * tests. */
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ int main(int argc, char **argv)
         }
         size_t bytes = fread(data, 1, BYTES_MAX, file);
         fclose(file);
-        fprintf(stderr, "%s\n", argv[i]); /* the one that it ends in is the culprit */
+        fprintf(stderr, "%s\n", argv[i]); /* if the program crashes, the last name is the culprit */
         LLVMFuzzerTestOneInput(data, bytes);
     }
     free(data);

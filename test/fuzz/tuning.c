@@ -1,4 +1,4 @@
-/* The reader of tuning tables: whatever the bytes, they are refused with a message or make a table. */
+/* The reader of tuning tables: any input is refused with a message or becomes a table. */
 #include "rondo.h"
 #include "lib/select/tuning.h"
 

@@ -1,5 +1,5 @@
-/* The reader of program files and all behind it: whatever the bytes, they are refused with a message or make a program that the
- * checker judges; what it accepts can be written, and what was written is accepted again. */
+/* The reader of program files and everything behind it: any input is refused with a message or becomes a program that the
+ * verifier judges. An accepted program can be written, and its file is accepted again. */
 #include "rondo_program.h"
 
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /*
- * Slots in GPU memory as a network card would be given them: dma-buf export, on every GPU. A driver that has no dma-bufs is no
- * failure, but is told in a NOTE with its reason; one that says it has them must export them. What a card does with them needs
- * a card (docs/guide/networks.md). Prints what failed, then "N passed, N failed".
+ * Slots in GPU memory as they would be given to a NIC: dma-buf export, on every GPU. A driver without dma-bufs is not a
+ * failure, but reported in a NOTE with its reason; a driver that claims dma-bufs must export them. What a NIC does with them
+ * needs a NIC (docs/guide/networks.md). Prints the failures, then "N passed, N failed".
  */
 #include "test/multirank/device_memory.h"
 #include "transport/memory/cuda_direct.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SLAB ((size_t) 8 << 20) /* as the rdma transport takes them */
+#define SLAB ((size_t) 8 << 20) /* the size that the rdma transport allocates */
 
 static int passed, failed;
 
@@ -31,7 +31,7 @@ static int expect(int truth, int gpu, const char *what)
     return truth;
 }
 
-/* The kernel's word for it: a dma-buf names itself in /proc, and its length is that of the memory. */
+/* Checks with the kernel: a dma-buf names itself in /proc, and its length is that of the memory. */
 static void look_at(int gpu, int descriptor, size_t bytes)
 {
     char path[64], name[128] = "";
@@ -42,7 +42,7 @@ static void look_at(int gpu, int descriptor, size_t bytes)
     printf("NOTE GPU %d: dma-buf of %zu bytes: %s\n", gpu, bytes, name);
 }
 
-/* By the driver, or by what it runs on (a container's kernel), rather than of how it was asked. */
+/* Whether the driver, or the kernel of a container, refuses, rather than that the request was wrong. */
 static int is_refusal(const char *why)
 {
     char unsupported[32], system[32];

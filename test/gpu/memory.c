@@ -1,8 +1,8 @@
 /*
- * Sharing GPU memory, on real GPUs: between two processes and between threads of one, with as many GPUs as there are (two roles
- * use the first and the last). Skips, and passes, where there is none. Prints what failed, then "N passed, N failed".
+ * Sharing GPU memory on real GPUs: between two processes, and between threads of one process, with any number of GPUs (the two
+ * roles use the first and the last one). Skips, and passes, without a GPU. Prints the failures, then "N passed, N failed".
  *
- * The children are forked before anything of CUDA runs, once a scene. Owner and reader talk by lines on a socket pair: the
+ * The children are forked before any use of CUDA, one for each scene. Owner and reader exchange lines on a socket pair: the
  * owner sends handles, the reader answers.
  */
 #include "test/multirank/device_memory.h"
@@ -54,7 +54,7 @@ static void ignore(void *argument, int source, uint32_t type, const void *data, 
     (void) bytes;
 }
 
-/* rank 0 owns, 1 reads; in one process with oneself alone. */
+/* Rank 0 owns the memory, rank 1 reads it. In one process the job has this rank alone. */
 static int open_side(struct side *side, const char *job, int rank, int size)
 {
     struct rondo_control_options options = {.rank = rank, .size = size, .job = job, .connect_timeout = 30};
@@ -132,7 +132,7 @@ static void unmap(const struct mapped *mapped)
     driver->cuMemRelease(mapped->handle);
 }
 
-/* ---- what the caller of the library must not notice ---- */
+/* ---- no side effects on the application ---- */
 
 static void test_manners(struct side *side)
 {
@@ -141,7 +141,7 @@ static void test_manners(struct side *side)
     char *memory;
     cudaGetDeviceCount(&count);
     cudaSetDevice(0);
-    (void) cudaFree((void *) 16); /* an error of the application's own, which stays for it to see */
+    (void) cudaFree((void *) 16); /* an error of the application, which must stay visible to it */
     cudaError_t pending = cudaPeekAtLastError();
     cudaGetDevice(&before);
     rondo_gpu_identify(side->device, &identity);
@@ -267,7 +267,7 @@ static void test_still(struct side *side)
     void *base = (void *) (uintptr_t) mapped.base;
     expect(rondo_cuda_export(side->segments, side->device, base, MIB, 1, &exported, &handle) == RONDO_SUCCESS, "its export");
     expect(rondo_cuda_still(exported) == RONDO_SUCCESS, "it is still there");
-    /* Other memory at the very same address. */
+    /* Other memory at the same address. */
     const struct rondo_cuda_driver *driver = rondo_cuda_driver();
     struct mapped other;
     if (expect(map_new(side, MIB, 1, &other), "more mapped memory")) {
@@ -331,7 +331,7 @@ static void own_memory(struct side *side)
     struct rondo_cuda_export *exports[5] = {NULL};
     struct mapped mapped;
     char *first, *small, *second;
-    /* One large allocation at two offsets, and one that shares its driver block with others. */
+    /* One large allocation at two offsets, and an allocation that shares its driver block with others. */
     cudaMalloc((void **) &first, 8 * MIB);
     cudaMalloc((void **) &small, 300);
     fill(first, 8 * MIB, 1);
@@ -339,7 +339,7 @@ static void own_memory(struct side *side)
     export_to(side, first, MIB, &exports[0]);
     export_to(side, first + 3 * MIB + 16, MIB, &exports[1]);
     export_to(side, small, 300, &exports[2]);
-    await_step(side->socket); /* the reader has read, and written 7 */
+    await_step(side->socket); /* the reader has read, and has written 7 */
     expect(device_memory_holds(first + 3 * MIB + 16, MIB, 7) && device_memory_holds(first, MIB, 1),
            "what the reader wrote, where it wrote it");
     expect(device_memory_holds(small, 300, 7), "what the reader wrote into the small one");
@@ -348,7 +348,7 @@ static void own_memory(struct side *side)
     step(side->socket);
     await_step(side->socket); /* the reader has released all */
 
-    /* Freed, and most likely at the same address again. */
+    /* Freed, and most likely allocated again at the same address. */
     cudaFree(first);
     cudaMalloc((void **) &second, 8 * MIB);
     printf("%s: the second allocation is %s\n", role, second == first ? "at the same address" : "elsewhere");
@@ -356,7 +356,7 @@ static void own_memory(struct side *side)
     export_to(side, second, 8 * MIB, &exports[0]);
     await_step(side->socket);
 
-    /* Once more, while the reader still has the last one open. */
+    /* The same while the reader still has the last one open. */
     cudaFree(second);
     cudaMalloc((void **) &first, 8 * MIB);
     fill(first, 8 * MIB, 4);

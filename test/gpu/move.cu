@@ -1,6 +1,7 @@
 /*
- * Tests device/move/move_general.h, and device/move/move_ll128.h, on a GPU: random pieces, many at a time, against rondo_reduce_elements on the host, bit by bit and with every
- * byte around them. With --speed it measures the main shapes instead. Usage: move [--seed N] [--rounds N] | --speed
+ * Tests device/move/move_general.h and device/move/move_ll128.h on a GPU: random slice operations, many at a time, against
+ * rondo_reduce_elements on the host, bit by bit and with every byte around them. With --speed it measures the main shapes
+ * instead. Usage: move [--seed N] [--rounds N] | --speed
  */
 extern "C" {
 #include "device/reduce/reduce.h"
@@ -28,9 +29,9 @@ enum { THREADS = 544, CASES_MAX = 1024, ARENA = 96 << 20, GUARD = 64, POLLS = 50
 struct task {
     struct rondo_slice_op slice_op;
     uint32_t threads;
-    uint32_t again; /* times it is carried out, each time further on by step bytes, of so many in all (0: the same again) */
+    uint32_t again; /* number of executions, each further on by step bytes, of so many in all (0: the same again) */
     uint64_t step, wrap;
-    char *late; /* a byte of a line's flag: put right, and the piece is carried out once more */
+    char *late; /* a byte of a line's flag, which is corrected before the slice operation runs once more */
 };
 
 __device__ int rondo_cuda_work(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads, uint64_t polls)
@@ -38,7 +39,7 @@ __device__ int rondo_cuda_work(const struct rondo_slice_op *slice_op, uint32_t t
     return rondo_move_general(slice_op, thread, threads, polls);
 }
 
-/* As device/engine/workers_cuda.h has pieces carried out, but for plain ones. */
+/* Runs a slice operation as device/engine/workers_cuda.h does, except for plain ones. */
 static __device__ int work(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads, uint8_t *progress)
 {
     if (!slice_op->lines || !rondo_cuda_is_usual(slice_op))
@@ -49,7 +50,7 @@ static __device__ int work(const struct rondo_slice_op *slice_op, uint32_t threa
     return rondo_cuda_work_usual(slice_op, way, 1, thread, threads, POLLS, &own, progress);
 }
 
-/* One block per task; answers[2 * task] is the least and [.. + 1] the greatest of what the workers returned. */
+/* Runs one block for each task. answers[2 * task] is the least and [.. + 1] the greatest of the workers' results. */
 __global__ void __launch_bounds__(THREADS, 1) run(const struct task *tasks, int *answers)
 {
     __shared__ struct rondo_slice_op slice_op;
@@ -106,7 +107,7 @@ static uint32_t random_below(uint32_t limit)
     return (uint32_t) ((random_bits() >> 33) % limit);
 }
 
-/* Small numbers as likely as large ones. */
+/* Small numbers are as likely as large ones. */
 static uint64_t random_count(uint64_t most)
 {
     uint64_t limit = 1;
@@ -120,17 +121,18 @@ static uint64_t random_count(uint64_t most)
 static const uint8_t element_bytes[RONDO_DATATYPE_COUNT] = {1, 1, 4, 4, 8, 8, 2, 2, 4, 8, 1, 1};
 
 struct expected {
-    struct task task; /* with offsets into the arena for pointers */
+    struct task task; /* with offsets into the arena in the place of pointers */
     size_t begin, end;
     int arrives;
 };
 
-static char *arena, *wanted; /* before; after */
+static char *arena, *wanted; /* contents before; contents after */
 static size_t arena_used;
 
 static size_t reserve(size_t bytes, size_t alignment, size_t beyond)
 {
-    size_t unit = alignment > 16 ? alignment : 16, at = (arena_used + GUARD + unit - 1) / unit * unit + beyond / alignment * alignment;
+    size_t unit = alignment > 16 ? alignment : 16,
+           at = (arena_used + GUARD + unit - 1) / unit * unit + beyond / alignment * alignment;
     arena_used = at + bytes + GUARD;
     return at;
 }
@@ -142,7 +144,7 @@ static int is_floating(int type)
 
 static void fill_elements(char *to, uint64_t count, int type)
 {
-    /* Any bits, NaNs and infinities among them; or such that sums stay finite. */
+    /* Any bits, NaNs and infinities among them, or values whose sums stay finite. */
     int tame = is_floating(type) && random_below(2);
     for (uint64_t i = 0; i < count * element_bytes[type]; i += 8) {
         uint64_t bits = random_bits();
@@ -208,7 +210,8 @@ static void write_flagged(const struct rondo_slice_op *slice_op, char *to, const
         write_packets(to, data, bytes, flag);
 }
 
-/* Where a pointer points beyond 16, in bytes; the piece's style is to have all aligned, all alike, or each its own. */
+/* The misalignment of a pointer beyond 16 bytes. The operation's style is that all are aligned, all alike, or each
+ * different. */
 static size_t random_beyond(int style, size_t common)
 {
     return style == 0 ? 0 : style == 1 ? common : random_below(16);
@@ -270,7 +273,7 @@ static void make_destinations(struct expected *e, int style, size_t common, uint
         }
 }
 
-/* Makes one flag of one source a wrong one. */
+/* Makes one flag of one source wrong. */
 static void lose_a_packet(struct expected *e)
 {
     struct rondo_slice_op *slice_op = &e->task.slice_op;
@@ -285,15 +288,15 @@ static void lose_a_packet(struct expected *e)
         e->task.late = (char *) lost;
 }
 
-/* Writes the result where it belongs in the image of the arena afterwards. */
+/* Writes the result to its place in the expected arena. */
 static void expect_result(const struct expected *e, const void *const *values)
 {
     const struct rondo_slice_op *slice_op = &e->task.slice_op;
     size_t bytes = (size_t) (slice_op->count * slice_op->element_bytes);
     char *result = (char *) malloc(bytes + 8);
     void *destination = result;
-    rondo_reduce_elements(&destination, 1, values, slice_op->sources, (size_t) slice_op->count, (rondo_datatype_t) slice_op->type,
-               (rondo_op_t) slice_op->op, (int) slice_op->average, 0);
+    rondo_reduce_elements(&destination, 1, values, slice_op->sources, (size_t) slice_op->count,
+                          (rondo_datatype_t) slice_op->type, (rondo_op_t) slice_op->op, (int) slice_op->average, 0);
     if (slice_op->local != NULL)
         memcpy(wanted + (size_t) slice_op->local, result, bytes);
     for (int r = 0; r < slice_op->remotes; r++)
@@ -322,10 +325,10 @@ static void make_case(struct expected *e)
     int has_local = slice_op->remotes == 0 || random_below(2);
     int style = (int) random_below(4);
     size_t common = random_below(16);
-    /* Of 4: how many sources, destinations are LL. */
+    /* How many of 4 sources and of 4 destinations are LL. */
     uint32_t packed_in = random_below(2) ? 0 : random_below(5), packed_out = random_below(2) ? 0 : random_below(5);
     slice_op->lines = (uint8_t) random_below(2);
-    if (slice_op->lines && random_below(2)) { /* what device/move/move_ll128.h is for */
+    if (slice_op->lines && random_below(2)) { /* for device/move/move_ll128.h */
         style = 0;
         slice_op->count = (slice_op->count + 15) / 16 * 16;
         slice_op->op = RONDO_SUM;
@@ -361,7 +364,7 @@ static void place(struct task *task, char *base)
 
 /* ---- checking ---- */
 
-/* What follows the data in a destination's last packet may be anything. */
+/* The bytes after the data in a destination's last packet may be anything. */
 static void forgive_padding(const struct expected *e, const char *found)
 {
     const struct rondo_slice_op *slice_op = &e->task.slice_op;
@@ -369,8 +372,8 @@ static void forgive_padding(const struct expected *e, const char *found)
     for (int r = 0; r < slice_op->remotes; r++)
         for (uint64_t i = bytes, end = slice_op->lines ? line_bytes(bytes) / 8 * 7 : (bytes + 7) / 8 * 8;
              (slice_op->ll_remotes >> r & 1) && i < end; i++) {
-            size_t at = (size_t) slice_op->remote[r] + (slice_op->lines ? i / RONDO_LINE_DATA * RONDO_LINE_BYTES + i % RONDO_LINE_DATA
-                                                                  : i / 4 * 8 + i % 4);
+            size_t at = (size_t) slice_op->remote[r] +
+                        (slice_op->lines ? i / RONDO_LINE_DATA * RONDO_LINE_BYTES + i % RONDO_LINE_DATA : i / 4 * 8 + i % 4);
             wanted[at] = found[at];
         }
 }
@@ -388,8 +391,8 @@ static int check_case(const struct expected *e, const char *found, const int *an
     printf("failed: type %d op %d average %u count %llu sources %d (LL %llx) local %d remotes %d (LL %llx) threads %u arrives "
            "%d: returned %d..%d",
            slice_op->type, slice_op->op, slice_op->average, (unsigned long long) slice_op->count, slice_op->sources,
-           (unsigned long long) slice_op->ll_sources, slice_op->local != NULL, slice_op->remotes, (unsigned long long) slice_op->ll_remotes,
-           e->task.threads, e->arrives, answers[0], answers[1]);
+           (unsigned long long) slice_op->ll_sources, slice_op->local != NULL, slice_op->remotes,
+           (unsigned long long) slice_op->ll_remotes, e->task.threads, e->arrives, answers[0], answers[1]);
     if (bad < e->end) {
         printf("; byte %zu is %02x, not %02x; local at %zu, sources at", bad, (uint8_t) found[bad], (uint8_t) wanted[bad],
                (size_t) slice_op->local);
@@ -458,11 +461,11 @@ struct shape {
     int sources, destinations;
 };
 
-static char *buffers[2][BUFFERS]; /* on the first device, on its peer */
+static char *buffers[2][BUFFERS]; /* on the first device and on its peer */
 
 enum place { LOCAL, FROM_PEER, TO_PEER };
 
-/* GB/s of payload. At a peer is every source (destination) but the first of several. */
+/* Returns GB/s of payload. Every source (destination) but the first of several is at a peer. */
 static double measure(struct shape shape, enum place where, int blocks, uint64_t bytes, size_t beyond_sources,
                       size_t beyond_destinations)
 {
@@ -484,7 +487,7 @@ static double measure(struct shape shape, enum place where, int blocks, uint64_t
                 buffers[where == FROM_PEER && (s > 0 || shape.sources == 1)][s] + (size_t) b * PART + beyond_sources;
         for (int d = 0; d < shape.destinations; d++)
             slice_op->remote[d] = buffers[where == TO_PEER && (d > 0 || shape.destinations == 1)][4 + d] + (size_t) b * PART +
-                               beyond_destinations;
+                                  beyond_destinations;
         task->threads = 512;
         task->again = (uint32_t) ((128u << 20) / bytes);
         task->step = bytes;

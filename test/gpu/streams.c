@@ -1,8 +1,8 @@
 /*
- * Operations in stream order, on all GPUs there are, a rank each (on a single GPU three share it; CUDA_DEVICE_MAX_CONNECTIONS
- * must be 32 then, or CUDA itself has streams wait for each other): CUDA graphs that are captured once and launched many times,
- * groups larger than a launch carries, more kernels that wait than fit on a GPU, large messages into memory of every kind,
- * buffers that may not be used, and what becomes of an operation that a rank never enqueues.
+ * Operations in stream order, on all GPUs, with one rank each. (A single GPU is shared by three ranks;
+ * CUDA_DEVICE_MAX_CONNECTIONS must be 32 then, because CUDA itself would let streams wait for each other.) CUDA graphs that are
+ * captured once and launched many times, groups larger than one launch holds, more waiting kernels than fit on a GPU, large
+ * messages into memory of every kind, buffers that may not be used, and operations that a rank never enqueues.
  */
 #include "test/multirank/ranks.h"
 
@@ -33,7 +33,7 @@ static cudaStream_t make_stream(struct rank *me)
 
 enum { COUNT = 3000, REPLAYS = 40 };
 
-/* What every byte of the rank's input is before launch number k. */
+/* The value of every byte of the rank's input before launch number k. */
 static unsigned char input(int rank, int k)
 {
     return (unsigned char) (ranks_hash((uint64_t) rank << 32 ^ (uint64_t) k) & 0x1f);
@@ -49,7 +49,7 @@ static unsigned char expected(const struct rank *me, int k)
 
 static void enqueue(struct rank *me, unsigned char *send, unsigned char *middle, unsigned char *recv, cudaStream_t stream)
 {
-    /* Two of one lane, the second with the first one's result: its maximum over ranks is itself. */
+    /* Two operations of one lane, the second on the first one's result, whose maximum over ranks is itself. */
     MUST(rondo_allreduce_on_stream(send, middle, COUNT, RONDO_UINT8, RONDO_SUM, me->world, stream));
     MUST(rondo_allreduce_on_stream(middle, recv, COUNT, RONDO_UINT8, RONDO_MAX, me->world, stream));
 }
@@ -98,7 +98,7 @@ static void graphs_in_mode(struct rank *me, enum cudaStreamCaptureMode mode)
     free(image);
 }
 
-/* In the global mode no thread of the process may make calls that are not safe; the library's own must get by. */
+/* In the global mode no thread of the process may make unsafe calls; the library's own threads must not fail. */
 static void graphs(struct rank *me)
 {
     graphs_in_mode(me, cudaStreamCaptureModeThreadLocal);
@@ -108,7 +108,7 @@ static void graphs(struct rank *me)
 
 /* ---- groups ---- */
 
-enum { EACH = 9, LONGEST = 20000 }; /* messages from every rank to every rank, and elements */
+enum { EACH = 9, LONGEST = 20000 }; /* messages from every rank to every rank, and their elements */
 
 static size_t length(int from, int to, int number)
 {
@@ -182,14 +182,14 @@ static void groups(struct rank *me)
 
 /* ---- oversubscription ---- */
 
-/* All-reduces on each stream, of so many blocks that two fit on a GPU; elements. CUDA has 8 connections, and the library two
+/* All-reduces on each stream, with so many blocks that two fit on a GPU. CUDA has 8 connections, and the library uses two
  * streams. */
 enum { STREAMS = 6, EACH_STREAM = 3, OVERSUBSCRIBED_BLOCKS = 64, OVERSUBSCRIBED = 1 << 21 };
 
 struct oversubscription {
     rondo_comm_t comm;
     cudaStream_t stream;
-    int32_t *memory, *image; /* the GPU's: of the input and of the result; the host's */
+    int32_t *memory, *image; /* of the GPU, for the input and the result; the host's copy */
 };
 
 static int32_t oversubscribed_input(int rank, int stream, int round)
@@ -205,8 +205,8 @@ static int32_t oversubscribed_sum(const struct rank *me, int stream, int round)
     return sum;
 }
 
-/* The last one first on odd ranks, and copies behind them that wait, too. From its second all-reduce on a stream works on the
- * first one's result. */
+/* Odd ranks start with the last stream. Copies that wait follow each all-reduce. From its second all-reduce on a stream works
+ * on the first one's result. */
 static void oversubscribed_round(struct rank *me, struct oversubscription *oversubscription, int round)
 {
     for (int s = 0; s < STREAMS; s++) {
@@ -259,9 +259,9 @@ static void oversubscription(struct rank *me)
 
 /* ---- large messages ---- */
 
-enum { LARGE = 2500001 }; /* elements: more than travels in slots where ranks reach each other's memory, and no whole vectors */
+enum { LARGE = 2500001 }; /* elements: too many for slots within a host, and not whole vectors */
 
-/* What cudaMalloc gives can be stored to by the sender; the rest goes through slots. */
+/* The sender can store directly into memory of cudaMalloc; other kinds are filled through slots. */
 static int32_t *memory_of_kind(int kind, cudaStream_t stream)
 {
     static const char *const names[] = {"cudaMalloc", "cudaMallocAsync", "cudaMallocHost", "cudaMallocManaged"};
@@ -284,7 +284,7 @@ static void free_of_kind(int kind, void *memory, cudaStream_t stream)
     CUDA(kind == 1 ? cudaFreeAsync(memory, stream) : kind == 2 ? cudaFreeHost(memory) : cudaFree(memory));
 }
 
-/* Around a ring, twice: the second time with other data. shift: elements that buffers begin after a vector. */
+/* Sends around a ring twice, the second time with other data. shift: elements between a vector boundary and the buffers. */
 static void message_round(struct rank *me, int32_t *out, int32_t *in, int32_t *image, size_t shift, cudaStream_t stream)
 {
     const int right = (me->rank + 1) % me->size, left = (me->rank + me->size - 1) % me->size;
@@ -307,8 +307,8 @@ static void message_round(struct rank *me, int32_t *out, int32_t *in, int32_t *i
     }
 }
 
-/* Freeing waits for all that runs on the GPU, and keeps the process from launching anything meanwhile: ranks that share one do
- * so when none of them waits for another. */
+/* Freeing waits for everything on the GPU and keeps the process from launching meanwhile: ranks that share a GPU free when none
+ * of them waits for another. */
 static void before_freeing(struct rank *me)
 {
     int gpus = 0;
@@ -317,7 +317,7 @@ static void before_freeing(struct rank *me)
         MUST(rondo_barrier(me->world));
 }
 
-/* Each rank receives into memory of another kind than its neighbours, in turn. */
+/* Each rank in turn receives into memory of another kind than its neighbours. */
 static void messages(struct rank *me)
 {
     enum { KINDS = 4 };
@@ -364,7 +364,7 @@ static void buffers(struct rank *me)
     attr.program = "direct";
     CUDA(cudaMalloc((void **) &send, BYTES));
     rondo_result_t made = rondo_allreduce_init(send, recv, BYTES, RONDO_UINT8, RONDO_SUM, me->world, &attr, &request);
-    if (made != RONDO_SUCCESS) { /* GPUs that do not reach each other */
+    if (made != RONDO_SUCCESS) { /* GPUs without peer access */
         printf("rank %d: no direct access here: %s\n", me->rank, rondo_last_error());
     } else {
         MUST(rondo_start(request));
@@ -375,7 +375,7 @@ static void buffers(struct rank *me)
         CUDA(cudaFree(send));
         send = NULL;
         EXPECT(RONDO_ERR_BUFFER, "freed", rondo_start(request));
-        CUDA(cudaMalloc((void **) &in_place_of, BYTES)); /* most likely where it was */
+        CUDA(cudaMalloc((void **) &in_place_of, BYTES)); /* most likely at the old address */
         EXPECT(RONDO_ERR_BUFFER, "freed", rondo_start(request));
         EXPECT(RONDO_ERR_BUFFER, "freed", rondo_start_on_stream(request, stream));
         MUST(rondo_request_free(&request));
@@ -388,7 +388,7 @@ static void buffers(struct rank *me)
     CHECK(cudaPeekAtLastError() == cudaSuccess, "an error is left behind: %s", cudaGetErrorString(cudaPeekAtLastError()));
 }
 
-/* An error of the application's that it has not looked at yet stays where it is. */
+/* A pending CUDA error of the application stays pending. */
 static void manners(struct rank *me)
 {
     int64_t sum = 0;
@@ -403,7 +403,7 @@ static void manners(struct rank *me)
 
 /* ---- timeouts ---- */
 
-/* One rank does not come: the others' kernels end, and the next call says why. */
+/* One rank stays away: the others' kernels end, and the next call gives the reason. */
 static void timeouts(struct rank *me)
 {
     unsigned char *memory = ranks_allocate(2 * COUNT);
@@ -423,7 +423,7 @@ static void timeouts(struct rank *me)
     ranks_release(memory);
 }
 
-/* A receive that is sent nothing to ends, and what is sent too late does not reach its buffer, which is the application's
+/* A receive without a send ends, and what is sent too late does not reach its buffer, which belongs to the application
  * again. */
 static void abandoned(struct rank *me)
 {
@@ -442,7 +442,7 @@ static void abandoned(struct rank *me)
             wrong += image[i] != 0x11111111;
         CHECK(wrong == 0, "%zu of %d elements have been stored to", wrong, LARGE);
     } else if (me->rank == 1) {
-        ranks_sleep(2.2); /* about when rank 0 gives up */
+        ranks_sleep(2.2); /* about the time when rank 0 gives up */
         (void) rondo_send_on_stream(memory, LARGE, RONDO_INT32, 0, me->world, stream);
         STEP("waiting for a send that comes too late");
         CUDA(cudaStreamSynchronize(stream));
@@ -485,12 +485,13 @@ int main(int argc, char **argv)
         printf("streams: skipped: no GPU that CUDA can use\n");
         return 0;
     }
-    setenv("RONDO_DEVICE", "cuda", 1); /* the harness goes by it */
+    setenv("RONDO_DEVICE", "cuda", 1); /* the harness reads it */
     if (ranks == 0)
         ranks = gpus > 1 ? gpus : 3;
     rondo_config_t config = RONDO_CONFIG_DEFAULT, wide = RONDO_CONFIG_DEFAULT;
     wide.blocks = ranks > gpus ? OVERSUBSCRIBED_BLOCKS / 4 : OVERSUBSCRIBED_BLOCKS;
-    if (strcmp(scenario, "all") == 0 || strcmp(scenario, "oversubscription") == 0) /* before others have taken their places */
+    if (strcmp(scenario, "all") == 0 ||
+        strcmp(scenario, "oversubscription") == 0) /* before other scenarios have taken the connections */
         ranks_run((int) ranks, &wide, oversubscription, NULL);
     if (strcmp(scenario, "oversubscription") != 0 && strcmp(scenario, "timeouts") != 0 && strcmp(scenario, "abandoned") != 0)
         ranks_run((int) ranks, &config, run, NULL);

@@ -1,7 +1,7 @@
 /*
- * Tests device/codec/cuda_codec.h on a GPU: random slice operations whose slots hold ZFP streams, many at a time, against rondo_codec_run
- * on the host, bit by bit and with every byte around them. With --speed it measures the code alone instead. Usage: zfp [--seed
- * N] [--rounds N] | --speed.
+ * Tests device/codec/cuda_codec.h on a GPU: random slice operations whose slots hold ZFP streams, many at a time, against
+ * rondo_codec_run on the host, bit by bit and with every byte around them. With --speed it measures the code alone instead.
+ * Usage: zfp [--seed N] [--rounds N] | --speed.
  */
 extern "C" {
 #include "device/codec/codec.h"
@@ -96,13 +96,13 @@ static void fill(size_t at, uint64_t count, int type, int style)
     }
 }
 
-/* rondo_zfp_bytes is the device's here. */
+/* rondo_zfp_bytes is a device function here. */
 static size_t stream_bytes(uint64_t count, uint32_t rate)
 {
     return ((count + 3) / 4 * 4 * rate + 63) / 64 * 8;
 }
 
-/* Addresses in the piece are offsets into the arena; place() makes them addresses. */
+/* Makes a slice operation whose addresses are offsets into the arena; place() turns them into addresses. */
 static struct rondo_slice_op make_slice_op(void)
 {
     struct rondo_slice_op slice_op;
@@ -129,7 +129,7 @@ static struct rondo_slice_op make_slice_op(void)
         size_t at = reserve(stream, 16, 0), values = reserve(slice_op.count * computed, 16, 0);
         fill(values, slice_op.count, type == 1 ? 1 : 0, style);
         rondo_zfp_encode(before + at, before + values, slice_op.count, slice_op.rate, type == 1 ? RONDO_DOUBLE : RONDO_FLOAT);
-        if (style == 0) /* any bits decode to something */
+        if (style == 0) /* arbitrary bits decode to some value */
             for (size_t i = 0; random_below(4) == 0 && i < stream; i++)
                 before[at + i] = (char) random_bits();
         slice_op.source[s] = (char *) at;
@@ -140,7 +140,8 @@ static struct rondo_slice_op make_slice_op(void)
     if (forwards) {
         slice_op.codec = RONDO_CODEC_FORWARD;
     } else {
-        slice_op.codec = (uint8_t) ((random_below(2) ? RONDO_CODEC_ROUND : 0) | (random_below(3) == 0 ? RONDO_CODEC_STORED : 0));
+        slice_op.codec =
+            (uint8_t) ((random_below(2) ? RONDO_CODEC_ROUND : 0) | (random_below(3) == 0 ? RONDO_CODEC_STORED : 0));
         slice_op.average = slice_op.op == RONDO_SUM && random_below(3) == 0 ? 2 + random_below(7) : 0;
     }
     if (random_below(3) != 0 || (slice_op.remotes == 0 && slice_op.coded_sources == 0))
@@ -179,11 +180,12 @@ static void run_on_host(const struct rondo_slice_op *slice_op)
 
 static void report(const struct rondo_slice_op *slice_op, size_t at)
 {
-    printf("FAILED: byte %zu of the arena; a piece of %llu elements of type %d, rate %d, %d sources (streams %llx), %d remotes, "
-           "codec %d, average %u, feedback %d, local %zu\n",
-           at, (unsigned long long) slice_op->count, slice_op->type, slice_op->rate, slice_op->sources,
-           (unsigned long long) slice_op->coded_sources, slice_op->remotes, slice_op->codec, slice_op->average, slice_op->feedback,
-           (size_t) slice_op->local);
+    printf(
+        "FAILED: byte %zu of the arena; a slice operation of %llu elements of type %d, rate %d, %d sources (streams %llx), %d remotes, "
+        "codec %d, average %u, feedback %d, local %zu\n",
+        at, (unsigned long long) slice_op->count, slice_op->type, slice_op->rate, slice_op->sources,
+        (unsigned long long) slice_op->coded_sources, slice_op->remotes, slice_op->codec, slice_op->average, slice_op->feedback,
+        (size_t) slice_op->local);
 }
 
 static int test(int rounds)
@@ -230,7 +232,7 @@ static int test(int rounds)
 
 /* ---- speed ---- */
 
-/* As test's, with fewer registers and more blocks on a processor. */
+/* Like run(), with fewer registers and more blocks on a multiprocessor. */
 __global__ void __launch_bounds__(THREADS, 2) code_only(const struct rondo_slice_op *slice_ops)
 {
     __shared__ struct rondo_slice_op slice_op;
@@ -240,7 +242,8 @@ __global__ void __launch_bounds__(THREADS, 2) code_only(const struct rondo_slice
     rondo_codec_run_part(&slice_op, threadIdx.x, THREADS);
 }
 
-/* GB/s of uncompressed values: one block for each slice operation, all of them at once, many times the level-2 cache. */
+/* Returns GB/s of uncompressed values: one block for each slice operation, all of them at once, on many times the size of the
+ * level-2 cache. */
 static double measure(int blocks, int type, uint32_t rate, int decodes)
 {
     const uint64_t count = 1 << 20;

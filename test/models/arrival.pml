@@ -1,15 +1,15 @@
-/* Arrivals over a network in slots that lie apart from their counters (proxy/arrival.h): the sender's card writes slots into one
- * memory, the GPU's, where they land late and word by word, and the tail into another, the host's, where it is at once. The
- * proxy reads the tail, has the slots flushed, and shows the device the tail it had read. The flush is a read by that card of
- * that memory: it ends when what the card had written before it began has landed, and nothing is said of later writes.
+/* Arrivals over a network in slots that lie apart from their counters (proxy/arrival.h). The sender's NIC writes slots into one
+ * memory, the GPU's, where they arrive late and word by word, and the tail into another, the host's, where it arrives at once.
+ * The proxy reads the tail, has the slots flushed, and shows the device the tail that it had read. The flush is a read of that
+ * memory by that NIC: it ends when everything that the NIC had written before the flush has arrived. It says nothing about
+ * later writes.
  *
- * The device's own polling, and what preemption does to it, is connector.pml's; here it takes slots as soon as it is shown a
- * tail. Credits go the other way through memory of one kind, so head is one word.
+ * The device's own polling and the effects of preemption are part of connector.pml; here the device takes slots as soon as it
+ * is shown a tail. Credits go the other way through memory of one kind, so head is one word.
  *
  * Message n carries n in each of its words.
  *
- * Each of these must be caught: NO_FLUSH, SHOW_FIRST, SHOW_LATEST, FLUSH_EARLY.
- */
+ * Each of these must be caught: NO_FLUSH, SHOW_FIRST, SHOW_LATEST, FLUSH_EARLY. */
 #define SLOTS 2
 #define WORDS 2
 #define MESSAGES 4
@@ -35,7 +35,7 @@ end_memory:
 
 #define write_word(i) d_step { pending[i] = true; pending_value[i] = position + 1 }
 
-/* One queue pair: slot, then tail. Without credit the slot may still be read. */
+/* One queue pair: first the slot, then the tail. Without credit the consumer may still read the slot. */
 proctype sender()
 {
     byte position;
@@ -51,7 +51,8 @@ progress_sent:
     od
 }
 
-/* What was pending when the flush began: a word of it that is rewritten meanwhile had landed before, for there was credit. */
+/* Records what is pending when the flush begins. A word that is rewritten meanwhile had arrived before, because there was
+ * credit. */
 #define begin_flush d_step { \
     mark[0] = pending[0]; mark[1] = pending[1]; mark[2] = pending[2]; mark[3] = pending[3]; }
 #define flushed ((!mark[0] || !pending[0]) && (!mark[1] || !pending[1]) && \
@@ -64,7 +65,7 @@ proctype proxy()
 
     do
     :: shown < MESSAGES ->
-           landed > shown;                   /* look again and again */
+           landed > shown;                   /* polls again */
 #ifdef FLUSH_EARLY
            begin_flush;
            tail = landed;

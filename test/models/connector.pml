@@ -1,29 +1,28 @@
-/* One connector: a producer, a consumer, a ring of slots, and the counters head and tail that never wrap.
+/* One connector: a producer, a consumer, a ring of slots, and the counters head and tail, which never wrap.
  *
- * Memory is weaker than any machine's: the producer's payload stores reach memory word by word in any order, and before or
- * after the tail store unless that is a release; the consumer may load payload before the load that told it that the slot is
- * filled, unless that is an acquire. Counter stores reach memory late, each counter's in order.
- * Preemption: after any failed poll a side may save its position, lose every register, and come back at any later time.
+ * Memory is weaker than on any machine: the producer's payload stores reach memory word by word in any order, and before or
+ * after the tail store unless that is a release; the consumer may load payload before the load that announced the filled slot,
+ * unless that is an acquire. Counter stores reach memory late, those of each counter in order. Preemption: after any failed
+ * poll a side may save its position, lose every register, and come back at any later time.
  *
  * Message n carries n in each of its words, so order, loss, overwriting and staleness are all one assertion.
  *
- * Each of these must be caught: NO_RELEASE, NO_ACQUIRE, NO_CREDIT, ADVANCE_BEFORE_COPY, NO_SAVE.
- */
+ * Each of these must be caught: NO_RELEASE, NO_ACQUIRE, NO_CREDIT, ADVANCE_BEFORE_COPY, NO_SAVE. */
 #define SLOTS 2
-#define WORDS 2                          /* words a slot; the code below spells out two */
+#define WORDS 2                          /* words of a slot; the code below spells out two */
 #define MESSAGES 4
-#define GARBAGE 255                      /* what another program leaves in a register */
+#define GARBAGE 255                      /* the contents of a register after another program ran */
 
 byte payload[SLOTS * WORDS];
 byte head, tail;
 
-/* Stores on their way to memory: the words of the ring, and how far each counter has been advanced by its owner. */
+/* Stores that have not reached memory: the words of the ring, and how far its owner has advanced each counter. */
 bool pending[SLOTS * WORDS];
 byte pending_value[SLOTS * WORDS];
 byte issued_head, issued_tail;
 
-/* A released tail waits for the payload before it. What is pending in that slot cannot be a later message: the producer has
- * no credit for one before the consumer has seen this tail. */
+/* A released tail waits for the payload before it. The pending word in that slot cannot belong to a later message: the producer
+ * has no credit for one before the consumer has seen this tail. */
 #ifdef NO_RELEASE
 #define released true
 #else
@@ -45,8 +44,8 @@ end_memory:
     od
 }
 
-/* Abandon the wait. Only the context outlives it; what was read in advance, the copy of the other side's counter included, is
- * gone, and the counter is read again before it is relied on. */
+/* Abandons the wait. Only the context survives: everything read in advance, the copy of the other side's counter included, is
+ * lost, and the counter is read again before it is used. */
 #ifdef NO_SAVE
 #define save skip
 #else
@@ -95,7 +94,7 @@ proctype consumer()
     :: position < MESSAGES ->
 wait_for_data:
 #ifdef NO_ACQUIRE
-           /* The payload load may be satisfied before the poll that it depends on. */
+           /* The payload load may be performed before the poll that it depends on. */
            if
            :: early = payload[(position % SLOTS) * WORDS]; has_early = true
            :: skip

@@ -1,25 +1,24 @@
-/* Landing on one connector: a receiver that says where its buffers are, one part after the other, and may give up while it
- * waits; a sender that stores there; the word between them, and the tail that says that a part is there.
+/* Direct writes on one connector: a receiver that offers its buffers, one part after the other, and may give up while it waits;
+ * a sender that stores there; the word between them, and the tail that announces a stored part.
  *
- * Memory is weaker than any machine's: what the receiver's device read of a buffer before the part may be read late, unless
- * the word is a release; the sender's stores reach memory late, and after the tail unless that is a release. The word itself is
- * exchanged atomically, the tail reaches memory late, in order.
+ * Memory is weaker than on any machine: the receiver's earlier reads of a buffer may be performed late unless the word is a
+ * release; the sender's stores reach memory late, and after the tail unless that is a release. The word itself is exchanged
+ * atomically; the tail reaches memory late, in order.
  *
- * A buffer is lent while its part waits, and nobody may store into it before or after: that is one assertion, made when a store
- * reaches memory.
+ * A buffer is offered while its part waits, and the sender must not store into it before or after: that is one assertion, made
+ * when a store reaches memory.
  *
- * Each of these must be caught: NO_RELEASE, NO_OFFER_RELEASE, LATE_RESET, NO_EXCHANGE, NO_WAIT.
- */
+ * Each of these must be caught: NO_RELEASE, NO_OFFER_RELEASE, LATE_RESET, NO_EXCHANGE, NO_WAIT. */
 #define PARTS 3
 #define NONE 0
 
-byte word;                  /* NONE, or 1 + the part whose buffer may be stored to */
+byte word;                  /* NONE, or 1 + the part whose buffer is offered */
 byte tail, issued_tail;
 bool lent[PARTS];
-bool read_before[PARTS];    /* what used the buffer before is over */
-bool pending[PARTS];        /* the part's store is on its way, */
-bool stored[PARTS];         /* and is there */
-bool failed;                /* the operation has, on both sides */
+bool read_before[PARTS];    /* the earlier use of the buffer has ended */
+bool pending[PARTS];        /* the part's store has been made, */
+bool stored[PARTS];         /* and has reached memory */
+bool failed;                /* the operation has failed, on both sides */
 
 #ifdef NO_RELEASE
 #define released true
@@ -63,7 +62,7 @@ proctype sender()
            atomic { there = word; word = NONE };
 #endif
            if
-           :: there == NONE -> skip              /* taken back meanwhile */
+           :: there == NONE -> skip              /* the receiver has withdrawn the offer */
            :: else ->
                   assert(there == part + 1);
                   pending[part] = true;
@@ -88,19 +87,19 @@ proctype receiver()
     :: part < PARTS ->
            lent[part] = true;
 #ifndef NO_OFFER_RELEASE
-           read_before[part];                    /* waits: the release */
+           read_before[part];                    /* the release waits for earlier reads */
 #endif
            word = part + 1;
            if
            :: tail > part -> skip
-           :: failed = true ->                   /* gives up */
+           :: failed = true ->                   /* the receiver gives up */
 #ifdef NO_WAIT
                   atomic { word = NONE; lent[part] = false };
                   break
 #else
                   if
                   :: atomic { word == part + 1 -> word = NONE }
-                  :: word == NONE -> tail > part /* the sender is storing right now */
+                  :: word == NONE -> tail > part /* the sender is storing now */
                   fi;
                   lent[part] = false;
                   break

@@ -1,28 +1,27 @@
-/* Block 0 of the host device alone, and gathering the other block when there is something for it (device/host/host.c).
+/* Block 0 of the host device alone, and waking the other block when there is work for it (device/host/host.c).
  *
- * What quit.pml shows is taken for granted here: how submitters and a daemon that leaves find each other, and that a consensus
- * is one (here it is one step). This is about which blocks are part of it. The words of the matter are sequentially consistent
- * in the code, so steps are of one access each and take effect at once.
+ * The results of quit.pml are assumed here: submitters and a daemon that leaves find each other, and a consensus is sound (here
+ * it is one step). This model is about the blocks that take part. The words involved are sequentially consistent in the code,
+ * so each step is one access and takes effect at once.
  *
- * Of the operations every other one concerns block 1, too. A daemon that has stayed too long leaves with work behind, in either
- * way of leaving; so the next one has to find it.
+ * Every other operation concerns block 1 as well. A daemon that has stayed too long leaves with work behind, in either way of
+ * leaving, so the next daemon must find that work.
  *
  * Holds: every operation is executed by the blocks that it concerns; block 1 works only while there is a daemon, and is not
  * left inside when there is none; every execution ends.
  *
- * Each of these must be caught: CALL_FIRST, LOOK_FIRST, ALIVE_LAST, ANY_LAUNCH, ALONE_ANYWAY, NO_RESUME.
- */
+ * Each of these must be caught: CALL_FIRST, LOOK_FIRST, ALIVE_LAST, ANY_LAUNCH, ALONE_ANYWAY, NO_RESUME. */
 #define OPS 5
 #define is_wide(operation) ((operation) % 2 == 1)
 #define OVERSTAYS 2
-#define LAUNCHES 12                      /* more than it takes */
+#define LAUNCHES 12                      /* more than are needed */
 
 byte submitted, fetched, completed;
-byte told, known, finished;              /* wide operations: announced to block 1, noticed by it, its part of them done */
+byte told, known, finished;              /* operations of both blocks: announced to block 1, noticed by it, executed by it */
 byte launches, fresh;
 bool alive;
-byte gathered;                           /* a launch; 0: none */
-byte wake;                               /* of block 1's thread */
+byte gathered;                           /* the launch whose daemon includes block 1; 0: none */
+byte wake;                               /* the word that block 1's thread sleeps on */
 byte overstays;
 bool inside, voted;                      /* block 1 */
 byte epoch;                              /* daemons that have ended by consensus */
@@ -66,7 +65,7 @@ proctype submitter()
     od
 }
 
-/* Waiters, and the poller: what a daemon has left gets another one. */
+/* Waiters, and the poller: they start another daemon for the work that one has left behind. */
 proctype restarter()
 {
 end_idle:
@@ -101,7 +100,7 @@ inline gather()
 #define may_leave_alone (!needs_others)
 #endif
 
-/* Whoever runs it: the claim of block 0 makes them one after the other. */
+/* Block 0, on any thread: its claim lets one thread run it after the other. */
 proctype block0()
 {
     bool must;
@@ -139,7 +138,7 @@ look:
            fi
     :: !may_leave_alone -> skip
     fi;
-    /* its vote stands; as soon as the other's does, the last look */
+    /* block 0's vote stands; once the other block votes, block 0 takes the final look */
     if
     :: atomic { voted && (submitted == fetched || must) && known == told ->
            alive = false; epoch++; voted = false };
@@ -152,7 +151,7 @@ look:
 proctype block1()
 {
     byte seen, since;
-    bool wanted;                         /* there is a daemon, and it is gathered */
+    bool wanted;                         /* there is a daemon, and it includes block 1 */
 
 awake:
 #if defined(LOOK_FIRST)
@@ -181,7 +180,7 @@ end_asleep:
     :: atomic { since == epoch && known > finished -> assert(alive); finished++; completed++; voted = false }
     :: atomic { since == epoch && !voted && told == known && known == finished -> voted = true }
     :: atomic { since == epoch && !voted && told == known && known > finished && overstays < OVERSTAYS ->
-           overstays++; voted = true }   /* its part is stuck */
+           overstays++; voted = true }   /* the part of block 1 is stuck */
     :: atomic { since != epoch -> inside = false; break }
     od;
     goto awake

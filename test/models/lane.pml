@@ -1,17 +1,16 @@
-/* Two lanes, two ranks, opposite orders: the deadlock that the daemon is there to prevent, with the synchronization that makes
- * it worse.
+/* Two lanes, two ranks, opposite orders: the deadlock that the daemon prevents, with the synchronization that makes it worse.
  *
  * Rank 0 starts A, synchronizes its device, starts B, synchronizes, waits for both. Rank 1 starts B, synchronizes, waits for B,
  * and only then starts A. A device synchronization returns when it sees that the daemon is out. Every operation is a list
- * (send, receive) x STEPS on both ranks, through a connector of one slot a lane and direction; slots stay filled whatever the
- * daemons do. The race between a submit and a daemon that leaves is quit.pml's, so both are atomic here, and alive stands for its two
- * words: the daemon of the last launch has not left.
+ * (send, receive) x STEPS on both ranks, through a connector of one slot for each lane and direction; slots stay filled
+ * whatever the daemons do. The race between a submit and a daemon that leaves is part of quit.pml, so both are atomic here, and
+ * alive stands for the two words of quit.pml: the daemon of the last launch has not left.
  *
- * The property: all processes end, if each that can always take a step some time takes one (weak fairness). A received slice
- * is progress, and there are finitely many, so a fair cycle without progress is an execution that never finishes.
+ * The property: all processes end, provided that each process that can always take a step takes one at some time (weak
+ * fairness). A received slice is progress, and there are finitely many, so a fair cycle without progress is an execution that
+ * never finishes.
  *
- * Each of these must be caught: NO_PREEMPT, NO_QUIT, NO_RESTART, NO_PAUSE, NO_PERSISTENCE, SHARED_SLOT.
- */
+ * Each of these must be caught: NO_PREEMPT, NO_QUIT, NO_RESTART, NO_PAUSE, NO_PERSISTENCE, SHARED_SLOT. */
 #define RANKS 2
 #define LANES 2
 #define STEPS 2
@@ -25,9 +24,9 @@
 #define peer (1 - rank)
 
 byte sent[RANKS * LANES];                /* slices that this rank has committed to its peer */
-byte received[RANKS * LANES];            /* slices that it has taken from its peer */
+byte received[RANKS * LANES];            /* slices that this rank has taken from its peer */
 byte table[RANKS * LANES];               /* task table: lanes in order of start */
-byte tasks[RANKS];                       /* entries of it */
+byte tasks[RANKS];                       /* number of entries of the table */
 bool alive[RANKS];
 bool synchronizing[RANKS];
 
@@ -104,8 +103,8 @@ progress_received:
     goto end_parked
 }
 
-/* Restarts a daemon that left with work behind. Its pause is longer than a pending synchronization needs to notice that the
- * daemon is out; without it the synchronization may look at the wrong moments for ever. */
+/* Restarts a daemon that left with work behind. The pause is longer than a pending synchronization needs to notice that the
+ * daemon is out; without it the synchronization may look only at the wrong moments. */
 #ifdef NO_PAUSE
 #define paused_enough true
 #else

@@ -1,36 +1,35 @@
 /* The sleep/wake race between submitters and the daemon of a device with two blocks.
  *
- * A daemon leaves an idle device by consensus of its blocks, and a submitter starts one when it finds none. Every word has one
- * writer, for a GPU's atomic operations are not atomic in the host's memory: launches is the host's (under its queue lock), state
- * the daemon's; it names the launch that it speaks of, and one that speaks of an older one means that a daemon is being started.
- * Each side writes one word and then reads the other's (tail then state; state = LEAVING then tail), so each needs a full fence
- * between the two; and a submitter that finds LEAVING waits for what the daemon makes of it.
- * Memory is TSO-like: a store waits in its process's buffer and reaches memory at any later time, in order; a load reads
- * memory. A fence, an unlock and a read-modify-write with release drain the buffer first.
- * A claim does not wait for the blocks of the daemon before it: some may enter while others still have to learn that they are
- * out. That is the host device; a GPU, which runs its launches one after the other, allows less.
+ * A daemon leaves an idle device by consensus of its blocks, and a submitter that finds no daemon starts one. Every word has
+ * one writer, because a GPU's atomic operations are not atomic in the host's memory: the host writes launches (under its queue
+ * lock), the daemon writes state. state names the launch that it belongs to; if that is an older one, a daemon is being
+ * started. Each side writes one word and then reads the other's (tail then state; state = LEAVING then tail), so each needs a
+ * full fence between the two. A submitter that finds LEAVING waits for the daemon's decision. Memory is TSO-like: a store waits
+ * in its process's buffer and reaches memory at any later time, in order; a load reads memory. A fence, an unlock and a
+ * read-modify-write with release drain the buffer first. A claim does not wait for the blocks of the previous daemon: some may
+ * enter while others still have to learn that they are out. That is the host device; a GPU, which runs its launches one after
+ * the other, allows less.
  *
  * Every loop below waits on a guard instead of spinning, so the state graph has no cycle (run.py checks that too): every
  * execution ends, and what holds in all end states holds eventually.
  *
  * Each of these removes one part of the protocol and must be caught: NO_SUBMIT_FENCE, NO_QUIT_FENCE, NO_FINAL_LOOK,
- * NO_WITHDRAW, LATE_WITHDRAW, NO_NOTICE, NO_LOCK, NO_LEAVING_WAIT, LEAVING_IS_LEFT, NO_LAUNCH, NO_EPOCH, OVERSTAY.
- * NO_NOTICE with POLLER and OVERSTAY with POLLER must hold: a poller that restarts the daemon while submitted > completed makes
- * up for it.
- */
+ * NO_WITHDRAW, LATE_WITHDRAW, NO_NOTICE, NO_LOCK, NO_LEAVING_WAIT, LEAVING_IS_LEFT, NO_LAUNCH, NO_EPOCH, OVERSTAY. NO_NOTICE
+ * with POLLER and OVERSTAY with POLLER must hold: a poller that restarts the daemon while submitted > completed makes up for
+ * the missing part. */
 #define BLOCKS 2
 #define SUBMITTERS 2
-#define OPS 3                            /* the first submitter submits two, the second one */
+#define OPS 3                            /* the first submitter submits two, the second one submits one */
 #define PROCESSES (SUBMITTERS + BLOCKS)
 
 /* Words in memory that are written by plain stores, through the buffers. */
 #define TAIL     0                       /* operations submitted; a buffered store adds one */
 #define LAUNCHES 1                       /* daemons started */
-#define STATE    2                       /* the launch it speaks of, and what the daemon of that launch does */
+#define STATE    2                       /* a launch, and what its daemon does */
 #define FETCHED  3                       /* operations that block 0 has taken from the queue */
 #define ANNOUNCED 4                       /* operations that block 0 has announced to block 1 */
-#define READ     5                       /* operations of those that block 1 has noticed */
-#define VERDICT  6                       /* not a word of its own: the store that ends an epoch of the consensus word */
+#define READ     5                       /* announced operations that block 1 has noticed */
+#define VERDICT  6                       /* stands for the store that ends an epoch of the consensus word */
 #define WORDS    6
 byte memory[WORDS];
 
@@ -49,16 +48,16 @@ byte memory[WORDS];
 bool locked;                             /* the queue lock */
 chan buffer[PROCESSES] = [3] of { byte, byte };
 
-/* The consensus word: one atomic word. All but the verdict are read-modify-writes. */
+/* The consensus word: one atomic word. Every access but the verdict's store is a read-modify-write. */
 byte epoch, votes;
-bool deciding;                           /* all have voted; the last voter has its final look */
-bool quits;                              /* how the previous epoch ended: quit, else go on */
+bool deciding;                           /* all blocks have voted, and the last voter takes its final look */
+bool quits;                              /* the end of the previous epoch: quit, or go on */
 
-/* Not part of the protocol: what the properties are stated in. A daemon is known by the number of its claim. */
-byte claims;                             /* how often somebody has taken the device, to start a daemon */
-byte yielded;                            /* the last daemon that has given it up */
+/* Not part of the protocol: used by the properties. The number of its claim identifies a daemon. */
+byte claims;                             /* how often the device was claimed for a daemon */
+byte yielded;                            /* the last daemon that has given up the device */
 #ifdef OVERSTAY
-byte overstays;                          /* how often one has left because of its residency, with work behind */
+byte overstays;                          /* how often a daemon has left because of its residency, with work behind */
 #define OVERSTAYS 2
 #endif
 byte executed[BLOCKS * OPS];             /* how often a block has run an operation */
@@ -67,7 +66,8 @@ byte executions;
 #define store(word, value) buffer[me]!word,value
 #define drained            empty(buffer[me])
 
-/* At most one daemon has the device: a claim finds the one before it gone, and who works has not yielded. */
+/* At most one daemon has the device: a claim finds that the previous one has yielded, and a block that works has not
+ * yielded. */
 #define claim assert(claims == yielded); claims++
 #define has_device (yielded < daemon)
 
@@ -120,19 +120,19 @@ submitted:
     od
 }
 
-/* What a block has to do is in the queue for block 0, in the news for the others. `seen` counts the operations that a block
- * has dealt with; it stands for the contexts and task tables that are kept in device memory. */
+/* The work of block 0 is in the queue, that of the other blocks in the announcements. `seen` counts the operations that a block
+ * has dealt with; it stands for the contexts and task tables in device memory. */
 #define work ((index == 0 -> memory[TAIL] : memory[ANNOUNCED]) > seen)
 
-/* Block 0 may call itself idle only when what it announced has been noticed: a vote that stands from before the news would
- * otherwise count as the vote of a block that knows them. */
+/* Block 0 may be idle only when its announcements have been noticed: a vote from before an announcement would otherwise count
+ * as the vote of a block that knows it. */
 #ifdef NO_NOTICE
 #define noticed true
 #else
 #define noticed (index != 0 || memory[READ] == seen)
 #endif
 
-/* How a block that has voted learns what was decided. */
+/* How a block that has voted learns the decision. */
 #ifdef NO_EPOCH
 #define decided is_left
 #define out true
@@ -147,10 +147,10 @@ proctype block(byte me; byte index)
     byte daemon;                         /* not part of the protocol */
     bool last;
 #ifdef OVERSTAY
-    bool must_leave;                     /* whatever there is to do */
+    bool must_leave;                     /* regardless of remaining work */
 #endif
 #if defined(NO_WITHDRAW) || defined(LATE_WITHDRAW)
-    bool counted;                        /* its vote stands while it works */
+    bool counted;                        /* the vote of this block stands while it works */
 #endif
 
 end_parked:
@@ -174,7 +174,7 @@ look:
     :: !last -> goto voted
     :: last  -> last = false
     fi;
-    atomic {                             /* decide for all, unless somebody has withdrawn meanwhile */
+    atomic {                             /* decide for all blocks, unless one has withdrawn meanwhile */
         drained;
         if
         :: epoch == voted_in && votes == BLOCKS && !deciding -> deciding = true; goto decide
@@ -270,7 +270,7 @@ leave:
     goto end_parked
 }
 
-/* An end state in which this process still waits is a lost wake-up: everybody is out or stuck, and an operation is left. */
+/* An end state in which this process still waits is a lost wake-up: all blocks are out or stuck, and an operation is left. */
 proctype everything_executed()
 {
 #ifdef POLLER

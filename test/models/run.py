@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Verifies the Promela models here with spin, and that each variant of them (a part removed by a macro) is caught.
+"""Verifies the Promela models here with spin, and checks that each variant (a part removed by a macro) is caught.
 
-run.py [-v] [MODEL...]    one line a case: 'ok MODEL VARIANT' or 'not ok MODEL VARIANT: why'; -v adds sizes and times.
-Exit status: 0 as expected, 1 something else, 77 spin or gcc is not installed (the usual mark of a skipped test).
-Everything is built in a temporary directory.
-"""
+run.py [-v] [MODEL...] one line for each case: 'ok MODEL VARIANT' or 'not ok MODEL VARIANT: why'; -v adds sizes and times. Exit
+status: 0 as expected, 1 otherwise, 77 if spin or gcc is not installed (the usual mark of a skipped test). Everything is built
+in a temporary directory."""
 import os
 import re
 import shutil
@@ -16,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 # The ways a search can end in an error, as pan names them.
 ASSERTION = "assertion violated"
-STUCK = "invalid end state"  # nobody can move, and somebody has not finished
+STUCK = "invalid end state"  # no process can move, and one has not finished
 LIVELOCK = "non-progress cycle"
 
 # "holds" names the models that must verify, by the macros they are built with: two searches each, one for assertions and end
@@ -129,7 +128,7 @@ def search(model, macros, cycles, options, directory):
     if cycles:
         options = ["-l", "-f"] if MODELS[model]["fair"] else ["-l"]
     build(["spin", "-a"] + ["-D" + macro for macro in macros.split()] + [os.path.join(HERE, model + ".pml")], directory)
-    # pan.c is spin's and gives warnings that are not ours to mend.
+    # pan.c comes from spin; its warnings do not matter here.
     build(["gcc", "-w", "-O1", "-DMEMLIM=%d" % MEMORY_MIB] + (["-DNP", "-DNFAIR=4"] if cycles else ["-DSAFETY"]) +
           ([] if macros else ["-DNOREDUCE"]) + ["-o", "pan", "pan.c"], directory)
     _, output = command(["./pan", "-m%d" % DEPTH] + options, directory)
@@ -168,7 +167,7 @@ def verify(model, macros, directory):
 def catch(model, macros, directory):
     """Returns a line of statistics, or raises Failure."""
     expected = MODELS[model]["caught"][macros]
-    # A variant may go wrong in several ways, and which one a search meets first is chance: look only for the stated one.
+    # A variant may fail in several ways, in an order that depends on chance: search for the stated one only.
     ignore = {ASSERTION: ["-E"], STUCK: ["-A"], LIVELOCK: []}[expected]
     kind, line = search(model, macros, expected == LIVELOCK, ignore, directory)
     if kind is None:

@@ -115,7 +115,7 @@ class Program:
 
         for step in self.steps:
             if step.sends >= 0 and step.receives >= 0:
-                block_of(step)  # those with two peers first, for others may share theirs
+                block_of(step)  # steps with two peers first, because other steps may share their blocks
         for step in self.steps:
             block_of(step)[3].append(step)
         for rank in blocks:
@@ -138,7 +138,7 @@ class Program:
             for number, block in enumerate(rank):
                 for step in block[3]:
                     step.block = number
-        # Waits: of other blocks, and only those that the block has not waited for before.
+        # Waits for other blocks, except those that the block has waited for before.
         waits, notifying = {}, set()
         for rank in blocks:
             for block in rank:
@@ -202,7 +202,7 @@ def allgather_ring(n, inplace=True):
 
 
 def allgather_doubling(n):
-    """Pairs exchange all that they have: blocks of 1, 2, 4 ... chunks travel together."""
+    """Pairs exchange all chunks that they have: blocks of 1, 2, 4 ... chunks travel together."""
     p = Program("allgather_recursive_doubling", "allgather", n, True)
     count = 1
     while count < n:
@@ -214,7 +214,7 @@ def allgather_doubling(n):
 
 
 def alltoall_two_step(hosts, group):
-    """What one host has for one rank of another is gathered on one rank, and crosses together."""
+    """The chunks of one host for one rank of another are collected on one rank and sent together."""
     p = Program("alltoall_twostep", "alltoall", hosts * group, False)
     for a, b, g in itertools.product(range(hosts), range(hosts), range(group)):
         target = b * group + g
@@ -250,7 +250,7 @@ def allreduce_hierarchical(hosts, group):
 
 
 def allreduce_allpairs(n):
-    """Everybody gets all of its part, adds it up step by step, and gives it to everybody."""
+    """Every rank gets all inputs of its part, adds them step by step, and sends the sum to every rank."""
     p = Program("allreduce_pairs", "allreduce", n, True, "LL")
     for rank, other in itertools.product(range(n), range(n)):
         if rank != other:
@@ -265,7 +265,7 @@ def allreduce_allpairs(n):
 
 
 def reduce_scatter_ring(n):
-    """Partial sums travel through scratch, so what a step receives, and its own part, lie in different places."""
+    """Partial sums travel through scratch, so a received chunk and the rank's own part have different places."""
     p = Program("reduce_scatter_ring", "reduce_scatter", n, False)
     for chunk in range(n):
         for step in range(1, n):

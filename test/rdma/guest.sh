@@ -1,5 +1,5 @@
 #!/bin/busybox sh
-# Process 1 of the virtual machine: makes SoftRoCE devices, runs the steps, says how each went, and ends.
+# Process 1 of the virtual machine: creates SoftRoCE devices, runs the steps, prints each verdict, and ends.
 export PATH=/bin:/test
 /bin/busybox --install -s /bin
 mount -t proc none /proc
@@ -33,7 +33,8 @@ wanted() {
     done
     return 1
 }
-# ranks "0 0 1" program arguments...: a rank on each of these hosts; 0 if all end well. Their output is in /tmp/out.RANK.
+# ranks "0 0 1" program arguments...: runs one rank on each of these hosts; status 0 if all succeed. Their output is in
+# /tmp/out.RANK.
 start_ranks() {
     places=$1
     shift
@@ -76,7 +77,7 @@ step() { # name, places, program, arguments...
     ranks "$@"
     verdict "$name" $?
 }
-# A fault: every other rank's result must be an error (of these codes), in time.
+# A fault: the result of every other rank must be an error (one of these codes), in time.
 wait_for_word() { # file, word, seconds
     for i in $(seq 1 $(($3 * 5))); do
         grep -q "^$2" "$1" && return 0
@@ -116,7 +117,7 @@ export RONDO_RDMA_DEVICES=rxe0
 small="--types float,int8 --ops sum,max --counts 0,3,1000,4099"
 mixed="--threads 2 --iterations 2 --persistent 3"
 step info "0" rondo info
-says() { # name, RONDO_GPUDIRECT, what rondo info says of the card
+says() { # name, RONDO_GPUDIRECT, what rondo info prints for the NIC
     wanted "$1" || return
     RONDO_GPUDIRECT=$2 ranks "0" rondo info
     grep -q "rxe0 port 1, memory node -1: $3" /tmp/out.0
@@ -149,7 +150,7 @@ step mix-tiny-slots "0 1" mix --ranks 0 $mixed --seed 3 --spin 1
 unset RONDO_SLOT_BYTES
 step stress "0 0 1 1" rondo stress --device host --collectives 4 --iterations 5 --order random --sync
 step bench "0 1" rondo bench allreduce -b 8 -e 64K -f 8 -n 5 -w 1 -c --device host
-# Slots apart from their counters, and shown to the device once a read has flushed them: as with slots in a GPU's memory.
+# Slots apart from their counters, which the device is shown once a read has flushed them, as with slots in a GPU's memory.
 export RONDO_GPUDIRECT=apart
 step apart-matrix-2 "0 1" matrix --ranks 0 $small
 step apart-matrix-4 "0 0 1 1" matrix --ranks 0 $small
@@ -170,8 +171,8 @@ step apart-bench "0 1" rondo bench allreduce -b 8 -e 64K -f 8 -n 5 -w 1 -c --dev
 fault apart-killed "0 1 2" 'kill -9 $(echo $pids | cut -d" " -f2)' "0 2" --scenario blocking
 fault apart-killed-in-large "0 1" 'kill -9 $(echo $pids | cut -d" " -f2)' "0" --scenario blocking --count 100000
 unset RONDO_GPUDIRECT
-# A choice that is forced and impossible says why.
-refused() { # name, RONDO_GPUDIRECT, what both ranks must say
+# A forced choice that is impossible fails with the reason.
+refused() { # name, RONDO_GPUDIRECT, what both ranks must print
     wanted "$1" || return
     RONDO_GPUDIRECT=$2 ranks "0 1" faults --scenario blocking
     bad=0
@@ -183,7 +184,7 @@ refused() { # name, RONDO_GPUDIRECT, what both ranks must say
 refused dmabuf-refused dmabuf "RONDO_GPUDIRECT=dmabuf: the driver of rxe0 registers no dma-bufs"
 refused peermem-refused peermem "RONDO_GPUDIRECT=peermem: peermem is for the memory of GPUs"
 refused nonsense-refused yes 'RONDO_GPUDIRECT="yes" is not auto'
-# A user who may lock next to no memory is told so, by the name of the limit.
+# If the limit of locked memory is too small, the error names the limit.
 if wanted locked-memory; then
     chmod a+rw /dev/infiniband/*
     chmod a+rwx /tmp
@@ -199,13 +200,13 @@ END_LIMITED
     grep -q "ulimit -l" /tmp/out.0 && grep -q "ulimit -l" /tmp/out.1
     verdict locked-memory $?
 fi
-# A device that is not there.
+# A device that does not exist.
 if wanted no-such-device; then
     RONDO_RDMA_DEVICES=mlx5_7 ranks "0 1" faults --scenario blocking
     grep -q 'RONDO_RDMA_DEVICES "mlx5_7"' /tmp/out.0 && grep -q 'RONDO_RDMA_DEVICES "mlx5_7"' /tmp/out.1
     verdict no-such-device $?
 fi
-# Whoever asks for a connection without the job's token is sent away, and disturbs nobody.
+# A connection request without the job's token is refused and has no effect on the job.
 if wanted unauthenticated; then
     start_ranks "0 1" faults --scenario serve --seconds 10
     wait_for_word /tmp/out.0 READY 60 && wait_for_word /tmp/out.1 READY 60

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""The rdma transport on a real RDMA stack without a card: a small virtual machine (QEMU's software emulation) boots Debian's
-kernel with SoftRoCE (rdma_rxe) and runs the multi-rank programs of this build in it. What it ran is printed as it goes; the exit
+"""The rdma transport on a real RDMA stack without a NIC: a small virtual machine (QEMU's software emulation) boots Debian's
+kernel with SoftRoCE (rdma_rxe) and runs this build's multi-rank programs in it. The steps are printed as they run; the exit
 status is 0 if every step passed.
 
-Usage: run.py BUILD [STEP...]     (STEP: only those of guest.sh whose name contains one of these words)
-"""
+Usage: run.py BUILD [STEP...] (STEP: only those of guest.sh whose name contains one of these words)"""
 import gzip
 import os
 import re
@@ -62,7 +61,7 @@ def kernel(work):
 
 
 def libraries(files):
-    """What the dynamic linker would load for them."""
+    """The libraries that the dynamic linker would load for them."""
     found = set()
     for file in files:
         text = subprocess.run(["ldd", file], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout

@@ -1,4 +1,4 @@
-/* Going through the built-in algorithms that are programs, of every collective they do. */
+/* Iteration over the built-in algorithms that are programs, with every collective that they implement. */
 #ifndef RONDO_TEST_BUILTINS_H
 #define RONDO_TEST_BUILTINS_H
 
@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* Returns how many there are. */
+/* Calls visit for each algorithm and collective. Returns the number of calls. */
 static inline int each_builtin(void (*visit)(const char *name, const char *collective, void *with), void *with)
 {
     const char *name, *collective;

@@ -1,4 +1,4 @@
-/* A runtime of one rank on the host device, for unit tests that look inside. Included after cmocka.h. */
+/* A runtime of one rank on the host device, for unit tests of internals. Included after cmocka.h. */
 #ifndef RONDO_TEST_OPEN_RUNTIME_H
 #define RONDO_TEST_OPEN_RUNTIME_H
 

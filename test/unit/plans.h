@@ -1,6 +1,6 @@
 /*
- * Plans played with numbers, independently of the checker: blocks take turns at random, chunks of some classes are empty, and
- * the final step of the operator multiplies by three, so that one too many or too few shows.
+ * Simulates plans with numbers, independently of the verifier: blocks take turns at random, chunks of some classes are empty,
+ * and the final step of the operator multiplies by three, so that a missing or repeated final step shows.
  */
 #ifndef RONDO_TEST_PLANS_H
 #define RONDO_TEST_PLANS_H
@@ -29,7 +29,7 @@ struct played {
     struct played_wire wires[PLAYED_WIRES];
     uint32_t wire_count;
     uint32_t at[256][64], notified[256][64];
-    uint8_t sent[256][64]; /* the exchange at hand has sent */
+    uint8_t sent[256][64]; /* whether the current exchange has sent */
 };
 
 static inline uint64_t played_random(uint64_t *state)
@@ -114,7 +114,7 @@ static inline void played_send(struct played *p, uint32_t rank, uint32_t b, cons
     }
 }
 
-/* An exchange sends its source, and is then a fold that sends nothing. */
+/* An exchange sends its source, and then acts as a reduction that sends nothing. */
 static inline void played_exchange(struct played *p, uint32_t rank, uint32_t b, const struct rondo_instruction *i)
 {
     uint64_t *values = calloc(i->count, sizeof(*values));
@@ -125,7 +125,7 @@ static inline void played_exchange(struct played *p, uint32_t rank, uint32_t b, 
     p->sent[rank][b] = 1;
 }
 
-/* One step of a block, if it can run. */
+/* Runs one step of a block if it can run. Returns whether it has. */
 static inline int played_step(struct played *p, uint32_t rank, uint32_t b)
 {
     const struct rondo_plan *plan = p->set->plans[rank];
@@ -187,7 +187,7 @@ static inline int played_step(struct played *p, uint32_t rank, uint32_t b)
     return 1;
 }
 
-/* As a custom program requires it. */
+/* The expected value that a custom program requires. */
 static inline int played_wish(const struct rondo_conditions *c, uint32_t rank, uint32_t i, uint64_t *value)
 {
     for (size_t r = 0; r < c->requirement_count; r++) {
@@ -204,7 +204,7 @@ static inline int played_wish(const struct rondo_conditions *c, uint32_t rank, u
     return 0;
 }
 
-/* What an output chunk must be; 0: anything. */
+/* The expected value of an output chunk. Returns 0 if it may be anything. */
 static inline int played_expected(const struct rondo_conditions *c, uint32_t rank, uint32_t i, uint64_t *value)
 {
     uint32_t p = c->block_chunks, first = 0, last = c->ranks - 1, index = i, factor = 3;
@@ -250,7 +250,7 @@ static inline int played_expected(const struct rondo_conditions *c, uint32_t ran
     return 1;
 }
 
-/* The plans of an algorithm that is written by hand. NULL: it cannot be built. */
+/* The plans of a hand-written algorithm. NULL: it cannot be built. */
 static inline struct rondo_plan_set *plans_by_hand(const struct rondo_algorithm *algorithm, const struct rondo_shape *shape)
 {
     struct rondo_plan_set *set = calloc(1, sizeof(*set));
@@ -270,7 +270,7 @@ static inline struct rondo_plan_set *plans_by_hand(const struct rondo_algorithm 
     return set;
 }
 
-/* 1: right, whatever the turns; 0: wrong or stuck. */
+/* Returns 1 if the result is right in random turns; 0 if it is wrong or the plan gets stuck. */
 static inline int plans_play(const struct rondo_plan_set *set, int shared, uint32_t least_empty, uint64_t seed)
 {
     const struct rondo_conditions *c = &set->conditions;

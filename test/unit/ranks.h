@@ -1,6 +1,6 @@
-/* Ranks for the tests of the control plane: each a control with a handler that notes what came, and checks that every source's
- * messages come in order. Threads other than the first may not use cmocka's assertions, so what runs on them reports by value.
- */
+/* Ranks for the tests of the control plane. Each has a control connection whose handler records the messages and checks that
+ * those of every source arrive in order. Threads other than the first may not use cmocka's assertions, so functions that run on
+ * them report by value. */
 #ifndef RONDO_TEST_UNIT_RANKS_H
 #define RONDO_TEST_UNIT_RANKS_H
 
@@ -27,13 +27,13 @@ enum { RANKS_MOST = 32, NUMBERED = 16, PLAIN = 17 };
 struct rank {
     struct rondo_control_options options;
     struct rondo_control *control;
-    rondo_result_t result; /* of connecting */
+    rondo_result_t result; /* result of connecting */
     char error[1024];
-    double seconds; /* that connecting took */
+    double seconds; /* duration of connecting */
 
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    uint32_t next[RANKS_MOST]; /* by source: numbered messages that came */
+    uint32_t next[RANKS_MOST]; /* by source: the next expected number */
     int disordered, plain, lost;
     int died[RANKS_MOST], left[RANKS_MOST];
     size_t plain_bytes;
@@ -44,7 +44,7 @@ static inline double seconds_now(void)
     return (double) rondo_clock_ms() / 1000;
 }
 
-/* NUMBERED messages start with their number among those of their source. */
+/* A NUMBERED message starts with its number among those of its source. */
 static void note(void *argument, int source, uint32_t type, const void *data, size_t bytes)
 {
     struct rank *rank = argument;
@@ -103,7 +103,7 @@ static inline void *rank_close(void *argument)
     return NULL;
 }
 
-/* Runs function for all of them at once. */
+/* Runs function for all ranks at once, each on a thread. */
 static inline void in_parallel(struct rank *ranks, int count, void *(*function)(void *) )
 {
     pthread_t threads[RANKS_MOST];
@@ -204,7 +204,7 @@ static inline void *do_nothing(void *argument)
 
 static inline int remember_resources(void **state)
 {
-    /* A sanitizer may start a thread of its own beside the first of the program. */
+    /* A sanitizer may start a thread of its own beside the program's first. */
     pthread_t thread;
     if (pthread_create(&thread, NULL, do_nothing, NULL) == 0)
         pthread_join(thread, NULL);
@@ -236,8 +236,8 @@ static inline int expect_resources(void **state)
     return -1;
 }
 
-/* This program again, as another process, with the given arguments. A fresh program rather than a fork, so that neither threads
- * nor descriptors come along. */
+/* Runs this program as another process with the given arguments. It is a new program instead of a fork, so that it inherits
+ * neither threads nor descriptors. */
 static inline pid_t start_process(char *const arguments[])
 {
     pid_t process = fork();

@@ -1,6 +1,6 @@
 /*
- * All-pairs and pairs as a person would write them instruction by instruction: what the compiler's are compared with. The first
- * has a block a channel, the second one for each direction between two ranks.
+ * All-pairs and pairs, written by hand instruction by instruction, for comparison with the compiler's plans. All-pairs has one
+ * block for each channel; pairs has one for each direction between two ranks.
  */
 #ifndef RONDO_TEST_REFERENCE_PAIRS_H
 #define RONDO_TEST_REFERENCE_PAIRS_H
@@ -14,7 +14,7 @@ struct all_pairs {
     int channel;
 };
 
-/* The chunk of a rank's part, or of the whole. */
+/* The chunk of a rank's part on this channel. Part 0 is also that of the whole. */
 static inline uint32_t chunk(const struct all_pairs *pairs, int part)
 {
     return (uint32_t) (part * pairs->shape->channels + pairs->channel);
@@ -45,7 +45,7 @@ static inline struct rondo_instruction from_all(const struct all_pairs *pairs, u
     return receive;
 }
 
-/* Each peer's part of the input to it; everybody sends to somebody else first. */
+/* Sends each peer's part of the input to that peer. Each rank starts with another peer. */
 static inline void send_parts(const struct all_pairs *pairs)
 {
     const struct rondo_shape *shape = pairs->shape;
@@ -58,7 +58,7 @@ static inline void send_parts(const struct all_pairs *pairs)
     }
 }
 
-/* What each peer sends, as it is, to its part of the output. */
+/* Receives what each peer sends into that peer's part of the output. */
 static inline void receive_parts(const struct all_pairs *pairs)
 {
     const struct rondo_shape *shape = pairs->shape;
@@ -97,7 +97,7 @@ static inline void all_gather(const struct all_pairs *pairs)
     receive_parts(pairs);
 }
 
-/* An element from everybody, kept by nobody. */
+/* Receives an element from every peer and drops it. */
 static inline void barrier(const struct all_pairs *pairs)
 {
     struct rondo_instruction send = to_all(pairs, 0), receive = from_all(pairs, 0, 0);
@@ -173,7 +173,7 @@ static inline uint8_t add_end(const struct pairs *pairs, int peer, enum rondo_di
     return rondo_plan_builder_end(pairs->builder, peer, pairs->channel, direction, pairs->shape->protocol);
 }
 
-/* keep: also to this chunk of the output; -1: only to the peer. */
+/* keep: the chunk of the output that the source is also copied to; -1: none. */
 static inline void send_to(const struct pairs *pairs, int peer, uint32_t source, int64_t keep)
 {
     struct rondo_instruction send = {.actions = (uint8_t) (RONDO_SEND | (keep >= 0 ? RONDO_COPY : 0)),
@@ -197,7 +197,7 @@ static inline void receive_from(const struct pairs *pairs, int peer, uint32_t de
     rondo_plan_builder_add(pairs->builder, &receive);
 }
 
-/* By a block of its own. */
+/* Copies the own part, in a block of its own. */
 static inline void keep_own(const struct pairs *pairs, uint32_t source, uint32_t destination)
 {
     struct rondo_instruction copy = {.actions = RONDO_COPY,
@@ -227,7 +227,7 @@ static inline void reduce_all(const struct pairs *pairs)
     rondo_plan_builder_add(pairs->builder, &all);
 }
 
-/* A block for each direction: nothing received has to wait for what is sent. */
+/* Exchanges with the peers of a step. Each direction has a block, so that a receive never waits for a send. */
 static inline void exchange(const struct pairs *pairs, int step)
 {
     const struct rondo_shape *shape = pairs->shape;

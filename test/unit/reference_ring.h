@@ -1,4 +1,4 @@
-/* A ring as a person would write it instruction by instruction: what the compiler's is compared with. */
+/* A ring, written by hand instruction by instruction, for comparison with the compiler's plan. */
 #ifndef RONDO_TEST_REFERENCE_RING_H
 #define RONDO_TEST_REFERENCE_RING_H
 
@@ -7,7 +7,7 @@
 struct ring {
     struct rondo_plan_builder *builder;
     int rank, size, channels, channel;
-    uint8_t from, to; /* ends */
+    uint8_t from, to; /* the ends of the chain */
 };
 
 static inline uint32_t chunk_of(const struct ring *ring, int rank)
@@ -36,7 +36,7 @@ static inline void add(const struct ring *ring, int actions, int flags, enum ron
     rondo_plan_builder_add(ring->builder, &instruction);
 }
 
-/* Chunk r - 1 leaves first; partial sums pass by; chunk r arrives last, and ends where the caller says. */
+/* Chunk r - 1 leaves first, partial sums pass by, and chunk r arrives last and ends where the caller says. */
 static inline void reduce_scatter(const struct ring *ring, int last_actions, uint32_t destination)
 {
     int rank = ring->rank;
@@ -82,7 +82,7 @@ static inline void one_channel(const struct rondo_shape *shape, const struct rin
         else
             add(ring, RONDO_RECEIVE | RONDO_COPY | (is_last ? 0 : RONDO_SEND), 0, RONDO_INPUT, own, RONDO_OUTPUT, own);
         break;
-    default: /* reduce: starts behind the root and ends there */
+    default: /* reduce: starts after the root and ends there */
         if (distance == 0)
             add(ring, RONDO_RECEIVE | RONDO_REDUCE | RONDO_COPY, RONDO_FINISH, RONDO_INPUT, own, RONDO_OUTPUT, own);
         else

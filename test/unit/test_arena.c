@@ -1,4 +1,4 @@
-/* The arena: regions out of slabs of several sources, under one budget, zero whoever had them before. */
+/* The arena: regions from slabs of several sources, under one budget, zeroed whatever they held before. */
 #include "transport/memory/arena.h"
 
 #include "lib/base/error.h"
@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-/* A source of memory that notes what is asked of it. */
+/* A source of memory that records its calls. */
 struct notes {
     int allocated, released, zeroed;
-    int failing; /* the next calls fail */
+    int failing; /* how many of the next calls fail */
 };
 
 static rondo_result_t note_allocate(void *argument, size_t bytes, struct rondo_slab *slab)
@@ -73,7 +73,7 @@ static void test_regions(void **state)
     assert_ptr_equal(take(arena, &small, &notes, 1000, &c), second + 512);
     assert_int_equal(notes.allocated, 1);
     assert_int_equal(rondo_arena_reserved(arena), 256 + 512 + 1024);
-    /* Neighbours that come back, in whatever order, are one again. */
+    /* Neighbours that are released in any order merge into one region. */
     rondo_arena_release(arena, &a);
     rondo_arena_release(arena, &c);
     rondo_arena_release(arena, &b);
@@ -81,7 +81,7 @@ static void test_regions(void **state)
     assert_int_equal(notes.zeroed, 0);
     assert_ptr_equal(take(arena, &small, &notes, 1024, &d), first);
     assert_int_equal(notes.zeroed, 1);
-    /* What is large has a slab of its own. */
+    /* A large region has a slab of its own. */
     take(arena, &small, &notes, 10000, &a);
     assert_int_equal(notes.allocated, 2);
     assert_int_equal(a.slab->bytes, 10240);
@@ -105,7 +105,7 @@ static void test_sources(void **state)
     assert_int_equal(c.slab->bytes, 65536);
     assert_int_equal(one.allocated, 2);
     assert_int_equal(other.allocated, 1);
-    /* One budget over all of them, whatever slabs take. */
+    /* One budget covers all sources, whatever their slabs take. */
     take(arena, &large, &other, 8192 - 4 * 256, &b);
     take(arena, &small, &other, 256, &b);
     assert_int_equal(rondo_arena_allocate(arena, &small, &one, 1, &b), RONDO_ERR_MEMORY);
@@ -130,7 +130,7 @@ static void test_failures(void **state)
     notes.failing = 0;
     char *memory = take(arena, &small, &notes, 1, &a);
     rondo_arena_release(arena, &a);
-    /* Memory that cannot be made zero is not handed out, and not lost either. */
+    /* Memory that cannot be zeroed is not handed out, and is not lost. */
     notes.failing = 1;
     assert_int_equal(rondo_arena_allocate(arena, &small, &notes, 1, &a), RONDO_ERR_DEVICE);
     assert_int_equal(rondo_arena_reserved(arena), 0);

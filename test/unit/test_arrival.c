@@ -1,5 +1,5 @@
-/* Arrivals in slots apart: a card whose writes into the slots land late, and counters that land at once. The device must never
- * be shown a tail before the slots below it; the same check finds the orders that would be wrong. */
+/* Arrivals in slots apart from their counters: a NIC whose writes into the slots arrive late, and counters that arrive at once.
+ * The device must never see a tail before the slots below it. The same check detects wrong orders of the steps. */
 #include "proxy/arrival.h"
 #include "proxy/proxy.h"
 
@@ -12,12 +12,12 @@
 
 enum { SLOTS = 4, MESSAGES = 500, SEEDS = 200, STEPS = 200000 };
 
-/* Message n puts n + 1 into its slot. */
+/* Message n writes n + 1 into its slot. */
 struct endpoint {
     uint64_t slots[SLOTS];
-    uint64_t sent, landed;         /* messages whose slot has been written, and those whose writing is over */
-    uint64_t tail, shown, head;    /* the counters' words */
-    uint64_t mark, flushes, fails; /* what the flush under way waits for */
+    uint64_t sent, landed;         /* messages written, and messages whose data has arrived */
+    uint64_t tail, shown, head;    /* the counters */
+    uint64_t mark, flushes, fails; /* the message that the current flush waits for */
     unsigned flushing, seed;
 };
 
@@ -43,7 +43,7 @@ static int flush(void *state, struct rondo_port *port)
         return -1;
     if (!endpoint->flushing) {
         endpoint->flushing = 1;
-        endpoint->mark = endpoint->sent; /* what comes later may land later */
+        endpoint->mark = endpoint->sent; /* later writes may arrive after the flush */
         endpoint->flushes++;
         return 0;
     }
@@ -59,14 +59,14 @@ static const struct rondo_network network = {.name = "card", .flush = flush};
 
 typedef int work_function(struct rondo_port *port, void *state);
 
-/* Wrong: the device is told first. */
+/* A wrong order: shows the device the tail before the flush. */
 static int tell_first(struct rondo_port *port, void *state)
 {
     *port->watched = *port->landed;
     return rondo_arrival_work(port, state);
 }
 
-/* Wrong: what the device is told is read after the flush. */
+/* A wrong order: reads the tail after the flush. */
 static int tell_latest(struct rondo_port *port, void *state)
 {
     if (!rondo_arrival_work(port, state))
@@ -84,7 +84,8 @@ static struct rondo_port port_of(struct endpoint *endpoint)
                                .landed = &endpoint->tail};
 }
 
-/* Returns slots that were not there when the device was told of them; *taken: messages that it had. */
+/* Returns how many slots were not there when the device saw the tail. *taken: the number of messages that the device has
+ * received. */
 static int run(work_function *work, unsigned seed, uint64_t *taken)
 {
     struct endpoint endpoint = {.seed = seed};
@@ -92,7 +93,7 @@ static int run(work_function *work, unsigned seed, uint64_t *taken)
     int stale = 0;
     for (int step = 0; step < STEPS && endpoint.head < MESSAGES; step++) {
         if (endpoint.sent < MESSAGES && endpoint.sent - endpoint.head < SLOTS && chance(&endpoint, 3))
-            endpoint.tail = ++endpoint.sent; /* the tail follows the slot, and is there before it */
+            endpoint.tail = ++endpoint.sent; /* the tail is sent after the slot, and arrives before it */
         if (chance(&endpoint, 8))
             land(&endpoint);
         work(&port, &endpoint);
@@ -131,12 +132,12 @@ static void test_one_flush_for_all_that_is_there(void **state)
     struct endpoint endpoint = {.seed = 1};
     struct rondo_port port = port_of(&endpoint);
     assert_int_equal(rondo_arrival_work(&port, &endpoint), 0);
-    assert_int_equal(endpoint.flushes, 0); /* nothing has landed */
+    assert_int_equal(endpoint.flushes, 0); /* nothing has arrived */
     endpoint.tail = endpoint.sent = endpoint.landed = 3;
     assert_int_equal(rondo_arrival_work(&port, &endpoint), 0);
     endpoint.tail = endpoint.sent = endpoint.landed = 4;
     assert_int_equal(rondo_arrival_work(&port, &endpoint), 1);
-    assert_int_equal(endpoint.shown, 3); /* the fourth came after the flush had begun */
+    assert_int_equal(endpoint.shown, 3); /* the fourth message came after the flush had begun */
     assert_int_equal(rondo_arrival_work(&port, &endpoint), 0);
     assert_int_equal(rondo_arrival_work(&port, &endpoint), 1);
     assert_int_equal(endpoint.shown, 4);
@@ -159,7 +160,7 @@ static void test_slots_with_counters(void **state)
     (void) state;
     struct endpoint endpoint = {.tail = 2, .fails = 1};
     struct rondo_port port = port_of(&endpoint);
-    port.landed = NULL; /* the device watches the tail itself */
+    port.landed = NULL; /* the device polls the tail itself */
     assert_int_equal(rondo_arrival_work(&port, &endpoint), 0);
     assert_int_equal(endpoint.flushes, 0);
 }

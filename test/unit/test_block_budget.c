@@ -1,5 +1,5 @@
-/* Who may have how many blocks of a GPU: whatever the order of launches on however many streams, kernels that wait all run at
- * once, and nobody is kept small for streams that are used no more. */
+/* The block budget of a GPU: whatever the order of launches on any number of streams, all kernels that wait run at once, and a
+ * stream gets its full share again when the other streams are no longer used. */
 #include "device/cuda/block_budget.h"
 
 #include <setjmp.h>
@@ -11,7 +11,13 @@
 
 #include <cmocka.h>
 
-enum { MULTIPROCESSORS = 133, /* of which one is nobody's */ ROUNDS = 20000, STREAMS = 24, PENDING = 64, LANES = 8192 };
+enum {
+    MULTIPROCESSORS = 133,
+    /* one of which belongs to no stream */ ROUNDS = 20000,
+    STREAMS = 24,
+    PENDING = 64,
+    LANES = 8192
+};
 
 struct user {
     struct rondo_block_budget_user budget;
@@ -35,7 +41,7 @@ static uint64_t executed(struct rondo_block_budget_user *user, uint32_t lane)
     return me->executed[lane];
 }
 
-/* What has been launched. */
+/* A launched kernel. */
 struct kernel {
     struct user *user;
     struct rondo_stream_operation operation;
@@ -62,7 +68,7 @@ static int open_budget(void **state)
     return 0;
 }
 
-/* The user is another from here on: nothing of it runs, and its daemon has not been started. */
+/* From here on the user is a new one: it has no running kernels, and its daemon has not been started. */
 static void start_anew(int u)
 {
     rondo_block_budget_leave(budget, &users[u].budget);
@@ -78,7 +84,7 @@ static int close_budget(void **state)
     return 0;
 }
 
-/* An operation on a stream, of the lane of that number. */
+/* Takes the blocks for an operation on a stream, in the lane of that number. */
 static struct kernel take(int u, uint64_t stream, uint32_t blocks)
 {
     const uint32_t lane = (uint32_t) (stream % LANES);
@@ -100,7 +106,7 @@ static void assert_kernel(struct kernel kernel, uint32_t blocks, int overlaps)
     assert_grant(kernel.grant, blocks, overlaps);
 }
 
-/* A single stream is never cut. */
+/* A single stream always gets what it asks for. */
 static void test_alone(void **state)
 {
     (void) state;
@@ -113,7 +119,7 @@ static void test_two(void **state)
 {
     (void) state;
     struct kernel first = take(0, 1, 64);
-    assert_int_equal(first.grant.tells, 0); /* it is alone */
+    assert_int_equal(first.grant.tells, 0); /* the stream is alone */
     assert_kernel(take(0, 2, 64), 17, 0);   /* a quarter of 132 - 64 */
     end(&first);
     first = take(0, 1, 64);
@@ -123,17 +129,17 @@ static void test_two(void **state)
     const int looked = users[0].looked;
     for (int k = 0; k < 50; k++)
         assert_kernel(take(0, 1 + (uint64_t) k % 2, 64), 64, 0);
-    assert_int_equal(users[0].looked, looked); /* both hold no more than their shares, and tell */
+    assert_int_equal(users[0].looked, looked); /* both hold no more than their shares, and report their ends */
 }
 
-/* Who holds more than a share is looked after whenever that matters. */
+/* A kernel that holds more than its share is checked for its end whenever the budget depends on it. */
 static void test_settled(void **state)
 {
     (void) state;
     struct kernel wide = take(0, 1, 64), narrow = take(0, 1, 10);
     end(&wide);
     end(&narrow);
-    assert_kernel(take(0, 2, 64), 64, 0); /* both are over */
+    assert_kernel(take(0, 2, 64), 64, 0); /* both kernels have ended */
     start_anew(0);
     wide = take(0, 1, 64);
     wide = take(0, 1, 64);
@@ -142,7 +148,7 @@ static void test_settled(void **state)
     assert_kernel(take(0, 2, 64), 64, 0);
 }
 
-/* Kernels of a stream that was alone may be two at once; others come while they wait. */
+/* Two kernels of a stream that was alone may run at once, and other streams start while those wait. */
 static void test_newcomers(void **state)
 {
     (void) state;
@@ -151,13 +157,13 @@ static void test_newcomers(void **state)
     first = take(0, 1, 24);
     for (uint64_t k = 0; k < sizeof(expected) / sizeof(expected[0]); k++)
         assert_kernel(take(0, 2 + k, 64), expected[k], 0);
-    assert_kernel(take(0, 1, 64), 9, 0); /* its share from here on */
+    assert_kernel(take(0, 1, 64), 9, 0); /* the stream's share from here on */
     assert_kernel(take(0, 100, 64), 1, 0);
-    end(&first); /* until now it held 48 */
+    end(&first); /* until now the stream held 48 */
     assert_kernel(take(0, 101, 64), 10, 0);
 }
 
-/* A stream is alone again, so that what is launched there does not tell when it is over. */
+/* A stream is alone again, so that its next kernels do not report their ends. */
 static void test_alone_again(void **state)
 {
     (void) state;
@@ -183,7 +189,7 @@ static struct rondo_block_budget_grant ask(const struct rondo_block_budget_reque
     return grant;
 }
 
-/* What asks for that tells in any case. */
+/* A kernel that is asked to report its end does so in any case. */
 static void test_tells(void **state)
 {
     (void) state;
@@ -196,7 +202,7 @@ static void test_tells(void **state)
     assert_int_equal(ask(&(struct rondo_block_budget_request){.stream = 1, .count = 1, .blocks = 64, .tells = 1}).until, 31);
 }
 
-/* Of several operations all have to be over. */
+/* A kernel of several operations has ended when all of them have. */
 static void test_several(void **state)
 {
     (void) state;
@@ -213,7 +219,7 @@ static void test_several(void **state)
     assert_kernel(take(1, 3, 64), 27, 0); /* of 132 - 25 */
 }
 
-/* One stream, and two who launch there: what the second has launched is over when it says so, and the first one's is, too. */
+/* Two users launch on one stream: a kernel of the second user that reports its end also ends the first user's earlier ones. */
 static void test_two_users(void **state)
 {
     (void) state;
@@ -225,12 +231,12 @@ static void test_two_users(void **state)
     assert_kernel(take(0, 2, 64), 64, 0);
 }
 
-/* The daemons' blocks are not given away, but for a stream that is alone. */
+/* The daemons' blocks are not given away, except to a stream that is alone. */
 static void test_daemons(void **state)
 {
     (void) state;
     rondo_block_budget_daemon(budget, &users[0].budget, 20);
-    rondo_block_budget_daemon(budget, &users[0].budget, 20); /* it starts again */
+    rondo_block_budget_daemon(budget, &users[0].budget, 20); /* the daemon starts again */
     rondo_block_budget_daemon(budget, &users[1].budget, 12);
     (void) take(0, 1, 1);
     (void) take(0, 2, 1);
@@ -239,21 +245,21 @@ static void test_daemons(void **state)
     assert_kernel(take(0, 1, 64), 54, 0);
 }
 
-/* Streams come and go. */
+/* Unused streams are forgotten. */
 static void test_forgotten(void **state)
 {
     (void) state;
-    for (uint64_t stream = 1; stream < 1000; stream++) { /* each is over when the next one comes */
+    for (uint64_t stream = 1; stream < 1000; stream++) { /* each kernel has ended when the next one comes */
         const struct kernel kernel = take(0, stream, 16);
         assert_int_equal(kernel.grant.blocks, 16);
         end(&kernel);
     }
-    for (int k = 0; k < 200; k++) /* until those before are seen to be used no more */
+    for (int k = 0; k < 200; k++) /* until the earlier streams count as unused */
         (void) take(0, 5000, 64);
     assert_kernel(take(0, 5000, 64), 64, 1);
 }
 
-/* Of graphs nobody knows when they run. */
+/* It is unknown when the kernels of a graph run. */
 static void test_captured(void **state)
 {
     (void) state;
@@ -268,7 +274,7 @@ static void test_captured(void **state)
     assert_kernel(take(1, 1, 100), 100, 1);
 }
 
-/* What was not launched is not waited for; and what needs so many blocks has them. */
+/* A kernel that was not launched is not waited for, and a kernel that needs all the blocks it asks for gets them. */
 static void test_returned(void **state)
 {
     (void) state;
@@ -283,7 +289,7 @@ static void test_returned(void **state)
     grant = ask(&narrow);
     rondo_block_budget_return(budget, &users[0].budget, &narrow, &grant);
     end(&kernel);
-    assert_kernel(take(0, 3, 42), 42, 0); /* nothing is held */
+    assert_kernel(take(0, 3, 42), 42, 0); /* no blocks are held */
     for (uint64_t stream = 10; stream < 10 + RONDO_PLACES; stream++)
         kernel = take(0, stream, 64);
     assert_kernel(kernel, 1, 0);
@@ -291,7 +297,7 @@ static void test_returned(void **state)
     assert_grant(ask(&(struct rondo_block_budget_request){.stream = 999, .count = 1, .blocks = 128, .least = 3}), 3, 0);
 }
 
-/* A GPU in small: kernels of a stream run in turn, two of them at once if they overlap. */
+/* A model of a GPU: kernels of a stream run in order, two of them at once if they overlap. */
 struct stream {
     struct kernel pending[PENDING];
     uint32_t first, count;
@@ -310,7 +316,7 @@ static uint32_t running(const struct stream *streams)
     return sum;
 }
 
-/* Kernels wait for as long as they like, but for the daemons and one of each stream there are always blocks. */
+/* Kernels wait for arbitrary times, but there are always blocks for the daemons and for one kernel of each stream. */
 static void test_all_run_at_once(void **state)
 {
     (void) state;
@@ -320,7 +326,7 @@ static void test_all_run_at_once(void **state)
     srand(1);
     rondo_block_budget_daemon(budget, &users[0].budget, 10);
     rondo_block_budget_daemon(budget, &users[1].budget, 10);
-    /* Nobody has been alone with more than the rest can do without. */
+    /* No lone stream has taken blocks that the others need. */
     (void) take(0, 1000, 1);
     (void) take(0, 1001, 1);
     for (int round = 0; round < ROUNDS; round++) {
@@ -340,7 +346,7 @@ static void test_all_run_at_once(void **state)
         most = sum > most ? sum : most;
         assert_in_range(sum, 0, MULTIPROCESSORS - 20);
     }
-    assert_in_range(widest, 25, 64); /* while there were three */
+    assert_in_range(widest, 25, 64); /* with three streams */
     assert_in_range(most, (MULTIPROCESSORS - 20) / 2, MULTIPROCESSORS - 20);
 }
 

@@ -1,4 +1,4 @@
-/* The control plane among ranks that mean well: meeting in every way, messages in order, leaving, dying, missing. */
+/* The control plane among correct ranks: every form of rendezvous, ordered messages, leaving, failing and missing ranks. */
 #include "test/unit/ranks.h"
 
 #include <poll.h>
@@ -10,7 +10,7 @@ enum method { UNIQUE_LOCAL, UNIQUE_REMOTE, UNIX_JOB, TCP };
 static rondo_unique_id_t id;
 static char job[64], root[64];
 
-/* A meeting point that no other test uses. */
+/* Chooses a rendezvous address that no other test uses. */
 static void choose_method(struct rank *ranks, int size, enum method method)
 {
     static int count;
@@ -20,7 +20,7 @@ static void choose_method(struct rank *ranks, int size, enum method method)
     unsetenv("RONDO_ROOT");
     if (method == UNIQUE_LOCAL || method == UNIQUE_REMOTE)
         assert_int_equal(rondo_get_unique_id(&id), RONDO_SUCCESS);
-    /* Ranks that seem to be on another host than the id's must use TCP. */
+    /* Ranks that seem to be on another host than the unique id's must use TCP. */
     if (method == UNIQUE_REMOTE)
         setenv("RONDO_HOSTID", "elsewhere", 1);
     for (int i = 0; i < size; i++) {
@@ -38,7 +38,7 @@ static void choose_method(struct rank *ranks, int size, enum method method)
 
 enum { MESSAGES = 100 };
 
-/* MESSAGES to each rank, this one too, of growing size; then one to all. */
+/* Sends MESSAGES of growing size to each rank, itself included, then one to all ranks. */
 static void *send_to_all(void *argument)
 {
     struct rank *rank = argument;
@@ -125,7 +125,7 @@ static void test_other_addresses(void **state)
     }
 }
 
-/* One meeting point serves one job after the other, at once. */
+/* One rendezvous address serves one job after the other, at once. */
 static void test_again(void **state)
 {
     (void) state;
@@ -204,7 +204,7 @@ static void test_many_threads(void **state)
     assert_int_equal(ranks[1].plain_bytes, 80000);
 }
 
-/* A handler that answers: the ball goes back and forth on the control threads alone. */
+/* A handler that answers: the message goes back and forth on the control threads alone. */
 static void bounce(void *argument, int source, uint32_t type, const void *data, size_t bytes)
 {
     struct rank *rank = argument;
@@ -323,7 +323,7 @@ static void test_leave(void **state)
         assert_non_null(strstr(rondo_last_error(), "rank 2"));
         assert_int_equal(rondo_control_send(ranks[i].control, RONDO_CONTROL_ALL, PLAIN, NULL, 0), RONDO_SUCCESS);
     }
-    /* What was sent before the goodbye came before it. */
+    /* A message that was sent before the goodbye arrives before it. */
     assert_int_equal(read_counter(&ranks[0], &ranks[0].next[2]), 1);
     for (int i = 0; i < 4; i++)
         if (i != 2)
@@ -332,7 +332,7 @@ static void test_leave(void **state)
     in_parallel(ranks, 3, rank_close);
 }
 
-/* The rank in the root's process returns from closing only after the others have, though they take their time. */
+/* The rank in the root's process returns from closing only after the others have, though these are slow. */
 static void test_root_stays(void **state)
 {
     (void) state;
@@ -364,7 +364,7 @@ static void expect_death(int victim, int size, enum method method)
     snprintf(count, sizeof(count), "%d", size);
     char *arguments[] = {"test", method == TCP ? "tcp" : "job", method == TCP ? root : job, number, count, "wait", NULL};
     pid_t process = start_process(arguments);
-    /* The victim's place in the array is taken by the last. */
+    /* The last rank takes the victim's place in the array. */
     ranks[victim] = ranks[size - 1];
     connect_all(ranks, size - 1);
     for (int i = 0; i < size - 1; i++)
@@ -450,7 +450,7 @@ static void test_missing_root(void **state)
     }
 }
 
-/* A root for which nobody comes ends by itself (the teardown sees whether it does), and its id is good for nothing then. */
+/* A root that no rank contacts ends by itself (the teardown checks it), and its id is invalid afterwards. */
 static void test_unused_unique_id(void **state)
 {
     (void) state;
@@ -502,7 +502,7 @@ static void test_misfits(void **state)
     unsetenv("RONDO_HOSTID");
 }
 
-/* Two jobs at one place: the second rank 0 is told. */
+/* Two jobs with one address: the second rank 0 gets an error. */
 static void test_place_taken(void **state)
 {
     (void) state;
@@ -545,7 +545,7 @@ static void test_bad_roots(void **state)
         }
 }
 
-/* Loopback needs no secret. */
+/* A loopback address needs no secret. */
 static void test_no_secret(void **state)
 {
     (void) state;
@@ -557,8 +557,8 @@ static void test_no_secret(void **state)
     in_parallel(ranks, 2, rank_close);
 }
 
-/* A rank in a process of its own: METHOD PLACE RANK SIZE BEHAVIOUR. It greets all others, then waits to be killed, or leaves
- * late. */
+/* A rank in a process of its own: METHOD PLACE RANK SIZE BEHAVIOUR. It greets all other ranks, then waits to be killed, or
+ * leaves late. */
 static int be_rank(char **arguments)
 {
     struct rank rank;

@@ -1,4 +1,4 @@
-/* A device that is lost: what was on it, what waited, and what comes later all end with the reason, and finalizing works. */
+/* A lost device: running, waiting and later operations all end with the reason, and finalizing works. */
 #include "lib/submission/queue.h"
 
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include "test/unit/open_runtime.h"
 
-enum { MESSAGES = 40 }; /* more than a lane's operations on the device */
+enum { MESSAGES = 40 }; /* more operations than a lane holds on the device */
 
 static void called_back(void *argument, rondo_result_t result)
 {
@@ -26,10 +26,10 @@ static void test_lost(void **state)
     int32_t data[MESSAGES];
     int result = -1;
     open_runtime(&runtime, &world);
-    for (int i = 0; i < MESSAGES; i++) /* nobody sends */
+    for (int i = 0; i < MESSAGES; i++) /* no rank sends */
         assert_int_equal(rondo_irecv(&data[i], 1, RONDO_INT32, 0, world, &requests[i]), RONDO_SUCCESS);
     assert_int_equal(rondo_request_callback(requests[1], called_back, &result), RONDO_SUCCESS);
-    runtime->device->kind->halt(runtime->device); /* as if it had been lost: no daemon runs any more */
+    runtime->device->kind->halt(runtime->device); /* as if the device were lost: no daemon runs any more */
     rondo_device_lost(runtime, RONDO_ERR_DEVICE, "the device has melted");
     for (int i = 0; i < MESSAGES; i++) {
         assert_int_equal(rondo_wait(requests[i]), RONDO_ERR_DEVICE);

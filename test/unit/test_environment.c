@@ -1,4 +1,4 @@
-/* The environment table and what each launcher's variables are taken to say. Every test starts from an empty environment. */
+/* The environment table and the meaning of each launcher's variables. Every test starts with an empty environment. */
 #include "lib/base/environment.h"
 
 #include <setjmp.h>
@@ -197,7 +197,7 @@ static void test_bad_launches(void **state)
                  "OMPI_COMM_WORLD_SIZE is not");
 }
 
-/* Two long names that differ in their last letter only must stay two. */
+/* Two long names that differ only in their last letter must stay different. */
 static void test_long_job(void **state)
 {
     (void) state;

@@ -1,5 +1,5 @@
-/* The control plane among strangers: garbage, floods, wrong secrets, and somebody in the middle who repeats, alters, drops or
- * swaps what ranks send. The job must not notice, or notice for what it is: a broken connection. */
+/* The control plane under attack: garbage, floods, wrong secrets, and an intermediary that repeats, alters, drops or swaps the
+ * ranks' messages. The job is not affected, or reports what it is: a broken connection. */
 #include "test/unit/ranks.h"
 
 #include "lib/bootstrap/handshake.h"
@@ -69,7 +69,7 @@ static void test_wrong_secret(void **state)
     in_parallel(ranks, 3, rank_close);
 }
 
-/* A rank whose secret is right and whose root's is not tells nobody anything: neither side believes the other. */
+/* A rank with the right secret tells nothing to a root with another one: neither side accepts the other. */
 static void test_false_root(void **state)
 {
     (void) state;
@@ -107,12 +107,12 @@ static void test_false_root(void **state)
     assert_non_null(strstr(rank.error, "does not know the secret"));
 }
 
-/* Strangers of several kinds keep coming until told to stop. */
+/* Unauthenticated connections of several kinds keep coming until told to stop. */
 struct flood {
     int unix_socket; /* else TCP */
     struct sockaddr_un address;
     socklen_t bytes;
-    int most; /* connections, held open */
+    int most; /* most connections held open */
     atomic_int stop, made;
 };
 
@@ -144,16 +144,16 @@ static void *pour(void *argument)
             continue;
         }
         switch (count % 5) {
-        case 0: /* says nothing */
+        case 0: /* sends nothing */
             break;
         case 1:
             (void) send(fd, garbage, sizeof(garbage), MSG_NOSIGNAL | MSG_DONTWAIT);
             break;
-        case 2: /* half of something that begins well */
+        case 2: /* half of a valid hello */
             memcpy(garbage, "RONDOctl\1\0\0\0", 12);
             (void) send(fd, garbage, RONDO_HANDSHAKE_HELLO / 2, MSG_NOSIGNAL | MSG_DONTWAIT);
             break;
-        case 3: /* all of it, with a false proof */
+        case 3: /* a complete hello with a false proof */
             memcpy(garbage, "RONDOctl\1\0\0\0\1\0\0\0\3\0\0\0", 20);
             (void) send(fd, garbage, RONDO_HANDSHAKE_HELLO, MSG_NOSIGNAL | MSG_DONTWAIT);
             break;
@@ -174,7 +174,7 @@ static void *pour(void *argument)
     return NULL;
 }
 
-/* Whether so many strangers have come within 20 s: on a busy machine the ranks may be faster than the flood. */
+/* Whether that many connections were made within 20 s: on a busy machine the ranks may be faster than the flood. */
 static int await_flood(struct flood *flood, int made)
 {
     for (int i = 0; i < 20000 && atomic_load(&flood->made) < made; i++)
@@ -182,7 +182,7 @@ static int await_flood(struct flood *flood, int made)
     return atomic_load(&flood->made) >= made;
 }
 
-/* The first rank listens; then the flood comes, and only then the others. */
+/* The first rank listens; then the flood starts, and only then the other ranks connect. */
 static void form_in_flood(struct rank *ranks, int size, struct flood *flood)
 {
     pthread_t first, pourer;
@@ -242,7 +242,7 @@ static void test_unix_flood(void **state)
     form_in_flood(ranks, 4, &flood);
 }
 
-/* Another user may hold the name under which a job would meet. Only root can play two users. */
+/* Another user may hold the name that a job would use for its rendezvous. Only root can act as two users. */
 static void test_squatter(void **state)
 {
     (void) state;
@@ -295,21 +295,20 @@ static int squat(const char *name, int ready)
     return sleep(30) != 0;
 }
 
-/* ---- somebody in the middle -----------------------------------------------------------------------------------------------
- */
+/* ---- an intermediary ---- */
 
 enum mischief { NONE, REPEAT, ALTER_DATA, ALTER_HEADER, ALTER_LENGTH, ALTER_TAG, OMIT, SWAP, CUT };
 
-/* Passes on what one rank and the root say, and does mischief to frame number 3 of one direction. */
+/* Forwards the frames between one rank and the root, and damages frame number 3 of one direction. */
 struct middle {
     int listener, port;
-    int towards_root; /* the direction to be harmed */
+    int towards_root; /* the direction to be damaged */
     enum mischief mischief;
-    unsigned char hello[RONDO_HANDSHAKE_HELLO]; /* overheard */
+    unsigned char hello[RONDO_HANDSHAKE_HELLO]; /* recorded */
     pthread_t thread;
 };
 
-/* Reads one frame with poll-free blocking reads; 0 at the end. */
+/* Reads one frame with blocking reads. Returns 0 at the end. */
 static size_t read_frame(int fd, unsigned char *frame, size_t most)
 {
     if (recv(fd, frame, RONDO_FRAME_HEADER, MSG_WAITALL) != RONDO_FRAME_HEADER)
@@ -410,7 +409,7 @@ static void suffer(enum mischief mischief, int towards_root)
     start_middle(&middle);
     snprintf(place, sizeof(place), "127.0.0.1:%d", middle.port);
     ranks[2].options.root = place;
-    /* The root must be there when the middle connects to it. */
+    /* The root must listen when the intermediary connects to it. */
     pthread_t first, last;
     assert_int_equal(pthread_create(&first, NULL, rank_connect, &ranks[0]), 0);
     usleep(50000);
@@ -420,7 +419,8 @@ static void suffer(enum mischief mischief, int towards_root)
     pthread_join(last, NULL);
     for (int i = 0; i < 3; i++)
         assert_int_equal(ranks[i].result, RONDO_SUCCESS);
-    /* Between rank 2 and its neighbours the third frame is harmed: towards rank 2 the first is the news that all are ready. */
+    /* The third frame between rank 2 and its neighbour is damaged; towards rank 2 the first frame says that all ranks are
+     * ready. */
     struct rank *sender = towards_root ? &ranks[2] : &ranks[0], *receiver = towards_root ? &ranks[0] : &ranks[2];
     int dest = towards_root ? 0 : 2, source = towards_root ? 2 : 0, whole = towards_root ? 2 : 1;
     if (mischief == REPEAT)
@@ -450,7 +450,7 @@ static void test_middle(void **state)
             suffer((enum mischief) mischief, towards_root);
 }
 
-/* What a rank said to prove itself proves nothing the second time. */
+/* A recorded proof of a rank proves nothing when it is repeated. */
 static void test_overheard_hello(void **state)
 {
     (void) state;
@@ -482,7 +482,7 @@ static void test_overheard_hello(void **state)
     pthread_join(middle.thread, NULL);
 }
 
-/* A rank that stops reading: the others go on, and after enough has piled up for it, it is dead. */
+/* A rank that stops reading: the others go on, and when enough has accumulated for it, it counts as failed. */
 static void sleep_in_handler(void *argument, int source, uint32_t type, const void *data, size_t bytes)
 {
     struct rank *rank = argument;
@@ -516,7 +516,7 @@ static void test_stuck_receiver(void **state)
         assert_int_equal(ranks[i].result, RONDO_SUCCESS);
     double begin = seconds_now();
     uint32_t number = 0;
-    /* It sleeps for good; the others' traffic goes on all the while. */
+    /* The rank sleeps for good, and the others' messages go on meanwhile. */
     for (int round = 0; read_counter(&ranks[1], &ranks[1].died[2]) == 0; round++) {
         assert_true(seconds_now() - begin < 60);
         rondo_control_send(ranks[0].control, 2, PLAIN, data, round < 400 ? bytes : 8);

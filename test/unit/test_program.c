@@ -1,5 +1,4 @@
-/* Programs: the language and its errors, wrong results, conditions of a program's own; and what compiling large ones may cost.
- */
+/* Programs: the language and its errors, wrong results, custom conditions, and the cost of compiling large programs. */
 #include "lib/program/program.h"
 #include "lib/program/plan_set.h"
 #include "rondo_program.h"
@@ -74,7 +73,7 @@ static void test_errors(void **state)
     expect_wrong(p, "2 chunks of rank 0 cannot be reduced with 1");
     p = make("allreduce", 2, 2, 0);
     rondo_chunk_copy(rondo_chunk(p, 0, RONDO_BUFFER_INPUT, 0, 2), 0, RONDO_BUFFER_INPUT, 1);
-    expect_wrong(p, "which" + 5); /* out of the buffer */
+    expect_wrong(p, "which" + 5); /* outside of the buffer */
     p = make("allreduce", 2, 1, 0);
     rondo_program_channel(p, 5000);
     expect_wrong(p, "channel 5000");
@@ -95,7 +94,7 @@ static void test_errors(void **state)
     expect_wrong(p, "chunks");
 }
 
-/* A rank alone has nothing to send. */
+/* A single rank has nothing to send. */
 static void test_one_rank(void **state)
 {
     (void) state;
@@ -106,17 +105,17 @@ static void test_one_rank(void **state)
     rondo_program_destroy(p);
 }
 
-/* What the postcondition says of programs that do something else. */
+/* The postcondition refuses programs that compute something else. */
 static void test_wrong_results(void **state)
 {
     (void) state;
     rondo_program_t p = make("allreduce", 3, 1, 1);
     expect_wrong(p, "output chunk 0 of rank 0 ends as the combination of 1 input chunks, not of the 3");
-    p = make("allreduce", 2, 1, 1); /* twice the same */
+    p = make("allreduce", 2, 1, 1); /* the same input twice */
     rondo_chunk_t sum = rondo_chunk_reduce(in(p, 0, 0), in(p, 1, 0));
     rondo_chunk_reduce(in(p, 1, 0), sum);
     expect_wrong(p, "rank 1 ends as the combination of 3");
-    p = make("alltoall", 2, 1, 0); /* the right number, but another block */
+    p = make("alltoall", 2, 1, 0); /* the right number of chunks, but another block */
     for (int from = 0; from < 2; from++)
         for (int to = 0; to < 2; to++)
             rondo_chunk_copy(in(p, from, (size_t) from), to, RONDO_BUFFER_OUTPUT, (size_t) from);
@@ -171,7 +170,7 @@ static void time_one(const char *name, const char *collective, int ranks)
     struct rusage used;
     getrusage(RUSAGE_SELF, &used);
     assert_true(compiling < 10 && checking < compiling + 0.5);
-    assert_true(used.ru_maxrss < 2L << 20); /* KiB, of all tests until now */
+    assert_true(used.ru_maxrss < 2L << 20); /* KiB, the maximum of all tests until now */
     rondo_plan_set_free(set);
     rondo_program_destroy(p);
 }

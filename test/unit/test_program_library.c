@@ -1,5 +1,5 @@
-/* The built-in algorithms: those in the language pass the checker for all ranks, channels and slots, and so do those written by
- * hand; the compiler makes of the one what the other was. */
+/* The built-in algorithms: those in the language and the hand-written ones pass the verifier for all ranks, channels and slots,
+ * and the compiler turns a program into the same plan as the hand-written algorithm. */
 #include "test/unit/builtins.h"
 #include "test/unit/plans.h"
 #include "lib/program/program.h"
@@ -50,7 +50,7 @@ static void test_library(void **state)
     assert_true(each_builtin(check_sizes, NULL) >= 25);
 }
 
-/* With few slots the order must do with them; one is always enough. */
+/* With few slots the order of instructions must fit them; one slot is always enough. */
 static void check_few_slots(const char *name, const char *collective, void *unused)
 {
     (void) unused;
@@ -72,7 +72,7 @@ static void test_slots(void **state)
     each_builtin(check_few_slots, NULL);
 }
 
-/* Or there could be more than a lane has contexts for. */
+/* Checks the number of blocks: there must not be more than a lane has contexts for. */
 static void expect_blocks(const struct rondo_algorithm *a, const struct rondo_shape *shape, const struct rondo_plan *plan)
 {
     const int most = shape->channels * rondo_algorithm_blocks(a, shape->kind, shape->size);
@@ -81,7 +81,7 @@ static void expect_blocks(const struct rondo_algorithm *a, const struct rondo_sh
                  plan->program->blocks, most);
 }
 
-/* The plans of algorithms that are written by hand. */
+/* The plans of hand-written algorithms. */
 static struct rondo_plan_set *hand_written(const struct rondo_algorithm *a, const struct rondo_shape *shape)
 {
     struct rondo_plan_set *set = plans_by_hand(a, shape);
@@ -90,7 +90,7 @@ static struct rondo_plan_set *hand_written(const struct rondo_algorithm *a, cons
     return set;
 }
 
-/* Ranks dealt out to the hosts in turn, so that those of a host do not have neighbouring numbers. */
+/* Assigns ranks to hosts in turn, so that the ranks of a host do not have neighbouring numbers. */
 static void lay_on_hosts(struct rondo_topology *topology, int ranks, int hosts)
 {
     topology->nodes = hosts;
@@ -168,7 +168,7 @@ static void test_remote_chunks(void **state)
     }
 }
 
-/* Of two blocks. Waits between blocks are none. */
+/* Whether two blocks are the same. Waits that order nothing do not count. */
 static int same_block(const struct rondo_plan *a, uint32_t mine_at, const struct rondo_plan *b, uint32_t theirs_at)
 {
     const struct rondo_program_block *mine = played_block(a, mine_at), *theirs = played_block(b, theirs_at);
@@ -195,7 +195,8 @@ static int same_block(const struct rondo_plan *a, uint32_t mine_at, const struct
     return 1;
 }
 
-/* Block for block; any_order: all blocks of b are a's, which run at the same time and wait for nothing. */
+/* Compares two plans block by block. any_order: the blocks of b are those of a in any order; they run at the same time and wait
+ * for nothing. */
 static void expect_same(const struct rondo_plan *a, const struct rondo_plan *b, int any_order)
 {
     assert_int_equal(a->program->blocks, b->program->blocks);
@@ -212,8 +213,8 @@ static void expect_same(const struct rondo_plan *a, const struct rondo_plan *b, 
     }
 }
 
-/* The compiler makes of what is written in the language what was written by hand: the same instructions, so the same speed. All
- * channels compiled at once are the same as one of them, multiplied. */
+/* The compiler turns a program into the hand-written instructions, so the speed is the same. All channels compiled at once
+ * equal one of them, multiplied. */
 static void same_as_hand_written(const char *name, const struct rondo_algorithm *hand, enum rondo_kind kind, int ranks,
                                  int channels, int exchanges)
 {
@@ -226,7 +227,7 @@ static void same_as_hand_written(const char *name, const struct rondo_algorithm 
     assert_right(rondo_program_compile(p, &options, -1, &ours));
     for (shape.rank = 0; shape.rank < ranks; shape.rank++) {
         struct rondo_plan *used = NULL;
-        if (!algorithm->blocks_a_peer) /* else it asks for more of the compiler */
+        if (!algorithm->blocks_a_peer) /* otherwise it asks more of the compiler */
             expect_same(ours->plans[shape.rank], theirs->plans[shape.rank], 0);
         assert_right(rondo_program_plan(algorithm, &shape, options.blocks, 4, 1, &used));
         expect_same(used, theirs->plans[shape.rank], algorithm->blocks_a_peer);
@@ -237,8 +238,8 @@ static void same_as_hand_written(const char *name, const struct rondo_algorithm 
     rondo_program_destroy(p);
 }
 
-/* As the library binds it, on several channels: the plans of all ranks pass the checker, and have no more blocks than the
- * choice of channels expects. */
+/* As the library binds the program on several channels: the plans of all ranks pass the verifier, and have no more blocks than
+ * the choice of channels expects. */
 static void check_bound(const char *name, const char *collective, void *unused)
 {
     (void) unused;
@@ -311,8 +312,8 @@ static uint32_t exchanges_of(rondo_program_t p, int ranks, uint32_t blocks)
     return count;
 }
 
-/* A user's program that sends its input to all and adds up what comes is one exchange, too, where the engine has it; not so one
- * whose sums are sent at once: that is what a fold does by itself. */
+/* A user's program that sends its input to all ranks and adds up what arrives becomes one exchange where the engine supports
+ * it. A program whose sums are sent at once does not: a reducing instruction does that by itself. */
 static void test_exchanges(void **state)
 {
     (void) state;

@@ -1,4 +1,4 @@
-/* Compiled plans compute the right thing whatever the turns, and mutated ones do if the checker accepts them. */
+/* Compiled plans compute the right result in any order of turns, and mutated plans do so if the verifier accepts them. */
 #include "test/unit/builtins.h"
 #include "test/unit/plans.h"
 #include "lib/program/program.h"
@@ -25,7 +25,7 @@ static struct rondo_plan_set *compiled(const char *name, const char *collective,
     return set;
 }
 
-/* Unmutated plans compute the right thing, whatever the turns. */
+/* Unmutated plans compute the right result in any order of turns. */
 static void play_builtin(const char *name, const char *collective, void *unused)
 {
     (void) unused;
@@ -106,7 +106,7 @@ static void mutate(struct rondo_plan_set *set, uint64_t *seed)
     case 13:
         i->dependencies = (uint16_t) (i->dependencies > 0 ? i->dependencies - 1 : 0);
         break;
-    case 14: { /* two steps change places */
+    case 14: { /* swaps two steps */
         struct rondo_instruction *other = played_instruction(plan, b, (at + 1) % block->instructions), saved = *i;
         *i = *other;
         *other = saved;
@@ -124,7 +124,7 @@ static void mutate(struct rondo_plan_set *set, uint64_t *seed)
     }
 }
 
-/* Whatever the checker accepts is right. */
+/* Every plan that the verifier accepts computes the right result. */
 static void test_mutations(void **state)
 {
     (void) state;

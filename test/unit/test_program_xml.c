@@ -1,4 +1,5 @@
-/* Programs as XML: what is written is read again, what msccl-tools writes is read, what is malformed or hostile is refused. */
+/* Programs as XML: written programs can be read again, msccl-tools' programs can be read, and malformed or hostile files are
+ * refused. */
 #include "test/unit/builtins.h"
 #include "lib/program/program.h"
 #include "rondo_program.h"
@@ -94,7 +95,7 @@ static void test_hostile_xml(void **state)
         "do not exist");
 }
 
-/* As msccl-tools writes an in-place all-reduce of two ranks: one sends, the other reduces and sends back. */
+/* An in-place all-reduce of two ranks as msccl-tools writes it: one rank sends, the other reduces and sends back. */
 static void test_msccl(void **state)
 {
     (void) state;

@@ -1,4 +1,4 @@
-/* Where the proxy's thread may run: near the card, but never where the process may not. */
+/* The processors of the proxy's thread: near the NIC, but only where the process may run. */
 #include "proxy/placement.h"
 
 #include <sched.h>
@@ -39,7 +39,7 @@ static void test_within_what_is_allowed(void **state)
     }
 }
 
-/* A launcher has bound the process to one processor: wherever the card is, there the thread stays. */
+/* A launcher has bound the process to one processor: the thread stays there, wherever the NIC is. */
 static void test_bound_to_one(void **state)
 {
     cpu_set_t before = now(), one;

@@ -1,4 +1,4 @@
-/* Which cards a rank uses, by distances that a made-up /sys tells. */
+/* The choice of a rank's NICs by distances from a made-up /sys. */
 #include "transport/memory/memory_node.h"
 #include "transport/rdma/rail_choice.h"
 
@@ -14,7 +14,7 @@
 
 enum { NODES = 3, MOST = 4 };
 
-/* 0 and 1 are near each other, 2 is far from both; and the way back need not be as long. */
+/* Nodes 0 and 1 are near each other, node 2 is far from both, and the distance back may be shorter. */
 static const char *const distances[NODES] = {"10 12 32\n", "12 10 21\n", "32 21 10\n"};
 static char root[] = "/tmp/rondo-rails-XXXXXX";
 
@@ -69,11 +69,11 @@ static void test_distances(void **state)
     assert_int_equal(rondo_memory_distance(root, 0, 0), 10);
     assert_int_equal(rondo_memory_distance(root, 0, 2), 32);
     assert_int_equal(rondo_memory_distance(root, 1, 2), 21);
-    assert_int_equal(rondo_memory_distance(root, 0, 3), -1); /* there is no such node */
+    assert_int_equal(rondo_memory_distance(root, 0, 3), -1); /* no such node */
     assert_int_equal(rondo_memory_distance(root, 3, 0), -1);
 }
 
-/* The ports chosen, as a text of their numbers. */
+/* The chosen ports as a text of their numbers. */
 static const char *choose_places(const struct rondo_rail_place *places, int count, int node, int turn)
 {
     static char text[64];
@@ -100,9 +100,9 @@ static void test_nearest(void **state)
     assert_string_equal(choose(nodes, 5, 1, 0), "1");
     assert_string_equal(choose(nodes, 5, 2, 0), "2 4");
     static const int none_at_hand[] = {2, 1, 2};
-    assert_string_equal(choose(none_at_hand, 3, 0, 0), "1"); /* 12 is less than 32 */
+    assert_string_equal(choose(none_at_hand, 3, 0, 0), "1"); /* because 12 is less than 32 */
     static const int far_only[] = {2, 2};
-    assert_string_equal(choose(far_only, 2, 0, 0), "0 1"); /* a far card is better than none */
+    assert_string_equal(choose(far_only, 2, 0, 0), "0 1"); /* a distant NIC is better than none */
 }
 
 static void test_unknown(void **state)
@@ -111,14 +111,14 @@ static void test_unknown(void **state)
     static const int unknown[] = {-1, -1}, some[] = {-1, 2, -1};
     assert_string_equal(choose(unknown, 2, -1, 0), "0 1");
     assert_string_equal(choose(unknown, 2, 1, 0), "0 1");
-    assert_string_equal(choose(some, 3, 0, 0), "1"); /* far, but not who knows where */
+    assert_string_equal(choose(some, 3, 0, 0), "1"); /* distant, but its node is known */
     assert_string_equal(choose(some, 3, -1, 0), "0 1 2");
     assert_string_equal(choose(some, 0, 0, 0), "");
     static const int not_in_sysfs[] = {7, 8};
     assert_string_equal(choose(not_in_sysfs, 2, 7, 0), "0");
 }
 
-/* Of more ports than a rank uses, ranks in turn take different ones. */
+/* If there are more ports than a rank uses, ranks take different ones in turn. */
 static void test_turns(void **state)
 {
     (void) state;
@@ -126,22 +126,22 @@ static void test_turns(void **state)
     assert_string_equal(choose(nodes, 9, 0, 0), "0 1 2 4");
     assert_string_equal(choose(nodes, 9, 0, 1), "5 6 7 8");
     assert_string_equal(choose(nodes, 9, 0, 2), "0 1 2 4");
-    assert_string_equal(choose(nodes, 6, 0, 1), "0 1 2 5"); /* 4 and then from the beginning */
+    assert_string_equal(choose(nodes, 6, 0, 1), "0 1 2 5"); /* 4 ports, then again from the beginning */
     assert_string_equal(choose(nodes, 9, 2, 1), "3");
 }
 
-/* Of cards on the GPU's node those behind the same switch; one behind a switch on another node is far all the same. */
+/* Of the NICs on the GPU's node, those behind the same switch; a NIC behind a switch on another node is distant. */
 static void test_bridges(void **state)
 {
     (void) state;
     static const struct rondo_rail_place places[] = {{0, 0}, {0, 2}, {2, 3}, {0, 1}, {0, 2}, {-1, 4}};
     assert_string_equal(choose_places(places, 6, 0, 0), "1 4");
     assert_string_equal(choose_places(places, 6, 2, 0), "2");
-    assert_string_equal(choose_places(places, 6, -1, 0), "5"); /* where nodes are not known, bridges are */
+    assert_string_equal(choose_places(places, 6, -1, 0), "5"); /* where nodes are unknown, bridges decide */
     assert_string_equal(choose_places(places, 1, 0, 0), "0");
 }
 
-/* As the kernel lays PCI devices out: folders in each other, and links to them by their addresses. */
+/* The kernel's layout of PCI devices: nested folders, and links to them by address. */
 static void test_shared_bridges(void **state)
 {
     (void) state;
@@ -150,7 +150,7 @@ static void test_shared_bridges(void **state)
                                           "/pci/pci0000:15/0000:15:01.0",
                                           "/pci/pci0000:15/0000:15:01.0/0000:16:00.0",
                                           "/pci/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0", /* GPU */
-                                          "/pci/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:01.0", /* card, same switch */
+                                          "/pci/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:01.0", /* NIC, same switch */
                                           "/pci/pci0000:15/0000:15:01.0/0000:16:01.0",              /* same root port */
                                           "/pci/pci0000:15/0000:15:02.0",                           /* same root */
                                           "/pci/pci0000:5",

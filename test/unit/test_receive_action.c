@@ -1,6 +1,6 @@
 /*
- * Errands: the sum and the copy at every alignment of what has come, in both orders of the sources, divided where it is a mean;
- * and that nothing is touched unless the errand is that slot's, is on offer, and has all of its bytes.
+ * Receive actions: sum and copy at every alignment of the received data, in both orders of the sources, divided for averages.
+ * Nothing is written unless the action belongs to that slot, is posted, and all of its bytes have arrived.
  */
 #include "device/engine/receive_action.h"
 #include "device/abi/platform.h"
@@ -54,7 +54,7 @@ static void test_done_at_any_alignment(void **state)
             }
 }
 
-/* Which zero a maximum of two is depends on the order. */
+/* The sign of zero in a maximum depends on the order of the two operands. */
 static void test_order(void **state)
 {
     float to[COUNT], own[COUNT], come[COUNT], other[COUNT];
@@ -67,7 +67,7 @@ static void test_order(void **state)
     action.own_first = 1;
     assert_int_equal(rondo_receive_action_run(&action, POSITION, come, sizeof(come)), 1);
     assert_int_equal(rondo_receive_action_run(&reverse, POSITION, own, sizeof(own)), 1);
-    assert_memory_equal(to, other, sizeof(to)); /* (own, come) both times */
+    assert_memory_equal(to, other, sizeof(to)); /* the order is (own, come) both times */
 }
 
 static void test_refused(void **state)
@@ -80,11 +80,11 @@ static void test_refused(void **state)
     assert_int_equal(rondo_receive_action_run(&action, POSITION + 1, come, sizeof(come)), 0);
     assert_int_equal(rondo_receive_action_run(&action, POSITION + 16, come, sizeof(come)), 0);
     assert_int_equal(action.state, RONDO_RECEIVE_ACTION(POSITION, RONDO_RECEIVE_ACTION_OFFERED));
-    /* Too short: it is given back, once and for all. */
+    /* Too short: the action is given back for good. */
     assert_int_equal(rondo_receive_action_run(&action, POSITION, come, sizeof(come) - 1), 0);
     assert_int_equal(RONDO_RECEIVE_ACTION_STATE(action.state), RONDO_RECEIVE_ACTION_NONE);
     assert_int_equal(rondo_receive_action_run(&action, POSITION, come, sizeof(come)), 0);
-    /* Withdrawn, as the engine does. */
+    /* The action is withdrawn, as the engine does it. */
     action = offer(to, own, RONDO_SUM);
     assert_int_equal(rondo_exchange_if(&action.state, action.state, RONDO_RECEIVE_ACTION_NONE), 1);
     assert_int_equal(rondo_receive_action_run(&action, POSITION, come, sizeof(come)), 0);

@@ -1,7 +1,7 @@
 /*
- * rondo_reduce_elements and the element types against a reference written here from the formats' definitions: every type,
- * operator, number of sources and destinations, with odd counts and offsets, in place, past the cache, by every set of kernels
- * this machine runs.
+ * rondo_reduce_elements and the element types against a reference that is written here from the formats' definitions: every
+ * type, operator, number of sources and destinations, with odd counts and offsets, in place, with stores past the cache, by
+ * every set of kernels that this machine runs.
  */
 #include "device/reduce/reduce.h"
 #include "device/reduce/reduce_kernels.h"
@@ -20,14 +20,14 @@
 
 enum { MAX_SOURCES = 9, MAX_DESTINATIONS = 4, CANARY = 64 };
 
-/* A small float: its fields' widths, its largest finite and its NaN's encoding, and how it is converted. */
+/* A small float: the widths of its fields, the encodings of its largest finite value and of NaN, and its conversion. */
 struct format {
     rondo_datatype_t type;
     int width, mantissa, bias;
-    unsigned largest, beyond, nan; /* beyond: what overflow gives */
+    unsigned largest, beyond, nan; /* beyond: the result of overflow */
     float (*to_float)(unsigned);
     unsigned (*from_float)(float);
-    double *values; /* of the encodings 0 to largest, and of the next one if it went on */
+    double *values; /* of the encodings 0 to largest, and of the next one if the format continued */
 };
 
 #define ADAPT(name, type)                                                                                                      \
@@ -211,7 +211,8 @@ static double combine_floats(rondo_op_t op, double a, double b)
     }
 }
 
-/* One element of the result. Doubles hold floats' sums, products and quotients so exactly that rounding again is innocuous. */
+/* Computes one element of the result. Doubles hold sums, products and quotients of floats so exactly that the second rounding
+ * changes nothing. */
 static void reduce_element(void *result, const void *const *src, int sources, size_t i, rondo_datatype_t type, rondo_op_t op,
                            int average)
 {
@@ -256,7 +257,7 @@ static size_t random_below(size_t bound)
     return (size_t) (random_bits() >> 8) % bound;
 }
 
-/* Any bits, or what is special to floats, or modest values, so that folds of many meet every case. */
+/* Stores any bits, special floats, or modest values, so that reductions of many sources meet every case. */
 static void put_random(rondo_datatype_t type, void *element)
 {
     static const double special[] = {0.0, -0.0, 1.0, -1.0, HUGE_VAL, -HUGE_VAL, NAN, 3e-45, -6e-8, 448.0, 65504.0, 3e38};
@@ -276,7 +277,7 @@ struct data {
     char *expected;
 };
 
-/* Sources end where their allocation does, so that AddressSanitizer sees reads beyond. */
+/* The sources end where their allocation ends, so that AddressSanitizer detects reads beyond. */
 static void make_data(struct data *data, int sources, size_t count, rondo_datatype_t type, rondo_op_t op, int average)
 {
     size_t size = sizes[type];
@@ -301,7 +302,7 @@ static void free_data(struct data *data, int sources)
     free(data->expected);
 }
 
-/* One call; in_place: the source that destination in_place_at takes the place of, -1 for none. */
+/* Checks one call. in_place: the source whose place destination in_place_at takes; -1: none. */
 static void check(const struct data *data, int destinations, int sources, size_t count, rondo_datatype_t type, rondo_op_t op,
                   int average, int streaming, int in_place, int in_place_at, const char *kernels)
 {
@@ -364,7 +365,7 @@ static void test_decodes_every_encoding(void **state)
     }
 }
 
-/* Floats at and beside every value and every tie of a format, special ones, and a sweep through all exponents. */
+/* Floats at and next to every value and every tie of a format, special floats, and a sweep through all exponents. */
 static size_t floats_to_encode(const struct format *format, float *values, size_t room)
 {
     static const uint32_t special[] = {0x7f800000, 0x7f800001, 0x7fc00000, 0x7fffffff, 0x7f7fffff, 1, 0x007fffff, 0x00800000};
@@ -400,7 +401,7 @@ static void test_encodes_to_nearest_even(void **state)
     free(values);
 }
 
-/* The vectorized conversions; they may assume that a NaN to be narrowed is the one NaN. */
+/* The vectorized conversions give the same results. They may assume that a NaN to be narrowed is the canonical one. */
 static void test_kernels_convert_alike(void **state)
 {
     (void) state;
@@ -465,7 +466,7 @@ static void test_reduce(void **state)
     rondo_reduce_force(NULL);
 }
 
-/* Sizes that go past the cache, and the shapes that have loops of their own. */
+/* Sizes that are stored past the cache, and the shapes that have loops of their own. */
 static void test_reduce_large(void **state)
 {
     (void) state;
@@ -498,7 +499,7 @@ static void test_reduce_large(void **state)
 
 /* ---- to other cores ---- */
 
-/* local: whether there is one. */
+/* local: whether there is a local destination. */
 static void check_out(const struct data *data, int local, int remotes, int sources, size_t count, rondo_datatype_t type,
                       rondo_op_t op, int average, int past)
 {
@@ -530,7 +531,7 @@ static void test_reduce_out(void **state)
 {
     (void) state;
     static const rondo_datatype_t types[] = {RONDO_UINT8, RONDO_FLOAT16, RONDO_FLOAT, RONDO_DOUBLE};
-    static const size_t lengths[] = {1, 100, RONDO_STORE_POLICY_BYTES, 40000}; /* bytes at least */
+    static const size_t lengths[] = {1, 100, RONDO_STORE_POLICY_BYTES, 40000}; /* at least so many bytes */
     for (int k = 0; rondo_reduce_kernels_at(k); k++)
         for (int t = 0; t < 4; t++)
             for (int l = 0; l < 4; l++)
@@ -556,7 +557,8 @@ static uint64_t clock_of_test(void)
     return time_now;
 }
 
-/* Which way so many copies of so many bytes go; each takes so many nanoseconds, by its way. */
+/* Returns how many of the copies of so many bytes go past the cache. Each copy takes so many nanoseconds, depending on its
+ * way. */
 static int count_past(struct rondo_store_policy *store_policy, int copies, size_t bytes, uint64_t through_ns, uint64_t past_ns)
 {
     int count = 0;
@@ -581,14 +583,14 @@ static void test_store_policy(void **state)
     assert_int_equal(count_past(&store_policy, SHORT, bytes - 1, 100, 1), 0); /* too short */
     assert_int_equal(store_policy.copies, 0);
 
-    /* Not quicker, or not by enough; then by enough; and in the end they have come to share a cache. */
+    /* Past the cache: not faster; not by enough; faster by enough; and at last both cores share a cache. */
     assert_int_equal(count_past(&store_policy, SHORT, bytes, 100, 100), TRIED);
     assert_int_equal(count_past(&store_policy, SHORT, bytes, 110, 100), TRIED);
     assert_int_equal(count_past(&store_policy, LONG, bytes, 125, 100), LONG - RONDO_STORE_POLICY_TRIAL + TRIED);
     assert_int_equal(count_past(&store_policy, LONG, bytes, 105, 100), LONG - RONDO_STORE_POLICY_TRIAL + TRIED);
     assert_int_equal(count_past(&store_policy, SHORT, bytes, 100, 101), TRIED);
 
-    /* One window that took long for another reason counts for nothing. */
+    /* One window that is slow for another reason does not count. */
     for (int window = 0; window < RONDO_STORE_POLICY_WINDOWS; window++)
         for (int quick = 0; quick <= 1; quick++) {
             store_policy = (struct rondo_store_policy){0};
@@ -600,7 +602,7 @@ static void test_store_policy(void **state)
         }
 }
 
-/* Copies past the caches, each told of by a release, and read by another thread as soon as it sees that. */
+/* Copies past the caches. A release store announces each, and another thread reads it as soon as it sees the announcement. */
 enum { SHOWN_BYTES = RONDO_STORE_POLICY_BYTES, SHOWN_SLOTS = 4, SHOWN = 100000 };
 static struct {
     _Alignas(64) uint64_t tail;
@@ -615,14 +617,14 @@ static void *look(void *unused)
         const uint64_t *slot = shown.slots[i % SHOWN_SLOTS];
         while (__atomic_load_n(&shown.tail, __ATOMIC_ACQUIRE) <= i)
             continue;
-        for (int w = SHOWN_BYTES / 8; w-- > 0;) /* what was stored last first */
+        for (int w = SHOWN_BYTES / 8; w-- > 0;) /* the last stored word is read first */
             shown.stale += slot[w] != i;
         __atomic_store_n(&shown.head, i + 1, __ATOMIC_RELEASE);
     }
     return unused;
 }
 
-/* Without the fence in rondo_reduce_out three of three runs fail. */
+/* Fails every time without the fence in rondo_reduce_out. */
 static void test_shows_whole(void **state)
 {
     (void) state;

@@ -1,5 +1,5 @@
-/* Segments: shared within a process as one mapping, with other processes through a descriptor that only who has the key gets.
- */
+/* Segments: shared within a process as one mapping, and with other processes through a descriptor that only the owner of the
+ * key receives. */
 #include "test/unit/ranks.h"
 
 #include "lib/base/host.h"
@@ -13,7 +13,7 @@
 
 enum { MEMBERS = 3 };
 
-/* Ranks of this process, each with its segments. It must not move: the handlers point into it. */
+/* Ranks of this process, each with its segments. The structure must not move: the handlers point into it. */
 struct job {
     int count;
     struct rank ranks[MEMBERS];
@@ -70,7 +70,7 @@ static void test_same_process(void **state)
     assert_ptr_equal(first, made);
     assert_ptr_equal(again, made);
     assert_ptr_equal(other, made);
-    /* The maker's own release ends neither the others' use nor that of an import it has itself. */
+    /* The creator's release ends neither the other ranks' use nor its own import's. */
     assert_int_equal(rondo_segment_import(job.segments[0], &handle, &again), RONDO_SUCCESS);
     char *base = made->base;
     rondo_segment_release(job.segments[0], made);
@@ -117,7 +117,7 @@ static void test_wrong_handles(void **state)
     assert_int_equal(rondo_segment_import(job.segments[1], &wrong, &imported), RONDO_ERR_ARGUMENT);
     assert_int_equal(rondo_segment_allocate(job.segments[0], 1, &made), RONDO_SUCCESS);
     rondo_segment_export(made, &handle);
-    /* Whichever of the bytes it uses is another, it opens nothing. */
+    /* A handle with any one changed byte opens nothing. */
     for (size_t i = 0; i < 48; i++) {
         wrong = handle;
         wrong.bytes[i] ^= 1;
@@ -130,7 +130,7 @@ static void test_wrong_handles(void **state)
 
 enum { ASKED = 18, TOLD = 19 };
 
-/* What the parent's handler keeps of the child's messages. */
+/* The child's messages, as the parent's handler stores them. */
 struct mail {
     struct rank rank; /* first, for await() */
     struct rondo_segment_handle handle;
@@ -147,7 +147,7 @@ static void keep_mail(void *argument, int source, uint32_t type, const void *dat
     note(argument, source, type, data, bytes);
 }
 
-/* Rank 1, another process: writes into rank 0's segment, and rank 0 into its own. */
+/* Rank 1 in another process: writes into rank 0's segment, and rank 0 writes into its own. */
 static int be_child(const char *job, const char *behaviour)
 {
     struct mail mail;
@@ -170,7 +170,7 @@ static int be_child(const char *job, const char *behaviour)
     if (rondo_segment_import(segments, &mail.handle, &theirs) != RONDO_SUCCESS ||
         rondo_segment_import(segments, &mail.handle, &again) != RONDO_SUCCESS || theirs != again)
         return 15;
-    /* A segment that was imported can be passed on like one that was made. */
+    /* An imported segment can be exported again like a created one. */
     rondo_segment_export(theirs, &handle);
     if (memcmp(&handle, &mail.handle, sizeof(handle)) != 0)
         return 16;
@@ -221,7 +221,7 @@ static void two_processes(const char *behaviour)
         assert_true(WIFSIGNALED(status));
     else
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    /* What is mapped stays, whatever became of its maker; what is not can be had no more. */
+    /* A mapped segment stays valid, whatever became of its creator; an unmapped one can no longer be imported. */
     assert_string_equal(theirs->base + theirs->bytes - 64, "and back");
     rondo_segment_release(segments, theirs);
     assert_int_equal(rondo_segment_import(segments, &mail.handle, &theirs), RONDO_ERR_TRANSPORT);
@@ -236,7 +236,7 @@ static void test_two_processes(void **state)
     two_processes("die");
 }
 
-/* Clients that connect and ask for nothing, for half of something, or for too much, while others import. */
+/* Clients that connect and send nothing, half of a request, or a request for too much, while others import. */
 static void test_intruders(void **state)
 {
     (void) state;
@@ -266,7 +266,7 @@ static void test_intruders(void **state)
         }
     }
     assert_true(seconds_now() - begun < 5);
-    /* Those that sent something wrong were dropped at once; of the silent ones the oldest, and in time all. */
+    /* Clients that sent something wrong were dropped at once; of the silent ones first the oldest, and in time all. */
     for (int i = 0; i < INTRUDERS; i++) {
         struct pollfd poller = {intruders[i], POLLIN, 0};
         assert_int_equal(poll(&poller, 1, 6000), 1);
@@ -318,7 +318,7 @@ static void test_many_threads(void **state)
     end(&job);
 }
 
-/* Descriptors of other things pass the same way, in this process as duplicates. */
+/* Other descriptors are passed in the same way, within this process as duplicates. */
 static void test_descriptor_offers(void **state)
 {
     (void) state;
@@ -341,9 +341,9 @@ static void test_descriptor_offers(void **state)
         wrong.bytes[i] ^= 1;
         assert_int_equal(rondo_descriptor_offer_take(&wrong, &fd), RONDO_ERR_TRANSPORT);
     }
-    /* It is no segment, and not for others to withdraw. */
+    /* The offer is not a segment, and other ranks cannot withdraw it. */
     memcpy(handle.bytes, &offer, sizeof(offer));
-    handle.bytes[41] ^= 0x10; /* 4097 bytes; and then a whole page */
+    handle.bytes[41] ^= 0x10; /* 4097 bytes, then a whole page */
     assert_int_not_equal(rondo_segment_import(job.segments[1], &handle, &imported), RONDO_SUCCESS);
     handle.bytes[40] = 0;
     assert_int_equal(rondo_segment_import(job.segments[1], &handle, &imported), RONDO_ERR_TRANSPORT);
@@ -355,7 +355,7 @@ static void test_descriptor_offers(void **state)
     int late;
     assert_int_equal(rondo_descriptor_offer_take(&offer, &late), RONDO_ERR_TRANSPORT);
     assert_int_equal(late, -1);
-    /* What has been taken stays; the pipe ends with it. */
+    /* A descriptor that was received stays valid; the pipe ends with it. */
     assert_int_equal(write(fd, "y", 1), 1);
     assert_int_equal(read(pipe_ends[0], &byte, 1), 1);
     close(fd);

@@ -1,5 +1,5 @@
-/* What ranks of one host choose for small all-reduces: by their number, and by whether each has a core; and in which slots they
- * go. */
+/* The choices of ranks on one host for small all-reduces, by their number and by whether each has a core, and the slots that
+ * they use. */
 #include "lib/select/select.h"
 
 #include "lib/algorithms/algorithms.h"
@@ -51,7 +51,7 @@ static void test_doubling_where_every_rank_has_a_core(void **state)
     assert_string_equal(chosen(8, 16384, 0, 1, 0), "recursive-doubling");
     assert_string_equal(chosen(8, 16385, 0, 1, 0), "ring");
     assert_string_equal(chosen(2, 8192, 0, 1, 0), "allpairs");
-    assert_string_equal(chosen(6, 2048, 0, 1, 0), "allpairs"); /* no power of two */
+    assert_string_equal(chosen(6, 2048, 0, 1, 0), "allpairs"); /* not a power of two */
 }
 
 static void test_one_shot_elsewhere(void **state)
@@ -62,7 +62,7 @@ static void test_one_shot_elsewhere(void **state)
     assert_string_not_equal(chosen(8, 2048, 0, 1, 1), "recursive-doubling");
 }
 
-/* Tiny ones only between host devices of one host: nobody else sends faster than others receive. */
+/* Tiny slots only between host devices of one host: elsewhere no sender is faster than its receiver. */
 static void test_slots(void **state)
 {
     (void) state;

@@ -1,4 +1,4 @@
-/* What ranks on GPUs choose: something for every call, no more blocks than may be, and lines only where they can be used. */
+/* The choices of ranks on GPUs: a program for every call, no more blocks than allowed, and LL128 only where it can be used. */
 #include "lib/select/select_gpu.h"
 
 #include "lib/submission/arguments.h"
@@ -85,14 +85,14 @@ static void test_blocks(void **state)
     set_up(4, 1, 32, 0);
     assert_int_equal(rondo_select_gpu_blocks(&world, 1, 0), 64);
     assert_int_equal(rondo_select_gpu_blocks(&world, 0, 0), 32);
-    assert_int_equal(rondo_select_gpu_blocks(&other, 1, 0), 32); /* not the world's */
+    assert_int_equal(rondo_select_gpu_blocks(&other, 1, 0), 32); /* not the world's number */
     set_up(4, 1, 32, 24);
     assert_int_equal(rondo_select_gpu_blocks(&world, 1, 0), 24);
     assert_int_equal(rondo_select_gpu_blocks(&other, 1, 0), 24);
     assert_int_equal(rondo_select_gpu_blocks(&world, 0, 0), 32);
     set_up(4, 1, 8, 24);
     assert_int_equal(rondo_select_gpu_blocks(&world, 1, 0), 16);
-    for (int coded = 0; coded < 2; coded++) { /* blocks that code run two to a multiprocessor */
+    for (int coded = 0; coded < 2; coded++) { /* two compressing blocks run on each multiprocessor */
         set_up(4, 0, 120, 0);
         assert_int_equal(rondo_select_gpu_blocks(&world, 1, coded), coded ? 240 : 120);
         assert_int_equal(rondo_select_gpu_blocks(&world, 0, coded), 120);
@@ -102,7 +102,7 @@ static void test_blocks(void **state)
     }
 }
 
-/* Nor does who insists on an algorithm and channels get more blocks. */
+/* A call that names an algorithm and channels gets no more blocks either. */
 static void test_asked_for(void **state)
 {
     static char from, to;
@@ -119,7 +119,7 @@ static void test_asked_for(void **state)
     }
 }
 
-/* Bulk copies are for who asks for them, where all GPUs have them. */
+/* The tma protocol is used on request where all GPUs support it. */
 static void test_tma_asked_for(void **state)
 {
     static char from, to;
@@ -135,7 +135,7 @@ static void test_tma_asked_for(void **state)
     }
 }
 
-/* And for large all-to-alls between two, of whole vectors and on a stream. */
+/* The tma protocol is also chosen for large all-to-alls between two ranks, of whole vectors and on a stream. */
 static void test_tma(void **state)
 {
     static char from, to;
@@ -159,7 +159,8 @@ static void test_tma(void **state)
     }
 }
 
-/* Large messages of one process's ranks land, on streams only; so do all-to-alls and all-gathers of two. */
+/* Direct writes are chosen for large messages between ranks of one process, on streams only, and for all-to-alls and
+ * all-gathers of two ranks. */
 static void test_direct_write(void **state)
 {
     static char from, to;
@@ -191,7 +192,7 @@ static void test_direct_write(void **state)
         }
 }
 
-/* Over a network, by the threads that carry; none where cards do. */
+/* Over a network the number of channels follows the proxy threads, unless NICs move the data. */
 static void test_network(void **state)
 {
     static const struct {

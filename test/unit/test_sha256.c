@@ -17,7 +17,7 @@ static void digits(const unsigned char *bytes, char text[2 * RONDO_SHA256_BYTES 
     text[2 * RONDO_SHA256_BYTES] = '\0';
 }
 
-/* The message is added in pieces of the given size. */
+/* The message is added in parts of the given size. */
 static void check_hash(const char *message, size_t bytes, size_t slice_op, const char *expected)
 {
     struct rondo_sha256 hash;
@@ -66,7 +66,7 @@ static void check_tag(const void *key, size_t key_bytes, const void *message, si
 {
     struct rondo_hmac keyed;
     rondo_hmac_begin(&keyed, key, key_bytes);
-    /* Twice from one key, so that a copied key is seen to be unharmed by the first use. */
+    /* Uses one key twice: the first use must not change a copied key. */
     for (int round = 0; round < 2; round++) {
         struct rondo_hmac hmac = keyed;
         unsigned char tag[RONDO_SHA256_BYTES];

@@ -1,4 +1,5 @@
-/* How chunks are cut into slices and tiles (lib/select/slicing.c): what is sent fits into slots, and all of it is sent. */
+/* The division of chunks into slices and tiles (lib/select/slicing.c): every slice fits into a slot, and all elements are
+ * sent. */
 #include "lib/algorithms/algorithms.h"
 #include "device/engine/engine.h"
 #include "lib/connection/lane.h"
@@ -47,7 +48,7 @@ static rondo_result_t slice(const char *algorithm, enum rondo_protocol protocol,
     return rondo_slice_operation(&request, &plan, &choice, largest);
 }
 
-/* Bytes in a slot of what an instruction sends of so many chunks. */
+/* The bytes in a slot of an instruction's slice of so many elements. */
 static uint64_t bytes_in_slot(enum rondo_protocol protocol, uint64_t elements)
 {
     const uint64_t bytes = elements * operation.element_bytes;
@@ -99,14 +100,14 @@ static void test_fits(void **state)
         if (slice(rand() % 2 ? "ring" : "twoshot", protocol, 1 + rand() % 64, most) != RONDO_SUCCESS)
             continue;
         check(protocol, most);
-        if (comm.networked && !comm.gpus_only) /* slots for several tiles (docs/guide/networks.md) */
+        if (comm.networked && !comm.gpus_only) /* slots for several tiles */
             assert_true(operation.slices <= rondo_network_slices(&runtime));
         sliced++;
     }
     assert_true(sliced > 190000);
 }
 
-/* What all slots of a rank have in the host's memory between GPUs stays in the processor's cache. */
+/* The slots of a rank in host memory between GPUs fit in the processor's cache. */
 static void test_host_memory(void **state)
 {
     (void) state;
@@ -122,7 +123,7 @@ static void test_host_memory(void **state)
     }
 }
 
-/* A code's chunk is two slices where each is worth what it costs, and else one; never a long and a short one. */
+/* A compressed chunk has two slices where both are worth their cost, otherwise one; never a long one and a short one. */
 static void test_coded(void **state)
 {
     (void) state;

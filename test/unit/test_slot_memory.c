@@ -1,5 +1,5 @@
-/* The choice of where slots lie, without a card: with functions of libibverbs that say what cards have said. What is chosen
- * where a card takes GPU memory needs one. */
+/* The choice of the slots' memory without a NIC: functions in the place of libibverbs' give the answers of real NICs. What a
+ * NIC does with GPU memory needs a NIC. */
 #include "lib/base/environment.h"
 #include "lib/base/error.h"
 #include "transport/memory/slot_memory.h"
@@ -34,7 +34,7 @@ static void test_wanted(void **state)
     unsetenv("RONDO_GPUDIRECT");
 }
 
-/* The processor may touch them, or it may not: what is sent in the request itself is read by it. */
+/* Whether the processor may read the slots: it reads what is sent inline in the request. */
 static void test_reach(void **state)
 {
     (void) state;
@@ -110,15 +110,15 @@ static void test_refusals(void **state)
     library.ibv_reg_dmabuf_mr = reg_dmabuf_mr;
     error_of_dmabufs = EOPNOTSUPP;
     expect_refusal(&rdma, RONDO_SLOTS_DMABUF, "the driver of a0 registers no dma-bufs");
-    error_of_dmabufs = 0; /* the card would; now it is the memory that is none of a GPU's */
+    error_of_dmabufs = 0; /* the NIC accepts; now the memory does not belong to a GPU */
     expect_refusal(&rdma, RONDO_SLOTS_DMABUF, "dmabuf is for the memory of GPUs");
     expect_refusal(&rdma, RONDO_SLOTS_PEERMEM, "peermem is for the memory of GPUs");
-    /* Left to itself, a rank on the host keeps its slots with the counters, and tries nothing. */
+    /* By default a rank on the host keeps its slots beside the counters, and tries nothing. */
     assert_int_equal(rondo_rdma_choose_slots(&rdma), RONDO_SUCCESS);
     assert_int_equal(rdma.slots, RONDO_SLOTS_WITH_COUNTERS);
 }
 
-/* A rank on a GPU, as far as that goes without one: what is tried, and what is said of it. */
+/* A rank on a GPU, as far as it can be tested without one: the attempts, and the reasons that are reported. */
 static void test_merits(void **state)
 {
     (void) state;
@@ -132,8 +132,8 @@ static void test_merits(void **state)
     assert_string_equal(whys[1], "b1 is on memory node 1, GPU 0 on node 0");
     assert_int_equal(rondo_rdma_best_slots(&rdma, 0, 1, whys), RONDO_SLOTS_WITH_COUNTERS);
     assert_non_null(strstr(whys[0], "the driver of a0 registers no dma-bufs"));
-    assert_null(strstr(whys[1], "memory node")); /* it was tried */
-    rdma.node = -1;                              /* of whose place nothing is known, is not far */
+    assert_null(strstr(whys[1], "memory node")); /* the attempt was made */
+    rdma.node = -1;                              /* a NIC of unknown location does not count as distant */
     assert_int_equal(rondo_rdma_best_slots(&rdma, 0, 2, whys), RONDO_SLOTS_WITH_COUNTERS);
     assert_non_null(strstr(whys[0], "the driver of a0 registers no dma-bufs"));
     error_of_dmabufs = 0;

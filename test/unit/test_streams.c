@@ -1,5 +1,5 @@
-/* Operations in stream order, as the host sees them by the counts that their kernels leave on the device: which have been
- * executed, in traces and before a communicator is freed. Here the host device stands for a GPU, and the test itself for the
+/* Operations in stream order, as the host sees them by the counts that their kernels leave on the device: which operations were
+ * executed, in timelines and before a communicator is freed. The host device stands for a GPU here, and the test for the
  * kernels. */
 #include "device/abi/platform.h"
 #include "lib/submission/poller.h"
@@ -57,12 +57,12 @@ static int count_lines(const char *path, const char *words)
     return count;
 }
 
-/* A runtime whose device seems to have streams; it gets back what is returned before its end. */
+/* Opens a runtime whose device seems to have streams. The returned device kind must be restored before the runtime ends. */
 static const struct rondo_device_kind *open_fake(rondo_t *runtime, rondo_comm_t *world)
 {
     static struct rondo_device_kind fake;
     open_runtime(runtime, world);
-    rondo_poller_destroy(*runtime); /* nobody else looks at the device's functions now */
+    rondo_poller_destroy(*runtime); /* no other thread uses the device's functions now */
     const struct rondo_device_kind *host = (*runtime)->device->kind;
     fake = *host;
     fake.enqueue = enqueue;
@@ -95,9 +95,9 @@ static void test_enqueued_and_executed(void **state)
     struct rondo_lane *executes = &runtime->device->daemon->lanes[lane];
     rondo_store_release(&executes->ordered, EXECUTED);
     uint64_t most = UINT64_MAX;
-    usleep(10000); /* the poller looked a while ago */
+    usleep(10000); /* the poller's last check is a while ago */
     rondo_timeline_drain(runtime, &most);
-    assert_int_equal(most, 10000000); /* nanoseconds until the poller would look again */
+    assert_int_equal(most, 10000000); /* nanoseconds until the poller's next check */
     rondo_store_release(&executes->ordered, EXECUTED + 1);
     runtime->device->kind = host;
     assert_int_equal(rondo_finalize(runtime), RONDO_SUCCESS);
@@ -115,7 +115,7 @@ static void test_enqueued_and_executed(void **state)
     unlink(path);
 }
 
-/* A communicator whose lane another had before it is not idle because that one was. */
+/* A communicator that reuses a lane is not idle just because the lane's previous user was. */
 static void test_lane_used_again(void **state)
 {
     (void) state;
@@ -129,7 +129,7 @@ static void test_lane_used_again(void **state)
         assert_int_equal(rondo_allreduce_on_stream(from, to, 4, RONDO_INT32, RONDO_SUM, comm, NULL), RONDO_SUCCESS);
         first = life == 0 ? lane : first;
         assert_int_equal(lane, first);
-        assert_int_equal(rondo_comm_free(&comm), RONDO_ERR_STATE); /* it has not been executed */
+        assert_int_equal(rondo_comm_free(&comm), RONDO_ERR_STATE); /* the operation has not been executed */
         rondo_store_release(&runtime->device->daemon->lanes[lane].ordered, order + 1);
         assert_int_equal(rondo_comm_free(&comm), RONDO_SUCCESS);
     }

@@ -1,7 +1,7 @@
 /*
- * The ZFP code against libzfp 1.0, bit by bit in both directions, by every set of kernels this machine runs: every rate, counts
- * that are no multiple of four, random numbers of many kinds, a network's gradients, subnormals. And what libzfp does not
- * define: infinities and NaNs. With --speed it measures instead.
+ * The ZFP codec against libzfp 1.0, bit by bit in both directions, by every set of kernels that this machine runs: every rate,
+ * counts that are not multiples of four, random numbers of many kinds, a network's gradients, subnormals; and values that
+ * libzfp does not define: infinities and NaNs. With --speed it measures instead.
  */
 #include "device/reduce/reduce_kernels.h"
 #include "device/codec/zfp_kernels.h"
@@ -32,7 +32,7 @@ static zfp_stream *stream_of(void *memory, size_t bytes, uint32_t rate, int is_d
     zfp_stream *zfp = zfp_stream_open(NULL);
     *bits = stream_open(memory, bytes);
     zfp_stream_set_bit_stream(zfp, *bits);
-    /* No block is larger than asked for: the least that zfp needs (9 and 12 bits) is below 4 * RONDO_ZFP_RATE_MIN. */
+    /* No block exceeds its rate: the minimum that zfp needs (9 and 12 bits) is below 4 * RONDO_ZFP_RATE_MIN. */
     double set = zfp_stream_set_rate(zfp, rate, is_double ? zfp_type_double : zfp_type_float, 1, zfp_false);
     if (set < rate || set > rate)
         fail_msg("zfp_stream_set_rate(%u) = %g", rate, set);
@@ -78,7 +78,7 @@ static void guarded(void *memory, size_t used, size_t all, const char *what)
             fail_msg("%s: byte %zu behind %zu was written", what, i, used);
 }
 
-/* Encoding that also gives what a reader decodes: the same stream as arena.ours, the same values as arena.our_values. */
+/* Encodes and also returns what a reader decodes: the same stream as arena.ours, the same values as arena.our_values. */
 static void compare_rounded(size_t count, uint32_t rate, rondo_datatype_t type, const char *what)
 {
     size_t element = type == RONDO_DOUBLE ? sizeof(double) : sizeof(float), bytes = rondo_zfp_bytes(count, rate);
@@ -106,7 +106,7 @@ static void compare(size_t count, uint32_t rate, int is_double, const char *what
     memset(&arena.our_values, 0xa5, sizeof(arena.our_values));
     size_t written = their_encode(arena.theirs, sizeof(arena.theirs), arena.values, count, rate, is_double);
     rondo_zfp_encode(arena.ours, arena.values, count, rate, type);
-    /* Ours ends with zeros up to a whole word of 64 bits, theirs of as many as it was built with (Debian: 8). */
+    /* Rondo's stream ends with zeros up to a whole word of 64 bits, libzfp's up to a word of its build (Debian: 8 bits). */
     size_t word_bytes = stream_word_bits / 8, bits = (count + 3) / 4 * 4 * rate;
     if (written != (bits + stream_word_bits - 1) / stream_word_bits * word_bytes || written > bytes)
         fail_msg("%s: %zu values at rate %u: libzfp writes %zu bytes, Rondo %zu", what, count, rate, written, bytes);
@@ -149,7 +149,7 @@ static void set_value(size_t i, int is_double, double value)
         ((float *) (void *) arena.values)[i] = (float) value;
 }
 
-/* Any bits but infinities and NaNs. */
+/* Any bits except infinities and NaNs. */
 static void set_any(size_t i, int is_double)
 {
     uint64_t bits = random_bits();
@@ -189,7 +189,7 @@ static void fill(int kind, size_t count, int is_double)
         case SUBNORMAL:
             value = least * (double) (random_bits() % (random_bits() & 1 ? 5 : 1 << 21)) * (value < 0 ? -1 : 1);
             break;
-        case TINY: /* to both sides of where libzfp's scale overflows, and of where its accuracy ends */
+        case TINY: /* around the value where libzfp's scale overflows, and around the one where its accuracy ends */
             value = ldexp(value, (is_double ? -1022 : -127) + (int) (random_bits() % (is_double ? 70 : 40)));
             break;
         case LARGEST:
@@ -290,8 +290,8 @@ static void test_gradients(void **state)
     each_kernels(compare_gradients);
 }
 
-/* Any bits decode alike, and without undefined behaviour: a stream may come from anywhere. But for blocks that begin with the
- * zero bit, which libzfp reads as zeros whatever follows. */
+/* Arbitrary bits decode to the same values, and without undefined behaviour: a stream may come from anywhere. Excepted are
+ * blocks that begin with the zero bit, which libzfp reads as zeros whatever follows. */
 static void decode_garbage(void)
 {
     for (int is_double = 0; is_double < 2; is_double++)
@@ -318,8 +318,8 @@ static double value_at(const void *values, size_t i, int is_double)
     return is_double ? ((const double *) values)[i] : (double) ((const float *) values)[i];
 }
 
-/* Infinities and NaNs come back; finite values beside them are 0; other blocks do not notice. libzfp reads their blocks as 0.
- */
+/* Infinities and NaNs are preserved; finite values in the same block become 0; other blocks are not affected. libzfp reads such
+ * blocks as 0. */
 static void not_finite(void)
 {
     enum { COUNT = 250 };
@@ -355,7 +355,7 @@ static void test_not_finite(void **state)
     each_kernels(not_finite);
 }
 
-/* ---- a GPU's warps, played by one thread: the same bits ---- */
+/* ---- a GPU's warps, simulated by one thread: the same bits ---- */
 
 static struct rondo_zfp_spread_tables tables;
 

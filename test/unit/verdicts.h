@@ -1,4 +1,4 @@
-/* Asserting what a call of the library returned, and that its message says why. After cmocka.h. */
+/* Assertions on the result of a library call and on the reason in its message. Included after cmocka.h. */
 #ifndef RONDO_TEST_VERDICTS_H
 #define RONDO_TEST_VERDICTS_H
 
