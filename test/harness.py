@@ -1,6 +1,7 @@
 """Runs the programs of the build with time limits, and shows their whole output when they fail.
 
-RONDO_BUILD names the build directory (default: build); a sanitizer's build gets more time."""
+RONDO_BUILD names the build directory (default: build); a sanitizer's build gets more time.
+"""
 import os
 import queue
 import signal

@@ -140,7 +140,7 @@ exec ip netns exec $host unshare --uts sh -c "hostname $host; $*"
                 "-n", self.count * slots, "--host", hosts, "-x", "RONDO_ROOT", "-x", "RONDO_SECRET", "-x", "UCX_TLS", *options]
 
     def job(self, places, *command, port=5555, **extra):
-        """A Job whose rank r is on host places[r]; rank 0's host is where they meet."""
+        """A Job whose rank r is on host places[r]; rank 0's host has the rendezvous."""
         extra.setdefault("RONDO_SECRET", "open sesame")
         extra.setdefault("UCX_TLS", "tcp")
         extra.setdefault("root", f"{self.address(places[0])}:{port}")

@@ -1,5 +1,6 @@
 """Compressed collectives: the same bits on all ranks, errors within bounds, every rate, and the same with a preemption at every
-wait."""
+wait.
+"""
 import pytest
 from harness import BUILD, Job, program, run
 

@@ -1,5 +1,6 @@
 """What make/gpu-test runs and prints, without a GPU: its programs are stubs (test/gpu/stub.py) in a build folder of their
-own."""
+own.
+"""
 import os
 import re
 import shutil

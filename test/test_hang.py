@@ -1,5 +1,6 @@
 """Hang reports name exactly the ranks at fault, appear on every rank, and can be requested at any time without ending an
-operation."""
+operation.
+"""
 import re
 import signal
 import time

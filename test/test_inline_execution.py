@@ -1,5 +1,6 @@
 """Inline execution: operations that run on the calling thread before a daemon knows of them (device/daemon/daemon.h:
-rondo_run_inline)."""
+rondo_run_inline).
+"""
 import pytest
 from harness import program, run
 

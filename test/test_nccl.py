@@ -1,5 +1,6 @@
 """The drop-in for NCCL on the host device (RONDO_DEVICE=host): the whole of its logic without a GPU. make/gpu-test has the same
-programs on GPUs."""
+programs on GPUs.
+"""
 import os
 import shutil
 import subprocess

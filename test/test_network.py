@@ -110,7 +110,7 @@ def test_several_proxies(what):
 
 @pytest.mark.parametrize("variables", [{}, {"RONDO_PROXY_THREADS": 3}, {"RONDO_GPUDIRECT": "apart"}, {"RONDO_PREEMPT": 0}],
                          ids=lambda variables: "-".join(variables) or "plain")
-def test_quiet(variables):
+def test_idle(variables):
     """While nothing moves no core is used, and arriving data wakes a rank whose threads all sleep."""
     output = on_one_host([0, 1, 2], "idle", **variables)
     assert "woken in" in output
@@ -358,13 +358,13 @@ held = []
 for port in map(int, sys.argv[2:]):
     for data in (b"", b"x", noise[:8], noise[:64], noise, bytes(4096), bytes([255] * 64), b"GET / HTTP/1.1" + noise):
         try:
-            stranger = socket.create_connection((sys.argv[1], port), timeout=2)
-            held.append(stranger)
-            stranger.sendall(data)
+            peer = socket.create_connection((sys.argv[1], port), timeout=2)
+            held.append(peer)
+            peer.sendall(data)
             if len(data) > 8:
-                stranger.close()
+                peer.close()
         except OSError:
-            pass  # of its cards, UCX listens on the loopback too, where a stranger of another host does not come
+            pass  # UCX also listens on the loopback device, which another host cannot reach
 time.sleep(1)
 assert held
 """
@@ -390,8 +390,8 @@ def test_a_root_that_is_not_there(root):
             job.finish([1])
 
 
-def test_nobody_answers_at_the_root():
-    """Its address leads to a host that is there; nobody listens."""
+def test_no_answer_at_the_root():
+    """The root's address leads to an existing host where no process listens."""
     with Hosts(2) as hosts, hosts.job([0, 1], program("faults"), "--scenario", "blocking", only=[1], seconds=30,
                                       RONDO_CONNECT_TIMEOUT=2) as job:
         (code, _, message), = job.results([1]).values()

@@ -25,12 +25,12 @@ def test_in_turn(ranks):
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 4])
-def test_small_calls_wake_nobody(blocks):
+def test_small_calls_wake_no_thread(blocks):
     """The calling thread runs block 0, and the threads of the other blocks stay asleep (device/host/host.c)."""
     run(program("idle"), "--ranks", 1, "--small", 50000, RONDO_BLOCKS=blocks)
 
 
 @pytest.mark.parametrize("ranks, count", [(1, 4096), (2, 1), (2, 4096)])
-def test_small_starts_wake_next_to_nobody(ranks, count):
+def test_small_starts_wake_hardly_any_thread(ranks, count):
     """A thread that starts an operation and waits for it carries it out itself."""
     run(program("idle"), "--ranks", ranks, "--small", 20000, "--started", 1, "--count", count)

@@ -1,5 +1,6 @@
 """`rondo sim`: its ratios are those of small cases solved by hand and of the paper's table; its short cut decides as the full
-simulation does; bad configurations are refused with a message."""
+simulation does; bad configurations are refused with a message.
+"""
 import json
 import random
 import re

@@ -1,5 +1,6 @@
 """RONDO_TRACE: complete JSON in Chrome's format whatever happens to the job, consistent with the daemon's own counts; and the
-output of `rondo trace summary`."""
+output of `rondo trace summary`.
+"""
 import collections
 import json
 import signal

@@ -3,7 +3,8 @@
 
 run.py [-v] [MODEL...] one line for each case: 'ok MODEL VARIANT' or 'not ok MODEL VARIANT: why'; -v adds sizes and times. Exit
 status: 0 as expected, 1 otherwise, 77 if spin or gcc is not installed (the usual mark of a skipped test). Everything is built
-in a temporary directory."""
+in a temporary directory.
+"""
 import os
 import re
 import shutil

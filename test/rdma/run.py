@@ -3,7 +3,8 @@
 kernel with SoftRoCE (rdma_rxe) and runs this build's multi-rank programs in it. The steps are printed as they run; the exit
 status is 0 if every step passed.
 
-Usage: run.py BUILD [STEP...] (STEP: only those of guest.sh whose name contains one of these words)"""
+Usage: run.py BUILD [STEP...] (STEP: only those of guest.sh whose name contains one of these words)
+"""
 import gzip
 import os
 import re
