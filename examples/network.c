@@ -19,7 +19,7 @@ bool network_create(struct network *network, int capacity, uint64_t seed)
         tensor->gradient = calloc((size_t) tensor->count, sizeof(float));
         tensor->velocity = calloc((size_t) tensor->count, sizeof(float));
         enough = enough && tensor->value && tensor->gradient && tensor->velocity;
-        /* He's initialization: variance 2 / inputs keeps a signal's size through the ReLUs. Biases start at zero. */
+        /* Kaiming initialization: variance 2 / inputs keeps a signal's size through the ReLUs. Biases start at zero. */
         const float largest = sqrtf(6.0f / (float) inputs);
         for (int j = 0; enough && i % 2 == 0 && j < tensor->count; j++)
             tensor->value[j] = largest * random_symmetric(&seed);

@@ -15,7 +15,7 @@
         }                                                                                                                      \
     } while (0)
 
-/* Rank r gathers everybody's chunk r, adds them up, and gives the sum to all: two steps, whatever the number of ranks. */
+/* Rank r gathers all ranks' chunk r, adds them up, and gives the sum to all: two steps, whatever the number of ranks. */
 static rondo_program_t two_steps(int ranks)
 {
     rondo_program_signature_t signature = RONDO_PROGRAM_SIGNATURE_DEFAULT;

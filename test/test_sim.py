@@ -305,7 +305,7 @@ def test_a_program_whose_time_is_known(tmp_path, cores, low, high):
 
 
 def test_beside_a_real_run(tmp_path):
-    """The comparison of docs/guide/simulator.md; the accuracy needs an idle machine (tools/sim_validate.py)."""
+    """The comparison of docs/guide/simulator.md; the accuracy needs an idle machine (tools/sim/validate.py)."""
     for verb in (("bench", "allreduce", "-b", 256, "-e", "1M", "-f", 64, "-n", 20), ("stress", "--iterations", 20, "--sync")):
         run(program("rondo"), *verb, "--ranks", 4, "--device", "host", "--json", tmp_path / f"{verb[0]}.json")
     real = json.loads((tmp_path / "stress.json").read_text())

@@ -54,7 +54,7 @@ double ranks_clock(void)
     return (double) now.tv_sec + 1e-9 * (double) now.tv_nsec;
 }
 
-/* With the lock held: ends the exchange in progress once everybody who can still come has come. */
+/* With the lock held: ends the exchange in progress once all ranks that can still come have come. */
 static void settle(struct ranks_group *group)
 {
     size_t bytes = (size_t) group->threads * RANKS_GATHER_MAX;

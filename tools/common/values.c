@@ -78,8 +78,8 @@ static bool contributes(const struct values *v, int rank, size_t index)
     return v->contributors == v->ranks || turn(v, rank, index) < (uint64_t) v->contributors;
 }
 
-/* With full random patterns the AND of many ranks would be zero, and the OR all ones, whoever is left out. So one rank at each
- * element has such a pattern, and the others change a single bit of it. */
+/* With full random patterns the AND of many ranks would be zero, and the OR all ones, whichever rank is left out. So one rank
+ * at each element has such a pattern, and the others change a single bit of it. */
 static uint64_t sparse_bits(const struct values *v, int rank, size_t index, uint64_t random)
 {
     uint64_t bit = (uint64_t) 1 << (random >> 32) % (uint64_t) v->bits;

@@ -127,7 +127,7 @@ static json_t *describe_nics(FILE *stream)
     return info_nics(stream, gpus);
 }
 
-/* A secret is told to nobody who reads a log of this. */
+/* What is printed for a variable: a secret does not get into a log. */
 static const char *shown(const char *name, const char *value)
 {
     return value[0] != '\0' && strcmp(name, "RONDO_SECRET") == 0 ? "(hidden)" : value;

@@ -1,8 +1,9 @@
 /*
  * Threads in simulated time: each on a processor of its own, or all on a few, which they share as an operating system lets
- * them. Each processor has a queue: first come, first served, one slice at a time, and whoever yields goes to its end. A thread
- * that wakes goes where nobody is, or else where it was. A processor that has nothing to do takes what waits elsewhere only now
- * and then: meanwhile ranks may wait for each other on one processor and leave the other idle, as they do on Linux.
+ * them. Each processor has a queue: first come, first served, one slice at a time, and a thread that yields goes to its end. A
+ * thread that wakes goes to a processor that is free, or else where it was. A processor that has nothing to do takes what waits
+ * elsewhere only now and then: meanwhile ranks may wait for each other on one processor and leave the other idle, as they do on
+ * Linux.
  *
  * A thread has its turn when sim_cores_next names it, and must then say what it does until its next one: work, yield or sleep.
  */
@@ -49,7 +50,7 @@ void sim_cores_work(struct sim_cores *cores, int thread, double work);
 void sim_cores_yield(struct sim_cores *cores, int thread);
 /* waits to be woken. */
 void sim_cores_sleep(struct sim_cores *cores, int thread);
-/* A sleeping thread will be ready at that time, if nobody wakes it sooner. Of others: nothing. */
+/* A sleeping thread will be ready at that time, unless it is woken sooner. A thread that does not sleep is left as it is. */
 void sim_cores_wake(struct sim_cores *cores, int thread, double at);
 bool sim_cores_sleeps(const struct sim_cores *cores, int thread);
 /* With a processor each: a thread that works has its turn now. */

@@ -212,7 +212,7 @@ static int search_points(struct sim_jump *j, const struct sim_round *round, stru
     return 0;
 }
 
-/* Waits of a synchronization for an earlier one of the same GPU need no edges: whoever waits for the later one waits for the
+/* Waits of a synchronization for an earlier one of the same GPU need no edges: what waits for the later one waits for the
  * earlier one too. */
 static int decide_range_sync(struct sim_jump *j, const struct sim_round *round, const struct range *range,
                              struct sim_cycle *cycle)

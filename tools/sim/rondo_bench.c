@@ -27,12 +27,12 @@ int sim_machine_read(const struct sim_rondo_options *o, int default_cores, struc
             return options_refuse(VERB, "%s: %s", settings[i].name, rondo_last_error());
         *settings[i].value = settings[i].scale * (double) value;
     }
-    int64_t glances;
-    if (rondo_environment_integer("RONDO_READINESS_CHECK", &glances) != RONDO_SUCCESS)
+    int64_t readiness_check;
+    if (rondo_environment_integer("RONDO_READINESS_CHECK", &readiness_check) != RONDO_SUCCESS)
         return options_refuse(VERB, "RONDO_READINESS_CHECK: %s", rondo_last_error());
-    if (glances < 0 || glances > 1)
-        return options_refuse(VERB, "RONDO_READINESS_CHECK = %lld is neither 0 nor 1", (long long) glances);
-    if (glances == 0)
+    if (readiness_check < 0 || readiness_check > 1)
+        return options_refuse(VERB, "RONDO_READINESS_CHECK = %lld is neither 0 nor 1", (long long) readiness_check);
+    if (readiness_check == 0)
         machine->readiness_check = 0;
     if (o->start_us > 0)
         machine->start = 1e3 * o->start_us;

@@ -153,7 +153,7 @@ static uint32_t needed_of(const struct sim_timed *t, const struct sim_round *rou
     return needed;
 }
 
-/* The earliest time at which all that the GPU has started by time can have succeeded, if nobody is held up more than now; time
+/* The earliest time at which all that the GPU has started by time can have succeeded, if no GPU is held up more than now; time
  * itself if it has; UINT64_MAX if another suspended GPU stands in the way. */
 static uint64_t success(const struct sim_timed *t, const struct sim_round *round, int gpu, uint64_t time)
 {
