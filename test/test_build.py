@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from harness import BUILD, ROOT, SANITIZED, program, run
+from harness import BUILD, ROOT, SANITIZED, environment, program, run
 
 UNIT_TESTS = sorted(path.stem for path in (ROOT / "test" / "unit").glob("test_*.c"))
 
@@ -62,22 +62,170 @@ def test_header(tmp_path, compiler, language):
                     str(source)], check=True)
 
 
-@pytest.mark.slow
-def test_installation(tmp_path):
-    make = ["make", "-s", f"BUILD={BUILD}", f"PREFIX={tmp_path}/usr", "install"]
-    subprocess.run(make, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    source = tmp_path / "user.c"
-    source.write_text('#include <rondo.h>\n#include <stdio.h>\nint main(void) { puts(rondo_strerror(0)); return 0; }\n')
-    environment = dict(os.environ, PKG_CONFIG_PATH=f"{tmp_path}/usr/lib/pkgconfig")
-    if shutil.which("pkg-config"):
-        flags = subprocess.run(["pkg-config", "--cflags", "--libs", "rondo"], env=environment, capture_output=True, text=True,
-                               check=True).stdout.split()
-    else:
-        flags = [f"-I{tmp_path}/usr/include", f"-L{tmp_path}/usr/lib", "-lrondo"]
-    subprocess.run(["cc", str(source), "-o", str(tmp_path / "user"), *flags], check=True)
-    said = subprocess.run([str(tmp_path / "user")], env=dict(os.environ, LD_LIBRARY_PATH=f"{tmp_path}/usr/lib"),
-                          capture_output=True, text=True, check=True)
-    assert said.stdout == "success\n"
+def contracts():
+    """{function: (its declaration, its comment)}, where the forms between @{ and @} share a comment."""
+    found = {}
+    for name in ("rondo.h", "rondo_program.h"):
+        header = (ROOT / "include" / name).read_text()
+        comment = r"/\*\*\n((?: \*.*\n)*?) \*/\n"
+        for match in re.finditer(comment + r"(?:/\*\*@\{\*/\n((?s:.*?))/\*\*@\}\*/|(RONDO_API [^;]*;))", header):
+            for declaration in re.findall(r"RONDO_API [^;]*;", match[2] or match[3]):
+                found[re.search(r"\b(rondo_[a-z0-9_]+)\(", declaration)[1]] = (declaration, match[1])
+    return found
+
+
+def test_every_function_has_a_contract():
+    """Arguments, errors, other ranks, threads, and where the meaning comes from."""
+    found = contracts()
+    assert set(found) == declared()
+    forms = re.search(r"@page forms.*?\*/", (ROOT / "include" / "rondo.h").read_text(), flags=re.DOTALL)[0]
+    of_forms = set(re.findall(r"^ \* - ([a-z]+): ", forms, flags=re.MULTILINE))
+    assert of_forms == {"attr", "request", "stream"} and "Errors of every operation" in forms and "Threads of" in forms
+    for name, (declaration, comment) in found.items():
+        arguments = re.search(r"\((.*)\)", " ".join(declaration.split()))[1]
+        arguments = re.sub(r"void \(\*fn\)\([^)]*\)", "void *fn", arguments)
+        named = {re.search(r"(\w+)$", argument)[1] for argument in arguments.split(",") if argument != "void"}
+        documented = set(re.findall(r"^ \* @param (\w+) ", comment, flags=re.MULTILINE))
+        has_forms = " * @forms\n" in comment
+        assert documented <= named and named - documented <= (of_forms if has_forms else set()), name
+        assert "@ranks " in comment and "@source " in comment, name
+        assert has_forms or "@threads " in comment and ("@return " in comment or "@retval " in comment), name
+
+
+def test_manual_pages(tmp_path):
+    """Every public function has a page that reads without a formatter's complaint, under each awk that this machine has."""
+    version = "1.2.3"
+    pages = None
+    for awk in ("awk", "mawk", "gawk", "original-awk", "busybox awk"):
+        if shutil.which(awk.split()[0]) is None:
+            continue
+        subprocess.run(["make/man-pages", str(tmp_path), version], cwd=ROOT, check=True, env=dict(os.environ, AWK=awk))
+        made = {path.relative_to(tmp_path).as_posix(): path.read_text() for path in tmp_path.rglob("*.*")}
+        assert pages is None or made == pages, awk
+        pages = made
+    named = {path[5:-2]: text for path, text in pages.items() if path.startswith("man3/")}
+    assert set(named) == declared()
+    assert set(pages) - {f"man3/{name}.3" for name in named} == {"man1/rondo.1", "man7/rondo.h.7", "man7/rondo_program.h.7",
+                                                                 "man7/rondo-environment.7"}
+    for name, text in named.items():
+        if text.startswith(".so man3/"):
+            text = named[text.split("/")[1].rsplit(".", 1)[0]]
+        headings = re.findall(r"^\.SH (.*)$", text, flags=re.MULTILINE)
+        wanted = ["NAME", "SYNOPSIS", "DESCRIPTION", "RETURN VALUE", "OTHER RANKS", "THREADS", "STANDARDS", "SEE ALSO"]
+        assert [heading for heading in headings if heading in wanted] == wanted, name
+        assert re.search(rf"^(?:.*, )?{name}(?:,.*)? \\- \S", text.split(".SH NAME\n")[1].split("\n")[0]), name
+        assert f"{name}(" in text.split(".SH SYNOPSIS")[1].split(".SH DESCRIPTION")[0], name
+    for text in pages.values():
+        for linked in re.findall(r"(rondo_[a-z0-9_]+)\\fR\(3\)", text):
+            assert linked in named, linked
+    if shutil.which("man") is None:
+        pytest.skip("no man on this machine to format the pages")
+    shown = subprocess.run(["man", "-M", str(tmp_path), "rondo_ibcast"], env=dict(os.environ, MANWIDTH="80", LC_ALL="C.UTF-8"),
+                           capture_output=True, text=True, check=True).stdout
+    assert "rondo_result_t rondo_bcast(void *buf, size_t count," in shown and "section 6.4, Broadcast" in shown
+    written = [str(path) for path in tmp_path.rglob("*.*") if not path.read_text().startswith(".so ")]
+    said = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", *written], capture_output=True, text=True, check=True)
+    assert said.stderr == ""
+
+
+def options(text):
+    return set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*(?![\w-])", text))
+
+
+def test_manual_of_the_command():
+    """rondo(1) has the verbs, options and exit codes that the command's own usage has, verb by verb."""
+    page = (ROOT / "docs" / "man" / "rondo.1").read_text().replace("\\-", "-")
+    page = re.sub(r"\\f[BIR]", "", page)
+    sections = dict(re.findall(r"^\.SS rondo (\w+)\n(.*?)(?=^\.S[SH] )", page, flags=re.MULTILINE | re.DOTALL))
+    usage = run(program("rondo"), "--help")
+    verbs = re.findall(r"^  (\w+)  +\S", usage, flags=re.MULTILINE)
+    assert len(verbs) >= 6 and list(sections) == [verb for verb in sections if verb in verbs] and set(sections) == set(verbs)
+    for verb in verbs:
+        said = run(program("rondo"), verb, "--help")
+        tagged = "\n".join(re.findall(r"^\.TP\n(.*)$", sections[verb], flags=re.MULTILINE))
+        assert options(tagged) == options(said) - {"--help"}, verb
+        for code in re.findall(r"\b([1-9]): ", " ".join(re.findall(r"Exit [^.]*", said))):
+            assert re.search(rf"^{code}\n.*{verb}", page.split(".SH EXIT STATUS")[1], flags=re.MULTILINE), (verb, code)
+    said = run(program("rondo"), "bench", "--help")
+    for collective in said.split("\n  -b")[0].split("[OPTIONS]")[1].split(";")[0].split():
+        assert re.search(rf"\b{collective}\b", sections["bench"]), collective
+    run(program("rondo"), "bench", "--none", expect=2)
+
+
+def test_api_reference(tmp_path):
+    if shutil.which("doxygen") is None:
+        pytest.skip("no doxygen on this machine")
+    make("-s", f"BUILD={tmp_path}", "CUDA=0", "api-docs", check=True)
+    page = (tmp_path / "api" / "html" / "rondo_8h.html").read_text()
+    assert "Other ranks" in page.split("rondo_iallreduce()")[-1]
+
+
+# What a build without its own jansson or CUDA was made with is not made anew.
+def build_options():
+    run(program("rondo"), "info", "--json", BUILD / "info.json")
+    build = json.loads((BUILD / "info.json").read_text())["build"]
+    return [f"BUILD={BUILD}", *([] if build["cuda"] else ["CUDA=0"])]
+
+
+def everything(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
+
+
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer's library cannot be linked to the plain examples")
+@pytest.mark.skipif(shutil.which("pkg-config") is None, reason="no pkg-config on this machine")
+@pytest.mark.parametrize("destdir", ["", "stage"])
+def test_installation(tmp_path, destdir):
+    """What is installed is enough to compile, link and run the examples and to read about them; uninstalling leaves nothing."""
+    other = tmp_path / "other"
+    (other / "lib").mkdir(parents=True)
+    (other / "lib" / "mine").write_text("")
+    prefix = other if destdir else tmp_path / "made" / "usr"
+    staged = f"{tmp_path}/{destdir}" if destdir else ""
+    words = ["-s", *build_options(), f"PREFIX={prefix}", f"DESTDIR={staged}"]
+    before = everything(tmp_path)
+    for _ in range(2):  # again over itself
+        make(*words, "install", check=True)
+    there = os.path.join(staged, str(prefix).lstrip("/")) if staged else str(prefix)
+    assert os.readlink(f"{there}/lib/librondo.so.0.2") == "librondo.so.0.2.0"
+    assert subprocess.run([f"{there}/bin/rondo", "info"], env=environment(), capture_output=True).returncode == 0
+    if not destdir:
+        compile_examples(tmp_path / "examples", prefix)
+        before |= {"examples"} | {f"examples/{path}" for path in everything(tmp_path / "examples")}
+        if shutil.which("man"):
+            shown = subprocess.run(["man", "rondo_allreduce"], env=dict(os.environ, MANPATH=f"{prefix}/share/man"),
+                                   capture_output=True, text=True, check=True).stdout
+            assert "rondo_iallreduce" in shown
+    make(*words, "uninstall", check=True)
+    assert everything(tmp_path) == before
+    again = make(*words, "uninstall")
+    assert again.returncode != 0 and "nothing is installed" in again.stderr
+
+
+EXAMPLES = {"allreduce": ["allreduce"], "program": ["program"], "heat": ["heat"], "train": ["train", "digits", "network"]}
+
+
+def compile_examples(folder, prefix):
+    folder.mkdir()
+    env = dict(os.environ, PKG_CONFIG_PATH=f"{prefix}/lib/pkgconfig")
+
+    def pkg_config(*words):
+        return subprocess.run(["pkg-config", *words, "rondo"], env=env, capture_output=True, text=True, check=True).stdout.split()
+
+    assert pkg_config("--modversion") == ["0.2.0"]
+    for name, parts in EXAMPLES.items():
+        sources = [f"{ROOT}/examples/{part}.c" for part in parts]
+        shared, static = folder / name, folder / f"{name}-static"
+        cc = ["cc", "-std=c11", "-D_GNU_SOURCE", "-O2", f"-I{ROOT}", *sources]
+        subprocess.run([*cc, "-o", str(shared), *pkg_config("--cflags", "--libs"), "-lm", "-lpthread"], check=True)
+        # Both libraries are there: the archive is asked for by its name.
+        flags = ["-l:librondo.a" if flag == "-lrondo" else flag for flag in pkg_config("--cflags", "--static", "--libs")]
+        subprocess.run([*cc, "-o", str(static), *flags], check=True)
+        needed = {path: subprocess.run(["readelf", "-d", str(path)], capture_output=True, text=True, check=True).stdout
+                  for path in (shared, static)}
+        assert "[librondo.so.0.2]" in needed[shared] and "librondo" not in needed[static]
+    for name in EXAMPLES:
+        for path in (folder / name, folder / f"{name}-static"):
+            run(path, *(["--ranks", "2", "--epochs", "1"] if name == "train" else []), seconds=120, LD_LIBRARY_PATH=f"{prefix}/lib", RONDO_DEVICE="host")
 
 
 def test_compile_commands(tmp_path):
