@@ -272,45 +272,50 @@ static void put_random(rondo_datatype_t type, void *element)
         memset(element, 0, sizes[type]);
 }
 
+/* One reduction: the caller sets what it is, make_data sets its sources and the expected result. */
 struct data {
+    rondo_datatype_t type;
+    rondo_op_t op;
+    int sources, average;
+    size_t count;
     void *src[MAX_SOURCES], *memory[MAX_SOURCES];
     char *expected;
 };
 
 /* The sources end where their allocation ends, so that AddressSanitizer detects reads beyond. */
-static void make_data(struct data *data, int sources, size_t count, rondo_datatype_t type, rondo_op_t op, int average)
+static void make_data(struct data *data)
 {
-    size_t size = sizes[type];
-    for (int s = 0; s < sources; s++) {
+    size_t size = sizes[data->type], count = data->count;
+    for (int s = 0; s < data->sources; s++) {
         size_t offset = random_below(70) * size;
         data->memory[s] = malloc(offset + count * size);
         assert_non_null(data->memory[s]);
         data->src[s] = (char *) data->memory[s] + offset;
         for (size_t i = 0; i < count; i++)
-            put_random(type, (char *) data->src[s] + i * size);
+            put_random(data->type, (char *) data->src[s] + i * size);
     }
     data->expected = malloc(count * size);
     assert_non_null(data->expected);
     for (size_t i = 0; i < count; i++)
-        reduce_element(data->expected + i * size, (const void *const *) data->src, sources, i, type, op, average);
+        reduce_element(data->expected + i * size, (const void *const *) data->src, data->sources, i, data->type, data->op,
+                       data->average);
 }
 
-static void free_data(struct data *data, int sources)
+static void free_data(struct data *data)
 {
-    for (int s = 0; s < sources; s++)
+    for (int s = 0; s < data->sources; s++)
         free(data->memory[s]);
     free(data->expected);
 }
 
 /* Checks one call. in_place: the source whose place destination in_place_at takes; -1: none. */
-static void check(const struct data *data, int destinations, int sources, size_t count, rondo_datatype_t type, rondo_op_t op,
-                  int average, int streaming, int in_place, int in_place_at, const char *kernels)
+static void check(const struct data *data, int destinations, int streaming, int in_place, int in_place_at, const char *kernels)
 {
-    size_t size = sizes[type], bytes = count * size;
+    size_t size = sizes[data->type], bytes = data->count * size;
     void *dst[MAX_DESTINATIONS] = {NULL};
     char *memory[MAX_DESTINATIONS];
     const void *src[MAX_SOURCES] = {NULL};
-    for (int s = 0; s < sources; s++)
+    for (int s = 0; s < data->sources; s++)
         src[s] = data->src[s];
     for (int d = 0; d < destinations; d++) {
         size_t offset = CANARY + random_below(70) * size;
@@ -323,15 +328,15 @@ static void check(const struct data *data, int destinations, int sources, size_t
         memcpy(dst[in_place_at], src[in_place], bytes);
         src[in_place] = dst[in_place_at];
     }
-    rondo_reduce_elements(dst, destinations, src, sources, count, type, op, average, streaming);
+    rondo_reduce_elements(dst, destinations, src, data->sources, data->count, data->type, data->op, data->average, streaming);
     for (int d = 0; d < destinations; d++) {
         char *result = dst[d];
         for (size_t i = 0; i < bytes; i++) {
             if (result[i] != data->expected[i])
                 fail_msg("%s: type %d op %d, %d sources, %d destinations, %zu elements, average %d, streaming %d, source %d "
                          "in place at %d: element %zu of destination %d differs",
-                         kernels, type, op, sources, destinations, count, average, streaming, in_place, in_place_at, i / size,
-                         d);
+                         kernels, data->type, data->op, data->sources, destinations, data->count, data->average, streaming,
+                         in_place, in_place_at, i / size, d);
         }
         for (const char *c = memory[d]; c < result; c++)
             assert_int_equal((unsigned char) *c, 0xa5);
@@ -449,17 +454,18 @@ static void test_reduce(void **state)
             for (int sources = 1; sources <= MAX_SOURCES; sources++) {
                 size_t count = counts[(size_t) (t + o + sources) % 5];
                 int average = o == RONDO_AVG ? (sources % 3 == 0 ? 0 : sources % 3 == 1 ? sources : 200) : 0;
-                struct data data;
-                make_data(&data, sources, count, (rondo_datatype_t) t, (rondo_op_t) o, average);
+                struct data data = {
+                    .type = (rondo_datatype_t) t, .op = (rondo_op_t) o, .sources = sources, .average = average, .count = count};
+                make_data(&data);
                 for (int k = 0; rondo_reduce_kernels_at(k); k++) {
                     rondo_reduce_force(rondo_reduce_kernels_at(k));
                     for (int destinations = 1; destinations <= MAX_DESTINATIONS; destinations++) {
                         int in_place = (int) random_below((size_t) sources + 1) - 1;
-                        check(&data, destinations, sources, count, (rondo_datatype_t) t, (rondo_op_t) o, average, 1, in_place,
-                              (int) random_below((size_t) destinations), rondo_reduce_kernels_at(k)->name);
+                        check(&data, destinations, 1, in_place, (int) random_below((size_t) destinations),
+                              rondo_reduce_kernels_at(k)->name);
                     }
                 }
-                free_data(&data, sources);
+                free_data(&data);
             }
         }
     }
@@ -476,21 +482,21 @@ static void test_reduce_large(void **state)
             for (int sources = 1; sources <= 3; sources++) {
                 size_t count = 16384 / sizes[t] + random_below(5000);
                 int average = ops[o] == RONDO_AVG && sources != 2 ? 3 : 0;
-                struct data data;
-                make_data(&data, sources, count, (rondo_datatype_t) t, ops[o], average);
+                struct data data = {
+                    .type = (rondo_datatype_t) t, .op = ops[o], .sources = sources, .average = average, .count = count};
+                make_data(&data);
                 for (int k = 0; rondo_reduce_kernels_at(k); k++) {
                     rondo_reduce_force(rondo_reduce_kernels_at(k));
                     for (int destinations = 1; destinations <= 3; destinations++) {
                         for (int streaming = 0; streaming <= 1; streaming++) {
                             const char *name = rondo_reduce_kernels_at(k)->name;
-                            check(&data, destinations, sources, count, (rondo_datatype_t) t, ops[o], average, streaming, -1, 0,
-                                  name);
-                            check(&data, destinations, sources, count, (rondo_datatype_t) t, ops[o], average, streaming,
-                                  (int) random_below((size_t) sources), (int) random_below((size_t) destinations), name);
+                            check(&data, destinations, streaming, -1, 0, name);
+                            check(&data, destinations, streaming, (int) random_below((size_t) sources),
+                                  (int) random_below((size_t) destinations), name);
                         }
                     }
                 }
-                free_data(&data, sources);
+                free_data(&data);
             }
         }
     }
@@ -500,21 +506,20 @@ static void test_reduce_large(void **state)
 /* ---- to other cores ---- */
 
 /* local: whether there is a local destination. */
-static void check_out(const struct data *data, int local, int remotes, int sources, size_t count, rondo_datatype_t type,
-                      rondo_op_t op, int average, int past)
+static void check_out(const struct data *data, int local, int remotes, int past)
 {
-    const size_t bytes = count * sizes[type];
+    const size_t size = sizes[data->type], bytes = data->count * size;
     char *memory[MAX_DESTINATIONS];
     void *dst[MAX_DESTINATIONS];
     for (int d = 0; d <= remotes; d++) {
-        const size_t offset = CANARY + random_below(70) * sizes[type];
+        const size_t offset = CANARY + random_below(70) * size;
         memory[d] = malloc(offset + bytes + CANARY);
         assert_non_null(memory[d]);
         memset(memory[d], 0xa5, offset + bytes + CANARY);
         dst[d] = memory[d] + offset;
     }
-    rondo_reduce_out(local ? dst[0] : NULL, dst + 1, remotes, (const void *const *) data->src, sources, count, type, op,
-                     average, past);
+    rondo_reduce_out(local ? dst[0] : NULL, dst + 1, remotes, (const void *const *) data->src, data->sources, data->count,
+                     data->type, data->op, data->average, past);
     for (int d = 0; d <= remotes; d++) {
         const char *result = dst[d];
         for (const char *c = memory[d]; c < result; c++)
@@ -522,7 +527,7 @@ static void check_out(const struct data *data, int local, int remotes, int sourc
         for (size_t i = 0; i < bytes + CANARY; i++)
             if (result[i] != (i < bytes && (d > 0 || local) ? data->expected[i] : (char) 0xa5))
                 fail_msg("type %d op %d, %d sources, %d remotes, local %d, %zu elements, past %d: byte %zu of destination %d",
-                         type, op, sources, remotes, local, count, past, i, d);
+                         data->type, data->op, data->sources, remotes, local, data->count, past, i, d);
         free(memory[d]);
     }
 }
@@ -538,14 +543,14 @@ static void test_reduce_out(void **state)
                 for (int sources = 1; sources <= 3; sources++) {
                     const size_t count = (lengths[l] + sizes[types[t]] - 1) / sizes[types[t]] + random_below(9);
                     const int average = sources == 3 ? 3 : 0;
-                    struct data data;
+                    struct data data = {
+                        .type = types[t], .op = RONDO_SUM, .sources = sources, .average = average, .count = count};
                     rondo_reduce_force(rondo_reduce_kernels_at(k));
-                    make_data(&data, sources, count, types[t], RONDO_SUM, average);
+                    make_data(&data);
                     for (int remotes = 1; remotes < MAX_DESTINATIONS; remotes++)
                         for (int past = 0; past <= 1; past++)
-                            check_out(&data, (int) random_below(2), remotes, sources, count, types[t], RONDO_SUM, average,
-                                      past);
-                    free_data(&data, sources);
+                            check_out(&data, (int) random_below(2), remotes, past);
+                    free_data(&data);
                 }
     rondo_reduce_force(NULL);
 }

@@ -421,12 +421,25 @@ static double now(void)
     return (double) time.tv_sec + 1e-9 * (double) time.tv_nsec;
 }
 
-/* GB/s of uncompressed values, the best of several runs. */
 enum way { ENCODE, DECODE, ROUND };
 
-static double speed_of(int theirs, enum way way, int is_double, uint32_t rate, size_t count, void *values, void *rounded,
-                       void *stream)
+/* What is measured, and its buffers: count values, and their stream with 8 bytes more. */
+struct coding {
+    enum way way;
+    int is_double;
+    uint32_t rate;
+    size_t count;
+    void *values, *rounded, *stream;
+};
+
+/* Returns GB/s of uncompressed values, the best of several runs. theirs: libzfp instead of Rondo's kernels. */
+static double speed_of(const struct coding *coding, int theirs)
 {
+    const enum way way = coding->way;
+    const int is_double = coding->is_double;
+    const uint32_t rate = coding->rate;
+    const size_t count = coding->count;
+    void *values = coding->values, *rounded = coding->rounded, *stream = coding->stream;
     size_t element = is_double ? 8 : 4, bytes = rondo_zfp_bytes(count, rate);
     double best = 1e9;
     for (int run = 0; run < 7; run++) {
@@ -459,6 +472,13 @@ static int measure(void)
     for (int is_double = 0; is_double < 2; is_double++)
         for (uint32_t rate = 4; rate <= most_rate(is_double); rate = rate < 8 ? rate + 2 : 2 * rate) {
             for (enum way way = ENCODE; way <= ROUND; way++) {
+                const struct coding coding = {.way = way,
+                                              .is_double = is_double,
+                                              .rate = rate,
+                                              .count = COUNT,
+                                              .values = values,
+                                              .rounded = rounded,
+                                              .stream = stream};
                 printf("%-6s rate %2u %s ", is_double ? "double" : "float", rate, names[way]);
                 for (int i = -1; rondo_zfp_kernels_at(i < 0 ? 0 : i) != NULL; i++) {
                     for (size_t v = 0; v < COUNT; v++) {
@@ -469,7 +489,7 @@ static int measure(void)
                     }
                     rondo_zfp_encode(stream, values, COUNT, rate, is_double ? RONDO_DOUBLE : RONDO_FLOAT);
                     rondo_zfp_force(i < 0 ? NULL : rondo_zfp_kernels_at(i));
-                    double speed = speed_of(i < 0, way, is_double, rate, COUNT, values, rounded, stream);
+                    double speed = speed_of(&coding, i < 0);
                     printf(" %s %5.2f", i < 0 ? "libzfp" : rondo_zfp_kernels_at(i)->name, speed);
                 }
                 printf("\n");
