@@ -143,6 +143,8 @@ def mean(values):
 def verdicts(pairs, again, tolerance):
     """The verdict of the first rounds and, where the group was measured once more, of both; ratios are those of all rounds."""
     first = judge(*zip(*pairs), tolerance)
+    if len(pairs) < LEAST_ROUNDS:
+        return {**first, "verdict": "undecided"}
     if not again:
         return first
     second = judge(*zip(*again), tolerance)
@@ -194,17 +196,19 @@ def tell(found, wholes):
         print(row_text(f"{whole['group']}: mean of the sizes", whole))
     for kind, each in (("cells", found), ("groups", wholes)):
         if each:
-            count = {verdict: sum(one["verdict"] == verdict for one in each) for verdict in ("within", "faster", "slower")}
+            count = {verdict: sum(one["verdict"] == verdict for one in each) for verdict in ("within", "faster", "slower", "undecided")}
             worst = max(each, key=lambda one: one["ratio"])
             name = worst["group"] + (f", {size_text(worst['bytes'])}" if "bytes" in worst else "")
-            print(f"{len(each)} {kind}, {count['within']} within, {count['faster']} faster, {count['slower']} slower, worst {kind[:-1]} {name}: "
+            print(f"{len(each)} {kind}, {count['within']} within, {count['faster']} faster, {count['slower']} slower, "
+                  f"{count['undecided']} undecided, worst {kind[:-1]} {name}: "
                   f"{worst['ratio']:.3f} (A/A {worst['aa_low']:.3f} to {worst['aa_high']:.3f})")
 
 
-def measure_all(wanted, paths, count, began, end, failures):
-    """{group: [times, ...]}: so many rounds of all groups, as far as there is time; what fails is left out from then on."""
-    rounds, longest = {group.name: [] for group in wanted}, 0.0
-    for number, order in zip(range(count), itertools.cycle(ORDERS)):
+def measure_all(wanted, paths, count, began, end, failures, rounds=None):
+    """{group: [times, ...]}: so many rounds of all groups, as far as there is time; what fails is left out from then on. rounds: those that
+    there are already."""
+    rounds, longest = rounds or {group.name: [] for group in wanted}, 0.0
+    for number, order in itertools.islice(enumerate(itertools.cycle(ORDERS)), max(map(len, rounds.values())), count):
         start = time.monotonic()
         if start + longest > end:
             break
@@ -255,23 +259,29 @@ def main():
     paths = {"before": options.before.resolve(), "after": options.after.resolve(), "again": options.before.resolve()}
     failures = {}
     rounds = measure_all(wanted, paths, options.rounds, began, began + 0.75 * options.seconds, failures)
-    few = [group.name for group in wanted if len(rounds[group.name]) < LEAST_ROUNDS and group.name not in failures]
-    judged = [group for group in wanted if len(rounds[group.name]) >= LEAST_ROUNDS]
     again = {group.name: [] for group in wanted}
-    found, wholes = judge_all(judged, rounds, again, options.tolerance)
-    suspects = {one["group"] for one in found + wholes if one["verdict"] == "slower"}
+
+    def judge_now():
+        found, wholes = judge_all([group for group in wanted if rounds[group.name]], rounds, again, options.tolerance)
+        return found, wholes, {one["group"] for one in found + wholes if one["verdict"] == "slower"}
+
+    found, wholes, suspects = judge_now()
+    if not suspects and len(rounds[wanted[-1].name]) < options.rounds:  # nothing to be measured once more, so there is time for the rest
+        measure_all(wanted, paths, options.rounds, began, began + options.seconds, failures, rounds)
+        found, wholes, suspects = judge_now()
     if suspects:
         print(f"# once more: {', '.join(sorted(suspects))}", flush=True)
-        again.update(measure_all([group for group in judged if group.name in suspects], paths, options.rounds, began, began + options.seconds, failures))
+        again.update(measure_all([group for group in wanted if group.name in suspects], paths, options.rounds, began, began + options.seconds, failures))
         for name in [name for name in suspects if len(again[name]) < LEAST_ROUNDS]:
             print(f"# {name}: no time was left to measure it once more")
             again[name] = []
-        found, wholes = judge_all(judged, rounds, again, options.tolerance)
+        found, wholes, suspects = judge_now()
+    few = [group.name for group in wanted if len(rounds[group.name]) < LEAST_ROUNDS and group.name not in failures]
     tell(found, wholes)
     for name in few:
         print(f"UNDECIDED: {name}: {len(rounds[name])} rounds, for want of time")
     if options.json:
-        least = min((len(rounds[group.name]) for group in judged), default=0)
+        least = min(len(rounds[group.name]) for group in wanted)
         meta = provenance.metadata(f"Two builds of rondo compared, {options.device} device", "python3 test/bench/" + " ".join(map(str, sys.argv)).split("/")[-1],
                                    "us; ratio = after / before", f"medians of {least} rounds at least, all in this file", "the build before",
                                    before=f"{options.before}, sha256 {digest(options.before)}", after=f"{options.after}, sha256 {digest(options.after)}",
