@@ -10,6 +10,8 @@
 #include "lib/submission/request.h"
 #include "lib/select/select.h"
 #include "lib/submission/stream.h"
+#include "lib/base/error.h"
+#include "lib/connection/comm_connections.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -134,6 +136,14 @@ void rondo_comm_unlist(struct rondo_comm *comm)
     pthread_mutex_unlock(&runtime->lock);
 }
 
+static void free_parts(struct rondo_comm *comm)
+{
+    free(comm->connections);
+    free(comm->programs);
+    free(comm->requests);
+    free(comm);
+}
+
 rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, const int *members, int size,
                                  struct rondo_comm **result)
 {
@@ -146,15 +156,23 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
     comm->id = id;
     comm->size = size;
     comm->rank = -1;
-    pthread_mutex_init(&comm->lane_lock, NULL);
-    pthread_mutex_init(&comm->stream_lock, NULL);
-    pthread_mutex_init(&comm->plan_lock, NULL);
+    comm->connections = calloc(1, sizeof(*comm->connections));
+    comm->programs = calloc(1, sizeof(*comm->programs));
+    comm->requests = calloc(1, sizeof(*comm->requests));
+    if (comm->connections == NULL || comm->programs == NULL || comm->requests == NULL) {
+        free_parts(comm);
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a communicator");
+    }
+    pthread_mutex_init(&comm->requests->lane_lock, NULL);
+    pthread_mutex_init(&comm->requests->stream_lock, NULL);
+    pthread_mutex_init(&comm->programs->plan_lock, NULL);
     comm->members = calloc((size_t) size, sizeof(*comm->members));
-    comm->persistent_p2p = calloc(2 * (size_t) size, sizeof(*comm->persistent_p2p));
-    comm->messages = calloc(2 * (size_t) size, sizeof(*comm->messages));
-    comm->windows =
-        runtime->device->kind->allocate(runtime->device, (size_t) size * RONDO_WINDOWS_MAX * sizeof(*comm->windows));
-    if (comm->members == NULL || comm->persistent_p2p == NULL || comm->messages == NULL || comm->windows == NULL)
+    comm->requests->persistent_p2p = calloc(2 * (size_t) size, sizeof(*comm->requests->persistent_p2p));
+    comm->requests->messages = calloc(2 * (size_t) size, sizeof(*comm->requests->messages));
+    comm->connections->windows = runtime->device->kind->allocate(runtime->device, (size_t) size * RONDO_WINDOWS_MAX *
+                                                                                      sizeof(*comm->connections->windows));
+    if (comm->members == NULL || comm->requests->persistent_p2p == NULL || comm->requests->messages == NULL ||
+        comm->connections->windows == NULL)
         status = rondo_fail(RONDO_ERR_MEMORY, "no memory for a communicator of %d ranks", size);
     for (int i = 0; i < size && status == RONDO_SUCCESS; i++) {
         comm->members[i] = members[i];
@@ -169,7 +187,7 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
         comm->group = group_of(&comm->topology, size);
         struct rondo_lane_options options = {.id = RONDO_LANE_COLLECTIVE, .peer = -1};
         rondo_lane_slots(comm, options.slot_bytes);
-        status = rondo_lane_create(comm, &options, &comm->collective);
+        status = rondo_queue_lane(comm, &options, &comm->requests->collective);
     }
     if (status != RONDO_SUCCESS) {
         rondo_comm_destroy(comm);
@@ -185,24 +203,24 @@ void rondo_comm_destroy(struct rondo_comm *comm)
     struct rondo_runtime *runtime = comm->runtime;
     rondo_comm_unlist(comm);
     rondo_stream_forget(comm);
-    while (comm->lanes != NULL)
-        rondo_lane_free(comm->lanes);
+    while (comm->connections->lanes != NULL)
+        rondo_lane_free(comm->connections->lanes);
     rondo_programs_forget(comm);
-    rondo_program_forget_plans(comm);
-    while (comm->registrations != NULL)
-        rondo_window_close(comm, comm->registrations);
-    if (comm->windows != NULL)
-        runtime->device->kind->release(runtime->device, comm->windows,
-                                       (size_t) comm->size * RONDO_WINDOWS_MAX * sizeof(*comm->windows));
-    pthread_mutex_destroy(&comm->lane_lock);
-    pthread_mutex_destroy(&comm->stream_lock);
-    pthread_mutex_destroy(&comm->plan_lock);
+    rondo_plan_cache_clear(comm);
+    while (comm->connections->registrations != NULL)
+        rondo_window_close(comm, comm->connections->registrations);
+    if (comm->connections->windows != NULL)
+        runtime->device->kind->release(runtime->device, comm->connections->windows,
+                                       (size_t) comm->size * RONDO_WINDOWS_MAX * sizeof(*comm->connections->windows));
+    pthread_mutex_destroy(&comm->requests->lane_lock);
+    pthread_mutex_destroy(&comm->requests->stream_lock);
+    pthread_mutex_destroy(&comm->programs->plan_lock);
     rondo_topology_free(&comm->topology);
-    free(comm->persistent_p2p);
-    free(comm->messages);
+    free(comm->requests->persistent_p2p);
+    free(comm->requests->messages);
     free(comm->shrunk);
     free(comm->members);
-    free(comm);
+    free_parts(comm);
 }
 
 /* ---- the public calls ---- */
@@ -308,7 +326,7 @@ rondo_result_t rondo_comm_dup(rondo_comm_t comm, rondo_comm_t *result)
 static rondo_result_t check_streams(const struct rondo_comm *comm)
 {
     uint64_t until = rondo_clock_ns() + FAILED_STREAMS_NS;
-    for (const struct rondo_host_lane *lane = comm->lanes; lane != NULL; lane = lane->next)
+    for (const struct rondo_host_lane *lane = comm->connections->lanes; lane != NULL; lane = lane->next)
         while (!rondo_stream_idle(lane)) {
             if (rondo_comm_failure(comm) == RONDO_SUCCESS)
                 return rondo_fail(RONDO_ERR_STATE, "rondo_comm_free: operations of the communicator have not been executed on "
@@ -327,9 +345,9 @@ rondo_result_t rondo_comm_free(rondo_comm_t *comm)
     struct rondo_runtime *runtime = (*comm)->runtime;
     if (*comm == runtime->world)
         return rondo_fail(RONDO_ERR_STATE, "rondo_comm_free: the world communicator belongs to the runtime");
-    pthread_mutex_lock(&runtime->queue.lock);
-    int active = (*comm)->active;
-    pthread_mutex_unlock(&runtime->queue.lock);
+    pthread_mutex_lock(&runtime->queue->lock);
+    int active = (*comm)->requests->active;
+    pthread_mutex_unlock(&runtime->queue->lock);
     if (active > 0)
         return rondo_fail(RONDO_ERR_STATE, "rondo_comm_free: %d requests are active on the communicator", active);
     rondo_result_t result = check_streams(*comm);
@@ -350,11 +368,11 @@ rondo_result_t rondo_comm_status(rondo_comm_t comm, rondo_result_t *failure, int
         *failure = failed != RONDO_SUCCESS ? rondo_fail(failed, "%s", comm->failure) : RONDO_SUCCESS;
     if (idle == NULL)
         return RONDO_SUCCESS;
-    pthread_mutex_lock(&comm->runtime->queue.lock);
-    *idle = comm->active == 0;
-    pthread_mutex_unlock(&comm->runtime->queue.lock);
+    pthread_mutex_lock(&comm->runtime->queue->lock);
+    *idle = comm->requests->active == 0;
+    pthread_mutex_unlock(&comm->runtime->queue->lock);
     pthread_mutex_lock(&comm->runtime->lock);
-    for (const struct rondo_host_lane *lane = comm->lanes; lane != NULL && *idle; lane = lane->next)
+    for (const struct rondo_host_lane *lane = comm->connections->lanes; lane != NULL && *idle; lane = lane->next)
         *idle = rondo_stream_idle(lane);
     pthread_mutex_unlock(&comm->runtime->lock);
     return RONDO_SUCCESS;

@@ -3,6 +3,8 @@
  */
 #include "lib/communicator/comm.h"
 #include "lib/connection/mailbox.h"
+#include "lib/base/error.h"
+#include "lib/submission/request.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +26,7 @@ static rondo_result_t name_it(struct rondo_comm *comm, const int *members, int s
     rondo_result_t result = RONDO_SUCCESS;
     for (int i = 0; i < size; i++)
         list = hash(list, (uint64_t) members[i]);
-    pthread_mutex_lock(&comm->lane_lock);
+    pthread_mutex_lock(&comm->requests->lane_lock);
     for (int i = 0; i < comm->shrunk_count; i++)
         before += comm->shrunk[i] == list;
     uint64_t *more = realloc(comm->shrunk, ((size_t) comm->shrunk_count + 1) * sizeof(*more));
@@ -34,7 +36,7 @@ static rondo_result_t name_it(struct rondo_comm *comm, const int *members, int s
         comm->shrunk = more;
         comm->shrunk[comm->shrunk_count++] = list;
     }
-    pthread_mutex_unlock(&comm->lane_lock);
+    pthread_mutex_unlock(&comm->requests->lane_lock);
     *id = (hash(list, before) | MADE_HERE) & ~RENDEZVOUS;
     return result;
 }

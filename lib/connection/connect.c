@@ -1,5 +1,6 @@
 /* See lib/connection/connect.h. */
 #include "lib/connection/connect.h"
+#include "lib/base/error.h"
 
 #include <stdlib.h>
 #include <string.h>

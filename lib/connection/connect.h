@@ -6,6 +6,7 @@
 #define RONDO_LIB_CONNECTION_CONNECT_H
 
 #include "lib/context/runtime.h"
+#include "lib/program/plan.h"
 
 /* Names a connector in the whole job. Plain data without padding. */
 struct rondo_connector_key {

@@ -2,6 +2,7 @@
 #include "lib/connection/endpoint_address.h"
 
 #include "proxy/proxies.h"
+#include "lib/base/error.h"
 
 #include <stddef.h>
 #include <stdio.h>

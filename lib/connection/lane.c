@@ -4,8 +4,10 @@
 #include "lib/connection/connect.h"
 #include "device/abi/platform.h"
 #include "lib/program/program.h"
-#include "lib/select/registered_programs.h"
-#include "lib/select/select.h"
+#include "lib/connection/plan_cache.h"
+#include "lib/connection/comm_connections.h"
+#include "lib/connection/slots.h"
+#include "lib/base/error.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +22,8 @@ static rondo_result_t place(struct rondo_runtime *runtime, struct rondo_host_lan
     if (old != NULL) { /* its counters go on, so the daemon needs to be told nothing */
         runtime->free_lanes = old->next;
         lane->index = old->index;
-        lane->submitted = lane->finished = old->submitted;
         pthread_mutex_unlock(&runtime->lock);
-        lane->enqueued = RONDO_NEXT_LIFE(old->enqueued); /* what comes before is all over */
+        lane->requests = old->requests;
         free(old);
         rondo_store_release32(&daemon->queues->failed[lane->index], 0);
         return RONDO_SUCCESS;
@@ -38,7 +39,7 @@ static rondo_result_t place(struct rondo_runtime *runtime, struct rondo_host_lan
     return result;
 }
 
-rondo_result_t rondo_lane_create(struct rondo_comm *comm, const struct rondo_lane_options *options,
+rondo_result_t rondo_lane_create(struct rondo_comm *comm, const struct rondo_lane_options *options, rondo_lane_renew_t *renew,
                                  struct rondo_host_lane **result)
 {
     struct rondo_runtime *runtime = comm->runtime;
@@ -56,12 +57,20 @@ rondo_result_t rondo_lane_create(struct rondo_comm *comm, const struct rondo_lan
         free(lane);
         return status;
     }
+    struct rondo_lane_requests *requests = renew(lane->requests);
+    if (requests == NULL) {
+        pthread_mutex_lock(&runtime->lock);
+        lane->next = runtime->free_lanes;
+        runtime->free_lanes = lane;
+        pthread_mutex_unlock(&runtime->lock);
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a lane");
+    }
+    lane->requests = requests;
     pthread_mutex_init(&lane->bind_lock, NULL);
     lane->priority = options->priority;
-    lane->revives = 1;
     pthread_mutex_lock(&runtime->lock);
-    lane->next = comm->lanes;
-    comm->lanes = lane;
+    lane->next = comm->connections->lanes;
+    comm->connections->lanes = lane;
     rondo_result_t failed = rondo_comm_failure(comm);
     if (failed != RONDO_SUCCESS)
         rondo_lane_fail(lane, failed);
@@ -108,7 +117,7 @@ void rondo_lane_free(struct rondo_host_lane *lane)
 {
     struct rondo_runtime *runtime = lane->comm->runtime;
     pthread_mutex_lock(&runtime->lock);
-    for (struct rondo_host_lane **link = &lane->comm->lanes; *link != NULL; link = &(*link)->next)
+    for (struct rondo_host_lane **link = &lane->comm->connections->lanes; *link != NULL; link = &(*link)->next)
         if (*link == lane) {
             *link = lane->next;
             break;
@@ -136,6 +145,16 @@ void rondo_lane_free(struct rondo_host_lane *lane)
     lane->next = runtime->free_lanes;
     runtime->free_lanes = lane;
     pthread_mutex_unlock(&runtime->lock);
+}
+
+void rondo_lanes_destroy(struct rondo_runtime *runtime)
+{
+    while (runtime->free_lanes != NULL) {
+        struct rondo_host_lane *lane = runtime->free_lanes;
+        runtime->free_lanes = lane->next;
+        free(lane->requests);
+        free(lane);
+    }
 }
 
 /* ---- binding ---- */
@@ -171,7 +190,7 @@ static struct rondo_end *make_ends(struct rondo_host_lane *lane, const struct ro
         values[i].slot_count = connector->spec.slot_count;
         values[i].protocol = (uint16_t) connector->spec.protocol;
         values[i].peer = connector->spec.peer;
-        values[i].windows = lane->comm->windows + (size_t) whats[i]->peer * RONDO_WINDOWS_MAX;
+        values[i].windows = lane->comm->connections->windows + (size_t) whats[i]->peer * RONDO_WINDOWS_MAX;
         rondo_log(RONDO_LOG_DEBUG, runtime->rank, "connector with rank %d over %s: slots %p, watches %p, publishes %p",
                   connector->spec.peer, connector->transport->name, (void *) connector->slots, (void *) connector->watched,
                   (void *) connector->published);
@@ -311,8 +330,8 @@ static rondo_result_t build_plan(const struct rondo_host_lane *lane, const struc
     const uint32_t most = runtime->device->daemon->lane_contexts;
     if (runtime->device_type == RONDO_DEVICE_CUDA)
         blocks = 2 * blocks < most ? 2 * blocks : most;
-    return rondo_program_keep_plan(lane->comm, algorithm, shape, blocks, rondo_program_slots(lane, algorithm->single_chunks),
-                                   plan);
+    return rondo_plan_cache_get(lane->comm, algorithm, shape, blocks, rondo_lane_messages(lane, algorithm->single_chunks),
+                                plan);
 }
 
 static rondo_result_t make_binding(struct rondo_host_lane *lane, const struct rondo_algorithm *algorithm,

@@ -1,5 +1,7 @@
 /* See lib/connection/mailbox.h. The first member gathers and sends out the whole. */
 #include "lib/connection/mailbox.h"
+#include "lib/base/error.h"
+#include "lib/connection/comm_connections.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,7 +150,7 @@ static rondo_result_t deliver(struct rondo_runtime *runtime, int destination, co
 rondo_result_t rondo_exchange(struct rondo_comm *comm, const char *name, const void *mine, size_t bytes, void *all)
 {
     struct rondo_runtime *runtime = comm->runtime;
-    struct header header = {comm->id, __atomic_fetch_add(&comm->exchanges, 1, __ATOMIC_RELAXED), 0};
+    struct header header = {comm->id, __atomic_fetch_add(&comm->connections->exchanges, 1, __ATOMIC_RELAXED), 0};
     size_t total = (size_t) comm->size * bytes;
     rondo_result_t result = RONDO_SUCCESS;
     if (total > RONDO_CONTROL_MESSAGE_MAX - sizeof(header))

@@ -1,5 +1,5 @@
-/* See register.h: compiled plans are kept, because compiling costs more than binding, and every persistent operation binds. */
-#include "lib/select/registered_programs.h"
+/* See lib/connection/plan_cache.h. */
+#include "lib/connection/plan_cache.h"
 
 #include "lib/base/error.h"
 
@@ -14,13 +14,12 @@ struct rondo_cached_plan {
     struct rondo_plan *plan; /* shared with the bindings that use it */
 };
 
-rondo_result_t rondo_program_keep_plan(struct rondo_comm *comm, const struct rondo_algorithm *algorithm,
-                                       const struct rondo_shape *shape, uint32_t blocks, uint32_t slots,
-                                       struct rondo_plan **plan)
+rondo_result_t rondo_plan_cache_get(struct rondo_comm *comm, const struct rondo_algorithm *algorithm,
+                                    const struct rondo_shape *shape, uint32_t blocks, uint32_t slots, struct rondo_plan **plan)
 {
     rondo_result_t status = RONDO_SUCCESS;
-    pthread_mutex_lock(&comm->plan_lock);
-    struct rondo_cached_plan *cached = comm->plans;
+    pthread_mutex_lock(&comm->programs->plan_lock);
+    struct rondo_cached_plan *cached = comm->programs->plans;
     while (cached != NULL && (cached->algorithm != algorithm || cached->blocks != blocks || cached->slots != slots ||
                               memcmp(&cached->shape, shape, sizeof(*shape)) != 0))
         cached = cached->next;
@@ -33,23 +32,23 @@ rondo_result_t rondo_program_keep_plan(struct rondo_comm *comm, const struct ron
             cached->shape = *shape;
             cached->blocks = blocks;
             cached->slots = slots;
-            cached->next = comm->plans;
-            comm->plans = cached;
+            cached->next = comm->programs->plans;
+            comm->programs->plans = cached;
         } else {
             free(cached);
         }
     }
     if (status == RONDO_SUCCESS)
         *plan = rondo_plan_share(cached->plan);
-    pthread_mutex_unlock(&comm->plan_lock);
+    pthread_mutex_unlock(&comm->programs->plan_lock);
     return status;
 }
 
-void rondo_program_forget_plans(struct rondo_comm *comm)
+void rondo_plan_cache_clear(struct rondo_comm *comm)
 {
-    while (comm->plans != NULL) {
-        struct rondo_cached_plan *cached = comm->plans;
-        comm->plans = cached->next;
+    while (comm->programs->plans != NULL) {
+        struct rondo_cached_plan *cached = comm->programs->plans;
+        comm->programs->plans = cached->next;
         rondo_plan_free(cached->plan);
         free(cached);
     }

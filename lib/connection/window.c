@@ -2,6 +2,8 @@
 #include "lib/connection/window.h"
 
 #include "lib/connection/mailbox.h"
+#include "lib/base/error.h"
+#include "lib/connection/comm_connections.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +110,7 @@ int rondo_is_allocated(struct rondo_runtime *runtime, const char *base, size_t b
 static uint32_t take_window(struct rondo_comm *comm)
 {
     for (uint32_t window = 1; window < RONDO_WINDOWS_MAX; window++) {
-        const struct rondo_registration *user = comm->registrations;
+        const struct rondo_registration *user = comm->connections->registrations;
         while (user != NULL && user->window != window)
             user = user->next;
         if (user == NULL)
@@ -148,8 +150,9 @@ static rondo_result_t map_members(struct rondo_comm *comm, struct rondo_registra
             return rondo_fail(RONDO_ERR_TRANSPORT, "rank %d offers window %llu", rank, (unsigned long long) offer->window);
         result = import(comm, registration, offer, rank, &address);
         if (result == RONDO_SUCCESS)
-            result = device->kind->upload(device, &comm->windows[(size_t) rank * RONDO_WINDOWS_MAX + offer->window], &address,
-                                          sizeof(address));
+            result =
+                device->kind->upload(device, &comm->connections->windows[(size_t) rank * RONDO_WINDOWS_MAX + offer->window],
+                                     &address, sizeof(address));
     }
     return result;
 }
@@ -222,8 +225,8 @@ rondo_result_t rondo_window_open(struct rondo_comm *comm, char *base, size_t byt
     /* Listed at once, so that its window is taken; usable, and so found, only when all members agree. */
     pthread_mutex_lock(&comm->runtime->lock);
     registration->window = take_window(comm);
-    registration->next = comm->registrations;
-    __atomic_store_n(&comm->registrations, registration, __ATOMIC_RELAXED);
+    registration->next = comm->connections->registrations;
+    __atomic_store_n(&comm->connections->registrations, registration, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&comm->runtime->lock);
     mine.mappable = (uint64_t) make_offer(comm, registration, &mine);
     status = rondo_exchange(comm, "register", &mine, sizeof(mine), offers);
@@ -253,7 +256,7 @@ fail:
 void rondo_window_close(struct rondo_comm *comm, struct rondo_registration *registration)
 {
     pthread_mutex_lock(&comm->runtime->lock);
-    for (struct rondo_registration **link = &comm->registrations; *link != NULL; link = &(*link)->next)
+    for (struct rondo_registration **link = &comm->connections->registrations; *link != NULL; link = &(*link)->next)
         if (*link == registration) {
             *link = registration->next;
             break;
@@ -284,10 +287,10 @@ rondo_result_t rondo_window_still(const struct rondo_registration *registration)
 rondo_result_t rondo_windows_still(const struct rondo_comm *comm, const char *base, size_t bytes)
 {
     rondo_result_t result = RONDO_SUCCESS;
-    if (!on_gpu(comm->runtime) || __atomic_load_n(&comm->registrations, __ATOMIC_RELAXED) == NULL)
+    if (!on_gpu(comm->runtime) || __atomic_load_n(&comm->connections->registrations, __ATOMIC_RELAXED) == NULL)
         return RONDO_SUCCESS;
     pthread_mutex_lock(&comm->runtime->lock);
-    const struct rondo_registration *r = comm->registrations;
+    const struct rondo_registration *r = comm->connections->registrations;
     while (r != NULL && !(r->by_user && r->usable && holds(r, base, bytes)))
         r = r->next;
     result = rondo_window_still(r);
@@ -298,10 +301,10 @@ rondo_result_t rondo_windows_still(const struct rondo_comm *comm, const char *ba
 int rondo_window_find(const struct rondo_comm *comm, const char *base, size_t bytes, uint64_t window[2])
 {
     int found = 0;
-    if (__atomic_load_n(&comm->registrations, __ATOMIC_RELAXED) == NULL)
+    if (__atomic_load_n(&comm->connections->registrations, __ATOMIC_RELAXED) == NULL)
         return 0; /* the usual case costs no lock */
     pthread_mutex_lock(&comm->runtime->lock);
-    for (const struct rondo_registration *r = comm->registrations; r != NULL && !found; r = r->next)
+    for (const struct rondo_registration *r = comm->connections->registrations; r != NULL && !found; r = r->next)
         if (r->by_user && r->usable && holds(r, base, bytes)) {
             window[0] = r->window;
             window[1] = (uint64_t) (base - r->base);
@@ -346,7 +349,7 @@ rondo_result_t rondo_comm_deregister(rondo_comm_t comm, void *buf)
     if (comm == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_deregister: the communicator is NULL");
     pthread_mutex_lock(&comm->runtime->lock);
-    struct rondo_registration *registration = comm->registrations;
+    struct rondo_registration *registration = comm->connections->registrations;
     while (registration != NULL && !(registration->by_user && registration->base == buf))
         registration = registration->next;
     pthread_mutex_unlock(&comm->runtime->lock);

@@ -2,7 +2,29 @@
 #ifndef RONDO_LIB_CONNECTION_WINDOW_H
 #define RONDO_LIB_CONNECTION_WINDOW_H
 
+#include "lib/connection/comm_connections.h"
 #include "lib/context/runtime.h"
+
+struct rondo_registration {
+    struct rondo_registration *next;
+    char *base;
+    size_t bytes;
+    int usable;  /* by all ranks */
+    int by_user; /* rondo_comm_register, else a persistent operation's */
+    uint32_t window;
+    struct rondo_segment **imported;      /* a member each; NULL for this rank */
+    struct rondo_cuda_export *exported;   /* on a GPU: this rank's buffer, if others reach it */
+    struct rondo_cuda_mapping **mappings; /* on a GPU, in place of imported; NULL also where no mapping was needed */
+};
+
+/* Device memory of rondo_alloc. */
+struct rondo_allocation {
+    struct rondo_allocation *next;
+    char *base;
+    size_t bytes;                  /* asked for */
+    size_t reserved;               /* taken */
+    struct rondo_segment *segment; /* NULL: memory of the GPU */
+};
 
 /* Collective. Opens [base, +bytes) of every member to all others if that is possible for all of them; registration->usable
  * says so. base may be NULL. */

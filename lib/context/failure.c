@@ -6,6 +6,8 @@
 #include "lib/connection/mailbox.h"
 #include "lib/submission/poller.h"
 #include "lib/submission/queue.h"
+#include "lib/base/error.h"
+#include "lib/connection/comm_connections.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,7 +25,7 @@ void rondo_comm_fail(struct rondo_comm *comm, rondo_result_t code, const char *f
         va_end(arguments);
         __atomic_store_n(&comm->failed, (uint32_t) code, __ATOMIC_RELEASE); /* after the text */
         /* Operations on the device end at their next visit; the daemon is run until they have. */
-        for (struct rondo_host_lane *lane = comm->lanes; lane != NULL; lane = lane->next)
+        for (struct rondo_host_lane *lane = comm->connections->lanes; lane != NULL; lane = lane->next)
             rondo_lane_fail(lane, code);
     }
     pthread_mutex_unlock(&runtime->lock);

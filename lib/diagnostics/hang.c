@@ -7,6 +7,8 @@
 #include "lib/diagnostics/hang_signal.h"
 #include "device/abi/platform.h"
 #include "lib/submission/queue.h"
+#include "lib/base/error.h"
+#include "lib/connection/comm_connections.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,7 +133,7 @@ static void observe(const struct rondo_runtime *runtime, const struct rondo_requ
     entry->number = request->number;
     entry->overdue = is_overdue(runtime, request, now, TOGETHER);
     rondo_call_describe(&request->call, entry->text, sizeof(entry->text));
-    if (!request->submitted || lane->finished != request->device_number)
+    if (!request->submitted || lane->requests->finished != request->device_number)
         return;
     for (uint32_t b = 0; b < daemon->block_count; b++)
         entry->executing |= look(runtime, &daemon->reports[b].current_lane) == (uint64_t) lane->index + 1;
@@ -144,8 +146,8 @@ static void observe_stream(const struct rondo_runtime *runtime, const struct ron
                            struct rondo_hang_entry *entry)
 {
     locate(lane, entry);
-    entry->number = RONDO_STUCK_NUMBER(lane->stuck);
-    entry->overdue = (double) (now - lane->stuck_ns) / 1e9 >= runtime->settings.timeout;
+    entry->number = RONDO_STUCK_NUMBER(lane->requests->stuck);
+    entry->overdue = (double) (now - lane->requests->stuck_ns) / 1e9 >= runtime->settings.timeout;
     snprintf(entry->text, sizeof(entry->text), "operation %llu of a stream", (unsigned long long) entry->number);
 }
 
@@ -157,22 +159,23 @@ static void state(struct rondo_runtime *runtime)
     if (entries == NULL)
         return;
     pthread_mutex_lock(&runtime->lock);
-    pthread_mutex_lock(&runtime->queue.lock);
-    for (const struct rondo_request *request = runtime->queue.active; request != NULL && count < RONDO_HANG_ENTRIES;
+    pthread_mutex_lock(&runtime->queue->lock);
+    for (const struct rondo_request *request = runtime->queue->active; request != NULL && count < RONDO_HANG_ENTRIES;
          request = request->active_after)
         if (request->lane != NULL)
             observe(runtime, request, now, &entries[count++]);
     for (const struct rondo_comm *comm = runtime->comms; comm != NULL; comm = comm->next)
-        for (const struct rondo_host_lane *lane = comm->lanes; lane != NULL && count < RONDO_HANG_ENTRIES; lane = lane->next) {
-            if (lane->stuck != 0) {
+        for (const struct rondo_host_lane *lane = comm->connections->lanes; lane != NULL && count < RONDO_HANG_ENTRIES;
+             lane = lane->next) {
+            if (lane->requests->stuck != 0) {
                 observe_stream(runtime, lane, now, &entries[count++]);
                 continue;
             }
             locate(lane, &entries[count]);
-            const uint64_t enqueued = (uint32_t) lane->enqueued; /* in this life */
-            entries[count++].number = lane->started > enqueued ? lane->started : enqueued;
+            const uint64_t enqueued = (uint32_t) lane->requests->enqueued; /* in this life */
+            entries[count++].number = lane->requests->started > enqueued ? lane->requests->started : enqueued;
         }
-    pthread_mutex_unlock(&runtime->queue.lock);
+    pthread_mutex_unlock(&runtime->queue->lock);
     pthread_mutex_unlock(&runtime->lock);
     rondo_control_send(runtime->control, 0, RONDO_MESSAGE_HANG_STATE, entries, count * sizeof(*entries));
     free(entries);
@@ -373,14 +376,14 @@ rondo_result_t rondo_report(rondo_t runtime, char *text, size_t bytes)
 static int overdue(struct rondo_runtime *runtime, uint64_t now, uint64_t *comm)
 {
     int found = 0;
-    pthread_mutex_lock(&runtime->queue.lock);
-    for (const struct rondo_request *request = runtime->queue.active; request != NULL && !found;
+    pthread_mutex_lock(&runtime->queue->lock);
+    for (const struct rondo_request *request = runtime->queue->active; request != NULL && !found;
          request = request->active_after)
         if (is_overdue(runtime, request, now, 1) && rondo_comm_failure(request->comm) == RONDO_SUCCESS) {
             *comm = request->comm->id;
             found = 1;
         }
-    pthread_mutex_unlock(&runtime->queue.lock);
+    pthread_mutex_unlock(&runtime->queue->lock);
     return found;
 }
 
@@ -396,14 +399,14 @@ static void watch_streams(struct rondo_runtime *runtime, uint64_t now)
     hang->on_stream = 0;
     pthread_mutex_lock(&runtime->lock);
     for (const struct rondo_comm *comm = runtime->comms; comm != NULL; comm = comm->next)
-        for (struct rondo_host_lane *lane = comm->lanes; lane != NULL; lane = lane->next) {
+        for (struct rondo_host_lane *lane = comm->connections->lanes; lane != NULL; lane = lane->next) {
             uint64_t stuck = rondo_load_relaxed(&queues->stuck[lane->index]);
-            if (stuck != lane->stuck) {
-                lane->stuck = stuck;
-                lane->stuck_ns = now;
+            if (stuck != lane->requests->stuck) {
+                lane->requests->stuck = stuck;
+                lane->requests->stuck_ns = now;
             }
             if (stuck != 0 && runtime->settings.timeout > 0 &&
-                (double) (now - lane->stuck_ns) / 1e9 >= runtime->settings.timeout &&
+                (double) (now - lane->requests->stuck_ns) / 1e9 >= runtime->settings.timeout &&
                 rondo_comm_failure(comm) == RONDO_SUCCESS) {
                 hang->stream_comm = comm->id;
                 hang->on_stream = 1;

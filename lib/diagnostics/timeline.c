@@ -3,6 +3,10 @@
 
 #include "lib/base/environment.h"
 #include "lib/diagnostics/timeline_parts.h"
+#include "lib/base/error.h"
+#include "lib/call/call.h"
+#include "lib/submission/queue.h"
+#include "lib/submission/request.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +49,7 @@ void rondo_timeline_start(struct rondo_runtime *runtime, const struct rondo_requ
 static void take_starts(struct rondo_runtime *runtime)
 {
     struct rondo_timeline *trace = runtime->trace;
-    pthread_mutex_lock(&runtime->queue.lock);
+    pthread_mutex_lock(&runtime->queue->lock);
     struct rondo_timeline_start *taken = trace->starts;
     uint32_t count = trace->start_count;
     trace->starts = trace->other_starts;
@@ -53,7 +57,7 @@ static void take_starts(struct rondo_runtime *runtime)
     trace->start_count = 0;
     trace->retained.lost += trace->starts_lost;
     trace->starts_lost = 0;
-    pthread_mutex_unlock(&runtime->queue.lock);
+    pthread_mutex_unlock(&runtime->queue->lock);
     rondo_timeline_keep_starts(&trace->retained, taken, count);
 }
 

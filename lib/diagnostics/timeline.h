@@ -18,7 +18,7 @@ rondo_result_t rondo_timeline_begin(struct rondo_runtime *runtime);
 /* The rest below does nothing without a trace. Of an operation that is being submitted; queue lock held. */
 void rondo_timeline_start(struct rondo_runtime *runtime, const struct rondo_request *request);
 /* Of an operation that has been enqueued on a stream, or captured into a graph. Kernels of their own execute it, which record
- * nothing: how many of a lane have been executed is looked up on the device now and then. comm->stream_lock held. */
+ * nothing: how many of a lane have been executed is looked up on the device now and then. comm->requests->stream_lock held. */
 void rondo_timeline_enqueue(struct rondo_runtime *runtime, const struct rondo_request *request);
 /* From the poller: takes what the blocks have recorded; most: nanoseconds until it should be called again. */
 void rondo_timeline_drain(struct rondo_runtime *runtime, uint64_t *most);

@@ -1,5 +1,6 @@
 /* The file of a trace: complete JSON after every write, though the ranks of a host share it. */
 #include "lib/diagnostics/timeline_parts.h"
+#include "lib/base/error.h"
 
 #include <errno.h>
 #include <fcntl.h>

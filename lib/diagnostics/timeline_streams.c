@@ -2,6 +2,8 @@
  * been executed is looked up now and then. */
 #include "lib/diagnostics/timeline.h"
 #include "lib/diagnostics/timeline_parts.h"
+#include "lib/submission/queue.h"
+#include "lib/submission/request.h"
 
 void rondo_timeline_enqueue(struct rondo_runtime *runtime, const struct rondo_request *request)
 {
@@ -11,7 +13,7 @@ void rondo_timeline_enqueue(struct rondo_runtime *runtime, const struct rondo_re
     uint32_t lane = request->lane->index;
     struct rondo_timeline_streams *streams = &trace->streams;
     struct rondo_timeline_ordered *ordered = &streams->ordered[lane];
-    pthread_mutex_lock(&runtime->queue.lock);
+    pthread_mutex_lock(&runtime->queue->lock);
     rondo_timeline_note_start(trace, request, request->captured ? RONDO_TIMELINE_CAPTURED : RONDO_TIMELINE_ENQUEUED);
     if (!request->captured) {
         if ((uint32_t) request->device_number == 0) /* a new life of the lane */
@@ -21,7 +23,7 @@ void rondo_timeline_enqueue(struct rondo_runtime *runtime, const struct rondo_re
             streams->waiting[streams->waiting_count++] = lane;
         ordered->listed = 1;
     }
-    pthread_mutex_unlock(&runtime->queue.lock);
+    pthread_mutex_unlock(&runtime->queue->lock);
 }
 
 /* The copies are of 8 bytes a lane, and go past the streams. */
@@ -32,10 +34,10 @@ uint64_t rondo_timeline_read_streams(struct rondo_runtime *runtime)
     struct rondo_device *device = runtime->device;
     uint64_t completed = 0;
     for (uint32_t i = 0;;) {
-        pthread_mutex_lock(&runtime->queue.lock);
+        pthread_mutex_lock(&runtime->queue->lock);
         uint32_t lane = i < streams->waiting_count ? streams->waiting[i] : UINT32_MAX;
         struct rondo_timeline_ordered now = lane != UINT32_MAX ? streams->ordered[lane] : (struct rondo_timeline_ordered){0};
-        pthread_mutex_unlock(&runtime->queue.lock);
+        pthread_mutex_unlock(&runtime->queue->lock);
         if (lane == UINT32_MAX)
             return completed;
         uint64_t executed = now.executed, count = 0;
@@ -47,7 +49,7 @@ uint64_t rondo_timeline_read_streams(struct rondo_runtime *runtime)
                                 (struct rondo_timeline_record){rondo_clock_ns(), (uint64_t) RONDO_TIMELINE_EXECUTED << 60 |
                                                                                      (uint64_t) lane << 30 |
                                                                                      (executed & 0x3ffff) << 12});
-        pthread_mutex_lock(&runtime->queue.lock);
+        pthread_mutex_lock(&runtime->queue->lock);
         struct rondo_timeline_ordered *ordered = &streams->ordered[lane];
         if (ordered->enqueued >= now.enqueued) /* else a new life has begun */
             ordered->executed = executed;
@@ -57,6 +59,6 @@ uint64_t rondo_timeline_read_streams(struct rondo_runtime *runtime)
         } else {
             i++;
         }
-        pthread_mutex_unlock(&runtime->queue.lock);
+        pthread_mutex_unlock(&runtime->queue->lock);
     }
 }

@@ -1,7 +1,7 @@
 /*
  * A program as MSCCL's XML has it: per rank, thread blocks with one peer to send to and one to receive from, and their steps.
- * lib/program/msccl_read.c makes it from a file; lib/program/msccl_ir_run.c plays it through, which tells what every chunk holds,
- * lib/program/msccl_ir_plans.c makes plans of it.
+ * lib/program/msccl_read.c makes it from a file; lib/program/msccl_ir_run.c plays it through, which tells what every chunk
+ * holds, lib/program/msccl_ir_plans.c makes plans of it.
  */
 #ifndef RONDO_LIB_PROGRAM_MSCCL_IR_H
 #define RONDO_LIB_PROGRAM_MSCCL_IR_H

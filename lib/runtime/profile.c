@@ -7,6 +7,7 @@
 
 #include "lib/connection/mailbox.h"
 #include "device/abi/platform.h"
+#include "lib/base/error.h"
 
 #include <stdlib.h>
 

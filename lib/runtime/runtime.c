@@ -23,6 +23,7 @@
 #include "lib/select/select.h"
 #include "lib/runtime/settings.h"
 #include "lib/select/tuning.h"
+#include "lib/base/error.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -382,6 +383,8 @@ static rondo_result_t compare_networks(struct rondo_runtime *runtime, struct ron
 static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_startup *startup)
 {
     struct rondo_comm *world = calloc(1, sizeof(*world));
+    struct rondo_comm_connections connections = {0};
+    struct rondo_comm_requests requests = {0};
     struct rondo_peer self;
     uint32_t carriers, *all_carriers = calloc((size_t) runtime->size, sizeof(*all_carriers));
     cpu_set_t set;
@@ -394,6 +397,8 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_star
         goto done;
     }
     world->runtime = runtime;
+    world->connections = &connections;
+    world->requests = &requests;
     world->id = UINT64_MAX;
     world->rank = runtime->rank;
     world->size = runtime->size;
@@ -502,11 +507,7 @@ static void tear_down(struct rondo_runtime *runtime)
         runtime->device->kind->release(runtime->device, runtime->nothing, RONDO_CACHE_LINE);
     if (runtime->device != NULL)
         runtime->device->kind->destroy(runtime->device);
-    while (runtime->free_lanes != NULL) {
-        struct rondo_host_lane *lane = runtime->free_lanes;
-        runtime->free_lanes = lane->next;
-        free(lane);
-    }
+    rondo_lanes_destroy(runtime);
     rondo_hang_destroy(runtime);
     rondo_check_destroy(runtime->checker);
     rondo_mailbox_destroy(runtime->mailbox);
@@ -575,9 +576,9 @@ rondo_result_t rondo_finalize(rondo_t runtime)
 {
     if (runtime == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_finalize: the runtime is NULL");
-    pthread_mutex_lock(&runtime->queue.lock);
-    uint64_t outstanding = runtime->queue.submitted - runtime->queue.completed;
-    pthread_mutex_unlock(&runtime->queue.lock);
+    pthread_mutex_lock(&runtime->queue->lock);
+    uint64_t outstanding = runtime->queue->submitted - runtime->queue->completed;
+    pthread_mutex_unlock(&runtime->queue->lock);
     if (outstanding > 0)
         return rondo_fail(RONDO_ERR_STATE, "rondo_finalize: %llu operations have not completed",
                           (unsigned long long) outstanding);
@@ -619,11 +620,11 @@ rondo_result_t rondo_get_stats(rondo_t runtime, rondo_stats_t *stats)
     if (runtime == NULL || stats == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_get_stats: %s is NULL", runtime == NULL ? "the runtime" : "stats");
     memset(stats, 0, sizeof(*stats));
-    pthread_mutex_lock(&runtime->queue.lock);
-    stats->submitted = runtime->queue.submitted;
-    stats->completed = runtime->queue.completed;
-    stats->daemon_starts = runtime->queue.starts;
-    pthread_mutex_unlock(&runtime->queue.lock);
+    pthread_mutex_lock(&runtime->queue->lock);
+    stats->submitted = runtime->queue->submitted;
+    stats->completed = runtime->queue->completed;
+    stats->daemon_starts = runtime->queue->starts;
+    pthread_mutex_unlock(&runtime->queue->lock);
     const struct rondo_daemon *daemon = runtime->device->daemon;
     stats->daemon_quits = stats->daemon_starts - (uint64_t) rondo_device_alive(runtime->device);
     for (uint32_t b = 0; b < daemon->block_count; b++) {

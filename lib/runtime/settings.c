@@ -3,6 +3,7 @@
 
 #include "lib/base/environment.h"
 #include "lib/select/tuning.h"
+#include "lib/base/error.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -3,6 +3,8 @@
 
 #include "lib/select/select.h"
 #include "device/codec/zfp_block.h"
+#include "lib/base/error.h"
+#include "lib/call/call.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
 #define RONDO_LIB_SELECT_COMPRESSION_H
 
 #include "lib/context/runtime.h"
+#include "lib/call/call.h"
 
 /* Sets the call's rate and feedback by its attributes, which it is refused for if they do not fit, else by the communicator's,
  * where those fit. Depends only on what all ranks know. */

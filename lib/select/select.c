@@ -6,6 +6,7 @@
 #include "lib/select/select_gpu.h"
 #include "lib/algorithms/algorithms.h"
 #include "lib/select/tuning.h"
+#include "lib/base/error.h"
 
 #include <string.h>
 
@@ -48,21 +49,6 @@ static size_t network_gpu_channels(const struct rondo_comm *comm)
 {
     size_t channels = 2 * (size_t) comm->carriers;
     return channels > 0 && channels < NETWORK_GPU_CHANNELS ? channels : NETWORK_GPU_CHANNELS;
-}
-
-int rondo_is_wide(const struct rondo_comm *comm)
-{
-    return comm->networked && !comm->gpus_only;
-}
-
-uint32_t rondo_network_slots(const struct rondo_runtime *runtime)
-{
-    return rondo_network_scale(runtime->size) > 1 ? RONDO_NETWORK_SLOTS / 2 : RONDO_NETWORK_SLOTS;
-}
-
-uint32_t rondo_network_slices(const struct rondo_runtime *runtime)
-{
-    return rondo_network_scale(runtime->size) > 1 ? RONDO_NETWORK_SLICES / 2 : RONDO_NETWORK_SLICES;
 }
 
 /* Recursive doubling sends all data log2 of the ranks times, a ring less than twice, but in 2 * (size - 1) steps. */
@@ -350,22 +336,4 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
     rondo_result_t status = select_all(comm, call, direct, streamed, name, choice);
     choice->direct_writes = status == RONDO_SUCCESS && rondo_writes_directly_by(comm, call, streamed, choice);
     return status;
-}
-
-void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_PROTOCOLS])
-{
-    int gpus = comm->gpus_only;
-    uint32_t most = comm->runtime->settings.slot_bytes;
-    if (most == RONDO_DEFAULT_SLOT_BYTES)
-        most = rondo_is_wide(comm) ? RONDO_NETWORK_SLOT_BYTES * rondo_network_scale(comm->runtime->size)
-               : gpus              ? RONDO_GPU_SLOT_BYTES
-                                   : most;
-    slot_bytes[RONDO_PROTOCOL_SIMPLE] = most;
-    slot_bytes[RONDO_PROTOCOL_SMALL] = most < RONDO_SMALL_BYTES_MAX ? most : RONDO_SMALL_BYTES_MAX;
-    slot_bytes[RONDO_PROTOCOL_TINY] = RONDO_TINY_SLOT(most < RONDO_TINY_BYTES_MAX ? most : RONDO_TINY_BYTES_MAX);
-    slot_bytes[RONDO_PROTOCOL_COMPRESSED] = comm->by_host && most > RONDO_HOST_CODED_BYTES ? RONDO_HOST_CODED_BYTES : most;
-    slot_bytes[RONDO_PROTOCOL_TMA] = RONDO_TMA_BYTES;
-    slot_bytes[RONDO_PROTOCOL_LL] = 2 * (gpus ? RONDO_GPU_LL_BYTES : RONDO_LL_BYTES_MAX);
-    uint32_t lines = RONDO_GPU_LL128_BYTES / (uint32_t) (comm->size > 1 ? comm->size - 1 : 1);
-    slot_bytes[RONDO_PROTOCOL_LL128] = (lines > 32768 ? lines : 32768) / 512 * 512; /* whole accesses by a warp */
 }

@@ -6,7 +6,8 @@
 #include "lib/connection/lane.h"
 #include "lib/connection/window.h"
 #include "lib/select/select.h"
-#include "lib/select/slicing.h"
+#include "lib/submission/slicing.h"
+#include "lib/base/error.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,8 @@
 #include "lib/submission/arguments.h"
 #include "lib/connection/mailbox.h"
 #include "lib/submission/queue.h"
+#include "lib/base/error.h"
+#include "lib/call/call.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 #define RONDO_LIB_SUBMISSION_CHECK_H
 
 #include "lib/context/runtime.h"
+#include "lib/call/call.h"
 
 rondo_result_t rondo_check_create(struct rondo_checker **checker);
 void rondo_check_destroy(struct rondo_checker *checker);

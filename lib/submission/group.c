@@ -17,7 +17,7 @@ static uintptr_t this_thread(void)
 /* Only this thread makes it so or ends it, and what it has collected is its own. */
 int rondo_group_is_open(const struct rondo_comm *comm)
 {
-    return __atomic_load_n(&comm->group_owner, __ATOMIC_RELAXED) == this_thread();
+    return __atomic_load_n(&comm->requests->group_owner, __ATOMIC_RELAXED) == this_thread();
 }
 
 static rondo_result_t first_of(rondo_result_t before, rondo_result_t now)
@@ -52,14 +52,14 @@ int rondo_group_joins(struct rondo_comm *comm, struct rondo_request *request)
 {
     if (!rondo_group_is_open(comm))
         return 0;
-    make_requests(comm, &comm->collected, 0);
-    append(&comm->collected, request);
+    make_requests(comm, &comm->requests->collected, 0);
+    append(&comm->requests->collected, request);
     return 1;
 }
 
 int rondo_group_notes(struct rondo_comm *comm, const struct rondo_known_call *known)
 {
-    struct rondo_group *group = &comm->collected;
+    struct rondo_group *group = &comm->requests->collected;
     if (group->first != NULL || group->called == RONDO_GROUP_CALLS)
         return 0;
     const int i = group->called++;
@@ -74,7 +74,8 @@ rondo_result_t rondo_group_start(rondo_comm_t comm)
     if (comm == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_group_start: the communicator is NULL");
     /* Acquire pairs with the release in rondo_group_end: the list is empty. */
-    if (!__atomic_compare_exchange_n(&comm->group_owner, &nobody, this_thread(), 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    if (!__atomic_compare_exchange_n(&comm->requests->group_owner, &nobody, this_thread(), 0, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED))
         return rondo_fail(RONDO_ERR_STATE, "rondo_group_start: a group is open on this communicator");
     return RONDO_SUCCESS;
 }
@@ -150,7 +151,7 @@ static struct rondo_request *start_group(struct rondo_request *request, struct r
  * says. */
 static void close_group(struct rondo_comm *comm, struct rondo_group *group)
 {
-    struct rondo_group *open = &comm->collected;
+    struct rondo_group *open = &comm->requests->collected;
     group->first = open->first;
     group->last = open->last;
     group->result = open->result;
@@ -167,7 +168,7 @@ static void close_group(struct rondo_comm *comm, struct rondo_group *group)
     open->first = open->last = NULL;
     open->called = 0;
     open->result = RONDO_SUCCESS;
-    __atomic_store_n(&comm->group_owner, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&comm->requests->group_owner, 0, __ATOMIC_RELEASE);
 }
 
 rondo_result_t rondo_group_end(rondo_comm_t comm)

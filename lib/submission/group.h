@@ -2,7 +2,7 @@
 #ifndef RONDO_LIB_SUBMISSION_GROUP_H
 #define RONDO_LIB_SUBMISSION_GROUP_H
 
-#include "lib/context/runtime.h"
+#include "lib/submission/request.h"
 
 /* Whether this thread has a group open on the communicator. */
 int rondo_group_is_open(const struct rondo_comm *comm);

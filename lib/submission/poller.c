@@ -15,12 +15,12 @@
 
 void rondo_poller_wake(struct rondo_runtime *runtime)
 {
-    rondo_event_signal(&runtime->poller.event, &runtime->poller.sleepers);
+    rondo_event_signal(&runtime->poller->event, &runtime->poller->sleepers);
 }
 
 static void call_back(struct rondo_runtime *runtime)
 {
-    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_queue *queue = runtime->queue;
     for (;;) {
         pthread_mutex_lock(&queue->lock);
         struct rondo_request **last = &queue->called; /* the list is newest first */
@@ -45,9 +45,9 @@ static void look_at_device(struct rondo_runtime *runtime)
 {
     const struct rondo_device_kind *kind = runtime->device->kind;
     uint64_t now = rondo_clock_ns();
-    if (kind->check == NULL || now - runtime->poller.looked_ns < TICK_NS)
+    if (kind->check == NULL || now - runtime->poller->looked_ns < TICK_NS)
         return;
-    runtime->poller.looked_ns = now;
+    runtime->poller->looked_ns = now;
     rondo_result_t result = kind->check(runtime->device);
     if (result != RONDO_SUCCESS)
         rondo_device_lost(runtime, result, rondo_last_error());
@@ -56,7 +56,7 @@ static void look_at_device(struct rondo_runtime *runtime)
 static void *poll(void *argument)
 {
     struct rondo_runtime *runtime = argument;
-    struct rondo_poller *poller = &runtime->poller;
+    struct rondo_poller *poller = runtime->poller;
     while (!__atomic_load_n(&poller->stopping, __ATOMIC_ACQUIRE)) {
         uint32_t seen = __atomic_load_n(&poller->event, __ATOMIC_SEQ_CST);
         rondo_queue_reap(runtime);
@@ -74,15 +74,15 @@ static void *poll(void *argument)
 
 rondo_result_t rondo_poller_create(struct rondo_runtime *runtime)
 {
-    rondo_result_t result = rondo_thread_start(&runtime->poller.thread, "rondo poller", STACK_BYTES, poll, runtime);
-    runtime->poller.running = result == RONDO_SUCCESS;
+    rondo_result_t result = rondo_thread_start(&runtime->poller->thread, "rondo poller", STACK_BYTES, poll, runtime);
+    runtime->poller->running = result == RONDO_SUCCESS;
     return result;
 }
 
 void rondo_poller_destroy(struct rondo_runtime *runtime)
 {
-    struct rondo_poller *poller = &runtime->poller;
-    if (!poller->running)
+    struct rondo_poller *poller = runtime->poller;
+    if (poller == NULL || !poller->running)
         return;
     __atomic_store_n(&poller->stopping, 1, __ATOMIC_RELEASE);
     rondo_poller_wake(runtime);

@@ -5,6 +5,16 @@
 
 #include "lib/context/runtime.h"
 
+#include <pthread.h>
+#include <stdint.h>
+
+struct rondo_poller {
+    pthread_t thread;
+    int running;
+    uint32_t stopping, event, sleepers;
+    uint64_t looked_ns; /* at the device */
+};
+
 rondo_result_t rondo_poller_create(struct rondo_runtime *runtime);
 void rondo_poller_destroy(struct rondo_runtime *runtime);
 /* Cheap unless it sleeps. Under any lock. */

@@ -12,6 +12,7 @@
 #include "lib/submission/request.h"
 #include "lib/select/select.h"
 #include "lib/submission/stream.h"
+#include "lib/base/error.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -146,7 +147,7 @@ void rondo_progress_start(struct rondo_request *request, enum rondo_assist helpe
 static void watch_done(struct rondo_request *request)
 {
     struct rondo_runtime *runtime = request->runtime;
-    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_queue *queue = runtime->queue;
     uint64_t since = 0;
     for (uint64_t looks = 1; state_of(request) != RONDO_REQUEST_DONE; looks++) {
         if (rondo_queue_reap(runtime) > 0 || looks % LOOKS_A_ROUND != 0) {
@@ -169,7 +170,7 @@ static void watch_done(struct rondo_request *request)
 /* No daemon may run for so long: meanwhile the thread carries slots, until something comes that may end the pause. */
 static void pass_time(struct rondo_runtime *runtime, const struct rondo_request *request, uint32_t seen, uint64_t pause)
 {
-    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_queue *queue = runtime->queue;
     struct rondo_proxy *proxy = rondo_proxies_first(runtime->proxies);
     if (rondo_proxy_begin(proxy)) {
         uint64_t until = rondo_clock_ns() + (pause < INLINE_NS ? pause : INLINE_NS);
@@ -190,7 +191,7 @@ static void pass_time(struct rondo_runtime *runtime, const struct rondo_request 
 static void wait_done(struct rondo_request *request)
 {
     struct rondo_runtime *runtime = request->runtime;
-    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_queue *queue = runtime->queue;
     if (runtime->device->kind->poll_ns != 0) {
         watch_done(request);
         return;
@@ -380,7 +381,7 @@ rondo_result_t rondo_request_callback(rondo_request_t request, void (*fn)(void *
     if (fn == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_request_callback: fn is NULL");
     struct rondo_runtime *runtime = request->runtime;
-    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_queue *queue = runtime->queue;
     int too_late;
     pthread_mutex_lock(&queue->lock);
     too_late = state_of(request) == RONDO_REQUEST_DONE;

@@ -2,7 +2,7 @@
 #ifndef RONDO_LIB_SUBMISSION_PROGRESS_H
 #define RONDO_LIB_SUBMISSION_PROGRESS_H
 
-#include "lib/context/runtime.h"
+#include "lib/submission/request.h"
 
 /* helper: RONDO_ASSIST_NOW: the caller goes on to wait for it at once. */
 void rondo_progress_start(struct rondo_request *request, enum rondo_assist helper);

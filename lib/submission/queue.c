@@ -7,6 +7,8 @@
 #include "lib/submission/poller.h"
 #include "proxy/proxies.h"
 #include "lib/diagnostics/timeline.h"
+#include "lib/base/error.h"
+#include "lib/connection/comm_connections.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,14 @@
 
 rondo_result_t rondo_queue_create(struct rondo_runtime *runtime)
 {
-    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_queue *queue = runtime->queue = calloc(1, sizeof(*queue));
+    if (queue == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the queue");
+    if ((runtime->poller = calloc(1, sizeof(*runtime->poller))) == NULL) { /* completions wake it, whether it runs or not */
+        free(queue);
+        runtime->queue = NULL;
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the poller");
+    }
     pthread_mutex_init(&queue->lock, NULL);
     queue->by_slot = calloc(RONDO_OPERATIONS_MAX, sizeof(struct rondo_request *));
     queue->restart_pause_ns = FIRST_PAUSE_NS;
@@ -25,7 +34,9 @@ rondo_result_t rondo_queue_create(struct rondo_runtime *runtime)
 
 void rondo_queue_destroy(struct rondo_runtime *runtime)
 {
-    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_queue *queue = runtime->queue;
+    if (queue == NULL)
+        return;
     for (uint32_t slot = 0; queue->by_slot != NULL && slot < queue->slots_used; slot++) {
         struct rondo_request *request = queue->by_slot[slot];
         runtime->device->kind->release_host(runtime->device, request->operation, sizeof(*request->operation));
@@ -33,11 +44,32 @@ void rondo_queue_destroy(struct rondo_runtime *runtime)
     }
     free(queue->by_slot);
     pthread_mutex_destroy(&queue->lock);
+    free(queue);
+    free(runtime->poller);
+    runtime->queue = NULL;
+    runtime->poller = NULL;
+}
+
+static struct rondo_lane_requests *renew(struct rondo_lane_requests *old)
+{
+    struct rondo_lane_requests *requests = old != NULL ? old : calloc(1, sizeof(*requests));
+    if (old != NULL) /* the daemon has the counters, too; enqueued: what comes before is all over */
+        *old = (struct rondo_lane_requests){
+            .submitted = old->submitted, .finished = old->submitted, .enqueued = RONDO_NEXT_LIFE(old->enqueued)};
+    if (requests != NULL)
+        requests->revives = 1;
+    return requests;
+}
+
+rondo_result_t rondo_queue_lane(struct rondo_comm *comm, const struct rondo_lane_options *options,
+                                struct rondo_host_lane **lane)
+{
+    return rondo_lane_create(comm, options, renew, lane);
 }
 
 rondo_result_t rondo_request_take(struct rondo_runtime *runtime, struct rondo_request **result)
 {
-    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_queue *queue = runtime->queue;
     pthread_mutex_lock(&queue->lock);
     struct rondo_request *request = queue->free_requests;
     rondo_result_t status = RONDO_SUCCESS;
@@ -66,7 +98,7 @@ rondo_result_t rondo_request_take(struct rondo_runtime *runtime, struct rondo_re
 
 void rondo_request_give_back(struct rondo_request *request)
 {
-    struct rondo_queue *queue = &request->runtime->queue;
+    struct rondo_queue *queue = request->runtime->queue;
     struct rondo_request fresh = {.runtime = request->runtime, .operation = request->operation, .slot = request->slot};
     free(request->message);
     free(request->counts);
@@ -86,19 +118,19 @@ static void link_active(struct rondo_queue *queue, struct rondo_request *request
     if (queue->active != NULL)
         queue->active->active_before = request;
     queue->active = request;
-    request->comm->active++;
+    request->comm->requests->active++;
 }
 
 static void complete(struct rondo_request *request, rondo_result_t result, const char *message)
 {
-    struct rondo_queue *queue = &request->runtime->queue;
+    struct rondo_queue *queue = request->runtime->queue;
     if (request->active_before != NULL)
         request->active_before->active_after = request->active_after;
     else
         queue->active = request->active_after;
     if (request->active_after != NULL)
         request->active_after->active_before = request->active_before;
-    request->comm->active--;
+    request->comm->requests->active--;
     request->result = result;
     free(request->message);
     request->message = message != NULL ? strdup(message) : NULL;
@@ -115,7 +147,7 @@ static void complete(struct rondo_request *request, rondo_result_t result, const
 
 static void activate(struct rondo_request *request)
 {
-    struct rondo_queue *queue = &request->runtime->queue;
+    struct rondo_queue *queue = request->runtime->queue;
     __atomic_store_n(&request->state, RONDO_REQUEST_ACTIVE, __ATOMIC_RELAXED);
     request->started_ns = request->runtime->settings.timeout > 0 ? rondo_clock_ns() : 0;
     request->submitted = 0;
@@ -123,7 +155,7 @@ static void activate(struct rondo_request *request)
     link_active(queue, request);
     __atomic_store_n(&queue->submitted, queue->submitted + 1, __ATOMIC_RELAXED);
     if (request->lane != NULL)
-        request->number = request->lane->started++;
+        request->number = request->lane->requests->started++;
 }
 
 /* The device is about to begin with it. Returns what its copy has to be brought up to date with; NULL: it is. After others of
@@ -131,32 +163,32 @@ static void activate(struct rondo_request *request)
 static const struct rondo_operation *freshen(struct rondo_request *request)
 {
     struct rondo_host_lane *lane = request->lane;
-    const int fresh = request->fresh || lane->latest != request;
+    const int fresh = request->fresh || lane->requests->latest != request;
     request->fresh = 0;
-    lane->latest = request;
+    lane->requests->latest = request;
     return fresh ? request->operation : NULL;
 }
 
 /* Writes the SQE. The device has room. begun: RONDO_SQE_BEGUN or 0. */
 static void submit(struct rondo_runtime *runtime, struct rondo_request *request, uint32_t begun)
 {
-    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_queue *queue = runtime->queue;
     struct rondo_queues *queues = runtime->device->daemon->queues;
     struct rondo_sqe *sqe = &queues->sq[queue->tail % RONDO_QUEUE_DEPTH];
     struct rondo_host_lane *lane = request->lane;
     uint64_t interrupts = rondo_load_relaxed(&queues->interrupts);
     const struct rondo_operation *fresh = freshen(request);
     uint32_t flags = (fresh != NULL ? RONDO_SQE_FRESH : 0) | begun;
-    if (fresh != NULL || lane->revives || interrupts != queue->interrupts) {
+    if (fresh != NULL || lane->requests->revives || interrupts != queue->interrupts) {
         flags |= RONDO_SQE_MORE;
         sqe->priority = lane->priority;
-        sqe->revives = lane->revives;
+        sqe->revives = lane->requests->revives;
         sqe->fresh = fresh;
         sqe->interrupts = queue->interrupts = interrupts;
     }
-    lane->revives = 0;
+    lane->requests->revives = 0;
     request->submitted = 1;
-    request->device_number = request->lane->submitted++;
+    request->device_number = request->lane->requests->submitted++;
     rondo_timeline_start(runtime, request);
     queue->in_flight++;
     /* Release: entry and operation before the words that say they are valid. */
@@ -172,20 +204,21 @@ static void submit(struct rondo_runtime *runtime, struct rondo_request *request,
 #define FOLLOWERS_MAX (RONDO_QUEUE_DEPTH - RONDO_LANES_MAX)
 static int fits(const struct rondo_runtime *runtime, const struct rondo_host_lane *lane)
 {
-    uint64_t there = lane->submitted - lane->finished;
-    return lane->held == NULL && (there == 0 || (there < RONDO_LANE_DEPTH && runtime->queue.in_flight < FOLLOWERS_MAX));
+    uint64_t there = lane->requests->submitted - lane->requests->finished;
+    return lane->requests->held == NULL &&
+           (there == 0 || (there < RONDO_LANE_DEPTH && runtime->queue->in_flight < FOLLOWERS_MAX));
 }
 
 /* In order: a lane's operations reach the device as they were started. */
 static int feed(struct rondo_runtime *runtime, struct rondo_host_lane *lane)
 {
     int fed = 0;
-    while (lane->waiting_first != NULL && lane->waiting_first->approved && fits(runtime, lane)) {
-        struct rondo_request *request = lane->waiting_first;
-        lane->waiting_first = request->next_waiting;
-        if (lane->waiting_first == NULL)
-            lane->waiting_last = NULL;
-        runtime->queue.waiting--;
+    while (lane->requests->waiting_first != NULL && lane->requests->waiting_first->approved && fits(runtime, lane)) {
+        struct rondo_request *request = lane->requests->waiting_first;
+        lane->requests->waiting_first = request->next_waiting;
+        if (lane->requests->waiting_first == NULL)
+            lane->requests->waiting_last = NULL;
+        runtime->queue->waiting--;
         if (request->empty) {
             complete(request, RONDO_SUCCESS, NULL);
             continue;
@@ -200,24 +233,24 @@ static void enqueue(struct rondo_runtime *runtime, struct rondo_request *request
 {
     struct rondo_host_lane *lane = request->lane;
     request->next_waiting = NULL;
-    if (lane->waiting_last != NULL)
-        lane->waiting_last->next_waiting = request;
+    if (lane->requests->waiting_last != NULL)
+        lane->requests->waiting_last->next_waiting = request;
     else
-        lane->waiting_first = request;
-    lane->waiting_last = request;
-    runtime->queue.waiting++;
+        lane->requests->waiting_first = request;
+    lane->requests->waiting_last = request;
+    runtime->queue->waiting++;
 }
 
 /* Of an active one: it is in its lane's list. */
 static int is_waiting(const struct rondo_request *request)
 {
-    return request->lane != NULL && !request->submitted && request->lane->held != request;
+    return request->lane != NULL && !request->submitted && request->lane->requests->held != request;
 }
 
 static void unlink_waiting(struct rondo_runtime *runtime, struct rondo_request *request)
 {
     struct rondo_host_lane *lane = request->lane;
-    struct rondo_request *before = NULL, *at = lane->waiting_first;
+    struct rondo_request *before = NULL, *at = lane->requests->waiting_first;
     while (at != request) {
         before = at;
         at = at->next_waiting;
@@ -225,10 +258,10 @@ static void unlink_waiting(struct rondo_runtime *runtime, struct rondo_request *
     if (before != NULL)
         before->next_waiting = request->next_waiting;
     else
-        lane->waiting_first = request->next_waiting;
-    if (lane->waiting_last == request)
-        lane->waiting_last = before;
-    runtime->queue.waiting--;
+        lane->requests->waiting_first = request->next_waiting;
+    if (lane->requests->waiting_last == request)
+        lane->requests->waiting_last = before;
+    runtime->queue->waiting--;
 }
 
 /* What has been submitted is looked after: by a daemon that is started (start: it has been claimed), or the one that there is.
@@ -246,7 +279,7 @@ static void see_to(struct rondo_runtime *runtime, int start, enum rondo_assist h
  * (device/daemon/consensus.h: rondo_leave): the entry is written, fence, then the daemon's state is looked at. */
 static int claim_start(struct rondo_runtime *runtime)
 {
-    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_queue *queue = runtime->queue;
     queue->restart_pause_ns = FIRST_PAUSE_NS;
     queue->not_before_ns = 0;
     rondo_fence(&runtime->device->daemon->queues->fence);
@@ -261,7 +294,7 @@ static int claim_start(struct rondo_runtime *runtime)
 void rondo_queue_start(struct rondo_request *request, enum rondo_assist helper)
 {
     struct rondo_runtime *runtime = request->runtime;
-    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_queue *queue = runtime->queue;
     int submits = 0, start = 0;
     pthread_mutex_lock(&queue->lock);
     rondo_result_t failed = rondo_comm_failure(request->comm);
@@ -270,7 +303,7 @@ void rondo_queue_start(struct rondo_request *request, enum rondo_assist helper)
         complete(request, failed, request->comm->failure);
     } else if (request->lane == NULL || (request->empty && !request->checked)) {
         complete(request, RONDO_SUCCESS, NULL);
-    } else if (request->approved && request->lane->waiting_first == NULL && fits(runtime, request->lane)) {
+    } else if (request->approved && request->lane->requests->waiting_first == NULL && fits(runtime, request->lane)) {
         submit(runtime, request, 0);
         submits = 1;
         start = claim_start(runtime);
@@ -287,22 +320,22 @@ void rondo_queue_start(struct rondo_request *request, enum rondo_assist helper)
  * submission. */
 static int can_be_held(const struct rondo_request *request)
 {
-    const struct rondo_queue *queue = &request->runtime->queue;
+    const struct rondo_queue *queue = request->runtime->queue;
     const struct rondo_host_lane *lane = request->lane;
     const uint64_t *interrupts = &request->runtime->device->daemon->queues->interrupts;
-    return !queue->abandoned && rondo_comm_failure(request->comm) == RONDO_SUCCESS && lane->held == NULL &&
-           lane->waiting_first == NULL && lane->submitted == lane->finished && !lane->revives &&
-           rondo_load_relaxed(interrupts) == queue->interrupts;
+    return !queue->abandoned && rondo_comm_failure(request->comm) == RONDO_SUCCESS && lane->requests->held == NULL &&
+           lane->requests->waiting_first == NULL && lane->requests->submitted == lane->requests->finished &&
+           !lane->requests->revives && rondo_load_relaxed(interrupts) == queue->interrupts;
 }
 
 int rondo_queue_hold(struct rondo_request *request, const struct rondo_operation **fresh)
 {
-    struct rondo_queue *queue = &request->runtime->queue;
+    struct rondo_queue *queue = request->runtime->queue;
     pthread_mutex_lock(&queue->lock);
     const int holds = can_be_held(request);
     if (holds) {
         activate(request);
-        request->lane->held = request;
+        request->lane->requests->held = request;
         *fresh = freshen(request);
     }
     pthread_mutex_unlock(&queue->lock);
@@ -312,20 +345,20 @@ int rondo_queue_hold(struct rondo_request *request, const struct rondo_operation
 void rondo_queue_release(struct rondo_request *request, int done)
 {
     struct rondo_runtime *runtime = request->runtime;
-    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_queue *queue = runtime->queue;
     struct rondo_host_lane *lane = request->lane;
     int start = 0, others;
     pthread_mutex_lock(&queue->lock);
-    lane->held = NULL;
+    lane->requests->held = NULL;
     if (done) {
-        lane->submitted++;
-        lane->finished++;
+        lane->requests->submitted++;
+        lane->requests->finished++;
     }
     if (!queue->abandoned && done) /* else it has been completed as all the others */
         complete(request, RONDO_SUCCESS, NULL);
     else if (!queue->abandoned)
         submit(runtime, request, RONDO_SQE_BEGUN);
-    others = lane->waiting_first != NULL;
+    others = lane->requests->waiting_first != NULL;
     if (others)
         feed(runtime, lane);
     if (others || !done)
@@ -340,14 +373,14 @@ void rondo_queue_release(struct rondo_request *request, int done)
 /* Nobody has been able to see a kept one under way: it counts, and that is all. */
 static void count_inline(struct rondo_queue *queue, struct rondo_request *request)
 {
-    request->lane->submitted++;
-    request->lane->finished++;
+    request->lane->requests->submitted++;
+    request->lane->requests->finished++;
     if (!request->cached) {
         activate(request);
         complete(request, RONDO_SUCCESS, NULL);
         return;
     }
-    request->lane->started++;
+    request->lane->requests->started++;
     __atomic_store_n(&queue->submitted, queue->submitted + 1, __ATOMIC_RELAXED);
     __atomic_store_n(&queue->completed, queue->completed + 1, __ATOMIC_RELAXED);
 }
@@ -359,7 +392,7 @@ static enum rondo_inline_result begin_inline(struct rondo_request *request, int 
     if (!can_be_held(request))
         return RONDO_INLINE_NOT;
     if (runtime->device->kind->run_inline(runtime->device, request->lane->index, request->slot, freshen(request), waits)) {
-        count_inline(&runtime->queue, request);
+        count_inline(runtime->queue, request);
         return RONDO_INLINE_DONE;
     }
     if (request->cached)
@@ -372,7 +405,7 @@ static enum rondo_inline_result begin_inline(struct rondo_request *request, int 
 
 enum rondo_inline_result rondo_queue_run_inline(struct rondo_request *request, int waits)
 {
-    struct rondo_queue *queue = &request->runtime->queue;
+    struct rondo_queue *queue = request->runtime->queue;
     pthread_mutex_lock(&queue->lock);
     const enum rondo_inline_result how = begin_inline(request, waits);
     pthread_mutex_unlock(&queue->lock);
@@ -382,7 +415,7 @@ enum rondo_inline_result rondo_queue_run_inline(struct rondo_request *request, i
 int rondo_queue_run_cached_inline(struct rondo_runtime *runtime, const struct rondo_known_call *calls, int count,
                                   struct rondo_request **stuck)
 {
-    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_queue *queue = runtime->queue;
     int begun = 0;
     *stuck = NULL;
     pthread_mutex_lock(&queue->lock);
@@ -405,7 +438,7 @@ int rondo_queue_run_cached_inline(struct rondo_runtime *runtime, const struct ro
 static struct rondo_host_lane *find_lane(struct rondo_comm *comm, uint64_t id, int peer, int outgoing)
 {
     pthread_mutex_lock(&comm->runtime->lock);
-    struct rondo_host_lane *lane = comm->lanes;
+    struct rondo_host_lane *lane = comm->connections->lanes;
     while (lane != NULL && (lane->id != id || lane->peer != peer || lane->outgoing != outgoing))
         lane = lane->next;
     pthread_mutex_unlock(&comm->runtime->lock);
@@ -415,12 +448,12 @@ static struct rondo_host_lane *find_lane(struct rondo_comm *comm, uint64_t id, i
 void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm_id, uint64_t lane_id, int peer, int outgoing,
                          uint64_t number, rondo_result_t verdict, const char *message)
 {
-    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_queue *queue = runtime->queue;
     int fed, start = 0;
     struct rondo_comm *comm = rondo_comm_pin(runtime, comm_id);
     struct rondo_host_lane *lane = comm != NULL ? find_lane(comm, lane_id, peer, outgoing) : NULL;
     pthread_mutex_lock(&queue->lock);
-    struct rondo_request *request = lane != NULL ? lane->waiting_first : NULL;
+    struct rondo_request *request = lane != NULL ? lane->requests->waiting_first : NULL;
     while (request != NULL && request->number != number)
         request = request->next_waiting;
     if (request == NULL) { /* ended by a failure meanwhile, or in stream order, where nothing waits for the verdict */
@@ -447,7 +480,7 @@ void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm_id, uint64
 
 int rondo_queue_reap(struct rondo_runtime *runtime)
 {
-    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_queue *queue = runtime->queue;
     int reaped = 0, fed = 0, start = 0;
     uint64_t head = __atomic_load_n(&queue->head, __ATOMIC_RELAXED);
     uint64_t *cq = runtime->device->daemon->queues->cq;
@@ -465,7 +498,7 @@ int rondo_queue_reap(struct rondo_runtime *runtime)
         rondo_store_relaxed(entry, 0);
         __atomic_store_n(&queue->head, queue->head + 1, __ATOMIC_RELAXED);
         queue->in_flight--;
-        request->lane->finished++;
+        request->lane->requests->finished++;
         complete(request, result, result != RONDO_SUCCESS ? request->comm->failure : NULL);
         fed += feed(runtime, request->lane);
         reaped++;
@@ -483,7 +516,7 @@ int rondo_queue_reap(struct rondo_runtime *runtime)
 void rondo_queue_fail_waiting(struct rondo_comm *comm)
 {
     struct rondo_runtime *runtime = comm->runtime;
-    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_queue *queue = runtime->queue;
     pthread_mutex_lock(&queue->lock);
     for (struct rondo_request *request = queue->active, *after; request != NULL; request = after) {
         after = request->active_after;
@@ -498,7 +531,7 @@ void rondo_queue_fail_waiting(struct rondo_comm *comm)
 
 void rondo_queue_abandon(struct rondo_runtime *runtime, rondo_result_t result, const char *why)
 {
-    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_queue *queue = runtime->queue;
     rondo_queue_reap(runtime); /* what was finished before is finished */
     pthread_mutex_lock(&queue->lock);
     queue->abandoned = 1;
@@ -506,7 +539,7 @@ void rondo_queue_abandon(struct rondo_runtime *runtime, rondo_result_t result, c
         struct rondo_request *request = queue->active;
         if (request->submitted) {
             queue->in_flight--;
-            request->lane->finished++;
+            request->lane->requests->finished++;
         } else if (is_waiting(request)) {
             unlink_waiting(runtime, request);
         }
@@ -518,12 +551,12 @@ void rondo_queue_abandon(struct rondo_runtime *runtime, rondo_result_t result, c
 
 void rondo_queue_wake(struct rondo_runtime *runtime)
 {
-    rondo_event_signal(&runtime->queue.event, &runtime->queue.sleepers);
+    rondo_event_signal(&runtime->queue->event, &runtime->queue->sleepers);
 }
 
 void rondo_queue_hasten(struct rondo_runtime *runtime)
 {
-    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_queue *queue = runtime->queue;
     pthread_mutex_lock(&queue->lock);
     uint64_t latest = rondo_clock_ns() + FIRST_PAUSE_NS;
     int sooner = queue->in_flight > 0 && !rondo_device_alive(runtime->device) &&
@@ -541,13 +574,13 @@ void rondo_queue_hasten(struct rondo_runtime *runtime)
 
 int rondo_queue_outstanding(struct rondo_runtime *runtime)
 {
-    return __atomic_load_n(&runtime->queue.submitted, __ATOMIC_RELAXED) !=
-           __atomic_load_n(&runtime->queue.completed, __ATOMIC_RELAXED);
+    return __atomic_load_n(&runtime->queue->submitted, __ATOMIC_RELAXED) !=
+           __atomic_load_n(&runtime->queue->completed, __ATOMIC_RELAXED);
 }
 
 uint64_t rondo_queue_restart(struct rondo_runtime *runtime, enum rondo_assist helper)
 {
-    struct rondo_queue *queue = &runtime->queue;
+    struct rondo_queue *queue = runtime->queue;
     uint64_t pause = 0;
     int start = 0;
     pthread_mutex_lock(&queue->lock);

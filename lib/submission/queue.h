@@ -2,7 +2,47 @@
 #ifndef RONDO_LIB_SUBMISSION_QUEUE_H
 #define RONDO_LIB_SUBMISSION_QUEUE_H
 
-#include "lib/context/runtime.h"
+#include "lib/submission/request.h"
+
+/* The host ends of the queues. */
+struct rondo_queue {
+    pthread_mutex_t lock;
+    uint64_t tail;       /* SQEs written */
+    uint64_t interrupts; /* the count that the daemon has been told of last */
+    uint64_t head;       /* CQEs taken */
+    uint64_t in_flight;  /* operations on the device; at most RONDO_QUEUE_DEPTH (lib/submission/queue.c: fits) */
+    uint64_t submitted, completed;
+    struct rondo_request **by_slot; /* RONDO_OPERATIONS_MAX */
+    uint32_t slots_used;
+    struct rondo_request *free_requests; /* with their slots */
+    struct rondo_request *active;        /* started and not completed */
+    struct rondo_request *called;        /* completed, callback not yet called */
+    uint64_t waiting;                    /* requests in lanes' lists */
+    uint32_t event, sleepers;            /* bumped at completions */
+    uint64_t restart_pause_ns, not_before_ns;
+    uint64_t starts;
+    int abandoned; /* there will be no daemon any more */
+};
+
+/* What a lane has of requests. */
+struct rondo_lane_requests {
+    uint32_t revives; /* nothing has been submitted in this life of the daemon's entry (queue lock) */
+    uint64_t stuck,
+        stuck_ns; /* what a kernel on a stream says of it (device/abi/structures.h), and since when (runtime lock) */
+    /* Operations in stream order, but for those in graphs, and the last one's stream (the communicator's stream lock). */
+    uint64_t enqueued, stream_id;
+    /* Queue lock: */
+    uint64_t started, submitted, finished; /* operations; those started and not submitted wait in the list */
+    struct rondo_request *waiting_first, *waiting_last;
+    const struct rondo_request *held;   /* is executed inline by the thread that starts it; NULL: none is */
+    const struct rondo_request *latest; /* of those submitted or executed inline */
+    struct rondo_request
+        *cached[RONDO_REQUEST_CACHE_SIZE]; /* of its last calls; whether there is one may be read at any time */
+};
+
+/* A lane with its part of submission; as rondo_lane_create. */
+rondo_result_t rondo_queue_lane(struct rondo_comm *comm, const struct rondo_lane_options *options,
+                                struct rondo_host_lane **lane);
 
 rondo_result_t rondo_queue_create(struct rondo_runtime *runtime);
 void rondo_queue_destroy(struct rondo_runtime *runtime);

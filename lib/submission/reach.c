@@ -4,6 +4,7 @@
 #include "lib/submission/arguments.h"
 #include "lib/submission/bind.h"
 #include "lib/connection/window.h"
+#include "lib/submission/request.h"
 
 static size_t buffer_bytes(const struct rondo_comm *comm, const struct rondo_call *call, int output)
 {

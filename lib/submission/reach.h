@@ -3,6 +3,8 @@
 #define RONDO_LIB_SUBMISSION_REACH_H
 
 #include "lib/context/runtime.h"
+#include "lib/call/call.h"
+#include "lib/connection/window.h"
 
 /* Whether a call on these buffers may use an algorithm that is direct; the same on all ranks. windows: of a persistent
  * operation, as rondo_open_buffers left them; else NULL, twice. */

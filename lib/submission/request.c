@@ -18,6 +18,9 @@
 #include "lib/select/select.h"
 #include "lib/select/select_gpu.h"
 #include "lib/submission/stream.h"
+#include "lib/base/error.h"
+#include "lib/connection/comm_connections.h"
+#include "lib/connection/plan_cache.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +79,8 @@ static int message_index(const struct rondo_call *call)
 static struct rondo_host_lane *usual_lane(struct rondo_comm *comm, const struct rondo_call *call)
 {
     /* Acquire pairs with the release in shared_lane: the lane is complete. */
-    return is_p2p(call) ? __atomic_load_n(&comm->messages[message_index(call)], __ATOMIC_ACQUIRE) : comm->collective;
+    return is_p2p(call) ? __atomic_load_n(&comm->requests->messages[message_index(call)], __ATOMIC_ACQUIRE)
+                        : comm->requests->collective;
 }
 
 /* The lane of that id, peer (-1: none) and direction, made at first use. */
@@ -84,9 +88,9 @@ static rondo_result_t shared_lane(struct rondo_comm *comm, uint64_t id, const st
                                   struct rondo_host_lane **result)
 {
     int peer = is_p2p(call) ? call->root : -1, outgoing = call->kind == RONDO_KIND_SEND_TO;
-    pthread_mutex_lock(&comm->lane_lock);
+    pthread_mutex_lock(&comm->requests->lane_lock);
     pthread_mutex_lock(&comm->runtime->lock);
-    struct rondo_host_lane *lane = comm->lanes;
+    struct rondo_host_lane *lane = comm->connections->lanes;
     while (lane != NULL && !(lane->id == id && lane->peer == peer && lane->outgoing == outgoing))
         lane = lane->next;
     pthread_mutex_unlock(&comm->runtime->lock);
@@ -94,11 +98,11 @@ static rondo_result_t shared_lane(struct rondo_comm *comm, uint64_t id, const st
     if (lane == NULL) {
         struct rondo_lane_options options = {.id = id, .peer = peer, .outgoing = outgoing};
         rondo_lane_slots(comm, options.slot_bytes);
-        status = rondo_lane_create(comm, &options, &lane);
+        status = rondo_queue_lane(comm, &options, &lane);
         if (status == RONDO_SUCCESS && id == RONDO_LANE_P2P)
-            __atomic_store_n(&comm->messages[message_index(call)], lane, __ATOMIC_RELEASE);
+            __atomic_store_n(&comm->requests->messages[message_index(call)], lane, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&comm->lane_lock);
+    pthread_mutex_unlock(&comm->requests->lane_lock);
     *result = lane;
     return status;
 }
@@ -107,8 +111,8 @@ static rondo_result_t shared_lane(struct rondo_comm *comm, uint64_t id, const st
 static uint64_t next_lane_id(struct rondo_comm *comm, const struct rondo_call *call)
 {
     if (is_p2p(call))
-        return RONDO_LANE_P2P_PERSISTENT + comm->persistent_p2p[message_index(call)]++;
-    return RONDO_LANE_PERSISTENT + comm->persistent++;
+        return RONDO_LANE_P2P_PERSISTENT + comm->requests->persistent_p2p[message_index(call)]++;
+    return RONDO_LANE_PERSISTENT + comm->requests->persistent++;
 }
 
 /* A persistent operation's own lane: its slots are no larger than what it sends at a time. */
@@ -137,7 +141,7 @@ static rondo_result_t own_lane(struct rondo_request *request, uint64_t id, int p
                                                                        : bytes,
                                            options.slot_bytes[p]);
     request->owns_lane = 1;
-    return rondo_lane_create(comm, &options, &request->lane);
+    return rondo_queue_lane(comm, &options, &request->lane);
 }
 
 /* ---- making ---- */
@@ -145,7 +149,7 @@ static rondo_result_t own_lane(struct rondo_request *request, uint64_t id, int p
 void rondo_request_destroy(struct rondo_request *request)
 {
     if (request->counted)
-        __atomic_fetch_sub(&request->comm->persistent_here, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&request->comm->requests->persistent_here, 1, __ATOMIC_RELAXED);
     rondo_operation_unbind(request);
     if (request->owns_lane && request->lane != NULL)
         rondo_lane_free(request->lane);
@@ -155,7 +159,7 @@ void rondo_request_destroy(struct rondo_request *request)
 
 void rondo_request_destroy_all(struct rondo_comm *comm)
 {
-    struct rondo_queue *queue = &comm->runtime->queue;
+    struct rondo_queue *queue = comm->runtime->queue;
     rondo_stream_forget(comm); /* else its list would name requests that are no more */
     for (;;) {
         struct rondo_request *request = NULL;
@@ -217,7 +221,7 @@ static rondo_result_t build(struct making *making, struct rondo_request **result
     request->empty = moves_nothing(call);
     memcpy(request->windows, making->windows, sizeof(request->windows));
     status = copy_arrays(request);
-    request->programs = __atomic_load_n(&comm->programs, __ATOMIC_RELAXED);
+    request->programs = __atomic_load_n(&comm->programs->registered, __ATOMIC_RELAXED);
     request->reachable = rondo_is_reachable(comm, &request->call, request->windows);
     if (status == RONDO_SUCCESS)
         status = rondo_select(comm, &request->call, request->reachable, making->streamed, making->attr->program, &choice);
@@ -253,7 +257,7 @@ static rondo_result_t undo(const struct making *making, struct rondo_request *re
  * which of them have been freed differs from rank to rank. Collective. */
 static rondo_result_t count_others(struct rondo_comm *comm, uint32_t *oversubscription)
 {
-    uint32_t mine = __atomic_load_n(&comm->persistent_here, __ATOMIC_RELAXED), *all;
+    uint32_t mine = __atomic_load_n(&comm->requests->persistent_here, __ATOMIC_RELAXED), *all;
     if (!comm->gpus_only || comm->size == 1)
         return RONDO_SUCCESS;
     if ((all = calloc((size_t) comm->size, sizeof(*all))) == NULL)
@@ -298,7 +302,7 @@ static rondo_result_t make_anew(struct rondo_comm *comm, const struct rondo_call
         return undo(&making, request, status);
     if (persistent && !is_p2p(call)) {
         request->counted = 1;
-        __atomic_fetch_add(&comm->persistent_here, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&comm->requests->persistent_here, 1, __ATOMIC_RELAXED);
     }
     *result = request;
     return RONDO_SUCCESS;

@@ -5,6 +5,8 @@
 #include "lib/submission/bind.h"
 #include "lib/submission/reach.h"
 #include "lib/submission/request.h"
+#include "lib/connection/plan_cache.h"
+#include "lib/submission/queue.h"
 
 int rondo_request_cache_reachable(const struct rondo_comm *comm, const struct rondo_call *call)
 {
@@ -24,7 +26,8 @@ static int is_alike(const struct rondo_request *request, const struct rondo_call
     const struct rondo_call *own = &request->call;
     if (own->type != call->type || own->count != call->count || own->op != call->op || own->kind != call->kind ||
         own->root != call->root || own->rate != call->rate || /* in this order: lib/call/call.c, is_known */
-        request->programs != __atomic_load_n(&request->comm->programs, __ATOMIC_RELAXED) || request->reachable != reachable)
+        request->programs != __atomic_load_n(&request->comm->programs->registered, __ATOMIC_RELAXED) ||
+        request->reachable != reachable)
         return 0;
     if (has_buffers(request, call))
         return 1;
@@ -37,7 +40,7 @@ static int is_alike(const struct rondo_request *request, const struct rondo_call
 static struct rondo_request **place_of(struct rondo_host_lane *lane, const struct rondo_call *call)
 {
     const uint64_t mixed = ((uint64_t) call->kind + 31 * (uint64_t) call->root + call->count) * 0x9e3779b97f4a7c15u;
-    return &lane->cached[(mixed >> 32) % RONDO_REQUEST_CACHE_SIZE];
+    return &lane->requests->cached[(mixed >> 32) % RONDO_REQUEST_CACHE_SIZE];
 }
 
 static void set_place(struct rondo_request **place, struct rondo_request *request)
@@ -75,7 +78,7 @@ struct rondo_request *rondo_request_cache_take(struct rondo_host_lane *lane, con
 {
     if (!rondo_request_cache_is_likely(lane, call))
         return NULL;
-    struct rondo_queue *queue = &lane->comm->runtime->queue;
+    struct rondo_queue *queue = lane->comm->runtime->queue;
     const int reachable = rondo_request_cache_reachable(lane->comm, call);
     pthread_mutex_lock(&queue->lock);
     struct rondo_request *request = find_alike(lane, call, reachable);
@@ -107,7 +110,7 @@ static int can_be_cached(const struct rondo_request *request)
 
 int rondo_request_cache_put(struct rondo_request *request)
 {
-    struct rondo_queue *queue = &request->runtime->queue;
+    struct rondo_queue *queue = request->runtime->queue;
     if (!can_be_cached(request)) /* nor is there a lane, perhaps */
         return 0;
     struct rondo_request **place = place_of(request->lane, &request->call);

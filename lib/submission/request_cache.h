@@ -6,7 +6,19 @@
 #ifndef RONDO_LIB_SUBMISSION_REQUEST_CACHE_H
 #define RONDO_LIB_SUBMISSION_REQUEST_CACHE_H
 
-#include "lib/context/runtime.h"
+#include "lib/call/call.h"
+#include "lib/connection/lane.h"
+
+#define RONDO_REQUEST_CACHE_SIZE 8 /* of a lane; a power of two */
+
+struct rondo_request;
+
+/* One whose request its lane may keep (lib/submission/request_cache.h). */
+struct rondo_known_call {
+    struct rondo_host_lane *lane;
+    const struct rondo_call *call;
+    int reachable;
+};
 
 /* Whether there is any use in looking for the call's request. lane NULL: none. */
 int rondo_request_cache_is_likely(struct rondo_host_lane *lane, const struct rondo_call *call);

@@ -6,6 +6,8 @@
 #include "lib/submission/request.h"
 #include "lib/select/select.h"
 #include "lib/diagnostics/timeline.h"
+#include "lib/base/error.h"
+#include "lib/submission/queue.h"
 
 #include <stdlib.h>
 
@@ -33,7 +35,7 @@ static uint64_t executed(const struct rondo_host_lane *lane)
 
 int rondo_stream_idle(const struct rondo_host_lane *lane)
 {
-    return (uint32_t) lane->enqueued == 0 || executed(lane) == lane->enqueued;
+    return (uint32_t) lane->requests->enqueued == 0 || executed(lane) == lane->requests->enqueued;
 }
 
 /* ---- what requests that are over still hold: layouts and scratch that their kernels may not have read yet ---- */
@@ -51,11 +53,11 @@ static void retire(struct rondo_request *request)
         rondo_request_destroy(request); /* the kernel has a copy of the rest */
         return;
     }
-    request->next_grouped = comm->retired;
-    comm->retired = request;
-    if (++comm->retired_count < (comm->retired_limit > 0 ? comm->retired_limit : RETIRED_LEAST))
+    request->next_grouped = comm->requests->retired;
+    comm->requests->retired = request;
+    if (++comm->requests->retired_count < (comm->requests->retired_limit > 0 ? comm->requests->retired_limit : RETIRED_LEAST))
         return;
-    struct rondo_request **link = &comm->retired;
+    struct rondo_request **link = &comm->requests->retired;
     while (*link != NULL) {
         struct rondo_request *old = *link;
         if (!is_executed(old)) {
@@ -63,11 +65,12 @@ static void retire(struct rondo_request *request)
             continue;
         }
         *link = old->next_grouped;
-        comm->retired_count--;
+        comm->requests->retired_count--;
         rondo_request_destroy(old);
     }
     /* As many again may come before the next look, so that looking costs each of them the same however many are kept. */
-    comm->retired_limit = 2 * comm->retired_count > RETIRED_LEAST ? 2 * comm->retired_count : RETIRED_LEAST;
+    comm->requests->retired_limit =
+        2 * comm->requests->retired_count > RETIRED_LEAST ? 2 * comm->requests->retired_count : RETIRED_LEAST;
 }
 
 /* ---- lists of what is too much to travel with a kernel ---- */
@@ -76,7 +79,7 @@ static void retire(struct rondo_request *request)
 static void return_lists(struct rondo_comm *comm, int end)
 {
     struct rondo_device *device = comm->runtime->device;
-    struct rondo_stream_list **link = &comm->lists, *list;
+    struct rondo_stream_list **link = &comm->requests->lists, *list;
     while ((list = *link) != NULL) {
         const int captured = list->over == NULL,
                   over = !captured && (int32_t) (rondo_load_acquire32(list->over) - list->until) >= 0;
@@ -96,12 +99,12 @@ static void return_lists(struct rondo_comm *comm, int end)
 void rondo_stream_forget(struct rondo_comm *comm)
 {
     return_lists(comm, 1);
-    while (comm->retired != NULL) {
-        struct rondo_request *request = comm->retired;
-        comm->retired = request->next_grouped;
+    while (comm->requests->retired != NULL) {
+        struct rondo_request *request = comm->requests->retired;
+        comm->requests->retired = request->next_grouped;
         rondo_request_destroy(request);
     }
-    comm->retired_count = 0;
+    comm->requests->retired_count = 0;
 }
 
 /* ---- enqueuing ---- */
@@ -115,9 +118,9 @@ static void describe(struct rondo_request *request, uint64_t stream_id, struct r
         operation->order = RONDO_UNORDERED;
     } else {
         /* On one stream an operation has ended when the next one begins. */
-        operation->order = lane->enqueued++;
-        operation->waits = (uint32_t) operation->order > 0 && (stream_id == 0 || lane->stream_id != stream_id);
-        lane->stream_id = stream_id;
+        operation->order = lane->requests->enqueued++;
+        operation->waits = (uint32_t) operation->order > 0 && (stream_id == 0 || lane->requests->stream_id != stream_id);
+        lane->requests->stream_id = stream_id;
     }
     request->device_number = operation->order;
     request->fresh = 1; /* the daemon's blocks may hold an older state of its ends */
@@ -126,11 +129,11 @@ static void describe(struct rondo_request *request, uint64_t stream_id, struct r
 /* Asks for the comparison of the calls; a mismatch fails the communicator, and so ends the kernels. */
 static void ask(struct rondo_request *request)
 {
-    struct rondo_queue *queue = &request->runtime->queue;
+    struct rondo_queue *queue = request->runtime->queue;
     if (!request->checked || request->captured)
         return;
     pthread_mutex_lock(&queue->lock);
-    request->number = request->lane->started++;
+    request->number = request->lane->requests->started++;
     pthread_mutex_unlock(&queue->lock);
     rondo_check_ask(request);
 }
@@ -147,7 +150,7 @@ static rondo_result_t launch(struct rondo_comm *comm, struct rondo_request *cons
         what.stream_id = device->kind->stream_id(device, what.stream);
     /* Numbers are handed out in the order of the launches: an operation that waits for one behind it in its stream would wait
      * for ever. */
-    pthread_mutex_lock(&comm->stream_lock);
+    pthread_mutex_lock(&comm->requests->stream_lock);
     return_lists(comm, 0);
     for (int i = 0; i < count; i++) {
         size_t bytes = rondo_call_bytes(comm, &requests[i]->call);
@@ -161,12 +164,12 @@ static rondo_result_t launch(struct rondo_comm *comm, struct rondo_request *cons
         rondo_timeline_enqueue(comm->runtime, requests[i]);
     for (int i = 0; i < count && result != RONDO_SUCCESS; i++)
         if (!requests[i]->captured)
-            requests[i]->lane->enqueued--;
+            requests[i]->lane->requests->enqueued--;
     if (list != NULL) {
-        list->next = comm->lists;
-        comm->lists = list;
+        list->next = comm->requests->lists;
+        comm->requests->lists = list;
     }
-    pthread_mutex_unlock(&comm->stream_lock);
+    pthread_mutex_unlock(&comm->requests->stream_lock);
     free(what.operations);
     return result;
 }
@@ -227,9 +230,9 @@ rondo_result_t rondo_stream_enqueue(struct rondo_request *first)
             ask(requests[i]);
         if (requests[i]->persistent)
             continue;
-        pthread_mutex_lock(&comm->stream_lock);
+        pthread_mutex_lock(&comm->requests->stream_lock);
         retire(requests[i]);
-        pthread_mutex_unlock(&comm->stream_lock);
+        pthread_mutex_unlock(&comm->requests->stream_lock);
     }
     if (requests != small)
         free(requests);

@@ -36,7 +36,7 @@ static void test_lost(void **state)
         assert_non_null(strstr(rondo_last_error(), "melted"));
     }
     assert_int_equal(__atomic_load_n(&result, __ATOMIC_ACQUIRE), RONDO_ERR_DEVICE);
-    assert_int_equal(runtime->queue.in_flight, 0);
+    assert_int_equal(runtime->queue->in_flight, 0);
     assert_int_equal(rondo_barrier(world), RONDO_ERR_DEVICE);
     assert_int_equal(rondo_comm_dup(world, &later), RONDO_ERR_DEVICE);
     assert_int_equal(rondo_finalize(runtime), RONDO_SUCCESS);

@@ -1,9 +1,9 @@
-/* The division of chunks into slices and tiles (lib/select/slicing.c): every slice fits into a slot, and all elements are
+/* The division of chunks into slices and tiles (lib/submission/slicing.c): every slice fits into a slot, and all elements are
  * sent. */
 #include "lib/algorithms/algorithms.h"
 #include "device/engine/engine.h"
 #include "lib/connection/lane.h"
-#include "lib/select/slicing.h"
+#include "lib/submission/slicing.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,9 @@
-/* See lib/select/slicing.h. */
-#include "lib/select/slicing.h"
+/* See lib/submission/slicing.h. */
+#include "lib/submission/slicing.h"
 
 #include "device/engine/engine.h"
 #include "lib/connection/lane.h"
+#include "lib/base/error.h"
 
 #define DIRECT_SLICE_BYTES   ((uint64_t) 256 * 1024)
 /* Elements of a slice that a GPU's block codes, which takes it longer than the link: peers work on one while it codes the next.

@@ -1,9 +1,10 @@
 /* How an operation's chunks are cut: into slices, each of which travels in a slot, and tiles, a few slices that an instruction
  * moves before it is the next one's turn. */
-#ifndef RONDO_LIB_SELECT_SLICING_H
-#define RONDO_LIB_SELECT_SLICING_H
+#ifndef RONDO_LIB_SUBMISSION_SLICING_H
+#define RONDO_LIB_SUBMISSION_SLICING_H
 
 #include "lib/select/select.h"
+#include "lib/submission/request.h"
 
 struct rondo_plan;
 

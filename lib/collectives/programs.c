@@ -1,0 +1,137 @@
+/* The public calls that register a user's program with a communicator and run one (rondo_program.h). */
+#include "lib/base/error.h"
+#include "lib/connection/mailbox.h"
+#include "lib/connection/slots.h"
+#include "lib/program/builder.h"
+#include "lib/select/registered_programs.h"
+#include "lib/submission/request.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- registering ---- */
+
+/* FNV-1a. */
+static uint64_t hash(uint64_t value, const void *data, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        value = (value ^ ((const unsigned char *) data)[i]) * 1099511628211u;
+    return value;
+}
+
+static uint64_t hash_plans(const struct rondo_plan_set *set, const char *name, size_t min_bytes, size_t max_bytes)
+{
+    uint64_t value = hash(14695981039346656037u, name, strlen(name)), range[2] = {min_bytes, max_bytes};
+    value = hash(value, range, sizeof(range));
+    for (uint32_t rank = 0; rank < set->conditions.ranks; rank++) {
+        const struct rondo_plan *plan = set->plans[rank];
+        value = hash(value, plan->program, plan->program->bytes);
+        value = hash(value, plan->connections, plan->program->ends * sizeof(*plan->connections));
+    }
+    return value;
+}
+
+/* This rank's part: all that can fail by itself. */
+static rondo_result_t prepare(struct rondo_comm *comm, struct rondo_program_builder *builder, size_t min_bytes,
+                              size_t max_bytes, struct rondo_registered **result, uint64_t *fingerprint)
+{
+    const struct rondo_runtime *runtime = comm->runtime;
+    if (builder == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_register: the program is NULL");
+    if (builder->conditions.ranks != (uint32_t) comm->size)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s' is for %u ranks; the communicator has %d", builder->name,
+                          builder->conditions.ranks, comm->size);
+    if (min_bytes > max_bytes && max_bytes > 0)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': from %zu to %zu bytes", builder->name, min_bytes, max_bytes);
+    if (rondo_program_named(comm, builder->name, builder->conditions.kind) != NULL)
+        return rondo_fail(RONDO_ERR_STATE, "the communicator has a program '%s' for %s already", builder->name,
+                          rondo_kind_name(builder->conditions.kind));
+    rondo_result_t status = builder->ir != NULL ? builder->result : rondo_program_builder_verify(builder);
+    if (status != RONDO_SUCCESS)
+        return status;
+    struct rondo_registered *program = calloc(1, sizeof(*program));
+    struct rondo_plan_set *set = NULL;
+    /* As lib/connection/lane.c will compile it. */
+    uint32_t blocks = runtime->settings.channels * (runtime->device_type == RONDO_DEVICE_CUDA ? 2 : 1);
+    struct rondo_verify_limits limits = {rondo_lane_messages(comm->requests->collective, 0), 2 * runtime->settings.channels, 0};
+    if (program == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to register program '%s'", builder->name);
+    struct rondo_compile_options options = {.blocks = blocks, .slots = limits.slots, .protocol = RONDO_PROTOCOL_SIMPLE};
+    if (runtime->device_type == RONDO_DEVICE_CUDA) { /* over LL it runs with exchanges */
+        options.exchanges = 1;
+        status = rondo_program_compile(builder, &options, -1, &set);
+        if (status == RONDO_SUCCESS)
+            status = rondo_program_prove(builder, set, &limits, &program->in_place);
+        rondo_plan_set_free(set);
+        set = NULL;
+        options.exchanges = 0;
+    }
+    if (status == RONDO_SUCCESS)
+        status = rondo_program_compile(builder, &options, -1, &set);
+    if (status == RONDO_SUCCESS)
+        status = rondo_program_prove(builder, set, &limits, &program->in_place);
+    if (status == RONDO_SUCCESS) {
+        *fingerprint = hash_plans(set, builder->name, min_bytes, max_bytes);
+        program->block_chunks = set->conditions.block_chunks;
+        program->even = set->even;
+    }
+    rondo_plan_set_free(set);
+    program->root = builder->conditions.root;
+    program->min_bytes = min_bytes;
+    program->max_bytes = max_bytes;
+    program->builder = builder;
+    program->algorithm.name = builder->name;
+    program->algorithm.kinds = 1u << builder->conditions.kind;
+    program->algorithm.registered = program;
+    *result = program;
+    return status;
+}
+
+rondo_result_t rondo_program_register(rondo_comm_t comm, rondo_program_t builder, size_t min_bytes, size_t max_bytes)
+{
+    struct rondo_registered *program = NULL;
+    uint64_t fingerprint = 0;
+    int refused;
+    if (comm == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_register: the communicator is NULL");
+    uint64_t *all = calloc((size_t) comm->size, sizeof(*all));
+    rondo_result_t status = all == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", comm->size)
+                                        : prepare(comm, builder, min_bytes, max_bytes, &program, &fingerprint);
+    status = rondo_agree(comm, "rondo_program_register", status, &refused);
+    if (status == RONDO_SUCCESS)
+        status = rondo_exchange(comm, "rondo_program_register", &fingerprint, sizeof(fingerprint), all);
+    for (int rank = 0; rank < comm->size && status == RONDO_SUCCESS; rank++)
+        if (all[rank] != all[0])
+            status =
+                rondo_fail(RONDO_ERR_MISMATCH, "rondo_program_register: ranks 0 and %d give different programs or sizes", rank);
+    free(all);
+    if (status != RONDO_SUCCESS) {
+        free(program);
+        return status;
+    }
+    __atomic_add_fetch(&builder->references, 1, __ATOMIC_RELAXED); /* by one who holds a reference */
+    pthread_mutex_lock(&comm->runtime->lock);
+    program->next = comm->programs->registered;
+    __atomic_store_n(&comm->programs->registered, program, __ATOMIC_RELEASE); /* after all of its fields */
+    pthread_mutex_unlock(&comm->runtime->lock);
+    rondo_log(RONDO_LOG_DEBUG, comm->runtime->rank, "program '%s' for %s registered, %zu to %zu bytes%s", builder->name,
+              rondo_kind_name(builder->conditions.kind), min_bytes, max_bytes, program->in_place ? ", also in place" : "");
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_custom_init(const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_op_t op,
+                                 rondo_comm_t comm, const rondo_attr_t *attr, rondo_request_t *request)
+{
+    struct rondo_call call = {.kind = RONDO_KIND_CUSTOM, .send = send, .recv = recv, .count = count, .type = type, .op = op};
+    if (comm == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_custom_init: the communicator is NULL");
+    if (attr == NULL || attr->program == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_custom_init: attr names no program");
+    const struct rondo_algorithm *algorithm = rondo_program_named(comm, attr->program, RONDO_KIND_CUSTOM);
+    if (algorithm == NULL)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "no custom program '%s' is registered with the communicator", attr->program);
+    call.custom_chunks[0] = algorithm->registered->builder->conditions.inputs;
+    call.custom_chunks[1] = algorithm->registered->builder->conditions.outputs;
+    return rondo_call_persistent(comm, &call, attr, request);
+}

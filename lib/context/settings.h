@@ -1,0 +1,30 @@
+/*
+ * What the environment and the configuration ask for, once all ranks have agreed. Constant after init.
+ */
+#ifndef RONDO_LIB_CONTEXT_SETTINGS_H
+#define RONDO_LIB_CONTEXT_SETTINGS_H
+
+#include "rondo.h"
+
+#include <stdint.h>
+
+struct rondo_tuning;
+
+enum rondo_direct_write { RONDO_DIRECT_WRITE_AUTO, RONDO_DIRECT_WRITE_OFF, RONDO_DIRECT_WRITE_REFUSED };
+
+struct rondo_settings {
+    double timeout;         /* seconds, 0 never */
+    double connect_timeout; /* seconds */
+    int check;
+    uint32_t channels;                    /* most that a program may use: the least of all ranks' blocks */
+    uint32_t stream_blocks;               /* most of an operation on a stream; 0: as they are chosen */
+    uint32_t slot_bytes;                  /* largest slot of the simple protocol */
+    char algorithm[64];                   /* "" chosen */
+    char protocol[16];                    /* one of RONDO_PROTOCOL_NAMES */
+    struct rondo_tuning *tuning;          /* NULL: none; owned */
+    uint32_t wanted_channels;             /* 0: chosen */
+    enum rondo_direct_write direct_write; /* off: never; refused: receivers never let senders store into their buffers */
+    rondo_compression_t compression;      /* of the world */
+};
+
+#endif
