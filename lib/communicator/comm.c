@@ -136,6 +136,42 @@ void rondo_comm_unlist(struct rondo_comm *comm)
     pthread_mutex_unlock(&runtime->lock);
 }
 
+struct rondo_comm_rendezvous {
+    struct rondo_comm comm;
+    struct rondo_comm_connections connections;
+    struct rondo_comm_requests requests;
+};
+
+rondo_result_t rondo_comm_rendezvous_open(struct rondo_runtime *runtime, uint64_t id, int *members, int rank, int size,
+                                          struct rondo_comm_rendezvous **result)
+{
+    struct rondo_comm_rendezvous *rendezvous = *result = calloc(1, sizeof(*rendezvous));
+    if (rendezvous == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for an exchange among %d ranks", size);
+    struct rondo_comm *comm = &rendezvous->comm;
+    comm->runtime = runtime;
+    comm->id = id;
+    comm->rank = rank;
+    comm->size = size;
+    comm->members = members;
+    comm->connections = &rendezvous->connections;
+    comm->requests = &rendezvous->requests;
+    rondo_comm_list(comm);
+    return RONDO_SUCCESS;
+}
+
+struct rondo_comm *rondo_comm_rendezvous_comm(struct rondo_comm_rendezvous *rendezvous)
+{
+    return &rendezvous->comm;
+}
+
+void rondo_comm_rendezvous_close(struct rondo_comm_rendezvous *rendezvous)
+{
+    if (rendezvous != NULL)
+        rondo_comm_unlist(&rendezvous->comm);
+    free(rendezvous);
+}
+
 static void free_parts(struct rondo_comm *comm)
 {
     free(comm->connections);

@@ -41,26 +41,17 @@ static rondo_result_t name_it(struct rondo_comm *comm, const int *members, int s
     return result;
 }
 
-/* Listed while it is used, so that it fails if one of the members dies. */
 static rondo_result_t meet(struct rondo_runtime *runtime, uint64_t id, int *members, int rank, int size)
 {
-    struct rondo_comm *rendezvous = calloc(1, sizeof(*rendezvous));
+    struct rondo_comm_rendezvous *rendezvous = NULL;
     uint64_t *all = calloc((size_t) size, sizeof(*all));
-    rondo_result_t result;
-    if (rendezvous == NULL || all == NULL) {
-        free(rendezvous);
-        free(all);
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory to shrink a communicator to %d ranks", size);
-    }
-    rendezvous->runtime = runtime;
-    rendezvous->id = id | RENDEZVOUS;
-    rendezvous->rank = rank;
-    rendezvous->size = size;
-    rendezvous->members = members;
-    rondo_comm_list(rendezvous);
-    result = rondo_exchange(rendezvous, "rondo_comm_shrink", &id, sizeof(id), all);
-    rondo_comm_unlist(rendezvous);
-    free(rendezvous);
+    rondo_result_t result = all != NULL ? RONDO_SUCCESS
+                                        : rondo_fail(RONDO_ERR_MEMORY, "no memory to shrink a communicator to %d ranks", size);
+    if (result == RONDO_SUCCESS)
+        result = rondo_comm_rendezvous_open(runtime, id | RENDEZVOUS, members, rank, size, &rendezvous);
+    if (result == RONDO_SUCCESS)
+        result = rondo_exchange(rondo_comm_rendezvous_comm(rendezvous), "rondo_comm_shrink", &id, sizeof(id), all);
+    rondo_comm_rendezvous_close(rendezvous);
     free(all);
     return result;
 }

@@ -59,7 +59,7 @@ void rondo_endpoints_destroy(struct rondo_endpoints *endpoints)
     free(endpoints);
 }
 
-void rondo_endpoints_stir(struct rondo_runtime *runtime)
+void rondo_endpoints_wake(struct rondo_runtime *runtime)
 {
     pthread_mutex_lock(&runtime->endpoints->lock);
     pthread_cond_broadcast(&runtime->endpoints->arrived);

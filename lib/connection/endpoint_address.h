@@ -15,7 +15,7 @@ void rondo_endpoints_withdraw(struct rondo_runtime *runtime);
 /* From the control handler. */
 void rondo_endpoints_message(struct rondo_runtime *runtime, int source, uint32_t type, const void *data, size_t bytes);
 /* Wakes all waiting, to look whether their peer has gone. */
-void rondo_endpoints_stir(struct rondo_runtime *runtime);
+void rondo_endpoints_wake(struct rondo_runtime *runtime);
 
 /* The peer's card of that network, which stays until the runtime ends. Not on a control thread. RONDO_ERR_TRANSPORT if the peer
  * has not opened that network. */

@@ -1,13 +1,8 @@
-/* Failure of communicators: whatever made it, every operation on one ends with it, here and now. */
-#include "lib/connection/endpoint_address.h"
-#include "lib/connection/connect.h"
-#include "lib/base/futex.h"
-#include "lib/connection/lane.h"
-#include "lib/connection/mailbox.h"
-#include "lib/submission/poller.h"
-#include "lib/submission/queue.h"
+/* See lib/context/failure.h. Relies on the control plane to tell other ranks of a lost link. */
+#include "lib/context/failure.h"
+
 #include "lib/base/error.h"
-#include "lib/connection/comm_connections.h"
+#include "lib/context/runtime.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,18 +19,18 @@ void rondo_comm_fail(struct rondo_comm *comm, rondo_result_t code, const char *f
         vsnprintf(comm->failure, sizeof(comm->failure), format, arguments);
         va_end(arguments);
         __atomic_store_n(&comm->failed, (uint32_t) code, __ATOMIC_RELEASE); /* after the text */
-        /* Operations on the device end at their next visit; the daemon is run until they have. */
-        for (struct rondo_host_lane *lane = comm->connections->lanes; lane != NULL; lane = lane->next)
-            rondo_lane_fail(lane, code);
+        for (const struct rondo_failure_listener *const *listener = runtime->failure_listeners; *listener != NULL; listener++)
+            if ((*listener)->failing != NULL)
+                (*listener)->failing(comm, code);
     }
     pthread_mutex_unlock(&runtime->lock);
     if (!first)
         return;
     rondo_log(RONDO_LOG_INFO, runtime->rank, "communicator %llu: %s: %s", (unsigned long long) comm->id, rondo_strerror(code),
               comm->failure);
-    rondo_queue_fail_waiting(comm);
-    rondo_mailbox_wake(runtime);
-    rondo_poller_wake(runtime);
+    for (const struct rondo_failure_listener *const *listener = runtime->failure_listeners; *listener != NULL; listener++)
+        if ((*listener)->failed != NULL)
+            (*listener)->failed(comm);
 }
 
 static int has_member(const struct rondo_comm *comm, int rank)
@@ -46,9 +41,8 @@ static int has_member(const struct rondo_comm *comm, int rank)
     return 0;
 }
 
-/* Fails one communicator after the other that has not failed yet and that all of the ranks are in (no ranks: every one); one at
- * a time, because failing takes the runtime lock itself. */
-static void fail_each(struct rondo_runtime *runtime, const int *ranks, int count, rondo_result_t code, const char *text)
+/* One at a time, because failing takes the runtime lock itself. */
+void rondo_comms_fail(struct rondo_runtime *runtime, const int *ranks, int count, rondo_result_t code, const char *text)
 {
     for (;;) {
         struct rondo_comm *comm;
@@ -74,16 +68,11 @@ void rondo_peer_gone(struct rondo_runtime *runtime, int rank, const char *how)
 {
     char text[256];
     __atomic_store_n(&runtime->gone[rank], (uint32_t) RONDO_ERR_PEER, __ATOMIC_RELEASE);
-    rondo_connect_wake(runtime);
-    rondo_endpoints_stir(runtime);
+    for (const struct rondo_failure_listener *const *listener = runtime->failure_listeners; *listener != NULL; listener++)
+        if ((*listener)->peer_gone != NULL)
+            (*listener)->peer_gone(runtime);
     snprintf(text, sizeof(text), "rank %d %s", rank, how);
-    fail_each(runtime, &rank, 1, RONDO_ERR_PEER, text);
-}
-
-void rondo_device_lost(struct rondo_runtime *runtime, rondo_result_t code, const char *why)
-{
-    fail_each(runtime, NULL, 0, code, why);
-    rondo_queue_abandon(runtime, code, why);
+    rondo_comms_fail(runtime, &rank, 1, RONDO_ERR_PEER, text);
 }
 
 /* ---- a network that has lost a peer ---- */
@@ -102,7 +91,7 @@ void rondo_link_lost(struct rondo_runtime *runtime, int peer, const char *networ
     rondo_log(RONDO_LOG_INFO, runtime->rank, "%s", loss.text);
     if (__atomic_load_n(&runtime->gone[peer], __ATOMIC_ACQUIRE) == RONDO_SUCCESS)
         rondo_control_send(runtime->control, RONDO_CONTROL_ALL, RONDO_MESSAGE_LINK_LOST, &loss, sizeof(loss));
-    fail_each(runtime, both, 2, RONDO_ERR_PEER, loss.text);
+    rondo_comms_fail(runtime, both, 2, RONDO_ERR_PEER, loss.text);
 }
 
 void rondo_link_message(struct rondo_runtime *runtime, int source, const void *data, size_t bytes)
@@ -115,7 +104,7 @@ void rondo_link_message(struct rondo_runtime *runtime, int source, const void *d
     if (loss.peer < 0 || loss.peer >= runtime->size)
         return;
     int both[2] = {source, (int) loss.peer};
-    fail_each(runtime, both, 2, RONDO_ERR_PEER, loss.text);
+    rondo_comms_fail(runtime, both, 2, RONDO_ERR_PEER, loss.text);
 }
 
 struct rondo_comm *rondo_comm_pin(struct rondo_runtime *runtime, uint64_t id)

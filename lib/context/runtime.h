@@ -49,6 +49,7 @@ struct rondo_runtime {
     struct rondo_transport_context transport; /* what transports and the proxy see of all this */
     struct rondo_queue *queue;                /* lib/submission/queue.h */
     struct rondo_poller *poller;              /* lib/submission/poller.h */
+    const struct rondo_failure_listener *const *failure_listeners; /* NULL behind the last */
     struct rondo_connect_table *connections;
     struct rondo_proxies *proxies; /* NULL: no rank is reached over a network */
     struct rondo_endpoints *endpoints;

@@ -1,14 +1,11 @@
 /* See lib/diagnostics/hang.h. */
 #include "lib/diagnostics/hang.h"
 
-#include "lib/call/call.h"
 #include "lib/base/futex.h"
 #include "lib/diagnostics/hang_report.h"
 #include "lib/diagnostics/hang_signal.h"
 #include "device/abi/platform.h"
-#include "lib/submission/queue.h"
 #include "lib/base/error.h"
-#include "lib/connection/comm_connections.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,16 +13,14 @@
 
 #define ANSWER_NS 2000000000u /* rank 0 waits so long for the others' statements */
 #define REPORT_NS 5000000000u /* and a rank so long for the report */
-#define WATCH_NS  100000000u
 #define COMMS_MAX 256
 #define TEXT_MAX  65536
 
 struct rondo_hang {
     pthread_mutex_t lock;
+    const struct rondo_hang_observer *observer;
     /* Every rank: */
     uint64_t asked_ns;
-    uint64_t watched_ns, stream_comm; /* when lanes of streams were looked at last, and a communicator with one overdue */
-    int on_stream;                    /* there is one */
     int watches_signal;
     uint64_t demands;           /* reports asked for without a timeout (lock) */
     uint64_t logged_demand;     /* the latest that a signal asked for: its answer goes to the log (lock) */
@@ -46,11 +41,12 @@ struct report {
     char text[];
 };
 
-rondo_result_t rondo_hang_create(struct rondo_hang **hang)
+rondo_result_t rondo_hang_create(struct rondo_hang **hang, const struct rondo_hang_observer *observer)
 {
     *hang = calloc(1, sizeof(**hang));
     if (*hang == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for hang reports");
+    (*hang)->observer = observer;
     pthread_mutex_init(&(*hang)->lock, NULL);
     rondo_result_t result = rondo_hang_signal_watch(&(*hang)->watches_signal);
     if (result != RONDO_SUCCESS) {
@@ -87,96 +83,12 @@ void rondo_hang_destroy(struct rondo_runtime *runtime)
 
 /* ---- what this rank is doing ---- */
 
-static void locate(const struct rondo_host_lane *lane, struct rondo_hang_entry *entry)
-{
-    const struct rondo_comm *comm = lane->comm;
-    memset(entry, 0, sizeof(*entry));
-    entry->comm = comm->id;
-    entry->lane = lane->id;
-    entry->waiting_on = entry->sender = entry->receiver = -1;
-    if (lane->peer >= 0) {
-        entry->sender = comm->members[lane->outgoing ? comm->rank : lane->peer];
-        entry->receiver = comm->members[lane->outgoing ? lane->peer : comm->rank];
-        entry->members[0] = entry->sender;
-        entry->members[1] = entry->receiver;
-        entry->size = entry->sender == entry->receiver ? 1 : 2;
-        return;
-    }
-    entry->size = comm->size;
-    for (int i = 0; i < comm->size && i < RONDO_HANG_MEMBERS; i++)
-        entry->members[i] = comm->members[i];
-}
-
-/* Of the timeout: what was started so shortly after an operation that has been given up is given up, and told of, with it. */
-#define TOGETHER 0.95
-
-/* Whether so much of the timeout is over. now may have been read before the request was started. */
-static int is_overdue(const struct rondo_runtime *runtime, const struct rondo_request *request, uint64_t now, double much)
-{
-    return now > request->started_ns && (double) (now - request->started_ns) / 1e9 >= much * runtime->settings.timeout;
-}
-
-/* A word of the device's memory. */
-static uint64_t look(const struct rondo_runtime *runtime, const uint64_t *word)
-{
-    uint64_t value = 0;
-    runtime->device->kind->download(runtime->device, &value, word, sizeof(value));
-    return value;
-}
-
-static void observe(const struct rondo_runtime *runtime, const struct rondo_request *request, uint64_t now,
-                    struct rondo_hang_entry *entry)
-{
-    const struct rondo_daemon *daemon = runtime->device->daemon;
-    const struct rondo_host_lane *lane = request->lane;
-    locate(lane, entry);
-    entry->number = request->number;
-    entry->overdue = is_overdue(runtime, request, now, TOGETHER);
-    rondo_call_describe(&request->call, entry->text, sizeof(entry->text));
-    if (!request->submitted || lane->requests->finished != request->device_number)
-        return;
-    for (uint32_t b = 0; b < daemon->block_count; b++)
-        entry->executing |= look(runtime, &daemon->reports[b].current_lane) == (uint64_t) lane->index + 1;
-    for (uint32_t c = 0; c < daemon->lane_contexts && entry->waiting_on < 0; c++)
-        entry->waiting_on = (int32_t) look(runtime, &daemon->waiting[lane->index * daemon->lane_contexts + c]) - 1;
-}
-
-/* An operation in stream order that a kernel waits in. What it was called with is no more known. */
-static void observe_stream(const struct rondo_runtime *runtime, const struct rondo_host_lane *lane, uint64_t now,
-                           struct rondo_hang_entry *entry)
-{
-    locate(lane, entry);
-    entry->number = RONDO_STUCK_NUMBER(lane->requests->stuck);
-    entry->overdue = (double) (now - lane->requests->stuck_ns) / 1e9 >= runtime->settings.timeout;
-    snprintf(entry->text, sizeof(entry->text), "operation %llu of a stream", (unsigned long long) entry->number);
-}
-
 static void state(struct rondo_runtime *runtime)
 {
     struct rondo_hang_entry *entries = calloc(RONDO_HANG_ENTRIES, sizeof(*entries));
-    size_t count = 0;
-    uint64_t now = rondo_clock_ns();
     if (entries == NULL)
         return;
-    pthread_mutex_lock(&runtime->lock);
-    pthread_mutex_lock(&runtime->queue->lock);
-    for (const struct rondo_request *request = runtime->queue->active; request != NULL && count < RONDO_HANG_ENTRIES;
-         request = request->active_after)
-        if (request->lane != NULL)
-            observe(runtime, request, now, &entries[count++]);
-    for (const struct rondo_comm *comm = runtime->comms; comm != NULL; comm = comm->next)
-        for (const struct rondo_host_lane *lane = comm->connections->lanes; lane != NULL && count < RONDO_HANG_ENTRIES;
-             lane = lane->next) {
-            if (lane->requests->stuck != 0) {
-                observe_stream(runtime, lane, now, &entries[count++]);
-                continue;
-            }
-            locate(lane, &entries[count]);
-            const uint64_t enqueued = (uint32_t) lane->requests->enqueued; /* in this life */
-            entries[count++].number = lane->requests->started > enqueued ? lane->requests->started : enqueued;
-        }
-    pthread_mutex_unlock(&runtime->queue->lock);
-    pthread_mutex_unlock(&runtime->lock);
+    size_t count = runtime->hang->observer->observe(runtime, entries, RONDO_HANG_ENTRIES);
     rondo_control_send(runtime->control, 0, RONDO_MESSAGE_HANG_STATE, entries, count * sizeof(*entries));
     free(entries);
 }
@@ -373,48 +285,6 @@ rondo_result_t rondo_report(rondo_t runtime, char *text, size_t bytes)
     return result;
 }
 
-static int overdue(struct rondo_runtime *runtime, uint64_t now, uint64_t *comm)
-{
-    int found = 0;
-    pthread_mutex_lock(&runtime->queue->lock);
-    for (const struct rondo_request *request = runtime->queue->active; request != NULL && !found;
-         request = request->active_after)
-        if (is_overdue(runtime, request, now, 1) && rondo_comm_failure(request->comm) == RONDO_SUCCESS) {
-            *comm = request->comm->id;
-            found = 1;
-        }
-    pthread_mutex_unlock(&runtime->queue->lock);
-    return found;
-}
-
-/* Looks, now and then, which lanes have kernels that wait, and whether one has waited for too long. They tell it by a word in
- * the host's memory, because no call of CUDA is sure to return while they do. */
-static void watch_streams(struct rondo_runtime *runtime, uint64_t now)
-{
-    const struct rondo_queues *queues = runtime->device->daemon->queues;
-    struct rondo_hang *hang = runtime->hang;
-    if (runtime->device->kind->enqueue == NULL || now - hang->watched_ns < WATCH_NS)
-        return;
-    hang->watched_ns = now;
-    hang->on_stream = 0;
-    pthread_mutex_lock(&runtime->lock);
-    for (const struct rondo_comm *comm = runtime->comms; comm != NULL; comm = comm->next)
-        for (struct rondo_host_lane *lane = comm->connections->lanes; lane != NULL; lane = lane->next) {
-            uint64_t stuck = rondo_load_relaxed(&queues->stuck[lane->index]);
-            if (stuck != lane->requests->stuck) {
-                lane->requests->stuck = stuck;
-                lane->requests->stuck_ns = now;
-            }
-            if (stuck != 0 && runtime->settings.timeout > 0 &&
-                (double) (now - lane->requests->stuck_ns) / 1e9 >= runtime->settings.timeout &&
-                rondo_comm_failure(comm) == RONDO_SUCCESS) {
-                hang->stream_comm = comm->id;
-                hang->on_stream = 1;
-            }
-        }
-    pthread_mutex_unlock(&runtime->lock);
-}
-
 void rondo_hang_check(struct rondo_runtime *runtime)
 {
     struct rondo_hang *hang = runtime->hang;
@@ -425,11 +295,9 @@ void rondo_hang_check(struct rondo_runtime *runtime)
     if (hang->collecting && now - hang->since_ns >= ANSWER_NS && now > hang->since_ns)
         send_report(runtime);
     pthread_mutex_unlock(&hang->lock);
-    watch_streams(runtime, now);
     if (runtime->settings.timeout <= 0)
         return;
-    id = hang->stream_comm;
-    if (!overdue(runtime, now, &id) && !hang->on_stream) {
+    if (!hang->observer->overdue(runtime, now, &id)) {
         hang->asked_ns = 0;
         return;
     }

@@ -5,8 +5,6 @@
 #include "lib/diagnostics/timeline_parts.h"
 #include "lib/base/error.h"
 #include "lib/call/call.h"
-#include "lib/submission/queue.h"
-#include "lib/submission/request.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +16,10 @@
 #define CALM_NS      10000000u
 #define BUSY_RECORDS (RONDO_TRACE_DEPTH / 16)
 
-void rondo_timeline_note_start(struct rondo_timeline *trace, const struct rondo_request *request, enum rondo_timeline_how how)
+void rondo_timeline_note_start(struct rondo_timeline *trace, const struct rondo_timeline_operation *operation,
+                               enum rondo_timeline_how how)
 {
-    const struct rondo_call *call = &request->call;
+    const struct rondo_call *call = operation->call;
     if (trace->start_count == RONDO_TIMELINE_STARTS) {
         trace->starts_lost++;
         return;
@@ -29,8 +28,8 @@ void rondo_timeline_note_start(struct rondo_timeline *trace, const struct rondo_
     *start = (struct rondo_timeline_start){.time = rondo_clock_ns(),
                                            .count = call->count,
                                            .root = call->root,
-                                           .lane = request->lane->index,
-                                           .number = request->device_number & 0x3ffff,
+                                           .lane = operation->lane,
+                                           .number = operation->number & 0x3ffff,
                                            .rate = call->rate & 0xff,
                                            .feedback = call->feedback != 0,
                                            .how = how,
@@ -40,16 +39,16 @@ void rondo_timeline_note_start(struct rondo_timeline *trace, const struct rondo_
     __builtin_prefetch(start + 4, 1); /* as trace.h: no later store is to wait for this line */
 }
 
-void rondo_timeline_start(struct rondo_runtime *runtime, const struct rondo_request *request)
+void rondo_timeline_start(struct rondo_runtime *runtime, const struct rondo_timeline_operation *operation)
 {
     if (runtime->trace != NULL && !rondo_load_relaxed32(&runtime->trace->paused))
-        rondo_timeline_note_start(runtime->trace, request, RONDO_TIMELINE_STARTED);
+        rondo_timeline_note_start(runtime->trace, operation, RONDO_TIMELINE_STARTED);
 }
 
 static void take_starts(struct rondo_runtime *runtime)
 {
     struct rondo_timeline *trace = runtime->trace;
-    pthread_mutex_lock(&runtime->queue->lock);
+    pthread_mutex_lock(trace->lock);
     struct rondo_timeline_start *taken = trace->starts;
     uint32_t count = trace->start_count;
     trace->starts = trace->other_starts;
@@ -57,7 +56,7 @@ static void take_starts(struct rondo_runtime *runtime)
     trace->start_count = 0;
     trace->retained.lost += trace->starts_lost;
     trace->starts_lost = 0;
-    pthread_mutex_unlock(&runtime->queue->lock);
+    pthread_mutex_unlock(trace->lock);
     rondo_timeline_keep_starts(&trace->retained, taken, count);
 }
 
@@ -150,7 +149,7 @@ static void free_trace(struct rondo_timeline *trace)
     free(trace);
 }
 
-rondo_result_t rondo_timeline_create(struct rondo_runtime *runtime, struct rondo_timeline **out)
+rondo_result_t rondo_timeline_create(struct rondo_runtime *runtime, pthread_mutex_t *lock, struct rondo_timeline **out)
 {
     const char *path;
     rondo_result_t result = rondo_environment_text("RONDO_TRACE", &path);
@@ -161,6 +160,7 @@ rondo_result_t rondo_timeline_create(struct rondo_runtime *runtime, struct rondo
     if (trace == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a trace");
     memset(trace, 0, sizeof(*trace));
+    trace->lock = lock;
     result = rondo_timeline_file_create(&trace->file, path, runtime->rank);
     trace->starts = calloc(RONDO_TIMELINE_STARTS, sizeof(*trace->starts));
     trace->other_starts = calloc(RONDO_TIMELINE_STARTS, sizeof(*trace->other_starts));

@@ -6,20 +6,30 @@
 #ifndef RONDO_LIB_DIAGNOSTICS_TIMELINE_H
 #define RONDO_LIB_DIAGNOSTICS_TIMELINE_H
 
+#include "lib/call/call.h"
 #include "lib/context/runtime.h"
 
 struct rondo_timeline;
 
+/* An operation that begins, as a trace tells of it. */
+struct rondo_timeline_operation {
+    const struct rondo_call *call;
+    uint32_t lane;   /* in the daemon's table */
+    int captured;    /* into a graph, instead of enqueued on a stream */
+    uint64_t number; /* in the lane, as the device counts */
+};
+
 /* Before the device is created, and before ranks tell each other that they are ready: reads RONDO_TRACE, and on the first rank
- * of each host empties the file. *trace stays NULL without one. RONDO_ERR_ARGUMENT if the file cannot be written. */
-rondo_result_t rondo_timeline_create(struct rondo_runtime *runtime, struct rondo_timeline **trace);
+ * of each host empties the file. *trace stays NULL without one. lock: is held
+ * wherever operations are noted. RONDO_ERR_ARGUMENT if the file cannot be written. */
+rondo_result_t rondo_timeline_create(struct rondo_runtime *runtime, pthread_mutex_t *lock, struct rondo_timeline **trace);
 /* After all are ready. */
 rondo_result_t rondo_timeline_begin(struct rondo_runtime *runtime);
-/* The rest below does nothing without a trace. Of an operation that is being submitted; queue lock held. */
-void rondo_timeline_start(struct rondo_runtime *runtime, const struct rondo_request *request);
+/* The rest below does nothing without a trace. Of an operation that is being submitted; the lock is held. */
+void rondo_timeline_start(struct rondo_runtime *runtime, const struct rondo_timeline_operation *operation);
 /* Of an operation that has been enqueued on a stream, or captured into a graph. Kernels of their own execute it, which record
  * nothing: how many of a lane have been executed is looked up on the device now and then. comm->requests->stream_lock held. */
-void rondo_timeline_enqueue(struct rondo_runtime *runtime, const struct rondo_request *request);
+void rondo_timeline_enqueue(struct rondo_runtime *runtime, const struct rondo_timeline_operation *operation);
 /* From the poller: takes what the blocks have recorded; most: nanoseconds until it should be called again. */
 void rondo_timeline_drain(struct rondo_runtime *runtime, uint64_t *most);
 /* For measuring what a trace costs: until it is called with 0 the blocks record nothing and the poller takes nothing. Waits

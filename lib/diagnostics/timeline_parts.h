@@ -9,6 +9,7 @@
 #include "device/abi/platform.h"
 #include "lib/context/runtime.h"
 #include "device/daemon/trace.h"
+#include "lib/diagnostics/timeline.h"
 
 #include <stdbool.h>
 
@@ -96,7 +97,8 @@ void rondo_timeline_write_tracks(struct rondo_runtime *runtime);
 void rondo_timeline_write_retained(struct rondo_runtime *runtime);
 
 struct rondo_timeline {
-    uint32_t paused; /* atomic */
+    uint32_t paused;       /* atomic */
+    pthread_mutex_t *lock; /* of what is noted: the queue's */
     struct rondo_timeline_file file;
     struct rondo_timeline_streams streams;
     /* Starts are written down under the queue's lock in one of two lists, while the poller takes the other one's. On a line of
@@ -114,7 +116,8 @@ struct rondo_timeline {
     struct rondo_timeline_text text;
 };
 
-/* queue lock held. */
-void rondo_timeline_note_start(struct rondo_timeline *trace, const struct rondo_request *request, enum rondo_timeline_how how);
+/* The lock is held. */
+void rondo_timeline_note_start(struct rondo_timeline *trace, const struct rondo_timeline_operation *operation,
+                               enum rondo_timeline_how how);
 
 #endif

@@ -2,28 +2,26 @@
  * been executed is looked up now and then. */
 #include "lib/diagnostics/timeline.h"
 #include "lib/diagnostics/timeline_parts.h"
-#include "lib/submission/queue.h"
-#include "lib/submission/request.h"
 
-void rondo_timeline_enqueue(struct rondo_runtime *runtime, const struct rondo_request *request)
+void rondo_timeline_enqueue(struct rondo_runtime *runtime, const struct rondo_timeline_operation *operation)
 {
     struct rondo_timeline *trace = runtime->trace;
     if (trace == NULL || rondo_load_relaxed32(&trace->paused))
         return;
-    uint32_t lane = request->lane->index;
+    uint32_t lane = operation->lane;
     struct rondo_timeline_streams *streams = &trace->streams;
     struct rondo_timeline_ordered *ordered = &streams->ordered[lane];
-    pthread_mutex_lock(&runtime->queue->lock);
-    rondo_timeline_note_start(trace, request, request->captured ? RONDO_TIMELINE_CAPTURED : RONDO_TIMELINE_ENQUEUED);
-    if (!request->captured) {
-        if ((uint32_t) request->device_number == 0) /* a new life of the lane */
-            ordered->executed = request->device_number;
-        ordered->enqueued = request->device_number + 1;
+    pthread_mutex_lock(trace->lock);
+    rondo_timeline_note_start(trace, operation, operation->captured ? RONDO_TIMELINE_CAPTURED : RONDO_TIMELINE_ENQUEUED);
+    if (!operation->captured) {
+        if ((uint32_t) operation->number == 0) /* a new life of the lane */
+            ordered->executed = operation->number;
+        ordered->enqueued = operation->number + 1;
         if (!ordered->listed)
             streams->waiting[streams->waiting_count++] = lane;
         ordered->listed = 1;
     }
-    pthread_mutex_unlock(&runtime->queue->lock);
+    pthread_mutex_unlock(trace->lock);
 }
 
 /* The copies are of 8 bytes a lane, and go past the streams. */
@@ -34,10 +32,10 @@ uint64_t rondo_timeline_read_streams(struct rondo_runtime *runtime)
     struct rondo_device *device = runtime->device;
     uint64_t completed = 0;
     for (uint32_t i = 0;;) {
-        pthread_mutex_lock(&runtime->queue->lock);
+        pthread_mutex_lock(trace->lock);
         uint32_t lane = i < streams->waiting_count ? streams->waiting[i] : UINT32_MAX;
         struct rondo_timeline_ordered now = lane != UINT32_MAX ? streams->ordered[lane] : (struct rondo_timeline_ordered){0};
-        pthread_mutex_unlock(&runtime->queue->lock);
+        pthread_mutex_unlock(trace->lock);
         if (lane == UINT32_MAX)
             return completed;
         uint64_t executed = now.executed, count = 0;
@@ -49,7 +47,7 @@ uint64_t rondo_timeline_read_streams(struct rondo_runtime *runtime)
                                 (struct rondo_timeline_record){rondo_clock_ns(), (uint64_t) RONDO_TIMELINE_EXECUTED << 60 |
                                                                                      (uint64_t) lane << 30 |
                                                                                      (executed & 0x3ffff) << 12});
-        pthread_mutex_lock(&runtime->queue->lock);
+        pthread_mutex_lock(trace->lock);
         struct rondo_timeline_ordered *ordered = &streams->ordered[lane];
         if (ordered->enqueued >= now.enqueued) /* else a new life has begun */
             ordered->executed = executed;
@@ -59,6 +57,6 @@ uint64_t rondo_timeline_read_streams(struct rondo_runtime *runtime)
         } else {
             i++;
         }
-        pthread_mutex_unlock(&runtime->queue->lock);
+        pthread_mutex_unlock(trace->lock);
     }
 }

@@ -3,6 +3,7 @@
 
 #include "lib/base/thread.h"
 #include "lib/connection/endpoint_address.h"
+#include "lib/connection/failure.h"
 #include "lib/submission/check.h"
 #if RONDO_WITH_CUDA
 #include "device/cuda/device.h"
@@ -15,6 +16,7 @@
 #include "lib/diagnostics/timeline.h"
 #include "lib/connection/mailbox.h"
 #include "device/abi/platform.h"
+#include "lib/submission/observe.h"
 #include "lib/submission/poller.h"
 #include "lib/runtime/profile.h"
 #include "proxy/proxies.h"
@@ -35,6 +37,9 @@
 #define GPU_SPREAD       5 /* no divisor of the blocks */
 #define NETWORK_POLLS    8
 #define NETWORK_CHANNELS 4
+
+/* Submission last: when it wakes those who wait, nothing of the communicator is under way any more. */
+static const struct rondo_failure_listener *const failure_listeners[] = {&rondo_connection_failure, &rondo_submission_failure, NULL};
 
 static void handle(void *argument, int source, uint32_t type, const void *data, size_t bytes)
 {
@@ -97,7 +102,7 @@ static rondo_result_t create_tables(struct rondo_runtime *runtime)
     if (result == RONDO_SUCCESS)
         result = rondo_check_create(&runtime->checker);
     if (result == RONDO_SUCCESS)
-        result = rondo_hang_create(&runtime->hang);
+        result = rondo_hang_create(&runtime->hang, &rondo_hang_observer);
     return result;
 }
 
@@ -382,35 +387,23 @@ static rondo_result_t compare_networks(struct rondo_runtime *runtime, struct ron
  * the others yet, and tells how many threads move what crosses networks. */
 static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_startup *startup)
 {
-    struct rondo_comm *world = calloc(1, sizeof(*world));
-    struct rondo_comm_connections connections = {0};
-    struct rondo_comm_requests requests = {0};
+    struct rondo_comm_rendezvous *rendezvous = NULL;
+    int *members = calloc((size_t) runtime->size, sizeof(*members));
     struct rondo_peer self;
     uint32_t carriers, *all_carriers = calloc((size_t) runtime->size, sizeof(*all_carriers));
     cpu_set_t set;
     memset(&self, 0, sizeof(self));
     rondo_result_t result = RONDO_SUCCESS;
-    if (world != NULL)
-        world->members = calloc((size_t) runtime->size, sizeof(*world->members));
-    if (world == NULL || world->members == NULL || all_carriers == NULL) {
+    if (members == NULL || all_carriers == NULL) {
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a world of %d ranks", runtime->size);
         goto done;
     }
-    world->runtime = runtime;
-    world->connections = &connections;
-    world->requests = &requests;
-    world->id = UINT64_MAX;
-    world->rank = runtime->rank;
-    world->size = runtime->size;
     for (int rank = 0; rank < runtime->size; rank++)
-        world->members[rank] = rank;
-    pthread_mutex_lock(&runtime->lock);
-    world->next = runtime->comms;
-    runtime->comms = world;
-    pthread_mutex_unlock(&runtime->lock);
-    for (int rank = 0; rank < runtime->size; rank++) /* who went before the world was listed */
-        if (__atomic_load_n(&runtime->gone[rank], __ATOMIC_ACQUIRE) != RONDO_SUCCESS)
-            rondo_comm_fail(world, RONDO_ERR_PEER, "rank %d has gone", rank);
+        members[rank] = rank;
+    result = rondo_comm_rendezvous_open(runtime, UINT64_MAX, members, runtime->rank, runtime->size, &rendezvous);
+    if (result != RONDO_SUCCESS)
+        goto done;
+    struct rondo_comm *world = rondo_comm_rendezvous_comm(rendezvous);
 
     rondo_host_id(startup->host_id, self.host_id, sizeof(self.host_id));
     self.device = (uint32_t) runtime->device_type;
@@ -426,7 +419,7 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_star
         result = rondo_exchange(world, "rondo_init", &self, sizeof(self), runtime->peers);
     if (result == RONDO_SUCCESS) {
         agree(runtime);
-        result = rondo_timeline_create(runtime, &runtime->trace);
+        result = rondo_timeline_create(runtime, &runtime->queue->lock, &runtime->trace);
     }
     if (result == RONDO_SUCCESS) {
         result = create_device(runtime, startup); /* from the next exchange on others may ask for its memory */
@@ -444,22 +437,9 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_star
     for (int rank = 0; rank < runtime->size && result == RONDO_SUCCESS; rank++)
         runtime->peers[rank].carriers = all_carriers[rank];
 
-    pthread_mutex_lock(&runtime->lock);
-    for (struct rondo_comm **link = &runtime->comms; *link != NULL; link = &(*link)->next)
-        if (*link == world) {
-            *link = world->next;
-            break;
-        }
-    while (world->pins > 0) {
-        pthread_mutex_unlock(&runtime->lock);
-        sched_yield();
-        pthread_mutex_lock(&runtime->lock);
-    }
-    pthread_mutex_unlock(&runtime->lock);
 done:
-    if (world != NULL)
-        free(world->members);
-    free(world);
+    rondo_comm_rendezvous_close(rendezvous);
+    free(members);
     free(all_carriers);
     return result;
 }
@@ -531,6 +511,7 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
     if (runtime == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a runtime");
     pthread_mutex_init(&runtime->lock, NULL);
+    runtime->failure_listeners = failure_listeners;
     runtime->device_index = -1;
     rondo_result_t result = rondo_queue_create(runtime);
     if (result == RONDO_SUCCESS)

@@ -5,6 +5,7 @@
 #include "lib/base/futex.h"
 #include "lib/diagnostics/hang.h"
 #include "device/abi/platform.h"
+#include "lib/submission/observe.h"
 #include "lib/submission/queue.h"
 #include "lib/diagnostics/timeline.h"
 
@@ -61,6 +62,7 @@ static void *poll(void *argument)
         uint32_t seen = __atomic_load_n(&poller->event, __ATOMIC_SEQ_CST);
         rondo_queue_reap(runtime);
         call_back(runtime);
+        rondo_observe_streams(runtime);
         rondo_hang_check(runtime);
         look_at_device(runtime);
         int outstanding = rondo_queue_outstanding(runtime);

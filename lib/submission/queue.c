@@ -189,7 +189,9 @@ static void submit(struct rondo_runtime *runtime, struct rondo_request *request,
     lane->requests->revives = 0;
     request->submitted = 1;
     request->device_number = request->lane->requests->submitted++;
-    rondo_timeline_start(runtime, request);
+    if (runtime->trace != NULL)
+        rondo_timeline_start(runtime, &(struct rondo_timeline_operation){
+                                          .call = &request->call, .lane = lane->index, .number = request->device_number});
     queue->in_flight++;
     /* Release: entry and operation before the words that say they are valid. */
     rondo_store_release(&sqe->what, RONDO_SQE(queue->tail, request->blocks << 16 | request->slot));
@@ -513,7 +515,7 @@ int rondo_queue_reap(struct rondo_runtime *runtime)
     return reaped;
 }
 
-void rondo_queue_fail_waiting(struct rondo_comm *comm)
+static void fail_waiting(struct rondo_comm *comm)
 {
     struct rondo_runtime *runtime = comm->runtime;
     struct rondo_queue *queue = runtime->queue;
@@ -527,9 +529,12 @@ void rondo_queue_fail_waiting(struct rondo_comm *comm)
     }
     pthread_mutex_unlock(&queue->lock);
     rondo_event_signal(&queue->event, &queue->sleepers);
+    rondo_poller_wake(comm->runtime);
 }
 
-void rondo_queue_abandon(struct rondo_runtime *runtime, rondo_result_t result, const char *why)
+const struct rondo_failure_listener rondo_submission_failure = {.failed = fail_waiting};
+
+static void abandon(struct rondo_runtime *runtime, rondo_result_t result, const char *why)
 {
     struct rondo_queue *queue = runtime->queue;
     rondo_queue_reap(runtime); /* what was finished before is finished */
@@ -547,6 +552,12 @@ void rondo_queue_abandon(struct rondo_runtime *runtime, rondo_result_t result, c
     }
     pthread_mutex_unlock(&queue->lock);
     rondo_queue_wake(runtime);
+}
+
+void rondo_device_lost(struct rondo_runtime *runtime, rondo_result_t code, const char *why)
+{
+    rondo_comms_fail(runtime, NULL, 0, code, why);
+    abandon(runtime, code, why);
 }
 
 void rondo_queue_wake(struct rondo_runtime *runtime)

@@ -72,10 +72,11 @@ void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm, uint64_t 
                          rondo_result_t verdict, const char *message);
 /* Completes what the device has finished, and feeds it what waits. Any thread. Returns how many it completed. */
 int rondo_queue_reap(struct rondo_runtime *runtime);
-/* The device is lost: ends all requests, whether they are on the device or not, and starts no daemon any more. */
-void rondo_queue_abandon(struct rondo_runtime *runtime, rondo_result_t result, const char *why);
-/* Ends requests of a failed communicator that are not on the device. */
-void rondo_queue_fail_waiting(struct rondo_comm *comm);
+/* The device is lost, and no daemon runs any more: fails all communicators, ends all requests, whether they are on the device or
+ * not, and starts no daemon again. */
+void rondo_device_lost(struct rondo_runtime *runtime, rondo_result_t code, const char *why);
+/* Ends requests of a failed communicator that are not on the device, and wakes the poller. */
+extern const struct rondo_failure_listener rondo_submission_failure;
 
 /* Work is outstanding and no daemon runs: starts one if its pause is over (RONDO_QUEUE_STARTED), or returns the nanoseconds to
  * wait before the next try. 0: a daemon runs, or nothing is outstanding. */

@@ -1,0 +1,29 @@
+/* See lib/connection/failure.h. */
+#include "lib/connection/failure.h"
+
+#include "lib/connection/comm_connections.h"
+#include "lib/connection/connect.h"
+#include "lib/connection/endpoint_address.h"
+#include "lib/connection/lane.h"
+#include "lib/connection/mailbox.h"
+
+/* Operations on the device end at their next visit; the daemon is run until they have. */
+static void fail_lanes(struct rondo_comm *comm, rondo_result_t code)
+{
+    for (struct rondo_host_lane *lane = comm->connections->lanes; lane != NULL; lane = lane->next)
+        rondo_lane_fail(lane, code);
+}
+
+static void wake_exchanges(struct rondo_comm *comm)
+{
+    rondo_mailbox_wake(comm->runtime);
+}
+
+static void wake_connecting(struct rondo_runtime *runtime)
+{
+    rondo_connect_wake(runtime);
+    rondo_endpoints_wake(runtime);
+}
+
+const struct rondo_failure_listener rondo_connection_failure = {
+    .failing = fail_lanes, .failed = wake_exchanges, .peer_gone = wake_connecting};

@@ -1,0 +1,153 @@
+/* See lib/submission/observe.h. */
+#include "lib/submission/observe.h"
+
+#include "device/abi/platform.h"
+#include "lib/call/call.h"
+#include "lib/connection/comm_connections.h"
+#include "lib/submission/poller.h"
+#include "lib/submission/queue.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define WATCH_NS 100000000u
+
+static void locate(const struct rondo_host_lane *lane, struct rondo_hang_entry *entry)
+{
+    const struct rondo_comm *comm = lane->comm;
+    memset(entry, 0, sizeof(*entry));
+    entry->comm = comm->id;
+    entry->lane = lane->id;
+    entry->waiting_on = entry->sender = entry->receiver = -1;
+    if (lane->peer >= 0) {
+        entry->sender = comm->members[lane->outgoing ? comm->rank : lane->peer];
+        entry->receiver = comm->members[lane->outgoing ? lane->peer : comm->rank];
+        entry->members[0] = entry->sender;
+        entry->members[1] = entry->receiver;
+        entry->size = entry->sender == entry->receiver ? 1 : 2;
+        return;
+    }
+    entry->size = comm->size;
+    for (int i = 0; i < comm->size && i < RONDO_HANG_MEMBERS; i++)
+        entry->members[i] = comm->members[i];
+}
+
+/* Of the timeout: what was started so shortly after an operation that has been given up is given up, and told of, with it. */
+#define TOGETHER 0.95
+
+/* Whether so much of the timeout is over. now may have been read before the request was started. */
+static int is_overdue(const struct rondo_runtime *runtime, const struct rondo_request *request, uint64_t now, double much)
+{
+    return now > request->started_ns && (double) (now - request->started_ns) / 1e9 >= much * runtime->settings.timeout;
+}
+
+/* A word of the device's memory. */
+static uint64_t look(const struct rondo_runtime *runtime, const uint64_t *word)
+{
+    uint64_t value = 0;
+    runtime->device->kind->download(runtime->device, &value, word, sizeof(value));
+    return value;
+}
+
+static void observe(const struct rondo_runtime *runtime, const struct rondo_request *request, uint64_t now,
+                    struct rondo_hang_entry *entry)
+{
+    const struct rondo_daemon *daemon = runtime->device->daemon;
+    const struct rondo_host_lane *lane = request->lane;
+    locate(lane, entry);
+    entry->number = request->number;
+    entry->overdue = is_overdue(runtime, request, now, TOGETHER);
+    rondo_call_describe(&request->call, entry->text, sizeof(entry->text));
+    if (!request->submitted || lane->requests->finished != request->device_number)
+        return;
+    for (uint32_t b = 0; b < daemon->block_count; b++)
+        entry->executing |= look(runtime, &daemon->reports[b].current_lane) == (uint64_t) lane->index + 1;
+    for (uint32_t c = 0; c < daemon->lane_contexts && entry->waiting_on < 0; c++)
+        entry->waiting_on = (int32_t) look(runtime, &daemon->waiting[lane->index * daemon->lane_contexts + c]) - 1;
+}
+
+/* An operation in stream order that a kernel waits in. What it was called with is no more known. */
+static void observe_stream(const struct rondo_runtime *runtime, const struct rondo_host_lane *lane, uint64_t now,
+                           struct rondo_hang_entry *entry)
+{
+    locate(lane, entry);
+    entry->number = RONDO_STUCK_NUMBER(lane->requests->stuck);
+    entry->overdue = (double) (now - lane->requests->stuck_ns) / 1e9 >= runtime->settings.timeout;
+    snprintf(entry->text, sizeof(entry->text), "operation %llu of a stream", (unsigned long long) entry->number);
+}
+
+static size_t observe_all(struct rondo_runtime *runtime, struct rondo_hang_entry *entries, size_t most)
+{
+    size_t count = 0;
+    uint64_t now = rondo_clock_ns();
+    pthread_mutex_lock(&runtime->lock);
+    pthread_mutex_lock(&runtime->queue->lock);
+    for (const struct rondo_request *request = runtime->queue->active; request != NULL && count < most;
+         request = request->active_after)
+        if (request->lane != NULL)
+            observe(runtime, request, now, &entries[count++]);
+    for (const struct rondo_comm *comm = runtime->comms; comm != NULL; comm = comm->next)
+        for (const struct rondo_host_lane *lane = comm->connections->lanes; lane != NULL && count < most;
+             lane = lane->next) {
+            if (lane->requests->stuck != 0) {
+                observe_stream(runtime, lane, now, &entries[count++]);
+                continue;
+            }
+            locate(lane, &entries[count]);
+            const uint64_t enqueued = (uint32_t) lane->requests->enqueued; /* in this life */
+            entries[count++].number = lane->requests->started > enqueued ? lane->requests->started : enqueued;
+        }
+    pthread_mutex_unlock(&runtime->queue->lock);
+    pthread_mutex_unlock(&runtime->lock);
+    return count;
+}
+
+static int find_overdue(struct rondo_runtime *runtime, uint64_t now, uint64_t *comm)
+{
+    int found = 0;
+    pthread_mutex_lock(&runtime->queue->lock);
+    for (const struct rondo_request *request = runtime->queue->active; request != NULL && !found;
+         request = request->active_after)
+        if (is_overdue(runtime, request, now, 1) && rondo_comm_failure(request->comm) == RONDO_SUCCESS) {
+            *comm = request->comm->id;
+            found = 1;
+        }
+    pthread_mutex_unlock(&runtime->queue->lock);
+    if (!found && runtime->poller->on_stream) {
+        *comm = runtime->poller->stream_comm;
+        return 1;
+    }
+    return found;
+}
+
+/* Looks, now and then, which lanes have kernels that wait, and whether one has waited for too long. They tell it by a word in
+ * the host's memory, because no call of CUDA is sure to return while they do. */
+void rondo_observe_streams(struct rondo_runtime *runtime)
+{
+    const struct rondo_queues *queues = runtime->device->daemon->queues;
+    struct rondo_poller *poller = runtime->poller;
+    const uint64_t now = rondo_clock_ns();
+    if (runtime->device->kind->enqueue == NULL || now - poller->watched_ns < WATCH_NS)
+        return;
+    poller->watched_ns = now;
+    poller->on_stream = 0;
+    pthread_mutex_lock(&runtime->lock);
+    for (const struct rondo_comm *comm = runtime->comms; comm != NULL; comm = comm->next)
+        for (struct rondo_host_lane *lane = comm->connections->lanes; lane != NULL; lane = lane->next) {
+            uint64_t stuck = rondo_load_relaxed(&queues->stuck[lane->index]);
+            if (stuck != lane->requests->stuck) {
+                lane->requests->stuck = stuck;
+                lane->requests->stuck_ns = now;
+            }
+            if (stuck != 0 && runtime->settings.timeout > 0 &&
+                (double) (now - lane->requests->stuck_ns) / 1e9 >= runtime->settings.timeout &&
+                rondo_comm_failure(comm) == RONDO_SUCCESS) {
+                poller->stream_comm = comm->id;
+                poller->on_stream = 1;
+            }
+        }
+    pthread_mutex_unlock(&runtime->lock);
+}
+
+
+const struct rondo_hang_observer rondo_hang_observer = {.observe = observe_all, .overdue = find_overdue};
