@@ -1,19 +1,19 @@
-/* See proxy/arrival.h. */
+/* See proxy/arrival.h. Relies on the flush of proxy/network.h. */
 #include "proxy/arrival.h"
 
 #include "device/abi/platform.h"
-#include "proxy/proxy.h"
+#include "proxy/network.h"
 
 int rondo_arrival_work(struct rondo_port *port, void *network_state)
 {
-    if (port->landed == NULL)
+    if (port->remote_tail == NULL)
         return 0;
     if (port->flushing == 0) {
-        /* Before the flush begins, so that it covers all slots below; what lands meanwhile is for the next one. */
-        uint64_t landed = rondo_load_acquire(port->landed);
-        if (landed == port->shown)
+        /* Before the flush begins, so that it covers all slots below; what arrives meanwhile is for the next one. */
+        uint64_t tail = rondo_load_acquire(port->remote_tail);
+        if (tail == port->shown)
             return 0;
-        port->flushing = landed;
+        port->flushing = tail;
     }
     int flushed = port->network->flush(network_state, port);
     if (flushed == 0)

@@ -1,4 +1,4 @@
-/* See proxy/network.h. */
+/* See proxy/network.h: the functions that all network transports share, over ports (proxy/port.h) and proxies. */
 #include "proxy/network.h"
 
 #include "lib/base/error.h"
@@ -19,7 +19,7 @@ static rondo_result_t open_port(struct rondo_transport_context *context, struct 
 {
     const struct rondo_network *network = connector->transport->network;
     struct rondo_port *port;
-    struct rondo_proxy *proxy = rondo_proxies_deal(context->proxies, network, slots_bytes(connector));
+    struct rondo_proxy *proxy = rondo_proxies_assign(context->proxies, network, slots_bytes(connector));
     if (proxy == NULL)
         return rondo_fail(RONDO_ERR_TRANSPORT, "transport %s was not opened", network->name);
     rondo_result_t result = rondo_port_open(context, proxy, network, &connector->spec, direction, &port);
@@ -27,7 +27,7 @@ static rondo_result_t open_port(struct rondo_transport_context *context, struct 
         (result = network->prepare(port->network_state, port)) != RONDO_SUCCESS)
         rondo_port_close(context, port);
     if (result != RONDO_SUCCESS) {
-        rondo_proxies_take_back(context->proxies, proxy, slots_bytes(connector));
+        rondo_proxies_unassign(context->proxies, proxy, slots_bytes(connector));
         return result;
     }
     rondo_log(RONDO_LOG_DEBUG, context->rank, "proxy %u works a connector with rank %d over %s", rondo_proxy_index(proxy),
@@ -98,6 +98,6 @@ void rondo_network_leave(struct rondo_transport_context *context, struct rondo_c
 void rondo_network_close(struct rondo_transport_context *context, struct rondo_connector *connector)
 {
     struct rondo_port *port = connector->own;
-    rondo_proxies_take_back(context->proxies, port->proxy, slots_bytes(connector));
+    rondo_proxies_unassign(context->proxies, port->proxy, slots_bytes(connector));
     rondo_port_close(context, port);
 }

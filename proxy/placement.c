@@ -1,4 +1,4 @@
-/* See proxy/placement.h. */
+/* See proxy/placement.h. libnuma names a node's processors; the affinity that the thread has bounds them. */
 #include "proxy/placement.h"
 
 #if RONDO_WITH_NUMA

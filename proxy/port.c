@@ -1,5 +1,5 @@
-/* See proxy/port.h. A table in pieces, so that it grows without moving: the proxy reads it while other threads open and close.
- */
+/* See proxy/port.h. A table of pages, so that it grows without moving: the proxy reads it while other threads open and close
+ * ports. */
 #include "proxy/port.h"
 
 #include "lib/base/thread.h"
@@ -7,8 +7,10 @@
 #include "transport/context.h"
 #include "device/device.h"
 #include "proxy/ports.h"
+#include "proxy/network.h"
 #include "proxy/proxy.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +29,7 @@ struct rondo_ports {
     struct rondo_closed *closed;
 };
 
-/* A closed port stays until the holder of the claim has nothing to do with it any more. */
+/* A closed port stays until the holder of the claim uses it no more. */
 struct rondo_closed {
     struct rondo_closed *next;
     struct rondo_transport_context *context;
@@ -62,6 +64,7 @@ void rondo_ports_destroy(struct rondo_ports *ports)
 
 struct rondo_port *rondo_port_find(struct rondo_ports *ports, uint32_t number)
 {
+    /* Acquire: pairs with enlist's release of the bound, so that the page is there, and of the entry, so that the port is. */
     if (number >= __atomic_load_n(&ports->bound, __ATOMIC_ACQUIRE))
         return NULL;
     return __atomic_load_n(&ports->pages[number / PAGE_PORTS][number % PAGE_PORTS], __ATOMIC_ACQUIRE);
@@ -150,7 +153,7 @@ static void lay_out(struct rondo_port *port)
     } else {
         port->published = head;
         port->watched = apart ? (uint64_t *) (void *) (base + RONDO_PORT_SHOWN) : tail;
-        port->landed = apart ? tail : NULL;
+        port->remote_tail = apart ? tail : NULL;
     }
 }
 
@@ -171,7 +174,7 @@ static rondo_result_t enlist(struct rondo_ports *ports, struct rondo_port *port)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the table of network connectors");
     port->number = ports->bound;
     (*page)[port->number % PAGE_PORTS] = port;
-    /* Release: the entry and the piece before the bound that lets the proxy look at them. */
+    /* Release: the entry and its page before the bound that lets the proxy look at them. */
     __atomic_store_n(&ports->bound, ports->bound + 1, __ATOMIC_RELEASE);
     return RONDO_SUCCESS;
 }
@@ -226,7 +229,7 @@ void rondo_port_close(struct rondo_transport_context *context, struct rondo_port
     struct rondo_closed *closed = calloc(1, sizeof(*closed));
     pthread_mutex_lock(&ports->lock);
     __atomic_store_n(&ports->pages[port->number / PAGE_PORTS][port->number % PAGE_PORTS], NULL, __ATOMIC_RELEASE);
-    if (closed != NULL) { /* without memory for the note the port is lost to us, not misused */
+    if (closed != NULL) { /* without memory for the note the port leaks, and is not misused */
         closed->context = context;
         closed->port = port;
         closed->next = ports->closed;

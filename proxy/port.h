@@ -5,32 +5,29 @@
 #ifndef RONDO_PROXY_PORT_H
 #define RONDO_PROXY_PORT_H
 
-#include "transport/memory/arena.h"
 #include "device/abi/structures.h"
+#include "transport/memory/arena.h"
 #include "transport/transport.h"
 
-#include <pthread.h>
-
 #define RONDO_ENDPOINT_ADDRESS_BYTES 4000
-#define RONDO_PORTS_MAX              (1u << 18)
+#define RONDO_PORTS_MAX              (1u << 18) /* of a proxy */
 
-/* What a rank tells another that is to reach it over a network. */
+/* What a rank must know of another to reach it over a network: plain data, which only the network understands. */
 struct rondo_endpoint_address {
-    uint32_t bytes;
+    uint32_t bytes; /* of data that are used */
     unsigned char data[RONDO_ENDPOINT_ADDRESS_BYTES];
 };
 
-/* Offsets in a port's region; the other side writes tail and head. Each counter has two lines to itself: adjacent lines are
- * fetched in pairs. The rest: the sizes of a sender's slots, then the slots, unless they lie apart. */
-#define RONDO_PORT_TAIL 0
-#define RONDO_PORT_HEAD 128
-#define RONDO_PORT_SHOWN                                                                                                       \
-    256 /* the tail as the device is shown it, where it may not see it as soon as it lands (proxy/arrival.h) */
-#define RONDO_PORT_REST 384
+/* Offsets in a port's region; the other side writes tail and head. Each counter has two cache lines to itself: adjacent lines
+ * are fetched in pairs. At REST: the sizes of a sender's slots, then the slots, unless they lie apart. */
+#define RONDO_PORT_TAIL  0
+#define RONDO_PORT_HEAD  128
+#define RONDO_PORT_SHOWN 256 /* the tail as the device is shown it, where it may not see it on arrival (proxy/arrival.h) */
+#define RONDO_PORT_REST  384
 
 struct rondo_port {
     uint32_t number;
-    uint64_t key;
+    uint64_t key; /* random */
     int32_t peer; /* rank in the world */
     enum rondo_direction direction;
     struct rondo_proxy *proxy; /* that works it */
@@ -38,17 +35,18 @@ struct rondo_port {
     void *network_state;
     uint32_t slot_bytes, slot_count;
     struct rondo_region region;
-    struct rondo_region
-        slot_region; /* where slots lie apart, in memory that only the device and networks reach; else no slab */
+    struct rondo_region slot_region; /* slots that lie apart, in memory that only the device and networks reach; else no slab */
     char *slots;
     uint32_t *sizes; /* outgoing: bytes that the device has put into each slot */
-    struct rondo_source_references
-        *source_references; /* outgoing: what is to be sent from where it lies; the network's prepare makes it. NULL: nothing */
-    struct rondo_receive_action
-        *receive_actions;      /* incoming: what is to be done with slots; prepare makes them. NULL: put them into memory */
-    const uint64_t *published; /* the device's: tail (outgoing) or head (incoming) */
-    uint64_t *watched;         /* the device's to look at: head or tail */
-    /* What the network of the other side needs to write here (remote keys), told in the ticket; and into the slots. */
+    /* Outgoing: zero-copy sends, where a slot names the bytes instead of holding them; prepare makes it. NULL: there are none.
+     */
+    struct rondo_source_references *source_references;
+    /* Incoming: what is to be done with the bytes of a slot, one a slot; prepare makes them. NULL: they are put into the slot.
+     */
+    struct rondo_receive_action *receive_actions;
+    const uint64_t *published; /* the device's counter: tail (outgoing) or head (incoming) */
+    uint64_t *watched;         /* the counter that the device looks at: head or tail */
+    /* What the other side's network needs to write here (remote keys), told in the ticket; and into the slots. */
     uint32_t access[4], slot_access[4];
 
     /* The other side's, known once joined. */
@@ -59,24 +57,24 @@ struct rondo_port {
     uint64_t other_slots;
     uint32_t other_access[4], other_slot_access[4];
 
-    /* The holder of the claim's: */
+    /* Of the holder of the claim: */
     uint64_t transmitted;        /* of the device's counter, what the other side has been or is being told */
     uint64_t arrived;            /* the other side's counter */
     uint32_t sending, receiving; /* messages on their way */
-    uint32_t *ready;  /* incoming, where slots may arrive out of order: number of the slot that has, low half; 0: none */
-    uint64_t *landed; /* incoming, slots apart: where the other side's tail lands; else NULL, it lands where it is watched */
-    uint64_t shown, flushing; /* the tail that watched holds; that which it will, once what is under way is done; 0: nothing */
-    uint64_t flush_post;      /* the network's, of what is under way */
+    uint32_t *ready; /* incoming, where slots may arrive out of order: low half of the number after the slot's; 0: none yet */
+    uint64_t *remote_tail;    /* incoming, slots apart: where the other side writes its tail; else NULL, it writes *watched */
+    uint64_t shown, flushing; /* the tail that *watched holds; the tail that it will, once the flush is over; 0: no flush */
+    uint64_t flush_post;      /* the network's, of the flush under way */
     uint64_t last_post; /* the network's count of what it had sent when it last sent something of this port; 0: nothing yet */
     void *messages;     /* the network's own; freed with the port */
 
     uint32_t state; /* enum rondo_port_state; atomic */
 };
 
-/* IDLE -> JOINED by the owner; JOINED -> LEAVING by the owner; LEAVING -> IDLE by the holder of the claim. */
+/* IDLE -> JOINED and JOINED -> LEAVING by the thread that has the connector; LEAVING -> IDLE by the holder of the claim. */
 enum rondo_port_state { RONDO_PORT_IDLE, RONDO_PORT_JOINED, RONDO_PORT_LEAVING };
 
-/* What one side's transport tells the other's. */
+/* What one side's transport tells the other's; plain data. */
 struct rondo_port_ticket {
     uint64_t key, address, slots;
     uint32_t number;
@@ -86,17 +84,21 @@ struct rondo_port_ticket {
 
 struct rondo_proxy;
 struct rondo_ports;
+
+/* An empty table. RONDO_ERR_MEMORY. */
 rondo_result_t rondo_ports_create(struct rondo_ports **ports);
+/* Frees closed ports and the table; there may be no others. NULL: nothing. */
 void rondo_ports_destroy(struct rondo_ports *ports);
-/* A port of the proxy's, with its memory, zeroed. Any thread. */
+/* *port: a port of the proxy's, idle, with its memory, zeroed. Any thread, a control thread included; where the budget is used
+ * up it waits up to 0.1 s for closed ports to be freed. RONDO_ERR_MEMORY. */
 rondo_result_t rondo_port_open(struct rondo_transport_context *context, struct rondo_proxy *proxy,
                                const struct rondo_network *network, const struct rondo_connector_spec *spec,
                                enum rondo_direction direction, struct rondo_port **port);
-/* Not while it is joined. Any thread. */
+/* The caller's last use of the port, which is not joined. Any thread. The memory is freed by the holder of the claim. */
 void rondo_port_close(struct rondo_transport_context *context, struct rondo_port *port);
-/* NULL if there is none of that number. */
+/* NULL if there is none of that number. Any thread; the port may be used by the holder of the claim alone. */
 struct rondo_port *rondo_port_find(struct rondo_ports *ports, uint32_t number);
-/* All numbers in use are below. */
+/* All numbers in use are below. Any thread. */
 uint32_t rondo_ports_bound(struct rondo_ports *ports);
 
 #endif

@@ -1,13 +1,13 @@
-/* Of the table of ports, what the proxy alone calls. */
+/* Of the table of ports (proxy/port.h), what the proxy alone calls. */
 #ifndef RONDO_PROXY_PORTS_H
 #define RONDO_PROXY_PORTS_H
 
 #include "proxy/port.h"
 
-/* Whether ports have been closed that are still there. */
+/* Whether ports have been closed whose memory is still there. Any thread; it may be late. */
 int rondo_ports_closed(struct rondo_ports *ports);
-/* By the holder of the claim, when it looks at no port: frees the closed ones that no message is on its way of; all: even
- * those, the networks being closed. */
+/* Frees the closed ports that have no message on its way; all: even those, the networks being closed. By the holder of the
+ * claim, between two ports. */
 void rondo_ports_reap(struct rondo_ports *ports, int all);
 
 #endif

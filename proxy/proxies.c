@@ -1,10 +1,11 @@
-/* See proxy/proxies.h. */
+/* See proxy/proxies.h. The lock guards the bytes that each proxy has been assigned; the members do not change. */
 #include "proxy/proxies.h"
 
 #include "lib/base/environment.h"
 #include "lib/base/error.h"
 #include "transport/context.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +16,10 @@ struct rondo_proxies {
     int count;
     struct rondo_proxy *members[RONDO_PROXIES_MAX];
     pthread_mutex_t lock;
-    uint64_t bytes[RONDO_PROXIES_MAX]; /* of slots that each has been dealt */
+    uint64_t bytes[RONDO_PROXIES_MAX]; /* of slots that each has been assigned */
 };
 
-/* On the host device whoever waits moves the bytes, and a thread more would only take the cache from it. */
+/* On the host device waiting threads move the bytes, and one thread more would only take the cache from them. */
 static int chosen(const struct rondo_transport_context *context)
 {
     const struct rondo_peer *self = &context->peers[context->rank];
@@ -99,7 +100,7 @@ struct rondo_proxy *rondo_proxies_first(const struct rondo_proxies *proxies)
     return proxies != NULL ? proxies->members[0] : NULL;
 }
 
-struct rondo_proxy *rondo_proxies_deal(struct rondo_proxies *proxies, const struct rondo_network *network, size_t bytes)
+struct rondo_proxy *rondo_proxies_assign(struct rondo_proxies *proxies, const struct rondo_network *network, size_t bytes)
 {
     int best = -1;
     if (proxies == NULL)
@@ -114,7 +115,7 @@ struct rondo_proxy *rondo_proxies_deal(struct rondo_proxies *proxies, const stru
     return best >= 0 ? proxies->members[best] : NULL;
 }
 
-void rondo_proxies_take_back(struct rondo_proxies *proxies, const struct rondo_proxy *proxy, size_t bytes)
+void rondo_proxies_unassign(struct rondo_proxies *proxies, const struct rondo_proxy *proxy, size_t bytes)
 {
     pthread_mutex_lock(&proxies->lock);
     proxies->bytes[rondo_proxy_index(proxy)] -= bytes;

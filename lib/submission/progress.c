@@ -38,15 +38,15 @@ static void turn(struct rondo_runtime *runtime, const struct rondo_request *requ
     const struct rondo_device_kind *kind = runtime->device->kind;
     /* Without preemption a turn may last until what the proxy is to bring is there: then its own thread must. */
     struct rondo_proxy *proxy = rondo_proxies_first(runtime->proxies);
-    int out = 0, carries = runtime->device->daemon->policy.preempt && rondo_proxy_begin(proxy);
+    int out = 0, carries = runtime->device->daemon->policy.preempt && rondo_proxy_assist_begin(proxy);
     while (!out && state_of(request) != RONDO_REQUEST_DONE) {
         out = kind->assist_step(runtime->device);
         rondo_queue_reap(runtime);
         if (carries)
-            rondo_proxy_turn(proxy);
+            rondo_proxy_assist_step(proxy);
     }
     if (carries)
-        rondo_proxy_end(proxy);
+        rondo_proxy_assist_end(proxy);
 }
 
 /* Gives block 0 back. */
@@ -172,15 +172,15 @@ static void pass_time(struct rondo_runtime *runtime, const struct rondo_request 
 {
     struct rondo_queue *queue = runtime->queue;
     struct rondo_proxy *proxy = rondo_proxies_first(runtime->proxies);
-    if (rondo_proxy_begin(proxy)) {
+    if (rondo_proxy_assist_begin(proxy)) {
         uint64_t until = rondo_clock_ns() + (pause < INLINE_NS ? pause : INLINE_NS);
         int moved = 0;
         while (!moved && rondo_clock_ns() < until && state_of(request) != RONDO_REQUEST_DONE &&
                __atomic_load_n(&queue->event, __ATOMIC_ACQUIRE) == seen) {
-            moved = rondo_proxy_turn(proxy);
+            moved = rondo_proxy_assist_step(proxy);
             rondo_relax(0, 0);
         }
-        rondo_proxy_end(proxy);
+        rondo_proxy_assist_end(proxy);
         if (moved || pause < INLINE_NS)
             return;
         pause -= INLINE_NS;

@@ -1,7 +1,7 @@
 /* Arrivals in slots apart from their counters: a NIC whose writes into the slots arrive late, and counters that arrive at once.
  * The device must never see a tail before the slots below it. The same check detects wrong orders of the steps. */
 #include "proxy/arrival.h"
-#include "proxy/proxy.h"
+#include "proxy/network.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,7 +62,7 @@ typedef int work_function(struct rondo_port *port, void *state);
 /* A wrong order: shows the device the tail before the flush. */
 static int tell_first(struct rondo_port *port, void *state)
 {
-    *port->watched = *port->landed;
+    *port->watched = *port->remote_tail;
     return rondo_arrival_work(port, state);
 }
 
@@ -71,7 +71,7 @@ static int tell_latest(struct rondo_port *port, void *state)
 {
     if (!rondo_arrival_work(port, state))
         return 0;
-    *port->watched = port->shown = *port->landed;
+    *port->watched = port->shown = *port->remote_tail;
     return 1;
 }
 
@@ -81,7 +81,7 @@ static struct rondo_port port_of(struct endpoint *endpoint)
                                .network = &network,
                                .watched = &endpoint->shown,
                                .published = &endpoint->head,
-                               .landed = &endpoint->tail};
+                               .remote_tail = &endpoint->tail};
 }
 
 /* Returns how many slots were not there when the device saw the tail. *taken: the number of messages that the device has
@@ -160,7 +160,7 @@ static void test_slots_with_counters(void **state)
     (void) state;
     struct endpoint endpoint = {.tail = 2, .fails = 1};
     struct rondo_port port = port_of(&endpoint);
-    port.landed = NULL; /* the device polls the tail itself */
+    port.remote_tail = NULL; /* the device polls the tail itself */
     assert_int_equal(rondo_arrival_work(&port, &endpoint), 0);
     assert_int_equal(endpoint.flushes, 0);
 }

@@ -126,7 +126,7 @@ static int transmit(void *state, struct rondo_port *port, uint64_t published)
 }
 
 /* The last post may be one that nobody hears of: then the counter is sent again, aloud. */
-static int is_quiet(void *state, struct rondo_port *port)
+static int is_drained(void *state, struct rondo_port *port)
 {
     struct rondo_rdma *rdma = state;
     if (port->last_post == 0 || rdma->peers[port->peer].lost)
@@ -317,7 +317,7 @@ const struct rondo_network rondo_network_rdma = {
     .destroy = free_network,
     .prepare = rondo_rdma_prepare,
     .transmit = transmit,
-    .is_quiet = is_quiet,
+    .is_drained = is_drained,
     .sever = sever,
     .progress = progress,
     .arm = arm,

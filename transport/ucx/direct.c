@@ -1,4 +1,5 @@
-/* See transport/ucx/direct.h. */
+/* See transport/ucx/direct.h. Relies on transport/memory/slot_memory.h for the memory and on transport/memory/cuda_direct.h for
+ * what makes arrivals visible to the GPU. */
 #include "transport/ucx/direct.h"
 
 #include "transport/memory/cuda_memory.h"
@@ -48,7 +49,7 @@ rondo_result_t rondo_ucx_direct_check(const struct rondo_ucx_direct *direct, con
         return rondo_fail(RONDO_ERR_TRANSPORT, "RONDO_GPUDIRECT=%s: this UCX was built without CUDA, or finds no GPU", wish);
     if (direct->flush == RONDO_CUDA_FLUSH_READ)
         return rondo_fail(RONDO_ERR_TRANSPORT,
-                          "RONDO_GPUDIRECT=%s: only a card can flush what has been written into the memory of GPU %d, and UCX "
+                          "RONDO_GPUDIRECT=%s: only a NIC can flush what has been written into the memory of GPU %d, and UCX "
                           "offers no way to ask it to",
                           wish, direct->gpu);
     rondo_log(RONDO_LOG_INFO, direct->context->rank, "ucx: slots lie in the memory of GPU %d", direct->gpu);
@@ -75,7 +76,7 @@ void rondo_ucx_direct_leave(const struct rondo_ucx_direct *direct)
 #endif
 }
 
-/* UCX registers what it needs when it needs it, so a dma-buf is nothing to it. */
+/* UCX registers memory when it needs to, so no dma-buf is made for it. */
 static enum rondo_slot_memory kind_of(const struct rondo_ucx_direct *direct)
 {
     return direct->slots == RONDO_SLOTS_DMABUF ? RONDO_SLOTS_PEERMEM : direct->slots;
@@ -108,7 +109,7 @@ const struct rondo_slab_source *rondo_ucx_direct_slabs(void *state)
     return ((const struct rondo_ucx_direct *) state)->slots != RONDO_SLOTS_WITH_COUNTERS ? &apart : NULL;
 }
 
-/* What UCX has written into the host's memory is there when it says so. */
+/* What UCX has written into the memory of the host is there when UCX says so. */
 int rondo_ucx_direct_flush(void *state, struct rondo_port *port)
 {
     const struct rondo_ucx_direct *direct = state;
@@ -118,7 +119,7 @@ int rondo_ucx_direct_flush(void *state, struct rondo_port *port)
         if (rondo_cuda_flush(direct->gpu) == RONDO_SUCCESS)
             return 1;
         rondo_proxy_lose(port->proxy, port->peer, "ucx", rondo_last_error());
-        port->flush_post = 1; /* told once */
+        port->flush_post = 1; /* reported once */
     }
     return -1;
 }

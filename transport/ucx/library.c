@@ -1,5 +1,5 @@
-/* See transport/ucx/library.h. UCX takes the signals of crashes for itself when it is loaded; they are given back to whoever
- * had them. */
+/* See transport/ucx/library.h. UCX installs handlers for the signals of crashes when it is loaded; the handlers that were there
+ * before are put back. */
 #include "transport/ucx/library.h"
 
 #include <dlfcn.h>
