@@ -1,4 +1,5 @@
-/* The table of transports, in order of merit. */
+/* See transport/transport.h. The table of transports, in order of merit: what comes first is chosen where it reaches the peer.
+ */
 #include "transport/transport.h"
 
 #include "lib/base/error.h"
@@ -34,7 +35,8 @@ const struct rondo_transport *rondo_transport_find(const char *name)
     return NULL;
 }
 
-/* A network's bit: the same in all builds, whatever they are without. */
+/* A network's bit in struct rondo_peer: the same in all builds, because ranks of different builds compare them. 0: no network.
+ */
 static uint32_t bit_of(const struct rondo_transport *transport)
 {
     return strcmp(transport->name, "rdma") == 0 ? 1 : strcmp(transport->name, "ucx") == 0 ? 2 : 0;

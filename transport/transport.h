@@ -1,7 +1,17 @@
 /*
  * A transport connects two ranks by connectors: one-directional rings of slots with a tail (written by the sender) and a head
- * (written by the receiver). One file a transport; to add one, write its table and add it to transport/transport.c. The library
- * asks them in order of merit.
+ * (written by the receiver). Both sides of a connector choose the same transport, each side makes its own memory, and they
+ * exchange tickets, which the library transmits (lib/connection/connect.c).
+ *
+ * To add a transport:
+ * 1. Make a folder transport/NAME with a file NAME.c that defines a `const struct rondo_transport rondo_transport_NAME`. It may
+ *    include transport/, transport/memory/ and what lies below them (make/layers.txt); a transport whose bytes the proxy moves
+ *    also includes proxy/ and defines a struct rondo_network (proxy/network.h), whose functions it names with
+ *    RONDO_NETWORK_FUNCTIONS.
+ * 2. Declare it below, and add it to the table in transport/transport.c at its place in the order of merit; a network also gets
+ *    a bit of its own there. If a library is needed to build it, make/detect.mk looks for that and defines RONDO_WITH_NAME.
+ * 3. Add the folder to make/layers.txt, and its name to RONDO_TRANSPORTS in the environment's table.
+ * 4. Run the multi-rank tests with RONDO_TRANSPORTS=NAME (test/test_mix.py, test/test_p2p.py; a network: test/test_network.py).
  */
 #ifndef RONDO_TRANSPORT_TRANSPORT_H
 #define RONDO_TRANSPORT_TRANSPORT_H
@@ -27,60 +37,73 @@ struct rondo_ticket {
     unsigned char bytes[176];
 };
 
-/* One side of a connector. The transport fills in what an end (device/abi/structures.h) needs. */
+/* One side of a connector. The transport fills in what an end (device/abi/structures.h) needs: addresses that this rank's
+ * device can use. */
 struct rondo_connector {
     const struct rondo_transport *transport;
     struct rondo_connector_spec spec;
-    uint64_t *watched, *published;
+    uint64_t *watched;   /* the other side's counter: a sender's head, a receiver's tail */
+    uint64_t *published; /* this side's own counter */
     char *slots;
     uint32_t *sizes; /* a sender's on a network: where the device notes the bytes of each slot; else NULL */
-    struct rondo_source_references *source_references; /* and where they lie; NULL: in the slots */
-    struct rondo_receive_action *receive_actions;      /* a receiver's on a network that does them, one a slot; else NULL */
-    void *own;                                         /* the transport's */
+    /* A sender's on a network with zero-copy sends: where the bytes of each slot lie. NULL: in the slots. */
+    struct rondo_source_references *source_references;
+    /* A receiver's on a network that carries out receive actions, one a slot; else NULL. */
+    struct rondo_receive_action *receive_actions;
+    void *own; /* the transport's */
 };
 
+/* Every function may be called by several threads at once, for different connectors. One that fails leaves nothing behind, and
+ * the reason with rondo_fail. */
 struct rondo_transport {
-    const char *name;
-    const struct rondo_network
-        *network; /* whose connectors the proxy works (proxy/proxy.h); NULL: the device reaches the peer */
+    const char *name;                    /* as in RONDO_TRANSPORTS; at most 15 characters */
+    const struct rondo_network *network; /* by which the proxy moves the bytes (proxy/network.h); NULL: the device does */
     /* NULL if this build and machine can use it, else why not. */
     const char *(*unusable)(void);
+    /* Whether it connects this rank and the peer. The answer may depend only on what both ranks know, and is the same on both.
+     */
     int (*reaches)(const struct rondo_transport_context *context, int peer);
-    /* The receiver's memory, which has the slots, and what the sender must know of it. Called on any thread, the control thread
-     * included; must not wait for others. */
+    /* The receiver's memory, which has the slots, zeroed; and what the sender must know of it. Called on any thread, the
+     * control thread included; must not wait for other ranks. */
     rondo_result_t (*listen)(struct rondo_transport_context *context, struct rondo_connector *connector,
                              struct rondo_ticket *ticket);
-    /* The sender reaches it. Not on a control thread. */
+    /* The sender reaches that memory. May wait; not on a control thread. */
     rondo_result_t (*connect)(struct rondo_transport_context *context, struct rondo_connector *connector,
                               const struct rondo_ticket *ticket);
-    /* Where the sender has memory, too: that memory, as listen, and the receiver reaches it, as connect. connect then follows
-     * offer on the same connector, and accept follows listen. Both NULL where the sender has none. */
+    /* Where the sender has memory, too: offer makes that memory, as listen does; accept has the receiver reach it, as connect
+     * does. connect then follows offer on the same connector, and accept follows listen. Both NULL where the sender has none.
+     */
     rondo_result_t (*offer)(struct rondo_transport_context *context, struct rondo_connector *connector,
                             struct rondo_ticket *ticket);
     rondo_result_t (*accept)(struct rondo_transport_context *context, struct rondo_connector *connector,
                              const struct rondo_ticket *ticket);
-    /* Undo connect and accept. Not on a control thread. */
+    /* Undo connect and accept. May wait for the device; not on a control thread. close_receiver is NULL without accept. */
     void (*close_sender)(struct rondo_transport_context *context, struct rondo_connector *connector);
     void (*close_receiver)(struct rondo_transport_context *context, struct rondo_connector *connector);
-    /* Undo listen and offer, when neither side uses the memory any more. */
+    /* Undo listen and offer, when neither side uses the memory any more. Any thread. close_offer is NULL without offer. */
     void (*close_listener)(struct rondo_transport_context *context, struct rondo_connector *connector);
     void (*close_offer)(struct rondo_transport_context *context, struct rondo_connector *connector);
 };
 
+/* The transports, each in its folder; a build has those whose libraries it found. */
 extern const struct rondo_transport rondo_transport_p2p;
 extern const struct rondo_transport rondo_transport_shm;
 extern const struct rondo_transport rondo_transport_ucx;
 extern const struct rondo_transport rondo_transport_rdma;
 
+/* ---- the table (transport/transport.c); any thread ---- */
+
+/* The transports of this build, in order of merit; *count of them. */
 const struct rondo_transport *const *rondo_transport_table(int *count);
+/* NULL if this build has none of that name. */
 const struct rondo_transport *rondo_transport_find(const char *name);
-/* Whether both sides have opened that network. All ranks know of all which they have. */
+/* Whether this rank and the peer both can use that network, as they have told each other (struct rondo_peer). */
 int rondo_transport_is_open_to(const struct rondo_transport_context *context, const struct rondo_transport *transport,
                                int peer);
-/* The networks of the list that this rank can use, as a set. */
+/* The networks among the context's transports that this rank can use, as a set for struct rondo_peer. Loads their libraries. */
 uint32_t rondo_transport_networks(const struct rondo_transport_context *context);
-/* The best transport of the runtime's list that reaches the peer; RONDO_ERR_TRANSPORT naming both hosts if none does. Both
- * sides choose alike, because the choice depends only on what both know. */
+/* *transport: the best of the context's that reaches the peer; RONDO_ERR_TRANSPORT naming both hosts if none does. Both sides
+ * choose alike, because the choice depends only on what both know. */
 rondo_result_t rondo_transport_choose(const struct rondo_transport_context *context, int peer,
                                       const struct rondo_transport **transport);
 

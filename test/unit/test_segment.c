@@ -250,7 +250,7 @@ static void test_intruders(void **state)
     begin(&job, 2);
     assert_int_equal(rondo_segment_allocate(job.segments[0], 1, &made), RONDO_SUCCESS);
     rondo_segment_export(made, &handle);
-    int at = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "rondo-handover-");
+    int at = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "rondo-descriptors-");
     for (int i = 0; i < RONDO_DESCRIPTOR_NAME; i++)
         at += snprintf(address.sun_path + 1 + at, sizeof(address.sun_path) - 1 - (size_t) at, "%02x", handle.bytes[i]);
     socklen_t bytes = (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1 + (size_t) at);

@@ -1,6 +1,6 @@
 /* See transport/memory/adopted.h. A kind's adopt makes memory reachable by all devices of that kind in the process, and any of
  * them may disown it. disown may wait for a daemon to leave, so it is called without the lock; until it is done, the entry
- * stays with count 0, and only who wants this very segment again waits. */
+ * stays with count 0, and only a thread that adopts this very segment again waits. */
 #include "transport/memory/adopted.h"
 
 #include "device/device.h"
@@ -12,7 +12,7 @@
 struct adopted {
     struct adopted *next;
     const char *base;
-    int count; /* 0: is being disowned */
+    int count; /* of adoptions; 0: the segment is being disowned */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

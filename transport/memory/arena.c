@@ -1,4 +1,4 @@
-/* See transport/memory/arena.h. Each slab keeps its free extents in address order; neighbours are merged on release. */
+/* See transport/memory/arena.h. Each slab has its free extents in address order; neighbours are merged on release. */
 #include "transport/memory/arena.h"
 
 #include "lib/base/error.h"
@@ -171,7 +171,7 @@ void rondo_arena_release(struct rondo_arena *arena, const struct rondo_region *r
     struct entry *entry = arena->entries;
     while (entry != NULL && &entry->slab != region->slab)
         entry = entry->next;
-    if (entry != NULL && freed != NULL) { /* without memory for the note the region is lost to us, not misused */
+    if (entry != NULL && freed != NULL) { /* without memory for the extent the region leaks, and is not misused */
         freed->offset = region->offset;
         freed->bytes = region->bytes;
         freed->used_before = 1;

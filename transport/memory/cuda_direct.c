@@ -70,7 +70,7 @@ rondo_result_t rondo_cuda_flush(int device_index)
     result =
         rondo_cuda_result(rondo_cuda_driver()->cuFlushGPUDirectRDMAWrites(CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX,
                                                                           CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER),
-                          RONDO_ERR_DEVICE, "flushing what cards have written into the GPU's memory");
+                          RONDO_ERR_DEVICE, "flushing what NICs have written into the GPU's memory");
     rondo_cuda_leave();
     return result;
 }

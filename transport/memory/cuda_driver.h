@@ -1,7 +1,7 @@
 /*
  * The CUDA driver's functions that transports use, found at run time: nothing links libcuda, and a machine without it runs all
  * the rest. Driver calls leave no sticky error behind in the CUDA runtime, and contexts pushed and popped leave the caller's
- * current device as it was; so nothing here is ever seen by the application.
+ * current device as it was; so the application sees nothing of what is done here. Every function may be called by any thread.
  */
 #ifndef RONDO_TRANSPORT_MEMORY_CUDA_DRIVER_H
 #define RONDO_TRANSPORT_MEMORY_CUDA_DRIVER_H
@@ -69,11 +69,11 @@ enum { RONDO_CUDA_DEVICES_MAX = 64 };
 const struct rondo_cuda_driver *rondo_cuda_driver(void);
 int rondo_cuda_device_count(void); /* 0 without a driver */
 
-/* Makes the device's primary context current on this thread, and its calls none of a stream capture's business, until leave:
- * each success needs one. They do not nest. RONDO_ERR_DEVICE. */
+/* From enter to leave the device's primary context is current on this thread, and a stream capture of the application does not
+ * see the thread's calls. Each success needs one leave; they do not nest. RONDO_ERR_DEVICE. */
 rondo_result_t rondo_cuda_enter(int device);
 void rondo_cuda_leave(void);
-/* Of a device that has been entered before; else NULL. */
+/* The primary context of a device that has been entered before; else NULL. */
 CUcontext rondo_cuda_context(int device);
 /* RONDO_SUCCESS for CUDA_SUCCESS; else code, with "what: the driver's text (its number)". */
 rondo_result_t rondo_cuda_result(CUresult status, rondo_result_t code, const char *what);

@@ -9,8 +9,11 @@
  * and written over the bus, and never directly by other ranks. Pageable host memory is refused, even where the GPU could reach
  * it by faults.
  *
- * Nothing here changes the calling thread's current device or its last CUDA error. A build without CUDA has the types, and
- * functions that say no.
+ * Nothing here changes the calling thread's current device or its last CUDA error. Any thread may call any function unless its
+ * comment says otherwise. A build without CUDA has the types, and functions that refuse.
+ *
+ * transport/memory/cuda_gpu.c has the identities, cuda_memory.c allocates, cuda_export.c and cuda_import.c share, and
+ * cuda_pointer.c checks arguments.
  */
 #ifndef RONDO_TRANSPORT_MEMORY_CUDA_MEMORY_H
 #define RONDO_TRANSPORT_MEMORY_CUDA_MEMORY_H
@@ -40,7 +43,7 @@ struct rondo_gpu_identity {
     uint64_t reaches[RONDO_GPUS_NAMED]; /* digests of the UUIDs of other GPUs whose memory this one can use */
 };
 
-/* A handle is plain data, the same for all who import it. */
+/* A handle is plain data, the same for all ranks that import it. */
 struct rondo_cuda_handle {
     unsigned char bytes[160];
 };
@@ -76,7 +79,7 @@ rondo_result_t rondo_cuda_zero(int device_index, void *memory, size_t bytes);
  * that kind cannot be. */
 rondo_result_t rondo_cuda_export(struct rondo_segments *segments, int device_index, const void *base, size_t bytes,
                                  int to_processes, struct rondo_cuda_export **exported, struct rondo_cuda_handle *handle);
-/* NULL: nothing. Who has imported it keeps it. */
+/* Undoes the export: from here on it cannot be imported. Imports that there are stay valid. NULL: nothing. */
 void rondo_cuda_unexport(struct rondo_cuda_export *exported);
 /* Whether that GPU, of a rank in this process, may use the exported memory at its own address. */
 int rondo_cuda_reachable(const struct rondo_cuda_export *exported, const struct rondo_gpu_identity *reader);
@@ -98,7 +101,8 @@ int rondo_cuda_mappings(void);
 
 /* ---- arguments ---- */
 
-/* Whether the runtime's device can use [buf, +bytes): RONDO_ERR_BUFFER with the pointer, where it lives and what was wanted.
+/* Whether that GPU (-1: the host device) can use [buf, +bytes), an argument of the named function: RONDO_ERR_BUFFER with the
+ * pointer, where it lives and what was wanted.
  * One driver call, a small one for an allocation that the thread has passed lately. On the host device GPU memory is refused,
  * once the process has loaded the CUDA driver; a thread looks for that at every 16th call. bytes 0: anything goes. */
 rondo_result_t rondo_buffer_check(int gpu, const void *buf, size_t bytes, const char *function);
@@ -150,7 +154,7 @@ static inline rondo_result_t rondo_buffer_check(int gpu, const void *buf, size_t
     return RONDO_SUCCESS;
 }
 
-/* There is no runtime on a GPU, so the rest is never called. */
+/* No rank is on a GPU in such a build, so the rest is never called. */
 static inline rondo_result_t rondo_cuda_allocate(int device_index, size_t bytes, char **memory)
 {
     (void) device_index;

@@ -1,4 +1,4 @@
-/* See transport/memory/cuda_pointer.h. Also rondo_buffer_check. */
+/* See transport/memory/cuda_pointer.h; and, because it asks the same, rondo_buffer_check of transport/memory/cuda_memory.h. */
 #include "transport/memory/cuda_pointer.h"
 
 #include "transport/memory/cuda_memory.h"

@@ -1,4 +1,4 @@
-/* What the driver knows of an address. */
+/* What the CUDA driver knows of an address. Only builds with CUDA have it. */
 #ifndef RONDO_TRANSPORT_MEMORY_CUDA_POINTER_H
 #define RONDO_TRANSPORT_MEMORY_CUDA_POINTER_H
 
@@ -27,9 +27,9 @@ struct rondo_cuda_pointer {
     CUmemoryPool pool;
 };
 
-/* Needs no context. */
+/* Asks the driver about the address; needs no context. RONDO_ERR_DEVICE without a driver. Any thread. */
 rondo_result_t rondo_cuda_inspect(const void *address, struct rondo_cuda_pointer *pointer);
-/* "memory of GPU 1", and such. */
+/* Writes "memory of GPU 1" and the like, terminated, and returns text. */
 const char *rondo_cuda_describe(const struct rondo_cuda_pointer *pointer, char *text, size_t bytes);
 
 #endif

@@ -38,7 +38,7 @@ struct rondo_descriptor_passing {
 
 static rondo_result_t socket_address(const unsigned char name[RONDO_DESCRIPTOR_NAME], struct rondo_address *address)
 {
-    char text[32 + 2 * RONDO_DESCRIPTOR_NAME] = "rondo-handover-";
+    char text[32 + 2 * RONDO_DESCRIPTOR_NAME] = "rondo-descriptors-";
     for (size_t i = 0, at = strlen(text); i < RONDO_DESCRIPTOR_NAME; i++, at += 2)
         snprintf(text + at, sizeof(text) - at, "%02x", name[i]);
     return rondo_address_abstract(text, address);
@@ -71,7 +71,7 @@ static int send_answer(int client, struct answer *answer, int fd)
     return sendmsg(client, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t) sizeof(*answer);
 }
 
-/* 0 if the client has not asked yet; else it is done with, for better or worse. */
+/* 0 if the client has not asked yet; else its connection is to be closed: it has been answered, or asked wrongly. */
 static int serve_client(struct rondo_descriptor_passing *passing, int client)
 {
     struct rondo_descriptor_passing_request request;
@@ -122,7 +122,7 @@ static void drop_client(struct rondo_descriptor_passing *passing, int index)
         passing->expiring--;
 }
 
-static void keep_client(struct rondo_descriptor_passing *passing, int client)
+static void add_client(struct rondo_descriptor_passing *passing, int client)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = client};
     if (epoll_ctl(passing->epoll, EPOLL_CTL_ADD, client, &event) != 0) {
@@ -147,7 +147,7 @@ static void accept_clients(struct rondo_descriptor_passing *passing)
     for (int i = 0; i < CLIENTS_MOST; i++) {
         int client = accept4(passing->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (client < 0) {
-            /* The listener stays readable, so it must be left alone for a while. */
+            /* The listener stays readable, so it is not watched for a while. */
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
                 if (passing->client_count > 0)
                     drop_client(passing, 0);
@@ -160,7 +160,7 @@ static void accept_clients(struct rondo_descriptor_passing *passing)
             shutdown(client, SHUT_RDWR);
             close(client);
         } else {
-            keep_client(passing, client);
+            add_client(passing, client);
         }
     }
 }
@@ -213,7 +213,7 @@ rondo_result_t rondo_descriptor_passing_create(struct rondo_descriptor_passing *
         return status;
     struct rondo_descriptor_passing *passing = calloc(1, sizeof(*passing));
     if (passing == NULL)
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory to hand over descriptors");
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory to pass descriptors");
     passing->owner = *owner;
     passing->epoll = epoll_create1(EPOLL_CLOEXEC);
     passing->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -326,8 +326,8 @@ rondo_result_t rondo_descriptor_passing_ask(const unsigned char name[RONDO_DESCR
         return result;
     while ((status = ask_once(&owner, request, deadline, &answer, fd)) == 0) {
         if (rondo_clock_ms() >= deadline)
-            return rondo_fail(RONDO_ERR_TRANSPORT, "number %llu was not handed over within %d ms",
-                              (unsigned long long) request->id, milliseconds);
+            return rondo_fail(RONDO_ERR_TRANSPORT, "number %llu was not passed within %d ms", (unsigned long long) request->id,
+                              milliseconds);
         poll(NULL, 0, RETRY_MS);
     }
     if (status < 0)

@@ -1,4 +1,4 @@
-/* See transport/memory/memory_node.h. */
+/* See transport/memory/memory_node.h. Reads /sys, and asks libnuma where the build has it. */
 #include "transport/memory/memory_node.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* See transport/memory/segment.h. A segment is a memfd sealed against resizing, so that nobody can make another's mapping
+/* See transport/memory/segment.h. A segment is a memfd sealed against resizing, so that no process can make another's mapping
  * fault; transport/memory/descriptor_passing.h passes it on. A process never maps its own segment again: it gets the maker's
  * struct, whose references are counted. */
 #include "transport/memory/segment.h"
@@ -67,7 +67,7 @@ static size_t page_bytes(void)
     return (size_t) sysconf(_SC_PAGESIZE);
 }
 
-static void let_go(void *thing)
+static void drop_reference(void *thing)
 {
     struct made *made = thing;
     if (atomic_fetch_sub(&made->references, 1) > 1)
@@ -78,7 +78,7 @@ static void let_go(void *thing)
     free(made);
 }
 
-/* For the handover, on the control thread. */
+/* For descriptor passing, on the control thread. */
 static void *find_made(void *argument, const struct rondo_descriptor_passing_request *request, uint64_t *bytes, int *fd)
 {
     struct rondo_segments *segments = argument;
@@ -103,7 +103,7 @@ rondo_result_t rondo_segments_create(struct rondo_segments **result, struct rond
     if (segments == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for segments");
     pthread_mutex_init(&segments->mutex, NULL);
-    struct rondo_descriptor_passing_owner owner = {segments, find_made, let_go};
+    struct rondo_descriptor_passing_owner owner = {segments, find_made, drop_reference};
     rondo_result_t status = rondo_descriptor_passing_create(&segments->passing, control, &owner, segments->name);
     if (status != RONDO_SUCCESS) {
         rondo_segments_destroy(segments);
@@ -175,7 +175,7 @@ static rondo_result_t map(const struct handle *handle, int fd, struct rondo_segm
     int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(fd, &about) != 0 || (uint64_t) about.st_size != handle->bytes) {
         close(fd);
-        return rondo_fail(RONDO_ERR_TRANSPORT, "what was handed over is not a segment of %llu bytes",
+        return rondo_fail(RONDO_ERR_TRANSPORT, "what was passed is not a segment of %llu bytes",
                           (unsigned long long) handle->bytes);
     }
     base = mmap(NULL, handle->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -202,7 +202,7 @@ static rondo_result_t fetch(const struct handle *handle, struct import *import)
         return map(handle, fd, &import->mapping.segment);
     if (import->made->known.handle.bytes == handle->bytes && import->made->known.segment.base != NULL)
         return RONDO_SUCCESS;
-    let_go(thing);
+    drop_reference(thing);
     return rondo_fail(RONDO_ERR_TRANSPORT, "a handle says %llu bytes of what has other, or is no segment",
                       (unsigned long long) handle->bytes);
 }
@@ -210,7 +210,7 @@ static rondo_result_t fetch(const struct handle *handle, struct import *import)
 static void drop_import(struct import *import)
 {
     if (import->made != NULL)
-        let_go(import->made);
+        drop_reference(import->made);
     else
         munmap(import->mapping.segment.base, import->mapping.segment.bytes);
     free(import);
@@ -293,7 +293,7 @@ void rondo_segment_release(struct rondo_segments *segments, struct rondo_segment
     if (dropped != NULL)
         drop_import(dropped);
     if (made != NULL)
-        let_go(made);
+        drop_reference(made);
 }
 
 rondo_result_t rondo_descriptor_offer_make(struct rondo_segments *segments, int fd, uint64_t bytes,
@@ -302,7 +302,7 @@ rondo_result_t rondo_descriptor_offer_make(struct rondo_segments *segments, int 
     struct made *made = calloc(1, sizeof(*made));
     rondo_result_t status = RONDO_SUCCESS;
     if (made == NULL)
-        status = rondo_fail(RONDO_ERR_MEMORY, "no memory to lend a descriptor");
+        status = rondo_fail(RONDO_ERR_MEMORY, "no memory to offer a descriptor");
     else
         status = rondo_random_bytes(made->known.handle.request.key, sizeof(made->known.handle.request.key));
     if (status != RONDO_SUCCESS) {
@@ -329,7 +329,7 @@ void rondo_descriptor_offer_withdraw(struct rondo_segments *segments, const stru
         }
     pthread_mutex_unlock(&segments->mutex);
     if (made != NULL)
-        let_go(made);
+        drop_reference(made);
 }
 
 rondo_result_t rondo_descriptor_offer_take(const struct rondo_descriptor_offer *offer, int *fd)
@@ -343,7 +343,7 @@ rondo_result_t rondo_descriptor_offer_take(const struct rondo_descriptor_offer *
     *fd = fcntl(((struct made *) thing)->fd, F_DUPFD_CLOEXEC, 0);
     if (*fd < 0)
         result = rondo_fail(RONDO_ERR_SYSTEM, "cannot duplicate a descriptor: %s", strerror(errno));
-    let_go(thing);
+    drop_reference(thing);
     return result;
 }
 
@@ -360,7 +360,7 @@ void rondo_segments_destroy(struct rondo_segments *segments)
     while (segments->made != NULL) {
         struct made *made = segments->made;
         segments->made = made->next;
-        let_go(made);
+        drop_reference(made);
     }
     pthread_mutex_destroy(&segments->mutex);
     free(segments);

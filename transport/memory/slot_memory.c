@@ -1,4 +1,4 @@
-/* See transport/memory/slot_memory.h. */
+/* See transport/memory/slot_memory.h. Memory of the GPU is from transport/memory/cuda_memory.h, of the host from the device. */
 #include "transport/memory/slot_memory.h"
 
 #include "transport/memory/cuda_direct.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define GPU_PAGE ((size_t) 2 << 20) /* what the driver hands out whole, and so aligned as dma-bufs must be */
+#define GPU_PAGE ((size_t) 2 << 20) /* what the driver allocates whole, and so aligned as dma-bufs must be */
 
 const char *const rondo_slot_memory_names[RONDO_SLOTS_KINDS] = {"off", "dmabuf", "peermem", "apart"};
 

@@ -1,7 +1,7 @@
 /*
- * Memory for slots that lie apart from their counters, and how network cards are given it. Slots of ranks on GPUs should lie in
- * the GPU's memory, which a card reaches by itself where its driver takes a dma-buf, or where a kernel module (nvidia_peermem)
- * finds the pages behind the GPU's addresses.
+ * Memory for slots that lie apart from their counters, and how it is registered with NICs. Slots of ranks on GPUs should lie in
+ * the GPU's memory, which a NIC reaches by itself where its driver takes a dma-buf, or where a kernel module (nvidia_peermem)
+ * finds the pages behind the GPU's addresses. Any thread may call any function.
  */
 #ifndef RONDO_TRANSPORT_MEMORY_SLOT_MEMORY_H
 #define RONDO_TRANSPORT_MEMORY_SLOT_MEMORY_H
@@ -23,14 +23,17 @@ enum rondo_slot_memory {
 /* As RONDO_GPUDIRECT names them: off, dmabuf, peermem, apart. */
 extern const char *const rondo_slot_memory_names[RONDO_SLOTS_KINDS];
 
-/* What RONDO_GPUDIRECT says; *automatic: the best there is, and *kind is not set. RONDO_ERR_ARGUMENT. */
+/* What RONDO_GPUDIRECT says: either *automatic, for the best that can be registered, or *kind. RONDO_ERR_ARGUMENT. */
 rondo_result_t rondo_slot_memory_wanted(int *automatic, enum rondo_slot_memory *kind);
 
-/* At least bytes of zeros, page-aligned. gpu -1: of a rank on the host device. *dmabuf: to be registered by this descriptor,
- * which the caller closes, and not by the address; or -1. RONDO_ERR_TRANSPORT with the reason if there is no such memory. */
+/* *base: *whole bytes, at least as many as asked for, page-aligned and zero. gpu -1: of a rank on the host device. *dmabuf: the
+ * descriptor to register it by, which the caller closes; -1: it is registered by its address. RONDO_ERR_TRANSPORT with the
+ * reason if there is no such memory; RONDO_ERR_MEMORY. */
 rondo_result_t rondo_slot_memory_allocate(enum rondo_slot_memory kind, int gpu, struct rondo_device *device, size_t bytes,
                                           char **base, size_t *whole, int *dmabuf);
+/* Undoes allocate, with the same kind, gpu and device. */
 void rondo_slot_memory_release(enum rondo_slot_memory kind, int gpu, struct rondo_device *device, char *base, size_t whole);
+/* Returns when the zeros are there. RONDO_ERR_DEVICE. */
 rondo_result_t rondo_slot_memory_zero(enum rondo_slot_memory kind, int gpu, void *memory, size_t bytes);
 /* Whether the processor can read and write it. */
 int rondo_slot_memory_is_host(enum rondo_slot_memory kind, int gpu);

@@ -1,7 +1,7 @@
 /*
  * GPU to GPU on one host, over NVLink or PCIe: peer access within a process, CUDA IPC between processes. Each side polls memory
  * of its own GPU: tail and slots lie with the receiver, the head with the sender, and the other side stores into them through
- * its mapping; nothing is ever loaded over the link.
+ * its mapping; nothing is ever loaded over the link. Relies on transport/memory/cuda_memory.h.
  */
 #include "transport/transport.h"
 
@@ -42,7 +42,7 @@ struct gpu_slab {
 
 static const char *unusable(void)
 {
-    /* Without starting the driver, which ranks on the host device have no use for. */
+    /* Asked of the kernel, because ranks on the host device need not start the driver. */
     if (access("/dev/nvidiactl", F_OK) != 0 && access("/dev/dxg", F_OK) != 0)
         return "this machine has no NVIDIA GPU";
     return NULL;

@@ -1,6 +1,6 @@
 /*
  * Queue pairs of the rdma transport, connected by rdma_cm step by step as its events come. The rank that sends slots connects;
- * the other one accepts whoever knows its card's token. Nothing here waits.
+ * the other one accepts requests that bring the token of its endpoint address. Nothing here waits.
  */
 #include "transport/rdma/rdma.h"
 
@@ -30,7 +30,7 @@ static void set_broken(struct rondo_rdma *rdma, struct rondo_rdma_queue *queue)
     if (queue->phase == RONDO_RDMA_CONNECTING)
         rdma->connecting--;
     queue->phase = RONDO_RDMA_BROKEN;
-    queue->completed = queue->posted; /* whatever has not arrived never will */
+    queue->completed = queue->posted; /* what has not arrived never will */
     if (queue->id != NULL && queue->id->qp != NULL)
         rdma->library->ibv_modify_qp(queue->id->qp, &attributes, IBV_QP_STATE);
 }
@@ -138,7 +138,7 @@ static void begin(struct rondo_rdma *rdma, struct rondo_rdma_queue *queue, const
         lose_by(queue, "rdma_resolve_addr", strerror(errno));
 }
 
-/* The card was made by another rank: it is looked at before it is believed. */
+/* Another rank has made the endpoint address: it is checked before it is believed. */
 static int read_endpoint_address(const struct rondo_port *port, struct rondo_rdma_endpoint_address *endpoint)
 {
     if (port->endpoint_address == NULL || port->endpoint_address->bytes != sizeof(*endpoint))
@@ -152,7 +152,7 @@ static void begin_all(struct rondo_rdma *rdma, int rank, const struct rondo_rdma
 {
     struct rondo_rdma_peer *peer = &rdma->peers[rank];
     int rails = rdma->rail_count > (int) endpoint->rails ? rdma->rail_count : (int) endpoint->rails;
-    int count = rdma->queues > rails ? rdma->queues : rails; /* at least one a rail, of whoever has more */
+    int count = rdma->queues > rails ? rdma->queues : rails; /* at least one a rail of the side that has more */
     peer->out_count = count > RONDO_RDMA_QUEUES ? RONDO_RDMA_QUEUES : count;
     for (int i = 0; i < peer->out_count; i++)
         if ((peer->out[i] = make_queue(rdma, rank, i % rdma->rail_count, i % (int) endpoint->rails)) == NULL) {
@@ -174,7 +174,7 @@ struct rondo_rdma_queue *rondo_rdma_queue_of(struct rondo_rdma *rdma, const stru
     struct rondo_rdma_endpoint_address endpoint;
     if (peer->lost)
         return NULL;
-    /* Both sides know the sender's number, and so which queue pair it is. */
+    /* Both sides know the number of the sender's port, and so which queue pair it is. */
     if (port->direction == RONDO_INCOMING)
         return peer->in_count > 0 ? if_ready(peer->in[port->other_number % (uint32_t) peer->in_count]) : NULL;
     if (peer->out_count == 0) {
@@ -270,7 +270,7 @@ static void accept_connection(struct rondo_rdma *rdma, struct rdma_cm_event *eve
 
 /* ---- events ---- */
 
-static void heed(struct rondo_rdma *rdma, struct rdma_cm_event *event)
+static void handle_event(struct rondo_rdma *rdma, struct rdma_cm_event *event)
 {
     struct rondo_rdma_queue *queue = event->id->context;
     if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
@@ -300,10 +300,10 @@ static void heed(struct rondo_rdma *rdma, struct rdma_cm_event *event)
     }
 }
 
-int rondo_rdma_heed_connections(struct rondo_rdma *rdma)
+int rondo_rdma_poll_connections(struct rondo_rdma *rdma)
 {
     struct rdma_cm_event *event;
-    int heeded = 0;
+    int any = 0;
     while (rdma->library->rdma_get_cm_event(rdma->events, &event) == 0) {
         /* Acknowledged from a copy, since destroying an id waits for its events. */
         struct rdma_cm_event copy = *event;
@@ -314,10 +314,10 @@ int rondo_rdma_heed_connections(struct rondo_rdma *rdma)
             copy.param.conn.private_data = data;
         }
         rdma->library->rdma_ack_cm_event(event);
-        heed(rdma, &copy);
-        heeded = 1;
+        handle_event(rdma, &copy);
+        any = 1;
     }
-    return heeded;
+    return any;
 }
 
 void rondo_rdma_close_queues(struct rondo_rdma *rdma)

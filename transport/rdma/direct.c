@@ -1,5 +1,5 @@
 /* The choice of where the slots of the rdma transport lie: the best that all of the rank's rails can register, or what
- * RONDO_GPUDIRECT says. And what `rondo info` tells of it, card by card. */
+ * RONDO_GPUDIRECT says. And what `rondo info` prints of it, port by port. */
 #include "transport/rdma/survey.h"
 
 #include "transport/rdma/rdma.h"
@@ -15,7 +15,7 @@ static const enum rondo_slot_memory merits[RONDO_RDMA_MERITS] = {RONDO_SLOTS_DMA
 
 static const char *const flushes[] = {"the GPU sees them in order", "the driver flushes them", "a read flushes them"};
 
-/* A card that is not next to the GPU reaches it through the processors, where its reads and writes are slower than those of the
+/* A NIC that is not next to the GPU reaches it through the processors, where its reads and writes are slower than those of the
  * host's memory. */
 static const struct rondo_rdma_rail *far_rail(const struct rondo_rdma *rdma, int first, int rails)
 {
@@ -112,7 +112,7 @@ rondo_result_t rondo_rdma_survey(int gpu, void (*tell)(void *argument, const str
     if (rdma == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for rdma");
     rdma->gpu = gpu;
-    rdma->turn = gpu >= 0 ? gpu : 0;
+    rdma->local_rank = gpu >= 0 ? gpu : 0;
     rdma->rank = -1;
     rdma->descriptor = -1;
     rdma->library = rondo_rdma_library(&why);

@@ -1,5 +1,5 @@
 /* Memory of the rdma transport: slabs that every rail has registered. Counters and sizes lie in the host's memory, which the
- * proxy reads; slots behind them, or apart in memory that cards reach by themselves (transport/memory/slot_memory.h). */
+ * proxy reads; slots behind them, or apart in memory that NICs reach by themselves (transport/memory/slot_memory.h). */
 #include "transport/rdma/rdma.h"
 
 #include "device/device.h"
@@ -91,7 +91,7 @@ const struct rondo_slab_source rondo_rdma_slabs = {SLAB_BYTES, allocate, release
 
 /* ---- slots apart ---- */
 
-/* Whether the card's driver takes dma-bufs at all: one that does looks at the descriptor, and finds that there is none. */
+/* Whether the NIC's driver takes dma-bufs at all: one that does looks at the descriptor, and finds that there is none. */
 static rondo_result_t ask_for_dmabufs(const struct rondo_rdma *rdma, const struct rondo_rdma_rail *rail)
 {
     if (rdma->library->ibv_reg_dmabuf_mr == NULL)
@@ -117,8 +117,8 @@ static rondo_result_t refuse_gpu(const struct rondo_rdma_rail *rail, enum rondo_
 }
 
 /* Readable from elsewhere, too, since this rank flushes by reading (transport/rdma/flush.c). */
-static rondo_result_t take_on(struct rondo_rdma *rdma, enum rondo_slot_memory kind, const struct rondo_rdma_rail *rail,
-                              char *base, size_t bytes, int dmabuf, struct ibv_mr **keys)
+static rondo_result_t register_part(struct rondo_rdma *rdma, enum rondo_slot_memory kind, const struct rondo_rdma_rail *rail,
+                                    char *base, size_t bytes, int dmabuf, struct ibv_mr **keys)
 {
     int rights = ACCESS | IBV_ACCESS_REMOTE_READ;
     if (dmabuf >= 0)
@@ -148,9 +148,9 @@ static rondo_result_t allocate_kind(struct rondo_rdma *rdma, enum rondo_slot_mem
         return result;
     }
     for (int i = first; i < first + rails && result == RONDO_SUCCESS; i++)
-        result = take_on(rdma, kind, &rdma->rails[i], base, whole, dmabuf, &registered->regions[i]);
+        result = register_part(rdma, kind, &rdma->rails[i], base, whole, dmabuf, &registered->regions[i]);
     if (dmabuf >= 0)
-        close(dmabuf); /* the registrations keep the memory */
+        close(dmabuf); /* the registrations hold the memory */
     if (result != RONDO_SUCCESS) {
         unregister(rdma, registered);
         rondo_slot_memory_release(kind, rdma->gpu, device, base, whole);

@@ -1,4 +1,4 @@
-/* See transport/rdma/rail_choice.h. */
+/* See transport/rdma/rail_choice.h. Relies on the kernel's folders in sysfs. */
 #include "transport/rdma/rail_choice.h"
 
 #include "transport/memory/memory_node.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A card of whose place nothing is known counts as the farthest. */
+/* A NIC of whose place nothing is known counts as the farthest. */
 static int distance(const char *sysfs, int node, int nic_node)
 {
     if (node < 0)
@@ -19,7 +19,7 @@ static int distance(const char *sysfs, int node, int nic_node)
     return far >= 0 ? far : nic_node == node ? 10 : 20; /* what firmware that says nothing is taken to mean */
 }
 
-int rondo_rails_choose(const struct rondo_rail_place *places, int count, int node, const char *sysfs, int turn, int most,
+int rondo_rails_choose(const struct rondo_rail_place *places, int count, int node, const char *sysfs, int local_rank, int most,
                        int *chosen)
 {
     int least = INT_MAX, bridges = 0, near = 0, at = 0, taken = 0;
@@ -34,7 +34,7 @@ int rondo_rails_choose(const struct rondo_rail_place *places, int count, int nod
             near++;
         }
     }
-    int first = near > most ? (int) ((long) turn * most % near) : 0;
+    int first = near > most ? (int) ((long) local_rank * most % near) : 0;
     for (int i = 0; i < count; i++)
         if (distance(sysfs, node, places[i].node) == least && places[i].bridges == bridges) {
             if ((at - first + near) % near < most)

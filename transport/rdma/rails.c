@@ -1,5 +1,6 @@
-/* The network cards of the rdma transport: whatever local address rdma_cm binds to a device, within what RONDO_RDMA_DEVICES and
- * RONDO_RDMA_GID allow; of those the nearest ones, unless the user has named them. One address a port of a card. */
+/* The rails of the rdma transport: the NICs' ports with a local address that rdma_cm binds to a device, within what
+ * RONDO_RDMA_DEVICES and RONDO_RDMA_GID allow; of those the nearest ones, unless the user has named them. One address a port.
+ */
 #include "transport/rdma/rdma.h"
 
 #include "lib/base/environment.h"
@@ -20,7 +21,7 @@
 
 #define COMPLETIONS 4096
 #define BACKLOG     1024
-#define PORTS_MAX   32 /* of all cards, that are looked at */
+#define PORTS_MAX   32 /* of all NICs, that are looked at */
 
 /* Ports by which the rank could be reached. */
 struct found {
@@ -87,8 +88,8 @@ static int is_known(const struct found *found, const struct rondo_rdma_rail *rai
 static void close_rail(struct rondo_rdma *rdma, struct rondo_rdma_rail *rail)
 {
     const struct rondo_rdma_library *library = rdma->library;
-    if (rail->scrap != NULL)
-        library->ibv_dereg_mr(rail->scrap);
+    if (rail->sink != NULL)
+        library->ibv_dereg_mr(rail->sink);
     if (rail->completions != NULL)
         library->ibv_destroy_cq(rail->completions);
     if (rail->channel != NULL)
@@ -188,7 +189,8 @@ static void take(struct rondo_rdma *rdma, struct found *found, int named)
     locate(rdma, found, places);
     for (int i = 0; i < found->count && named; i++)
         places[i].bridges = 0; /* wherever they are */
-    int count = rondo_rails_choose(places, found->count, named ? -1 : rdma->node, "/sys", rdma->turn, RONDO_RDMA_RAILS, chosen);
+    int count =
+        rondo_rails_choose(places, found->count, named ? -1 : rdma->node, "/sys", rdma->local_rank, RONDO_RDMA_RAILS, chosen);
     for (int i = 0; i < count; i++) {
         struct rondo_rdma_rail *rail = &rdma->rails[rdma->rail_count];
         *rail = found->ports[chosen[i]];
@@ -243,7 +245,7 @@ void rondo_rdma_close_rails(struct rondo_rdma *rdma)
         rdma->library->rdma_destroy_event_channel(rdma->events);
 }
 
-void rondo_rdma_heed_device(struct rondo_rdma *rdma, struct rondo_rdma_rail *rail)
+void rondo_rdma_poll_device_events(struct rondo_rdma *rdma, struct rondo_rdma_rail *rail)
 {
     struct ibv_async_event event;
     while (rdma->library->ibv_get_async_event(rail->verbs, &event) == 0) {

@@ -1,11 +1,11 @@
 /*
  * Ranks reach each other by RDMA: a slot, then the counter, are written straight into the receiver's memory, in this order on
- * one reliable queue pair, so that nobody there has to do anything; credits come back in the same way. Connectors are spread
- * over several queue pairs and cards.
+ * one reliable queue pair, so that no thread there has to do anything; credits come back in the same way. Connectors are spread
+ * over several queue pairs and NICs.
  *
  * Why the order suffices: writes of one reliable queue pair are carried out in order, and a counter is one aligned word.
- * Why a local slot may be filled again once its credit is there: the receiver had all of it, and what the card may still send
- * of it again the other card drops as a duplicate.
+ * Why a local slot may be filled again once its credit is there: the receiver had all of it, and what the NIC may still send
+ * of it again the other NIC drops as a duplicate.
  */
 #include "transport/rdma/rdma.h"
 
@@ -22,7 +22,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define QUIET_PASSES 64 /* between two looks at what seldom comes */
+#define QUIET_PASSES 64 /* between two looks at events that seldom come */
 
 extern const struct rondo_network rondo_network_rdma;
 
@@ -40,13 +40,13 @@ static int reaches(const struct rondo_transport_context *context, int peer)
 
 /* ---- posting ---- */
 
-int rondo_rdma_post(struct rondo_rdma_queue *queue, struct ibv_send_wr *request, struct ibv_sge part, int loud)
+int rondo_rdma_post(struct rondo_rdma_queue *queue, struct ibv_send_wr *request, struct ibv_sge part, int signaled)
 {
     struct ibv_send_wr *refused;
     request->wr_id = queue->posted + 1;
     request->sg_list = &part;
     request->num_sge = 1;
-    if (loud)
+    if (signaled)
         request->send_flags |= IBV_SEND_SIGNALED;
     int error = ibv_post_send(queue->id->qp, request, &refused);
     if (error != 0) {
@@ -54,12 +54,12 @@ int rondo_rdma_post(struct rondo_rdma_queue *queue, struct ibv_send_wr *request,
         return 0;
     }
     queue->posted++;
-    if (loud)
+    if (signaled)
         queue->signaled = queue->posted;
     return 1;
 }
 
-/* A slot into the port's other side. A short one travels in the request itself, but not from where only cards may read. */
+/* A slot into the port's other side. A short one travels in the request itself, but not from where only NICs may read. */
 static int post_slot(struct rondo_rdma_queue *queue, const struct rondo_port *port, uint32_t slot, uint32_t bytes)
 {
     uint64_t place = (uint64_t) slot * port->slot_bytes;
@@ -76,13 +76,13 @@ static int post_slot(struct rondo_rdma_queue *queue, const struct rondo_port *po
 
 /* The counter always travels in the request (transport/rdma/connect.c insists on room for it), so the value may be on the
  * stack. */
-static int post_counter(struct rondo_rdma_queue *queue, struct rondo_port *port, uint64_t value, int loud)
+static int post_counter(struct rondo_rdma_queue *queue, struct rondo_port *port, uint64_t value, int signaled)
 {
     struct ibv_send_wr request = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_INLINE};
     request.wr.rdma.remote_addr = port->other_address + (port->direction == RONDO_OUTGOING ? RONDO_PORT_TAIL : RONDO_PORT_HEAD);
     request.wr.rdma.rkey = port->other_access[queue->other_rail];
     if (!rondo_rdma_post(queue, &request, (struct ibv_sge){(uint64_t) (uintptr_t) &value, sizeof(value), 0},
-                         loud || queue->posted - queue->signaled >= RONDO_RDMA_UNHEARD))
+                         signaled || queue->posted - queue->signaled >= RONDO_RDMA_UNSIGNALED))
         return 0;
     port->last_post = queue->posted;
     return 1;
@@ -114,7 +114,7 @@ static int transmit(void *state, struct rondo_port *port, uint64_t published)
     struct rondo_rdma *rdma = state;
     struct rondo_rdma_queue *queue = rondo_rdma_queue_of(rdma, port);
     if (rdma->peers[port->peer].lost)
-        port->transmitted = published; /* nobody will ever have it */
+        port->transmitted = published; /* it will never arrive */
     if (queue == NULL || rondo_rdma_room(queue) < 4)
         return 0;
     if (port->direction == RONDO_OUTGOING)
@@ -125,7 +125,7 @@ static int transmit(void *state, struct rondo_port *port, uint64_t published)
     return 1;
 }
 
-/* The last post may be one that nobody hears of: then the counter is sent again, aloud. */
+/* The last post may be one that was not signaled: then the counter is sent again, signaled. */
 static int is_drained(void *state, struct rondo_port *port)
 {
     struct rondo_rdma *rdma = state;
@@ -178,7 +178,7 @@ static void take_rail_events(struct rondo_rdma *rdma, struct rondo_rdma_rail *ra
     void *context;
     while (rdma->library->ibv_get_cq_event(rail->channel, &completions, &context) == 0)
         rdma->library->ibv_ack_cq_events(completions, 1);
-    rondo_rdma_heed_device(rdma, rail);
+    rondo_rdma_poll_device_events(rdma, rail);
 }
 
 static int progress(void *state)
@@ -188,19 +188,19 @@ static int progress(void *state)
     for (int i = 0; i < rdma->rail_count; i++)
         moved |= poll_rail(rdma, &rdma->rails[i]);
     if (rdma->connecting > 0 || ++rdma->passes % QUIET_PASSES == 0) {
-        moved |= rondo_rdma_heed_connections(rdma);
+        moved |= rondo_rdma_poll_connections(rdma);
         for (int i = 0; i < rdma->rail_count; i++)
             take_rail_events(rdma, &rdma->rails[i]);
     }
     return moved;
 }
 
-/* Asks to be told, then looks once more: what came before the asking is not told. */
+/* Requests notification, then looks once more: of what came before the request there is none. */
 static int arm(void *state, int *descriptor)
 {
     struct rondo_rdma *rdma = state;
     *descriptor = rdma->descriptor;
-    int came = rondo_rdma_heed_connections(rdma);
+    int came = rondo_rdma_poll_connections(rdma);
     for (int i = 0; i < rdma->rail_count; i++) {
         take_rail_events(rdma, &rdma->rails[i]);
         ibv_req_notify_cq(rdma->rails[i].completions, 0);
@@ -274,7 +274,7 @@ static rondo_result_t open_network(struct rondo_transport_context *context, stru
     rdma->rank = context->rank;
     rdma->gpu = context->device_type == RONDO_DEVICE_CUDA ? context->device_index : -1;
     for (int rank = 0; rank < context->rank; rank++)
-        rdma->turn += strcmp(context->peers[rank].host_id, context->peers[context->rank].host_id) == 0;
+        rdma->local_rank += strcmp(context->peers[rank].host_id, context->peers[context->rank].host_id) == 0;
     rdma->proxy = proxy;
     rdma->descriptor = epoll_create1(EPOLL_CLOEXEC);
     rondo_result_t result = rdma->descriptor >= 0 ? RONDO_SUCCESS : rondo_fail(RONDO_ERR_SYSTEM, "epoll: %s", strerror(errno));

@@ -1,7 +1,12 @@
-/* The parts of the rdma transport: transport/rdma/rdma.c has the network and the posting; transport/rdma/rails.c the network
- * cards; transport/rdma/memory.c what they have registered; transport/rdma/direct.c the choice of where slots lie, and
- * transport/rdma/flush.c what that takes; transport/rdma/connect.c the queue pairs and how they come to be. All but memory
- * belongs to the holder of the proxy's claim. */
+/*
+ * The parts of the rdma transport: transport/rdma/rdma.c has its tables of functions and the posting; transport/rdma/rails.c
+ * the NICs' ports; transport/rdma/memory.c what they have registered; transport/rdma/direct.c the choice of where slots lie,
+ * and transport/rdma/flush.c what makes them visible there; transport/rdma/connect.c the queue pairs and how they are
+ * connected.
+ *
+ * One struct rondo_rdma a proxy. Once it is open, everything but memory.c is called by the holder of the proxy's claim
+ * (proxy/proxy.h), and waits for nothing.
+ */
 #ifndef RONDO_TRANSPORT_RDMA_RDMA_H
 #define RONDO_TRANSPORT_RDMA_RDMA_H
 
@@ -15,10 +20,10 @@
 
 #include <netinet/in.h>
 
-#define RONDO_RDMA_RAILS  4 /* cards' ports that a rank uses; as many as a ticket has keys for */
+#define RONDO_RDMA_RAILS  4 /* NICs' ports that a rank uses; as many as a ticket has keys for */
 #define RONDO_RDMA_QUEUES 8 /* queue pairs between two ranks, one way */
 
-/* A port of a card, by one of its addresses. */
+/* A rail: a port of a NIC, by one of its addresses. */
 struct rondo_rdma_rail {
     struct rdma_cm_id *listener;
     struct sockaddr_storage address;
@@ -26,7 +31,7 @@ struct rondo_rdma_rail {
     struct ibv_pd *domain;
     struct ibv_comp_channel *channel;
     struct ibv_cq *completions;
-    struct ibv_mr *scrap; /* where reads that only flush put what they have read; made when needed */
+    struct ibv_mr *sink; /* where reads that only flush put what they have read; registered when needed */
     char name[64];
     int node; /* NUMA; -1: unknown */
     uint8_t port;
@@ -35,7 +40,7 @@ struct rondo_rdma_rail {
 
 enum rondo_rdma_phase { RONDO_RDMA_NONE, RONDO_RDMA_CONNECTING, RONDO_RDMA_READY, RONDO_RDMA_BROKEN };
 
-/* A queue pair with a peer. Work is counted, and completes in order: of several posts only the last one is heard of. */
+/* A queue pair with a peer. Work is counted, and completes in order: one signaled post says that all before have completed. */
 struct rondo_rdma_queue {
     struct rondo_rdma *rdma;
     struct rondo_rdma_queue *next; /* of the rank's, all of them */
@@ -53,7 +58,7 @@ struct rondo_rdma_peer {
     struct rondo_rdma_queue *out[RONDO_RDMA_QUEUES], *in[RONDO_RDMA_QUEUES];
 };
 
-/* What a card says. */
+/* What an endpoint address of this network has: plain data. */
 struct rondo_rdma_address {
     uint8_t bytes[16];
     uint16_t family, port; /* port in network order */
@@ -65,13 +70,13 @@ struct rondo_rdma_endpoint_address {
     struct rondo_rdma_address addresses[RONDO_RDMA_RAILS];
 };
 
-/* runtime and proxy are NULL where somebody only wants to know what there is. */
+/* context and proxy are NULL for a survey (transport/rdma/survey.h), which opens rails alone. */
 struct rondo_rdma {
     const struct rondo_rdma_library *library;
     struct rondo_transport_context *context;
     struct rondo_proxy *proxy;
-    int rank, gpu;  /* -1: on the host device */
-    int turn, node; /* among the ranks of its host; the memory node of its GPU or processors, -1: unknown */
+    int rank, gpu;        /* -1: on the host device */
+    int local_rank, node; /* among the ranks of its host; the memory node of its GPU or processors, -1: unknown */
     struct rdma_event_channel *events;
     int descriptor; /* epoll: events, completions and asynchronous events */
     int rail_count, queues;
@@ -84,14 +89,16 @@ struct rondo_rdma {
     struct rondo_rdma_endpoint_address endpoint; /* this rank's */
     enum rondo_slot_memory slots;
     enum rondo_cuda_flush flush; /* where they lie apart */
-    uint64_t scrap;
+    uint64_t sink;
 };
 
-/* Work requests that a queue pair holds, and how many posts at most go unheard of. */
-#define RONDO_RDMA_DEPTH   256
-#define RONDO_RDMA_UNHEARD 32
-/* Bytes of a slot that is worth a counter of its own. */
-#define RONDO_RDMA_LARGE   16384
+/* Work requests that a queue pair holds, and the most posts in a row that are not signaled. */
+#define RONDO_RDMA_DEPTH      256
+#define RONDO_RDMA_UNSIGNALED 32
+/* A slot of so many bytes is worth a counter of its own. */
+#define RONDO_RDMA_LARGE      16384
+
+/* ---- posting (transport/rdma/rdma.c) ---- */
 
 /* Posts that the queue pair takes now. */
 static inline uint64_t rondo_rdma_room(const struct rondo_rdma_queue *queue)
@@ -99,17 +106,24 @@ static inline uint64_t rondo_rdma_room(const struct rondo_rdma_queue *queue)
     return RONDO_RDMA_DEPTH - (queue->posted - queue->completed);
 }
 
-/* Finds the cards' ports and listens there. RONDO_ERR_TRANSPORT with what was tried if there is none. */
+/* Has it carried out after all posts before. part: what is read or written; copied. signaled: its completion is reported, and
+ * with it that of all before. 0: refused, and the peer is lost. There must be room. */
+int rondo_rdma_post(struct rondo_rdma_queue *queue, struct ibv_send_wr *request, struct ibv_sge part, int signaled);
+
+/* ---- rails (transport/rdma/rails.c) ---- */
+
+/* Finds the NICs' ports and listens there, with library, gpu, rank and descriptor set. RONDO_ERR_TRANSPORT with what was tried
+ * if there is none. close undoes it, also after a failure. */
 rondo_result_t rondo_rdma_open_rails(struct rondo_rdma *rdma);
 void rondo_rdma_close_rails(struct rondo_rdma *rdma);
-/* The device's asynchronous events: those that end a rail lose the peers behind it. */
-void rondo_rdma_heed_device(struct rondo_rdma *rdma, struct rondo_rdma_rail *rail);
+/* Takes the NIC's asynchronous events: those that end a rail lose the peers behind it. */
+void rondo_rdma_poll_device_events(struct rondo_rdma *rdma, struct rondo_rdma_rail *rail);
 
-/* ---- memory ---- */
+/* ---- memory (transport/rdma/memory.c, transport/rdma/direct.c) ---- */
 
 extern const struct rondo_slab_source rondo_rdma_slabs, rondo_rdma_slots_apart;
 rondo_result_t rondo_rdma_prepare(void *rdma, struct rondo_port *port); /* of struct rondo_network */
-/* The keys of a region of theirs, by a rail. */
+/* The keys of a region of those sources, on that rail. Any thread. */
 struct ibv_mr *rondo_rdma_keys(const struct rondo_region *region, int rail);
 /* Whether these rails can register such memory for slots, by doing it: RONDO_SUCCESS, or the reason. */
 rondo_result_t rondo_rdma_try_slots(struct rondo_rdma *rdma, enum rondo_slot_memory kind, int first_rail, int rails);
@@ -120,22 +134,21 @@ enum rondo_slot_memory rondo_rdma_best_slots(struct rondo_rdma *rdma, int first_
                                              char whys[RONDO_RDMA_MERITS][RONDO_SURVEY_TEXT]);
 /* Where this rank's slots will lie, as RONDO_GPUDIRECT says. RONDO_ERR_TRANSPORT with the reason if it says what cannot be. */
 rondo_result_t rondo_rdma_choose_slots(struct rondo_rdma *rdma);
-/* Of struct rondo_network. */
+/* Of struct rondo_network (transport/rdma/flush.c). */
 int rondo_rdma_flush(void *rdma, struct rondo_port *port);
 
-/* ---- queue pairs ---- */
+/* ---- queue pairs (transport/rdma/connect.c) ---- */
 
-/* The queue pair that carries the port's messages; NULL while it is not ready, after beginning to connect it. */
+/* The queue pair that the port's messages go by. NULL while it is not ready: the first call begins to connect it. */
 struct rondo_rdma_queue *rondo_rdma_queue_of(struct rondo_rdma *rdma, const struct rondo_port *port);
 /* The queue pair from this rank to itself by that rail; NULL as above. */
 struct rondo_rdma_queue *rondo_rdma_loop(struct rondo_rdma *rdma, int rail);
-/* Whether a connection that was under way has come about, or a request has been answered. */
-int rondo_rdma_heed_connections(struct rondo_rdma *rdma);
-/* Has it carried out after all posts before; loud: its completion is heard of, and with it that of all before. 0: refused, and
- * the peer is lost. */
-int rondo_rdma_post(struct rondo_rdma_queue *queue, struct ibv_send_wr *request, struct ibv_sge part, int loud);
-/* The peer is reached no more: nothing arrives from it, or there, from here on. why is copied. */
+/* Takes the events of connections a step further. Returns whether there were any. */
+int rondo_rdma_poll_connections(struct rondo_rdma *rdma);
+/* The peer is reached no more: nothing arrives from it, or there, from here on, and its operations fail. Once a peer; why is
+ * copied. */
 void rondo_rdma_lose(struct rondo_rdma *rdma, int peer, const char *why);
+/* Frees all queue pairs: nothing arrives by them any more. */
 void rondo_rdma_close_queues(struct rondo_rdma *rdma);
 
 #endif

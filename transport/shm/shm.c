@@ -1,6 +1,7 @@
 /*
  * Shared memory: between processes of one host through segments, inside one process through the same addresses. The receiver
- * owns the region; the sender maps it. A rank on a GPU makes the segments reachable by it, and has its own near it.
+ * owns the region, which has tail, head and slots; the sender maps it. A rank on a GPU has the segments registered with the
+ * GPU, and its own on the memory node next to it. Relies on transport/memory/segment.h and transport/memory/adopted.h.
  */
 #include "transport/transport.h"
 
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Counters keep two lines of distance: adjacent lines are fetched in pairs. */
+/* Counters are two cache lines apart: adjacent lines are fetched in pairs. */
 #define TAIL_OFFSET  0
 #define HEAD_OFFSET  128
 #define SLOTS_OFFSET 256
