@@ -4,6 +4,7 @@ import datetime
 import importlib.util
 import io
 import json
+import random
 import re
 import shutil
 import subprocess
@@ -146,37 +147,36 @@ def test_transcribed_files_are_what_the_documents_said():
 # ---- test/bench: what makes such files ----
 
 BENCH = ROOT / "test" / "bench"
-# A command that measures nothing: times with 2% of noise, times FACTOR for sizes from LEAST up, the same each time that the test runs.
-FAKE = """#!{python}
-import hashlib, json, pathlib, random, sys
-words, state = sys.argv[1:], pathlib.Path(__file__ + ".runs")
-number = int(state.read_text()) + 1 if state.exists() else 0
-state.write_text(str(number))
-random.seed(f"{{pathlib.Path(__file__).name}} {{number}}")
-least, most = (1 << 24 if words[words.index(name) + 1] == "16M" else int(words[words.index(name) + 1]) for name in ("-b", "-e"))
-rows = []
-while least <= most:
-    factor = {factor} if least >= {least} else 1
-    rows.append({{"bytes": least, "time_us": (1 + least / 1000) * factor * random.lognormvariate(0, 0.02)}})
-    least *= 4
-pathlib.Path(words[words.index("--json") + 1]).write_text(json.dumps({{"rows": rows}}))
-"""
 
 
-def fake(path, factor=1.0, least=0, fails=False):
-    path.write_text(FAKE.format(python=sys.executable, factor=factor, least=least) + ("sys.exit(3)\n" if fails else ""))
-    path.chmod(0o755)
-    return path
+@pytest.fixture
+def compare(tmp_path, monkeypatch, capsys):
+    """compare.py on builds that measure nothing: times with 1% of noise, after by a factor longer for sizes from least up, and the same each
+    time that the test runs. Returns the status and what was said."""
+    monkeypatch.syspath_prepend(BENCH)
+    import compare as module
+    paths = {name: tmp_path / name for name in ("before", "after")}
+    for name, path in paths.items():
+        path.write_text(name)
+
+    def of(*options, factor=1.0, least=0):
+        noise = random.Random(1)
+
+        def run(rondo, group, command):
+            first, last = (int(word.replace("M", "")) << (20 if word.endswith("M") else 0) for word in (command[command.index("-b") + 1], command[command.index("-e") + 1]))
+            sizes = [first * 4 ** i for i in range(32) if first * 4 ** i <= last]
+            return {size: (1 + size / 1000) * (factor if rondo == paths["after"] and size >= least else 1) * noise.lognormvariate(0, 0.01) for size in sizes}, None
+
+        monkeypatch.setattr(module, "run", run)
+        monkeypatch.setattr(sys, "argv", ["compare.py", "--before", str(paths["before"]), "--after", str(paths["after"]), "--launch", "threads", "--only",
+                                          "allreduce 2", *map(str, options)])
+        return module.main(), capsys.readouterr().out
+
+    return of
 
 
-def compare(before, after, *options):
-    done = subprocess.run([sys.executable, BENCH / "compare.py", "--before", before, "--after", after, "--launch", "threads", "--only", "allreduce 2",
-                           *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
-    return done.returncode, done.stdout
-
-
-def test_a_build_as_fast_as_another_is_within(tmp_path):
-    status, said = compare(fake(tmp_path / "before"), fake(tmp_path / "after"), "--json", tmp_path / "found.json")
+def test_a_build_as_fast_as_another_is_within(compare, tmp_path):
+    status, said = compare("--json", tmp_path / "found.json")
     assert status == 0 and "12 cells, 12 within, 0 faster, 0 slower" in said and "1 groups, 1 within" in said, said
     found = json.loads((tmp_path / "found.json").read_text())
     assert [cell["bytes"] for cell in found["cells"]] == [8 * 4 ** i for i in range(11)] + [1 << 24]
@@ -184,12 +184,35 @@ def test_a_build_as_fast_as_another_is_within(tmp_path):
     assert found["metadata"]["machine"] and found["metadata"]["before"] != found["metadata"]["after"]
 
 
-def test_a_comparison_can_be_quoted(copy, tmp_path):
-    status, said = compare(fake(tmp_path / "before"), fake(tmp_path / "after"), "--rounds", "5", "--json", copy / "docs" / "results" / "data" / "found.json")
+def test_a_comparison_can_be_quoted(copy, compare):
+    status, said = compare("--rounds", 5, "--json", copy / "docs" / "results" / "data" / "found.json")
     assert status == 0, said
     (copy / "docs" / "page.md").write_text("<!-- generated: compare found -->\n<!-- end -->\n")
     assert draw(copy, "tables").returncode == 0
     assert "| allreduce 2 ranks | 12 of 12 | " in (copy / "docs" / "page.md").read_text()
+
+
+def test_a_slower_build_is_found(compare):
+    status, said = compare(factor=1.2, least=1 << 20)
+    slower = [line for line in said.splitlines() if line.endswith("SLOWER")]
+    assert status == 1 and sum("MiB" in line for line in slower) == 3 and not any("KiB" in line or " B " in line for line in slower), said
+    # little, but more than the noise of the mean of all sizes
+    status, said = compare(factor=1.045)
+    assert status == 1 and "mean of the sizes" in [line for line in said.splitlines() if line.endswith("SLOWER")][-1], said
+
+
+def test_too_little_time_decides_nothing(compare):
+    status, said = compare("--seconds", 0)
+    assert status == 2 and "UNDECIDED: allreduce 2 ranks" in said, said
+
+
+def test_a_build_that_fails_is_told(tmp_path):
+    broken = tmp_path / "broken"
+    broken.write_text("#!/bin/sh\necho no device; exit 3\n")
+    broken.chmod(0o755)
+    done = subprocess.run([sys.executable, BENCH / "compare.py", "--before", broken, "--after", broken, "--launch", "threads", "--only", "allreduce 2"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+    assert done.returncode == 1 and "FAILED: allreduce 2 ranks" in done.stdout and "status 3: no device" in done.stdout, done.stdout
 
 
 def test_scripts_name_collectives_that_there_are():
@@ -198,22 +221,6 @@ def test_scripts_name_collectives_that_there_are():
     for script in ("make/gpu-bench", "test/bench/compare.py", "test/network_speed.py"):
         named = set(re.findall(r'"((?:all|reduce|bcast|sendrecv|gradients)[a-z_]*)"', (ROOT / script).read_text()))
         assert named and named <= known, (script, named - known)
-
-
-def test_a_slower_build_is_found(tmp_path):
-    status, said = compare(fake(tmp_path / "before"), fake(tmp_path / "after", 1.2, 1 << 20))
-    slower = [line for line in said.splitlines() if line.endswith("SLOWER")]
-    assert status == 1 and sum("MiB" in line for line in slower) == 3 and not any("KiB" in line or " B " in line for line in slower), said
-    # too little for a cell among its noise, but not for the mean of all sizes
-    status, said = compare(fake(tmp_path / "before"), fake(tmp_path / "after", 1.045))
-    assert status == 1 and "mean of the sizes" in [line for line in said.splitlines() if line.endswith("SLOWER")][-1], said
-
-
-def test_a_build_that_fails_and_too_little_time_are_told(tmp_path):
-    status, said = compare(fake(tmp_path / "before"), fake(tmp_path / "after", fails=True))
-    assert status == 1 and "FAILED: allreduce 2 ranks" in said and "status 3" in said, said
-    status, said = compare(fake(tmp_path / "before"), fake(tmp_path / "after"), "--seconds", "0.5")
-    assert status == 2 and "UNDECIDED: allreduce 2 ranks" in said, said
 
 
 def test_a_run_is_recorded_with_its_origin(tmp_path):
