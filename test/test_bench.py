@@ -45,7 +45,7 @@ def test_switches(tmp_path):
         assert 0.09e6 < row["visits"] * row["time_us"] < 2e6
 
 
-def test_switches_need_somebody_who_is_waited_for():
+def test_switches_need_a_waiter():
     said = run(program("rondo"), "bench", "switches", "--ranks", 1, "--device", "host", expect=2)
     assert "2 ranks or more, not 1" in said
 

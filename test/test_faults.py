@@ -100,7 +100,7 @@ def test_all_but_one_killed():
 
 
 def test_exit_without_finalize():
-    with faults(3, "deserter") as job:
+    with faults(3, "exits_early") as job:
         job.wait_for("READY", [0, 2])
         for rank, (code, _, message) in job.results([0, 2]).items():
             assert code == PEER, f"rank {rank}: {code}: {message}"

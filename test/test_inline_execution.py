@@ -6,7 +6,7 @@ from harness import program, run
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 4])
-def test_no_daemon_hears_of_them(blocks):
+def test_no_daemon_is_started(blocks):
     run(program("inline_execution"), "--scenario", "alone", "--ranks", 1, RONDO_BLOCKS=blocks)
 
 

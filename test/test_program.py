@@ -192,7 +192,7 @@ def test_table_of_another_machine(tmp_path):
     assert "not the first of the table" in said
 
 
-def test_nonsense_is_placed(tmp_path):
+def test_bad_line_is_named(tmp_path):
     """The message names the line where the file stops making sense."""
     path = tmp_path / "table.json"
     path.write_text('[{"collective": "allreduce", "ranks": 2, "max_bytes": 8,\n "algorithm": "ring",\n "protocol": "morse", "channels": 0}]')

@@ -171,7 +171,7 @@ def test_every_row_is_a_preset(tmp_path):
 
 
 @pytest.mark.skipif(SANITIZED, reason="takes minutes there")
-def test_the_table_in_little(tmp_path):
+def test_small_table(tmp_path):
     output, table = sim(tmp_path, "--table", "--rounds", 400, seconds=60)
     names = [row["name"] for row in presets(tmp_path)]
     assert [row["name"] for row in table["rows"]] == names

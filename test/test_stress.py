@@ -36,7 +36,7 @@ def test_synchronization_makes_the_daemon_quit(tmp_path):
 
 
 @pytest.mark.parametrize("sync", [(), ("--sync",)])
-def test_deadlock_is_told(tmp_path, sync):
+def test_deadlock_is_reported(tmp_path, sync):
     """Without preemption the ranks hold different collectives; the report names the ranks and what they wait for."""
     output, found = stress(tmp_path, "--ranks", 4, "--collectives", 8, "--iterations", 200, "--order", "random",
                            "--no-preempt", "--timeout", 3, *sync, expect=3)

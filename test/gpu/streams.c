@@ -389,7 +389,7 @@ static void buffers(struct rank *me)
 }
 
 /* A pending CUDA error of the application stays pending. */
-static void manners(struct rank *me)
+static void pending_error(struct rank *me)
 {
     int64_t sum = 0;
     (void) make_stream(me);
@@ -458,7 +458,7 @@ static const struct {
     const char *name;
     rank_function_t function;
 } scenarios[] = {{"graphs", graphs},     {"groups", groups},   {"oversubscription", oversubscription},
-                 {"messages", messages}, {"buffers", buffers}, {"manners", manners}};
+                 {"messages", messages}, {"buffers", buffers}, {"pending_error", pending_error}};
 
 static void run(struct rank *me)
 {
@@ -478,7 +478,7 @@ int main(int argc, char **argv)
     const struct ranks_option options[] = {
         {"--ranks", &ranks, NULL, "ranks as threads; 0: one a GPU, three on a single one"},
         {"--scenario", NULL, &scenario,
-         "graphs, groups, oversubscription, messages, buffers, manners, timeouts, abandoned or all"},
+         "graphs, groups, oversubscription, messages, buffers, pending_error, timeouts, abandoned or all"},
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
     if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) {

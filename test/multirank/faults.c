@@ -226,7 +226,7 @@ static rondo_result_t serve(struct rank *me)
 }
 
 /* Rank 1 exits normally, but without rondo_finalize. */
-static rondo_result_t deserter(struct rank *me)
+static rondo_result_t exits_early(struct rank *me)
 {
     MUST(rondo_barrier(me->world));
     ready();
@@ -354,8 +354,8 @@ int main(int argc, char **argv)
         result = survivors(&me);
     else if (strcmp(scenario, "serve") == 0)
         result = serve(&me);
-    else if (strcmp(scenario, "deserter") == 0)
-        result = deserter(&me);
+    else if (strcmp(scenario, "exits_early") == 0)
+        result = exits_early(&me);
     else if (strcmp(scenario, "dup") == 0 || strcmp(scenario, "split") == 0)
         result = churning(&me, divide);
     else if (strcmp(scenario, "register") == 0)

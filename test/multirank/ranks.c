@@ -93,7 +93,7 @@ static void say(const char *text)
 
 /* The watchdog's signal. The first one makes the library log what all ranks wait for; the second one ends the process. The
  * signal has no effect without a runtime. */
-static void bark(int signal_number)
+static void on_watchdog(int signal_number)
 {
     static volatile sig_atomic_t barked;
     (void) signal_number;
@@ -139,7 +139,7 @@ void ranks_parse(int argc, char **argv, const struct ranks_option *options, int 
     }
     const char *seconds = getenv("RANKS_WATCHDOG");
     setenv("RONDO_REPORT_SIGNAL", "URG", 0);
-    signal(SIGALRM, bark);
+    signal(SIGALRM, on_watchdog);
     alarm(seconds != NULL ? (unsigned) atoi(seconds) : 60);
 }
 

@@ -190,7 +190,7 @@ static struct rondo_block_budget_grant ask(const struct rondo_block_budget_reque
 }
 
 /* A kernel that is asked to report its end does so in any case. */
-static void test_tells(void **state)
+static void test_reports_its_end(void **state)
 {
     (void) state;
     const struct rondo_block_budget_grant grant =
@@ -356,7 +356,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BLOCK_BUDGET_TEST(test_alone),           BLOCK_BUDGET_TEST(test_two),         BLOCK_BUDGET_TEST(test_settled),
-        BLOCK_BUDGET_TEST(test_newcomers),       BLOCK_BUDGET_TEST(test_alone_again), BLOCK_BUDGET_TEST(test_tells),
+        BLOCK_BUDGET_TEST(test_newcomers),       BLOCK_BUDGET_TEST(test_alone_again), BLOCK_BUDGET_TEST(test_reports_its_end),
         BLOCK_BUDGET_TEST(test_several),         BLOCK_BUDGET_TEST(test_two_users),   BLOCK_BUDGET_TEST(test_daemons),
         BLOCK_BUDGET_TEST(test_forgotten),       BLOCK_BUDGET_TEST(test_captured),    BLOCK_BUDGET_TEST(test_returned),
         BLOCK_BUDGET_TEST(test_all_run_at_once),

@@ -243,7 +243,7 @@ static void test_unix_flood(void **state)
 }
 
 /* Another user may hold the name that a job would use for its rendezvous. Only root can act as two users. */
-static void test_squatter(void **state)
+static void test_name_held_by_another_user(void **state)
 {
     (void) state;
     struct rank ranks[2];
@@ -252,7 +252,7 @@ static void test_squatter(void **state)
         print_message("only root can play another user: left out\n");
         skip();
     }
-    snprintf(job, sizeof(job), "test-squatter-%ld", (long) getpid());
+    snprintf(job, sizeof(job), "test-held-name-%ld", (long) getpid());
     struct rondo_sha256 hash;
     unsigned char digest[RONDO_SHA256_BYTES];
     rondo_sha256_begin(&hash);
@@ -541,8 +541,14 @@ int main(int count, char **arguments)
     if (count == 3)
         return squat(arguments[1], atoi(arguments[2]));
     const struct CMUnitTest tests[] = {
-        TEST(test_wrong_secret), TEST(test_false_root), TEST(test_flood),           TEST(test_unix_flood),
-        TEST(test_squatter),     TEST(test_middle),     TEST(test_overheard_hello), TEST(test_stuck_receiver),
+        TEST(test_wrong_secret),
+        TEST(test_false_root),
+        TEST(test_flood),
+        TEST(test_unix_flood),
+        TEST(test_name_held_by_another_user),
+        TEST(test_middle),
+        TEST(test_overheard_hello),
+        TEST(test_stuck_receiver),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

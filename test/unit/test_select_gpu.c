@@ -63,7 +63,7 @@ static void check_all(const struct rondo_comm *comm, int streamed)
                 check(comm, kinds[k], bytes, in_place && kinds[k] != RONDO_KIND_SEND_TO, streamed);
 }
 
-static void test_something_for_all(void **state)
+static void test_a_program_for_every_call(void **state)
 {
     (void) state;
     for (int size = 2; size <= 16; size++)
@@ -219,8 +219,12 @@ static void test_network(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_something_for_all), cmocka_unit_test(test_blocks), cmocka_unit_test(test_asked_for),
-        cmocka_unit_test(test_tma_asked_for),     cmocka_unit_test(test_tma),    cmocka_unit_test(test_network),
+        cmocka_unit_test(test_a_program_for_every_call),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_asked_for),
+        cmocka_unit_test(test_tma_asked_for),
+        cmocka_unit_test(test_tma),
+        cmocka_unit_test(test_network),
         cmocka_unit_test(test_direct_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
