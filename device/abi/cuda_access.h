@@ -1,9 +1,13 @@
 /*
- * How the threads of a CUDA block touch memory when they carry out a piece: accesses of 16 bytes, of parts of 16 bytes, of LL
- * packets, and the shifting that makes 16-byte accesses possible where pointers are not aligned to 16.
+ * How the threads of a CUDA block touch memory when they carry out a slice operation: accesses of 16 bytes, of parts of 16
+ * bytes, of LL packets, and the shifting that makes 16-byte accesses possible where pointers are not aligned to 16.
  */
 #ifndef RONDO_DEVICE_ABI_CUDA_ACCESS_H
 #define RONDO_DEVICE_ABI_CUDA_ACCESS_H
+
+#if !defined(__CUDACC__)
+#error "__device__ code: nvcc alone compiles it"
+#endif
 
 #include <stddef.h>
 #include <stdint.h>

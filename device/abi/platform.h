@@ -1,7 +1,7 @@
 /*
  * What the single-source engine and daemon need of the machine they run on: memory ordering, relaxation of spins, a clock.
- * Nothing else in device/ but the way a piece is carried out (device/move/move_host.h, device/engine/workers_cuda.h) depends on
- * which of the two it is.
+ * Nothing else in device/ but the way a slice operation is carried out (device/move/move_host.h, device/engine/workers_cuda.h)
+ * depends on which of the two it is.
  *
  * Words are shared either with other devices, processes or the host ("system"), or between the blocks of one device
  * ("device"); on the host these are the same.

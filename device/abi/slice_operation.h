@@ -1,15 +1,18 @@
 /*
- * A piece: what one slice of a primitive does to one run of elements. The engine (single source) describes pieces; how a block
- * carries one out is the device's: device/move/move_host.h folds on the calling thread, device/move/move_general.h with a
- * block's threads.
+ * A slice operation: what one slice of a primitive does to one run of elements. The engine (single source) describes slice
+ * operations; how a block carries one out is the device's: device/move/move_host.h reduces on the calling thread,
+ * device/move/move_general.h with a block's threads.
  */
 #ifndef RONDO_DEVICE_ABI_SLICE_OPERATION_H
 #define RONDO_DEVICE_ABI_SLICE_OPERATION_H
 
-#include "device/reduce/reduce.h"
 #include "device/abi/qualifiers.h"
+#include "rondo.h"
 
 #include <stdint.h>
+
+#define RONDO_REDUCE_SOURCES_MAX 64 /* sources, and remotes, of a slice operation at most */
+#define RONDO_SLICE_OP_ALIGNMENT 16 /* bytes, of the slice operations of a slot */
 
 /* The types whose sums GPUs have loops in registers for; the rest takes longer ways. */
 RONDO_FUNCTION int rondo_is_usual_type(int type)
@@ -25,20 +28,20 @@ enum rondo_slice_op_codec {
     RONDO_CODEC_STORED = 4   /* what is read of a stream is rounded to the type first */
 };
 
-/* result[i] = source[0][i] op source[1][i] op ..., i < count, folded from left to right by the rules of
+/* result[i] = source[0][i] op source[1][i] op ..., i < count, reduced from left to right by the rules of
  * device/reduce/operators.h (with one source an exact copy), divided by average if that is not 0, and stored to local (if not
  * NULL) and to every remote. Pointers are aligned to the element, sources and destinations alike or not. local may be the same
  * as a source, and overlaps none otherwise; remotes overlap nothing. Sources and remotes in LL packets
- * (device/move/low_latency.h) are 8-byte words of 4 bytes of data and a flag, aligned to 16; a piece ends in whole packets of
- * 16 bytes, whose last data bytes may be padding. Or they are lines of LL128, aligned to 128, all of them. */
+ * (device/move/low_latency.h) are 8-byte words of 4 bytes of data and a flag, aligned to 16; a slice operation ends in whole
+ * packets of 16 bytes, whose last data bytes may be padding. Or they are lines of LL128, aligned to 128, all of them. */
 struct rondo_slice_op {
     uint64_t count; /* elements */
     uint32_t average;
     uint8_t type, op, element_bytes;
     uint8_t streaming; /* the result will not be read soon: a hint */
     uint8_t sources, remotes;
-    uint8_t exchanges; /* remotes get the source that is not LL, before the LL ones are waited for (where teams wait) */
-    uint8_t sent;      /* and have got it: the piece is carried out again, because others were not there */
+    uint8_t exchanges; /* remotes get the source that is not LL, before the LL ones are waited for (where worker groups wait) */
+    uint8_t sent;      /* and have got it: the slice operation is carried out again, because others were not there */
     uint8_t lines;     /* what is called LL here is LL128 */
     uint8_t rate;      /* of the streams in slots, bits a value; 0: there are none */
     uint8_t codec;     /* enum rondo_slice_op_codec */
@@ -52,7 +55,7 @@ struct rondo_slice_op {
     uint32_t source_flags[RONDO_REDUCE_SOURCES_MAX], remote_flags[RONDO_REDUCE_SOURCES_MAX];
 };
 
-/* Whether the piece has to do with streams. */
+/* Whether the slice operation has to do with streams. */
 RONDO_FUNCTION int rondo_slice_op_is_coded(const struct rondo_slice_op *slice_op)
 {
     return slice_op->rate != 0 && (slice_op->coded_sources != 0 || slice_op->remotes > 0 || slice_op->codec != 0);

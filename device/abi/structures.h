@@ -34,7 +34,8 @@ enum rondo_instruction_flag {
     RONDO_SIGNAL = 4,      /* moves no chunk but one slot, once an operation, that says where this rank's buffers are */
     RONDO_DIRECT_IN = 8,   /* received data are read where they lie, in the peer's input; the signals around order it */
     RONDO_DIRECT_OUT = 16, /* sent data are written straight into the output of the peers that it receives from; likewise */
-    RONDO_EXCHANGE = 32,   /* what is sent is the source chunk, before anything is waited for; where the team polls LL data */
+    RONDO_EXCHANGE =
+        32, /* what is sent is the source chunk, before anything is waited for; where the worker group polls LL data */
     /* Of operations that compress: */
     RONDO_RECODE = 64, /* what is sent on is encoded anew, and what stays is not what the receivers will read */
     RONDO_ROUND = 128  /* a copy keeps what a receiver of it would read; what is received is rounded as the type is stored, for
@@ -48,7 +49,7 @@ struct rondo_instruction {
     uint16_t count;                            /* consecutive chunks */
     uint8_t receive_first, receive_count;      /* of the block's ends */
     uint8_t send_first, send_count;
-    uint8_t local_place;   /* where among the received sources the local one stands, so that all ranks fold in one order */
+    uint8_t local_place;   /* where among the received sources the local one stands, so that all ranks reduce in one order */
     uint8_t feedback;      /* enum rondo_feedback, of the residuals at the place of the source chunk */
     uint32_t remote_index; /* direct: the peer's chunk, of its input (in) or its output (out) */
     uint16_t dependency_first, dependencies; /* into the program's dependency list */
@@ -65,7 +66,8 @@ struct rondo_program_block {
     uint32_t end_first, ends; /* the connectors' ends this block uses; nobody else uses them in this program */
 };
 
-/* One rank's program: this header, then blocks, instructions and dependencies in one piece of memory, uploaded as it is. */
+/* One rank's program: this header, then blocks, instructions and dependencies in one slice operation of memory, uploaded as it
+ * is. */
 struct rondo_program {
     uint32_t bytes;
     uint32_t blocks, ends;
@@ -103,7 +105,7 @@ enum rondo_warp_mode {
     RONDO_WARP_MODE_TMA    /* by bulk copies (device/cuda/move_tma.h) */
 };
 
-/* Slots of the BULK protocol. */
+/* Slots of the TMA protocol. */
 #define RONDO_TMA_BYTES 16384
 #define RONDO_TMA_SLOTS 128
 
@@ -134,7 +136,7 @@ struct rondo_operation {
     uint8_t type, op, element_bytes;
     uint8_t streaming;     /* results are too large to stay in the cache */
     uint8_t direct;        /* peers' buffers are reached: signals say where they are */
-    uint8_t lends;         /* enum rondo_lends: what need not be copied into slots to be sent */
+    uint8_t zero_copy;     /* enum rondo_zero_copy: what need not be copied into slots to be sent */
     uint8_t protocol;      /* enum rondo_protocol, of all its connectors */
     uint8_t warp_mode;     /* enum rondo_warp_mode, of a GPU's kernel on a stream */
     uint32_t average;      /* divisor of the FINISH step; 0: none */
@@ -148,7 +150,7 @@ struct rondo_operation {
 /* ---- connectors ---- */
 
 /* SMALL is the simple protocol in small slots: connectors for small operations need little memory. TINY is it in many tiny
- * ones, for who sends and does not wait, each with a tail of its own in the line where its data begin. BULK is it in slots of
+ * ones, for who sends and does not wait, each with a tail of its own in the line where its data begin. TMA is it in slots of
  * one bulk copy each. COMPRESSED is it with slots that hold ZFP streams (device/codec/zfp_block.h), one a chunk's slice, at the
  * operation's rate.
  */
@@ -168,11 +170,11 @@ enum rondo_protocol {
  * been. Host memory. */
 struct rondo_referenced_slot {
     const char *source; /* NULL: the slot's bytes are in the slot */
-    uint64_t bytes;     /* no more: a slot is filled in whole pieces, a buffer ends where it ends */
+    uint64_t bytes;     /* no more: a slot is filled in whole slice operations, a buffer ends where it ends */
 };
-enum rondo_lends {
-    RONDO_LENDS_INPUT = 1, /* nobody writes the input */
-    RONDO_LENDS_RESULT = 2 /* what is complete stays as it is in the output */
+enum rondo_zero_copy {
+    RONDO_ZERO_COPY_INPUT = 1, /* nobody writes the input */
+    RONDO_ZERO_COPY_RESULT = 2 /* what is complete stays as it is in the output */
 };
 struct rondo_source_references {
     uint64_t settled; /* the proxy's: slots whose bytes it needs no more, once all that it had taken on are such */
@@ -188,7 +190,7 @@ enum rondo_writes_directly {
     RONDO_DIRECT_WRITES_HERE
 };
 
-/* What the receiver of a connector tells the sender. The part about landings is there where no network is between them. */
+/* What the receiver of a connector tells the sender. The part about direct writes is there where no network is between them. */
 struct rondo_head {
     uint64_t taken; /* slots */
     uint64_t unused[7];
@@ -213,8 +215,9 @@ struct rondo_end {
     uint32_t slot_bytes; /* stride; LL slots hold half as much payload, LL128 slots 7 of 8 bytes */
     uint32_t slot_count; /* a power of two */
     uint16_t protocol;
-    uint16_t hands_out;   /* a receiver's: what is to be done with slots may be told to the network; see errands */
-    int32_t peer;         /* rank in the world, for reports */
+    uint16_t
+        posts_receive_actions; /* a receiver's: what is to be done with slots may be told to the network; see receive actions */
+    int32_t peer;              /* rank in the world, for reports */
     char *const *windows; /* base addresses by which the peer's memory is reached here; window 0 is the address space itself */
     union {
         char *direct[2]; /* a receiver's: the peer's input and output in the current operation, as its SIGNAL told */
@@ -245,7 +248,8 @@ struct rondo_lane {
     uint64_t finished_parts;         /* program blocks of the first operation that are done; 0 again when it completes */
     uint64_t ring[RONDO_LANE_DEPTH]; /* RONDO_RING */
     uint32_t failed;                 /* an rondo_result_t, written by block 0: operations end with it instead of waiting on */
-    uint32_t priority; /* an int32_t; atomic, because late news of a lane's earlier life may read it while a new one begins */
+    uint32_t priority; /* an int32_t; atomic, because late notifications of a lane's earlier life may read it while a new one
+                          begins */
 };
 
 /* An operation in its lane's ring: its number + 1 (24 bits), the program's blocks (8), the slot. Released by block 0 after the
@@ -262,12 +266,14 @@ struct rondo_context {
     uint64_t operation; /* number of the operation in its lane, so that a position is never taken for another's */
     uint64_t tile;
     uint32_t instruction, slice;
-    uint32_t finished;     /* this block's part of the operation is done */
-    uint32_t slice_op;     /* pieces of the slice that are done, where a slice's pieces may be stuck one by one */
-    uint32_t sent;         /* of the next one the peers have what an exchange sends them */
+    uint32_t finished; /* this block's part of the operation is done */
+    uint32_t
+        slice_op;  /* slice operations of the slice that are done, where a slice's slice operations may be stuck one by one */
+    uint32_t sent; /* of the next one the peers have what an exchange sends them */
     uint32_t direct_write; /* enum rondo_direct_write_step */
     uint32_t unused[2];
-    uint64_t progress[RONDO_PROGRESS / 8]; /* of that piece, where teams carry pieces out in part: bytes */
+    uint64_t progress[RONDO_PROGRESS /
+                      8]; /* of that slice operation, where worker groups carry slice operations out in part: bytes */
 };
 
 /* What a kernel on a stream executes. order: its place among the operations of its lane that the host has put in an order.
@@ -292,8 +298,8 @@ struct rondo_stream_operation {
 /* ---- queues ---- */
 
 #define RONDO_LANES_MAX   16384
-/* Of SQ, CQ and news; the host never has more operations on the device. Twice the lanes, for the first operation of every lane
- * must always find room (lib/submission/queue.c: fits). */
+/* Of SQ, CQ and notifications; the host never has more operations on the device. Twice the lanes, for the first operation of
+ * every lane must always find room (lib/submission/queue.c: fits). */
 #define RONDO_QUEUE_DEPTH (2 * RONDO_LANES_MAX)
 
 /* One cache line. The high half of each of the first two words is the entry's position in the queue + 1, which says that the
@@ -322,8 +328,8 @@ struct rondo_sqe {
 #define RONDO_SQE_BLOCKS(what)    ((uint32_t) (what) >> 16)
 #define RONDO_SQE_LANE(where)     ((uint32_t) (where) &0xffff)
 
-/* News to all blocks, in one word: the entry's number + 1 (24 bits), whether the operation is its lane's first unfinished one
- * and whether it is fresh, its slot (16 bits), the program's blocks (8), the lane (14). */
+/* Notifications to all blocks, in one word: the entry's number + 1 (24 bits), whether the operation is its lane's first
+ * unfinished one and whether it is fresh, its slot (16 bits), the program's blocks (8), the lane (14). */
 #define RONDO_NOTIFICATION_FIRST ((uint64_t) 1 << 38)
 #define RONDO_NOTIFICATION_FRESH ((uint64_t) 1 << 39)
 #define RONDO_NOTIFICATION(number, flags, slot, blocks, lane)                                                                  \
@@ -377,7 +383,8 @@ struct rondo_policy {
     uint32_t boost;           /* factor on a task's grant after each successful primitive */
     uint32_t order;           /* enum rondo_order */
     uint32_t preempt;         /* 0: waits have no budget */
-    uint32_t readiness_check; /* a preempted task is visited again when a glance at what it waits for says that it has come */
+    uint32_t readiness_check; /* a preempted task is visited again when a readiness check at what it waits for says that it has
+                                 come */
     uint32_t spread;          /* so many blocks lie between the first program blocks of a lane and the next; 0: none */
     uint32_t yield_mask;      /* a wait gives the core away every yield_mask + 1 polls */
     uint32_t yield_polls;     /* and then counts as so many polls more: a multiple of yield_mask + 1 */
@@ -434,7 +441,7 @@ struct rondo_trace_records {
 struct rondo_block {
     uint32_t index;
     uint32_t tasks;
-    uint32_t progressed, informed; /* in the current round: a task advanced; news came */
+    uint32_t progressed, informed; /* in the current round: a task advanced; notifications came */
     uint32_t rounds_without_fetch, untimed_rounds;
     uint32_t voted, inside; /* has a standing vote; takes part in the current daemon */
     uint32_t epoch;         /* of the vote */
@@ -470,7 +477,7 @@ struct rondo_daemon_exchange {
     uint64_t cq_ticket __attribute__((aligned(RONDO_CACHE_LINE)));
     /* Block 0 writes: */
     uint64_t fetched __attribute__((aligned(RONDO_CACHE_LINE))); /* SQEs taken */
-    uint64_t announced;                                          /* news written */
+    uint64_t announced;                                          /* notifications written */
     uint64_t answered;                                           /* of the host's interrupts */
     uint32_t stopped;                                            /* it has learnt of queues->stop */
     /* Of kernels on streams, at each place: operations that are over, and tell. */

@@ -3,6 +3,7 @@
 
 #include "device/abi/structures.h"
 #include "device/codec/zfp_stream.h"
+#include "device/reduce/reduce.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,12 +17,12 @@ union values {
     char bytes[PART * sizeof(double)];
 };
 
-/* A part of a piece. */
+/* A part of a slice operation. */
 struct part {
     const struct rondo_slice_op *slice_op;
     rondo_datatype_t computed;
     size_t offset, count;           /* elements */
-    size_t stream_at, stream_bytes; /* of its stream in the piece's */
+    size_t stream_at, stream_bytes; /* of its stream in the slice operation's */
     size_t computed_bytes;          /* of an element */
 };
 
@@ -127,15 +128,15 @@ void rondo_codec_run(const struct rondo_slice_op *slice_op)
     int keeps = slice_op->residual != NULL && (slice_op->feedback & RONDO_FEEDBACK_KEEP);
     for (size_t offset = 0; offset < slice_op->count; offset += PART) {
         struct part part = part_at(slice_op, offset);
-        void *folded = &values;
+        void *reduced = &values;
         const void *pair[2] = {&values, &other};
         load_source(&part, 0, &values);
         for (int s = 1; s < slice_op->sources; s++) {
             load_source(&part, s, &other);
-            rondo_reduce_elements(&folded, 1, pair, 2, part.count, part.computed, (rondo_op_t) slice_op->op, 0, 0);
+            rondo_reduce_elements(&reduced, 1, pair, 2, part.count, part.computed, (rondo_op_t) slice_op->op, 0, 0);
         }
         if (slice_op->average != 0)
-            rondo_reduce_elements(&folded, 1, pair, 1, part.count, part.computed, (rondo_op_t) slice_op->op,
+            rondo_reduce_elements(&reduced, 1, pair, 1, part.count, part.computed, (rondo_op_t) slice_op->op,
                                   (int) slice_op->average, 0);
         const union values *retained = &values;
         int rounds = (slice_op->codec & RONDO_CODEC_ROUND) != 0 && (slice_op->local != NULL || keeps);

@@ -1,12 +1,16 @@
 /*
- * Carries out a piece whose slots hold ZFP streams with the worker threads of a CUDA block: what device/codec/codec.h does on
- * the host, to the same bits. A warp takes 128 elements at a time, a lane the four of a block: they are decoded, folded,
- * encoded and decoded again in registers, and streams go through the warp's stage in shared memory (device/codec/zfp_warp.h).
- * While it codes them the next 128 are on their way: a slot in the host's memory is two microseconds off, and more while the
- * link is busy.
+ * Carries out a slice operation whose slots hold ZFP streams with the worker threads of a CUDA block: what device/codec/codec.h
+ * does on the host, to the same bits. A warp takes 128 elements at a time, a lane the four of a block: they are decoded,
+ * reduced, encoded and decoded again in registers, and streams go through the warp's stage in shared memory
+ * (device/codec/zfp_warp.h). While it codes them the next 128 are on their way: a slot in the host's memory is two microseconds
+ * off, and more while the link is busy.
  */
 #ifndef RONDO_DEVICE_CODEC_CUDA_CODEC_H
 #define RONDO_DEVICE_CODEC_CUDA_CODEC_H
+
+#if !defined(__CUDACC__)
+#error "__device__ code: nvcc alone compiles it"
+#endif
 
 #include "device/abi/cuda_access.h"
 #include "device/reduce/operators.h"
@@ -21,7 +25,8 @@
 
 static __device__ const struct rondo_zfp_spread_tables rondo_codec_tables = rondo_zfp_spread_out();
 
-/* What a piece says, in registers: from the piece itself it would be read anew after each access to other memory. */
+/* What a slice operation says, in registers: from the slice operation itself it would be read anew after each access to other
+ * memory. */
 struct rondo_codec_job {
     const struct rondo_slice_op *slice_op; /* which knows more sources and remotes */
     const struct rondo_zfp_spread_tables *tables;
@@ -36,7 +41,7 @@ struct rondo_codec_job {
 #define RONDO_CODEC_NONE 255u
 static_assert((RONDO_CODEC_AHEAD + 1) * RONDO_ZFP_LANES <= RONDO_ZFP_STAGE_float, "a stage has room for a stream");
 
-/* What a lane knows of the part of a piece that its warp has in hand. */
+/* What a lane knows of the part of a slice operation that its warp has in hand. */
 struct rondo_codec_part {
     const struct rondo_codec_job *job;
     uint64_t own;  /* the first of the lane's four elements, */
@@ -328,7 +333,7 @@ RONDO_CODEC_DEFINE(float, float)
 RONDO_CODEC_DEFINE(double, double)
 #undef RONDO_CODEC_DEFINE
 
-/* The one that begins with an element of the piece. */
+/* The one that begins with an element of the slice operation. */
 RONDO_CUDA_INLINE struct rondo_codec_part rondo_codec_part_at(const struct rondo_codec_job *job, uint64_t count, uint64_t first)
 {
     const uint64_t left = count - first;

@@ -10,6 +10,8 @@
 #include "device/codec/zfp_kernels.h"
 #include "device/codec/zfp_tables.h"
 
+#if defined(__AVX2__) /* as zfp_kernels.c is compiled for its variants */
+
 #include <immintrin.h>
 
 static const uint32_t plane_codes[RONDO_ZFP_CODES] __attribute__((aligned(64))) = {RONDO_ZFP_PLANE_CODES};
@@ -509,4 +511,5 @@ static void decode_float_lanes(float *values, const uint64_t *stream, size_t gro
         decode_groups(values, stream, groups, bits, 1);
 }
 
+#endif
 #endif

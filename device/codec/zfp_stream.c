@@ -22,7 +22,7 @@ const struct rondo_zfp_kernels *rondo_zfp_kernels_at(int i)
         &rondo_zfp_kernels_avx512,
 #endif
     };
-    /* The fold's table of the same name knows whether this machine has the instructions. */
+    /* The reduce's table of the same name knows whether this machine has the instructions. */
     const struct rondo_reduce_kernels *runs = i >= 0 ? rondo_reduce_kernels_at(i) : NULL;
     for (size_t b = 0; runs != NULL && b < sizeof(built) / sizeof(*built); b++)
         if (strcmp(built[b]->name, runs->name) == 0)

@@ -3,9 +3,13 @@
  * inlined: what is called saves and restores registers in memory, which costs more than a small operation takes.
  */
 #include "device/cuda/kernels.h"
+
 #include "device/cuda/move_tma.h"
-#include "device/engine/warp_interpreter.h"
 #include "device/daemon/daemon.h"
+#include "device/engine/engine.h"
+#include "device/engine/warp_interpreter.h"
+#include "device/engine/worker_loop.h"
+#include "device/move/mover_table.h"
 
 #define RONDO_GROUP_PATIENCE 64 /* rounds between a group's looks into the host's memory */
 #define RONDO_GROUP_POLLS    200 /* of one of a group's parts in one visit, */
@@ -88,7 +92,7 @@ static __device__ uint8_t rondo_lead_warps(const struct rondo_daemon *daemon, st
     const uint64_t tile = workers->operation.tile * workers->operation.element_bytes, tiles_end = workers->operation.tiles * tile;
     struct rondo_warp_cursor cursor = {0, 0, 0, 0, 0};
     uint8_t told = 0;
-    workers->interpreter.ahead = workers->ahead = workers->may_go_ahead;
+    workers->interpreter.ahead = workers->ahead = workers->may_run_ahead;
     if (!workers->ahead)
         rondo_arrive(run);
     rondo_workers_command(workers, RONDO_COMMAND_INTERPRET);
@@ -125,12 +129,12 @@ static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, c
     rondo_prepare_run(&run, daemon, workers->operation.lane, &given->operation, part, context);
     run.fresh = run.of_daemon = run.keeps = 0; /* the preamble has loaded it */
     run.early = 1;
-    workers->may_go_ahead = !given->waits;
+    workers->may_run_ahead = !given->waits;
     run.workers = workers;
     run.statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
     run.policy = &daemon->policy;
     run.interrupts = NULL;
-    if (all_lines && workers->operation.warp_mode == RONDO_WARP_MODE_LINES) {
+    if (rondo_launch_mode(workers->operation.warp_mode, 0, 0, all_lines) == RONDO_WARP_MODE_LINES) {
         told = rondo_lead_warps(daemon, &run, workers);
         rondo_finish_ordered(daemon, given, workers->operation.lane, told);
         return;
@@ -166,7 +170,7 @@ static __device__ void rondo_await_turn(const struct rondo_daemon *daemon, const
 }
 
 /* Only the leader has to wait: it alone looks at what the kernels before may have written, but for data, which the workers
- * touch when it has told them to; and for a piece that they go ahead with (rondo_workers_goes_ahead). */
+ * touch when it has told them to; and for a slice operation that they go ahead with (rondo_workers_goes_ahead). */
 RONDO_FUNCTION void rondo_workers_arrive(struct rondo_workers *workers, const struct rondo_run *run)
 {
     rondo_after_stream();
@@ -211,7 +215,7 @@ static __device__ int rondo_visit_part(const struct rondo_daemon *daemon, const 
         flags->begun = 1;
     }
     rondo_prepare_run(&run, daemon, lane_index, &given->operation, part, context);
-    run.fresh = run.of_daemon = run.keeps = 0; /* the team has had none of the list's before this launch */
+    run.fresh = run.of_daemon = run.keeps = 0; /* the worker group has had none of the list's before this launch */
     run.workers = workers;
     run.statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
     run.policy = &daemon->policy;
@@ -303,7 +307,7 @@ static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemo
         rondo_copy_vectors(&shared->block, &daemon->blocks[blockIdx.x], sizeof(shared->block), threadIdx.x, blockDim.x);
     } else {
         rondo_bring_in(given, shared);
-        if (all_lines && workers->operation.warp_mode == RONDO_WARP_MODE_LINES) {
+        if (rondo_launch_mode(workers->operation.warp_mode, 0, 0, all_lines) == RONDO_WARP_MODE_LINES) {
             __syncthreads();
             rondo_warp_prepare(workers, threadIdx.x, blockDim.x);
         }
@@ -387,7 +391,7 @@ static __device__ uint8_t rondo_lead_tma(const struct rondo_daemon *daemon, stru
     uint8_t told = 0, ending = 0;
     for (uint32_t looks = 1; rondo_tma_next(workers, &at) != 0; looks++) {
         const uint32_t stored = rondo_tma_look(&tma->stored);
-        if (stored != at.pieces) {
+        if (stored != at.slice_ops) {
             rondo_tma_tell(workers, tma, &at, stored, &sent);
             looks = 0;
         }
@@ -406,7 +410,7 @@ static __device__ uint8_t rondo_lead_tma(const struct rondo_daemon *daemon, stru
         rondo_tell_stuck(daemon, lane, run->context->operation - 1, &told);
     }
     rondo_workers_ending(workers);
-    rondo_count(&statistics->primitives, at.pieces);
+    rondo_count(&statistics->primitives, at.slice_ops);
     rondo_count(&statistics->bytes_sent, sent);
     return told;
 }
@@ -416,9 +420,9 @@ static __device__ void rondo_tma_main(const struct rondo_daemon *daemon, const s
     enum {
         LOADER = 0,
         STORER = RONDO_CUDA_WARP,
-        SCOUTS = 2 * RONDO_CUDA_WARP,
-        FOLDERS = SCOUTS + RONDO_CUDA_WARP,
-        LEADER = FOLDERS + RONDO_TMA_REDUCERS
+        POLLERS = 2 * RONDO_CUDA_WARP,
+        REDUCERS = POLLERS + RONDO_CUDA_WARP,
+        LEADER = REDUCERS + RONDO_TMA_REDUCERS
     };
     struct rondo_cuda_block *shared = &rondo_here;
     struct rondo_workers *workers = &rondo_here.workers;
@@ -449,10 +453,10 @@ static __device__ void rondo_tma_main(const struct rondo_daemon *daemon, const s
         rondo_tma_store(workers, tma, rondo_tma_cells);
     else if (thread == LEADER)
         told = rondo_lead_tma(&shared->daemon, &run, workers);
-    else if (thread >= SCOUTS && thread < FOLDERS)
-        rondo_tma_scout(workers, tma, thread - SCOUTS);
-    else if (thread >= FOLDERS && thread < LEADER)
-        rondo_tma_reduce(workers, tma, rondo_tma_cells, thread - FOLDERS);
+    else if (thread >= POLLERS && thread < REDUCERS)
+        rondo_tma_poll(workers, tma, thread - POLLERS);
+    else if (thread >= REDUCERS && thread < LEADER)
+        rondo_tma_reduce(workers, tma, rondo_tma_cells, thread - REDUCERS);
     __syncwarp();
     __syncthreads();
     rondo_tma_leave(workers, tma, thread);

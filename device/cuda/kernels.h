@@ -2,16 +2,10 @@
 #ifndef RONDO_DEVICE_CUDA_KERNELS_H
 #define RONDO_DEVICE_CUDA_KERNELS_H
 
+#include "device/abi/cuda_block.h"
 #include "device/abi/structures.h"
 
-#define RONDO_CUDA_WORKERS_MAX 480
-#define RONDO_CUDA_CONTROL     32 /* threads of a block that are not workers */
-#define RONDO_CUDA_BATCH       9  /* operations of one launch: 4 KiB of arguments are what every CUDA offers */
-
-/* Of a block that moves data by bulk copies (device/cuda/move_tma.h). */
-#define RONDO_TMA_THREADS 384                                 /* in all */
-#define RONDO_TMA_CELLS   11                                  /* of RONDO_TMA_BYTES: all the shared memory that is left */
-#define RONDO_TMA_SHARED  (RONDO_TMA_CELLS * RONDO_TMA_BYTES) /* given at the launch */
+#define RONDO_CUDA_BATCH 9 /* operations of one launch: 4 KiB of arguments are what every CUDA offers */
 
 struct rondo_cuda_batch {
     uint32_t count;

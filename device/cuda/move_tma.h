@@ -1,69 +1,79 @@
 /*
- * A part of an operation on a stream whose pieces are moved by bulk copies (PTX cp.async.bulk, from sm_90 on): its data flow
- * through cells in shared memory, piece by piece in the order of the engine. The loader, one thread, plans the pieces and loads
- * what each is made of as soon as that is there and cells are free; warps fold it where it lies; the storer, one thread, stores
- * the result to the peers' slots and to this rank's buffers; the leader tells the peers. A warp of scouts looks at what the
- * peers tell, an end a lane. No thread touches data that are only copied, and few blocks fill a link.
+ * A part of an operation on a stream whose slice operations are moved by bulk copies (PTX cp.async.bulk, from sm_90 on): its
+ * data flow through cells in shared memory, slice operation by slice operation in the order of the engine. The loader, one
+ * thread, plans the slice operations and loads what each is made of as soon as that is there and cells are free; warps reduce
+ * it where it lies; the storer, one thread, stores the result to the peers' slots and to this rank's buffers; the leader tells
+ * the peers. A warp of polling threads looks at what the peers tell, an end a lane. No thread touches data that are only
+ * copied, and few blocks fill a link.
  *
- * A thread's instructions are what a block's rate hangs on: at 45 GB/s a piece takes 700 cycles, and one instruction after the
- * other takes 5, an access to shared memory 30. So positions and addresses are the loader's, who has time, and in registers
- * where they can be.
+ * A thread's instructions are what a block's rate hangs on: at 45 GB/s a slice operation takes 700 cycles, and one instruction
+ * after the other takes 5, an access to shared memory 30. So positions and addresses are the loader's, who has time, and in
+ * registers where they can be.
  *
  * Order. Data arrive and leave by the async proxy. A store's completion makes it visible to the storer (bulk groups), which
- * notes the pieces that are over (release); the leader takes note (acquire), fences, and tells the peers: causality order is
- * transitive. A peer's scout acquires the word and notes it (release), its loader takes note (acquire), and a proxy fence
- * orders the bulk loads after that. Slots are given back, too, when the piece is over, for which all its loads had to land. A
- * cell is loaded anew when the store that read it has done so, as the storer says by freed.
+ * notes the slice operations that are over (release); the leader takes note (acquire), fences, and tells the peers: causality
+ * order is transitive. A peer's polling thread acquires the word and notes it (release), its loader takes note (acquire), and a
+ * proxy fence orders the bulk loads after that. Slots are given back, too, when the slice operation is over, for which all its
+ * loads had to land. A cell is loaded anew when the store that read it has done so, as the storer says by freed.
  *
- * Why nobody waits for ever: loading, folding and storing each keep to the engine's order, and the peers are told of each piece
- * as the engine tells them, whose order has been checked to come to its end; before the storer waits for anything, what it has
- * begun is seen to its end (rondo_tma_idle).
+ * Why nobody waits for ever: loading, reducing and storing each keep to the engine's order, and the peers are told of each
+ * slice operation as the engine tells them, whose order has been checked to come to its end; before the storer waits for
+ * anything, what it has begun is seen to its end (rondo_tma_idle).
  */
 #ifndef RONDO_DEVICE_CUDA_MOVE_TMA_H
 #define RONDO_DEVICE_CUDA_MOVE_TMA_H
 
-#include "device/move/cuda_barrier.h"
-#include "device/cuda/kernels.h"
+#if !defined(__CUDACC__)
+#error "__device__ code: nvcc alone compiles it"
+#endif
+
+#include "device/abi/cuda_block.h"
+#include "device/abi/platform.h"
+#include "device/engine/run.h"
+#include "device/engine/use.h"
 #include "device/engine/warp_interpreter.h"
+#include "device/engine/workers_cuda.h"
+#include "device/move/cuda_barrier.h"
+#include "device/move/move_ll.h"
 
 #define RONDO_TMA_REDUCERS (RONDO_TMA_THREADS - 3 * RONDO_CUDA_WARP - RONDO_CUDA_CONTROL) /* threads */
-#define RONDO_TMA_RING     16   /* places of pieces that are planned and not over: more than there can be */
-#define RONDO_TMA_DEEP     8    /* pieces whose stores are under way */
-#define RONDO_TMA_PATIENCE 8192 /* the leader's looks at pieces that do not come on: about a millisecond */
+#define RONDO_TMA_RING     16   /* places of slice operations that are planned and not over: more than there can be */
+#define RONDO_TMA_DEEP     8    /* slice operations whose stores are under way */
+#define RONDO_TMA_PATIENCE 8192 /* the leader's looks at slice operations that do not come on: about a millisecond */
 
 static_assert(RONDO_TMA_RING > RONDO_TMA_CELLS, "each piece has a cell, and the last place says that there are no more");
 static_assert(RONDO_TMA_CELLS >= RONDO_WARP_WIDTH, "the sources of a piece have cells");
 
 /* What the storer does. */
 struct rondo_tma_slice_op {
-    uint32_t bytes; /* 0: there are no more */
-    uint32_t cells; /* given to the pieces up to this one, in all */
-    uint8_t cell;   /* where the result is */
-    uint8_t folds;  /* it has to be folded first */
-    uint8_t waits;  /* for all stores before */
+    uint32_t bytes;  /* 0: there are no more */
+    uint32_t cells;  /* given to the slice operations up to this one, in all */
+    uint8_t cell;    /* where the result is */
+    uint8_t reduces; /* it has to be reduced first */
+    uint8_t waits;   /* for all stores before */
     uint8_t send_first, sent;
     char *local;                       /* NULL: nowhere here */
     char *remote[RONDO_WARP_WIDTH];    /* slots, */
     uint64_t needed[RONDO_WARP_WIDTH]; /* which are free when so many have been given back */
 } __attribute__((aligned(16)));
 
-/* What those who fold do. */
+/* What those who reduce do. */
 struct rondo_tma_reduce {
     uint32_t bytes; /* 0: there are no more */
     uint8_t cell;   /* of the first source; the others' come next */
     uint8_t sources, finishes;
 };
 
-/* In shared memory, beside the team. */
+/* In shared memory, beside the worker group. */
 struct rondo_tma {
-    uint64_t landed[RONDO_TMA_RING];   /* barriers: of pieces of one source, the next one each: it is there */
+    uint64_t landed[RONDO_TMA_RING];   /* barriers: of slice operations of one source, the next one each: it is there */
     uint64_t gathered[RONDO_TMA_RING]; /* of those of several: all are, as the loader announces, who alone arrives at these, */
-    uint64_t folded[RONDO_TMA_RING];   /* and the result is, as all who fold say */
-    struct rondo_tma_slice_op pieces[RONDO_TMA_RING];
-    struct rondo_tma_reduce folds[RONDO_TMA_RING];
-    uint32_t planned;                       /* pieces; the loader's */
+    uint64_t reduced[RONDO_TMA_RING];  /* and the result is, as all who reduce say */
+    struct rondo_tma_slice_op slice_ops[RONDO_TMA_RING];
+    struct rondo_tma_reduce reduces[RONDO_TMA_RING];
+    uint32_t planned;                       /* slice operations; the loader's */
     uint32_t freed;                         /* cells, in all; the storer's */
-    uint32_t stored;                        /* pieces whose stores are over; the storer's */
+    uint32_t stored;                        /* slice operations whose stores are over; the storer's */
     uint32_t finished;                      /* all are; the storer's */
     uint32_t stop;                          /* all shall leave off; the leader's */
     uint8_t waits[RONDO_WARP_INSTRUCTIONS]; /* an instruction before stores what this one loads or stores here */
@@ -168,7 +178,7 @@ RONDO_FUNCTION void rondo_tma_fence_cells(void)
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/* ---- the order of the pieces ---- */
+/* ---- the order of the slice operations ---- */
 
 /* The engine's, but that a last instruction that only receives takes turns with the next tile's first one that only sends,
  * slice by slice: all blocks come there at about the same time, and the links would be idle. No peer can tell, for on every
@@ -176,11 +186,11 @@ RONDO_FUNCTION void rondo_tma_fence_cells(void)
  * with so many slots fewer, which the check allows for (RONDO_TMA_SLOTS). */
 struct rondo_tma_cursor {
     uint64_t tile_bytes, slice_bytes, end; /* bytes of a chunk */
-    uint64_t tile, start, limit;           /* before the tile, before the piece, and before what the instruction leaves out */
-    uint64_t other;                        /* start of the instruction that this one takes turns with */
-    struct rondo_warp_step step;           /* the instruction */
+    uint64_t tile, start, limit; /* before the tile, before the slice operation, and before what the instruction leaves out */
+    uint64_t other;              /* start of the instruction that this one takes turns with */
+    struct rondo_warp_step step; /* the instruction */
     uint32_t instruction, instructions;
-    uint32_t pieces;      /* before this one */
+    uint32_t slice_ops;   /* before this one */
     uint32_t weaves;      /* such instructions there are, */
     uint32_t turns, over; /* and take turns now; the next tile's first one is over */
 };
@@ -249,7 +259,7 @@ RONDO_FUNCTION uint32_t rondo_tma_next(const struct rondo_workers *workers, stru
 RONDO_FUNCTION void rondo_tma_pass(const struct rondo_workers *workers, struct rondo_tma_cursor *at)
 {
     at->start += at->slice_bytes;
-    at->pieces++;
+    at->slice_ops++;
     if (at->turns)
         rondo_tma_change(workers, at);
 }
@@ -260,10 +270,10 @@ RONDO_FUNCTION uint32_t rondo_tma_after(uint32_t cell, uint32_t count)
     return cell + count < RONDO_TMA_CELLS ? cell + count : cell + count - RONDO_TMA_CELLS;
 }
 
-/* ---- the scouts ---- */
+/* ---- the polling threads ---- */
 
 /* Acquire pairs with the peers' telling of slots that they have filled, or read and given back. */
-RONDO_FUNCTION void rondo_tma_scout(struct rondo_workers *workers, const struct rondo_tma *tma, uint32_t lane)
+RONDO_FUNCTION void rondo_tma_poll(struct rondo_workers *workers, const struct rondo_tma *tma, uint32_t lane)
 {
     const int has_end = lane < workers->part.end_count;
     struct rondo_end *end = &workers->ends[has_end ? lane : 0];
@@ -282,9 +292,9 @@ RONDO_FUNCTION void rondo_tma_scout(struct rondo_workers *workers, const struct 
 
 /* How far it is besides the cursor. */
 struct rondo_tma_loads {
-    uint32_t copies, folds; /* pieces of one source, and of several */
-    uint32_t cells, cell;   /* given, in all, and the next one */
-    uint32_t known_end;     /* of this end the peer's word has been seen, and fenced for: */
+    uint32_t copies, reduces; /* slice operations of one source, and of several */
+    uint32_t cells, cell;     /* given, in all, and the next one */
+    uint32_t known_end;       /* of this end the peer's word has been seen, and fenced for: */
     uint64_t known;
 };
 
@@ -316,11 +326,11 @@ RONDO_FUNCTION void rondo_tma_plan(const struct rondo_workers *workers, struct r
                                    const struct rondo_tma_cursor *at, const struct rondo_tma_loads *loads, uint32_t bytes)
 {
     const struct rondo_warp_step *step = &at->step;
-    struct rondo_tma_slice_op *slice_op = &tma->pieces[at->pieces % RONDO_TMA_RING];
+    struct rondo_tma_slice_op *slice_op = &tma->slice_ops[at->slice_ops % RONDO_TMA_RING];
     slice_op->bytes = bytes;
     slice_op->cells = loads->cells + step->sources;
     slice_op->cell = (uint8_t) loads->cell;
-    slice_op->folds = step->sources > 1;
+    slice_op->reduces = step->sources > 1;
     slice_op->waits = tma->waits[at->instruction];
     slice_op->send_first = step->send_first;
     slice_op->sent = step->sent;
@@ -333,19 +343,19 @@ RONDO_FUNCTION void rondo_tma_plan(const struct rondo_workers *workers, struct r
     }
     if (step->sources > 1) {
         const struct rondo_tma_reduce reduce = {bytes, (uint8_t) loads->cell, step->sources, step->finishes};
-        tma->folds[loads->folds % RONDO_TMA_RING] = reduce;
+        tma->reduces[loads->reduces % RONDO_TMA_RING] = reduce;
     }
-    rondo_tma_say(&tma->planned, at->pieces + 1);
+    rondo_tma_say(&tma->planned, at->slice_ops + 1);
 }
 
-/* The piece's sources, each to its cell. When it shall stop what a slot holds does not matter any more, but what has been
- * announced to the barrier comes. */
+/* The slice operation's sources, each to its cell. When it shall stop what a slot holds does not matter any more, but what has
+ * been announced to the barrier comes. */
 RONDO_FUNCTION int rondo_tma_load_slice_op(const struct rondo_workers *workers, struct rondo_tma *tma, char *cells,
                                            const struct rondo_tma_cursor *at, struct rondo_tma_loads *loads, uint32_t bytes)
 {
     const struct rondo_warp_step *step = &at->step;
     uint64_t *barrier =
-        step->sources > 1 ? &tma->gathered[loads->folds % RONDO_TMA_RING] : &tma->landed[loads->copies % RONDO_TMA_RING];
+        step->sources > 1 ? &tma->gathered[loads->reduces % RONDO_TMA_RING] : &tma->landed[loads->copies % RONDO_TMA_RING];
     int goes_on = 1;
     rondo_tma_expect(barrier, bytes * step->sources);
     if (step->has_own)
@@ -361,7 +371,7 @@ RONDO_FUNCTION int rondo_tma_load_slice_op(const struct rondo_workers *workers, 
         rondo_tma_copy_in(cells + rondo_tma_after(loads->cell, place) * RONDO_TMA_BYTES, rondo_slot_at(end, position), bytes,
                           barrier);
     }
-    loads->folds += step->sources > 1;
+    loads->reduces += step->sources > 1;
     loads->copies += step->sources == 1;
     loads->cells += step->sources;
     loads->cell = rondo_tma_after(loads->cell, step->sources);
@@ -370,10 +380,10 @@ RONDO_FUNCTION int rondo_tma_load_slice_op(const struct rondo_workers *workers, 
 
 RONDO_FUNCTION void rondo_tma_end(struct rondo_tma *tma, const struct rondo_tma_cursor *at, const struct rondo_tma_loads *loads)
 {
-    tma->pieces[at->pieces % RONDO_TMA_RING].bytes = 0;
-    tma->folds[loads->folds % RONDO_TMA_RING].bytes = 0;
-    rondo_tma_say(&tma->planned, at->pieces + 1);
-    rondo_tma_expect(&tma->gathered[loads->folds % RONDO_TMA_RING], 0);
+    tma->slice_ops[at->slice_ops % RONDO_TMA_RING].bytes = 0;
+    tma->reduces[loads->reduces % RONDO_TMA_RING].bytes = 0;
+    rondo_tma_say(&tma->planned, at->slice_ops + 1);
+    rondo_tma_expect(&tma->gathered[loads->reduces % RONDO_TMA_RING], 0);
 }
 
 RONDO_FUNCTION void rondo_tma_load(struct rondo_workers *workers, struct rondo_tma *tma, char *cells)
@@ -386,7 +396,7 @@ RONDO_FUNCTION void rondo_tma_load(struct rondo_workers *workers, struct rondo_t
         if (!rondo_tma_await_word(tma, &tma->freed, loads.cells + at.step.sources - RONDO_TMA_CELLS))
             break;
         if (tma->waits[at.instruction]) {
-            if (!rondo_tma_await_word(tma, &tma->stored, at.pieces))
+            if (!rondo_tma_await_word(tma, &tma->stored, at.slice_ops))
                 break;
             rondo_tma_fence();
         }
@@ -398,12 +408,12 @@ RONDO_FUNCTION void rondo_tma_load(struct rondo_workers *workers, struct rondo_t
     for (uint32_t p = loads.copies > RONDO_TMA_RING ? loads.copies - RONDO_TMA_RING : 0; p < loads.copies; p++)
         while (!rondo_tma_is_over(tma->landed, p, 1))
             ;
-    for (uint32_t p = loads.folds + 1 > RONDO_TMA_RING ? loads.folds + 1 - RONDO_TMA_RING : 0; p <= loads.folds; p++)
+    for (uint32_t p = loads.reduces + 1 > RONDO_TMA_RING ? loads.reduces + 1 - RONDO_TMA_RING : 0; p <= loads.reduces; p++)
         while (!rondo_tma_is_over(tma->gathered, p, 1))
             ;
 }
 
-/* ---- those who fold ---- */
+/* ---- those who reduce ---- */
 
 /* The vectors of this thread, into the first cell. */
 RONDO_FUNCTION void rondo_tma_reduce_slice_op(const struct rondo_workers *workers, char *cells,
@@ -438,10 +448,10 @@ RONDO_FUNCTION void rondo_tma_reduce_slice_op(const struct rondo_workers *worker
 
 RONDO_FUNCTION int rondo_tma_reduces(const struct rondo_workers *workers)
 {
-    int folds = 0;
+    int reduces = 0;
     for (uint32_t i = 0; i < workers->part.instruction_count; i++)
-        folds |= workers->interpreter.steps[i].sources > 1;
-    return folds;
+        reduces |= workers->interpreter.steps[i].sources > 1;
+    return reduces;
 }
 
 RONDO_FUNCTION void rondo_tma_reduce(const struct rondo_workers *workers, struct rondo_tma *tma, char *cells, uint32_t thread)
@@ -452,22 +462,22 @@ RONDO_FUNCTION void rondo_tma_reduce(const struct rondo_workers *workers, struct
         while (!rondo_tma_is_over(tma->gathered, f, 1))
             if (rondo_tma_look(&tma->stop) != 0)
                 return;
-        const struct rondo_tma_reduce reduce = tma->folds[f % RONDO_TMA_RING];
+        const struct rondo_tma_reduce reduce = tma->reduces[f % RONDO_TMA_RING];
         if (reduce.bytes == 0)
             return;
         rondo_tma_reduce_slice_op(workers, cells, &reduce, thread);
         rondo_tma_fence_cells(); /* before the storer's bulk copies */
-        rondo_barrier_arrive(&tma->folded[f % RONDO_TMA_RING]);
+        rondo_barrier_arrive(&tma->reduced[f % RONDO_TMA_RING]);
     }
 }
 
 /* ---- the storer ---- */
 
 struct rondo_tma_stores {
-    uint32_t begun; /* groups, one a piece */
+    uint32_t begun; /* groups, one a slice operation */
     uint32_t open;  /* of which so many may not be over */
     uint32_t cells; /* of those that are begun, in all */
-    uint32_t copies, folds;
+    uint32_t copies, reduces;
     uint32_t known_end; /* as the loader's */
     uint64_t known;
 };
@@ -496,9 +506,9 @@ RONDO_FUNCTION int rondo_tma_idle(struct rondo_tma *tma, struct rondo_tma_stores
 RONDO_FUNCTION int rondo_tma_await_result(struct rondo_tma *tma, struct rondo_tma_stores *stores,
                                           const struct rondo_tma_slice_op *slice_op)
 {
-    const uint64_t *barriers = slice_op->folds ? tma->folded : tma->landed;
-    const uint32_t index = slice_op->folds ? stores->folds++ : stores->copies++;
-    while (!rondo_tma_is_over(barriers, index, slice_op->folds ? RONDO_TMA_REDUCERS : 1))
+    const uint64_t *barriers = slice_op->reduces ? tma->reduced : tma->landed;
+    const uint32_t index = slice_op->reduces ? stores->reduces++ : stores->copies++;
+    while (!rondo_tma_is_over(barriers, index, slice_op->reduces ? RONDO_TMA_REDUCERS : 1))
         if (!rondo_tma_idle(tma, stores))
             return 0;
     return 1;
@@ -551,7 +561,7 @@ RONDO_FUNCTION void rondo_tma_store(const struct rondo_workers *workers, struct 
 {
     struct rondo_tma_stores stores = {0, 0, 0, 0, 0, RONDO_WARP_ENDS, 0};
     for (;;) {
-        const struct rondo_tma_slice_op *slice_op = &tma->pieces[stores.begun % RONDO_TMA_RING];
+        const struct rondo_tma_slice_op *slice_op = &tma->slice_ops[stores.begun % RONDO_TMA_RING];
         while (rondo_tma_look(&tma->planned) == stores.begun)
             if (!rondo_tma_idle(tma, &stores))
                 return;
@@ -566,12 +576,12 @@ RONDO_FUNCTION void rondo_tma_store(const struct rondo_workers *workers, struct 
 
 /* ---- the leader ---- */
 
-/* Peers are told of the pieces that are over: of the slots filled, and of those taken, which go back. */
+/* Peers are told of the slice operations that are over: of the slots filled, and of those taken, which go back. */
 RONDO_FUNCTION void rondo_tma_tell(const struct rondo_workers *workers, struct rondo_tma *tma, struct rondo_tma_cursor *at,
                                    uint32_t stored, uint64_t *sent)
 {
     rondo_publish_begin();
-    for (uint32_t bytes; at->pieces != stored && (bytes = rondo_tma_next(workers, at)) != 0; rondo_tma_pass(workers, at)) {
+    for (uint32_t bytes; at->slice_ops != stored && (bytes = rondo_tma_next(workers, at)) != 0; rondo_tma_pass(workers, at)) {
         const struct rondo_warp_step *step = &at->step;
         for (uint32_t i = 0; i < (uint32_t) step->sent + step->received; i++) {
             const uint32_t e = i < step->sent ? step->send_first + i : step->receive_first + i - step->sent;
@@ -581,7 +591,7 @@ RONDO_FUNCTION void rondo_tma_tell(const struct rondo_workers *workers, struct r
     }
 }
 
-/* Whom the first piece that is not over seems to wait for: 1 + a rank in the world; 0: nobody. */
+/* Whom the first slice operation that is not over seems to wait for: 1 + a rank in the world; 0: nobody. */
 RONDO_FUNCTION int32_t rondo_tma_missing(const struct rondo_workers *workers, const struct rondo_tma *tma,
                                          const struct rondo_tma_cursor *at)
 {
@@ -622,7 +632,7 @@ RONDO_FUNCTION void rondo_tma_decode(struct rondo_workers *workers, struct rondo
     if (thread < RONDO_TMA_RING) {
         rondo_barrier_begin(&tma->landed[thread], 1);
         rondo_barrier_begin(&tma->gathered[thread], 1);
-        rondo_barrier_begin(&tma->folded[thread], RONDO_TMA_REDUCERS);
+        rondo_barrier_begin(&tma->reduced[thread], RONDO_TMA_REDUCERS);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     if (thread < RONDO_WARP_ENDS)

@@ -1,4 +1,4 @@
-/* See device/cuda/pool.h. Sizes are rounded up to powers of two; each size has its list of returned pieces. */
+/* See device/cuda/pool.h. Sizes are rounded up to powers of two; each size has its list of returned slice operations. */
 #include "device/cuda/pool.h"
 
 #include <pthread.h>
@@ -76,7 +76,7 @@ static void *obtain(struct rondo_pool *pool, size_t bytes)
     return slab->memory;
 }
 
-/* Under the lock. Pieces of a slab lie at multiples of 256, or of their size if that is smaller. */
+/* Under the lock. Slice operations of a slab lie at multiples of 256, or of their size if that is smaller. */
 static void *cut(struct rondo_pool *pool, size_t bytes)
 {
     if (bytes > SLAB_BYTES / 4)

@@ -7,6 +7,7 @@
 #include "device/cuda/kernels.h"
 #include "lib/base/error.h"
 #include "device/abi/platform.h"
+#include "device/move/mover_table.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -61,7 +62,7 @@ static enum rondo_cuda_kernel kernel_for(const struct rondo_stream_operation *op
 {
     if (grouped)
         return RONDO_CUDA_GROUP;
-    if (all(operations, count, is_tma))
+    if (rondo_launch_mode(RONDO_WARP_MODE_TMA, grouped, all(operations, count, is_tma), 0) == RONDO_WARP_MODE_TMA)
         return RONDO_CUDA_TMA;
     if (count > 1)
         return all(operations, count, is_lines) ? RONDO_CUDA_ALL_LINES : RONDO_CUDA_OPERATIONS;

@@ -1,6 +1,6 @@
 /*
- * The consensus by which a device's blocks quit together: a block with nothing to do votes, withdraws on news, and the last
- * vote decides for all, after a final look at the queue. Single source.
+ * The consensus by which a device's blocks quit together: a block with nothing to do votes, withdraws on notifications, and the
+ * last vote decides for all, after a final look at the queue. Single source.
  */
 #ifndef RONDO_DEVICE_DAEMON_CONSENSUS_H
 #define RONDO_DEVICE_DAEMON_CONSENSUS_H
@@ -52,7 +52,7 @@ RONDO_FUNCTION void rondo_decide(const struct rondo_daemon *daemon, int must_lea
     for (uint32_t b = 0; b < daemon->block_count && !must_leave; b++)
         if (rondo_load_acquire_device(&daemon->reports[b].notifications_read) !=
             rondo_load_acquire_device(&daemon->exchange->announced))
-            return; /* that block voted before the news came, and will withdraw */
+            return; /* that block voted before the notifications came, and will withdraw */
     uint64_t word = rondo_load_acquire_device(&daemon->exchange->consensus);
     if ((word & RONDO_VOTES_MASK) != daemon->block_count || (word & RONDO_DECIDING) ||
         !rondo_exchange_if(&daemon->exchange->consensus, word, word | RONDO_DECIDING))

@@ -33,8 +33,8 @@ RONDO_FUNCTION uint32_t rondo_own_program_block(const struct rondo_daemon *daemo
     return (block->index + daemon->block_count - rondo_first_block(daemon, lane)) % daemon->block_count;
 }
 
-/* What a submission tells a block, in the terms of news. number: of the operation in its lane, if it is the first. begun: and
- * has a context. */
+/* What a submission tells a block, in the terms of notifications. number: of the operation in its lane, if it is the first.
+ * begun: and has a context. */
 RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct rondo_block *block, uint64_t notifications,
                                     uint64_t number, int begun)
 {
@@ -54,8 +54,8 @@ RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct ro
 }
 
 /* A block that has nothing else to do begins with its part of an operation, which it is told is its lane's first, before it
- * has so much as a task, if the operation is started again as it was: the team knows all about it. The task is then the block's
- * only one, or at least the first, and visited next. A block without a part may still know what was there before. */
+ * has so much as a task, if the operation is started again as it was: the worker group knows all about it. The task is then the
+ * block's only one, or at least the first, and visited next. A block without a part may still know what was there before. */
 RONDO_FUNCTION void rondo_begin_again(const struct rondo_daemon *daemon, const struct rondo_block *block,
                                       struct rondo_workers *workers, uint64_t notifications)
 {
@@ -103,7 +103,7 @@ RONDO_FUNCTION void rondo_fetch_more(const struct rondo_daemon *daemon, struct r
 }
 
 /* Block 0 only. Appends one submission to its lane, tells it to the other blocks if it concerns them, and takes its own share.
- * more: another one waits, which may need the team. */
+ * more: another one waits, which may need the worker group. */
 RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_workers *workers,
                                     struct rondo_pair words, int more)
 {
@@ -117,7 +117,7 @@ RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct ro
         rondo_fetch_more(daemon, block, workers, sqe, operation, number);
     rondo_store_relaxed(&lane->submitted, submitted + 1);
     /* The operation's copy and submitted before the ring entry, by which a block that has been busy with the lane finds the
-     * operation, and before the news, which tell the others, unless it is nobody's business but ours. */
+     * operation, and before the notifications, which tell the others, unless it is nobody's business but ours. */
     int told = daemon->block_count > 1 && (blocks > 1 || rondo_first_block(daemon, number) != 0);
     if (told)
         rondo_publish_device_begin();
@@ -230,7 +230,8 @@ RONDO_FUNCTION void rondo_finish_part(const struct rondo_daemon *daemon, struct 
     block->completions++;
 }
 
-/* Sets up the run of one program block of an operation, which is not looked at: the team brings it in (rondo_workers_load). */
+/* Sets up the run of one program block of an operation, which is not looked at: the worker group brings it in
+ * (rondo_workers_load). */
 RONDO_FUNCTION void rondo_prepare_run(struct rondo_run *run, const struct rondo_daemon *daemon, uint32_t lane,
                                       const struct rondo_operation *home, uint32_t program_block, struct rondo_context *context)
 {
@@ -295,11 +296,12 @@ RONDO_FUNCTION enum rondo_visit rondo_learn_operation(const struct rondo_daemon 
     uint64_t number = rondo_load_acquire_device(&lane->completed);
     uint64_t submitted = rondo_load_acquire_device(&lane->submitted);
     if (number >= submitted)
-        return RONDO_VISIT_REMOVE; /* whatever comes brings news of its own */
+        return RONDO_VISIT_REMOVE; /* whatever comes brings notifications of its own */
     enum rondo_visit later = submitted == number + 1 ? RONDO_VISIT_REMOVE : RONDO_VISIT_KEEP;
     struct rondo_context *context = rondo_context_load(daemon, block, index);
     if (context->operation == number + 1 && context->finished)
-        return later; /* waits for other blocks; a later operation of the lane brings news unless it is already there */
+        return later; /* waits for other blocks; a later operation of the lane brings notifications unless it is already there
+                       */
     uint64_t entry = rondo_load_acquire_device(&lane->ring[number % RONDO_LANE_DEPTH]);
     if (!RONDO_RING_IS(entry, number)) /* not yet, or, because the operation has completed meanwhile, another's */
         return RONDO_VISIT_KEEP;
@@ -483,7 +485,7 @@ RONDO_FUNCTION enum rondo_verdict rondo_daemon_round(const struct rondo_daemon *
         rondo_read_notifications(daemon, block, workers);
     }
     if (block->voted && block->informed && rondo_withdraw(daemon, block) == RONDO_DAEMON_QUITS)
-        return RONDO_DAEMON_QUITS; /* decided before the news could be told; the host starts another daemon for them */
+        return RONDO_DAEMON_QUITS; /* decided before the notifications could be told; the host starts another daemon for them */
     rondo_visit_tasks(daemon, block, workers, return_early);
     return rondo_consult(daemon, block);
 }

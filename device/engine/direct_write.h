@@ -1,14 +1,14 @@
 /*
- * Landing: what a part of an operation receives is stored where it belongs by the sender itself. Of parts that are nothing but
- * one piece sent (and kept), or received, through one connector, where the sender's device reaches the receiver's memory. The
- * receiver says where (struct rondo_head), the sender stores it there, and a slot that stays empty says that it has. Nothing is
- * copied twice, the receiver's device moves nothing, and the part takes one step, however long it is. Only the receiver knows
- * its buffer: if peers cannot reach that, it says so, and the part goes through the slots.
+ * Direct write: what a part of an operation receives is stored where it belongs by the sender itself. Of parts that are nothing
+ * but one slice operation sent (and kept), or received, through one connector, where the sender's device reaches the receiver's
+ * memory. The receiver says where (struct rondo_head), the sender stores it there, and a slot that stays empty says that it
+ * has. Nothing is copied twice, the receiver's device moves nothing, and the part takes one step, however long it is. Only the
+ * receiver knows its buffer: if peers cannot reach that, it says so, and the part goes through the slots.
  *
  * Order. The word changes from NONE by the receiver alone and back by whoever takes what it says: the sender, or a receiver
  * that gives its buffer back because the operation has failed, for whom it is an exchange on both sides. Release and acquire of
  * the word: what used the buffer before is over when the sender stores. Release and acquire of the tail: its stores, and that
- * the word is NONE again, come before the receiver goes on, and so before it says the next. test/models/landing.pml is its
+ * the word is NONE again, come before the receiver goes on, and so before it says the next. test/models/direct write.pml is its
  * model.
  *
  * Why nobody waits for ever: a receiver says where before it waits for anything, and its part depends on no other; so all that
@@ -17,7 +17,16 @@
 #ifndef RONDO_DEVICE_ENGINE_DIRECT_WRITE_H
 #define RONDO_DEVICE_ENGINE_DIRECT_WRITE_H
 
-#define RONDO_DIRECT_WRITE_BYTES ((uint64_t) 4 << 20) /* of a piece that a team is given */
+#include "device/abi/platform.h"
+#include "device/engine/describe.h"
+#include "device/engine/publish.h"
+#include "device/engine/run.h"
+#include "device/engine/slices.h"
+#include "device/engine/use.h"
+#include "device/engine/waits.h"
+#include "device/engine/workers.h"
+
+#define RONDO_DIRECT_WRITE_BYTES ((uint64_t) 4 << 20) /* of a slice operation that a worker group is given */
 
 /* 0: stuck. */
 RONDO_FUNCTION int rondo_await_direct_write(struct rondo_run *run, const struct rondo_end *end)
@@ -30,9 +39,9 @@ RONDO_FUNCTION int rondo_await_direct_write(struct rondo_run *run, const struct 
     return 1;
 }
 
-/* The whole chunk, to there. The last piece may go on. */
-RONDO_FUNCTION void rondo_store_there(struct rondo_run *run, const struct rondo_instruction *instruction,
-                                      struct rondo_extent chunk, char *there)
+/* The whole chunk, to there. The last slice operation may go on. */
+RONDO_FUNCTION void rondo_store_directly(struct rondo_run *run, const struct rondo_instruction *instruction,
+                                         struct rondo_extent chunk, char *there)
 {
     struct rondo_stretch stretch = {0, RONDO_DIRECT_WRITE_BYTES / run->element_bytes};
     for (; stretch.start < chunk.count; stretch.start += stretch.most) {
@@ -40,13 +49,13 @@ RONDO_FUNCTION void rondo_store_there(struct rondo_run *run, const struct rondo_
         rondo_describe(run, instruction, 0, 0, chunk, stretch, rondo_workers_slice_op(run->workers), use);
         use->direct_write = there + stretch.start * run->element_bytes;
         rondo_workers_take_ends(run->workers, run, use);
-        rondo_workers_finish(run->workers); /* the piece before */
+        rondo_workers_finish(run->workers); /* the slice operation before */
         rondo_workers_begin(run->workers, 0);
     }
 }
 
-RONDO_FUNCTION int rondo_land_sent(struct rondo_run *run, const struct rondo_instruction *instruction,
-                                   struct rondo_extent chunk)
+RONDO_FUNCTION int rondo_send_directly(struct rondo_run *run, const struct rondo_instruction *instruction,
+                                       struct rondo_extent chunk)
 {
     const struct rondo_end *end = rondo_end_of(run, instruction->send_first);
     uint64_t *word = rondo_direct_write_word(end->watched);
@@ -62,12 +71,12 @@ RONDO_FUNCTION int rondo_land_sent(struct rondo_run *run, const struct rondo_ins
         run->direct_write = RONDO_DIRECT_WRITE_BY_SLOTS;
         return 0;
     }
-    rondo_store_there(run, instruction, chunk, (char *) (uintptr_t) there);
+    rondo_store_directly(run, instruction, chunk, (char *) (uintptr_t) there);
     return 1;
 }
 
-RONDO_FUNCTION int rondo_land_received(struct rondo_run *run, const struct rondo_instruction *instruction,
-                                       struct rondo_extent chunk)
+RONDO_FUNCTION int rondo_receive_directly(struct rondo_run *run, const struct rondo_instruction *instruction,
+                                          struct rondo_extent chunk)
 {
     uint64_t *word = rondo_direct_write_word(rondo_end_of(run, instruction->receive_first)->published);
     if (run->direct_write == RONDO_DIRECT_WRITE_UNSAID) {
@@ -92,10 +101,10 @@ RONDO_FUNCTION enum rondo_outcome rondo_write_directly(struct rondo_run *run)
     rondo_arrive(run);
     if (chunk.count == 0) /* as the peer's is */
         return RONDO_OUTCOME_FINISHED;
-    if (receives ? !rondo_land_received(run, &instruction, chunk) : !rondo_land_sent(run, &instruction, chunk))
+    if (receives ? !rondo_receive_directly(run, &instruction, chunk) : !rondo_send_directly(run, &instruction, chunk))
         return RONDO_OUTCOME_STUCK;
     rondo_commit(run, &instruction, chunk.count * run->element_bytes);
-    return RONDO_OUTCOME_FINISHED; /* when the run ends, the last piece is done, and told of */
+    return RONDO_OUTCOME_FINISHED; /* when the run ends, the last slice operation is done, and told of */
 }
 
 /* The operation has failed, and gives its buffers back. 0: the sender is storing right now, which it comes to the end of. */

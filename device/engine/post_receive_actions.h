@@ -5,10 +5,18 @@
 #ifndef RONDO_DEVICE_ENGINE_POST_RECEIVE_ACTIONS_H
 #define RONDO_DEVICE_ENGINE_POST_RECEIVE_ACTIONS_H
 
+#include "device/abi/platform.h"
+#include "device/engine/describe.h"
+#include "device/engine/receive_action.h"
+#include "device/engine/run.h"
+#include "device/engine/slices.h"
+#include "device/engine/use.h"
+#include "device/engine/zero_copy.h"
+
 #define RONDO_RECEIVE_ACTION_POLLS                                                                                             \
     4 /* for what the network brings: it may be this very thread that is to do the proxy's work */
 
-/* The connector that the instruction's errands are about; NULL: there can be none. A slice of it is a slot. */
+/* The connector that the instruction's receive actions are about; NULL: there can be none. A slice of it is a slot. */
 RONDO_FUNCTION const struct rondo_end *rondo_receive_action_end(const struct rondo_run *run,
                                                                 const struct rondo_instruction *instruction)
 {
@@ -17,7 +25,7 @@ RONDO_FUNCTION const struct rondo_end *rondo_receive_action_end(const struct ron
         (instruction->flags & (RONDO_DIRECT_IN | RONDO_SIGNAL)) || run->operation->rate != 0)
         return NULL;
     const struct rondo_end *end = rondo_end_of(run, instruction->receive_first);
-    return end->hands_out ? end : NULL;
+    return end->posts_receive_actions ? end : NULL;
 }
 
 /* Hands out the instruction's slices of the tile from one on, the first of which comes in the slot at the position. Returns the
@@ -63,9 +71,9 @@ RONDO_FUNCTION int rondo_may_overtake(const struct rondo_run *run, const struct 
                                       const struct rondo_instruction *next)
 {
     return next->actions == (RONDO_RECEIVE | RONDO_COPY) && next->receive_first == instruction->receive_first &&
-           next->dependencies == 0 && next->destination_buffer == RONDO_OUTPUT && (run->operation->lends & RONDO_LENDS_INPUT) &&
-           instruction->source_buffer == RONDO_INPUT && instruction->destination_buffer == RONDO_OUTPUT &&
-           instruction->destination_index != next->destination_index;
+           next->dependencies == 0 && next->destination_buffer == RONDO_OUTPUT &&
+           (run->operation->zero_copy & RONDO_ZERO_COPY_INPUT) && instruction->source_buffer == RONDO_INPUT &&
+           instruction->destination_buffer == RONDO_OUTPUT && instruction->destination_index != next->destination_index;
 }
 
 /* What is to be done with the slices of the tile that have not come, before the instruction waits for the first of them. All it
@@ -81,12 +89,12 @@ RONDO_FUNCTION void rondo_post_receive_action(const struct rondo_run *run, const
         rondo_post_receive_actions(run, next, 0, position);
 }
 
-/* Before a wait for something that a network brings: it gets its errands, and not many polls. */
+/* Before a wait for something that a network brings: it gets its receive actions, and not many polls. */
 RONDO_FUNCTION void rondo_expect(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
     int performed = 0;
     for (uint32_t i = 0; (instruction->actions & RONDO_RECEIVE) && i < instruction->receive_count; i++)
-        performed |= rondo_end_of(run, instruction->receive_first + i)->hands_out;
+        performed |= rondo_end_of(run, instruction->receive_first + i)->posts_receive_actions;
     for (uint32_t i = 0; (instruction->actions & RONDO_SEND) && i < instruction->send_count; i++)
         performed |= !(instruction->flags & RONDO_DIRECT_OUT) &&
                      rondo_end_of(run, instruction->send_first + i)->source_references != NULL;

@@ -19,7 +19,8 @@ int rondo_receive_action_run(struct rondo_receive_action *action, uint64_t posit
     if (rondo_load_relaxed(&action->state) != offered ||
         !rondo_exchange_if(&action->state, offered, RONDO_RECEIVE_ACTION(position, RONDO_RECEIVE_ACTION_TAKEN)))
         return 0;
-    int fits = bytes >= action->count * action->element_bytes; /* or the peer sends something else: as without errands */
+    int fits =
+        bytes >= action->count * action->element_bytes; /* or the peer sends something else: as without receive actions */
     if (fits)
         perform(action, data);
     /* Release: our reading and writing of the buffers is over for whoever withdraws, too. */

@@ -1,7 +1,7 @@
 /*
- * Errands: a host block that waits for slots from a network tells beforehand what is to become of their bytes, and the network,
- * when it has them in its own buffer, does that instead of putting them into the slot: one copy less, and the sum is taken
- * while the bytes are in the cache. One a slot; whoever changes an errand's state from OFFERED has it.
+ * Receive actions: a host block that waits for slots from a network tells beforehand what is to become of their bytes, and the
+ * network, when it has them in its own buffer, does that instead of putting them into the slot: one copy less, and the sum is
+ * taken while the bytes are in the cache. One a slot; whoever changes an receive action's state from OFFERED has it.
  */
 #ifndef RONDO_DEVICE_ENGINE_RECEIVE_ACTION_H
 #define RONDO_DEVICE_ENGINE_RECEIVE_ACTION_H
@@ -16,7 +16,7 @@ enum rondo_receive_action_state {
     RONDO_RECEIVE_ACTION_TAKEN,
     RONDO_RECEIVE_ACTION_DONE
 };
-/* Of the slot at a position, so that an errand is never taken for another slot's. */
+/* Of the slot at a position, so that an receive action is never taken for another slot's. */
 #define RONDO_RECEIVE_ACTION(position, state) (((position) + 1) << 2 | (uint64_t) (state))
 #define RONDO_RECEIVE_ACTION_STATE(word)      ((enum rondo_receive_action_state)((word) &3))
 
@@ -33,8 +33,8 @@ struct rondo_receive_action {
     uint8_t unused[7];
 };
 
-/* By the network: the bytes of the slot at the position have come, anywhere and at any alignment. Returns whether the errand
- * has been done; if not, they belong in the slot. */
+/* By the network: the bytes of the slot at the position have come, anywhere and at any alignment. Returns whether the receive
+ * action has been done; if not, they belong in the slot. */
 int rondo_receive_action_run(struct rondo_receive_action *action, uint64_t position, const void *data, size_t bytes);
 
 #endif

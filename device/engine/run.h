@@ -10,7 +10,7 @@
 
 enum rondo_outcome { RONDO_OUTCOME_STUCK, RONDO_OUTCOME_FINISHED };
 
-/* What has been agreed upon about a part's landing. */
+/* What has been agreed upon about a part's direct write. */
 enum rondo_direct_write_step {
     RONDO_DIRECT_WRITE_UNSAID,
     RONDO_DIRECT_WRITE_OFFERED, /* a receiver's: it has said where */
@@ -23,7 +23,7 @@ struct rondo_workers;
  * GPU it lives in registers (memory is hundreds of cycles away after every acquire), so nothing may keep its address. */
 struct rondo_run {
     const struct rondo_operation *home; /* where the operation is kept */
-    /* Where the team has them at hand: */
+    /* Where the worker group has them at hand: */
     const struct rondo_operation *operation;
     const struct rondo_part *part;
     struct rondo_end *row;         /* the part's ends, where they lie one after the other, */
@@ -41,19 +41,19 @@ struct rondo_run {
     struct rondo_instruction unpublished; /* begun, but not told to anybody */
     int pending;                          /* there is such a one */
     uint32_t program_block;
-    uint32_t fresh;     /* the operation is not what it was when the team had it last */
+    uint32_t fresh;     /* the operation is not what it was when the worker group had it last */
     uint32_t early;     /* what comes before the operation may not be over: nothing that changes has been looked at
                            (rondo_workers_arrive) */
     uint32_t of_daemon; /* a constant: else it is a kernel's on a stream */
-    uint32_t keeps;     /* the operation may be started again next: what the team learns of it is kept */
-    uint32_t described; /* the first piece has been, all but where its connectors stand */
-    uint32_t over;      /* the team has gone ahead with it, and that was all */
+    uint32_t keeps;     /* the operation may be started again next: what the worker group learns of it is kept */
+    uint32_t described; /* the first slice operation has been, all but where its connectors stand */
+    uint32_t over;      /* the worker group has gone ahead with it, and that was all */
     uint32_t advanced;
     /* The context's position, written back when the run ends. */
     uint64_t tile;
     uint32_t instruction, slice, slice_op;
     uint32_t direct_write; /* enum rondo_direct_write_step */
-    uint32_t sent;         /* an exchange is stuck, but the peers have this rank's part of the piece */
+    uint32_t sent;         /* an exchange is stuck, but the peers have this rank's part of the slice operation */
     uint32_t element_bytes;
 };
 

@@ -65,7 +65,8 @@ RONDO_FUNCTION size_t rondo_slice_bytes(const struct rondo_run *run, const struc
     return bytes;
 }
 
-/* What a piece of so many bytes takes of a slot's payload: several lie one after the other, in whole lines if in lines. */
+/* What a slice operation of so many bytes takes of a slot's payload: several lie one after the other, in whole lines if in
+ * lines. */
 RONDO_FUNCTION size_t rondo_slice_op_room(const struct rondo_run *run, const struct rondo_instruction *instruction,
                                           size_t bytes)
 {

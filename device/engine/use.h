@@ -1,7 +1,7 @@
 /*
- * Where a piece of work finds its data: which connectors an instruction uses, and how these, the chunks of a buffer and a rate
- * become addresses. Single source; a team resolves them (device/engine/workers_host.h, device/engine/workers_cuda.h), on a GPU
- * all at once.
+ * Where a slice operation of work finds its data: which connectors an instruction uses, and how these, the chunks of a buffer
+ * and a rate become addresses. Single source; a worker group resolves them (device/engine/workers_host.h,
+ * device/engine/workers_cuda.h), on a GPU all at once.
  */
 #ifndef RONDO_DEVICE_ENGINE_USE_H
 #define RONDO_DEVICE_ENGINE_USE_H
@@ -12,9 +12,6 @@
 #include "device/abi/structures.h"
 #include "device/codec/zfp_block.h"
 
-#define RONDO_SOURCES_MAX        RONDO_REDUCE_SOURCES_MAX
-#define RONDO_SLICE_OP_ALIGNMENT 16 /* of the pieces of a slot */
-
 /* The ends of an instruction have one protocol. */
 struct rondo_use {
     uint8_t receive_first, received, send_first, sent;
@@ -24,7 +21,8 @@ struct rondo_use {
     size_t slot_offset;
     uint64_t direct_in_offset, direct_out_offset; /* bytes from the peer's input, and output */
     char *direct_write;                           /* where what is sent goes; NULL: into slots, or as direct_out says */
-    /* Of pieces with a rate: which instruction, which of its chunks, and where in it the slice begins, in elements. */
+    /* Of slice operations with a rate: which instruction, which of its chunks, and where in it the slice begins, in elements.
+     */
     uint32_t instruction, chunk;
     uint64_t start;
 };
@@ -47,7 +45,7 @@ RONDO_FUNCTION uint64_t *rondo_tail(const struct rondo_end *end, uint64_t positi
 #endif
 }
 
-/* Where a piece begins in a slot, of which so many bytes of data come before it. */
+/* Where a slice operation begins in a slot, of which so many bytes of data come before it. */
 RONDO_FUNCTION char *rondo_slot_place(const struct rondo_end *end, uint64_t position, size_t offset)
 {
     size_t place = end->protocol == RONDO_PROTOCOL_LL      ? 2 * offset
@@ -56,7 +54,7 @@ RONDO_FUNCTION char *rondo_slot_place(const struct rondo_end *end, uint64_t posi
     return rondo_slot_at(end, position) + place;
 }
 
-/* position: the end's, when the piece was described. */
+/* position: the end's, when the slice operation was described. */
 RONDO_FUNCTION void rondo_resolve_source(const struct rondo_use *use, const struct rondo_end *end, uint64_t position,
                                          uint32_t i, struct rondo_slice_op *slice_op)
 {
@@ -114,8 +112,8 @@ RONDO_FUNCTION int rondo_is_flagged(const struct rondo_end *end)
     return end->protocol == RONDO_PROTOCOL_LL || end->protocol == RONDO_PROTOCOL_LL128;
 }
 
-/* What the code has to do, for a piece with a rate. Programs that compress have no direct ends. Returns what it saves: the
- * bytes of the elements sent less those of their streams; rates above an element's bits save nothing. */
+/* What the code has to do, for a slice operation with a rate. Programs that compress have no direct ends. Returns what it
+ * saves: the bytes of the elements sent less those of their streams; rates above an element's bits save nothing. */
 RONDO_FUNCTION size_t rondo_resolve_codec(const struct rondo_use *use, const struct rondo_instruction *instruction,
                                           const struct rondo_operation *operation, struct rondo_slice_op *slice_op)
 {

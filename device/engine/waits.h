@@ -1,6 +1,6 @@
 /*
  * Waiting: whether what a primitive waits for is there, slots that have arrived or are free and other blocks' steps, and for
- * how long it is looked for. Part of device/engine/engine.h, for it asks the team for instructions.
+ * how long it is looked for. Part of device/engine/engine.h, for it asks the worker group for instructions.
  */
 #ifndef RONDO_DEVICE_ENGINE_WAITS_H
 #define RONDO_DEVICE_ENGINE_WAITS_H
@@ -8,6 +8,7 @@
 #include "device/move/low_latency.h"
 #include "device/engine/run.h"
 #include "device/engine/use.h"
+#include "device/engine/workers.h"
 
 /* The slot the end fills or takes next. */
 RONDO_FUNCTION char *rondo_slot(const struct rondo_end *end)

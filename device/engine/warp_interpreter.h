@@ -1,8 +1,8 @@
 /*
- * A part of an operation on a stream that is nothing but pieces in lines of LL128: each worker warp walks through its
- * instructions by itself. Lines announce themselves, so a warp needs nobody's word that data are there, and handing pieces over
- * from the leader, which costs more than a small one takes, falls away. The leader meanwhile tells the warps which slots are
- * free, and the peers which ones all warps have taken.
+ * A part of an operation on a stream that is nothing but slice operations in lines of LL128: each worker warp walks through its
+ * instructions by itself. Lines announce themselves, so a warp needs nobody's word that data are there, and handing slice
+ * operations over from the leader, which costs more than a small one takes, falls away. The leader meanwhile tells the warps
+ * which slots are free, and the peers which ones all warps have taken.
  *
  * Why that does what the engine does: a warp has the same places of every slot and of every chunk, so whatever it reads it has
  * stored itself, a peer's same warp has, or nobody does; and it keeps to the order of the list. Why nobody waits for ever: of
@@ -12,7 +12,18 @@
 #ifndef RONDO_DEVICE_ENGINE_WARP_INTERPRETER_H
 #define RONDO_DEVICE_ENGINE_WARP_INTERPRETER_H
 
-#include "device/engine/engine.h"
+#if !defined(__CUDACC__)
+#error "__device__ code: nvcc alone compiles it"
+#endif
+
+#include "device/abi/platform.h"
+#include "device/abi/structures.h"
+#include "device/engine/run.h"
+#include "device/engine/use.h"
+#include "device/engine/workers_cuda.h"
+#include "device/move/low_latency.h"
+#include "device/move/move_ll128.h"
+#include "device/move/narrow.h"
 
 #define RONDO_WARP_POLLS 64 /* of a warp, between looks whether it shall stop */
 
@@ -108,7 +119,7 @@ RONDO_FUNCTION uint64_t rondo_warp_position(const struct rondo_workers *workers,
     return workers->ends[end].position + __shfl_sync(RONDO_CUDA_WHOLE_WARP, moved, (int) end);
 }
 
-/* Describes the piece, each lane an end, when there is a free slot for each receiver. Acquire by the leader
+/* Describes the slice operation, each lane an end, when there is a free slot for each receiver. Acquire by the leader
  * (rondo_warp_make_room), and control: nothing is stored before. 0: it shall stop. */
 RONDO_FUNCTION int rondo_warp_describe(struct rondo_workers *workers, const struct rondo_warp_step *step, uint64_t start,
                                        struct rondo_slice_op *slice_op, uint32_t moved, uint32_t lane)
@@ -187,7 +198,7 @@ RONDO_FUNCTION int rondo_warp_instruction(struct rondo_workers *workers, const s
 {
     const uint32_t lane = thread % RONDO_CUDA_WARP;
     const struct rondo_cuda_lines lines = rondo_cuda_lines_of(rondo_warp_bytes(step, start, tile), thread, threads);
-    struct rondo_slice_op *slice_op = (struct rondo_slice_op *) workers->interpreter.pieces[thread / RONDO_CUDA_WARP];
+    struct rondo_slice_op *slice_op = (struct rondo_slice_op *) workers->interpreter.slice_ops[thread / RONDO_CUDA_WARP];
     uint32_t done = 0, sent = 0;
     if (lines.bytes == 0)
         return 1;

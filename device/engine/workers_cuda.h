@@ -1,7 +1,8 @@
 /*
- * A CUDA block: worker warps that carry out pieces, and one more warp whose first thread, the leader, runs the single-source
- * engine and daemon and hands out the pieces. While the workers move one piece the leader publishes the one before and prepares
- * the next. They tell each other by barriers in shared memory: the named ones take several times as long.
+ * A CUDA block: worker warps that carry out slice operations, and one more warp whose first thread, the leader, runs the
+ * single-source engine and daemon and hands out the slice operations. While the workers move one slice operation the leader
+ * publishes the one before and prepares the next. They tell each other by barriers in shared memory: the named ones take
+ * several times as long.
  *
  * Why the leader's release covers what the workers stored: each has arrived at the barrier (release), the leader has waited for
  * it (acquire), and a fence is cumulative (PTX memory model, causality order). Why the workers see what the leader has
@@ -11,8 +12,20 @@
 #ifndef RONDO_DEVICE_ENGINE_WORKERS_CUDA_H
 #define RONDO_DEVICE_ENGINE_WORKERS_CUDA_H
 
+#if !defined(__CUDACC__)
+#error "__device__ code: nvcc alone compiles it"
+#endif
+
+#include "device/abi/cuda_access.h"
+#include "device/abi/cuda_block.h"
+#include "device/abi/platform.h"
+#include "device/abi/slice_operation.h"
+#include "device/abi/structures.h"
+#include "device/engine/run.h"
+#include "device/engine/use.h"
 #include "device/move/cuda_barrier.h"
-#include "device/move/move_ll_small.h"
+#include "device/move/mover_table.h"
+#include "device/move/narrow.h"
 
 #define RONDO_WORKERS_OVERLAPS 1
 #define RONDO_WORKERS_POLLS_LL 1
@@ -48,7 +61,7 @@ struct rondo_warp_step { /* an instruction */
 };
 struct rondo_warp_interpreter {
     struct rondo_warp_step steps[RONDO_WARP_INSTRUCTIONS];
-    char pieces[RONDO_INTERPRETER_WARPS][RONDO_NARROW_BYTES(RONDO_WARP_WIDTH)]
+    char slice_ops[RONDO_INTERPRETER_WARPS][RONDO_NARROW_BYTES(RONDO_WARP_WIDTH)]
         __attribute__((aligned(16)));         /* what each carries out */
     uint32_t passed[RONDO_INTERPRETER_WARPS]; /* instructions that a warp is through with */
     uint32_t sends[RONDO_WARP_ENDS];          /* an end does */
@@ -61,32 +74,34 @@ struct rondo_warp_interpreter {
 
 /* In shared memory. */
 struct rondo_workers {
-    struct rondo_slice_op pieces[2];                     /* one is worked on while the other is described */
-    struct rondo_use uses[2];                            /* the pieces' ends, */
+    struct rondo_slice_op slice_ops[2];                  /* one is worked on while the other is described */
+    struct rondo_use uses[2];                            /* the slice operations' ends, */
     uint64_t positions[2][2 * RONDO_REDUCE_SOURCES_MAX]; /* and their positions: of those received from, then those sent to */
     uint64_t polls;                                      /* that LL data are waited for */
-    uint32_t current;                                    /* the piece to describe next */
+    uint32_t current;                                    /* the slice operation to describe next */
     uint32_t running;                                    /* begun, not finished */
-    uint32_t command, slice_op;                          /* what the workers are to do, and with which piece */
+    uint32_t command, slice_op;                          /* what the workers are to do, and with which slice operation */
     uint32_t commands;                                   /* given */
     uint64_t given, done; /* barriers of all: the leader has given a command; the workers have done theirs */
-    uint32_t result;      /* of the last piece */
-    uint32_t may_go_ahead,
+    uint32_t result;      /* of the last slice operation */
+    uint32_t may_run_ahead,
         ahead; /* of a kernel on a stream: no other stream is to be waited for; the workers have gone ahead */
     /* The part of an operation that is here, and where the operation lives. */
     const struct rondo_operation *home;
     uint32_t program_block;
     uint32_t page;  /* of its instructions */
-    uint32_t again; /* it is one piece, which the team can carry out by itself: 1 + which of the pieces describes it */
+    uint32_t again; /* it is one slice operation, which the worker group can carry out by itself: 1 + which of the slice
+                       operations describes it */
     uint32_t begun; /* and has been told to */
-    uint32_t prepared, members, way; /* where its data and slots lie next is known, and who does it, and how; the workers' */
+    uint32_t prepared, members, mover; /* where its data and slots lie next is known, and who does it, and how; the workers' */
     struct rondo_part part __attribute__((aligned(16)));
     const void *copied; /* by the command to copy */
     void *copy;
     uint32_t copy_bytes;
-    uint32_t repeat_first, repeat_count;                           /* ends, by the command to repeat */
-    uint8_t progress[RONDO_PROGRESS] __attribute__((aligned(16))); /* of the warps, with a piece that is carried out in part */
-    uint64_t saved; /* bytes, by compression, that have not been counted; the workers' */
+    uint32_t repeat_first, repeat_count; /* ends, by the command to repeat */
+    uint8_t progress[RONDO_PROGRESS]
+        __attribute__((aligned(16))); /* of the warps, with a slice operation that is carried out in part */
+    uint64_t saved;                   /* bytes, by compression, that have not been counted; the workers' */
     struct rondo_warp_interpreter interpreter;
     struct rondo_operation operation;
     struct rondo_instruction instructions[RONDO_WORKERS_PAGE];
@@ -113,12 +128,12 @@ RONDO_FUNCTION void rondo_workers_reset(struct rondo_workers *workers)
     rondo_barrier_begin(&workers->given, rondo_workers_members());
     rondo_barrier_begin(&workers->done, rondo_workers_members());
     workers->saved = 0;
-    workers->may_go_ahead = workers->ahead = 0;
+    workers->may_run_ahead = workers->ahead = 0;
     workers->again = workers->begun = workers->prepared = 0;
 }
 
-/* What the warps have done of the run's first piece; and what they have done when it ends, for the next run: 1 if that is
- * something else. */
+/* What the warps have done of the run's first slice operation; and what they have done when it ends, for the next run: 1 if
+ * that is something else. */
 RONDO_FUNCTION void rondo_workers_resume(struct rondo_workers *workers, const struct rondo_context *context)
 {
     for (int i = 0; i < RONDO_PROGRESS / 8; i++)
@@ -136,16 +151,22 @@ RONDO_FUNCTION int rondo_workers_pause(const struct rondo_workers *workers, stru
     return changed;
 }
 
-/* A piece is done: the next one is a new one. */
+/* A slice operation is done: the next one is a new one. */
 RONDO_FUNCTION void rondo_workers_forget_progress(struct rondo_workers *workers)
 {
     for (int i = 0; i < RONDO_PROGRESS / 8; i++)
         ((uint64_t *) workers->progress)[i] = 0;
 }
 
+/* Nothing of a slice operation is left when rondo_workers_finish has returned. */
+RONDO_FUNCTION void rondo_workers_rest(struct rondo_workers *workers)
+{
+    (void) workers;
+}
+
 RONDO_FUNCTION struct rondo_slice_op *rondo_workers_slice_op(struct rondo_workers *workers)
 {
-    return &workers->pieces[workers->current];
+    return &workers->slice_ops[workers->current];
 }
 
 RONDO_FUNCTION struct rondo_use *rondo_workers_use(struct rondo_workers *workers)
@@ -153,7 +174,7 @@ RONDO_FUNCTION struct rondo_use *rondo_workers_use(struct rondo_workers *workers
     return &workers->uses[workers->current];
 }
 
-/* The ends move on before the workers get to the piece. */
+/* The ends move on before the workers get to the slice operation. */
 RONDO_FUNCTION void rondo_workers_take_ends(struct rondo_workers *workers, const struct rondo_run *run,
                                             const struct rondo_use *use)
 {
@@ -182,11 +203,11 @@ RONDO_FUNCTION void rondo_workers_begin(struct rondo_workers *workers, uint64_t 
     workers->current ^= 1;
 }
 
-/* The same piece once more: what it sends before it waits has been sent. */
+/* The same slice operation once more: what it sends before it waits has been sent. */
 RONDO_FUNCTION void rondo_workers_repeat(struct rondo_workers *workers)
 {
     workers->current ^= 1;
-    workers->pieces[workers->current].sent = 1;
+    workers->slice_ops[workers->current].sent = 1;
     rondo_workers_begin(workers, workers->polls);
 }
 
@@ -295,26 +316,26 @@ RONDO_FUNCTION void rondo_workers_look_again(struct rondo_workers *workers)
         *(uint4 *) &workers->ends[i].position = rondo_load_late((const uint4 *) &rondo_part_end(&workers->part, i)->position);
 }
 
-/* The piece is all there is of the part, and the workers need nobody for it. */
-RONDO_FUNCTION int rondo_workers_is_enough(const struct rondo_workers *workers, const struct rondo_instruction *instruction,
-                                           uint32_t index)
+/* The slice operation is all there is of the part, and the workers need nobody for it. */
+RONDO_FUNCTION int rondo_workers_is_whole_part(const struct rondo_workers *workers, const struct rondo_instruction *instruction,
+                                               uint32_t index)
 {
-    const struct rondo_slice_op *slice_op = &workers->pieces[index];
+    const struct rondo_slice_op *slice_op = &workers->slice_ops[index];
     const struct rondo_use *use = &workers->uses[index];
     return workers->part.instruction_count == 1 && workers->operation.tiles == 1 && workers->operation.slices == 1 &&
            instruction->count == 1 && instruction->dependencies == 0 && !(instruction->flags & RONDO_NOTIFY) &&
            !use->direct_in && !use->direct_out && use->received + use->sent == workers->part.end_count &&
-           !workers->part.repeats && rondo_cuda_is_usual(slice_op) && slice_op->ll_remotes == rondo_low_bits(use->sent);
+           !workers->part.repeats && rondo_mover_is_flagged(slice_op) && slice_op->ll_remotes == rondo_low_bits(use->sent);
 }
 
-/* The short way for what most small operations are, one piece of LL packets: the leader has described it before it is the
- * kernel's turn, and the workers do the rest by themselves once it is, where the ends stand and whether there is room included,
- * for each time leader and workers wait for each other costs as much as the link. When there was no room, or data have not come
- * for a while, nothing has been done but that packets may have been sent, which will be sent once more. (Where more pieces
- * follow, doing so with the first is slower than the long way.) */
-RONDO_FUNCTION int rondo_workers_goes_ahead(struct rondo_workers *workers, const struct rondo_instruction *instruction)
+/* The short way for what most small operations are, one slice operation of LL packets: the leader has described it before it is
+ * the kernel's turn, and the workers do the rest by themselves once it is, where the ends stand and whether there is room
+ * included, for each time leader and workers wait for each other costs as much as the link. When there was no room, or data
+ * have not come for a while, nothing has been done but that packets may have been sent, which will be sent once more. (Where
+ * more slice operations follow, doing so with the first is slower than the long way.) */
+RONDO_FUNCTION int rondo_workers_run_ahead(struct rondo_workers *workers, const struct rondo_instruction *instruction)
 {
-    if (!workers->may_go_ahead || !rondo_workers_is_enough(workers, instruction, workers->current))
+    if (!workers->may_run_ahead || !rondo_workers_is_whole_part(workers, instruction, workers->current))
         return 0;
     workers->polls = RONDO_AHEAD_POLLS;
     workers->ahead = 1;
@@ -322,8 +343,9 @@ RONDO_FUNCTION int rondo_workers_goes_ahead(struct rondo_workers *workers, const
     return 1;
 }
 
-/* The same for an operation that is started again as it was: its only piece is still described, and where its ends stand the
- * workers know. Begins with the block's part, if that is so; whoever does it sees to it that the part is visited next. */
+/* The same for an operation that is started again as it was: its only slice operation is still described, and where its ends
+ * stand the workers know. Begins with the block's part, if that is so; whoever does it sees to it that the part is visited
+ * next. */
 RONDO_FUNCTION void rondo_workers_begin_again(struct rondo_workers *workers, const struct rondo_operation *home, uint64_t polls)
 {
     if (!workers->again || workers->home != home)
@@ -350,10 +372,10 @@ RONDO_FUNCTION int64_t rondo_workers_finish_again(struct rondo_workers *workers,
     return -1;
 }
 
-/* Whether that will do for the piece that was begun last. */
+/* Whether that will do for the slice operation that was begun last. */
 RONDO_FUNCTION void rondo_workers_keep(struct rondo_workers *workers, const struct rondo_instruction *instruction)
 {
-    workers->again = rondo_workers_is_enough(workers, instruction, workers->slice_op) ? workers->slice_op + 1 : 0;
+    workers->again = rondo_workers_is_whole_part(workers, instruction, workers->slice_op) ? workers->slice_op + 1 : 0;
 }
 
 /* Writes back what has changed. */
@@ -405,7 +427,7 @@ RONDO_FUNCTION void rondo_workers_dismiss(struct rondo_workers *workers)
     rondo_workers_command(workers, RONDO_COMMAND_EXIT);
 }
 
-/* ---- the others ---- */
+/* ---- what workers, kernels and the warp interpreter share ---- */
 
 /* By vectors of 16 bytes. */
 RONDO_FUNCTION void rondo_copy_vectors(void *to, const void *from, uint32_t bytes, uint32_t thread, uint32_t threads)
@@ -453,78 +475,6 @@ RONDO_FUNCTION void rondo_workers_load_work(struct rondo_workers *workers, uint3
     rondo_workers_load_ends(workers, thread, threads);
 }
 
-RONDO_FUNCTION void rondo_workers_resolve(struct rondo_workers *workers, uint32_t index, uint32_t thread, uint32_t threads)
-{
-    const struct rondo_use *use = &workers->uses[index];
-    const uint64_t *positions = workers->positions[index];
-    struct rondo_slice_op *slice_op = &workers->pieces[index];
-    for (uint32_t i = thread; i < use->received; i += threads)
-        rondo_resolve_source(use, &workers->ends[use->receive_first + i], positions[i], i, slice_op);
-    for (uint32_t i = thread; i < use->sent; i += threads)
-        rondo_resolve_remote(use, &workers->ends[use->send_first + i], &workers->ends[use->receive_first + i],
-                             positions[use->received + i], i, slice_op);
-    if (slice_op->rate != 0 && thread == 0)
-        workers->saved += rondo_resolve_codec(use, &workers->instructions[use->instruction % RONDO_WORKERS_PAGE],
-                                              &workers->operation, slice_op);
-}
-
-/* Of a piece that the workers go ahead with: where its ends stand now. again: what is here of them is up to date. 0: there is
- * no room. */
-RONDO_FUNCTION int rondo_workers_resolve_late(struct rondo_workers *workers, uint32_t index, uint32_t thread, uint32_t threads,
-                                              int again)
-{
-    const struct rondo_use *use = &workers->uses[index];
-    struct rondo_slice_op *slice_op = &workers->pieces[index];
-    int room = 1;
-    for (uint32_t i = thread; i < (uint32_t) use->received + use->sent; i += threads) {
-        const int receives = i < use->received;
-        const uint32_t place = receives ? use->receive_first + i : use->send_first + i - use->received;
-        struct rondo_end *end = &workers->ends[place], *home = rondo_part_end(&workers->part, place);
-        if (again) {
-            if (!receives && end->position - end->seen >= end->slot_count)
-                end->seen = rondo_load_acquire(end->watched);
-        } else {
-            const uint4 counts = rondo_load_late((const uint4 *) &home->position);
-            const uint64_t seen = receives ? 0 : rondo_load_acquire(end->watched); /* as rondo_has_room, but both at once */
-            *(uint4 *) &end->position = counts;
-            end->seen = receives ? end->seen : seen;
-        }
-        if (receives) {
-            rondo_resolve_source(use, end, end->position, i, slice_op);
-        } else {
-            rondo_resolve_remote(use, end, end, end->position, i - use->received, slice_op);
-            room &= end->position - end->seen < end->slot_count;
-        }
-        if (!again) {
-            /* Where it will stand, while there is time; if nothing comes of it, the leader puts it right
-             * (rondo_workers_unload).
-             */
-            home->position = end->position + 1;
-            home->seen = end->seen;
-        }
-    }
-    return room;
-}
-
-/* All packets of the piece have been read: its slots are taken, and the peers have them back. */
-RONDO_FUNCTION void rondo_workers_move_on(struct rondo_workers *workers, uint32_t index, uint32_t thread, uint32_t threads,
-                                          int again)
-{
-    const struct rondo_use *use = &workers->uses[index];
-    for (uint32_t i = thread; i < (uint32_t) use->received + use->sent; i += threads) {
-        const uint32_t place = i < use->received ? use->receive_first + i : use->send_first + i - use->received;
-        struct rondo_end *end = &workers->ends[place];
-        end->position++;
-        if (i < use->received)
-            rondo_publish_word(end->published, end->position);
-        if (again) {
-            struct rondo_end *home = rondo_part_end(&workers->part, place);
-            home->position = end->position;
-            home->seen = end->seen;
-        }
-    }
-}
-
 /* All of them have come to here; whether all say yes. */
 RONDO_FUNCTION int rondo_workers_agree(int yes, uint32_t threads)
 {
@@ -533,118 +483,6 @@ RONDO_FUNCTION int rondo_workers_agree(int yes, uint32_t threads)
     yes = __all_sync(RONDO_CUDA_WHOLE_WARP, yes);
     __syncwarp();
     return yes;
-}
-
-/* Of a small piece, one warp does it all, and answers. */
-RONDO_FUNCTION uint32_t rondo_workers_members_of(const struct rondo_slice_op *slice_op, int usual, uint32_t threads)
-{
-    int small = usual && !slice_op->lines && slice_op->count * slice_op->element_bytes <= RONDO_CUDA_WARP * 8;
-    return small ? RONDO_CUDA_WARP : threads;
-}
-
-RONDO_FUNCTION enum rondo_cuda_way rondo_workers_way_of(const struct rondo_workers *workers, uint32_t index, int usual,
-                                                        uint32_t threads, int all_lines)
-{
-    const struct rondo_slice_op *slice_op = &workers->pieces[index];
-    const uint32_t own = rondo_cuda_own_source(slice_op);
-    int known = own >= slice_op->sources || own == workers->uses[index].local_place; /* where that lies */
-    return usual && known ? rondo_cuda_way_of(slice_op, all_lines, threads) : RONDO_CUDA_ANY_WAY;
-}
-
-RONDO_FUNCTION int rondo_workers_run_slice_op(struct rondo_workers *workers, uint32_t index, uint32_t thread, uint32_t threads,
-                                              uint32_t command, int all_lines, int of_daemon)
-{
-    const struct rondo_slice_op *slice_op = &workers->pieces[index];
-    const int ahead = command != RONDO_COMMAND_SLICE_OP, again = of_daemon && command == RONDO_COMMAND_AGAIN;
-    const int prepared = again && workers->prepared;
-    const int usual = prepared || rondo_cuda_is_usual(slice_op);
-    const uint32_t members = prepared ? workers->members : rondo_workers_members_of(slice_op, usual, threads);
-    if (thread >= members)
-        return 1;
-    if (command == RONDO_COMMAND_AHEAD)
-        rondo_after_stream();
-    const enum rondo_cuda_way way =
-        prepared ? (enum rondo_cuda_way) workers->way : rondo_workers_way_of(workers, index, usual, threads, all_lines);
-    struct rondo_cuda_own own;
-    rondo_cuda_ask(slice_op, way, thread, threads, &own);
-    if (!prepared) {
-        int ready = 1;
-        if (ahead)
-            ready = rondo_workers_resolve_late(workers, index, thread, members, again);
-        else
-            rondo_workers_resolve(workers, index, thread, members);
-        if (!rondo_workers_agree(ready, members))
-            return 0;
-    }
-    if (usual) {
-        int done = rondo_cuda_work_usual(slice_op, way, all_lines, thread, threads, workers->polls, &own, workers->progress);
-        if (ahead && rondo_workers_agree(done, members))
-            rondo_workers_move_on(workers, index, thread, members, again);
-        return done;
-    }
-    if (rondo_cuda_work_vector(slice_op, thread, threads))
-        return 1;
-    return rondo_cuda_work(slice_op, thread, threads, workers->polls);
-}
-
-/* The leader does not wait for this any more: what it takes to carry the piece out once more, as long as there is room. By one
- * warp; called, for it would take registers from the rest. */
-RONDO_RARE void rondo_workers_prepare(struct rondo_workers *workers, uint32_t index, uint32_t thread, uint32_t threads,
-                                      int all_lines)
-{
-    if (workers->part.end_count > RONDO_CUDA_WARP) /* each end is its thread's */
-        return;
-    const int room =
-        rondo_workers_agree(rondo_workers_resolve_late(workers, index, thread, RONDO_CUDA_WARP, 1), RONDO_CUDA_WARP);
-    if (thread == 0) {
-        workers->members = rondo_workers_members_of(&workers->pieces[index], 1, threads);
-        workers->way = rondo_workers_way_of(workers, index, 1, threads, all_lines);
-        workers->prepared = (uint32_t) room;
-    }
-}
-
-RONDO_FUNCTION void rondo_workers_copy_ends(struct rondo_workers *workers, uint32_t thread, uint32_t threads)
-{
-    for (uint32_t i = workers->repeat_first; i < workers->repeat_first + workers->repeat_count; i++)
-        for (uint32_t k = thread; k < workers->part.end_count; k += threads)
-            if (k != i && rondo_part_end(&workers->part, k) == rondo_part_end(&workers->part, i)) {
-                workers->ends[k].position = workers->ends[i].position;
-                workers->ends[k].seen = workers->ends[i].seen;
-            }
-}
-
-/* In device/engine/warp_interpreter.h. */
-RONDO_RARE int rondo_warp_interpreter(struct rondo_workers *workers, uint32_t thread, uint32_t threads);
-
-/* Constants: all_lines: the team's operations have no connectors but those of LL128. of_daemon: they may be started again. */
-RONDO_FUNCTION void rondo_workers_work(struct rondo_workers *workers, uint32_t thread, uint32_t threads, int all_lines,
-                                       int of_daemon)
-{
-    for (uint32_t next = 0;; next++) {
-        rondo_barrier_arrive(&workers->given);
-        rondo_barrier_wait(&workers->given, next, rondo_workers_members());
-        const uint32_t command = workers->command, slice_op = workers->slice_op;
-        int result = 1;
-        if (command <= RONDO_COMMAND_AGAIN) /* one call: it is inlined, and large */
-            result = rondo_workers_run_slice_op(workers, slice_op, thread, threads, command, all_lines, of_daemon);
-        else if (command == RONDO_COMMAND_LOAD)
-            rondo_workers_load_work(workers, thread, threads);
-        else if (command == RONDO_COMMAND_PAGE)
-            rondo_workers_load_instructions(workers, thread, threads);
-        else if (command == RONDO_COMMAND_COPY)
-            rondo_copy_vectors(workers->copy, workers->copied, workers->copy_bytes, thread, threads);
-        else if (command == RONDO_COMMAND_REPEAT)
-            rondo_workers_copy_ends(workers, thread, threads);
-        else if (all_lines && command == RONDO_COMMAND_INTERPRET)
-            result = rondo_warp_interpreter(workers, thread, threads);
-        else if (command == RONDO_COMMAND_EXIT)
-            return;
-        if (thread == 0)
-            workers->result = (uint32_t) result;
-        rondo_barrier_arrive(&workers->done);
-        if (of_daemon && command == RONDO_COMMAND_AGAIN && result && thread < RONDO_CUDA_WARP)
-            rondo_workers_prepare(workers, slice_op, thread, threads, all_lines);
-    }
 }
 
 #endif

@@ -1,12 +1,90 @@
 /*
- * The host device's team: the one thread that runs the engine. What a GPU's team brings near (device/engine/workers_cuda.h)
- * lies where it is; the pieces are moved by device/move/move_host.h. Part of device/engine/engine.h, which alone includes it.
+ * The host device's worker group: the one thread that runs the engine. What a GPU's worker group copies to shared memory
+ * (device/engine/workers_cuda.h) is used where it lies; slice operations are moved by device/move/move_host.h, or by
+ * device/codec if slots hold streams. Has the same functions as device/engine/workers_cuda.h, with the same contracts.
  */
 #ifndef RONDO_DEVICE_ENGINE_WORKERS_HOST_H
 #define RONDO_DEVICE_ENGINE_WORKERS_HOST_H
 
-#include "device/move/move_host.h"
+#include "device/codec/codec.h"
+#include "device/engine/run.h"
+#include "device/engine/use.h"
 #include "device/engine/zero_copy.h"
+#include "device/move/move_host.h"
+#include "device/move/store_policy.h"
+
+/* A slice operation is done when rondo_workers_begin returns, but for the decoding of a stream that was forwarded; the engine
+ * has waited for the flags of LL data before. */
+#define RONDO_WORKERS_OVERLAPS 0
+#define RONDO_WORKERS_POLLS_LL 0
+
+#define RONDO_STORE_POLICIES 16 /* ranks whose numbers differ by a multiple of it share one */
+
+struct rondo_workers {
+    struct rondo_use use;
+    struct rondo_slice_op slice_op;
+    struct rondo_store_policy store_policies[RONDO_STORE_POLICIES]; /* by rank in the world */
+    int past;      /* the slice operation's remotes are stored past the caches */
+    int forwarded; /* the slice operation's stream, whose slot has not been given back, is yet to be decoded */
+    /* Called when the other blocks have been notified of an operation: their threads may sleep. NULL: nothing is called. */
+    void (*gather)(void *argument);
+    void *gather_argument;
+};
+
+/* Does the part of a slice operation that may wait until the slots it fills have been published; the slots it takes are given
+ * back after it. */
+RONDO_FUNCTION void rondo_workers_rest(struct rondo_workers *workers)
+{
+    if (workers->forwarded)
+        rondo_codec_keep(&workers->slice_op);
+    workers->forwarded = 0;
+}
+
+/* The slice operation to describe next. */
+RONDO_FUNCTION struct rondo_slice_op *rondo_workers_slice_op(struct rondo_workers *workers)
+{
+    rondo_workers_rest(workers);
+    return &workers->slice_op;
+}
+
+/* The use of connectors that belongs to it. */
+RONDO_FUNCTION struct rondo_use *rondo_workers_use(struct rondo_workers *workers)
+{
+    return &workers->use;
+}
+
+/* Carries out what has been described. */
+RONDO_FUNCTION void rondo_workers_begin(struct rondo_workers *workers, uint64_t polls)
+{
+    const struct rondo_slice_op *slice_op = &workers->slice_op;
+    (void) polls;
+    if (rondo_slice_op_is_coded(slice_op)) {
+        workers->forwarded = slice_op->codec & RONDO_CODEC_FORWARD;
+        if (workers->forwarded)
+            rondo_codec_forward(slice_op);
+        else
+            rondo_codec_run(slice_op);
+        return;
+    }
+    rondo_move_host(slice_op, workers->past);
+}
+
+RONDO_FUNCTION void rondo_workers_repeat(struct rondo_workers *workers)
+{
+    rondo_workers_begin(workers, 0);
+}
+
+RONDO_FUNCTION int rondo_workers_finish(struct rondo_workers *workers)
+{
+    rondo_workers_rest(workers);
+    return 1;
+}
+
+RONDO_FUNCTION void rondo_workers_copy(struct rondo_workers *workers, void *to, const void *from, uint32_t bytes)
+{
+    (void) workers;
+    memcpy(to, from, bytes);
+}
 
 /* An operation that has been loaded, where it is at hand. */
 RONDO_FUNCTION const struct rondo_operation *rondo_workers_operation(const struct rondo_workers *workers,
@@ -52,9 +130,9 @@ RONDO_FUNCTION void rondo_workers_arrive(struct rondo_workers *workers, const st
     (void) workers;
     (void) run;
 }
-/* Of a run that began early, and whose first piece is described: 1: the team goes ahead with it, which is all there is, and
- * tells of its slots. */
-RONDO_FUNCTION int rondo_workers_goes_ahead(struct rondo_workers *workers, const struct rondo_instruction *instruction)
+/* Of a run that began early, and whose first slice operation is described: 1: the worker group goes ahead with it, which is all
+ * there is, and tells of its slots. */
+RONDO_FUNCTION int rondo_workers_run_ahead(struct rondo_workers *workers, const struct rondo_instruction *instruction)
 {
     (void) workers;
     (void) instruction;
@@ -74,7 +152,7 @@ RONDO_FUNCTION int64_t rondo_workers_finish_again(struct rondo_workers *workers,
     (void) context;
     return -1;
 }
-/* Whether it will be able to, with the piece that was begun last. */
+/* Whether it will be able to, with the slice operation that was begun last. */
 RONDO_FUNCTION void rondo_workers_keep(struct rondo_workers *workers, const struct rondo_instruction *instruction)
 {
     (void) workers;
@@ -86,13 +164,13 @@ RONDO_FUNCTION void rondo_workers_told(const struct rondo_workers *workers)
     if (workers->gather != NULL)
         workers->gather(workers->gather_argument);
 }
-/* All pieces of a run are begun. */
+/* All slice operations of a run are begun. */
 RONDO_FUNCTION void rondo_workers_ending(struct rondo_workers *workers)
 {
     (void) workers;
 }
 
-/* Pieces are carried out whole. */
+/* Slice operations are carried out whole. */
 RONDO_FUNCTION void rondo_workers_resume(struct rondo_workers *workers, const struct rondo_context *context)
 {
     (void) workers;
@@ -133,7 +211,7 @@ RONDO_FUNCTION void rondo_workers_take_ends(struct rondo_workers *workers, const
     workers->past = 0;
     if (use->sent > 0 && !use->direct_out && workers->slice_op.rate == 0) {
         const struct rondo_end *end = rondo_end_of(run, use->send_first); /* of several, the first speaks for all */
-        workers->past = rondo_store_policy_is_past(&workers->paces[(uint32_t) end->peer % RONDO_STORE_POLICYS],
+        workers->past = rondo_store_policy_is_past(&workers->store_policies[(uint32_t) end->peer % RONDO_STORE_POLICIES],
                                                    workers->slice_op.count * workers->slice_op.element_bytes, rondo_clock_ns);
     }
     if (use->sent > 0)

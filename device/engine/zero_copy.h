@@ -1,13 +1,16 @@
 /*
  * Lending, on the host device: what a program sends over a network of its input, while nobody writes it, or of its result need
  * not be copied into a slot. The slot then names where the bytes lie, the proxy sends them from there, and the operation is not
- * over before it has. And what becomes of the errands (device/engine/receive_action.h) that
+ * over before it has. And what becomes of the receive actions (device/engine/receive_action.h) that
  * device/engine/post_receive_actions.h gives the network. Part of device/engine/engine.h.
  */
 #ifndef RONDO_DEVICE_ENGINE_ZERO_COPY_H
 #define RONDO_DEVICE_ENGINE_ZERO_COPY_H
 
+#include "device/abi/platform.h"
 #include "device/engine/receive_action.h"
+#include "device/engine/run.h"
+#include "device/engine/use.h"
 
 /* What the instruction sends lies as it is to travel in the input, which nobody writes, or is a result, which stays. */
 RONDO_FUNCTION int rondo_may_send_zero_copy(const struct rondo_run *run, const struct rondo_instruction *instruction)
@@ -17,18 +20,19 @@ RONDO_FUNCTION int rondo_may_send_zero_copy(const struct rondo_run *run, const s
     int result = (instruction->actions & RONDO_SEND) && (instruction->actions & RONDO_COPY) &&
                  (instruction->flags & RONDO_FINISH) && instruction->destination_buffer == RONDO_OUTPUT;
     return operation->rate == 0 && instruction->count == 1 &&
-           ((input && (operation->lends & RONDO_LENDS_INPUT)) || (result && (operation->lends & RONDO_LENDS_RESULT)));
+           ((input && (operation->zero_copy & RONDO_ZERO_COPY_INPUT)) ||
+            (result && (operation->zero_copy & RONDO_ZERO_COPY_RESULT)));
 }
 
-/* Of the piece's remotes, those that are lent their bytes need no copy. */
+/* Of the slice operation's remotes, those that are lent their bytes need no copy. */
 RONDO_FUNCTION void rondo_send_zero_copy(const struct rondo_run *run, const struct rondo_use *use,
                                          struct rondo_slice_op *slice_op)
 {
-    int lends = rondo_may_send_zero_copy(run, run->part->instructions + run->instruction);
+    int zero_copy = rondo_may_send_zero_copy(run, run->part->instructions + run->instruction);
     uint8_t copied = 0;
     for (uint32_t i = 0; i < use->sent; i++) {
         const struct rondo_end *end = rondo_end_of(run, use->send_first + i);
-        int lent = lends && end->source_references != NULL && !use->direct_out;
+        int lent = zero_copy && end->source_references != NULL && !use->direct_out;
         if (end->source_references != NULL && use->slot_offset == 0) {
             struct rondo_referenced_slot *offer = &end->source_references->slots[end->position & (end->slot_count - 1)];
             offer->source = !lent ? NULL : slice_op->local != NULL ? slice_op->local : slice_op->source[0];
@@ -45,7 +49,7 @@ RONDO_FUNCTION void rondo_send_zero_copy(const struct rondo_run *run, const stru
 /* An operation is not over while the proxy may yet read its buffers. */
 RONDO_FUNCTION int rondo_is_settled(const struct rondo_run *run)
 {
-    if (!run->operation->lends)
+    if (!run->operation->zero_copy)
         return 1;
     for (uint32_t i = 0; i < run->part->instruction_count; i++) {
         const struct rondo_instruction *instruction = run->part->instructions + i;
@@ -59,22 +63,22 @@ RONDO_FUNCTION int rondo_is_settled(const struct rondo_run *run)
     return 1;
 }
 
-/* ---- errands ---- */
+/* ---- receive actions ---- */
 
 RONDO_FUNCTION struct rondo_receive_action *rondo_receive_action_at(const struct rondo_end *end, uint64_t position)
 {
     return &end->receive_actions[position & (end->slot_count - 1)];
 }
 
-/* The slot has arrived (by an acquire of the tail): if its errand has been done, the result is where it is to be, and only
- * those it is sent on to are left. */
+/* The slot has arrived (by an acquire of the tail): if its receive action has been done, the result is where it is to be, and
+ * only those it is sent on to are left. */
 RONDO_FUNCTION void rondo_take_receive_action(const struct rondo_run *run, const struct rondo_use *use,
                                               struct rondo_slice_op *slice_op)
 {
     if (use->received != 1 || slice_op->local == NULL)
         return;
     const struct rondo_end *end = rondo_end_of(run, use->receive_first);
-    if (!end->hands_out || use->direct_in || slice_op->rate != 0 ||
+    if (!end->posts_receive_actions || use->direct_in || slice_op->rate != 0 ||
         rondo_load_relaxed(&rondo_receive_action_at(end, end->position)->state) !=
             RONDO_RECEIVE_ACTION(end->position, RONDO_RECEIVE_ACTION_DONE))
         return;
@@ -89,7 +93,7 @@ RONDO_FUNCTION int rondo_withdraw_receive_actions(const struct rondo_part *part)
 {
     for (uint32_t i = 0; i < part->end_count; i++) {
         const struct rondo_end *end = rondo_part_end(part, i);
-        for (uint32_t slot = 0; end->hands_out && slot < end->slot_count; slot++) {
+        for (uint32_t slot = 0; end->posts_receive_actions && slot < end->slot_count; slot++) {
             uint64_t *state = &end->receive_actions[slot].state, seen = rondo_load_acquire(state);
             if (RONDO_RECEIVE_ACTION_STATE(seen) == RONDO_RECEIVE_ACTION_TAKEN ||
                 (RONDO_RECEIVE_ACTION_STATE(seen) == RONDO_RECEIVE_ACTION_OFFERED &&

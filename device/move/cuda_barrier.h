@@ -6,6 +6,10 @@
 #ifndef RONDO_DEVICE_MOVE_CUDA_BARRIER_H
 #define RONDO_DEVICE_MOVE_CUDA_BARRIER_H
 
+#if !defined(__CUDACC__)
+#error "__device__ code: nvcc alone compiles it"
+#endif
+
 #include "device/abi/platform.h"
 
 #include <stdint.h>

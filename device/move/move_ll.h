@@ -1,17 +1,18 @@
 /*
- * Pieces with LL packets, of the types and the operator that are usual, and of more than one packet a thread: what a thread
- * folds stays in registers until all has arrived, and the packets of a source are asked for all at once.
+ * Slice operations with LL packets, of the types and the operator that are usual, and of more than one packet a thread: what a
+ * thread reduces stays in registers until all has arrived, and the packets of a source are asked for all at once.
  */
 #ifndef RONDO_DEVICE_MOVE_MOVE_LL_H
 #define RONDO_DEVICE_MOVE_MOVE_LL_H
 
-#include "device/abi/cuda_access.h"
-#include "device/reduce/cuda_elements.h"
-#include "device/abi/slice_operation.h"
+#if !defined(__CUDACC__)
+#error "__device__ code: nvcc alone compiles it"
+#endif
 
-/* Packets of a thread: a slot's, of as many threads as a block may have (RONDO_GPU_LL_BYTES). Large functions are slow to be
- * fetched, so there are no more. */
-#define RONDO_CUDA_ROWS 5
+#include "device/abi/cuda_access.h"
+#include "device/abi/slice_operation.h"
+#include "device/move/mover_table.h"
+#include "device/reduce/cuda_elements.h"
 
 /* Rows of packets lie one after the other, the threads side by side. This thread's part: */
 struct rondo_cuda_rows {
@@ -21,7 +22,7 @@ struct rondo_cuda_rows {
 
 /* What a thread has asked for of this rank's own data, before it is known where anything else lies. */
 struct rondo_cuda_own {
-    struct rondo_cuda_vector packets[RONDO_CUDA_ROWS];
+    struct rondo_cuda_vector packets[RONDO_LL_ROWS];
 };
 
 /* One source's packets. They are asked for all at once, again and again until all are there. */
@@ -32,7 +33,7 @@ RONDO_CUDA_INLINE int rondo_cuda_receive_rows(const struct rondo_cuda_rows *rows
         const char *from = source + 2 * rows->offset;
         int here = 1;
 #pragma unroll
-        for (int k = 0; k < RONDO_CUDA_ROWS; k++, from += 2 * rows->stride)
+        for (int k = 0; k < RONDO_LL_ROWS; k++, from += 2 * rows->stride)
             if ((uint32_t) k < rows->count)
                 here &= rondo_cuda_load_packet(&loaded[k], from, flag);
         if (here || (*polls)-- == 0)
@@ -45,7 +46,7 @@ RONDO_CUDA_INLINE void rondo_cuda_read_rows(const struct rondo_cuda_rows *rows, 
 {
     const char *from = source + rows->offset;
 #pragma unroll
-    for (int k = 0; k < RONDO_CUDA_ROWS; k++, from += rows->stride)
+    for (int k = 0; k < RONDO_LL_ROWS; k++, from += rows->stride)
         if ((uint32_t) k < rows->count)
             loaded[k] = rondo_cuda_load_whole_half(from);
 }
@@ -55,7 +56,7 @@ RONDO_CUDA_INLINE void rondo_cuda_send_rows(const struct rondo_cuda_rows *rows, 
 {
     char *to = remote + 2 * rows->offset;
 #pragma unroll
-    for (int k = 0; k < RONDO_CUDA_ROWS; k++, to += 2 * rows->stride)
+    for (int k = 0; k < RONDO_LL_ROWS; k++, to += 2 * rows->stride)
         if ((uint32_t) k < rows->count)
             rondo_cuda_store_packet(to, values[k], flag);
 }
@@ -65,7 +66,7 @@ RONDO_CUDA_INLINE void rondo_cuda_write_rows(const struct rondo_cuda_rows *rows,
 {
     char *to = destination + rows->offset;
 #pragma unroll
-    for (int k = 0; k < RONDO_CUDA_ROWS; k++, to += rows->stride)
+    for (int k = 0; k < RONDO_LL_ROWS; k++, to += rows->stride)
         if ((uint32_t) k < rows->count)
             rondo_cuda_store_whole_half(to, values[k]);
 }
@@ -121,7 +122,7 @@ RONDO_CUDA_INLINE void rondo_cuda_finish_held(int type, int vectors, int words, 
 RONDO_CUDA_INLINE void rondo_cuda_copy_rows(struct rondo_cuda_vector *to, const struct rondo_cuda_vector *from)
 {
 #pragma unroll
-    for (int k = 0; k < RONDO_CUDA_ROWS; k++) {
+    for (int k = 0; k < RONDO_LL_ROWS; k++) {
         to[k].word[0] = from[k].word[0];
         to[k].word[1] = from[k].word[1];
     }
@@ -150,8 +151,8 @@ RONDO_CUDA_INLINE int rondo_move_ll(const struct rondo_slice_op *slice_op, uint3
     const uint32_t own = rondo_cuda_own_source(slice_op);
     const struct rondo_cuda_rows rows = rondo_cuda_rows_of(slice_op, thread, threads);
     const struct rondo_cuda_vector *retained = asked->packets;
-    struct rondo_cuda_vector loaded[RONDO_CUDA_ROWS] = {};
-    struct rondo_cuda_wide sum[RONDO_CUDA_ROWS];
+    struct rondo_cuda_vector loaded[RONDO_LL_ROWS] = {};
+    struct rondo_cuda_wide sum[RONDO_LL_ROWS];
     int here = 1;
     for (uint32_t r = 0; slice_op->exchanges && !slice_op->sent && r < remotes; r++)
         rondo_cuda_send_rows(&rows, slice_op->remote[r], slice_op->remote_flags[r], retained);
@@ -164,14 +165,14 @@ RONDO_CUDA_INLINE int rondo_move_ll(const struct rondo_slice_op *slice_op, uint3
         else
             rondo_cuda_copy_rows(loaded, retained);
         if (s == 0)
-            rondo_cuda_reduce_held(slice_op->type, RONDO_CUDA_ROWS, 2, 1, sum, loaded);
+            rondo_cuda_reduce_held(slice_op->type, RONDO_LL_ROWS, 2, 1, sum, loaded);
         else
-            rondo_cuda_reduce_held(slice_op->type, RONDO_CUDA_ROWS, 2, 0, sum, loaded);
+            rondo_cuda_reduce_held(slice_op->type, RONDO_LL_ROWS, 2, 0, sum, loaded);
     }
     if (packed != 0 && !rondo_cuda_all_agree(here, threads))
         return 0;
     if (sources > 1)
-        rondo_cuda_finish_held(slice_op->type, RONDO_CUDA_ROWS, 2, 0, sum, loaded);
+        rondo_cuda_finish_held(slice_op->type, RONDO_LL_ROWS, 2, 0, sum, loaded);
     for (uint32_t r = 0; !slice_op->exchanges && r < remotes; r++)
         if (slice_op->ll_remotes >> r & 1)
             rondo_cuda_send_rows(&rows, slice_op->remote[r], slice_op->remote_flags[r], loaded);
@@ -180,20 +181,6 @@ RONDO_CUDA_INLINE int rondo_move_ll(const struct rondo_slice_op *slice_op, uint3
     if (slice_op->local != NULL)
         rondo_cuda_write_rows(&rows, slice_op->local, loaded);
     return 1;
-}
-
-/* Whole packets, and buffers aligned to them. */
-RONDO_CUDA_INLINE int rondo_cuda_fits_rows(const struct rondo_slice_op *slice_op, uint32_t threads)
-{
-    const uint64_t bytes = slice_op->count * slice_op->element_bytes;
-    uintptr_t bits = (uintptr_t) slice_op->local | (uintptr_t) bytes;
-    if (bytes > (uint64_t) threads * 8 * RONDO_CUDA_ROWS)
-        return 0;
-    for (uint32_t s = 0; s < slice_op->sources; s++) /* LL slots are aligned, and may not be known yet */
-        bits |= slice_op->ll_sources >> s & 1 ? 0 : (uintptr_t) slice_op->source[s];
-    for (uint32_t r = 0; r < slice_op->remotes; r++)
-        bits |= slice_op->ll_remotes >> r & 1 ? 0 : (uintptr_t) slice_op->remote[r];
-    return bits % 8 == 0;
 }
 
 #endif

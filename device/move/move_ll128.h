@@ -1,58 +1,24 @@
 /*
- * Pieces with lines of LL128, of the types and the operator that are usual, whose other buffers are aligned to 16 bytes. A warp
- * moves four lines with one access, each lane its 16 bytes of them: of every eight lanes the last has the line's flag, the
- * others data.
+ * Slice operations with lines of LL128, of the types and the operator that are usual, whose other buffers are aligned to 16
+ * bytes. A warp moves four lines with one access, each lane its 16 bytes of them: of every eight lanes the last has the line's
+ * flag, the others data.
  */
 #ifndef RONDO_DEVICE_MOVE_MOVE_LL128_H
 #define RONDO_DEVICE_MOVE_MOVE_LL128_H
 
+#if !defined(__CUDACC__)
+#error "__device__ code: nvcc alone compiles it"
+#endif
+
 #include "device/abi/cuda_access.h"
-#include "device/reduce/cuda_elements.h"
-#include "device/move/move_ll.h"
-#include "device/move/low_latency.h"
 #include "device/abi/slice_operation.h"
+#include "device/move/low_latency.h"
+#include "device/move/move_ll.h"
+#include "device/move/narrow.h"
+#include "device/reduce/cuda_elements.h"
 
-#define RONDO_CUDA_LINES_DEEP  4 /* a thread's accesses under way, at most RONDO_CUDA_ROWS */
+#define RONDO_CUDA_LINES_DEEP  4 /* a thread's accesses under way, at most RONDO_LL_ROWS */
 #define RONDO_CUDA_LINES_AHEAD 4 /* that often it may send before it waits for what it has sent first */
-
-/* ---- narrow pieces ---- */
-
-/*
- * A piece whose arrays have room for fewer sources and remotes lies in less of the shared memory: each walking warp has one
- * (device/engine/warp_interpreter.h). It has the members of struct rondo_slice_op up to its arrays, which follow one after the
- * other, as there. width, a constant, is how long they are.
- */
-#define RONDO_NARROW_BYTES(width)                                                                                              \
-    (offsetof(struct rondo_slice_op, source) + (width) * (2 * sizeof(char *) + 2 * sizeof(uint32_t)))
-static_assert(RONDO_NARROW_BYTES(RONDO_REDUCE_SOURCES_MAX) == sizeof(struct rondo_slice_op),
-              "the arrays come last, in this order");
-
-RONDO_CUDA_INLINE char **rondo_cuda_remote_of(uint32_t width, struct rondo_slice_op *slice_op, uint32_t r)
-{
-    return (char **) (slice_op->source + width) + r;
-}
-RONDO_CUDA_INLINE uint32_t *rondo_cuda_source_flag_of(uint32_t width, struct rondo_slice_op *slice_op, uint32_t s)
-{
-    return (uint32_t *) (slice_op->source + 2 * width) + s;
-}
-RONDO_CUDA_INLINE uint32_t *rondo_cuda_remote_flag_of(uint32_t width, struct rondo_slice_op *slice_op, uint32_t r)
-{
-    return (uint32_t *) (slice_op->source + 2 * width) + width + r;
-}
-RONDO_CUDA_INLINE char *rondo_cuda_remote(uint32_t width, const struct rondo_slice_op *slice_op, uint32_t r)
-{
-    return *rondo_cuda_remote_of(width, (struct rondo_slice_op *) slice_op, r);
-}
-RONDO_CUDA_INLINE uint32_t rondo_cuda_source_flag(uint32_t width, const struct rondo_slice_op *slice_op, uint32_t s)
-{
-    return *rondo_cuda_source_flag_of(width, (struct rondo_slice_op *) slice_op, s);
-}
-RONDO_CUDA_INLINE uint32_t rondo_cuda_remote_flag(uint32_t width, const struct rondo_slice_op *slice_op, uint32_t r)
-{
-    return *rondo_cuda_remote_flag_of(width, (struct rondo_slice_op *) slice_op, r);
-}
-
-/* ---- lines ---- */
 
 /* A thread's part of so many bytes. */
 struct rondo_cuda_lines {
@@ -254,8 +220,8 @@ RONDO_CUDA_INLINE void rondo_cuda_move_lines(uint32_t width, const struct rondo_
 
 /*
  * Each warp goes its own way through its accesses, some at a time, and notes in progress how often it has done so when others'
- * data have not come: it goes on from there when the piece is carried out again. A slot is fewer than 256 of a warp's steps.
- * Returns the same on all threads; 0: go on later.
+ * data have not come: it goes on from there when the slice operation is carried out again. A slot is fewer than 256 of a warp's
+ * steps. Returns the same on all threads; 0: go on later.
  */
 RONDO_CUDA_INLINE int rondo_move_ll128(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads, uint64_t polls,
                                        uint8_t *progress)
@@ -274,24 +240,13 @@ RONDO_CUDA_INLINE int rondo_move_ll128(const struct rondo_slice_op *slice_op, ui
     return rondo_cuda_all_agree(done * lines.step >= lines.bytes, threads);
 }
 
-/* For kernels that have the ways of other pieces, too: together they would need more registers than there are. The call costs
- * a microsecond. */
-RONDO_CUDA_CALLED int rondo_cuda_call_lines(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads,
-                                            uint64_t polls, uint8_t *progress)
+/* For kernels that have the ways of other slice operations, too: together they would need more registers than there are. The
+ * call costs a microsecond. */
+RONDO_CUDA_CALLED int rondo_move_ll128_called(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads,
+                                              uint64_t polls, uint8_t *progress)
 {
     __builtin_assume(__isShared(slice_op));
     return rondo_move_ll128(slice_op, thread, threads, polls, progress);
-}
-
-/* Whole vectors, and buffers aligned to them. */
-RONDO_CUDA_INLINE int rondo_cuda_fits_lines(const struct rondo_slice_op *slice_op)
-{
-    uintptr_t bits = (uintptr_t) slice_op->local | (uintptr_t) (slice_op->count * slice_op->element_bytes);
-    for (uint32_t s = 0; s < slice_op->sources; s++) /* lines are aligned, and may not be known yet */
-        bits |= slice_op->ll_sources >> s & 1 ? 0 : (uintptr_t) slice_op->source[s];
-    for (uint32_t r = 0; r < slice_op->remotes; r++)
-        bits |= slice_op->ll_remotes >> r & 1 ? 0 : (uintptr_t) slice_op->remote[r];
-    return bits % 16 == 0;
 }
 
 #endif

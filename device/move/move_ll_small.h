@@ -1,26 +1,20 @@
 /*
- * Pieces with LL packets, of the types and the operator that are usual, inlined into the kernels. The functions that carry out
- * all the others (device/move/move_general.h) are called, and what that costs is more than a small piece takes.
+ * Slice operations with LL packets, of the types and the operator that are usual, inlined into the kernels. The functions that
+ * carry out all the others (device/move/move_general.h) are called, and what that costs is more than a small slice operation
+ * takes.
  */
 #ifndef RONDO_DEVICE_MOVE_MOVE_LL_SMALL_H
 #define RONDO_DEVICE_MOVE_MOVE_LL_SMALL_H
 
+#if !defined(__CUDACC__)
+#error "__device__ code: nvcc alone compiles it"
+#endif
+
 #include "device/abi/cuda_access.h"
 #include "device/reduce/cuda_elements.h"
-#include "device/move/move_ll128.h"
+#include "device/abi/slice_operation.h"
 #include "device/move/move_ll.h"
-#include "device/move/movers.h"
-
-#define RONDO_CUDA_SMALL_SOURCES 8
-
-RONDO_CUDA_INLINE int rondo_cuda_is_usual(const struct rondo_slice_op *slice_op)
-{
-    int sums = slice_op->op == RONDO_SUM && rondo_is_usual_type(slice_op->type);
-    int averages = slice_op->lines && slice_op->type != RONDO_INT32 && slice_op->type != RONDO_UINT32;
-    return (slice_op->ll_sources | slice_op->ll_remotes) != 0 &&
-           (slice_op->average == 0 || (averages && slice_op->sources > 1)) &&
-           (slice_op->sources == 1 || (sums && slice_op->sources <= RONDO_CUDA_SMALL_SOURCES));
-}
+#include "device/move/mover_table.h"
 
 /* The packet that begins at offset: its bytes of data, 0 past the last. */
 RONDO_CUDA_INLINE uint32_t rondo_cuda_small_bytes(uint64_t bytes, uint64_t offset)
@@ -34,7 +28,7 @@ RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_small_sum(int type, const 
     struct rondo_cuda_wide wide;
     rondo_cuda_widen(type, 2, &wide, loaded[0]);
 #pragma unroll
-    for (uint32_t s = 1; s < RONDO_CUDA_SMALL_SOURCES; s++)
+    for (uint32_t s = 1; s < RONDO_FLAGGED_SOURCES; s++)
         if (s < sources)
             rondo_cuda_combine(type, RONDO_SUM, RONDO_SUM, 2, &wide, loaded[s]);
     return rondo_cuda_narrow(type, 2, &wide);
@@ -47,7 +41,7 @@ RONDO_CUDA_INLINE int rondo_cuda_small_receive(const struct rondo_slice_op *slic
     const uint32_t packed = (uint32_t) slice_op->ll_sources;
     int here = 1;
 #pragma unroll
-    for (uint32_t s = 0; s < RONDO_CUDA_SMALL_SOURCES; s++)
+    for (uint32_t s = 0; s < RONDO_FLAGGED_SOURCES; s++)
         if (packed >> s & 1)
             here &= rondo_cuda_load_packet(&loaded[s], slice_op->source[s] + 2 * offset, slice_op->source_flags[s]);
     return here;
@@ -60,7 +54,7 @@ RONDO_CUDA_INLINE void rondo_cuda_small_read(const struct rondo_slice_op *slice_
 {
     const uint32_t packed = (uint32_t) slice_op->ll_sources, sources = slice_op->sources, own = rondo_cuda_own_source(slice_op);
 #pragma unroll
-    for (uint32_t s = 0; s < RONDO_CUDA_SMALL_SOURCES; s++)
+    for (uint32_t s = 0; s < RONDO_FLAGGED_SOURCES; s++)
         if (s < sources && !(packed >> s & 1)) {
             loaded[s] = s == own ? asked->packets[0] : rondo_cuda_load_half(slice_op->source[s] + offset, bytes);
             for (uint32_t r = 0; exchanges && r < slice_op->remotes; r++)
@@ -103,7 +97,7 @@ RONDO_CUDA_INLINE int rondo_move_ll_small(const struct rondo_slice_op *slice_op,
 {
     const uint64_t bytes = slice_op->count * slice_op->element_bytes, offset = thread * 8;
     const uint32_t mine = rondo_cuda_small_bytes(bytes, offset);
-    struct rondo_cuda_vector loaded[RONDO_CUDA_SMALL_SOURCES];
+    struct rondo_cuda_vector loaded[RONDO_FLAGGED_SOURCES];
     int here = 1;
     if (mine > 0) {
         rondo_cuda_small_read(slice_op, offset, mine, slice_op->exchanges, asked, loaded);
@@ -117,54 +111,6 @@ RONDO_CUDA_INLINE int rondo_move_ll_small(const struct rondo_slice_op *slice_op,
     if (here && mine > 0)
         rondo_cuda_small_deliver(slice_op, offset, mine, loaded);
     return here;
-}
-
-enum rondo_cuda_way { RONDO_CUDA_SMALL, RONDO_CUDA_IN_ROWS, RONDO_CUDA_IN_LINES, RONDO_CUDA_ANY_WAY };
-
-/* How a usual piece is carried out. Its LL slots need not be known. all_lines: a constant; all pieces with flags are lines. */
-RONDO_CUDA_INLINE enum rondo_cuda_way rondo_cuda_way_of(const struct rondo_slice_op *slice_op, int all_lines, uint32_t threads)
-{
-    const uint64_t bytes = slice_op->count * slice_op->element_bytes;
-    if (all_lines || slice_op->lines)
-        return rondo_cuda_fits_lines(slice_op) ? RONDO_CUDA_IN_LINES : RONDO_CUDA_ANY_WAY;
-    return bytes <= threads * 8                      ? RONDO_CUDA_SMALL
-           : rondo_cuda_fits_rows(slice_op, threads) ? RONDO_CUDA_IN_ROWS
-                                                     : RONDO_CUDA_ANY_WAY;
-}
-
-/* Asks for the thread's part of this rank's own data. */
-RONDO_CUDA_INLINE void rondo_cuda_ask(const struct rondo_slice_op *slice_op, enum rondo_cuda_way way, uint32_t thread,
-                                      uint32_t threads, struct rondo_cuda_own *own)
-{
-    const uint32_t source = rondo_cuda_own_source(slice_op);
-    if (source >= slice_op->sources || way == RONDO_CUDA_IN_LINES || way == RONDO_CUDA_ANY_WAY)
-        return;
-    if (way == RONDO_CUDA_IN_ROWS) {
-        const struct rondo_cuda_rows rows = rondo_cuda_rows_of(slice_op, thread, threads);
-        rondo_cuda_read_rows(&rows, slice_op->source[source], own->packets);
-    } else {
-        const uint32_t mine = rondo_cuda_small_bytes(slice_op->count * slice_op->element_bytes, thread * 8);
-        if (mine > 0)
-            own->packets[0] = rondo_cuda_load_half(slice_op->source[source] + thread * 8, mine);
-    }
-}
-
-/* progress: the warps', of the piece as far as it has been carried out; 0 of a new one. */
-RONDO_CUDA_INLINE int rondo_cuda_work_usual(const struct rondo_slice_op *slice_op, enum rondo_cuda_way way, int all_lines,
-                                            uint32_t thread, uint32_t threads, uint64_t polls, const struct rondo_cuda_own *own,
-                                            uint8_t *progress)
-{
-    if (all_lines && way == RONDO_CUDA_IN_LINES)
-        return rondo_move_ll128(slice_op, thread, threads, polls, progress);
-    if (all_lines)
-        return rondo_cuda_work(slice_op, thread, threads, polls);
-    if (way == RONDO_CUDA_SMALL)
-        return rondo_move_ll_small(slice_op, thread, threads, polls, own);
-    if (way == RONDO_CUDA_IN_ROWS)
-        return rondo_move_ll(slice_op, thread, threads, polls, own);
-    if (way == RONDO_CUDA_IN_LINES)
-        return rondo_cuda_call_lines(slice_op, thread, threads, polls, progress);
-    return rondo_cuda_work(slice_op, thread, threads, polls);
 }
 
 #endif

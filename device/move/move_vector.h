@@ -1,20 +1,23 @@
 /*
- * Large plain pieces of the types and the operator that are usual: whole aligned vectors, whose pointers stay in registers.
- * While a thread stores one tile's vectors the next one's are on their way. Everything else is device/move/move_general.h's,
- * whose calls take longer than 32 KiB do here.
+ * Large plain slice operations of the types and the operator that are usual: whole aligned vectors, whose pointers stay in
+ * registers. While a thread stores one tile's vectors the next one's are on their way. Everything else is
+ * device/move/move_general.h's, whose calls take longer than 32 KiB do here.
  */
 #ifndef RONDO_DEVICE_MOVE_MOVE_VECTOR_H
 #define RONDO_DEVICE_MOVE_MOVE_VECTOR_H
 
+#if !defined(__CUDACC__)
+#error "__device__ code: nvcc alone compiles it"
+#endif
+
 #include "device/abi/cuda_access.h"
-#include "device/reduce/cuda_elements.h"
 #include "device/abi/slice_operation.h"
+#include "device/move/mover_table.h"
+#include "device/reduce/cuda_elements.h"
 
-#define RONDO_VECTOR_BYTES       16u
-#define RONDO_VECTOR_ROW         (RONDO_CUDA_WARP * RONDO_VECTOR_BYTES) /* bytes of one access by a warp */
-#define RONDO_VECTOR_SOURCES_MAX 8
+#define RONDO_VECTOR_ROW (RONDO_CUDA_WARP * RONDO_VECTOR_BYTES) /* bytes of one access by a warp */
 
-/* The first two pointers of each kind; of the others the piece knows. */
+/* The first two pointers of each kind; of the others the slice operation knows. */
 struct rondo_vector {
     const struct rondo_slice_op *slice_op;
     const char *first, *second;
@@ -24,35 +27,20 @@ struct rondo_vector {
     uint32_t thread, threads;
 };
 
-/* By what is known before the addresses are. */
-RONDO_CUDA_INLINE int rondo_vector_may(const struct rondo_slice_op *slice_op)
+RONDO_CUDA_INLINE struct rondo_vector rondo_vector_of(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads)
 {
-    const int sums = slice_op->op == RONDO_SUM && rondo_is_usual_type(slice_op->type);
-    return (slice_op->ll_sources | slice_op->ll_remotes) == 0 && slice_op->rate == 0 && slice_op->average == 0 &&
-           (slice_op->sources == 1 || (sums && slice_op->sources <= RONDO_VECTOR_SOURCES_MAX)) &&
-           slice_op->count * slice_op->element_bytes % RONDO_VECTOR_BYTES == 0;
-}
-
-/* 0: some buffer is not aligned, or there is nothing to store to. */
-RONDO_CUDA_INLINE int rondo_vector_look(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads,
-                                        struct rondo_vector *vector)
-{
-    uintptr_t bits = (uintptr_t) slice_op->local;
-    vector->slice_op = slice_op;
-    vector->sources = slice_op->sources;
-    vector->remotes = slice_op->remotes;
-    for (uint32_t s = 0; s < vector->sources; s++)
-        bits |= (uintptr_t) slice_op->source[s];
-    for (uint32_t r = 0; r < vector->remotes; r++)
-        bits |= (uintptr_t) slice_op->remote[r];
-    vector->first = slice_op->source[0];
-    vector->second = slice_op->source[1];
-    vector->local = slice_op->local;
-    vector->remote = vector->remotes > 0 ? slice_op->remote[0] : NULL;
-    vector->bytes = slice_op->count * slice_op->element_bytes;
-    vector->thread = thread;
-    vector->threads = threads;
-    return bits % RONDO_VECTOR_BYTES == 0 && (vector->local != NULL || vector->remote != NULL);
+    struct rondo_vector vector;
+    vector.slice_op = slice_op;
+    vector.sources = slice_op->sources;
+    vector.remotes = slice_op->remotes;
+    vector.first = slice_op->source[0];
+    vector.second = slice_op->source[1];
+    vector.local = slice_op->local;
+    vector.remote = vector.remotes > 0 ? slice_op->remote[0] : NULL;
+    vector.bytes = slice_op->count * slice_op->element_bytes;
+    vector.thread = thread;
+    vector.threads = threads;
+    return vector;
 }
 
 RONDO_CUDA_INLINE void rondo_vector_store(const struct rondo_vector *vector, uint64_t offset, int rows,
@@ -183,12 +171,10 @@ RONDO_CUDA_INLINE void rondo_vector_sum(int type, const struct rondo_vector *vec
         rondo_vector_pass_many(type, vector);
 }
 
-/* By all the worker threads. 0: not such a piece, and nothing has been done. */
-RONDO_CUDA_INLINE int rondo_move_vector(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads)
+/* By all the worker threads, of a slice operation that rondo_mover_takes_vector takes. */
+RONDO_CUDA_INLINE void rondo_move_vector(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads)
 {
-    struct rondo_vector vector;
-    if (!rondo_vector_may(slice_op) || !rondo_vector_look(slice_op, thread, threads, &vector))
-        return 0;
+    const struct rondo_vector vector = rondo_vector_of(slice_op, thread, threads);
     if (vector.sources == 1)
         rondo_vector_pass(-1, 8, &vector);
     else if (slice_op->type == RONDO_FLOAT)
@@ -199,7 +185,6 @@ RONDO_CUDA_INLINE int rondo_move_vector(const struct rondo_slice_op *slice_op, u
         rondo_vector_sum(RONDO_BFLOAT16, &vector);
     else
         rondo_vector_sum(RONDO_UINT32, &vector); /* whatever the sign */
-    return 1;
 }
 
 #endif

@@ -1,19 +1,32 @@
-/* The movers, compiled by themselves: they are most of the device's code, and change least. */
+/* See device/move/movers.h. */
 #include "device/move/movers.h"
 
+#include "device/codec/move_codec.h"
 #include "device/move/move_general.h"
 #include "device/move/move_vector.h"
+#include "device/move/mover_table.h"
 
-__device__ int rondo_cuda_work(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads, uint64_t polls)
+/* Rows from RONDO_MOVER_RESOLVED on ask for no more than the slice operation. */
+static __device__ __forceinline__ enum rondo_mover choose(const struct rondo_slice_op *slice_op, enum rondo_mover first,
+                                                          enum rondo_mover end)
 {
-    __builtin_assume(__isShared(slice_op));
-    if (rondo_slice_op_is_coded(slice_op))
-        return rondo_cuda_code(slice_op, thread, threads);
-    return rondo_move_general(slice_op, thread, threads, polls);
+    const struct rondo_mover_facts nothing = {0, 0, 0};
+    return rondo_mover_choose(slice_op, nothing, first, end);
 }
 
-__device__ int rondo_cuda_work_vector(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads)
+__device__ int rondo_mover_run_vector(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads)
 {
     __builtin_assume(__isShared(slice_op));
-    return rondo_move_vector(slice_op, thread, threads);
+    if (choose(slice_op, RONDO_MOVER_VECTOR, RONDO_MOVER_CODEC) != RONDO_MOVER_VECTOR)
+        return 0;
+    rondo_move_vector(slice_op, thread, threads);
+    return 1;
+}
+
+__device__ int rondo_mover_run_other(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads, uint64_t polls)
+{
+    __builtin_assume(__isShared(slice_op));
+    if (choose(slice_op, RONDO_MOVER_CODEC, RONDO_MOVERS_COUNT) == RONDO_MOVER_CODEC)
+        return rondo_move_codec(slice_op, thread, threads);
+    return rondo_move_general(slice_op, thread, threads, polls);
 }

@@ -5,6 +5,10 @@
 #ifndef RONDO_DEVICE_REDUCE_CUDA_ELEMENTS_H
 #define RONDO_DEVICE_REDUCE_CUDA_ELEMENTS_H
 
+#if !defined(__CUDACC__)
+#error "__device__ code: nvcc alone compiles it"
+#endif
+
 #include "device/abi/cuda_access.h"
 #include "device/reduce/operators.h"
 #include "rondo.h"
@@ -12,7 +16,7 @@
 /* Beside the operators: any of the three logical ones, and then which. */
 #define RONDO_CUDA_LOGICAL RONDO_OP_COUNT
 
-/* The accumulators of up to 16 bytes of elements: floats, one a word, for types that are folded in float; else the elements as
+/* The accumulators of up to 16 bytes of elements: floats, one a word, for types that are reduced in float; else the elements as
  * they are stored. */
 struct rondo_cuda_wide {
     uint32_t word[16];
@@ -107,7 +111,7 @@ RONDO_CUDA_INLINE uint32_t rondo_cuda_bytes_of_floats(int type, float low, float
 
 /* ---- vectors ---- */
 
-/* Elements that a word of stored data holds, for types that are folded in float; 0 for the others. */
+/* Elements that a word of stored data holds, for types that are reduced in float; 0 for the others. */
 RONDO_CUDA_INLINE int rondo_cuda_floats_a_word(int type)
 {
     return type == RONDO_FLOAT16 || type == RONDO_BFLOAT16 ? 2 : type == RONDO_FLOAT8E4M3 || type == RONDO_FLOAT8E5M2 ? 4 : 0;

@@ -4,7 +4,7 @@
  *  - Integers wrap. A mean truncates towards zero; its divisor is positive and, for 8-bit integers, may exceed the type.
  *  - A floating result that is a NaN is the type's one NaN (device/abi/types.h). Storing a small float rounds once, to nearest
  * even.
- *  - MIN and MAX of floats are IEEE 754-2019 minimum and maximum: a NaN wins, and -0 is less than +0, so any order of folding
+ *  - MIN and MAX of floats are IEEE 754-2019 minimum and maximum: a NaN wins, and -0 is less than +0, so any order of reducing
  *    gives the same bits.
  *  - Logical operators take non-zero (so a NaN, not -0) as true and give 0 or 1; bitwise ones exist for integers only.
  */

@@ -5,37 +5,36 @@
 #ifndef RONDO_DEVICE_REDUCE_REDUCE_H
 #define RONDO_DEVICE_REDUCE_REDUCE_H
 
+#include "device/abi/slice_operation.h"
 #include "rondo.h"
+
 #include <stddef.h>
 
-#define RONDO_REDUCE_SOURCES_MAX 64
-
 /*
- * dst[d][i] = src[0][i] op src[1][i] op ... , i < count, d < destinations, folded from left to right by the rules of
+ * dst[d][i] = src[0][i] op src[1][i] op ... , i < count, d < destinations, reduced from left to right by the rules of
  * device/reduce/operators.h; with one source an exact copy, whatever the operator.
  * average > 0: the results are then divided by it (the last step of RONDO_AVG, which otherwise sums).
- * 16- and 8-bit floats are folded in float and rounded once (nearest even; float8e4m3 and e5m2 as OCP says: e4m3 saturates to
+ * 16- and 8-bit floats are reduced in float and rounded once (nearest even; float8e4m3 and e5m2 as OCP says: e4m3 saturates to
  * NaN, e5m2 overflows to infinity).
  * Destinations are aligned to the element, sources to anything. A destination may be the same as a source, but must not overlap
  * one otherwise. destinations 1 to 64, sources 1 to 64. The operator exists for the type (bitwise ones do for integers only).
  * streaming not 0: a hint that destination 0 will not be read soon. From 16 KiB, and unless it is also a source, it is then
  * stored past the cache (the other destinations are not). It pays when the caller's whole result outgrows the last cache; the
- * slices in which the caller folds it need not. All stores are ordered before any later release by the calling thread.
+ * slices in which the caller reduces it need not. All stores are ordered before any later release by the calling thread.
  */
 void rondo_reduce_elements(void *const *dst, int destinations, const void *const *src, int sources, size_t count,
                            rondo_datatype_t type, rondo_op_t op, int average, int streaming);
 
 /*
- * The same into memory that other cores read and write (slots, the peers' buffers): each piece is folded into local (this
- * rank's own destination; NULL: a scratch) and copied from there. A bulk copy replaces lines that another core holds without
- * fetching them first, which plain stores do: measured, 2.0 times the speed of storing to both.
- * past: the remotes are stored past the caches (device/move/store_policy.h). Stores are ordered before any later release by the
- * calling thread.
+ * The same into memory that other cores read and write (slots, the peers' buffers): each slice operation is reduced into local
+ * (this rank's own destination; NULL: a scratch) and copied from there. A bulk copy replaces lines that another core holds
+ * without fetching them first, which plain stores do: measured, 2.0 times the speed of storing to both. past: the remotes are
+ * stored past the caches (device/move/store_policy.h). Stores are ordered before any later release by the calling thread.
  */
 void rondo_reduce_out(void *local, void *const *remote, int remotes, const void *const *src, int sources, size_t count,
                       rondo_datatype_t type, rondo_op_t op, int average, int past);
 
-/* To float and back, for the types that are folded in it (16- and 8-bit floats); rounded as rondo_reduce_elements rounds.
+/* To float and back, for the types that are reduced in it (16- and 8-bit floats); rounded as rondo_reduce_elements rounds.
  * Floats are copied. */
 void rondo_widen(float *dst, const void *src, size_t count, rondo_datatype_t type);
 void rondo_narrow(void *dst, const float *src, size_t count, rondo_datatype_t type);

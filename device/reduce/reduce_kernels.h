@@ -41,7 +41,7 @@ extern const struct rondo_reduce_kernels rondo_reduce_kernels_avx512;
 /* The i-th table that this build has and this machine can run, fastest last; NULL past the end. */
 const struct rondo_reduce_kernels *rondo_reduce_kernels_at(int i);
 /* Makes rondo_reduce_elements use a table (NULL: the fastest again), for tests and measurements; not while another thread
- * folds. */
+ * reduces. */
 void rondo_reduce_force(const struct rondo_reduce_kernels *kernels);
 
 #endif

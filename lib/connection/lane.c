@@ -184,7 +184,7 @@ static struct rondo_end *make_ends(struct rondo_host_lane *lane, const struct ro
         values[i].source_references = connector->source_references;
         if (connector->receive_actions != NULL) { /* in the place of what a sender has */
             values[i].receive_actions = connector->receive_actions;
-            values[i].hands_out = 1;
+            values[i].posts_receive_actions = 1;
         }
         values[i].slot_bytes = connector->spec.slot_bytes;
         values[i].slot_count = connector->spec.slot_count;

@@ -4,7 +4,7 @@
 #include "lib/select/select_gpu.h"
 
 #include "device/reduce/reduce.h"
-#include "device/engine/use.h"
+#include "device/move/mover_table.h"
 
 #define KIB ((size_t) 1024)
 #define MIB ((size_t) 1024 * KIB)
@@ -141,12 +141,11 @@ static enum rondo_kind row_kind(enum rondo_kind kind)
     return kind == RONDO_KIND_RECEIVE_FROM ? RONDO_KIND_SEND_TO : kind == RONDO_KIND_REDUCE ? RONDO_KIND_BCAST : kind;
 }
 
-/* What bulk copies move: whole vectors, in kernels on streams. Where buffers begin is not asked: a rank knows only of its own,
- * and goes through the slots with the engine if need be, which takes two or three times as long. So do groups with more blocks
- * than run at once; therefore no row for messages, which come in such groups. */
+/* What bulk copies can move. There is no row for messages: they come in groups of more blocks than run at once, which take the
+ * engine, and that takes two or three times as long. */
 static int suits_tma(const struct rondo_comm *comm, const struct rondo_call *call, int streamed)
 {
-    return comm->tma && streamed && call->count * rondo_type_bytes(call->type) % RONDO_SLICE_OP_ALIGNMENT == 0;
+    return rondo_launch_may_tma(comm->tma, streamed, call->count * rondo_type_bytes(call->type));
 }
 
 /* Of so many rows. 0: none fits. */

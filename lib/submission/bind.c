@@ -2,7 +2,8 @@
 #include "lib/submission/bind.h"
 
 #include "lib/select/compression.h"
-#include "device/engine/engine.h"
+#include "device/engine/use.h"
+#include "device/move/mover_table.h"
 #include "lib/connection/lane.h"
 #include "lib/connection/window.h"
 #include "lib/select/select.h"
@@ -231,59 +232,6 @@ static rondo_result_t make_residual(struct rondo_request *request)
     return result;
 }
 
-/* Its chunks, and what of them travels in a slot, begin at whole vectors; and end there, too, where whole is wanted. */
-static int is_even(const struct rondo_operation *operation, const struct rondo_program *program, int whole)
-{
-    uint64_t bits = operation->tile | operation->slice;
-    for (int b = 0; b < RONDO_BUFFERS; b++) {
-        const struct rondo_layout *layout = &operation->layouts[b];
-        if (layout->table != NULL || (uintptr_t) operation->buffers[b] % RONDO_SLICE_OP_ALIGNMENT != 0)
-            return 0;
-        if (whole || layout->group_chunks > 1) /* others begin where one ends */
-            bits |= layout->chunk_count;
-        if (whole || program->chunks[b] > layout->group_chunks)
-            bits |= layout->group_count;
-    }
-    return bits * operation->element_bytes % RONDO_SLICE_OP_ALIGNMENT == 0;
-}
-
-static int warps_can_interpret(const struct rondo_operation *operation, const struct rondo_instruction *instruction)
-{
-    const int type = operation->type, receives = instruction->actions & RONDO_RECEIVE;
-    if ((instruction->flags & ~(RONDO_FINISH | RONDO_EXCHANGE)) != 0 || instruction->dependencies > 0 ||
-        instruction->count > 1 || (receives && instruction->receive_count >= RONDO_WARP_WIDTH) ||
-        ((instruction->actions & RONDO_SEND) && instruction->send_count > RONDO_WARP_WIDTH))
-        return 0;
-    if (!(instruction->actions & RONDO_REDUCE) && (!receives || instruction->receive_count == 1))
-        return !(instruction->flags & RONDO_FINISH);
-    return operation->op == RONDO_SUM && rondo_is_usual_type(type) &&
-           (operation->average == 0 || (type != RONDO_INT32 && type != RONDO_UINT32));
-}
-
-/* Whether and how a kernel can go through all of it without the engine. What is one piece a block in whole vectors and lines
- * has a shorter way (rondo_workers_goes_ahead). */
-static enum rondo_warp_mode warp_mode(const struct rondo_operation *operation, const struct rondo_binding *binding)
-{
-    const struct rondo_program *program = binding->plan->program;
-    const int lines = operation->protocol == RONDO_PROTOCOL_LL128 && operation->slices == 1;
-    const struct rondo_program_block *blocks = rondo_program_blocks(program);
-    const struct rondo_instruction *instructions = rondo_program_instructions(program);
-    uint64_t pieces = 0;
-    if ((!lines && operation->protocol != RONDO_PROTOCOL_TMA) || binding->repeats || !is_even(operation, program, !lines))
-        return RONDO_WARP_MODE_NOT;
-    for (uint32_t b = 0; b < program->blocks; b++) {
-        if (blocks[b].ends > RONDO_WARP_ENDS || blocks[b].instructions > RONDO_WARP_INSTRUCTIONS || blocks[b].instructions == 0)
-            return RONDO_WARP_MODE_NOT;
-        for (uint32_t i = 0; i < blocks[b].instructions; i++)
-            if (!warps_can_interpret(operation, &instructions[blocks[b].instruction_first + i]))
-                return RONDO_WARP_MODE_NOT;
-        pieces = blocks[b].instructions * operation->tiles > pieces ? blocks[b].instructions * operation->tiles : pieces;
-    }
-    if (!lines)
-        return RONDO_WARP_MODE_TMA;
-    return pieces > 1 || !is_even(operation, program, 1) ? RONDO_WARP_MODE_LINES : RONDO_WARP_MODE_NOT;
-}
-
 /* Whether each block is as device/engine/direct_write.h has it, or has to do with nobody. */
 static int all_land(const struct rondo_program *program)
 {
@@ -308,7 +256,7 @@ static int is_reached(const struct rondo_request *request, const char *buffer)
     return request->runtime->device_type == RONDO_DEVICE_HOST || (buffer != NULL && rondo_buffer_is_plain(buffer));
 }
 
-/* Where it finds its data, and what follows from that. lands and lends say already whether it does at all. */
+/* Where it finds its data, and what follows from that. direct_writes and zero_copy say already whether it does at all. */
 static void place_buffers(struct rondo_request *request)
 {
     const struct rondo_call *call = &request->call;
@@ -322,10 +270,10 @@ static void place_buffers(struct rondo_request *request)
         operation->direct_writes =
             (uint8_t) (is_reached(request, operation->buffers[RONDO_OUTPUT]) ? RONDO_DIRECT_WRITES_HERE
                                                                              : RONDO_DIRECT_WRITES_ELSEWHERE);
-    if (operation->lends != 0) {
+    if (operation->zero_copy != 0) {
         int separate = call->send != RONDO_IN_PLACE && call->recv != RONDO_IN_PLACE &&
                        operation->buffers[RONDO_INPUT] != operation->buffers[RONDO_OUTPUT];
-        operation->lends = (uint8_t) (RONDO_LENDS_RESULT | (separate ? RONDO_LENDS_INPUT : 0));
+        operation->zero_copy = (uint8_t) (RONDO_ZERO_COPY_RESULT | (separate ? RONDO_ZERO_COPY_INPUT : 0));
     }
 }
 
@@ -369,9 +317,9 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     operation->direct = (uint8_t) choice->algorithm->direct;
     operation->direct_writes = (uint8_t) (choice->direct_writes ? RONDO_DIRECT_WRITES_HERE : RONDO_DIRECT_WRITES_NOT);
     /* An operation that ends because its time is over gives the buffers back while a network may still read them. */
-    const int lends = request->runtime->device_type == RONDO_DEVICE_HOST && choice->algorithm->registered == NULL &&
-                      request->runtime->settings.timeout <= 0;
-    operation->lends = (uint8_t) (lends ? RONDO_LENDS_RESULT : 0);
+    const int zero_copy = request->runtime->device_type == RONDO_DEVICE_HOST && choice->algorithm->registered == NULL &&
+                          request->runtime->settings.timeout <= 0;
+    operation->zero_copy = (uint8_t) (zero_copy ? RONDO_ZERO_COPY_RESULT : 0);
     place_buffers(request);
     uint64_t largest[RONDO_BUFFERS];
     result = set_layouts(request, binding->plan, largest);
@@ -395,7 +343,9 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     }
     request->blocks = binding->plan->program->blocks;
     request->fresh = 1;
-    operation->warp_mode = (uint8_t) warp_mode(operation, binding);
+    const struct rondo_launch_facts facts = {operation, binding->plan->program, rondo_program_blocks(binding->plan->program),
+                                             rondo_program_instructions(binding->plan->program), binding->repeats};
+    operation->warp_mode = (uint8_t) rondo_launch_choose(&facts);
     operation->streaming = rondo_call_bytes(comm, call) >= (rondo_is_wide(comm) ? NETWORK_STREAM_BYTES : STREAM_BYTES);
     if (rondo_log_admits(RONDO_LOG_DEBUG))
         rondo_log(RONDO_LOG_DEBUG, request->runtime->rank,

@@ -1,14 +1,20 @@
 /*
- * Tests device/move/move_general.h and device/move/move_ll128.h on a GPU: random slice operations, many at a time, against
- * rondo_reduce_elements on the host, bit by bit and with every byte around them. With --speed it measures the main shapes
- * instead. Usage: move [--seed N] [--rounds N] | --speed
+ * Tests the GPU's movers by themselves: random slice operations, many at a time, against rondo_reduce_elements on the host, bit by
+ * bit and with every byte around them. Each is carried out as device/engine/worker_loop.h does, by the row of
+ * device/move/mover_table.h that the kernel chooses, and the test fails if some row was never chosen; the codec's row has a case of
+ * its own, against rondo_codec_run (test/gpu/zfp.cu tests it further). With --speed it measures the main shapes instead.
+ * Usage: move [--seed N] [--rounds N] | --speed
  */
 extern "C" {
+#include "device/codec/codec.h"
+#include "device/codec/zfp_stream.h"
 #include "device/reduce/reduce.h"
 }
-#include "device/move/move_general.h"
-#include "device/move/move_ll_small.h"
 #include "device/abi/structures.h"
+#include "device/codec/cuda_codec.cu"
+#include "device/engine/worker_loop.h"
+#include "device/move/mover_table.h"
+#include "device/move/movers.cu"
 
 #include <cuda_runtime.h>
 #include <stdio.h>
@@ -24,34 +30,42 @@ extern "C" {
         }                                                                                                                      \
     } while (0)
 
-enum { THREADS = 544, CASES_MAX = 1024, ARENA = 96 << 20, GUARD = 64, POLLS = 50 };
+enum { THREADS = 544, CASES_MAX = 1024, ARENA = 96 << 20, GUARD = 64, POLLS = 50, WORKS_NOT = -1 };
 
 struct task {
     struct rondo_slice_op slice_op;
     uint32_t threads;
+    uint32_t all_lines; /* it has lines, and the kernel's other flags are lines, too */
     uint32_t again; /* number of executions, each further on by step bytes, of so many in all (0: the same again) */
     uint64_t step, wrap;
     char *late; /* a byte of a line's flag, which is corrected before the slice operation runs once more */
 };
 
-__device__ int rondo_cuda_work(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads, uint64_t polls)
+/* As rondo_workers_run_slice_op, with addresses that are known from the beginning. *row: what the table says. */
+static __device__ int work(const struct rondo_slice_op *slice_op, int all_lines, uint32_t thread, uint32_t threads,
+                           uint8_t *progress, int *row)
 {
-    return rondo_move_general(slice_op, thread, threads, polls);
+    const int flagged = rondo_mover_is_flagged(slice_op);
+    const struct rondo_mover_facts facts = {threads, flagged, slice_op->lines};
+    const enum rondo_mover mover = rondo_mover_choose(slice_op, facts, RONDO_MOVER_LL_SMALL, RONDO_MOVER_RESOLVED);
+    *row = mover != RONDO_MOVER_RESOLVED ? mover
+                                         : rondo_mover_choose(slice_op, facts, RONDO_MOVER_RESOLVED, RONDO_MOVERS_COUNT);
+    if (flagged) {
+        struct rondo_cuda_own own;
+        if (thread >= rondo_workers_members_of(slice_op, flagged, threads))
+            return WORKS_NOT;
+        rondo_flagged_load_own(slice_op, mover, thread, threads, &own);
+        return all_lines ? rondo_move_flagged(slice_op, mover, 1, thread, threads, POLLS, &own, progress)
+                         : rondo_move_flagged(slice_op, mover, 0, thread, threads, POLLS, &own, progress);
+    }
+    if (rondo_mover_run_vector(slice_op, thread, threads))
+        return 1;
+    return rondo_mover_run_other(slice_op, thread, threads, POLLS);
 }
 
-/* Runs a slice operation as device/engine/workers_cuda.h does, except for plain ones. */
-static __device__ int work(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads, uint8_t *progress)
-{
-    if (!slice_op->lines || !rondo_cuda_is_usual(slice_op))
-        return rondo_cuda_work(slice_op, thread, threads, POLLS);
-    struct rondo_cuda_own own;
-    const enum rondo_cuda_way way = rondo_cuda_way_of(slice_op, 1, threads);
-    rondo_cuda_ask(slice_op, way, thread, threads, &own);
-    return rondo_cuda_work_usual(slice_op, way, 1, thread, threads, POLLS, &own, progress);
-}
-
-/* Runs one block for each task. answers[2 * task] is the least and [.. + 1] the greatest of the workers' results. */
-__global__ void __launch_bounds__(THREADS, 1) run(const struct task *tasks, int *answers)
+/* One block per task; answers[2 * task] is the least and [.. + 1] the greatest of what the workers returned;
+ * rows[task] by which mover they did it. */
+__global__ void __launch_bounds__(THREADS, 1) run(const struct task *tasks, int *answers, int *rows)
 {
     __shared__ struct rondo_slice_op slice_op;
     __shared__ uint8_t progress[RONDO_PROGRESS];
@@ -71,8 +85,10 @@ __global__ void __launch_bounds__(THREADS, 1) run(const struct task *tasks, int 
         }
         __syncthreads();
         if (threadIdx.x < task->threads) {
-            int answer = work(&slice_op, threadIdx.x, task->threads, progress);
-            if (i == 0) {
+            int row, answer = work(&slice_op, task->all_lines, threadIdx.x, task->threads, progress, &row);
+            if (i == 0 && threadIdx.x == 0)
+                rows[blockIdx.x] = row;
+            if (i == 0 && answer != WORKS_NOT) {
                 atomicMin(answers + 2 * blockIdx.x, answer);
                 atomicMax(answers + 2 * blockIdx.x + 1, answer);
             }
@@ -83,8 +99,9 @@ __global__ void __launch_bounds__(THREADS, 1) run(const struct task *tasks, int 
                 *task->late ^= 1;
             __threadfence();
             __syncthreads();
+            int row;
             if (threadIdx.x < task->threads)
-                work(&slice_op, threadIdx.x, task->threads, progress);
+                work(&slice_op, task->all_lines, threadIdx.x, task->threads, progress, &row);
         }
         at = at + task->step < task->wrap ? at + task->step : 0;
     }
@@ -307,6 +324,30 @@ static void expect_result(const struct expected *e, const void *const *values)
     free(result);
 }
 
+/* Makes the slice operation one that a row of flagged or plain sums takes. Returns the row; RONDO_MOVERS_COUNT: left as it is. */
+static int shape_for_row(struct task *task)
+{
+    static const uint8_t usual[] = {RONDO_INT32, RONDO_UINT32, RONDO_FLOAT16, RONDO_BFLOAT16, RONDO_FLOAT};
+    struct rondo_slice_op *slice_op = &task->slice_op;
+    const int row = (int) random_below(2 * RONDO_MOVER_CODEC);
+    if (row >= RONDO_MOVER_CODEC)
+        return RONDO_MOVERS_COUNT;
+    const uint32_t packets = task->threads * (row == RONDO_MOVER_LL ? RONDO_LL_ROWS : 1);
+    slice_op->type = usual[random_below(sizeof usual)];
+    slice_op->element_bytes = element_bytes[slice_op->type];
+    slice_op->op = RONDO_SUM;
+    slice_op->average = row == RONDO_MOVER_LL128 && slice_op->type >= RONDO_FLOAT16 ? random_below(3) : 0;
+    slice_op->sources = (uint8_t) (1 + (slice_op->average != 0) + random_below(7));
+    slice_op->lines = row == RONDO_MOVER_LL128;
+    if (row == RONDO_MOVER_LL_SMALL)
+        slice_op->count = 1 + random_below(packets * 8 / slice_op->element_bytes);
+    else if (row == RONDO_MOVER_LL)
+        slice_op->count = (task->threads + 1 + random_below(packets - task->threads)) * 8 / slice_op->element_bytes;
+    else
+        slice_op->count = (1 + random_below(40000)) * 16 / slice_op->element_bytes;
+    return row;
+}
+
 static void make_case(struct expected *e)
 {
     struct rondo_slice_op *slice_op = &e->task.slice_op;
@@ -328,12 +369,13 @@ static void make_case(struct expected *e)
     /* How many of 4 sources and of 4 destinations are LL. */
     uint32_t packed_in = random_below(2) ? 0 : random_below(5), packed_out = random_below(2) ? 0 : random_below(5);
     slice_op->lines = (uint8_t) random_below(2);
-    if (slice_op->lines && random_below(2)) { /* for device/move/move_ll128.h */
-        style = 0;
-        slice_op->count = (slice_op->count + 15) / 16 * 16;
-        slice_op->op = RONDO_SUM;
-        slice_op->average = 0;
+    const int row = shape_for_row(&e->task);
+    if (row < RONDO_MOVERS_COUNT) {
+        style = row == RONDO_MOVER_LL_SMALL ? style : 0;
+        packed_in = row == RONDO_MOVER_VECTOR ? 0 : 1 + random_below(4);
+        packed_out = row == RONDO_MOVER_VECTOR ? 0 : random_below(5);
     }
+    e->task.all_lines = slice_op->lines && random_below(2);
 
     make_sources(e, style, common, packed_in, values);
     make_destinations(e, style, common, packed_out, has_local);
@@ -406,17 +448,71 @@ static int check_case(const struct expected *e, const char *found, const int *an
     return 0;
 }
 
+/* ---- rows ---- */
+
+#define ROW_NAME(name, condition, text) #name,
+#define ROW_TEXT(name, condition, text) text,
+static const char *const row_names[] = {RONDO_MOVERS(ROW_NAME)}, *const row_texts[] = {RONDO_MOVERS(ROW_TEXT)};
+
+/* Floats are encoded to a remote, and rounded to what its reader gets. 1: by the codec's row, and as on the host. */
+static int test_codec_row(void)
+{
+    enum { COUNT = 4000, RATE = 11, BYTES = COUNT * 4 };
+    char *host = (char *) calloc(3, BYTES), *found = (char *) calloc(3, BYTES), *device;
+    struct task task = {}, *device_task;
+    struct rondo_slice_op *slice_op = &task.slice_op;
+    int answers[2] = {2, -1}, row = RONDO_MOVERS_COUNT, *device_answers, *device_row;
+    fill_elements(host, COUNT, RONDO_FLOAT);
+    for (int i = 0; i < COUNT; i++) /* of one sign and near each other, as the code likes them; any finite value will do */
+        ((float *) host)[i] = 1.0f + (float) (i % 97) / 64.0f;
+    slice_op->type = RONDO_FLOAT;
+    slice_op->op = RONDO_SUM;
+    slice_op->element_bytes = 4;
+    slice_op->count = COUNT;
+    slice_op->sources = slice_op->remotes = 1;
+    slice_op->rate = RATE;
+    slice_op->codec = RONDO_CODEC_ROUND;
+    task.threads = 512;
+    task.again = 1;
+    CHECK(cudaMalloc(&device, 3 * BYTES));
+    CHECK(cudaMalloc(&device_task, sizeof task));
+    CHECK(cudaMalloc(&device_answers, sizeof answers));
+    CHECK(cudaMalloc(&device_row, sizeof row));
+    CHECK(cudaMemcpy(device, host, 3 * BYTES, cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpy(device_answers, answers, sizeof answers, cudaMemcpyHostToDevice));
+    slice_op->source[0] = device;
+    slice_op->local = device + BYTES;
+    slice_op->remote[0] = device + 2 * BYTES;
+    CHECK(cudaMemcpy(device_task, &task, sizeof task, cudaMemcpyHostToDevice));
+    run<<<1, THREADS>>>(device_task, device_answers, device_row);
+    CHECK(cudaGetLastError());
+    CHECK(cudaMemcpy(found, device, 3 * BYTES, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy(answers, device_answers, sizeof answers, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy(&row, device_row, sizeof row, cudaMemcpyDeviceToHost));
+    slice_op->source[0] = host;
+    slice_op->local = host + BYTES;
+    slice_op->remote[0] = host + 2 * BYTES;
+    rondo_codec_run(slice_op);
+    const int alike = memcmp(host, found, 3 * BYTES) == 0;
+    if (!alike || answers[0] != 1 || answers[1] != 1 || row != RONDO_MOVER_CODEC)
+        printf("failed: the codec's case: row %d, returned %d..%d, bytes %s\n", row, answers[0], answers[1],
+               alike ? "as on the host" : "differ");
+    return alike && answers[0] == 1 && answers[1] == 1 && row == RONDO_MOVER_CODEC;
+}
+
 static int test(int rounds)
 {
     struct expected *cases = (struct expected *) calloc(CASES_MAX, sizeof *cases);
     struct task *tasks = (struct task *) calloc(CASES_MAX, sizeof *tasks), *device_tasks;
     int *answers = (int *) calloc(2 * CASES_MAX, sizeof *answers), *device_answers, passed = 0, failed = 0;
+    int *rows = (int *) calloc(CASES_MAX, sizeof *rows), *device_rows, chosen[RONDO_MOVERS_COUNT] = {};
     char *found = (char *) malloc(ARENA), *device_arena;
     arena = (char *) malloc(ARENA);
     wanted = (char *) malloc(ARENA);
     CHECK(cudaMalloc(&device_arena, ARENA));
     CHECK(cudaMalloc(&device_tasks, CASES_MAX * sizeof *tasks));
     CHECK(cudaMalloc(&device_answers, 2 * CASES_MAX * sizeof *answers));
+    CHECK(cudaMalloc(&device_rows, CASES_MAX * sizeof *rows));
     for (int round = 0; round < rounds; round++) {
         int count = 0;
         arena_used = 0;
@@ -436,10 +532,13 @@ static int test(int rounds)
         CHECK(cudaMemcpy(device_arena, arena, ARENA, cudaMemcpyHostToDevice));
         CHECK(cudaMemcpy(device_tasks, tasks, count * sizeof *tasks, cudaMemcpyHostToDevice));
         CHECK(cudaMemcpy(device_answers, answers, 2 * count * sizeof *answers, cudaMemcpyHostToDevice));
-        run<<<count, THREADS>>>(device_tasks, device_answers);
+        run<<<count, THREADS>>>(device_tasks, device_answers, device_rows);
         CHECK(cudaGetLastError());
         CHECK(cudaMemcpy(answers, device_answers, 2 * count * sizeof *answers, cudaMemcpyDeviceToHost));
         CHECK(cudaMemcpy(found, device_arena, ARENA, cudaMemcpyDeviceToHost));
+        CHECK(cudaMemcpy(rows, device_rows, count * sizeof *rows, cudaMemcpyDeviceToHost));
+        for (int i = 0; i < count; i++)
+            chosen[rows[i]]++;
         for (int i = 0; i < count; i++)
             if (check_case(&cases[i], found, answers + 2 * i))
                 passed++;
@@ -448,7 +547,14 @@ static int test(int rounds)
         if (failed > 20)
             break;
     }
-    printf("%d passed, %d failed\n", passed, failed);
+    const int codec = test_codec_row();
+    chosen[RONDO_MOVER_CODEC] += codec;
+    failed += !codec;
+    printf("%d passed, %d failed\n", passed + codec, failed);
+    for (int row = 0; row < RONDO_MOVERS_COUNT; row++) {
+        printf("row %-8s %7d slice operations (%s)\n", row_names[row], chosen[row], row_texts[row]);
+        failed += chosen[row] == 0;
+    }
     return failed > 0;
 }
 
@@ -470,7 +576,7 @@ static double measure(struct shape shape, enum place where, int blocks, uint64_t
                       size_t beyond_destinations)
 {
     struct task tasks[BLOCKS] = {}, *device_tasks;
-    int *answers;
+    int *answers, *rows;
     cudaEvent_t start, stop;
     float milliseconds, best = 1e9f;
     for (int b = 0; b < blocks; b++) {
@@ -495,12 +601,13 @@ static double measure(struct shape shape, enum place where, int blocks, uint64_t
     }
     CHECK(cudaMalloc(&device_tasks, sizeof tasks));
     CHECK(cudaMalloc(&answers, 2 * BLOCKS * sizeof *answers));
+    CHECK(cudaMalloc(&rows, BLOCKS * sizeof *rows));
     CHECK(cudaMemcpy(device_tasks, tasks, sizeof tasks, cudaMemcpyHostToDevice));
     CHECK(cudaEventCreate(&start));
     CHECK(cudaEventCreate(&stop));
     for (int i = 0; i < 4; i++) {
         CHECK(cudaEventRecord(start));
-        run<<<blocks, THREADS>>>(device_tasks, answers);
+        run<<<blocks, THREADS>>>(device_tasks, answers, rows);
         CHECK(cudaEventRecord(stop));
         CHECK(cudaEventSynchronize(stop));
         CHECK(cudaEventElapsedTime(&milliseconds, start, stop));
@@ -508,6 +615,7 @@ static double measure(struct shape shape, enum place where, int blocks, uint64_t
     }
     CHECK(cudaFree(device_tasks));
     CHECK(cudaFree(answers));
+    CHECK(cudaFree(rows));
     return (double) blocks * tasks[0].again * (double) bytes / best / 1e6;
 }
 

@@ -1,0 +1,112 @@
+/*
+ * Publishing: what an executed slice changes. Its slots count as filled and taken at once (rondo_commit); the peers are told
+ * when the worker group has finished it (rondo_publish). And the signals of direct access, which say where buffers are. Single
+ * source; by the thread that runs the engine.
+ */
+#ifndef RONDO_DEVICE_ENGINE_PUBLISH_H
+#define RONDO_DEVICE_ENGINE_PUBLISH_H
+
+#include "device/abi/platform.h"
+#include "device/engine/run.h"
+#include "device/engine/use.h"
+#include "device/engine/waits.h"
+#include "device/engine/workers.h"
+
+/* Tells each receiver where this rank's buffers are, or learns it from each sender. */
+RONDO_FUNCTION void rondo_exchange_signals(const struct rondo_run *run, const struct rondo_instruction *instruction)
+{
+    const struct rondo_operation *operation = run->operation;
+    if (instruction->actions & RONDO_SEND)
+        for (uint32_t i = 0; i < instruction->send_count; i++) {
+            struct rondo_signal *signal =
+                (struct rondo_signal *) (void *) rondo_slot(rondo_end_of(run, instruction->send_first + i));
+            for (int b = 0; b < 2; b++) {
+                signal->window[b] = operation->windows[b][0];
+                signal->offset[b] = operation->windows[b][1];
+            }
+        }
+    if (instruction->actions & RONDO_RECEIVE)
+        for (uint32_t i = 0; i < instruction->receive_count; i++) {
+            struct rondo_end *end = rondo_end_of(run, instruction->receive_first + i);
+            const struct rondo_signal *signal = (const struct rondo_signal *) (const void *) rondo_slot(end);
+            for (int b = 0; b < 2; b++)
+                end->direct[b] = end->windows[signal->window[b]] + signal->offset[b];
+        }
+}
+
+RONDO_FUNCTION void rondo_count_moved(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
+{
+    run->advanced = 1;
+    rondo_count(&run->statistics->primitives, 1);
+    if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT))
+        rondo_count(&run->statistics->bytes_sent, bytes * instruction->send_count);
+}
+
+/* The primitive's slots count as filled and taken from here on, though others are told later. */
+RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
+{
+    const struct rondo_policy *policy = run->policy;
+    if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT)) {
+        for (uint32_t i = 0; i < instruction->send_count; i++) {
+            struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
+            if (end->sizes != NULL) /* the proxy carries no more than this; published with the tail */
+                rondo_store_relaxed32(end->sizes + (end->position & (end->slot_count - 1)), (uint32_t) bytes);
+            end->position++;
+        }
+    }
+    if ((instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN))
+        for (uint32_t i = 0; i < instruction->receive_count; i++)
+            rondo_end_of(run, instruction->receive_first + i)->position++;
+    run->unpublished = *instruction;
+    run->pending = 1;
+    rondo_count_moved(run, instruction, bytes);
+    if (run->budget < policy->cap) {  /* else it was granted more, being alone */
+        run->budget *= policy->boost; /* no overflow: lib/runtime/settings.c bounds cap and boost */
+        run->budget = run->budget < policy->cap ? run->budget : policy->cap;
+    }
+    if (run->part->repeats && (instruction->actions & RONDO_SEND))
+        rondo_workers_repeat_ends(run->workers, instruction->send_first, instruction->send_count);
+    if (run->part->repeats && (instruction->actions & RONDO_RECEIVE))
+        rondo_workers_repeat_ends(run->workers, instruction->receive_first, instruction->receive_count);
+}
+
+/* Tells the peers. Release: the payload before the tail, the end of our reading before the head. LL needs no tail (its flags
+ * tell), only credits, and the values that were read through it have been used by now. */
+RONDO_FUNCTION void rondo_publish(struct rondo_run *run)
+{
+    const struct rondo_instruction *instruction = &run->unpublished;
+    if (!run->pending)
+        return;
+    run->pending = 0;
+    int sends = (instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT);
+    int receives = (instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN);
+    if (sends && !rondo_is_flagged(rondo_end_of(run, instruction->send_first))) {
+        rondo_publish_begin();
+        for (uint32_t i = 0; i < instruction->send_count; i++) {
+            struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
+            rondo_publish_word(rondo_tail(end, end->position - 1, end->published), end->position);
+        }
+    }
+    rondo_workers_rest(run->workers);
+    for (uint32_t i = 0; receives && i < instruction->receive_count; i++) {
+        struct rondo_end *end = rondo_end_of(run, instruction->receive_first + i);
+        rondo_publish_word(end->published, end->position);
+    }
+}
+
+/* Whatever has been begun is done, and told. */
+RONDO_FUNCTION void rondo_settle(struct rondo_run *run)
+{
+    if (RONDO_WORKERS_OVERLAPS)
+        rondo_workers_finish(run->workers);
+    rondo_publish(run);
+}
+
+RONDO_FUNCTION void rondo_arrive(struct rondo_run *run)
+{
+    if (run->early)
+        rondo_workers_arrive(run->workers, run);
+    run->early = 0;
+}
+
+#endif
