@@ -66,7 +66,7 @@ struct rondo_program_block {
     uint32_t end_first, ends; /* the connectors' ends this block uses; nobody else uses them in this program */
 };
 
-/* One rank's program: this header, then blocks, instructions and dependencies in one slice operation of memory, uploaded as it
+/* One rank's program: this header, then blocks, instructions and dependencies in one piece of memory, uploaded as it
  * is. */
 struct rondo_program {
     uint32_t bytes;

@@ -17,7 +17,7 @@
 
 /* ---- memory ---- */
 
-/* What goes to the GPU in small slice operations out of pageable memory travels with the commands. A larger copy waits for what
+/* What goes to the GPU in small parts out of pageable memory travels with the commands. A larger copy waits for what
  * other streams have ordered before it: where four of them have copies behind kernels that wait for peers (and CUDA its 8
  * connections), for those. And setting memory may take a kernel, which waits for a multiprocessor. */
 #define UPLOAD_BYTES ((size_t) 16384)

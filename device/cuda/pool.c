@@ -1,4 +1,4 @@
-/* See device/cuda/pool.h. Sizes are rounded up to powers of two; each size has its list of returned slice operations. */
+/* See device/cuda/pool.h. Sizes are rounded up to powers of two; each size has its list of returned blocks. */
 #include "device/cuda/pool.h"
 
 #include <pthread.h>
@@ -8,18 +8,18 @@
 enum { SMALLEST_SHIFT = 6, CLASSES = 42 };
 #define SLAB_BYTES ((size_t) 1 << 20)
 
-struct slice_op {
-    struct slice_op *next;
+struct pool_block {
+    struct pool_block *next;
     void *memory;
 };
 
 struct rondo_pool {
     struct rondo_pool_source source;
     pthread_mutex_t lock;
-    struct slice_op *slabs; /* all memory that was obtained */
-    char *fresh;            /* what is left of the newest slab */
+    struct pool_block *slabs; /* all memory that was obtained */
+    char *fresh;              /* what is left of the newest slab */
     size_t fresh_bytes;
-    struct slice_op *returned[CLASSES];
+    struct pool_block *returned[CLASSES];
 };
 
 struct rondo_pool *rondo_pool_create(const struct rondo_pool_source *source)
@@ -38,12 +38,12 @@ void rondo_pool_destroy(struct rondo_pool *pool)
         return;
     for (int c = 0; c < CLASSES; c++)
         while (pool->returned[c] != NULL) {
-            struct slice_op *slice_op = pool->returned[c];
-            pool->returned[c] = slice_op->next;
-            free(slice_op);
+            struct pool_block *block = pool->returned[c];
+            pool->returned[c] = block->next;
+            free(block);
         }
     while (pool->slabs != NULL) {
-        struct slice_op *slab = pool->slabs;
+        struct pool_block *slab = pool->slabs;
         pool->slabs = slab->next;
         pool->source.give_back(pool->source.argument, slab->memory);
         free(slab);
@@ -63,7 +63,7 @@ static int class_of(size_t bytes)
 /* Under the lock. */
 static void *obtain(struct rondo_pool *pool, size_t bytes)
 {
-    struct slice_op *slab = calloc(1, sizeof(*slab));
+    struct pool_block *slab = calloc(1, sizeof(*slab));
     if (slab == NULL)
         return NULL;
     slab->memory = pool->source.obtain(pool->source.argument, bytes);
@@ -76,7 +76,7 @@ static void *obtain(struct rondo_pool *pool, size_t bytes)
     return slab->memory;
 }
 
-/* Under the lock. Slice operations of a slab lie at multiples of 256, or of their size if that is smaller. */
+/* Under the lock. Blocks of a slab lie at multiples of 256, or of their size if that is smaller. */
 static void *cut(struct rondo_pool *pool, size_t bytes)
 {
     if (bytes > SLAB_BYTES / 4)
@@ -103,15 +103,15 @@ void *rondo_pool_take(struct rondo_pool *pool, size_t bytes)
     size_t rounded = (size_t) 1 << (class + SMALLEST_SHIFT);
     void *memory = NULL;
     pthread_mutex_lock(&pool->lock);
-    struct slice_op *slice_op = pool->returned[class];
-    if (slice_op != NULL)
-        pool->returned[class] = slice_op->next;
+    struct pool_block *block = pool->returned[class];
+    if (block != NULL)
+        pool->returned[class] = block->next;
     else
         memory = cut(pool, rounded);
     pthread_mutex_unlock(&pool->lock);
-    if (slice_op != NULL) {
-        memory = slice_op->memory;
-        free(slice_op);
+    if (block != NULL) {
+        memory = block->memory;
+        free(block);
         pool->source.clear(pool->source.argument, memory, bytes);
     }
     return memory;
@@ -119,13 +119,13 @@ void *rondo_pool_take(struct rondo_pool *pool, size_t bytes)
 
 void rondo_pool_return(struct rondo_pool *pool, void *memory, size_t bytes)
 {
-    struct slice_op *slice_op = memory != NULL ? calloc(1, sizeof(*slice_op)) : NULL;
-    if (slice_op == NULL)
+    struct pool_block *block = memory != NULL ? calloc(1, sizeof(*block)) : NULL;
+    if (block == NULL)
         return; /* without memory for the note it is lost to us until the pool goes */
     int class = class_of(bytes);
-    slice_op->memory = memory;
+    block->memory = memory;
     pthread_mutex_lock(&pool->lock);
-    slice_op->next = pool->returned[class];
-    pool->returned[class] = slice_op;
+    block->next = pool->returned[class];
+    pool->returned[class] = block;
     pthread_mutex_unlock(&pool->lock);
 }

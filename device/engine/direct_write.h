@@ -8,7 +8,7 @@
  * Order. The word changes from NONE by the receiver alone and back by whoever takes what it says: the sender, or a receiver
  * that gives its buffer back because the operation has failed, for whom it is an exchange on both sides. Release and acquire of
  * the word: what used the buffer before is over when the sender stores. Release and acquire of the tail: its stores, and that
- * the word is NONE again, come before the receiver goes on, and so before it says the next. test/models/direct write.pml is its
+ * the word is NONE again, come before the receiver goes on, and so before it says the next. test/models/direct_write.pml is its
  * model.
  *
  * Why nobody waits for ever: a receiver says where before it waits for anything, and its part depends on no other; so all that

@@ -1,8 +1,8 @@
 /*
  * The engine: interprets one program block of an operation, one primitive after the other, until it is done or a wait outruns
  * its budget. Between two primitives the context says exactly where it stands, so it can stop and come back anywhere
- * (docs/architecture.md). Single source: one thread of a block runs it, and has the slice operations that it describes carried out
- * by the block's worker group (device/engine/workers.h).
+ * (docs/architecture.md). Single source: one thread of a block runs it, and has the slice operations that it describes carried
+ * out by the block's worker group (device/engine/workers.h).
  */
 #ifndef RONDO_DEVICE_ENGINE_ENGINE_H
 #define RONDO_DEVICE_ENGINE_ENGINE_H

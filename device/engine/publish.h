@@ -102,6 +102,13 @@ RONDO_FUNCTION void rondo_settle(struct rondo_run *run)
     rondo_publish(run);
 }
 
+#if defined(__CUDACC__)
+/* Waits until it is the turn of an operation whose run began early. Defined by device/cuda/kernels.cu, which alone knows what
+ * kernels on streams wait for. */
+RONDO_FUNCTION void rondo_workers_arrive(struct rondo_workers *workers, const struct rondo_run *run);
+#endif
+
+/* Waits until it is the operation's turn, if the run began early and has not waited yet. */
 RONDO_FUNCTION void rondo_arrive(struct rondo_run *run)
 {
     if (run->early)

@@ -1,7 +1,7 @@
 /*
  * Receive actions: a host block that waits for slots from a network tells beforehand what is to become of their bytes, and the
  * network, when it has them in its own buffer, does that instead of putting them into the slot: one copy less, and the sum is
- * taken while the bytes are in the cache. One a slot; whoever changes an receive action's state from OFFERED has it.
+ * taken while the bytes are in the cache. One a slot; whoever changes a receive action's state from OFFERED has it.
  */
 #ifndef RONDO_DEVICE_ENGINE_RECEIVE_ACTION_H
 #define RONDO_DEVICE_ENGINE_RECEIVE_ACTION_H
@@ -16,7 +16,7 @@ enum rondo_receive_action_state {
     RONDO_RECEIVE_ACTION_TAKEN,
     RONDO_RECEIVE_ACTION_DONE
 };
-/* Of the slot at a position, so that an receive action is never taken for another slot's. */
+/* Of the slot at a position, so that a receive action is never taken for another slot's. */
 #define RONDO_RECEIVE_ACTION(position, state) (((position) + 1) << 2 | (uint64_t) (state))
 #define RONDO_RECEIVE_ACTION_STATE(word)      ((enum rondo_receive_action_state)((word) &3))
 

@@ -304,9 +304,6 @@ RONDO_FUNCTION void rondo_workers_ending(struct rondo_workers *workers)
 #endif
 }
 
-/* In device/cuda/kernels.cu: of kernels on streams. */
-RONDO_FUNCTION void rondo_workers_arrive(struct rondo_workers *workers, const struct rondo_run *run);
-
 /* What may have changed of the ends since they were brought here. By the leader. */
 RONDO_FUNCTION void rondo_workers_look_again(struct rondo_workers *workers)
 {

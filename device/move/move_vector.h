@@ -27,6 +27,7 @@ struct rondo_vector {
     uint32_t thread, threads;
 };
 
+/* A thread's view of a slice operation, in registers. */
 RONDO_CUDA_INLINE struct rondo_vector rondo_vector_of(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads)
 {
     struct rondo_vector vector;
@@ -171,20 +172,19 @@ RONDO_CUDA_INLINE void rondo_vector_sum(int type, const struct rondo_vector *vec
         rondo_vector_pass_many(type, vector);
 }
 
-/* By all the worker threads, of a slice operation that rondo_mover_takes_vector takes. */
-RONDO_CUDA_INLINE void rondo_move_vector(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads)
+/* Carries out a slice operation that rondo_mover_takes_vector takes, by all the worker threads. */
+RONDO_CUDA_INLINE void rondo_move_vector(const struct rondo_vector *vector)
 {
-    const struct rondo_vector vector = rondo_vector_of(slice_op, thread, threads);
-    if (vector.sources == 1)
-        rondo_vector_pass(-1, 8, &vector);
-    else if (slice_op->type == RONDO_FLOAT)
-        rondo_vector_sum(RONDO_FLOAT, &vector);
-    else if (slice_op->type == RONDO_FLOAT16)
-        rondo_vector_sum(RONDO_FLOAT16, &vector);
-    else if (slice_op->type == RONDO_BFLOAT16)
-        rondo_vector_sum(RONDO_BFLOAT16, &vector);
+    if (vector->sources == 1)
+        rondo_vector_pass(-1, 8, vector);
+    else if (vector->slice_op->type == RONDO_FLOAT)
+        rondo_vector_sum(RONDO_FLOAT, vector);
+    else if (vector->slice_op->type == RONDO_FLOAT16)
+        rondo_vector_sum(RONDO_FLOAT16, vector);
+    else if (vector->slice_op->type == RONDO_BFLOAT16)
+        rondo_vector_sum(RONDO_BFLOAT16, vector);
     else
-        rondo_vector_sum(RONDO_UINT32, &vector); /* whatever the sign */
+        rondo_vector_sum(RONDO_UINT32, vector); /* signed sums have the same bits */
 }
 
 #endif

@@ -17,9 +17,10 @@ static __device__ __forceinline__ enum rondo_mover choose(const struct rondo_sli
 __device__ int rondo_mover_run_vector(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads)
 {
     __builtin_assume(__isShared(slice_op));
+    const struct rondo_vector vector = rondo_vector_of(slice_op, thread, threads); /* once, for the choice and the move */
     if (choose(slice_op, RONDO_MOVER_VECTOR, RONDO_MOVER_CODEC) != RONDO_MOVER_VECTOR)
         return 0;
-    rondo_move_vector(slice_op, thread, threads);
+    rondo_move_vector(&vector);
     return 1;
 }
 

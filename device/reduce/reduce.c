@@ -1,5 +1,5 @@
 /*
- * See device/reduce/reduce.h. Picks the kernels for this processor once, and cuts a reduce into slice operations that stay in
+ * See device/reduce/reduce.h. Picks the kernels for this processor once, and cuts a reduction into parts that stay in
  * the first-level cache between the steps (widen, reduce, divide, narrow, copy out), unless one loop can do it all.
  */
 #include "device/reduce/reduce.h"
@@ -14,7 +14,7 @@
 #endif
 
 enum { LINE = RONDO_REDUCE_LINE };
-enum { BLOCK_BYTES = 4096 }; /* bytes of a slice operation as it is computed */
+enum { BLOCK_BYTES = 4096 }; /* bytes of a part, in the type that is computed */
 enum { ALIGN_MIN = 1024 };   /* bytes from which storing whole lines pays for a loop over what stands before them */
 enum { STREAM_MIN = 16384 }; /* bytes below which a destination is worth its place in the cache */
 
@@ -119,7 +119,7 @@ static void deliver(const struct job *job, size_t offset, size_t count, const ch
     }
 }
 
-/* Leaves a slice operation of the result in target, which may be the same slice operation of any source: it is not written
+/* Leaves a part of the result in target, which may be the same part of any source: it is not written
  * before the others have been read. last is the kernel for the last step of types that are reduced as they are stored. */
 static void reduce_block(const struct job *job, size_t offset, size_t count, reduce_kernel *last, void *target,
                          struct scratch *scratch)
@@ -158,7 +158,7 @@ static void reduce_all(const struct job *job)
     int sum = job->op == RONDO_SUM || job->op == RONDO_AVG;
     int twice = direct && sum && job->sources == 2 && job->destinations == 2 && !job->streaming;
     int store_streaming = direct && sum && job->destinations == 1 && job->streaming;
-    /* With no step between reading and the only writing, one slice operation will do. */
+    /* With no step between reading and the only writing, one part will do. */
     int whole = twice || (direct && job->sources == 2 && job->destinations == 1 && (store_streaming || !job->streaming));
     size_t block_count = BLOCK_BYTES / element_size[job->computed];
     if (whole)
@@ -168,7 +168,7 @@ static void reduce_all(const struct job *job)
     struct scratch scratch;
     _Alignas(LINE) char staged[BLOCK_BYTES];
     for (size_t offset = 0, n; offset < job->count; offset += n) {
-        /* A short first slice operation makes the others begin on a line of destination 0. */
+        /* A short first part makes the others begin on a line of destination 0. */
         size_t beyond = job->count * job->size < ALIGN_MIN ? 0 : beyond_line(job, offset);
         n = beyond ? (LINE - beyond) / job->size : block_count;
         if (n > job->count - offset)

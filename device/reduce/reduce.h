@@ -26,7 +26,7 @@ void rondo_reduce_elements(void *const *dst, int destinations, const void *const
                            rondo_datatype_t type, rondo_op_t op, int average, int streaming);
 
 /*
- * The same into memory that other cores read and write (slots, the peers' buffers): each slice operation is reduced into local
+ * The same into memory that other cores read and write (slots, the peers' buffers): each part is reduced into local
  * (this rank's own destination; NULL: a scratch) and copied from there. A bulk copy replaces lines that another core holds
  * without fetching them first, which plain stores do: measured, 2.0 times the speed of storing to both. past: the remotes are
  * stored past the caches (device/move/store_policy.h). Stores are ordered before any later release by the calling thread.
