@@ -57,7 +57,6 @@ REPLAYS     := $(FUZZERS:%=$(BUILD)/test/replay_%)
 GPU_TESTS   := $(if $(HAS_CUDA),$(patsubst test/gpu/%.c,$(BUILD)/test/gpu_%,$(wildcard test/gpu/*.c)))
 # The device's code by itself, piece by piece: minutes to compile, so for `make gpu-test` only.
 KERNEL_TESTS := $(if $(HAS_CUDA),$(patsubst test/gpu/%.cu,$(BUILD)/test/gpu_%,$(wildcard test/gpu/*.cu)))
-FORMATTED   := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 
 # The first two numbers while the first is 0, then the first: see RONDO_VERSION_MAJOR.
 VERSION := $(shell sed -n 's/^\#define RONDO_VERSION_[A-Z]* *//p' include/rondo.h | paste -sd.)
@@ -65,7 +64,7 @@ SONAME  := librondo.so.$(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(fi
 
 ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(KERNEL_TESTS) $(NCCL_TESTS)
 
-.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge interpreter-cost ucx-exchange need-jansson demo test test-all test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network check-format format asan tsan clean help compile-commands
+.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge interpreter-cost ucx-exchange need-jansson demo test test-all test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network asan tsan clean help compile-commands
 all: detect lib $(if $(HAS_JANSSON),tool) examples nccl
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
@@ -177,7 +176,7 @@ demo:
 test:
 	@make/deps test
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all tests
-	@$(MAKE) --no-print-directory check-format
+	@$(MAKE) --no-print-directory check-layers check-format
 	@RONDO_BUILD=$(BUILD) $(PYTHON) -m pytest -q --durations=15 -m "$(MARKS)" $(TESTS)
 # The slow ones too: large counts, long stress, all types and operators on 8 ranks, installations.
 test-all:
@@ -241,11 +240,6 @@ fuzz-merge: $(FUZZERS:%=$(BUILD)/fuzz_%)
 	@set -e; for f in $(FUZZERS); do mkdir -p $(BUILD)/fuzz-corpus/$$f; \
 	    $(BUILD)/fuzz_$$f -merge=1 -use_counters=0 -max_len=2048 -timeout=20 test/fuzz/corpus/$$f $(BUILD)/fuzz-corpus/$$f; done
 
-check-format:
-	@$(CLANG_FORMAT) --dry-run --Werror $(FORMATTED) && echo "formatting: ok"
-format:
-	$(CLANG_FORMAT) -i $(FORMATTED)
-
 compile-commands: compile_commands.json
 compile_commands.json: Makefile make/detect.mk
 	@$(MAKE) --no-print-directory -nwB all tests | $(PYTHON) make/compile-commands > $@
@@ -273,8 +267,8 @@ help:
 	@echo "make install      PREFIX=$(PREFIX) DESTDIR=$(DESTDIR); make uninstall removes it again"
 	@echo "make man          the manual pages, in $(BUILD)/man"
 	@echo "make docs         the pages of docs/ that are generated; make api-docs: the API reference, by Doxygen"
-	@echo "make check-headers  each header compiles by itself"
-	@echo "make format       clang-format; make check-format only looks"
+	@echo "make check-layers check-headers check-format   includes go down the layers; each header compiles alone; the format"
+	@echo "make format       clang-format"
 	@echo "make compile_commands.json"
 
 include make/nccl.mk

@@ -62,6 +62,26 @@ def test_header(tmp_path, compiler, language):
                     str(source)], check=True)
 
 
+def test_headers_are_checked_alone(tmp_path):
+    """make/check-headers finds a header that needs what another includes, and leaves CUDA's to nvcc."""
+    (tmp_path / "good.h").write_text("#include <stddef.h>\nsize_t rondo_good(void);\n")
+    (tmp_path / "bad.h").write_text("size_t rondo_bad(void);\n")
+    mark = '#if !defined(__CUDACC__)\n#error "__device__ code: nvcc alone compiles it"\n#endif\n'
+    (tmp_path / "cuda.h").write_text(mark + "static __device__ int rondo_there(void);\n")
+    (tmp_path / "uses_cuda.h").write_text('#include "cuda.h"\n')
+    (tmp_path / "verbs.h").write_text("#include <infiniband/verbs.h>\n")
+    env = {**without(tmp_path, "infiniband/verbs.h"), "CPPFLAGS": "-I.", "NVCC": ""}
+
+    def check(*headers):
+        return subprocess.run([ROOT / "make" / "check-headers", *headers], cwd=tmp_path, env=env, capture_output=True, text=True)
+
+    said = check("good.h", "cuda.h", "uses_cuda.h", "verbs.h")
+    assert said.returncode == 0 and "headers: ok (1)" in said.stdout, said.stdout + said.stderr
+    assert said.stdout.splitlines()[0].endswith(": cuda.h(nvcc) uses_cuda.h(nvcc) verbs.h(infiniband/verbs.h)")
+    said = check("good.h", "bad.h")
+    assert said.returncode == 1 and "bad.h" in said.stdout and "headers: 1 do not" in said.stdout
+
+
 def contracts():
     """{function: (its declaration, its comment)}, where the forms between @{ and @} share a comment."""
     found = {}

@@ -1,6 +1,15 @@
-/* A runtime of one rank on the host device, for unit tests of internals. Included after cmocka.h. */
+/* A runtime of one rank on the host device, for unit tests of internals. */
 #ifndef RONDO_TEST_OPEN_RUNTIME_H
 #define RONDO_TEST_OPEN_RUNTIME_H
+
+#include "rondo.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
 
 static void open_runtime(rondo_t *runtime, rondo_comm_t *world)
 {
