@@ -1225,6 +1225,81 @@ RONDO_API rondo_result_t rondo_group_start(rondo_comm_t comm);
  */
 RONDO_API rondo_result_t rondo_group_end(rondo_comm_t comm);
 
+/* ---- the collectives as data ----------------------------------------------------------------------------------------------*/
+
+/** Which ranks of a communicator use a buffer of a collective. */
+typedef enum {
+    RONDO_RANKS_NONE = 0,      /**< none: the collective has no such argument */
+    RONDO_RANKS_ALL = 1,       /**< all ranks */
+    RONDO_RANKS_ROOT = 2,      /**< the root alone */
+    RONDO_RANKS_NOT_FIRST = 3, /**< all ranks but rank 0 */
+    RONDO_RANKS_NOT_LAST = 4   /**< all ranks but rank size - 1 */
+} rondo_ranks_t;
+
+/** How many elements a buffer of a collective has. */
+typedef enum {
+    RONDO_EXTENT_BLOCK = 0,  /**< one block: count elements */
+    RONDO_EXTENT_BLOCKS = 1, /**< one block for each rank: size * count elements */
+    RONDO_EXTENT_COUNTS = 2, /**< one block for each rank, as long and where the arrays of counts and displacements say */
+    RONDO_EXTENT_CHUNKS = 3  /**< the chunks that a custom program's signature gives, of count elements each */
+} rondo_extent_t;
+
+/** How a collective's input and output may be one memory (MPI-4.1 section 6.2.2). */
+typedef enum {
+    RONDO_PLACEMENT_APART = 0,        /**< never: send and recv do not overlap */
+    RONDO_PLACEMENT_SEND = 1,         /**< send may be RONDO_IN_PLACE, on any rank */
+    RONDO_PLACEMENT_SEND_AT_ROOT = 2, /**< send may be RONDO_IN_PLACE, at root */
+    RONDO_PLACEMENT_RECV_AT_ROOT = 3, /**< recv may be RONDO_IN_PLACE, at root */
+    RONDO_PLACEMENT_SHARED = 4        /**< always: there is one buffer */
+} rondo_placement_t;
+
+/** What the output of rank r holds. Block s is the s-th of an output of RONDO_EXTENT_BLOCKS or RONDO_EXTENT_COUNTS. */
+typedef enum {
+    RONDO_POSTCONDITION_NOTHING = 0,       /**< there is no output */
+    RONDO_POSTCONDITION_REDUCED = 1,       /**< the inputs of all ranks, combined */
+    RONDO_POSTCONDITION_REDUCED_BLOCK = 2, /**< block r of the inputs of all ranks, combined */
+    RONDO_POSTCONDITION_PREFIX = 3,        /**< the inputs of ranks 0 to r, combined */
+    RONDO_POSTCONDITION_PREFIX_BEFORE = 4, /**< the inputs of ranks 0 to r - 1, combined */
+    RONDO_POSTCONDITION_CONCATENATED = 5,  /**< block s: the input of rank s */
+    RONDO_POSTCONDITION_TRANSPOSED = 6,    /**< block s: block r of the input of rank s */
+    RONDO_POSTCONDITION_ROOT = 7,          /**< the input of root */
+    RONDO_POSTCONDITION_ROOT_BLOCK = 8,    /**< block r of the input of root */
+    RONDO_POSTCONDITION_PREVIOUS = 9,      /**< the input of rank r - 1 */
+    RONDO_POSTCONDITION_PEER = 10,         /**< the input of the peer */
+    RONDO_POSTCONDITION_REQUIRED = 11      /**< what rondo_program_require() says of a custom program */
+} rondo_postcondition_t;
+
+/** A collective, or a message's send or receive, as data. Later versions may add fields at the end. */
+typedef struct {
+    const char *name;            /**< X of rondo_X(), and the name in messages, files and `rondo bench`; "custom" */
+    int reduces;                 /**< it has an operator */
+    int rooted;                  /**< it has a root */
+    int point_to_point;          /**< it has a peer instead of all ranks of the communicator */
+    rondo_ranks_t send_ranks;    /**< ranks that give data; of RONDO_PLACEMENT_SHARED in the one buffer */
+    rondo_extent_t send_extent;  /**< elements of the input */
+    rondo_ranks_t recv_ranks;    /**< ranks that are given data */
+    rondo_extent_t recv_extent;  /**< elements of the output */
+    rondo_placement_t placement; /**< its in-place form */
+    int own_block;               /**< in place, the shorter buffer is this rank's block of the longer one; 0: its beginning */
+    rondo_postcondition_t postcondition; /**< what the output holds */
+    /** Factor between the size divided by the time and what each link carries, as nccl-tests define bus bandwidth: this times
+     * (ranks - 1) / ranks; 0: the factor is 1. */
+    int bus_factor;
+} rondo_collective_t;
+
+/**
+ * Describes a collective.
+ *
+ * The numbers are those of this version of the library. A program that needs one collective looks for its name.
+ *
+ * @param index   0 for the first; each number below that of the first NULL has one
+ * @return The description, a constant of the library; NULL if index is negative or there are no more.
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   Rondo's own.
+ */
+RONDO_API const rondo_collective_t *rondo_collective_describe(int index);
+
 #ifdef __cplusplus
 }
 #endif

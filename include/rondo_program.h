@@ -44,16 +44,17 @@ typedef enum { RONDO_BUFFER_INPUT = 0, RONDO_BUFFER_OUTPUT = 1, RONDO_BUFFER_SCR
 /** What a program is for (GC3 section 3.2, Collective). */
 typedef struct {
     const char *name;       /**< by which rondo_attr_t.program selects it: 1 to 63 letters, digits and -_. */
-    const char *collective; /**< "allreduce", "reduce", "bcast", "reduce_scatter", "allgather", "alltoall", "gather", "scatter",
-                               "scan", "exscan", "alltonext", or "custom" */
+    const char *collective; /**< "allreduce", "reduce", "bcast", "reduce_scatter_block", "allgather", "alltoall", "gather",
+                               "scatter", "scan", "exscan", "alltonext", or "custom" */
     int ranks;              /**< number of ranks */
     int chunks; /**< chunks that each block of the collective's arguments is cut into. The block is the whole buffer of an
                      allreduce, reduce, bcast, scan, exscan and alltonext, and one rank's block of the others. Ignored for
                      custom */
     int root;   /**< root of a rooted collective */
-    /** 1: input and output are one buffer, as the collective's in-place form lays them out (of reduce_scatter, the output is
-     * the first block). Such a program runs in place and out of place alike: a program never changes the user's input buffer,
-     * and what it writes to an input chunk is stored in the output or, where the rank has none, in scratch. 0: two buffers. */
+    /** 1: input and output are one buffer, as the collective's in-place form lays them out (of reduce_scatter_block, the output
+     * is the first block). Such a program runs in place and out of place alike: a program never changes the user's input
+     * buffer, and what it writes to an input chunk is stored in the output or, where the rank has none, in scratch. 0: two
+     * buffers. */
     int in_place;
     int inputs, outputs; /**< custom: chunks of every rank's input and output */
 } rondo_program_signature_t;

@@ -2,7 +2,7 @@
 import pytest
 from harness import program, run
 
-COLLECTIVES = ["allreduce", "reduce", "reduce_scatter", "scan", "exscan", "bcast", "allgather", "allgatherv", "alltoall",
+COLLECTIVES = ["allreduce", "reduce", "reduce_scatter_block", "scan", "exscan", "bcast", "allgather", "allgatherv", "alltoall",
                "alltoallv", "gather", "scatter", "alltonext", "barrier"]
 
 

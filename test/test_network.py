@@ -51,7 +51,7 @@ def test_without_preemption():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("collective", ["allreduce", "reduce_scatter", "alltoallv", "exscan", "allgatherv"])
+@pytest.mark.parametrize("collective", ["allreduce", "reduce_scatter_block", "alltoallv", "exscan", "allgatherv"])
 def test_whole_matrix_over_a_network(collective):
     on_one_host([0, 1, 1], "matrix", "--collectives", collective)
 
@@ -64,10 +64,10 @@ def test_large_counts_over_a_network():
                          ids=lambda places: "".join(map(str, places)))
 def test_hierarchical_programs(places):
     """The hierarchical programs work between more hosts than a connector has slots, too."""
-    output = on_one_host(places, "matrix", "--collectives", "allreduce,reduce_scatter,allgather,bcast,alltoall", "--types",
+    output = on_one_host(places, "matrix", "--collectives", "allreduce,reduce_scatter_block,allgather,bcast,alltoall", "--types",
                          "int8,float", "--ops", "sum,avg", "--counts", "0,1,17,4099,20001", RONDO_ALGORITHM="hierarchical",
                          RONDO_LOG="debug", seconds=120)
-    for collective in ("allreduce", "reduce_scatter", "allgather", "bcast", "alltoall"):
+    for collective in ("allreduce", "reduce_scatter_block", "allgather", "bcast", "alltoall"):
         assert re.search(f"{collective}, .*algorithm hierarchical", output), collective
 
 

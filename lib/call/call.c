@@ -48,17 +48,18 @@ rondo_result_t rondo_datatype_size(rondo_datatype_t type, size_t *bytes)
 
 void rondo_call_describe(const struct rondo_call *call, char *text, size_t bytes)
 {
+    const struct rondo_collective *collective = rondo_collective_of(call->kind);
+    const rondo_collective_t *rule = &collective->rule;
     char root[40] = "", rate[32] = "";
-    if (rondo_kind_is_rooted(call->kind) || rondo_kind_is_p2p(call->kind))
-        snprintf(root, sizeof(root), ", %s %d", rondo_kind_is_rooted(call->kind) ? "root" : "peer", call->root);
+    if (rule->rooted || rule->point_to_point)
+        snprintf(root, sizeof(root), ", %s %d", rule->rooted ? "root" : "peer", call->root);
     if (call->rate != 0)
         snprintf(rate, sizeof(rate), ", rate %u%s", call->rate, call->feedback ? " fed back" : "");
-    if (call->kind == RONDO_KIND_BARRIER)
-        snprintf(text, bytes, "barrier()");
-    else if (call->kind == RONDO_KIND_ALLTOALLV)
-        snprintf(text, bytes, "alltoallv(%s%s)", rondo_type_name(call->type), rate);
+    if (collective->agreement == RONDO_AGREE_NOTHING)
+        snprintf(text, bytes, "%s()", rule->name);
+    else if (collective->agreement == RONDO_AGREE_TYPE)
+        snprintf(text, bytes, "%s(%s%s)", rule->name, rondo_type_name(call->type), rate);
     else
-        snprintf(text, bytes, "%s(count %zu, %s%s%s%s%s)", rondo_kind_name(call->kind), call->count,
-                 rondo_type_name(call->type), rondo_kind_reduces(call->kind) ? ", " : "",
-                 rondo_kind_reduces(call->kind) ? rondo_op_name(call->op) : "", root, rate);
+        snprintf(text, bytes, "%s(count %zu, %s%s%s%s%s)", rule->name, call->count, rondo_type_name(call->type),
+                 rule->reduces ? ", " : "", rule->reduces ? rondo_op_name(call->op) : "", root, rate);
 }

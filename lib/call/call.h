@@ -1,4 +1,7 @@
-/* A call: what a user asked for, the same for all forms of a collective; and the names of what it consists of, for messages. */
+/*
+ * A call: what a user asked for, the same for all forms of a collective; and the sizes and names of what it consists of. Relies
+ * on the table of collectives.
+ */
 #ifndef RONDO_LIB_CALL_CALL_H
 #define RONDO_LIB_CALL_CALL_H
 
@@ -18,11 +21,14 @@ struct rondo_call {
     int feedback;            /* what compression loses is fed back */
 };
 
+/* Bytes of an element; 0 if there is no such type. */
 size_t rondo_type_bytes(rondo_datatype_t type);
+/* 0 for a floating-point type, and if there is no such type. */
 int rondo_type_is_integer(rondo_datatype_t type);
+/* Names as rondo.h and the tools have them; "unknown" if there is no such type or operator. */
 const char *rondo_type_name(rondo_datatype_t type);
 const char *rondo_op_name(rondo_op_t op);
-/* "allreduce(count 10, float, sum)"; always terminated. */
+/* Writes a call for a message, as "allreduce(count 10, float, sum)"; always terminated, and cut off where bytes end. */
 void rondo_call_describe(const struct rondo_call *call, char *text, size_t bytes);
 
 #endif

@@ -1,5 +1,8 @@
 /*
- * The collectives, and the shape of one: everything that a program for it may depend on.
+ * The collectives: one constant table with a row a collective, from which the argument checks, the signature that ranks
+ * compare, the conditions of programs, the sizes of calls, the tools and the drop-in for NCCL derive what they need; and the
+ * shape of a collective, which is all that a built-in program may depend on. Relies on the public header alone. The part of a
+ * row that users see is rondo_collective_t (rondo.h).
  */
 #ifndef RONDO_LIB_CALL_COLLECTIVE_H
 #define RONDO_LIB_CALL_COLLECTIVE_H
@@ -7,6 +10,7 @@
 #include "rondo.h"
 #include "device/abi/structures.h"
 
+/* The rows. rondo_collective_describe's index. */
 enum rondo_kind {
     RONDO_KIND_ALLREDUCE,
     RONDO_KIND_REDUCE,
@@ -27,9 +31,30 @@ enum rondo_kind {
     RONDO_KIND_CUSTOM, /* a program's own pre- and postcondition */
     RONDO_KINDS
 };
+
+/* What all ranks of a call must give alike, beside the datatype, the operator and the root (where the collective has them). */
+enum rondo_agreement {
+    RONDO_AGREE_COUNT,
+    RONDO_AGREE_COUNTS,  /* the receive counts of all ranks */
+    RONDO_AGREE_TYPE,    /* no count: it differs between ranks */
+    RONDO_AGREE_NOTHING, /* not even a datatype */
+};
+
+struct rondo_collective {
+    rondo_collective_t rule; /* what users see */
+    enum rondo_agreement agreement;
+    int split;              /* built-in programs cut the one block into as many parts as there are ranks */
+    const char *msccl_name; /* in MSCCL's files; NULL: they have no word for it */
+};
+
+/* The row of a kind below RONDO_KINDS. */
+const struct rondo_collective *rondo_collective_of(enum rondo_kind kind);
+
 const char *rondo_kind_name(enum rondo_kind kind);
 /* By its name in the API; RONDO_KINDS if there is none. */
 enum rondo_kind rondo_kind_find(const char *name);
+/* By its name in MSCCL's files, or in the API; RONDO_KINDS if such files have no word for it. */
+enum rondo_kind rondo_kind_find_msccl(const char *name);
 
 /* Whether an operator is applied. */
 int rondo_kind_reduces(enum rondo_kind kind);
@@ -37,8 +62,14 @@ int rondo_kind_reduces(enum rondo_kind kind);
 int rondo_kind_is_rooted(enum rondo_kind kind);
 /* Whether it is a message between two ranks, of which rondo_call.root is the other one. */
 int rondo_kind_is_p2p(enum rondo_kind kind);
-/* Whether the call has arrays of counts, or more than the call says of itself. */
-int rondo_kind_has_arrays(enum rondo_kind kind);
+/* Whether a call has arrays of counts and displacements. */
+int rondo_kind_has_counts(enum rondo_kind kind);
+/* Whether the input or the output is one block of rondo_call.count elements for each rank. */
+int rondo_kind_has_blocks(enum rondo_kind kind);
+/* Blocks of RONDO_INPUT or RONDO_OUTPUT among so many ranks. Of a custom program: 1. */
+uint32_t rondo_kind_blocks(enum rondo_kind kind, enum rondo_buffer buffer, uint32_t ranks);
+/* Whether the rank is one of the ranks of a communicator of that size. */
+int rondo_ranks_include(rondo_ranks_t ranks, int rank, int size, int root);
 
 struct rondo_topology;
 
@@ -50,12 +81,12 @@ struct rondo_shape {
     int channels;
     enum rondo_protocol protocol;
     int group; /* ranks of each host, which lie side by side and are as many on all; 0: they do not, or there is but one host */
-    int exchanges; /* RONDO_EXCHANGE can be used: LL on a device whose teams poll; ranks need not agree */
+    int exchanges; /* RONDO_EXCHANGE can be used: LL on a device whose worker groups poll; ranks need not agree */
     const struct rondo_topology *topology; /* the communicator's */
 };
 
 /* The chunks of the collective's buffers when every block of its arguments (a rank's part; all of an all-reduce, cut into
- * size) is cut into one piece a channel. */
+ * size parts) is cut into one chunk a channel. */
 void rondo_shape_chunks(const struct rondo_shape *shape, uint32_t chunks[RONDO_BUFFERS]);
 
 #endif

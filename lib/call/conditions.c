@@ -8,68 +8,49 @@
 #include <sys/random.h>
 #include <time.h>
 
-/* Blocks of the arguments in a buffer, on a rank that has it. */
-static uint32_t blocks(const struct rondo_conditions *c, enum rondo_buffer buffer)
+static const rondo_collective_t *rule_of(const struct rondo_conditions *c)
 {
-    switch (c->kind) {
-    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
-    case RONDO_KIND_SCATTER:
-        return buffer == RONDO_INPUT ? c->ranks : 1;
-    case RONDO_KIND_ALLGATHER:
-    case RONDO_KIND_ALLGATHERV:
-    case RONDO_KIND_GATHER:
-        return buffer == RONDO_OUTPUT ? c->ranks : 1;
-    case RONDO_KIND_ALLTOALL:
-    case RONDO_KIND_ALLTOALLV:
-        return c->ranks;
-    default:
-        return 1;
-    }
+    return &rondo_collective_of(c->kind)->rule;
 }
 
 uint32_t rondo_conditions_chunks(const struct rondo_conditions *c, uint32_t rank, enum rondo_buffer buffer)
 {
+    const rondo_collective_t *rule = rule_of(c);
     if (c->kind == RONDO_KIND_CUSTOM)
         return (buffer == RONDO_INPUT ? c->inputs : c->outputs) * c->block_chunks;
-    int rooted_output = c->kind == RONDO_KIND_REDUCE || c->kind == RONDO_KIND_GATHER;
-    if ((buffer == RONDO_OUTPUT && rooted_output && rank != c->root) ||
-        (buffer == RONDO_INPUT && c->kind == RONDO_KIND_SCATTER && rank != c->root))
+    rondo_ranks_t ranks = buffer == RONDO_INPUT ? rule->send_ranks : rule->recv_ranks;
+    if (ranks == RONDO_RANKS_ROOT && rank != c->root && !rondo_conditions_always_shared(c))
         return 0;
-    return blocks(c, buffer) * c->block_chunks;
+    return rondo_kind_blocks(c->kind, buffer, c->ranks) * c->block_chunks;
 }
 
 int rondo_conditions_given(const struct rondo_conditions *c, uint32_t rank)
 {
-    return (c->kind != RONDO_KIND_BCAST && c->kind != RONDO_KIND_SCATTER) || rank == c->root;
+    return rule_of(c)->send_ranks != RONDO_RANKS_ROOT || rank == c->root;
 }
 
 int rondo_conditions_always_shared(const struct rondo_conditions *c)
 {
-    return c->kind == RONDO_KIND_BCAST;
+    return rule_of(c)->placement == RONDO_PLACEMENT_SHARED;
 }
 
 int rondo_conditions_may_share(const struct rondo_conditions *c)
 {
-    return c->kind != RONDO_KIND_ALLTOALLV && c->kind != RONDO_KIND_ALLTONEXT && c->kind != RONDO_KIND_BARRIER &&
-           c->kind != RONDO_KIND_CUSTOM;
+    return rule_of(c)->placement != RONDO_PLACEMENT_APART;
 }
 
 /* Where the smaller buffer begins in the larger. 0: the rank has but one buffer, or they share nothing. */
 static int overlap(const struct rondo_conditions *c, uint32_t rank, enum rondo_buffer *smaller, uint32_t *offset,
                    uint32_t *length)
 {
+    const rondo_collective_t *rule = rule_of(c);
     uint32_t input = rondo_conditions_chunks(c, rank, RONDO_INPUT), output = rondo_conditions_chunks(c, rank, RONDO_OUTPUT);
-    if (input == 0 || output == 0 || !rondo_conditions_may_share(c))
-        return 0;
-    int rooted = c->kind == RONDO_KIND_GATHER || c->kind == RONDO_KIND_SCATTER || c->kind == RONDO_KIND_REDUCE;
-    if (rooted && rank != c->root)
+    int at_root = rule->placement == RONDO_PLACEMENT_SEND_AT_ROOT || rule->placement == RONDO_PLACEMENT_RECV_AT_ROOT;
+    if (input == 0 || output == 0 || !rondo_conditions_may_share(c) || (at_root && rank != c->root))
         return 0;
     *smaller = output < input ? RONDO_OUTPUT : RONDO_INPUT;
     *length = output < input ? output : input;
-    *offset = 0;
-    if (c->kind == RONDO_KIND_ALLGATHER || c->kind == RONDO_KIND_ALLGATHERV || c->kind == RONDO_KIND_GATHER ||
-        c->kind == RONDO_KIND_SCATTER)
-        *offset = rank * c->block_chunks;
+    *offset = rule->own_block ? rank * c->block_chunks : 0;
     return 1;
 }
 
@@ -100,25 +81,30 @@ int rondo_conditions_twin(const struct rondo_conditions *c, uint32_t rank, uint3
 
 uint32_t rondo_conditions_class(const struct rondo_conditions *c, uint32_t rank, enum rondo_buffer buffer, uint32_t index)
 {
-    if (c->kind == RONDO_KIND_ALLGATHERV)
+    const rondo_collective_t *rule = rule_of(c);
+    if (rule->recv_extent != RONDO_EXTENT_COUNTS)
+        return index % c->block_chunks;
+    if (rule->send_extent != RONDO_EXTENT_COUNTS)
         return buffer == RONDO_INPUT ? rank * c->block_chunks + index : index;
-    if (c->kind == RONDO_KIND_ALLTOALLV) {
-        uint32_t other = index / c->block_chunks, part = index % c->block_chunks;
-        return ((buffer == RONDO_INPUT ? rank : other) * c->ranks + (buffer == RONDO_INPUT ? other : rank)) * c->block_chunks +
-               part;
-    }
-    return index % c->block_chunks;
+    uint32_t other = index / c->block_chunks, part = index % c->block_chunks;
+    return ((buffer == RONDO_INPUT ? rank : other) * c->ranks + (buffer == RONDO_INPUT ? other : rank)) * c->block_chunks +
+           part;
 }
 
 int rondo_conditions_ordered(const struct rondo_conditions *c)
 {
-    return c->kind != RONDO_KIND_ALLGATHERV && c->kind != RONDO_KIND_ALLTOALLV;
+    return rule_of(c)->recv_extent != RONDO_EXTENT_COUNTS;
 }
 
 int rondo_conditions_reduces(const struct rondo_conditions *c)
 {
-    return c->kind == RONDO_KIND_ALLREDUCE || c->kind == RONDO_KIND_REDUCE || c->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK ||
-           c->kind == RONDO_KIND_SCAN || c->kind == RONDO_KIND_EXSCAN;
+    return rule_of(c)->reduces && c->kind != RONDO_KIND_CUSTOM;
+}
+
+static int is_prefix(const struct rondo_conditions *c)
+{
+    rondo_postcondition_t postcondition = rule_of(c)->postcondition;
+    return postcondition == RONDO_POSTCONDITION_PREFIX || postcondition == RONDO_POSTCONDITION_PREFIX_BEFORE;
 }
 
 /* ---- values ---- */
@@ -188,7 +174,7 @@ rondo_result_t rondo_wants_prepare(struct rondo_wants *wants, const struct rondo
     if (!rondo_conditions_reduces(c))
         return RONDO_SUCCESS;
     /* Only scans ask for prefixes; the others need but the whole. */
-    int scans = c->kind == RONDO_KIND_SCAN || c->kind == RONDO_KIND_EXSCAN;
+    int scans = is_prefix(c);
     wants->indexes = rondo_conditions_chunks(c, 0, RONDO_INPUT);
     wants->prefixes = calloc((size_t) wants->indexes * (scans ? c->ranks : 1) + 1, sizeof(*wants->prefixes));
     if (wants->prefixes == NULL)
@@ -213,55 +199,46 @@ void rondo_wants_release(struct rondo_wants *wants)
 int rondo_wants_at(const struct rondo_wants *wants, uint32_t rank, uint32_t output, struct rondo_value *value)
 {
     const struct rondo_conditions *c = wants->conditions;
+    const rondo_collective_t *rule = rule_of(c);
     uint32_t block = output / c->block_chunks, part = output % c->block_chunks;
-    switch (c->kind) {
-    case RONDO_KIND_CUSTOM:
+    if (!rondo_ranks_include(rule->recv_ranks, (int) rank, (int) c->ranks, (int) c->root))
+        return 0;
+    switch (rule->postcondition) {
+    case RONDO_POSTCONDITION_REQUIRED:
         *value = wants->custom[(size_t) rank * c->outputs * c->block_chunks + output];
         return value->count > 0;
-    case RONDO_KIND_REDUCE:
-        if (rank != c->root)
-            return 0;
+    case RONDO_POSTCONDITION_REDUCED:
         *value = wants->prefixes[output];
         return 1;
-    case RONDO_KIND_ALLREDUCE:
-        *value = wants->prefixes[output];
-        return 1;
-    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
+    case RONDO_POSTCONDITION_REDUCED_BLOCK:
         *value = wants->prefixes[rank * c->block_chunks + output];
         return 1;
-    case RONDO_KIND_SCAN:
+    case RONDO_POSTCONDITION_PREFIX:
         *value = wants->prefixes[(size_t) rank * wants->indexes + output];
         return 1;
-    case RONDO_KIND_EXSCAN:
-        if (rank > 0)
-            *value = wants->prefixes[(size_t) (rank - 1) * wants->indexes + output];
-        return rank > 0;
-    case RONDO_KIND_BCAST:
+    case RONDO_POSTCONDITION_PREFIX_BEFORE:
+        *value = wants->prefixes[(size_t) (rank - 1) * wants->indexes + output];
+        return 1;
+    case RONDO_POSTCONDITION_ROOT:
         *value = rondo_value_input(wants->salt, c->root, output);
         return 1;
-    case RONDO_KIND_GATHER:
-        if (rank != c->root)
-            return 0;
+    case RONDO_POSTCONDITION_CONCATENATED:
         *value = rondo_value_input(wants->salt, block, part);
         return 1;
-    case RONDO_KIND_ALLGATHER:
-    case RONDO_KIND_ALLGATHERV:
-        *value = rondo_value_input(wants->salt, block, part);
-        return 1;
-    case RONDO_KIND_ALLTOALL:
-    case RONDO_KIND_ALLTOALLV:
+    case RONDO_POSTCONDITION_TRANSPOSED:
         *value = rondo_value_input(wants->salt, block, rank * c->block_chunks + part);
         return 1;
-    case RONDO_KIND_SCATTER:
+    case RONDO_POSTCONDITION_ROOT_BLOCK:
         *value = rondo_value_input(wants->salt, c->root, rank * c->block_chunks + output);
         return 1;
-    case RONDO_KIND_ALLTONEXT:
-        if (rank > 0)
-            *value = rondo_value_input(wants->salt, rank - 1, output);
-        return rank > 0;
-    default:
-        return 0;
+    case RONDO_POSTCONDITION_PREVIOUS:
+        *value = rondo_value_input(wants->salt, rank - 1, output);
+        return 1;
+    case RONDO_POSTCONDITION_PEER: /* of one program only the receive's half is known */
+    case RONDO_POSTCONDITION_NOTHING:
+        break;
     }
+    return 0;
 }
 
 int rondo_wants_complete(const struct rondo_wants *wants, uint32_t index, struct rondo_value value)
@@ -269,6 +246,6 @@ int rondo_wants_complete(const struct rondo_wants *wants, uint32_t index, struct
     const struct rondo_conditions *c = wants->conditions;
     if (wants->prefixes == NULL || value.count != c->ranks || index >= wants->indexes)
         return 0;
-    int scans = c->kind == RONDO_KIND_SCAN || c->kind == RONDO_KIND_EXSCAN;
+    int scans = is_prefix(c);
     return rondo_value_same(value, wants->prefixes[(size_t) (scans ? c->ranks - 1 : 0) * wants->indexes + index]);
 }

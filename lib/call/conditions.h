@@ -1,10 +1,10 @@
 /*
- * What a collective is, to the compiler and the checker: how many chunks each buffer has, which input and output chunks are the
- * same memory in place, which chunks are equally long, and what every output chunk must hold in the end. Relies on nothing but
- * the names of the collectives.
+ * What a collective is, to the compiler and the verifier: how many chunks each buffer has, which input and output chunks are
+ * the same memory in place, which chunks are equally long, and what every output chunk must hold in the end. Derived from the
+ * collective's row of the table; relies on it alone.
  */
-#ifndef RONDO_LIB_PROGRAM_CONDITIONS_H
-#define RONDO_LIB_PROGRAM_CONDITIONS_H
+#ifndef RONDO_LIB_CALL_CONDITIONS_H
+#define RONDO_LIB_CALL_CONDITIONS_H
 
 #include "lib/call/collective.h"
 

@@ -64,10 +64,6 @@ static void text_of(const struct rondo_xml_element *e, const char *name, char *t
 
 static rondo_result_t read_algo(struct reading *r, const struct rondo_xml_element *e)
 {
-    static const struct {
-        const char *theirs;
-        enum rondo_kind kind;
-    } names[] = {{"reducescatter", RONDO_KIND_REDUCE_SCATTER_BLOCK}, {"broadcast", RONDO_KIND_BCAST}};
     struct rondo_conditions *c = &r->ir->conditions;
     char collective[32];
     long root, chunks;
@@ -78,13 +74,8 @@ static rondo_result_t read_algo(struct reading *r, const struct rondo_xml_elemen
             *at = '_';
     if (r->name[0] == '\0')
         strcpy(r->name, "unnamed");
-    c->kind = rondo_kind_find(collective);
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(collective, names[i].theirs) == 0)
-            c->kind = names[i].kind;
-    if (c->kind == RONDO_KINDS || c->kind == RONDO_KIND_SEND_TO || c->kind == RONDO_KIND_RECEIVE_FROM ||
-        c->kind == RONDO_KIND_CUSTOM || c->kind == RONDO_KIND_BARRIER || c->kind == RONDO_KIND_ALLGATHERV ||
-        c->kind == RONDO_KIND_ALLTOALLV)
+    c->kind = rondo_kind_find_msccl(collective);
+    if (c->kind == RONDO_KINDS)
         return refuse(e, "not a collective that a file can be for: ", collective);
     rondo_result_t status = number(e, "ngpus", 1, RANKS_MAX, -1, &r->ranks);
     if (status == RONDO_SUCCESS)
@@ -110,22 +101,9 @@ static rondo_result_t read_algo(struct reading *r, const struct rondo_xml_elemen
 static rondo_result_t find_block_chunks(struct reading *r, const struct rondo_xml_element *e, long input, long output)
 {
     struct rondo_conditions *c = &r->ir->conditions;
-    long in_blocks = 1, out_blocks = 1, ranks = r->ranks;
-    switch (c->kind) {
-    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
-    case RONDO_KIND_SCATTER:
-        in_blocks = ranks;
-        break;
-    case RONDO_KIND_ALLGATHER:
-    case RONDO_KIND_GATHER:
-        out_blocks = ranks;
-        break;
-    case RONDO_KIND_ALLTOALL:
-        in_blocks = out_blocks = ranks;
-        break;
-    default:
-        break;
-    }
+    long ranks = r->ranks;
+    long in_blocks = rondo_kind_blocks(c->kind, RONDO_INPUT, c->ranks);
+    long out_blocks = rondo_kind_blocks(c->kind, RONDO_OUTPUT, c->ranks);
     long block_chunks = r->chunks / (in_blocks > out_blocks ? in_blocks : out_blocks);
     if (block_chunks < 1 || block_chunks * (in_blocks > out_blocks ? in_blocks : out_blocks) != r->chunks)
         return rondo_fail(RONDO_ERR_ARGUMENT, "line %d: nchunksperloop=\"%ld\" does not fit %s of %ld ranks", e->line,

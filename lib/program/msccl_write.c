@@ -149,7 +149,8 @@ rondo_result_t rondo_program_write_xml(rondo_program_t builder, char **text)
         return status;
     struct writing w = {.set = set};
     const struct rondo_conditions *c = &set->conditions;
-    if (c->kind == RONDO_KIND_CUSTOM || c->kind == RONDO_KIND_BARRIER || c->kind == RONDO_KIND_ALLGATHERV)
+    const char *collective = rondo_collective_of(c->kind)->msccl_name;
+    if (collective == NULL)
         status = rondo_fail(RONDO_ERR_UNSUPPORTED, "MSCCL's files have no word for %s", rondo_kind_name(c->kind));
     uint32_t channels = 1, most = 1;
     for (uint32_t rank = 0; rank < c->ranks; rank++) {
@@ -163,9 +164,8 @@ rondo_result_t rondo_program_write_xml(rondo_program_t builder, char **text)
     rondo_text_add(&w.text,
                    "<algo name=\"%s\" proto=\"Simple\" nchannels=\"%u\" nchunksperloop=\"%u\" ngpus=\"%u\" coll=\"%s\" "
                    "inplace=\"%d\" outofplace=\"1\" minBytes=\"0\" maxBytes=\"%lld\" root=\"%u\">\n",
-                   builder->name, channels, most, c->ranks,
-                   c->kind == RONDO_KIND_BCAST ? "broadcast" : rondo_kind_name(c->kind), rondo_conditions_always_shared(c),
-                   1LL << 40, c->root);
+                   builder->name, channels, most, c->ranks, collective != NULL ? collective : "",
+                   rondo_conditions_always_shared(c), 1LL << 40, c->root);
     for (uint32_t rank = 0; rank < c->ranks && status == RONDO_SUCCESS; rank++)
         status = write_rank(&w, rank);
     rondo_text_add(&w.text, "</algo>\n");

@@ -25,8 +25,7 @@ const struct rondo_algorithm *rondo_program_named(const struct rondo_comm *comm,
 const char *rondo_program_misfit(const struct rondo_comm *comm, const struct rondo_call *call,
                                  const struct rondo_registered *program)
 {
-    int rooted = call->kind == RONDO_KIND_REDUCE || call->kind == RONDO_KIND_BCAST || call->kind == RONDO_KIND_GATHER ||
-                 call->kind == RONDO_KIND_SCATTER;
+    int rooted = rondo_kind_is_rooted(call->kind);
     /* Whether a rooted call is in place, only its root knows; such programs must do with both. */
     int in_place = call->send == RONDO_IN_PLACE || (rooted && call->kind != RONDO_KIND_BCAST);
     (void) comm;

@@ -14,23 +14,17 @@
 
 size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *call)
 {
-    size_t bytes = call->count * rondo_type_bytes(call->type), most = 0;
-    switch (call->kind) {
-    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
-    case RONDO_KIND_ALLGATHER:
-    case RONDO_KIND_ALLTOALL:
-    case RONDO_KIND_GATHER:
-    case RONDO_KIND_SCATTER:
-        return bytes * (size_t) comm->size;
-    case RONDO_KIND_ALLGATHERV:
-        for (int rank = 0; rank < comm->size; rank++)
-            most = call->receive_counts[rank] > most ? call->receive_counts[rank] : most;
-        return most * rondo_type_bytes(call->type) * (size_t) comm->size;
-    case RONDO_KIND_ALLTOALLV:
+    const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
+    size_t type_bytes = rondo_type_bytes(call->type), most = 0;
+    if (rule->send_extent == RONDO_EXTENT_COUNTS) /* ranks know only their own counts */
         return 0;
-    default:
-        return bytes;
-    }
+    if (rondo_kind_has_blocks(call->kind))
+        return call->count * type_bytes * (size_t) comm->size;
+    if (rule->recv_extent != RONDO_EXTENT_COUNTS)
+        return call->count * type_bytes;
+    for (int rank = 0; rank < comm->size; rank++)
+        most = call->receive_counts[rank] > most ? call->receive_counts[rank] : most;
+    return most * type_bytes * (size_t) comm->size;
 }
 
 /* Over a network, a channel more pays when a block cannot keep up, not before: in the cache its slots take the others' place.
@@ -143,19 +137,9 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
 size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_call *call)
 {
     size_t bytes = rondo_call_bytes(comm, call);
-    switch (call->kind) {
-    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
-    case RONDO_KIND_ALLGATHER:
-    case RONDO_KIND_ALLGATHERV:
-    case RONDO_KIND_ALLTOALL:
-    case RONDO_KIND_GATHER:
-    case RONDO_KIND_SCATTER:
-        return bytes / (size_t) comm->size;
-    case RONDO_KIND_ALLTOALLV:
+    if (rondo_collective_of(call->kind)->rule.send_extent == RONDO_EXTENT_COUNTS)
         return SIZE_MAX;
-    default:
-        return bytes;
-    }
+    return rondo_kind_has_blocks(call->kind) || rondo_kind_has_counts(call->kind) ? bytes / (size_t) comm->size : bytes;
 }
 
 const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,

@@ -1,4 +1,5 @@
-/* What a call may not be, and what of it must agree between ranks (lib/submission/arguments.h). */
+/* Argument checks and the signature of a call, both derived from the collective's row of lib/call/collective.c (see
+ * lib/submission/arguments.h). */
 #include "lib/submission/arguments.h"
 
 #include "lib/base/error.h"
@@ -9,7 +10,8 @@
 
 #define FAIL(code, ...) return rondo_fail(code, __VA_ARGS__)
 
-/* A call that this thread has found right: the same again is, but that the memory of its buffers may have become another's. */
+/* A call whose arguments this thread has checked: an equal one is right again. Only the memory behind its buffers may have
+ * changed since, and is looked at every time. */
 struct checked {
     const struct rondo_comm *comm;
     uint64_t id;
@@ -29,7 +31,8 @@ static struct checked *checked_place(const struct rondo_call *call)
     return &table[((unsigned) call->kind + (unsigned) call->root) % CHECKED];
 }
 
-/* Of calls without arrays, which may change. In this order: members that lie side by side would be loaded together, which waits
+/* Whether the call equals the checked one. Calls with arrays are never known, because the arrays' contents may change. The
+ * order of comparisons keeps members that lie side by side apart: the compiler would load them together, and such a load waits
  * for the caller's stores of each. */
 static int is_known(const struct checked *known, const struct rondo_comm *comm, const struct rondo_call *call)
 {
@@ -39,8 +42,8 @@ static int is_known(const struct checked *known, const struct rondo_comm *comm, 
            before->count == call->count && before->op == call->op && before->kind == call->kind && before->root == call->root;
 }
 
-/* A buffer of count elements: present if count is not 0, aligned, inside the address space. What memory it is is looked at
- * later. */
+/* A buffer of count elements: present if count is not 0, aligned, inside the address space. rondo_buffer_check looks later at
+ * what memory it is. */
 static rondo_result_t check_buffer(struct checked *checked, const struct rondo_call *call, const char *name, const void *buffer,
                                    size_t count)
 {
@@ -73,7 +76,8 @@ static rondo_result_t check_apart(const struct rondo_call *call, int rank, const
     if (send_count == 0 || receive_count == 0 || send == NULL || receive == NULL)
         return RONDO_SUCCESS;
     /* A rank's own block of the input is read by itself alone, and of every element before its result is written. */
-    if (call->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK && r == s + (size_t) rank * receive_count * element)
+    if (rondo_collective_of(call->kind)->rule.postcondition == RONDO_POSTCONDITION_REDUCED_BLOCK &&
+        r == s + (size_t) rank * receive_count * element)
         return RONDO_SUCCESS;
     if (s < r + receive_count * element && r < s + send_count * element)
         FAIL(RONDO_ERR_BUFFER, "%s: send [%p, +%zu bytes) and recv [%p, +%zu bytes) overlap%s", rondo_kind_name(call->kind),
@@ -114,118 +118,110 @@ static rondo_result_t check_disjoint(const struct rondo_call *call, const size_t
 /* On all ranks alike, also those that have no use for the whole: a call must not be refused on some only. */
 static rondo_result_t check_count(const struct rondo_comm *comm, const struct rondo_call *call)
 {
-    int blocks = call->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK || call->kind == RONDO_KIND_ALLGATHER ||
-                 call->kind == RONDO_KIND_ALLTOALL || call->kind == RONDO_KIND_GATHER || call->kind == RONDO_KIND_SCATTER;
-    size_t most = PTRDIFF_MAX / rondo_type_bytes(call->type) / (blocks ? (size_t) comm->size : 1);
-    if (call->count > most)
-        FAIL(RONDO_ERR_ARGUMENT, "%s: count %zu of %s%s is more bytes than an object can have", rondo_kind_name(call->kind),
-             call->count, rondo_type_name(call->type), blocks ? " for each rank" : "");
+    const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
+    int blocks = rondo_kind_has_blocks(call->kind);
+    size_t largest = blocks ? (size_t) comm->size : 1;
+    if (rule->recv_extent == RONDO_EXTENT_CHUNKS)
+        largest = call->custom_chunks[RONDO_INPUT] + call->custom_chunks[RONDO_OUTPUT] + 1;
+    if (call->count > PTRDIFF_MAX / rondo_type_bytes(call->type) / largest)
+        FAIL(RONDO_ERR_ARGUMENT, "%s: count %zu of %s%s is more bytes than an object can have", rule->name, call->count,
+             rondo_type_name(call->type), blocks ? " for each rank" : "");
     return RONDO_SUCCESS;
+}
+
+/* The arrays of a call that has them. */
+static rondo_result_t check_arrays(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
+    const size_t *received = call->receive_counts;
+    size_t extent;
+    if (rule->recv_extent != RONDO_EXTENT_COUNTS)
+        return RONDO_SUCCESS;
+    rondo_result_t result = extent_of(call, "recv", received, call->receive_displacements, comm->size, &extent);
+    if (result == RONDO_SUCCESS && rule->send_extent == RONDO_EXTENT_COUNTS)
+        result = extent_of(call, "send", call->send_counts, call->send_displacements, comm->size, &extent);
+    if (result == RONDO_SUCCESS)
+        result = check_disjoint(call, received, call->receive_displacements, comm->size);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (rule->send_extent == RONDO_EXTENT_COUNTS && call->send_counts[comm->rank] != received[comm->rank])
+        FAIL(RONDO_ERR_ARGUMENT, "%s: this rank sends itself %zu elements and receives %zu", rule->name,
+             call->send_counts[comm->rank], received[comm->rank]);
+    if (rule->send_extent == RONDO_EXTENT_BLOCK && call->send != RONDO_IN_PLACE && call->count != received[comm->rank])
+        FAIL(RONDO_ERR_ARGUMENT, "%s: sendcount %zu is not counts[%d] = %zu", rule->name, call->count, comm->rank,
+             received[comm->rank]);
+    return RONDO_SUCCESS;
+}
+
+/* Elements of the input or output, gaps between blocks included. The arrays have been checked. */
+static size_t elements_of(const struct rondo_comm *comm, const struct rondo_call *call, enum rondo_buffer buffer)
+{
+    const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
+    size_t extent = 0;
+    switch (buffer == RONDO_INPUT ? rule->send_extent : rule->recv_extent) {
+    case RONDO_EXTENT_BLOCKS:
+        return call->count * (size_t) comm->size;
+    case RONDO_EXTENT_CHUNKS:
+        return call->count * call->custom_chunks[buffer];
+    case RONDO_EXTENT_COUNTS:
+        if (buffer == RONDO_INPUT)
+            extent_of(call, "send", call->send_counts, call->send_displacements, comm->size, &extent);
+        else
+            extent_of(call, "recv", call->receive_counts, call->receive_displacements, comm->size, &extent);
+        return extent;
+    case RONDO_EXTENT_BLOCK:
+        break;
+    }
+    return call->count;
 }
 
 static rondo_result_t check_buffers(const struct rondo_comm *comm, const struct rondo_call *call, struct checked *checked)
 {
-    size_t all = call->count * (size_t) comm->size, send = call->count, receive = call->count;
-    int in_place = call->send == RONDO_IN_PLACE, at_root = comm->rank == call->root, uses_receive = 1, uses_send = 1;
-    int may_be_in_place = 1;
-    rondo_result_t result = RONDO_SUCCESS;
-    switch (call->kind) {
-    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
-        send = all;
-        receive = in_place ? all : call->count;
-        break;
-    case RONDO_KIND_ALLGATHER:
-        receive = all;
-        break;
-    case RONDO_KIND_ALLTOALL:
-        send = receive = all;
-        break;
-    case RONDO_KIND_GATHER:
-        receive = all;
-        uses_receive = may_be_in_place = at_root;
-        break;
-    case RONDO_KIND_SCATTER: /* in place is about recv here */
-        send = all;
-        uses_send = at_root;
-        uses_receive = !(at_root && call->recv == RONDO_IN_PLACE);
-        may_be_in_place = in_place = 0;
-        break;
-    case RONDO_KIND_REDUCE:
-        uses_receive = may_be_in_place = at_root;
-        break;
-    case RONDO_KIND_BCAST:
-    case RONDO_KIND_RECEIVE_FROM:
-        uses_send = in_place = 0;
-        break;
-    case RONDO_KIND_SEND_TO:
-        uses_receive = may_be_in_place = in_place = 0;
-        break;
-    case RONDO_KIND_ALLTONEXT:
-        uses_send = comm->rank < comm->size - 1;
-        uses_receive = comm->rank > 0;
-        may_be_in_place = in_place = 0;
-        break;
-    case RONDO_KIND_EXSCAN:
-        uses_receive = comm->rank > 0 || in_place;
-        break;
-    case RONDO_KIND_ALLGATHERV:
-        result = extent_of(call, "recv", call->receive_counts, call->receive_displacements, comm->size, &receive);
-        if (result == RONDO_SUCCESS)
-            result = check_disjoint(call, call->receive_counts, call->receive_displacements, comm->size);
-        if (result == RONDO_SUCCESS && !in_place && call->count != call->receive_counts[comm->rank])
-            FAIL(RONDO_ERR_ARGUMENT, "allgatherv: sendcount %zu is not counts[%d] = %zu", call->count, comm->rank,
-                 call->receive_counts[comm->rank]);
-        break;
-    case RONDO_KIND_ALLTOALLV:
-        result = extent_of(call, "recv", call->receive_counts, call->receive_displacements, comm->size, &receive);
-        if (result == RONDO_SUCCESS)
-            result = extent_of(call, "send", call->send_counts, call->send_displacements, comm->size, &send);
-        if (result == RONDO_SUCCESS)
-            result = check_disjoint(call, call->receive_counts, call->receive_displacements, comm->size);
-        if (result == RONDO_SUCCESS && call->send_counts[comm->rank] != call->receive_counts[comm->rank])
-            FAIL(RONDO_ERR_ARGUMENT, "alltoallv: this rank sends itself %zu elements and receives %zu",
-                 call->send_counts[comm->rank], call->receive_counts[comm->rank]);
-        may_be_in_place = in_place = 0;
-        break;
-    case RONDO_KIND_CUSTOM:
-        if (call->count > PTRDIFF_MAX / rondo_type_bytes(call->type) / (call->custom_chunks[0] + call->custom_chunks[1] + 1))
-            FAIL(RONDO_ERR_ARGUMENT, "custom: count %zu of %s is more bytes than an object can have", call->count,
-                 rondo_type_name(call->type));
-        send = call->count * call->custom_chunks[0];
-        receive = call->count * call->custom_chunks[1];
-        may_be_in_place = in_place = 0;
-        break;
-    default:
-        break;
+    const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
+    int at_root = comm->rank == call->root, one_buffer = rule->placement == RONDO_PLACEMENT_SHARED;
+    int uses_send = !one_buffer && rondo_ranks_include(rule->send_ranks, comm->rank, comm->size, call->root);
+    int uses_receive = rondo_ranks_include(rule->recv_ranks, comm->rank, comm->size, call->root);
+    rondo_result_t result = check_arrays(comm, call);
+    if (result != RONDO_SUCCESS)
+        return result;
+    size_t send = elements_of(comm, call, RONDO_INPUT), receive = elements_of(comm, call, RONDO_OUTPUT);
+    if (call->send == RONDO_IN_PLACE &&
+        (rule->placement == RONDO_PLACEMENT_SEND || (rule->placement == RONDO_PLACEMENT_SEND_AT_ROOT && at_root))) {
+        uses_send = 0; /* and recv holds the input, also where it has no output */
+        uses_receive = 1;
+        receive = rule->send_extent == RONDO_EXTENT_BLOCKS ? send : receive;
     }
-    if (result == RONDO_SUCCESS && uses_send && !(in_place && may_be_in_place))
-        result = check_buffer(checked, call, "send", call->send, send);
+    if (rule->placement == RONDO_PLACEMENT_RECV_AT_ROOT && at_root && call->recv == RONDO_IN_PLACE)
+        uses_receive = 0;
+    if (uses_send)
+        result = check_buffer(checked, call, rule->point_to_point ? "buf" : "send", call->send, send);
     if (result == RONDO_SUCCESS && uses_receive)
-        result = check_buffer(checked, call, call->kind == RONDO_KIND_BCAST || rondo_kind_is_p2p(call->kind) ? "buf" : "recv",
-                              call->recv, receive);
-    if (result == RONDO_SUCCESS && uses_send && uses_receive && !(in_place && may_be_in_place))
+        result = check_buffer(checked, call, one_buffer || rule->point_to_point ? "buf" : "recv", call->recv, receive);
+    if (result == RONDO_SUCCESS && uses_send && uses_receive)
         result = check_apart(call, comm->rank, call->send, send, call->recv, receive);
     return result;
 }
 
 static rondo_result_t check_arguments(const struct rondo_comm *comm, const struct rondo_call *call, struct checked *checked)
 {
-    const char *function = rondo_kind_name(call->kind);
+    const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
+    const char *function = rule->name;
     if (rondo_type_bytes(call->type) == 0)
         FAIL(RONDO_ERR_ARGUMENT, "%s: unknown datatype %d", function, (int) call->type);
-    if (rondo_kind_reduces(call->kind)) {
+    if (rule->reduces) {
         if ((unsigned) call->op >= RONDO_OP_COUNT)
             FAIL(RONDO_ERR_ARGUMENT, "%s: unknown operator %d", function, (int) call->op);
         if ((call->op == RONDO_BAND || call->op == RONDO_BOR || call->op == RONDO_BXOR) && !rondo_type_is_integer(call->type))
             FAIL(RONDO_ERR_ARGUMENT, "%s: the bitwise operator %s is not defined for %s", function, rondo_op_name(call->op),
                  rondo_type_name(call->type));
         if (call->op == RONDO_AVG &&
-            (call->kind == RONDO_KIND_SCAN || call->kind == RONDO_KIND_EXSCAN || call->kind == RONDO_KIND_CUSTOM))
+            (rule->postcondition == RONDO_POSTCONDITION_PREFIX || rule->postcondition == RONDO_POSTCONDITION_PREFIX_BEFORE ||
+             rule->postcondition == RONDO_POSTCONDITION_REQUIRED))
             FAIL(RONDO_ERR_ARGUMENT, "%s: the operator avg is not defined for partial reductions", function);
     }
-    if ((rondo_kind_is_rooted(call->kind) || rondo_kind_is_p2p(call->kind)) && (call->root < 0 || call->root >= comm->size))
-        FAIL(RONDO_ERR_ARGUMENT, "%s: %s %d is not a rank of a communicator of %d", function,
-             rondo_kind_is_rooted(call->kind) ? "root" : "peer", call->root, comm->size);
+    if ((rule->rooted || rule->point_to_point) && (call->root < 0 || call->root >= comm->size))
+        FAIL(RONDO_ERR_ARGUMENT, "%s: %s %d is not a rank of a communicator of %d", function, rule->rooted ? "root" : "peer",
+             call->root, comm->size);
     rondo_result_t result = check_count(comm, call);
     return result == RONDO_SUCCESS ? check_buffers(comm, call, checked) : result;
 }
@@ -234,12 +230,12 @@ rondo_result_t rondo_call_check(const struct rondo_comm *comm, const struct rond
 {
     struct checked *checked = checked_place(call);
     rondo_result_t result = RONDO_SUCCESS;
-    if (call->kind == RONDO_KIND_BARRIER)
+    if (rondo_collective_of(call->kind)->agreement == RONDO_AGREE_NOTHING) /* it has no arguments */
         return RONDO_SUCCESS;
     if (!is_known(checked, comm, call)) {
         memset(checked, 0, sizeof(*checked));
         result = check_arguments(comm, call, checked);
-        if (result == RONDO_SUCCESS && !rondo_kind_has_arrays(call->kind)) {
+        if (result == RONDO_SUCCESS && !rondo_kind_has_counts(call->kind) && call->kind != RONDO_KIND_CUSTOM) {
             checked->comm = comm;
             checked->id = comm->id;
             checked->rank = comm->rank;
@@ -253,21 +249,23 @@ rondo_result_t rondo_call_check(const struct rondo_comm *comm, const struct rond
     return result;
 }
 
-/* What all ranks must have in common. Sends and receives: what the two must. */
 void rondo_call_signature(const struct rondo_comm *comm, const struct rondo_call *call, struct rondo_signature *signature)
 {
+    const struct rondo_collective *collective = rondo_collective_of(call->kind);
     memset(signature, 0, sizeof(*signature));
-    signature->kind = rondo_kind_is_p2p(call->kind) ? RONDO_KIND_SEND_TO : call->kind;
-    if (call->kind == RONDO_KIND_BARRIER)
+    /* The two ends of a message compare one kind. */
+    signature->kind = collective->rule.point_to_point ? RONDO_KIND_SEND_TO : call->kind;
+    if (collective->agreement == RONDO_AGREE_NOTHING)
         return;
     signature->type = (uint32_t) call->type;
-    signature->op = rondo_kind_reduces(call->kind) ? (uint32_t) call->op : 0;
-    signature->root = rondo_kind_is_rooted(call->kind) ? (uint32_t) call->root : 0;
+    signature->op = collective->rule.reduces ? (uint32_t) call->op : 0;
+    signature->root = collective->rule.rooted ? (uint32_t) call->root : 0;
     signature->rate = call->rate;
     signature->feedback = (uint32_t) call->feedback;
-    signature->count = call->kind == RONDO_KIND_ALLTOALLV ? 0 : call->count;
-    if (call->kind == RONDO_KIND_ALLGATHERV) {
-        signature->count = 1469598103934665603u;
+    if (collective->agreement == RONDO_AGREE_COUNT)
+        signature->count = call->count;
+    if (collective->agreement == RONDO_AGREE_COUNTS) {
+        signature->count = 1469598103934665603u; /* FNV-1a's basis and prime */
         for (int i = 0; i < comm->size; i++)
             signature->count = (signature->count ^ call->receive_counts[i]) * 1099511628211u;
     }

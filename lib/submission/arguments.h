@@ -14,6 +14,8 @@ struct rondo_signature {
     uint32_t kind, type, op, root, rate, feedback;
     uint64_t count;
 };
+/* Fills in the signature of a call that rondo_call_check has accepted. Fields that ranks need not agree on are 0. For a send
+ * and its receive, the two ends must agree. */
 void rondo_call_signature(const struct rondo_comm *comm, const struct rondo_call *call, struct rondo_signature *signature);
 
 #endif

@@ -33,12 +33,12 @@
 
 static int is_p2p(const struct rondo_call *call)
 {
-    return call->kind == RONDO_KIND_SEND_TO || call->kind == RONDO_KIND_RECEIVE_FROM;
+    return rondo_kind_is_p2p(call->kind);
 }
 
 static int moves_nothing(const struct rondo_call *call)
 {
-    return call->count == 0 && call->kind != RONDO_KIND_ALLGATHERV && call->kind != RONDO_KIND_ALLTOALLV;
+    return call->count == 0 && !rondo_kind_has_counts(call->kind);
 }
 
 /* The arrays of a v-collective, copied: the user's may go out of scope. */
@@ -48,7 +48,7 @@ static rondo_result_t copy_arrays(struct rondo_request *request)
     size_t n = (size_t) request->comm->size;
     const size_t **arrays[4] = {&call->send_counts, &call->send_displacements, &call->receive_counts,
                                 &call->receive_displacements};
-    if (call->kind != RONDO_KIND_ALLGATHERV && call->kind != RONDO_KIND_ALLTOALLV)
+    if (!rondo_kind_has_counts(call->kind))
         return RONDO_SUCCESS;
     request->counts = calloc(4 * n, sizeof(size_t));
     if (request->counts == NULL)

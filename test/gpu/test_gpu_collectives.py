@@ -10,7 +10,7 @@ from gpu_harness import RONDO, environment, test_program
 
 SUBSET = ["--types", "float,int8", "--ops", "sum,max", "--counts", "0,3,1000,4099"]
 HERE = Path(__file__).parent
-COLLECTIVES = ("allreduce reduce bcast reduce_scatter allgather allgatherv alltoall alltoallv gather scatter barrier scan exscan "
+COLLECTIVES = ("allreduce reduce bcast reduce_scatter_block allgather allgatherv alltoall alltoallv gather scatter barrier scan exscan "
                "alltonext sendrecv").split()
 
 
@@ -94,7 +94,7 @@ def test_movers(step, name, protocol):
     """What stream kernels do without the engine: long messages, few slots, uneven ends, averages, in place, and messages that do not
     end with a vector, which TMA leaves to the engine."""
     programs = [("allreduce", "ring", "float", "sum"), ("allgather", "ring", "int8", "sum"), ("allreduce", "twoshot", "float16", "avg"),
-                ("reduce_scatter", "ring", "bfloat16", "avg"), ("reduce_scatter", "allpairs", "float", "avg"),
+                ("reduce_scatter_block", "ring", "bfloat16", "avg"), ("reduce_scatter_block", "allpairs", "float", "avg"),
                 ("alltoall", "pairs", "float", "sum"), ("bcast", "ring", "double", "sum"), ("sendrecv", "chain", "float", "sum")]
     for number, (collective, algorithm, kind, op) in enumerate(programs):
         for channels, least, most in ((1, "16K", "4M"), (7, "240000", "24M"), (64, "64K", "64M"))[:3 if number < 2 else 2]:

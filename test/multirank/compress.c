@@ -11,8 +11,9 @@
 #include <string.h>
 
 enum what { ALLREDUCE, REDUCE, REDUCE_SCATTER, ALLGATHER, ALLGATHERV, BCAST, ALLTOALL, ALLTOALLV, GATHER, SCATTER, WHATS };
-static const char *const names[WHATS] = {"allreduce", "reduce",   "reduce_scatter", "allgather", "allgatherv",
-                                         "bcast",     "alltoall", "alltoallv",      "gather",    "scatter"};
+static const char *const names[WHATS] = {
+    "allreduce", "reduce", "reduce_scatter_block", "allgather", "allgatherv", "bcast", "alltoall", "alltoallv",
+    "gather",    "scatter"};
 enum { RANKS_MOST = 16, GUARD = 64 };
 
 struct trial {

@@ -27,9 +27,12 @@ enum collective {
     BARRIER,
     COLLECTIVES
 };
-static const char *const collective_names[COLLECTIVES] = {"allreduce", "reduce",    "reduce_scatter", "scan",     "exscan",
-                                                          "bcast",     "allgather", "allgatherv",     "alltoall", "alltoallv",
-                                                          "gather",    "scatter",   "alltonext",      "barrier"};
+/* In the library's words, which tell a collective's description. */
+static const char *const collective_names[COLLECTIVES] = {"allreduce", "reduce",     "reduce_scatter_block",
+                                                          "scan",      "exscan",     "bcast",
+                                                          "allgather", "allgatherv", "alltoall",
+                                                          "alltoallv", "gather",     "scatter",
+                                                          "alltonext", "barrier"};
 
 enum form { BLOCKING, NONBLOCKING, PERSISTENT, FORMS };
 static const char *const form_names[FORMS] = {"blocking", "nonblocking", "persistent"};
@@ -54,17 +57,34 @@ struct trial {
     size_t out_counts[TRIAL_RANKS], out_displs[TRIAL_RANKS], in_counts[TRIAL_RANKS], in_displs[TRIAL_RANKS];
 };
 
+/* The library's description: arguments and sizes. What a result must be this header computes by itself, from rondo.h's words,
+ * so that it is a check of the library's table, too. */
+static inline const rondo_collective_t *collective_rule(enum collective what)
+{
+    static _Thread_local const rondo_collective_t *known[COLLECTIVES];
+    const rondo_collective_t *rule = known[what];
+    for (int i = 0; rule == NULL && (rule = rondo_collective_describe(i)) != NULL; i++)
+        if (strcmp(rule->name, collective_names[what]) != 0)
+            rule = NULL;
+    known[what] = rule;
+    if (rule != NULL)
+        return rule;
+    printf("FAILED: the library does not describe %s\n", collective_names[what]);
+    exit(1);
+}
 static inline int collective_reduces(enum collective what)
 {
-    return what <= EXSCAN;
+    return collective_rule(what)->reduces;
 }
 static inline int collective_has_root(enum collective what)
 {
-    return what == REDUCE || what == BCAST || what == GATHER || what == SCATTER;
+    return collective_rule(what)->rooted;
 }
+/* Whether the tests may call it in place and out of place. */
 static inline int collective_in_place(enum collective what)
 {
-    return what != BCAST && what != ALLTOALLV && what != ALLTONEXT && what != BARRIER;
+    rondo_placement_t placement = collective_rule(what)->placement;
+    return placement != RONDO_PLACEMENT_APART && placement != RONDO_PLACEMENT_SHARED;
 }
 static inline int op_allowed(enum collective what, rondo_op_t op, rondo_datatype_t type)
 {
@@ -114,51 +134,30 @@ static inline void trial_prepare(struct trial *t)
     MUST(rondo_comm_size(t->comm, &t->size));
     size_t size = (size_t) t->size, count = t->count;
     t->element = type_bytes[t->type];
-    t->send_elements = t->recv_elements = count;
-    switch (t->what) {
-    case REDUCE_SCATTER:
-        t->send_elements = size * count;
-        if (t->in_place)
-            t->recv_elements = size * count;
-        break;
-    case ALLGATHER:
+    const rondo_collective_t *rule = collective_rule(t->what);
+    t->send_elements = rule->send_extent == RONDO_EXTENT_BLOCKS ? size * count : count;
+    t->recv_elements = rule->recv_extent == RONDO_EXTENT_BLOCKS ? size * count : count;
+    if (t->what == REDUCE_SCATTER && t->in_place)
         t->recv_elements = size * count;
-        break;
-    case ALLGATHERV:
+    if (t->what == ALLGATHERV) {
         for (int r = 0; r < t->size; r++)
             t->in_counts[r] = v_count(t, r, 0);
         t->recv_elements = lay_out(t, t->in_counts, t->in_displs);
         t->send_elements = t->in_counts[t->rank];
-        break;
-    case ALLTOALL:
-        t->send_elements = t->recv_elements = size * count;
-        break;
-    case ALLTOALLV:
+    }
+    if (t->what == ALLTOALLV) {
         for (int r = 0; r < t->size; r++) {
             t->out_counts[r] = v_count(t, t->rank, r);
             t->in_counts[r] = v_count(t, r, t->rank);
         }
         t->send_elements = lay_out(t, t->out_counts, t->out_displs);
         t->recv_elements = lay_out(t, t->in_counts, t->in_displs);
-        break;
-    case GATHER:
-        t->recv_elements = t->rank == t->root ? size * count : 0;
-        break;
-    case SCATTER:
-        t->send_elements = t->rank == t->root ? size * count : 0;
-        break;
-    case REDUCE:
-        t->recv_elements = t->rank == t->root ? count : 0;
-        break;
-    case BCAST:
-        t->send_elements = 0;
-        break;
-    case BARRIER:
-        t->send_elements = t->recv_elements = 0;
-        break;
-    default:
-        break;
     }
+    if (rule->send_ranks == RONDO_RANKS_NONE || rule->placement == RONDO_PLACEMENT_SHARED ||
+        (rule->send_ranks == RONDO_RANKS_ROOT && t->rank != t->root))
+        t->send_elements = 0;
+    if (rule->recv_ranks == RONDO_RANKS_NONE || (rule->recv_ranks == RONDO_RANKS_ROOT && t->rank != t->root))
+        t->recv_elements = 0;
     t->send_area_bytes = 2 * CANARY_BYTES + t->element * (t->send_elements + 1);
     t->recv_area_bytes = 2 * CANARY_BYTES + t->element * (t->recv_elements + 1);
     t->send_device = ranks_allocate(t->send_area_bytes);

@@ -143,7 +143,7 @@ step matrix-two-nics "0 1" matrix --ranks 0 $small
 step mix-two-nics "0 1" mix --ranks 0 $mixed --seed 5
 export RONDO_RDMA_DEVICES=rxe0
 export RONDO_ALGORITHM=hierarchical
-step matrix-hierarchical "0 0 1 1" matrix --ranks 0 --collectives allreduce,reduce_scatter,allgather,bcast,alltoall $small
+step matrix-hierarchical "0 0 1 1" matrix --ranks 0 --collectives allreduce,reduce_scatter_block,allgather,bcast,alltoall $small
 unset RONDO_ALGORITHM
 export RONDO_SLOT_BYTES=256
 step mix-tiny-slots "0 1" mix --ranks 0 $mixed --seed 3 --spin 1
