@@ -4,8 +4,8 @@ import json
 import pytest
 from harness import program, run
 
-COLLECTIVES = ["allreduce", "reduce", "bcast", "reduce_scatter", "allgather", "allgatherv", "alltoall", "alltoallv", "gather",
-               "scatter", "barrier", "scan", "exscan", "alltonext", "sendrecv"]
+COLLECTIVES = ["allreduce", "reduce", "bcast", "reduce_scatter_block", "allgather", "allgatherv", "alltoall", "alltoallv",
+               "gather", "scatter", "barrier", "scan", "exscan", "alltonext", "sendrecv"]
 
 
 def bench(tmp_path, *options, expect=0):
@@ -20,6 +20,18 @@ def test_every_element(tmp_path, collective, mode):
     found = bench(tmp_path, collective, "--ranks", 3, "-c", "-b", 12, "-e", "6M", "-f", 512, "-n", 4, "--mode", mode)
     assert [row["wrong"] for row in found["rows"]] == [0] * len(found["rows"])
     assert found["collective"] == collective and found["mode"] == mode and found["device"] == "host"
+
+
+def test_beginning_of_a_name(tmp_path):
+    """A name's beginning will do where no other begins so; a whole name is never taken for a beginning."""
+    for name, meant in (("reduce_scatter", "reduce_scatter_block"), ("reduce", "reduce"), ("broadcast", "bcast"), ("sc", None),
+                        ("all", None), ("reduce_scatters", None)):
+        options = (name, "--ranks", 2, "-b", 8, "-e", 8, "-n", 1)
+        if meant is not None:
+            assert bench(tmp_path, *options)["collective"] == meant
+        else:
+            said = run(program("rondo"), "bench", *options, "--device", "host", expect=2)
+            assert f"'{name}' is not a collective" in said and "reduce_scatter_block" in said
 
 
 def test_registered_buffers(tmp_path):
@@ -61,7 +73,7 @@ def test_compression(tmp_path, mode, algorithm):
         assert row["plain_time_us"] > 0
 
 
-@pytest.mark.parametrize("collective", ["bcast", "allgather", "reduce_scatter", "alltoall"])
+@pytest.mark.parametrize("collective", ["bcast", "allgather", "reduce_scatter_block", "alltoall"])
 def test_compression_of(tmp_path, collective):
     for kind, norm in (("float", 0.02), ("double", 0.02), ("bfloat16", 0.02), ("float16", 0.02)):
         found = bench(tmp_path, collective, "--ranks", 3, "-b", "12K", "-e", "12K", "-n", 3, "--compress", 12, "-d", kind)

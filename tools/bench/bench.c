@@ -215,7 +215,7 @@ static rondo_result_t measure(struct bench *b, struct call *call, uint64_t seed,
 {
     const struct bench_options *o = b->options;
     struct values values = {
-        .type = o->type, .op = o->op, .reduces = o->collective->reduces, .ranks = b->rank->size, .seed = seed};
+        .type = o->type, .op = o->op, .reduces = o->collective->rule->reduces, .ranks = b->rank->size, .seed = seed};
     struct row_work w = {.bench = b, .call = call, .plain = *call, .values = &values};
     struct bench_work work = {.bytes = call->bytes,
                               .argument = &w,
@@ -231,7 +231,7 @@ static rondo_result_t measure(struct bench *b, struct call *call, uint64_t seed,
     w.plain.attr.error_feedback = 0;
     if (o->compress > 0 && o->peer == NULL)
         work.plain_run = run_plain;
-    values_prepare(&values, o->collective->prefix);
+    values_prepare(&values, collective_is_prefix(o->collective));
     *what = "data";
     rondo_result_t code = bench_fill(call, &values, &b->buffers, !o->check);
     if (code != RONDO_SUCCESS)
@@ -287,7 +287,7 @@ static int run_row(struct bench *b, struct call *call, uint64_t seed, uint64_t *
         return bench_fail(b, what, code);
     }
     row.algorithm_gbs = (double) row.bytes / row.timing.seconds * 1e-9;
-    row.bus_gbs = row.algorithm_gbs * o->collective->bus_factor(b->rank->size);
+    row.bus_gbs = row.algorithm_gbs * collective_bus_factor(o->collective, b->rank->size);
     *wrong += row.wrong;
     bench_put_row(b, &row);
     return 0;
@@ -332,7 +332,7 @@ static int check_against_job(struct bench *b)
     const struct bench_options *o = b->options;
     bool cuda = b->device == RONDO_DEVICE_CUDA;
     char message[160] = "";
-    if (o->collective->rooted && o->root >= b->rank->size)
+    if (o->collective->rule->rooted && o->root >= b->rank->size)
         snprintf(message, sizeof(message), "-r %d is not one of %d ranks", o->root, b->rank->size);
     else if (form_is_on_stream(o->mode) && !cuda)
         snprintf(message, sizeof(message), "--mode %s needs a CUDA device, not %s", bench_mode_name(o->mode),

@@ -100,7 +100,7 @@ rondo_result_t bench_poison(const struct call *c, const struct bench_buffers *bu
 
 bool bench_repeats(const struct call *c)
 {
-    return !c->in_place || c->collective->id == COLLECTIVE_BCAST;
+    return !c->in_place || c->collective->rule->placement == RONDO_PLACEMENT_SHARED;
 }
 
 static rondo_result_t check_output(const struct call *c, const struct values *values, struct buffers *device, uint64_t *wrong)

@@ -80,7 +80,7 @@ static double exact(const struct call *c, uint64_t seed, const struct origin *or
         else
             result += x;
     }
-    return c->op == RONDO_AVG && c->collective->reduces ? result / (origin->last - origin->first + 1) : result;
+    return c->op == RONDO_AVG && c->collective->rule->reduces ? result / (origin->last - origin->first + 1) : result;
 }
 
 /* This rank's own sums. */
@@ -124,8 +124,10 @@ static rondo_result_t add_output(const struct call *c, struct buffers *device, u
 
 static bool all_get_the_same(const struct call *c)
 {
-    enum collective_id id = c->collective->id;
-    return id == COLLECTIVE_ALLREDUCE || id == COLLECTIVE_ALLGATHER || id == COLLECTIVE_ALLGATHERV || id == COLLECTIVE_BCAST;
+    const rondo_collective_t *rule = c->collective->rule;
+    return rule->recv_ranks == RONDO_RANKS_ALL &&
+           (rule->postcondition == RONDO_POSTCONDITION_REDUCED || rule->postcondition == RONDO_POSTCONDITION_CONCATENATED ||
+            rule->postcondition == RONDO_POSTCONDITION_ROOT);
 }
 
 rondo_result_t bench_error(struct bench *bench, struct call *c, uint64_t seed, struct bench_error *error)

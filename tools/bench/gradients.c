@@ -198,7 +198,7 @@ static int run_whole(struct bench *b, uint64_t *wrong)
         return bench_fail(b, what, code);
     *wrong += row.wrong;
     row.algorithm_gbs = (double) row.bytes / row.timing.seconds * 1e-9;
-    row.bus_gbs = row.algorithm_gbs * b->options->collective->bus_factor(b->rank->size);
+    row.bus_gbs = row.algorithm_gbs * collective_bus_factor(b->options->collective, b->rank->size);
     bench_put_row(b, &row);
     return 0;
 }

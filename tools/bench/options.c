@@ -60,10 +60,11 @@ static const struct option long_options[] = {
 
 static const char help[] =
     "usage: rondo bench COLLECTIVE [OPTIONS]\n"
-    "  allreduce reduce bcast reduce_scatter allgather allgatherv alltoall alltoallv gather scatter barrier scan exscan\n"
-    "  alltonext sendrecv; or gradients: the 161 tensors of a ResNet-50, a persistent all-reduce each, started in an order of\n"
-    "  the rank's own (the peer's: the same on all ranks); or switches: how long the daemon takes from one stuck operation to\n"
-    "  another. Exit 1: wrong data or another error.\n"
+    "  allreduce reduce bcast reduce_scatter_block allgather allgatherv alltoall alltoallv gather scatter barrier scan exscan\n"
+    "  alltonext sendrecv, or the beginning of one of these names alone; or gradients: the 161 tensors of a ResNet-50, a\n"
+    "  persistent all-reduce each, started in an order of the rank's own (the peer's: the same on all ranks); or switches: "
+    "how\n"
+    "  long the daemon takes from one stuck operation to another. Exit 1: wrong data or another error.\n"
     "  -b, --min-bytes SIZE   smallest size (8); sizes take the suffixes K, M, G\n"
     "  -e, --max-bytes SIZE   largest size (64M)\n"
     "  -f, --factor N         from one size to the next (4)\n"
@@ -252,12 +253,12 @@ static int check_combination(const struct bench_options *o)
 {
     const struct collective *c = o->collective;
     bool is_real = o->type > RONDO_UINT64;
-    if (c->reduces && is_real && (o->op == RONDO_BAND || o->op == RONDO_BOR || o->op == RONDO_BXOR))
+    if (c->rule->reduces && is_real && (o->op == RONDO_BAND || o->op == RONDO_BOR || o->op == RONDO_BXOR))
         return options_refuse(VERB, "-o %s takes integers only, not %s", options_operator_name(o->op),
                               options_type_name(o->type));
-    if (c->prefix && o->op == RONDO_AVG)
+    if (collective_is_prefix(c) && o->op == RONDO_AVG)
         return options_refuse(VERB, "-o avg is not an operator of %s", c->name);
-    if (o->in_place && !c->in_place)
+    if (o->in_place && !collective_shares(c))
         return options_refuse(VERB, "%s has no --in-place form", c->name);
     if (o->runtime.threads > 0 && o->root >= o->runtime.threads)
         return options_refuse(VERB, "-r %d is not one of %d ranks", o->root, o->runtime.threads);
@@ -322,12 +323,12 @@ int bench_options_read(int argc, char **argv, struct bench_options *o, bool *hel
         return options_refuse(VERB, "one collective at a time, not also '%s'", argv[optind + 1]);
     o->whole = find_whole(argv[optind]);
     o->collective = collective_find(o->whole != NULL ? "allreduce" : argv[optind]);
-    if (o->collective == NULL)
-        return options_refuse(
-            VERB,
-            "'%s' is not a collective (allreduce, reduce, bcast, reduce_scatter, allgather, allgatherv, "
-            "alltoall, alltoallv, gather, scatter, barrier, scan, exscan, alltonext, sendrecv, gradients, switches)",
-            argv[optind]);
+    if (o->collective == NULL) {
+        char names[256];
+        collective_list(names, sizeof(names), ", ");
+        return options_refuse(VERB, "'%s' is not a collective (%s, gradients, switches), nor does one name alone begin so",
+                              argv[optind], names);
+    }
     if ((code = check_sizes(o, &texts)) != 0 || (code = read_mode(o, texts.mode)) != 0 || (code = check_combination(o)) != 0 ||
         (code = read_peer(o, texts.peer)) != 0 || (o->whole != NULL && (code = o->whole->check(o)) != 0))
         return code;

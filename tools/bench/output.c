@@ -77,8 +77,8 @@ static void print_row(const struct bench_options *o, const struct bench_row *row
     snprintf(text[0], sizeof(text[0]), "%zu", row->bytes);
     snprintf(text[1], sizeof(text[1]), "%zu", row->count);
     snprintf(text[2], sizeof(text[2]), "%s", row->bytes > 0 ? options_type_name(o->type) : "-");
-    snprintf(text[3], sizeof(text[3]), "%s", c->reduces ? options_operator_name(o->op) : "-");
-    snprintf(text[4], sizeof(text[4]), "%d", c->rooted ? o->root : -1);
+    snprintf(text[3], sizeof(text[3]), "%s", c->rule->reduces ? options_operator_name(o->op) : "-");
+    snprintf(text[4], sizeof(text[4]), "%d", c->rule->rooted ? o->root : -1);
     snprintf(text[5], sizeof(text[5]), "%.2f", row->timing.seconds * 1e6);
     snprintf(text[6], sizeof(text[6]), "%.3f", row->algorithm_gbs);
     snprintf(text[7], sizeof(text[7]), "%.3f", row->bus_gbs);
@@ -153,8 +153,8 @@ int bench_write_json(struct bench *b, const char *error)
     json_object_set_new(object, "launch", json_string(b->rank->threads ? "threads" : "processes"));
     json_object_set_new(object, "device", json_string(options_device_name(b->device)));
     json_object_set_new(object, "type", json_string(options_type_name(o->type)));
-    json_object_set_new(object, "op", json_text(o->collective->reduces ? options_operator_name(o->op) : NULL));
-    json_object_set_new(object, "root", json_integer(o->collective->rooted ? o->root : -1));
+    json_object_set_new(object, "op", json_text(o->collective->rule->reduces ? options_operator_name(o->op) : NULL));
+    json_object_set_new(object, "root", json_integer(o->collective->rule->rooted ? o->root : -1));
     json_object_set_new(object, "mode", json_string(bench_mode_name(o->mode)));
     json_object_set_new(object, "in_place", json_boolean(o->in_place));
     json_object_set_new(object, "registered", json_boolean(o->registered));

@@ -1,9 +1,92 @@
-/* The table of collectives: sizes, origins and bandwidth factors. See tools/common/collectives.h; the calls are in
- * tools/common/collectives_invoke.c. */
+/* How a call's size becomes counts and where its result comes from, derived from the library's description of the collective
+ * (tools/common/collectives.h); the calls themselves are in tools/common/collectives_invoke.c. */
 #include "tools/common/collectives.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- the collectives ---- */
+
+/* Every rank's input becomes its neighbour's output, around the ring. */
+static const rondo_collective_t sendrecv = {.name = "sendrecv",
+                                            .send_ranks = RONDO_RANKS_ALL,
+                                            .recv_ranks = RONDO_RANKS_ALL,
+                                            .postcondition = RONDO_POSTCONDITION_PREVIOUS};
+
+/* rule is set before anything else, by find_rules. */
+static struct collective table[COLLECTIVE_COUNT] = {
+    {.name = "allreduce", .id = COLLECTIVE_ALLREDUCE},
+    {.name = "reduce", .id = COLLECTIVE_REDUCE},
+    {.name = "bcast", .id = COLLECTIVE_BCAST},
+    {.name = "reduce_scatter_block", .id = COLLECTIVE_REDUCE_SCATTER_BLOCK},
+    {.name = "allgather", .id = COLLECTIVE_ALLGATHER},
+    {.name = "allgatherv", .id = COLLECTIVE_ALLGATHERV},
+    {.name = "alltoall", .id = COLLECTIVE_ALLTOALL},
+    {.name = "alltoallv", .id = COLLECTIVE_ALLTOALLV},
+    {.name = "gather", .id = COLLECTIVE_GATHER},
+    {.name = "scatter", .id = COLLECTIVE_SCATTER},
+    {.name = "barrier", .id = COLLECTIVE_BARRIER},
+    {.name = "scan", .id = COLLECTIVE_SCAN},
+    {.name = "exscan", .id = COLLECTIVE_EXSCAN},
+    {.name = "alltonext", .id = COLLECTIVE_ALLTONEXT},
+    {.name = "sendrecv", .id = COLLECTIVE_SENDRECV, .rule = &sendrecv},
+};
+
+static void find_rules(void)
+{
+    const rondo_collective_t *rule;
+    for (int index = 0; (rule = rondo_collective_describe(index)) != NULL; index++)
+        for (int i = 0; i < COLLECTIVE_COUNT; i++)
+            if (strcmp(rule->name, table[i].name) == 0)
+                table[i].rule = rule;
+}
+
+const struct collective *collective_find(const char *name)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const struct collective *found = NULL;
+    int matches = 0;
+    pthread_once(&once, find_rules);
+    if (strcmp(name, "broadcast") == 0)
+        name = "bcast";
+    for (int i = 0; i < COLLECTIVE_COUNT; i++) {
+        if (table[i].rule == NULL || strncmp(name, table[i].name, strlen(name)) != 0)
+            continue;
+        found = &table[i];
+        matches++;
+        if (strcmp(name, found->name) == 0)
+            return found;
+    }
+    return matches == 1 ? found : NULL;
+}
+
+void collective_list(char *text, size_t bytes, const char *separator)
+{
+    size_t at = 0;
+    text[0] = '\0';
+    for (int i = 0; i < COLLECTIVE_COUNT && at < bytes; i++)
+        at += (size_t) snprintf(text + at, bytes - at, "%s%s", i > 0 ? separator : "", table[i].name);
+}
+
+bool collective_shares(const struct collective *collective)
+{
+    return collective->rule->placement != RONDO_PLACEMENT_APART;
+}
+
+bool collective_is_prefix(const struct collective *collective)
+{
+    return collective->rule->postcondition == RONDO_POSTCONDITION_PREFIX ||
+           collective->rule->postcondition == RONDO_POSTCONDITION_PREFIX_BEFORE;
+}
+
+double collective_bus_factor(const struct collective *collective, int ranks)
+{
+    return collective->rule->bus_factor == 0 ? 1.0 : (double) collective->rule->bus_factor * (ranks - 1) / ranks;
+}
+
+/* ---- sizes ---- */
 
 /* Uneven shares of total elements for the v-collectives: neighbours get half and one and a half of the even share. They add up
  * to total over part = 0..ranks-1. */
@@ -20,45 +103,6 @@ static size_t share(size_t total, int ranks, int part)
 static size_t share_between(const struct call *c, int source, int destination)
 {
     return share(c->count, c->ranks, (destination - source + c->ranks) % c->ranks);
-}
-
-static void one_to_one(struct call *c)
-{
-    c->input_elements = c->output_elements = c->count;
-}
-
-static void spread(struct call *c)
-{ /* a block here, a block from every rank there */
-    c->input_elements = c->count;
-    c->output_elements = c->count * (size_t) c->ranks;
-}
-
-static void root_buffer(struct call *c)
-{
-    c->input_elements = c->rank == c->root ? c->count : 0;
-    c->output_elements = c->count;
-}
-
-static void concentrate(struct call *c)
-{
-    c->input_elements = c->count * (size_t) c->ranks;
-    c->output_elements = c->in_place ? c->count * (size_t) c->ranks : c->count;
-}
-
-static void exchange(struct call *c)
-{
-    c->input_elements = c->output_elements = c->count * (size_t) c->ranks;
-}
-
-static void from_root(struct call *c)
-{
-    c->input_elements = c->rank == c->root ? c->count * (size_t) c->ranks : 0;
-    c->output_elements = c->count;
-}
-
-static void nothing(struct call *c)
-{
-    c->input_elements = c->output_elements = 0;
 }
 
 static void spread_unevenly(struct call *c)
@@ -88,180 +132,125 @@ static void exchange_unevenly(struct call *c)
     c->output_elements = received;
 }
 
-static struct origin untouched(const struct call *c, size_t index)
+/* Sets input_elements and output_elements. Each rank has a whole output, also one whose output stays untouched; an input has
+ * only the root where no other rank gives any. */
+static void set_extents(struct call *c)
 {
-    return (struct origin){.kind = ORIGIN_UNTOUCHED, .length = c->output_elements - index};
+    const rondo_collective_t *rule = c->collective->rule;
+    size_t all = c->count * (size_t) c->ranks;
+    if (rule->send_extent == RONDO_EXTENT_COUNTS) {
+        exchange_unevenly(c);
+        return;
+    }
+    if (rule->recv_extent == RONDO_EXTENT_COUNTS) {
+        spread_unevenly(c);
+        return;
+    }
+    c->input_elements = rule->send_extent == RONDO_EXTENT_BLOCKS ? all : c->count;
+    c->output_elements = rule->recv_extent == RONDO_EXTENT_BLOCKS ? all : c->count;
+    if (c->in_place && rule->placement == RONDO_PLACEMENT_SEND && c->output_elements < c->input_elements)
+        c->output_elements = c->input_elements;
+    if (rule->send_ranks == RONDO_RANKS_NONE || (rule->send_ranks == RONDO_RANKS_ROOT && c->rank != c->root))
+        c->input_elements = 0;
+    if (rule->recv_ranks == RONDO_RANKS_NONE)
+        c->output_elements = 0;
 }
+
+/* ---- origins ---- */
 
 static struct origin inputs(int first, int last, size_t index, size_t length)
 {
     return (struct origin){.kind = ORIGIN_INPUT, .first = first, .last = last, .index = index, .length = length};
 }
 
-static struct origin everybody(const struct call *c, size_t index)
+static bool is_untouched(const struct call *c)
 {
-    return inputs(0, c->ranks - 1, index, c->output_elements - index);
+    switch (c->collective->rule->recv_ranks) {
+    case RONDO_RANKS_ALL:
+        /* The root's own block of a scatter stays where it is. */
+        return c->collective->rule->placement == RONDO_PLACEMENT_RECV_AT_ROOT && call_is_in_place(c);
+    case RONDO_RANKS_ROOT:
+        return c->rank != c->root;
+    case RONDO_RANKS_NOT_FIRST:
+        return c->rank == 0;
+    case RONDO_RANKS_NOT_LAST:
+        return c->rank == c->ranks - 1;
+    case RONDO_RANKS_NONE:
+        break;
+    }
+    return true;
 }
 
-static struct origin everybody_at_root(const struct call *c, size_t index)
-{
-    return c->rank == c->root ? everybody(c, index) : untouched(c, index);
-}
-
-static struct origin root_input(const struct call *c, size_t index)
-{
-    return inputs(c->root, c->root, index, c->output_elements - index);
-}
-
-static struct origin own_block_reduced(const struct call *c, size_t index)
-{
-    if (index >= c->count) /* in place: what the other blocks hold afterwards is not said */
-        return (struct origin){.kind = ORIGIN_ANYTHING, .length = c->output_elements - index};
-    return inputs(0, c->ranks - 1, (size_t) c->rank * c->count + index, c->count - index);
-}
-
-static struct origin block_of_each(const struct call *c, size_t index)
+/* Element index of an output that consists of blocks of all ranks. transposed: of each rank's blocks the one for this rank. */
+static struct origin block_of_each(const struct call *c, size_t index, bool transposed)
 {
     int source = (int) (index / c->count);
     size_t within = index % c->count;
-    return inputs(source, source, within, c->count - within);
+    return inputs(source, source, (transposed ? (size_t) c->rank * c->count : 0) + within, c->count - within);
 }
 
-static struct origin block_of_each_at_root(const struct call *c, size_t index)
-{
-    return c->rank == c->root ? block_of_each(c, index) : untouched(c, index);
-}
-
-static struct origin my_block_of_each(const struct call *c, size_t index)
-{
-    struct origin origin = block_of_each(c, index);
-    origin.index += (size_t) c->rank * c->count;
-    return origin;
-}
-
-static int uneven_source(const struct call *c, size_t index)
+static struct origin uneven_block_of_each(const struct call *c, size_t index, bool transposed)
 {
     int source = 0;
     while (index >= c->receive_displacements[source] + c->receive_counts[source])
         source++;
-    return source;
-}
-
-static struct origin uneven_block_of_each(const struct call *c, size_t index)
-{
-    int source = uneven_source(c, index);
-    size_t within = index - c->receive_displacements[source];
-    return inputs(source, source, within, c->receive_counts[source] - within);
-}
-
-static struct origin my_uneven_block_of_each(const struct call *c, size_t index)
-{
-    int source = uneven_source(c, index);
     size_t within = index - c->receive_displacements[source], displacement = 0;
-    for (int r = 0; r < c->rank; r++)
+    for (int r = 0; transposed && r < c->rank; r++)
         displacement += share_between(c, source, r);
     return inputs(source, source, displacement + within, c->receive_counts[source] - within);
 }
 
-static struct origin my_block_of_root(const struct call *c, size_t index)
+struct origin call_origin(const struct call *c, size_t index)
 {
-    if (call_is_in_place(c))
-        return untouched(c, index);
-    return inputs(c->root, c->root, (size_t) c->rank * c->count + index, c->output_elements - index);
-}
-
-static struct origin ranks_up_to_me(const struct call *c, size_t index)
-{
-    return inputs(0, c->rank, index, c->output_elements - index);
-}
-
-static struct origin ranks_before_me(const struct call *c, size_t index)
-{
-    if (c->rank > 0)
-        return inputs(0, c->rank - 1, index, c->output_elements - index);
-    return c->in_place ? inputs(0, 0, index, c->output_elements - index) : untouched(c, index);
-}
-
-static struct origin rank_before_me(const struct call *c, size_t index)
-{
-    return c->rank > 0 ? inputs(c->rank - 1, c->rank - 1, index, c->output_elements - index) : untouched(c, index);
-}
-
-static struct origin rank_before_me_in_ring(const struct call *c, size_t index)
-{
-    int source = (c->rank + c->ranks - 1) % c->ranks;
-    return inputs(source, source, index, c->output_elements - index);
-}
-
-static double whole(int ranks)
-{
-    (void) ranks;
-    return 1.0;
-}
-
-static double but_own(int ranks)
-{
-    return (double) (ranks - 1) / ranks;
-}
-
-static double twice_but_own(int ranks)
-{
-    return 2.0 * (ranks - 1) / ranks;
-}
-
-static const struct collective table[COLLECTIVE_COUNT] = {
-    {"allreduce", COLLECTIVE_ALLREDUCE, .reduces = true, .in_place = true, .invoke = invoke_allreduce, .extents = one_to_one,
-     .origin = everybody, .bus_factor = twice_but_own},
-    {"reduce", COLLECTIVE_REDUCE, .reduces = true, .rooted = true, .in_place = true, .invoke = invoke_reduce,
-     .extents = one_to_one, .origin = everybody_at_root, .bus_factor = whole},
-    {"bcast", COLLECTIVE_BCAST, .rooted = true, .in_place = true, .invoke = invoke_bcast, .extents = root_buffer,
-     .origin = root_input, .bus_factor = whole},
-    {"reduce_scatter", COLLECTIVE_REDUCE_SCATTER, .reduces = true, .in_place = true, .split = true,
-     .invoke = invoke_reduce_scatter, .extents = concentrate, .origin = own_block_reduced, .bus_factor = but_own},
-    {"allgather", COLLECTIVE_ALLGATHER, .in_place = true, .split = true, .invoke = invoke_allgather, .extents = spread,
-     .origin = block_of_each, .bus_factor = but_own},
-    {"allgatherv", COLLECTIVE_ALLGATHERV, .in_place = true, .invoke = invoke_allgatherv, .extents = spread_unevenly,
-     .origin = uneven_block_of_each, .bus_factor = but_own},
-    {"alltoall", COLLECTIVE_ALLTOALL, .in_place = true, .split = true, .invoke = invoke_alltoall, .extents = exchange,
-     .origin = my_block_of_each, .bus_factor = but_own},
-    {"alltoallv", COLLECTIVE_ALLTOALLV, .invoke = invoke_alltoallv, .extents = exchange_unevenly,
-     .origin = my_uneven_block_of_each, .bus_factor = but_own},
-    {"gather", COLLECTIVE_GATHER, .rooted = true, .in_place = true, .split = true, .invoke = invoke_gather, .extents = spread,
-     .origin = block_of_each_at_root, .bus_factor = but_own},
-    {"scatter", COLLECTIVE_SCATTER, .rooted = true, .in_place = true, .split = true, .invoke = invoke_scatter,
-     .extents = from_root, .origin = my_block_of_root, .bus_factor = but_own},
-    {"barrier", COLLECTIVE_BARRIER, .invoke = invoke_barrier, .extents = nothing, .origin = untouched, .bus_factor = whole},
-    {"scan", COLLECTIVE_SCAN, .reduces = true, .in_place = true, .prefix = true, .invoke = invoke_scan, .extents = one_to_one,
-     .origin = ranks_up_to_me, .bus_factor = whole},
-    {"exscan", COLLECTIVE_EXSCAN, .reduces = true, .in_place = true, .prefix = true, .invoke = invoke_exscan,
-     .extents = one_to_one, .origin = ranks_before_me, .bus_factor = whole},
-    {"alltonext", COLLECTIVE_ALLTONEXT, .invoke = invoke_alltonext, .extents = one_to_one, .origin = rank_before_me,
-     .bus_factor = whole},
-    {"sendrecv", COLLECTIVE_SENDRECV, .invoke = invoke_sendrecv, .extents = one_to_one, .origin = rank_before_me_in_ring,
-     .bus_factor = whole},
-};
-
-const struct collective *collective_find(const char *name)
-{
-    if (strcmp(name, "broadcast") == 0)
-        name = "bcast";
-    for (int i = 0; i < COLLECTIVE_COUNT; i++) {
-        if (strcmp(name, table[i].name) == 0)
-            return &table[i];
+    const rondo_collective_t *rule = c->collective->rule;
+    size_t rest = c->output_elements - index;
+    int previous = (c->rank + c->ranks - 1) % c->ranks;
+    bool transposed = rule->postcondition == RONDO_POSTCONDITION_TRANSPOSED;
+    if (is_untouched(c)) /* in place, what is there is the rank's own input */
+        return rule->placement == RONDO_PLACEMENT_SEND && c->in_place
+                   ? inputs(c->rank, c->rank, index, rest)
+                   : (struct origin){.kind = ORIGIN_UNTOUCHED, .length = rest};
+    switch (rule->postcondition) {
+    case RONDO_POSTCONDITION_REDUCED:
+        return inputs(0, c->ranks - 1, index, rest);
+    case RONDO_POSTCONDITION_REDUCED_BLOCK:
+        if (index >= c->count) /* in place: what the other blocks hold afterwards is not said */
+            return (struct origin){.kind = ORIGIN_ANYTHING, .length = rest};
+        return inputs(0, c->ranks - 1, (size_t) c->rank * c->count + index, c->count - index);
+    case RONDO_POSTCONDITION_PREFIX:
+        return inputs(0, c->rank, index, rest);
+    case RONDO_POSTCONDITION_PREFIX_BEFORE:
+        return inputs(0, c->rank - 1, index, rest);
+    case RONDO_POSTCONDITION_CONCATENATED:
+    case RONDO_POSTCONDITION_TRANSPOSED:
+        return rule->recv_extent == RONDO_EXTENT_COUNTS ? uneven_block_of_each(c, index, transposed)
+                                                        : block_of_each(c, index, transposed);
+    case RONDO_POSTCONDITION_ROOT:
+        return inputs(c->root, c->root, index, rest);
+    case RONDO_POSTCONDITION_ROOT_BLOCK:
+        return inputs(c->root, c->root, (size_t) c->rank * c->count + index, rest);
+    case RONDO_POSTCONDITION_PREVIOUS:
+        return inputs(previous, previous, index, rest);
+    case RONDO_POSTCONDITION_NOTHING:
+    case RONDO_POSTCONDITION_PEER:
+    case RONDO_POSTCONDITION_REQUIRED:
+        break;
     }
-    return NULL;
+    return (struct origin){.kind = ORIGIN_ANYTHING, .length = rest};
 }
+
+/* ---- calls ---- */
 
 bool call_shape(struct call *c, size_t bytes)
 {
-    const struct collective *collective = c->collective;
+    const rondo_collective_t *rule = c->collective->rule;
     if (rondo_datatype_size(c->type, &c->type_bytes) != RONDO_SUCCESS)
         return false;
     size_t ranks = (size_t) c->ranks, elements = bytes / c->type_bytes;
-    size_t parts = collective->split ? ranks : 1;
+    size_t parts = rule->send_extent == RONDO_EXTENT_BLOCKS || rule->recv_extent == RONDO_EXTENT_BLOCKS ? ranks : 1;
     c->count = elements / parts > 0 ? elements / parts : 1;
     c->bytes = c->count * parts * c->type_bytes;
-    if (collective->id == COLLECTIVE_BARRIER)
+    if (rule->recv_ranks == RONDO_RANKS_NONE)
         c->count = c->bytes = 0;
     c->counts = calloc(4 * ranks, sizeof(*c->counts));
     if (c->counts == NULL)
@@ -270,30 +259,23 @@ bool call_shape(struct call *c, size_t bytes)
     c->send_displacements = c->counts + ranks;
     c->receive_counts = c->counts + 2 * ranks;
     c->receive_displacements = c->counts + 3 * ranks;
-    collective->extents(c);
+    set_extents(c);
     return true;
 }
 
 bool call_is_in_place(const struct call *c)
 {
-    enum collective_id id = c->collective->id;
-    if (id == COLLECTIVE_BCAST)
-        return true;
-    bool root_only = id == COLLECTIVE_REDUCE || id == COLLECTIVE_GATHER || id == COLLECTIVE_SCATTER;
-    return c->in_place && (!root_only || c->rank == c->root);
+    rondo_placement_t placement = c->collective->rule->placement;
+    bool at_root = placement == RONDO_PLACEMENT_SEND_AT_ROOT || placement == RONDO_PLACEMENT_RECV_AT_ROOT;
+    return placement == RONDO_PLACEMENT_SHARED || (c->in_place && (!at_root || c->rank == c->root));
 }
 
 size_t call_in_place_offset(const struct call *c)
 {
-    switch (c->collective->id) {
-    case COLLECTIVE_ALLGATHER:
-    case COLLECTIVE_GATHER:
-        return (size_t) c->rank * c->count;
-    case COLLECTIVE_ALLGATHERV:
-        return c->receive_displacements[c->rank];
-    default:
+    const rondo_collective_t *rule = c->collective->rule;
+    if (!rule->own_block || rule->placement == RONDO_PLACEMENT_RECV_AT_ROOT)
         return 0;
-    }
+    return rule->recv_extent == RONDO_EXTENT_COUNTS ? c->receive_displacements[c->rank] : (size_t) c->rank * c->count;
 }
 
 void call_bind(struct call *c, void *input, void *output)
@@ -304,17 +286,12 @@ void call_bind(struct call *c, void *input, void *output)
     c->receive = output;
     if (!call_is_in_place(c))
         return;
-    if (c->collective->id == COLLECTIVE_SCATTER) { /* in place is said of the root's output here */
+    if (c->collective->rule->placement == RONDO_PLACEMENT_RECV_AT_ROOT) {
         c->receive = RONDO_IN_PLACE;
         return;
     }
     c->input = c->output + call_in_place_offset(c) * c->type_bytes;
     c->send = RONDO_IN_PLACE;
-}
-
-struct origin call_origin(const struct call *c, size_t index)
-{
-    return c->collective->origin(c, index);
 }
 
 void call_release(struct call *c)
@@ -336,7 +313,7 @@ bool form_is_on_stream(enum form form)
 rondo_result_t call_open(struct call *c, enum form form)
 {
     c->requests[0] = c->requests[1] = NULL;
-    return form_is_persistent(form) ? c->collective->invoke(c, form) : RONDO_SUCCESS;
+    return form_is_persistent(form) ? call_invoke(c, form) : RONDO_SUCCESS;
 }
 
 static rondo_result_t start_on_stream(struct call *c)
@@ -357,7 +334,7 @@ rondo_result_t call_run(struct call *c, enum form form)
         code = rondo_startall(c->request_count, c->requests);
         break;
     default:
-        code = c->collective->invoke(c, form);
+        code = call_invoke(c, form);
     }
     if (code != RONDO_SUCCESS || form == FORM_BLOCKING || form == FORM_STREAM)
         return code;

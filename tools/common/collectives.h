@@ -1,6 +1,7 @@
 /*
- * The collectives as the command knows them: one table with, for each, how a size becomes counts, how to call it in each form,
- * where every element of its result comes from, and its bus bandwidth factor. "Size" and the factors are nccl-tests'.
+ * The collectives as the command knows them. The library's description of each (rondo_collective_describe) says how a size
+ * becomes counts, where every element of the result comes from, and the factor of the bus bandwidth; this room adds how to call
+ * it in each form, and a ring of sends and receives. "Size" and the factors are nccl-tests'.
  */
 #ifndef RONDO_TOOLS_COMMON_COLLECTIVES_H
 #define RONDO_TOOLS_COMMON_COLLECTIVES_H
@@ -14,7 +15,7 @@ enum collective_id {
     COLLECTIVE_ALLREDUCE,
     COLLECTIVE_REDUCE,
     COLLECTIVE_BCAST,
-    COLLECTIVE_REDUCE_SCATTER,
+    COLLECTIVE_REDUCE_SCATTER_BLOCK,
     COLLECTIVE_ALLGATHER,
     COLLECTIVE_ALLGATHERV,
     COLLECTIVE_ALLTOALL,
@@ -74,16 +75,20 @@ struct origin {
 struct collective {
     const char *name;
     enum collective_id id;
-    bool reduces, rooted, in_place, prefix; /* prefix: the ranks combined differ from rank to rank */
-    bool split;                             /* the size is divided by the number of ranks to get the count */
-    rondo_result_t (*invoke)(struct call *call, enum form form);
-    void (*extents)(struct call *call); /* sets input_elements and output_elements */
-    struct origin (*origin)(const struct call *call, size_t index);
-    double (*bus_factor)(int ranks);
+    const rondo_collective_t *rule; /* the library's description; of sendrecv one like it */
 };
 
-/* NULL if there is none of that name. */
+/* By its name, or by the only one that begins so; "broadcast" is bcast. NULL: there is none, or several. Any thread. */
 const struct collective *collective_find(const char *name);
+/* Writes all names, each after the separator but the first; always terminated. */
+void collective_list(char *text, size_t bytes, const char *separator);
+
+/* Whether it can be called in place. */
+bool collective_shares(const struct collective *collective);
+/* Whether the ranks whose data are combined differ from rank to rank. */
+bool collective_is_prefix(const struct collective *collective);
+/* Bus bandwidth over size divided by time. */
+double collective_bus_factor(const struct collective *collective, int ranks);
 
 /* From collective, rank, ranks, root, type and in_place (set by the caller), and the size asked for: everything up to the
  * buffers. False: out of memory. */
@@ -104,21 +109,7 @@ rondo_result_t call_run(struct call *call, enum form form);
 rondo_result_t call_finish(struct call *call, enum form form);
 rondo_result_t call_close(struct call *call, enum form form);
 
-/* One a collective, in tools/common/collectives_invoke.c. */
-rondo_result_t invoke_allreduce(struct call *call, enum form form);
-rondo_result_t invoke_reduce(struct call *call, enum form form);
-rondo_result_t invoke_bcast(struct call *call, enum form form);
-rondo_result_t invoke_reduce_scatter(struct call *call, enum form form);
-rondo_result_t invoke_allgather(struct call *call, enum form form);
-rondo_result_t invoke_allgatherv(struct call *call, enum form form);
-rondo_result_t invoke_alltoall(struct call *call, enum form form);
-rondo_result_t invoke_alltoallv(struct call *call, enum form form);
-rondo_result_t invoke_gather(struct call *call, enum form form);
-rondo_result_t invoke_scatter(struct call *call, enum form form);
-rondo_result_t invoke_barrier(struct call *call, enum form form);
-rondo_result_t invoke_scan(struct call *call, enum form form);
-rondo_result_t invoke_exscan(struct call *call, enum form form);
-rondo_result_t invoke_alltonext(struct call *call, enum form form);
-rondo_result_t invoke_sendrecv(struct call *call, enum form form);
+/* Makes the call in the form once (collectives_invoke.c); of a persistent form the init. Sets requests and request_count. */
+rondo_result_t call_invoke(struct call *call, enum form form);
 
 #endif

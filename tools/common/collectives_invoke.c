@@ -4,251 +4,40 @@
  */
 #include "tools/common/collectives.h"
 
-rondo_result_t invoke_allreduce(struct call *c, enum form form)
-{
-    c->request_count = 1;
-    switch (form) {
-    case FORM_BLOCKING:
-        return rondo_allreduce(c->send, c->receive, c->count, c->type, c->op, c->comm);
-    case FORM_NONBLOCKING:
-        return rondo_iallreduce(c->send, c->receive, c->count, c->type, c->op, c->comm, c->requests);
-    case FORM_STREAM:
-        return rondo_allreduce_on_stream(c->send, c->receive, c->count, c->type, c->op, c->comm, c->stream);
-    case FORM_PERSISTENT:
-    case FORM_PERSISTENT_STREAM:
-        return rondo_allreduce_init(c->send, c->receive, c->count, c->type, c->op, c->comm, &c->attr, c->requests);
+/* invoke_X: calls X in a form, with the arguments that all its forms begin with. */
+#define FORMS(X, ...)                                                                                                          \
+    static rondo_result_t invoke_##X(struct call *c, enum form form)                                                           \
+    {                                                                                                                          \
+        c->request_count = 1;                                                                                                  \
+        switch (form) {                                                                                                        \
+        case FORM_BLOCKING:                                                                                                    \
+            return rondo_##X(__VA_ARGS__);                                                                                     \
+        case FORM_NONBLOCKING:                                                                                                 \
+            return rondo_i##X(__VA_ARGS__, c->requests);                                                                       \
+        case FORM_STREAM:                                                                                                      \
+            return rondo_##X##_on_stream(__VA_ARGS__, c->stream);                                                              \
+        case FORM_PERSISTENT:                                                                                                  \
+        case FORM_PERSISTENT_STREAM:                                                                                           \
+            return rondo_##X##_init(__VA_ARGS__, &c->attr, c->requests);                                                       \
+        }                                                                                                                      \
+        return RONDO_ERR_ARGUMENT;                                                                                             \
     }
-    return RONDO_ERR_ARGUMENT;
-}
 
-rondo_result_t invoke_reduce(struct call *c, enum form form)
-{
-    c->request_count = 1;
-    switch (form) {
-    case FORM_BLOCKING:
-        return rondo_reduce(c->send, c->receive, c->count, c->type, c->op, c->root, c->comm);
-    case FORM_NONBLOCKING:
-        return rondo_ireduce(c->send, c->receive, c->count, c->type, c->op, c->root, c->comm, c->requests);
-    case FORM_STREAM:
-        return rondo_reduce_on_stream(c->send, c->receive, c->count, c->type, c->op, c->root, c->comm, c->stream);
-    case FORM_PERSISTENT:
-    case FORM_PERSISTENT_STREAM:
-        return rondo_reduce_init(c->send, c->receive, c->count, c->type, c->op, c->root, c->comm, &c->attr, c->requests);
-    }
-    return RONDO_ERR_ARGUMENT;
-}
-
-rondo_result_t invoke_bcast(struct call *c, enum form form)
-{
-    c->request_count = 1;
-    switch (form) {
-    case FORM_BLOCKING:
-        return rondo_bcast(c->receive, c->count, c->type, c->root, c->comm);
-    case FORM_NONBLOCKING:
-        return rondo_ibcast(c->receive, c->count, c->type, c->root, c->comm, c->requests);
-    case FORM_STREAM:
-        return rondo_bcast_on_stream(c->receive, c->count, c->type, c->root, c->comm, c->stream);
-    case FORM_PERSISTENT:
-    case FORM_PERSISTENT_STREAM:
-        return rondo_bcast_init(c->receive, c->count, c->type, c->root, c->comm, &c->attr, c->requests);
-    }
-    return RONDO_ERR_ARGUMENT;
-}
-
-rondo_result_t invoke_reduce_scatter(struct call *c, enum form form)
-{
-    c->request_count = 1;
-    switch (form) {
-    case FORM_BLOCKING:
-        return rondo_reduce_scatter_block(c->send, c->receive, c->count, c->type, c->op, c->comm);
-    case FORM_NONBLOCKING:
-        return rondo_ireduce_scatter_block(c->send, c->receive, c->count, c->type, c->op, c->comm, c->requests);
-    case FORM_STREAM:
-        return rondo_reduce_scatter_block_on_stream(c->send, c->receive, c->count, c->type, c->op, c->comm, c->stream);
-    case FORM_PERSISTENT:
-    case FORM_PERSISTENT_STREAM:
-        return rondo_reduce_scatter_block_init(c->send, c->receive, c->count, c->type, c->op, c->comm, &c->attr, c->requests);
-    }
-    return RONDO_ERR_ARGUMENT;
-}
-
-rondo_result_t invoke_allgather(struct call *c, enum form form)
-{
-    c->request_count = 1;
-    switch (form) {
-    case FORM_BLOCKING:
-        return rondo_allgather(c->send, c->receive, c->count, c->type, c->comm);
-    case FORM_NONBLOCKING:
-        return rondo_iallgather(c->send, c->receive, c->count, c->type, c->comm, c->requests);
-    case FORM_STREAM:
-        return rondo_allgather_on_stream(c->send, c->receive, c->count, c->type, c->comm, c->stream);
-    case FORM_PERSISTENT:
-    case FORM_PERSISTENT_STREAM:
-        return rondo_allgather_init(c->send, c->receive, c->count, c->type, c->comm, &c->attr, c->requests);
-    }
-    return RONDO_ERR_ARGUMENT;
-}
-
-rondo_result_t invoke_allgatherv(struct call *c, enum form form)
-{
-    c->request_count = 1;
-    switch (form) {
-    case FORM_BLOCKING:
-        return rondo_allgatherv(c->send, c->input_elements, c->receive, c->receive_counts, c->receive_displacements, c->type,
-                                c->comm);
-    case FORM_NONBLOCKING:
-        return rondo_iallgatherv(c->send, c->input_elements, c->receive, c->receive_counts, c->receive_displacements, c->type,
-                                 c->comm, c->requests);
-    case FORM_STREAM:
-        return rondo_allgatherv_on_stream(c->send, c->input_elements, c->receive, c->receive_counts, c->receive_displacements,
-                                          c->type, c->comm, c->stream);
-    case FORM_PERSISTENT:
-    case FORM_PERSISTENT_STREAM:
-        return rondo_allgatherv_init(c->send, c->input_elements, c->receive, c->receive_counts, c->receive_displacements,
-                                     c->type, c->comm, &c->attr, c->requests);
-    }
-    return RONDO_ERR_ARGUMENT;
-}
-
-rondo_result_t invoke_alltoall(struct call *c, enum form form)
-{
-    c->request_count = 1;
-    switch (form) {
-    case FORM_BLOCKING:
-        return rondo_alltoall(c->send, c->receive, c->count, c->type, c->comm);
-    case FORM_NONBLOCKING:
-        return rondo_ialltoall(c->send, c->receive, c->count, c->type, c->comm, c->requests);
-    case FORM_STREAM:
-        return rondo_alltoall_on_stream(c->send, c->receive, c->count, c->type, c->comm, c->stream);
-    case FORM_PERSISTENT:
-    case FORM_PERSISTENT_STREAM:
-        return rondo_alltoall_init(c->send, c->receive, c->count, c->type, c->comm, &c->attr, c->requests);
-    }
-    return RONDO_ERR_ARGUMENT;
-}
-
-rondo_result_t invoke_alltoallv(struct call *c, enum form form)
-{
-    c->request_count = 1;
-    switch (form) {
-    case FORM_BLOCKING:
-        return rondo_alltoallv(c->send, c->send_counts, c->send_displacements, c->receive, c->receive_counts,
-                               c->receive_displacements, c->type, c->comm);
-    case FORM_NONBLOCKING:
-        return rondo_ialltoallv(c->send, c->send_counts, c->send_displacements, c->receive, c->receive_counts,
-                                c->receive_displacements, c->type, c->comm, c->requests);
-    case FORM_STREAM:
-        return rondo_alltoallv_on_stream(c->send, c->send_counts, c->send_displacements, c->receive, c->receive_counts,
-                                         c->receive_displacements, c->type, c->comm, c->stream);
-    case FORM_PERSISTENT:
-    case FORM_PERSISTENT_STREAM:
-        return rondo_alltoallv_init(c->send, c->send_counts, c->send_displacements, c->receive, c->receive_counts,
-                                    c->receive_displacements, c->type, c->comm, &c->attr, c->requests);
-    }
-    return RONDO_ERR_ARGUMENT;
-}
-
-rondo_result_t invoke_gather(struct call *c, enum form form)
-{
-    c->request_count = 1;
-    switch (form) {
-    case FORM_BLOCKING:
-        return rondo_gather(c->send, c->receive, c->count, c->type, c->root, c->comm);
-    case FORM_NONBLOCKING:
-        return rondo_igather(c->send, c->receive, c->count, c->type, c->root, c->comm, c->requests);
-    case FORM_STREAM:
-        return rondo_gather_on_stream(c->send, c->receive, c->count, c->type, c->root, c->comm, c->stream);
-    case FORM_PERSISTENT:
-    case FORM_PERSISTENT_STREAM:
-        return rondo_gather_init(c->send, c->receive, c->count, c->type, c->root, c->comm, &c->attr, c->requests);
-    }
-    return RONDO_ERR_ARGUMENT;
-}
-
-rondo_result_t invoke_scatter(struct call *c, enum form form)
-{
-    c->request_count = 1;
-    switch (form) {
-    case FORM_BLOCKING:
-        return rondo_scatter(c->send, c->receive, c->count, c->type, c->root, c->comm);
-    case FORM_NONBLOCKING:
-        return rondo_iscatter(c->send, c->receive, c->count, c->type, c->root, c->comm, c->requests);
-    case FORM_STREAM:
-        return rondo_scatter_on_stream(c->send, c->receive, c->count, c->type, c->root, c->comm, c->stream);
-    case FORM_PERSISTENT:
-    case FORM_PERSISTENT_STREAM:
-        return rondo_scatter_init(c->send, c->receive, c->count, c->type, c->root, c->comm, &c->attr, c->requests);
-    }
-    return RONDO_ERR_ARGUMENT;
-}
-
-rondo_result_t invoke_barrier(struct call *c, enum form form)
-{
-    c->request_count = 1;
-    switch (form) {
-    case FORM_BLOCKING:
-        return rondo_barrier(c->comm);
-    case FORM_NONBLOCKING:
-        return rondo_ibarrier(c->comm, c->requests);
-    case FORM_STREAM:
-        return rondo_barrier_on_stream(c->comm, c->stream);
-    case FORM_PERSISTENT:
-    case FORM_PERSISTENT_STREAM:
-        return rondo_barrier_init(c->comm, &c->attr, c->requests);
-    }
-    return RONDO_ERR_ARGUMENT;
-}
-
-rondo_result_t invoke_scan(struct call *c, enum form form)
-{
-    c->request_count = 1;
-    switch (form) {
-    case FORM_BLOCKING:
-        return rondo_scan(c->send, c->receive, c->count, c->type, c->op, c->comm);
-    case FORM_NONBLOCKING:
-        return rondo_iscan(c->send, c->receive, c->count, c->type, c->op, c->comm, c->requests);
-    case FORM_STREAM:
-        return rondo_scan_on_stream(c->send, c->receive, c->count, c->type, c->op, c->comm, c->stream);
-    case FORM_PERSISTENT:
-    case FORM_PERSISTENT_STREAM:
-        return rondo_scan_init(c->send, c->receive, c->count, c->type, c->op, c->comm, &c->attr, c->requests);
-    }
-    return RONDO_ERR_ARGUMENT;
-}
-
-rondo_result_t invoke_exscan(struct call *c, enum form form)
-{
-    c->request_count = 1;
-    switch (form) {
-    case FORM_BLOCKING:
-        return rondo_exscan(c->send, c->receive, c->count, c->type, c->op, c->comm);
-    case FORM_NONBLOCKING:
-        return rondo_iexscan(c->send, c->receive, c->count, c->type, c->op, c->comm, c->requests);
-    case FORM_STREAM:
-        return rondo_exscan_on_stream(c->send, c->receive, c->count, c->type, c->op, c->comm, c->stream);
-    case FORM_PERSISTENT:
-    case FORM_PERSISTENT_STREAM:
-        return rondo_exscan_init(c->send, c->receive, c->count, c->type, c->op, c->comm, &c->attr, c->requests);
-    }
-    return RONDO_ERR_ARGUMENT;
-}
-
-rondo_result_t invoke_alltonext(struct call *c, enum form form)
-{
-    c->request_count = 1;
-    switch (form) {
-    case FORM_BLOCKING:
-        return rondo_alltonext(c->send, c->receive, c->count, c->type, c->comm);
-    case FORM_NONBLOCKING:
-        return rondo_ialltonext(c->send, c->receive, c->count, c->type, c->comm, c->requests);
-    case FORM_STREAM:
-        return rondo_alltonext_on_stream(c->send, c->receive, c->count, c->type, c->comm, c->stream);
-    case FORM_PERSISTENT:
-    case FORM_PERSISTENT_STREAM:
-        return rondo_alltonext_init(c->send, c->receive, c->count, c->type, c->comm, &c->attr, c->requests);
-    }
-    return RONDO_ERR_ARGUMENT;
-}
+FORMS(allreduce, c->send, c->receive, c->count, c->type, c->op, c->comm)
+FORMS(reduce, c->send, c->receive, c->count, c->type, c->op, c->root, c->comm)
+FORMS(bcast, c->receive, c->count, c->type, c->root, c->comm)
+FORMS(reduce_scatter_block, c->send, c->receive, c->count, c->type, c->op, c->comm)
+FORMS(allgather, c->send, c->receive, c->count, c->type, c->comm)
+FORMS(allgatherv, c->send, c->input_elements, c->receive, c->receive_counts, c->receive_displacements, c->type, c->comm)
+FORMS(alltoall, c->send, c->receive, c->count, c->type, c->comm)
+FORMS(alltoallv, c->send, c->send_counts, c->send_displacements, c->receive, c->receive_counts, c->receive_displacements,
+      c->type, c->comm)
+FORMS(gather, c->send, c->receive, c->count, c->type, c->root, c->comm)
+FORMS(scatter, c->send, c->receive, c->count, c->type, c->root, c->comm)
+FORMS(barrier, c->comm)
+FORMS(scan, c->send, c->receive, c->count, c->type, c->op, c->comm)
+FORMS(exscan, c->send, c->receive, c->count, c->type, c->op, c->comm)
+FORMS(alltonext, c->send, c->receive, c->count, c->type, c->comm)
 
 /* The two halves must be outstanding together, or the ring of ranks would wait in a circle. */
 static rondo_result_t grouped_sendrecv(struct call *c, bool on_stream)
@@ -266,7 +55,7 @@ static rondo_result_t grouped_sendrecv(struct call *c, bool on_stream)
     return code != RONDO_SUCCESS ? code : end;
 }
 
-rondo_result_t invoke_sendrecv(struct call *c, enum form form)
+static rondo_result_t invoke_sendrecv(struct call *c, enum form form)
 {
     int next = (c->rank + 1) % c->ranks, previous = (c->rank + c->ranks - 1) % c->ranks;
     rondo_result_t code;
@@ -286,4 +75,19 @@ rondo_result_t invoke_sendrecv(struct call *c, enum form form)
         return rondo_recv_init(c->receive, c->count, c->type, previous, c->comm, &c->attr, &c->requests[1]);
     }
     return RONDO_ERR_ARGUMENT;
+}
+
+rondo_result_t call_invoke(struct call *c, enum form form)
+{
+    static rondo_result_t (*const invoke[COLLECTIVE_COUNT])(struct call *, enum form) = {
+        [COLLECTIVE_ALLREDUCE] = invoke_allreduce, [COLLECTIVE_REDUCE] = invoke_reduce,
+        [COLLECTIVE_BCAST] = invoke_bcast,         [COLLECTIVE_REDUCE_SCATTER_BLOCK] = invoke_reduce_scatter_block,
+        [COLLECTIVE_ALLGATHER] = invoke_allgather, [COLLECTIVE_ALLGATHERV] = invoke_allgatherv,
+        [COLLECTIVE_ALLTOALL] = invoke_alltoall,   [COLLECTIVE_ALLTOALLV] = invoke_alltoallv,
+        [COLLECTIVE_GATHER] = invoke_gather,       [COLLECTIVE_SCATTER] = invoke_scatter,
+        [COLLECTIVE_BARRIER] = invoke_barrier,     [COLLECTIVE_SCAN] = invoke_scan,
+        [COLLECTIVE_EXSCAN] = invoke_exscan,       [COLLECTIVE_ALLTONEXT] = invoke_alltonext,
+        [COLLECTIVE_SENDRECV] = invoke_sendrecv,
+    };
+    return invoke[c->collective->id](c, form);
 }

@@ -144,7 +144,7 @@ static bool find_operator(rondo_op_t op, bool is_real, MPI_Op *result)
 
 static int prepare(struct peer_state *s, const struct call *call, char *message, size_t bytes)
 {
-    bool reduces = call->collective->reduces;
+    bool reduces = call->collective->rule->reduces;
     if (!find_type(call->type, reduces, &s->type)) {
         snprintf(message, bytes, "MPI does not reduce 16- and 8-bit floats");
         return 1;
@@ -189,7 +189,7 @@ static int invoke(struct peer_state *s)
         return MPI_Reduce(send, receive, s->count, s->type, s->op, c->root, comm);
     case COLLECTIVE_BCAST:
         return MPI_Bcast(receive, s->count, s->type, c->root, comm);
-    case COLLECTIVE_REDUCE_SCATTER:
+    case COLLECTIVE_REDUCE_SCATTER_BLOCK:
         return MPI_Reduce_scatter_block(send, receive, s->count, s->type, s->op, comm);
     case COLLECTIVE_ALLGATHER:
         return MPI_Allgather(send, s->count, s->type, receive, s->count, s->type, comm);

@@ -96,7 +96,7 @@ static int prepare(struct peer_state *s, const struct call *call, char *message,
     s->call = call;
     s->type = nccl_type(call->type);
     s->op = nccl_operator(call->op);
-    if (collective->reduces && s->op < 0) {
+    if (collective->rule->reduces && s->op < 0) {
         snprintf(message, bytes, "NCCL has no such operator");
         return 1;
     }
@@ -171,7 +171,7 @@ static int enqueue(const struct peer_state *s)
         return nccl->reduce(send, c->receive, c->count, s->type, s->op, c->root, s->comm, stream);
     case COLLECTIVE_BCAST:
         return nccl->broadcast(c->receive, c->receive, c->count, s->type, c->root, s->comm, stream);
-    case COLLECTIVE_REDUCE_SCATTER:
+    case COLLECTIVE_REDUCE_SCATTER_BLOCK:
         return nccl->reduce_scatter(send, c->receive, c->count, s->type, s->op, s->comm, stream);
     case COLLECTIVE_ALLGATHER:
         return nccl->allgather(send, c->receive, c->count, s->type, s->comm, stream);

@@ -1,6 +1,7 @@
 /* `rondo program`: checks, shows, runs and exports programs, from MSCCL's XML or of those that are built in. */
 #include "tools/program/program.h"
 
+#include "tools/common/collectives.h"
 #include "tools/common/options.h"
 #include "tools/common/output.h"
 #include "tools/common/verbs.h"
@@ -80,7 +81,7 @@ static int read_one(int option, struct program_options *o)
     case OPT_CONCURRENT:
         return read_number("--concurrent", optarg, 0, 4096, &o->limits.concurrent);
     case OPT_COLLECTIVE:
-        o->collective = optarg;
+        o->collective = collective_find(optarg) != NULL ? collective_find(optarg)->name : optarg;
         return 0;
     case OPT_FORMAT:
         o->format = optarg;

@@ -38,13 +38,13 @@ static int run_row(struct rank *rank, struct running *running, size_t bytes, boo
                         .in_place = in_place,
                         .buffers = &rank->buffers};
     struct values values = {
-        .type = RONDO_INT32, .op = RONDO_SUM, .reduces = collective->reduces, .ranks = rank->size, .seed = 7 + bytes};
+        .type = RONDO_INT32, .op = RONDO_SUM, .reduces = collective->rule->reduces, .ranks = rank->size, .seed = 7 + bytes};
     struct bench_buffers buffers = {.device = &rank->buffers};
     void *memory[2] = {NULL, NULL};
     uint64_t wrong = 0;
     int code = 0;
     call.attr.program = running->signature.name;
-    values_prepare(&values, collective->prefix);
+    values_prepare(&values, collective_is_prefix(collective));
     if (!call_shape(&call, bytes))
         return EXIT_WRONG;
     size_t lengths[2] = {call.input_elements * call.type_bytes, call.output_elements * call.type_bytes};
@@ -98,7 +98,7 @@ static int body(struct rank *rank, void *argument)
     if (result != RONDO_SUCCESS)
         return say(rank, "register", result);
     const char *at = running->options->bytes != NULL ? running->options->bytes : default_bytes;
-    bool may_be_in_place = collective_find(running->signature.collective)->in_place;
+    bool may_be_in_place = collective_shares(collective_find(running->signature.collective));
     for (int code; *at != '\0';) {
         char text[32];
         size_t length = strcspn(at, ","), bytes;
