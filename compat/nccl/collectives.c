@@ -1,33 +1,58 @@
-/* The communicating calls: their arguments checked as NCCL checks them, and told in Rondo's terms, above all what in place
- * means.
+/* The communicating calls: arguments checked as NCCL checks them, and told in Rondo's terms. What is checked, and what in place
+ * means, follows from the library's description of the collective (rondo_collective_describe).
  */
 #include "compat/nccl/shim.h"
 
-#include <stdlib.h>
+#include <pthread.h>
+#include <string.h>
 
-/* What all of them have in common; the operation's communicator is held when it succeeds. */
-static ncclResult_t begin(struct rondo_nccl_operation *operation, enum rondo_nccl_kind kind, const char *function,
-                          const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
+/* ---- what the library says of each kind ---- */
+
+static const char *const names[RONDO_NCCL_KINDS] = {
+    [RONDO_NCCL_ALLREDUCE] = "allreduce", [RONDO_NCCL_REDUCE] = "reduce",
+    [RONDO_NCCL_BROADCAST] = "bcast",     [RONDO_NCCL_REDUCE_SCATTER] = "reduce_scatter_block",
+    [RONDO_NCCL_ALLGATHER] = "allgather", [RONDO_NCCL_ALLTOALL] = "alltoall",
+    [RONDO_NCCL_GATHER] = "gather",       [RONDO_NCCL_SCATTER] = "scatter",
+    [RONDO_NCCL_SEND] = "send",           [RONDO_NCCL_RECEIVE] = "recv",
+};
+static const rondo_collective_t *rules[RONDO_NCCL_KINDS];
+
+static void find_rules(void)
 {
-    operation->comm = NULL;
-    ncclResult_t result = rondo_nccl_comm_hold(comm, RONDO_NCCL_TO_COMMUNICATE, function);
-    if (result != ncclSuccess)
-        return result;
-    operation->comm = comm;
-    operation->kind = kind;
-    operation->op = RONDO_SUM;
-    operation->root = -1;
-    operation->scaled = operation->round = 0;
-    operation->send = send;
-    operation->recv = recv;
-    operation->count = count;
-    operation->copy = operation->temporary = NULL;
-    operation->stream = stream;
-    operation->request = NULL;
-    return rondo_nccl_type(type, function, &operation->type);
+    const rondo_collective_t *rule;
+    for (int index = 0; (rule = rondo_collective_describe(index)) != NULL; index++)
+        for (int kind = 0; kind < RONDO_NCCL_KINDS; kind++)
+            if (strcmp(rule->name, names[kind]) == 0)
+                rules[kind] = rule;
 }
 
-/* Either a root or a peer. */
+const rondo_collective_t *rondo_nccl_rule(enum rondo_nccl_kind kind)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_rules);
+    return rules[kind];
+}
+
+int rondo_nccl_uses(const struct rondo_nccl_operation *operation, rondo_ranks_t ranks)
+{
+    return ranks == RONDO_RANKS_ALL || (ranks == RONDO_RANKS_ROOT && operation->root == operation->comm->rank);
+}
+
+/* ---- a call ---- */
+
+/* As the user made it. rank: the root or the peer, of a kind that has one; op: of a kind that reduces. */
+struct arguments {
+    const char *function; /* for messages */
+    const void *send;
+    void *recv;
+    size_t count;
+    ncclDataType_t type;
+    ncclRedOp_t op;
+    int rank;
+    ncclComm_t comm;
+    cudaStream_t stream;
+};
+
 static ncclResult_t name_rank(struct rondo_nccl_operation *operation, const char *function, const char *what, int rank)
 {
     operation->root = rank;
@@ -45,73 +70,99 @@ static ncclResult_t need(const struct rondo_nccl_operation *operation, const cha
     return ncclSuccess;
 }
 
-/* buffer, so many blocks further on. */
-static const void *block_of(const struct rondo_nccl_operation *operation, const void *buffer, int block)
+/* Where this rank's block of a buffer of blocks begins; first: the beginning of the buffer instead. */
+static const void *block_of(const struct rondo_nccl_operation *operation, const void *buffer, int first)
 {
-    return (const char *) buffer + (size_t) block * operation->count * rondo_nccl_type_bytes(operation->type);
+    size_t block = first ? 0 : (size_t) operation->comm->rank;
+    return (const char *) buffer + block * operation->count * rondo_nccl_type_bytes(operation->type);
 }
 
-static ncclResult_t finish(struct rondo_nccl_operation *operation, ncclResult_t result)
+/* NCCL knows by the addresses whether a call is in place; Rondo is told. */
+static void place(struct rondo_nccl_operation *operation)
 {
-    if (result == ncclSuccess)
-        return rondo_nccl_enqueue(operation);
-    if (operation->comm != NULL)
-        rondo_nccl_comm_let_go(operation->comm);
-    return rondo_nccl_note(result);
+    const rondo_collective_t *rule = rondo_nccl_rule(operation->kind);
+    int at_root = operation->root == operation->comm->rank;
+    const void *input = block_of(operation, operation->recv, !rule->own_block);
+    switch (rule->placement) {
+    case RONDO_PLACEMENT_SEND:
+        /* In NCCL's reduce-scatter the result replaces the rank's own block of the input, which Rondo allows as it is. */
+        if (rule->send_extent == RONDO_EXTENT_BLOCKS && rule->recv_extent == RONDO_EXTENT_BLOCK)
+            break;
+        if (operation->send == input)
+            operation->send = RONDO_IN_PLACE;
+        break;
+    case RONDO_PLACEMENT_SEND_AT_ROOT:
+        if (at_root && operation->send == input)
+            operation->send = RONDO_IN_PLACE;
+        break;
+    case RONDO_PLACEMENT_RECV_AT_ROOT:
+        if (at_root && operation->recv == block_of(operation, operation->send, !rule->own_block))
+            operation->recv = RONDO_IN_PLACE;
+        break;
+    case RONDO_PLACEMENT_SHARED:
+        operation->copy = at_root && operation->send != operation->recv ? operation->send : NULL;
+        operation->send = NULL;
+        break;
+    case RONDO_PLACEMENT_APART:
+        break;
+    }
 }
+
+/* Checks the call and fills in the operation, whose communicator is held. */
+static ncclResult_t check(struct rondo_nccl_operation *operation, const struct arguments *a)
+{
+    const rondo_collective_t *rule = rondo_nccl_rule(operation->kind);
+    ncclResult_t result = rondo_nccl_type(a->type, a->function, &operation->type);
+    if (result == ncclSuccess && rule->reduces)
+        result = rondo_nccl_operator(a->comm, a->op, a->function, operation);
+    if (result == ncclSuccess && (rule->rooted || rule->point_to_point))
+        result = name_rank(operation, a->function, rule->rooted ? "root" : "peer", a->rank);
+    if (result == ncclSuccess && rondo_nccl_uses(operation, rule->send_ranks))
+        result = need(operation, a->function, "sendbuff", a->send);
+    if (result == ncclSuccess && rondo_nccl_uses(operation, rule->recv_ranks))
+        result = need(operation, a->function, "recvbuff", a->recv);
+    return result;
+}
+
+static ncclResult_t communicate(enum rondo_nccl_kind kind, const struct arguments *a)
+{
+    struct rondo_nccl_operation operation = {
+        .kind = kind, .op = RONDO_SUM, .root = -1, .send = a->send, .recv = a->recv, .count = a->count, .stream = a->stream};
+    ncclResult_t result = rondo_nccl_comm_hold(a->comm, RONDO_NCCL_TO_COMMUNICATE, a->function);
+    if (result != ncclSuccess)
+        return rondo_nccl_note(result);
+    operation.comm = a->comm;
+    result = check(&operation, a);
+    if (result != ncclSuccess) {
+        rondo_nccl_comm_let_go(operation.comm);
+        return rondo_nccl_note(result);
+    }
+    place(&operation);
+    return rondo_nccl_enqueue(&operation);
+}
+
+/* ---- NCCL's functions ---- */
 
 ncclResult_t pncclAllReduce(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                             cudaStream_t stream)
 {
-    struct rondo_nccl_operation operation;
-    ncclResult_t result = begin(&operation, RONDO_NCCL_ALLREDUCE, "ncclAllReduce", send, recv, count, type, comm, stream);
-    if (result == ncclSuccess)
-        result = rondo_nccl_operator(comm, op, "ncclAllReduce", &operation);
-    if (result == ncclSuccess)
-        result = need(&operation, "ncclAllReduce", "sendbuff", send);
-    if (result == ncclSuccess)
-        result = need(&operation, "ncclAllReduce", "recvbuff", recv);
-    if (send == recv)
-        operation.send = RONDO_IN_PLACE;
-    return finish(&operation, result);
+    return communicate(RONDO_NCCL_ALLREDUCE,
+                       &(struct arguments){"ncclAllReduce", send, recv, count, type, op, -1, comm, stream});
 }
 NCCL_EXPORT(ncclAllReduce);
 
 ncclResult_t pncclReduce(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
                          ncclComm_t comm, cudaStream_t stream)
 {
-    struct rondo_nccl_operation operation;
-    ncclResult_t result = begin(&operation, RONDO_NCCL_REDUCE, "ncclReduce", send, recv, count, type, comm, stream);
-    if (result == ncclSuccess)
-        result = rondo_nccl_operator(comm, op, "ncclReduce", &operation);
-    if (result == ncclSuccess)
-        result = name_rank(&operation, "ncclReduce", "root", root);
-    if (result == ncclSuccess)
-        result = need(&operation, "ncclReduce", "sendbuff", send);
-    if (result == ncclSuccess && comm->rank == root) {
-        result = need(&operation, "ncclReduce", "recvbuff", recv);
-        if (send == recv)
-            operation.send = RONDO_IN_PLACE;
-    }
-    return finish(&operation, result);
+    return communicate(RONDO_NCCL_REDUCE, &(struct arguments){"ncclReduce", send, recv, count, type, op, root, comm, stream});
 }
 NCCL_EXPORT(ncclReduce);
 
 ncclResult_t pncclBroadcast(const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
                             cudaStream_t stream)
 {
-    struct rondo_nccl_operation operation;
-    ncclResult_t result = begin(&operation, RONDO_NCCL_BROADCAST, "ncclBroadcast", NULL, recv, count, type, comm, stream);
-    if (result == ncclSuccess)
-        result = name_rank(&operation, "ncclBroadcast", "root", root);
-    if (result == ncclSuccess)
-        result = need(&operation, "ncclBroadcast", "recvbuff", recv);
-    if (result == ncclSuccess && comm->rank == root) {
-        result = need(&operation, "ncclBroadcast", "sendbuff", send);
-        if (send != recv)
-            operation.copy = send;
-    }
-    return finish(&operation, result);
+    return communicate(RONDO_NCCL_BROADCAST,
+                       &(struct arguments){"ncclBroadcast", send, recv, count, type, ncclSum, root, comm, stream});
 }
 NCCL_EXPORT(ncclBroadcast);
 
@@ -121,109 +172,55 @@ ncclResult_t pncclBcast(void *buffer, size_t count, ncclDataType_t type, int roo
 }
 NCCL_EXPORT(ncclBcast);
 
-/* In place the result may replace the rank's own block of the input, which Rondo allows as it is. */
 ncclResult_t pncclReduceScatter(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
                                 ncclComm_t comm, cudaStream_t stream)
 {
-    struct rondo_nccl_operation operation;
-    ncclResult_t result =
-        begin(&operation, RONDO_NCCL_REDUCE_SCATTER, "ncclReduceScatter", send, recv, count, type, comm, stream);
-    if (result == ncclSuccess)
-        result = rondo_nccl_operator(comm, op, "ncclReduceScatter", &operation);
-    if (result == ncclSuccess)
-        result = need(&operation, "ncclReduceScatter", "sendbuff", send);
-    if (result == ncclSuccess)
-        result = need(&operation, "ncclReduceScatter", "recvbuff", recv);
-    return finish(&operation, result);
+    return communicate(RONDO_NCCL_REDUCE_SCATTER,
+                       &(struct arguments){"ncclReduceScatter", send, recv, count, type, op, -1, comm, stream});
 }
 NCCL_EXPORT(ncclReduceScatter);
 
 ncclResult_t pncclAllGather(const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm,
                             cudaStream_t stream)
 {
-    struct rondo_nccl_operation operation;
-    ncclResult_t result = begin(&operation, RONDO_NCCL_ALLGATHER, "ncclAllGather", send, recv, count, type, comm, stream);
-    if (result == ncclSuccess)
-        result = need(&operation, "ncclAllGather", "sendbuff", send);
-    if (result == ncclSuccess)
-        result = need(&operation, "ncclAllGather", "recvbuff", recv);
-    if (result == ncclSuccess && send == block_of(&operation, recv, comm->rank))
-        operation.send = RONDO_IN_PLACE;
-    return finish(&operation, result);
+    return communicate(RONDO_NCCL_ALLGATHER,
+                       &(struct arguments){"ncclAllGather", send, recv, count, type, ncclSum, -1, comm, stream});
 }
 NCCL_EXPORT(ncclAllGather);
 
 ncclResult_t pncclAlltoAll(const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm,
                            cudaStream_t stream)
 {
-    struct rondo_nccl_operation operation;
-    ncclResult_t result = begin(&operation, RONDO_NCCL_ALLTOALL, "ncclAlltoAll", send, recv, count, type, comm, stream);
-    if (result == ncclSuccess)
-        result = need(&operation, "ncclAlltoAll", "sendbuff", send);
-    if (result == ncclSuccess)
-        result = need(&operation, "ncclAlltoAll", "recvbuff", recv);
-    if (send == recv)
-        operation.send = RONDO_IN_PLACE;
-    return finish(&operation, result);
+    return communicate(RONDO_NCCL_ALLTOALL,
+                       &(struct arguments){"ncclAlltoAll", send, recv, count, type, ncclSum, -1, comm, stream});
 }
 NCCL_EXPORT(ncclAlltoAll);
 
 ncclResult_t pncclGather(const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
                          cudaStream_t stream)
 {
-    struct rondo_nccl_operation operation;
-    ncclResult_t result = begin(&operation, RONDO_NCCL_GATHER, "ncclGather", send, recv, count, type, comm, stream);
-    if (result == ncclSuccess)
-        result = name_rank(&operation, "ncclGather", "root", root);
-    if (result == ncclSuccess)
-        result = need(&operation, "ncclGather", "sendbuff", send);
-    if (result == ncclSuccess && comm->rank == root) {
-        result = need(&operation, "ncclGather", "recvbuff", recv);
-        if (send == block_of(&operation, recv, root))
-            operation.send = RONDO_IN_PLACE;
-    }
-    return finish(&operation, result);
+    return communicate(RONDO_NCCL_GATHER,
+                       &(struct arguments){"ncclGather", send, recv, count, type, ncclSum, root, comm, stream});
 }
 NCCL_EXPORT(ncclGather);
 
 ncclResult_t pncclScatter(const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
                           cudaStream_t stream)
 {
-    struct rondo_nccl_operation operation;
-    ncclResult_t result = begin(&operation, RONDO_NCCL_SCATTER, "ncclScatter", send, recv, count, type, comm, stream);
-    if (result == ncclSuccess)
-        result = name_rank(&operation, "ncclScatter", "root", root);
-    if (result == ncclSuccess)
-        result = need(&operation, "ncclScatter", "recvbuff", recv);
-    if (result == ncclSuccess && comm->rank == root) {
-        result = need(&operation, "ncclScatter", "sendbuff", send);
-        if (recv == block_of(&operation, send, root))
-            operation.recv = RONDO_IN_PLACE;
-    }
-    return finish(&operation, result);
+    return communicate(RONDO_NCCL_SCATTER,
+                       &(struct arguments){"ncclScatter", send, recv, count, type, ncclSum, root, comm, stream});
 }
 NCCL_EXPORT(ncclScatter);
 
 ncclResult_t pncclSend(const void *send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)
 {
-    struct rondo_nccl_operation operation;
-    ncclResult_t result = begin(&operation, RONDO_NCCL_SEND, "ncclSend", send, NULL, count, type, comm, stream);
-    if (result == ncclSuccess)
-        result = name_rank(&operation, "ncclSend", "peer", peer);
-    if (result == ncclSuccess)
-        result = need(&operation, "ncclSend", "sendbuff", send);
-    return finish(&operation, result);
+    return communicate(RONDO_NCCL_SEND, &(struct arguments){"ncclSend", send, NULL, count, type, ncclSum, peer, comm, stream});
 }
 NCCL_EXPORT(ncclSend);
 
 ncclResult_t pncclRecv(void *recv, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)
 {
-    struct rondo_nccl_operation operation;
-    ncclResult_t result = begin(&operation, RONDO_NCCL_RECEIVE, "ncclRecv", NULL, recv, count, type, comm, stream);
-    if (result == ncclSuccess)
-        result = name_rank(&operation, "ncclRecv", "peer", peer);
-    if (result == ncclSuccess)
-        result = need(&operation, "ncclRecv", "recvbuff", recv);
-    return finish(&operation, result);
+    return communicate(RONDO_NCCL_RECEIVE,
+                       &(struct arguments){"ncclRecv", NULL, recv, count, type, ncclSum, peer, comm, stream});
 }
 NCCL_EXPORT(ncclRecv);

@@ -167,7 +167,7 @@ static int list_comms(const struct rondo_nccl_operation *operations, int count, 
 
 static int is_p2p(const struct rondo_nccl_operation *o)
 {
-    return o->kind == RONDO_NCCL_SEND || o->kind == RONDO_NCCL_RECEIVE;
+    return rondo_nccl_rule(o->kind)->point_to_point;
 }
 
 /* A graph's launches of one lane have no numbers to wait for, so they must follow each other on the stream: captured groups are

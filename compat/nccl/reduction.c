@@ -54,13 +54,12 @@ ncclResult_t rondo_nccl_operator(struct ncclComm *comm, ncclRedOp_t op, const ch
 
 void *rondo_nccl_scale_place(const struct rondo_nccl_operation *operation, const void **from, size_t *elements)
 {
-    int in_place = operation->send == RONDO_IN_PLACE;
+    const rondo_collective_t *rule = rondo_nccl_rule(operation->kind);
+    int in_place = operation->send == RONDO_IN_PLACE, blocks = rule->send_extent == RONDO_EXTENT_BLOCKS;
     *from = in_place ? operation->recv : operation->send;
-    *elements = operation->count * (size_t) (operation->kind == RONDO_NCCL_REDUCE_SCATTER ? operation->comm->size : 1);
-    if (operation->kind == RONDO_NCCL_ALLREDUCE ||
-        (operation->kind == RONDO_NCCL_REDUCE && operation->root == operation->comm->rank))
-        return operation->recv;
-    return NULL;
+    *elements = operation->count * (size_t) (blocks ? operation->comm->size : 1);
+    /* The receive buffer has room for the copy where it is as long as the input. */
+    return rule->recv_extent == rule->send_extent && rondo_nccl_uses(operation, rule->recv_ranks) ? operation->recv : NULL;
 }
 
 void rondo_nccl_take_scaled(struct rondo_nccl_operation *operation, void *copy)

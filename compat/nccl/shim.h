@@ -75,7 +75,8 @@ enum rondo_nccl_kind {
     RONDO_NCCL_GATHER,
     RONDO_NCCL_SCATTER,
     RONDO_NCCL_SEND,
-    RONDO_NCCL_RECEIVE
+    RONDO_NCCL_RECEIVE,
+    RONDO_NCCL_KINDS
 };
 
 /* A checked call, its buffers as Rondo wants them. */
@@ -190,6 +191,13 @@ ncclResult_t rondo_nccl_launch(struct rondo_nccl_operation *operations, int coun
 ncclResult_t rondo_nccl_host_launch(const struct rondo_nccl_operation *operations, int count);
 /* Starts the operation on its stream, or, on the host device, as its request. */
 rondo_result_t rondo_nccl_call(struct rondo_nccl_operation *operation);
+
+/* ---- collectives.c ---- */
+
+/* The library's description of a kind. */
+const rondo_collective_t *rondo_nccl_rule(enum rondo_nccl_kind kind);
+/* Whether the operation's rank is one of these ranks. */
+int rondo_nccl_uses(const struct rondo_nccl_operation *operation, rondo_ranks_t ranks);
 
 /* ---- reduction.c ---- */
 
