@@ -1,5 +1,5 @@
-/* The table of every environment variable Rondo reads, and what the launchers say. Relies on nothing but getenv, so that it
- * works before anything else does; called at init time only. */
+/* The table of every environment variable that Rondo reads, and what the launchers set. Relies on nothing but getenv, so that
+ * it works before anything else does. */
 #include "lib/base/environment.h"
 
 #include "lib/base/error.h"
@@ -88,7 +88,7 @@ const struct rondo_variable *rondo_environment_table(int *rows)
     return table;
 }
 
-/* NULL if unset or empty. */
+/* Returns the variable's text; NULL if it is unset or empty. */
 static const char *set(const char *name)
 {
     const char *text = getenv(name);
@@ -114,7 +114,7 @@ rondo_result_t rondo_environment_text(const char *name, const char **value)
     return rondo_fail(RONDO_ERR_INTERNAL, "%s is not in the table of environment variables", name);
 }
 
-/* The text to parse as a number; a variable without any default cannot be asked for as one while it is unset. */
+/* Stores the text to parse as a number. A variable that is unset and has no default is an error. */
 static rondo_result_t number(const char *name, const char **text)
 {
     rondo_result_t result = rondo_environment_text(name, text);
@@ -125,7 +125,7 @@ static rondo_result_t number(const char *name, const char **text)
     return RONDO_SUCCESS;
 }
 
-/* Decimal digits with an optional minus and nothing after them. */
+/* Reads decimal digits with an optional minus and nothing after them. Returns -1 if the text is anything else. */
 static int parse_integer(const char *text, int64_t *value)
 {
     char *end;
@@ -195,7 +195,7 @@ rondo_result_t rondo_environment_size(const char *name, int64_t *bytes)
     return RONDO_SUCCESS;
 }
 
-/* Where a launcher says what. The first whose rank is set is believed; of two size variables the first that is set. */
+/* The variables of each launcher. The first launcher whose rank is set counts; of two size variables the first that is set. */
 struct launcher {
     const char *name, *rank, *sizes[2], *local_rank, *local_size;
 };
@@ -221,7 +221,7 @@ static rondo_result_t small_number(const char *name, const char *text, int least
     return RONDO_SUCCESS;
 }
 
-/* Longer text is cut and made distinct again by its hash. */
+/* Stores prefix, text and suffix as the job's name. A longer name is cut and made distinct again by its hash. */
 static void name_job(struct rondo_launch *launch, const char *prefix, const char *text, const char *suffix)
 {
     char whole[4096];
@@ -243,7 +243,8 @@ static void name_job(struct rondo_launch *launch, const char *prefix, const char
         at += snprintf(launch->job + at, sizeof(launch->job) - (size_t) at, "%02x", digest[i]);
 }
 
-/* Ranks that one parent started on this host share its process id; a process alone shares nothing. */
+/* Stores a name of the job that all its ranks on this host find. Without a better one, ranks that one parent started share its
+ * process id; a process without a launcher shares nothing. */
 static void find_job(struct rondo_launch *launch)
 {
     const char *text;

@@ -1,4 +1,5 @@
-/* See lib/base/error.h. */
+/* See lib/base/error.h. RONDO_LOG is read here and not through lib/base/environment.h, which reports its own errors through
+ * this file. */
 #include "lib/base/error.h"
 
 #include <stdarg.h>
@@ -65,7 +66,7 @@ rondo_result_t rondo_fail(rondo_result_t code, const char *format, ...)
     return code;
 }
 
-/* RONDO_LOG is read once a process. */
+/* RONDO_LOG is read once a process: by each thread that comes before the first result is stored, with the same result. */
 int rondo_log_admits(enum rondo_log_level level)
 {
     static const char *const names[] = {"error", "warn", "info", "debug"};

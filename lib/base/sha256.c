@@ -1,4 +1,5 @@
-/* See lib/base/sha256.h. Constants and round functions are those of FIPS 180-4, sections 4 to 6. */
+/* See lib/base/sha256.h. Constants and round functions are those of FIPS 180-4, sections 4 to 6. The hash and its HMAC are
+ * checked against the standards' vectors by test/unit/test_sha256.c. */
 #include "lib/base/sha256.h"
 
 #include <string.h>

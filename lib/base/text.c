@@ -1,4 +1,4 @@
-/* See lib/base/text.h. */
+/* See lib/base/text.h. The buffer doubles, so that adding is linear in all. */
 #include "lib/base/text.h"
 
 #include "lib/base/error.h"

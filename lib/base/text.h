@@ -1,4 +1,4 @@
-/* Text that grows. */
+/* A text that grows as it is written. Zero-initialized, it is empty. Belongs to one thread at a time. */
 #ifndef RONDO_LIB_BASE_TEXT_H
 #define RONDO_LIB_BASE_TEXT_H
 
@@ -7,11 +7,13 @@
 struct rondo_text {
     char *bytes;
     size_t used, room;
-    int failed;
+    int failed; /* memory was out: what is added from then on is dropped */
 };
 
+/* Appends a formatted text. Failing is noted and told by rondo_text_finish. */
 void rondo_text_add(struct rondo_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* With status RONDO_SUCCESS and enough memory *result becomes the text; else it is freed. Returns the status. */
+/* Ends the writing: with status RONDO_SUCCESS *result becomes the text, terminated, which the caller frees; else the text is
+ * freed and *result is NULL. Returns the status, or RONDO_ERR_MEMORY if memory was out or nothing was added. */
 rondo_result_t rondo_text_finish(struct rondo_text *text, rondo_result_t status, char **result);
 
 #endif

@@ -1,4 +1,4 @@
-/* See lib/base/thread.h. The process token is the one thing made once a process; it never changes afterwards. */
+/* See lib/base/thread.h. The token's random part is made once a process and never changes afterwards. */
 #include "lib/base/thread.h"
 
 #include "lib/base/error.h"

@@ -1,5 +1,6 @@
 /* What the library's own threads have in common: how they start (all signals blocked, small stacks), the clock by which they
- * bound their waits, random bytes, and a token by which a process knows itself. */
+ * bound their waits, random bytes, and a token by which a process recognizes itself. Relies on pthreads and getrandom(2). Any
+ * thread may call any function here. */
 #ifndef RONDO_LIB_BASE_THREAD_H
 #define RONDO_LIB_BASE_THREAD_H
 
@@ -8,18 +9,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Starts function(argument) on a thread of that name (at most 15 characters) that no signal of the application reaches. thread
- * NULL: detached. */
+/* Starts function(argument) on a thread of that name (at most 15 characters) with a stack of at least so many bytes. The thread
+ * blocks all signals, so none of the application's reaches it. thread NULL: detached; else the caller joins *thread.
+ * RONDO_ERR_SYSTEM. */
 rondo_result_t rondo_thread_start(pthread_t *thread, const char *name, size_t stack_bytes, void *(*function)(void *),
                                   void *argument);
 
-/* Milliseconds of a clock that never jumps. */
+/* Milliseconds of CLOCK_MONOTONIC, which never jumps. */
 int64_t rondo_clock_ms(void);
 
-/* Bytes nobody can guess. */
+/* Fills bytes with unpredictable ones, good enough for keys. Blocks until the kernel has some. RONDO_ERR_SYSTEM. */
 rondo_result_t rondo_random_bytes(void *bytes, size_t count);
 
-/* Random bytes made once a process; a forked child has its own. */
+/* Stores bytes that are the same in all calls of a process and differ in every other process, a forked child too.
+ * RONDO_ERR_SYSTEM without random bytes. */
 enum { RONDO_PROCESS_TOKEN_BYTES = 16 };
 rondo_result_t rondo_process_token(unsigned char token[RONDO_PROCESS_TOKEN_BYTES]);
 

@@ -1,4 +1,4 @@
-/* See lib/base/xml.h. */
+/* See lib/base/xml.h. Keeps the names of open elements, at most RONDO_XML_DEPTH, as pointers into the text. */
 #include "lib/base/xml.h"
 
 #include "lib/base/error.h"
@@ -43,7 +43,7 @@ static int starts(const struct reader *r, const char *with)
     return (size_t) (r->end - r->at) >= length && memcmp(r->at, with, length) == 0;
 }
 
-/* Past the mark. 0: the text ends before. */
+/* Skips to behind the mark. Returns 0 if the text ends before. */
 static int skip_past(struct reader *r, const char *mark)
 {
     while (r->at < r->end && !starts(r, mark))
@@ -54,6 +54,7 @@ static int skip_past(struct reader *r, const char *mark)
     return 1;
 }
 
+/* Returns the length of the name that begins here; 0: none does. */
 static size_t name(struct reader *r, const char **start)
 {
     *start = r->at;
@@ -94,7 +95,7 @@ static rondo_result_t attribute(struct reader *r)
     return RONDO_SUCCESS;
 }
 
-/* Behind <; *closed: it ends with />. */
+/* Reads an element from behind its <. *closed: it ends with />. */
 static rondo_result_t start_tag(struct reader *r, int *closed)
 {
     struct rondo_xml_element *e = &r->element;

@@ -1,5 +1,6 @@
-/* A reader of the little of XML that program files use: elements and attributes. No document types, no entities but the five
- * that XML has by itself, no text between elements; nothing is expanded, so a file costs what its size says. */
+/* A reader of the part of XML that program files use: elements and attributes, comments and processing instructions. Refuses
+ * document types, entities and text between elements. The text is untrusted; nothing is expanded or copied, so reading costs
+ * time linear in its size and no memory. Relies on lib/base/error.h alone. */
 #ifndef RONDO_LIB_BASE_XML_H
 #define RONDO_LIB_BASE_XML_H
 
@@ -9,7 +10,7 @@
 #define RONDO_XML_DEPTH      8
 
 struct rondo_xml_attribute {
-    const char *name, *value; /* in the text, not terminated */
+    const char *name, *value; /* parts of the text, not terminated */
     size_t name_length, value_length;
 };
 
@@ -21,13 +22,15 @@ struct rondo_xml_element {
     int attribute_count;
 };
 
-/* Calls open for every element in the order of the text; anything but RONDO_SUCCESS ends it. RONDO_ERR_ARGUMENT with line and
- * reason for what is not well-formed. */
+/* Calls open(argument, element) for every element in the order of the text. The element is valid during the call, what its
+ * pointers point to as long as the text. Returns RONDO_ERR_ARGUMENT with line and reason if the text is not well-formed, and
+ * what open returned if that is not RONDO_SUCCESS, which ends the reading. */
 rondo_result_t rondo_xml_read(const char *text, size_t bytes,
                               rondo_result_t (*open)(void *argument, const struct rondo_xml_element *element), void *argument);
 
+/* Whether the element has this name. */
 int rondo_xml_is(const struct rondo_xml_element *element, const char *name);
-/* NULL: it has none of that name. */
+/* Returns the attribute of that name, or NULL. */
 const struct rondo_xml_attribute *rondo_xml_attribute(const struct rondo_xml_element *element, const char *name);
 
 #endif

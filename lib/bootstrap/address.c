@@ -1,4 +1,4 @@
-/* See lib/bootstrap/address.h. */
+/* See lib/bootstrap/address.h. Relies on Linux: abstract Unix sockets, SO_PEERCRED, TCP_USER_TIMEOUT. */
 #include "lib/bootstrap/address.h"
 
 #include "lib/base/error.h"
@@ -102,7 +102,8 @@ struct rondo_address rondo_address_any(const struct rondo_address *address)
     return any;
 }
 
-/* The source address of a datagram to a host far away (none is sent): that of the default route. */
+/* Stores the source address of a datagram to a host far away, which is that of the default route. No datagram is sent. Returns
+ * 0 if there is no such route. */
 static int routed(const char *far_away, struct rondo_address *address)
 {
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(9)};
@@ -121,6 +122,7 @@ static int routed(const char *far_away, struct rondo_address *address)
     return known;
 }
 
+/* Stores the IPv4 address of an interface that is up and not loopback. Returns 0 if there is none. */
 static int any_interface(struct rondo_address *address)
 {
     struct ifaddrs *interfaces, *one;
@@ -141,7 +143,7 @@ static int any_interface(struct rondo_address *address)
 void rondo_address_of_host(struct rondo_address *address)
 {
     memset(address, 0, sizeof(*address));
-    /* Addresses set aside for documentation (RFC 5737, 3849): nobody's, so the default route leads there. */
+    /* Addresses set aside for documentation (RFC 5737, 3849) belong to no network, so the default route leads there. */
     if (!routed("192.0.2.1", address) && !any_interface(address) && !routed("2001:db8::1", address)) {
         struct sockaddr_in *loopback = (struct sockaddr_in *) &address->storage;
         loopback->sin_family = AF_INET;

@@ -1,5 +1,8 @@
-/* The addresses of a meeting point, "host:port" or a Unix socket without a file, and the sockets made for them: non-blocking,
- * closed on exec, TCP connections with keepalive so that a host that vanishes is noticed within about 7 seconds. */
+/*
+ * Addresses at which ranks can meet: "host:port", or a Unix socket without a file; and the sockets made for them, which are
+ * non-blocking and closed on exec. TCP connections have keepalive, so that a host that vanishes is noticed within about 7
+ * seconds. Relies on the system's resolver. Any thread may call any function here.
+ */
 #ifndef RONDO_LIB_BOOTSTRAP_ADDRESS_H
 #define RONDO_LIB_BOOTSTRAP_ADDRESS_H
 
@@ -15,32 +18,41 @@ struct rondo_address {
 
 enum { RONDO_ADDRESS_MOST = 8 }; /* of one name; further ones are not looked at */
 
-/* Splits "host:port" ("[host]:port" for IPv6). text without a port: *port is "" if port_optional, else an error. */
+/*
+ * Splits "host:port" ("[host]:port" for IPv6) into two terminated texts. Where text has no port, *port becomes "" if
+ * port_optional, else that is an error. RONDO_ERR_BOOTSTRAP with the reason if text is neither, or the port is not 1 to 65535.
+ */
 rondo_result_t rondo_address_split(const char *text, int port_optional, char host[256], char port[16]);
-/* The name's TCP addresses. RONDO_ERR_BOOTSTRAP if it has none; *again is then 1 if the name service may know better later. How
- * long this takes is bounded by the resolver's own configuration. */
+/*
+ * Stores the name's TCP addresses (at most RONDO_ADDRESS_MOST) and their number. RONDO_ERR_BOOTSTRAP if it has none; *again is
+ * then 1 if the name service may answer otherwise later. Blocks for as long as the resolver's own configuration allows.
+ */
 rondo_result_t rondo_address_resolve(const char *host, const char *port, struct rondo_address *addresses, int *count,
                                      int *again);
+/* Whether it is an address of 127.0.0.0/8, ::1, or the former mapped to IPv6. */
 int rondo_address_is_loopback(const struct rondo_address *address);
-/* Whether host is digits, as against a name. */
+/* Whether host is a numeric address, as against a name. */
 int rondo_address_is_numeric(const char *host);
-/* An address of this host that other hosts can reach, or loopback if there is none; port 0. */
+/* Stores an address of this host that other hosts can reach, or a loopback address if there is none. The port is 0. */
 void rondo_address_of_host(struct rondo_address *address);
-/* The address with all bits of its host part cleared: any interface. */
+/* The same port on any interface. */
 struct rondo_address rondo_address_any(const struct rondo_address *address);
 
-/* The Unix socket of this name in the abstract namespace, which ends with the process. */
+/* Stores the Unix socket of this name in the abstract namespace: it has no file and ends with the process. RONDO_ERR_INTERNAL
+ * if the name does not fit into a socket address. */
 rondo_result_t rondo_address_abstract(const char *name, struct rondo_address *address);
 
-/* A listening socket, or -1 with errno. */
+/* Returns a listening socket, or -1 with errno. The caller closes it. */
 int rondo_address_listen(const struct rondo_address *address);
-/* A connecting socket (wait for writability, then ask rondo_address_connected), or -1 with errno. */
+/* Returns a socket that is connecting, or -1 with errno. The caller waits until it is writable, then asks
+ * rondo_address_connected, and closes it. */
 int rondo_address_connect(const struct rondo_address *address);
-/* 0, or the errno with which connecting has failed. */
+/* Returns 0, or the errno with which connecting has failed. */
 int rondo_address_connected(int fd);
-/* What an accepted or connected TCP socket needs; nothing for a Unix one. */
+/* Sets the options of an accepted or connecting TCP socket: no delay, keepalive. Leaves a Unix socket as it is. */
 void rondo_address_tune(int fd);
-/* 1 if the other end of a Unix socket is a process of the same user. */
+/* Returns 1 if the process at the other end of a Unix socket had the same effective user when it connected or began to listen.
+ */
 int rondo_address_same_user(int fd);
 
 #endif

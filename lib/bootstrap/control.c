@@ -1,9 +1,9 @@
 /*
- * A rank's end of the control plane: a thread that reads what comes from the root and calls the handler, and a queue to send
- * from any thread. Relies on lib/bootstrap/rendezvous.h to have found the root and on lib/bootstrap/frame_connection.h for what
- * may be believed.
+ * A rank's end of the control plane: a thread that reads what arrives from the root and calls the handler, and a queue to send
+ * from any thread. Relies on lib/bootstrap/rendezvous.h to find the root and on lib/bootstrap/frame_connection.h for what may
+ * be believed.
  *
- * The wire's sending half is guarded by a mutex; its receiving half belongs to the control thread.
+ * A mutex guards the sending half of the connection; the receiving half belongs to the control thread.
  */
 #include "lib/bootstrap/control.h"
 
@@ -36,14 +36,14 @@ struct rondo_control {
     void *argument;
     int wake; /* eventfd: look at the fields again */
     pthread_t thread;
-    struct rondo_frame_connection frames;
+    struct rondo_frame_connection connection;
     struct rondo_heartbeat heartbeat; /* the control thread's */
 
-    pthread_mutex_t mutex; /* guards the sending half of the wire and the two below */
+    pthread_mutex_t mutex; /* guards the connection's sending half and the next three */
     int closing, broken;   /* closing: goodbye has been queued. broken: sending is of no use any more */
     int64_t closing_until;
 
-    pthread_mutex_t watch_mutex; /* held while the watcher is called, so that it can be taken away safely */
+    pthread_mutex_t watch_mutex; /* held while the watcher is called, so that taking it away waits for it */
     int watched;                 /* -1: none */
     void (*watcher)(void *argument);
     void *watcher_argument;
@@ -63,7 +63,8 @@ static void wake_thread(struct rondo_control *control)
 /* ---- receiving ------------------------------------------------------------------------------------------------------------
  */
 
-static void lose(struct rondo_control *control)
+/* The connection is of no use any more. Once: ends it, and tells the handler unless closing has begun. */
+static void lose_root(struct rondo_control *control)
 {
     if (atomic_exchange(&control->lost, 1))
         return;
@@ -71,13 +72,13 @@ static void lose(struct rondo_control *control)
     control->broken = 1;
     int expected = control->closing;
     pthread_mutex_unlock(&control->mutex);
-    /* If it was this end that found the other unbelievable, the root must learn that it has lost this rank. */
-    shutdown(control->frames.fd, SHUT_RDWR);
+    /* If this end has refused what the root sent, the root must learn that it has lost this rank. */
+    shutdown(control->connection.fd, SHUT_RDWR);
     if (!expected)
         control->handler(control->argument, control->rank, RONDO_CONTROL_LOST, NULL, 0);
 }
 
-/* 0, or -1 if the root says what no root would. */
+/* Calls the handler. Returns 0, or -1 if the frame is one that no root sends. */
 static int deliver(struct rondo_control *control, const struct rondo_frame *frame)
 {
     if (frame->type == RONDO_FRAME_BEAT)
@@ -96,22 +97,22 @@ static void take_input(struct rondo_control *control)
 {
     struct rondo_frame frame;
     int state;
-    while ((state = rondo_frame_connection_next(&control->frames, &frame)) > 0)
+    while ((state = rondo_frame_connection_next(&control->connection, &frame)) > 0)
         if (deliver(control, &frame) != 0)
             state = -1;
     if (state < 0)
-        lose(control);
+        lose_root(control);
 }
 
 static void receive(struct rondo_control *control)
 {
     for (int i = 0; i < FILLS_ROUND && !atomic_load(&control->lost); i++) {
-        int state = rondo_frame_connection_fill(&control->frames);
+        int state = rondo_frame_connection_fill(&control->connection);
         if (state == 0)
             return;
         rondo_heartbeat_heard(&control->heartbeat);
         if (state < 0)
-            lose(control);
+            lose_root(control);
         else
             take_input(control);
     }
@@ -120,11 +121,11 @@ static void receive(struct rondo_control *control)
 /* Sends what is queued. The mutex is held. */
 static void flush(struct rondo_control *control)
 {
-    if (!control->broken && rondo_frame_connection_flush(&control->frames) < 0)
+    if (!control->broken && rondo_frame_connection_flush(&control->connection) < 0)
         control->broken = 1;
 }
 
-/* Only while nothing has been said that ends the connection. */
+/* Sends a sign of life or gives the root up, as is due; not while closing or after the connection was lost. */
 static void beat(struct rondo_control *control, int closing)
 {
     if (closing || atomic_load(&control->lost))
@@ -134,22 +135,22 @@ static void beat(struct rondo_control *control, int closing)
         return;
     case RONDO_HEARTBEAT_DEAD:
         rondo_log(RONDO_LOG_INFO, control->rank, "the root has been silent for %d s", control->heartbeat.most);
-        lose(control);
+        lose_root(control);
         return;
     case RONDO_HEARTBEAT_SEND:
         break;
     }
     pthread_mutex_lock(&control->mutex);
     if (!control->closing && !control->broken) {
-        if (control->frames.queued == 0 &&
-            rondo_frame_connection_put(&control->frames, RONDO_FRAME_BEAT, control->rank, RONDO_CONTROL_ALL, NULL, 0) != 0)
+        if (control->connection.queued == 0 &&
+            rondo_frame_connection_put(&control->connection, RONDO_FRAME_BEAT, control->rank, RONDO_CONTROL_ALL, NULL, 0) != 0)
             control->broken = 1;
         flush(control);
     }
     pthread_mutex_unlock(&control->mutex);
 }
 
-/* Milliseconds until the next look at the heartbeat; -1: there is none. */
+/* Returns the milliseconds until the next look at the heartbeat; -1: there is none. */
 static int until_beat(const struct rondo_control *control)
 {
     int64_t left = control->heartbeat.next - rondo_clock_ms();
@@ -167,7 +168,7 @@ static void call_watcher(struct rondo_control *control, int fd)
 static void *run(void *argument)
 {
     struct rondo_control *control = argument;
-    /* Others may have been faster, and their messages arrived together with the news that all are ready. */
+    /* Messages of faster ranks may have arrived together with RONDO_FRAME_READY. */
     take_input(control);
     for (;;) {
         struct pollfd polled[3] = {{-1, POLLIN, 0}, {control->wake, POLLIN, 0}, {-1, POLLIN, 0}};
@@ -175,15 +176,15 @@ static void *run(void *argument)
         int closing = control->closing, broken = control->broken;
         int64_t until = control->closing_until;
         if (!atomic_load(&control->lost))
-            polled[0].fd = control->frames.fd;
-        if (control->frames.queued > 0 && !control->broken)
+            polled[0].fd = control->connection.fd;
+        if (control->connection.queued > 0 && !control->broken)
             polled[0].events |= POLLOUT;
         pthread_mutex_unlock(&control->mutex);
         pthread_mutex_lock(&control->watch_mutex);
         polled[2].fd = control->watched;
         pthread_mutex_unlock(&control->watch_mutex);
 
-        /* While this process holds the root, closing lasts until all others have left or died, of which the root takes care. */
+        /* While this process holds the root, closing lasts until the root ends the connection: after all other ranks. */
         int64_t left = until - rondo_clock_ms();
         if (closing && (broken || atomic_load(&control->lost) || (left <= 0 && !control->local)))
             return NULL;
@@ -212,7 +213,7 @@ static void *run(void *argument)
 
 static void destroy(struct rondo_control *control)
 {
-    rondo_frame_connection_close(&control->frames);
+    rondo_frame_connection_close(&control->connection);
     if (control->wake >= 0)
         close(control->wake);
     free(control->gone);
@@ -238,7 +239,7 @@ rondo_result_t rondo_control_connect(struct rondo_control **result, const struct
     control->size = options->size;
     control->handler = handler;
     control->argument = argument;
-    control->frames.fd = -1;
+    control->connection.fd = -1;
     control->watched = -1;
     pthread_mutex_init(&control->mutex, NULL);
     pthread_mutex_init(&control->watch_mutex, NULL);
@@ -250,11 +251,11 @@ rondo_result_t rondo_control_connect(struct rondo_control **result, const struct
     else if (control->gone == NULL)
         status = rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", options->size);
     else
-        status = rondo_rendezvous_attend(options, &control->frames, &control->local);
+        status = rondo_rendezvous_join(options, &control->connection, &control->local);
     if (status == RONDO_SUCCESS) {
         /* The handler may be called at once, and may send. */
         *result = control;
-        rondo_heartbeat_begin(&control->heartbeat, control->frames.fd);
+        rondo_heartbeat_begin(&control->heartbeat, control->connection.fd);
         status = rondo_thread_start(&control->thread, "rondo-control", STACK_BYTES, run, control);
     }
     if (status != RONDO_SUCCESS) {
@@ -267,16 +268,16 @@ rondo_result_t rondo_control_connect(struct rondo_control **result, const struct
 /* Queues a frame, or sends it at once if nothing is queued before it. The mutex is held. */
 static rondo_result_t enqueue(struct rondo_control *control, uint32_t type, int dest, const void *data, size_t bytes)
 {
-    size_t before = control->frames.queued;
+    size_t before = control->connection.queued;
     if (before + bytes > (size_t) QUEUED_MOST)
         return rondo_fail(RONDO_ERR_MEMORY, "the root has left %zu bytes of rank %d's messages untaken", before, control->rank);
-    if (rondo_frame_connection_put(&control->frames, type, control->rank, dest, data, bytes) != 0)
+    if (rondo_frame_connection_put(&control->connection, type, control->rank, dest, data, bytes) != 0)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a message of %zu bytes", bytes);
     /* If something was queued before, the control thread waits for room already. */
     if (before > 0)
         return RONDO_SUCCESS;
     flush(control);
-    if (control->frames.queued > 0)
+    if (control->connection.queued > 0)
         wake_thread(control);
     return RONDO_SUCCESS;
 }
@@ -330,7 +331,7 @@ void rondo_control_close(struct rondo_control *control)
         return;
     pthread_mutex_lock(&control->mutex);
     if (!control->broken &&
-        (rondo_frame_connection_put(&control->frames, RONDO_FRAME_GOODBYE, control->rank, RONDO_CONTROL_ALL, NULL, 0) != 0))
+        (rondo_frame_connection_put(&control->connection, RONDO_FRAME_GOODBYE, control->rank, RONDO_CONTROL_ALL, NULL, 0) != 0))
         control->broken = 1;
     control->closing = 1;
     control->closing_until = rondo_clock_ms() + CLOSE_MS;

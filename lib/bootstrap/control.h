@@ -1,9 +1,10 @@
 /*
- * The control plane (docs/architecture.md): ranks meet at a root, prove a shared secret, and keep that connection, over which
- * small authenticated messages travel between any two ranks. It also tells who died and who left.
+ * The control plane (docs/architecture.md): every rank connects to a root, the two prove to each other that they know a secret,
+ * and keep the connection, over which small authenticated messages travel between any two ranks. The control plane also tells
+ * which ranks have died and which have left.
  *
- * The root is a thread of the process that called rondo_get_unique_id, or of rank 0. It routes; it knows nothing of
- * collectives.
+ * The root is a thread of the process that called rondo_get_unique_id, or of rank 0. It routes messages and knows nothing of
+ * collectives. The ranks and the root trust each other; the network between them is not trusted.
  */
 #ifndef RONDO_LIB_BOOTSTRAP_CONTROL_H
 #define RONDO_LIB_BOOTSTRAP_CONTROL_H
@@ -21,44 +22,61 @@ enum { RONDO_CONTROL_SIZE_MAX = 1 << 20 }; /* ranks of a job */
 
 /* Types 0 to 15 are the control plane's own; these three are delivered to the handler with no data. */
 enum rondo_control_event {
-    RONDO_CONTROL_DIED = 1, /* source's connection broke before it said goodbye */
+    RONDO_CONTROL_DIED = 1, /* source's connection broke before its goodbye */
     RONDO_CONTROL_LEFT = 2, /* source has said goodbye */
-    RONDO_CONTROL_LOST = 3, /* this rank's own connection to the root broke: nobody can be reached any more; source is itself */
+    RONDO_CONTROL_LOST =
+        3, /* this rank's own connection to the root broke: no rank can be reached any more; source is itself */
     RONDO_CONTROL_FIRST_USER_TYPE = 16
 };
 
 struct rondo_control_options {
     int rank, size;
-    const rondo_unique_id_t *unique_id; /* not NULL: meet there; the rest below is then ignored but for connect_timeout */
+    const rondo_unique_id_t *unique_id; /* where the root is; of the rest only connect_timeout then counts. NULL: none */
     const char *root;                   /* "host:port"; NULL: a Unix socket of this host, found by job and user */
-    const char *secret;                 /* NULL: none given, which a root that is not on loopback refuses */
+    const char *secret;                 /* NULL: none; a root that is not on loopback then refuses to start */
     const char *job;                    /* NULL: the empty one */
     double connect_timeout;             /* seconds, more than 0 */
 };
 
-/* Called on the control thread (512 KiB of stack), one message at a time, in order for each source, until rondo_control_close
- * returns. It must not block for long, nor call rondo_control_close. data is valid during the call and 8-byte aligned; NULL if
- * bytes is 0. */
+/*
+ * Called on the control thread (512 KiB of stack), one message at a time, in order for each source, until rondo_control_close
+ * returns. A handler must not block for long, nor call rondo_control_close. data is valid during the call and 8-byte aligned;
+ * NULL if bytes is 0.
+ */
 typedef void (*rondo_control_handler_t)(void *argument, int source, uint32_t type, const void *data, size_t bytes);
 
-/* Returns once all size ranks have met; else RONDO_ERR_BOOTSTRAP with the reason (which ranks are missing, a refused secret, a
- * rank given twice, sizes that differ, an address that does not resolve). The control thread runs from then on: *control is set
- * before the handler is called for the first time, which may be before this returns. */
+/*
+ * Connects this rank and starts its control thread. Every rank of the job calls it; it returns RONDO_SUCCESS once all of them
+ * have connected, and blocks for at most connect_timeout and a little. *control is set before the handler is called for the
+ * first time, which may be before this returns. The strings need to live only during the call. RONDO_ERR_BOOTSTRAP with the
+ * reason: which ranks are missing, a refused secret, a rank given twice, sizes that differ, an address that does not resolve.
+ * RONDO_ERR_ARGUMENT for a rank, size or timeout out of range; RONDO_ERR_MEMORY; RONDO_ERR_SYSTEM. *control is then NULL or untouched.
+ */
 rondo_result_t rondo_control_connect(struct rondo_control **control, const struct rondo_control_options *options,
                                      rondo_control_handler_t handler, void *argument);
 
-/* Thread-safe; also from the handler. Queues if the socket is full, so it never waits for the receiver. A message to oneself is
- * delivered like any other. RONDO_ERR_PEER if dest is known to be dead or gone, or the root is; a message to a rank that is not
- * yet known to be so is dropped. What goes to all goes to those who are left. RONDO_ERR_MEMORY once 512 MiB are queued. A rank
- * that leaves 64 MiB of others' messages unread, and reads nothing for 2 s, is taken for dead. */
+/*
+ * Sends a message of a type of at least RONDO_CONTROL_FIRST_USER_TYPE and at most RONDO_CONTROL_MESSAGE_MAX bytes, which are
+ * copied. Any thread may call, the handler too. The message is queued if the socket is full, so the call never waits for the
+ * receiver. A message to the own rank is delivered like any other; RONDO_CONTROL_ALL reaches those that have not left or died.
+ * RONDO_ERR_PEER if dest is known to have died or left, or the root has gone; a message to a rank that has ended but is not
+ * known to have is dropped. RONDO_ERR_MEMORY once 512 MiB are queued; RONDO_ERR_STATE after rondo_control_close has begun. The
+ * root takes a rank that has left 64 MiB of others' messages unread, and has read nothing for 2 s, for dead.
+ */
 rondo_result_t rondo_control_send(struct rondo_control *control, int dest, uint32_t type, const void *data, size_t bytes);
 
-/* fn(argument) is called on the control thread whenever fd is readable. One descriptor per control, until it is taken back by
- * fd -1: when that returns, fn is not running and will not be called again. Not to be called from fn. */
+/*
+ * From now on fn(argument) is called on the control thread whenever fd is readable. A control watches one descriptor at a time
+ * (RONDO_ERR_STATE for a second one); fd -1 ends that: when the call returns, fn is not running and will not be called again.
+ * Any thread may call, but not fn. The caller keeps fd open meanwhile.
+ */
 rondo_result_t rondo_control_watch(struct rondo_control *control, int fd, void (*fn)(void *argument), void *argument);
 
-/* Says goodbye, flushes, ends the thread; bounded by 10 seconds. In the process that owns the root it returns when every rank
- * has left or died, or while another rank of this process is still there to keep the root alive. NULL: nothing. */
+/*
+ * Says goodbye to the root, sends what is queued, ends the control thread and frees the control. Takes at most 10 seconds; but
+ * in the process that owns the root it returns only when every rank has left or died, or another rank of this process is still
+ * connected and so keeps the root alive. Not from the handler. NULL: does nothing.
+ */
 void rondo_control_close(struct rondo_control *control);
 
 #endif

@@ -1,4 +1,5 @@
-/* See lib/bootstrap/frame_connection.h. A frame: length, type, source, destination (32 bits each), sequence number (64), data,
+/*
+ * See lib/bootstrap/frame_connection.h. A frame: length, type, source, destination (32 bits each), sequence number (64), data,
  * zeros up to a multiple of 8 (so that data is always aligned), and the first 16 bytes of the HMAC-SHA256 of all before them.
  */
 #include "lib/bootstrap/frame_connection.h"
@@ -52,91 +53,92 @@ static uint64_t load64(const unsigned char *from)
     return rondo_frame_load32(from) | (uint64_t) rondo_frame_load32(from + 4) << 32;
 }
 
-void rondo_frame_connection_open(struct rondo_frame_connection *frames, int fd, const struct rondo_hmac *send_key,
+void rondo_frame_connection_open(struct rondo_frame_connection *connection, int fd, const struct rondo_hmac *send_key,
                                  const struct rondo_hmac *receive_key)
 {
-    memset(frames, 0, sizeof(*frames));
-    frames->fd = fd;
-    frames->send_key = *send_key;
-    frames->receive_key = *receive_key;
+    memset(connection, 0, sizeof(*connection));
+    connection->fd = fd;
+    connection->send_key = *send_key;
+    connection->receive_key = *receive_key;
 }
 
-static void drop_output(struct rondo_frame_connection *frames)
+static void drop_output(struct rondo_frame_connection *connection)
 {
-    while (frames->first != NULL) {
-        struct rondo_frame_chunk *chunk = frames->first;
-        frames->first = chunk->next;
+    while (connection->first != NULL) {
+        struct rondo_frame_chunk *chunk = connection->first;
+        connection->first = chunk->next;
         free(chunk);
     }
-    frames->last = NULL;
-    frames->queued = 0;
+    connection->last = NULL;
+    connection->queued = 0;
 }
 
-void rondo_frame_connection_close(struct rondo_frame_connection *frames)
+void rondo_frame_connection_close(struct rondo_frame_connection *connection)
 {
-    if (frames->fd >= 0) {
-        shutdown(frames->fd, SHUT_RDWR);
-        close(frames->fd);
+    if (connection->fd >= 0) {
+        shutdown(connection->fd, SHUT_RDWR);
+        close(connection->fd);
     }
-    frames->fd = -1;
-    drop_output(frames);
-    free(frames->input);
-    frames->input = NULL;
-    frames->begin = frames->end = frames->capacity = 0;
-    explicit_bzero(&frames->send_key, sizeof(frames->send_key));
-    explicit_bzero(&frames->receive_key, sizeof(frames->receive_key));
+    connection->fd = -1;
+    drop_output(connection);
+    free(connection->input);
+    connection->input = NULL;
+    connection->begin = connection->end = connection->capacity = 0;
+    explicit_bzero(&connection->send_key, sizeof(connection->send_key));
+    explicit_bzero(&connection->receive_key, sizeof(connection->receive_key));
 }
 
-/* bytes contiguous bytes at the end of the queue. */
-static unsigned char *reserve(struct rondo_frame_connection *frames, size_t bytes)
+/* Returns room for `bytes` contiguous bytes at the end of the queue, or NULL if memory is out. */
+static unsigned char *reserve(struct rondo_frame_connection *connection, size_t bytes)
 {
-    struct rondo_frame_chunk *last = frames->last;
+    struct rondo_frame_chunk *last = connection->last;
     if (last == NULL || last->capacity - last->end < bytes) {
         size_t capacity = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
         last = malloc(sizeof(*last) + capacity);
         if (last == NULL)
             return NULL;
         *last = (struct rondo_frame_chunk){.capacity = capacity};
-        if (frames->last != NULL)
-            frames->last->next = last;
+        if (connection->last != NULL)
+            connection->last->next = last;
         else
-            frames->first = last;
-        frames->last = last;
+            connection->first = last;
+        connection->last = last;
     }
     unsigned char *place = last->bytes + last->end;
     last->end += bytes;
-    frames->queued += bytes;
+    connection->queued += bytes;
     return place;
 }
 
-int rondo_frame_connection_put(struct rondo_frame_connection *frames, uint32_t type, int source, int destination,
+int rondo_frame_connection_put(struct rondo_frame_connection *connection, uint32_t type, int source, int destination,
                                const void *data, size_t bytes)
 {
     unsigned char tag[RONDO_SHA256_BYTES];
     size_t covered = RONDO_FRAME_HEADER + padded(bytes);
-    unsigned char *frame = reserve(frames, covered + RONDO_FRAME_TAG);
+    unsigned char *frame = reserve(connection, covered + RONDO_FRAME_TAG);
     if (frame == NULL)
         return -1;
     rondo_frame_store32(frame, (uint32_t) bytes);
     rondo_frame_store32(frame + 4, type);
     rondo_frame_store32(frame + 8, (uint32_t) source);
     rondo_frame_store32(frame + 12, (uint32_t) destination);
-    store64(frame + 16, frames->sent++);
+    store64(frame + 16, connection->sent++);
     if (bytes > 0)
         memcpy(frame + RONDO_FRAME_HEADER, data, bytes);
     memset(frame + RONDO_FRAME_HEADER + bytes, 0, padded(bytes) - bytes);
-    struct rondo_hmac hmac = frames->send_key;
+    struct rondo_hmac hmac = connection->send_key;
     rondo_hmac_add(&hmac, frame, covered);
     rondo_hmac_end(&hmac, tag);
     memcpy(frame + covered, tag, RONDO_FRAME_TAG);
     return 0;
 }
 
-static void consume(struct rondo_frame_connection *frames, size_t sent)
+/* Drops so many bytes from the front of the queue. */
+static void consume(struct rondo_frame_connection *connection, size_t sent)
 {
-    frames->queued -= sent;
-    while (frames->first != NULL) {
-        struct rondo_frame_chunk *chunk = frames->first;
+    connection->queued -= sent;
+    while (connection->first != NULL) {
+        struct rondo_frame_chunk *chunk = connection->first;
         size_t part = chunk->end - chunk->begin < sent ? chunk->end - chunk->begin : sent;
         chunk->begin += part;
         sent -= part;
@@ -147,50 +149,53 @@ static void consume(struct rondo_frame_connection *frames, size_t sent)
             chunk->begin = chunk->end = 0;
             return;
         }
-        frames->first = chunk->next;
-        if (frames->first == NULL)
-            frames->last = NULL;
+        connection->first = chunk->next;
+        if (connection->first == NULL)
+            connection->last = NULL;
         free(chunk);
     }
 }
 
-int rondo_frame_connection_flush(struct rondo_frame_connection *frames)
+int rondo_frame_connection_flush(struct rondo_frame_connection *connection)
 {
-    while (frames->queued > 0) {
+    while (connection->queued > 0) {
         struct iovec parts[VECTOR];
         struct msghdr message = {.msg_iov = parts};
-        for (struct rondo_frame_chunk *chunk = frames->first; chunk != NULL && message.msg_iovlen < VECTOR; chunk = chunk->next)
+        for (struct rondo_frame_chunk *chunk = connection->first; chunk != NULL && message.msg_iovlen < VECTOR;
+             chunk = chunk->next)
             parts[message.msg_iovlen++] = (struct iovec){chunk->bytes + chunk->begin, chunk->end - chunk->begin};
-        ssize_t sent = sendmsg(frames->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t sent = sendmsg(connection->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0)
             return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
-        consume(frames, (size_t) sent);
+        consume(connection, (size_t) sent);
     }
     return 1;
 }
 
-static size_t frame_bytes(const struct rondo_frame_connection *frames)
+static size_t frame_bytes(const struct rondo_frame_connection *connection)
 {
-    if (frames->end - frames->begin < RONDO_FRAME_HEADER)
+    if (connection->end - connection->begin < RONDO_FRAME_HEADER)
         return RONDO_FRAME_HEADER;
-    return RONDO_FRAME_HEADER + padded(rondo_frame_load32(frames->input + frames->begin)) + RONDO_FRAME_TAG;
+    return RONDO_FRAME_HEADER + padded(rondo_frame_load32(connection->input + connection->begin)) + RONDO_FRAME_TAG;
 }
 
-/* Room for the rest of the frame that has begun to arrive, and for a large read in general. */
-static int make_room(struct rondo_frame_connection *frames)
+/* Makes room for the rest of the frame that has begun to arrive, and for a large read in general. Returns -1 if memory is out.
+ * The length of a frame is not authenticated yet here: fill runs after next, which has refused lengths beyond
+ * RONDO_CONTROL_MESSAGE_MAX, so that bounds the buffer. */
+static int make_room(struct rondo_frame_connection *connection)
 {
-    size_t held = frames->end - frames->begin;
-    size_t needed = frame_bytes(frames), capacity = frames->capacity;
-    int was_filled = frames->end == capacity;
+    size_t held = connection->end - connection->begin;
+    size_t needed = frame_bytes(connection), capacity = connection->capacity;
+    int was_filled = connection->end == capacity;
     if (held == 0) {
-        frames->begin = frames->end = 0;
-        /* What one long frame needed is not kept for the short ones. */
+        connection->begin = connection->end = 0;
+        /* What one long frame needed is freed before the short ones. */
         if (capacity > INPUT_MOST) {
-            free(frames->input);
-            frames->input = NULL;
-            capacity = frames->capacity = 0;
+            free(connection->input);
+            connection->input = NULL;
+            capacity = connection->capacity = 0;
         }
     }
     if (capacity == 0)
@@ -199,60 +204,61 @@ static int make_room(struct rondo_frame_connection *frames)
         capacity *= 2;
     if (capacity < needed)
         capacity = needed;
-    if (capacity != frames->capacity) {
+    if (capacity != connection->capacity) {
         unsigned char *grown = malloc(capacity);
         if (grown == NULL)
             return -1;
         if (held > 0)
-            memcpy(grown, frames->input + frames->begin, held);
-        free(frames->input);
-        frames->input = grown;
-        frames->capacity = capacity;
-        frames->begin = 0;
-        frames->end = held;
-    } else if (frames->begin > 0 && frames->capacity - frames->begin < needed) {
-        memmove(frames->input, frames->input + frames->begin, held);
-        frames->begin = 0;
-        frames->end = held;
+            memcpy(grown, connection->input + connection->begin, held);
+        free(connection->input);
+        connection->input = grown;
+        connection->capacity = capacity;
+        connection->begin = 0;
+        connection->end = held;
+    } else if (connection->begin > 0 && connection->capacity - connection->begin < needed) {
+        memmove(connection->input, connection->input + connection->begin, held);
+        connection->begin = 0;
+        connection->end = held;
     }
     return 0;
 }
 
-int rondo_frame_connection_fill(struct rondo_frame_connection *frames)
+int rondo_frame_connection_fill(struct rondo_frame_connection *connection)
 {
-    if (make_room(frames) != 0)
+    if (make_room(connection) != 0)
         return -1;
     ssize_t got;
     do
-        got = recv(frames->fd, frames->input + frames->end, frames->capacity - frames->end, MSG_DONTWAIT);
+        got = recv(connection->fd, connection->input + connection->end, connection->capacity - connection->end, MSG_DONTWAIT);
     while (got < 0 && errno == EINTR);
     if (got < 0)
         return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
-    frames->end += (size_t) got;
+    connection->end += (size_t) got;
     return got > 0 ? 1 : -1;
 }
 
-int rondo_frame_connection_next(struct rondo_frame_connection *frames, struct rondo_frame *frame)
+int rondo_frame_connection_next(struct rondo_frame_connection *connection, struct rondo_frame *frame)
 {
     unsigned char tag[RONDO_SHA256_BYTES];
-    size_t held = frames->end - frames->begin;
+    size_t held = connection->end - connection->begin;
     if (held < RONDO_FRAME_HEADER)
         return 0;
-    const unsigned char *header = frames->input + frames->begin;
+    const unsigned char *header = connection->input + connection->begin;
     uint32_t bytes = rondo_frame_load32(header);
-    /* The only thing acted upon before the tag is checked, and all it can do is to make this end wait for so much. */
+    /* The length alone is acted upon before the tag is checked. All a false one can do is to make this end wait for so many
+     * bytes. */
     if (bytes > RONDO_CONTROL_MESSAGE_MAX)
         return -1;
     size_t covered = RONDO_FRAME_HEADER + padded(bytes);
     if (held < covered + RONDO_FRAME_TAG)
         return 0;
-    struct rondo_hmac hmac = frames->receive_key;
+    struct rondo_hmac hmac = connection->receive_key;
     rondo_hmac_add(&hmac, header, covered);
     rondo_hmac_end(&hmac, tag);
-    if (!rondo_sha256_equal(tag, header + covered, RONDO_FRAME_TAG) || load64(header + 16) != frames->received)
+    if (!rondo_sha256_equal(tag, header + covered, RONDO_FRAME_TAG) || load64(header + 16) != connection->received)
         return -1;
-    frames->received++;
-    frames->begin += covered + RONDO_FRAME_TAG;
+    connection->received++;
+    connection->begin += covered + RONDO_FRAME_TAG;
     frame->bytes = bytes;
     frame->type = rondo_frame_load32(header + 4);
     frame->source = (int32_t) rondo_frame_load32(header + 8);

@@ -1,10 +1,14 @@
 /*
  * One authenticated connection of the control plane, as both of its ends see it: frames with a type, source, destination,
- * length, sequence number and tag on a non-blocking stream socket, and the buffers on both sides of it.
+ * length, sequence number and tag on a non-blocking stream socket, and the buffers on both sides of it. Relies on
+ * lib/base/sha256.h for the tags and on lib/bootstrap/handshake.h for the keys.
  *
- * A frame is believed only after its tag, which covers its place in the stream, has been checked; so nothing can be forged,
- * altered, repeated, reordered or left out unnoticed. Contents are not encrypted.
- * Sending and receiving touch different fields: one thread may send while another receives, but no two may do the same.
+ * A frame is believed only after its tag has been checked. The tag covers the frame's number in the stream, and each direction
+ * has a key of its own, so an attacker on the network can neither forge, alter, repeat, reorder nor leave out a frame
+ * unnoticed, nor send it back to its sender. Contents are not encrypted.
+ *
+ * Sending (put, flush) and receiving (fill, next) touch different fields: one thread may send while another receives, but no
+ * two threads may do the same at once. Opening and closing need both.
  */
 #ifndef RONDO_LIB_BOOTSTRAP_FRAME_CONNECTION_H
 #define RONDO_LIB_BOOTSTRAP_FRAME_CONNECTION_H
@@ -15,17 +19,17 @@
 
 /* Types below RONDO_CONTROL_FIRST_USER_TYPE beside enum rondo_control_event; they never reach a handler. */
 enum rondo_frame_type {
-    RONDO_FRAME_READY = 4,   /* root to rank: all have met */
-    RONDO_FRAME_FAILED = 5,  /* root to rank: they have not; data is the reason as text */
+    RONDO_FRAME_READY = 4,   /* root to rank: all ranks have joined */
+    RONDO_FRAME_FAILED = 5,  /* root to rank: the job cannot form; data is the reason as text */
     RONDO_FRAME_GOODBYE = 6, /* rank to root: closing; the root ends the connection in answer */
     RONDO_FRAME_BEAT = 7,    /* either way: a sign of life (lib/bootstrap/heartbeat.h) */
 };
 
-enum { RONDO_FRAME_HEADER = 24, RONDO_FRAME_TAG = 16 };
+enum { RONDO_FRAME_HEADER = 24, RONDO_FRAME_TAG = 16 }; /* bytes */
 
 struct rondo_frame_chunk;
 struct rondo_frame_connection {
-    int fd;
+    int fd; /* -1: closed */
     struct rondo_hmac send_key, receive_key;
     uint64_t sent, received; /* frames */
     unsigned char *input;    /* received and not yet taken: input[begin, end) */
@@ -38,27 +42,31 @@ struct rondo_frame {
     uint32_t type;
     int32_t source, destination;
     uint32_t bytes;
-    const unsigned char *data; /* valid until the next fill */
+    const unsigned char *data; /* 8-byte aligned; valid until the next fill */
 };
 
-/* Takes ownership of fd. */
-void rondo_frame_connection_open(struct rondo_frame_connection *frames, int fd, const struct rondo_hmac *send_key,
+/* Makes a connection of the socket fd, which it owns from then on. The keys are copied. */
+void rondo_frame_connection_open(struct rondo_frame_connection *connection, int fd, const struct rondo_hmac *send_key,
                                  const struct rondo_hmac *receive_key);
-/* Ends the connection for the other side too, even where a forked child has inherited the descriptor. */
-void rondo_frame_connection_close(struct rondo_frame_connection *frames);
+/* Ends the connection for the other side too, even where a forked child has inherited the descriptor; frees the buffers and
+ * clears the keys. May be called again. */
+void rondo_frame_connection_close(struct rondo_frame_connection *connection);
 
-/* Appends a frame to what is to be sent. 0, or -1 when out of memory. */
-int rondo_frame_connection_put(struct rondo_frame_connection *frames, uint32_t type, int source, int destination,
+/* Appends a frame to what is to be sent; data is copied. Returns 0, or -1 if memory is out. bytes is at most
+ * RONDO_CONTROL_MESSAGE_MAX, else the other end breaks the connection. */
+int rondo_frame_connection_put(struct rondo_frame_connection *connection, uint32_t type, int source, int destination,
                                const void *data, size_t bytes);
-/* Sends what the socket takes. 1: all is sent; 0: some is left; -1: the connection is broken. */
-int rondo_frame_connection_flush(struct rondo_frame_connection *frames);
+/* Sends what the socket takes. Returns 1 if all is sent, 0 if some is left, -1 if the connection is broken. */
+int rondo_frame_connection_flush(struct rondo_frame_connection *connection);
 
-/* One read from the socket. 1: something came; 0: nothing there; -1: the connection has ended or broken, or out of memory. */
-int rondo_frame_connection_fill(struct rondo_frame_connection *frames);
-/* 1: the next frame; 0: it is not there as a whole yet; -1: what is there was not written by the other end for this place. */
-int rondo_frame_connection_next(struct rondo_frame_connection *frames, struct rondo_frame *frame);
+/* Reads from the socket once. Returns 1 if bytes came, 0 if none are there, -1 if the connection has ended or broken or memory
+ * is out. The buffer grows with what arrives and is bounded by the largest frame. */
+int rondo_frame_connection_fill(struct rondo_frame_connection *connection);
+/* Takes the next frame out of what was read. Returns 1 if there is one; 0 if it has not arrived as a whole; -1 if the bytes
+ * were not written by the other end for this place: the connection must then be closed. */
+int rondo_frame_connection_next(struct rondo_frame_connection *connection, struct rondo_frame *frame);
 
-/* Little-endian, wherever this runs. */
+/* Little-endian, on any machine. */
 void rondo_frame_store32(unsigned char *to, uint32_t value);
 uint32_t rondo_frame_load32(const unsigned char *from);
 

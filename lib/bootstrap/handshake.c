@@ -1,4 +1,4 @@
-/* See lib/bootstrap/handshake.h. */
+/* See lib/bootstrap/handshake.h. Proofs are compared in constant time (rondo_sha256_equal). */
 #include "lib/bootstrap/handshake.h"
 
 #include "lib/bootstrap/control.h"
@@ -7,12 +7,13 @@
 #include <string.h>
 
 enum { VERSION = 1, NONCE = 32 };
-/* Offsets in the hello, whose first 16 bytes are those of a challenge: magic (8), version (4), then 4 of its own. */
+/* Offsets in the hello, which begins as a challenge does: magic (8), version (4). */
 enum { HELLO_RANK = 12, HELLO_SIZE = 16, HELLO_WAIT = 20, HELLO_PROCESS = 24, HELLO_NONCE = 40, HELLO_PROOF = 72 };
 
 static const unsigned char magic[8] = {'R', 'O', 'N', 'D', 'O', 'c', 't', 'l'};
 
-/* The HMAC of a label and of all that has been said: challenge and hello, and of the verdict the given part. */
+/* Computes the HMAC of a label and of all that has been said: the challenge, the hello up to its proof, and so many bytes of
+ * the verdict. The label is terminated, so no label is the beginning of another text. */
 static void sign(const struct rondo_handshake *handshake, const struct rondo_hmac *secret, const char *label,
                  size_t verdict_bytes, unsigned char proof[RONDO_SHA256_BYTES])
 {

@@ -1,12 +1,16 @@
 /*
- * How a rank and the root prove to each other that they know the secret, and agree on the keys of their connection.
+ * How a rank and the root prove to each other that they know the secret, and agree on the keys of their connection. Builds and
+ * reads the three messages; sending them is the callers' part (lib/bootstrap/rendezvous.c, lib/bootstrap/router.c).
  *
  *   root to rank   challenge: magic, version, the root's nonce
  *   rank to root   hello: magic, version, rank, size, the time it will wait, process token, its nonce, proof
  *   root to rank   verdict: code, detail, proof
  *
- * A proof is the HMAC, by the secret, of a label and everything said so far; so none can be used twice or sent back. The rank
- * proves first: the root is the one that strangers can reach, and must not hand them anything to guess the secret from.
+ * A proof is the HMAC, by the secret, of a label and everything said so far. Both nonces are in it, so a proof cannot be used
+ * twice; the label says which side made it, so it cannot be sent back. The rank proves first: the root is the side that
+ * strangers can reach, and must not hand them anything by which they could test guesses of the secret.
+ *
+ * One struct rondo_handshake serves one connection and belongs to one thread at a time.
  */
 #ifndef RONDO_LIB_BOOTSTRAP_HANDSHAKE_H
 #define RONDO_LIB_BOOTSTRAP_HANDSHAKE_H
@@ -26,7 +30,7 @@ enum rondo_handshake_verdict {
     RONDO_HANDSHAKE_SECRET = 1,  /* the proof is wrong; this verdict alone has no proof */
     RONDO_HANDSHAKE_SIZE = 2,    /* detail: the job's size */
     RONDO_HANDSHAKE_TAKEN = 3,   /* this rank is connected already */
-    RONDO_HANDSHAKE_OVER = 4,    /* this rank has been here and has gone: the root belongs to an earlier job */
+    RONDO_HANDSHAKE_OVER = 4,    /* this rank was connected and has gone: the root belongs to an earlier job */
 };
 
 struct rondo_handshake {
@@ -41,22 +45,33 @@ struct rondo_handshake_claim {
     unsigned char process[RONDO_PROCESS_TOKEN_BYTES];
 };
 
-/* The root's side. read_hello: 1 proven; 0 a rank with another secret; -1 not a rank at all. */
+/* ---- the root's side ---- */
+
+/* Fills handshake->challenge. RONDO_ERR_SYSTEM without random bytes. */
 rondo_result_t rondo_handshake_make_challenge(struct rondo_handshake *handshake);
+/* Judges handshake->hello. Returns 1 if the rank has proven that it knows the secret, and *claim is then set and in range; 0 if
+ * it is a rank with another secret; -1 if it is not a rank. */
 int rondo_handshake_read_hello(const struct rondo_handshake *handshake, const struct rondo_hmac *secret,
                                struct rondo_handshake_claim *claim);
+/* Fills handshake->verdict, after the hello was read. */
 void rondo_handshake_make_verdict(struct rondo_handshake *handshake, const struct rondo_hmac *secret,
                                   enum rondo_handshake_verdict code, int detail);
 
-/* The rank's side. read_challenge: 1 fine; 0 a root of another version, which is stored; -1 not a root at all. read_verdict: 1
- * proven, or RONDO_HANDSHAKE_SECRET; -1 not from a root that knows the secret. */
+/* ---- the rank's side ---- */
+
+/* Judges handshake->challenge. Returns 1 if it is a root's of this version; 0 if it is a root's of another version, which is
+ * stored; -1 if it is not a root's. */
 int rondo_handshake_read_challenge(const struct rondo_handshake *handshake, uint32_t *version);
+/* Fills handshake->hello, in answer to the challenge. RONDO_ERR_SYSTEM without random bytes. */
 rondo_result_t rondo_handshake_make_hello(struct rondo_handshake *handshake, const struct rondo_hmac *secret,
                                           const struct rondo_handshake_claim *claim);
+/* Judges handshake->verdict. Returns 1 if the root has proven that it knows the secret, or if the code is
+ * RONDO_HANDSHAKE_SECRET, which anything on the port could have sent; -1 otherwise. */
 int rondo_handshake_read_verdict(const struct rondo_handshake *handshake, const struct rondo_hmac *secret,
                                  enum rondo_handshake_verdict *code, int *detail);
 
-/* The keys of the two directions, once both have proven themselves. */
+/* Derives the keys of the two directions from the secret and all three messages. Either side calls it, after both proofs were
+ * found right and the verdict is RONDO_HANDSHAKE_WELCOME. */
 void rondo_handshake_keys(const struct rondo_handshake *handshake, const struct rondo_hmac *secret, struct rondo_hmac *to_root,
                           struct rondo_hmac *to_rank);
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define BEAT_MS 1000
+#define BEAT_MS 1000 /* between two signs, and between two looks */
 
 void rondo_heartbeat_begin(struct rondo_heartbeat *heartbeat, int fd)
 {

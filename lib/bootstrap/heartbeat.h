@@ -1,8 +1,10 @@
 /*
- * Signs of life on a control connection between hosts, where the other end may vanish, or be frozen, without a word: each end
- * sends one a second, and gives the other up after so many seconds without any. Ends on one host need none: the kernel tells.
+ * Signs of life on a control connection between hosts, where the other end may vanish, or freeze, without a word: each end
+ * sends one a second, and gives the other up after RONDO_HEARTBEAT seconds without any. Connections within a host need none:
+ * the kernel tells.
  *
- * Seconds are counted by looking, at most one a look: a host that was itself frozen blames nobody for the time it missed.
+ * Seconds are counted by looking, at most one a look, so that a host that was itself frozen does not count the time it missed
+ * against the other end. A heartbeat belongs to one thread.
  */
 #ifndef RONDO_LIB_BOOTSTRAP_HEARTBEAT_H
 #define RONDO_LIB_BOOTSTRAP_HEARTBEAT_H
@@ -16,11 +18,12 @@ struct rondo_heartbeat {
 
 enum rondo_heartbeat_due { RONDO_HEARTBEAT_NOTHING, RONDO_HEARTBEAT_SEND, RONDO_HEARTBEAT_DEAD };
 
-/* fd: of the connection. Beats only if that leads to another host, and RONDO_HEARTBEAT is not 0. */
+/* Starts to count on the connection fd; does not if that stays on this host or RONDO_HEARTBEAT is 0. */
 void rondo_heartbeat_begin(struct rondo_heartbeat *heartbeat, int fd);
-/* Something has come. */
+/* Something was received. */
 void rondo_heartbeat_heard(struct rondo_heartbeat *heartbeat);
-/* After reading what there is. */
+/* Says what is due at `now` (rondo_clock_ms): nothing, to send a sign, or to give the other end up. Call it after reading what
+ * has arrived. */
 enum rondo_heartbeat_due rondo_heartbeat_look(struct rondo_heartbeat *heartbeat, int64_t now);
 
 #endif

@@ -1,4 +1,4 @@
-/* See lib/bootstrap/members.h. */
+/* See lib/bootstrap/members.h. One epoll set watches all sockets; what a round queues is written at its end. */
 #include "lib/bootstrap/members.h"
 
 #include "lib/bootstrap/control.h"
@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 enum {
-    FILLS_ROUND = 8,         /* reads from one member before others are served again */
+    FILLS_ROUND = 8,         /* reads from one member before the next event is served */
     FLUSH_MS = 5000,         /* a leaving member's time to take what is still queued for it */
     FAILED_MS = 1000,        /* the same when the job could not form */
-    QUEUED_SLOW = 64 << 20,  /* bytes queued for a member that has taken none for STALL_MS: it is dead */
-    QUEUED_MOST = 512 << 20, /* bytes queued for a member, however it goes on */
+    QUEUED_SLOW = 64 << 20,  /* bytes queued for a member that has taken none for STALL_MS: it counts as dead */
+    QUEUED_MOST = 512 << 20, /* bytes queued for a member that takes some: more, and it counts as dead */
     STALL_MS = 2000,
 };
 
@@ -43,7 +43,7 @@ rondo_result_t rondo_members_resize(struct rondo_members *members, int size)
     if (by_rank == NULL || gone == NULL) {
         free(by_rank);
         free(gone);
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a roster of %d ranks", size);
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the members of a job of %d ranks", size);
     }
     members->by_rank = by_rank;
     members->gone = gone;
@@ -60,15 +60,15 @@ struct rondo_member *rondo_members_add(struct rondo_members *members, int fd)
         close(fd);
         return NULL;
     }
-    member->frames.fd = fd;
+    member->connection.fd = fd;
     member->rank = -1;
     member->deadline = INT64_MAX;
     member->phase = RONDO_MEMBER_PENDING;
     members->counts[RONDO_MEMBER_PENDING]++;
-    member->next = members->list;
+    member->next = members->first;
     if (member->next != NULL)
         member->next->previous = member;
-    members->list = member;
+    members->first = member;
     return member;
 }
 
@@ -79,7 +79,7 @@ void rondo_members_join(struct rondo_members *members, struct rondo_member *memb
     member->local = local;
     member->deadline = INT64_MAX;
     member->progress = rondo_clock_ms();
-    rondo_heartbeat_begin(&member->heartbeat, member->frames.fd);
+    rondo_heartbeat_begin(&member->heartbeat, member->connection.fd);
     members->beats |= member->heartbeat.next != INT64_MAX;
     members->by_rank[rank] = member;
     members->joined++;
@@ -95,8 +95,8 @@ void rondo_members_end(struct rondo_members *members, struct rondo_member *membe
         return;
     set_phase(members, member, RONDO_MEMBER_ENDED);
     /* A forked child may have inherited the socket, and closing it here would not take it out of the set. */
-    epoll_ctl(members->epoll, EPOLL_CTL_DEL, member->frames.fd, NULL);
-    rondo_frame_connection_close(&member->frames);
+    epoll_ctl(members->epoll, EPOLL_CTL_DEL, member->connection.fd, NULL);
+    rondo_frame_connection_close(&member->connection);
 }
 
 void rondo_members_lose(struct rondo_members *members, struct rondo_member *member)
@@ -126,10 +126,10 @@ void rondo_members_mark(struct rondo_members *members, struct rondo_member *memb
     members->dirty = member;
 }
 
-static void put(struct rondo_members *members, struct rondo_member *member, uint32_t type, int source, int destination,
-                const void *data, size_t bytes)
+static void enqueue(struct rondo_members *members, struct rondo_member *member, uint32_t type, int source, int destination,
+                    const void *data, size_t bytes)
 {
-    if (rondo_frame_connection_put(&member->frames, type, source, destination, data, bytes) != 0)
+    if (rondo_frame_connection_put(&member->connection, type, source, destination, data, bytes) != 0)
         rondo_members_lose(members, member);
     else
         rondo_members_mark(members, member);
@@ -139,7 +139,7 @@ void rondo_members_broadcast(struct rondo_members *members, uint32_t type, int s
 {
     for (int rank = 0; rank < members->size; rank++)
         if (rank != source && members->by_rank[rank] != NULL)
-            put(members, members->by_rank[rank], type, source, RONDO_CONTROL_ALL, data, bytes);
+            enqueue(members, members->by_rank[rank], type, source, RONDO_CONTROL_ALL, data, bytes);
 }
 
 void rondo_members_fail(struct rondo_members *members, const char *reason)
@@ -159,7 +159,8 @@ void rondo_members_fail(struct rondo_members *members, const char *reason)
     }
 }
 
-static void part(struct rondo_members *members, struct rondo_member *member)
+/* The member has said goodbye: the others are told, and its queue is still flushed. */
+static void depart(struct rondo_members *members, struct rondo_member *member)
 {
     members->by_rank[member->rank] = NULL;
     members->gone[member->rank] = 1;
@@ -171,6 +172,10 @@ static void part(struct rondo_members *members, struct rondo_member *member)
     rondo_members_broadcast(members, RONDO_CONTROL_LEFT, member->rank, NULL, 0);
 }
 
+/*
+ * Passes a frame on. A frame whose source is not its sender, whose destination does not exist, that comes before the job has
+ * formed or after the goodbye, or whose type is for the root to send violates the protocol: the member is lost.
+ */
 static void route(struct rondo_members *members, struct rondo_member *member, const struct rondo_frame *frame)
 {
     int all = frame->destination == RONDO_CONTROL_ALL;
@@ -178,7 +183,7 @@ static void route(struct rondo_members *members, struct rondo_member *member, co
         frame->destination < RONDO_CONTROL_ALL || frame->destination >= members->size)
         rondo_members_lose(members, member);
     else if (frame->type == RONDO_FRAME_GOODBYE)
-        part(members, member);
+        depart(members, member);
     else if (frame->type == RONDO_FRAME_BEAT)
         return;
     else if (frame->type < RONDO_CONTROL_FIRST_USER_TYPE)
@@ -186,20 +191,20 @@ static void route(struct rondo_members *members, struct rondo_member *member, co
     else if (all)
         rondo_members_broadcast(members, frame->type, frame->source, frame->data, frame->bytes);
     else if (members->by_rank[frame->destination] != NULL)
-        put(members, members->by_rank[frame->destination], frame->type, frame->source, frame->destination, frame->data,
-            frame->bytes);
+        enqueue(members, members->by_rank[frame->destination], frame->type, frame->source, frame->destination, frame->data,
+                frame->bytes);
 }
 
 void rondo_members_read(struct rondo_members *members, struct rondo_member *member)
 {
     for (int i = 0; i < FILLS_ROUND && member->phase != RONDO_MEMBER_ENDED; i++) {
         struct rondo_frame frame;
-        int state = rondo_frame_connection_fill(&member->frames);
+        int state = rondo_frame_connection_fill(&member->connection);
         if (state == 0)
             return;
         rondo_heartbeat_heard(&member->heartbeat);
         while (state > 0 && member->phase != RONDO_MEMBER_ENDED &&
-               (state = rondo_frame_connection_next(&member->frames, &frame)) > 0)
+               (state = rondo_frame_connection_next(&member->connection, &frame)) > 0)
             route(members, member, &frame);
         if (state < 0)
             rondo_members_lose(members, member);
@@ -208,14 +213,14 @@ void rondo_members_read(struct rondo_members *members, struct rondo_member *memb
 
 static void flush(struct rondo_members *members, struct rondo_member *member)
 {
-    size_t before = member->frames.queued;
+    size_t before = member->connection.queued;
     int64_t now = rondo_clock_ms();
-    int state = rondo_frame_connection_flush(&member->frames);
-    /* A queue that was just begun has not been waiting for the member. */
-    if (member->frames.queued < before || !member->writing)
+    int state = rondo_frame_connection_flush(&member->connection);
+    /* A queue that has just begun has not been waiting for the member. */
+    if (member->connection.queued < before || !member->writing)
         member->progress = now;
-    if (state < 0 || member->frames.queued > (size_t) QUEUED_MOST ||
-        (member->frames.queued > (size_t) QUEUED_SLOW && now - member->progress > STALL_MS)) {
+    if (state < 0 || member->connection.queued > (size_t) QUEUED_MOST ||
+        (member->connection.queued > (size_t) QUEUED_SLOW && now - member->progress > STALL_MS)) {
         rondo_members_lose(members, member);
         return;
     }
@@ -225,13 +230,13 @@ static void flush(struct rondo_members *members, struct rondo_member *member)
     }
     if (member->writing == (state > 0)) {
         struct epoll_event event = {.events = state > 0 ? EPOLLIN : EPOLLIN | EPOLLOUT, .data.ptr = member};
-        epoll_ctl(members->epoll, EPOLL_CTL_MOD, member->frames.fd, &event);
+        epoll_ctl(members->epoll, EPOLL_CTL_MOD, member->connection.fd, &event);
         member->writing = state == 0;
     }
 }
 
-/* Flushing may find members dead, which is news for others, which is flushed in turn. Those of this process come last: once
- * told, it may exit and take this thread with it. */
+/* Flushes the members that were marked. Flushing may find members dead, of which others are notified, and these are flushed in
+ * turn. Members of this process come last: once told, it may exit and take this thread with it. */
 static void flush_dirty(struct rondo_members *members)
 {
     struct rondo_member *local = NULL;
@@ -254,17 +259,18 @@ static void flush_dirty(struct rondo_members *members)
     }
 }
 
-/* Ranks of this process that have said goodbye may go when nobody is left, or another one keeps the process alive. */
+/* Lets the members of this process that have said goodbye go: when no other rank is left, or a JOINED one of this process keeps
+ * it alive. */
 static void release_held(struct rondo_members *members)
 {
     if (members->counts[RONDO_MEMBER_HELD] == 0)
         return;
-    int keeper = 0;
-    for (struct rondo_member *member = members->list; member != NULL; member = member->next)
-        keeper |= member->phase == RONDO_MEMBER_JOINED && member->local;
-    if (!keeper && (members->counts[RONDO_MEMBER_LEAVING] > 0 || members->left < members->size))
+    int stays = 0;
+    for (struct rondo_member *member = members->first; member != NULL; member = member->next)
+        stays |= member->phase == RONDO_MEMBER_JOINED && member->local;
+    if (!stays && (members->counts[RONDO_MEMBER_LEAVING] > 0 || members->left < members->size))
         return;
-    for (struct rondo_member *member = members->list; member != NULL; member = member->next)
+    for (struct rondo_member *member = members->first; member != NULL; member = member->next)
         if (member->phase == RONDO_MEMBER_HELD) {
             set_phase(members, member, RONDO_MEMBER_LEAVING);
             member->deadline = rondo_clock_ms() + FLUSH_MS;
@@ -272,18 +278,18 @@ static void release_held(struct rondo_members *members)
         }
 }
 
-static void reap(struct rondo_members *members)
+static void free_ended(struct rondo_members *members)
 {
     if (members->counts[RONDO_MEMBER_ENDED] == 0)
         return;
-    for (struct rondo_member *member = members->list, *next; member != NULL; member = next) {
+    for (struct rondo_member *member = members->first, *next; member != NULL; member = next) {
         next = member->next;
         if (member->phase != RONDO_MEMBER_ENDED)
             continue;
         if (member->previous != NULL)
             member->previous->next = next;
         else
-            members->list = next;
+            members->first = next;
         if (next != NULL)
             next->previous = member->previous;
         if (member == members->anchor)
@@ -305,8 +311,8 @@ int64_t rondo_members_beat(struct rondo_members *members, int64_t now)
         enum rondo_heartbeat_due due = rondo_heartbeat_look(&member->heartbeat, now);
         if (due == RONDO_HEARTBEAT_DEAD)
             rondo_members_lose(members, member);
-        else if (due == RONDO_HEARTBEAT_SEND && member->frames.queued == 0)
-            put(members, member, RONDO_FRAME_BEAT, 0, RONDO_CONTROL_ALL, NULL, 0);
+        else if (due == RONDO_HEARTBEAT_SEND && member->connection.queued == 0)
+            enqueue(members, member, RONDO_FRAME_BEAT, 0, RONDO_CONTROL_ALL, NULL, 0);
         if (due != RONDO_HEARTBEAT_DEAD && member->heartbeat.next < next)
             next = member->heartbeat.next;
     }
@@ -319,15 +325,15 @@ void rondo_members_finish_round(struct rondo_members *members)
     flush_dirty(members);
     release_held(members);
     flush_dirty(members);
-    reap(members);
+    free_ended(members);
 }
 
 void rondo_members_destroy(struct rondo_members *members)
 {
     members->dirty = NULL;
-    for (struct rondo_member *member = members->list; member != NULL; member = member->next)
+    for (struct rondo_member *member = members->first; member != NULL; member = member->next)
         rondo_members_end(members, member);
-    reap(members);
+    free_ended(members);
     if (members->epoll >= 0)
         close(members->epoll);
     free(members->by_rank);

@@ -1,8 +1,10 @@
 /*
- * The connections of a root (lib/bootstrap/router.h) and what passes between them: who is there, messages from one to another,
- * news of death and departure. Whom to let in is the router's business. Used by the root's thread only.
+ * The root's connections (lib/bootstrap/router.h) and what passes between them: which ranks are connected, messages from one to
+ * another, notifications of ranks that have died or left. Which connections are admitted is the router's business. Relies on
+ * lib/bootstrap/frame_connection.h. Every function is called on the root's thread only.
  *
- * A member that has ended is freed at the end of a round (rondo_members_reap), because later events of the round may name it.
+ * A member that has ended is freed at the end of a round (rondo_members_finish_round), because later events of the round may
+ * still name it.
  */
 #ifndef RONDO_LIB_BOOTSTRAP_MEMBERS_H
 #define RONDO_LIB_BOOTSTRAP_MEMBERS_H
@@ -12,10 +14,10 @@
 #include "lib/bootstrap/frame_connection.h"
 
 enum rondo_member_phase {
-    RONDO_MEMBER_PENDING, /* has not proven itself; of its wire only the descriptor counts */
+    RONDO_MEMBER_PENDING, /* unauthenticated: of its connection only the descriptor counts */
     RONDO_MEMBER_JOINED,
     RONDO_MEMBER_LEAVING, /* has said goodbye, or has been told that the job cannot form: closed once its queue is empty */
-    RONDO_MEMBER_HELD,    /* has said goodbye, and is answered when its process, which is the root's, may go */
+    RONDO_MEMBER_HELD,    /* has said goodbye, and is answered when its process, which is the root's, may end */
     RONDO_MEMBER_ENDED,   /* closed */
     RONDO_MEMBER_PHASES,
 };
@@ -23,56 +25,63 @@ enum rondo_member_phase {
 struct rondo_member {
     struct rondo_member *next, *previous; /* all of them, newest first */
     struct rondo_member *next_dirty;
-    struct rondo_frame_connection frames;
+    struct rondo_frame_connection connection;
     struct rondo_handshake handshake;
     struct rondo_heartbeat heartbeat; /* once JOINED */
     enum rondo_member_phase phase;
-    int rank, local;    /* local: of this process */
-    int dirty, writing; /* in the list of those to flush; the socket is watched for room */
+    int rank, local;    /* local: a rank of this process */
+    int dirty, writing; /* dirty: in the list of those to flush; writing: the socket is watched for room */
     size_t hello_bytes; /* received of the hello */
-    int64_t deadline;   /* when PENDING or LEAVING is cut short; INT64_MAX: never */
+    int64_t deadline;   /* when PENDING or LEAVING is cut short, by rondo_clock_ms; INT64_MAX: never */
     int64_t progress;   /* when the socket last took something */
 };
 
 struct rondo_members {
-    int epoll, size;                 /* size 0: not known yet */
-    int joined, left;                /* ranks that are there; ranks that have left or died after forming */
-    int formed, failed;              /* all have met; they will not */
+    int epoll, size;                 /* size: ranks of the job; 0: not known yet */
+    int joined, left;                /* ranks that are JOINED; ranks that have left or died after forming */
+    int formed, failed;              /* formed: all ranks have joined. failed: they never will */
     int counts[RONDO_MEMBER_PHASES]; /* members in each phase */
     int beats;                       /* some members are on other hosts */
     int64_t next_beat;
-    struct rondo_member **by_rank; /* NULL: not there, or no more */
-    unsigned char *gone;           /* by rank: was there after forming, and is no more */
-    struct rondo_member *list, *dirty;
+    struct rondo_member **by_rank; /* NULL: not JOINED */
+    unsigned char *gone;           /* by rank: was JOINED after forming, and is no more */
+    struct rondo_member *first, *dirty;
     struct rondo_member *anchor; /* of the rank that started the root; without it the job cannot form */
 };
 
+/* Prepares members without any connection. size: ranks of the job, or 0 if the first hello says it. RONDO_ERR_SYSTEM,
+ * RONDO_ERR_MEMORY; rondo_members_destroy is due in any case. */
 rondo_result_t rondo_members_create(struct rondo_members *members, int size);
 void rondo_members_destroy(struct rondo_members *members);
-/* Once, while size is 0. */
+/* Sets the size of the job; once, while it is 0. RONDO_ERR_MEMORY. */
 rondo_result_t rondo_members_resize(struct rondo_members *members, int size);
 
-/* Takes fd, which is closed if NULL is returned. The member is PENDING, its deadline INT64_MAX. */
+/* Makes a PENDING member of the connected socket fd, with no deadline, and watches it. Returns NULL, with fd closed, if memory
+ * or watches are out. */
 struct rondo_member *rondo_members_add(struct rondo_members *members, int fd);
-/* A PENDING member with its keys becomes JOINED. */
+/* Makes a PENDING member, whose connection has been opened with its keys, the JOINED one of its rank. The last rank to join
+ * forms the job: all ranks are told. */
 void rondo_members_join(struct rondo_members *members, struct rondo_member *member, int rank, int local);
-/* Closes without telling anyone. */
+/* Closes the member's connection and tells no other member. */
 void rondo_members_end(struct rondo_members *members, struct rondo_member *member);
-/* The connection has broken, or its other end has broken the rules: closes, and tells the others what that means. */
+/* The member's connection has broken, or its other end has violated the protocol: closes it. After the job has formed, the
+ * other ranks are told that this one has died; before, losing the anchor fails the job. */
 void rondo_members_lose(struct rondo_members *members, struct rondo_member *member);
 
-/* Queues for every joined rank but source. */
+/* Queues a frame for every joined rank but source. */
 void rondo_members_broadcast(struct rondo_members *members, uint32_t type, int source, const void *data, size_t bytes);
-/* The job cannot form any more: everybody who came is told why. */
+/* The job cannot form any more: tells every joined rank why, and lets them go. */
 void rondo_members_fail(struct rondo_members *members, const char *reason);
 
-/* Reads what has come from a member that is not PENDING, and passes it on. */
+/* Reads what has arrived from a member that is not PENDING, and routes it. */
 void rondo_members_read(struct rondo_members *members, struct rondo_member *member);
-void rondo_members_mark(struct rondo_members *members, struct rondo_member *member); /* to be flushed */
-/* Sends signs of life to those on other hosts, and gives up who has given none. Returns when to look again, INT64_MAX: never.
- */
+/* The member's queue will be flushed at the end of the round. */
+void rondo_members_mark(struct rondo_members *members, struct rondo_member *member);
+/* Queues signs of life for members on other hosts, and loses those that have been silent for too long. now: rondo_clock_ms.
+ * Returns when to call it again; INT64_MAX: never. */
 int64_t rondo_members_beat(struct rondo_members *members, int64_t now);
-/* Writes what is queued, closes those who may go, frees those who have ended. */
+/* Writes what is queued, closes the members that may go, frees those that have ended. No pointer to a member is good afterwards
+ * unless the member is still among them. */
 void rondo_members_finish_round(struct rondo_members *members);
 
 #endif

@@ -1,5 +1,5 @@
-/* See lib/bootstrap/rendezvous.h. Runs on the caller's thread before there is a control thread; every wait has the caller's
- * deadline. */
+/* See lib/bootstrap/rendezvous.h. Runs on the caller's thread before there is a control thread; every wait ends by the caller's
+ * deadline. Nothing that answers is trusted before its verdict was proven. */
 #include "lib/bootstrap/rendezvous.h"
 
 #include "lib/base/thread.h"
@@ -16,7 +16,7 @@
 enum {
     CONNECT_MS = 3000, /* for one address */
     ANSWER_MS = 5000,  /* for one message of the handshake */
-    GRACE_MS = 3000,   /* the root, whose clock decides, gets so much longer */
+    GRACE_MS = 3000,   /* beyond the deadline, for the root, whose clock decides, to say why the job did not form */
     PAUSE_FIRST_MS = 5,
     PAUSE_MOST_MS = 200,
 };
@@ -27,11 +27,12 @@ struct attempt {
     struct rondo_handshake handshake;
     int64_t deadline;
     int fd, local;
-    char trouble[256]; /* why the last attempt came to nothing */
+    char failure[256]; /* why the last attempt failed */
 };
 
 enum outcome { JOINED, RETRY, REFUSED /* the error has been set */ };
 
+/* Returns 1 when the descriptor is ready, 0 at the deadline. */
 static int wait_for(int fd, short events, int64_t deadline)
 {
     struct pollfd poller = {fd, events, 0};
@@ -45,26 +46,27 @@ static int wait_for(int fd, short events, int64_t deadline)
     }
 }
 
+/* Returns the time so many milliseconds from now, but not past the deadline. */
 static int64_t within(const struct attempt *attempt, int milliseconds)
 {
     int64_t limit = rondo_clock_ms() + milliseconds;
     return limit < attempt->deadline ? limit : attempt->deadline;
 }
 
-/* Exactly so many bytes: what comes after them belongs to the wire. 1 if they came. */
+/* Reads exactly so many bytes, because those after them belong to the connection. Returns 1 if they came. */
 static int receive(struct attempt *attempt, unsigned char *to, size_t bytes, const char *what)
 {
     int64_t limit = within(attempt, ANSWER_MS);
     while (bytes > 0) {
         if (!wait_for(attempt->fd, POLLIN, limit)) {
-            snprintf(attempt->trouble, sizeof(attempt->trouble), "it did not send its %s", what);
+            snprintf(attempt->failure, sizeof(attempt->failure), "it did not send its %s", what);
             return 0;
         }
         ssize_t got = recv(attempt->fd, to, bytes, MSG_DONTWAIT);
         if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
             continue;
         if (got <= 0) {
-            snprintf(attempt->trouble, sizeof(attempt->trouble), "it closed the connection before its %s", what);
+            snprintf(attempt->failure, sizeof(attempt->failure), "it closed the connection before its %s", what);
             return 0;
         }
         to += got;
@@ -73,18 +75,19 @@ static int receive(struct attempt *attempt, unsigned char *to, size_t bytes, con
     return 1;
 }
 
-static const char *where(const struct rondo_control_options *options)
+/* For messages. */
+static const char *root_name(const struct rondo_control_options *options)
 {
     return options->unique_id != NULL ? "the unique id's address" : options->root != NULL ? options->root : "this host";
 }
 
-static enum outcome understand_verdict(struct attempt *attempt)
+static enum outcome take_verdict(struct attempt *attempt)
 {
     const struct rondo_control_options *options = attempt->options;
     enum rondo_handshake_verdict verdict;
     int detail;
     if (rondo_handshake_read_verdict(&attempt->handshake, &attempt->secret, &verdict, &detail) < 0) {
-        snprintf(attempt->trouble, sizeof(attempt->trouble), "what answers there does not know the secret");
+        snprintf(attempt->failure, sizeof(attempt->failure), "what answers there does not know the secret");
         return RETRY;
     }
     switch (verdict) {
@@ -92,7 +95,7 @@ static enum outcome understand_verdict(struct attempt *attempt)
         attempt->local = detail;
         return JOINED;
     case RONDO_HANDSHAKE_SECRET:
-        rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s refused the secret of rank %d: %s", where(options), options->rank,
+        rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s refused the secret of rank %d: %s", root_name(options), options->rank,
                    options->unique_id != NULL ? "the unique id is not its own" : "RONDO_SECRET must be the same on all ranks");
         return REFUSED;
     case RONDO_HANDSHAKE_SIZE:
@@ -103,7 +106,7 @@ static enum outcome understand_verdict(struct attempt *attempt)
         rondo_fail(RONDO_ERR_BOOTSTRAP,
                    "rank %d of %d is there already: this rank has been given twice, or two jobs meet at %s under one name (%s "
                    "tells them apart)",
-                   options->rank, options->size, where(options),
+                   options->rank, options->size, root_name(options),
                    options->unique_id != NULL ? "a unique id of its own"
                    : options->root != NULL    ? "RONDO_ROOT"
                                               : "RONDO_JOB");
@@ -111,7 +114,7 @@ static enum outcome understand_verdict(struct attempt *attempt)
     case RONDO_HANDSHAKE_OVER:
         break;
     }
-    snprintf(attempt->trouble, sizeof(attempt->trouble), "the root there belongs to a job that is ending");
+    snprintf(attempt->failure, sizeof(attempt->failure), "the root there belongs to a job that is ending");
     return RETRY;
 }
 
@@ -124,11 +127,11 @@ static enum outcome shake_hands(struct attempt *attempt)
         return RETRY;
     int understood = rondo_handshake_read_challenge(handshake, &version);
     if (understood < 0) {
-        snprintf(attempt->trouble, sizeof(attempt->trouble), "what answers there is not Rondo");
+        snprintf(attempt->failure, sizeof(attempt->failure), "what answers there is not Rondo");
         return RETRY;
     }
     if (understood == 0) {
-        rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s speaks version %u of the protocol, not this one", where(options),
+        rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s speaks version %u of the protocol, not this one", root_name(options),
                    version);
         return REFUSED;
     }
@@ -141,18 +144,18 @@ static enum outcome shake_hands(struct attempt *attempt)
     /* A fresh socket has room for it. */
     if (send(attempt->fd, handshake->hello, sizeof(handshake->hello), MSG_NOSIGNAL | MSG_DONTWAIT) !=
         (ssize_t) sizeof(handshake->hello)) {
-        snprintf(attempt->trouble, sizeof(attempt->trouble), "sending the hello: %s", strerror(errno));
+        snprintf(attempt->failure, sizeof(attempt->failure), "sending the hello: %s", strerror(errno));
         return RETRY;
     }
     if (!receive(attempt, handshake->verdict, sizeof(handshake->verdict), "verdict"))
         return RETRY;
-    return understand_verdict(attempt);
+    return take_verdict(attempt);
 }
 
-static enum outcome try_place(struct attempt *attempt, const struct rondo_address *place)
+static enum outcome try_address(struct attempt *attempt, const struct rondo_address *address)
 {
     int error;
-    attempt->fd = rondo_address_connect(place);
+    attempt->fd = rondo_address_connect(address);
     if (attempt->fd < 0)
         error = errno;
     else if (!wait_for(attempt->fd, POLLOUT, within(attempt, CONNECT_MS)))
@@ -160,9 +163,9 @@ static enum outcome try_place(struct attempt *attempt, const struct rondo_addres
     else
         error = rondo_address_connected(attempt->fd);
     if (error != 0)
-        snprintf(attempt->trouble, sizeof(attempt->trouble), "%s", strerror(error));
-    else if (place->storage.ss_family == AF_UNIX && !rondo_address_same_user(attempt->fd)) {
-        snprintf(attempt->trouble, sizeof(attempt->trouble), "another user listens under its name");
+        snprintf(attempt->failure, sizeof(attempt->failure), "%s", strerror(error));
+    else if (address->storage.ss_family == AF_UNIX && !rondo_address_same_user(attempt->fd)) {
+        snprintf(attempt->failure, sizeof(attempt->failure), "another user listens under its name");
         error = EPERM;
     }
     enum outcome outcome = error == 0 ? shake_hands(attempt) : RETRY;
@@ -171,46 +174,46 @@ static enum outcome try_place(struct attempt *attempt, const struct rondo_addres
     return outcome;
 }
 
-static rondo_result_t not_found(const struct attempt *attempt, const char *trouble)
+static rondo_result_t fail_not_found(const struct attempt *attempt, const char *failure)
 {
     const struct rondo_control_options *options = attempt->options;
     if (options->unique_id == NULL && options->root == NULL)
         return rondo_fail(RONDO_ERR_BOOTSTRAP,
                           "rank %d found no rank 0 of job \"%s\" on this host within %.3g s (%s); across hosts, "
                           "RONDO_ROOT=host:port must be set",
-                          options->rank, options->job != NULL ? options->job : "", options->connect_timeout, trouble);
+                          options->rank, options->job != NULL ? options->job : "", options->connect_timeout, failure);
     return rondo_fail(RONDO_ERR_BOOTSTRAP,
                       "rank %d could not join the root (rank 0, or who made the unique id) at %s within %.3g s: %s",
-                      options->rank, where(options), options->connect_timeout, trouble);
+                      options->rank, root_name(options), options->connect_timeout, failure);
 }
 
-static rondo_result_t find_root(struct attempt *attempt, const struct rondo_address *places, int count)
+static rondo_result_t connect_root(struct attempt *attempt, const struct rondo_address *addresses, int count)
 {
-    char trouble[sizeof(attempt->trouble)] = "no time";
+    char failure[sizeof(attempt->failure)] = "no time";
     for (int pause = PAUSE_FIRST_MS;; pause = pause * 2 < PAUSE_MOST_MS ? pause * 2 : PAUSE_MOST_MS) {
         for (int i = 0; i < count; i++) {
-            enum outcome outcome = try_place(attempt, &places[i]);
+            enum outcome outcome = try_address(attempt, &addresses[i]);
             if (outcome != RETRY)
                 return outcome == JOINED ? RONDO_SUCCESS : RONDO_ERR_BOOTSTRAP;
-            /* An attempt that the deadline cut short says less than those before it. Of many candidates most are refused
-             * connections; what else happened says more. */
+            /* An attempt that the deadline cut short says less than those before it. Of many candidates most refuse the
+             * connection; any other failure says more. */
             int cut_short = rondo_clock_ms() >= attempt->deadline && pause > PAUSE_FIRST_MS;
-            if (!cut_short && (i == 0 || strcmp(attempt->trouble, strerror(ECONNREFUSED)) != 0))
-                memcpy(trouble, attempt->trouble, sizeof(trouble));
+            if (!cut_short && (i == 0 || strcmp(attempt->failure, strerror(ECONNREFUSED)) != 0))
+                memcpy(failure, attempt->failure, sizeof(failure));
         }
         if (rondo_clock_ms() >= attempt->deadline)
-            return not_found(attempt, trouble);
+            return fail_not_found(attempt, failure);
         rondo_rendezvous_pause(pause, attempt->deadline);
     }
 }
 
-/* The root says when all have come, or which have not. */
-static rondo_result_t wait_ready(struct attempt *attempt, struct rondo_frame_connection *frames)
+/* Waits until the root says that all ranks have joined, or which have not. */
+static rondo_result_t wait_ready(struct attempt *attempt, struct rondo_frame_connection *connection)
 {
     const struct rondo_control_options *options = attempt->options;
     for (;;) {
         struct rondo_frame frame;
-        int state = rondo_frame_connection_next(frames, &frame);
+        int state = rondo_frame_connection_next(connection, &frame);
         if (state > 0 && frame.type == RONDO_FRAME_READY)
             return RONDO_SUCCESS;
         if (state > 0 && frame.type == RONDO_FRAME_FAILED) {
@@ -220,19 +223,19 @@ static rondo_result_t wait_ready(struct attempt *attempt, struct rondo_frame_con
                                   ? "; ranks on other hosts can come only if RONDO_ROOT=host:port is set"
                                   : "");
         }
-        if (state == 0 && !wait_for(frames->fd, POLLIN, attempt->deadline + GRACE_MS))
+        if (state == 0 && !wait_for(connection->fd, POLLIN, attempt->deadline + GRACE_MS))
             return rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s fell silent while rank %d waited for the others",
-                              where(options), options->rank);
-        if (state != 0 || rondo_frame_connection_fill(frames) < 0)
-            return rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s ended while rank %d waited for the others", where(options),
-                              options->rank);
+                              root_name(options), options->rank);
+        if (state != 0 || rondo_frame_connection_fill(connection) < 0)
+            return rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s ended while rank %d waited for the others",
+                              root_name(options), options->rank);
     }
 }
 
 static rondo_result_t join(struct attempt *attempt)
 {
     const struct rondo_control_options *options = attempt->options;
-    struct rondo_address places[RONDO_RENDEZVOUS_PLACES];
+    struct rondo_address addresses[RONDO_RENDEZVOUS_ADDRESSES];
     int count = 0;
     rondo_result_t result = RONDO_SUCCESS;
     if (options->unique_id != NULL) {
@@ -244,19 +247,19 @@ static rondo_result_t join(struct attempt *attempt)
         explicit_bzero(content.secret, sizeof(content.secret));
         rondo_unique_id_this_host(host);
         if (memcmp(host, content.host, sizeof(host)) == 0)
-            places[count++] = content.local;
+            addresses[count++] = content.local;
         if (content.remote.bytes > 0)
-            places[count++] = content.remote;
+            addresses[count++] = content.remote;
         if (count == 0)
             return rondo_fail(RONDO_ERR_BOOTSTRAP,
                               "the unique id was made on a host without a network and is of use there only");
-        return find_root(attempt, places, count);
+        return connect_root(attempt, addresses, count);
     }
     const char *secret = options->secret != NULL ? options->secret : "";
     rondo_hmac_begin(&attempt->secret, secret, strlen(secret));
     if (options->rank > 0) {
-        result = rondo_rendezvous_places(options, attempt->deadline, places, &count);
-        return result == RONDO_SUCCESS ? find_root(attempt, places, count) : result;
+        result = rondo_rendezvous_addresses(options, attempt->deadline, addresses, &count);
+        return result == RONDO_SUCCESS ? connect_root(attempt, addresses, count) : result;
     }
     result = rondo_rendezvous_start_root(options, &attempt->secret, attempt->deadline, &attempt->fd);
     if (result != RONDO_SUCCESS)
@@ -266,11 +269,11 @@ static rondo_result_t join(struct attempt *attempt)
         return RONDO_SUCCESS;
     close(attempt->fd);
     return outcome == REFUSED ? RONDO_ERR_BOOTSTRAP
-                              : rondo_fail(RONDO_ERR_BOOTSTRAP, "rank 0 could not join its own root: %s", attempt->trouble);
+                              : rondo_fail(RONDO_ERR_BOOTSTRAP, "rank 0 could not join its own root: %s", attempt->failure);
 }
 
-rondo_result_t rondo_rendezvous_attend(const struct rondo_control_options *options, struct rondo_frame_connection *frames,
-                                       int *local)
+rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *options, struct rondo_frame_connection *connection,
+                                     int *local)
 {
     struct attempt attempt = {.options = options, .fd = -1};
     struct rondo_hmac to_root, to_rank;
@@ -278,11 +281,11 @@ rondo_result_t rondo_rendezvous_attend(const struct rondo_control_options *optio
     rondo_result_t result = join(&attempt);
     if (result == RONDO_SUCCESS) {
         rondo_handshake_keys(&attempt.handshake, &attempt.secret, &to_root, &to_rank);
-        rondo_frame_connection_open(frames, attempt.fd, &to_root, &to_rank);
+        rondo_frame_connection_open(connection, attempt.fd, &to_root, &to_rank);
         *local = attempt.local;
-        result = wait_ready(&attempt, frames);
+        result = wait_ready(&attempt, connection);
         if (result != RONDO_SUCCESS)
-            rondo_frame_connection_close(frames);
+            rondo_frame_connection_close(connection);
     }
     explicit_bzero(&attempt, sizeof(attempt));
     return result;

@@ -1,4 +1,7 @@
-/* A rank's way to the root: finding it (or starting it, for rank 0), proving itself, and waiting until all have come. */
+/*
+ * A rank's way to the root: find it (or start it, for rank 0), prove the secret, and wait until all ranks have joined. Runs on
+ * the thread that calls rondo_control_connect. Relies on lib/bootstrap/handshake.h for what may be believed.
+ */
 #ifndef RONDO_LIB_BOOTSTRAP_RENDEZVOUS_H
 #define RONDO_LIB_BOOTSTRAP_RENDEZVOUS_H
 
@@ -6,20 +9,27 @@
 #include "lib/bootstrap/control.h"
 #include "lib/bootstrap/frame_connection.h"
 
-/* Blocks for at most options->connect_timeout and a little. On success the wire is open, may hold input already, and *local
- * says whether the root is a thread of this process. */
-rondo_result_t rondo_rendezvous_attend(const struct rondo_control_options *options, struct rondo_frame_connection *frames,
-                                       int *local);
+/*
+ * Joins the job. Blocks for at most options->connect_timeout and a little. On success the connection is open and may hold input
+ * already, and *local is 1 if the root is a thread of this process. RONDO_ERR_BOOTSTRAP with the reason otherwise;
+ * RONDO_ERR_SYSTEM; nothing is then left open.
+ */
+rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *options, struct rondo_frame_connection *connection,
+                                     int *local);
 
-/* rank 0's part where there is no unique id (lib/bootstrap/rendezvous_root.c): starts the root, and returns this rank's
- * connection to it. */
+/* ---- where there is no unique id (lib/bootstrap/rendezvous_root.c) ---- */
+
+/* Rank 0's part: listens, starts the root, and stores a socket that is connected to it, which the caller closes. deadline: by
+ * rondo_clock_ms. */
 rondo_result_t rondo_rendezvous_start_root(const struct rondo_control_options *options, const struct rondo_hmac *secret,
                                            int64_t deadline, int *fd);
-/* The places where the root of this job may be: of a Unix socket's names all that rank 0 may have had to choose from. */
-enum { RONDO_RENDEZVOUS_PLACES = 16 };
-rondo_result_t rondo_rendezvous_places(const struct rondo_control_options *options, int64_t deadline,
-                                       struct rondo_address places[RONDO_RENDEZVOUS_PLACES], int *count);
-/* Sleeps, but not past the deadline. */
+/* The addresses at which this job's root may listen: those of options->root's name, or all Unix sockets' names that rank 0 may
+ * have had to choose from. RONDO_ERR_BOOTSTRAP if the name does not resolve before the deadline, or an address that is not
+ * loopback comes without a secret. */
+enum { RONDO_RENDEZVOUS_ADDRESSES = 16 };
+rondo_result_t rondo_rendezvous_addresses(const struct rondo_control_options *options, int64_t deadline,
+                                          struct rondo_address addresses[RONDO_RENDEZVOUS_ADDRESSES], int *count);
+/* Sleeps for so many milliseconds, but not past the deadline. */
 void rondo_rendezvous_pause(int milliseconds, int64_t deadline);
 
 #endif

@@ -1,4 +1,4 @@
-/* Where a job without a unique id meets, and how its rank 0 comes to listen there. See lib/bootstrap/rendezvous.h. */
+/* The addresses of a job without a unique id, and how its rank 0 listens there. See lib/bootstrap/rendezvous.h. */
 #include "lib/bootstrap/rendezvous.h"
 
 #include "lib/base/thread.h"
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    TAKEN_MS = 5000, /* an earlier job's root may need so long to end */
+    ADDRESS_IN_USE_MS = 5000, /* to wait while an earlier job's root still holds the address */
     RETRY_MS = 50,
 };
 
@@ -26,8 +26,9 @@ void rondo_rendezvous_pause(int milliseconds, int64_t deadline)
     nanosleep(&pause, NULL);
 }
 
-/* The name is easy to guess, so that somebody else may hold it: then the next candidate is taken. */
-static rondo_result_t unix_place(const struct rondo_control_options *options, int candidate, struct rondo_address *place)
+/* The name of the job's candidate-th Unix socket. It is easy to guess, so a process of another user may hold it; rank 0 then
+ * takes the next candidate, and the other ranks try all. */
+static rondo_result_t unix_address(const struct rondo_control_options *options, int candidate, struct rondo_address *address)
 {
     const char *job = options->job != NULL ? options->job : "";
     struct rondo_sha256 hash;
@@ -40,10 +41,10 @@ static rondo_result_t unix_place(const struct rondo_control_options *options, in
     for (int i = 0; i < 16; i++)
         at += snprintf(name + at, sizeof(name) - (size_t) at, "%02x", digest[i]);
     snprintf(name + at, sizeof(name) - (size_t) at, "-%d", candidate);
-    return rondo_address_abstract(name, place);
+    return rondo_address_abstract(name, address);
 }
 
-static rondo_result_t resolve(const struct rondo_control_options *options, int64_t deadline, struct rondo_address *places,
+static rondo_result_t resolve(const struct rondo_control_options *options, int64_t deadline, struct rondo_address *addresses,
                               int *count, char host[256])
 {
     char port[16];
@@ -51,7 +52,7 @@ static rondo_result_t resolve(const struct rondo_control_options *options, int64
     rondo_result_t result = rondo_address_split(options->root, 0, host, port);
     if (result != RONDO_SUCCESS)
         return result;
-    while ((result = rondo_address_resolve(host, port, places, count, &again)) != RONDO_SUCCESS) {
+    while ((result = rondo_address_resolve(host, port, addresses, count, &again)) != RONDO_SUCCESS) {
         if (!again || rondo_clock_ms() >= deadline)
             return result;
         rondo_rendezvous_pause(200, deadline);
@@ -59,7 +60,7 @@ static rondo_result_t resolve(const struct rondo_control_options *options, int64
     if (options->secret != NULL && *options->secret != '\0')
         return RONDO_SUCCESS;
     for (int i = 0; i < *count; i++)
-        if (!rondo_address_is_loopback(&places[i]))
+        if (!rondo_address_is_loopback(&addresses[i]))
             return rondo_fail(RONDO_ERR_BOOTSTRAP,
                               "RONDO_ROOT=%s can be reached by strangers, so a secret is needed, the same on all ranks: "
                               "export RONDO_SECRET=$(openssl rand -hex 16)",
@@ -67,43 +68,43 @@ static rondo_result_t resolve(const struct rondo_control_options *options, int64
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_rendezvous_places(const struct rondo_control_options *options, int64_t deadline,
-                                       struct rondo_address places[RONDO_RENDEZVOUS_PLACES], int *count)
+rondo_result_t rondo_rendezvous_addresses(const struct rondo_control_options *options, int64_t deadline,
+                                          struct rondo_address addresses[RONDO_RENDEZVOUS_ADDRESSES], int *count)
 {
     char host[256];
     if (options->root != NULL)
-        return resolve(options, deadline, places, count, host);
-    for (*count = 0; *count < RONDO_RENDEZVOUS_PLACES; (*count)++) {
-        rondo_result_t result = unix_place(options, *count, &places[*count]);
+        return resolve(options, deadline, addresses, count, host);
+    for (*count = 0; *count < RONDO_RENDEZVOUS_ADDRESSES; (*count)++) {
+        rondo_result_t result = unix_address(options, *count, &addresses[*count]);
         if (result != RONDO_SUCCESS)
             return result;
     }
     return RONDO_SUCCESS;
 }
 
-/* Whether a process of this user is listening there. */
-static int is_ours(const struct rondo_address *place)
+/* Whether a process of this user listens there. */
+static int is_same_users(const struct rondo_address *address)
 {
-    int fd = rondo_address_connect(place);
-    int ours = fd >= 0 && rondo_address_same_user(fd);
+    int fd = rondo_address_connect(address);
+    int same = fd >= 0 && rondo_address_same_user(fd);
     if (fd >= 0)
         close(fd);
-    return ours;
+    return same;
 }
 
 static rondo_result_t listen_unix(const struct rondo_control_options *options, int64_t deadline,
                                   struct rondo_router_options *root)
 {
-    for (int candidate = 0; candidate < RONDO_RENDEZVOUS_PLACES; candidate++) {
-        struct rondo_address place;
-        rondo_result_t result = unix_place(options, candidate, &place);
+    for (int candidate = 0; candidate < RONDO_RENDEZVOUS_ADDRESSES; candidate++) {
+        struct rondo_address address;
+        rondo_result_t result = unix_address(options, candidate, &address);
         if (result != RONDO_SUCCESS)
             return result;
         int fd;
-        while ((fd = rondo_address_listen(&place)) < 0) {
+        while ((fd = rondo_address_listen(&address)) < 0) {
             if (errno != EADDRINUSE)
                 return rondo_fail(RONDO_ERR_SYSTEM, "cannot listen on a Unix socket: %s", strerror(errno));
-            if (!is_ours(&place))
+            if (!is_same_users(&address))
                 break;
             if (rondo_clock_ms() >= deadline)
                 return rondo_fail(RONDO_ERR_BOOTSTRAP,
@@ -123,23 +124,23 @@ static rondo_result_t listen_unix(const struct rondo_control_options *options, i
 static rondo_result_t listen_tcp(const struct rondo_control_options *options, int64_t deadline,
                                  struct rondo_router_options *root)
 {
-    struct rondo_address places[RONDO_RENDEZVOUS_PLACES];
+    struct rondo_address addresses[RONDO_RENDEZVOUS_ADDRESSES];
     int count, error = 0, outside = 0, all[2] = {0, 0};
     char host[256];
-    rondo_result_t result = resolve(options, deadline, places, &count, host);
+    rondo_result_t result = resolve(options, deadline, addresses, &count, host);
     if (result != RONDO_SUCCESS)
         return result;
-    /* Many systems resolve their own name to a loopback address, and their neighbours resolve it to another one. With a secret
-     * such a name means all interfaces. */
+    /* Many systems resolve their own name to a loopback address, and other hosts resolve it to another one. With a secret such
+     * a name means all interfaces. */
     for (int i = 0; i < count; i++)
-        outside |= !rondo_address_is_loopback(&places[i]);
+        outside |= !rondo_address_is_loopback(&addresses[i]);
     int own_name = !outside && options->secret != NULL && *options->secret != '\0' && !rondo_address_is_numeric(host) &&
                    strcmp(host, "localhost") != 0;
     for (int i = 0; i < count; i++) {
-        int family = places[i].storage.ss_family == AF_INET6, fd = -1, any = own_name;
+        int family = addresses[i].storage.ss_family == AF_INET6, fd = -1, any = own_name;
         while (!all[family]) {
-            struct rondo_address place = any ? rondo_address_any(&places[i]) : places[i];
-            fd = rondo_address_listen(&place);
+            struct rondo_address address = any ? rondo_address_any(&addresses[i]) : addresses[i];
+            fd = rondo_address_listen(&address);
             if (fd >= 0)
                 break;
             error = errno;
@@ -170,10 +171,10 @@ rondo_result_t rondo_rendezvous_start_root(const struct rondo_control_options *o
 {
     struct rondo_router_options root = {.secret = *secret, .size = options->size, .local = -1};
     int pair[2];
-    int64_t now = rondo_clock_ms(), patience = deadline < now + TAKEN_MS ? deadline : now + TAKEN_MS;
+    int64_t now = rondo_clock_ms(), limit = deadline < now + ADDRESS_IN_USE_MS ? deadline : now + ADDRESS_IN_USE_MS;
     rondo_result_t result = RONDO_SUCCESS;
     if (options->size > 1)
-        result = options->root != NULL ? listen_tcp(options, patience, &root) : listen_unix(options, patience, &root);
+        result = options->root != NULL ? listen_tcp(options, limit, &root) : listen_unix(options, limit, &root);
     if (result != RONDO_SUCCESS)
         return result;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) != 0) {

@@ -1,5 +1,5 @@
-/* See lib/bootstrap/router.h. One epoll loop over non-blocking sockets: whom to let in, and how long to wait for whom. What
- * happens among those who are in is lib/bootstrap/members.h's. */
+/* See lib/bootstrap/router.h. One epoll loop over non-blocking sockets: which connections are admitted, and how long each may
+ * take. What passes between admitted members is lib/bootstrap/members.h's. */
 #include "lib/bootstrap/router.h"
 
 #include "lib/bootstrap/address.h"
@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 enum {
-    PENDING_MOST = 128,    /* connections that have not proven themselves; one more drops the oldest */
-    PENDING_MS = 5000,     /* each one's time to do so */
-    ACCEPT_ROUND = 64,     /* connections accepted before others are served again */
+    PENDING_MOST = 128,    /* unauthenticated connections; one more ends the oldest */
+    PENDING_MS = 5000,     /* for an unauthenticated connection to send its hello */
+    ACCEPT_ROUND = 64,     /* connections accepted before the next event is served */
     ACCEPT_PAUSE_MS = 100, /* when the process is out of descriptors */
     NAMED_MOST = 16,       /* missing ranks that a message names */
     STACK_BYTES = 256 << 10,
@@ -27,7 +27,7 @@ enum {
 struct router {
     struct rondo_router_options options;
     struct rondo_members members;
-    int64_t deadline;     /* for forming */
+    int64_t deadline;     /* by which all ranks must have joined */
     int64_t accept_again; /* 0: accepting */
     double waited;        /* seconds that the deadline stands for */
     unsigned char process[RONDO_PROCESS_TOKEN_BYTES];
@@ -41,22 +41,22 @@ static int is_unauthenticated(const struct router *router, const struct rondo_me
 static void drop_oldest_unauthenticated(struct router *router)
 {
     struct rondo_member *oldest = NULL;
-    for (struct rondo_member *member = router->members.list; member != NULL; member = member->next)
+    for (struct rondo_member *member = router->members.first; member != NULL; member = member->next)
         if (is_unauthenticated(router, member))
             oldest = member;
     if (oldest != NULL)
         rondo_members_end(&router->members, oldest);
 }
 
-/* Takes fd. NULL, or a member that has been sent its challenge. */
-static struct rondo_member *greet(struct router *router, int fd, int64_t deadline)
+/* Makes a member of fd, which is closed on failure, and sends it a challenge. Returns NULL on failure. */
+static struct rondo_member *send_challenge(struct router *router, int fd, int64_t deadline)
 {
     rondo_address_tune(fd);
     struct rondo_member *member = rondo_members_add(&router->members, fd);
     if (member == NULL)
         return NULL;
     member->deadline = deadline;
-    /* A fresh socket takes so little at once, else it is not worth having. */
+    /* A fresh socket takes so few bytes at once; one that does not is dropped rather than waited for. */
     if (rondo_handshake_make_challenge(&member->handshake) != RONDO_SUCCESS ||
         send(fd, member->handshake.challenge, RONDO_HANDSHAKE_CHALLENGE, MSG_NOSIGNAL | MSG_DONTWAIT) !=
             RONDO_HANDSHAKE_CHALLENGE) {
@@ -86,12 +86,13 @@ static void accept_some(struct router *router, int listener)
         }
         if (router->members.counts[RONDO_MEMBER_PENDING] >= PENDING_MOST)
             drop_oldest_unauthenticated(router);
-        greet(router, fd, rondo_clock_ms() + PENDING_MS);
+        send_challenge(router, fd, rondo_clock_ms() + PENDING_MS);
     }
 }
 
-/* Who may come in; detail as the verdict wants it. */
-static enum rondo_handshake_verdict judge(struct router *router, const struct rondo_handshake_claim *claim, int *detail)
+/* Decides on a rank that has proven the secret; *detail is what the verdict carries. */
+static enum rondo_handshake_verdict decide_verdict(struct router *router, const struct rondo_handshake_claim *claim,
+                                                   int *detail)
 {
     struct rondo_members *members = &router->members;
     if (members->failed || (members->size == 0 && rondo_members_resize(members, claim->size) != RONDO_SUCCESS))
@@ -107,37 +108,38 @@ static enum rondo_handshake_verdict judge(struct router *router, const struct ro
     return RONDO_HANDSHAKE_WELCOME;
 }
 
-static void answer(struct router *router, struct rondo_member *member, enum rondo_handshake_verdict code, int detail)
+static void send_verdict(struct router *router, struct rondo_member *member, enum rondo_handshake_verdict code, int detail)
 {
     rondo_handshake_make_verdict(&member->handshake, &router->options.secret, code, detail);
-    ssize_t sent = send(member->frames.fd, member->handshake.verdict, RONDO_HANDSHAKE_VERDICT, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t sent = send(member->connection.fd, member->handshake.verdict, RONDO_HANDSHAKE_VERDICT, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent != RONDO_HANDSHAKE_VERDICT || code != RONDO_HANDSHAKE_WELCOME)
         rondo_members_lose(&router->members, member);
 }
 
-static void let_in(struct router *router, struct rondo_member *member, const struct rondo_handshake_claim *claim, int local)
+static void admit(struct router *router, struct rondo_member *member, const struct rondo_handshake_claim *claim, int local)
 {
     struct rondo_hmac to_root, to_rank;
-    answer(router, member, RONDO_HANDSHAKE_WELCOME, local);
+    send_verdict(router, member, RONDO_HANDSHAKE_WELCOME, local);
     if (member->phase == RONDO_MEMBER_ENDED)
         return;
     rondo_handshake_keys(&member->handshake, &router->options.secret, &to_root, &to_rank);
-    rondo_frame_connection_open(&member->frames, member->frames.fd, &to_rank, &to_root);
+    rondo_frame_connection_open(&member->connection, member->connection.fd, &to_rank, &to_root);
     int64_t until = rondo_clock_ms() + claim->wait_ms;
     if (router->members.joined == 0 || until < router->deadline) {
         router->deadline = until;
         router->waited = (double) claim->wait_ms / 1000;
     }
-    rondo_log(RONDO_LOG_DEBUG, -1, "root: rank %d of %d has come", claim->rank, claim->size);
+    rondo_log(RONDO_LOG_DEBUG, -1, "root: rank %d of %d has joined", claim->rank, claim->size);
     rondo_members_join(&router->members, member, claim->rank, local);
 }
 
-/* Reads of the hello what is there, never more: what follows it belongs to the wire. */
+/* Reads what has arrived of the hello, and no byte more, because what follows it belongs to the connection. Nothing in the
+ * hello is used before its proof was found right. */
 static void read_hello(struct router *router, struct rondo_member *member)
 {
     struct rondo_handshake *handshake = &member->handshake;
-    ssize_t got = recv(member->frames.fd, handshake->hello + member->hello_bytes, RONDO_HANDSHAKE_HELLO - member->hello_bytes,
-                       MSG_DONTWAIT);
+    ssize_t got = recv(member->connection.fd, handshake->hello + member->hello_bytes,
+                       RONDO_HANDSHAKE_HELLO - member->hello_bytes, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         return;
     if (got <= 0) {
@@ -153,14 +155,14 @@ static void read_hello(struct router *router, struct rondo_member *member)
         rondo_members_lose(&router->members, member);
         return;
     }
-    enum rondo_handshake_verdict code = proven > 0 ? judge(router, &claim, &detail) : RONDO_HANDSHAKE_SECRET;
+    enum rondo_handshake_verdict code = proven > 0 ? decide_verdict(router, &claim, &detail) : RONDO_HANDSHAKE_SECRET;
     if (code == RONDO_HANDSHAKE_WELCOME)
-        let_in(router, member, &claim, detail);
+        admit(router, member, &claim, detail);
     else
-        answer(router, member, code, detail);
+        send_verdict(router, member, code, detail);
 }
 
-static void name_missing(const struct router *router, char *text, size_t bytes)
+static void describe_missing(const struct router *router, char *text, size_t bytes)
 {
     const struct rondo_members *members = &router->members;
     int missing = members->size - members->joined, named = 0;
@@ -174,13 +176,14 @@ static void name_missing(const struct router *router, char *text, size_t bytes)
              router->waited);
 }
 
-/* Ends what has had its time. Returns the milliseconds until this is due again, -1 for never. */
+/* Ends connections whose time is up, and the job if it has not formed in time. Returns the milliseconds until this is due
+ * again; -1: never. */
 static int expire(struct router *router)
 {
     struct rondo_members *members = &router->members;
     int64_t now = rondo_clock_ms(), next = router->accept_again != 0 ? router->accept_again : INT64_MAX;
     if (members->counts[RONDO_MEMBER_PENDING] + members->counts[RONDO_MEMBER_LEAVING] > 0)
-        for (struct rondo_member *member = members->list; member != NULL; member = member->next) {
+        for (struct rondo_member *member = members->first; member != NULL; member = member->next) {
             if (!is_unauthenticated(router, member) && member->phase != RONDO_MEMBER_LEAVING)
                 continue;
             if (member->deadline <= now)
@@ -192,7 +195,7 @@ static int expire(struct router *router)
         if (router->deadline <= now) {
             char reason[512] = "no rank came";
             if (members->joined > 0)
-                name_missing(router, reason, sizeof(reason));
+                describe_missing(router, reason, sizeof(reason));
             rondo_members_fail(members, reason);
             return 0;
         }
@@ -202,7 +205,7 @@ static int expire(struct router *router)
     int64_t beat = rondo_members_beat(members, now);
     if (beat < next)
         next = beat;
-    /* Whoever ended just now is still to be reaped, and what was queued to be sent. */
+    /* Members that ended just now are still to be freed, and what was queued to be sent: the round must finish at once. */
     if (members->counts[RONDO_MEMBER_ENDED] > 0 || members->dirty != NULL)
         return 0;
     if (next == INT64_MAX)
@@ -210,7 +213,7 @@ static int expire(struct router *router)
     return next <= now ? 0 : next - now > 1000000 ? 1000000 : (int) (next - now);
 }
 
-static int over(const struct rondo_members *members)
+static int is_over(const struct rondo_members *members)
 {
     int connected =
         members->counts[RONDO_MEMBER_JOINED] + members->counts[RONDO_MEMBER_LEAVING] + members->counts[RONDO_MEMBER_HELD];
@@ -219,8 +222,8 @@ static int over(const struct rondo_members *members)
 
 static int is_listener(const struct router *router, const void *pointer)
 {
-    uintptr_t place = (uintptr_t) pointer, first = (uintptr_t) router->options.listeners;
-    return place >= first && place < first + sizeof(router->options.listeners);
+    uintptr_t address = (uintptr_t) pointer, first = (uintptr_t) router->options.listeners;
+    return address >= first && address < first + sizeof(router->options.listeners);
 }
 
 static void serve(struct router *router, const struct epoll_event *event)
@@ -253,7 +256,7 @@ static rondo_result_t watch_listeners(struct router *router, int operation, uint
 
 static void destroy(struct router *router)
 {
-    /* Where a forked child has inherited a listener, nobody shall go on waiting to be accepted. */
+    /* shutdown, so that a connecting rank is refused even where a forked child has inherited the listener. */
     for (int i = 0; i < router->options.listener_count; i++) {
         shutdown(router->options.listeners[i], SHUT_RDWR);
         close(router->options.listeners[i]);
@@ -266,7 +269,7 @@ static void destroy(struct router *router)
 static void *run(void *argument)
 {
     struct router *router = argument;
-    while (!over(&router->members)) {
+    while (!is_over(&router->members)) {
         struct epoll_event events[64];
         int paused = router->accept_again != 0;
         int count = epoll_wait(router->members.epoll, events, 64, expire(router));
@@ -301,7 +304,7 @@ rondo_result_t rondo_router_start(const struct rondo_router_options *options)
     if (result != RONDO_SUCCESS && options->local >= 0)
         close(options->local);
     if (result == RONDO_SUCCESS && options->local >= 0) {
-        router->members.anchor = greet(router, options->local, INT64_MAX);
+        router->members.anchor = send_challenge(router, options->local, INT64_MAX);
         if (router->members.anchor == NULL)
             result = rondo_fail(RONDO_ERR_SYSTEM, "the root cannot reach its own rank: %s", strerror(errno));
     }

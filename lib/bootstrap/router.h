@@ -1,10 +1,10 @@
 /*
- * The root of a job: a thread that lets genuine ranks in, waits until all have come, then passes their messages on and tells
- * who died and who left. It relies on lib/bootstrap/frame_connection.h and lib/bootstrap/handshake.h for what may be believed,
- * and knows nothing of collectives.
+ * The root of a job: a thread that admits the ranks that know the secret, waits until all have joined, then routes their
+ * messages and tells which ranks have died and which have left. It relies on lib/bootstrap/frame_connection.h and
+ * lib/bootstrap/handshake.h for what may be believed, and knows nothing of collectives.
  *
- * Strangers cost it little: connections that have not proven themselves are bounded in number, bytes and time, and none is
- * ever waited for.
+ * Unauthenticated peers cost it little: their connections are bounded in number, bytes and time, and the root never waits for
+ * one.
  */
 #ifndef RONDO_LIB_BOOTSTRAP_ROUTER_H
 #define RONDO_LIB_BOOTSTRAP_ROUTER_H
@@ -16,15 +16,17 @@ enum { RONDO_ROUTER_LISTENERS = 9 };
 
 struct rondo_router_options {
     struct rondo_hmac secret;
-    int size;       /* ranks of the job; 0: as the first one says */
-    double timeout; /* seconds to wait for the first rank, at the end of which the thread ends */
+    int size;       /* ranks of the job; 0: as the first rank says */
+    double timeout; /* seconds to wait for the first rank; the thread ends if none comes */
     int listeners[RONDO_ROUTER_LISTENERS], listener_count; /* listening sockets */
-    int local; /* a connected socket of the rank that starts the root, which strangers cannot crowd out; -1: none */
+    int local; /* a connected socket of the rank that starts the root, which unauthenticated peers cannot displace; -1: none */
 };
 
-/* Starts the thread, which ends when all ranks have left or died, or could not meet. It then owns the sockets; also when it
- * could not start, they are closed. A rank in the same process that closes its connection is answered only when every other
- * rank has left or another rank of this process is still there to keep the process alive. */
+/*
+ * Starts the thread, which ends when all ranks have left or died, or cannot all join. The thread owns the sockets; if it cannot
+ * be started they are closed. A rank of the same process that says goodbye is answered only when every other rank has left, or
+ * another rank of this process is still connected and keeps the process alive. RONDO_ERR_MEMORY, RONDO_ERR_SYSTEM.
+ */
 rondo_result_t rondo_router_start(const struct rondo_router_options *options);
 
 #endif

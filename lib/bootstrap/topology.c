@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ranks of a host mostly have neighbouring numbers, so the last host that was met is looked at first. */
+/* Returns the number of the rank's host, or `nodes` if it is a new one. Ranks of a host mostly have neighbouring numbers, so
+ * the host that was found last is compared first. */
 static int node_of(const char *const *hosts, const int *firsts, int nodes, int rank)
 {
     for (int node = nodes - 1; node >= 0; node--)

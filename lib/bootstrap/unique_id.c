@@ -1,5 +1,5 @@
-/* Meeting by a unique id: a root that listens on a Unix socket and on TCP, and 128 bytes that say where and carry its secret.
- */
+/* rondo_get_unique_id: starts a root that listens on a Unix socket and on TCP, and writes 128 bytes that say where and carry
+ * its secret. Ranks of the same host use the Unix socket, which admits the same user alone. */
 #include "lib/bootstrap/unique_id.h"
 
 #include "lib/base/thread.h"
@@ -65,7 +65,7 @@ rondo_result_t rondo_unique_id_read(const rondo_unique_id_t *id, struct rondo_un
     return local_address(bytes + NAME, &content->local);
 }
 
-/* The address others shall use, with port 0: RONDO_ROOT's host if that is set, else one of this host's. */
+/* Stores the address that other hosts shall use, with port 0: RONDO_ROOT's host if that is set, else one of this host's. */
 static rondo_result_t choose_address(struct rondo_address *address)
 {
     const char *root;
@@ -86,12 +86,12 @@ static rondo_result_t choose_address(struct rondo_address *address)
     return RONDO_SUCCESS;
 }
 
-/* A listening socket on a port that the system picks, which is stored in the address; -1 where there is no network. */
+/* Returns a listening socket on a port that the system picks, which is stored in the address; -1 where there is no network. */
 static int listen_remote(struct rondo_address *address)
 {
     struct rondo_address bound = {.bytes = sizeof(bound.storage)};
     int fd = rondo_address_listen(address);
-    /* The address may be a translated one that only others can use. */
+    /* The address may be a translated one that only other hosts can use. */
     if (fd < 0 && errno == EADDRNOTAVAIL) {
         struct rondo_address any = rondo_address_any(address);
         fd = rondo_address_listen(&any);
