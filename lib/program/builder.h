@@ -1,6 +1,7 @@
 /*
- * A program as it was written: the operations in the order of the calls, and what every chunk holds after the last one. Made by
- * the calls of rondo_program.h (trace.c); the compiler reads it. A program that was read from XML has steps and no trace.
+ * A program as it was written: its operations in the order of the calls, and what every chunk holds after the last one. The
+ * calls of rondo_program.h (lib/program/builder.c) make it, the compiler reads it. A program that was read from XML has steps
+ * (ir) and no operations. A builder belongs to one thread until it is registered; then nothing changes it any more.
  */
 #ifndef RONDO_LIB_PROGRAM_BUILDER_H
 #define RONDO_LIB_PROGRAM_BUILDER_H
@@ -16,21 +17,21 @@
 #define RONDO_CHANNEL_MAX  1023
 #define RONDO_FACTOR_MAX   64
 
-/* One copy or reduction. Places are as rondo_conditions_resolve names them. */
+/* One copy or reduction of count chunks from source to destination. Chunks are named as rondo_conditions_resolve names them. */
 struct rondo_op {
     uint32_t source_rank, source, rank, destination, count;
     int32_t channel;
     uint8_t source_buffer, buffer;
     uint8_t reduces;
-    uint8_t finishes; /* the result is complete */
-    uint32_t factor;  /* instances side by side */
+    uint8_t finishes; /* the result is complete: the operator's last step is applied */
+    uint32_t factor;  /* instances side by side, each on a part of every chunk */
 };
 
 /* What a chunk holds now. */
 struct rondo_cell {
     struct rondo_value value;
     uint32_t written; /* number of the call that wrote it, from 1; 0: never */
-    uint32_t index;   /* of the input chunks it comes from */
+    uint32_t index;   /* of the input chunks it comes from; UINT32_MAX: of several */
 };
 
 struct rondo_cells {
@@ -48,11 +49,11 @@ struct rondo_program_builder {
     size_t op_count, op_room;
     struct rondo_cells *buffers; /* [rank][RONDO_BUFFERS] */
     uint64_t cell_count;
-    uint32_t calls;
-    int channel, channels; /* current; largest directive + 1 */
-    uint32_t factor, granularity;
-    uint32_t factors[8];
-    int depth;
+    uint32_t calls;               /* all calls of the language, for messages and stale references */
+    int channel, channels;        /* current directive; largest directive + 1 */
+    uint32_t factor, granularity; /* current product of instances; least common multiple of all */
+    uint32_t factors[8];          /* of the enclosing rondo_program_parallelize */
+    int depth;                    /* their number */
     struct rondo_wants wants;
     struct rondo_msccl_ir *ir; /* of a program that was read; owned */
     uint32_t references;       /* the user's, and one for each registration; atomic */
@@ -60,7 +61,7 @@ struct rondo_program_builder {
     char message[512];
 };
 
-/* Keeps the first error. */
+/* Notes the first error of a call, which all later calls return, and sets rondo_last_error. Returns builder->result. */
 rondo_result_t rondo_program_builder_fail(struct rondo_program_builder *builder, rondo_result_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /*
@@ -74,9 +75,11 @@ rondo_result_t rondo_program_builder_create(struct rondo_program_builder **build
 /* The same for a shape's kind, size and root, with so many chunks a block of the arguments: the built-in algorithms' way. */
 rondo_result_t rondo_program_builder_create_shaped(struct rondo_program_builder **builder, const char *name,
                                                    const struct rondo_shape *shape, int chunks, int in_place);
-/* The first wrong call, or that the postcondition does not hold. */
+/* Checks a program that was written by calls: RONDO_SUCCESS if no call was wrong, every rondo_program_parallelize is closed,
+ * and all output chunks end as the collective asks; else the error, as rondo_last_error says. */
 rondo_result_t rondo_program_builder_verify(struct rondo_program_builder *builder);
 
+/* For messages. */
 static inline const char *rondo_buffer_name(int buffer)
 {
     static const char *const names[] = {"input", "output", "scratch"};

@@ -1,7 +1,7 @@
 /*
  * A program as MSCCL's XML has it: per rank, thread blocks with one peer to send to and one to receive from, and their steps.
- * lib/program/msccl_read.c makes it from a file; lib/program/msccl_ir_run.c plays it through, which tells what every chunk
- * holds, lib/program/msccl_ir_plans.c makes plans of it.
+ * lib/program/msccl_read.c makes it from a file; lib/program/msccl_ir_run.c executes it, which tells what every chunk holds;
+ * lib/program/msccl_ir_plans.c makes plans of it.
  */
 #ifndef RONDO_LIB_PROGRAM_MSCCL_IR_H
 #define RONDO_LIB_PROGRAM_MSCCL_IR_H
@@ -9,11 +9,11 @@
 #include "lib/program/plan_set.h"
 
 struct rondo_msccl_ir_step {
-    uint8_t actions; /* 0: it only waits */
+    uint8_t actions; /* RONDO_RECEIVE, ...; 0: it only waits */
     uint8_t source_buffer, destination_buffer;
     uint32_t source, destination, count;
-    int32_t wait_block, wait_step; /* -1: none */
-    int line;
+    int32_t wait_block, wait_step; /* of the rank: it runs after that step; -1: none */
+    int line;                      /* of the file */
 };
 
 struct rondo_msccl_ir_block {
@@ -30,18 +30,21 @@ struct rondo_msccl_ir_rank {
 
 struct rondo_msccl_ir {
     struct rondo_conditions conditions;
-    int in_place;              /* input and output are one, as MSCCL lays them out */
-    int source_is_destination; /* reductions of what arrives take the destination for their own part, whatever the source says
-                                */
-    struct rondo_msccl_ir_rank *ranks;
-    struct rondo_msccl_ir_block *blocks;
+    int in_place; /* input and output are one, as MSCCL lays them out */
+    /* A reduction of what arrives takes the destination for its own part, whatever the source is: files exist in both readings.
+     */
+    int source_is_destination;
+    struct rondo_msccl_ir_rank *ranks;   /* [conditions.ranks] */
+    struct rondo_msccl_ir_block *blocks; /* those of a rank side by side, as are the steps of a block */
     size_t block_count, block_room;
     struct rondo_msccl_ir_step *steps;
     size_t step_count, step_room;
 };
 
+/* Frees it. NULL: does nothing. */
 void rondo_msccl_ir_free(struct rondo_msccl_ir *ir);
-/* The plans of all ranks. RONDO_ERR_ARGUMENT with rank, block and step if it cannot be played to its end. */
+/* Compiles and verifies the plans of all ranks; ir stays as it is. name stands in messages. The caller frees *set.
+ * RONDO_ERR_ARGUMENT with rank, block and step if the steps cannot all be executed or verification refuses the plans. */
 rondo_result_t rondo_msccl_ir_compile(const struct rondo_msccl_ir *ir, const char *name,
                                       const struct rondo_compile_options *options, struct rondo_plan_set **set);
 
