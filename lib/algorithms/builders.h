@@ -14,7 +14,7 @@
 #define SCRATCH RONDO_BUFFER_SCRATCH
 
 /* Ranks side by side on a host, all hosts having as many; where nobody has said how many: a divisor near the square root. */
-static inline int rondo_traced_group(const struct rondo_shape *shape)
+static inline int rondo_group_size(const struct rondo_shape *shape)
 {
     if (shape->group > 0 && shape->size % shape->group == 0)
         return shape->group;
@@ -25,7 +25,7 @@ static inline int rondo_traced_group(const struct rondo_shape *shape)
     return group;
 }
 
-static inline size_t rondo_traced_place(int index)
+static inline size_t rondo_chunk_index(int index)
 {
     return (size_t) index;
 }

@@ -38,13 +38,13 @@ static void all_reduce(struct rondo_program_builder *p, int n)
 static void all_gather(struct rondo_program_builder *p, int n)
 {
     for (int r = 0; r < n; r++)
-        rondo_chunk_copy(rondo_chunk(p, r, IN, 0, 1), r, OUT, rondo_traced_place(r));
+        rondo_chunk_copy(rondo_chunk(p, r, IN, 0, 1), r, OUT, rondo_chunk_index(r));
     for (int distance = 1; distance < n; distance *= 2) {
         int blocks = distance < n - distance ? distance : n - distance;
         for (int r = 0; r < n; r++) {
             int from = (r + distance) % n, head = blocks < n - from ? blocks : n - from;
-            rondo_chunk_copy(rondo_chunk(p, from, OUT, rondo_traced_place(from), (size_t) head), r, OUT,
-                             rondo_traced_place(from));
+            rondo_chunk_copy(rondo_chunk(p, from, OUT, rondo_chunk_index(from), (size_t) head), r, OUT,
+                             rondo_chunk_index(from));
             if (head < blocks)
                 rondo_chunk_copy(rondo_chunk(p, from, OUT, 0, (size_t) (blocks - head)), r, OUT, 0);
         }

@@ -60,7 +60,7 @@ rondo_result_t rondo_compose_halving(const struct rondo_shape *shape, struct ron
     rondo_program_parallelize(h.program, shape->channels);
     if (shape->kind == RONDO_KIND_ALLGATHER) {
         for (int r = 0; r < n; r++)
-            rondo_chunk_copy(rondo_chunk(h.program, r, IN, 0, 1), r, OUT, rondo_traced_place(r));
+            rondo_chunk_copy(rondo_chunk(h.program, r, IN, 0, 1), r, OUT, rondo_chunk_index(r));
         gather(&h, OUT);
     } else {
         size_t whole = (size_t) h.power;
@@ -72,7 +72,7 @@ rondo_result_t rondo_compose_halving(const struct rondo_shape *shape, struct ron
         for (int r = 0; r < 2 * h.rest; r += 2)
             rondo_chunk_copy(rondo_chunk(h.program, r + 1, IN, 0, whole), r, OUT, 0);
         for (int r = 0; !all && r < n; r++)
-            rondo_chunk_copy(rondo_chunk(h.program, r, IN, rondo_traced_place(r), 1), r, OUT, 0);
+            rondo_chunk_copy(rondo_chunk(h.program, r, IN, rondo_chunk_index(r), 1), r, OUT, 0);
     }
     rondo_program_serialize(h.program);
     return RONDO_SUCCESS;

@@ -8,9 +8,9 @@
 /* Chunk r, combined on its way around, ends at rank r. */
 static rondo_chunk_t around(struct rondo_program_builder *p, int n, int r)
 {
-    rondo_chunk_t c = rondo_chunk(p, (r + 1) % n, IN, rondo_traced_place(r), 1);
+    rondo_chunk_t c = rondo_chunk(p, (r + 1) % n, IN, rondo_chunk_index(r), 1);
     for (int step = 2; step <= n; step++)
-        c = rondo_chunk_reduce(rondo_chunk(p, (r + step) % n, IN, rondo_traced_place(r), 1), c);
+        c = rondo_chunk_reduce(rondo_chunk(p, (r + step) % n, IN, rondo_chunk_index(r), 1), c);
     return c;
 }
 
@@ -32,7 +32,7 @@ rondo_result_t rondo_compose_ring(const struct rondo_shape *shape, struct rondo_
     switch (shape->kind) {
     case RONDO_KIND_ALLREDUCE:
         for (int r = 0; r < n; r++)
-            give(around(p, n, r), n, r, rondo_traced_place(r));
+            give(around(p, n, r), n, r, rondo_chunk_index(r));
         break;
     case RONDO_KIND_REDUCE_SCATTER_BLOCK:
         for (int r = 0; r < n; r++)
@@ -41,7 +41,7 @@ rondo_result_t rondo_compose_ring(const struct rondo_shape *shape, struct rondo_
     case RONDO_KIND_ALLGATHER:
     case RONDO_KIND_ALLGATHERV:
         for (int r = 0; r < n; r++)
-            give(rondo_chunk_copy(rondo_chunk(p, r, IN, 0, 1), r, OUT, rondo_traced_place(r)), n, r, rondo_traced_place(r));
+            give(rondo_chunk_copy(rondo_chunk(p, r, IN, 0, 1), r, OUT, rondo_chunk_index(r)), n, r, rondo_chunk_index(r));
         break;
     case RONDO_KIND_BCAST:
         give(rondo_chunk(p, root, IN, 0, 1), n, root, 0);

@@ -30,19 +30,19 @@ rondo_result_t rondo_compose_star(const struct rondo_shape *shape, struct rondo_
                 rondo_chunk_copy(rondo_chunk(p, root, IN, 0, 1), r, OUT, 0);
             break;
         case RONDO_KIND_GATHER:
-            rondo_chunk_copy(rondo_chunk(p, r, IN, 0, 1), root, OUT, rondo_traced_place(r));
+            rondo_chunk_copy(rondo_chunk(p, r, IN, 0, 1), root, OUT, rondo_chunk_index(r));
             break;
         case RONDO_KIND_SCATTER:
-            rondo_chunk_copy(rondo_chunk(p, root, IN, rondo_traced_place(r), 1), r, OUT, 0);
+            rondo_chunk_copy(rondo_chunk(p, root, IN, rondo_chunk_index(r), 1), r, OUT, 0);
             break;
         case RONDO_KIND_REDUCE:
             if (step > 0)
-                rondo_chunk_copy(rondo_chunk(p, r, IN, 0, 1), root, SCRATCH, rondo_traced_place(r));
+                rondo_chunk_copy(rondo_chunk(p, r, IN, 0, 1), root, SCRATCH, rondo_chunk_index(r));
             break;
         case RONDO_KIND_ALLTOALL:
             for (int from = 0; from < n; from++)
-                rondo_chunk_copy(rondo_chunk(p, from, IN, rondo_traced_place((from + step) % n), 1), (from + step) % n, OUT,
-                                 rondo_traced_place(from));
+                rondo_chunk_copy(rondo_chunk(p, from, IN, rondo_chunk_index((from + step) % n), 1), (from + step) % n, OUT,
+                                 rondo_chunk_index(from));
             break;
         case RONDO_KIND_ALLTONEXT:
             if (step + 1 < n)
@@ -60,7 +60,7 @@ rondo_result_t rondo_compose_star(const struct rondo_shape *shape, struct rondo_
         c = rondo_chunk_copy(rondo_chunk(p, root, IN, 0, 1), root, OUT, 0);
         for (int r = 0; r < n; r++)
             if (r != root)
-                c = rondo_chunk_reduce(c, rondo_chunk(p, root, SCRATCH, rondo_traced_place(r), 1));
+                c = rondo_chunk_reduce(c, rondo_chunk(p, root, SCRATCH, rondo_chunk_index(r), 1));
     }
     if (shape->kind == RONDO_KIND_EXSCAN)
         prefixes(p, n);

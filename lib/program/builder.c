@@ -1,4 +1,5 @@
-/* See trace.h. The calls of the language: each is checked, noted, and carried out on what the chunks hold. */
+/* The calls of the language (rondo_program.h): each is checked, noted as an operation, and applied to what the chunks hold. See
+ * lib/program/builder.h. */
 #include "lib/program/builder.h"
 
 #include "lib/base/containers.h"
@@ -102,7 +103,7 @@ rondo_result_t rondo_program_builder_create_shaped(struct rondo_program_builder 
 
 void rondo_program_destroy(rondo_program_t builder)
 {
-    /* The last one to let go sees what the others did before they did. */
+    /* ACQ_REL: whichever thread gives up the last reference sees what the others did before they gave up theirs. */
     if (builder == NULL || __atomic_sub_fetch(&builder->references, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     for (size_t i = 0; builder->buffers != NULL && i < (size_t) builder->conditions.ranks * RONDO_BUFFERS; i++)
@@ -123,7 +124,7 @@ static struct rondo_cells *cells_of(struct rondo_program_builder *builder, uint3
     return &builder->buffers[rank * RONDO_BUFFERS + (uint32_t) buffer];
 }
 
-/* Scratch reaches to `end` at least. */
+/* Extends scratch to at least `end` chunks. Returns 0 after noting the error if that is too much. */
 static int extend_scratch(struct rondo_program_builder *builder, uint32_t rank, uint64_t end)
 {
     struct rondo_cells *scratch = cells_of(builder, rank, RONDO_SCRATCH);
@@ -225,7 +226,7 @@ rondo_chunk_t rondo_chunk(rondo_program_t builder, int rank, rondo_buffer_t buff
     return chunk;
 }
 
-/* Every chunk of the reference is still what it was. */
+/* Whether every chunk of the reference is still what it was when the reference was made; notes the error if not. */
 static int fresh(struct rondo_program_builder *builder, const rondo_chunk_t *c)
 {
     if (c->program != builder || c->rank < 0 || (uint32_t) c->rank >= builder->conditions.ranks ||
@@ -248,7 +249,7 @@ static int fresh(struct rondo_program_builder *builder, const rondo_chunk_t *c)
     return 1;
 }
 
-/* The value is what the operator's last step must be applied to, at this place. */
+/* Whether the chunk now holds what the operator's last step must be applied to, at this place. */
 static int finishes(const struct rondo_program_builder *builder, uint32_t rank, enum rondo_buffer buffer, uint32_t index,
                     const struct rondo_cell *cell, int reduces)
 {
@@ -262,6 +263,7 @@ static int finishes(const struct rondo_program_builder *builder, uint32_t rank, 
     return reduces && rondo_wants_complete(&builder->wants, cell->index, cell->value);
 }
 
+/* Appends the operation. Returns 0 after noting the error if there are too many, or memory is out. */
 static int note(struct rondo_program_builder *builder, const struct rondo_op *op)
 {
     if (builder->op_count >= RONDO_OPS_MAX) {
@@ -276,7 +278,8 @@ static int note(struct rondo_program_builder *builder, const struct rondo_op *op
     return 1;
 }
 
-/* Carries the operation out, and notes it: as several, if some of its results are complete and others are not. */
+/* Applies the operation to the chunks and notes it: as several operations, if some of its results are complete and others are
+ * not. */
 static rondo_chunk_t apply(struct rondo_program_builder *builder, const struct rondo_op *whole)
 {
     struct rondo_op op = *whole;

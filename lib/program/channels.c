@@ -1,8 +1,9 @@
 /*
- * Channels and blocks (GC3 section 5.2). A row of fused instructions takes one channel: the user's, or the lowest on which none
- * of its blocks would have to serve a second pair of peers. A connection's end is worked by one block alone; so what an
- * instruction receives from and sends to is worked by the same block, and such groups are spread over as many blocks as the
- * device has, those of one channel next to each other. Where ends are to stay apart, only what is folded together is joined.
+ * Gives messages channels and nodes blocks (GC3 section 5.2). A chain of fused instructions takes one channel: the user's, or
+ * the lowest on which none of its blocks would have to serve a second pair of peers. A connection's end is worked by one block
+ * alone; so the ends that an instruction receives from and sends to are worked by the same block, and such groups are spread
+ * over as many blocks as the device has, those of one channel next to each other. With options->apart, only ends that are
+ * reduced together are joined.
  */
 #include "lib/program/graph.h"
 
@@ -21,7 +22,8 @@ static uint64_t end_key(uint32_t rank, uint32_t peer, int32_t channel, int outgo
 
 /* ---- channels ---- */
 
-/* Whether the end may be worked with that partner: the peer at the other side of the instruction. */
+/* Returns 1 if the end may be worked with that partner, which is the peer at the other side of the instruction; 0 if not; -1 if
+ * memory is out. take: it now is. */
 static int partner_fits(struct rondo_map *partners, uint64_t key, uint32_t partner, int take)
 {
     uint32_t *now = rondo_map_at(partners, key);
@@ -138,7 +140,7 @@ static uint32_t outgoing(struct placing *p, const struct rondo_node *n)
     return end_at(p, n->rank, to->rank, to->channel, 1);
 }
 
-/* What arrives next for the same sum is folded by the same block. */
+/* What arrives next for the same sum is to be reduced by the same block. */
 static void join_reduce(struct placing *p, const struct rondo_node *n, uint32_t in)
 {
     const struct rondo_graph *graph = p->graph;
@@ -180,7 +182,8 @@ static int by_channel(const void *a, const void *b)
     return x->parent < y->parent ? -1 : 1;
 }
 
-/* The groups of one rank (sorted by channel, heaviest first) into `limit` blocks. 0: a block has too many ends. */
+/* Spreads the groups of one rank (sorted by channel, heaviest first) over `limit` blocks. Returns 0 if a block gets too many
+ * ends. */
 static int spread(struct end **groups, size_t count, uint32_t channels, uint32_t limit)
 {
     uint32_t loads[RONDO_COMPILE_BLOCKS_MAX] = {0}, ends[RONDO_COMPILE_BLOCKS_MAX] = {0};
@@ -243,7 +246,8 @@ static rondo_result_t choose_blocks(struct placing *p)
     return status;
 }
 
-/* A block more for what moves within a rank and waits for nothing: its number and one, or 0. NULL: out of memory. */
+/* Adds a block to each rank that moves something within itself which waits for nothing. Returns for each rank the block's
+ * number plus one, or 0; NULL if memory is out. */
 static uint32_t *own_blocks(const struct placing *p)
 {
     struct rondo_graph *graph = p->graph;
@@ -257,7 +261,7 @@ static uint32_t *own_blocks(const struct placing *p)
     return own;
 }
 
-/* Local instructions stay with what they wait for last. */
+/* Gives every node its block. Instructions within the rank stay in the block of what they wait for last. */
 static void place_nodes(struct placing *p)
 {
     struct rondo_graph *graph = p->graph;

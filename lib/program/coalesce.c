@@ -1,8 +1,8 @@
 /*
- * Neighbouring instructions of a block that are one primitive of the engine: the same chunks sent to several peers, and what
- * several peers send folded into one chunk. The members of such a row wait for each other, so afterwards the blocks are played
- * through again with the slots there are; if that gets stuck, the rows are dissolved. Where the engine can, a chunk that is
- * sent and then folded with what the others send is one exchange, which sends before it waits, as the two did.
+ * Joins neighbouring instructions of a block that are one primitive of the engine: the same chunks sent to several peers, and
+ * what several peers send reduced into one chunk. The nodes of such a row wait for each other, so afterwards the blocks are
+ * simulated again with the slots there are; if that gets stuck, the rows are dissolved. With options->exchanges, a chunk that
+ * is sent and then reduced with what the others send is one exchange, which sends before it waits, as the two did.
  */
 #include "lib/program/graph.h"
 
@@ -13,7 +13,7 @@ struct block_list {
     size_t first, count, at; /* in nodes */
 };
 
-struct playing {
+struct simulation {
     struct rondo_graph *graph;
     struct block_list *blocks;
     size_t *rank_first; /* [rank]: its first block */
@@ -42,7 +42,7 @@ static uint32_t row_length(const struct rondo_graph *graph, uint32_t head)
 
 /* ---- rows ---- */
 
-/* b sends what a has at hand. */
+/* Whether b sends what a sends or has just stored, to another peer. */
 static int sends_too(const struct rondo_graph *graph, uint32_t a, uint32_t b)
 {
     const struct rondo_node *x = &graph->nodes[a], *y = &graph->nodes[b];
@@ -68,6 +68,7 @@ static int sends_too(const struct rondo_graph *graph, uint32_t a, uint32_t b)
     return row_length(graph, a) < reduce_limit(graph);
 }
 
+/* Returns the number of live nodes that read what the node wrote, and stores one of them. */
 static uint32_t live_consumers(const struct rondo_graph *graph, uint32_t node, uint32_t *one)
 {
     uint32_t count = 0;
@@ -81,7 +82,7 @@ static uint32_t live_consumers(const struct rondo_graph *graph, uint32_t node, u
     return count;
 }
 
-/* b adds to what a has just added up. */
+/* Whether b reduces into what a has just reduced, and nothing else reads that. */
 static int adds_on(const struct rondo_graph *graph, uint32_t a, uint32_t b)
 {
     const struct rondo_node *x = &graph->nodes[a], *y = &graph->nodes[b];
@@ -111,7 +112,7 @@ static uint32_t last_of_row(const struct rondo_graph *graph, uint32_t node)
     return node;
 }
 
-/* The block's list with its rows made. */
+/* Makes the rows of the block, whose list then has their heads. */
 static void make_rows(struct rondo_graph *graph, struct block_list *block)
 {
     uint32_t *list = block->nodes + block->first;
@@ -121,7 +122,7 @@ static void make_rows(struct rondo_graph *graph, struct block_list *block)
         if (retained > 0 && adds_on(graph, list[retained - 1], node)) {
             uint32_t before = list[retained - 1], last = last_of_row(graph, before);
             struct rondo_node *n = &graph->nodes[node];
-            n->source_buffer = graph->nodes[before].source_buffer; /* the row's own part is what its first one took */
+            n->source_buffer = graph->nodes[before].source_buffer; /* the row's local source is that of its first node */
             n->source = graph->nodes[before].source;
             graph->nodes[last].next = n->next;
             n->next = before;
@@ -140,9 +141,9 @@ static void make_rows(struct rondo_graph *graph, struct block_list *block)
     block->count = retained;
 }
 
-/* ---- playing it through ---- */
+/* ---- simulating ---- */
 
-static int prepare(struct playing *p)
+static int prepare(struct simulation *p)
 {
     struct rondo_graph *graph = p->graph;
     size_t ranks = graph->conditions.ranks, nodes = graph->node_count + 1;
@@ -194,7 +195,7 @@ static int prepare(struct playing *p)
     return p->filled != NULL && p->taken != NULL;
 }
 
-static int row_may_run(const struct playing *p, uint32_t head)
+static int row_may_run(const struct simulation *p, uint32_t head)
 {
     const struct rondo_graph *graph = p->graph;
     for (uint32_t i = head; i != RONDO_NONE; i = graph->nodes[i].next) {
@@ -212,7 +213,7 @@ static int row_may_run(const struct playing *p, uint32_t head)
     return 1;
 }
 
-static void run_row(struct playing *p, uint32_t head)
+static void run_row(struct simulation *p, uint32_t head)
 {
     const struct rondo_graph *graph = p->graph;
     for (uint32_t i = head; i != RONDO_NONE; i = graph->nodes[i].next) {
@@ -224,8 +225,8 @@ static void run_row(struct playing *p, uint32_t head)
     }
 }
 
-/* Rounds over the blocks that still have something to do; each goes as far as it can. 1: all get to their ends. */
-static int play(struct playing *p)
+/* Rounds over the blocks that still have something to do; each goes as far as it can. Returns 1 if all get to their ends. */
+static int simulate(struct simulation *p)
 {
     size_t left = p->block_count, *active = malloc((p->block_count + 1) * sizeof(*active));
     if (active == NULL)
@@ -252,7 +253,7 @@ static int play(struct playing *p)
 
 /* ---- exchanges ---- */
 
-/* It waits for nothing that other blocks do. */
+/* Whether the row waits for nothing that other blocks do. */
 static int waits_for_own_block(const struct rondo_graph *graph, uint32_t row)
 {
     for (uint32_t i = row; i != RONDO_NONE; i = graph->nodes[i].next) {
@@ -266,8 +267,8 @@ static int waits_for_own_block(const struct rondo_graph *graph, uint32_t row)
     return 1;
 }
 
-/* What a sends is what b folds. Nobody waits longer for it than before: who overwrites what a sends waits for b, too, which
- * reads the same, and is no one that b waits for. */
+/* Whether b reduces what a sends. As one instruction they make no other wait longer: an instruction that overwrites what a
+ * sends waits for b as well, which reads the same chunk, and b waits for no other block. */
 static int exchanges(const struct rondo_graph *graph, uint32_t a, uint32_t b)
 {
     const struct rondo_node *x = &graph->nodes[a], *y = &graph->nodes[b];
@@ -294,8 +295,8 @@ static void make_exchanges(struct rondo_graph *graph, struct block_list *block)
     block->count = retained;
 }
 
-/* The order becomes the heads of rows, those of a block one after the other as before. */
-static void take_rows(struct playing *p)
+/* Makes the heads of rows the order: block by block, those of a block one after the other as before. */
+static void take_rows(struct simulation *p)
 {
     struct rondo_graph *graph = p->graph;
     graph->ordered = 0;
@@ -306,7 +307,7 @@ static void take_rows(struct playing *p)
 
 void rondo_graph_coalesce(struct rondo_graph *graph)
 {
-    struct playing p = {.graph = graph};
+    struct simulation p = {.graph = graph};
     struct rondo_node *saved = malloc((graph->node_count + 1) * sizeof(*saved));
     if (saved == NULL || !prepare(&p)) {
         graph->failed = 1;
@@ -315,7 +316,7 @@ void rondo_graph_coalesce(struct rondo_graph *graph)
             saved[i] = graph->nodes[i];
         for (size_t b = 0; b < p.block_count; b++)
             make_rows(graph, &p.blocks[b]);
-        if (play(&p)) {
+        if (simulate(&p)) {
             for (size_t b = 0; graph->options->exchanges && b < p.block_count; b++)
                 make_exchanges(graph, &p.blocks[b]);
             take_rows(&p);

@@ -1,5 +1,5 @@
-/* The compiler's passes one after the other; see lib/program/graph.h. A program that its fused form cannot be ordered for, with
- * the slots there are, is compiled again without fusion, in the order in which it was written: that order needs one slot. */
+/* The compiler's passes one after the other; see lib/program/graph.h. A program whose fused form cannot be ordered with the
+ * slots there are is compiled again without fusion, in the order in which it was written: that order needs one slot. */
 #include "lib/program/graph.h"
 
 #include "lib/base/error.h"
@@ -43,7 +43,8 @@ static int order_as_written(struct rondo_graph *graph)
     return 1;
 }
 
-/* *stuck: the fused form cannot be ordered. */
+/* Compiles into the set, fused or (plain) as written. *stuck becomes 1 if the fused form cannot be ordered; the set is then as
+ * before. */
 static rondo_result_t attempt(const struct rondo_program_builder *builder, const struct rondo_compile_options *options,
                               int only, int plain, int *stuck, struct rondo_plan_set *set)
 {

@@ -80,13 +80,15 @@ static uint32_t scratch_class(const struct emitting *e, uint32_t chunk)
     return rondo_conditions_class(&graph->conditions, e->rank, RONDO_INPUT, chunk - graph->scratch[e->rank]);
 }
 
-/* Only relays neither read nor write what they name: they need to know its length alone. */
+/* Whether the node is a relay, which passes on what it receives. Relays alone neither read nor write the chunks that they name:
+ * those tell how long the message is. */
 static int is_relay(const struct rondo_node *n)
 {
     return (n->actions & (RONDO_RECEIVE | RONDO_COPY | RONDO_REDUCE)) == RONDO_RECEIVE;
 }
 
-/* A chunk as long as what a relay passes on that needs no memory: an input's or output's. 0: there is none. */
+/* Finds a chunk of the input or output that is as long as what a relay passes on, so that no scratch is needed for it. Returns
+ * 0 if there is none. */
 static int stand_in(const struct emitting *e, const struct rondo_node *n, uint8_t *buffer, uint32_t *index)
 {
     const struct rondo_conditions *c = &e->graph->conditions;
@@ -111,6 +113,7 @@ static int stand_in(const struct emitting *e, const struct rondo_node *n, uint8_
     return 0;
 }
 
+/* Numbers the scratch chunks that the rank's instructions use. Returns 0 if memory is out. */
 static int find_scratch(struct emitting *e)
 {
     struct rondo_graph *graph = e->graph;
@@ -171,7 +174,7 @@ static struct rondo_connection connection_of(const struct emitting *e, uint32_t 
     return connection;
 }
 
-/* The ends of a row in one direction, sorted. */
+/* Stores the ends of a row in one direction, sorted. Returns their number, at most 64. */
 static uint32_t row_ends(const struct emitting *e, uint32_t head, int outgoing, struct rondo_connection *ends)
 {
     uint32_t count = 0;
@@ -184,7 +187,7 @@ static uint32_t row_ends(const struct emitting *e, uint32_t head, int outgoing, 
     return count;
 }
 
-/* Where the ends stand in the block's list, one after the other; added there if they do not. RONDO_NONE: no room. */
+/* Returns where the ends stand in the block's list, one after the other; adds them if they do not. RONDO_NONE: no room. */
 static uint32_t place_ends(struct emitting *e, const struct rondo_connection *ends, uint32_t count)
 {
     for (uint32_t at = 0; at + count <= e->end_count; at++)
@@ -197,7 +200,7 @@ static uint32_t place_ends(struct emitting *e, const struct rondo_connection *en
     return e->end_count - count;
 }
 
-/* All ends of the block once, in order, so that most rows find theirs side by side. */
+/* Lists all ends of the block once, in order, so that most rows find theirs side by side. */
 static void list_ends(struct emitting *e, size_t block)
 {
     struct rondo_connection row[64];
@@ -220,6 +223,7 @@ static void list_ends(struct emitting *e, size_t block)
 
 /* ---- waits ---- */
 
+/* Whether the wait before makes this one needless: see the top of the file. */
 static int covers(const struct emitting *e, const struct waited *earlier, uint32_t step, uint32_t class)
 {
     if (earlier->steps < step + 1)
@@ -227,7 +231,7 @@ static int covers(const struct emitting *e, const struct waited *earlier, uint32
     return rondo_conditions_ordered(&e->graph->conditions) ? earlier->class <= class : earlier->class == class;
 }
 
-/* The waits of a row; pass 0 notes who must notify, pass 1 writes them. */
+/* Finds the waits of a row. Pass 0 notes which nodes must notify, pass 1 writes the waits. */
 static void row_waits(struct emitting *e, uint32_t head, int pass)
 {
     struct rondo_graph *graph = e->graph;
@@ -305,7 +309,7 @@ static rondo_result_t add_row(struct emitting *e, uint32_t head)
         else
             instruction.source_index = physical(e, n->source_buffer, n->source);
     }
-    for (uint32_t i = 0; i < ins; i++) /* all ranks fold in the order of ranks, where they fold at once */
+    for (uint32_t i = 0; i < ins; i++) /* all ranks reduce in the order of ranks, where they reduce at once */
         instruction.local_place = (uint8_t) (instruction.local_place + (in[i].peer < (int32_t) n->rank));
     rondo_plan_builder_add(e->plan_builder, &instruction);
     return RONDO_SUCCESS;
@@ -376,7 +380,7 @@ done:
     return status;
 }
 
-/* What all ranks must agree on, because their slices depend on it. */
+/* Finds what all ranks must agree on, because their slices depend on it. */
 static void find_largest(struct emitting *e)
 {
     struct rondo_graph *graph = e->graph;

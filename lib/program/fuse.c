@@ -1,15 +1,14 @@
 /*
- * Fewer, larger instructions (GC3 section 4.2, and a little more, because the engine's primitives take any set of actions):
- *   what is received into a chunk that only one local instruction reads goes straight into that instruction;
- *   a local copy that only feeds a reduction becomes the reduction's source;
- *   what an instruction stores and sends afterwards is sent by the same instruction (rcs, rrcs; the send with the longest way
- *   still to go), and not stored at all if nobody else needs it (rrs);
- *   what is received for nobody is not stored either.
- * A merged node keeps its number and points to the one that does its work.
+ * Makes fewer, larger instructions (GC3 section 4.2, and a little more, because the engine's primitives take any set of
+ * actions): what is received into a chunk that only one local instruction reads goes straight into that instruction; a local
+ * copy that only feeds a reduction becomes the reduction's source; what an instruction stores and sends afterwards is sent by
+ * the same instruction (rcs, rrcs; the send with the longest way still to go), and not stored at all if no other instruction
+ * needs it (rrs); what is received and never read is not stored either. A merged node keeps its number and points to the one
+ * that does its work.
  */
 #include "lib/program/graph.h"
 
-/* The node's list of what comes before also gets another's. */
+/* Merges `other` into the node, which then also waits for what the other waited for. */
 static void inherit(struct rondo_graph *graph, uint32_t node, uint32_t other)
 {
     struct rondo_node *n = &graph->nodes[node], *o = &graph->nodes[other];
@@ -28,7 +27,7 @@ static void inherit(struct rondo_graph *graph, uint32_t node, uint32_t other)
     o->merged = node;
 }
 
-/* The one node that reads the result, if there is just one and nobody else needs it. */
+/* Returns the one node that reads the result, if there is just one and nothing else needs it; else RONDO_NONE. */
 static uint32_t only_consumer(const struct rondo_graph *graph, uint32_t node)
 {
     const struct rondo_node *n = &graph->nodes[node];
@@ -46,7 +45,7 @@ static uint32_t only_consumer(const struct rondo_graph *graph, uint32_t node)
     return found;
 }
 
-/* Received, and then read by one local instruction. */
+/* Fuses a receive with the one instruction of the rank that reads what was received. */
 static void receive_into(struct rondo_graph *graph, uint32_t node)
 {
     struct rondo_node *r = &graph->nodes[node];
@@ -78,7 +77,7 @@ static void receive_into(struct rondo_graph *graph, uint32_t node)
     inherit(graph, consumer, node);
 }
 
-/* A local copy that one reduction of what arrives takes as its own part. */
+/* Fuses a copy within the rank with the one receiving reduction that takes it as its local source. */
 static void copy_into(struct rondo_graph *graph, uint32_t node)
 {
     struct rondo_node *c = &graph->nodes[node];
@@ -97,7 +96,7 @@ static void copy_into(struct rondo_graph *graph, uint32_t node)
     inherit(graph, consumer, node);
 }
 
-/* All that the node waits for is the other. */
+/* Whether all that the node waits for is the other. */
 static int follows_only(const struct rondo_graph *graph, uint32_t node, uint32_t other)
 {
     const struct rondo_node *n = &graph->nodes[node];
@@ -117,7 +116,7 @@ static int may_share_channel(const struct rondo_graph *graph, const struct rondo
     return !p->directed || !next->directed || p->channel == next->channel;
 }
 
-/* Stored, and then sent. */
+/* Fuses an instruction with a send of what it stores. */
 static void send_along(struct rondo_graph *graph, uint32_t node)
 {
     struct rondo_node *p = &graph->nodes[node];
@@ -160,8 +159,8 @@ static void send_along(struct rondo_graph *graph, uint32_t node)
     }
 }
 
-/* Received, read by nobody, and no part of the result: what arrives is let go, as a barrier's messages are. */
-static void let_go(struct rondo_graph *graph, uint32_t node)
+/* What is received, never read and no part of the result is dropped, as a barrier's messages are. */
+static void drop_unread(struct rondo_graph *graph, uint32_t node)
 {
     struct rondo_node *r = &graph->nodes[node];
     if (rondo_node_lives(r) && r->actions == (RONDO_RECEIVE | RONDO_COPY) && !r->needed && r->consumers == RONDO_NONE)
@@ -178,5 +177,5 @@ void rondo_graph_fuse(struct rondo_graph *graph)
     for (uint32_t i = 0; i < count && !graph->failed; i++)
         send_along(graph, i);
     for (uint32_t i = 0; i < count && !graph->failed && !graph->options->msccl; i++)
-        let_go(graph, i);
+        drop_unread(graph, i);
 }

@@ -1,7 +1,7 @@
 /*
- * Instances of a whole program side by side (what rondo_program_parallelize around all of it says), made of the plans of one:
- * instance k has blocks and connections of its own, and works the k-th of the parts that each chunk is cut into. As good as
- * compiling them all, and cheaper by their number. It needs instructions of one chunk each: the parts of neighbouring chunks
+ * Makes instances of a whole program side by side (what rondo_program_parallelize around all of it asks for) of the plans of
+ * one: instance k has blocks and connections of its own, and works the k-th of the parts that each chunk is cut into. The
+ * result is as if all instances had been compiled. Relies on instructions of one chunk each: the parts of neighbouring chunks
  * are no neighbours.
  */
 #include "lib/program/plan_set.h"
@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+/* Adds block b of the plan as instance k has it. */
 static void add_block(struct rondo_plan_builder *builder, const struct rondo_plan *plan, uint32_t b, uint32_t k,
                       uint32_t instances)
 {

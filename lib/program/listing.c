@@ -1,4 +1,5 @@
-/* Programs for people: every instruction in a line, and the DAG of the chunks as Graphviz draws it. */
+/* Writes programs for reading: every instruction in a line, and the DAG of the operations as Graphviz draws it. Relies on the
+ * compiler for the plans that it lists. */
 #include "lib/program/graph.h"
 #include "lib/program/program.h"
 #include "lib/base/text.h"
@@ -96,7 +97,7 @@ rondo_result_t rondo_program_write_listing(rondo_program_t builder, char **resul
 
 /* ---- the DAG ---- */
 
-/* Operations, and for each chunk an edge from the one that wrote it last. */
+/* Adds the operations, and for each chunk an edge from the operation that wrote it last. */
 static rondo_result_t add_graph(struct rondo_text *text, const struct rondo_program_builder *builder)
 {
     struct rondo_map writers = {0};

@@ -1,5 +1,5 @@
 /*
- * From the trace to instructions (GC3 section 4): every operation becomes a send and a receive, or one local instruction, a
+ * Makes instructions of operations (GC3 section 4): every operation becomes a send and a receive, or one local instruction, a
  * number of times side by side where it is parallelized. What a node must wait for is found chunk by chunk: the chunk's last
  * writer (true dependence), and where it writes, also the readers since (false ones).
  *
@@ -20,6 +20,7 @@ static struct rondo_place *places_of(struct rondo_graph *graph, uint32_t rank, i
 
 /* ---- edges ---- */
 
+/* The node must come after the previous one. */
 static void add_previous(struct rondo_graph *graph, uint32_t node, uint32_t previous)
 {
     if (previous == RONDO_NONE || previous == node || graph->mark[previous] == node)
@@ -45,6 +46,7 @@ static void add_link(struct rondo_graph *graph, uint32_t *list, uint32_t node)
     *list = (uint32_t) graph->link_count++;
 }
 
+/* Notes that the node reads the chunks: it comes after their last writers. */
 static void reads(struct rondo_graph *graph, uint32_t node, uint32_t rank, int buffer, uint32_t first, uint32_t count)
 {
     struct rondo_place *places = places_of(graph, rank, buffer) + first;
@@ -65,6 +67,7 @@ static void reads(struct rondo_graph *graph, uint32_t node, uint32_t rank, int b
     }
 }
 
+/* Notes that the node writes the chunks: it comes after their last writers and the readers since. */
 static void writes(struct rondo_graph *graph, uint32_t node, uint32_t rank, int buffer, uint32_t first, uint32_t count)
 {
     struct rondo_place *places = places_of(graph, rank, buffer) + first;
@@ -85,7 +88,7 @@ static void writes(struct rondo_graph *graph, uint32_t node, uint32_t rank, int 
 
 /* ---- places ---- */
 
-/* Where the chunk lies: a physical buffer and index. */
+/* Stores where the chunk lies: a buffer of the plan and the index there. written: an operation has written it, or does. */
 static void home(const struct rondo_graph *graph, uint32_t rank, int buffer, uint32_t index, int written, uint8_t *in,
                  uint32_t *at)
 {
@@ -150,7 +153,7 @@ static uint32_t new_node(struct rondo_graph *graph, uint32_t rank, uint32_t op, 
 
 /* ---- operations ---- */
 
-/* A part of an operation of which all chunks lie in a row. */
+/* A part of an operation whose chunks lie one after the other, for one instance. */
 struct part {
     const struct rondo_op *op;
     uint32_t number; /* of the op */
@@ -173,7 +176,8 @@ static int is_written(struct rondo_graph *graph, uint32_t rank, int buffer, uint
     return places_of(graph, rank, buffer)[index].writer != RONDO_NONE;
 }
 
-/* Equal lengths: of what arrives and where it lands. */
+/* Compares the lengths of source and destination; if they differ, the program needs chunks of equal length. Returns the least
+ * class. */
 static uint32_t match_classes(struct rondo_graph *graph, const struct part *part)
 {
     const struct rondo_op *op = part->op;
@@ -288,7 +292,8 @@ static void one_operation(struct rondo_graph *graph, uint32_t number)
     }
 }
 
-/* What the output asks for and nobody has written is the input itself: it has to be copied, unless the two are always one. */
+/* A required output chunk that no operation has written is the input itself, in a program for one buffer: with two it has to be
+ * copied, unless the two buffers are always one. */
 static void copy_unwritten(struct rondo_graph *graph, uint32_t rank)
 {
     const struct rondo_conditions *c = &graph->conditions;
@@ -318,6 +323,7 @@ static void copy_unwritten(struct rondo_graph *graph, uint32_t rank)
     }
 }
 
+/* Marks the nodes whose results the collective asks for. */
 static void mark_needed(struct rondo_graph *graph)
 {
     const struct rondo_conditions *c = &graph->conditions;
@@ -359,7 +365,7 @@ static rondo_result_t make_places(struct rondo_graph *graph)
     return RONDO_SUCCESS;
 }
 
-/* A hop counts one; within a rank, order alone does. */
+/* Counts the hops before and after each node: a message is one, order within a rank is none. */
 static void measure(struct rondo_graph *graph)
 {
     for (size_t i = 0; i < graph->node_count; i++) {

@@ -1,4 +1,5 @@
-/* See lib/program/msccl_ir.h. */
+/* Compiles a program out of a file: executes it, makes plans, and lets verification choose among the readings. See
+ * lib/program/msccl_ir.h. */
 #include "lib/program/msccl_ir.h"
 
 #include "lib/base/error.h"
@@ -40,8 +41,8 @@ static rondo_result_t make_set(const struct rondo_msccl_ir *ir, struct rondo_pla
                                              : RONDO_SUCCESS;
 }
 
-/* Programs have been seen in both readings of what a reduction's source means; the first that the checker accepts is taken. Of
- * chunks of any length rather than of equally long ones, if it may be. */
+/* Files exist in both readings of what the source of a reduction means; the first that verification accepts is taken: for
+ * chunks of any length rather than for equally long ones, if possible. */
 rondo_result_t rondo_msccl_ir_compile(const struct rondo_msccl_ir *given, const char *name,
                                       const struct rondo_compile_options *options, struct rondo_plan_set **result)
 {

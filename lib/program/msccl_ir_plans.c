@@ -1,6 +1,6 @@
 /*
- * Plans of a program out of a file that has been played: in the order of the playing its steps become instructions of as many
- * blocks as there may be, so that blocks that had to be joined cannot block each other.
+ * Makes plans of a program out of a file that has been executed: in the order of the execution its steps become instructions of
+ * as many blocks as there may be, so that thread blocks that had to be joined in one cannot block each other.
  */
 #include "lib/program/msccl_ir_run.h"
 
@@ -122,7 +122,8 @@ static rondo_result_t write_step(struct writing *w, uint32_t number)
     return RONDO_SUCCESS;
 }
 
-/* The input copied to where it would be written, for ranks that need it; every block begins after it. */
+/* Returns how many chunks of the input are copied at the start to where they would be written, and stores where; 0 for ranks
+ * that need no copy. Every block begins after it. */
 static uint32_t copied_chunks(const struct rondo_msccl_ir_execution *e, uint32_t rank, uint32_t *destination)
 {
     uint32_t output = 0;
@@ -214,7 +215,7 @@ static rondo_result_t write_rank(struct writing *w, uint32_t rank, uint32_t larg
     return RONDO_SUCCESS;
 }
 
-/* Ranks' steps are side by side in the file; so each rank's part of the order can be written from there on. */
+/* Sorts the executed steps by rank, in the order of execution within each. The steps of a rank are side by side in the file. */
 static rondo_result_t group_by_rank(struct rondo_msccl_ir_execution *e)
 {
     const struct rondo_msccl_ir *ir = e->ir;
@@ -233,7 +234,7 @@ static rondo_result_t group_by_rank(struct rondo_msccl_ir_execution *e)
     uint32_t *fill = e->rank_first + 1;
     for (uint32_t i = 0, rank = 0; i < e->executed; i++) {
         uint32_t low = 0, high = ir->conditions.ranks - 1;
-        while (low < high) { /* whose step it is: the last rank whose first step is not behind it */
+        while (low < high) { /* the rank of the step: the last one whose first step is not behind it */
             uint32_t middle = (low + high + 1) / 2;
             const struct rondo_msccl_ir_rank *r = &ir->ranks[middle];
             uint32_t first =

@@ -32,7 +32,7 @@ static rondo_result_t refuse(const struct rondo_xml_element *e, const char *what
     return rondo_fail(RONDO_ERR_ARGUMENT, "line %d: %s%s", e->line, what, name);
 }
 
-/* A whole number in the range; missing: fallback, or an error if that is out of range too. */
+/* Reads the attribute as a whole number in [least, most]. If it is missing: fallback, or an error if that is out of range. */
 static rondo_result_t number(const struct rondo_xml_element *e, const char *name, long least, long most, long fallback,
                              long *value)
 {
@@ -97,7 +97,8 @@ static rondo_result_t read_algo(struct reading *r, const struct rondo_xml_elemen
                                                    : RONDO_SUCCESS;
 }
 
-/* Chunks of a block of the arguments, from a rank's buffers. In place only one of them may be told. */
+/* Finds the number of chunks of a block of the arguments, and checks a rank's buffers against it. In place a file may give only
+ * one of the two. */
 static rondo_result_t find_block_chunks(struct reading *r, const struct rondo_xml_element *e, long input, long output)
 {
     struct rondo_conditions *c = &r->ir->conditions;
@@ -261,7 +262,7 @@ static rondo_result_t open_element(void *argument, const struct rondo_xml_elemen
                            : read_step(r, e);
 }
 
-/* Waits for steps that exist, of other blocks. */
+/* Checks that waits are for steps that exist. */
 static rondo_result_t check_waits(const struct rondo_msccl_ir *ir)
 {
     for (uint32_t rank = 0; rank < ir->conditions.ranks; rank++)

@@ -44,6 +44,8 @@ static const char *type_of(const struct rondo_instruction *i)
     return i->actions < 16 && i->receive_count <= 1 && i->send_count <= 1 ? names[i->actions] : NULL;
 }
 
+/* Numbers the steps of a block as the file has them: an instruction with several waits has a step without actions for all but
+ * one. */
 static rondo_result_t number_steps(struct writing *w, uint32_t b)
 {
     const struct rondo_program_block *block = block_at(w->plan, b);

@@ -1,4 +1,4 @@
-/* See lib/program/plan.h. */
+/* See lib/program/plan.h. A builder notes failure and drops what follows; finish tells. */
 #include "lib/program/plan.h"
 
 #include "lib/base/error.h"
@@ -104,6 +104,7 @@ static void free_builder(struct rondo_plan_builder *builder)
     free(builder);
 }
 
+/* Stores what the whole plan has of its instructions' largest. */
 static void summarize(struct rondo_plan *plan, const struct rondo_plan_builder *builder)
 {
     const struct rondo_instruction *all = (const struct rondo_instruction *) (const void *) builder->instructions.items;
@@ -167,7 +168,7 @@ fail:
 
 void rondo_plan_free(struct rondo_plan *plan)
 {
-    /* The last one sees what the others did before they let go. */
+    /* ACQ_REL: whichever thread gives up the last share sees what the others did before they gave up theirs. */
     if (plan == NULL || __atomic_fetch_sub(&plan->shared, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     free(plan->program);

@@ -1,4 +1,4 @@
-/* The public calls that judge and show programs, and the way from an algorithm to a rank's plan. */
+/* The public calls that create, check and describe programs, and the way from an algorithm to a rank's plan. */
 #include "lib/program/program.h"
 
 #include "lib/base/error.h"
@@ -29,9 +29,9 @@ rondo_result_t rondo_program_prove(struct rondo_program_builder *builder, const 
     /* A program for two buffers may or may not do with one; one for one buffer must. */
     rondo_result_t shared = rondo_verify_plans(set, builder->name, limits, 1);
     *in_place = shared == RONDO_SUCCESS;
-    int meant =
-        builder->in_place || rondo_conditions_always_shared(c) ||
-        (builder->ir != NULL && builder->ir->in_place && c->kind != RONDO_KIND_REDUCE_SCATTER_BLOCK); /* theirs is another */
+    int meant = builder->in_place || rondo_conditions_always_shared(c) ||
+                (builder->ir != NULL && builder->ir->in_place &&
+                 c->kind != RONDO_KIND_REDUCE_SCATTER_BLOCK); /* MSCCL's in-place form is another */
     return meant ? shared : RONDO_SUCCESS;
 }
 
@@ -143,8 +143,8 @@ int rondo_algorithm_blocks(const struct rondo_algorithm *algorithm, enum rondo_k
     return kind == RONDO_KIND_ALLTOALL ? 2 * size - 1 : kind == RONDO_KIND_ALLGATHER ? 2 * (size - 1) : size;
 }
 
-/* A built-in algorithm's plans. Their channels are instances of the whole: compiled as one of them where that can be
- * multiplied. */
+/* Compiles the plans of a built-in algorithm. Its channels are instances of the whole program: so many instances are compiled
+ * as one and multiplied, where that is possible. */
 static rondo_result_t compile_builtin(const struct rondo_algorithm *algorithm, const struct rondo_shape *shape, int instances,
                                       const struct rondo_compile_options *options, int only, struct rondo_plan_set **set)
 {
@@ -193,7 +193,7 @@ rondo_result_t rondo_program_plan(const struct rondo_algorithm *algorithm, const
         int always = rondo_conditions_always_shared(c);
         status = rondo_verify_plans(set, algorithm->name, &limits, always);
         if (status == RONDO_SUCCESS && algorithm->registered == NULL && !always && rondo_conditions_may_share(c) &&
-            !(algorithm->separate >> shape->kind & 1)) /* calls in place are not refused: it must stand them, too */
+            !(algorithm->separate >> shape->kind & 1)) /* calls in place are accepted: they must be right, too */
             status = rondo_verify_plans(set, algorithm->name, &limits, 1);
     }
     if (status == RONDO_SUCCESS) {

@@ -1,8 +1,8 @@
 /*
- * One order for all instructions of all ranks (GC3 section 5.2): those with fewer hops behind them first, among these those
- * with more hops ahead. The order is an execution: an instruction gets its turn only when what it waits for has had its own,
- * its message is the first on its connection, and there is a free slot for what it sends. Blocks execute their instructions in
- * this order, so at every moment of any execution the first instruction that has not run can run, and nothing deadlocks.
+ * Finds one order for all instructions of all ranks (GC3 section 5.2): those with fewer hops behind them first, among these
+ * those with more hops ahead. The order is an execution: an instruction comes only after what it waits for, when its message is
+ * the first on its connection, and when there is a free slot for what it sends. Blocks execute their instructions in this
+ * order, so at every moment of any execution the first instruction that has not run can run, and nothing deadlocks.
  */
 #include "lib/program/graph.h"
 
@@ -20,7 +20,7 @@ struct ordering {
     struct connection *connections;
     size_t count, room;
     uint32_t *in, *out;   /* [node]: its connections */
-    uint32_t *waiting;    /* [node]: for so many others */
+    uint32_t *waiting;    /* [node]: number of nodes that it waits for */
     uint32_t *next_first; /* [node + 1]: of those that wait for it */
     uint32_t *next;
     uint32_t *behind; /* [node]: the next in a connection's queue */
@@ -30,11 +30,13 @@ struct ordering {
     size_t heaped;
 };
 
-/* READY: it waits for its connections alone. HEAPED, PARKED: it is in the heap, in a list of parked senders, once each. */
+/* READY: the node waits for its connections alone. HEAPED, PARKED: it is in the heap, or in a list of parked senders, once
+ * each. */
 enum state { READY = 1, HEAPED = 2, PARKED = 4 };
 
 /* ---- the heap ---- */
 
+/* Whether a comes before b in the heap. */
 static int before(const struct rondo_graph *graph, uint32_t a, uint32_t b)
 {
     const struct rondo_node *x = &graph->nodes[a], *y = &graph->nodes[b];
@@ -105,7 +107,7 @@ static void connect(struct ordering *o)
     }
 }
 
-/* Who waits for whom, the other way round. */
+/* Makes the lists of the nodes that wait for each node. Returns 0 if memory is out. */
 static int invert(struct ordering *o)
 {
     struct rondo_graph *graph = o->graph;
@@ -142,12 +144,13 @@ static int invert(struct ordering *o)
 
 /* ---- ordering ---- */
 
-/* Its connections let it have its turn; else it is parked where it will be found. */
+/* Whether the node's connections let it run. If not, the node that changes this will push it: the one that takes the message
+ * before its own, or, where it is parked, the one that frees a slot. */
 static int may_run(struct ordering *o, uint32_t node)
 {
     const struct rondo_node *n = &o->graph->nodes[node];
     if (n->from != RONDO_NONE && o->connections[o->in[node]].head != node)
-        return 0; /* whoever takes the message before it looks again */
+        return 0;
     if (n->to != RONDO_NONE) {
         struct connection *out = &o->connections[o->out[node]];
         if (out->outstanding >= o->graph->options->slots) {

@@ -1,4 +1,5 @@
-/* See check.h and lib/program/plan_set.h: the form of the plans, and the state for playing them. */
+/* rondo_verify_plans: checks the form of the plans and prepares what the simulation needs. See lib/program/verify.h and
+ * lib/program/plan_set.h. */
 #include "lib/program/verify.h"
 
 #include "lib/base/error.h"
@@ -16,7 +17,7 @@ const struct rondo_program *rondo_verification_program(const struct rondo_verifi
 
 const struct rondo_instruction *rondo_verification_instruction(const struct rondo_verification *c, uint32_t instruction)
 {
-    const struct rondo_simulated_block *block = &c->blocks[c->instructions[instruction].block];
+    const struct rondo_verify_block *block = &c->blocks[c->instructions[instruction].block];
     const struct rondo_program *program = rondo_verification_program(c, block->rank);
     return rondo_program_instructions(program) + rondo_program_blocks(program)[block->number].instruction_first +
            (instruction - block->first);
@@ -26,7 +27,7 @@ void rondo_verification_fail(struct rondo_verification *c, uint32_t instruction,
 {
     if (c->result != RONDO_SUCCESS)
         return;
-    const struct rondo_simulated_block *block = &c->blocks[c->instructions[instruction].block];
+    const struct rondo_verify_block *block = &c->blocks[c->instructions[instruction].block];
     char reason[400];
     va_list arguments;
     va_start(arguments, format);
@@ -68,6 +69,7 @@ static void check_chunks(struct rondo_verification *c, uint32_t instruction, uin
                                 rondo_buffer_name((int) buffer), chunks);
 }
 
+/* Checks that ends [first, first + count) of the block exist, have the direction, and are of different connections. */
 static void check_ends(struct rondo_verification *c, uint32_t instruction, uint32_t rank,
                        const struct rondo_program_block *block, uint32_t first, uint32_t count, int direction)
 {
@@ -88,13 +90,13 @@ static void check_ends(struct rondo_verification *c, uint32_t instruction, uint3
     }
 }
 
-/* What is read from the peers' inputs, or written to their outputs, exists there. */
+/* Checks that what a direct instruction reads from its peers' inputs, or writes to their outputs, exists there. */
 static void check_remote(struct rondo_verification *c, uint32_t number, uint32_t rank, const struct rondo_program_block *block)
 {
     const struct rondo_instruction *i = rondo_verification_instruction(c, number);
     for (int flag = RONDO_DIRECT_IN; flag <= RONDO_DIRECT_OUT; flag *= 2) {
         int reads = flag == RONDO_DIRECT_IN, used = i->actions & (reads ? RONDO_RECEIVE : RONDO_SEND);
-        uint32_t peers = reads ? i->receive_count : i->send_count; /* what is sent goes to those that it receives from */
+        uint32_t peers = reads ? i->receive_count : i->send_count; /* it sends to the peers that it receives from */
         for (uint32_t e = 0; (i->flags & flag) && used && e < peers && c->result == RONDO_SUCCESS; e++) {
             uint32_t peer = (uint32_t) c->set->plans[rank]->connections[block->end_first + i->receive_first + e].peer;
             enum rondo_buffer buffer = reads ? RONDO_INPUT : RONDO_OUTPUT;
@@ -112,7 +114,7 @@ static void check_instruction(struct rondo_verification *c, uint32_t number, uin
     const struct rondo_instruction *i = rondo_verification_instruction(c, number);
     const struct rondo_program *program = rondo_verification_program(c, rank);
     int receives = (i->actions & RONDO_RECEIVE) != 0, signal = (i->flags & RONDO_SIGNAL) != 0;
-    /* RECODE and ROUND say how streams are made of the values, not which values: they change nothing of what is proved here. */
+    /* RECODE and ROUND say how streams are made of the values, not which values: they change nothing that is verified here. */
     int coded = (i->flags & (RONDO_RECODE | RONDO_ROUND)) != 0;
     int uncoded = (i->flags & (RONDO_SIGNAL | RONDO_DIRECT_IN | RONDO_DIRECT_OUT | RONDO_EXCHANGE)) != 0;
     if (i->actions == 0 || i->actions > 15 || (coded && uncoded))
@@ -128,7 +130,7 @@ static void check_instruction(struct rondo_verification *c, uint32_t number, uin
         rondo_verification_fail(c, number, "receives from %u, more than %u", i->receive_count,
                                 c->set->plans[rank]->largest_receive);
     if (receives && (i->actions & RONDO_REDUCE) && i->receive_count + 1 > RONDO_REDUCE_SOURCES_MAX)
-        rondo_verification_fail(c, number, "folds %u chunks, more than %d", i->receive_count + 1, RONDO_REDUCE_SOURCES_MAX);
+        rondo_verification_fail(c, number, "reduces %u chunks, more than %d", i->receive_count + 1, RONDO_REDUCE_SOURCES_MAX);
     if ((i->flags & RONDO_DIRECT_OUT) && (!receives || i->send_count > i->receive_count))
         rondo_verification_fail(c, number, "writes to peers that it does not receive from");
     if ((i->flags & RONDO_EXCHANGE) &&
@@ -138,7 +140,8 @@ static void check_instruction(struct rondo_verification *c, uint32_t number, uin
         rondo_verification_fail(c, number, "a signal moves no chunk");
     int reads_source = (i->actions & RONDO_REDUCE) || !receives;
     if (!signal) {
-        if (reads_source || !(i->actions & RONDO_COPY) || (i->flags & RONDO_EXCHANGE)) /* it measures, if it is not read */
+        if (reads_source || !(i->actions & RONDO_COPY) ||
+            (i->flags & RONDO_EXCHANGE)) /* it decides how much is moved, even if it is not read */
             check_chunks(c, number, rank, "source", i->source_buffer, i->source_index, i->count);
         if ((i->actions & RONDO_COPY) || ((i->actions & RONDO_REDUCE) && !receives))
             check_chunks(c, number, rank, "destination", i->destination_buffer, i->destination_index, i->count);
@@ -161,11 +164,11 @@ static void check_instruction(struct rondo_verification *c, uint32_t number, uin
         const struct rondo_instruction *other =
             rondo_program_instructions(program) + rondo_program_blocks(program)[on->block].instruction_first + on->step;
         if (!(other->flags & RONDO_NOTIFY))
-            rondo_verification_fail(c, number, "waits for step %u of block %u, which tells nobody", on->step, on->block);
+            rondo_verification_fail(c, number, "waits for step %u of block %u, which does not notify", on->step, on->block);
     }
 }
 
-/* The wire of an end; each side is worked by one block. */
+/* Finds or makes the connector of an end. Each side of a connector is worked by one block. */
 static void add_connector(struct rondo_verification *c, uint32_t rank, uint32_t block, const struct rondo_connection *what,
                           uint32_t *at)
 {
@@ -250,7 +253,7 @@ rondo_result_t rondo_verify_form(struct rondo_verification *c)
     return c->result;
 }
 
-/* ---- state ---- */
+/* ---- what the simulation needs ---- */
 
 static rondo_result_t number_instructions(struct rondo_verification *c)
 {
@@ -284,41 +287,41 @@ static rondo_result_t number_instructions(struct rondo_verification *c)
         const struct rondo_program *program = rondo_verification_program(c, rank);
         for (uint32_t b = 0; b < program->blocks; b++, block++) {
             const struct rondo_program_block *list = rondo_program_blocks(program) + b;
-            c->blocks[block] = (struct rondo_simulated_block){
+            c->blocks[block] = (struct rondo_verify_block){
                 .rank = rank, .number = b, .first = instruction, .count = list->instructions, .connectors = connector};
             connector += list->ends;
             for (uint32_t i = 0; i < list->instructions; i++, instruction++)
-                c->instructions[instruction] = (struct rondo_simulated){block, 0, 0, RONDO_NONE};
+                c->instructions[instruction] = (struct rondo_verify_step){block, 0, 0, RONDO_NONE};
         }
     }
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t make_state(struct rondo_verification *c)
+static rondo_result_t make_chunks(struct rondo_verification *c)
 {
     const struct rondo_conditions *conditions = c->conditions;
     size_t all = 0, words = ((size_t) conditions->ranks + 63) / 64;
-    c->state_first = calloc((size_t) conditions->ranks * RONDO_BUFFERS + 1, sizeof(size_t));
-    if (c->state_first == NULL)
+    c->chunk_first = calloc((size_t) conditions->ranks * RONDO_BUFFERS + 1, sizeof(size_t));
+    if (c->chunk_first == NULL)
         return RONDO_ERR_MEMORY;
     for (uint32_t rank = 0; rank < conditions->ranks; rank++)
         for (int b = 0; b < RONDO_BUFFERS; b++) {
-            c->state_first[rank * RONDO_BUFFERS + (uint32_t) b] = all;
+            c->chunk_first[rank * RONDO_BUFFERS + (uint32_t) b] = all;
             all += b == RONDO_SCRATCH ? rondo_verification_program(c, rank)->chunks[b]
                                       : rondo_conditions_chunks(conditions, rank, (enum rondo_buffer) b);
         }
-    c->states = malloc((all + 1) * sizeof(*c->states));
-    if (c->states == NULL)
+    c->held = malloc((all + 1) * sizeof(*c->held));
+    if (c->held == NULL)
         return RONDO_ERR_MEMORY;
     for (size_t i = 0; i < all; i++)
-        c->states[i] = (struct rondo_state){{{0, 0}, 0, 0}, RONDO_NONE, RONDO_NONE};
+        c->held[i] = (struct rondo_verify_chunk){{{0, 0}, 0, 0}, RONDO_NONE, RONDO_NONE};
     for (uint32_t rank = 0; rank < conditions->ranks; rank++)
         for (uint32_t i = 0;
              rondo_conditions_given(conditions, rank) && i < rondo_conditions_chunks(conditions, rank, RONDO_INPUT); i++) {
             enum rondo_buffer buffer = RONDO_INPUT;
             uint32_t index = i;
             rondo_conditions_resolve(conditions, c->shared, rank, &buffer, &index);
-            c->states[c->state_first[rank * RONDO_BUFFERS + buffer] + index].value = rondo_value_input(c->wants.salt, rank, i);
+            c->held[c->chunk_first[rank * RONDO_BUFFERS + buffer] + index].value = rondo_value_input(c->wants.salt, rank, i);
         }
     for (uint32_t i = 0; i < c->instruction_count; i++) {
         const struct rondo_instruction *instruction = rondo_verification_instruction(c, i);
@@ -331,7 +334,7 @@ static rondo_result_t make_state(struct rondo_verification *c)
         c->instructions[i].least_class = least;
     }
     for (size_t w = 0; w < c->connector_count; w++)
-        if ((c->connectors[w].slots = calloc(c->limits->slots, sizeof(struct rondo_parcel *))) == NULL)
+        if ((c->connectors[w].slots = calloc(c->limits->slots, sizeof(struct rondo_verify_message *))) == NULL)
             return RONDO_ERR_MEMORY;
     for (size_t b = 0; b < c->block_count && conditions->kind == RONDO_KIND_BARRIER; b++) {
         uint32_t rank = c->blocks[b].rank;
@@ -358,8 +361,8 @@ static void release(struct rondo_verification *c)
     free(c->instructions);
     free(c->connectors);
     free(c->end_connectors);
-    free(c->states);
-    free(c->state_first);
+    free(c->held);
+    free(c->chunk_first);
     free(c->senders);
     free(c->links);
     free(c->queue);
@@ -383,9 +386,9 @@ rondo_result_t rondo_verify_plans(const struct rondo_plan_set *set, const char *
     if (status == RONDO_SUCCESS)
         status = rondo_wants_prepare(&c.wants, c.conditions, rondo_value_salt());
     if (status == RONDO_SUCCESS)
-        status = make_state(&c);
+        status = make_chunks(&c);
     if (status == RONDO_SUCCESS)
-        status = rondo_verify_play(&c);
+        status = rondo_verify_simulate(&c);
     if (status == RONDO_ERR_MEMORY)
         rondo_fail(status, "no memory to check program '%s' of %u ranks", name, set->conditions.ranks);
     release(&c);

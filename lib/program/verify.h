@@ -1,23 +1,24 @@
 /*
- * The checker's state: a plan set played through once, chunk by chunk. check.c looks at the form and drives,
- * lib/program/verify_run.c plays and keeps what every chunk holds, lib/program/verify_order.c finds out whether two accesses
- * are ordered.
+ * Verification: simulates a plan set once, chunk by chunk. lib/program/verify.c checks the form and drives the rest,
+ * lib/program/verify_run.c simulates the instructions and keeps what every chunk holds, lib/program/verify_order.c finds out
+ * whether two accesses are ordered. Their instructions, waits and connections are not trusted: none is used as an index before
+ * rondo_verify_form has accepted it.
  *
  * One tile is enough: tiles touch different elements, every connector is empty between two of them, and blocks have no choices.
- * So playing tile after tile is one execution, and all executions of processes without choices that communicate by queues are
- * alike (Kahn 1974): if one gets to the end, all do.
+ * So simulating tile after tile is one execution; and all executions of processes without choices that communicate by queues
+ * are alike (Kahn 1974): if one gets to the end, all do.
  */
 #ifndef RONDO_LIB_PROGRAM_VERIFY_H
 #define RONDO_LIB_PROGRAM_VERIFY_H
 
 #include "lib/program/graph.h"
 
-/* What travels in a slot. */
-struct rondo_parcel {
+/* What a slot holds. */
+struct rondo_verify_message {
     uint32_t sender; /* instruction */
-    uint32_t count;
+    uint32_t count;  /* of chunks */
     int is_signal;
-    uint64_t *heard; /* barrier: ranks that the sender's block knows to have begun */
+    uint64_t *heard; /* barrier: bits of the ranks that the sender's block knows to have begun */
     struct {
         struct rondo_value value;
         uint32_t class;
@@ -26,36 +27,37 @@ struct rondo_parcel {
 
 struct rondo_verify_connector {
     uint32_t source, destination;            /* ranks */
-    uint32_t sending_block, receiving_block; /* global numbers; RONDO_NONE */
+    uint32_t sending_block, receiving_block; /* numbered through all ranks; RONDO_NONE */
     uint16_t channel;
     uint8_t used;                /* by some instruction */
-    uint8_t protocol, signalled; /* the receiver knows where the sender's buffers are */
-    uint32_t filled, taken;
-    struct rondo_parcel **slots;
+    uint8_t protocol, signalled; /* signalled: the receiver knows where the sender's buffers are */
+    uint32_t filled, taken;      /* messages */
+    struct rondo_verify_message **slots;
 };
 
-struct rondo_simulated_block {
+struct rondo_verify_block {
     uint32_t rank, number;          /* in its rank */
-    uint32_t first, count;          /* instructions, numbered through */
+    uint32_t first, count;          /* instructions, numbered through all blocks */
     uint32_t at;                    /* the next step */
-    uint32_t connectors;            /* first of its ends' wires */
-    uint32_t explored, explored_by; /* of the search under way */
+    uint32_t connectors;            /* first of its ends, in end_connectors */
+    uint32_t explored, explored_by; /* of the search under way: steps below it, and the search's number */
     int queued;
     int sent; /* the exchange at hand has sent, and waits for what it receives */
     uint64_t *heard;
 };
 
-/* An instruction that was played. */
-struct rondo_simulated {
-    uint32_t block; /* global number */
+/* An instruction as it was simulated. */
+struct rondo_verify_step {
+    uint32_t block; /* numbered through all ranks */
     uint32_t order; /* from 1; 0: not yet */
     uint32_t least_class;
-    uint32_t senders; /* in the list: of what it received, receive_count of them */
+    uint32_t senders; /* first in the list of senders: of what it received, receive_count of them; RONDO_NONE */
 };
 
-struct rondo_state {
+/* What a chunk holds. */
+struct rondo_verify_chunk {
     struct rondo_value value;
-    uint32_t writer, readers; /* instruction; list */
+    uint32_t writer, readers; /* the last instruction that wrote it; a list of those that have read it since */
 };
 
 struct rondo_verification {
@@ -66,42 +68,48 @@ struct rondo_verification {
     int shared;
     struct rondo_wants wants;
     uint32_t *rank_first; /* [rank]: its first block */
-    struct rondo_simulated_block *blocks;
-    struct rondo_simulated *instructions;
+    struct rondo_verify_block *blocks;
+    struct rondo_verify_step *instructions;
     size_t block_count, instruction_count;
     struct rondo_verify_connector *connectors;
     size_t connector_count, connector_room;
-    uint32_t *end_connectors; /* all ends' */
+    uint32_t *end_connectors; /* of all blocks' ends */
     struct rondo_map connector_map;
-    struct rondo_state *states;
-    size_t *state_first; /* [rank][buffer] */
+    struct rondo_verify_chunk *held;
+    size_t *chunk_first; /* [rank][buffer]: in held */
     uint32_t *senders;
     size_t sender_count, sender_room;
     struct rondo_link_list *links;
     size_t link_count, link_room;
-    uint32_t *queue; /* blocks to look at: a ring */
+    uint32_t *queue; /* blocks that may be able to go on: a ring */
     size_t queue_head, queue_count;
-    uint32_t played, searches;
+    uint32_t simulated, searches; /* instructions; of verify_order.c */
     uint64_t search_steps;
     uint32_t *stack;
     size_t stack_room;
-    rondo_result_t result; /* its message is the last error */
+    rondo_result_t result; /* of the first error; its message is the last one of this thread */
 };
 
+/* The instruction by its number; the program of a rank. */
 const struct rondo_instruction *rondo_verification_instruction(const struct rondo_verification *c, uint32_t instruction);
 const struct rondo_program *rondo_verification_program(const struct rondo_verification *c, uint32_t rank);
-/* Keeps the first; the message begins with program, rank, block and step. */
+/* Notes the first error in c->result; the message begins with program, rank, block and step. */
 void rondo_verification_fail(struct rondo_verification *c, uint32_t instruction, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Checks all that can be checked without running: indexes, counts, ends, waits, and that both sides of each connection exist.
+ * Makes the connectors. Returns c->result. */
 rondo_result_t rondo_verify_form(struct rondo_verification *c);
-rondo_result_t rondo_verify_play(struct rondo_verification *c);
-/* Instruction `after` comes after `before` in every execution, in tiles where chunks of the class have elements. */
+/* Simulates plans of good form to their end, and checks every access and the result. Returns c->result. */
+rondo_result_t rondo_verify_simulate(struct rondo_verification *c);
+/* Returns 1 if instruction `after` comes after `before` in every execution, in tiles where chunks of the class have elements.
+ * `before` has been simulated. 0 also if memory, or the steps that all searches may take, are out: the caller then reports a
+ * race. */
 int rondo_verify_ordered(struct rondo_verification *c, uint32_t before, uint32_t after, uint32_t class);
 
-/* The class of a chunk of a physical buffer. */
+/* Returns the class (rondo_conditions_class) of a chunk of a plan's buffer. */
 uint32_t rondo_verification_class(const struct rondo_verification *c, uint32_t rank, uint32_t buffer, uint32_t index);
-/* The chunk that decides how much the instruction moves. */
+/* Stores the first chunk of those whose length decides how much the instruction moves. */
 void rondo_verification_measured(const struct rondo_instruction *i, uint32_t *buffer, uint32_t *index);
 
 #endif

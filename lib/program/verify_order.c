@@ -1,8 +1,8 @@
 /*
- * Whether two accesses are ordered: by their block, by a wait that the later instruction or one before it in its block has on
- * the earlier one, or by a way back through blocks, waits and messages, through any ranks. An instruction on chunks that have
- * ended waits for nothing and receives nothing, so for a chunk of some class only those count that still move something when
- * that chunk does.
+ * Finds out whether two accesses are ordered: by their block, by a wait of the later instruction, or of one before it in its
+ * block, on the earlier one, or by a way back through blocks, waits and messages of any ranks. An instruction on chunks that
+ * have ended waits for nothing and receives nothing, so for a chunk of some class only those instructions count that still move
+ * something when that chunk does. Relies on the order of the simulation, which is one execution.
  */
 #include "lib/program/verify.h"
 
@@ -10,7 +10,7 @@
 
 #define STEPS_MAX ((uint64_t) 1 << 28) /* of all searches together */
 
-/* It waits and receives whenever chunks of the class have elements. */
+/* Whether the instruction waits and receives whenever chunks of the class have elements. */
 static int counts(const struct rondo_verification *c, uint32_t instruction, uint32_t class)
 {
     if (c->set->even || rondo_conditions_ordered(c->conditions))
@@ -41,7 +41,7 @@ static const struct rondo_dependency *waits_of(const struct rondo_verification *
     return rondo_program_dependencies(program) + i->dependency_first;
 }
 
-/* What an exchange sent says that the steps before it are over, not that it is. */
+/* A message of an exchange says that the steps before it are over, not that the exchange is. */
 static int push_sender(struct rondo_verification *c, size_t *depth, uint32_t sender)
 {
     if (!(rondo_verification_instruction(c, sender)->flags & RONDO_EXCHANGE))
@@ -49,7 +49,8 @@ static int push_sender(struct rondo_verification *c, size_t *depth, uint32_t sen
     return sender == c->blocks[c->instructions[sender].block].first || push(c, depth, sender - 1);
 }
 
-/* Backwards from `after`. Playing order is an execution, so nothing played before `before` can lie between. */
+/* Searches backwards from `after`. The order of the simulation is an execution, so nothing simulated before `before` can lie
+ * between the two. Returns 1 if `before` is found. */
 static int search(struct rondo_verification *c, uint32_t before, uint32_t after, uint32_t class)
 {
     uint32_t target = c->instructions[before].block, least = c->instructions[before].order;
@@ -59,7 +60,7 @@ static int search(struct rondo_verification *c, uint32_t before, uint32_t after,
         return 0;
     while (depth > 0) {
         uint32_t instruction = c->stack[--depth];
-        struct rondo_simulated_block *block = &c->blocks[c->instructions[instruction].block];
+        struct rondo_verify_block *block = &c->blocks[c->instructions[instruction].block];
         uint32_t floor = block->explored_by == c->searches ? block->explored : 0;
         uint32_t step = instruction - block->first + 1; /* explored: steps below it */
         if (step <= floor)
@@ -79,7 +80,7 @@ static int search(struct rondo_verification *c, uint32_t before, uint32_t after,
             const struct rondo_instruction *i = rondo_verification_instruction(c, at);
             const struct rondo_dependency *waits = waits_of(c, block->rank, i);
             for (uint32_t d = 0; d < i->dependencies; d++) {
-                const struct rondo_simulated_block *on = &c->blocks[c->rank_first[block->rank] + waits[d].block];
+                const struct rondo_verify_block *on = &c->blocks[c->rank_first[block->rank] + waits[d].block];
                 if (!push(c, &depth, on->first + waits[d].step))
                     return 0;
             }
@@ -94,10 +95,10 @@ static int search(struct rondo_verification *c, uint32_t before, uint32_t after,
 
 int rondo_verify_ordered(struct rondo_verification *c, uint32_t before, uint32_t after, uint32_t class)
 {
-    const struct rondo_simulated *b = &c->instructions[before], *a = &c->instructions[after];
+    const struct rondo_verify_step *b = &c->instructions[before], *a = &c->instructions[after];
     if (b->block == a->block)
         return before <= after;
-    const struct rondo_simulated_block *block = &c->blocks[a->block], *other = &c->blocks[b->block];
+    const struct rondo_verify_block *block = &c->blocks[a->block], *other = &c->blocks[b->block];
     if (block->rank == other->rank) {
         const struct rondo_instruction *i = rondo_verification_instruction(c, after);
         const struct rondo_dependency *waits = waits_of(c, block->rank, i);

@@ -1,4 +1,5 @@
-/* Playing the plans: see check.h. Every block goes as far as it can, until all are done or none can go on. */
+/* Simulates the plans (lib/program/verify.h): every block goes as far as it can, until all are done or none can go on. Relies
+ * on their good form. */
 #include "lib/program/verify.h"
 
 #include "lib/base/error.h"
@@ -7,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct rondo_verify_connector *connector_of(const struct rondo_verification *c,
-                                                   const struct rondo_simulated_block *block, uint32_t end)
+static struct rondo_verify_connector *connector_of(const struct rondo_verification *c, const struct rondo_verify_block *block,
+                                                   uint32_t end)
 {
     return &c->connectors[c->end_connectors[block->connectors + end]];
 }
 
-static void look_at(struct rondo_verification *c, uint32_t block)
+/* The block will be visited, if it is not done. */
+static void enqueue(struct rondo_verification *c, uint32_t block)
 {
     if (block == RONDO_NONE || c->blocks[block].queued || c->blocks[block].at == c->blocks[block].count)
         return;
@@ -23,19 +25,19 @@ static void look_at(struct rondo_verification *c, uint32_t block)
 
 /* ---- waiting ---- */
 
-/* Without preemption so many blocks run at a time, and the next ones after them. */
-static int has_begun(const struct rondo_verification *c, const struct rondo_simulated_block *block)
+/* Whether the block has its turn: without preemption limits->concurrent blocks run at a time, and the next ones after them. */
+static int has_begun(const struct rondo_verification *c, const struct rondo_verify_block *block)
 {
     uint32_t concurrent = c->limits->concurrent;
     if (concurrent == 0 || block->number < concurrent)
         return 1;
-    const struct rondo_simulated_block *before = block - concurrent;
+    const struct rondo_verify_block *before = block - concurrent;
     return before->at == before->count;
 }
 
-/* NULL when the step can run; else a text that says what it waits for. */
-static const char *missing(const struct rondo_verification *c, const struct rondo_simulated_block *block,
-                           const struct rondo_instruction *i, char *text, size_t bytes)
+/* Returns NULL if the step can run, else a text that says what it waits for. */
+static const char *find_missing(const struct rondo_verification *c, const struct rondo_verify_block *block,
+                                const struct rondo_instruction *i, char *text, size_t bytes)
 {
     if (!has_begun(c, block)) {
         snprintf(text, bytes, "block %u to end, because %u blocks run at a time", block->number - c->limits->concurrent,
@@ -72,18 +74,18 @@ static const char *missing(const struct rondo_verification *c, const struct rond
 
 /* ---- accesses ---- */
 
-static struct rondo_state *state_at(const struct rondo_verification *c, uint32_t rank, uint32_t buffer, uint32_t index)
+static struct rondo_verify_chunk *chunk_at(const struct rondo_verification *c, uint32_t rank, uint32_t buffer, uint32_t index)
 {
     enum rondo_buffer where = (enum rondo_buffer) buffer;
     uint32_t at = index;
     rondo_conditions_resolve(c->conditions, c->shared, rank, &where, &at);
-    return &c->states[c->state_first[rank * RONDO_BUFFERS + where] + at];
+    return &c->held[c->chunk_first[rank * RONDO_BUFFERS + where] + at];
 }
 
-static void say_race(struct rondo_verification *c, uint32_t before, uint32_t after, const char *what, uint32_t rank,
-                     uint32_t buffer, uint32_t index)
+static void report_race(struct rondo_verification *c, uint32_t before, uint32_t after, const char *what, uint32_t rank,
+                        uint32_t buffer, uint32_t index)
 {
-    const struct rondo_simulated_block *other = &c->blocks[c->instructions[before].block];
+    const struct rondo_verify_block *other = &c->blocks[c->instructions[before].block];
     rondo_verification_fail(c, after,
                             "race%s: %s chunk %u of rank %u's %s, and nothing orders it after rank %u, block %u, step %u",
                             c->shared ? " in place" : "", what, index, rank, rondo_buffer_name((int) buffer), other->rank,
@@ -93,41 +95,42 @@ static void say_race(struct rondo_verification *c, uint32_t before, uint32_t aft
 static struct rondo_value read_chunk(struct rondo_verification *c, uint32_t instruction, uint32_t rank, uint32_t buffer,
                                      uint32_t index)
 {
-    struct rondo_state *state = state_at(c, rank, buffer, index);
+    struct rondo_verify_chunk *chunk = chunk_at(c, rank, buffer, index);
     uint32_t class = rondo_verification_class(c, rank, buffer, index);
-    if (state->value.count == 0)
+    if (chunk->value.count == 0)
         rondo_verification_fail(c, instruction, "reads chunk %u of rank %u's %s, which is uninitialized", index, rank,
                                 rondo_buffer_name((int) buffer));
-    if (state->writer != RONDO_NONE && !rondo_verify_ordered(c, state->writer, instruction, class))
-        say_race(c, state->writer, instruction, "reads", rank, buffer, index);
-    if (state->readers == RONDO_NONE || c->links[state->readers].node != instruction) {
+    if (chunk->writer != RONDO_NONE && !rondo_verify_ordered(c, chunk->writer, instruction, class))
+        report_race(c, chunk->writer, instruction, "reads", rank, buffer, index);
+    if (chunk->readers == RONDO_NONE || c->links[chunk->readers].node != instruction) {
         if (rondo_grow((void **) &c->links, c->link_count, &c->link_room, sizeof(*c->links))) {
-            c->links[c->link_count] = (struct rondo_link_list){instruction, state->readers};
-            state->readers = (uint32_t) c->link_count++;
+            c->links[c->link_count] = (struct rondo_link_list){instruction, chunk->readers};
+            chunk->readers = (uint32_t) c->link_count++;
         } else {
             c->result = rondo_fail(RONDO_ERR_MEMORY, "no memory to check program '%s'", c->name);
         }
     }
-    return state->value;
+    return chunk->value;
 }
 
 static void write_chunk(struct rondo_verification *c, uint32_t instruction, uint32_t rank, uint32_t buffer, uint32_t index,
                         struct rondo_value value)
 {
-    struct rondo_state *state = state_at(c, rank, buffer, index);
+    struct rondo_verify_chunk *chunk = chunk_at(c, rank, buffer, index);
     uint32_t class = rondo_verification_class(c, rank, buffer, index);
-    if (state->writer != RONDO_NONE && !rondo_verify_ordered(c, state->writer, instruction, class))
-        say_race(c, state->writer, instruction, "writes", rank, buffer, index);
-    for (uint32_t i = state->readers; i != RONDO_NONE && c->result == RONDO_SUCCESS; i = c->links[i].next)
+    if (chunk->writer != RONDO_NONE && !rondo_verify_ordered(c, chunk->writer, instruction, class))
+        report_race(c, chunk->writer, instruction, "writes", rank, buffer, index);
+    for (uint32_t i = chunk->readers; i != RONDO_NONE && c->result == RONDO_SUCCESS; i = c->links[i].next)
         if (c->links[i].node != instruction && !rondo_verify_ordered(c, c->links[i].node, instruction, class))
-            say_race(c, c->links[i].node, instruction, "writes", rank, buffer, index);
-    state->value = value;
-    state->writer = instruction;
-    state->readers = RONDO_NONE;
+            report_race(c, c->links[i].node, instruction, "writes", rank, buffer, index);
+    chunk->value = value;
+    chunk->writer = instruction;
+    chunk->readers = RONDO_NONE;
 }
 
 /* ---- running a step ---- */
 
+/* Checks that the chunk is as long as those that decide how much is moved. */
 static void expect_class(struct rondo_verification *c, uint32_t instruction, uint32_t class, uint32_t measured,
                          const char *what, uint32_t k)
 {
@@ -136,7 +139,8 @@ static void expect_class(struct rondo_verification *c, uint32_t instruction, uin
                                 class, measured);
 }
 
-static struct rondo_value take_in(struct rondo_verification *c, uint32_t instruction, struct rondo_value sum, int *sources,
+/* Returns the sum with one more source, which is checked: complete results and endless sums cannot be reduced. */
+static struct rondo_value combine(struct rondo_verification *c, uint32_t instruction, struct rondo_value sum, int *sources,
                                   struct rondo_value value)
 {
     if ((*sources)++ == 0)
@@ -149,17 +153,17 @@ static struct rondo_value take_in(struct rondo_verification *c, uint32_t instruc
     return rondo_value_combine(sum, value);
 }
 
-static uint32_t peer_of(const struct rondo_verification *c, const struct rondo_simulated_block *block, uint32_t end)
+static uint32_t peer_of(const struct rondo_verification *c, const struct rondo_verify_block *block, uint32_t end)
 {
     const struct rondo_verify_connector *connector = connector_of(c, block, end);
     return connector->source == block->rank ? connector->destination : connector->source;
 }
 
-/* The k-th chunk: everything the primitive does to it. out: what its slots get. */
+/* Does to the k-th chunk everything that the primitive does. *out, *class: what its slots get. */
 static void run_chunk(struct rondo_verification *c, uint32_t instruction, const struct rondo_instruction *i, uint32_t k,
                       struct rondo_value *out, uint32_t *class)
 {
-    const struct rondo_simulated_block *block = &c->blocks[c->instructions[instruction].block];
+    const struct rondo_verify_block *block = &c->blocks[c->instructions[instruction].block];
     uint32_t rank = block->rank, buffer, index;
     int received = i->actions & RONDO_RECEIVE ? i->receive_count : 0, sources = 0;
     struct rondo_value result = {{0, 0}, 0, 0};
@@ -169,24 +173,24 @@ static void run_chunk(struct rondo_verification *c, uint32_t instruction, const 
         if (i->flags & RONDO_DIRECT_IN) {
             uint32_t peer = peer_of(c, block, i->receive_first + (uint32_t) r);
             result =
-                take_in(c, instruction, result, &sources, read_chunk(c, instruction, peer, RONDO_INPUT, i->remote_index + k));
+                combine(c, instruction, result, &sources, read_chunk(c, instruction, peer, RONDO_INPUT, i->remote_index + k));
             expect_class(c, instruction, rondo_verification_class(c, peer, RONDO_INPUT, i->remote_index + k), measured,
                          "the peer's input chunk", i->remote_index + k);
             continue;
         }
         const struct rondo_verify_connector *connector = connector_of(c, block, i->receive_first + (uint32_t) r);
-        const struct rondo_parcel *parcel = connector->slots[connector->taken % c->limits->slots];
-        result = take_in(c, instruction, result, &sources, parcel->chunks[k].value);
-        expect_class(c, instruction, parcel->chunks[k].class, measured, "received chunk", k);
+        const struct rondo_verify_message *message = connector->slots[connector->taken % c->limits->slots];
+        result = combine(c, instruction, result, &sources, message->chunks[k].value);
+        expect_class(c, instruction, message->chunks[k].class, measured, "received chunk", k);
     }
     if ((i->actions & RONDO_REDUCE) || received == 0) {
         result =
-            take_in(c, instruction, result, &sources, read_chunk(c, instruction, rank, i->source_buffer, i->source_index + k));
+            combine(c, instruction, result, &sources, read_chunk(c, instruction, rank, i->source_buffer, i->source_index + k));
         expect_class(c, instruction, rondo_verification_class(c, rank, i->source_buffer, i->source_index + k), measured,
                      "source chunk", i->source_index + k);
     }
     if ((i->actions & RONDO_REDUCE) && received == 0) {
-        result = take_in(c, instruction, result, &sources,
+        result = combine(c, instruction, result, &sources,
                          read_chunk(c, instruction, rank, i->destination_buffer, i->destination_index + k));
         expect_class(c, instruction, rondo_verification_class(c, rank, i->destination_buffer, i->destination_index + k),
                      measured, "destination chunk", i->destination_index + k);
@@ -207,8 +211,8 @@ static void run_chunk(struct rondo_verification *c, uint32_t instruction, const 
         result.finished = 1;
     /* In place a copy may be of a chunk to itself, which changes nothing. */
     int to_itself = sources == 1 && received == 0 && !(i->flags & RONDO_FINISH) && (i->actions & RONDO_COPY) &&
-                    state_at(c, rank, i->source_buffer, i->source_index + k) ==
-                        state_at(c, rank, i->destination_buffer, i->destination_index + k);
+                    chunk_at(c, rank, i->source_buffer, i->source_index + k) ==
+                        chunk_at(c, rank, i->destination_buffer, i->destination_index + k);
     if ((i->actions & RONDO_COPY) && !to_itself)
         write_chunk(c, instruction, rank, i->destination_buffer, i->destination_index + k, result);
     if ((i->actions & RONDO_SEND) && (i->flags & RONDO_DIRECT_OUT))
@@ -218,37 +222,38 @@ static void run_chunk(struct rondo_verification *c, uint32_t instruction, const 
     *class = measured;
 }
 
-static struct rondo_parcel *new_parcel(struct rondo_verification *c, uint32_t instruction, uint32_t count, int is_signal)
+static struct rondo_verify_message *new_message(struct rondo_verification *c, uint32_t instruction, uint32_t count,
+                                                int is_signal)
 {
     size_t words = c->conditions->kind == RONDO_KIND_BARRIER ? ((size_t) c->conditions->ranks + 63) / 64 : 0;
-    size_t bytes = sizeof(struct rondo_parcel) + count * sizeof(((struct rondo_parcel *) 0)->chunks[0]);
+    size_t bytes = sizeof(struct rondo_verify_message) + count * sizeof(((struct rondo_verify_message *) 0)->chunks[0]);
     bytes = (bytes + 7) / 8 * 8;
-    struct rondo_parcel *parcel = malloc(bytes + words * sizeof(uint64_t));
-    if (parcel == NULL) {
+    struct rondo_verify_message *message = malloc(bytes + words * sizeof(uint64_t));
+    if (message == NULL) {
         c->result = rondo_fail(RONDO_ERR_MEMORY, "no memory to check program '%s'", c->name);
         return NULL;
     }
-    *parcel = (struct rondo_parcel){.sender = instruction, .count = count, .is_signal = is_signal};
-    parcel->heard = words > 0 ? (uint64_t *) (void *) ((char *) parcel + bytes) : NULL;
+    *message = (struct rondo_verify_message){.sender = instruction, .count = count, .is_signal = is_signal};
+    message->heard = words > 0 ? (uint64_t *) (void *) ((char *) message + bytes) : NULL;
     if (words > 0)
-        memcpy(parcel->heard, c->blocks[c->instructions[instruction].block].heard, words * sizeof(uint64_t));
-    return parcel;
+        memcpy(message->heard, c->blocks[c->instructions[instruction].block].heard, words * sizeof(uint64_t));
+    return message;
 }
 
-/* What arrived fits the instruction, and is noted. */
+/* Checks that what has arrived fits the instruction, and notes its senders. The slots are released afterwards. */
 static void receive(struct rondo_verification *c, uint32_t instruction, const struct rondo_instruction *i)
 {
-    struct rondo_simulated_block *block = &c->blocks[c->instructions[instruction].block];
+    struct rondo_verify_block *block = &c->blocks[c->instructions[instruction].block];
     int signal = (i->flags & RONDO_SIGNAL) != 0;
     c->instructions[instruction].senders = (uint32_t) c->sender_count;
     for (uint32_t r = 0; r < i->receive_count; r++) {
         struct rondo_verify_connector *connector = connector_of(c, block, i->receive_first + r);
-        const struct rondo_parcel *parcel = connector->slots[connector->taken % c->limits->slots];
-        const struct rondo_simulated_block *sender = &c->blocks[c->instructions[parcel->sender].block];
-        if (parcel->is_signal != signal || (!signal && parcel->count != i->count)) {
+        const struct rondo_verify_message *message = connector->slots[connector->taken % c->limits->slots];
+        const struct rondo_verify_block *sender = &c->blocks[c->instructions[message->sender].block];
+        if (message->is_signal != signal || (!signal && message->count != i->count)) {
             rondo_verification_fail(c, instruction, "receives %u chunk%s, but rank %u, block %u, step %u sends %u%s", i->count,
-                                    i->count == 1 ? "" : "s", sender->rank, sender->number, parcel->sender - sender->first,
-                                    parcel->count, parcel->is_signal != signal ? " (one is a signal)" : "");
+                                    i->count == 1 ? "" : "s", sender->rank, sender->number, message->sender - sender->first,
+                                    message->count, message->is_signal != signal ? " (one is a signal)" : "");
             return;
         }
         if (signal)
@@ -257,46 +262,46 @@ static void receive(struct rondo_verification *c, uint32_t instruction, const st
             c->result = rondo_fail(RONDO_ERR_MEMORY, "no memory to check program '%s'", c->name);
             return;
         }
-        c->senders[c->sender_count++] = parcel->sender;
-        for (size_t w = 0; parcel->heard != NULL && w < ((size_t) c->conditions->ranks + 63) / 64; w++)
-            block->heard[w] |= parcel->heard[w];
+        c->senders[c->sender_count++] = message->sender;
+        for (size_t w = 0; message->heard != NULL && w < ((size_t) c->conditions->ranks + 63) / 64; w++)
+            block->heard[w] |= message->heard[w];
     }
 }
 
-static void release_slots(struct rondo_verification *c, const struct rondo_simulated_block *block,
+static void release_slots(struct rondo_verification *c, const struct rondo_verify_block *block,
                           const struct rondo_instruction *i)
 {
     for (uint32_t r = 0; r < i->receive_count; r++) {
         struct rondo_verify_connector *connector = connector_of(c, block, i->receive_first + r);
         free(connector->slots[connector->taken % c->limits->slots]);
         connector->slots[connector->taken++ % c->limits->slots] = NULL;
-        look_at(c, connector->sending_block);
+        enqueue(c, connector->sending_block);
     }
 }
 
 static void send(struct rondo_verification *c, uint32_t instruction, const struct rondo_instruction *i,
                  const struct rondo_value *values, const uint32_t *classes)
 {
-    const struct rondo_simulated_block *block = &c->blocks[c->instructions[instruction].block];
+    const struct rondo_verify_block *block = &c->blocks[c->instructions[instruction].block];
     for (uint32_t s = 0; s < i->send_count; s++) {
         struct rondo_verify_connector *connector = connector_of(c, block, i->send_first + s);
         int signal = (i->flags & RONDO_SIGNAL) != 0;
-        struct rondo_parcel *parcel = new_parcel(c, instruction, signal ? 0 : i->count, signal);
-        if (parcel == NULL)
+        struct rondo_verify_message *message = new_message(c, instruction, signal ? 0 : i->count, signal);
+        if (message == NULL)
             return;
-        for (uint32_t k = 0; k < parcel->count; k++) {
-            parcel->chunks[k].value = values[k];
-            parcel->chunks[k].class = classes[k];
+        for (uint32_t k = 0; k < message->count; k++) {
+            message->chunks[k].value = values[k];
+            message->chunks[k].class = classes[k];
         }
-        connector->slots[connector->filled++ % c->limits->slots] = parcel;
-        look_at(c, connector->receiving_block);
+        connector->slots[connector->filled++ % c->limits->slots] = message;
+        enqueue(c, connector->receiving_block);
     }
 }
 
-/* Direct access needs the signals around it. */
+/* Checks that the peers of a direct access have signalled before, and are signalled afterwards. */
 static void check_direct(struct rondo_verification *c, uint32_t instruction, const struct rondo_instruction *i)
 {
-    const struct rondo_simulated_block *block = &c->blocks[c->instructions[instruction].block];
+    const struct rondo_verify_block *block = &c->blocks[c->instructions[instruction].block];
     uint32_t ends = i->flags & RONDO_DIRECT_OUT && i->send_count > i->receive_count ? i->send_count : i->receive_count;
     for (uint32_t r = 0; r < ends && c->result == RONDO_SUCCESS; r++) {
         const struct rondo_verify_connector *connector = connector_of(c, block, i->receive_first + r);
@@ -315,12 +320,12 @@ static void check_direct(struct rondo_verification *c, uint32_t instruction, con
     }
 }
 
-/* The first half of an exchange: the source chunks leave as they are. */
-static void send_first(struct rondo_verification *c, struct rondo_simulated_block *block, const struct rondo_instruction *i)
+/* Simulates the first half of an exchange: it sends the source chunks as they are. */
+static void send_first(struct rondo_verification *c, struct rondo_verify_block *block, const struct rondo_instruction *i)
 {
     uint32_t instruction = block->first + block->at, *classes = malloc(i->count * sizeof(*classes));
     struct rondo_value *values = malloc(i->count * sizeof(*values));
-    c->instructions[instruction].order = ++c->played;
+    c->instructions[instruction].order = ++c->simulated;
     if (values == NULL || classes == NULL)
         c->result = rondo_fail(RONDO_ERR_MEMORY, "no memory to check program '%s'", c->name);
     for (uint32_t k = 0; k < i->count && c->result == RONDO_SUCCESS; k++) {
@@ -334,7 +339,7 @@ static void send_first(struct rondo_verification *c, struct rondo_simulated_bloc
     free(classes);
 }
 
-static void run_step(struct rondo_verification *c, struct rondo_simulated_block *block)
+static void run_step(struct rondo_verification *c, struct rondo_verify_block *block)
 {
     uint32_t instruction = block->first + block->at;
     const struct rondo_instruction *i = rondo_verification_instruction(c, instruction);
@@ -349,7 +354,7 @@ static void run_step(struct rondo_verification *c, struct rondo_simulated_block 
     sends = sends && !block->sent;
     block->sent = 0;
     if (c->instructions[instruction].order == 0)
-        c->instructions[instruction].order = ++c->played;
+        c->instructions[instruction].order = ++c->simulated;
     if (receives)
         receive(c, instruction, i);
     if (i->flags & (RONDO_DIRECT_IN | RONDO_DIRECT_OUT))
@@ -371,20 +376,20 @@ static void run_step(struct rondo_verification *c, struct rondo_simulated_block 
     block->at++;
     if (i->flags & RONDO_NOTIFY || block->at == block->count)
         for (uint32_t b = c->rank_first[block->rank]; b < c->rank_first[block->rank + 1]; b++)
-            look_at(c, b);
+            enqueue(c, b);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole simulation ---- */
 
-static void say_deadlock(struct rondo_verification *c)
+static void report_deadlock(struct rondo_verification *c)
 {
     for (size_t b = 0; b < c->block_count; b++) {
-        const struct rondo_simulated_block *block = &c->blocks[b];
+        const struct rondo_verify_block *block = &c->blocks[b];
         char text[128];
         if (block->at == block->count)
             continue;
         const struct rondo_instruction *i = rondo_verification_instruction(c, block->first + block->at);
-        const char *what = missing(c, block, i, text, sizeof(text));
+        const char *what = find_missing(c, block, i, text, sizeof(text));
         rondo_verification_fail(c, block->first + block->at, "deadlock: waits for ever for %s",
                                 what != NULL ? what : "nothing");
         return;
@@ -401,14 +406,14 @@ static void check_result(struct rondo_verification *c)
             struct rondo_value want;
             if (!rondo_wants_at(&c->wants, rank, i, &want))
                 continue;
-            const struct rondo_state *state = state_at(c, rank, RONDO_OUTPUT, i);
-            if (!rondo_value_same(state->value, want))
+            const struct rondo_verify_chunk *chunk = chunk_at(c, rank, RONDO_OUTPUT, i);
+            if (!rondo_value_same(chunk->value, want))
                 c->result = rondo_fail(RONDO_ERR_ARGUMENT,
                                        "program '%s'%s: rank %u, output chunk %u %s %u input chunk%s, but must be %s %u",
                                        c->name, c->shared ? ", in place" : "", rank, i,
-                                       state->value.count == want.count ? "is another combination of" : "is the combination of",
-                                       state->value.count, state->value.count == 1 ? "" : "s", "that of", want.count);
-            else if (whole && conditions->ranks > 1 && !state->value.finished)
+                                       chunk->value.count == want.count ? "is another combination of" : "is the combination of",
+                                       chunk->value.count, chunk->value.count == 1 ? "" : "s", "that of", want.count);
+            else if (whole && conditions->ranks > 1 && !chunk->value.finished)
                 c->result =
                     rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': rank %u, output chunk %u: no step completes the result",
                                c->name, rank, i);
@@ -421,7 +426,7 @@ static void check_result(struct rondo_verification *c)
                                    c->connectors[w].destination, c->connectors[w].channel);
 }
 
-/* A barrier: every rank has heard of every other. */
+/* Checks a barrier: every rank has heard of every other. */
 static void check_barrier(struct rondo_verification *c)
 {
     for (uint32_t rank = 0; rank < c->conditions->ranks && c->result == RONDO_SUCCESS; rank++)
@@ -431,29 +436,29 @@ static void check_barrier(struct rondo_verification *c)
                 heard |= (int) (c->blocks[b].heard[other / 64] >> (other % 64) & 1);
             if (!heard) {
                 c->result =
-                    rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': rank %u can leave the barrier before rank %u has come",
+                    rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': rank %u can leave the barrier before rank %u has begun",
                                c->name, rank, other);
                 return;
             }
         }
 }
 
-rondo_result_t rondo_verify_play(struct rondo_verification *c)
+rondo_result_t rondo_verify_simulate(struct rondo_verification *c)
 {
     for (uint32_t b = 0; b < c->block_count; b++)
-        look_at(c, b);
+        enqueue(c, b);
     while (c->queue_count > 0 && c->result == RONDO_SUCCESS) {
-        struct rondo_simulated_block *block = &c->blocks[c->queue[c->queue_head]];
+        struct rondo_verify_block *block = &c->blocks[c->queue[c->queue_head]];
         char text[128];
         c->queue_head = (c->queue_head + 1) % (c->block_count + 1);
         c->queue_count--;
         block->queued = 0;
         while (block->at < block->count && c->result == RONDO_SUCCESS &&
-               missing(c, block, rondo_verification_instruction(c, block->first + block->at), text, sizeof(text)) == NULL)
+               find_missing(c, block, rondo_verification_instruction(c, block->first + block->at), text, sizeof(text)) == NULL)
             run_step(c, block);
     }
     if (c->result == RONDO_SUCCESS)
-        say_deadlock(c);
+        report_deadlock(c);
     if (c->result == RONDO_SUCCESS)
         check_result(c);
     if (c->result == RONDO_SUCCESS && c->conditions->kind == RONDO_KIND_BARRIER)
