@@ -4,6 +4,9 @@
 
 #include "lib/connection/plan_cache.h"
 
+struct rondo_call;
+struct rondo_comm;
+
 /* The latest registered (after NULL), and so on; NULL behind the first. */
 const struct rondo_registered *rondo_program_next(const struct rondo_comm *comm, const struct rondo_registered *after);
 const struct rondo_algorithm *rondo_program_named(const struct rondo_comm *comm, const char *name, enum rondo_kind kind);
