@@ -20,7 +20,7 @@ enum {
     IDLE_PASSES = 64,   /* without anything to do before the thread sleeps */
     BUSY_PASSES = 16,   /* of those, before it gives its core away between two */
     SLEEP_MS = 100,     /* of a sleep that nothing ends */
-    BACKOFF_NS = 50000, /* between looks at what the thread is not told of, and after a long quiet */
+    BACKOFF_NS = 50000, /* between looks at what does not wake the thread, and after a long quiet */
     LONG_BACKOFF_NS = 1000000,
     BACKOFF_SHARE = 64,     /* of the quiet, that a sleep may take */
     DISPLACED_NS = 5000000, /* between looks at whether the thread that has the claim still has it: each takes its core */

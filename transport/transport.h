@@ -5,13 +5,15 @@
  *
  * To add a transport:
  * 1. Make a folder transport/NAME with a file NAME.c that defines a `const struct rondo_transport rondo_transport_NAME`. It may
- *    include transport/, transport/memory/ and what lies below them (make/layers.txt); a transport whose bytes the proxy moves
- *    also includes proxy/ and defines a struct rondo_network (proxy/network.h), whose functions it names with
- *    RONDO_NETWORK_FUNCTIONS.
- * 2. Declare it below, and add it to the table in transport/transport.c at its place in the order of merit; a network also gets
- *    a bit of its own there. If a library is needed to build it, make/detect.mk looks for that and defines RONDO_WITH_NAME.
- * 3. Add the folder to make/layers.txt, and its name to RONDO_TRANSPORTS in the environment's table.
- * 4. Run the multi-rank tests with RONDO_TRANSPORTS=NAME (test/test_mix.py, test/test_p2p.py; a network: test/test_network.py).
+ *    include transport/, transport/memory/ and what lies below them; transport/shm/shm.c is the shortest example.
+ * 2. Declare it below, and add it to the table in transport/transport.c at its place in the order of merit.
+ * 3. Add the folder to make/layers.txt, above proxy unless it is a network.
+ * 4. If a library is needed to build it, let make/detect.mk look for it, and the Makefile leave the folder out without it
+ *    (UCX_ONLY is an example).
+ * 5. Run build/test/matrix, build/test/mix and build/rondo stress with RONDO_TRANSPORTS=NAME; `rondo info` lists it.
+ * A network is a transport whose bytes the proxy moves: it may include proxy/, defines a struct rondo_network
+ * (proxy/network.h), takes its functions from RONDO_NETWORK_FUNCTIONS, and gets a bit in transport/transport.c (bit_of).
+ * transport/ucx/ is an example.
  */
 #ifndef RONDO_TRANSPORT_TRANSPORT_H
 #define RONDO_TRANSPORT_TRANSPORT_H

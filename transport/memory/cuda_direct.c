@@ -1,4 +1,4 @@
-/* See transport/memory/cuda_direct.h. */
+/* See transport/memory/cuda_direct.h. Asks the driver for what it can (transport/memory/cuda_driver.h). */
 #include "transport/memory/cuda_direct.h"
 
 #include "transport/memory/cuda_driver.h"

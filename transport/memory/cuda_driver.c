@@ -74,7 +74,7 @@ static void find_all(void)
         memcpy((char *) &table + wanted[i].offset, &function, sizeof(function));
     }
     if (clean)
-        (void) cudaGetLastError(); /* ours, not the application's */
+        (void) cudaGetLastError(); /* left by the lookups, not by the application */
     if (!complete)
         return;
     functions = table;

@@ -18,7 +18,7 @@
 
 enum {
     CLIENTS_MOST = 64,     /* that have asked for nothing yet; one more drops the oldest */
-    CLIENT_MS = 2000,      /* each one's time to do so, at least; at most twice that */
+    CLIENT_MS = 2000,      /* that a client has to do so, at least; at most twice that */
     ACCEPT_PAUSE_MS = 100, /* when the process is out of descriptors */
     RETRY_MS = 20,
 };
@@ -33,7 +33,7 @@ struct rondo_descriptor_passing {
     struct rondo_descriptor_passing_owner owner;
     int listener, epoll, timer;
     int clients[CLIENTS_MOST], client_count; /* oldest first */
-    int expiring;                            /* so many of them were there at the timer's last tick */
+    int expiring;                            /* how many of the clients were there at the timer's last tick */
 };
 
 static rondo_result_t socket_address(const unsigned char name[RONDO_DESCRIPTOR_NAME], struct rondo_address *address)

@@ -75,7 +75,7 @@ void rondo_memory_prefer(void *base, size_t bytes, int node)
     if (nodes == NULL)
         return;
     numa_bitmask_setbit(nodes, (unsigned) node);
-    /* The kernel reads one bit less than it is told of. */
+    /* The kernel reads one bit less than the given number. */
     (void) mbind(base, bytes, MPOL_PREFERRED, nodes->maskp, nodes->size + 1, 0);
     numa_free_nodemask(nodes);
 #else
