@@ -26,6 +26,7 @@
 #include "lib/runtime/settings.h"
 #include "lib/select/tuning.h"
 #include "lib/base/error.h"
+#include "lib/submission/state.h"
 
 #include <sched.h>
 #include <stdlib.h>

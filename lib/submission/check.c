@@ -1,6 +1,8 @@
 /* See check.h. */
 #include "lib/submission/check.h"
 
+#include "lib/submission/state.h"
+
 #include "lib/submission/arguments.h"
 #include "lib/connection/mailbox.h"
 #include "lib/submission/queue.h"
@@ -183,8 +185,12 @@ void rondo_check_message(struct rondo_runtime *runtime, int source, uint32_t typ
         struct verdict verdict;
         memcpy(&verdict, data, sizeof(verdict));
         verdict.text[sizeof(verdict.text) - 1] = '\0';
-        rondo_queue_approve(runtime, verdict.comm, verdict.lane, verdict.peer, verdict.outgoing, verdict.number,
-                            (rondo_result_t) verdict.result, verdict.text);
+        const struct rondo_operation_name name = {.comm = verdict.comm,
+                                                  .lane = verdict.lane,
+                                                  .peer = verdict.peer,
+                                                  .outgoing = verdict.outgoing,
+                                                  .number = verdict.number};
+        rondo_request_approve(runtime, &name, (rondo_result_t) verdict.result, verdict.text);
     }
 }
 

@@ -12,7 +12,7 @@ rondo_result_t rondo_check_create(struct rondo_checker **checker);
 void rondo_check_destroy(struct rondo_checker *checker);
 void rondo_check_message(struct rondo_runtime *runtime, int source, uint32_t type, const void *data, size_t bytes);
 
-/* Sends the request's signature to its judge; rondo_queue_approve follows. After rondo_queue_start. */
+/* Sends the request's signature to its judge; rondo_request_approve follows. After it has been started. */
 void rondo_check_ask(struct rondo_request *request);
 /* Compares a persistent operation at its init; collective. RONDO_ERR_MISMATCH on all ranks if they disagree. */
 rondo_result_t rondo_check_init(struct rondo_comm *comm, const struct rondo_call *call);

@@ -5,6 +5,7 @@
 #include "lib/base/error.h"
 #include "lib/submission/progress.h"
 #include "lib/submission/request.h"
+#include "lib/submission/state.h"
 #include "lib/submission/stream.h"
 
 /* Names the thread: no two that live have the same, and none has 0. */
@@ -113,7 +114,7 @@ static int is_of_stream(const struct rondo_request *request, const struct rondo_
     return request->streamed && (first == NULL || request->stream == first->stream);
 }
 
-/* They may be over before the others begin (rondo_progress_start). */
+/* They may be over before the others begin (rondo_submit). */
 static int is_sent(const struct rondo_request *request, const struct rondo_request *first)
 {
     (void) first;
@@ -142,7 +143,9 @@ static struct rondo_request *start_group(struct rondo_request *request, struct r
             request->next_grouped = *blocking;
             *blocking = request;
         }
-        rondo_progress_start(request, waited ? RONDO_ASSIST_NOW : RONDO_ASSIST_MAYBE);
+        rondo_submit(request->runtime,
+                     &(struct rondo_submission){
+                         .request = request, .count = 1, .assist = waited ? RONDO_ASSIST_NOW : RONDO_ASSIST_MAYBE});
     }
     return NULL;
 }
@@ -181,8 +184,9 @@ rondo_result_t rondo_group_end(rondo_comm_t comm)
         return rondo_fail(RONDO_ERR_STATE, "rondo_group_end: this thread has no group open on the communicator");
     close_group(comm, &group);
     if (group.called > 0) {
-        make_requests(comm, &group, rondo_progress_again(comm->runtime, group.known, group.called, &blocking));
-        if (blocking != NULL)
+        struct rondo_submission submission = {.calls = group.known, .count = group.called, .waits = 1};
+        make_requests(comm, &group, rondo_submit(comm->runtime, &submission));
+        if ((blocking = submission.stuck) != NULL)
             blocking->next_grouped = NULL;
     }
     rondo_result_t result = group.result;

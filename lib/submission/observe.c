@@ -58,7 +58,7 @@ static void observe(const struct rondo_runtime *runtime, const struct rondo_requ
     entry->number = request->number;
     entry->overdue = is_overdue(runtime, request, now, TOGETHER);
     rondo_call_describe(&request->call, entry->text, sizeof(entry->text));
-    if (!request->submitted || lane->requests->finished != request->device_number)
+    if (request->state != RONDO_REQUEST_SUBMITTED || lane->requests->finished != request->device_number)
         return;
     for (uint32_t b = 0; b < daemon->block_count; b++)
         entry->executing |= look(runtime, &daemon->reports[b].current_lane) == (uint64_t) lane->index + 1;

@@ -8,6 +8,7 @@
 #include "lib/submission/observe.h"
 #include "lib/submission/queue.h"
 #include "lib/diagnostics/timeline.h"
+#include "lib/submission/state.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* See lib/submission/progress.h. */
 #include "lib/submission/progress.h"
 
-#include "lib/submission/check.h"
+#include "lib/submission/assist.h"
 #include "lib/base/futex.h"
 #include "lib/submission/request_cache.h"
 #include "device/abi/platform.h"
@@ -11,6 +11,7 @@
 #include "lib/submission/reach.h"
 #include "lib/submission/request.h"
 #include "lib/select/select.h"
+#include "lib/submission/state.h"
 #include "lib/submission/stream.h"
 #include "lib/base/error.h"
 
@@ -22,125 +23,10 @@
 #define INLINE_NS     100000u  /* that a waiter works for the proxy while no daemon may run */
 #define WATCH_NS      2000000u /* then a waiter sleeps between its looks */
 
-static uint32_t state_of(const struct rondo_request *request)
+static int is_active(const struct rondo_request *request)
 {
-    return __atomic_load_n(&request->state, __ATOMIC_ACQUIRE);
-}
-
-static int is_alive(const struct rondo_runtime *runtime)
-{
-    return rondo_device_alive(runtime->device);
-}
-
-/* Runs the daemon, which this thread has, until the request is done or the daemon is out. */
-static void turn(struct rondo_runtime *runtime, const struct rondo_request *request)
-{
-    const struct rondo_device_kind *kind = runtime->device->kind;
-    /* Without preemption a turn may last until what the proxy is to bring is there: then its own thread must. */
-    struct rondo_proxy *proxy = rondo_proxies_first(runtime->proxies);
-    int out = 0, carries = runtime->device->daemon->policy.preempt && rondo_proxy_assist_begin(proxy);
-    while (!out && state_of(request) != RONDO_REQUEST_DONE) {
-        out = kind->assist_step(runtime->device);
-        rondo_queue_reap(runtime);
-        if (carries)
-            rondo_proxy_assist_step(proxy);
-    }
-    if (carries)
-        rondo_proxy_assist_end(proxy);
-}
-
-/* Gives block 0 back. */
-static void leave(struct rondo_runtime *runtime, enum rondo_assist helper)
-{
-    runtime->device->kind->assist_end(runtime->device, !rondo_queue_outstanding(runtime), helper);
-}
-
-/* A round of the daemon, if nobody else runs it, by who may be back soon. Without preemption a round may have no end. */
-static void assist_proxies(struct rondo_runtime *runtime)
-{
-    const struct rondo_device_kind *kind = runtime->device->kind;
-    if (kind->assist_begin == NULL || !runtime->device->daemon->policy.preempt || !is_alive(runtime) ||
-        !kind->assist_begin(runtime->device))
-        return;
-    kind->assist_step(runtime->device);
-    rondo_queue_reap(runtime);
-    leave(runtime, RONDO_ASSIST_MAYBE);
-}
-
-/* 0: somebody else runs it. */
-static int help(struct rondo_runtime *runtime, const struct rondo_request *request)
-{
-    const struct rondo_device_kind *kind = runtime->device->kind;
-    if (kind->assist_begin == NULL || !kind->assist_begin(runtime->device))
-        return 0;
-    turn(runtime, request);
-    leave(runtime, RONDO_ASSIST_NEVER);
-    return 1;
-}
-
-static int is_simple(const struct rondo_request *request)
-{
-    const struct rondo_device *device = request->runtime->device;
-    const struct rondo_policy *policy = &device->daemon->policy;
-    return device->kind->run_inline != NULL && request->lane != NULL && request->blocks == 1 && !request->empty &&
-           !request->checked && !request->comm->networked && policy->preempt && policy->order == RONDO_ORDER_FIFO &&
-           device->trace == NULL;
-}
-
-#define INLINE_SMALL_BYTES 8192 /* others of the runtime may have to wait until so much has been moved */
-
-void rondo_progress_classify(struct rondo_request *request)
-{
-    request->simple = is_simple(request);
-    request->small_inline = request->simple && rondo_call_bytes(request->comm, &request->call) <= INLINE_SMALL_BYTES;
-}
-
-/* A small operation takes less time than telling the daemon of it and learning from it that it is over. So where nothing else
- * is under way, who starts it claims block 0 and carries it out, and only if it gets stuck does a daemon hear of it. */
-static int claim_alone(struct rondo_runtime *runtime)
-{
-    return !rondo_queue_outstanding(runtime) && runtime->device->kind->assist_begin(runtime->device);
-}
-
-/* Of a brief one. waits: he has nothing else to do; then he does not come back to help. 0: it is to be started. */
-static int run_inline_small(struct rondo_request *request, int waits, enum rondo_assist helper)
-{
-    struct rondo_runtime *runtime = request->runtime;
-    if (!claim_alone(runtime))
-        return 0;
-    const enum rondo_inline_result how = rondo_queue_run_inline(request, waits); /* done, it may be another thread's to free */
-    if (how == RONDO_INLINE_STUCK && waits)
-        turn(runtime, request);
-    leave(runtime, helper); /* what is stuck has a daemon, to which the block is left */
-    return how != RONDO_INLINE_NOT;
-}
-
-/* By who waits. 0: it is to be started. */
-static int run_inline_large(struct rondo_request *request)
-{
-    struct rondo_runtime *runtime = request->runtime;
-    const struct rondo_operation *fresh;
-    if (!request->simple || !claim_alone(runtime))
-        return 0;
-    const int held = rondo_queue_hold(request, &fresh);
-    if (held) {
-        const int done = runtime->device->kind->run_inline(runtime->device, request->lane->index, request->slot, fresh, 1);
-        rondo_queue_release(request, done);
-        if (!done)
-            turn(runtime, request);
-    }
-    leave(runtime, RONDO_ASSIST_NEVER);
-    return held;
-}
-
-void rondo_progress_start(struct rondo_request *request, enum rondo_assist helper)
-{
-    if (request->small_inline && run_inline_small(request, 0, helper))
-        return;
-    rondo_queue_start(request, helper);
-    /* It cannot have been freed: nobody waits for it before the start returns, and it waits for the verdict we ask for. */
-    if (request->checked && request->lane != NULL && rondo_comm_failure(request->comm) == RONDO_SUCCESS)
-        rondo_check_ask(request);
+    const uint32_t state = rondo_request_state(request);
+    return state != RONDO_REQUEST_INACTIVE && state != RONDO_REQUEST_DONE;
 }
 
 /* The device tells nobody: look at its queue, without pause at first. */
@@ -149,7 +35,7 @@ static void watch_done(struct rondo_request *request)
     struct rondo_runtime *runtime = request->runtime;
     struct rondo_queue *queue = runtime->queue;
     uint64_t since = 0;
-    for (uint64_t looks = 1; state_of(request) != RONDO_REQUEST_DONE; looks++) {
+    for (uint64_t looks = 1; rondo_request_state(request) != RONDO_REQUEST_DONE; looks++) {
         if (rondo_queue_reap(runtime) > 0 || looks % LOOKS_A_ROUND != 0) {
             rondo_relax(0, UINT32_MAX);
             continue;
@@ -159,7 +45,7 @@ static void watch_done(struct rondo_request *request)
         rondo_queue_restart(runtime, RONDO_ASSIST_NEVER);
         if (now - since > WATCH_NS) {
             uint32_t seen = __atomic_load_n(&queue->event, __ATOMIC_SEQ_CST);
-            if (state_of(request) != RONDO_REQUEST_DONE)
+            if (rondo_request_state(request) != RONDO_REQUEST_DONE)
                 rondo_event_sleep(&queue->event, seen, &queue->sleepers, runtime->device->kind->poll_ns);
         } else {
             sched_yield();
@@ -175,7 +61,7 @@ static void pass_time(struct rondo_runtime *runtime, const struct rondo_request 
     if (rondo_proxy_assist_begin(proxy)) {
         uint64_t until = rondo_clock_ns() + (pause < INLINE_NS ? pause : INLINE_NS);
         int moved = 0;
-        while (!moved && rondo_clock_ns() < until && state_of(request) != RONDO_REQUEST_DONE &&
+        while (!moved && rondo_clock_ns() < until && rondo_request_state(request) != RONDO_REQUEST_DONE &&
                __atomic_load_n(&queue->event, __ATOMIC_ACQUIRE) == seen) {
             moved = rondo_proxy_assist_step(proxy);
             rondo_relax(0, 0);
@@ -199,14 +85,14 @@ static void wait_done(struct rondo_request *request)
     for (;;) {
         uint32_t seen = __atomic_load_n(&queue->event, __ATOMIC_SEQ_CST);
         rondo_queue_reap(runtime);
-        if (state_of(request) == RONDO_REQUEST_DONE)
+        if (rondo_request_state(request) == RONDO_REQUEST_DONE)
             return;
-        if (is_alive(runtime) && help(runtime, request))
+        if (rondo_device_alive(runtime->device) && rondo_assist(runtime, request))
             continue;
         /* Out: start it again, and keep the promise to help even if the request is done by now: no other thread was called. */
         uint64_t pause = rondo_queue_restart(runtime, RONDO_ASSIST_NOW);
         if (pause == RONDO_QUEUE_STARTED) {
-            help(runtime, request);
+            rondo_assist(runtime, request);
             continue;
         }
         pass_time(runtime, request, seen, pause > 0 ? pause : BACKOFF_NS);
@@ -229,29 +115,14 @@ static rondo_result_t conclude(struct rondo_request *request)
 
 rondo_result_t rondo_progress_run(struct rondo_request *request)
 {
-    if (!(request->small_inline ? run_inline_small(request, 1, RONDO_ASSIST_NEVER) : run_inline_large(request)))
-        rondo_progress_start(request, RONDO_ASSIST_NOW);
-    if (state_of(request) != RONDO_REQUEST_DONE)
-        wait_done(request);
-    return conclude(request);
-}
-
-int rondo_progress_again(struct rondo_runtime *runtime, const struct rondo_known_call *calls, int count,
-                         struct rondo_request **stuck)
-{
-    *stuck = NULL;
-    if (!claim_alone(runtime))
-        return 0;
-    const int begun = rondo_queue_run_cached_inline(runtime, calls, count, stuck);
-    if (*stuck != NULL && begun == count)
-        turn(runtime, *stuck);
-    leave(runtime, RONDO_ASSIST_NEVER);
-    return begun;
+    rondo_submit(request->runtime, &(struct rondo_submission){.request = request, .count = 1, .waits = 1});
+    return rondo_progress_wait(request);
 }
 
 rondo_result_t rondo_progress_wait(struct rondo_request *request)
 {
-    wait_done(request);
+    if (rondo_request_state(request) != RONDO_REQUEST_DONE)
+        wait_done(request);
     return conclude(request);
 }
 
@@ -273,7 +144,7 @@ static rondo_result_t check_startable(struct rondo_request *request, const char 
         return result;
     if (!request->persistent)
         return rondo_fail(RONDO_ERR_STATE, "%s: the request is not persistent", function);
-    if (state_of(request) != RONDO_REQUEST_INACTIVE)
+    if (rondo_request_state(request) != RONDO_REQUEST_INACTIVE)
         return rondo_fail(RONDO_ERR_STATE, "%s: the request (%s) is active", function, rondo_kind_name(request->call.kind));
     return rondo_request_still(request);
 }
@@ -285,7 +156,8 @@ rondo_result_t rondo_start(rondo_request_t request)
         result = rondo_fail(RONDO_ERR_STATE, "rondo_start: the request (%s) has not been executed on its stream yet",
                             rondo_kind_name(request->call.kind));
     if (result == RONDO_SUCCESS)
-        rondo_progress_start(request, RONDO_ASSIST_MAYBE);
+        rondo_submit(request->runtime,
+                     &(struct rondo_submission){.request = request, .count = 1, .assist = RONDO_ASSIST_MAYBE});
     return result;
 }
 
@@ -326,17 +198,17 @@ rondo_result_t rondo_test(rondo_request_t request, int *done)
     rondo_result_t result = check_handle(request, "rondo_test");
     if (result != RONDO_SUCCESS)
         return result;
-    if (state_of(request) == RONDO_REQUEST_ACTIVE && rondo_queue_reap(request->runtime) == 0)
-        assist_proxies(request->runtime);
-    uint32_t state = state_of(request);
-    *done = state != RONDO_REQUEST_ACTIVE;
+    if (is_active(request) && rondo_queue_reap(request->runtime) == 0)
+        rondo_assist_once(request->runtime);
+    uint32_t state = rondo_request_state(request);
+    *done = state == RONDO_REQUEST_INACTIVE || state == RONDO_REQUEST_DONE;
     return state == RONDO_REQUEST_DONE ? conclude(request) : RONDO_SUCCESS;
 }
 
 rondo_result_t rondo_wait(rondo_request_t request)
 {
     rondo_result_t result = check_handle(request, "rondo_wait");
-    if (result != RONDO_SUCCESS || state_of(request) == RONDO_REQUEST_INACTIVE)
+    if (result != RONDO_SUCCESS || rondo_request_state(request) == RONDO_REQUEST_INACTIVE)
         return result;
     return rondo_progress_wait(request);
 }
@@ -365,7 +237,7 @@ rondo_result_t rondo_request_free(rondo_request_t *request)
     rondo_result_t result = check_handle(*request, "rondo_request_free");
     if (result != RONDO_SUCCESS)
         return result;
-    if (state_of(*request) == RONDO_REQUEST_ACTIVE)
+    if (is_active(*request))
         return rondo_fail(RONDO_ERR_STATE, "rondo_request_free: the request (%s) is active",
                           rondo_kind_name((*request)->call.kind));
     rondo_request_destroy(*request);
@@ -384,7 +256,7 @@ rondo_result_t rondo_request_callback(rondo_request_t request, void (*fn)(void *
     struct rondo_queue *queue = runtime->queue;
     int too_late;
     pthread_mutex_lock(&queue->lock);
-    too_late = state_of(request) == RONDO_REQUEST_DONE;
+    too_late = rondo_request_state(request) == RONDO_REQUEST_DONE;
     if (!too_late) {
         request->callback_argument = arg;
         request->callback = fn;

@@ -51,37 +51,15 @@ void rondo_queue_destroy(struct rondo_runtime *runtime);
 rondo_result_t rondo_request_take(struct rondo_runtime *runtime, struct rondo_request **request);
 void rondo_request_give_back(struct rondo_request *request);
 
-/* Makes the request active and hands it to its lane. Never blocks: what does not fit on the device waits on the host. A
- * communicator that has failed completes it with its failure. */
-void rondo_queue_start(struct rondo_request *request, enum rondo_assist helper);
-/* Makes the request active for the caller, who waits, to carry it out (rondo_device_kind), and then says how that went; until
- * then its lane is kept free of others. hold: 0: it cannot be, start it. fresh: what run_inline is to be given. release: if it
- * is not done it is submitted. */
-int rondo_queue_hold(struct rondo_request *request, const struct rondo_operation **fresh);
-void rondo_queue_release(struct rondo_request *request, int done);
-/* All of that for one that is brief, while nobody else gets to the queue; the caller has claimed block 0. waits: he goes on to
- * wait. STUCK: it has been begun and submitted, to a daemon that has been started. */
-enum rondo_inline_result { RONDO_INLINE_NOT, RONDO_INLINE_STUCK, RONDO_INLINE_DONE };
-enum rondo_inline_result rondo_queue_run_inline(struct rondo_request *request, int waits);
-/* The same for calls whose requests are kept and brief, by who waits: one, or several that begin together. Returns how many
- * have been begun; *stuck: the last of those, if it is, or NULL. */
-int rondo_queue_run_cached_inline(struct rondo_runtime *runtime, const struct rondo_known_call *calls, int count,
-                                  struct rondo_request **stuck);
-/* Checking: the verdict over an operation, named by its communicator, lane (and its peer and direction) and number, is in. */
-void rondo_queue_approve(struct rondo_runtime *runtime, uint64_t comm, uint64_t lane, int peer, int outgoing, uint64_t number,
-                         rondo_result_t verdict, const char *message);
-/* Completes what the device has finished, and feeds it what waits. Any thread. Returns how many it completed. */
-int rondo_queue_reap(struct rondo_runtime *runtime);
-/* The device is lost, and no daemon runs any more: fails all communicators, ends all requests, whether they are on the device or
- * not, and starts no daemon again. */
-void rondo_device_lost(struct rondo_runtime *runtime, rondo_result_t code, const char *why);
-/* Ends requests of a failed communicator that are not on the device, and wakes the poller. */
-extern const struct rondo_failure_listener rondo_submission_failure;
-
+/* A new submission gets a daemon at once, whatever pause the last runs have earned. Queue lock held, after the entry has been
+ * written. Returns whether the caller is to start it: rondo_queue_attend, without the lock. */
+int rondo_queue_claim_start(struct rondo_runtime *runtime);
+/* Sees to what has been submitted: by a daemon that is started (start: it has been claimed), or by the one that runs. */
+void rondo_queue_attend(struct rondo_runtime *runtime, int start, enum rondo_assist assist);
 /* Work is outstanding and no daemon runs: starts one if its pause is over (RONDO_QUEUE_STARTED), or returns the nanoseconds to
  * wait before the next try. 0: a daemon runs, or nothing is outstanding. */
 #define RONDO_QUEUE_STARTED UINT64_MAX
-uint64_t rondo_queue_restart(struct rondo_runtime *runtime, enum rondo_assist helper);
+uint64_t rondo_queue_restart(struct rondo_runtime *runtime, enum rondo_assist assist);
 /* Something has come that a stuck operation may be waiting for: if no daemon runs, one may soon. */
 void rondo_queue_hasten(struct rondo_runtime *runtime);
 /* Wakes threads that sleep until something happens. */

@@ -17,6 +17,7 @@
 #include "lib/submission/reach.h"
 #include "lib/select/select.h"
 #include "lib/select/select_gpu.h"
+#include "lib/submission/state.h"
 #include "lib/submission/stream.h"
 #include "lib/base/error.h"
 #include "lib/connection/comm_connections.h"
@@ -236,7 +237,7 @@ static rondo_result_t build(struct making *making, struct rondo_request **result
     if (status == RONDO_SUCCESS && !making->persistent)
         status = rondo_request_still(request);
     if (status == RONDO_SUCCESS)
-        rondo_progress_classify(request);
+        rondo_request_classify(request);
     return status;
 }
 
@@ -345,20 +346,20 @@ rondo_result_t rondo_request_make_blocking(struct rondo_comm *comm, const struct
     return make(comm, call, NULL, RONDO_FORM_BLOCKING, result);
 }
 
-/* With the request that the lane keeps, now or when the group ends. 0: one is to be made. */
-static int do_again(struct rondo_comm *comm, const struct rondo_call *call, rondo_result_t *result)
+/* Runs the call with the request that its lane has cached, now or when the group ends. 0: a request has to be made. */
+static int run_cached(struct rondo_comm *comm, const struct rondo_call *call, rondo_result_t *result)
 {
     struct rondo_known_call known = {.lane = usual_lane(comm, call), .call = call};
-    struct rondo_request *stuck;
+    struct rondo_submission submission = {.calls = &known, .count = 1, .waits = 1};
     if (comm->compression.rate != 0 || comm->runtime->device->kind->run_inline == NULL ||
         !rondo_request_cache_is_likely(known.lane, call))
         return 0;
     known.reachable = rondo_request_cache_reachable(comm, call);
     if (rondo_group_is_open(comm)) /* what a message becomes depends on nothing that may change until then */
         return is_p2p(call) && rondo_group_notes(comm, &known);
-    if (rondo_progress_again(comm->runtime, &known, 1, &stuck) == 0)
+    if (rondo_submit(comm->runtime, &submission) == 0)
         return 0;
-    *result = stuck != NULL ? rondo_progress_wait(stuck) : RONDO_SUCCESS;
+    *result = submission.stuck != NULL ? rondo_progress_wait(submission.stuck) : RONDO_SUCCESS;
     return 1;
 }
 
@@ -366,7 +367,7 @@ rondo_result_t rondo_call_blocking(rondo_comm_t comm, const struct rondo_call *c
 {
     struct rondo_request *request;
     rondo_result_t result = check(comm, call);
-    if (result == RONDO_SUCCESS && do_again(comm, call, &result))
+    if (result == RONDO_SUCCESS && run_cached(comm, call, &result))
         return result;
     if (result == RONDO_SUCCESS)
         result = rondo_request_make_blocking(comm, call, &request);
@@ -390,7 +391,8 @@ rondo_result_t rondo_call_nonblocking(rondo_comm_t comm, const struct rondo_call
         return result;
     *result_request = request;
     if (!rondo_group_joins(comm, request))
-        rondo_progress_start(request, RONDO_ASSIST_MAYBE);
+        rondo_submit(request->runtime,
+                     &(struct rondo_submission){.request = request, .count = 1, .assist = RONDO_ASSIST_MAYBE});
     return RONDO_SUCCESS;
 }
 

@@ -8,7 +8,14 @@
 #include "lib/context/runtime.h"
 #include "lib/submission/request_cache.h"
 
-enum rondo_request_state { RONDO_REQUEST_INACTIVE, RONDO_REQUEST_ACTIVE, RONDO_REQUEST_DONE };
+/* lib/submission/state.h; those between the first and the last are active. */
+enum rondo_request_state {
+    RONDO_REQUEST_INACTIVE,
+    RONDO_REQUEST_INLINE,
+    RONDO_REQUEST_WAITING,
+    RONDO_REQUEST_SUBMITTED,
+    RONDO_REQUEST_DONE
+};
 
 struct rondo_request {
     struct rondo_runtime *runtime;
@@ -27,7 +34,7 @@ struct rondo_request {
     const struct rondo_registered *programs; /* the communicator's when it was made */
     int checked;                             /* waits for a verdict at every start */
     int blocking;                            /* of a blocking call: a group waits for it */
-    int simple, small_inline;                /* may be carried out by who starts it; and moves little */
+    int may_inline, small_inline;                /* may be carried out by who starts it; and moves little */
     int cached;                              /* nobody's, and whoever still names it is told that it has been freed */
     void *stream;                            /* in whose order it is executed */
     int streamed, captured;
@@ -48,7 +55,6 @@ struct rondo_request {
     uint64_t device_number; /* of those submitted: the daemon's count */
     uint64_t started_ns;
     int approved;  /* checking: all ranks called alike */
-    int submitted; /* is on the device */
     struct rondo_request *next_waiting;
     struct rondo_request *active_before, *active_after;
     void (*callback)(void *argument, rondo_result_t result);

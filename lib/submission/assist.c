@@ -1,0 +1,53 @@
+/* See lib/submission/assist.h. */
+#include "lib/submission/assist.h"
+
+#include "lib/submission/queue.h"
+#include "lib/submission/state.h"
+#include "proxy/proxies.h"
+
+void rondo_assist_run(struct rondo_runtime *runtime, const struct rondo_request *request)
+{
+    const struct rondo_device_kind *kind = runtime->device->kind;
+    /* Without preemption a turn may last until what the proxy is to bring is there: then its own thread must. */
+    struct rondo_proxy *proxy = rondo_proxies_first(runtime->proxies);
+    int out = 0, carries = runtime->device->daemon->policy.preempt && rondo_proxy_assist_begin(proxy);
+    while (!out && rondo_request_state(request) != RONDO_REQUEST_DONE) {
+        out = kind->assist_step(runtime->device);
+        rondo_queue_reap(runtime);
+        if (carries)
+            rondo_proxy_assist_step(proxy);
+    }
+    if (carries)
+        rondo_proxy_assist_end(proxy);
+}
+
+void rondo_assist_leave(struct rondo_runtime *runtime, enum rondo_assist assist)
+{
+    runtime->device->kind->assist_end(runtime->device, !rondo_queue_outstanding(runtime), assist);
+}
+
+int rondo_assist_claim_idle(struct rondo_runtime *runtime)
+{
+    return !rondo_queue_outstanding(runtime) && runtime->device->kind->assist_begin(runtime->device);
+}
+
+void rondo_assist_once(struct rondo_runtime *runtime)
+{
+    const struct rondo_device_kind *kind = runtime->device->kind;
+    if (kind->assist_begin == NULL || !runtime->device->daemon->policy.preempt || !rondo_device_alive(runtime->device) ||
+        !kind->assist_begin(runtime->device))
+        return;
+    kind->assist_step(runtime->device);
+    rondo_queue_reap(runtime);
+    rondo_assist_leave(runtime, RONDO_ASSIST_MAYBE);
+}
+
+int rondo_assist(struct rondo_runtime *runtime, const struct rondo_request *request)
+{
+    const struct rondo_device_kind *kind = runtime->device->kind;
+    if (kind->assist_begin == NULL || !kind->assist_begin(runtime->device))
+        return 0;
+    rondo_assist_run(runtime, request);
+    rondo_assist_leave(runtime, RONDO_ASSIST_NEVER);
+    return 1;
+}

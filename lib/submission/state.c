@@ -1,0 +1,491 @@
+/* See lib/submission/state.h. Every transition of a request is in this file, under the queue lock. */
+#include "lib/submission/state.h"
+
+#include "device/abi/platform.h"
+#include "lib/base/futex.h"
+#include "lib/connection/comm_connections.h"
+#include "lib/diagnostics/timeline.h"
+#include "lib/select/select.h"
+#include "lib/submission/assist.h"
+#include "lib/submission/check.h"
+#include "lib/submission/poller.h"
+#include "lib/submission/queue.h"
+#include "proxy/proxies.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void link_active(struct rondo_queue *queue, struct rondo_request *request)
+{
+    request->active_before = NULL;
+    request->active_after = queue->active;
+    if (queue->active != NULL)
+        queue->active->active_before = request;
+    queue->active = request;
+    request->comm->requests->active++;
+}
+
+static void complete(struct rondo_request *request, rondo_result_t result, const char *message)
+{
+    struct rondo_queue *queue = request->runtime->queue;
+    if (request->active_before != NULL)
+        request->active_before->active_after = request->active_after;
+    else
+        queue->active = request->active_after;
+    if (request->active_after != NULL)
+        request->active_after->active_before = request->active_before;
+    request->comm->requests->active--;
+    request->result = result;
+    free(request->message);
+    request->message = message != NULL ? strdup(message) : NULL;
+    __atomic_store_n(&queue->completed, queue->completed + 1, __ATOMIC_RELAXED);
+    if (request->callback != NULL) { /* the poller calls it, and releases the request to its waiter then */
+        request->next_waiting = queue->called;
+        queue->called = request;
+        rondo_poller_wake(request->runtime);
+        return;
+    }
+    /* Release: result and message before the state that lets the waiter look at them. */
+    __atomic_store_n(&request->state, RONDO_REQUEST_DONE, __ATOMIC_RELEASE);
+}
+
+/* Under the queue lock, which all but a waiter's look at DONE is under. */
+static void set_state(struct rondo_request *request, enum rondo_request_state state)
+{
+    __atomic_store_n(&request->state, (uint32_t) state, __ATOMIC_RELAXED);
+}
+
+/* INACTIVE -> the state: from here on the request counts as started. */
+static void activate(struct rondo_request *request, enum rondo_request_state state)
+{
+    struct rondo_queue *queue = request->runtime->queue;
+    set_state(request, state);
+    request->started_ns = request->runtime->settings.timeout > 0 ? rondo_clock_ns() : 0;
+    request->approved = !request->checked;
+    link_active(queue, request);
+    __atomic_store_n(&queue->submitted, queue->submitted + 1, __ATOMIC_RELAXED);
+    if (request->lane != NULL)
+        request->number = request->lane->requests->started++;
+}
+
+/* The device is about to begin with it. Returns what its copy has to be brought up to date with; NULL: it is. After others of
+ * its lane it is no longer what the device knows, whose connectors have moved on. */
+static const struct rondo_operation *freshen(struct rondo_request *request)
+{
+    struct rondo_host_lane *lane = request->lane;
+    const int fresh = request->fresh || lane->requests->latest != request;
+    request->fresh = 0;
+    lane->requests->latest = request;
+    return fresh ? request->operation : NULL;
+}
+
+/* Writes the SQE. The device has room. begun: RONDO_SQE_BEGUN or 0. */
+static void submit(struct rondo_runtime *runtime, struct rondo_request *request, uint32_t begun)
+{
+    struct rondo_queue *queue = runtime->queue;
+    struct rondo_queues *queues = runtime->device->daemon->queues;
+    struct rondo_sqe *sqe = &queues->sq[queue->tail % RONDO_QUEUE_DEPTH];
+    struct rondo_host_lane *lane = request->lane;
+    uint64_t interrupts = rondo_load_relaxed(&queues->interrupts);
+    const struct rondo_operation *fresh = freshen(request);
+    uint32_t flags = (fresh != NULL ? RONDO_SQE_FRESH : 0) | begun;
+    if (fresh != NULL || lane->requests->revives || interrupts != queue->interrupts) {
+        flags |= RONDO_SQE_MORE;
+        sqe->priority = lane->priority;
+        sqe->revives = lane->requests->revives;
+        sqe->fresh = fresh;
+        sqe->interrupts = queue->interrupts = interrupts;
+    }
+    lane->requests->revives = 0;
+    set_state(request, RONDO_REQUEST_SUBMITTED);
+    request->device_number = request->lane->requests->submitted++;
+    if (runtime->trace != NULL)
+        rondo_timeline_start(runtime, &(struct rondo_timeline_operation){
+                                          .call = &request->call, .lane = lane->index, .number = request->device_number});
+    queue->in_flight++;
+    /* Release: entry and operation before the words that say they are valid. */
+    rondo_store_release(&sqe->what, RONDO_SQE(queue->tail, request->blocks << 16 | request->slot));
+    rondo_store_release(&sqe->where, RONDO_SQE(queue->tail, flags | lane->index));
+    queue->tail++;
+}
+
+/* The first operation of a lane always goes to the device: others of its kind, on this rank and elsewhere, may wait for it.
+ * What follows in the lane goes there early only while there is room for the first ones of all lanes; else it goes when it is
+ * the first, fed by the completion of the one before it. So no lane waits for another's completions. Why the queues hold them:
+ * since in_flight was last within FOLLOWERS_MAX, only first ones have been added, and a lane has one of them at a time. */
+#define FOLLOWERS_MAX (RONDO_QUEUE_DEPTH - RONDO_LANES_MAX)
+static int fits(const struct rondo_runtime *runtime, const struct rondo_host_lane *lane)
+{
+    uint64_t there = lane->requests->submitted - lane->requests->finished;
+    return lane->requests->held == NULL &&
+           (there == 0 || (there < RONDO_LANE_DEPTH && runtime->queue->in_flight < FOLLOWERS_MAX));
+}
+
+/* In order: a lane's operations reach the device as they were started. */
+static int feed(struct rondo_runtime *runtime, struct rondo_host_lane *lane)
+{
+    int fed = 0;
+    while (lane->requests->waiting_first != NULL && lane->requests->waiting_first->approved && fits(runtime, lane)) {
+        struct rondo_request *request = lane->requests->waiting_first;
+        lane->requests->waiting_first = request->next_waiting;
+        if (lane->requests->waiting_first == NULL)
+            lane->requests->waiting_last = NULL;
+        runtime->queue->waiting--;
+        if (request->empty) {
+            complete(request, RONDO_SUCCESS, NULL);
+            continue;
+        }
+        submit(runtime, request, 0);
+        fed++;
+    }
+    return fed;
+}
+
+static void enqueue(struct rondo_runtime *runtime, struct rondo_request *request)
+{
+    struct rondo_host_lane *lane = request->lane;
+    request->next_waiting = NULL;
+    if (lane->requests->waiting_last != NULL)
+        lane->requests->waiting_last->next_waiting = request;
+    else
+        lane->requests->waiting_first = request;
+    lane->requests->waiting_last = request;
+    runtime->queue->waiting++;
+}
+
+/* Under the queue lock: the request is in its lane's list. */
+static int is_waiting(const struct rondo_request *request)
+{
+    return request->state == RONDO_REQUEST_WAITING;
+}
+
+static void unlink_waiting(struct rondo_runtime *runtime, struct rondo_request *request)
+{
+    struct rondo_host_lane *lane = request->lane;
+    struct rondo_request *before = NULL, *at = lane->requests->waiting_first;
+    while (at != request) {
+        before = at;
+        at = at->next_waiting;
+    }
+    if (before != NULL)
+        before->next_waiting = request->next_waiting;
+    else
+        lane->requests->waiting_first = request->next_waiting;
+    if (lane->requests->waiting_last == request)
+        lane->requests->waiting_last = before;
+    runtime->queue->waiting--;
+}
+
+/* ---- start: inline ---- */
+
+#define INLINE_SMALL_BYTES 8192 /* other threads' calls may have to wait under the queue lock until so much has been moved */
+
+static int may_run_inline(const struct rondo_request *request)
+{
+    const struct rondo_device *device = request->runtime->device;
+    const struct rondo_policy *policy = &device->daemon->policy;
+    return device->kind->run_inline != NULL && request->lane != NULL && request->blocks == 1 && !request->empty &&
+           !request->checked && !request->comm->networked && policy->preempt && policy->order == RONDO_ORDER_FIFO &&
+           device->trace == NULL;
+}
+
+void rondo_request_classify(struct rondo_request *request)
+{
+    request->may_inline = may_run_inline(request);
+    request->small_inline = request->may_inline && rondo_call_bytes(request->comm, &request->call) <= INLINE_SMALL_BYTES;
+}
+
+/* Whether the request can begin inline now: what a daemon would have to be told with it, a submission tells. */
+static int can_begin_inline(const struct rondo_request *request)
+{
+    const struct rondo_queue *queue = request->runtime->queue;
+    const struct rondo_host_lane *lane = request->lane;
+    const uint64_t *interrupts = &request->runtime->device->daemon->queues->interrupts;
+    return !queue->abandoned && rondo_comm_failure(request->comm) == RONDO_SUCCESS && lane->requests->held == NULL &&
+           lane->requests->waiting_first == NULL && lane->requests->submitted == lane->requests->finished &&
+           !lane->requests->revives && rondo_load_relaxed(interrupts) == queue->interrupts;
+}
+
+/* No other thread has been able to see a cached request under way: it counts, and that is all. */
+static void count_inline(struct rondo_queue *queue, struct rondo_request *request)
+{
+    request->lane->requests->submitted++;
+    request->lane->requests->finished++;
+    if (!request->cached) {
+        activate(request, RONDO_REQUEST_INLINE);
+        complete(request, RONDO_SUCCESS, NULL);
+        return;
+    }
+    request->lane->requests->started++;
+    __atomic_store_n(&queue->submitted, queue->submitted + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&queue->completed, queue->completed + 1, __ATOMIC_RELAXED);
+}
+
+/* Runs a small request under the queue lock: INACTIVE -> DONE, or -> SUBMITTED, as begun, to a daemon that has been claimed for
+ * it. waits: the thread has nothing to do but to wait for it. Returns whether it is done. */
+static int run_small(struct rondo_request *request, int waits)
+{
+    struct rondo_runtime *runtime = request->runtime;
+    if (runtime->device->kind->run_inline(runtime->device, request->lane->index, request->slot, freshen(request), waits)) {
+        count_inline(runtime->queue, request);
+        return 1;
+    }
+    if (request->cached)
+        rondo_request_cache_remove(request);
+    activate(request, RONDO_REQUEST_INLINE);
+    submit(runtime, request, RONDO_SQE_BEGUN);
+    rondo_queue_claim_start(runtime);
+    return 0;
+}
+
+/* INLINE -> DONE, or -> SUBMITTED, as begun. Meanwhile other operations may have come to the lane, or the device was lost. */
+static void finish_large(struct rondo_request *request, int done)
+{
+    struct rondo_runtime *runtime = request->runtime;
+    struct rondo_queue *queue = runtime->queue;
+    struct rondo_host_lane *lane = request->lane;
+    int start = 0, others;
+    pthread_mutex_lock(&queue->lock);
+    lane->requests->held = NULL;
+    if (done) {
+        lane->requests->submitted++;
+        lane->requests->finished++;
+    }
+    if (!queue->abandoned && done) /* else it has been completed with all the others */
+        complete(request, RONDO_SUCCESS, NULL);
+    else if (!queue->abandoned)
+        submit(runtime, request, RONDO_SQE_BEGUN);
+    others = lane->requests->waiting_first != NULL;
+    if (others)
+        feed(runtime, lane);
+    if (others || !done)
+        start = rondo_queue_claim_start(runtime);
+    pthread_mutex_unlock(&queue->lock);
+    if (others)
+        rondo_event_signal(&queue->event, &queue->sleepers);
+    if (others || !done)
+        rondo_queue_attend(runtime, start, RONDO_ASSIST_NOW);
+}
+
+/* Runs a large request with its lane kept free of others, and the queue lock given back meanwhile. The lock is held, and given
+ * back for good. Returns whether it is done. */
+static int run_large(struct rondo_request *request)
+{
+    struct rondo_runtime *runtime = request->runtime;
+    activate(request, RONDO_REQUEST_INLINE);
+    request->lane->requests->held = request;
+    const struct rondo_operation *fresh = freshen(request);
+    pthread_mutex_unlock(&runtime->queue->lock);
+    const int done = runtime->device->kind->run_inline(runtime->device, request->lane->index, request->slot, fresh, 1);
+    finish_large(request, done);
+    return done;
+}
+
+/* The calling thread has claimed block 0. Begins what can be run inline, in order, and stops at the first that cannot, or that
+ * is stuck. Returns how many have begun. */
+static int start_inline(struct rondo_runtime *runtime, struct rondo_submission *submission)
+{
+    struct rondo_queue *queue = runtime->queue;
+    int begun = 0;
+    pthread_mutex_lock(&queue->lock);
+    while (begun < submission->count && submission->stuck == NULL) {
+        struct rondo_request *request =
+            submission->request != NULL ? submission->request : rondo_request_cache_find(&submission->calls[begun]);
+        const int last = begun + 1 == submission->count; /* the others may be what a peer waits for */
+        if (request == NULL || !can_begin_inline(request) || (!request->small_inline && submission->request == NULL))
+            break;
+        begun++;
+        if (!request->small_inline) { /* alone */
+            submission->stuck = run_large(request) ? NULL : request;
+            return begun;
+        }
+        submission->stuck = run_small(request, submission->waits && last) ? NULL : request;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return begun;
+}
+
+/* A small operation takes less time than telling the daemon of it and learning from it that it is over. So where nothing else
+ * is under way, the thread that starts it claims block 0 and runs it, and only if it is stuck does a daemon hear of it. */
+static int try_inline(struct rondo_runtime *runtime, struct rondo_submission *submission)
+{
+    const struct rondo_request *request = submission->request;
+    if (request != NULL && !(request->small_inline || (submission->waits && request->may_inline)))
+        return 0;
+    if (!rondo_assist_claim_idle(runtime))
+        return 0;
+    const int begun = start_inline(runtime, submission); /* what is done may be another thread's to free */
+    if (submission->stuck != NULL && submission->waits && begun == submission->count)
+        rondo_assist_run(runtime, submission->stuck);
+    /* What is stuck has a daemon, to which the block is left. */
+    rondo_assist_leave(runtime, submission->waits ? RONDO_ASSIST_NEVER : submission->assist);
+    return begun;
+}
+
+/* ---- start: on the device ---- */
+
+/* INACTIVE -> DONE where nothing is to be moved or the communicator has failed, -> SUBMITTED where there is room, -> WAITING.
+ */
+static void start_on_device(struct rondo_runtime *runtime, struct rondo_request *request, enum rondo_assist assist)
+{
+    struct rondo_queue *queue = runtime->queue;
+    struct rondo_host_lane *lane = request->lane;
+    const int asks = request->checked && lane != NULL;
+    int submits = 0, start = 0;
+    pthread_mutex_lock(&queue->lock);
+    rondo_result_t failed = rondo_comm_failure(request->comm);
+    activate(request, RONDO_REQUEST_WAITING);
+    if (failed != RONDO_SUCCESS) {
+        complete(request, failed, request->comm->failure);
+    } else if (lane == NULL || (request->empty && !request->checked)) {
+        complete(request, RONDO_SUCCESS, NULL);
+    } else if (request->approved && lane->requests->waiting_first == NULL && fits(runtime, lane)) {
+        submit(runtime, request, 0);
+        submits = 1;
+        start = rondo_queue_claim_start(runtime);
+    } else {
+        enqueue(runtime, request);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    if (submits)
+        rondo_queue_attend(runtime, start, assist);
+    rondo_proxies_expect(runtime->proxies);
+    /* It cannot have been freed: no thread waits for it before the start returns, and it waits for the verdict asked for. */
+    if (asks && rondo_comm_failure(request->comm) == RONDO_SUCCESS)
+        rondo_check_ask(request);
+}
+
+int rondo_submit(struct rondo_runtime *runtime, struct rondo_submission *submission)
+{
+    submission->stuck = NULL;
+    const int begun = try_inline(runtime, submission);
+    if (begun > 0 || submission->request == NULL)
+        return begun;
+    start_on_device(runtime, submission->request, submission->waits ? RONDO_ASSIST_NOW : submission->assist);
+    return 1;
+}
+
+/* ---- verdicts, completions, failures ---- */
+
+static struct rondo_host_lane *find_lane(struct rondo_comm *comm, const struct rondo_operation_name *name)
+{
+    pthread_mutex_lock(&comm->runtime->lock);
+    struct rondo_host_lane *lane = comm->connections->lanes;
+    while (lane != NULL && (lane->id != name->lane || lane->peer != name->peer || lane->outgoing != name->outgoing))
+        lane = lane->next;
+    pthread_mutex_unlock(&comm->runtime->lock);
+    return lane;
+}
+
+void rondo_request_approve(struct rondo_runtime *runtime, const struct rondo_operation_name *name, rondo_result_t verdict,
+                           const char *message)
+{
+    struct rondo_queue *queue = runtime->queue;
+    int fed, start = 0;
+    struct rondo_comm *comm = rondo_comm_pin(runtime, name->comm);
+    struct rondo_host_lane *lane = comm != NULL ? find_lane(comm, name) : NULL;
+    pthread_mutex_lock(&queue->lock);
+    struct rondo_request *request = lane != NULL ? lane->requests->waiting_first : NULL;
+    while (request != NULL && request->number != name->number)
+        request = request->next_waiting;
+    if (request == NULL) { /* ended by a failure meanwhile, or in stream order, where nothing waits for the verdict */
+        pthread_mutex_unlock(&queue->lock);
+        if (comm != NULL && verdict != RONDO_SUCCESS)
+            rondo_comm_fail(comm, verdict, "%s", message);
+        if (comm != NULL)
+            rondo_comm_unpin(comm);
+        return;
+    }
+    request->approved = 1;
+    if (verdict != RONDO_SUCCESS) {
+        unlink_waiting(runtime, request);
+        complete(request, verdict, message);
+    }
+    if ((fed = feed(runtime, lane)) > 0)
+        start = rondo_queue_claim_start(runtime);
+    pthread_mutex_unlock(&queue->lock);
+    rondo_comm_unpin(comm);
+    rondo_event_signal(&queue->event, &queue->sleepers);
+    if (fed > 0)
+        rondo_queue_attend(runtime, start, RONDO_ASSIST_NEVER);
+}
+
+int rondo_queue_reap(struct rondo_runtime *runtime)
+{
+    struct rondo_queue *queue = runtime->queue;
+    int reaped = 0, fed = 0, start = 0;
+    uint64_t head = __atomic_load_n(&queue->head, __ATOMIC_RELAXED);
+    uint64_t *cq = runtime->device->daemon->queues->cq;
+    if (rondo_load_relaxed(&cq[head % RONDO_QUEUE_DEPTH]) == 0)
+        return 0; /* a hint; another thread may be taking them */
+    pthread_mutex_lock(&queue->lock);
+    while (!queue->abandoned) {
+        uint64_t *entry = &cq[queue->head % RONDO_QUEUE_DEPTH];
+        uint64_t cqe = rondo_load_acquire(entry); /* pairs with the release in rondo_finish_part */
+        if (cqe == 0)
+            break;
+        struct rondo_request *request = queue->by_slot[RONDO_CQE_SLOT(cqe)];
+        rondo_result_t result = (rondo_result_t) RONDO_CQE_RESULT(cqe);
+        /* The device writes here again only after a later submission, whose release comes after this store. */
+        rondo_store_relaxed(entry, 0);
+        __atomic_store_n(&queue->head, queue->head + 1, __ATOMIC_RELAXED);
+        queue->in_flight--;
+        request->lane->requests->finished++;
+        complete(request, result, result != RONDO_SUCCESS ? request->comm->failure : NULL);
+        fed += feed(runtime, request->lane);
+        reaped++;
+    }
+    if (fed > 0)
+        start = rondo_queue_claim_start(runtime);
+    pthread_mutex_unlock(&queue->lock);
+    if (reaped > 0)
+        rondo_event_signal(&queue->event, &queue->sleepers);
+    if (fed > 0)
+        rondo_queue_attend(runtime, start, RONDO_ASSIST_NEVER);
+    return reaped;
+}
+
+static void fail_waiting(struct rondo_comm *comm)
+{
+    struct rondo_runtime *runtime = comm->runtime;
+    struct rondo_queue *queue = runtime->queue;
+    pthread_mutex_lock(&queue->lock);
+    for (struct rondo_request *request = queue->active, *after; request != NULL; request = after) {
+        after = request->active_after;
+        if (request->comm != comm || !is_waiting(request))
+            continue;
+        unlink_waiting(runtime, request);
+        complete(request, rondo_comm_failure(comm), comm->failure);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    rondo_event_signal(&queue->event, &queue->sleepers);
+    rondo_poller_wake(comm->runtime);
+}
+
+const struct rondo_failure_listener rondo_submission_failure = {.failed = fail_waiting};
+
+static void abandon(struct rondo_runtime *runtime, rondo_result_t result, const char *why)
+{
+    struct rondo_queue *queue = runtime->queue;
+    rondo_queue_reap(runtime); /* what was finished before is finished */
+    pthread_mutex_lock(&queue->lock);
+    queue->abandoned = 1;
+    while (queue->active != NULL) {
+        struct rondo_request *request = queue->active;
+        if (request->state == RONDO_REQUEST_SUBMITTED) {
+            queue->in_flight--;
+            request->lane->requests->finished++;
+        } else if (is_waiting(request)) {
+            unlink_waiting(runtime, request);
+        }
+        complete(request, result, why);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    rondo_queue_wake(runtime);
+}
+
+void rondo_device_lost(struct rondo_runtime *runtime, rondo_result_t code, const char *why)
+{
+    rondo_comms_fail(runtime, NULL, 0, code, why);
+    abandon(runtime, code, why);
+}
