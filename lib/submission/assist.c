@@ -21,16 +21,6 @@ void rondo_assist_run(struct rondo_runtime *runtime, const struct rondo_request 
         rondo_proxy_assist_end(proxy);
 }
 
-void rondo_assist_leave(struct rondo_runtime *runtime, enum rondo_assist assist)
-{
-    runtime->device->kind->assist_end(runtime->device, !rondo_queue_outstanding(runtime), assist);
-}
-
-int rondo_assist_claim_idle(struct rondo_runtime *runtime)
-{
-    return !rondo_queue_outstanding(runtime) && runtime->device->kind->assist_begin(runtime->device);
-}
-
 void rondo_assist_once(struct rondo_runtime *runtime)
 {
     const struct rondo_device_kind *kind = runtime->device->kind;

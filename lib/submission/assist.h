@@ -5,15 +5,21 @@
 #ifndef RONDO_LIB_SUBMISSION_ASSIST_H
 #define RONDO_LIB_SUBMISSION_ASSIST_H
 
-#include "lib/submission/request.h"
+#include "lib/submission/queue.h"
 
 /* Claims block 0 if nothing is outstanding. 1: the block is the calling thread's, until rondo_assist_leave. Only where the
  * device has assist_begin. */
-int rondo_assist_claim_idle(struct rondo_runtime *runtime);
+static inline int rondo_assist_claim_idle(struct rondo_runtime *runtime)
+{
+    return !rondo_queue_outstanding(runtime) && runtime->device->kind->assist_begin(runtime->device);
+}
 /* Runs the daemon, whose block 0 this thread has claimed, until the request is done or the daemon is out. */
 void rondo_assist_run(struct rondo_runtime *runtime, const struct rondo_request *request);
 /* Gives block 0 back. assist: whether this thread may soon claim it again. */
-void rondo_assist_leave(struct rondo_runtime *runtime, enum rondo_assist assist);
+static inline void rondo_assist_leave(struct rondo_runtime *runtime, enum rondo_assist assist)
+{
+    runtime->device->kind->assist_end(runtime->device, !rondo_queue_outstanding(runtime), assist);
+}
 /* Claims block 0, runs the daemon until the request is done or the daemon is out, and gives the block back. 0: another thread
  * runs it, or the device needs none. */
 int rondo_assist(struct rondo_runtime *runtime, const struct rondo_request *request);

@@ -157,12 +157,6 @@ void rondo_queue_hasten(struct rondo_runtime *runtime)
     rondo_queue_wake(runtime);
 }
 
-int rondo_queue_outstanding(struct rondo_runtime *runtime)
-{
-    return __atomic_load_n(&runtime->queue->submitted, __ATOMIC_RELAXED) !=
-           __atomic_load_n(&runtime->queue->completed, __ATOMIC_RELAXED);
-}
-
 uint64_t rondo_queue_restart(struct rondo_runtime *runtime, enum rondo_assist assist)
 {
     struct rondo_queue *queue = runtime->queue;

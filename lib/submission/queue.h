@@ -64,6 +64,11 @@ uint64_t rondo_queue_restart(struct rondo_runtime *runtime, enum rondo_assist as
 void rondo_queue_hasten(struct rondo_runtime *runtime);
 /* Wakes threads that sleep until something happens. */
 void rondo_queue_wake(struct rondo_runtime *runtime);
-int rondo_queue_outstanding(struct rondo_runtime *runtime);
+/* Whether requests have been started that are not completed. Both counts may move meanwhile. */
+static inline int rondo_queue_outstanding(const struct rondo_runtime *runtime)
+{
+    return __atomic_load_n(&runtime->queue->submitted, __ATOMIC_RELAXED) !=
+           __atomic_load_n(&runtime->queue->completed, __ATOMIC_RELAXED);
+}
 
 #endif
