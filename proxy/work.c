@@ -83,22 +83,21 @@ static int is_worth_it(const struct rondo_port *port, uint64_t published, int id
            (idle && rondo_load_relaxed(port->watched) - port->transmitted >= half);
 }
 
-static int work_port(struct rondo_proxy *proxy, struct rondo_port *port, int idle, int *deferred)
+static int work_port(struct rondo_port *port, int idle, int *deferred)
 {
     uint32_t state = __atomic_load_n(&port->state, __ATOMIC_ACQUIRE); /* pairs with rondo_proxy_join */
     if (state == RONDO_PORT_IDLE)
         return 0;
-    void *network = rondo_proxy_network(proxy, port->network);
-    int moved = state == RONDO_PORT_JOINED && rondo_arrival_work(port, network);
+    int moved = state == RONDO_PORT_JOINED && rondo_arrival_work(port, port->network_state);
     /* Acquire: the slots and their sizes, or the end of the reading of slots, come before the counter. */
     uint64_t published = rondo_load_acquire(port->published);
     if (published != port->transmitted) {
         if (state == RONDO_PORT_LEAVING || is_worth_it(port, published, idle))
-            moved |= port->network->transmit(network, port, published);
+            moved |= port->network->transmit(port->network_state, port, published);
         else
             *deferred = 1;
     }
-    if (state == RONDO_PORT_LEAVING && published == port->transmitted && port->network->is_drained(network, port))
+    if (state == RONDO_PORT_LEAVING && published == port->transmitted && port->network->is_drained(port->network_state, port))
         __atomic_store_n(&port->state, RONDO_PORT_IDLE, __ATOMIC_RELEASE); /* after all use of the port */
     return moved;
 }
@@ -115,7 +114,7 @@ int rondo_proxy_pass(struct rondo_proxy *proxy)
     for (uint32_t number = 0; number < bound; number++) {
         struct rondo_port *port = rondo_port_find(proxy->ports, number);
         if (port != NULL)
-            moved |= work_port(proxy, port, idle, &deferred);
+            moved |= work_port(port, idle, &deferred);
     }
     if (moved && rondo_proxy_has_outstanding(proxy) && !rondo_device_alive(proxy->context->device))
         proxy->context->upcalls.hasten_daemon(proxy->context->library);
@@ -193,7 +192,7 @@ void rondo_proxy_leave(struct rondo_proxy *proxy, struct rondo_port *port)
     for (int severed = 0; !severed;) {
         severed = rondo_proxy_assist_begin(proxy);
         if (severed) {
-            port->network->sever(rondo_proxy_network(proxy, port->network), port);
+            port->network->sever(port->network_state, port);
             rondo_proxy_drop_claim(proxy);
         } else {
             sched_yield();
