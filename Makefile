@@ -64,7 +64,7 @@ SONAME  := librondo.so.$(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(fi
 
 ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(KERNEL_TESTS) $(NCCL_TESTS)
 
-.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge interpreter-cost ucx-exchange need-jansson demo test test-all test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network asan tsan clean help compile-commands
+.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge interpreter-cost ucx-exchange need-jansson demo test test-all test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network asan tsan clean compile-commands
 all: detect lib $(if $(HAS_JANSSON),tool) examples nccl
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
@@ -247,31 +247,8 @@ compile_commands.json: Makefile make/detect.mk
 clean:
 	rm -rf $(BUILD) compile_commands.json
 
-help:
-	@echo "make              the library, the command and the examples, in $(BUILD)/"
-	@echo "make nccl         the drop-in for NCCL programs, $(BUILD)/nccl/libnccl.so.2"
-	@echo "make deps         prints, then installs, what is missing (FOR=build, demo, test, network or rdma)"
-	@echo "make demo         shows what Rondo is for; installs what it lacks"
-	@echo "make test         the tests; installs what they lack"
-	@echo "make test-rdma    the rdma transport, in a virtual machine with SoftRoCE"
-	@echo "make bench-network  speed between network namespaces (PARTS=\"veth gigabit\"), as root"
-	@echo "make gpu-test     the tests that need GPUs"
-	@echo "make gpu-bench    speed beside NCCL, in tables with targets (OPTIONS=--quick: fewer)"
-	@echo "make gpu-programs what is claimed of algorithms that are programs, on GPUs"
-	@echo "make gpu-network  GPUs as if on several hosts, beside UCX by itself"
-	@echo "make fuzz         hostile files, programs and plans, under the sanitizers (SECONDS=60 FUZZERS='xml checker')"
-	@echo "make interpreter-cost   the ring interpreted, and unrolled by hand (host device)"
-	@echo "make ucx-exchange what UCX moves by itself (OPTIONS=\"--workers 2\")"
-	@echo "make results      the documents' tables and charts, from docs/results/data (make check-results: compares)"
-	@echo "make asan, tsan   the tests under the sanitizers (TESTS=test/test_mix.py: only those)"
-	@echo "make install      PREFIX=$(PREFIX) DESTDIR=$(DESTDIR); make uninstall removes it again"
-	@echo "make man          the manual pages, in $(BUILD)/man"
-	@echo "make docs         the pages of docs/ that are generated; make api-docs: the API reference, by Doxygen"
-	@echo "make check-layers check-headers check-format   includes go down the layers; each header compiles alone; the format"
-	@echo "make format       clang-format"
-	@echo "make compile_commands.json"
-
 include make/nccl.mk
+include make/help.mk
 include make/install.mk
 include make/docs.mk
 include make/check.mk

@@ -1,4 +1,5 @@
 # What `make install` puts where; `make uninstall` removes it by the record that installing has left, and needs no build.
+override PREFIX := $(abspath $(PREFIX))
 LIBDIR     ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 BINDIR     ?= $(PREFIX)/bin

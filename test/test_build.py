@@ -325,6 +325,18 @@ def test_without_a_compiler(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"bin"}
 
 
+def test_help():
+    """`make help` lists every target that is meant to be called, and no other."""
+    files = [ROOT / "Makefile", *(ROOT / "make").glob("*.mk")]
+    targets = {name for path in files for line in re.findall(r"^\.PHONY: (.*)$", path.read_text(), flags=re.MULTILINE)
+               for name in line.split()}
+    inner = {"FORCE", "all", "compiler", "need-jansson", "compile-commands", "help"}
+    said = make("-s", "help", check=True).stdout
+    listed = set(re.findall(r"\bmake ([a-z][a-z_.-]*)", said))
+    assert listed - {"compile_commands.json"} == targets - inner
+    assert "PREFIX=/usr/local" in said
+
+
 def test_deps(tmp_path):
     """`make deps` prints the packages that lack, then installs those; with --dry-run it only prints."""
     folder = few_commands(tmp_path, "cc", "as", "python3")

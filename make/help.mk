@@ -1,0 +1,49 @@
+# `make help`. A test compares it with the targets that there are.
+define HELP
+Build
+  make                 what can be built here, in $(BUILD)/: library, command, examples, drop-ins
+  make lib             librondo.so and librondo.a
+  make tool            the rondo command
+  make examples        the examples
+  make nccl            the drop-in for NCCL programs, $(BUILD)/nccl/libnccl.so.2
+  make tests           the tests' programs
+  make detect          what was found on this machine; CUDA=0, UCX=0, VERBS=0, NUMA=0, NCCL=0, JANSSON=0 leave it out
+  make deps            prints, then installs, the packages that are missing (FOR=build, demo, test, network or rdma)
+  make clean           removes $(BUILD)/
+  make compile_commands.json   for editors
+Install
+  make install         PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
+  make uninstall       removes what make install has made there
+First steps
+  make demo            shows what Rondo is for; installs what it needs
+Tests
+  make test            the tests (TESTS=test/test_mix.py: only those); installs what they need
+  make test-all        the slow tests too
+  make asan            the tests with AddressSanitizer and UndefinedBehaviorSanitizer
+  make tsan            the tests with ThreadSanitizer
+  make fuzz            hostile files, programs and plans, with the sanitizers (SECONDS=60 FUZZERS='xml checker')
+  make fuzz-merge      takes the smallest of what fuzz has found into the repository
+  make test-rdma       the rdma transport, in a virtual machine with SoftRoCE
+  make gpu-test        the tests that need GPUs
+Checks
+  make check-layers    includes go down the layers of the tree
+  make check-headers   each header compiles alone
+  make check-format    the format; make format changes it
+  make check-results   the documents' tables and charts are those of docs/results/data
+Measurements
+  make bench-network   speed between network namespaces (PARTS="veth gigabit"), as root
+  make gpu-bench       speed beside NCCL, in tables with targets (OPTIONS=--quick: fewer)
+  make gpu-programs    what is claimed of algorithms that are programs, on GPUs
+  make gpu-network     GPUs as if on several hosts, beside UCX by itself
+  make interpreter-cost   the ring interpreted, and unrolled by hand (host device)
+  make ucx-exchange    what UCX moves by itself (OPTIONS="--workers 2")
+Documentation
+  make docs            the pages of docs/ that are generated
+  make man             the manual pages, in $(BUILD)/man
+  make api-docs        the API reference, by Doxygen, in $(BUILD)/api/html
+  make results         the documents' tables and charts, from docs/results/data
+endef
+export HELP
+.PHONY: help
+help:
+	@echo "$$HELP"
