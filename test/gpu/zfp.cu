@@ -6,6 +6,7 @@
 extern "C" {
 #include "device/codec/codec.h"
 #include "device/codec/zfp_stream.h"
+#include "device/reduce/reduce.h"
 }
 #include "device/codec/cuda_codec.h"
 
