@@ -3,6 +3,7 @@
 #include "lib/select/select.h"
 
 #include "lib/algorithms/algorithms.h"
+#include "lib/connection/plan_cache.h"
 #include "lib/context/runtime.h"
 
 #include <setjmp.h>
@@ -16,6 +17,7 @@ static struct rondo_choice choose(int size, size_t bytes, int oversubscribed, in
 {
     static struct rondo_runtime runtime;
     static struct rondo_comm world;
+    static struct rondo_comm_programs programs; /* none is registered */
     static char from, to;
     struct rondo_choice choice = {0};
     struct rondo_call call = {
@@ -27,6 +29,7 @@ static struct rondo_choice choose(int size, size_t bytes, int oversubscribed, in
     runtime.oversubscribed = oversubscribed;
     runtime.world = &world;
     world.runtime = &runtime;
+    world.programs = &programs;
     world.same_host = same_host;
     world.gpus_only = gpus_only;
     world.hosts_only = !gpus_only;

@@ -4,6 +4,7 @@
 #include "lib/submission/arguments.h"
 #include "lib/communicator/comm.h"
 #include "lib/algorithms/algorithms.h"
+#include "lib/connection/plan_cache.h"
 #include "lib/context/runtime.h"
 
 #include <setjmp.h>
@@ -15,6 +16,7 @@
 
 static struct rondo_runtime runtime;
 static struct rondo_comm world, other;
+static struct rondo_comm_programs programs; /* none is registered */
 
 static void set_up(int size, int linked, uint32_t channels, uint32_t stream_blocks)
 {
@@ -25,6 +27,7 @@ static void set_up(int size, int linked, uint32_t channels, uint32_t stream_bloc
     runtime.settings.stream_blocks = stream_blocks;
     runtime.world = &world;
     world.runtime = &runtime;
+    world.programs = &programs;
     world.gpus_only = 1;
     world.linked = world.tma = linked;
     other = world;
