@@ -1,4 +1,5 @@
-/* The table of built-in algorithms, and the public calls that find and name them (rondo_program.h). */
+/* The table of built-in algorithms, which is the one place that knows them all, and the public calls that find and name them
+ * (rondo_program.h). struct rondo_algorithm explains the columns; a row without a column is 0 there. */
 #include "lib/algorithms/algorithms.h"
 
 #include "lib/base/error.h"
@@ -6,7 +7,7 @@
 
 #include <string.h>
 
-#define ONE(kind) (1u << (kind))
+#define ONE(kind) (1u << (kind)) /* the set of this collective alone; ONE(RONDO_KINDS) - 1: of all */
 
 static const struct rondo_algorithm algorithms[] = {
     {.name = "local", .kinds = ONE(RONDO_KINDS) - 1, .build = rondo_build_local},

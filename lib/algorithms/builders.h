@@ -1,6 +1,6 @@
 /*
- * The algorithm library in the language of rondo_program.h: one file a family. Each makes the program for a shape (its kind,
- * number of ranks, root, channels and ranks a host); RONDO_ERR_UNSUPPORTED where it does not apply.
+ * What the algorithms written in the language of rondo_program.h include: the language, short names of its buffers, and small
+ * helpers. For the .c files of this room alone.
  */
 #ifndef RONDO_LIB_ALGORITHMS_BUILDERS_H
 #define RONDO_LIB_ALGORITHMS_BUILDERS_H
@@ -13,7 +13,8 @@
 #define OUT     RONDO_BUFFER_OUTPUT
 #define SCRATCH RONDO_BUFFER_SCRATCH
 
-/* Ranks side by side on a host, all hosts having as many; where nobody has said how many: a divisor near the square root. */
+/* Returns the number of ranks side by side on each host, all hosts having as many. Where the shape does not give it
+ * (shape->group 0): a divisor of the size near its square root. */
 static inline int rondo_group_size(const struct rondo_shape *shape)
 {
     if (shape->group > 0 && shape->size % shape->group == 0)
@@ -25,6 +26,7 @@ static inline int rondo_group_size(const struct rondo_shape *shape)
     return group;
 }
 
+/* A rank or other small number, not negative, as the language's chunk index. */
 static inline size_t rondo_chunk_index(int index)
 {
     return (size_t) index;

@@ -1,11 +1,11 @@
 /*
- * Recursive doubling: all-reduce of any number of ranks (the ranks beyond a power of two fold into a neighbour first: algorithm
- * 2 of Zhou et al., "Accelerating MPI AllReduce Communication with Efficient GPU-Based Compression Schemes"), all-gather after
- * Bruck, scan after Hillis and Steele.
+ * Recursive doubling, composed: all-reduce of any number of ranks (the ranks beyond a power of two first reduce into a
+ * neighbour: algorithm 2 of Zhou et al., "Accelerating MPI AllReduce Communication with Efficient GPU-Based Compression
+ * Schemes"), all-gather after Bruck, scan after Hillis and Steele. Relies on the language alone.
  */
 #include "lib/algorithms/builders.h"
 
-/* In the program's place of scratch for a step. */
+/* Sends a rank's chunk to the other's scratch chunk of this step. */
 static rondo_chunk_t send_aside(struct rondo_program_builder *p, int from, int to, size_t place)
 {
     return rondo_chunk_copy(rondo_chunk(p, from, IN, 0, 1), to, SCRATCH, place);
@@ -16,7 +16,7 @@ static void all_reduce(struct rondo_program_builder *p, int n)
     int power = 1;
     while (2 * power <= n)
         power *= 2;
-    int rest = n - power; /* even ranks below 2 * rest stand aside */
+    int rest = n - power; /* even ranks below 2 * rest take no part in the exchanges */
     for (int r = 0; r < 2 * rest; r += 2)
         rondo_chunk_reduce(rondo_chunk(p, r + 1, IN, 0, 1), rondo_chunk(p, r, IN, 0, 1));
     size_t place = 0;

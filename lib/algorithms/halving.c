@@ -1,20 +1,21 @@
 /*
  * Recursive halving, and doubling after it (Rabenseifner 2004): all-reduce of any number of ranks, reduce-scatter and
- * all-gather of powers of two. Half of what is left goes to a partner in every step.
+ * all-gather of powers of two. Half of what is left goes to a partner in every step. Relies on the language alone.
  */
 #include "lib/algorithms/builders.h"
 
 struct halving {
     struct rondo_program_builder *program;
-    int power, rest; /* even ranks below 2 * rest stand aside */
+    int power, rest; /* even ranks below 2 * rest take no part in the exchanges */
 };
 
+/* Returns the rank of the k-th of those that exchange. */
 static int real(const struct halving *h, int k)
 {
     return k < h->rest ? 2 * k + 1 : k + h->rest;
 }
 
-/* Where the part begins that rank k works on when parts are `size` chunks long. */
+/* Returns the first chunk of the part that rank k works on when parts are `size` chunks long. */
 static size_t part(int k, int size)
 {
     return (size_t) (k / size * size);

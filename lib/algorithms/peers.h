@@ -1,4 +1,5 @@
-/* A block's ends to every other rank, in rank order: outgoing ones first, then incoming ones. */
+/* Ends of a block to every other rank, for plans written by hand: outgoing ones first, then incoming ones, each in the order of
+ * ranks. Relies on at most RONDO_PROGRAM_ENDS_MAX ends, which the plan builder checks. */
 #ifndef RONDO_LIB_ALGORITHMS_PEERS_H
 #define RONDO_LIB_ALGORITHMS_PEERS_H
 
@@ -8,7 +9,7 @@ struct rondo_peer_ends {
     uint8_t out_first, in_first, count;
 };
 
-/* Those of one direction; returns the first. */
+/* Adds an end to each other rank in one direction. Returns the index of the first. */
 static inline uint8_t rondo_add_ends(struct rondo_plan_builder *builder, const struct rondo_shape *shape, int channel,
                                      enum rondo_direction direction)
 {
@@ -21,6 +22,7 @@ static inline uint8_t rondo_add_ends(struct rondo_plan_builder *builder, const s
     return first;
 }
 
+/* Adds the ends of both directions. */
 static inline struct rondo_peer_ends rondo_add_peer_ends(struct rondo_plan_builder *builder, const struct rondo_shape *shape,
                                                          int channel)
 {
@@ -30,7 +32,7 @@ static inline struct rondo_peer_ends rondo_add_peer_ends(struct rondo_plan_build
     return ends;
 }
 
-/* The place of a peer among all others, in rank order. */
+/* Returns the number of a peer among all other ranks, in the order of ranks: what to add to the first end's index. */
 static inline uint8_t rondo_peer_place(const struct rondo_shape *shape, int peer)
 {
     return (uint8_t) (peer < shape->rank ? peer : peer - 1);

@@ -1,6 +1,7 @@
 /*
- * Neighbour to neighbour: scan and exscan (a partial result passes from rank to rank, pipelined by tiles), all-to-next, and a
- * single send or receive. Channels are blocks of their own; sending and receiving are too where nothing orders them.
+ * Chain, by hand: scan and exscan (a partial result passes from rank to rank, pipelined by tiles), all-to-next, and a single
+ * send or receive. Each channel has blocks of its own; so have sending and receiving where nothing orders them. Written by hand
+ * because a send and a receive are programs of two ranks that the others do not know of.
  */
 #include "lib/algorithms/algorithms.h"
 
@@ -10,7 +11,7 @@ static uint8_t end(struct rondo_plan_builder *builder, const struct rondo_shape 
     return rondo_plan_builder_end(builder, peer, channel, direction, shape->protocol);
 }
 
-/* A block that only sends, or only receives, the channel's piece. */
+/* Adds a block that only sends, or only receives, the channel's chunk. */
 static void one_way(struct rondo_plan_builder *builder, const struct rondo_shape *shape, int peer, int channel,
                     enum rondo_direction direction)
 {
@@ -26,6 +27,7 @@ static void one_way(struct rondo_plan_builder *builder, const struct rondo_shape
     rondo_plan_builder_add(builder, &instruction);
 }
 
+/* Adds a channel's block of a scan or exscan. */
 static void scan(struct rondo_plan_builder *builder, const struct rondo_shape *shape, int channel)
 {
     int first = shape->rank == 0, last = shape->rank == shape->size - 1;
@@ -54,7 +56,7 @@ static void scan(struct rondo_plan_builder *builder, const struct rondo_shape *s
         step.actions = RONDO_RECEIVE | RONDO_COPY;
         step.flags = RONDO_FINISH;
         rondo_plan_builder_add(builder, &step);
-    } else { /* the prefix rests in scratch, because in place the output is the input that is still needed */
+    } else { /* the prefix stays in scratch, because in place the output is the input that is still needed */
         struct rondo_instruction take = step, pass_on = step, store = step;
         take.actions = RONDO_RECEIVE | RONDO_COPY;
         take.destination_buffer = RONDO_SCRATCH;

@@ -1,7 +1,8 @@
 /*
- * Programs that move every byte once, from the peers' inputs and into their outputs, with signals around: "my buffers are
- * ready, and here they are" before, "I have done with yours" after. When the closing signals of all peers are in, nobody will
- * touch this rank's buffers any more, and the operation is complete.
+ * Direct, by hand: moves every byte once, from the peers' inputs and into their outputs, with signals around. The first signal
+ * says that a rank's buffers are ready and where they are, the last one that the rank will not access the peer's buffers any
+ * more. When the last signals of all peers have arrived, no peer will access this rank's buffers, and the operation is
+ * complete. Written by hand because the language has messages and no signals.
  */
 #include "lib/algorithms/peers.h"
 
@@ -12,12 +13,13 @@ struct direct {
     int channel;
 };
 
+/* Returns the channel's chunk of a rank's block. */
 static uint32_t part(const struct direct *direct, int rank)
 {
     return (uint32_t) (rank * direct->shape->channels + direct->channel);
 }
 
-/* first, count: which of the peers. */
+/* Adds a signal to or from the peers [first, first + count), in the order of ranks. */
 static void signal(const struct direct *direct, int action, uint8_t first, uint8_t count)
 {
     struct rondo_instruction instruction = {.actions = (uint8_t) action,
@@ -44,6 +46,7 @@ static void read_from(const struct direct *direct, int peer, uint32_t remote, ui
     rondo_plan_builder_add(direct->builder, &instruction);
 }
 
+/* Copies a chunk of the input to the output. */
 static void keep(const struct direct *direct, uint32_t source, uint32_t destination)
 {
     struct rondo_instruction copy = {.actions = RONDO_COPY,
@@ -54,7 +57,7 @@ static void keep(const struct direct *direct, uint32_t source, uint32_t destinat
     rondo_plan_builder_add(direct->builder, &copy);
 }
 
-/* Folds everybody's part of this rank, and (all-reduce) writes the result to everybody. */
+/* Reduces all ranks' parts for this rank, and (pushes: all-reduce) writes the result to all outputs. */
 static void reduce(const struct direct *direct, int pushes)
 {
     const struct rondo_shape *shape = direct->shape;
@@ -105,7 +108,7 @@ static void one_channel(const struct direct *direct)
         int gathers = shape->kind == RONDO_KIND_ALLGATHER;
         uint32_t remote = gathers ? (uint32_t) direct->channel : part(direct, rank);
         keep(direct, remote, part(direct, rank));
-        for (int step = 1; step < shape->size; step++) { /* everybody reads from somebody else first */
+        for (int step = 1; step < shape->size; step++) { /* in each step all ranks read from different peers */
             int peer = (rank + step) % shape->size;
             read_from(direct, peer, remote, part(direct, peer));
         }

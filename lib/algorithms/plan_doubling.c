@@ -1,8 +1,9 @@
 /*
- * Recursive doubling: pairs of ranks, ever farther apart, exchange all they have summed so far, so that after log2 of them all
- * ranks have it all (papers: R. Thakur and W. Gropp 2003; with compression Q. Zhou et al. 2024, algorithm 2). Of ranks that are
- * no power of two the first of them, two and two, begin as one: the even one gives its data to the odd one and gets the result
- * from it. Compressed, a rank goes on with what its partner read, so that the two hold the same bits, and in the end all ranks.
+ * Recursive doubling, by hand: pairs of ranks, ever farther apart, exchange all they have reduced so far, so that after log2 n
+ * steps all ranks have the result (R. Thakur and W. Gropp 2003; with compression Q. Zhou et al. 2024, algorithm 2). If n is no
+ * power of two, the first ranks begin in pairs: the even one sends its data to the odd one and receives the result from it.
+ * Compressed, a rank goes on with what its partner has decoded, so that the two hold the same bits, and in the end all ranks.
+ * Written by hand because residuals depend on how many ranks hold the same.
  */
 #include "lib/algorithms/algorithms.h"
 
@@ -10,17 +11,19 @@ struct doubling {
     struct rondo_plan_builder *builder;
     const struct rondo_shape *shape;
     int power, paired; /* the largest power of two, and how many ranks are beyond it */
-    int place;         /* among those that exchange; -1: an even one of a pair */
+    int place;         /* number among the ranks that exchange; -1: an even rank of a pair */
     uint32_t chunk;    /* the channel's */
     int compresses;
     enum rondo_buffer from; /* where this rank's part of the sum is */
 };
 
+/* Returns the rank of the place-th of those that exchange. */
 static int rank_of(const struct doubling *d, int place)
 {
     return place < d->paired ? 2 * place + 1 : place + d->paired;
 }
 
+/* Adds an instruction on the channel's chunk, with an end to the peer for each direction it uses. */
 static void add(struct doubling *d, int actions, int flags, int feedback, int peer, int local_place)
 {
     struct rondo_instruction instruction = {.actions = (uint8_t) actions,
@@ -46,7 +49,7 @@ static void add(struct doubling *d, int actions, int flags, int feedback, int pe
         d->from = RONDO_OUTPUT;
 }
 
-/* The first use of a rank's own data takes what was lost of them before. */
+/* Returns the feedback flag of the first use of a rank's own data, which adds the residual of earlier calls. */
 static int taken(const struct doubling *d)
 {
     return d->from == RONDO_INPUT ? RONDO_FEEDBACK_TAKE : 0;
@@ -55,7 +58,7 @@ static int taken(const struct doubling *d)
 static void exchange(struct doubling *d, int step, int last)
 {
     int mask = 1 << step, peer = rank_of(d, d->place ^ mask), rest = d->compresses && d->paired > 0;
-    /* 2^step ranks encode the same. */
+    /* 2^step ranks encode the same: each keeps its share of the residual. */
     int lost = RONDO_FEEDBACK_KEEP | (step > 0 ? RONDO_FEEDBACK_ADD : 0) | step << RONDO_FEEDBACK_SHIFT;
     add(d, RONDO_SEND | (d->compresses ? RONDO_COPY : 0), 0, taken(d) | lost, peer, 0);
     add(d, RONDO_RECEIVE | RONDO_REDUCE | RONDO_COPY, (last && !rest ? RONDO_FINISH : 0) | RONDO_ROUND, 0, peer,
@@ -82,7 +85,7 @@ static void one_channel(struct doubling *d)
     int lost = RONDO_FEEDBACK_KEEP | RONDO_FEEDBACK_ADD | steps << RONDO_FEEDBACK_SHIFT;
     if (in_pair)
         add(d, RONDO_SEND | (d->compresses ? RONDO_COPY : 0), finish, lost, rank - 1, 0);
-    else if (d->compresses) /* what the even ones of the pairs read, all others keep too */
+    else if (d->compresses) /* all other ranks store what the even ranks of the pairs decode */
         add(d, RONDO_COPY, finish | RONDO_ROUND, lost, 0, 0);
 }
 

@@ -1,14 +1,15 @@
 /*
- * For several hosts with equally many ranks each: what can be done within a host is, so that between hosts travels no more
- * than must. Each rank works with the others of its host (its local ring) and with those of the other hosts that have its
- * place there (its outer ring), so that all ranks' network cards share the way between hosts.
+ * Hierarchical, by hand, for several hosts with equally many ranks each: what can be done within a host is done there, so that
+ * no more than necessary crosses between hosts. Each rank works with the others of its host (its local ring) and with those of
+ * the other hosts that have its number there (its outer ring), so that all ranks' network adapters share the way between hosts.
+ * Written by hand because the ranks of a host need not lie side by side.
  *
  * - all-reduce: reduce-scatter in the host, all-reduce between hosts of the part that each rank then has, all-gather in the
  *   host: a host sends 2 (n-1)/n of the data, a flat ring up to 2
  * - reduce-scatter: in the host, then between hosts; all-gather: between hosts, then in the host
  * - broadcast: along a chain of hosts, and from each host's first receiver along a chain of its ranks
- * - all-to-all: to the rank of this host that has the receiver's place, then between hosts: n - 1 peers there, not n - 1 times
- *   the ranks of a host
+ * - all-to-all: to the rank of this host that has the receiver's local number, then between hosts: n - 1 peers there, not n - 1
+ * times the ranks of a host
  */
 #include "lib/algorithms/algorithms.h"
 
@@ -19,7 +20,7 @@ struct plane {
     struct rondo_plan_builder *builder;
     int nodes, locals, node, local, channel;
     uint8_t local_from, local_to, outer_from, outer_to; /* ends of the rings */
-    uint8_t local_out, local_in, outer_out, outer_in;   /* all-to-all: the first ends to, and from, the others */
+    uint8_t local_out, local_in, outer_out, outer_in;   /* all-to-all: the first ends to, and from, the peers */
 };
 
 static int wrap(int place, int around)
@@ -32,13 +33,14 @@ static int rank_at(const struct plane *plane, int node, int local)
     return plane->shape->topology->ranks[wrap(node, plane->nodes) * plane->locals + wrap(local, plane->locals)];
 }
 
-/* A rank's part in a buffer that has one for each rank, in the order of ranks. */
+/* Returns the channel's chunk of a rank's block in a buffer that has one for each rank, in the order of ranks. */
 static uint32_t part(const struct plane *plane, int node, int local)
 {
     return (uint32_t) (rank_at(plane, node, local) * plane->shape->channels + plane->channel);
 }
 
-/* The part of an all-reduce that (node, local) completes: those of one local place lie together. */
+/* Returns the first chunk of the part of an all-reduce that (node, local) completes; parts of one local number lie side by
+ * side. */
 static uint32_t share(const struct plane *plane, int node, int local)
 {
     int place = wrap(local, plane->locals) * plane->nodes + wrap(node, plane->nodes);
@@ -117,13 +119,14 @@ static void add_rings(struct plane *plane)
     plane->outer_to = end(plane, rank_at(plane, plane->node + 1, plane->local), RONDO_OUTGOING);
 }
 
-/* What a rank does at a step of a reducing ring of so many: sends its own, adds and passes on, or adds and keeps. */
+/* Returns what a rank does at a step of a reducing ring of so many ranks: send its own, reduce and pass on, or reduce and
+ * store. */
 static int reducing(int step, int around)
 {
     return step == 1 ? RONDO_SEND : RONDO_RECEIVE | RONDO_REDUCE | (step < around ? RONDO_SEND : RONDO_COPY);
 }
 
-/* And at one of a gathering ring, once its own is on its way. */
+/* Returns what a rank does at a step of a gathering ring, after sending its own. */
 static int gathering(int step, int around)
 {
     return RONDO_RECEIVE | RONDO_COPY | (step < around - 1 ? RONDO_SEND : 0);
@@ -153,7 +156,7 @@ static void all_reduce(struct plane *plane)
     }
 }
 
-/* Scratch has this rank's host's sum of the part of each host's rank with this local place. */
+/* Scratch has, for each host, this host's sum of the part of that host's rank with this local number. */
 static void reduce_scatter(struct plane *plane)
 {
     int channels = plane->shape->channels;
@@ -187,7 +190,7 @@ static void all_gather(struct plane *plane)
         }
 }
 
-/* One instruction a rank: the first of its host, who has the root's local place, passes on to the next host, too. */
+/* One instruction a rank: the first rank of each host, which has the root's local number, also sends to the next host. */
 static void broadcast(struct plane *plane)
 {
     const struct rondo_topology *topology = plane->shape->topology;
@@ -218,8 +221,8 @@ static void broadcast(struct plane *plane)
     rondo_plan_builder_add(plane->builder, &instruction);
 }
 
-/* The others, by their distance. Each round sends one block to, and takes one from, each of them: no connector ever holds more
- * than two, however many rounds there are. */
+/* Peers are taken by their distance. Each round sends one block to, and receives one from, each of them, so no connector ever
+ * holds more than two, however many rounds there are. */
 static void all_to_all(struct plane *plane)
 {
     int node = plane->node, local = plane->local, nodes = plane->nodes, locals = plane->locals;
@@ -239,7 +242,8 @@ static void all_to_all(struct plane *plane)
         uint8_t in = end(plane, rank_at(plane, node - d, local), RONDO_INCOMING);
         plane->outer_in = d == 1 ? in : plane->outer_in;
     }
-    /* Scratch, once filled: what rank (n, l) of scratch gets from (this host, this place) came from (this host, l). */
+    /* Scratch, once filled: chunk (n, l) goes to the rank of host n with this local number, and came from rank l of this host.
+     */
     for (int to = 0; to < nodes; to++) {
         for (int d = 1; d < locals; d++) {
             struct place from = {RONDO_INPUT, part(plane, to, local + d)};

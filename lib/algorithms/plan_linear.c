@@ -1,7 +1,8 @@
 /*
- * Straight between the root (or everybody) and each other rank: broadcast and reduce of small sizes, gather, scatter,
- * all-to-all. All sends of a tile come before its receives, so the buffers may be the same (in place), and slots are the only
- * thing a rank ever waits for.
+ * Linear, by hand: messages straight between the root, or every rank, and each other rank: broadcast and reduce of small sizes,
+ * gather, scatter, all-to-all. All sends of a tile come before its receives, so the buffers may be the same (in place), and
+ * slots are all that a rank ever waits for. Written by hand because an all-to-all of given counts has blocks whose sizes only
+ * the call knows.
  */
 #include "lib/algorithms/peers.h"
 
@@ -12,6 +13,7 @@ struct exchange {
     uint32_t channel;
 };
 
+/* Returns the channel's chunk of a rank's block. */
 static uint32_t part(const struct exchange *exchange, int rank)
 {
     return (uint32_t) rank * (uint32_t) exchange->shape->channels + exchange->channel;
@@ -40,6 +42,7 @@ static void receive_from(const struct exchange *exchange, int peer, uint32_t des
     rondo_plan_builder_add(exchange->builder, &receive);
 }
 
+/* Copies a chunk of the input to the output. */
 static void keep(const struct exchange *exchange, uint32_t source, uint32_t destination)
 {
     struct rondo_instruction copy = {.actions = RONDO_COPY,
@@ -124,7 +127,7 @@ rondo_result_t rondo_build_linear(const struct rondo_shape *shape, struct rondo_
             exchange.ends.count = (uint8_t) (shape->size - 1);
             exchange.ends.in_first = exchange.ends.out_first =
                 rondo_add_ends(exchange.builder, shape, channel, outwards ? RONDO_OUTGOING : RONDO_INCOMING);
-        } else { /* one end alone, at the place the root would have */
+        } else { /* one end alone: the firsts are such that the root's number leads to it */
             uint8_t end = rondo_plan_builder_end(exchange.builder, shape->root, channel,
                                                  outwards ? RONDO_INCOMING : RONDO_OUTGOING, shape->protocol);
             exchange.ends.in_first = exchange.ends.out_first = (uint8_t) (end - rondo_peer_place(shape, shape->root));
@@ -132,7 +135,7 @@ rondo_result_t rondo_build_linear(const struct rondo_shape *shape, struct rondo_
         one_channel(&exchange);
     }
     rondo_result_t result = rondo_plan_builder_finish(exchange.builder, chunks, plan);
-    /* The root folds what all others send, and their slices must be cut as its own are. */
+    /* The root reduces what all others send at once, and their slices must be cut as its own are. */
     if (result == RONDO_SUCCESS && shape->kind == RONDO_KIND_REDUCE && shape->size > 2)
         (*plan)->largest_receive = (uint32_t) shape->size - 1;
     return result;

@@ -1,4 +1,5 @@
-/* A communicator of one rank: what is left of each collective is a copy, or nothing. */
+/* Local, by hand: on a communicator of one rank, what is left of each collective is a copy, or nothing. Relies on no connector.
+ */
 #include "lib/algorithms/algorithms.h"
 
 rondo_result_t rondo_build_local(const struct rondo_shape *shape, struct rondo_plan **plan)

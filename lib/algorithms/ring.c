@@ -1,11 +1,12 @@
 /*
  * Rings: a chunk goes once around to be completed and once more to be given to all (GC3 figure 3b); broadcast and reduce use
  * the ring as a chain from, or to, the root. Compressed, partial sums are encoded at every hop; what is complete is encoded
- * once, kept as its receivers will read it, and passed on as it came.
+ * once, stored as its receivers will decode it, and passed on as it came. Relies on the language; adapting relies on the
+ * engine's flags for residuals.
  */
 #include "lib/algorithms/builders.h"
 
-/* Chunk r, combined on its way around, ends at rank r. */
+/* Reduces chunk r on its way around the ring; returns it complete at rank r. */
 static rondo_chunk_t around(struct rondo_program_builder *p, int n, int r)
 {
     rondo_chunk_t c = rondo_chunk(p, (r + 1) % n, IN, rondo_chunk_index(r), 1);
@@ -14,6 +15,7 @@ static rondo_chunk_t around(struct rondo_program_builder *p, int n, int r)
     return c;
 }
 
+/* Copies a complete chunk around the ring from rank r to all others. */
 static void give(rondo_chunk_t c, int n, int r, size_t index)
 {
     for (int step = 1; step < n; step++)
@@ -59,6 +61,8 @@ rondo_result_t rondo_compose_ring(const struct rondo_shape *shape, struct rondo_
 
 /* ---- compression ---- */
 
+/* Sets the flags of compression. hop: what arrives is encoded anew at every hop. keeps: a rank that encodes stores what the
+ * others will decode. */
 static void encode(struct rondo_plan *plan, int hop, int keeps)
 {
     struct rondo_program *program = plan->program;
@@ -70,7 +74,7 @@ static void encode(struct rondo_plan *plan, int hop, int keeps)
             i->flags |= RONDO_RECODE;
         } else if ((i->actions & RONDO_SEND) && !passes_on) {
             i->feedback = RONDO_FEEDBACK_TAKE | RONDO_FEEDBACK_KEEP;
-            if (keeps) { /* a broadcast's root ends with what the others read */
+            if (keeps) { /* a broadcast's root ends with what the others decode */
                 i->actions |= RONDO_COPY;
                 i->destination_buffer = RONDO_OUTPUT;
                 i->destination_index = i->source_index;
@@ -85,7 +89,7 @@ void rondo_adapt_ring(const struct rondo_shape *shape, struct rondo_plan *plan)
         encode(plan, 0, shape->kind == RONDO_KIND_BCAST);
 }
 
-/* Compressed anew at every hop, for comparison only. */
+/* For comparison only. */
 void rondo_adapt_ring_hop(const struct rondo_shape *shape, struct rondo_plan *plan)
 {
     if (shape->protocol == RONDO_PROTOCOL_COMPRESSED)

@@ -1,6 +1,10 @@
-/* Straight between the root and everybody, or all pairs where each has something else for each; and chains for the scans. */
+/*
+ * Star: messages straight between the root and every other rank; between all pairs where each rank has a block for each other;
+ * chains for the scans. The simplest program of each collective, to compare with. Relies on the language alone.
+ */
 #include "lib/algorithms/builders.h"
 
+/* Exscan: the combination of the ranks before passes along the ranks. */
 static void prefixes(struct rondo_program_builder *p, int n)
 {
     /* What arrives rests in scratch: in place, the output is the input that is still needed. */

@@ -1,11 +1,12 @@
 /*
  * Two binary trees, each for half of the data (Sanders, Speck, Traeff 2009): the inner ranks of the one are leaves of the
- * other, so that all links carry data in both directions. Rooted collectives hand the second half to, or take it from, the
- * second tree's root.
+ * other, so that all links carry data in both directions. Rooted collectives send the second half to, or receive it from, the
+ * second tree's root. Relies on the language alone; recursion is as deep as the tree.
  */
 #include "lib/algorithms/builders.h"
 
-/* In the tree in which rank r's parent differs from it in the lowest bits; rank 0 is the root. -1: none. */
+/* Returns the parent of rank r in the tree of n ranks in which a parent differs from its children in the lowest bits; -1 for
+ * rank 0, the root. */
 static int plain_parent(int r, int n)
 {
     if (r == 0)
@@ -14,7 +15,8 @@ static int plain_parent(int r, int n)
     return up < n ? up : r ^ bit;
 }
 
-/* The second tree is the first one's mirror image, or, with an odd number of ranks, shifted by one. */
+/* Returns the rank that has place r of the plain tree. The second tree is the first one's mirror image, or, with an odd number
+ * of ranks, shifted by one. */
 static int from_plain(int r, int n, int tree)
 {
     return tree == 0 ? r : n % 2 == 0 ? n - 1 - r : (r + 1) % n;
@@ -30,7 +32,7 @@ static int real(const struct tree *t, int plain)
     return (from_plain(plain, t->n, t->which) + t->first) % t->n;
 }
 
-/* The combination of the subtree under a rank of the plain tree. */
+/* Reduces the subtree under a rank of the plain tree; returns the result at that rank. */
 static rondo_chunk_t up(const struct tree *t, int plain)
 {
     rondo_chunk_t c = rondo_chunk(t->program, real(t, plain), IN, (size_t) t->which, 1);
@@ -40,7 +42,7 @@ static rondo_chunk_t up(const struct tree *t, int plain)
     return c;
 }
 
-/* has: a rank that has the chunk without being given it; -1: none. */
+/* Copies the chunk down the subtree. has: a rank that has the chunk in its input and gets no copy; -1: none. */
 static void down(const struct tree *t, int plain, rondo_chunk_t c, int has)
 {
     for (int child = 1; child < t->n; child++) {
