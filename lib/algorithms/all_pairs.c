@@ -1,7 +1,7 @@
 /*
  * All pairs in one shot (GC3 section 7.1.2): every rank sends all that the others need straight to them. One step of latency;
- * the bytes grow with the number of ranks. What arrives is reduced in the order of ranks, so all ranks get the same bits. Every
- * rank's first message goes to another rank.
+ * the bytes grow with the number of ranks. What arrives is reduced in the order of ranks, so all ranks get the same bits. In
+ * each step all ranks send to different ranks.
  */
 #include "lib/algorithms/pair_steps.h"
 

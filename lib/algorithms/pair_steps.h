@@ -5,8 +5,8 @@
 
 #include "lib/algorithms/builders.h"
 
-/* Every rank r sends its chunk for each owner (same: its chunk 0 for all) to chunk r of the owner's scratch. The first message
- * of each rank goes to another rank. */
+/* Every rank r sends its chunk for each owner (same: its chunk 0 for all) to chunk r of the owner's scratch. In each step all
+ * ranks send to different owners. */
 static inline void rondo_send_to_owners(struct rondo_program_builder *p, int n, int same)
 {
     for (int step = 1; step < n; step++)

@@ -50,7 +50,8 @@ typedef void (*rondo_control_handler_t)(void *argument, int source, uint32_t typ
  * have connected, and blocks for at most connect_timeout and a little. *control is set before the handler is called for the
  * first time, which may be before this returns. The strings need to live only during the call. RONDO_ERR_BOOTSTRAP with the
  * reason: which ranks are missing, a refused secret, a rank given twice, sizes that differ, an address that does not resolve.
- * RONDO_ERR_ARGUMENT for a rank, size or timeout out of range; RONDO_ERR_MEMORY; RONDO_ERR_SYSTEM. *control is then NULL or untouched.
+ * RONDO_ERR_ARGUMENT for a rank, size or timeout out of range; RONDO_ERR_MEMORY; RONDO_ERR_SYSTEM. *control is then NULL or
+ * untouched.
  */
 rondo_result_t rondo_control_connect(struct rondo_control **control, const struct rondo_control_options *options,
                                      rondo_control_handler_t handler, void *argument);

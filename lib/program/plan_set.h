@@ -21,7 +21,7 @@ struct rondo_plan_set {
 struct rondo_compile_options {
     uint32_t blocks; /* of a rank, at most, if the ends fit into so many; 1 to RONDO_COMPILE_BLOCKS_MAX */
     uint32_t slots;  /* of a connector, at least 1 */
-    uint32_t reduce; /* sources of one primitive, at most; 0: RONDO_REDUCE_SOURCES_MAX */
+    uint32_t reduce; /* peers of one primitive, at most; 0: one less than RONDO_REDUCE_SOURCES_MAX */
     enum rondo_protocol protocol;
     /* A chunk that a rank sends and then reduces with what the others send is one instruction with RONDO_EXCHANGE, which the
      * engine has where worker groups poll LL or LL128 data. Ranks need not agree. */
