@@ -51,7 +51,7 @@ EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train program)
 UNIT_TESTS  := $(patsubst test/unit/%.c,$(BUILD)/test/%,$(wildcard test/unit/*.c))
 MULTIRANK_SHARED := test/multirank/ranks.c test/multirank/device_memory.c
 MULTIRANK   := $(patsubst test/multirank/%.c,$(BUILD)/test/%,$(filter-out $(MULTIRANK_SHARED),$(wildcard test/multirank/*.c)))
-FUZZERS     ?= xml language checker tuning
+FUZZERS     ?= xml language verify tuning
 REPLAYS     := $(FUZZERS:%=$(BUILD)/test/replay_%)
 # For machines with GPUs; they link cudart themselves.
 GPU_TESTS   := $(if $(HAS_CUDA),$(patsubst test/gpu/%.c,$(BUILD)/test/gpu_%,$(wildcard test/gpu/*.c)))
@@ -221,7 +221,7 @@ tsan:
 	$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(BUILD)/tsan CUDA=0 OPT="-O1 -g" SANITIZE="-fsanitize=thread" all tests
 	UCX_MEM_EVENTS=no TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$(CURDIR)/test/tsan.supp" RONDO_BUILD=$(BUILD)/tsan $(PYTHON) -m pytest -q -m "not slow" $(TESTS)
 
-# The readers of files, the language and the checker on hostile input, under the sanitizers: SECONDS each. What finds new paths is
+# The readers of files, the language and verification on hostile input, under the sanitizers: SECONDS each. What finds new paths is
 # kept in the build folder; `make fuzz-merge` takes the smallest of it into the repository's corpus.
 SECONDS ?= 60
 FUZZ_SOURCES := lib/base/containers.c lib/base/error.c lib/base/text.c lib/base/xml.c lib/select/tuning.c $(wildcard lib/call/*.c lib/program/*.c lib/algorithms/*.c)

@@ -17,6 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 /* rank, field, position (2), value, and the second byte of a 16-bit value */
 #define CHANGE_BYTES 6
 
+/* Overwrites what CHANGE_BYTES bytes say. */
 static void change(struct rondo_plan_set *set, const uint8_t *data)
 {
     struct rondo_plan *plan = set->plans[data[0] % set->conditions.ranks];
