@@ -167,7 +167,7 @@ def test_manual_of_the_command():
         for code in re.findall(r"\b([1-9]): ", " ".join(re.findall(r"Exit [^.]*", said))):
             assert re.search(rf"^{code}\n.*{verb}", page.split(".SH EXIT STATUS")[1], flags=re.MULTILINE), (verb, code)
     said = run(program("rondo"), "bench", "--help")
-    for collective in said.split("\n  -b")[0].split("[OPTIONS]")[1].split(";")[0].split():
+    for collective in said.split("\n  -b")[0].split("[OPTIONS]")[1].split(";")[0].split(",")[0].split():
         assert re.search(rf"\b{collective}\b", sections["bench"]), collective
     run(program("rondo"), "bench", "--none", expect=2)
 
