@@ -1225,6 +1225,29 @@ RONDO_API rondo_result_t rondo_group_start(rondo_comm_t comm);
  */
 RONDO_API rondo_result_t rondo_group_end(rondo_comm_t comm);
 
+/* ---- the environment as data ----------------------------------------------------------------------------------------------*/
+
+/** An environment variable that the library reads. Later versions may add fields at the end. */
+typedef struct rondo_variable {
+    const char *topic;    /**< what it belongs to; variables of one topic follow each other */
+    const char *name;     /**< RONDO_X */
+    const char *fallback; /**< its value where it is unset or empty; "" where there is none */
+    const char *meaning;  /**< one line, with the unit */
+} rondo_variable_t;
+
+/**
+ * Describes an environment variable.
+ *
+ * The library reads the variables when a runtime starts, and no others beside those of launchers.
+ *
+ * @param index   0 for the first; each number below that of the first NULL has one
+ * @return The description, a constant of the library; NULL if index is negative or there are no more.
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   Rondo's own.
+ */
+RONDO_API const rondo_variable_t *rondo_environment_describe(int index);
+
 /* ---- the collectives as data ----------------------------------------------------------------------------------------------*/
 
 /** Which ranks of a communicator use a buffer of a collective. */

@@ -19,7 +19,7 @@ static const char launching[] = "Launching", connecting[] = "Transports and netw
                   scheduling[] = "Scheduling", memory[] = "Memory", selecting[] = "Algorithms, protocols and compression";
 
 /* Rows of one topic stand together. A meaning is one line that starts with what the value is, with its unit. */
-static const struct rondo_variable table[] = {
+static const rondo_variable_t table[] = {
     {launching, "RONDO_RANK", "", "this process's rank, 0 to RONDO_SIZE - 1; unset: as the launcher says"},
     {launching, "RONDO_SIZE", "", "number of ranks of the job; unset: as the launcher says"},
     {launching, "RONDO_ROOT", "",
@@ -82,10 +82,9 @@ static const struct rondo_variable table[] = {
      "bytes of a call below which the communicator's compression does not apply; suffixes K, M, G"},
 };
 
-const struct rondo_variable *rondo_environment_table(int *rows)
+const rondo_variable_t *rondo_environment_describe(int index)
 {
-    *rows = (int) (sizeof(table) / sizeof(table[0]));
-    return table;
+    return index >= 0 && (size_t) index < sizeof(table) / sizeof(table[0]) ? &table[index] : NULL;
 }
 
 /* Returns the variable's text; NULL if it is unset or empty. */

@@ -1,19 +1,10 @@
-/* Every environment variable that Rondo reads is a row of one table in lib/base/environment.c, from which `rondo info` and the
- * guide are made. Relies on getenv, so calls belong to init time: the application must not change the environment meanwhile. */
+/* Every environment variable that Rondo reads is a row of one table in lib/base/environment.c, which rondo_environment_describe
+ * (rondo.h) shows, and from which the guide is made. Relies on getenv, so calls belong to init time: the application must not change the environment meanwhile. */
 #ifndef RONDO_LIB_BASE_ENVIRONMENT_H
 #define RONDO_LIB_BASE_ENVIRONMENT_H
 
 #include "rondo.h"
 #include <stdint.h>
-
-struct rondo_variable {
-    const char *topic;    /* heading of the guide; rows of one topic stand together */
-    const char *name;     /* RONDO_... */
-    const char *fallback; /* the default, as text; "" where there is none */
-    const char *meaning;  /* one line, with the unit */
-};
-/* Returns the table and stores its number of rows. */
-const struct rondo_variable *rondo_environment_table(int *rows);
 
 /*
  * Each stores the value set in the environment, else the table's default. name must be in the table, else RONDO_ERR_INTERNAL. A

@@ -26,21 +26,22 @@ static void expect_error(rondo_result_t result, rondo_result_t expected, const c
 static void test_table(void **state)
 {
     (void) state;
-    int rows;
-    const struct rondo_variable *table = rondo_environment_table(&rows);
-    assert_true(rows > 20);
-    for (int i = 0; i < rows; i++) {
-        assert_true(strncmp(table[i].name, "RONDO_", 6) == 0);
-        assert_true(strlen(table[i].meaning) > 10);
+    const rondo_variable_t *variable;
+    int rows = 0;
+    for (; (variable = rondo_environment_describe(rows)) != NULL; rows++) {
+        assert_true(strncmp(variable->name, "RONDO_", 6) == 0);
+        assert_true(strlen(variable->meaning) > 10);
         const char *value;
-        assert_int_equal(rondo_environment_text(table[i].name, &value), RONDO_SUCCESS);
-        if (*table[i].fallback == '\0')
+        assert_int_equal(rondo_environment_text(variable->name, &value), RONDO_SUCCESS);
+        if (*variable->fallback == '\0')
             assert_null(value);
         else
-            assert_string_equal(value, table[i].fallback);
-        for (int j = 0; j < i; j++)
-            assert_string_not_equal(table[i].name, table[j].name);
+            assert_string_equal(value, variable->fallback);
+        for (int j = 0; j < rows; j++)
+            assert_string_not_equal(variable->name, rondo_environment_describe(j)->name);
     }
+    assert_true(rows > 20);
+    assert_null(rondo_environment_describe(-1));
     double timeout;
     int64_t memory;
     assert_int_equal(rondo_environment_real("RONDO_TIMEOUT", &timeout), RONDO_SUCCESS);

@@ -3,7 +3,6 @@
  * beside a peer. See tools/bench/bench.h for its parts.
  */
 #include "tools/bench/bench.h"
-#include "lib/base/environment.h"
 #include "tools/common/verbs.h"
 
 #include <stdio.h>
@@ -417,10 +416,9 @@ static int body(struct rank *rank, void *argument)
 
 bool bench_has_variable(const char *name)
 {
-    int rows;
-    const struct rondo_variable *table = rondo_environment_table(&rows);
-    for (int i = 0; i < rows; i++) {
-        if (strcmp(table[i].name, name) == 0)
+    const rondo_variable_t *variable;
+    for (int i = 0; (variable = rondo_environment_describe(i)) != NULL; i++) {
+        if (strcmp(variable->name, name) == 0)
             return true;
     }
     return false;

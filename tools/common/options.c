@@ -67,6 +67,17 @@ int options_integer(const char *verb, const char *option, const char *text, int6
     return 0;
 }
 
+int options_variable(const char *verb, const char *name, int64_t minimum, int64_t maximum, int64_t *value)
+{
+    const rondo_variable_t *variable;
+    const char *text = getenv(name);
+    for (int i = 0; (variable = rondo_environment_describe(i)) != NULL && strcmp(variable->name, name) != 0; i++)
+        ;
+    if (variable == NULL)
+        return options_refuse(verb, "this library reads no %s", name);
+    return options_integer(verb, name, text != NULL && text[0] != '\0' ? text : variable->fallback, minimum, maximum, value);
+}
+
 int options_size(const char *verb, const char *option, const char *text, size_t *bytes)
 {
     char *end;

@@ -33,6 +33,8 @@ int options_unknown(const char *verb, int code, char *const *argv);
 
 /* These return 0, or EXIT_USAGE after saying why. minimum and maximum are inclusive. */
 int options_integer(const char *verb, const char *option, const char *text, int64_t minimum, int64_t maximum, int64_t *value);
+/* The same of an environment variable that the library reads: its value, or its default where it is unset or empty. */
+int options_variable(const char *verb, const char *name, int64_t minimum, int64_t maximum, int64_t *value);
 int options_size(const char *verb, const char *option, const char *text, size_t *bytes); /* 16, 16K, 16M, 16G; K = 1024 */
 int options_real(const char *verb, const char *option, const char *text, double minimum, double *value);
 int options_type(const char *verb, const char *option, const char *text, rondo_datatype_t *type);

@@ -135,24 +135,23 @@ static const char *shown(const char *name, const char *value)
 
 static json_t *describe_environment(FILE *stream)
 {
-    int rows;
-    const struct rondo_variable *table = rondo_environment_table(&rows);
+    const rondo_variable_t *variable;
     json_t *array = json_array();
     fprintf(stream, "\nenvironment (* = set; else the default)\n");
-    for (int i = 0; i < rows; i++) {
-        const char *set = getenv(table[i].name), *value;
+    for (int i = 0; (variable = rondo_environment_describe(i)) != NULL; i++) {
+        const char *set = getenv(variable->name), *value;
         if (set != NULL && set[0] == '\0')
             set = NULL;
-        value = shown(table[i].name, set != NULL ? set : table[i].fallback);
-        fprintf(stream, "  %-24s %s %-12s %s\n", table[i].name, set != NULL ? "*" : " ", value[0] == '\0' ? "-" : value,
-                table[i].meaning);
+        value = shown(variable->name, set != NULL ? set : variable->fallback);
+        fprintf(stream, "  %-24s %s %-12s %s\n", variable->name, set != NULL ? "*" : " ", value[0] == '\0' ? "-" : value,
+                variable->meaning);
         json_t *object = json_object();
-        json_object_set_new(object, "topic", json_string(table[i].topic));
-        json_object_set_new(object, "name", json_string(table[i].name));
+        json_object_set_new(object, "topic", json_string(variable->topic));
+        json_object_set_new(object, "name", json_string(variable->name));
         json_object_set_new(object, "value", json_string(value));
         json_object_set_new(object, "set", json_boolean(set != NULL));
-        json_object_set_new(object, "default", json_string(table[i].fallback));
-        json_object_set_new(object, "meaning", json_string(table[i].meaning));
+        json_object_set_new(object, "default", json_string(variable->fallback));
+        json_object_set_new(object, "meaning", json_string(variable->meaning));
         json_array_append_new(array, object);
     }
     return array;

@@ -1,5 +1,4 @@
 /* The parameters of `rondo sim --model rondo`: policy from the environment, times from `rondo bench`. See tools/sim/rondo.h. */
-#include "lib/base/environment.h"
 #include "tools/common/options.h"
 #include "tools/sim/rondo.h"
 
@@ -23,15 +22,15 @@ int sim_machine_read(const struct sim_rondo_options *o, int default_cores, struc
                     {"RONDO_RESIDENCY", 1e3, &machine->residency}};
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
         int64_t value;
-        if (rondo_environment_integer(settings[i].name, &value) != RONDO_SUCCESS || value < 0)
-            return options_refuse(VERB, "%s: %s", settings[i].name, rondo_last_error());
+        int code = options_variable(VERB, settings[i].name, 0, INT64_MAX, &value);
+        if (code != 0)
+            return code;
         *settings[i].value = settings[i].scale * (double) value;
     }
     int64_t readiness_check;
-    if (rondo_environment_integer("RONDO_READINESS_CHECK", &readiness_check) != RONDO_SUCCESS)
-        return options_refuse(VERB, "RONDO_READINESS_CHECK: %s", rondo_last_error());
-    if (readiness_check < 0 || readiness_check > 1)
-        return options_refuse(VERB, "RONDO_READINESS_CHECK = %lld is neither 0 nor 1", (long long) readiness_check);
+    int code = options_variable(VERB, "RONDO_READINESS_CHECK", 0, 1, &readiness_check);
+    if (code != 0)
+        return code;
     if (readiness_check == 0)
         machine->readiness_check = 0;
     if (o->start_us > 0)

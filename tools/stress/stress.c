@@ -3,7 +3,6 @@
  * exact results; 1: wrong data or another error; 3: a deadlock, with the library's hang report.
  */
 #include "tools/stress/stress.h"
-#include "lib/base/environment.h"
 #include "tools/stress/interfere.h"
 #include "tools/common/output.h"
 #include "tools/common/verbs.h"
@@ -306,8 +305,9 @@ static int read_limit(struct stress *s)
 {
     static const double slack = 0.05;
     int64_t residency = 0;
-    if (rondo_environment_integer("RONDO_RESIDENCY", &residency) != RONDO_SUCCESS)
-        return options_refuse(VERB, "%s", rondo_last_error());
+    int code = options_variable(VERB, "RONDO_RESIDENCY", INT64_MIN, INT64_MAX, &residency);
+    if (code != 0)
+        return code;
     if (s->options.interfere && s->options.streams == 0)
         s->limit = 2e-6 * (double) residency + slack;
     return 0;
