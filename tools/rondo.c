@@ -1,4 +1,4 @@
-/* The `rondo` command: finds the verb and hands over to it. */
+/* The `rondo` command: finds the verb by its name and calls it. The verbs are in the folders beside this file. */
 #include "tools/common/options.h"
 #include "tools/common/verbs.h"
 

@@ -1,4 +1,5 @@
-/* Memory, and its registration. */
+/* Memory of the drop-in: ncclMemAlloc and ncclMemFree, and the registration of buffers and windows, as Rondo's rondo_alloc and
+ * rondo_comm_register offer them. */
 #include "compat/nccl/shim.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* See scale.h. */
+/* The multiplication of compat/nccl/scale.h for the host device: plain loops over the engine's own operators. */
 #include "compat/nccl/scale.h"
 
 #include "device/reduce/operators.h"

@@ -7,7 +7,7 @@
 
 #pragma GCC visibility push(default)
 #include <nccl.h>
-#ifndef NCCL_REVOKE_DEFAULT /* the first headers of 2.28 do not have it */
+#ifndef NCCL_REVOKE_DEFAULT /* the first headers of 2.28 do not have it; the contract is the later ones' */
 #define NCCL_REVOKE_DEFAULT 0x00
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags);
 ncclResult_t pncclCommRevoke(ncclComm_t comm, int revokeFlags);
@@ -126,7 +126,9 @@ void rondo_nccl_log(enum rondo_nccl_log level, const char *format, ...) __attrib
 ncclResult_t rondo_nccl_fail(ncclResult_t code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* NCCL's code for a failure of Rondo's, whose message is in rondo_last_error. */
 ncclResult_t rondo_nccl_result(rondo_result_t result, const char *function);
+/* The same without the message. */
 ncclResult_t rondo_nccl_code(rondo_result_t result);
+/* The same for CUDA's errors; ncclSuccess for cudaSuccess. what: the action's object, for the message. */
 ncclResult_t rondo_nccl_cuda_result(cudaError_t error, const char *function, const char *what);
 /* Logs once (said: begins as 0) and keeps the text. */
 void rondo_nccl_not_offered(int *said, const char *name);
@@ -137,6 +139,7 @@ int rondo_nccl_on_host(void);
 
 /* ---- comm.c: the registry, so that no freed or foreign pointer is followed ---- */
 
+/* A communicator in the registry, not made yet: its state is ncclInProgress. device: a GPU, or -1. NULL: out of memory. */
 struct ncclComm *rondo_nccl_comm_new(int rank, int size, int device, int blocking);
 /* Not in the registry any more; frees what the struct owns. */
 void rondo_nccl_comm_delete(struct ncclComm *comm);
@@ -145,18 +148,24 @@ enum rondo_nccl_use {
     RONDO_NCCL_TO_MANAGE,      /* it is made, and not finalized */
     RONDO_NCCL_TO_COMMUNICATE, /* ... nor revoked */
 };
-/* Holds the communicator until it is let go. */
+/* Holds the communicator until rondo_nccl_comm_let_go. Fails, holding nothing, if the handle is not registered or its state
+ * does not allow the use. Any thread. */
 ncclResult_t rondo_nccl_comm_hold(ncclComm_t comm, enum rondo_nccl_use use, const char *function);
+/* One hold more, of a communicator that is held. */
 void rondo_nccl_comm_hold_again(struct ncclComm *comm);
+/* Gives one hold back. The communicator may be freed from then on. */
 void rondo_nccl_comm_let_go(struct ncclComm *comm);
 /* Takes it out of the registry; 0: it was not in it. */
 int rondo_nccl_comm_unlist(ncclComm_t comm);
+/* How many holds there are. */
 int rondo_nccl_comm_users(struct ncclComm *comm);
 
 /* ---- world.c ---- */
 
+/* Makes a runtime and waits for the other ranks of the clique. The world has one communicator and one user then. */
 ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *id, int rank, int size, int device,
                                      struct rondo_nccl_world **world);
+/* For a communicator that was split off: one communicator and one user more. */
 void rondo_nccl_world_hold(struct rondo_nccl_world *world);
 /* Less than, equal to or more than 0: an order of cliques that all their ranks agree on. */
 int rondo_nccl_world_compare(const struct rondo_nccl_world *a, const struct rondo_nccl_world *b);
@@ -168,6 +177,7 @@ void rondo_nccl_dispose(struct ncclComm *comm);
 
 /* Rondo's name for a type; ncclInvalidArgument. */
 ncclResult_t rondo_nccl_type(ncclDataType_t type, const char *function, rondo_datatype_t *result);
+/* Bytes of an element; 0 if there is no such type. */
 size_t rondo_nccl_type_bytes(rondo_datatype_t type);
 
 /* ---- config.c ---- */
@@ -188,6 +198,7 @@ ncclResult_t rondo_nccl_note(ncclResult_t result);
 
 /* All of one group; nothing waits for another rank. */
 ncclResult_t rondo_nccl_launch(struct rondo_nccl_operation *operations, int count);
+/* The same on the host device, where a stream is a queue of this library's. */
 ncclResult_t rondo_nccl_host_launch(const struct rondo_nccl_operation *operations, int count);
 /* Starts the operation on its stream, or, on the host device, as its request. */
 rondo_result_t rondo_nccl_call(struct rondo_nccl_operation *operation);
@@ -212,6 +223,7 @@ void rondo_nccl_take_scaled(struct rondo_nccl_operation *operation, void *copy);
 
 /* ---- memory.c ---- */
 
+/* Deregisters all windows of a communicator that no operation uses any more. */
 void rondo_nccl_forget_windows(struct ncclComm *comm);
 
 #endif

@@ -1,4 +1,4 @@
-/* NCCL's data types in Rondo's terms. */
+/* NCCL's data types in Rondo's terms (compat/nccl/shim.h): a table by NCCL's numbers. */
 #include "compat/nccl/shim.h"
 
 static const rondo_datatype_t types[ncclNumTypes] = {

@@ -146,7 +146,7 @@ static void end_made(struct ncclComm *comm)
     while (rondo_comm_status(comm->comm, &failure, &idle) == RONDO_SUCCESS && !idle && failure == RONDO_SUCCESS)
         backoff();
     /* What a failed one left on its streams ends by itself, and soon. */
-    for (int naps = 0; naps < 5000 && !idle; naps++) {
+    for (int pauses = 0; pauses < 5000 && !idle; pauses++) {
         backoff();
         rondo_comm_status(comm->comm, NULL, &idle);
     }

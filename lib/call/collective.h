@@ -50,6 +50,7 @@ struct rondo_collective {
 /* The row of a kind below RONDO_KINDS. */
 const struct rondo_collective *rondo_collective_of(enum rondo_kind kind);
 
+/* Its name in the API; "unknown" if there is no such kind. */
 const char *rondo_kind_name(enum rondo_kind kind);
 /* By its name in the API; RONDO_KINDS if there is none. */
 enum rondo_kind rondo_kind_find(const char *name);

@@ -8,7 +8,7 @@
 
 #include "lib/call/collective.h"
 
-/* A wish of a custom program; terms lie in the conditions' list of terms. */
+/* What a custom program's output chunk must be: the combination of terms, which lie in the conditions' list of terms. */
 struct rondo_requirement {
     uint32_t rank, output, term_first, terms;
 };
@@ -43,7 +43,8 @@ int rondo_conditions_always_shared(const struct rondo_conditions *conditions);
 /* The collective has an in-place form at all. */
 int rondo_conditions_may_share(const struct rondo_conditions *conditions);
 
-/* Chunks of one class are equally long. Where classes are in order, those of a lower class are no shorter. */
+/* The class of a chunk: chunks of one class are equally long. Where rondo_conditions_ordered, chunks of a lower class are no
+ * shorter. */
 uint32_t rondo_conditions_class(const struct rondo_conditions *conditions, uint32_t rank, enum rondo_buffer buffer,
                                 uint32_t index);
 int rondo_conditions_ordered(const struct rondo_conditions *conditions);
@@ -59,6 +60,7 @@ struct rondo_value {
     uint32_t count; /* 0: uninitialized */
     uint32_t finished;
 };
+/* A new salt, from the system's random numbers; the value of an untouched input chunk; the value of two chunks combined. */
 uint64_t rondo_value_salt(void);
 struct rondo_value rondo_value_input(uint64_t salt, uint32_t rank, uint32_t index);
 struct rondo_value rondo_value_combine(struct rondo_value a, struct rondo_value b);
@@ -75,9 +77,10 @@ struct rondo_wants {
     struct rondo_value *custom;   /* [rank][output] */
     uint32_t indexes;
 };
+/* Computes the values; RONDO_ERR_MEMORY leaves nothing to release. The conditions must outlive wants. */
 rondo_result_t rondo_wants_prepare(struct rondo_wants *wants, const struct rondo_conditions *conditions, uint64_t salt);
 void rondo_wants_release(struct rondo_wants *wants);
-/* 0: anything will do. */
+/* Stores what an output chunk of the rank must hold, and returns 1; 0: anything will do. */
 int rondo_wants_at(const struct rondo_wants *wants, uint32_t rank, uint32_t output, struct rondo_value *value);
 /* The value is all ranks' contributions, to which nothing can be added. */
 int rondo_wants_complete(const struct rondo_wants *wants, uint32_t index, struct rondo_value value);

@@ -101,9 +101,11 @@ struct bench_row {
     double algorithm_gbs, bus_gbs;
     uint64_t wrong;
 };
+/* On rank 0: prints what is measured and the table's head. */
 void bench_print_title(const struct bench *bench);
 /* On rank 0: prints the row and adds it to the JSON. */
 void bench_put_row(struct bench *bench, const struct bench_row *row);
+/* On rank 0: writes the JSON object that --json asks for; error: why the run ended early, or NULL. Returns an exit code. */
 int bench_write_json(struct bench *bench, const char *error);
 
 /* Writes fresh inputs for the row and poisons everything that the call must write or must leave alone. repeat: a long input may
@@ -142,7 +144,8 @@ rondo_result_t bench_time(struct bench *bench, const struct bench_work *work, st
 /* Runs the bench once for each candidate and writes the table of the best. run: one bench with these options, whose rows (rank
  * 0's) are appended to rows. Returns an exit code. */
 int bench_tune(const struct bench_options *options, int (*run)(const struct bench_options *options, json_t *rows));
-/* An environment variable of the library for an option's value; NULL unsets it. */
+/* Sets the environment variable that an option stands for; value NULL unsets it. Refuses, and returns EXIT_USAGE, if the
+ * library reads no such variable; bench_has_variable says whether it does. */
 int bench_set_variable(const char *option, const char *name, const char *value);
 bool bench_has_variable(const char *name);
 

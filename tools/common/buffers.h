@@ -32,6 +32,7 @@ struct buffers_kind {
 };
 extern const struct buffers_kind buffers_on_cuda; /* in builds with CUDA */
 
+/* Prepares memory of the runtime's device; no other function but buffers_close may be called before. */
 rondo_result_t buffers_open(struct buffers *buffers, rondo_t runtime);
 rondo_result_t buffers_open_on(struct buffers *buffers, int gpu); /* where there is no runtime */
 void buffers_close(struct buffers *buffers);                      /* zeroed ones too */
@@ -39,7 +40,7 @@ bool buffers_are_on_gpu(const struct buffers *buffers);
 
 /* Aligned to 256 bytes at least. buffers_release needs no struct: its owner may be gone. gpu: that of the struct. */
 rondo_result_t buffers_allocate(struct buffers *buffers, size_t bytes, void **memory);
-void buffers_release(int gpu, void *memory);
+void buffers_release(int gpu, void *memory); /* NULL does nothing */
 
 /* Each returns when it is done. put: from the host; get: to the host; copy: both are device memory. */
 rondo_result_t buffers_set(struct buffers *buffers, void *memory, int byte, size_t bytes);
@@ -47,7 +48,7 @@ rondo_result_t buffers_put(struct buffers *buffers, void *memory, const void *fr
 rondo_result_t buffers_get(struct buffers *buffers, void *to, const void *memory, size_t bytes);
 rondo_result_t buffers_copy(struct buffers *buffers, void *to, const void *from, size_t bytes);
 
-/* A piece of device memory of at most BUFFERS_WINDOW bytes as the host sees it: the memory itself on the host device, else the
+/* A part of device memory of at most BUFFERS_WINDOW bytes as the host sees it: the memory itself on the host device, else the
  * one window, which the next call uses again. view shows what is there; draft gives room for what buffers_commit then writes
  * there. */
 enum { BUFFERS_WINDOW = 4 << 20 };

@@ -32,6 +32,7 @@ enum collective_id {
 
 /* The two on a stream are only enqueued by a run; call_finish waits for them. */
 enum form { FORM_BLOCKING, FORM_NONBLOCKING, FORM_PERSISTENT, FORM_STREAM, FORM_PERSISTENT_STREAM };
+/* Whether the form has an init; whether it needs struct call's stream. */
 bool form_is_persistent(enum form form);
 bool form_is_on_stream(enum form form);
 
@@ -93,7 +94,7 @@ double collective_bus_factor(const struct collective *collective, int ranks);
 /* From collective, rank, ranks, root, type and in_place (set by the caller), and the size asked for: everything up to the
  * buffers. False: out of memory. */
 bool call_shape(struct call *call, size_t bytes);
-/* Elements by which this rank's input lies into its output when it is given in place; call_is_in_place says if it is. */
+/* Whether this rank gives its input in the output buffer, and then at which element of the output the input begins. */
 bool call_is_in_place(const struct call *call);
 size_t call_in_place_offset(const struct call *call);
 /* Sets the arguments. input is ignored where the call takes its input from output. */
@@ -102,8 +103,9 @@ void call_bind(struct call *call, void *input, void *output);
 struct origin call_origin(const struct call *call, size_t index);
 void call_release(struct call *call); /* frees the counts */
 
-/* Makes the requests of a persistent call; call_run then performs it once, in the form that it was opened for; call_finish
- * waits for all runs on the stream, and has nothing to do in the other forms. */
+/* A call's life, on all ranks alike: call_open makes the requests of a persistent form (and nothing in the others), call_run
+ * performs the call once in the form that it was opened for, call_finish waits for all runs on the stream (and for nothing in
+ * the other forms), call_close frees the requests. Each returns the library's code. */
 rondo_result_t call_open(struct call *call, enum form form);
 rondo_result_t call_run(struct call *call, enum form form);
 rondo_result_t call_finish(struct call *call, enum form form);

@@ -1,4 +1,5 @@
-/* See tools/common/floats.h. */
+/* The small floating-point formats of tools/common/floats.h, by arithmetic on double: slow and plain, as a reference should be.
+ */
 #include "tools/common/floats.h"
 
 #include <math.h>

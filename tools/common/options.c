@@ -1,4 +1,4 @@
-/* See tools/common/options.h. */
+/* Values of options with their checks and refusals (tools/common/options.h). Relies on the public header for names. */
 #include "tools/common/options.h"
 
 #include <errno.h>

@@ -42,6 +42,7 @@ int options_operator(const char *verb, const char *option, const char *text, ron
 int options_device(const char *verb, const char *option, const char *text, rondo_device_t *device);
 int options_ranks(const char *verb, const char *option, const char *text, int *ranks);
 
+/* Names as the options take them, of a valid type, operator or device. */
 const char *options_type_name(rondo_datatype_t type);
 const char *options_operator_name(rondo_op_t op);
 const char *options_device_name(rondo_device_t device);

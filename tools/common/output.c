@@ -1,4 +1,4 @@
-/* See tools/common/output.h. */
+/* Tables for people and JSON for programs (tools/common/output.h). Relies on jansson. */
 #include "tools/common/output.h"
 #include "tools/common/options.h"
 

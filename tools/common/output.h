@@ -13,6 +13,7 @@ struct output_column {
 /* Where people's text goes: standard output, unless that is to hold the JSON object alone. */
 FILE *output_stream(const char *json_path);
 
+/* Prints the titles and the units of a table; output_row then one row, a text for each column. */
 void output_header(FILE *stream, const struct output_column *columns, int count);
 void output_row(FILE *stream, const struct output_column *columns, int count, const char *const *cells);
 

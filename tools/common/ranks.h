@@ -48,7 +48,8 @@ int ranks_run(const struct ranks_plan *plan);
 enum { RANKS_GATHER_MAX = 512 };
 rondo_result_t ranks_gather(struct rank *rank, const void *mine, size_t bytes, void *all);
 
-/* By the same means: sums over all ranks, or the largest, of each of the values; and what rank 0 has. */
+/* By the same means, each collective: total and most replace each value by its sum over all ranks, or by the largest; share
+ * gives all ranks what rank 0 has. */
 enum { RANKS_TOTAL_MAX = 16, RANKS_MOST_MAX = 64 };
 rondo_result_t ranks_total(struct rank *rank, uint64_t *values, int count);
 rondo_result_t ranks_most(struct rank *rank, double *values, int count);

@@ -1,4 +1,4 @@
-/* See tools/peer/nccl.h. */
+/* Finds NCCL's library and its functions at run time (tools/peer/nccl.h), and names its types and operators. */
 #include "tools/peer/nccl.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-/* See tools/sim/rondo.h: the hosts, and a round of all. */
+/* The hosts of the model in tools/sim/rondo.h, and a round of all hosts and daemons. */
 #include "tools/sim/rondo_world.h"
 
 #include <stdlib.h>

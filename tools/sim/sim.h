@@ -157,6 +157,7 @@ struct sim_cycle {
 struct sim_jump;
 struct sim_events;
 
+/* The memory for decisions on rounds of the layout; of each kind one for each thread. -1: out of memory. */
 int sim_jump_make(const struct sim_layout *layout, struct sim_jump **jump);
 void sim_jump_free(struct sim_jump *jump);
 #define SIM_UNDECIDED 2 /* there is so much disorder that jumping does not pay; never if a cycle is asked for */
@@ -164,6 +165,7 @@ void sim_jump_free(struct sim_jump *jump);
 int sim_jump_decide(struct sim_jump *jump, const struct sim_config *config, const struct sim_round *round,
                     struct sim_cycle *cycle);
 
+/* The same by going through all events, which always decides. */
 int sim_events_make(const struct sim_layout *layout, struct sim_events **events);
 void sim_events_free(struct sim_events *events);
 int sim_events_decide(struct sim_events *events, const struct sim_config *config, const struct sim_round *round);
@@ -174,6 +176,7 @@ int sim_timed_make(const struct sim_layout *layout, struct sim_timed **timed);
 void sim_timed_free(struct sim_timed *timed);
 int sim_timed_decide(struct sim_timed *timed, const struct sim_round *round);
 
+/* Prints the cycle of round number as a table: each GPU, what it waits for and which GPU has yet to start it. */
 void sim_show(FILE *out, const struct sim_layout *layout, const struct sim_config *config, const struct sim_cycle *cycle,
               uint64_t number);
 

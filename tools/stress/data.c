@@ -1,4 +1,4 @@
-/* See tools/stress/data.h. */
+/* Inputs, expected sums and the random generator of the stress programs (tools/stress/data.h). */
 #include "tools/stress/data.h"
 
 #include <math.h>

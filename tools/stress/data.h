@@ -27,16 +27,18 @@ struct stress_operation {
     void *send, *receive;
 };
 
+/* Makes the inputs of a rank of so many; buffers stay the caller's. The same seed on all ranks. */
 void stress_data_open(struct stress_data *data, struct buffers *buffers, uint64_t seed, int rank, int size);
 /* Operation number of so many; its size is between the smallest's and the largest's. */
 rondo_result_t stress_operation_open(const struct stress_data *data, struct stress_operation *operation, int number, int count);
 
-/* Fresh inputs, and a poisoned output. Adds to wrong the elements of the output that are not the sum. */
+/* fill writes fresh inputs and poisons the output. check, after the all-reduce, adds to *wrong the elements of the output that
+ * are not the sum. */
 rondo_result_t stress_fill(const struct stress_data *data, const struct stress_operation *operation, int iteration);
 rondo_result_t stress_check(const struct stress_data *data, const struct stress_operation *operation, int iteration,
                             uint64_t *wrong);
 
-/* A generator for one rank's own choices. */
+/* A generator for one rank's own choices: its first state, its next number (which changes the state), and a shuffle by it. */
 uint64_t stress_seed(uint64_t seed, int rank);
 uint64_t stress_random(uint64_t *state);
 void stress_shuffle(int *order, int count, uint64_t *state);

@@ -1,4 +1,4 @@
-/* See tools/stress/interfere.h. */
+/* The calls beside the collectives and the time each took (tools/stress/interfere.h). Relies on the CUDA runtime. */
 #include "tools/stress/interfere.h"
 #include "tools/common/ranks.h"
 

@@ -1,4 +1,4 @@
-/* Reading a trace. See trace.h. */
+/* Reads the files of a trace into memory (tools/trace/trace.h). Relies on jansson. */
 #include "tools/common/options.h"
 #include "tools/trace/trace.h"
 

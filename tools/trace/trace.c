@@ -1,4 +1,4 @@
-/* The verb. See trace.h. */
+/* `rondo trace`: the command line, and what is counted of a trace (tools/trace/trace.h). */
 #include "tools/trace/trace.h"
 #include "tools/common/options.h"
 #include "tools/common/output.h"
