@@ -68,7 +68,7 @@ static bool of_library(const struct bench *b)
 
 static rondo_result_t allocate(struct bench *b, size_t bytes, void **memory)
 {
-    size_t whole = (bytes + 2 * BENCH_GUARD + 4095) / 4096 * 4096;
+    size_t whole = (bytes + 2 * CHECK_GUARD + 4095) / 4096 * 4096;
     rondo_result_t code =
         of_library(b) ? rondo_alloc(b->rank->runtime, whole, memory) : buffers_allocate(&b->rank->buffers, whole, memory);
     if (code == RONDO_SUCCESS && b->options->registered)
@@ -86,8 +86,8 @@ rondo_result_t bench_make_buffers(struct bench *b, size_t input_bytes, size_t ou
         code = allocate(b, output_bytes, &b->memory[1]);
     if (code != RONDO_SUCCESS)
         return code;
-    b->buffers.input = (char *) b->memory[0] + BENCH_GUARD;
-    b->buffers.output = (char *) b->memory[1] + BENCH_GUARD;
+    b->buffers.input = (char *) b->memory[0] + CHECK_GUARD;
+    b->buffers.output = (char *) b->memory[1] + CHECK_GUARD;
     return RONDO_SUCCESS;
 }
 
@@ -175,13 +175,13 @@ static int run_peer(void *argument, char *message, size_t bytes)
 static rondo_result_t poison(void *argument)
 {
     struct row_work *w = argument;
-    return bench_poison(w->call, &w->bench->buffers);
+    return check_poison(w->call, &w->bench->buffers);
 }
 
 static rondo_result_t check(void *argument, uint64_t *wrong)
 {
     struct row_work *w = argument;
-    return bench_check(w->call, w->values, &w->bench->buffers, wrong);
+    return check_result(w->call, w->values, &w->bench->buffers, wrong);
 }
 
 static rondo_result_t check_once(struct row_work *w, uint64_t *wrong)
@@ -189,7 +189,7 @@ static rondo_result_t check_once(struct row_work *w, uint64_t *wrong)
     rondo_result_t code;
     if (w->call->collective->id == COLLECTIVE_BARRIER) {
         uint64_t early;
-        code = bench_check_barrier(w->bench->rank, w->call, w->bench->options->mode, w->values->seed, &early);
+        code = check_barrier(w->bench->rank, w->call, w->bench->options->mode, w->values->seed, &early);
         *wrong += early;
         return code;
     }
@@ -222,7 +222,7 @@ static rondo_result_t measure(struct bench *b, struct call *call, uint64_t seed,
                               .finish = finish,
                               .peer_run = run_peer,
                               .peer_waits = !form_is_on_stream(o->mode)};
-    if (o->check && bench_repeats(call)) {
+    if (o->check && check_repeats(call)) {
         work.before_last = poison;
         work.after_last = check;
     }
@@ -232,7 +232,7 @@ static rondo_result_t measure(struct bench *b, struct call *call, uint64_t seed,
         work.plain_run = run_plain;
     values_prepare(&values, collective_is_prefix(o->collective));
     *what = "data";
-    rondo_result_t code = bench_fill(call, &values, &b->buffers, !o->check);
+    rondo_result_t code = check_fill(call, &values, &b->buffers, !o->check);
     if (code != RONDO_SUCCESS)
         return code;
     *what = "prepare";
@@ -246,9 +246,9 @@ static rondo_result_t measure(struct bench *b, struct call *call, uint64_t seed,
         return code;
     row->wrong += row->timing.wrong;
     *what = "checked run after the timed ones";
-    if (o->check && (!bench_repeats(call) || o->collective->id == COLLECTIVE_BARRIER)) {
+    if (o->check && (!check_repeats(call) || o->collective->id == COLLECTIVE_BARRIER)) {
         values.seed = ~seed;
-        if ((code = bench_fill(call, &values, &b->buffers, false)) != RONDO_SUCCESS ||
+        if ((code = check_fill(call, &values, &b->buffers, false)) != RONDO_SUCCESS ||
             (code = check_once(&w, &row->wrong)) != RONDO_SUCCESS)
             return code;
     }
@@ -304,7 +304,7 @@ static int run_rows(struct bench *b, uint64_t *wrong)
     if (result != RONDO_SUCCESS)
         return bench_fail(b, "buffers of the largest row", result);
     for (int i = 0; b->peer != NULL && o->registered && o->peer->enlist != NULL && i < 2; i++) {
-        size_t bytes = (i == 0 ? b->buffers.input_bytes : b->buffers.output_bytes) + 2 * BENCH_GUARD;
+        size_t bytes = (i == 0 ? b->buffers.input_bytes : b->buffers.output_bytes) + 2 * CHECK_GUARD;
         if (o->peer->enlist(b->peer, b->memory[i], bytes, b->message, sizeof(b->message)) != 0)
             return peer_fail(b, "registering a buffer: ");
     }

@@ -1,11 +1,12 @@
 /* The parts of `rondo bench`: options (tools/bench/options.c), what a rank has and does for all of its rows
- * (tools/bench/bench.c), a row's check (tools/bench/check.c, of compressed data tools/bench/error.c), timing
+ * (tools/bench/bench.c), the errors of compressed data (tools/bench/error.c; exact results: tools/common/check.h), timing
  * (tools/bench/time.c) and output (tools/bench/output.c), the whole of a network's gradients (tools/bench/gradients.c),
  * switches from one stuck operation to another (tools/bench/switches.c), and the search for the best algorithms
  * (tools/bench/tune.c). */
 #ifndef RONDO_TOOLS_BENCH_BENCH_H
 #define RONDO_TOOLS_BENCH_BENCH_H
 
+#include "tools/common/check.h"
 #include "tools/common/collectives.h"
 #include "tools/common/options.h"
 #include "tools/common/output.h"
@@ -52,19 +53,11 @@ struct bench_options {
 int bench_options_read(int argc, char **argv, struct bench_options *options, bool *help_wanted);
 const char *bench_mode_name(enum form mode);
 
-/* One memory for all rows of a rank, with a guard of BENCH_GUARD bytes before and after each buffer. */
-enum { BENCH_GUARD = 4096 };
-struct bench_buffers {
-    struct buffers *device;
-    char *input, *output; /* where the buffers begin, behind their guards */
-    size_t input_bytes, output_bytes;
-};
-
 /* A rank's own. */
 struct bench {
     struct rank *rank;
     const struct bench_options *options;
-    struct bench_buffers buffers;
+    struct check_buffers buffers;
     void *memory[2]; /* with their guards */
     void *stream;    /* on a GPU */
     struct peer_state *peer;
@@ -108,22 +101,8 @@ void bench_put_row(struct bench *bench, const struct bench_row *row);
 /* On rank 0: writes the JSON object that --json asks for; error: why the run ended early, or NULL. Returns an exit code. */
 int bench_write_json(struct bench *bench, const char *error);
 
-/* Writes fresh inputs for the row and poisons everything that the call must write or must leave alone. repeat: a long input may
- * repeat its first part, for it will not be checked. */
-rondo_result_t bench_fill(const struct call *call, const struct values *values, const struct bench_buffers *buffers,
-                          bool repeat);
-/* Whether the call can be repeated with the same result, because no rank's input is overwritten. The same on all ranks. */
-bool bench_repeats(const struct call *call);
-/* Poisons the output again, unless it holds the input. */
-rondo_result_t bench_poison(const struct call *call, const struct bench_buffers *buffers);
-/* Adds the elements that are not as they must be: of the output, of the input (which must not change), and of the guards. */
-rondo_result_t bench_check(const struct call *call, const struct values *values, const struct bench_buffers *buffers,
-                           uint64_t *wrong);
 /* One run on random numbers between -1 and 1. Collective. */
 rondo_result_t bench_error(struct bench *bench, struct call *call, uint64_t seed, struct bench_error *error);
-/* Whether a barrier lets any rank out before the last has come in; *wrong is 1 if so. Collective. */
-rondo_result_t bench_check_barrier(struct rank *rank, struct call *call, enum form mode, uint64_t seed, uint64_t *wrong);
-
 /* What is timed: one iteration of it, on Rondo's side and on the peer's. */
 struct bench_work {
     size_t bytes;

@@ -13,7 +13,7 @@ struct gradients {
     struct bench *bench;
     struct tensor {
         struct call call;
-        struct bench_buffers buffers;
+        struct check_buffers buffers;
         struct values values;
     } tensors[TENSORS];
     int order[TENSORS];
@@ -105,7 +105,7 @@ static rondo_result_t poison(void *argument)
     struct gradients *g = argument;
     rondo_result_t code = RONDO_SUCCESS;
     for (int i = 0; i < TENSORS && code == RONDO_SUCCESS; i++)
-        code = bench_poison(&g->tensors[i].call, &g->tensors[i].buffers);
+        code = check_poison(&g->tensors[i].call, &g->tensors[i].buffers);
     return code;
 }
 
@@ -114,7 +114,7 @@ static rondo_result_t check(void *argument, uint64_t *wrong)
     struct gradients *g = argument;
     rondo_result_t code = RONDO_SUCCESS;
     for (int i = 0; i < TENSORS && code == RONDO_SUCCESS; i++)
-        code = bench_check(&g->tensors[i].call, &g->tensors[i].values, &g->tensors[i].buffers, wrong);
+        code = check_result(&g->tensors[i].call, &g->tensors[i].values, &g->tensors[i].buffers, wrong);
     return code;
 }
 
@@ -126,7 +126,7 @@ static rondo_result_t prepare(struct gradients *g, struct bench_row *row)
     count_elements(counts);
     for (int i = 0; i < TENSORS; i++) {
         starts[i] = whole;
-        whole += (counts[i] * sizeof(double) + 2 * BENCH_GUARD + 511) / 512 * 512;
+        whole += (counts[i] * sizeof(double) + 2 * CHECK_GUARD + 511) / 512 * 512;
     }
     rondo_result_t code = bench_make_buffers(b, whole, whole);
     for (int i = 0; i < TENSORS && code == RONDO_SUCCESS; i++) {
@@ -137,16 +137,16 @@ static rondo_result_t prepare(struct gradients *g, struct bench_row *row)
             return code;
         if (!call_shape(&t->call, counts[i] * element))
             return RONDO_ERR_MEMORY;
-        t->buffers = (struct bench_buffers){.device = b->buffers.device,
-                                            .input = b->buffers.input + starts[i] + BENCH_GUARD,
-                                            .output = b->buffers.output + starts[i] + BENCH_GUARD};
+        t->buffers = (struct check_buffers){.device = b->buffers.device,
+                                            .input = b->buffers.input + starts[i] + CHECK_GUARD,
+                                            .output = b->buffers.output + starts[i] + CHECK_GUARD};
         t->values = (struct values){
             .type = t->call.type, .op = t->call.op, .reduces = true, .ranks = b->rank->size, .seed = 0x6AD0 + (uint64_t) i};
         values_prepare(&t->values, false);
         call_bind(&t->call, t->buffers.input, t->buffers.output);
         row->count += t->call.count;
         row->bytes += t->call.bytes;
-        if ((code = bench_fill(&t->call, &t->values, &t->buffers, false)) == RONDO_SUCCESS)
+        if ((code = check_fill(&t->call, &t->values, &t->buffers, false)) == RONDO_SUCCESS)
             code = call_open(&t->call, FORM_PERSISTENT);
     }
     return code;

@@ -1,7 +1,9 @@
 /* `rondo program run`: the ranks as threads, the program registered on their world, every element compared. */
 #include "tools/program/program.h"
 
-#include "tools/bench/bench.h"
+#include "tools/common/check.h"
+#include "tools/common/options.h"
+#include "tools/common/output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +41,7 @@ static int run_row(struct rank *rank, struct running *running, size_t bytes, boo
                         .buffers = &rank->buffers};
     struct values values = {
         .type = RONDO_INT32, .op = RONDO_SUM, .reduces = collective->rule->reduces, .ranks = rank->size, .seed = 7 + bytes};
-    struct bench_buffers buffers = {.device = &rank->buffers};
+    struct check_buffers buffers = {.device = &rank->buffers};
     void *memory[2] = {NULL, NULL};
     uint64_t wrong = 0;
     int code = 0;
@@ -50,12 +52,12 @@ static int run_row(struct rank *rank, struct running *running, size_t bytes, boo
     size_t lengths[2] = {call.input_elements * call.type_bytes, call.output_elements * call.type_bytes};
     rondo_result_t result = RONDO_SUCCESS;
     for (int b = 0; b < 2 && result == RONDO_SUCCESS; b++)
-        result = buffers_allocate(&rank->buffers, lengths[b] + 2 * BENCH_GUARD + 64, &memory[b]);
+        result = buffers_allocate(&rank->buffers, lengths[b] + 2 * CHECK_GUARD + 64, &memory[b]);
     if (result == RONDO_SUCCESS) {
-        buffers.input = (char *) memory[0] + BENCH_GUARD, buffers.input_bytes = lengths[0];
-        buffers.output = (char *) memory[1] + BENCH_GUARD, buffers.output_bytes = lengths[1];
+        buffers.input = (char *) memory[0] + CHECK_GUARD, buffers.input_bytes = lengths[0];
+        buffers.output = (char *) memory[1] + CHECK_GUARD, buffers.output_bytes = lengths[1];
         call_bind(&call, buffers.input, buffers.output);
-        result = bench_fill(&call, &values, &buffers, false);
+        result = check_fill(&call, &values, &buffers, false);
     }
     if (result == RONDO_SUCCESS)
         result = call_open(&call, FORM_PERSISTENT);
@@ -63,7 +65,7 @@ static int run_row(struct rank *rank, struct running *running, size_t bytes, boo
     if (result == RONDO_SUCCESS)
         result = call_run(&call, FORM_PERSISTENT);
     if (result == RONDO_SUCCESS)
-        result = bench_check(&call, &values, &buffers, &wrong);
+        result = check_result(&call, &values, &buffers, &wrong);
     if (result == RONDO_SUCCESS)
         result = call_close(&call, FORM_PERSISTENT);
     if (result != RONDO_SUCCESS && !refused)

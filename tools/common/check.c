@@ -1,6 +1,5 @@
-/* What a row's data must be before and after. See tools/bench/bench.h. Memory of a GPU is written and read a window at a time.
- */
-#include "tools/bench/bench.h"
+/* What the data of a call must be before and after (tools/common/check.h). */
+#include "tools/common/check.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -74,31 +73,31 @@ static rondo_result_t fill_input(const struct call *c, const struct values *valu
     return code;
 }
 
-static bool input_is_apart(const struct call *c, const struct bench_buffers *buffers)
+static bool input_is_apart(const struct call *c, const struct check_buffers *buffers)
 {
     return c->input == buffers->input;
 }
 
-rondo_result_t bench_fill(const struct call *c, const struct values *values, const struct bench_buffers *buffers, bool repeat)
+rondo_result_t check_fill(const struct call *c, const struct values *values, const struct check_buffers *buffers, bool repeat)
 {
     struct buffers *device = buffers->device;
     size_t input_bytes = c->input_elements * c->type_bytes, output_bytes = c->output_elements * c->type_bytes;
-    rondo_result_t code = buffers_set(device, buffers->output - BENCH_GUARD, POISON, output_bytes + 2 * BENCH_GUARD);
+    rondo_result_t code = buffers_set(device, buffers->output - CHECK_GUARD, POISON, output_bytes + 2 * CHECK_GUARD);
     if (code == RONDO_SUCCESS)
-        code = buffers_set(device, buffers->input - BENCH_GUARD, POISON, BENCH_GUARD);
+        code = buffers_set(device, buffers->input - CHECK_GUARD, POISON, CHECK_GUARD);
     if (code == RONDO_SUCCESS)
-        code = buffers_set(device, buffers->input + input_bytes, POISON, BENCH_GUARD);
+        code = buffers_set(device, buffers->input + input_bytes, POISON, CHECK_GUARD);
     return code == RONDO_SUCCESS ? fill_input(c, values, device, repeat) : code;
 }
 
-rondo_result_t bench_poison(const struct call *c, const struct bench_buffers *buffers)
+rondo_result_t check_poison(const struct call *c, const struct check_buffers *buffers)
 {
     if (!input_is_apart(c, buffers))
         return RONDO_SUCCESS;
     return buffers_set(buffers->device, buffers->output, POISON, c->output_elements * c->type_bytes);
 }
 
-bool bench_repeats(const struct call *c)
+bool check_repeats(const struct call *c)
 {
     return !c->in_place || c->collective->rule->placement == RONDO_PLACEMENT_SHARED;
 }
@@ -122,8 +121,8 @@ static rondo_result_t check_output(const struct call *c, const struct values *va
     return RONDO_SUCCESS;
 }
 
-rondo_result_t bench_check(const struct call *c, const struct values *values, const struct bench_buffers *buffers,
-                           uint64_t *wrong)
+rondo_result_t check_result(const struct call *c, const struct values *values, const struct check_buffers *buffers,
+                            uint64_t *wrong)
 {
     struct buffers *device = buffers->device;
     const struct expected guard = {.type_bytes = 1};
@@ -135,12 +134,12 @@ rondo_result_t bench_check(const struct call *c, const struct values *values, co
     if (code == RONDO_SUCCESS && apart)
         code = compare(device, c->input, c->input_elements, &mine, wrong);
     if (code == RONDO_SUCCESS)
-        code = compare(device, buffers->input - BENCH_GUARD, BENCH_GUARD, &guard, wrong);
+        code = compare(device, buffers->input - CHECK_GUARD, CHECK_GUARD, &guard, wrong);
     if (code == RONDO_SUCCESS)
-        code = compare(device, buffers->output - BENCH_GUARD, BENCH_GUARD, &guard, wrong);
+        code = compare(device, buffers->output - CHECK_GUARD, CHECK_GUARD, &guard, wrong);
     if (code == RONDO_SUCCESS && apart)
-        code = compare(device, input_end, BENCH_GUARD, &guard, wrong);
-    return code == RONDO_SUCCESS ? compare(device, output_end, BENCH_GUARD, &guard, wrong) : code;
+        code = compare(device, input_end, CHECK_GUARD, &guard, wrong);
+    return code == RONDO_SUCCESS ? compare(device, output_end, CHECK_GUARD, &guard, wrong) : code;
 }
 
 /* Of the machine's clock, as a double: exact to the nanosecond for a hundred days. */
@@ -170,7 +169,7 @@ static rondo_result_t share_clock(struct rank *rank, bool *shared)
     return code;
 }
 
-rondo_result_t bench_check_barrier(struct rank *rank, struct call *c, enum form mode, uint64_t seed, uint64_t *wrong)
+rondo_result_t check_barrier(struct rank *rank, struct call *c, enum form mode, uint64_t seed, uint64_t *wrong)
 {
     bool shared;
     rondo_result_t code = share_clock(rank, &shared);
