@@ -1,6 +1,6 @@
 /*
- * Tagged messages between ranks that somebody waits for, and the collective exchange built on them. Mail that comes before it
- * is waited for is kept.
+ * Tagged messages between ranks, each of which a thread waits for, and the collective exchange built on them. Mail that comes
+ * before it is waited for is kept.
  */
 #ifndef RONDO_LIB_CONNECTION_MAILBOX_H
 #define RONDO_LIB_CONNECTION_MAILBOX_H
@@ -14,9 +14,9 @@ void rondo_mailbox_deliver(struct rondo_runtime *runtime, int source, const void
 /* Wakes all waiting, to look whether their peer has gone. */
 void rondo_mailbox_wake(struct rondo_runtime *runtime);
 
-/* Every member gives bytes of mine; all (size * bytes) receives everybody's, in rank order. Collective over the communicator,
- * in the same order on all members. Ends with the communicator's failure, or RONDO_ERR_TIMEOUT after settings.timeout if that
- * is not 0. name: for the message. */
+/* Every member gives bytes of mine; all (size * bytes) receives those of all members, in rank order. Collective over the
+ * communicator, in the same order on all members. Ends with the communicator's failure, or RONDO_ERR_TIMEOUT after
+ * settings.timeout if that is not 0. name: for the message. */
 rondo_result_t rondo_exchange(struct rondo_comm *comm, const char *name, const void *mine, size_t bytes, void *all);
 /* Every member tells how its part of something went (mine, with its message), and if one failed, all fail: a member whose own
  * part failed as that did, the others with the code of the first. The communicator's own failure goes before either, as it is

@@ -29,7 +29,7 @@ struct rondo_hang {
     uint32_t answers, sleepers; /* futex: bumped after each answer */
     /* Rank 0: */
     int collecting;
-    int due; /* somebody asked because of a timeout: the report ends what is stuck */
+    int due; /* a rank asked because of a timeout: the report ends what is stuck */
     uint64_t since_ns;
     struct rondo_hang_statement *statements; /* [size] */
     uint64_t *demanding;                     /* [size]: the demand of each rank that waits for an answer; 0: none */

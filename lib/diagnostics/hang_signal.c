@@ -24,7 +24,7 @@ static void handle(int number, siginfo_t *info, void *context)
         previous.sa_handler(number);
 }
 
-/* USR1, SIGUSR1, 10; 0 if it is none, or one that nobody can or should catch. */
+/* USR1, SIGUSR1, 10; 0 if it is none, or one that cannot or should not be caught. */
 static int signal_number(const char *text)
 {
     static const struct {

@@ -9,7 +9,7 @@
 rondo_result_t rondo_hang_signal_watch(int *watched);
 /* Once for each successful watch; the last one gives the signal back. */
 void rondo_hang_signal_ignore(void);
-/* Whether the signal has come since somebody in this process was last told so. */
+/* Whether the signal has come since this was last called in this process. */
 int rondo_hang_signal_came(void);
 
 #endif

@@ -78,8 +78,8 @@ void rondo_timeline_drain(struct rondo_runtime *runtime, uint64_t *most)
         look(runtime, now);
         trace->pause = trace->retained.record_count - before >= BUSY_RECORDS ? BUSY_NS : CALM_NS;
         trace->next_look = now + trace->pause;
-        /* Written is when nothing has been completed for a while (it may be a hang that somebody is going to end by killing the
-         * job), or when there is too much. */
+        /* Written is when nothing has been completed for a while (it may be a hang that is going to end by the job's being
+         * killed), or when there is too much. */
         if (trace->retained.record_count >= RETAINED_MAX ||
             (trace->retained.record_count + trace->retained.start_count > 0 && now - trace->quiet_since >= QUIET_NS))
             rondo_timeline_write_retained(runtime);

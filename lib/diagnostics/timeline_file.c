@@ -38,7 +38,7 @@ void rondo_timeline_file_flush(struct rondo_timeline_file *file)
     off_t size = lseek(file->descriptor, 0, SEEK_END);
     size_t bytes = file->used + end_bytes;
     if (size < (off_t) end_bytes)
-        errno = EINVAL; /* somebody else has emptied it */
+        errno = EINVAL; /* another program has emptied it */
     if (size < (off_t) end_bytes || pwrite(file->descriptor, file->buffer, bytes, size - (off_t) end_bytes) != (ssize_t) bytes)
         give_up(file, "write to");
     flock(file->descriptor, LOCK_UN);

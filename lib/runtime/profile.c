@@ -1,6 +1,6 @@
 /*
- * See lib/runtime/profile.h. A task that is granted fewer polls than its peers' answer takes is preempted although nobody is
- * stuck; one that is granted many more holds up the others when somebody is. The grant for the first task is a few answer
+ * See lib/runtime/profile.h. A task that is granted fewer polls than its peers' answer takes is preempted although no rank is
+ * stuck; one that is granted many more holds up the others when one is. The grant for the first task is a few answer
  * times, in polls (papers: DFCCL section 4.5 balances the same two costs).
  */
 #include "lib/runtime/profile.h"

@@ -40,7 +40,8 @@
 #define NETWORK_CHANNELS 4
 
 /* Submission last: when it wakes those who wait, nothing of the communicator is under way any more. */
-static const struct rondo_failure_listener *const failure_listeners[] = {&rondo_connection_failure, &rondo_submission_failure, NULL};
+static const struct rondo_failure_listener *const failure_listeners[] = {&rondo_connection_failure, &rondo_submission_failure,
+                                                                         NULL};
 
 static void handle(void *argument, int source, uint32_t type, const void *data, size_t bytes)
 {
@@ -246,7 +247,8 @@ static void wake(void *argument)
 }
 
 /* By a thread of the device's own: operations have been completed, or the daemon is out. It takes the completions itself, which
- * wakes those who wait for them, and nobody else: the poller is there for callbacks, and for a daemon that is to run again. */
+ * wakes the threads that wait for them, and no others: the poller is there for callbacks, and for a daemon that is to run
+ * again. */
 static void notify(void *argument)
 {
     struct rondo_runtime *runtime = argument;
@@ -384,7 +386,7 @@ static rondo_result_t compare_networks(struct rondo_runtime *runtime, struct ron
     return result;
 }
 
-/* The world as far as an exchange needs it. The last exchange makes sure that nobody connects to a rank which does not know
+/* The world as far as an exchange needs it. The last exchange makes sure that no rank connects to one which does not know
  * the others yet, and tells how many threads move what crosses networks. */
 static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_startup *startup)
 {
@@ -564,8 +566,8 @@ rondo_result_t rondo_finalize(rondo_t runtime)
     if (outstanding > 0)
         return rondo_fail(RONDO_ERR_STATE, "rondo_finalize: %llu operations have not completed",
                           (unsigned long long) outstanding);
-    /* Nobody leaves while others may still be waiting for a last slot's credit or a connection. A communicator that has failed
-     * has nobody to wait for. */
+    /* No rank leaves while others may still be waiting for a last slot's credit or a connection. After a failure no rank waits
+     * for another. */
     char here = 1, *all = calloc(1, (size_t) runtime->size);
     if (all != NULL && rondo_comm_failure(runtime->world) == RONDO_SUCCESS)
         rondo_exchange(runtime->world, "rondo_finalize", &here, 1, all);

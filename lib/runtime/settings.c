@@ -99,7 +99,7 @@ rondo_result_t rondo_settings_read(const rondo_config_t *given, struct rondo_set
 {
     static const char *const devices[] = {"auto", "host", "cuda"};
     static const char *const protocols[] = RONDO_PROTOCOL_NAMES;
-    static const char *const landings[] = {"auto", "off", "refused"};
+    static const char *const direct_writes[] = {"auto", "off", "refused"};
     static const rondo_config_t defaults = RONDO_CONFIG_DEFAULT;
     const rondo_config_t *config = given != NULL ? given : &defaults;
     struct reader reader = {RONDO_SUCCESS};
@@ -134,8 +134,8 @@ rondo_result_t rondo_settings_read(const rondo_config_t *given, struct rondo_set
     snprintf(settings->protocol, sizeof(settings->protocol), "%s", value == NULL ? "" : value);
     choice(&reader, settings->protocol, "RONDO_PROTOCOL", protocols, sizeof(protocols) / sizeof(protocols[0]));
     settings->wanted_channels = (uint32_t) integer(&reader, -1, "RONDO_CHANNELS", 0, RONDO_CHANNELS_MAX);
-    settings->direct_write =
-        (enum rondo_direct_write) choice(&reader, text(&reader, NULL, "RONDO_DIRECT_WRITE"), "RONDO_DIRECT_WRITE", landings, 3);
+    settings->direct_write = (enum rondo_direct_write) choice(&reader, text(&reader, NULL, "RONDO_DIRECT_WRITE"),
+                                                              "RONDO_DIRECT_WRITE", direct_writes, 3);
     read_policy(&reader, config, startup);
     return reader.result;
 }

@@ -178,7 +178,7 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
     return NULL;
 }
 
-/* What nobody insists on: a program registered for the size, then the tuning table. NULL: neither says anything. */
+/* Where no name has been given: a program registered for the size, then the tuning table. NULL: neither says anything. */
 static const struct rondo_algorithm *ruled(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
                                            struct rondo_choice *choice)
 {
@@ -307,8 +307,8 @@ static rondo_result_t select_all(const struct rondo_comm *comm, const struct ron
         most = (size_t) rondo_select_gpu_blocks(comm, streamed, call->rate != 0);
     }
     if (comm->networked && comm->gpus_only && call->rate == 0 && settings->wanted_channels == 0) {
-        const size_t carried = network_gpu_channels(comm);
-        most = carried < most ? carried : most;
+        const size_t transmitted = network_gpu_channels(comm);
+        most = transmitted < most ? transmitted : most;
     }
     choice->channels = (int) (channels < most ? channels : most);
     return RONDO_SUCCESS;

@@ -13,7 +13,7 @@ struct rondo_choice {
     int channels;
     const char *why;                      /* for the log */
     int direct_writes;                    /* as rondo_writes_directly_by says */
-    int measured;                         /* as rondo_select_gpu says; nobody has asked for anything */
+    int measured;                         /* as rondo_select_gpu says; no name or protocol has been given */
     const struct rondo_tuning_row *tuned; /* the row that decided; NULL: none */
 };
 

@@ -92,19 +92,19 @@ static void regular_layout(struct rondo_layout *layout, uint64_t count, uint32_t
     layout->group_count = count;
     layout->group_chunks = chunks / groups == 0 ? 1 : chunks / groups;
     layout->chunk_count = rondo_divide_up(count, layout->group_chunks);
-    if (layout->group_chunks > 1 && !even) /* pieces do not share cache lines */
+    if (layout->group_chunks > 1 && !even) /* parts do not share cache lines */
         layout->chunk_count = rondo_round_up(layout->chunk_count, line);
     if (layout->chunk_count == 0)
         layout->chunk_count = 1;
 }
 
-/* size blocks of given counts at given places, each cut into pieces, one a channel. */
+/* size blocks of given counts at given places, each cut into parts, one a channel. */
 static rondo_result_t irregular_layout(struct rondo_request *request, int which, struct rondo_layout *layout,
                                        const size_t *counts, const size_t *displacements, int blocks, uint32_t chunks,
                                        size_t element_bytes, uint64_t *largest)
 {
     struct rondo_device *device = request->runtime->device;
-    uint32_t pieces = chunks / (uint32_t) blocks;
+    uint32_t parts = chunks / (uint32_t) blocks;
     struct rondo_extent *table = calloc(chunks, sizeof(*table));
     request->tables[which] = device->kind->allocate(device, chunks * sizeof(*table));
     request->table_entries[which] = chunks;
@@ -114,14 +114,14 @@ static rondo_result_t irregular_layout(struct rondo_request *request, int which,
     }
     *largest = 0;
     for (int block = 0; block < blocks; block++) {
-        uint64_t slice_op = rondo_divide_up(counts[block], pieces);
-        if (pieces > 1)
-            slice_op = rondo_round_up(slice_op, RONDO_CACHE_LINE / element_bytes);
-        for (uint32_t p = 0; p < pieces; p++) {
-            uint64_t start = p * slice_op < counts[block] ? p * slice_op : counts[block];
+        uint64_t part = rondo_divide_up(counts[block], parts);
+        if (parts > 1)
+            part = rondo_round_up(part, RONDO_CACHE_LINE / element_bytes);
+        for (uint32_t p = 0; p < parts; p++) {
+            uint64_t start = p * part < counts[block] ? p * part : counts[block];
             uint64_t left = counts[block] - start;
-            struct rondo_extent extent = {displacements[block] + start, left < slice_op ? left : slice_op};
-            table[(uint32_t) block * pieces + p] = extent;
+            struct rondo_extent extent = {displacements[block] + start, left < part ? left : part};
+            table[(uint32_t) block * parts + p] = extent;
             *largest = extent.count > *largest ? extent.count : *largest;
         }
     }
@@ -232,8 +232,8 @@ static rondo_result_t make_residual(struct rondo_request *request)
     return result;
 }
 
-/* Whether each block is as device/engine/direct_write.h has it, or has to do with nobody. */
-static int all_land(const struct rondo_program *program)
+/* Whether each block is as device/engine/direct_write.h has it, or has no connector. */
+static int all_write_directly(const struct rondo_program *program)
 {
     const struct rondo_program_block *blocks = rondo_program_blocks(program);
     const struct rondo_instruction *instructions = rondo_program_instructions(program);
@@ -299,8 +299,8 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     rondo_result_t result = rondo_lane_bind(request->lane, choice->algorithm, &shape, &binding);
     if (result != RONDO_SUCCESS)
         return result;
-    if (choice->direct_writes && !all_land(binding->plan->program))
-        return rondo_fail(RONDO_ERR_INTERNAL, "algorithm %s for %s: its blocks were said to land and do not",
+    if (choice->direct_writes && !all_write_directly(binding->plan->program))
+        return rondo_fail(RONDO_ERR_INTERNAL, "algorithm %s for %s: its blocks were said to write directly and do not",
                           choice->algorithm->name, rondo_kind_name(call->kind));
 
     operation->parts = binding->parts;

@@ -29,7 +29,7 @@ static int is_active(const struct rondo_request *request)
     return state != RONDO_REQUEST_INACTIVE && state != RONDO_REQUEST_DONE;
 }
 
-/* The device tells nobody: look at its queue, without pause at first. */
+/* The device wakes no thread: looks at its queue, without pause at first. */
 static void watch_done(struct rondo_request *request)
 {
     struct rondo_runtime *runtime = request->runtime;

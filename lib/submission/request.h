@@ -34,9 +34,9 @@ struct rondo_request {
     const struct rondo_registered *programs; /* the communicator's when it was made */
     int checked;                             /* waits for a verdict at every start */
     int blocking;                            /* of a blocking call: a group waits for it */
-    int may_inline, small_inline;                /* may be carried out by who starts it; and moves little */
-    int cached;                              /* nobody's, and whoever still names it is told that it has been freed */
-    void *stream;                            /* in whose order it is executed */
+    int may_inline, small_inline;            /* may be carried out by who starts it; and moves little */
+    int cached;   /* in its lane's cache: a call that still names it fails, as if it had been freed */
+    void *stream; /* in whose order it is executed */
     int streamed, captured;
     struct rondo_request *next_grouped;
     struct rondo_registration *windows[2]; /* opened for it; owned */
@@ -54,7 +54,7 @@ struct rondo_request {
     uint64_t number;        /* in the lane, of those started */
     uint64_t device_number; /* of those submitted: the daemon's count */
     uint64_t started_ns;
-    int approved;  /* checking: all ranks called alike */
+    int approved; /* checking: all ranks called alike */
     struct rondo_request *next_waiting;
     struct rondo_request *active_before, *active_after;
     void (*callback)(void *argument, rondo_result_t result);
