@@ -1,5 +1,6 @@
 /* Every environment variable that Rondo reads is a row of one table in lib/base/environment.c, which rondo_environment_describe
- * (rondo.h) shows, and from which the guide is made. Relies on getenv, so calls belong to init time: the application must not change the environment meanwhile. */
+ * (rondo.h) shows, and from which the guide is made. Relies on getenv, so calls belong to init time: the application must not
+ * change the environment meanwhile. */
 #ifndef RONDO_LIB_BASE_ENVIRONMENT_H
 #define RONDO_LIB_BASE_ENVIRONMENT_H
 

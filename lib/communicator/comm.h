@@ -4,7 +4,8 @@
 
 #include "lib/context/runtime.h"
 
-/* Makes a communicator with a lane of its own, and lists it. members: ranks in the world, in the communicator's order; copied. */
+/* Makes a communicator with a lane of its own, and lists it. members: ranks in the world, in the communicator's order; copied.
+ */
 rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, const int *members, int size,
                                  struct rondo_comm **comm);
 /* None of its requests is active any more. */

@@ -45,8 +45,8 @@ static rondo_result_t meet(struct rondo_runtime *runtime, uint64_t id, int *memb
 {
     struct rondo_comm_rendezvous *rendezvous = NULL;
     uint64_t *all = calloc((size_t) size, sizeof(*all));
-    rondo_result_t result = all != NULL ? RONDO_SUCCESS
-                                        : rondo_fail(RONDO_ERR_MEMORY, "no memory to shrink a communicator to %d ranks", size);
+    rondo_result_t result =
+        all != NULL ? RONDO_SUCCESS : rondo_fail(RONDO_ERR_MEMORY, "no memory to shrink a communicator to %d ranks", size);
     if (result == RONDO_SUCCESS)
         result = rondo_comm_rendezvous_open(runtime, id | RENDEZVOUS, members, rank, size, &rendezvous);
     if (result == RONDO_SUCCESS)

@@ -45,10 +45,10 @@ struct rondo_runtime {
     int device_index; /* which GPU; -1 */
     char *nothing;    /* device memory that may be read: what a barrier sends */
     struct rondo_peer *peers;
-    int oversubscribed;                       /* some host has more ranks than cores */
-    struct rondo_transport_context transport; /* what transports and the proxy see of all this */
-    struct rondo_queue *queue;                /* lib/submission/queue.h */
-    struct rondo_poller *poller;              /* lib/submission/poller.h */
+    int oversubscribed;                                            /* some host has more ranks than cores */
+    struct rondo_transport_context transport;                      /* what transports and the proxy see of all this */
+    struct rondo_queue *queue;                                     /* lib/submission/queue.h */
+    struct rondo_poller *poller;                                   /* lib/submission/poller.h */
     const struct rondo_failure_listener *const *failure_listeners; /* NULL behind the last */
     struct rondo_connect_table *connections;
     struct rondo_proxies *proxies; /* NULL: no rank is reached over a network */

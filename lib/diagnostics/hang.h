@@ -14,8 +14,8 @@
 struct rondo_hang_observer {
     /* States what every active operation waits for, and how far idle lanes are: at most `most` entries. Returns how many. */
     size_t (*observe)(struct rondo_runtime *runtime, struct rondo_hang_entry *entries, size_t most);
-    /* Whether an operation has been stuck for the whole timeout at the time now (rondo_clock_ns), on a communicator that has not
-     * failed, whose id is then in *comm. */
+    /* Whether an operation has been stuck for the whole timeout at the time now (rondo_clock_ns), on a communicator that has
+     * not failed, whose id is then in *comm. */
     int (*overdue)(struct rondo_runtime *runtime, uint64_t now, uint64_t *comm);
 };
 

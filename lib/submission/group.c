@@ -143,9 +143,9 @@ static struct rondo_request *start_group(struct rondo_request *request, struct r
             request->next_grouped = *blocking;
             *blocking = request;
         }
-        rondo_submit(request->runtime,
-                     &(struct rondo_submission){
-                         .request = request, .count = 1, .assist = waited ? RONDO_ASSIST_NOW : RONDO_ASSIST_MAYBE});
+        rondo_submit(request->runtime, &(struct rondo_submission){.request = request,
+                                                                  .count = 1,
+                                                                  .assist = waited ? RONDO_ASSIST_NOW : RONDO_ASSIST_MAYBE});
     }
     return NULL;
 }

@@ -87,8 +87,7 @@ static size_t observe_all(struct rondo_runtime *runtime, struct rondo_hang_entry
         if (request->lane != NULL)
             observe(runtime, request, now, &entries[count++]);
     for (const struct rondo_comm *comm = runtime->comms; comm != NULL; comm = comm->next)
-        for (const struct rondo_host_lane *lane = comm->connections->lanes; lane != NULL && count < most;
-             lane = lane->next) {
+        for (const struct rondo_host_lane *lane = comm->connections->lanes; lane != NULL && count < most; lane = lane->next) {
             if (lane->requests->stuck != 0) {
                 observe_stream(runtime, lane, now, &entries[count++]);
                 continue;
@@ -148,6 +147,5 @@ void rondo_observe_streams(struct rondo_runtime *runtime)
         }
     pthread_mutex_unlock(&runtime->lock);
 }
-
 
 const struct rondo_hang_observer rondo_hang_observer = {.observe = observe_all, .overdue = find_overdue};

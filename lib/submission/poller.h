@@ -12,7 +12,7 @@ struct rondo_poller {
     pthread_t thread;
     int running;
     uint32_t stopping, event, sleepers;
-    uint64_t looked_ns; /* at the device */
+    uint64_t looked_ns;               /* at the device */
     uint64_t watched_ns, stream_comm; /* lanes of streams, and a communicator with one overdue (observe.c) */
     int on_stream;                    /* there is one */
 };

@@ -162,9 +162,9 @@ static rondo_result_t launch(struct rondo_comm *comm, struct rondo_request *cons
     rondo_result_t result = device->kind->enqueue(device, &what, &list);
     for (int i = 0; i < count && result == RONDO_SUCCESS; i++)
         rondo_timeline_enqueue(comm->runtime, &(struct rondo_timeline_operation){.call = &requests[i]->call,
-                                                                                  .lane = requests[i]->lane->index,
-                                                                                  .captured = requests[i]->captured,
-                                                                                  .number = requests[i]->device_number});
+                                                                                 .lane = requests[i]->lane->index,
+                                                                                 .captured = requests[i]->captured,
+                                                                                 .number = requests[i]->device_number});
     for (int i = 0; i < count && result != RONDO_SUCCESS; i++)
         if (!requests[i]->captured)
             requests[i]->lane->requests->enqueued--;
