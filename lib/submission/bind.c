@@ -19,68 +19,35 @@
 
 void rondo_call_buffers(const struct rondo_comm *comm, const struct rondo_call *call, char **input, char **output)
 {
-    size_t block = call->count * rondo_type_bytes(call->type);
+    const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
     char *send = (char *) (uintptr_t) call->send, *receive = (char *) call->recv;
-    int in_place = call->send == RONDO_IN_PLACE;
-    *input = in_place ? receive : send;
-    *output = receive;
-    switch (call->kind) {
-    case RONDO_KIND_ALLGATHER:
-        if (in_place)
-            *input = receive + (size_t) comm->rank * block;
-        break;
-    case RONDO_KIND_ALLGATHERV:
-        if (in_place)
-            *input = receive + call->receive_displacements[comm->rank] * rondo_type_bytes(call->type);
-        break;
-    case RONDO_KIND_GATHER:
-        if (in_place)
-            *input = receive + (size_t) comm->rank * block;
-        if (comm->rank != call->root)
-            *output = NULL;
-        break;
-    case RONDO_KIND_SCATTER:
-        *input = comm->rank == call->root ? send : NULL;
-        if (call->recv == RONDO_IN_PLACE)
-            *output = send + (size_t) comm->rank * block;
-        break;
-    case RONDO_KIND_REDUCE:
-        if (comm->rank != call->root)
-            *output = NULL;
-        break;
-    case RONDO_KIND_BCAST:
-        *input = *output = receive;
-        break;
-    case RONDO_KIND_BARRIER:
-        *input = comm->runtime->nothing;
-        break;
-    case RONDO_KIND_SEND_TO:
-        *output = NULL;
-        break;
-    case RONDO_KIND_RECEIVE_FROM:
-        *input = NULL;
-        break;
-    default:
-        break;
+    int at_root = comm->rank == call->root;
+    size_t own = 0; /* element at which the shorter buffer begins in the longer one, in place */
+    if (rule->own_block)
+        own = rule->recv_extent == RONDO_EXTENT_COUNTS ? call->receive_displacements[comm->rank]
+                                                       : (size_t) comm->rank * call->count;
+    own *= rondo_type_bytes(call->type);
+    *input = call->send == RONDO_IN_PLACE ? receive + own : send;
+    *output = call->recv == RONDO_IN_PLACE ? send + own : receive;
+    if (rule->placement == RONDO_PLACEMENT_SHARED) {
+        *input = receive;
+        return;
     }
+    if (rule->send_ranks == RONDO_RANKS_NONE || (rule->send_ranks == RONDO_RANKS_ROOT && !at_root))
+        *input = NULL;
+    if (rule->recv_ranks == RONDO_RANKS_NONE || (rule->recv_ranks == RONDO_RANKS_ROOT && !at_root))
+        *output = NULL;
+    if (call->kind == RONDO_KIND_BARRIER) /* what its program moves */
+        *input = comm->runtime->nothing;
 }
 
-/* Blocks of the call's arguments in a buffer. */
+/* Blocks of the call's arguments in a buffer; in scratch, where both others have blocks. */
 static uint32_t groups_of(const struct rondo_comm *comm, enum rondo_kind kind, enum rondo_buffer buffer)
 {
-    uint32_t all = (uint32_t) comm->size;
-    switch (kind) {
-    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
-    case RONDO_KIND_SCATTER:
-        return buffer == RONDO_INPUT ? all : 1;
-    case RONDO_KIND_ALLGATHER:
-    case RONDO_KIND_GATHER:
-        return buffer == RONDO_OUTPUT ? all : 1;
-    case RONDO_KIND_ALLTOALL:
-        return all;
-    default:
-        return 1;
-    }
+    const rondo_collective_t *rule = &rondo_collective_of(kind)->rule;
+    int input = rule->send_extent == RONDO_EXTENT_BLOCKS, output = rule->recv_extent == RONDO_EXTENT_BLOCKS;
+    int blocks = buffer == RONDO_INPUT ? input : buffer == RONDO_OUTPUT ? output : input && output;
+    return blocks ? (uint32_t) comm->size : 1;
 }
 
 /* even: all chunks equally long; the selection has seen to it that they can be. */

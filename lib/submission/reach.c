@@ -6,19 +6,11 @@
 #include "lib/connection/window.h"
 #include "lib/submission/request.h"
 
+/* Of a collective that may_be_direct, which has no arrays of counts. */
 static size_t buffer_bytes(const struct rondo_comm *comm, const struct rondo_call *call, int output)
 {
-    size_t bytes = call->count * rondo_type_bytes(call->type), all = bytes * (size_t) comm->size;
-    switch (call->kind) {
-    case RONDO_KIND_REDUCE_SCATTER_BLOCK:
-        return output ? bytes : all;
-    case RONDO_KIND_ALLGATHER:
-        return output ? all : bytes;
-    case RONDO_KIND_ALLTOALL:
-        return all;
-    default:
-        return bytes;
-    }
+    size_t blocks = rondo_kind_blocks(call->kind, output ? RONDO_OUTPUT : RONDO_INPUT, (uint32_t) comm->size);
+    return blocks * call->count * rondo_type_bytes(call->type);
 }
 
 static int may_be_direct(const struct rondo_comm *comm, const struct rondo_call *call)
