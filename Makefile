@@ -46,7 +46,7 @@ TOOL_SOURCES := $(filter-out tools/peer/peer_mpi.c $(if $(HAS_CUDA),,$(TOOL_CUDA
 TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o) \
                 $(if $(HAS_CUDA),$(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard tools/*/*.cu)))
 # In the command itself, so that it also runs where jansson is not installed.
-JANSSON_LIB := $(or $(filter /%,$(shell $(CC) -print-file-name=libjansson.a)),-ljansson)
+JANSSON_LIB := $(or $(filter /%,$(shell $(CC) -print-file-name=libjansson.a 2>/dev/null)),-ljansson)
 EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train program)
 UNIT_TESTS  := $(patsubst test/unit/%.c,$(BUILD)/test/%,$(wildcard test/unit/*.c))
 MULTIRANK_SHARED := test/multirank/ranks.c test/multirank/device_memory.c
