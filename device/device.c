@@ -78,7 +78,7 @@ rondo_result_t rondo_daemon_create(struct rondo_device *device, const struct ron
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for the daemon's queues");
     if (options->trace && (device->trace = kind->allocate_host(device, options->blocks * sizeof(*device->trace))) == NULL)
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a trace of %u blocks", options->blocks);
-    if (device->trace != NULL) /* touched: the first records are not to pay for it */
+    if (device->trace != NULL) /* touched now: the first records must not pay for it */
         memset(device->trace, 0, options->blocks * sizeof(*device->trace));
     for (int i = 0; i < TABLES && result == RONDO_SUCCESS; i++)
         if ((*tables[i].place = kind->allocate(device, tables[i].bytes)) == NULL)
@@ -121,7 +121,7 @@ int rondo_device_alive(const struct rondo_device *device)
             return 0;
         if (state != RONDO_STATE(launches, RONDO_DAEMON_LEAVING))
             return 1;      /* runs, or is being started */
-        rondo_relax(0, 0); /* it looks at the queue a last time */
+        rondo_relax(0, 0); /* the daemon looks at the queue a last time */
     }
 }
 
@@ -133,6 +133,6 @@ int rondo_device_claim(struct rondo_device *device, int resumes)
     if (!resumes) /* released with the number */
         rondo_store_relaxed(&device->fresh, queues->launches + 1);
     rondo_store_release(&queues->launches, queues->launches + 1);
-    rondo_fence(&queues->fence); /* a thread that gives a block up looks whether there is a daemon after it has done so */
+    rondo_fence(&queues->fence); /* a thread that gives a block up looks for a daemon after it has done so */
     return 1;
 }

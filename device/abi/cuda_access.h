@@ -1,6 +1,6 @@
 /*
- * How the threads of a CUDA block touch memory when they carry out a slice operation: accesses of 16 bytes, of parts of 16
- * bytes, of LL packets, and the shifting that makes 16-byte accesses possible where pointers are not aligned to 16.
+ * Memory accesses of a CUDA block's threads: 16 bytes, parts of 16 bytes, LL packets and LL128 lines, and the shifting that
+ * allows 16-byte accesses where pointers are not aligned to 16.
  */
 #ifndef RONDO_DEVICE_ABI_CUDA_ACCESS_H
 #define RONDO_DEVICE_ABI_CUDA_ACCESS_H
@@ -17,21 +17,22 @@
 
 #define RONDO_CUDA_WARP       32u
 #define RONDO_CUDA_WHOLE_WARP 0xffffffffu
-#define RONDO_CUDA_VOTE       8 /* the named barrier of the workers' votes; 0 to 7 are the control code's */
+#define RONDO_CUDA_VOTE       8 /* the named barrier of the workers' votes; the leader's side uses lower numbers */
 
 /* The unit of all loops: 16 bytes in registers. */
 struct rondo_cuda_vector {
     uint32_t word[4];
 };
 
+/* 16 bytes of zeros. */
 RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_nothing(void)
 {
     struct rondo_cuda_vector v = {{0, 0, 0, 0}};
     return v;
 }
 
-/* Loads are volatile to the compiler so that none moves before the barrier behind which the data are there. They may be served
- * by L1: the control thread's acquire has made its stale lines invalid. Most data are read once and need no place in it. */
+/* Loads 16 aligned bytes. Volatile to the compiler, so that no load moves before the barrier behind which the data are
+ * there. L1 may serve it: the leader's acquire has invalidated stale lines. Most data are read once and need no place in it. */
 RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_load(const char *from)
 {
     struct rondo_cuda_vector v;
@@ -42,11 +43,13 @@ RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_load(const char *from)
     return v;
 }
 
+/* Loads 16 aligned bytes if wanted, else gives zeros. */
 RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_load_if(int wanted, const char *from)
 {
     return wanted ? rondo_cuda_load(from) : rondo_cuda_nothing();
 }
 
+/* Stores 16 aligned bytes. */
 RONDO_CUDA_INLINE void rondo_cuda_store(char *to, struct rondo_cuda_vector v)
 {
     asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(v.word[0]), "r"(v.word[1]), "r"(v.word[2]),
@@ -76,7 +79,7 @@ RONDO_CUDA_INLINE uint32_t rondo_cuda_load_byte_if(int wanted, const char *from)
     return value;
 }
 
-/* Four bytes, of which only the first so many are read. */
+/* Loads four bytes, of which only the first so many are read. */
 RONDO_CUDA_INLINE uint32_t rondo_cuda_load_bytes(const char *from, int bytes)
 {
     uint32_t value = 0;
@@ -86,7 +89,7 @@ RONDO_CUDA_INLINE uint32_t rondo_cuda_load_bytes(const char *from, int bytes)
     return value;
 }
 
-/* The first bytes (at most 16) at any address; the others are 0. */
+/* Loads the first bytes (at most 16) at any address; the others are 0. */
 RONDO_CUDA_CALLED struct rondo_cuda_vector rondo_cuda_load_part(const char *from, uint32_t bytes)
 {
     struct rondo_cuda_vector v;
@@ -118,7 +121,7 @@ RONDO_CUDA_CALLED void rondo_cuda_store_part(char *to, struct rondo_cuda_vector 
     }
 }
 
-/* The same of an aligned vector that data end in (1 to 15 bytes), where a call would take too long. */
+/* Loads the first bytes (1 to 15) of an aligned vector, without a call. */
 RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_load_end(const char *from, uint32_t bytes)
 {
     const uint32_t words = bytes / 4, last = rondo_cuda_load_bytes(from + 4 * words, (int) (bytes % 4));
@@ -148,7 +151,7 @@ RONDO_CUDA_INLINE void rondo_cuda_store_end(char *to, struct rondo_cuda_vector v
 
 /* ---- half vectors, the data of a packet: in the first two words ---- */
 
-/* All of one, aligned to 8. */
+/* Loads 8 aligned bytes into the first two words. */
 RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_load_whole_half(const char *from)
 {
     struct rondo_cuda_vector v = {{0, 0, 0, 0}};
@@ -161,6 +164,7 @@ RONDO_CUDA_INLINE void rondo_cuda_store_whole_half(char *to, struct rondo_cuda_v
     asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(v.word[0]), "r"(v.word[1]) : "memory");
 }
 
+/* Loads bytes (at most 8) of a packet's data from any address. */
 RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_load_half(const char *from, uint32_t bytes)
 {
     if (bytes == 8 && ((uintptr_t) from & 7) == 0)
@@ -168,6 +172,7 @@ RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_load_half(const char *from
     return rondo_cuda_load_part(from, bytes);
 }
 
+/* Stores bytes (at most 8) of a packet's data to any address. */
 RONDO_CUDA_INLINE void rondo_cuda_store_half(char *to, struct rondo_cuda_vector v, uint32_t bytes)
 {
     if (bytes == 8 && ((uintptr_t) to & 7) == 0)
@@ -189,7 +194,7 @@ RONDO_CUDA_INLINE void rondo_cuda_store_packet(char *to, struct rondo_cuda_vecto
                  : "memory");
 }
 
-/* Leaves the data in the first two words; 0: the packet has not arrived. */
+/* Loads a packet's data into the first two words. Returns 0 if the packet has not arrived. */
 RONDO_CUDA_INLINE int rondo_cuda_load_packet(struct rondo_cuda_vector *v, const char *from, uint32_t flag)
 {
     uint64_t first, second;
@@ -202,7 +207,7 @@ RONDO_CUDA_INLINE int rondo_cuda_load_packet(struct rondo_cuda_vector *v, const 
 /* ---- lines ---- */
 
 /*
- * 16 bytes of a line of LL128 (device/move/low_latency.h). Relaxed, so that they are asked of the L2.
+ * Loads 16 bytes of a line of LL128 (device/move/low_latency.h). Relaxed, so that the L2 is asked.
  */
 RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_load_line(const char *from)
 {
@@ -214,6 +219,7 @@ RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_load_line(const char *from
     return v;
 }
 
+/* Stores 16 bytes of a line. */
 RONDO_CUDA_INLINE void rondo_cuda_store_line(char *to, struct rondo_cuda_vector v)
 {
     asm volatile("st.relaxed.sys.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(v.word[0]), "r"(v.word[1]),
@@ -221,6 +227,7 @@ RONDO_CUDA_INLINE void rondo_cuda_store_line(char *to, struct rondo_cuda_vector 
                  : "memory");
 }
 
+/* The flag's part of a line. */
 RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_line_flag(uint32_t flag)
 {
     struct rondo_cuda_vector v = {{flag, flag, flag, flag}};
@@ -252,7 +259,7 @@ RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_shift(struct rondo_cuda_ve
     return shifted;
 }
 
-/* What the lane with this number has. Called by the whole warp. */
+/* The vector of another lane. By the whole warp. */
 RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_from_lane(struct rondo_cuda_vector v, uint32_t lane)
 {
 #pragma unroll
@@ -263,7 +270,7 @@ RONDO_CUDA_INLINE struct rondo_cuda_vector rondo_cuda_from_lane(struct rondo_cud
 
 /* ---- agreement ---- */
 
-/* Whether all the workers say yes; every one of them calls it and gets the same answer. */
+/* A barrier of the workers. Returns, to all, whether all say yes. */
 RONDO_CUDA_INLINE int rondo_cuda_all_agree(int yes, uint32_t threads)
 {
     int all;

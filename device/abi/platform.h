@@ -1,10 +1,9 @@
 /*
- * What the single-source engine and daemon need of the machine they run on: memory ordering, relaxation of spins, a clock.
- * Nothing else in device/ but the way a slice operation is carried out (device/move/move_host.h, device/engine/workers_cuda.h)
- * depends on which of the two it is.
- *
+ * What the single-source engine and daemon need of the machine: memory ordering, relaxation of spins, a clock. Nothing else in
+ * device/ depends on which of the two devices it is compiled for, except the movers (device/move) and the worker groups
+ * (device/engine/workers.h).
  * Words are shared either with other devices, processes or the host ("system"), or between the blocks of one device
- * ("device"); on the host these are the same.
+ * ("device"); on the host these are the same. Functions that say neither are for the system.
  */
 #ifndef RONDO_DEVICE_ABI_PLATFORM_H
 #define RONDO_DEVICE_ABI_PLATFORM_H
@@ -13,7 +12,7 @@
 
 #include <stdint.h>
 
-/* Of the loop that follows, whose count is known, every turn stands by itself. */
+/* Unrolls the loop that follows, whose count is a constant. */
 #if defined(__CUDACC__)
 #define RONDO_UNROLL _Pragma("unroll")
 #else
@@ -63,19 +62,21 @@ RONDO_DEFINE_WORD(, uint64_t, "64", "l")
 RONDO_DEFINE_WORD(32, uint32_t, "32", "r")
 #undef RONDO_DEFINE_WORD
 
+/* Adds to a word of this device and returns its old value; acquire and release. */
 RONDO_FUNCTION uint64_t rondo_fetch_add(uint64_t *word, uint64_t value)
 {
     uint64_t old;
     asm volatile("atom.acq_rel.gpu.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(word), "l"(value) : "memory");
     return old;
 }
+/* Sets a word of this device to desired if it is expected, and returns whether it was; acquire and release. */
 RONDO_FUNCTION int rondo_exchange_if(uint64_t *word, uint64_t expected, uint64_t desired)
 {
     uint64_t old;
     asm volatile("atom.acq_rel.gpu.cas.b64 %0, [%1], %2, %3;" : "=l"(old) : "l"(word), "l"(expected), "l"(desired) : "memory");
     return old == expected;
 }
-/* The same of a word that other devices may change, too, GPUs of one host in their memory; acquire. */
+/* Like rondo_exchange_if, of a word that other devices may change, too: GPUs of one host, in each other's memory. Acquire. */
 RONDO_FUNCTION int rondo_exchange_far_if(uint64_t *word, uint64_t expected, uint64_t desired)
 {
     uint64_t old;
@@ -88,7 +89,7 @@ RONDO_FUNCTION uint64_t rondo_fetch_add_relaxed(uint64_t *word, uint64_t value)
     asm volatile("atom.relaxed.gpu.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(word), "l"(value) : "memory");
     return old;
 }
-/* Two words that lie together, aligned to both: one access, but each is a load by itself. */
+/* Loads two words that lie together, aligned to both: one access, but each is a load by itself. */
 RONDO_FUNCTION struct rondo_pair rondo_load_acquire_pair(const uint64_t *words)
 {
     struct rondo_pair pair;
@@ -99,14 +100,14 @@ RONDO_FUNCTION void rondo_store_relaxed_pair(uint64_t *words, struct rondo_pair 
 {
     asm volatile("st.relaxed.sys.v2.u64 [%0], {%1, %2};" ::"l"(words), "l"(pair.first), "l"(pair.second) : "memory");
 }
-/* A GPU cannot change a word of the host's memory atomically; fence.sc is enough without one. */
+/* A full fence. A GPU cannot change a word of the host's memory atomically, and needs none for fence.sc. */
 RONDO_FUNCTION void rondo_fence(uint64_t *shared_word)
 {
     (void) shared_word;
     asm volatile("fence.sc.sys;" ::: "memory");
 }
 
-/* One fence for several words that are then published, to the system or to this device. */
+/* Begins publishing several words, to the system or to this device: one fence, then rondo_publish_word for each. */
 RONDO_FUNCTION void rondo_publish_begin(void)
 {
     asm volatile("fence.acq_rel.sys;" ::: "memory");
@@ -120,7 +121,7 @@ RONDO_FUNCTION void rondo_publish_word(uint64_t *word, uint64_t value)
     rondo_store_relaxed(word, value);
 }
 
-/* No result, so nothing is waited for. */
+/* Adds to a counter; no result, so nothing is waited for. */
 RONDO_FUNCTION void rondo_count(uint64_t *counter, uint64_t more)
 {
     asm volatile("red.relaxed.gpu.add.u64 [%0], %1;" ::"l"(counter), "l"(more) : "memory");
@@ -133,6 +134,7 @@ RONDO_FUNCTION int rondo_relax(uint64_t polls, uint32_t yield_mask)
     return 0;
 }
 
+/* Nanoseconds of a clock that all blocks of the device share. */
 RONDO_FUNCTION uint64_t rondo_clock_ns(void)
 {
     uint64_t now;
@@ -176,7 +178,7 @@ RONDO_DEFINE_WORD(, uint64_t)
 RONDO_DEFINE_WORD(32, uint32_t)
 #undef RONDO_DEFINE_WORD
 
-/* Read-modify-write on words of the device's own memory only. */
+/* Read-modify-write operations, on words of the device's own memory only. */
 RONDO_FUNCTION uint64_t rondo_fetch_add(uint64_t *word, uint64_t value)
 {
     return __atomic_fetch_add(word, value, __ATOMIC_ACQ_REL);
@@ -203,8 +205,8 @@ RONDO_FUNCTION void rondo_store_relaxed_pair(uint64_t *words, struct rondo_pair 
     rondo_store_relaxed(words, pair.first);
     rondo_store_relaxed(words + 1, pair.second);
 }
-/* The fence of a Dekker-like handshake in which both sides pass through the same word: of two such read-modify-writes one comes
- * later in the word's modification order, and it sees all that its predecessor's side wrote before (release/acquire). */
+/* The fence of a handshake like Dekker's, in which both sides pass through the same word: of two such read-modify-writes one
+ * comes later in the word's modification order, and it sees all that the earlier one's side wrote before (release/acquire). */
 RONDO_FUNCTION void rondo_fence(uint64_t *shared_word)
 {
     __atomic_fetch_add(shared_word, 0, __ATOMIC_SEQ_CST);
@@ -222,14 +224,14 @@ RONDO_FUNCTION void rondo_publish_word(uint64_t *word, uint64_t value)
     rondo_store_release(word, value);
 }
 
-/* A counter with one writer that others may read at any time. */
+/* Adds to a counter that has one writer, and that other threads may read at any time. */
 RONDO_FUNCTION void rondo_count(uint64_t *counter, uint64_t more)
 {
     rondo_store_relaxed(counter, rondo_load_relaxed(counter) + more);
 }
 
-/* Called between two polls of a wait. Every so often the core is given away (returns 1): two cores may have to carry many
- * ranks, and the rank waited for may be the one that is not running. */
+/* To be called between two polls of a wait. Yields the core now and then, and returns 1 if it has: two cores may have to
+ * carry many ranks, and the rank waited for may be the one that is not running. */
 RONDO_FUNCTION int rondo_relax(uint64_t polls, uint32_t yield_mask)
 {
     if ((polls & yield_mask) == yield_mask) {

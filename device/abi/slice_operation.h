@@ -1,7 +1,7 @@
 /*
  * A slice operation: what one slice of a primitive does to one run of elements. The engine (single source) describes slice
- * operations; how a block carries one out is the device's: device/move/move_host.h reduces on the calling thread,
- * device/move/move_general.h with a block's threads.
+ * operations; a mover of the device carries them out: device/move/move_host.h on the calling thread, the movers of
+ * device/move/mover_table.h with the threads of a CUDA block.
  */
 #ifndef RONDO_DEVICE_ABI_SLICE_OPERATION_H
 #define RONDO_DEVICE_ABI_SLICE_OPERATION_H
@@ -14,7 +14,7 @@
 #define RONDO_REDUCE_SOURCES_MAX 64 /* sources, and remotes, of a slice operation at most */
 #define RONDO_SLICE_OP_ALIGNMENT 16 /* bytes, of the slice operations of a slot */
 
-/* The types whose sums GPUs have loops in registers for; the rest takes longer ways. */
+/* The types whose sums GPUs have loops in registers for; others take slower movers. */
 RONDO_FUNCTION int rondo_is_usual_type(int type)
 {
     return type == RONDO_FLOAT || type == RONDO_FLOAT16 || type == RONDO_BFLOAT16 || type == RONDO_INT32 ||
@@ -40,9 +40,10 @@ struct rondo_slice_op {
     uint8_t type, op, element_bytes;
     uint8_t streaming; /* the result will not be read soon: a hint */
     uint8_t sources, remotes;
-    uint8_t exchanges; /* remotes get the source that is not LL, before the LL ones are waited for (where worker groups wait) */
-    uint8_t sent;      /* and have got it: the slice operation is carried out again, because others were not there */
-    uint8_t lines;     /* what is called LL here is LL128 */
+    uint8_t exchanges; /* remotes get the source without flags before the sources with flags are waited for (where worker groups
+                          wait) */
+    uint8_t sent;      /* remotes have got it: the slice operation is carried out again, because sources had not arrived */
+    uint8_t lines;     /* flags are those of LL128, in lines; else LL packets */
     uint8_t rate;      /* of the streams in slots, bits a value; 0: there are none */
     uint8_t codec;     /* enum rondo_slice_op_codec */
     uint64_t ll_sources, ll_remotes; /* bit i: source i (remote i) is LL packets; the flag that marks them is in *_flags[i] */
@@ -55,7 +56,7 @@ struct rondo_slice_op {
     uint32_t source_flags[RONDO_REDUCE_SOURCES_MAX], remote_flags[RONDO_REDUCE_SOURCES_MAX];
 };
 
-/* Whether the slice operation has to do with streams. */
+/* Whether the slice operation reads or writes streams. */
 RONDO_FUNCTION int rondo_slice_op_is_coded(const struct rondo_slice_op *slice_op)
 {
     return slice_op->rate != 0 && (slice_op->coded_sources != 0 || slice_op->remotes > 0 || slice_op->codec != 0);

@@ -1,6 +1,6 @@
 /*
- * The data that host and device share: programs, operations, lanes, connectors' ends, contexts, queues, the daemon. Plain
- * structs in device memory (queues in host memory); no pointers to anything the device cannot reach.
+ * The data that host and device share: programs, operations, lanes, ends of connectors, contexts, queues, the daemon. Plain
+ * structures in device memory (queues in host memory) without pointers to anything that the device cannot reach.
  */
 #ifndef RONDO_DEVICE_ABI_STRUCTURES_H
 #define RONDO_DEVICE_ABI_STRUCTURES_H
@@ -31,15 +31,14 @@ enum rondo_feedback {
 enum rondo_instruction_flag {
     RONDO_FINISH = 1,      /* the result is complete: apply the operator's last step (AVG's division) */
     RONDO_NOTIFY = 2,      /* instructions of other blocks depend on this one */
-    RONDO_SIGNAL = 4,      /* moves no chunk but one slot, once an operation, that says where this rank's buffers are */
+    RONDO_SIGNAL = 4,      /* moves no chunk but one slot, once an operation, which says where this rank's buffers are */
     RONDO_DIRECT_IN = 8,   /* received data are read where they lie, in the peer's input; the signals around order it */
     RONDO_DIRECT_OUT = 16, /* sent data are written straight into the output of the peers that it receives from; likewise */
-    RONDO_EXCHANGE =
-        32, /* what is sent is the source chunk, before anything is waited for; where the worker group polls LL data */
+    RONDO_EXCHANGE = 32,   /* the source chunk is sent before anything is waited for; where the worker group polls LL data */
     /* Of operations that compress: */
-    RONDO_RECODE = 64, /* what is sent on is encoded anew, and what stays is not what the receivers will read */
-    RONDO_ROUND = 128  /* a copy keeps what a receiver of it would read; what is received is rounded as the type is stored, for
-                          there are ranks that go on with what they have stored of it */
+    RONDO_RECODE = 64, /* what is sent on is encoded anew, and differs from what stays on this rank */
+    RONDO_ROUND = 128  /* a copy keeps what a receiver of it would read; what is received is rounded as the type is stored,
+                          because other ranks go on with what they have stored */
 };
 
 struct rondo_instruction {
@@ -49,7 +48,7 @@ struct rondo_instruction {
     uint16_t count;                            /* consecutive chunks */
     uint8_t receive_first, receive_count;      /* of the block's ends */
     uint8_t send_first, send_count;
-    uint8_t local_place;   /* where among the received sources the local one stands, so that all ranks reduce in one order */
+    uint8_t local_place;   /* place of the local source among the received ones: all ranks reduce in one order */
     uint8_t feedback;      /* enum rondo_feedback, of the residuals at the place of the source chunk */
     uint32_t remote_index; /* direct: the peer's chunk, of its input (in) or its output (out) */
     uint16_t dependency_first, dependencies; /* into the program's dependency list */
@@ -63,11 +62,10 @@ struct rondo_dependency {
 #define RONDO_PROGRAM_ENDS_MAX 255 /* of a block */
 struct rondo_program_block {
     uint32_t instruction_first, instructions;
-    uint32_t end_first, ends; /* the connectors' ends this block uses; nobody else uses them in this program */
+    uint32_t end_first, ends; /* the connectors' ends that this block alone uses in the program */
 };
 
-/* One rank's program: this header, then blocks, instructions and dependencies in one piece of memory, uploaded as it
- * is. */
+/* One rank's program: this header, then blocks, instructions and dependencies in one piece of memory, uploaded as it is. */
 struct rondo_program {
     uint32_t bytes;
     uint32_t blocks, ends;
@@ -92,13 +90,13 @@ struct rondo_layout {
 
 struct rondo_end;
 
-/* The program blocks that a warp of a GPU can go through by itself have at most so many ends, instructions, and sources or
- * remotes of one. */
+/* Limits of program blocks that move_tma and the warp interpreter execute: ends, instructions, and sources or remotes of an
+ * instruction. */
 #define RONDO_WARP_ENDS         32
 #define RONDO_WARP_INSTRUCTIONS 32
 #define RONDO_WARP_WIDTH        8
 
-/* How a kernel on a stream goes through the program of an operation, if not by the engine. */
+/* How a kernel on a stream executes an operation's program, if not by the engine (device/move/mover_table.h). */
 enum rondo_warp_mode {
     RONDO_WARP_MODE_NOT,
     RONDO_WARP_MODE_LINES, /* each warp by itself (device/engine/warp_interpreter.h) */
@@ -114,7 +112,7 @@ struct rondo_part {
     const struct rondo_instruction *instructions;
     const struct rondo_dependency *dependencies; /* the program's */
     struct rondo_end *const *ends;
-    struct rondo_end *row; /* the ends themselves, where they lie one after the other; else NULL */
+    struct rondo_end *row; /* array of the ends; NULL: see ends */
     uint32_t instruction_count, end_count;
     uint32_t repeats; /* an end is named more than once */
     uint32_t unused;  /* a multiple of 16 bytes */
@@ -123,20 +121,20 @@ struct rondo_part {
 /* The static part of a context: a program bound to buffers, sizes and connectors. The host writes it in its own memory; the
  * daemon copies it when it fetches a submission that says so, and a kernel on a stream gets it as its argument. */
 struct rondo_operation {
-    const struct rondo_part *parts; /* blocks of them */
+    const struct rondo_part *parts; /* one for each block */
     uint32_t blocks;
     uint32_t lane;
     struct rondo_part first; /* parts[0], so that an operation of one block is found with one load less */
     char *buffers[RONDO_BUFFERS];
     struct rondo_layout layouts[RONDO_BUFFERS];
     uint64_t slice; /* elements of one chunk that travel in one slot */
-    uint64_t tile;  /* elements of one chunk that an instruction handles before the next one gets its turn */
+    uint64_t tile;  /* elements of one chunk that an instruction handles before the next instruction gets its turn */
     uint64_t tiles;
     uint32_t slices; /* of a tile, at most */
     uint8_t type, op, element_bytes;
     uint8_t streaming;     /* results are too large to stay in the cache */
-    uint8_t direct;        /* peers' buffers are reached: signals say where they are */
-    uint8_t zero_copy;     /* enum rondo_zero_copy: what need not be copied into slots to be sent */
+    uint8_t direct;        /* peers' buffers are reached directly: signals say where they are */
+    uint8_t zero_copy;     /* enum rondo_zero_copy */
     uint8_t protocol;      /* enum rondo_protocol, of all its connectors */
     uint8_t warp_mode;     /* enum rondo_warp_mode, of a GPU's kernel on a stream */
     uint32_t average;      /* divisor of the FINISH step; 0: none */
@@ -149,52 +147,51 @@ struct rondo_operation {
 
 /* ---- connectors ---- */
 
-/* SMALL is the simple protocol in small slots: connectors for small operations need little memory. TINY is it in many tiny
- * ones, for who sends and does not wait, each with a tail of its own in the line where its data begin. TMA is it in slots of
- * one bulk copy each. COMPRESSED is it with slots that hold ZFP streams (device/codec/zfp_block.h), one a chunk's slice, at the
- * operation's rate.
- */
+/* SMALL is the simple protocol in small slots, so that connectors for small operations need little memory. TINY is the same
+ * in many tiny slots, for senders that do not wait, each with its own tail in the line where its data begin. TMA is the same
+ * in slots of one bulk copy each. COMPRESSED is the same with slots that hold ZFP streams (device/codec/zfp_block.h), one
+ * for each chunk's slice, at the operation's rate. */
 enum rondo_protocol {
     RONDO_PROTOCOL_SIMPLE,
     RONDO_PROTOCOL_LL,
     RONDO_PROTOCOL_SMALL,
     RONDO_PROTOCOL_COMPRESSED,
     RONDO_PROTOCOL_LL128, /* between GPUs joined by NVLink (device/move/low_latency.h) */
-    RONDO_PROTOCOL_TMA,   /* between such that have bulk copies (device/cuda/move_tma.h) */
+    RONDO_PROTOCOL_TMA,   /* between GPUs that have bulk copies (device/cuda/move_tma.h) */
     RONDO_PROTOCOL_TINY,  /* between host devices of one host */
     RONDO_PROTOCOLS
 };
 #define RONDO_TINY_HEAD 16 /* bytes of a TINY slot before its data; the tail is the first word */
 
-/* A slot's bytes may be lent: carried from where they lie in a buffer that nobody writes until settled says that they have
- * been. Host memory. */
+/* A slot's source reference: the slot's bytes are sent from where they lie in a buffer, which is not written before settled
+ * says that they have been sent. Host memory. */
 struct rondo_referenced_slot {
     const char *source; /* NULL: the slot's bytes are in the slot */
-    uint64_t bytes;     /* no more: a slot is filled in whole slice operations, a buffer ends where it ends */
+    uint64_t bytes;     /* may be less than the slot's: a slot is filled in whole vectors, a buffer ends where it ends */
 };
 enum rondo_zero_copy {
-    RONDO_ZERO_COPY_INPUT = 1, /* nobody writes the input */
-    RONDO_ZERO_COPY_RESULT = 2 /* what is complete stays as it is in the output */
+    RONDO_ZERO_COPY_INPUT = 1, /* the input is not written */
+    RONDO_ZERO_COPY_RESULT = 2 /* complete results stay as they are in the output */
 };
 struct rondo_source_references {
-    uint64_t settled; /* the proxy's: slots whose bytes it needs no more, once all that it had taken on are such */
+    uint64_t settled; /* number of slots whose bytes the proxy needs no more; written by the proxy */
     uint64_t unused[15];
-    struct rondo_referenced_slot slots[]; /* the sender's, one a slot; published with the tail */
+    struct rondo_referenced_slot slots[]; /* one for each slot; written by the sender, published with the tail */
 };
 
-/* Whether what is received is stored where it belongs by those who send it (device/engine/direct_write.h): all ranks agree
- * whether receivers say where that is, each for itself what it says. */
+/* Direct write: whether senders store what is received where it belongs (device/engine/direct_write.h). All ranks agree
+ * whether receivers say where that is; each rank says it for itself. */
 enum rondo_writes_directly {
     RONDO_DIRECT_WRITES_NOT,
-    RONDO_DIRECT_WRITES_ELSEWHERE, /* in slots, after all: the peers cannot reach this rank's output */
+    RONDO_DIRECT_WRITES_ELSEWHERE, /* through the slots, after all: peers cannot reach this rank's output */
     RONDO_DIRECT_WRITES_HERE
 };
 
-/* What the receiver of a connector tells the sender. The part about direct writes is there where no network is between them. */
+/* What the receiver of a connector tells the sender. direct_write exists where no network is between them. */
 struct rondo_head {
     uint64_t taken; /* slots */
     uint64_t unused[7];
-    uint64_t direct_write; /* where the next part belongs; RONDO_DIRECT_WRITE_NONE: not said yet, _IN_SLOTS: nowhere else */
+    uint64_t direct_write; /* address for the next part; RONDO_DIRECT_WRITE_NONE: not said yet; _IN_SLOTS: none */
 };
 #define RONDO_DIRECT_WRITE_NONE     0
 #define RONDO_DIRECT_WRITE_IN_SLOTS 1
@@ -207,25 +204,26 @@ enum rondo_direction { RONDO_INCOMING, RONDO_OUTGOING };
 /* One end of a connector, in the memory of the rank that uses it. Counters count slots and never wrap. A multiple of 16 bytes,
  * for copies by vectors. */
 struct rondo_end {
-    uint64_t position;   /* slots this end has filled (sender) or taken (receiver); written by the block that runs the lane */
-    uint64_t seen;       /* last value read from watched */
+    uint64_t
+        position;  /* slots that this end has filled (sender) or taken (receiver); written by the block that runs the lane */
+    uint64_t seen; /* last value read from watched */
     uint64_t *watched;   /* the peer's counter: tail (receiver), head (sender); but see rondo_tail */
-    uint64_t *published; /* ours: head (receiver), tail (sender) */
+    uint64_t *published; /* this end's counter: head (receiver), tail (sender) */
     char *slots;         /* where the data of the first one begin */
     uint32_t slot_bytes; /* stride; LL slots hold half as much payload, LL128 slots 7 of 8 bytes */
     uint32_t slot_count; /* a power of two */
     uint16_t protocol;
-    uint16_t
-        posts_receive_actions; /* a receiver's: what is to be done with slots may be told to the network; see receive actions */
-    int32_t peer;              /* rank in the world, for reports */
-    char *const *windows; /* base addresses by which the peer's memory is reached here; window 0 is the address space itself */
+    uint16_t posts_receive_actions; /* a receiver's: receive actions may be posted for its slots */
+    int32_t peer;                   /* rank in the world, for reports */
+    char *const *windows;           /* base addresses of the peer's memory on this rank; window 0 is the address space itself */
     union {
         char *direct[2]; /* a receiver's: the peer's input and output in the current operation, as its SIGNAL told */
         struct rondo_receive_action
             *receive_actions; /* a receiver's on a network, one a slot (device/engine/receive_action.h): there are no SIGNALs */
         struct {
-            uint32_t *sizes; /* a sender's on a network: where it notes the bytes of each slot, for the proxy; else NULL */
-            struct rondo_source_references *source_references; /* and where they lie; NULL: always in the slots */
+            uint32_t *sizes; /* a sender's on a network: the bytes of each slot, for the proxy; else NULL */
+            struct rondo_source_references
+                *source_references; /* and their source references; NULL: the bytes are always in the slots */
         };
     };
 };
@@ -242,13 +240,13 @@ struct rondo_signal {
 /* An order domain. Block 0 appends to the ring; the first operation alone is runnable. Lane l has the contexts (and semaphores)
  * from l * daemon->lane_contexts on, one a program block. */
 struct rondo_lane {
-    uint64_t submitted; /* operations appended; block 0 writes */
-    uint64_t completed; /* released by the block that finishes the first operation, after all blocks' effects */
-    uint64_t ordered;   /* of the operations completed, those that kernels on streams executed in an order given by the host */
-    uint64_t finished_parts;         /* program blocks of the first operation that are done; 0 again when it completes */
+    uint64_t submitted;      /* operations appended; block 0 writes */
+    uint64_t completed;      /* released by the block that finishes the first operation last, after all blocks' effects */
+    uint64_t ordered;        /* number of completed operations that kernels on streams executed in an order given by the host */
+    uint64_t finished_parts; /* program blocks of the first operation that are done; 0 again when it completes */
     uint64_t ring[RONDO_LANE_DEPTH]; /* RONDO_RING */
-    uint32_t failed;                 /* an rondo_result_t, written by block 0: operations end with it instead of waiting on */
-    uint32_t priority; /* an int32_t; atomic, because late notifications of a lane's earlier life may read it while a new one
+    uint32_t failed;                 /* a rondo_result_t, written by block 0: operations end with it instead of waiting */
+    uint32_t priority; /* an int32_t; atomic, because a late notification of a lane's earlier life may read it while a new one
                           begins */
 };
 
@@ -266,21 +264,19 @@ struct rondo_context {
     uint64_t operation; /* number of the operation in its lane, so that a position is never taken for another's */
     uint64_t tile;
     uint32_t instruction, slice;
-    uint32_t finished; /* this block's part of the operation is done */
-    uint32_t
-        slice_op;  /* slice operations of the slice that are done, where a slice's slice operations may be stuck one by one */
-    uint32_t sent; /* of the next one the peers have what an exchange sends them */
+    uint32_t finished;     /* this block's part of the operation is done */
+    uint32_t slice_op;     /* slice operations of the slice that are done, where they may be stuck one by one */
+    uint32_t sent;         /* the next slice operation's data have been sent by an exchange */
     uint32_t direct_write; /* enum rondo_direct_write_step */
     uint32_t unused[2];
-    uint64_t progress[RONDO_PROGRESS /
-                      8]; /* of that slice operation, where worker groups carry slice operations out in part: bytes */
+    uint64_t progress[RONDO_PROGRESS / 8]; /* of that slice operation, where each warp executes its share by itself */
 };
 
-/* What a kernel on a stream executes. order: its place among the operations of its lane that the host has put in an order.
- * waits: the one before it may be on another stream, so the kernel waits until so many have completed. RONDO_UNORDERED in a
- * graph, whose launches nobody counts. The number of a lane's life is in the upper half of the order.
- * tells: it is counted at place when it is over, and the last of a launch, with which the count becomes until, tells the host,
- * which costs a microsecond. */
+/* What a kernel on a stream executes. order: the operation's place among those of its lane that the host has put in an
+ * order; the number of the lane's life is in its upper half. waits: the previous operation may be on another stream, so the
+ * kernel waits until so many have completed. RONDO_UNORDERED: in a graph, whose launches are not counted. tells: the end is
+ * counted at place; the last operation of a launch, with which the count becomes until, tells the host, which costs a
+ * microsecond. */
 #define RONDO_PLACES                128 /* a GPU runs no more kernels at once */
 #define RONDO_NOWHERE               UINT32_MAX
 #define RONDO_UNORDERED             UINT64_MAX
@@ -298,8 +294,8 @@ struct rondo_stream_operation {
 /* ---- queues ---- */
 
 #define RONDO_LANES_MAX   16384
-/* Of SQ, CQ and notifications; the host never has more operations on the device. Twice the lanes, for the first operation of
- * every lane must always find room (lib/submission/queue.c: fits). */
+/* Depth of SQ, CQ and notifications: the host never has more operations on the device. Twice the lanes, because the first
+ * operation of every lane must always find room (lib/submission/queue.c: fits). */
 #define RONDO_QUEUE_DEPTH (2 * RONDO_LANES_MAX)
 
 /* One cache line. The high half of each of the first two words is the entry's position in the queue + 1, which says that the
@@ -318,9 +314,9 @@ struct rondo_sqe {
 #define RONDO_SQE_IS(word, position) ((uint32_t) ((word) >> 32) == (uint32_t) ((position) + 1))
 #define RONDO_SQE_MORE               0x80000000u
 #define RONDO_SQE_FRESH              0x40000000u /* the operation is not what it was when the slot was used last */
-/* Who started the operation has begun with it (rondo_run_inline): its context says how far it is. */
+/* The submitter has begun the operation (rondo_run_inline): its context says how far it is. */
 #if defined(__CUDACC__)
-#define RONDO_SQE_BEGUN 0u /* nobody else can */
+#define RONDO_SQE_BEGUN 0u /* kernels alone begin operations */
 #else
 #define RONDO_SQE_BEGUN 0x20000000u
 #endif
@@ -347,8 +343,8 @@ struct rondo_sqe {
 #define RONDO_CQE_SLOT(cqe)   ((uint32_t) ((cqe) >> 40) - 1)
 #define RONDO_CQE_RESULT(cqe) ((uint32_t) ((cqe) >> 32) & 0xff)
 
-/* What host and daemon write to each other: host memory, where a GPU's read-modify-writes are not atomic, so every word has one
- * writer. */
+/* What host and daemon write to each other: host memory, where a GPU's read-modify-writes are not atomic, so every word has
+ * one writer. */
 enum rondo_daemon_state { RONDO_DAEMON_LEFT, RONDO_DAEMON_RUNS, RONDO_DAEMON_LEAVING };
 #define RONDO_STATE(launch, what) ((launch) << 2 | (uint64_t) (what))
 
@@ -357,7 +353,7 @@ struct rondo_queues {
     uint64_t launches __attribute__((aligned(RONDO_CACHE_LINE))); /* daemons started */
     uint64_t fence;                                               /* a word to fence on (device/abi/platform.h: rondo_fence) */
     uint64_t interrupts __attribute__((aligned(RONDO_CACHE_LINE))); /* bumped after a change of stop or failed */
-    uint32_t stop;                                                  /* the daemon shall leave */
+    uint32_t stop;                                                  /* the daemon has to leave */
     uint32_t lanes_used;                                            /* bound of the lanes in use */
     /* The daemon's: the launch it stands for << 2 | enum rondo_daemon_state. While it is LEAVING, the host waits: the daemon is
      * looking at the queue a last time. */
@@ -365,10 +361,10 @@ struct rondo_queues {
     uint64_t cq[RONDO_QUEUE_DEPTH] __attribute__((aligned(RONDO_CACHE_LINE)));
     struct rondo_sqe sq[RONDO_QUEUE_DEPTH] __attribute__((aligned(RONDO_CACHE_LINE)));
     uint32_t failed[RONDO_LANES_MAX]; /* the host's: what the lanes' operations end with */
-    /* Of kernels on streams: 1 + the lane's count of the operation that waits there for longer than the largest budget, or the
-     * number that its order gives it (RONDO_STUCK_NUMBER); 0: none does. Short operations never touch it. */
+    /* Of kernels on streams: 1 + the lane's count of the operation that has waited there for longer than the largest budget,
+     * or the number that its order gives it (RONDO_STUCK_NUMBER); 0: none. Short operations never touch it. */
     uint64_t stuck[RONDO_LANES_MAX];
-    uint32_t over[RONDO_PLACES]; /* theirs: the count at each place, when it was told last */
+    uint32_t over[RONDO_PLACES]; /* of kernels on streams: the count at each place, when it was told last */
 };
 
 /* ---- the daemon ---- */
@@ -383,16 +379,16 @@ struct rondo_policy {
     uint32_t boost;           /* factor on a task's grant after each successful primitive */
     uint32_t order;           /* enum rondo_order */
     uint32_t preempt;         /* 0: waits have no budget */
-    uint32_t readiness_check; /* a preempted task is visited again when a readiness check at what it waits for says that it has
+    uint32_t readiness_check; /* a preempted task is visited again only when a readiness check finds that what it waits for has
                                  come */
-    uint32_t spread;          /* so many blocks lie between the first program blocks of a lane and the next; 0: none */
+    uint32_t spread;          /* distance in blocks between the first program blocks of a lane and the next; 0: none */
     uint32_t yield_mask;      /* a wait gives the core away every yield_mask + 1 polls */
-    uint32_t yield_polls;     /* and then counts as so many polls more: a multiple of yield_mask + 1 */
+    uint32_t yield_polls;     /* and counts then as so many polls more: a multiple of yield_mask + 1 */
     uint64_t quit_idle_ns, quit_stuck_ns, residency_ns;
 };
 
-/* What a preempted task waits for: a counter of so much, or an LL word with that flag. A hint: whoever is told that it has come
- * looks for himself. */
+/* What a preempted task waits for: a counter of at least value, or an LL word with the flag value. A hint: the visit checks
+ * it. */
 enum rondo_awaited_kind { RONDO_AWAITS_ANYTHING, RONDO_AWAITS_COUNT, RONDO_AWAITS_FLAG };
 struct rondo_awaited {
     const uint64_t *word;
@@ -405,7 +401,7 @@ struct rondo_awaited {
 struct rondo_task {
     uint32_t lane, program_block;
     int32_t priority;
-    /* Which of them it stands for, once that is known: until the block's part of it is done. */
+    /* The lane's operation for which the task stands, once that is known: until the block's part of it is done. */
     uint32_t slot;
     uint64_t number; /* in the lane */
     uint8_t known;
@@ -422,7 +418,7 @@ struct rondo_block_statistics {
     uint64_t preemptions, context_loads, context_saves, primitives, bytes_sent, bytes_saved;
 };
 
-/* What others want to know of a block. */
+/* What other threads read of a block. */
 struct rondo_block_report {
     uint64_t notifications_read __attribute__((aligned(RONDO_CACHE_LINE))); /* released after the entry is read: block 0 does
                                                                       not overwrite what a block has not seen */
@@ -430,7 +426,7 @@ struct rondo_block_report {
     struct rondo_block_statistics statistics;
 };
 
-/* What a block has been doing: trace.h. Host memory. */
+/* A block's recorded events: device/daemon/trace.h. Host memory. */
 #define RONDO_TRACE_DEPTH 65536
 #define RONDO_TRACE_HELD  8
 struct rondo_trace_records {
@@ -441,29 +437,30 @@ struct rondo_trace_records {
 struct rondo_block {
     uint32_t index;
     uint32_t tasks;
-    uint32_t progressed, informed; /* in the current round: a task advanced; notifications came */
+    uint32_t progressed, informed; /* in the current round: a task advanced; there were notifications */
     uint32_t rounds_without_fetch, untimed_rounds;
     uint32_t voted, inside; /* has a standing vote; takes part in the current daemon */
     uint32_t epoch;         /* of the vote */
-    uint32_t completions;   /* operations this block was the last to finish */
+    uint32_t completions;   /* operations that this block was the last to finish */
     uint32_t rounds;        /* block 0 */
-    /* trace.h: how often the visit recorded last has been stuck; the block's entering is to be recorded */
+    /* device/daemon/trace.h: how often the visit recorded last has been stuck; the block's entering is to be recorded */
     uint16_t visit_stuck, entering;
     uint64_t notifications_read;
     uint64_t fetched;               /* block 0: SQEs taken */
-    uint64_t notifications_granted; /* block 0: so many may be written until the others are asked how far they are */
-    uint64_t interrupts;            /* of the host's, answered (block 0) */
+    uint64_t notifications_granted; /* block 0: number of notifications that may be written before the other blocks are asked
+                                       what they have read */
+    uint64_t interrupts;            /* the count of the host's interrupts that block 0 has answered */
     uint64_t entered_ns, last_progress_ns, last_notification_ns;
     struct rondo_task near[RONDO_TASKS_NEAR];
     struct rondo_task *task_table;
     struct rondo_block_report *report;
-    struct rondo_trace_records *trace; /* NULL: nobody wants to know */
+    struct rondo_trace_records *trace; /* NULL: no trace is recorded */
     uint64_t traced;                   /* records written */
     uint64_t visit;                    /* the task visited, while it is recorded: RONDO_TRACE_TASK; else 0 */
     uint64_t visit_began;              /* its record, while that is not made: the time, and the kind; else 0 */
     uint32_t visit_kind;
     uint64_t held_words[RONDO_TRACE_HELD][2];
-    uint32_t held; /* records that are still to be written, without their laps */
+    uint32_t held; /* number of records that are still to be written, without their laps */
     struct {
         uint32_t context; /* index, or UINT32_MAX */
         uint32_t dirty;
@@ -480,11 +477,11 @@ struct rondo_daemon_exchange {
     uint64_t announced;                                          /* notifications written */
     uint64_t answered;                                           /* of the host's interrupts */
     uint32_t stopped;                                            /* it has learnt of queues->stop */
-    /* Of kernels on streams, at each place: operations that are over, and tell. */
+    /* Of kernels on streams, at each place: number of operations that have ended and told so. */
     uint64_t over[RONDO_PLACES] __attribute__((aligned(RONDO_CACHE_LINE)));
 };
 
-/* Addresses, sizes and policy: constant while a daemon runs, and handed to it by value. The tables are in device memory. */
+/* Addresses, sizes and policy: constant while a daemon runs, and given to it by value. The tables are in device memory. */
 struct rondo_daemon {
     uint32_t block_count;
     uint32_t lane_contexts; /* contexts of each lane: the most program blocks an operation may have */
@@ -498,7 +495,7 @@ struct rondo_daemon {
     struct rondo_context *contexts;
     uint64_t *semaphores; /* one a context: operation number << 32 | steps executed; released by its block */
     uint64_t *waiting;    /* one a context, for reports: rank + 1 whose slot was missing when last stuck */
-    uint8_t *queued;      /* a context is in its block's task table; that block's alone */
+    uint8_t *queued;      /* whether a context is in its block's task table; that block's alone */
     struct rondo_block *blocks;
     struct rondo_block_report *reports;
 } __attribute__((aligned(16)));

@@ -37,7 +37,7 @@ static struct part part_at(const struct rondo_slice_op *slice_op, size_t offset)
     return part;
 }
 
-/* What is lost of a value that cannot be represented is nothing that could be added again. */
+/* What a value that cannot be represented loses is nothing that could be added again. */
 #define DEFINE_FEEDBACK(type)                                                                                                  \
     static void take_##type(type *values, const type *residual, size_t count)                                                  \
     {                                                                                                                          \
@@ -109,7 +109,7 @@ static void store_local(const struct part *part, const union values *values)
 }
 
 /* Encodes into a scratch and copies from there: a bulk copy replaces lines that another core holds without fetching them.
- * rounded: what the readers will have, if anybody here wants it. */
+ * rounded: what the readers will have, if it is wanted on this rank. */
 static void encode(const struct part *part, const union values *values, union values *rounded)
 {
     const struct rondo_slice_op *slice_op = part->slice_op;

@@ -19,16 +19,15 @@
 #include "device/abi/structures.h"
 #include "device/codec/zfp_warp.h"
 
-#define RONDO_CODEC_WARPS    16 /* most of them that take part, of doubles half as many; others have nothing to do */
+#define RONDO_CODEC_WARPS    16 /* most warps that take part, of doubles half as many; others have nothing to do */
 #define RONDO_CODEC_ELEMENTS (RONDO_ZFP_LANES * RONDO_ZFP_VALUES)
-#define RONDO_CODEC_AHEAD    4 /* words a lane of a stream that is asked for early: what floats have at the highest rate */
+#define RONDO_CODEC_AHEAD    4 /* words a lane of a stream that is loaded early: what floats have at the highest rate */
 
 static __device__ const struct rondo_zfp_spread_tables rondo_codec_tables = rondo_zfp_spread_out();
 
-/* What a slice operation says, in registers: from the slice operation itself it would be read anew after each access to other
- * memory. */
+/* A slice operation in registers: in shared memory it would be read again after each access to other memory. */
 struct rondo_codec_job {
-    const struct rondo_slice_op *slice_op; /* which knows more sources and remotes */
+    const struct rondo_slice_op *slice_op; /* has all sources and remotes */
     const struct rondo_zfp_spread_tables *tables;
     uint32_t *stage; /* the warp's */
     const char *source[2];
@@ -41,17 +40,17 @@ struct rondo_codec_job {
 #define RONDO_CODEC_NONE 255u
 static_assert((RONDO_CODEC_AHEAD + 1) * RONDO_ZFP_LANES <= RONDO_ZFP_STAGE_float, "a stage has room for a stream");
 
-/* What a lane knows of the part of a slice operation that its warp has in hand. */
+/* A lane's view of the part of a slice operation on which its warp works. */
 struct rondo_codec_part {
     const struct rondo_codec_job *job;
-    uint64_t own;  /* the first of the lane's four elements, */
-    uint32_t mine; /* of which so many are there */
+    uint64_t own;  /* the first of the lane's four elements */
+    uint32_t mine; /* number of them that exist */
     uint32_t blocks;
     uint64_t stream_at; /* bytes, of the part's stream */
     uint32_t words;     /* of it */
 };
 
-/* What has been asked for of a part: of its first coded source and of its first other one. */
+/* What has been loaded early of a part: of its first coded source and of its first other one. */
 struct rondo_codec_ahead {
     uint32_t words[RONDO_CODEC_AHEAD];
     struct rondo_cuda_vector values;
@@ -118,7 +117,7 @@ RONDO_CUDA_INLINE void rondo_codec_ask(const struct rondo_codec_part *part, stru
         ahead->values = rondo_cuda_load(rondo_codec_own(part, job->plain));
 }
 
-/* The words of a part's stream into the stage, with two behind that may be read. */
+/* Loads the words of a part's stream into the stage, with two behind them that may be read. */
 RONDO_CUDA_INLINE void rondo_codec_fetch(const struct rondo_codec_part *part, const struct rondo_codec_ahead *ahead,
                                          uint32_t source)
 {
@@ -152,14 +151,14 @@ RONDO_CUDA_INLINE void rondo_codec_put(const struct rondo_codec_part *part, uint
         rondo_codec_put_word(job->slice_op->remote[r] + part->stream_at + 4 * j, word);
 }
 
-/* The stream in the stage as it came. */
+/* Copies the stream in the stage to all remotes as it is. */
 RONDO_CUDA_INLINE void rondo_codec_pass_on(const struct rondo_codec_part *part)
 {
     for (uint32_t j = part->job->lane; j < part->words; j += RONDO_ZFP_LANES)
         rondo_codec_put(part, j, part->job->stage[j]);
 }
 
-/* The stream of what the lanes have staged. */
+/* Copies the stream of what the lanes have staged to all remotes. */
 RONDO_CUDA_INLINE void rondo_codec_deliver(const struct rondo_codec_part *part, uint32_t stride)
 {
     const struct rondo_codec_job *job = part->job;
@@ -333,7 +332,7 @@ RONDO_CODEC_DEFINE(float, float)
 RONDO_CODEC_DEFINE(double, double)
 #undef RONDO_CODEC_DEFINE
 
-/* The one that begins with an element of the slice operation. */
+/* The part that begins with an element of the slice operation. */
 RONDO_CUDA_INLINE struct rondo_codec_part rondo_codec_part_at(const struct rondo_codec_job *job, uint64_t count, uint64_t first)
 {
     const uint64_t left = count - first;
@@ -349,7 +348,8 @@ RONDO_CUDA_INLINE struct rondo_codec_part rondo_codec_part_at(const struct rondo
     return part;
 }
 
-/* threads: whole warps, of which all threads call. */
+/* Carries out a slice operation in shared memory. To be called by all threads of whole warps; thread and threads number
+ * them. Returns 1. */
 RONDO_CUDA_INLINE int rondo_codec_run_part(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads)
 {
     __shared__ uint32_t stages[RONDO_CODEC_WARPS * RONDO_ZFP_STAGE_float];
@@ -364,7 +364,7 @@ RONDO_CUDA_INLINE int rondo_codec_run_part(const struct rondo_slice_op *slice_op
         return 1;
     struct rondo_codec_job job = rondo_codec_job_of(slice_op);
     job.tables = &tables;
-    asm volatile("" : "+l"(job.tables)); /* kept, or each look works the address out */
+    asm volatile("" : "+l"(job.tables)); /* kept in a register, or each use computes the address anew */
     __builtin_assume(__isShared(job.tables));
     job.stage = stages + warp * stage;
     job.lane = thread % RONDO_ZFP_LANES;

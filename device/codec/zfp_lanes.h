@@ -271,8 +271,8 @@ static inline vec cut_plane(vec plane, vec code, vec length, vec left, vec known
     return select_greater(length, left, read & select_greater(left, ALL(0), ALL(15), ALL(0)), plane);
 }
 
-/* bits: of a block; two: they are more than 64. high is written only then. rounded: what a reader will read; NULL: nobody asks.
- */
+/* bits: of a block; two: they are more than 64, and high is written only then. rounded: what a reader will read; NULL: not
+ * wanted. */
 static inline __attribute__((always_inline)) void encode_blocks(const float *values, uint32_t bits, int two, uint64_t *low,
                                                                 uint64_t *high, float *rounded)
 {

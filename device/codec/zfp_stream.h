@@ -10,7 +10,7 @@
 void rondo_zfp_encode(void *stream, const void *values, size_t count, uint32_t rate, rondo_datatype_t type);
 /* The same, and what rondo_zfp_decode makes of it; rounded is not values. */
 void rondo_zfp_round(void *stream, void *rounded, const void *values, size_t count, uint32_t rate, rondo_datatype_t type);
-/* Reads it, whoever wrote it: any bits decode to some values. */
+/* Decodes a stream, from any source: all bits decode to some values. */
 void rondo_zfp_decode(void *values, const void *stream, size_t count, uint32_t rate, rondo_datatype_t type);
 
 #endif

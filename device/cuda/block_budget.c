@@ -1,43 +1,42 @@
 /*
- * See device/cuda/block_budget.h. Each stream that has been used lately has a place, and may hold its share of the
- * multiprocessors: at worst all do at once. Who came when fewer streams were known may hold more until those kernels are over,
- * which is asked only then; newcomers, of whom more may follow, get a part of what is left meanwhile.
+ * See device/cuda/block_budget.h. Each stream that has been used lately has a place and may hold its share of the
+ * multiprocessors: at worst, all do at once. A stream that came when fewer were known may hold more until its kernels have
+ * ended, which is asked for only then; until then newcomers, of which more may follow, get a part of what is left.
  */
 #include "device/cuda/block_budget.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Places are kept for so many launches on other streams. Newcomers find them kept for less: where there are few, */
+/* Places are reserved for so many launches on other streams. Newcomers find them reserved for fewer: */
 #define RESERVED     64
 #define RESERVED_FEW 16
-#define FEW          4 /* not more than these; else not at all. */
+#define FEW          4 /* where there are no more places than these; else not at all. */
 
-/* Multiprocessors that are nobody's: for what the host asks the GPU (device/cuda/device.c: fetch); and nobody's share: for
- * newcomers.
- */
+/* Multiprocessors that no stream holds: for what the host asks of the GPU (device/cuda/device.c: fetch), and a reserve for
+ * newcomers. */
 #define FREE      1
 #define LEFT_OVER 3
-#define SERVED    4 /* of what is left a newcomer gets one in so many */
+#define SERVED    4 /* a newcomer gets one in so many of what is left */
 
-/* How to know that a launch is over. */
+/* How the end of a launch is recognized. */
 struct mark {
-    uint32_t told, until; /* it tells; else */
-    uint32_t count;       /* these have been executed */
+    uint32_t told, until; /* it tells; or */
+    uint32_t count;       /* so many operations have been executed */
     struct {
         uint64_t order;
         uint32_t lane;
     } operations[RONDO_BLOCK_BUDGET_QUIET];
 };
 
-/* Of a stream, or (captured) of the graphs that a user has captured from it. */
+/* The place of a stream, or (captured) of all graphs that a user has captured from it. */
 struct place {
     int used, captured;
     uint64_t stream;
-    struct rondo_block_budget_user *user; /* of the last launch */
-    uint64_t asked;                       /* when: number of the launch */
-    /* Blocks that may run at once of what has been launched and is not over: the most, until that launch is, and of those
-     * since. */
+    struct rondo_block_budget_user *user; /* that launched last */
+    uint64_t asked;                       /* number of the last launch */
+    /* Most blocks that may run at once of what has been launched and has not ended: until that launch ends, and of those
+     * launched since. */
     uint32_t held, held_since;
     struct mark until, last;
 };
@@ -48,7 +47,7 @@ struct rondo_block_budget {
     uint32_t multiprocessors, daemons; /* blocks of all daemons that have run */
     pthread_mutex_t lock;
     uint64_t asked;
-    uint32_t streams, end; /* places used; behind the last of them */
+    uint32_t streams, end; /* places in use; end of the array's used part */
     struct place places[RONDO_PLACES];
 };
 
@@ -118,7 +117,7 @@ static int is_over(struct rondo_block_budget_user *user, uint32_t place, const s
     return 1;
 }
 
-/* Looks at what is over. */
+/* Updates a place from the launches that have ended. */
 static void settle(struct rondo_block_budget *budget, struct place *place)
 {
     const uint32_t i = (uint32_t) (place - budget->places);
@@ -129,7 +128,7 @@ static void settle(struct rondo_block_budget *budget, struct place *place)
     place->until = place->last;
 }
 
-/* Places of streams that nothing runs on any more, and on which nothing was launched for so many launches. */
+/* Frees the places of streams on which nothing runs and nothing was launched for so many launches. */
 static void clear(struct rondo_block_budget *budget, uint64_t launches)
 {
     for (uint32_t i = 0; i < budget->end; i++) {
@@ -142,7 +141,7 @@ static void clear(struct rondo_block_budget *budget, uint64_t launches)
     }
 }
 
-/* NULL: all places are taken. */
+/* The stream's place; NULL if all places are taken. */
 static struct place *place_of(struct rondo_block_budget *budget, struct rondo_block_budget_user *user,
                               const struct rondo_block_budget_request *wish)
 {
@@ -173,7 +172,7 @@ static uint32_t held_by_others(const struct rondo_block_budget *budget, const st
     return held;
 }
 
-/* Blocks that a launch on one of several streams may hold. */
+/* Number of blocks that a launch may hold on one of several streams. */
 static uint32_t allowed(struct rondo_block_budget *budget, const struct place *place)
 {
     const uint32_t taken = budget->daemons + FREE, room = budget->multiprocessors > taken ? budget->multiprocessors - taken : 0;
@@ -194,7 +193,7 @@ static uint32_t allowed(struct rondo_block_budget *budget, const struct place *p
 static void hold(struct place *place, struct rondo_block_budget_user *user, uint32_t blocks,
                  const struct rondo_block_budget_request *wish, const struct rondo_block_budget_grant *grant)
 {
-    const int another = place->user != user; /* whom the one before does not tell anything */
+    const int another = place->user != user; /* the previous launch does not tell this user anything */
     place->last = (struct mark){.told = (uint32_t) grant->tells,
                                 .until = grant->until,
                                 .count = grant->tells || wish->captured /* never over */ ? 0 : wish->count};
@@ -228,7 +227,7 @@ void rondo_block_budget_take(struct rondo_block_budget *budget, struct rondo_blo
     grant->tells = grant->place != RONDO_NOWHERE && (!alone || wish->tells || wish->count > RONDO_BLOCK_BUDGET_QUIET);
     grant->until = grant->tells ? user->telling[grant->place] += wish->count : 0;
     if (place != NULL) {
-        /* The first one follows none. */
+        /* The first launch has none before it. */
         hold(place, user, grant->overlaps && place->asked > 0 ? 2 * grant->blocks : grant->blocks, wish, grant);
         place->asked = budget->asked;
     }
@@ -238,7 +237,7 @@ void rondo_block_budget_take(struct rondo_block_budget *budget, struct rondo_blo
 void rondo_block_budget_return(struct rondo_block_budget *budget, struct rondo_block_budget_user *user,
                                const struct rondo_block_budget_request *wish, const struct rondo_block_budget_grant *grant)
 {
-    if (!grant->tells) /* its operations' numbers will be others' */
+    if (!grant->tells) /* a lane's numbers do not tell then */
         return;
     pthread_mutex_lock(&budget->lock);
     struct place *place = &budget->places[grant->place];

@@ -1,6 +1,6 @@
 /*
  * The CUDA device: memory of one GPU, and the daemon as a kernel on a stream of its own (docs/architecture.md). The daemon
- * tells the host nothing by itself: waiting threads and the poller look at the queues.
+ * does not notify the host: waiting threads and the poller look at the queues.
  */
 #include "device/cuda/state.h"
 
@@ -17,9 +17,9 @@
 
 /* ---- memory ---- */
 
-/* What goes to the GPU in small parts out of pageable memory travels with the commands. A larger copy waits for what
- * other streams have ordered before it: where four of them have copies behind kernels that wait for peers (and CUDA its 8
- * connections), for those. And setting memory may take a kernel, which waits for a multiprocessor. */
+/* Small copies from pageable memory travel with the commands. A larger copy waits for what other streams have ordered before
+ * it, such as copies behind kernels that wait for peers. And setting memory may take a kernel, which waits for a
+ * multiprocessor. */
 #define UPLOAD_BYTES ((size_t) 16384)
 #define UPLOADS_MAX  64
 
@@ -123,7 +123,7 @@ static rondo_result_t upload(struct rondo_device *device, void *to, const void *
     return error == cudaSuccess ? RONDO_SUCCESS : rondo_cuda_report(error, "writing the GPU's memory");
 }
 
-/* By a kernel of one thread: the other way, the smallest copy waits, too. */
+/* Fetches a word by a kernel of one thread: in this direction, even the smallest copy waits for other streams. */
 static cudaError_t fetch(struct rondo_cuda *cuda, uint64_t *to, const uint64_t *from)
 {
     void *arguments[] = {&from, &cuda->fetched};
@@ -172,7 +172,7 @@ static void disown(struct rondo_device *device, void *memory)
 
 /* ---- running ---- */
 
-/* For good; the first failure stays. */
+/* Notes that the device cannot be used any more; the first failure stays. */
 static void fail(struct rondo_cuda *cuda, const char *what, cudaError_t error)
 {
     if (__atomic_exchange_n(&cuda->failing, 1, __ATOMIC_RELAXED))
@@ -188,7 +188,7 @@ static void start(struct rondo_device *device, enum rondo_assist helper)
     struct rondo_cuda *cuda = rondo_cuda_of(device);
     (void) helper;
     void *arguments[] = {device->daemon};
-    rondo_block_budget_daemon(cuda->block_budget, &cuda->sitting, cuda->blocks);
+    rondo_block_budget_daemon(cuda->block_budget, &cuda->budget_user, cuda->blocks);
     struct rondo_cuda_caller caller = rondo_cuda_begin(cuda->index);
     cudaError_t error =
         cudaLaunchKernel(rondo_cuda_kernel(RONDO_CUDA_DAEMON), (dim3){cuda->blocks, 1, 1},
@@ -196,7 +196,7 @@ static void start(struct rondo_device *device, enum rondo_assist helper)
     if (error != cudaSuccess) {
         struct rondo_queues *queues = device->daemon->queues;
         fail(cuda, "the daemon cannot be launched", error);
-        /* There is no daemon, so its word is ours. */
+        /* There is no daemon, so this thread may write its word. */
         rondo_store_release(&queues->state, RONDO_STATE(queues->launches, RONDO_DAEMON_LEFT));
     }
     rondo_cuda_end(caller, cuda->index);
@@ -242,7 +242,7 @@ static void destroy(struct rondo_device *device)
     struct rondo_cuda *cuda = rondo_cuda_of(device);
     struct rondo_cuda_caller caller = rondo_cuda_begin(cuda->index);
     if (cuda->block_budget != NULL)
-        rondo_block_budget_leave(cuda->block_budget, &cuda->sitting);
+        rondo_block_budget_leave(cuda->block_budget, &cuda->budget_user);
     rondo_daemon_destroy(device);
     rondo_pool_destroy(cuda->device_pool);
     rondo_pool_destroy(cuda->host_pool);
@@ -255,7 +255,7 @@ static void destroy(struct rondo_device *device)
     free(cuda);
 }
 
-/* Loads the kernels: the first launch of one that is not loaded waits for whatever runs on the GPU. */
+/* Loads all kernels: the first launch of a kernel that is not loaded waits for whatever runs on the GPU. */
 static rondo_result_t load_kernels(struct rondo_cuda *cuda)
 {
     struct cudaDeviceProp properties;
@@ -288,7 +288,7 @@ static rondo_result_t load_kernels(struct rondo_cuda *cuda)
     return error == cudaSuccess ? RONDO_SUCCESS : rondo_cuda_report(error, "loading the kernels");
 }
 
-/* The daemon's blocks leave by agreement of all, so all must be able to run at once. */
+/* Checks that all blocks of the daemon can run at once, because they leave by agreement of all. */
 static rondo_result_t check_blocks(const struct rondo_cuda *cuda)
 {
     int each = 0;
@@ -305,7 +305,7 @@ static rondo_result_t check_blocks(const struct rondo_cuda *cuda)
     return RONDO_SUCCESS;
 }
 
-/* What was wanted is in the last message. */
+/* Turns a failed allocation into RONDO_ERR_MEMORY. */
 static rondo_result_t report_memory(const struct rondo_cuda *cuda)
 {
     char wanted[256];

@@ -1,6 +1,7 @@
 /*
- * The CUDA kernels: the daemon, and kernels that carry their own engine for operations in stream order. Each has all it does
- * inlined: what is called saves and restores registers in memory, which costs more than a small operation takes.
+ * The CUDA kernels: the daemon, and kernels on streams that carry their own engine. Everything a kernel does is inlined: a
+ * called function saves and restores registers in memory, which costs more than a small operation takes. Relies on
+ * device/daemon, device/engine and device/cuda/move_tma.h.
  */
 #include "device/cuda/kernels.h"
 
@@ -11,11 +12,11 @@
 #include "device/engine/worker_loop.h"
 #include "device/move/mover_table.h"
 
-#define RONDO_GROUP_PATIENCE 64 /* rounds between a group's looks into the host's memory */
-#define RONDO_GROUP_POLLS    200 /* of one of a group's parts in one visit, */
+#define RONDO_GROUP_PATIENCE 64 /* rounds between a group's looks at the host's memory */
+#define RONDO_GROUP_POLLS    200 /* budget of one part of several in a visit, */
 #define RONDO_ALONE_POLLS    4000 /* and of a part that is alone: about a millisecond */
-#define RONDO_WITHDRAW_POLLS (1 << 20) /* of a sender that is storing where its receiver gives up: a second */
-#define RONDO_WARP_PATIENCE  1000 /* looks at warps that do not come on; likewise */
+#define RONDO_WITHDRAW_POLLS (1 << 20) /* looks at a sender that is storing while its receiver gives up: a second */
+#define RONDO_WARP_PATIENCE  1000 /* looks at warps that do not advance: about a millisecond */
 
 /* A block's shared memory. */
 struct rondo_cuda_block {
@@ -25,9 +26,10 @@ struct rondo_cuda_block {
     struct rondo_daemon daemon;
 };
 
-/* One object that the compiler knows the place of: accesses through a pointer it knows nothing of are slower by far. */
+/* An object whose address the compiler knows: accesses through a pointer are slower by far. */
 static __shared__ struct rondo_cuda_block rondo_here;
 
+/* Rounds of the daemon until it quits. */
 static __device__ void rondo_lead_daemon(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_workers *workers)
 {
     rondo_daemon_enter(daemon, block);
@@ -35,21 +37,21 @@ static __device__ void rondo_lead_daemon(const struct rondo_daemon *daemon, stru
         ;
 }
 
-/* Looks into the host's memory. */
+/* Whether the lane has failed or the daemon has to stop. Reads the host's memory. */
 static __device__ int rondo_interrupted(const struct rondo_queues *queues, uint32_t lane)
 {
     return rondo_load_relaxed32(&queues->failed[lane]) != 0 || rondo_load_relaxed32(&queues->stop) != 0;
 }
 
-/* The last one of a launch comes after all that the others did with the group's list. */
+/* Counts an operation of a group as over. The last one of a launch comes after all use of the group's list. */
 static __device__ __noinline__ void rondo_tell_over(const struct rondo_daemon *daemon, uint32_t place, uint32_t until)
 {
     if ((uint32_t) rondo_fetch_add(&daemon->exchange->over[place], 1) + 1 == until)
         rondo_store_relaxed32(&daemon->queues->over[place], until);
 }
 
-/* The part is done; the last one completes the operation. told: of being stuck, which counts in the upper half, so that the last one
- * knows it of all. */
+/* Ends this block's part of an operation on a stream; the block that ends last completes the operation. told: 1 if the block
+ * has reported being stuck; it is added in the upper half of the count, so that the last block knows it of all. */
 static __device__ void rondo_finish_ordered(const struct rondo_daemon *daemon, const struct rondo_stream_operation *given,
                                             uint32_t lane_index, uint64_t told)
 {
@@ -61,7 +63,7 @@ static __device__ void rondo_finish_ordered(const struct rondo_daemon *daemon, c
         rondo_store_relaxed(&lane->finished_parts, 0);
         told = parts >> 32;
     }
-    if (told != 0) /* the others' stores of it came before they were counted */
+    if (told != 0) /* the other blocks' reports came before they were counted */
         rondo_store_relaxed(&daemon->queues->stuck[lane_index], 0);
     rondo_count(&lane->submitted, 1);
     rondo_count(&lane->completed, 1);
@@ -71,6 +73,7 @@ static __device__ void rondo_finish_ordered(const struct rondo_daemon *daemon, c
         rondo_tell_over(daemon, given->place, given->until);
 }
 
+/* Reports once that the operation with the number waits for long. */
 static __device__ void rondo_tell_stuck(const struct rondo_daemon *daemon, uint32_t lane, uint64_t number, uint8_t *told)
 {
     if (!*told)
@@ -78,14 +81,15 @@ static __device__ void rondo_tell_stuck(const struct rondo_daemon *daemon, uint3
     *told = 1;
 }
 
-/* The lane has failed. */
+/* Gives the operation's buffers back after the lane has failed. */
 static __device__ void rondo_give_up(const struct rondo_context *context, const struct rondo_workers *workers)
 {
     for (uint32_t polls = 0; polls < RONDO_WITHDRAW_POLLS && !rondo_withdraw_direct_write(context, &workers->part); polls++)
         ;
 }
 
-/* Until the warps are through the part or the lane has failed. Returns whether being stuck was told of. */
+/* Leads the warp interpreter until all warps have finished the part or the lane has failed. Returns whether being stuck was
+ * reported. */
 static __device__ uint8_t rondo_lead_warps(const struct rondo_daemon *daemon, struct rondo_run *run, struct rondo_workers *workers)
 {
     const uint32_t lane = workers->operation.lane, senders = rondo_warp_senders(workers);
@@ -119,7 +123,7 @@ static __device__ uint8_t rondo_lead_warps(const struct rondo_daemon *daemon, st
     return told;
 }
 
-/* Runs this block's part until it is done or the lane has failed. Nobody else runs parts of an operation in stream order. */
+/* Leads this block's part of an operation until it is done or the lane has failed. No other block executes the same part. */
 static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, const struct rondo_stream_operation *given,
                                             uint32_t part, struct rondo_context *context, struct rondo_workers *workers, int all_lines)
 {
@@ -152,32 +156,33 @@ static __device__ void rondo_lead_operation(const struct rondo_daemon *daemon, c
     rondo_finish_ordered(daemon, given, workers->operation.lane, told);
 }
 
-/* By one thread, before anything of the lane is looked at. */
+/* Waits until it is the operation's turn in its lane, and gives the operation its number. By one thread, before anything of
+ * the lane is read. */
 static __device__ void rondo_await_turn(const struct rondo_daemon *daemon, const struct rondo_stream_operation *given,
                                         struct rondo_context *context)
 {
     const struct rondo_lane *lane = &daemon->lanes[given->operation.lane];
     for (uint32_t polls = 1; given->waits && rondo_load_acquire_device(&lane->ordered) < given->order; polls++)
         if (polls % 4096 == 0 && rondo_load_relaxed32(&daemon->queues->stop) != 0)
-            break; /* if the lane has failed, that one is about to end, too, and comes first all the same */
-    /* What the blocks of one operation know it by: its order, which no number of the daemon's is taken for. In a graph it is the
-     * lane's count: the one before has completed, and the next one waits for this one, so that it is the same for all blocks
-     * until the last one changes it. */
+            break; /* a failed lane's earlier operation is about to end, too, and comes first all the same */
+    /* The number by which the blocks of one operation know it: its order, which is no number of the daemon's; in a graph the
+     * lane's count, because the operation before has completed and the next one waits for this one, so that all blocks read
+     * the same. */
     if (given->order != RONDO_UNORDERED)
         context->operation = RONDO_ORDERED_NUMBER(given->order);
     else
         context->operation = rondo_load_acquire_device(&lane->completed) + 1;
 }
 
-/* Only the leader has to wait: it alone looks at what the kernels before may have written, but for data, which the workers
- * touch when it has told them to; and for a slice operation that they go ahead with (rondo_workers_goes_ahead). */
+/* Only the leader waits: it alone reads what earlier kernels may have written, except data, which the workers touch when the
+ * leader has told them to; and except a slice operation that they execute without it (rondo_workers_run_ahead). */
 RONDO_FUNCTION void rondo_workers_arrive(struct rondo_workers *workers, const struct rondo_run *run)
 {
     rondo_after_stream();
     const int one_slice_op = workers->operation.tiles == 1 && workers->operation.slices == 1;
     if (workers->part.end_count > 0 && (workers->ends[0].protocol == RONDO_PROTOCOL_LL ||
                                      (workers->ends[0].protocol == RONDO_PROTOCOL_LL128 && one_slice_op)))
-        rondo_workers_ending(workers); /* such a kernel takes hardly longer than a launch */
+        rondo_workers_ending(workers); /* such a kernel hardly takes longer than a launch */
     rondo_await_turn(&rondo_here.daemon, (const struct rondo_stream_operation *) run->home, run->context);
     if (!workers->ahead)
         rondo_workers_look_again(workers);
@@ -185,13 +190,13 @@ RONDO_FUNCTION void rondo_workers_arrive(struct rondo_workers *workers, const st
 
 /* ---- groups ---- */
 
-/* Of one of a block's parts. Small: a kernel whose threads need more than a kilobyte of stack is not launched before all that runs has
- * ended. */
+/* State of one of a block's parts. Small: a kernel whose threads need more than a kilobyte of stack is launched only when
+ * all that runs has ended. */
 struct rondo_part_flags {
     uint8_t begun : 1, told : 1, done : 1;
 };
 
-/* One visit: runs on where the part stands until it is done or stuck. 1: done. */
+/* Visits a part: continues it where it stands until it is done or stuck. Returns 1 if it is done. */
 static __device__ int rondo_visit_part(const struct rondo_daemon *daemon, const struct rondo_cuda_group *group, uint32_t index,
                                        int looks, uint64_t budget, struct rondo_part_flags *flags,
                                        struct rondo_context *context, struct rondo_workers *workers)
@@ -204,7 +209,7 @@ static __device__ int rondo_visit_part(const struct rondo_daemon *daemon, const 
     int interrupted = looks && rondo_interrupted(daemon->queues, lane_index);
     if (given->waits && rondo_load_acquire_device(&lane->ordered) < given->order &&
         !(looks && rondo_load_relaxed32(&daemon->queues->stop) != 0))
-        return 0; /* the lane's operation before may be another block's, or on another stream */
+        return 0; /* the lane's previous operation may be another block's, or on another stream */
     uint64_t number = rondo_load_acquire_device(&lane->completed); /* the same until this part, too, is done */
     if (flags->begun) {
         *context = *home;
@@ -215,7 +220,7 @@ static __device__ int rondo_visit_part(const struct rondo_daemon *daemon, const 
         flags->begun = 1;
     }
     rondo_prepare_run(&run, daemon, lane_index, &given->operation, part, context);
-    run.fresh = run.of_daemon = run.keeps = 0; /* the worker group has had none of the list's before this launch */
+    run.fresh = run.of_daemon = run.keeps = 0; /* the worker group has had nothing of the list before this launch */
     run.workers = workers;
     run.statistics = &daemon->reports[blockIdx.x % daemon->block_count].statistics;
     run.policy = &daemon->policy;
@@ -236,8 +241,8 @@ static __device__ int rondo_visit_part(const struct rondo_daemon *daemon, const 
     return 0;
 }
 
-/* Every part is visited again and again, so none waits for another of the same block: members of a group may wait for each other
- * across ranks in any way, however few blocks carry them. */
+/* Visits the block's parts of a group in turn until all are done. None waits for another of the same block, so members of a
+ * group may wait for each other across ranks in any way, however few blocks execute them. */
 static __device__ void rondo_lead_group(const struct rondo_daemon *daemon, const struct rondo_cuda_group *group,
                                                      struct rondo_context *context, struct rondo_workers *workers)
 {
@@ -256,7 +261,7 @@ static __device__ void rondo_lead_group(const struct rondo_daemon *daemon, const
         }
 }
 
-/* Its parts' operations, into its own memory. */
+/* Copies the operations of the block's parts from the host's memory to the list. */
 static __device__ void rondo_bring_in_list(const struct rondo_cuda_group *group)
 {
     enum { VECTORS = sizeof(struct rondo_stream_operation) / 16 };
@@ -269,8 +274,8 @@ static __device__ void rondo_bring_in_list(const struct rondo_cuda_group *group)
     }
 }
 
-/* The operation and this block's part of it. What the host wrote before it launched the kernel is there; what the kernels before
- * may have written is not yet. */
+/* Copies the operation and this block's part of it to shared memory. What the host wrote before the launch can be read; what
+ * earlier kernels may have written cannot yet. */
 static __device__ __forceinline__ void rondo_bring_in(const struct rondo_stream_operation *given, struct rondo_cuda_block *shared)
 {
     struct rondo_workers *workers = &rondo_here.workers;
@@ -281,10 +286,11 @@ static __device__ __forceinline__ void rondo_bring_in(const struct rondo_stream_
     rondo_workers_load_part(workers, threadIdx.x, blockDim.x);
     __syncthreads();
     rondo_workers_load_instructions(workers, threadIdx.x, blockDim.x);
-    rondo_workers_load_ends(workers, threadIdx.x, blockDim.x); /* as they are now */
+    rondo_workers_load_ends(workers, threadIdx.x, blockDim.x); /* as they are now; rondo_workers_look_again */
 }
 
-/* given: the operation of this block; group: those that it goes round; neither: the daemon. all_lines: rondo_workers_work. */
+/* The body of all kernels but the tma kernel. given: the block's operation; group: the list whose parts the block visits;
+ * both NULL: the daemon. all_lines, a constant: see rondo_workers_work. */
 static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemon *daemon,
                                                         const struct rondo_stream_operation *given,
                                                         const struct rondo_cuda_group *group, int all_lines)
@@ -317,7 +323,7 @@ static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemo
         rondo_workers_work(workers, threadIdx.x, worker_count, all_lines, of_daemon);
     } else if (threadIdx.x == worker_count) { /* the leader, alone in its warp */
         if (given != NULL || group != NULL)
-            shared->daemon.policy.preempt = 1; /* a wait without a budget is the daemon's alone */
+            shared->daemon.policy.preempt = 1; /* only a daemon's wait may be without a budget */
         if (group != NULL)
             rondo_lead_group(&shared->daemon, group, &shared->context, workers);
         else if (given == NULL)
@@ -351,7 +357,7 @@ RONDO_KERNEL rondo_lines_kernel(const __grid_constant__ struct rondo_daemon daem
     rondo_block_main(&daemon, &operation, NULL, 1);
 }
 
-/* The one that the block is of. */
+/* Index of the operation that the block executes a part of. */
 static __device__ __forceinline__ uint32_t rondo_in_batch(const struct rondo_cuda_batch *batch)
 {
     uint32_t i = 0;
@@ -372,7 +378,7 @@ RONDO_KERNEL rondo_all_lines_kernel(const __grid_constant__ struct rondo_daemon 
     rondo_block_main(&daemon, &batch.operations[rondo_in_batch(&batch)], NULL, 1);
 }
 
-/* ---- by bulk copies ---- */
+/* ---- move_tma ---- */
 
 #if __CUDA_ARCH__ >= 900
 
@@ -380,7 +386,7 @@ static __shared__ struct rondo_tma rondo_tma_here;
 extern __shared__ __align__(128) char rondo_tma_cells[];
 static_assert(sizeof(struct rondo_cuda_block) + sizeof(struct rondo_tma) + RONDO_TMA_SHARED <= 227 * 1024, "a block's most");
 
-/* Until the part is over or the lane has failed. Returns whether being stuck was told of. */
+/* Leads move_tma until the part is finished or the lane has failed. Returns whether being stuck was reported. */
 static __device__ uint8_t rondo_lead_tma(const struct rondo_daemon *daemon, struct rondo_run *run, struct rondo_workers *workers)
 {
     struct rondo_tma *tma = &rondo_tma_here;
@@ -467,7 +473,7 @@ static __device__ void rondo_tma_main(const struct rondo_daemon *daemon, const s
 
 #else
 
-/* The selection has asked all ranks' GPUs. */
+/* Never launched: the selection has asked for the GPUs of all ranks. */
 static __device__ void rondo_tma_main(const struct rondo_daemon *daemon, const struct rondo_stream_operation *given)
 {
     (void) daemon;

@@ -1,4 +1,4 @@
-/* The kernels, as the host sees them. */
+/* The CUDA kernels as the host sees them: their numbers and their arguments. Relies on device/abi. */
 #ifndef RONDO_DEVICE_CUDA_KERNELS_H
 #define RONDO_DEVICE_CUDA_KERNELS_H
 
@@ -12,11 +12,11 @@ struct rondo_cuda_batch {
     struct rondo_stream_operation operations[RONDO_CUDA_BATCH];
 };
 
-/* More parts (program blocks) of operations than a grid has blocks, which share them out: each goes round its own as a daemon
- * does. operations, and the one that each part is of: the host's memory. visits: one a part, device memory. */
+/* A group of parts (program blocks): more than a grid has blocks, which share them and visit theirs in turn, as a daemon
+ * does. operations and owners (the operation of each part) are in host memory, visits (one for each part) in device memory. */
 #define RONDO_CUDA_PARTS_MAX 256 /* of one block */
 struct rondo_cuda_visit {
-    struct rondo_stream_operation given; /* brought in from the host's memory */
+    struct rondo_stream_operation given; /* copied from the host's memory */
     struct rondo_context context;        /* where the part stands between two visits */
 };
 struct rondo_cuda_group {
@@ -27,14 +27,15 @@ struct rondo_cuda_group {
 };
 
 enum rondo_cuda_kernel {
-    RONDO_CUDA_DAEMON,     /* (struct rondo_daemon), one block a block of the daemon */
-    RONDO_CUDA_OPERATION,  /* (struct rondo_daemon, struct rondo_stream_operation), one block a program block */
+    RONDO_CUDA_DAEMON,     /* (struct rondo_daemon), a block for each block of the daemon */
+    RONDO_CUDA_OPERATION,  /* (struct rondo_daemon, struct rondo_stream_operation), a block for each program block */
     RONDO_CUDA_LINES,      /* the same, of an operation with LL128 connectors */
-    RONDO_CUDA_OPERATIONS, /* (struct rondo_daemon, struct rondo_cuda_batch), likewise, of each */
+    RONDO_CUDA_OPERATIONS, /* (struct rondo_daemon, struct rondo_cuda_batch), a block for each program block of all operations
+                            */
     RONDO_CUDA_ALL_LINES,  /* the same, of operations that all have LL128 connectors */
-    RONDO_CUDA_TMA,        /* the same, of operations that all walk by bulk copies; with RONDO_TMA_SHARED */
-    RONDO_CUDA_GROUP,      /* (struct rondo_daemon, struct rondo_cuda_group), as many blocks as may be */
-    RONDO_CUDA_FETCH,      /* (const uint64_t *, uint64_t *), one thread: a word to where the host sees it */
+    RONDO_CUDA_TMA,        /* the same, of operations that move_tma executes, with RONDO_TMA_SHARED bytes of shared memory */
+    RONDO_CUDA_GROUP,      /* (struct rondo_daemon, struct rondo_cuda_group), as many blocks as the block budget grants */
+    RONDO_CUDA_FETCH,      /* (const uint64_t *from, uint64_t *to), one thread: copies a word to where the host reads it */
     RONDO_CUDA_KERNELS
 };
 
@@ -42,7 +43,7 @@ enum rondo_cuda_kernel {
 extern "C" {
 #endif
 
-/* As cudaLaunchKernel's func. */
+/* A kernel, as the func argument of cudaLaunchKernel. */
 const void *rondo_cuda_kernel(enum rondo_cuda_kernel kernel);
 
 #ifdef __cplusplus

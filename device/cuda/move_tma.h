@@ -1,24 +1,22 @@
 /*
- * A part of an operation on a stream whose slice operations are moved by bulk copies (PTX cp.async.bulk, from sm_90 on): its
- * data flow through cells in shared memory, slice operation by slice operation in the order of the engine. The loader, one
- * thread, plans the slice operations and loads what each is made of as soon as that is there and cells are free; warps reduce
- * it where it lies; the storer, one thread, stores the result to the peers' slots and to this rank's buffers; the leader tells
- * the peers. A warp of polling threads looks at what the peers tell, an end a lane. No thread touches data that are only
- * copied, and few blocks fill a link.
- *
- * A thread's instructions are what a block's rate hangs on: at 45 GB/s a slice operation takes 700 cycles, and one instruction
- * after the other takes 5, an access to shared memory 30. So positions and addresses are the loader's, who has time, and in
- * registers where they can be.
- *
- * Order. Data arrive and leave by the async proxy. A store's completion makes it visible to the storer (bulk groups), which
- * notes the slice operations that are over (release); the leader takes note (acquire), fences, and tells the peers: causality
- * order is transitive. A peer's polling thread acquires the word and notes it (release), its loader takes note (acquire), and a
- * proxy fence orders the bulk loads after that. Slots are given back, too, when the slice operation is over, for which all its
- * loads had to land. A cell is loaded anew when the store that read it has done so, as the storer says by freed.
- *
- * Why nobody waits for ever: loading, reducing and storing each keep to the engine's order, and the peers are told of each
- * slice operation as the engine tells them, whose order has been checked to come to its end; before the storer waits for
- * anything, what it has begun is seen to its end (rondo_tma_idle).
+ * move_tma: executes a part of an operation on a stream by bulk copies (PTX cp.async.bulk, from sm_90 on). Data flow through
+ * cells in shared memory, slice operation by slice operation in the order of the engine. The loader, one thread, plans the
+ * slice operations and loads their sources as soon as these are there and cells are free; the reducers, several warps, reduce
+ * them where they lie; the storer, one thread, stores the results to the peers' slots and to this rank's buffers; the leader
+ * publishes. The lanes of one warp poll what the peers publish, an end a lane. No thread touches data that are only copied,
+ * and few blocks fill a link.
+ * The number of a thread's instructions limits a block's rate: at 45 GB/s a slice operation takes 700 cycles, dependent
+ * instructions take 5 each, an access to shared memory 30. So the loader, which has time, computes positions and addresses, in
+ * registers where possible.
+ * Order. Data arrive and leave by the async proxy. The completion of a store makes it visible to the storer (bulk groups),
+ * which notes the finished slice operations (release); the leader reads that (acquire), fences, and publishes: causality order
+ * is transitive. A peer's polling thread acquires the published word and notes it (release), its loader reads that (acquire),
+ * and a proxy fence orders the bulk loads after it. A slot is given back when its slice operation is finished, for which all
+ * its loads must have completed. A cell is loaded again when the store that read it has done so, which the storer says by
+ * freed.
+ * Why no thread waits forever: loading, reducing and storing each keep the engine's order, and slice operations are published
+ * in that order, for which verification has shown that it ends; before the storer waits for anything, it finishes the stores
+ * it has begun (rondo_tma_idle).
  */
 #ifndef RONDO_DEVICE_CUDA_MOVE_TMA_H
 #define RONDO_DEVICE_CUDA_MOVE_TMA_H
@@ -37,52 +35,56 @@
 #include "device/move/move_ll.h"
 
 #define RONDO_TMA_REDUCERS (RONDO_TMA_THREADS - 3 * RONDO_CUDA_WARP - RONDO_CUDA_CONTROL) /* threads */
-#define RONDO_TMA_RING     16   /* places of slice operations that are planned and not over: more than there can be */
-#define RONDO_TMA_DEEP     8    /* slice operations whose stores are under way */
-#define RONDO_TMA_PATIENCE 8192 /* the leader's looks at slice operations that do not come on: about a millisecond */
+#define RONDO_TMA_RING     16 /* entries for slice operations that are planned and not finished: more than there can be */
+#define RONDO_TMA_DEEP     8  /* slice operations whose stores are under way */
+#define RONDO_TMA_PATIENCE                                                                                                     \
+    8192 /* looks of the leader at slice operations that do not finish, until it reports: about a millisecond */
 
 static_assert(RONDO_TMA_RING > RONDO_TMA_CELLS, "each piece has a cell, and the last place says that there are no more");
 static_assert(RONDO_TMA_CELLS >= RONDO_WARP_WIDTH, "the sources of a piece have cells");
 
-/* What the storer does. */
+/* A planned slice operation, for the storer. */
 struct rondo_tma_slice_op {
     uint32_t bytes;  /* 0: there are no more */
-    uint32_t cells;  /* given to the slice operations up to this one, in all */
-    uint8_t cell;    /* where the result is */
-    uint8_t reduces; /* it has to be reduced first */
-    uint8_t waits;   /* for all stores before */
+    uint32_t cells;  /* number of cells given to the slice operations up to this one */
+    uint8_t cell;    /* the result's cell */
+    uint8_t reduces; /* it has several sources, which are reduced first */
+    uint8_t waits;   /* it needs all earlier stores */
     uint8_t send_first, sent;
-    char *local;                       /* NULL: nowhere here */
+    char *local;                       /* NULL: nowhere on this rank */
     char *remote[RONDO_WARP_WIDTH];    /* slots, */
-    uint64_t needed[RONDO_WARP_WIDTH]; /* which are free when so many have been given back */
+    uint64_t needed[RONDO_WARP_WIDTH]; /* each of which is free when so many have been given back */
 } __attribute__((aligned(16)));
 
-/* What those who reduce do. */
+/* A planned reduction, for the reducers. */
 struct rondo_tma_reduce {
     uint32_t bytes; /* 0: there are no more */
-    uint8_t cell;   /* of the first source; the others' come next */
+    uint8_t cell;   /* of the first source; those of the others follow */
     uint8_t sources, finishes;
 };
 
-/* In shared memory, beside the worker group. */
+/* In shared memory, beside struct rondo_workers. */
 struct rondo_tma {
-    uint64_t landed[RONDO_TMA_RING];   /* barriers: of slice operations of one source, the next one each: it is there */
-    uint64_t gathered[RONDO_TMA_RING]; /* of those of several: all are, as the loader announces, who alone arrives at these, */
-    uint64_t reduced[RONDO_TMA_RING];  /* and the result is, as all who reduce say */
+    uint64_t landed[RONDO_TMA_RING];   /* barriers of slice operations of one source: the source is in its cell */
+    uint64_t gathered[RONDO_TMA_RING]; /* barriers of slice operations of several sources: all are in their cells; only the
+                                          loader arrives */
+    uint64_t reduced[RONDO_TMA_RING];  /* barriers of the same: the result is in its cell; every reducer arrives */
     struct rondo_tma_slice_op slice_ops[RONDO_TMA_RING];
     struct rondo_tma_reduce reduces[RONDO_TMA_RING];
-    uint32_t planned;                       /* slice operations; the loader's */
-    uint32_t freed;                         /* cells, in all; the storer's */
-    uint32_t stored;                        /* slice operations whose stores are over; the storer's */
-    uint32_t finished;                      /* all are; the storer's */
-    uint32_t stop;                          /* all shall leave off; the leader's */
-    uint8_t waits[RONDO_WARP_INSTRUCTIONS]; /* an instruction before stores what this one loads or stores here */
-    uint32_t moved[RONDO_WARP_ENDS];        /* slots of each end that are planned with; the loader's */
-    uint32_t told[RONDO_WARP_ENDS];         /* of which the peer knows; the leader's */
+    uint32_t planned;  /* number of planned slice operations; written by the loader */
+    uint32_t freed;    /* number of cells that are free again; written by the storer */
+    uint32_t stored;   /* number of slice operations whose stores are finished; written by the storer */
+    uint32_t finished; /* all stores are finished; written by the storer */
+    uint32_t stop;     /* all threads have to end early; written by the leader */
+    uint8_t
+        waits[RONDO_WARP_INSTRUCTIONS]; /* of each instruction: an earlier one stores what it loads or stores on this rank */
+    uint32_t moved[RONDO_WARP_ENDS];    /* slots of each end that have been planned; written by the loader */
+    uint32_t told[RONDO_WARP_ENDS];     /* slots of each end that have been published; written by the leader */
 };
 
 /* ---- shared memory ---- */
 
+/* Loads a word of shared memory; acquire. */
 RONDO_FUNCTION uint32_t rondo_tma_look(const uint32_t *word)
 {
     uint32_t value;
@@ -90,12 +92,13 @@ RONDO_FUNCTION uint32_t rondo_tma_look(const uint32_t *word)
     return value;
 }
 
+/* Stores a word of shared memory; release. */
 RONDO_FUNCTION void rondo_tma_say(uint32_t *word, uint32_t value)
 {
     asm volatile("st.release.cta.shared.u32 [%0], %1;" ::"r"(rondo_shared_address(word)), "r"(value) : "memory");
 }
 
-/* What an end's peer has told. */
+/* What an end's peer has published. */
 RONDO_FUNCTION uint64_t rondo_tma_seen(const struct rondo_end *end)
 {
     uint64_t value;
@@ -103,13 +106,14 @@ RONDO_FUNCTION uint64_t rondo_tma_seen(const struct rondo_end *end)
     return value;
 }
 
-/* Whether the index-th use of barriers that are used in turn is over. A barrier tells a phase from the next one only, so
- * whoever asks has waited for all before. */
+/* Whether the index-th use of an array of barriers is finished. A barrier tells a phase from the next one only, so the
+ * caller has waited for all earlier uses. */
 RONDO_FUNCTION int rondo_tma_is_over(const uint64_t *barriers, uint32_t index, uint32_t arrivals)
 {
     return rondo_barrier_is_over(&barriers[index % RONDO_TMA_RING], index / RONDO_TMA_RING, arrivals);
 }
 
+/* Arrives at a barrier and announces so many bytes of bulk copies to it. */
 RONDO_FUNCTION void rondo_tma_expect(uint64_t *barrier, uint32_t bytes)
 {
     asm volatile(
@@ -120,6 +124,7 @@ RONDO_FUNCTION void rondo_tma_expect(uint64_t *barrier, uint32_t bytes)
 
 /* ---- bulk copies, of multiples of 16 bytes ---- */
 
+/* Begins to copy bytes to a cell; their arrival counts at the barrier. */
 RONDO_FUNCTION void rondo_tma_copy_in(char *cell, const char *from, uint32_t bytes, uint64_t *barrier)
 {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -128,6 +133,7 @@ RONDO_FUNCTION void rondo_tma_copy_in(char *cell, const char *from, uint32_t byt
                  : "memory");
 }
 
+/* Begins to copy a cell's bytes to global memory, in the current group. */
 RONDO_FUNCTION void rondo_tma_copy_out(char *to, const char *cell, uint32_t bytes)
 {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(rondo_shared_address(cell)),
@@ -135,18 +141,19 @@ RONDO_FUNCTION void rondo_tma_copy_out(char *to, const char *cell, uint32_t byte
                  : "memory");
 }
 
+/* Ends the current group of bulk stores. */
 RONDO_FUNCTION void rondo_tma_close_group(void)
 {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-/* Of the groups but the last one, all cells have been read. */
+/* Waits until the cells of all groups but the last one have been read. */
 RONDO_FUNCTION void rondo_tma_await_reads(void)
 {
     asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
 }
 
-/* All groups but the last so many (at most RONDO_TMA_DEEP) are over. */
+/* Waits until all groups but the last left (at most RONDO_TMA_DEEP) are finished. */
 RONDO_FUNCTION void rondo_tma_await(uint32_t left)
 {
 #define RONDO_TMA_AWAIT(count)                                                                                                 \
@@ -168,7 +175,7 @@ RONDO_FUNCTION void rondo_tma_await(uint32_t left)
 }
 static_assert(RONDO_TMA_DEEP == 8, "as many cases as groups");
 
-/* Between what was learnt of global memory, or stored to cells, and bulk copies. */
+/* Orders bulk copies after what was learnt of global memory (fence), or stored to cells (fence_cells). */
 RONDO_FUNCTION void rondo_tma_fence(void)
 {
     asm volatile("fence.proxy.async.global;" ::: "memory");
@@ -180,21 +187,22 @@ RONDO_FUNCTION void rondo_tma_fence_cells(void)
 
 /* ---- the order of the slice operations ---- */
 
-/* The engine's, but that a last instruction that only receives takes turns with the next tile's first one that only sends,
- * slice by slice: all blocks come there at about the same time, and the links would be idle. No peer can tell, for on every
- * connector the order is the same; and as what is received late is a tile's slices at most, nobody waits for ever who would not
- * with so many slots fewer, which the check allows for (RONDO_TMA_SLOTS). */
+/* Where a thread stands. The order is the engine's, except that a last instruction that only receives alternates, slice by
+ * slice, with the next tile's first instruction if that only sends: all blocks come there at about the same time, and links
+ * would be idle. No peer can tell, because the order on every connector is the same. What is received late is at most a
+ * tile's slices, and verification allows for that many fewer slots (RONDO_TMA_SLOTS), so no thread waits forever. */
 struct rondo_tma_cursor {
     uint64_t tile_bytes, slice_bytes, end; /* bytes of a chunk */
-    uint64_t tile, start, limit; /* before the tile, before the slice operation, and before what the instruction leaves out */
-    uint64_t other;              /* start of the instruction that this one takes turns with */
+    uint64_t tile, start, limit; /* of the tile, of the slice operation, and where the instruction's part of the tile ends */
+    uint64_t other;              /* start of the instruction that alternates with this one */
     struct rondo_warp_step step; /* the instruction */
     uint32_t instruction, instructions;
-    uint32_t slice_ops;   /* before this one */
-    uint32_t weaves;      /* such instructions there are, */
-    uint32_t turns, over; /* and take turns now; the next tile's first one is over */
+    uint32_t slice_ops;   /* number of slice operations before this one */
+    uint32_t weaves;      /* there are alternating instructions, */
+    uint32_t turns, over; /* and they alternate now; the next tile's first instruction is finished */
 };
 
+/* Sets the cursor to its instruction, at start. */
 RONDO_FUNCTION void rondo_tma_take(const struct rondo_workers *workers, struct rondo_tma_cursor *at, uint64_t start)
 {
     at->step = workers->interpreter.steps[at->instruction];
@@ -202,6 +210,7 @@ RONDO_FUNCTION void rondo_tma_take(const struct rondo_workers *workers, struct r
     at->limit = at->step.bytes < at->tile + at->tile_bytes ? at->step.bytes : at->tile + at->tile_bytes;
 }
 
+/* A cursor at the part's beginning. */
 RONDO_FUNCTION struct rondo_tma_cursor rondo_tma_begin(const struct rondo_workers *workers)
 {
     const struct rondo_operation *operation = &workers->operation;
@@ -216,6 +225,7 @@ RONDO_FUNCTION struct rondo_tma_cursor rondo_tma_begin(const struct rondo_worker
     return at;
 }
 
+/* Changes to the instruction that alternates with this one. */
 RONDO_FUNCTION void rondo_tma_change(const struct rondo_workers *workers, struct rondo_tma_cursor *at)
 {
     const uint64_t start = at->other;
@@ -225,7 +235,7 @@ RONDO_FUNCTION void rondo_tma_change(const struct rondo_workers *workers, struct
     rondo_tma_take(workers, at, start);
 }
 
-/* 0: there are no more. */
+/* Goes on to the next instruction. Returns 0 if there is none. */
 RONDO_FUNCTION int rondo_tma_advance(const struct rondo_workers *workers, struct rondo_tma_cursor *at)
 {
     if (at->turns) { /* the rest of the other one */
@@ -247,7 +257,7 @@ RONDO_FUNCTION int rondo_tma_advance(const struct rondo_workers *workers, struct
     return 1;
 }
 
-/* Goes on to where there is something to move, and returns how many bytes; 0: that was all. */
+/* Goes on to the next slice operation that moves something. Returns its bytes; 0 if there is none. */
 RONDO_FUNCTION uint32_t rondo_tma_next(const struct rondo_workers *workers, struct rondo_tma_cursor *at)
 {
     while (at->start >= at->limit)
@@ -256,6 +266,7 @@ RONDO_FUNCTION uint32_t rondo_tma_next(const struct rondo_workers *workers, stru
     return (uint32_t) (at->limit - at->start < at->slice_bytes ? at->limit - at->start : at->slice_bytes);
 }
 
+/* Passes the slice operation. */
 RONDO_FUNCTION void rondo_tma_pass(const struct rondo_workers *workers, struct rondo_tma_cursor *at)
 {
     at->start += at->slice_bytes;
@@ -264,7 +275,7 @@ RONDO_FUNCTION void rondo_tma_pass(const struct rondo_workers *workers, struct r
         rondo_tma_change(workers, at);
 }
 
-/* Cells are used in turn. */
+/* The cell that is count cells after the cell, in the ring of cells. */
 RONDO_FUNCTION uint32_t rondo_tma_after(uint32_t cell, uint32_t count)
 {
     return cell + count < RONDO_TMA_CELLS ? cell + count : cell + count - RONDO_TMA_CELLS;
@@ -272,7 +283,8 @@ RONDO_FUNCTION uint32_t rondo_tma_after(uint32_t cell, uint32_t count)
 
 /* ---- the polling threads ---- */
 
-/* Acquire pairs with the peers' telling of slots that they have filled, or read and given back. */
+/* Polls what the peers publish, a lane for each end, until the part is finished. Acquire pairs with the peers' publishing of
+ * slots that they have filled, or read and given back. */
 RONDO_FUNCTION void rondo_tma_poll(struct rondo_workers *workers, const struct rondo_tma *tma, uint32_t lane)
 {
     const int has_end = lane < workers->part.end_count;
@@ -290,15 +302,15 @@ RONDO_FUNCTION void rondo_tma_poll(struct rondo_workers *workers, const struct r
 
 /* ---- the loader ---- */
 
-/* How far it is besides the cursor. */
+/* How far the loader is, besides its cursor. */
 struct rondo_tma_loads {
-    uint32_t copies, reduces; /* slice operations of one source, and of several */
-    uint32_t cells, cell;     /* given, in all, and the next one */
-    uint32_t known_end;       /* of this end the peer's word has been seen, and fenced for: */
+    uint32_t copies, reduces; /* number of slice operations of one source, and of several */
+    uint32_t cells, cell;     /* number of cells given, and the next cell */
+    uint32_t known_end;       /* the peer's word of this end has been read, and fenced for */
     uint64_t known;
 };
 
-/* 0: it shall stop. */
+/* Waits until the word has reached least. Returns 0 if the threads have to end. */
 RONDO_FUNCTION int rondo_tma_await_word(const struct rondo_tma *tma, const uint32_t *word, uint32_t least)
 {
     while ((int32_t) (rondo_tma_look(word) - least) < 0)
@@ -307,7 +319,7 @@ RONDO_FUNCTION int rondo_tma_await_word(const struct rondo_tma *tma, const uint3
     return 1;
 }
 
-/* Until the peer has filled the slot; and the bulk load comes after. */
+/* Waits until the peer has filled the slot, and orders the bulk load after that. Returns 0 if the threads have to end. */
 RONDO_FUNCTION int rondo_tma_await_slot(const struct rondo_workers *workers, const struct rondo_tma *tma, uint32_t e,
                                         uint64_t position, struct rondo_tma_loads *loads)
 {
@@ -321,7 +333,7 @@ RONDO_FUNCTION int rondo_tma_await_slot(const struct rondo_workers *workers, con
     return 1;
 }
 
-/* For the storer. It looks at it when the loader says that it is planned. */
+/* Writes the plan of a slice operation and announces it to the storer and the reducers. */
 RONDO_FUNCTION void rondo_tma_plan(const struct rondo_workers *workers, struct rondo_tma *tma,
                                    const struct rondo_tma_cursor *at, const struct rondo_tma_loads *loads, uint32_t bytes)
 {
@@ -348,8 +360,8 @@ RONDO_FUNCTION void rondo_tma_plan(const struct rondo_workers *workers, struct r
     rondo_tma_say(&tma->planned, at->slice_ops + 1);
 }
 
-/* The slice operation's sources, each to its cell. When it shall stop what a slot holds does not matter any more, but what has
- * been announced to the barrier comes. */
+/* Loads the slice operation's sources to their cells. Returns 0 if the threads have to end: then the content of a slot does
+ * not matter any more, but all bytes that were announced to the barrier will come. */
 RONDO_FUNCTION int rondo_tma_load_slice_op(const struct rondo_workers *workers, struct rondo_tma *tma, char *cells,
                                            const struct rondo_tma_cursor *at, struct rondo_tma_loads *loads, uint32_t bytes)
 {
@@ -378,6 +390,7 @@ RONDO_FUNCTION int rondo_tma_load_slice_op(const struct rondo_workers *workers, 
     return goes_on;
 }
 
+/* Announces that there are no more slice operations. */
 RONDO_FUNCTION void rondo_tma_end(struct rondo_tma *tma, const struct rondo_tma_cursor *at, const struct rondo_tma_loads *loads)
 {
     tma->slice_ops[at->slice_ops % RONDO_TMA_RING].bytes = 0;
@@ -386,12 +399,13 @@ RONDO_FUNCTION void rondo_tma_end(struct rondo_tma *tma, const struct rondo_tma_
     rondo_tma_expect(&tma->gathered[loads->reduces % RONDO_TMA_RING], 0);
 }
 
+/* The loader: one thread. */
 RONDO_FUNCTION void rondo_tma_load(struct rondo_workers *workers, struct rondo_tma *tma, char *cells)
 {
     struct rondo_tma_cursor at = rondo_tma_begin(workers);
     struct rondo_tma_loads loads = {0, 0, 0, 0, RONDO_WARP_ENDS, 0};
     int goes_on = 1;
-    rondo_tma_fence(); /* what the stream held before this kernel was written by others */
+    rondo_tma_fence(); /* other kernels wrote what the stream held before this one */
     for (uint32_t bytes; goes_on && (bytes = rondo_tma_next(workers, &at)) != 0; rondo_tma_pass(workers, &at)) {
         if (!rondo_tma_await_word(tma, &tma->freed, loads.cells + at.step.sources - RONDO_TMA_CELLS))
             break;
@@ -404,7 +418,7 @@ RONDO_FUNCTION void rondo_tma_load(struct rondo_workers *workers, struct rondo_t
         goes_on = rondo_tma_load_slice_op(workers, tma, cells, &at, &loads, bytes);
     }
     rondo_tma_end(tma, &at, &loads);
-    /* Nothing may land in cells when the block is gone. */
+    /* Nothing may arrive in cells when the block has ended. */
     for (uint32_t p = loads.copies > RONDO_TMA_RING ? loads.copies - RONDO_TMA_RING : 0; p < loads.copies; p++)
         while (!rondo_tma_is_over(tma->landed, p, 1))
             ;
@@ -413,9 +427,9 @@ RONDO_FUNCTION void rondo_tma_load(struct rondo_workers *workers, struct rondo_t
             ;
 }
 
-/* ---- those who reduce ---- */
+/* ---- the reducers ---- */
 
-/* The vectors of this thread, into the first cell. */
+/* Reduces this thread's vectors into the first cell. */
 RONDO_FUNCTION void rondo_tma_reduce_slice_op(const struct rondo_workers *workers, char *cells,
                                               const struct rondo_tma_reduce *reduce, uint32_t thread)
 {
@@ -446,6 +460,7 @@ RONDO_FUNCTION void rondo_tma_reduce_slice_op(const struct rondo_workers *worker
     }
 }
 
+/* Whether some slice operation of the part has several sources. */
 RONDO_FUNCTION int rondo_tma_reduces(const struct rondo_workers *workers)
 {
     int reduces = 0;
@@ -454,9 +469,10 @@ RONDO_FUNCTION int rondo_tma_reduces(const struct rondo_workers *workers)
     return reduces;
 }
 
+/* The reducers: RONDO_TMA_REDUCERS threads, numbered from 0. */
 RONDO_FUNCTION void rondo_tma_reduce(const struct rondo_workers *workers, struct rondo_tma *tma, char *cells, uint32_t thread)
 {
-    if (!rondo_tma_reduces(workers)) /* to look at a barrier for nothing would keep others from theirs */
+    if (!rondo_tma_reduces(workers)) /* polling a barrier in vain would slow down the other threads */
         return;
     for (uint32_t f = 0;; f++) {
         while (!rondo_tma_is_over(tma->gathered, f, 1))
@@ -474,15 +490,15 @@ RONDO_FUNCTION void rondo_tma_reduce(const struct rondo_workers *workers, struct
 /* ---- the storer ---- */
 
 struct rondo_tma_stores {
-    uint32_t begun; /* groups, one a slice operation */
-    uint32_t open;  /* of which so many may not be over */
-    uint32_t cells; /* of those that are begun, in all */
+    uint32_t begun; /* number of groups, one for each slice operation */
+    uint32_t open;  /* number of groups that may be unfinished */
+    uint32_t cells; /* number of cells of all groups begun */
     uint32_t copies, reduces;
-    uint32_t known_end; /* as the loader's */
+    uint32_t known_end; /* as in struct rondo_tma_loads */
     uint64_t known;
 };
 
-/* Notes those that are over when no more than so many are left; all cells but theirs are free. */
+/* Waits until at most left groups are unfinished, and notes that the others are finished and their cells free. */
 RONDO_FUNCTION void rondo_tma_retire(struct rondo_tma *tma, struct rondo_tma_stores *stores, uint32_t left)
 {
     rondo_tma_await(left);
@@ -492,17 +508,18 @@ RONDO_FUNCTION void rondo_tma_retire(struct rondo_tma *tma, struct rondo_tma_sto
         rondo_tma_say(&tma->freed, stores->cells);
 }
 
-/* Something that is waited for is not there: meanwhile one store more is seen to its end. 0: all shall stop. */
+/* To be called while the storer waits: finishes one store more. Returns 0 if the threads have to end. */
 RONDO_FUNCTION int rondo_tma_idle(struct rondo_tma *tma, struct rondo_tma_stores *stores)
 {
     if (stores->open > 0)
         rondo_tma_retire(tma, stores, stores->open - 1);
     if (rondo_tma_look(&tma->stop) == 0)
         return 1;
-    rondo_tma_await(0); /* nothing may read cells when the block is gone */
+    rondo_tma_await(0); /* nothing may read cells when the block has ended */
     return 0;
 }
 
+/* Waits until the slice operation's result is in its cell. Returns 0 if the threads have to end. */
 RONDO_FUNCTION int rondo_tma_await_result(struct rondo_tma *tma, struct rondo_tma_stores *stores,
                                           const struct rondo_tma_slice_op *slice_op)
 {
@@ -514,7 +531,8 @@ RONDO_FUNCTION int rondo_tma_await_result(struct rondo_tma *tma, struct rondo_tm
     return 1;
 }
 
-/* Until the receiver has read what was in the slot; and the bulk store comes after. 0: all shall stop. */
+/* Waits until the receiver has read what was in the slot, and orders the bulk store after that. Returns 0 if the threads
+ * have to end. */
 RONDO_FUNCTION int rondo_tma_await_room(const struct rondo_workers *workers, struct rondo_tma *tma,
                                         struct rondo_tma_stores *stores, uint32_t e, uint64_t needed)
 {
@@ -528,7 +546,7 @@ RONDO_FUNCTION int rondo_tma_await_room(const struct rondo_workers *workers, str
     return 1;
 }
 
-/* 0: all shall stop. */
+/* Stores a planned slice operation's result to all its destinations. Returns 0 if the threads have to end. */
 RONDO_FUNCTION int rondo_tma_store_slice_op(const struct rondo_workers *workers, struct rondo_tma *tma, const char *cells,
                                             const struct rondo_tma_slice_op *slice_op, struct rondo_tma_stores *stores)
 {
@@ -557,6 +575,7 @@ RONDO_FUNCTION int rondo_tma_store_slice_op(const struct rondo_workers *workers,
     return 1;
 }
 
+/* The storer: one thread. */
 RONDO_FUNCTION void rondo_tma_store(const struct rondo_workers *workers, struct rondo_tma *tma, const char *cells)
 {
     struct rondo_tma_stores stores = {0, 0, 0, 0, 0, RONDO_WARP_ENDS, 0};
@@ -576,7 +595,7 @@ RONDO_FUNCTION void rondo_tma_store(const struct rondo_workers *workers, struct 
 
 /* ---- the leader ---- */
 
-/* Peers are told of the slice operations that are over: of the slots filled, and of those taken, which go back. */
+/* Publishes the finished slice operations: the slots that were filled, and those that were taken. */
 RONDO_FUNCTION void rondo_tma_tell(const struct rondo_workers *workers, struct rondo_tma *tma, struct rondo_tma_cursor *at,
                                    uint32_t stored, uint64_t *sent)
 {
@@ -591,7 +610,7 @@ RONDO_FUNCTION void rondo_tma_tell(const struct rondo_workers *workers, struct r
     }
 }
 
-/* Whom the first slice operation that is not over seems to wait for: 1 + a rank in the world; 0: nobody. */
+/* The rank for which the first unfinished slice operation seems to wait: 1 + its number in the world; 0: none. */
 RONDO_FUNCTION int32_t rondo_tma_missing(const struct rondo_workers *workers, const struct rondo_tma *tma,
                                          const struct rondo_tma_cursor *at)
 {
@@ -610,7 +629,7 @@ RONDO_FUNCTION int rondo_tma_overlap(const char *one, const char *other, uint64_
     return one != NULL && other != NULL && one < other + other_bytes && other < one + bytes;
 }
 
-/* Whether an instruction before stores to what this one loads or stores in this rank's buffers. */
+/* Whether an earlier instruction stores to what this one loads or stores in this rank's buffers. */
 RONDO_FUNCTION int rondo_tma_waits(const struct rondo_workers *workers, uint32_t index)
 {
     const struct rondo_warp_step *step = &workers->interpreter.steps[index];
@@ -623,7 +642,8 @@ RONDO_FUNCTION int rondo_tma_waits(const struct rondo_workers *workers, uint32_t
     return waits;
 }
 
-/* By all threads, when operation, part and instructions are there; in two halves with a barrier between and after. */
+/* Initializes the block. To be called by all threads when operation, part and instructions are in shared memory, in two
+ * halves with a barrier between them and one after. */
 RONDO_FUNCTION void rondo_tma_decode(struct rondo_workers *workers, struct rondo_tma *tma, uint32_t thread, uint32_t threads)
 {
     for (uint32_t i = thread / RONDO_CUDA_WARP; i < workers->part.instruction_count; i += threads / RONDO_CUDA_WARP)
@@ -646,7 +666,8 @@ RONDO_FUNCTION void rondo_tma_look_for_waits(const struct rondo_workers *workers
         tma->waits[thread] = (uint8_t) rondo_tma_waits(workers, thread);
 }
 
-/* Where an end stands is brought here when it is the operation's turn, and noted when it is over. Each by its thread. */
+/* Reads the ends' positions when it is the operation's turn (arrive), and writes them back when the part is finished
+ * (leave). Each end by its thread. */
 RONDO_FUNCTION void rondo_tma_arrive(struct rondo_workers *workers, uint32_t thread)
 {
     if (thread < workers->part.end_count)

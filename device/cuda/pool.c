@@ -60,7 +60,7 @@ static int class_of(size_t bytes)
     return class;
 }
 
-/* Under the lock. */
+/* A block from the newest slab, or from a new one. Under the lock. */
 static void *obtain(struct rondo_pool *pool, size_t bytes)
 {
     struct pool_block *slab = calloc(1, sizeof(*slab));
@@ -121,7 +121,7 @@ void rondo_pool_return(struct rondo_pool *pool, void *memory, size_t bytes)
 {
     struct pool_block *block = memory != NULL ? calloc(1, sizeof(*block)) : NULL;
     if (block == NULL)
-        return; /* without memory for the note it is lost to us until the pool goes */
+        return; /* without memory for the note, the block is lost until the pool is destroyed */
     int class = class_of(bytes);
     block->memory = memory;
     pthread_mutex_lock(&pool->lock);

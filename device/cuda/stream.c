@@ -15,7 +15,7 @@
 
 /* ---- which kernel, and how many threads ---- */
 
-/* Small operations need few threads: their barriers are cheaper. bytes: of a block. */
+/* Number of workers for a block that moves so many bytes. Small operations need few, for their barriers are cheaper. */
 static uint32_t workers_for(size_t bytes)
 {
     uint32_t workers = 64;
@@ -24,7 +24,7 @@ static uint32_t workers_for(size_t bytes)
     return workers < RONDO_CUDA_WORKERS_MAX ? workers : RONDO_CUDA_WORKERS_MAX;
 }
 
-/* Blocks that do not all have a multiprocessor of their own must run at once all the same: two on each have half of its
+/* Number of threads. Blocks that share a multiprocessor must run at once all the same: two on each have half of its
  * registers. */
 static uint32_t threads_for(const struct rondo_cuda *cuda, size_t bytes, uint32_t blocks)
 {
@@ -69,19 +69,19 @@ static enum rondo_cuda_kernel kernel_for(const struct rondo_stream_operation *op
     return all(operations, count, is_lines) ? RONDO_CUDA_LINES : RONDO_CUDA_OPERATION;
 }
 
-/* Parts of a group are shared out among so many blocks: no more than can be expected to run at once, whatever else does. */
+/* Most blocks that share the parts of a group: as many as can be expected to run at once, whatever else does. */
 static uint32_t widest(const struct rondo_cuda *cuda)
 {
     return 2 * cuda->blocks;
 }
 
-/* Whether more travels than a kernel takes along, or blocks go from part to part. */
+/* Whether the launch needs a list: it has more than a kernel's arguments hold, or blocks execute several parts. */
 static int needs_list(const struct rondo_stream_launch *launch, uint32_t parts, uint32_t blocks)
 {
     return launch->count > RONDO_CUDA_BATCH || blocks < parts;
 }
 
-/* What the launch would like: as many blocks as it has parts, so that all travels with the kernel. */
+/* What the launch asks of the block budget: a block for each part if possible, so that everything travels with the kernel. */
 static struct rondo_block_budget_request wish_of(const struct rondo_cuda *cuda, const struct rondo_stream_launch *launch,
                                                  uint32_t parts)
 {
@@ -99,8 +99,8 @@ static struct rondo_block_budget_request wish_of(const struct rondo_cuda *cuda, 
         .captured = launch->captured};
 }
 
-/* The operations and the owners of their parts, which the kernel itself brings in: nothing on the way to a launch waits for
- * others. */
+/* Makes the list of the operations and of the owners of their parts, which the kernel copies: nothing waits on the way to a
+ * launch. */
 static rondo_result_t make_list(struct rondo_cuda *cuda, const struct rondo_stream_launch *launch, uint32_t parts,
                                 const struct rondo_block_budget_grant *grant, struct rondo_cuda_group *group,
                                 struct rondo_stream_list **result)
@@ -132,7 +132,7 @@ static rondo_result_t make_list(struct rondo_cuda *cuda, const struct rondo_stre
     return RONDO_SUCCESS;
 }
 
-/* A block a part, each with its operation at hand; or those of a group's. */
+/* Launches the kernel: a block for each part, or the blocks of a group. */
 static cudaError_t launch_kernel(const struct rondo_cuda *cuda, const struct rondo_stream_launch *launch,
                                  const struct rondo_block_budget_grant *grant, struct rondo_cuda_group *group)
 {
@@ -150,7 +150,7 @@ static cudaError_t launch_kernel(const struct rondo_cuda *cuda, const struct ron
     }
     const uint32_t threads =
         kernel == RONDO_CUDA_TMA ? RONDO_TMA_THREADS : threads_for(cuda, launch->bytes / fewest, grant->blocks);
-    /* The kernel's beginning may overlap the end of its like before it (rondo_after_stream); older GPUs know no such thing. */
+    /* The kernel's beginning may overlap the end of the same kernel before it (rondo_after_stream); older GPUs do not. */
     cudaLaunchAttribute early = {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
                                  .val.programmaticStreamSerializationAllowed = 1};
     cudaLaunchConfig_t config = {.gridDim = {grant->blocks, 1, 1},
@@ -173,7 +173,7 @@ rondo_result_t rondo_cuda_enqueue(struct rondo_device *device, const struct rond
     rondo_result_t result = RONDO_SUCCESS;
     uint32_t block_first = 0;
     *list = NULL;
-    rondo_block_budget_take(cuda->block_budget, &cuda->sitting, &wish, &grant);
+    rondo_block_budget_take(cuda->block_budget, &cuda->budget_user, &wish, &grant);
     for (int i = 0; i < launch->count; i++) {
         struct rondo_stream_operation *operation = &launch->operations[i];
         operation->block_first = block_first;
@@ -194,7 +194,7 @@ rondo_result_t rondo_cuda_enqueue(struct rondo_device *device, const struct rond
         result = error == cudaSuccess ? RONDO_SUCCESS : rondo_cuda_report(error, "launching an operation on a stream");
     }
     if (result != RONDO_SUCCESS)
-        rondo_block_budget_return(cuda->block_budget, &cuda->sitting, &wish, &grant);
+        rondo_block_budget_return(cuda->block_budget, &cuda->budget_user, &wish, &grant);
     return result;
 }
 
@@ -232,7 +232,7 @@ uint64_t rondo_cuda_stream_id(struct rondo_device *device, void *stream)
 
 static struct rondo_cuda *cuda_of_user(struct rondo_block_budget_user *user)
 {
-    return (struct rondo_cuda *) (void *) ((char *) user - offsetof(struct rondo_cuda, sitting));
+    return (struct rondo_cuda *) (void *) ((char *) user - offsetof(struct rondo_cuda, budget_user));
 }
 
 static uint32_t count_told(struct rondo_block_budget_user *user, uint32_t place)
@@ -250,8 +250,8 @@ static uint64_t count_executed(struct rondo_block_budget_user *user, uint32_t la
 
 rondo_result_t rondo_cuda_take_block_budget(struct rondo_cuda *cuda)
 {
-    cuda->sitting.told = count_told;
-    cuda->sitting.executed = count_executed;
+    cuda->budget_user.told = count_told;
+    cuda->budget_user.executed = count_executed;
     cuda->block_budget = rondo_block_budget_enter(cuda->index, cuda->multiprocessors);
     return cuda->block_budget != NULL ? RONDO_SUCCESS
                                       : rondo_fail(RONDO_ERR_MEMORY, "no memory for who runs what on GPU %d", cuda->index);

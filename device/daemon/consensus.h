@@ -1,6 +1,7 @@
 /*
- * The consensus by which a device's blocks quit together: a block with nothing to do votes, withdraws on notifications, and the
- * last vote decides for all, after a final look at the queue. Single source.
+ * The consensus by which a device's blocks quit together: a block with nothing to do votes, withdraws its vote when it is
+ * notified of work, and the last vote decides for all, after a final look at the queue. Single source; by the thread that
+ * leads a block.
  */
 #ifndef RONDO_DEVICE_DAEMON_CONSENSUS_H
 #define RONDO_DEVICE_DAEMON_CONSENSUS_H
@@ -13,18 +14,20 @@ enum rondo_verdict { RONDO_DAEMON_STAYS, RONDO_DAEMON_QUITS };
 
 /* The consensus word: epoch << 32 | flags | votes. A decision ends the epoch. */
 #define RONDO_VOTES_MASK 0xffffu
-#define RONDO_DECIDING   0x40000000u /* all have voted; the last voter has its final look */
+#define RONDO_DECIDING   0x40000000u /* all have voted; the last voter looks at the queue */
 #define RONDO_QUIT       0x80000000u /* how the previous epoch ended: quit, else go on */
 
+/* Whether the queue has a submission that has not been fetched. */
 RONDO_FUNCTION int rondo_submission_waits(const struct rondo_daemon *daemon)
 {
     uint64_t next = rondo_load_relaxed(&daemon->exchange->fetched);
     return RONDO_SQE_IS(rondo_load_acquire(&daemon->queues->sq[next % RONDO_QUEUE_DEPTH].where), next);
 }
 
+/* Lets a block take part in the daemon. To be called once, before its first round. */
 RONDO_FUNCTION void rondo_daemon_enter(const struct rondo_daemon *daemon, struct rondo_block *block)
 {
-    block->entered_ns = 0; /* when the clock is read first: short stays need none */
+    block->entered_ns = 0; /* set when the clock is read first: short stays need none */
     block->epoch = (uint32_t) (rondo_load_acquire_device(&daemon->exchange->consensus) >> 32);
     block->voted = 0;
     block->untimed_rounds = 0;
@@ -32,13 +35,14 @@ RONDO_FUNCTION void rondo_daemon_enter(const struct rondo_daemon *daemon, struct
     rondo_trace(block, RONDO_TRACE_ENTER, 0, 0, 0);
 }
 
-/* Leaves, unless a submission waits: returns 1 if the daemon is out. This look and the submitter's (host: rondo_queue_start)
- * are the two sides of the sleep/wake race: we write LEAVING, fence, look at the queue; it writes the queue, fences, looks at
- * the state. One of the two sees the other, and a submitter that sees LEAVING waits for what we make of it. */
+/* Leaves, unless a submission waits. Returns 1 if the daemon is out. This look and the submitter's (host: rondo_queue_start)
+ * are the two sides of the sleep/wake race. The daemon writes LEAVING, fences, and looks at the queue; the submitter writes
+ * the queue, fences, and looks at the state. One of the two sees the other, and a submitter that sees LEAVING waits for the
+ * outcome. */
 RONDO_FUNCTION int rondo_leave(const struct rondo_daemon *daemon, int must_leave)
 {
     struct rondo_queues *queues = daemon->queues;
-    uint64_t launch = rondo_load_acquire(&queues->launches); /* it does not change while we have not left */
+    uint64_t launch = rondo_load_acquire(&queues->launches); /* it does not change before this daemon has left */
     rondo_store_release(&queues->state, RONDO_STATE(launch, RONDO_DAEMON_LEAVING));
     rondo_fence(&queues->fence);
     int out = must_leave || !rondo_submission_waits(daemon);
@@ -46,22 +50,22 @@ RONDO_FUNCTION int rondo_leave(const struct rondo_daemon *daemon, int must_leave
     return out;
 }
 
-/* The last vote is in: decides for all. */
+/* Decides for all blocks, when the last vote is in. */
 RONDO_FUNCTION void rondo_decide(const struct rondo_daemon *daemon, int must_leave)
 {
     for (uint32_t b = 0; b < daemon->block_count && !must_leave; b++)
         if (rondo_load_acquire_device(&daemon->reports[b].notifications_read) !=
             rondo_load_acquire_device(&daemon->exchange->announced))
-            return; /* that block voted before the notifications came, and will withdraw */
+            return; /* that block voted before it was notified, and will withdraw */
     uint64_t word = rondo_load_acquire_device(&daemon->exchange->consensus);
     if ((word & RONDO_VOTES_MASK) != daemon->block_count || (word & RONDO_DECIDING) ||
         !rondo_exchange_if(&daemon->exchange->consensus, word, word | RONDO_DECIDING))
-        return; /* somebody withdrew */
+        return; /* a block withdrew its vote */
     int out = rondo_leave(daemon, must_leave);
     rondo_store_release_device(&daemon->exchange->consensus, ((word >> 32) + 1) << 32 | (out ? RONDO_QUIT : 0));
 }
 
-/* The epoch this block voted in may be over: what was decided. */
+/* The verdict of the epoch in which this block voted, if it is over. */
 RONDO_FUNCTION enum rondo_verdict rondo_learn_verdict(const struct rondo_daemon *daemon, struct rondo_block *block)
 {
     uint64_t word = rondo_load_acquire_device(&daemon->exchange->consensus);
@@ -78,7 +82,7 @@ RONDO_FUNCTION enum rondo_verdict rondo_learn_verdict(const struct rondo_daemon 
     return RONDO_DAEMON_STAYS;
 }
 
-/* Takes a standing vote back, unless it has been counted already: then the verdict stands. Waits only for a decider's look. */
+/* Withdraws a standing vote, unless it has been counted: then the verdict stands. Waits only for a decider's look. */
 RONDO_FUNCTION enum rondo_verdict rondo_withdraw(const struct rondo_daemon *daemon, struct rondo_block *block)
 {
     for (;;) {
@@ -92,16 +96,17 @@ RONDO_FUNCTION enum rondo_verdict rondo_withdraw(const struct rondo_daemon *daem
     }
 }
 
+/* Whether the daemon has stayed longer than it may, or idle for too long. */
 RONDO_FUNCTION int rondo_overstays(const struct rondo_daemon *daemon, const struct rondo_block *block, uint64_t now)
 {
     return now - block->entered_ns >= daemon->policy.residency_ns || rondo_load_relaxed32(&daemon->exchange->stopped);
 }
 
-/* At the end of a round: vote, withdraw, or learn what was decided. */
+/* Votes, withdraws the vote, or learns the verdict, at the end of a round. */
 RONDO_FUNCTION enum rondo_verdict rondo_consult(const struct rondo_daemon *daemon, struct rondo_block *block)
 {
     const struct rondo_policy *policy = &daemon->policy;
-    /* The clock is not free: while there is something to do it is read now and then only. */
+    /* Reading the clock takes time: while there is something to do it is read only now and then. */
     if ((block->progressed || block->informed) && !block->voted && ++block->untimed_rounds % 16 != 0)
         return RONDO_DAEMON_STAYS;
     uint64_t now = rondo_clock_ns();
@@ -134,8 +139,8 @@ RONDO_FUNCTION enum rondo_verdict rondo_consult(const struct rondo_daemon *daemo
     return wants_to_leave ? RONDO_DAEMON_STAYS : rondo_withdraw(daemon, block);
 }
 
-/* The only block of a daemon, or the only one that has entered while none of the others is to, gives up: there is nobody to
- * consult. Otherwise as rondo_decide; the epoch goes on. */
+/* Gives up as the only block of a daemon, or the only one that has entered while no other is to: there is no block to
+ * consult. Otherwise like rondo_decide; the epoch goes on. */
 RONDO_FUNCTION enum rondo_verdict rondo_daemon_retire(const struct rondo_daemon *daemon, struct rondo_block *block,
                                                       int must_leave)
 {

@@ -19,8 +19,8 @@
 
 #define RONDO_LANES_NEAR 4 /* that begin at the block where submissions come in: theirs start soonest */
 
-/* The block that has the lane's first program block; the others follow, one a block. Where there are many small operations,
- * they should not all be the first block's. */
+/* The block that executes the lane's first program block; the others follow, one a block. Many small operations must not all
+ * be the first block's. */
 RONDO_FUNCTION uint32_t rondo_first_block(const struct rondo_daemon *daemon, uint32_t lane)
 {
     return lane < RONDO_LANES_NEAR ? 0 : lane * daemon->policy.spread % daemon->block_count;
@@ -33,8 +33,8 @@ RONDO_FUNCTION uint32_t rondo_own_program_block(const struct rondo_daemon *daemo
     return (block->index + daemon->block_count - rondo_first_block(daemon, lane)) % daemon->block_count;
 }
 
-/* What a submission tells a block, in the terms of notifications. number: of the operation in its lane, if it is the first.
- * begun: and has a context. */
+/* Adds the tasks that a submission gives this block. The arguments are as in a notification. number: of the operation in its
+ * lane, if it is the lane's first; begun: it has a context already. */
 RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct rondo_block *block, uint64_t notifications,
                                     uint64_t number, int begun)
 {
@@ -53,9 +53,10 @@ RONDO_FUNCTION void rondo_add_tasks(const struct rondo_daemon *daemon, struct ro
     block->informed = 1;
 }
 
-/* A block that has nothing else to do begins with its part of an operation, which it is told is its lane's first, before it
- * has so much as a task, if the operation is started again as it was: the worker group knows all about it. The task is then the
- * block's only one, or at least the first, and visited next. A block without a part may still know what was there before. */
+/* Begins the block's part of an operation at once if the operation is started again unchanged and the block has nothing else
+ * to do: the worker group has kept all that it needs. The block has been told that the operation is its lane's first, but
+ * has no task yet; the task is then its only one, or at least the first, and visited next. A block without a part may still
+ * hold what was there before. */
 RONDO_FUNCTION void rondo_begin_again(const struct rondo_daemon *daemon, const struct rondo_block *block,
                                       struct rondo_workers *workers, uint64_t notifications)
 {
@@ -68,7 +69,7 @@ RONDO_FUNCTION void rondo_begin_again(const struct rondo_daemon *daemon, const s
         rondo_workers_begin_again(workers, &daemon->operations[RONDO_NOTIFICATION_SLOT(notifications)], policy->alone);
 }
 
-/* Block 0 only: learns from the host which lanes have failed, and whether to stop. */
+/* Learns from the host which lanes have failed, and whether to stop. By block 0. */
 RONDO_FUNCTION void rondo_answer_interrupts(const struct rondo_daemon *daemon, struct rondo_block *block)
 {
     const struct rondo_queues *queues = daemon->queues;
@@ -86,7 +87,7 @@ RONDO_FUNCTION void rondo_answer_interrupts(const struct rondo_daemon *daemon, s
     rondo_store_release_device(&daemon->exchange->answered, interrupts);
 }
 
-/* What most submissions do without. */
+/* Handles the rare parts of a submission. */
 RONDO_FUNCTION void rondo_fetch_more(const struct rondo_daemon *daemon, struct rondo_block *block,
                                      struct rondo_workers *workers, const struct rondo_sqe *sqe, uint32_t operation,
                                      uint32_t number)
@@ -97,13 +98,13 @@ RONDO_FUNCTION void rondo_fetch_more(const struct rondo_daemon *daemon, struct r
         rondo_workers_copy(workers, &daemon->operations[operation], fresh, sizeof(*fresh));
     if (sqe->interrupts != block->interrupts)
         rondo_answer_interrupts(daemon, block);
-    if (sqe->revives) /* a failure in the lane's life before is not this one's */
+    if (sqe->revives) /* a failure in the lane's earlier life is not this one's */
         rondo_store_release_device32(&lane->failed, rondo_load_acquire32(&daemon->queues->failed[number]));
     rondo_store_relaxed32(&lane->priority, (uint32_t) sqe->priority);
 }
 
-/* Block 0 only. Appends one submission to its lane, tells it to the other blocks if it concerns them, and takes its own share.
- * more: another one waits, which may need the worker group. */
+/* Fetches one submission: appends it to its lane, notifies the other blocks if it concerns them, and adds this block's
+ * tasks. By block 0. more: another submission waits, which may need the worker group. */
 RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_workers *workers,
                                     struct rondo_pair words, int more)
 {
@@ -116,8 +117,9 @@ RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct ro
     if (flags & RONDO_SQE_MORE)
         rondo_fetch_more(daemon, block, workers, sqe, operation, number);
     rondo_store_relaxed(&lane->submitted, submitted + 1);
-    /* The operation's copy and submitted before the ring entry, by which a block that has been busy with the lane finds the
-     * operation, and before the notifications, which tell the others, unless it is nobody's business but ours. */
+    /* The operation's copy and submitted are written before the ring entry, by which a block that has been busy with the
+     * lane finds the operation, and before the notification, which tells the other blocks, unless the operation concerns
+     * this block alone. */
     int told = daemon->block_count > 1 && (blocks > 1 || rondo_first_block(daemon, number) != 0);
     if (told)
         rondo_publish_device_begin();
@@ -140,7 +142,7 @@ RONDO_FUNCTION void rondo_fetch_one(const struct rondo_daemon *daemon, struct ro
     rondo_store_relaxed(&daemon->exchange->fetched, block->fetched);
 }
 
-/* Block 0 only: how many entries more all blocks can be told. */
+/* Number of notifications that can still be written before all blocks have read the oldest. By block 0. */
 RONDO_FUNCTION uint64_t rondo_notifications_left(const struct rondo_daemon *daemon, const struct rondo_block *block)
 {
     uint64_t slowest = block->notifications_read;
@@ -151,8 +153,8 @@ RONDO_FUNCTION uint64_t rondo_notifications_left(const struct rondo_daemon *daem
     return RONDO_QUEUE_DEPTH - (block->notifications_read - slowest);
 }
 
-/* A submission's words are far away from a GPU: 1.2 us, so whether there is another one is asked at the same time, and a block
- * that has nothing to do looks so often before it asks for the time. */
+/* A submission's words are far away from a GPU (1.2 us). So the presence of a further one is asked at the same time, and a
+ * block that has nothing to do looks so often before it reads the clock. */
 #if defined(__CUDACC__)
 #define RONDO_FETCH_HINTS 1
 #define RONDO_FETCH_LOOKS 4
@@ -161,13 +163,13 @@ RONDO_FUNCTION uint64_t rondo_notifications_left(const struct rondo_daemon *daem
 #define RONDO_FETCH_LOOKS 1
 #endif
 
-/* Block 0 only. What does not fit waits. */
+/* Fetches submissions. By block 0. What does not fit stays in the queue. */
 RONDO_FUNCTION void rondo_fetch(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_workers *workers)
 {
     const struct rondo_sqe *sq = daemon->queues->sq;
-    const int idle = block->tasks == 0, hints = RONDO_FETCH_HINTS && idle; /* whoever has much to do takes all there is */
+    const int idle = block->tasks == 0, hints = RONDO_FETCH_HINTS && idle; /* a block with much to do takes all there is */
     for (int looks = idle ? RONDO_FETCH_LOOKS : 1; looks > 0;) {
-        /* A hint: whoever takes that one acquires it for himself. */
+        /* A hint: fetching that submission acquires it. */
         uint64_t hint = hints ? rondo_load_relaxed(&sq[(block->fetched + 1) % RONDO_QUEUE_DEPTH].what) : 0;
         /* Acquire pairs with the host's release of each: the rest of the entry and of the operation are visible. */
         struct rondo_pair words = rondo_load_acquire_pair(&sq[block->fetched % RONDO_QUEUE_DEPTH].what);
@@ -175,7 +177,7 @@ RONDO_FUNCTION void rondo_fetch(const struct rondo_daemon *daemon, struct rondo_
             looks--;
             continue;
         }
-        if (block->notifications_read == block->notifications_granted) /* what was granted is used up */
+        if (block->notifications_read == block->notifications_granted) /* everything that was granted is used up */
             block->notifications_granted += rondo_notifications_left(daemon, block);
         if (block->notifications_read == block->notifications_granted)
             return;
@@ -184,6 +186,7 @@ RONDO_FUNCTION void rondo_fetch(const struct rondo_daemon *daemon, struct rondo_
     }
 }
 
+/* Reads the notifications that block 0 has written, and adds the tasks that they give this block. */
 RONDO_FUNCTION void rondo_read_notifications(const struct rondo_daemon *daemon, struct rondo_block *block,
                                              struct rondo_workers *workers)
 {
@@ -195,8 +198,8 @@ RONDO_FUNCTION void rondo_read_notifications(const struct rondo_daemon *daemon, 
             return;
         block->notifications_read = read + 1;
         rondo_begin_again(daemon, block, workers, entry);
-        /* Of the lane's first operation this block has a part or none; either way it cannot complete before we have looked, or
-         * has nothing to do with us: then number is of no use, and task.known leads to a look. */
+        /* This block may have a part of the lane's first operation or none. If it has, the operation cannot complete before
+         * this look; if not, number is of no use, and task.known leads to a look. */
         uint64_t number = rondo_load_relaxed(&daemon->lanes[RONDO_NOTIFICATION_LANE(entry)].completed);
         rondo_store_release_device(&block->report->notifications_read, read + 1);
         rondo_add_tasks(daemon, block, entry, number, 0);
@@ -207,30 +210,30 @@ RONDO_FUNCTION void rondo_read_notifications(const struct rondo_daemon *daemon, 
 
 enum rondo_visit { RONDO_VISIT_KEEP, RONDO_VISIT_REQUEUE, RONDO_VISIT_REMOVE };
 
-/* This block's part of the lane's first operation is over. The last block completes the operation. */
+/* Ends this block's part of the lane's first operation. The last block completes the operation. */
 RONDO_FUNCTION void rondo_finish_part(const struct rondo_daemon *daemon, struct rondo_block *block,
                                       const struct rondo_task *task, uint32_t blocks, uint32_t result)
 {
     struct rondo_lane *lane = &daemon->lanes[task->lane];
     const uint64_t done = rondo_trace_now(block);
     if (blocks > 1) {
-        /* Acquire-release: the last one has seen the effects of all the others, and hands them on with the completion. */
+        /* Acquire-release: the last block has seen the effects of all the others, and hands them on with the completion. */
         if (rondo_fetch_add(&lane->finished_parts, 1) + 1 != blocks) {
             rondo_trace_done(block, RONDO_TRACE_PART, done);
             return;
         }
-        rondo_store_relaxed(&lane->finished_parts, 0); /* released with completed, before anybody can add again */
+        rondo_store_relaxed(&lane->finished_parts, 0); /* released with completed, before any block can add again */
     }
     uint64_t ticket = rondo_fetch_add_relaxed(&daemon->exchange->cq_ticket, 1);
     rondo_publish_begin();
     rondo_publish_word(&lane->completed, task->number + 1);
-    /* The host holds back submissions so that this entry is free. Nothing of the operation may be touched after this store. */
+    /* The host holds back submissions so that this entry is free. The operation may not be touched after this store. */
     rondo_publish_word(&daemon->queues->cq[ticket % RONDO_QUEUE_DEPTH], RONDO_CQE(task->slot, result, task->number));
     rondo_trace_done(block, RONDO_TRACE_COMPLETE, done);
     block->completions++;
 }
 
-/* Sets up the run of one program block of an operation, which is not looked at: the worker group brings it in
+/* Prepares the run of one program block of an operation. The operation itself is not read: the worker group loads it
  * (rondo_workers_load). */
 RONDO_FUNCTION void rondo_prepare_run(struct rondo_run *run, const struct rondo_daemon *daemon, uint32_t lane,
                                       const struct rondo_operation *home, uint32_t program_block, struct rondo_context *context)
@@ -246,7 +249,7 @@ RONDO_FUNCTION void rondo_prepare_run(struct rondo_run *run, const struct rondo_
     run->early = 0;
 }
 
-/* The block's part of an operation that is started again as it was may be under way: whether that was all. */
+/* Whether the block's part of an operation that was begun again is under way, and was all. */
 RONDO_FUNCTION int rondo_finish_again(struct rondo_block *block, struct rondo_workers *workers, struct rondo_context *context)
 {
     struct rondo_block_statistics *statistics = &block->report->statistics;
@@ -258,7 +261,7 @@ RONDO_FUNCTION int rondo_finish_again(struct rondo_block *block, struct rondo_wo
     return 1;
 }
 
-/* first: it is the part's first visit. */
+/* Runs the task's part. first: it is the part's first visit. */
 RONDO_FUNCTION enum rondo_outcome rondo_run_part(const struct rondo_daemon *daemon, struct rondo_block *block,
                                                  struct rondo_workers *workers, struct rondo_task *task,
                                                  const struct rondo_operation *home, struct rondo_context *context, int first,
@@ -270,7 +273,7 @@ RONDO_FUNCTION enum rondo_outcome rondo_run_part(const struct rondo_daemon *daem
     rondo_prepare_run(&run, daemon, task->lane, home, task->program_block, context);
     run.fresh = task->fresh;
     run.of_daemon = 1;
-    run.keeps = block->tasks == 1; /* of many, another one is next */
+    run.keeps = block->tasks == 1; /* with several tasks, another one is next */
     run.workers = workers;
     run.statistics = &block->report->statistics;
     run.policy = &daemon->policy;
@@ -287,7 +290,7 @@ RONDO_FUNCTION enum rondo_outcome rondo_run_part(const struct rondo_daemon *daem
     return outcome;
 }
 
-/* Finds out which operation of its lane the task stands for. Unless it becomes known, what to do with it is returned. */
+/* Finds the operation of its lane that the task stands for. Returns what to do with the task if it stays unknown. */
 RONDO_FUNCTION enum rondo_visit rondo_learn_operation(const struct rondo_daemon *daemon, struct rondo_block *block,
                                                       struct rondo_task *task)
 {
@@ -296,14 +299,14 @@ RONDO_FUNCTION enum rondo_visit rondo_learn_operation(const struct rondo_daemon 
     uint64_t number = rondo_load_acquire_device(&lane->completed);
     uint64_t submitted = rondo_load_acquire_device(&lane->submitted);
     if (number >= submitted)
-        return RONDO_VISIT_REMOVE; /* whatever comes brings notifications of its own */
+        return RONDO_VISIT_REMOVE; /* a later operation brings its own notification */
     enum rondo_visit later = submitted == number + 1 ? RONDO_VISIT_REMOVE : RONDO_VISIT_KEEP;
     struct rondo_context *context = rondo_context_load(daemon, block, index);
     if (context->operation == number + 1 && context->finished)
-        return later; /* waits for other blocks; a later operation of the lane brings notifications unless it is already there
-                       */
+        return later; /* waits for other blocks; a later operation of the lane brings its notification unless it is already
+                         there */
     uint64_t entry = rondo_load_acquire_device(&lane->ring[number % RONDO_LANE_DEPTH]);
-    if (!RONDO_RING_IS(entry, number)) /* not yet, or, because the operation has completed meanwhile, another's */
+    if (!RONDO_RING_IS(entry, number)) /* not yet there, or another's, because the operation has completed meanwhile */
         return RONDO_VISIT_KEEP;
     if (context->operation != number + 1)
         context = rondo_context_begin(daemon, block, index, number);
@@ -316,6 +319,7 @@ RONDO_FUNCTION enum rondo_visit rondo_learn_operation(const struct rondo_daemon 
     return RONDO_VISIT_KEEP;
 }
 
+/* Visits a task with a budget of so many polls. Returns what becomes of it. */
 RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daemon, struct rondo_block *block,
                                                  struct rondo_task *task, struct rondo_workers *workers, uint64_t grant)
 {
@@ -326,7 +330,7 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
         if (!task->known)
             return visit;
     }
-    /* Our part is unfinished, so the operation cannot complete and its slot cannot change. */
+    /* This block's part is unfinished, so the operation cannot complete and its slot cannot change. */
     struct rondo_context *context = rondo_context_load(daemon, block, index);
     const struct rondo_operation *home = &daemon->operations[task->slot];
     const int first = !task->visited;
@@ -340,7 +344,7 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
         return RONDO_VISIT_KEEP;
 #endif
     rondo_trace(block, RONDO_TRACE_RESUME, task->lane, task->program_block, task->number);
-    if (!daemon->policy.preempt) /* it may be the last that is ever heard of the block */
+    if (!daemon->policy.preempt) /* this visit may be the block's last for long */
         rondo_trace_tell(block);
     if (failed) {
         blocks = home->blocks;
@@ -365,8 +369,9 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
 }
 
 #if !defined(__CUDACC__)
-/* By who has block 0, whether there is a daemon or not: an operation of one block, of a lane with nothing under way, without a
- * submission. fresh: as in struct rondo_sqe. 1: it is over. 0: it is stuck, to be submitted as BEGUN. */
+/* Inline execution: executes an operation of one block, of a lane with nothing under way, without a submission. By the
+ * thread that holds block 0, whether there is a daemon or not. fresh: as in struct rondo_sqe. Returns 1 if the operation is
+ * over; 0 if it is stuck and has to be submitted as BEGUN. */
 RONDO_FUNCTION int rondo_run_inline(const struct rondo_daemon *daemon, struct rondo_block *block, struct rondo_workers *workers,
                                     uint32_t number, uint32_t slot, const struct rondo_operation *fresh, uint64_t grant)
 {
@@ -382,7 +387,7 @@ RONDO_FUNCTION int rondo_run_inline(const struct rondo_daemon *daemon, struct ro
         return 0;
     }
     context->finished = 1;
-    /* As after a submission, for whoever has the block next: its claim hands them on. */
+    /* As after a submission, for the next thread that runs the block: the claim hands them on. */
     rondo_store_relaxed(&lane->ring[submitted % RONDO_LANE_DEPTH], RONDO_RING(submitted, 1, slot));
     rondo_store_relaxed(&lane->submitted, submitted + 1);
     rondo_store_relaxed(&lane->completed, submitted + 1);
@@ -390,33 +395,33 @@ RONDO_FUNCTION int rondo_run_inline(const struct rondo_daemon *daemon, struct ro
 }
 #endif
 
-#define RONDO_GLANCES 8 /* tasks that are glanced at together */
+#define RONDO_CHECKED_TOGETHER 8 /* tasks whose readiness is checked together */
 
-/* Which of the next tasks from a place on are worth a visit, a bit each: those whose wait may be over, by itself or by failure.
- * A round over many preempted tasks, whose visits mean a change of context each, costs no more than the loads of a few words.
- */
+/* The readiness check: which of the next tasks from a place on are worth a visit, a bit each, because their wait may be
+ * over, by itself or by failure. So a round over many preempted tasks, whose visits mean a change of context each, costs no
+ * more than the loads of a few words. */
 RONDO_FUNCTION uint32_t rondo_check_readiness(const struct rondo_daemon *daemon, struct rondo_block *block, uint32_t place)
 {
-    uint64_t words[RONDO_GLANCES];
-    uint32_t failed[RONDO_GLANCES], worth = 0;
+    uint64_t words[RONDO_CHECKED_TOGETHER];
+    uint32_t failed[RONDO_CHECKED_TOGETHER], worth = 0;
     if (!daemon->policy.readiness_check || !daemon->policy.preempt || block->tasks == 1)
         return UINT32_MAX;
     RONDO_UNROLL
-    for (uint32_t k = 0; k < RONDO_GLANCES; k++) { /* all loads before the first is needed */
+    for (uint32_t k = 0; k < RONDO_CHECKED_TOGETHER; k++) { /* all loads before the first is needed */
         const struct rondo_task *task = rondo_task_at(block, place + k < block->tasks ? place + k : place);
         words[k] =
             rondo_load_relaxed(task->awaited.kind != RONDO_AWAITS_ANYTHING ? task->awaited.word : &daemon->lanes->completed);
         failed[k] = rondo_load_relaxed32(&daemon->lanes[task->lane].failed);
     }
     RONDO_UNROLL
-    for (uint32_t k = 0; k < RONDO_GLANCES; k++) {
+    for (uint32_t k = 0; k < RONDO_CHECKED_TOGETHER; k++) {
         const struct rondo_task *task = rondo_task_at(block, place + k < block->tasks ? place + k : place);
         worth |= (uint32_t) (rondo_has_come(&task->awaited, words[k]) || failed[k] != 0) << k;
     }
     return worth;
 }
 
-/* Moves the tasks from a place on to an earlier one. */
+/* Moves the tasks from one place on to an earlier one. */
 RONDO_FUNCTION void rondo_close_gap(struct rondo_block *block, uint32_t to, uint32_t from)
 {
     uint32_t gap = from - to;
@@ -425,9 +430,9 @@ RONDO_FUNCTION void rondo_close_gap(struct rondo_block *block, uint32_t to, uint
     block->tasks -= gap;
 }
 
-/* Visits every task once, the first with the largest grant. return_early: end the round after a completion, so that a host
- * thread which runs blocks while it waits can look whether its request is done. What stays moves up into the places of what
- * does not, so that a round moves each task once at most; a task whose lane has more for it begins anew at the end. */
+/* Visits every task once, the first with the largest grant. return_early: ends the round after a completion, so that an
+ * assisting host thread can look whether its request is done. A task that stays moves up into the places of those that do
+ * not, so a round moves each task once at most; a task whose lane has a further operation begins anew at the end. */
 RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct rondo_block *block,
                                       struct rondo_workers *workers, int return_early)
 {
@@ -437,7 +442,7 @@ RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct 
     for (; i < tasks && !(return_early && block->completions != completions); i++, worth >>= 1) {
         struct rondo_task *task = rondo_task_at(block, i);
         enum rondo_visit visit = RONDO_VISIT_KEEP;
-        if (i % RONDO_GLANCES == 0)
+        if (i % RONDO_CHECKED_TOGETHER == 0)
             worth = rondo_check_readiness(daemon, block, i);
         if (worth & 1) {
             visit = rondo_visit_task(daemon, block, task, workers, grant);
@@ -457,19 +462,20 @@ RONDO_FUNCTION void rondo_visit_tasks(const struct rondo_daemon *daemon, struct 
     }
     block->tasks = tasks + again;
     rondo_close_gap(block, retained, i);
-    if (daemon->policy.order == RONDO_ORDER_PRIORITY) /* the last ones have their places to find */
+    if (daemon->policy.order == RONDO_ORDER_PRIORITY) /* the last tasks have to find their places */
         for (uint32_t place = block->tasks - again; again > 0; again--, place++)
             rondo_rise(block, place);
 }
 
 /* ---- a round ---- */
 
-/* One round of one block. Not re-entrant: one thread (block of threads) at a time. */
+/* One round of one block: fetches, visits, and consults. Not re-entrant: one thread (block of threads) at a time. Returns
+ * RONDO_DAEMON_QUITS if the daemon is over. */
 RONDO_FUNCTION enum rondo_verdict rondo_daemon_round(const struct rondo_daemon *daemon, struct rondo_block *block,
                                                      struct rondo_workers *workers, int return_early)
 {
     /* FIFO empties the table before it takes more, so that all ranks tend to work on the same operations; a round in which
-     * nothing moved, or a long row of busy ones, lets new ones in all the same. */
+     * nothing moved, or a long series of busy ones, lets new ones in all the same. */
     int eager = daemon->policy.order == RONDO_ORDER_PRIORITY || block->tasks == 0 || !block->progressed;
     block->progressed = block->informed = 0;
     if (block->index == 0) {
@@ -485,7 +491,8 @@ RONDO_FUNCTION enum rondo_verdict rondo_daemon_round(const struct rondo_daemon *
         rondo_read_notifications(daemon, block, workers);
     }
     if (block->voted && block->informed && rondo_withdraw(daemon, block) == RONDO_DAEMON_QUITS)
-        return RONDO_DAEMON_QUITS; /* decided before the notifications could be told; the host starts another daemon for them */
+        return RONDO_DAEMON_QUITS; /* decided before the notifications could be written; the host starts another daemon for them
+                                    */
     rondo_visit_tasks(daemon, block, workers, return_early);
     return rondo_consult(daemon, block);
 }

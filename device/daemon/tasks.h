@@ -1,6 +1,6 @@
 /*
- * What a block of the daemon has to work on: its task table, in the order of the policy, and the contexts of the tasks' program
- * blocks, which say where each stands. Single source; a block's own, so nothing here is atomic.
+ * What a block of the daemon has to work on: its task table, in the order of the policy, and the contexts of the tasks'
+ * program blocks, which say where each stands. Single source; a block's own, so nothing here is atomic.
  */
 #ifndef RONDO_DEVICE_DAEMON_TASKS_H
 #define RONDO_DEVICE_DAEMON_TASKS_H
@@ -10,7 +10,7 @@
 
 /* ---- contexts: a direct-mapped cache in front of device memory, written back only when they moved ---- */
 
-/* Makes a line the context's; 0 if it holds what is not the context's value. */
+/* Gives a cache line to the context. Returns 0 if the line does not hold the context's value. */
 RONDO_FUNCTION int rondo_context_claim(const struct rondo_daemon *daemon, struct rondo_block *block, uint32_t index)
 {
     uint32_t line = index % RONDO_CONTEXT_CACHE;
@@ -25,6 +25,7 @@ RONDO_FUNCTION int rondo_context_claim(const struct rondo_daemon *daemon, struct
     return 0;
 }
 
+/* The context with the index, from the cache or from device memory. */
 RONDO_FUNCTION struct rondo_context *rondo_context_load(const struct rondo_daemon *daemon, struct rondo_block *block,
                                                         uint32_t index)
 {
@@ -36,18 +37,19 @@ RONDO_FUNCTION struct rondo_context *rondo_context_load(const struct rondo_daemo
     return context;
 }
 
+/* Marks a cached context as changed. */
 RONDO_FUNCTION void rondo_context_changed(struct rondo_block *block, uint32_t index)
 {
     block->cache[index % RONDO_CONTEXT_CACHE].dirty = 1;
 }
 
-/* The context of an operation that begins. number: in its lane. */
+/* Makes the context of an operation that begins. number: in its lane. */
 RONDO_FUNCTION struct rondo_context *rondo_context_begin(const struct rondo_daemon *daemon, struct rondo_block *block,
                                                          uint32_t index, uint64_t number)
 {
     struct rondo_context *context = &block->cache[index % RONDO_CONTEXT_CACHE].value;
     rondo_context_claim(daemon, block, index);
-    context->operation = number + 1; /* so that zeroed memory names none */
+    context->operation = number + 1; /* zeroed memory names no operation */
     context->tile = 0;
     context->instruction = context->slice = context->slice_op = context->finished = context->sent = context->direct_write = 0;
     for (int i = 0; i < RONDO_PROGRESS / 8; i++)
@@ -63,7 +65,7 @@ RONDO_FUNCTION struct rondo_task *rondo_task_at(struct rondo_block *block, uint3
     return place < RONDO_TASKS_NEAR ? &block->near[place] : &block->task_table[place];
 }
 
-/* The task goes before those of lower priority: FIFO inside one priority. */
+/* Moves a task before those of lower priority: FIFO inside one priority. */
 RONDO_FUNCTION void rondo_rise(struct rondo_block *block, uint32_t place)
 {
     const struct rondo_task task = *rondo_task_at(block, place);
@@ -72,7 +74,7 @@ RONDO_FUNCTION void rondo_rise(struct rondo_block *block, uint32_t place)
     *rondo_task_at(block, place) = task;
 }
 
-/* Puts a task where the order policy says, unless the context has one. 0: it has. */
+/* Puts a task where the order policy says. Returns 0 if its context has one already. */
 RONDO_FUNCTION int rondo_add_task(const struct rondo_daemon *daemon, struct rondo_block *block, const struct rondo_task *task)
 {
     uint8_t *queued = &daemon->queued[task->lane * daemon->lane_contexts + task->program_block];
@@ -85,7 +87,7 @@ RONDO_FUNCTION int rondo_add_task(const struct rondo_daemon *daemon, struct rond
     return 1;
 }
 
-/* The task is no longer queued; its place is given up by who visits it. */
+/* Marks the task as no longer queued; the visitor gives its place up. */
 RONDO_FUNCTION void rondo_forget_task(const struct rondo_daemon *daemon, const struct rondo_task *task)
 {
     daemon->queued[task->lane * daemon->lane_contexts + task->program_block] = 0;

@@ -1,7 +1,7 @@
 /*
- * The recorder of a block's doings (RONDO_TRACE): a ring in host memory that the block alone writes and the host's poller
- * reads. The block never waits for the reader and never reads what the reader writes: what is not read in time is overwritten,
- * and the reader counts it. Without a trace a record costs one branch.
+ * The recorder of a block's events (RONDO_TRACE): a ring in host memory that the block alone writes and the host's poller
+ * reads. The block never waits for the reader and never reads what the reader writes: an event that is not read in time is
+ * overwritten, and the reader counts it. Without a trace a record costs one branch.
  */
 #ifndef RONDO_DEVICE_DAEMON_TRACE_H
 #define RONDO_DEVICE_DAEMON_TRACE_H
@@ -41,11 +41,11 @@ enum rondo_trace_kind {
      ((uint64_t) (number) &0x3ffff) << 12)
 #define RONDO_TRACE_TASK_MASK ((((uint64_t) 1 << 44) - 1) & ~(uint64_t) 0xfff)
 
-/* A block that has no other task comes back to the one it was stuck in: that is one visit still, so that a wait which is soon
- * over needs no record of its own. It ends when it has been stuck so often: long waits are to be seen. */
+/* A block that has no other task comes back to the one in which it was stuck. That is one visit, so that a short wait needs
+ * no record of its own; the visit ends when it has been stuck so often, so that long waits are recorded. */
 #define RONDO_TRACE_STUCK_MAX 4
 
-/* The ring's next lines are not in this core's cache, and whoever waits for a store to them waits long: called for ahead. */
+/* The ring's next lines are not in this core's cache, and a store to them takes long: they are prefetched. */
 #define RONDO_TRACE_AHEAD 8 /* records */
 #if defined(__CUDACC__)
 #define RONDO_TRACE_CALL(words) ((void) (words))
@@ -53,7 +53,7 @@ enum rondo_trace_kind {
 #define RONDO_TRACE_CALL(words) __builtin_prefetch(words, 1)
 #endif
 
-/* Writes what has been held back. */
+/* Writes the records that have been held back. */
 RONDO_RARE void rondo_trace_write(struct rondo_block *block)
 {
     for (uint32_t k = 0; k < block->held; k++) {
@@ -84,7 +84,8 @@ RONDO_FUNCTION uint64_t rondo_trace_what(struct rondo_block *block, enum rondo_t
     return what | (task & RONDO_TRACE_TASK_MASK);
 }
 
-/* A visit's beginning is only noted: others wait for what the block does in it. The record is made before the next one. */
+/* Notes the beginning of a visit, for other ranks wait for what the block does in it. The record is made before the next
+ * one. */
 RONDO_FUNCTION void rondo_trace_begin_visit(struct rondo_block *block, enum rondo_trace_kind kind, uint64_t task)
 {
     block->visit = task;
@@ -107,7 +108,7 @@ RONDO_FUNCTION void rondo_trace_record(struct rondo_block *block, enum rondo_tra
     rondo_trace_hold(block, time, rondo_trace_what(block, kind, detail, task));
 }
 
-/* kind: how the visit ends. One in which the block did nothing yet (BEGIN) has not been. */
+/* kind: how the visit ends. A visit in which the block did nothing yet (BEGIN) is not recorded. */
 RONDO_FUNCTION void rondo_trace_end_visit(struct rondo_block *block, enum rondo_trace_kind kind, uint64_t time)
 {
     if (kind != RONDO_TRACE_PREEMPT || block->visit_stuck > 0)
@@ -117,7 +118,7 @@ RONDO_FUNCTION void rondo_trace_end_visit(struct rondo_block *block, enum rondo_
     block->visit_stuck = 0;
 }
 
-/* The task is the only one, so that the next visit is to it. */
+/* Whether the task is the only one, so that the next visit is to it. */
 RONDO_FUNCTION int rondo_trace_is_only(const struct rondo_block *block, uint64_t task)
 {
     const struct rondo_task *first = block->near;
@@ -165,21 +166,21 @@ RONDO_FUNCTION void rondo_trace(struct rondo_block *block, enum rondo_trace_kind
         rondo_trace_note(block, kind, RONDO_TRACE_TASK(lane, program_block, number));
 }
 
-/* When a visit ends for good; 0 without a trace. */
+/* The time at which a visit ends for good; 0 without a trace. */
 RONDO_FUNCTION uint64_t rondo_trace_now(const struct rondo_block *block)
 {
     return block->trace != NULL ? rondo_clock_ns() : 0;
 }
 
-/* A GPU's writes to the host go one after the other: those of all its blocks, for their parts, would be before that of the
- * completion, which is awaited. So a block writes what it has when it has been idle for so long. */
+/* A GPU's writes to the host are made one after the other: those of all its blocks would come before that of the completion,
+ * which is awaited. So a block writes what it has when it has been idle for so long. */
 #if defined(__CUDACC__)
 #define RONDO_TRACE_LATER_NS 1000
 #else
 #define RONDO_TRACE_LATER_NS 0
 #endif
 
-/* Records it, once nobody waits for the block any more. kind: PART or COMPLETE. */
+/* Records the end of a part (PART) or of an operation (COMPLETE), once no thread waits for the block any more. */
 RONDO_FUNCTION void rondo_trace_done(struct rondo_block *block, enum rondo_trace_kind kind, uint64_t time)
 {
     if (block->trace == NULL)
@@ -189,13 +190,13 @@ RONDO_FUNCTION void rondo_trace_done(struct rondo_block *block, enum rondo_trace
         rondo_trace_write(block);
 }
 
-/* now: while the block has nothing to do, since the other time. */
+/* now: the time, while the block has nothing to do; see RONDO_TRACE_HELD. */
 RONDO_FUNCTION void rondo_trace_idle(struct rondo_block *block, uint64_t since, uint64_t now)
 {
     if (RONDO_TRACE_LATER_NS != 0 && block->held > 0 && now - since > RONDO_TRACE_LATER_NS)
         rondo_trace_write(block);
 }
-/* Writes what is held back: nobody waits for the block, or nothing may ever be heard of it again. */
+/* Writes what is held back: no thread waits for the block, or this may be its last chance. */
 RONDO_FUNCTION void rondo_trace_tell(struct rondo_block *block)
 {
     if (block->trace == NULL)
@@ -205,7 +206,7 @@ RONDO_FUNCTION void rondo_trace_tell(struct rondo_block *block)
         rondo_trace_write(block);
 }
 
-/* At the end of a first round that had nothing to do. */
+/* Records the entering at the end of a first round that had nothing to do. */
 RONDO_FUNCTION void rondo_trace_entered(struct rondo_block *block)
 {
     if (block->trace != NULL && block->entering)

@@ -10,28 +10,30 @@
 #include "device/engine/slices.h"
 #include "device/engine/use.h"
 
-/* The stretch of a chunk of this rank's buffers. */
+/* Address of the stretch of a chunk in one of this rank's buffers. */
 RONDO_FUNCTION char *rondo_local(const struct rondo_run *run, uint32_t buffer, struct rondo_extent chunk,
                                  struct rondo_stretch stretch)
 {
     return run->operation->buffers[buffer] + (chunk.offset + stretch.start) * run->element_bytes;
 }
 
+/* The same, of the chunk with this index. */
 RONDO_FUNCTION char *rondo_local_chunk(const struct rondo_run *run, uint32_t buffer, uint32_t index,
                                        struct rondo_stretch stretch)
 {
     return rondo_local(run, buffer, rondo_chunk_extent(&run->operation->layouts[buffer], index), stretch);
 }
 
-/* Where the stretch of a chunk begins in a buffer. */
+/* Bytes from a buffer's start to the stretch of a chunk. */
 RONDO_FUNCTION uint64_t rondo_chunk_bytes(const struct rondo_run *run, uint32_t buffer, uint32_t index,
                                           struct rondo_stretch stretch)
 {
     return (rondo_chunk_extent(&run->operation->layouts[buffer], index).offset + stretch.start) * run->element_bytes;
 }
 
-/* What the primitive does to the current slice of its k-th chunks, of which the measured one is given. Slice operations lie one
- * after the other in a slot. */
+/* Describes what the instruction does to the current slice of its k-th chunks, whose extent is measured. slot_offset: bytes
+ * of data that earlier slice operations of the slice take of each slot. Addresses of slots are resolved later
+ * (rondo_resolve_source, rondo_resolve_remote). */
 RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
                                    size_t slot_offset, struct rondo_extent measured, struct rondo_stretch stretch,
                                    struct rondo_slice_op *slice_op, struct rondo_use *use)

@@ -1,18 +1,16 @@
 /*
- * Direct write: what a part of an operation receives is stored where it belongs by the sender itself. Of parts that are nothing
- * but one slice operation sent (and kept), or received, through one connector, where the sender's device reaches the receiver's
- * memory. The receiver says where (struct rondo_head), the sender stores it there, and a slot that stays empty says that it
- * has. Nothing is copied twice, the receiver's device moves nothing, and the part takes one step, however long it is. Only the
- * receiver knows its buffer: if peers cannot reach that, it says so, and the part goes through the slots.
- *
- * Order. The word changes from NONE by the receiver alone and back by whoever takes what it says: the sender, or a receiver
- * that gives its buffer back because the operation has failed, for whom it is an exchange on both sides. Release and acquire of
- * the word: what used the buffer before is over when the sender stores. Release and acquire of the tail: its stores, and that
- * the word is NONE again, come before the receiver goes on, and so before it says the next. test/models/direct_write.pml is its
- * model.
- *
- * Why nobody waits for ever: a receiver says where before it waits for anything, and its part depends on no other; so all that
- * a sender waits for is that the peer begins with the operation, as it would when the slots are full.
+ * Direct write: the sender stores what a part of an operation receives where it belongs. It applies to parts of a single slice
+ * operation that is sent (and kept) or received through one connector, where the sender's device reaches the receiver's
+ * memory. The receiver says where (struct rondo_head), the sender stores there, and an empty slot tells the receiver that the
+ * data are there. Nothing is copied twice, the receiver's device moves nothing, and the part takes one step, however long it
+ * is. Only the receiver knows its buffer: if peers cannot reach it, the receiver says so, and the part goes through the slots.
+ * Order. The receiver alone changes the word from NONE. The sender that takes the address changes it back; so does a receiver
+ * that withdraws its buffer because the operation has failed, and both do it by an exchange. Release and acquire of the word:
+ * all use of the buffer before is over when the sender stores. Release and acquire of the tail: the sender's stores, and the
+ * word's return to NONE, come before the receiver goes on, and so before it writes the word again. The model is
+ * test/models/direct_write.pml.
+ * Why no part waits forever: a receiver writes the word before it waits for anything, and its part depends on no other; so a
+ * sender waits only for the peer to begin the operation, as it would wait for free slots.
  */
 #ifndef RONDO_DEVICE_ENGINE_DIRECT_WRITE_H
 #define RONDO_DEVICE_ENGINE_DIRECT_WRITE_H
@@ -26,9 +24,9 @@
 #include "device/engine/waits.h"
 #include "device/engine/workers.h"
 
-#define RONDO_DIRECT_WRITE_BYTES ((uint64_t) 4 << 20) /* of a slice operation that a worker group is given */
+#define RONDO_DIRECT_WRITE_BYTES ((uint64_t) 4 << 20) /* of one slice operation, at most */
 
-/* 0: stuck. */
+/* Waits within the budget until the receiver has written its word. Returns 0 if stuck. */
 RONDO_FUNCTION int rondo_await_direct_write(struct rondo_run *run, const struct rondo_end *end)
 {
     const uint64_t *word = rondo_direct_write_word(end->watched);
@@ -39,7 +37,8 @@ RONDO_FUNCTION int rondo_await_direct_write(struct rondo_run *run, const struct 
     return 1;
 }
 
-/* The whole chunk, to there. The last slice operation may go on. */
+/* Stores the whole chunk at the peer's address there, in slice operations of RONDO_DIRECT_WRITE_BYTES. The last one may
+ * still be under way on return. */
 RONDO_FUNCTION void rondo_store_directly(struct rondo_run *run, const struct rondo_instruction *instruction,
                                          struct rondo_extent chunk, char *there)
 {
@@ -49,11 +48,12 @@ RONDO_FUNCTION void rondo_store_directly(struct rondo_run *run, const struct ron
         rondo_describe(run, instruction, 0, 0, chunk, stretch, rondo_workers_slice_op(run->workers), use);
         use->direct_write = there + stretch.start * run->element_bytes;
         rondo_workers_take_ends(run->workers, run, use);
-        rondo_workers_finish(run->workers); /* the slice operation before */
+        rondo_workers_finish(run->workers); /* the previous slice operation */
         rondo_workers_begin(run->workers, 0);
     }
 }
 
+/* The sender's side. Returns 0 if stuck, or if the receiver refused (run->direct_write is then BY_SLOTS). */
 RONDO_FUNCTION int rondo_send_directly(struct rondo_run *run, const struct rondo_instruction *instruction,
                                        struct rondo_extent chunk)
 {
@@ -62,8 +62,7 @@ RONDO_FUNCTION int rondo_send_directly(struct rondo_run *run, const struct rondo
     if (!rondo_await_direct_write(run, end))
         return 0;
     const uint64_t there = rondo_load_relaxed(word);
-    /* It is as it was, or the receiver has taken it back and is about to fail this rank's operation, too. Acquire: see above.
-     */
+    /* The receiver may have withdrawn its buffer and be about to fail this rank's operation, too. Acquire: see above. */
     if (there == RONDO_DIRECT_WRITE_NONE || !rondo_exchange_far_if(word, there, RONDO_DIRECT_WRITE_NONE))
         return 0;
     run->advanced = 1;
@@ -75,6 +74,7 @@ RONDO_FUNCTION int rondo_send_directly(struct rondo_run *run, const struct rondo
     return 1;
 }
 
+/* The receiver's side. Returns 0 if stuck, or if peers cannot reach the output (run->direct_write is then BY_SLOTS). */
 RONDO_FUNCTION int rondo_receive_directly(struct rondo_run *run, const struct rondo_instruction *instruction,
                                           struct rondo_extent chunk)
 {
@@ -92,22 +92,24 @@ RONDO_FUNCTION int rondo_receive_directly(struct rondo_run *run, const struct ro
     return rondo_wait_ready(run, instruction, 0);
 }
 
-/* All of the part; BY_SLOTS: nothing of it. */
+/* Executes the whole part. On return run->direct_write is BY_SLOTS if the receiver refused: then nothing has been moved, and
+ * the engine goes on through the slots. */
 RONDO_FUNCTION enum rondo_outcome rondo_write_directly(struct rondo_run *run)
 {
     const struct rondo_instruction instruction = *rondo_workers_instruction(run->workers, run, 0);
     const struct rondo_extent chunk = rondo_measured_chunk(run->operation, &instruction, 0);
     const int receives = instruction.actions & RONDO_RECEIVE;
     rondo_arrive(run);
-    if (chunk.count == 0) /* as the peer's is */
+    if (chunk.count == 0) /* the peer's chunk is empty, too */
         return RONDO_OUTCOME_FINISHED;
     if (receives ? !rondo_receive_directly(run, &instruction, chunk) : !rondo_send_directly(run, &instruction, chunk))
         return RONDO_OUTCOME_STUCK;
     rondo_commit(run, &instruction, chunk.count * run->element_bytes);
-    return RONDO_OUTCOME_FINISHED; /* when the run ends, the last slice operation is done, and told of */
+    return RONDO_OUTCOME_FINISHED; /* rondo_engine_run finishes the last slice operation and publishes */
 }
 
-/* The operation has failed, and gives its buffers back. 0: the sender is storing right now, which it comes to the end of. */
+/* Withdraws the receiver's buffer when the operation has failed. Returns 0 if the sender is storing right now: it will
+ * finish, and the caller must try again before it gives the buffer back. */
 RONDO_FUNCTION int rondo_withdraw_direct_write(const struct rondo_context *context, const struct rondo_part *part)
 {
     if (context->direct_write != RONDO_DIRECT_WRITE_OFFERED)

@@ -22,7 +22,7 @@
 #include "device/engine/post_receive_actions.h"
 #endif
 
-/* Before a wait for what a network brings: gives the network its receive actions. GPUs have none. */
+/* Posts receive actions before a wait for a network. GPUs have none. */
 #if defined(__CUDACC__)
 RONDO_FUNCTION void rondo_expect(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
@@ -31,13 +31,15 @@ RONDO_FUNCTION void rondo_expect(struct rondo_run *run, const struct rondo_instr
 }
 #endif
 
+/* Whether the instruction receives through connectors whose slots carry flags. */
 RONDO_FUNCTION int rondo_receives_ll(const struct rondo_run *run, const struct rondo_instruction *instruction)
 {
     return (instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN) &&
            instruction->receive_count > 0 && rondo_is_flagged(rondo_end_of(run, instruction->receive_first));
 }
 
-/* What the primitive before did is told while the worker group works. */
+/* Begins the slice operation that has been described, and publishes the previous primitive while the worker group works.
+ * polls: how often LL data are looked for; 0: they are there. */
 RONDO_FUNCTION void rondo_begin(struct rondo_run *run, const struct rondo_instruction *instruction, uint64_t polls)
 {
     rondo_workers_begin(run->workers, polls);
@@ -46,7 +48,8 @@ RONDO_FUNCTION void rondo_begin(struct rondo_run *run, const struct rondo_instru
         rondo_workers_keep(run->workers, instruction);
 }
 
-/* The slice operation's data have to be waited for by the worker group. It stores nothing before all are there. 0: stuck. */
+/* Begins the slice operation and waits, within the budget, until the worker group has found its LL data, before which it
+ * stores nothing. Returns 0 if stuck. */
 RONDO_FUNCTION int rondo_begin_polling(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
     uint64_t most = run->policy->preempt && run->budget < 256 ? run->budget : 256, polls = most;
@@ -65,8 +68,9 @@ RONDO_FUNCTION int rondo_begin_polling(struct rondo_run *run, const struct rondo
     return 1;
 }
 
-/* One slice of the instruction: everything it waits for is there, but for LL data where the worker group looks for them. The
- * last slice operation may go on while the next slice is prepared. 0: stuck. */
+/* Moves one slice of the instruction. Everything it waits for is there, except LL data where the worker group polls for
+ * them. The last slice operation may still be under way on return. Returns 0 if stuck; run->slice_op says at which slice
+ * operation. */
 RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruction *instruction, struct rondo_extent measured,
                               struct rondo_stretch stretch)
 {
@@ -82,7 +86,7 @@ RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruct
                 rondo_describe(run, instruction, k, slot_offset, measured, stretch, rondo_workers_slice_op(run->workers), use);
             run->described = 0;
             rondo_workers_take_ends(run->workers, run, use);
-            rondo_workers_finish(run->workers); /* the slice operation before */
+            rondo_workers_finish(run->workers); /* the previous slice operation */
             if (polls && !rondo_begin_polling(run, instruction)) {
                 run->advanced |= run->slice_op != k;
                 run->slice_op = k;
@@ -97,7 +101,7 @@ RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruct
     return 1;
 }
 
-/* 0: stuck. */
+/* Sends or receives the instruction's signal, in the first tile only. Returns 0 if stuck. */
 RONDO_FUNCTION int rondo_run_signal(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
     if (run->tile != 0)
@@ -112,7 +116,7 @@ RONDO_FUNCTION int rondo_run_signal(struct rondo_run *run, const struct rondo_in
     return 1;
 }
 
-/* All slices of the instruction in the current tile. 0: stuck; slice says at which. */
+/* Executes all slices of the instruction in the current tile. Returns 0 if stuck; run->slice says at which slice. */
 RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
     const struct rondo_extent measured = rondo_measured_chunk(run->operation, instruction, 0);
@@ -121,7 +125,7 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
         size_t bytes = rondo_slice_bytes(run, instruction, measured, stretch);
         if (bytes == 0)
             break;
-        if (run->early) { /* while what comes before is ending */
+        if (run->early) { /* the kernel before this one may still be ending */
             run->described = rondo_covered(measured, stretch) > 0;
             if (run->described) {
                 rondo_describe(run, instruction, 0, 0, measured, stretch, rondo_workers_slice_op(run->workers),
@@ -138,7 +142,7 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
             rondo_arrive(run);
         }
         if (rondo_missing(run, instruction, bytes) != RONDO_MISSES_NOTHING) {
-            rondo_settle(run); /* the peers may be waiting for it */
+            rondo_settle(run); /* peers may wait for it */
             rondo_expect(run, instruction);
             if (!rondo_wait_ready(run, instruction, bytes))
                 return 0;
@@ -146,7 +150,7 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
         if (!rondo_move(run, instruction, measured, stretch))
             return 0;
         run->slice++;
-        rondo_publish(run); /* of the primitive before, if this one moved nothing */
+        rondo_publish(run); /* publishes the previous primitive if this one moved nothing */
         rondo_commit(run, instruction, bytes);
         if (!RONDO_WORKERS_OVERLAPS)
             rondo_publish(run);
@@ -155,6 +159,7 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
     return 1;
 }
 
+/* Interprets the instruction list from the run's position. Returns FINISHED or STUCK. */
 RONDO_FUNCTION enum rondo_outcome rondo_interpret(struct rondo_run *run)
 {
     const uint64_t tiles = run->operation->tiles;
@@ -189,14 +194,16 @@ RONDO_FUNCTION enum rondo_outcome rondo_interpret(struct rondo_run *run)
         run->tile++;
     }
 #if !defined(__CUDACC__)
-    /* Without a budget of polls: it may be this very thread that is to do the proxy's work next. */
+    /* Not waited for here: the calling thread may be the one that has to run the proxy next. */
     if (!rondo_is_settled(run))
         return RONDO_OUTCOME_STUCK;
 #endif
     return RONDO_OUTCOME_FINISHED;
 }
 
-/* Runs on from the context until the block's list is done or a wait outruns the budget. */
+/* Runs the block's part of an operation from the position in run->context until it is done or a wait outruns run->budget. By
+ * the thread that leads the block, with run prepared (rondo_prepare_run) and run->workers idle. On return nothing is under
+ * way, the peers know of all that was moved, and the context holds the new position; run->advanced is 1 if it has moved. */
 RONDO_FUNCTION enum rondo_outcome rondo_engine_run(struct rondo_run *run)
 {
     struct rondo_context *context = run->context;

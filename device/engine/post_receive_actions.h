@@ -1,6 +1,7 @@
 /*
- * Handing out, on the host device: before a block waits for what a network brings, the network is told what is to be done with
- * it (device/engine/receive_action.h), and does that where the bytes come in. Part of device/engine/engine.h.
+ * Posting receive actions, on the host device. Before a block waits for slots from a network, it tells the network what to do
+ * with their bytes (device/engine/receive_action.h); the network does that when the bytes arrive. By the thread that runs the
+ * engine.
  */
 #ifndef RONDO_DEVICE_ENGINE_POST_RECEIVE_ACTIONS_H
 #define RONDO_DEVICE_ENGINE_POST_RECEIVE_ACTIONS_H
@@ -14,9 +15,10 @@
 #include "device/engine/zero_copy.h"
 
 #define RONDO_RECEIVE_ACTION_POLLS                                                                                             \
-    4 /* for what the network brings: it may be this very thread that is to do the proxy's work */
+    4 /* budget of a wait for the network: the waiting thread may be the one that has to run the proxy */
 
-/* The connector that the instruction's receive actions are about; NULL: there can be none. A slice of it is a slot. */
+/* The connector that the instruction's receive actions belong to; NULL if the instruction can have none. One slice of such
+ * an instruction is one slot. */
 RONDO_FUNCTION const struct rondo_end *rondo_receive_action_end(const struct rondo_run *run,
                                                                 const struct rondo_instruction *instruction)
 {
@@ -28,8 +30,8 @@ RONDO_FUNCTION const struct rondo_end *rondo_receive_action_end(const struct ron
     return end->posts_receive_actions ? end : NULL;
 }
 
-/* Hands out the instruction's slices of the tile from one on, the first of which comes in the slot at the position. Returns the
- * position after them; 0: they cannot be. */
+/* Posts receive actions for the instruction's slices of the current tile from one on; the first arrives in the slot at the
+ * position. Returns the position after the last one; 0 if the instruction can have none. */
 RONDO_FUNCTION uint64_t rondo_post_receive_actions(const struct rondo_run *run, const struct rondo_instruction *instruction,
                                                    uint64_t slice, uint64_t position)
 {
@@ -47,7 +49,7 @@ RONDO_FUNCTION uint64_t rondo_post_receive_actions(const struct rondo_run *run, 
         if (count == 0)
             break;
         if (rondo_load_relaxed(&action->state) >> 2 == RONDO_RECEIVE_ACTION(position, 0) >> 2)
-            continue; /* it has been handed out */
+            continue; /* posted earlier */
         rondo_describe(run, instruction, 0, 0, measured, stretch, &slice_op, &use);
         if (use.twice)
             return 0;
@@ -65,8 +67,8 @@ RONDO_FUNCTION uint64_t rondo_post_receive_actions(const struct rondo_run *run, 
     return position;
 }
 
-/* Whether the instruction that follows does nothing but keep what it receives, from the same connector, where this one neither
- * reads nor writes, so that it may be done before this one has been. */
+/* Whether the next instruction only stores what it receives from the same connector, to a place that this instruction
+ * neither reads nor writes. Its receive actions may then run before this instruction has. */
 RONDO_FUNCTION int rondo_may_overtake(const struct rondo_run *run, const struct rondo_instruction *instruction,
                                       const struct rondo_instruction *next)
 {
@@ -76,8 +78,8 @@ RONDO_FUNCTION int rondo_may_overtake(const struct rondo_run *run, const struct 
            instruction->destination_buffer == RONDO_OUTPUT && instruction->destination_index != next->destination_index;
 }
 
-/* What is to be done with the slices of the tile that have not come, before the instruction waits for the first of them. All it
- * depends on is there: slices of one instruction do not depend on each other. */
+/* Posts what to do with the slices of the tile that have not arrived, before the instruction waits for the first of them.
+ * Slices of one instruction do not depend on each other. */
 RONDO_FUNCTION void rondo_post_receive_action(const struct rondo_run *run, const struct rondo_instruction *instruction)
 {
     if (rondo_receive_action_end(run, instruction) == NULL)
@@ -89,7 +91,7 @@ RONDO_FUNCTION void rondo_post_receive_action(const struct rondo_run *run, const
         rondo_post_receive_actions(run, next, 0, position);
 }
 
-/* Before a wait for something that a network brings: it gets its receive actions, and not many polls. */
+/* To be called before a wait: posts receive actions and limits the budget if the wait depends on a network. */
 RONDO_FUNCTION void rondo_expect(struct rondo_run *run, const struct rondo_instruction *instruction)
 {
     int performed = 0;

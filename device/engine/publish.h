@@ -12,7 +12,8 @@
 #include "device/engine/waits.h"
 #include "device/engine/workers.h"
 
-/* Tells each receiver where this rank's buffers are, or learns it from each sender. */
+/* Writes this rank's buffer addresses into the slots of all receivers, or reads each sender's from its slot. The slots are
+ * there. */
 RONDO_FUNCTION void rondo_exchange_signals(const struct rondo_run *run, const struct rondo_instruction *instruction)
 {
     const struct rondo_operation *operation = run->operation;
@@ -34,6 +35,7 @@ RONDO_FUNCTION void rondo_exchange_signals(const struct rondo_run *run, const st
         }
 }
 
+/* Adds the instruction to the block's statistics and notes that the run has advanced. */
 RONDO_FUNCTION void rondo_count_moved(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
     run->advanced = 1;
@@ -42,14 +44,14 @@ RONDO_FUNCTION void rondo_count_moved(struct rondo_run *run, const struct rondo_
         rondo_count(&run->statistics->bytes_sent, bytes * instruction->send_count);
 }
 
-/* The primitive's slots count as filled and taken from here on, though others are told later. */
+/* Counts the instruction's slots as filled and taken. bytes: of each slot. Peers are told by the next rondo_publish. */
 RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
     const struct rondo_policy *policy = run->policy;
     if ((instruction->actions & RONDO_SEND) && !(instruction->flags & RONDO_DIRECT_OUT)) {
         for (uint32_t i = 0; i < instruction->send_count; i++) {
             struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
-            if (end->sizes != NULL) /* the proxy carries no more than this; published with the tail */
+            if (end->sizes != NULL) /* the proxy sends no more than this; published with the tail */
                 rondo_store_relaxed32(end->sizes + (end->position & (end->slot_count - 1)), (uint32_t) bytes);
             end->position++;
         }
@@ -60,7 +62,7 @@ RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instr
     run->unpublished = *instruction;
     run->pending = 1;
     rondo_count_moved(run, instruction, bytes);
-    if (run->budget < policy->cap) {  /* else it was granted more, being alone */
+    if (run->budget < policy->cap) {  /* else the task was granted more because it is alone */
         run->budget *= policy->boost; /* no overflow: lib/runtime/settings.c bounds cap and boost */
         run->budget = run->budget < policy->cap ? run->budget : policy->cap;
     }
@@ -70,8 +72,9 @@ RONDO_FUNCTION void rondo_commit(struct rondo_run *run, const struct rondo_instr
         rondo_workers_repeat_ends(run->workers, instruction->receive_first, instruction->receive_count);
 }
 
-/* Tells the peers. Release: the payload before the tail, the end of our reading before the head. LL needs no tail (its flags
- * tell), only credits, and the values that were read through it have been used by now. */
+/* Tells the peers of the last committed instruction. Release: the payload comes before the tail, and the end of reading
+ * before the head. LL slots need no tail, for their flags announce them; they need the head, and the values read through
+ * them have been used by now. */
 RONDO_FUNCTION void rondo_publish(struct rondo_run *run)
 {
     const struct rondo_instruction *instruction = &run->unpublished;
@@ -94,7 +97,7 @@ RONDO_FUNCTION void rondo_publish(struct rondo_run *run)
     }
 }
 
-/* Whatever has been begun is done, and told. */
+/* Finishes what the worker group has under way, and publishes it. */
 RONDO_FUNCTION void rondo_settle(struct rondo_run *run)
 {
     if (RONDO_WORKERS_OVERLAPS)

@@ -15,15 +15,15 @@ static void perform(const struct rondo_receive_action *action, const void *data)
 int rondo_receive_action_run(struct rondo_receive_action *action, uint64_t position, const void *data, size_t bytes)
 {
     uint64_t offered = RONDO_RECEIVE_ACTION(position, RONDO_RECEIVE_ACTION_OFFERED);
-    /* Acquire pairs with the block's release of the offer: what is to be done is visible, and what it is done with. */
+    /* Acquire pairs with the block's release of the offer: the action and the buffers' content are visible. */
     if (rondo_load_relaxed(&action->state) != offered ||
         !rondo_exchange_if(&action->state, offered, RONDO_RECEIVE_ACTION(position, RONDO_RECEIVE_ACTION_TAKEN)))
         return 0;
     int fits =
-        bytes >= action->count * action->element_bytes; /* or the peer sends something else: as without receive actions */
+        bytes >= action->count * action->element_bytes; /* the peer may send something else: then the bytes go to the slot */
     if (fits)
         perform(action, data);
-    /* Release: our reading and writing of the buffers is over for whoever withdraws, too. */
+    /* Release: all reading and writing of the buffers is over for a block that withdraws the action, too. */
     rondo_store_release(&action->state,
                         RONDO_RECEIVE_ACTION(position, fits ? RONDO_RECEIVE_ACTION_DONE : RONDO_RECEIVE_ACTION_NONE));
     return fits;

@@ -10,24 +10,24 @@
 
 enum rondo_outcome { RONDO_OUTCOME_STUCK, RONDO_OUTCOME_FINISHED };
 
-/* What has been agreed upon about a part's direct write. */
+/* What sender and receiver have agreed upon about a part's direct write. */
 enum rondo_direct_write_step {
     RONDO_DIRECT_WRITE_UNSAID,
-    RONDO_DIRECT_WRITE_OFFERED, /* a receiver's: it has said where */
-    RONDO_DIRECT_WRITE_BY_SLOTS /* the slots it is */
+    RONDO_DIRECT_WRITE_OFFERED, /* the receiver has said where */
+    RONDO_DIRECT_WRITE_BY_SLOTS /* through the slots, after all */
 };
 
 struct rondo_workers;
 
-/* What a run of a program block needs to know. A local variable of one function into which all of the engine is inlined: on a
- * GPU it lives in registers (memory is hundreds of cycles away after every acquire), so nothing may keep its address. */
+/* The state of a run of a program block. It is a local variable of one function into which all of the engine is inlined: on
+ * a GPU it lives in registers (memory is hundreds of cycles away after every acquire), so no pointer to it may be kept. */
 struct rondo_run {
-    const struct rondo_operation *home; /* where the operation is kept */
+    const struct rondo_operation *home; /* in the operation table, or the host's copy */
     /* Where the worker group has them at hand: */
     const struct rondo_operation *operation;
     const struct rondo_part *part;
-    struct rondo_end *row;         /* the part's ends, where they lie one after the other, */
-    struct rondo_end *const *ends; /* or else by their addresses */
+    struct rondo_end *row;         /* the part's ends in one array; NULL: see ends */
+    struct rondo_end *const *ends; /* pointers to the part's ends */
     struct rondo_context *context;
     struct rondo_workers *workers;
     uint64_t *semaphores; /* of the lane */
@@ -35,40 +35,43 @@ struct rondo_run {
     struct rondo_block_statistics *statistics;
     const struct rondo_policy *policy;
     const struct rondo_queues *queues;
-    const uint32_t *failed;     /* of the lane: ends waits that have no budget */
-    const uint64_t *interrupts; /* the host's that the block has answered; others end waits without a budget too */
+    const uint32_t *failed;     /* the lane's: not 0 ends waits that have no budget */
+    const uint64_t *interrupts; /* the count of the host's interrupts that the block has answered; a newer one ends waits that
+                                   have no budget */
     uint64_t budget;
-    struct rondo_instruction unpublished; /* begun, but not told to anybody */
-    int pending;                          /* there is such a one */
+    struct rondo_instruction unpublished; /* executed, but not yet published */
+    int pending;                          /* there is such an instruction */
     uint32_t program_block;
-    uint32_t fresh;     /* the operation is not what it was when the worker group had it last */
-    uint32_t early;     /* what comes before the operation may not be over: nothing that changes has been looked at
+    uint32_t fresh;     /* the operation has changed since the worker group loaded it */
+    uint32_t early;     /* the kernel before this one in its stream may not have ended: nothing that it changes has been read
                            (rondo_workers_arrive) */
-    uint32_t of_daemon; /* a constant: else it is a kernel's on a stream */
-    uint32_t keeps;     /* the operation may be started again next: what the worker group learns of it is kept */
-    uint32_t described; /* the first slice operation has been, all but where its connectors stand */
-    uint32_t over;      /* the worker group has gone ahead with it, and that was all */
+    uint32_t of_daemon; /* a constant: 1 in a daemon, 0 in a kernel on a stream */
+    uint32_t keeps;     /* the operation may be started again next: the worker group keeps what it has prepared */
+    uint32_t described; /* the first slice operation has been described, all but where its connectors stand */
+    uint32_t over;      /* the worker group has executed the whole part ahead of the engine */
     uint32_t advanced;
     /* The context's position, written back when the run ends. */
     uint64_t tile;
     uint32_t instruction, slice, slice_op;
     uint32_t direct_write; /* enum rondo_direct_write_step */
-    uint32_t sent;         /* an exchange is stuck, but the peers have this rank's part of the slice operation */
+    uint32_t sent;         /* an exchange is stuck, but its data have been sent */
     uint32_t element_bytes;
 };
 
+/* A part's end by its index. */
 RONDO_FUNCTION struct rondo_end *rondo_part_end(const struct rondo_part *part, uint32_t index)
 {
     return part->row != NULL ? part->row + index : part->ends[index];
 }
 
+/* The run's end by its index, where the worker group has it at hand. */
 RONDO_FUNCTION struct rondo_end *rondo_end_of(const struct rondo_run *run, uint32_t index)
 {
     return run->row != NULL ? run->row + index : run->ends[index];
 }
 
-/* Whether its part lands (device/engine/direct_write.h). The other side's is its mirror image. A GPU's daemon has nothing that
- * does. */
+/* Whether the part is of the kind that device/engine/direct_write.h executes. The peer's part is its mirror image, so both
+ * ranks agree. A GPU's daemon executes none. */
 RONDO_FUNCTION int rondo_writes_directly(const struct rondo_run *run)
 {
 #if defined(__CUDACC__)
@@ -79,6 +82,8 @@ RONDO_FUNCTION int rondo_writes_directly(const struct rondo_run *run)
            run->part->end_count == 1;
 }
 
+/* The word by which a receiver says where its data belong; head: as in struct rondo_end's watched (sender) or published
+ * (receiver). */
 RONDO_FUNCTION uint64_t *rondo_direct_write_word(uint64_t *head)
 {
     return &((struct rondo_head *) (void *) head)->direct_write;

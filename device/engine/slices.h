@@ -1,6 +1,6 @@
 /*
- * Chunks and slices: what of every chunk a slice of the current tile covers, and what that takes of a slot. Part of
- * device/engine/engine.h.
+ * Chunks and slices: which elements of every chunk a slice of the current tile covers, and how many bytes they take of a slot.
+ * Plain arithmetic, single source.
  */
 #ifndef RONDO_DEVICE_ENGINE_SLICES_H
 #define RONDO_DEVICE_ENGINE_SLICES_H
@@ -9,35 +9,37 @@
 #include "device/engine/run.h"
 #include "device/engine/use.h"
 
-/* What one slice of the current tile covers of every chunk: so many elements from start on, at most. */
+/* What one slice of the current tile covers of every chunk: at most so many elements from start on. */
 struct rondo_stretch {
     uint64_t start, most;
 };
 
+/* The stretch of a slice of the current tile. */
 RONDO_FUNCTION struct rondo_stretch rondo_stretch_at(const struct rondo_run *run, uint64_t slice)
 {
     const struct rondo_operation *operation = run->operation;
     uint64_t in_tile = slice * operation->slice;
     struct rondo_stretch stretch = {run->tile * operation->tile + in_tile,
                                     operation->tile > in_tile ? operation->tile - in_tile : 0};
-    if (stretch.most > operation->slice && slice + 1 < operation->slices) /* the last one may be longer */
+    if (stretch.most > operation->slice && slice + 1 < operation->slices) /* the last slice may be longer */
         stretch.most = operation->slice;
     return stretch;
 }
 
+/* The stretch of the current slice. */
 RONDO_FUNCTION struct rondo_stretch rondo_current_stretch(const struct rondo_run *run)
 {
     return rondo_stretch_at(run, run->slice);
 }
 
-/* The elements of a chunk that the stretch covers. */
+/* Number of elements of a chunk that the stretch covers. */
 RONDO_FUNCTION uint64_t rondo_covered(struct rondo_extent chunk, struct rondo_stretch stretch)
 {
     uint64_t left = stretch.start < chunk.count ? chunk.count - stretch.start : 0;
     return left < stretch.most ? left : stretch.most;
 }
 
-/* The k-th chunk whose length decides how much an instruction moves: all others it touches are as long. */
+/* The k-th chunk that determines how much an instruction moves: all others that it touches are as long. */
 RONDO_FUNCTION struct rondo_extent rondo_measured_chunk(const struct rondo_operation *operation,
                                                         const struct rondo_instruction *instruction, uint32_t k)
 {
@@ -47,14 +49,14 @@ RONDO_FUNCTION struct rondo_extent rondo_measured_chunk(const struct rondo_opera
     return rondo_chunk_extent(&operation->layouts[buffer], index + k);
 }
 
-/* What so many elements take of a slot. */
+/* Bytes that so many elements take of a slot. */
 RONDO_FUNCTION size_t rondo_payload_bytes(const struct rondo_run *run, uint64_t count)
 {
     uint32_t rate = run->operation->rate;
     return rate != 0 ? rondo_zfp_bytes(count, rate) : count * run->element_bytes;
 }
 
-/* What one slice of the instruction takes of a slot. first: its first chunk. */
+/* Bytes that one slice of the instruction takes of each slot. first: the extent of its first chunk. */
 RONDO_FUNCTION size_t rondo_slice_bytes(const struct rondo_run *run, const struct rondo_instruction *instruction,
                                         struct rondo_extent first, struct rondo_stretch stretch)
 {
@@ -65,7 +67,7 @@ RONDO_FUNCTION size_t rondo_slice_bytes(const struct rondo_run *run, const struc
     return bytes;
 }
 
-/* What a slice operation of so many bytes takes of a slot's payload: several lie one after the other, in whole lines if in
+/* Bytes of a slot's payload that a slice operation of so many bytes takes: one after the other, whole lines if the slot has
  * lines. */
 RONDO_FUNCTION size_t rondo_slice_op_room(const struct rondo_run *run, const struct rondo_instruction *instruction,
                                           size_t bytes)

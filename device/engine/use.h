@@ -1,7 +1,7 @@
 /*
- * Where a slice operation of work finds its data: which connectors an instruction uses, and how these, the chunks of a buffer
- * and a rate become addresses. Single source; a worker group resolves them (device/engine/workers_host.h,
- * device/engine/workers_cuda.h), on a GPU all at once.
+ * Where a slice operation finds its data: which connectors an instruction uses, and how their positions, the chunks of a
+ * buffer and a rate become addresses. Single source; a worker group resolves the addresses (device/engine/workers.h), on a GPU
+ * all at once.
  */
 #ifndef RONDO_DEVICE_ENGINE_USE_H
 #define RONDO_DEVICE_ENGINE_USE_H
@@ -16,36 +16,37 @@
 struct rondo_use {
     uint8_t receive_first, received, send_first, sent;
     uint8_t direct_in, direct_out;
-    uint8_t local_place; /* of the local source among the received ones; received: after all of them, or there is none */
-    uint8_t twice;       /* the only source counts twice */
+    uint8_t local_place; /* place of the local source among the received ones; received: after them, or there is none */
+    uint8_t twice;       /* the only source counts as two */
     size_t slot_offset;
-    uint64_t direct_in_offset, direct_out_offset; /* bytes from the peer's input, and output */
-    char *direct_write;                           /* where what is sent goes; NULL: into slots, or as direct_out says */
-    /* Of slice operations with a rate: which instruction, which of its chunks, and where in it the slice begins, in elements.
-     */
+    uint64_t direct_in_offset, direct_out_offset; /* bytes from the start of the peer's input, and output */
+    char *direct_write;                           /* where the data go; NULL: into slots, or as direct_out says */
+    /* Of slice operations with a rate: the instruction, its chunk, and the element at which the slice begins. */
     uint32_t instruction, chunk;
     uint64_t start;
 };
 
+/* Address of the slot at a position. */
 RONDO_FUNCTION char *rondo_slot_at(const struct rondo_end *end, uint64_t position)
 {
     return end->slots + (position & (end->slot_count - 1)) * end->slot_bytes;
 }
 
-/* Where the sender tells of the slot, and the receiver looks. A TINY one's is in the line where its data begin, so that one
- * line travels instead of two; it holds the count that a tail beside the slots would have. */
+/* The word in which the sender announces a slot, and at which the receiver looks. beside: the tail of connectors whose slots
+ * have none. A TINY slot has its own in the line where its data begin, so that one line travels instead of two; it holds the
+ * same count. */
 RONDO_FUNCTION uint64_t *rondo_tail(const struct rondo_end *end, uint64_t position, uint64_t *beside)
 {
 #if defined(__CUDACC__)
     (void) position;
-    return beside; /* TINY is the host's alone */
+    return beside; /* TINY connectors are the host's */
 #else
     return end->protocol == RONDO_PROTOCOL_TINY ? (uint64_t *) (void *) (rondo_slot_at(end, position) - RONDO_TINY_HEAD)
                                                 : beside;
 #endif
 }
 
-/* Where a slice operation begins in a slot, of which so many bytes of data come before it. */
+/* Address in a slot at which a slice operation begins that is preceded by so many bytes of data. */
 RONDO_FUNCTION char *rondo_slot_place(const struct rondo_end *end, uint64_t position, size_t offset)
 {
     size_t place = end->protocol == RONDO_PROTOCOL_LL      ? 2 * offset
@@ -54,7 +55,7 @@ RONDO_FUNCTION char *rondo_slot_place(const struct rondo_end *end, uint64_t posi
     return rondo_slot_at(end, position) + place;
 }
 
-/* position: the end's, when the slice operation was described. */
+/* Resolves the i-th received source. position: the end's, of the slot that holds it. */
 RONDO_FUNCTION void rondo_resolve_source(const struct rondo_use *use, const struct rondo_end *end, uint64_t position,
                                          uint32_t i, struct rondo_slice_op *slice_op)
 {
@@ -69,7 +70,7 @@ RONDO_FUNCTION void rondo_resolve_source(const struct rondo_use *use, const stru
     }
 }
 
-/* from: the end by which the peer's signal came in. */
+/* Resolves the i-th remote. from: the end that has received the peer's signal, for direct_out; position: as above. */
 RONDO_FUNCTION void rondo_resolve_remote(const struct rondo_use *use, const struct rondo_end *end, const struct rondo_end *from,
                                          uint64_t position, uint32_t i, struct rondo_slice_op *slice_op)
 {
@@ -79,6 +80,7 @@ RONDO_FUNCTION void rondo_resolve_remote(const struct rondo_use *use, const stru
     slice_op->remote_flags[i] = (uint32_t) (position + 1);
 }
 
+/* Extent of a chunk of a buffer, in elements. */
 RONDO_FUNCTION struct rondo_extent rondo_chunk_extent(const struct rondo_layout *layout, uint32_t index)
 {
     struct rondo_extent extent;
@@ -96,24 +98,26 @@ RONDO_FUNCTION struct rondo_extent rondo_chunk_extent(const struct rondo_layout 
     return extent;
 }
 
+/* A word whose count (up to 64) lowest bits are 1. */
 RONDO_FUNCTION uint64_t rondo_low_bits(uint32_t count)
 {
     return count >= 64 ? UINT64_MAX : ((uint64_t) 1 << count) - 1;
 }
 
+/* Bytes, rounded up to where the next slice operation of a slot begins. */
 RONDO_FUNCTION size_t rondo_slice_op_bytes(size_t bytes)
 {
     return (bytes + RONDO_SLICE_OP_ALIGNMENT - 1) & ~(size_t) (RONDO_SLICE_OP_ALIGNMENT - 1);
 }
 
-/* Whether slots announce themselves: they need no tail. */
+/* Whether the end's slots carry flags, which announce them: they need no tail. */
 RONDO_FUNCTION int rondo_is_flagged(const struct rondo_end *end)
 {
     return end->protocol == RONDO_PROTOCOL_LL || end->protocol == RONDO_PROTOCOL_LL128;
 }
 
-/* What the code has to do, for a slice operation with a rate. Programs that compress have no direct ends. Returns what it
- * saves: the bytes of the elements sent less those of their streams; rates above an element's bits save nothing. */
+/* Resolves what the codec has to do in a slice operation with a rate. Programs that compress have no direct ends. Returns
+ * the bytes that compression saves: those of the elements sent less those of their streams, or 0. */
 RONDO_FUNCTION size_t rondo_resolve_codec(const struct rondo_use *use, const struct rondo_instruction *instruction,
                                           const struct rondo_operation *operation, struct rondo_slice_op *slice_op)
 {

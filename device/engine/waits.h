@@ -1,6 +1,6 @@
 /*
- * Waiting: whether what a primitive waits for is there, slots that have arrived or are free and other blocks' steps, and for
- * how long it is looked for. Part of device/engine/engine.h, for it asks the worker group for instructions.
+ * Waiting: whether the slots, the free slots and the steps of other blocks that a primitive needs are there, and for how long
+ * the engine looks for them. Single source; by the thread that runs the engine.
  */
 #ifndef RONDO_DEVICE_ENGINE_WAITS_H
 #define RONDO_DEVICE_ENGINE_WAITS_H
@@ -10,13 +10,14 @@
 #include "device/engine/use.h"
 #include "device/engine/workers.h"
 
-/* The slot the end fills or takes next. */
+/* Address of the slot that the end fills or takes next. */
 RONDO_FUNCTION char *rondo_slot(const struct rondo_end *end)
 {
     return rondo_slot_at(end, end->position);
 }
 
-/* A slot has arrived. The acquire makes everything its producer wrote before publishing the tail visible. */
+/* Whether the next slot has arrived. bytes: of its payload. Acquire: everything that the producer wrote before it published
+ * the tail is visible. */
 RONDO_FUNCTION int rondo_arrived(struct rondo_end *end, size_t bytes)
 {
     if (rondo_is_flagged(end))
@@ -27,7 +28,7 @@ RONDO_FUNCTION int rondo_arrived(struct rondo_end *end, size_t bytes)
     return end->seen > end->position;
 }
 
-/* A slot is free. The acquire pairs with the consumer's release of head: it has finished reading before we overwrite. */
+/* Whether the next slot is free. Acquire pairs with the consumer's release of the head: it has finished reading. */
 RONDO_FUNCTION int rondo_has_room(struct rondo_end *end)
 {
     if (end->position - end->seen >= end->slot_count)
@@ -35,15 +36,17 @@ RONDO_FUNCTION int rondo_has_room(struct rondo_end *end)
     return end->position - end->seen < end->slot_count;
 }
 
+/* The value of a block's semaphore after it has executed a step of the current tile. */
 RONDO_FUNCTION uint64_t rondo_semaphore_value(const struct rondo_run *run, uint32_t block, uint32_t step)
 {
     const struct rondo_part *part = block == run->program_block ? run->part : &run->operation->parts[block];
     return run->context->operation << 32 | (uint32_t) (run->tile * part->instruction_count + step + 1);
 }
 
-/* What a primitive waits for: nothing, another block, or 1 + the rank (in the world) whose slot is not there. */
+/* What a primitive waits for: nothing, another block, or 1 + the rank in the world whose slot is missing. */
 enum { RONDO_MISSES_NOTHING = -1, RONDO_MISSES_BLOCK = 0 };
 
+/* What the instruction lacks for its current slice of so many bytes; see RONDO_MISSES_NOTHING. */
 RONDO_FUNCTION int32_t rondo_missing(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
     if (instruction->dependencies > 0 && run->slice == 0)
@@ -70,12 +73,14 @@ RONDO_FUNCTION int32_t rondo_missing(struct rondo_run *run, const struct rondo_i
     return RONDO_MISSES_NOTHING;
 }
 
+/* Notes what the context waits for, for the host's hang reports. */
 RONDO_FUNCTION void rondo_report_missing(const struct rondo_run *run, int32_t missing)
 {
     rondo_store_relaxed(run->waiting, (uint64_t) missing);
 }
 
-/* Whether a wait of so many polls has to end. Without preemption only the host and failure end one. */
+/* Whether a wait that has taken so many polls has to end. Without preemption only the host's interrupts and the lane's
+ * failure end one. */
 RONDO_FUNCTION int rondo_outrun(const struct rondo_run *run, uint64_t polls)
 {
     if (run->policy->preempt)
@@ -83,8 +88,8 @@ RONDO_FUNCTION int rondo_outrun(const struct rondo_run *run, uint64_t polls)
     return rondo_load_relaxed32(run->failed) != 0 || rondo_load_relaxed(&run->queues->interrupts) != *run->interrupts;
 }
 
-/* What the slice where the run is stuck waits for. A slot that is not there, of those it takes, or a free one: whatever a look
- * finds first. */
+/* What a stuck run waits for, for the readiness check: the first of its slots that is missing, or the first receiver without
+ * a free one. */
 RONDO_FUNCTION struct rondo_awaited rondo_awaits(const struct rondo_run *run)
 {
     const struct rondo_instruction *instruction = rondo_workers_instruction(run->workers, run, run->instruction);
@@ -114,7 +119,7 @@ RONDO_FUNCTION struct rondo_awaited rondo_awaits(const struct rondo_run *run)
     return anything;
 }
 
-/* word: what was found there. */
+/* Whether the awaited word, of which the value is given, lets the task go on. */
 RONDO_FUNCTION int rondo_has_come(const struct rondo_awaited *awaited, uint64_t word)
 {
     return awaited->kind == RONDO_AWAITS_FLAG    ? word >> 32 == awaited->value
@@ -122,19 +127,20 @@ RONDO_FUNCTION int rondo_has_come(const struct rondo_awaited *awaited, uint64_t 
                                                  : 1;
 }
 
-/* After a look in vain at what is missing. 0: there have been enough. */
+/* After a poll in vain. missing: see rondo_missing. Yields the core now and then. Returns 0 if the budget is spent. */
 RONDO_FUNCTION int rondo_looks_again(struct rondo_run *run, int32_t missing, uint64_t *polls)
 {
     const int over = rondo_outrun(run, *polls);
     if (over || !run->policy->preempt)
         rondo_report_missing(run, missing);
     if (!over && rondo_relax(*polls, run->policy->yield_mask))
-        *polls += run->policy->yield_polls; /* it took as long as so many polls, and let others run */
+        *polls += run->policy->yield_polls; /* a yield takes as long as so many polls */
     ++*polls;
     return !over;
 }
 
-/* Waits within the task's budget. 0: stuck. */
+/* Waits within the task's budget until everything the instruction needs for a slice of so many bytes is there. Returns 0 if
+ * stuck. */
 RONDO_FUNCTION int rondo_wait_ready(struct rondo_run *run, const struct rondo_instruction *instruction, size_t bytes)
 {
     uint64_t polls = 0;

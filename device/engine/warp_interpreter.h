@@ -1,13 +1,12 @@
 /*
- * A part of an operation on a stream that is nothing but slice operations in lines of LL128: each worker warp walks through its
- * instructions by itself. Lines announce themselves, so a warp needs nobody's word that data are there, and handing slice
- * operations over from the leader, which costs more than a small one takes, falls away. The leader meanwhile tells the warps
- * which slots are free, and the peers which ones all warps have taken.
- *
- * Why that does what the engine does: a warp has the same places of every slot and of every chunk, so whatever it reads it has
- * stored itself, a peer's same warp has, or nobody does; and it keeps to the order of the list. Why nobody waits for ever: of
- * all instructions that are not over on all warps, take the first in an order in which the program's check played them through.
- * What it waits for, data or a free slot, comes with instructions before it, which are over on all warps.
+ * The warp interpreter: executes a part of an operation on a stream that consists of slice operations in LL128 lines. Each
+ * worker warp interprets the instructions by itself. Lines announce themselves by their flags, so a warp needs no word from
+ * the leader that data have arrived, and the leader need not hand over slice operations, which costs more than a small one
+ * takes. Meanwhile the leader tells the warps which slots are free, and tells the peers which slots all warps have taken.
+ * Why the result is the engine's: a warp always has the same places of every slot and of every chunk, so what it reads was
+ * stored by the warp itself or by the same warp of a peer; and it keeps the order of the list. Why no warp waits forever: take
+ * the first instruction, in an order in which the program's verification executed them, that some warp has not finished. The
+ * data or the free slot it waits for come from instructions before it, which all warps have finished.
  */
 #ifndef RONDO_DEVICE_ENGINE_WARP_INTERPRETER_H
 #define RONDO_DEVICE_ENGINE_WARP_INTERPRETER_H
@@ -25,11 +24,12 @@
 #include "device/move/move_ll128.h"
 #include "device/move/narrow.h"
 
-#define RONDO_WARP_POLLS 64 /* of a warp, between looks whether it shall stop */
+#define RONDO_WARP_POLLS 64 /* of a warp, between two looks at the stop word */
 
-/* ---- what there is to do ---- */
+/* ---- instructions ---- */
 
-/* What an instruction does to its chunk, of which a tile covers a part. There are no slices, and one chunk an instruction. */
+/* Decodes an instruction into its step: what it does to its chunk, of which a tile covers a part. It has no slices and one
+ * chunk. */
 RONDO_FUNCTION void rondo_warp_decode(struct rondo_workers *workers, uint32_t index)
 {
     const struct rondo_operation *operation = &workers->operation;
@@ -59,7 +59,7 @@ RONDO_FUNCTION void rondo_warp_decode(struct rondo_workers *workers, uint32_t in
     }
 }
 
-/* How often the instructions of a tile use an end, to send or to receive. */
+/* Number of times the instructions of a tile use an end, for sending or for receiving. */
 RONDO_FUNCTION uint32_t rondo_warp_uses(const struct rondo_workers *workers, uint32_t end, int sends)
 {
     uint32_t uses = 0;
@@ -82,14 +82,14 @@ RONDO_FUNCTION int rondo_warp_is_ragged(const struct rondo_operation *operation)
     return bits * operation->element_bytes % RONDO_SLICE_OP_ALIGNMENT != 0;
 }
 
-/* By all threads of a block, when operation, part and instructions are there; what they leave is there after the next barrier.
- */
+/* To be called by all threads of a block when operation, part and instructions are in shared memory. The results are valid
+ * after the next barrier. */
 RONDO_FUNCTION void rondo_warp_prepare(struct rondo_workers *workers, uint32_t thread, uint32_t threads)
 {
     for (uint32_t i = thread / RONDO_CUDA_WARP; i < workers->part.instruction_count; i += threads / RONDO_CUDA_WARP)
         if (thread % RONDO_CUDA_WARP == 0)
             rondo_warp_decode(workers, i);
-    if (thread < RONDO_WARP_ENDS) { /* a warp */
+    if (thread < RONDO_WARP_ENDS) { /* one warp */
         const uint32_t sent = rondo_warp_uses(workers, thread, 1), uses = sent + rondo_warp_uses(workers, thread, 0);
         const int many = thread < workers->part.end_count && uses * workers->operation.tiles > workers->ends[thread].slot_count;
         workers->interpreter.sends[thread] = sent > 0;
@@ -104,7 +104,7 @@ RONDO_FUNCTION void rondo_warp_prepare(struct rondo_workers *workers, uint32_t t
     }
 }
 
-/* Of the step's chunk, bytes in a tile that begins there; 0: it uses no slots. */
+/* Bytes of the step's chunk in the tile that begins at start; 0: the step uses no slots in it. */
 RONDO_FUNCTION uint32_t rondo_warp_bytes(const struct rondo_warp_step *step, uint64_t start, uint64_t tile)
 {
     const uint64_t left = step->bytes > start ? step->bytes - start : 0;
@@ -113,14 +113,15 @@ RONDO_FUNCTION uint32_t rondo_warp_bytes(const struct rondo_warp_step *step, uin
 
 /* ---- the warps ---- */
 
-/* Where the end stands, of which the lane with its number knows how many slots the warp has filled or taken. */
+/* Position of an end. The lane with the end's number knows how many of its slots the warp has filled or taken. */
 RONDO_FUNCTION uint64_t rondo_warp_position(const struct rondo_workers *workers, uint32_t moved, uint32_t end)
 {
     return workers->ends[end].position + __shfl_sync(RONDO_CUDA_WHOLE_WARP, moved, (int) end);
 }
 
-/* Describes the slice operation, each lane an end, when there is a free slot for each receiver. Acquire by the leader
- * (rondo_warp_make_room), and control: nothing is stored before. 0: it shall stop. */
+/* Describes the step's slice operation, each lane an end, and waits until every receiver has a free slot. The leader
+ * acquires the heads (rondo_warp_make_room), and the control dependency keeps stores behind the wait. Returns 0 if the warps
+ * shall stop. */
 RONDO_FUNCTION int rondo_warp_describe(struct rondo_workers *workers, const struct rondo_warp_step *step, uint64_t start,
                                        struct rondo_slice_op *slice_op, uint32_t moved, uint32_t lane)
 {
@@ -159,8 +160,8 @@ RONDO_FUNCTION int rondo_warp_describe(struct rondo_workers *workers, const stru
     return 1;
 }
 
-/* Where the ends stand when it is the operation's turn. The workers look themselves, side by side, where nobody else has to be
- * waited for. */
+/* Reads the ends' positions when it is the operation's turn. The workers read them side by side if only the stream has to be
+ * waited for; else the leader has read them. */
 RONDO_FUNCTION void rondo_warp_look(struct rondo_workers *workers, uint32_t thread, uint32_t threads)
 {
     if (workers->interpreter.ahead) {
@@ -170,15 +171,15 @@ RONDO_FUNCTION void rondo_warp_look(struct rondo_workers *workers, uint32_t thre
             const uint4 counts = rondo_load_late((const uint4 *) &rondo_part_end(&workers->part, thread)->position);
             const uint64_t seen = (uint64_t) counts.w << 32 | counts.z;
             rondo_store_relaxed(&end->position, (uint64_t) counts.y << 32 | counts.x);
-            /* As rondo_warp_make_room, beside which this is: an older value only makes senders wait for the next. */
+            /* Like rondo_warp_make_room, which runs beside this: an older value only makes a sender wait for the next one. */
             rondo_store_relaxed(&end->seen, workers->interpreter.sends[thread] ? rondo_load_acquire(end->watched) : seen);
         }
     }
     rondo_workers_sync(threads);
 }
 
-/* The part is over, for all warps: where the ends stand is noted, and the slots go back, unless the leader has seen to that.
- * Each by its thread. */
+/* After all warps have finished the part: writes the ends' positions back and gives the slots back, unless the leader has
+ * done so. Each end by its thread. */
 RONDO_FUNCTION void rondo_warp_leave(const struct rondo_workers *workers, uint32_t moved, uint32_t thread)
 {
     if (thread >= workers->part.end_count)
@@ -192,7 +193,7 @@ RONDO_FUNCTION void rondo_warp_leave(const struct rondo_workers *workers, uint32
     home->seen = rondo_load_relaxed(&end->seen);
 }
 
-/* One instruction in the tile that begins at start. 0: it shall stop. */
+/* Executes one instruction in the tile that begins at start. Returns 0 if the warps shall stop. */
 RONDO_FUNCTION int rondo_warp_instruction(struct rondo_workers *workers, const struct rondo_warp_step *step, uint64_t start,
                                           uint64_t tile, uint32_t thread, uint32_t threads, int ragged, uint32_t *moved)
 {
@@ -214,7 +215,8 @@ RONDO_FUNCTION int rondo_warp_instruction(struct rondo_workers *workers, const s
     return 1;
 }
 
-/* By each worker. ragged, a constant: chunks may end within a vector. Returns, to all, whether all warps came to the end. */
+/* To be called by each worker. ragged: a constant; 1 if chunks may end within a vector. Returns the same to all: 1 if all
+ * warps have finished. */
 RONDO_FUNCTION int rondo_warp_through(struct rondo_workers *workers, uint32_t thread, uint32_t threads, int ragged)
 {
     const uint64_t tile = workers->operation.tile * workers->operation.element_bytes,
@@ -228,7 +230,7 @@ RONDO_FUNCTION int rondo_warp_through(struct rondo_workers *workers, uint32_t th
         for (uint32_t i = 0; i < workers->part.instruction_count && goes_on; i++) {
             goes_on =
                 rondo_warp_instruction(workers, &workers->interpreter.steps[i], start, tile, thread, threads, ragged, &moved);
-            /* What the lanes have read of the slots they have used by now; so the peers may have them back. */
+            /* The slots that the lanes have read are done with, so the peers may have them back. */
             __syncwarp();
             passed += goes_on;
             if (thread % RONDO_CUDA_WARP == 0)
@@ -241,14 +243,15 @@ RONDO_FUNCTION int rondo_warp_through(struct rondo_workers *workers, uint32_t th
     return 1;
 }
 
-/* By itself: the few instructions more would take 2 to 20% of the speed of what is whole. */
+/* A function of its own: its few additional instructions would slow down the other one. */
 RONDO_RARE int rondo_warp_ragged(struct rondo_workers *workers, uint32_t thread, uint32_t threads)
 {
     __builtin_assume(__isShared(workers));
     return rondo_warp_through(workers, thread, threads, 1);
 }
 
-/* Called: it has so much that it would take registers from the rest. */
+/* Interprets the part. Not inlined: it would take registers from the rest. Returns the same to all workers: 1 if all warps
+ * have finished. */
 RONDO_RARE int rondo_warp_interpreter(struct rondo_workers *workers, uint32_t thread, uint32_t threads)
 {
     __builtin_assume(__isShared(workers));
@@ -258,13 +261,14 @@ RONDO_RARE int rondo_warp_interpreter(struct rondo_workers *workers, uint32_t th
 
 /* ---- the leader ---- */
 
-/* Where the last of the warps stands. */
+/* Position of the slowest warp. */
 struct rondo_warp_cursor {
-    uint64_t start; /* of the tile */
+    uint64_t start; /* bytes of a chunk before the tile */
     uint32_t instruction, passed;
     uint64_t primitives, sent; /* bytes */
 };
 
+/* Number of instructions that every warp has finished. */
 RONDO_FUNCTION uint32_t rondo_warp_passed(const struct rondo_workers *workers)
 {
     uint32_t least = UINT32_MAX;
@@ -277,7 +281,8 @@ RONDO_FUNCTION uint32_t rondo_warp_passed(const struct rondo_workers *workers)
     return least;
 }
 
-/* The cursor follows the warps, and gives back the slots that all have taken, where the part needs them before it is over. */
+/* Moves the cursor to the slowest warp, and gives back the slots that all warps have taken if the part uses slots more than
+ * once. */
 RONDO_FUNCTION void rondo_warp_follow(struct rondo_workers *workers, uint64_t tile, struct rondo_warp_cursor *cursor)
 {
     for (const uint32_t passed = rondo_warp_passed(workers); cursor->passed != passed; cursor->passed++) {
@@ -299,7 +304,7 @@ RONDO_FUNCTION void rondo_warp_follow(struct rondo_workers *workers, uint64_t ti
     }
 }
 
-/* The ends that send, as bits. */
+/* The ends that send, one bit each. */
 RONDO_FUNCTION uint32_t rondo_warp_senders(const struct rondo_workers *workers)
 {
     uint32_t senders = 0;
@@ -308,8 +313,8 @@ RONDO_FUNCTION uint32_t rondo_warp_senders(const struct rondo_workers *workers)
     return senders;
 }
 
-/* Which slots are free, of one of the ends after the other. Acquire pairs with the receiver's giving them back: it has finished
- * reading before warps store. Returns those that are left. */
+/* Reads how many slots of one of the ends are free. ends: bits. Acquire pairs with the receiver's release: it has finished
+ * reading before the warps store. Returns the remaining ends. */
 RONDO_FUNCTION uint32_t rondo_warp_make_room(struct rondo_workers *workers, uint32_t ends)
 {
     struct rondo_end *end = &workers->ends[__ffs((int) ends) - 1];
@@ -317,7 +322,7 @@ RONDO_FUNCTION uint32_t rondo_warp_make_room(struct rondo_workers *workers, uint
     return ends & (ends - 1);
 }
 
-/* Whom the slowest warp seems to wait for: 1 + a rank in the world. */
+/* The rank that the slowest warp seems to wait for: 1 + its number in the world. */
 RONDO_FUNCTION int32_t rondo_warp_missing(const struct rondo_workers *workers, const struct rondo_warp_cursor *cursor)
 {
     const struct rondo_warp_step *step = &workers->interpreter.steps[cursor->instruction];

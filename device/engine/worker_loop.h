@@ -17,6 +17,7 @@
 #include "device/move/mover_table.h"
 #include "device/move/movers.h"
 
+/* Resolves the addresses of a slice operation that the leader has described, each end by a thread. */
 RONDO_FUNCTION void rondo_workers_resolve(struct rondo_workers *workers, uint32_t index, uint32_t thread, uint32_t threads)
 {
     const struct rondo_use *use = &workers->uses[index];
@@ -32,8 +33,8 @@ RONDO_FUNCTION void rondo_workers_resolve(struct rondo_workers *workers, uint32_
                                               &workers->operation, slice_op);
 }
 
-/* Of a slice operation that the workers go ahead with: where its ends stand now. again: what is here of them is up to date. 0:
- * there is no room. */
+/* Reads where the ends of a slice operation stand, and resolves its addresses, when the workers execute it without the
+ * leader. again: the copies in shared memory are up to date. Returns 0 if a receiver has no free slot. */
 RONDO_FUNCTION int rondo_workers_resolve_late(struct rondo_workers *workers, uint32_t index, uint32_t thread, uint32_t threads,
                                               int again)
 {
@@ -49,7 +50,8 @@ RONDO_FUNCTION int rondo_workers_resolve_late(struct rondo_workers *workers, uin
                 end->seen = rondo_load_acquire(end->watched);
         } else {
             const uint4 counts = rondo_load_late((const uint4 *) &home->position);
-            const uint64_t seen = receives ? 0 : rondo_load_acquire(end->watched); /* as rondo_has_room, but both at once */
+            const uint64_t seen =
+                receives ? 0 : rondo_load_acquire(end->watched); /* like rondo_has_room, but both loads at once */
             *(uint4 *) &end->position = counts;
             end->seen = receives ? end->seen : seen;
         }
@@ -60,9 +62,8 @@ RONDO_FUNCTION int rondo_workers_resolve_late(struct rondo_workers *workers, uin
             room &= end->position - end->seen < end->slot_count;
         }
         if (!again) {
-            /* Where it will stand, while there is time; if nothing comes of it, the leader puts it right
-             * (rondo_workers_unload).
-             */
+            /* The positions after success, while there is time. After a failure the leader corrects them
+             * (rondo_workers_unload). */
             home->position = end->position + 1;
             home->seen = end->seen;
         }
@@ -70,7 +71,7 @@ RONDO_FUNCTION int rondo_workers_resolve_late(struct rondo_workers *workers, uin
     return room;
 }
 
-/* All packets of the slice operation have been read: its slots are taken, and the peers have them back. */
+/* Counts the slice operation's slots as filled and taken, and gives the taken ones back. All its packets have been read. */
 RONDO_FUNCTION void rondo_workers_move_on(struct rondo_workers *workers, uint32_t index, uint32_t thread, uint32_t threads,
                                           int again)
 {
@@ -89,7 +90,7 @@ RONDO_FUNCTION void rondo_workers_move_on(struct rondo_workers *workers, uint32_
     }
 }
 
-/* Of a small slice operation, one warp does it all, and answers. */
+/* Number of threads that execute a slice operation: one warp for a small one. */
 RONDO_FUNCTION uint32_t rondo_workers_members_of(const struct rondo_slice_op *slice_op, int flagged, uint32_t threads)
 {
     int small = flagged && !slice_op->lines && slice_op->count * slice_op->element_bytes <= RONDO_CUDA_WARP * 8;
@@ -108,6 +109,8 @@ RONDO_FUNCTION enum rondo_mover rondo_workers_mover(const struct rondo_workers *
     return rondo_mover_choose(slice_op, facts, RONDO_MOVER_LL_SMALL, RONDO_MOVER_RESOLVED);
 }
 
+/* Executes the slice operation with the index: command says whether the leader has looked at the ends. Returns the same on
+ * all participating threads: 1 if done, 0 if LL data or free slots were missing. */
 RONDO_FUNCTION int rondo_workers_run_slice_op(struct rondo_workers *workers, uint32_t index, uint32_t thread, uint32_t threads,
                                               uint32_t command, int all_lines, int of_daemon)
 {
@@ -144,12 +147,12 @@ RONDO_FUNCTION int rondo_workers_run_slice_op(struct rondo_workers *workers, uin
     return rondo_mover_run_other(slice_op, thread, threads, workers->polls);
 }
 
-/* The leader does not wait for this any more: what it takes to carry the slice operation out once more, as long as there is
- * room. By one warp; called, for it would take registers from the rest. */
+/* Prepares the next execution of the same slice operation while the leader does not wait: resolves its addresses and chooses
+ * its mover, if receivers have free slots. By one warp. Not inlined: it would take registers from the rest. */
 RONDO_RARE void rondo_workers_prepare(struct rondo_workers *workers, uint32_t index, uint32_t thread, uint32_t threads,
                                       int all_lines)
 {
-    if (workers->part.end_count > RONDO_CUDA_WARP) /* each end is its thread's */
+    if (workers->part.end_count > RONDO_CUDA_WARP) /* each end has its thread */
         return;
     const int room =
         rondo_workers_agree(rondo_workers_resolve_late(workers, index, thread, RONDO_CUDA_WARP, 1), RONDO_CUDA_WARP);
@@ -160,6 +163,7 @@ RONDO_RARE void rondo_workers_prepare(struct rondo_workers *workers, uint32_t in
     }
 }
 
+/* Copies the state of the ends that RONDO_COMMAND_REPEAT names to the other ends of the same connectors. */
 RONDO_FUNCTION void rondo_workers_copy_ends(struct rondo_workers *workers, uint32_t thread, uint32_t threads)
 {
     for (uint32_t i = workers->repeat_first; i < workers->repeat_first + workers->repeat_count; i++)
@@ -170,8 +174,8 @@ RONDO_FUNCTION void rondo_workers_copy_ends(struct rondo_workers *workers, uint3
             }
 }
 
-/* Constants: all_lines: the worker group's operations have no connectors but those of LL128. of_daemon: they may be started
- * again. */
+/* The loop of every worker: waits for the leader's commands and executes them until RONDO_COMMAND_EXIT. all_lines, a
+ * constant: all connectors with flags are LL128. of_daemon, a constant: operations may be started again. */
 RONDO_FUNCTION void rondo_workers_work(struct rondo_workers *workers, uint32_t thread, uint32_t threads, int all_lines,
                                        int of_daemon)
 {
@@ -180,7 +184,7 @@ RONDO_FUNCTION void rondo_workers_work(struct rondo_workers *workers, uint32_t t
         rondo_barrier_wait(&workers->given, next, rondo_workers_members());
         const uint32_t command = workers->command, slice_op = workers->slice_op;
         int result = 1;
-        if (command <= RONDO_COMMAND_AGAIN) /* one call: it is inlined, and large */
+        if (command <= RONDO_COMMAND_AGAIN) /* one call: it is large and inlined */
             result = rondo_workers_run_slice_op(workers, slice_op, thread, threads, command, all_lines, of_daemon);
         else if (command == RONDO_COMMAND_LOAD)
             rondo_workers_load_work(workers, thread, threads);

@@ -1,13 +1,13 @@
 /*
- * A CUDA block: worker warps that carry out slice operations, and one more warp whose first thread, the leader, runs the
- * single-source engine and daemon and hands out the slice operations. While the workers move one slice operation the leader
- * publishes the one before and prepares the next. They tell each other by barriers in shared memory: the named ones take
- * several times as long.
- *
- * Why the leader's release covers what the workers stored: each has arrived at the barrier (release), the leader has waited for
- * it (acquire), and a fence is cumulative (PTX memory model, causality order). Why the workers see what the leader has
- * acquired: it arrives, they wait. All who wait at a barrier also arrive at it, and every thread for itself: what one lane does
- * for its warp, or a barrier where some only wait, compute-sanitizer's racecheck does not follow.
+ * A CUDA block's worker group, the leader's side: worker warps that execute slice operations (device/engine/worker_loop.h),
+ * and one more warp whose first thread, the leader, runs the single-source engine and daemon. While the workers execute one
+ * slice operation, the leader publishes the previous one and describes the next. They synchronize by barriers in shared
+ * memory; the named ones take several times as long.
+ * Why the leader's release covers the workers' stores: each worker has arrived at the barrier (release), the leader has waited
+ * for it (acquire), and a fence is cumulative (PTX memory model, causality order). Why the workers see what the leader has
+ * acquired: the leader arrives, the workers wait. Every thread that waits at a barrier also arrives at it, each for itself:
+ * compute-sanitizer's racecheck does not follow one lane that arrives for its warp, or a barrier at which some threads only
+ * wait.
  */
 #ifndef RONDO_DEVICE_ENGINE_WORKERS_CUDA_H
 #define RONDO_DEVICE_ENGINE_WORKERS_CUDA_H
@@ -30,10 +30,10 @@
 #define RONDO_WORKERS_OVERLAPS 1
 #define RONDO_WORKERS_POLLS_LL 1
 
-#define RONDO_AHEAD_POLLS  256 /* of the workers, until the leader looks */
+#define RONDO_AHEAD_POLLS  256 /* of the workers, between two looks of the leader */
 #define RONDO_WORKERS_PAGE 64  /* instructions of a part that are in shared memory at a time */
 
-/* Named barriers of the workers; device/move/move_general.h has those from 8 on. */
+/* Named barriers of the workers; RONDO_CUDA_VOTE is another. */
 #define RONDO_BARRIER_LOAD 3
 
 enum rondo_command {
@@ -49,11 +49,11 @@ enum rondo_command {
     RONDO_COMMAND_EXIT
 };
 
-/* A part that warps walk through (device/engine/warp_interpreter.h). */
+/* A part that warps interpret (device/engine/warp_interpreter.h). */
 #define RONDO_INTERPRETER_WARPS (RONDO_CUDA_WORKERS_MAX / RONDO_CUDA_WARP)
 struct rondo_warp_step { /* an instruction */
-    char *local;         /* where the result goes; NULL: nowhere here */
-    const char *own;     /* the local source, if it has one, at that place among the sources */
+    char *local;         /* where the result is stored; NULL: nowhere on this rank */
+    const char *own;     /* the local source, if there is one: the own_place-th of the sources */
     uint64_t bytes;      /* of the chunk */
     uint8_t has_own, own_place, sources;
     uint8_t receive_first, received, send_first, sent;
@@ -62,52 +62,55 @@ struct rondo_warp_step { /* an instruction */
 struct rondo_warp_interpreter {
     struct rondo_warp_step steps[RONDO_WARP_INSTRUCTIONS];
     char slice_ops[RONDO_INTERPRETER_WARPS][RONDO_NARROW_BYTES(RONDO_WARP_WIDTH)]
-        __attribute__((aligned(16)));         /* what each carries out */
-    uint32_t passed[RONDO_INTERPRETER_WARPS]; /* instructions that a warp is through with */
-    uint32_t sends[RONDO_WARP_ENDS];          /* an end does */
-    uint32_t moved[RONDO_WARP_ENDS];          /* slots that all warps have taken of an end; the leader's */
-    int gives_back;                           /* during the part: slots are used more than once */
+        __attribute__((aligned(16)));         /* a narrow slice operation for each warp */
+    uint32_t passed[RONDO_INTERPRETER_WARPS]; /* number of instructions that a warp has finished */
+    uint32_t sends[RONDO_WARP_ENDS];          /* whether an end sends */
+    uint32_t moved[RONDO_WARP_ENDS];          /* slots that all warps have taken of an end; written by the leader */
+    int gives_back;                           /* slots are used more than once, so they are given back during the part */
     int ragged;                               /* chunks may end within a vector */
-    uint32_t ahead;                           /* the warps wait for what the stream holds before */
-    uint32_t stop;                            /* they shall leave off */
+    uint32_t ahead;                           /* the warps wait for the stream themselves */
+    uint32_t stop;                            /* the warps have to end early */
 };
 
 /* In shared memory. */
 struct rondo_workers {
-    struct rondo_slice_op slice_ops[2];                  /* one is worked on while the other is described */
-    struct rondo_use uses[2];                            /* the slice operations' ends, */
-    uint64_t positions[2][2 * RONDO_REDUCE_SOURCES_MAX]; /* and their positions: of those received from, then those sent to */
-    uint64_t polls;                                      /* that LL data are waited for */
-    uint32_t current;                                    /* the slice operation to describe next */
-    uint32_t running;                                    /* begun, not finished */
-    uint32_t command, slice_op;                          /* what the workers are to do, and with which slice operation */
-    uint32_t commands;                                   /* given */
-    uint64_t given, done; /* barriers of all: the leader has given a command; the workers have done theirs */
-    uint32_t result;      /* of the last slice operation */
-    uint32_t may_run_ahead,
-        ahead; /* of a kernel on a stream: no other stream is to be waited for; the workers have gone ahead */
-    /* The part of an operation that is here, and where the operation lives. */
+    struct rondo_slice_op slice_ops[2];                  /* one is executed while the other is described */
+    struct rondo_use uses[2];                            /* the ends of each, */
+    uint64_t positions[2][2 * RONDO_REDUCE_SOURCES_MAX]; /* and the positions of the ends: first of those received from, then of
+                                                            those sent to */
+    uint64_t polls;                                      /* number of looks for LL data */
+    uint32_t current;                                    /* index of the slice operation to describe next */
+    uint32_t running;                                    /* a command has been given, and its end not waited for */
+    uint32_t command, slice_op;                          /* what the workers have to do, and the index of the slice operation */
+    uint32_t commands;                                   /* number of commands given */
+    uint64_t given, done;          /* barriers of the block: the leader has given a command; the workers have finished theirs */
+    uint32_t result;               /* of the last command */
+    uint32_t may_run_ahead, ahead; /* in a kernel on a stream: nothing but the stream has to be waited for; the workers have
+                                      been told to execute without the leader */
+    /* The part of an operation that is in shared memory, and the operation's address. */
     const struct rondo_operation *home;
     uint32_t program_block;
-    uint32_t page;  /* of its instructions */
-    uint32_t again; /* it is one slice operation, which the worker group can carry out by itself: 1 + which of the slice
-                       operations describes it */
-    uint32_t begun; /* and has been told to */
-    uint32_t prepared, members, mover; /* where its data and slots lie next is known, and who does it, and how; the workers' */
+    uint32_t page;  /* index of the page of its instructions */
+    uint32_t again; /* 1 + the index of the slice operation, if it is the whole part and can be executed without the leader;
+                       else 0 */
+    uint32_t begun; /* the workers have been told to execute it again */
+    uint32_t prepared, members,
+        mover; /* the next execution's addresses are known, and who executes it by which mover; written by the workers */
     struct rondo_part part __attribute__((aligned(16)));
-    const void *copied; /* by the command to copy */
+    const void *copied; /* arguments of RONDO_COMMAND_COPY */
     void *copy;
     uint32_t copy_bytes;
-    uint32_t repeat_first, repeat_count; /* ends, by the command to repeat */
+    uint32_t repeat_first, repeat_count; /* ends; arguments of RONDO_COMMAND_REPEAT */
     uint8_t progress[RONDO_PROGRESS]
-        __attribute__((aligned(16))); /* of the warps, with a slice operation that is carried out in part */
-    uint64_t saved;                   /* bytes, by compression, that have not been counted; the workers' */
+        __attribute__((aligned(16))); /* of each warp, in a slice operation that is executed in part */
+    uint64_t saved; /* bytes that compression has saved and that have not been counted; written by the workers */
     struct rondo_warp_interpreter interpreter;
     struct rondo_operation operation;
     struct rondo_instruction instructions[RONDO_WORKERS_PAGE];
     struct rondo_end ends[RONDO_PROGRAM_ENDS_MAX] __attribute__((aligned(16)));
 };
 
+/* A barrier of the workers. */
 RONDO_FUNCTION void rondo_workers_sync(uint32_t workers)
 {
     asm volatile("barrier.sync %0, %1;" ::"r"(RONDO_BARRIER_LOAD), "r"(workers) : "memory");
@@ -115,13 +118,13 @@ RONDO_FUNCTION void rondo_workers_sync(uint32_t workers)
 
 /* ---- the leader ---- */
 
-/* Workers and leader. */
+/* Number of threads that arrive at the block's barriers: the workers and the leader. */
 RONDO_FUNCTION uint32_t rondo_workers_members(void)
 {
     return blockDim.x - RONDO_CUDA_CONTROL + 1;
 }
 
-/* By one thread, before the others begin. */
+/* Initializes the worker group. By one thread, before the others use it. */
 RONDO_FUNCTION void rondo_workers_reset(struct rondo_workers *workers)
 {
     workers->current = workers->running = workers->commands = 0;
@@ -132,14 +135,14 @@ RONDO_FUNCTION void rondo_workers_reset(struct rondo_workers *workers)
     workers->again = workers->begun = workers->prepared = 0;
 }
 
-/* What the warps have done of the run's first slice operation; and what they have done when it ends, for the next run: 1 if
- * that is something else. */
+/* Takes over what the warps have done of a slice operation that an earlier run has left unfinished. */
 RONDO_FUNCTION void rondo_workers_resume(struct rondo_workers *workers, const struct rondo_context *context)
 {
     for (int i = 0; i < RONDO_PROGRESS / 8; i++)
         ((uint64_t *) workers->progress)[i] = context->progress[i];
 }
 
+/* Notes what the warps have done of the unfinished slice operation. Returns 1 if the context has changed. */
 RONDO_FUNCTION int rondo_workers_pause(const struct rondo_workers *workers, struct rondo_context *context)
 {
     int changed = 0;
@@ -151,7 +154,7 @@ RONDO_FUNCTION int rondo_workers_pause(const struct rondo_workers *workers, stru
     return changed;
 }
 
-/* A slice operation is done: the next one is a new one. */
+/* To be called when a slice operation is done: the warps begin the next one anew. */
 RONDO_FUNCTION void rondo_workers_forget_progress(struct rondo_workers *workers)
 {
     for (int i = 0; i < RONDO_PROGRESS / 8; i++)
@@ -164,17 +167,19 @@ RONDO_FUNCTION void rondo_workers_rest(struct rondo_workers *workers)
     (void) workers;
 }
 
+/* The slice operation to describe next. */
 RONDO_FUNCTION struct rondo_slice_op *rondo_workers_slice_op(struct rondo_workers *workers)
 {
     return &workers->slice_ops[workers->current];
 }
 
+/* The use of connectors that belongs to it. */
 RONDO_FUNCTION struct rondo_use *rondo_workers_use(struct rondo_workers *workers)
 {
     return &workers->uses[workers->current];
 }
 
-/* The ends move on before the workers get to the slice operation. */
+/* Notes the positions of the ends that the described slice operation uses; the ends move on before the workers resolve them. */
 RONDO_FUNCTION void rondo_workers_take_ends(struct rondo_workers *workers, const struct rondo_run *run,
                                             const struct rondo_use *use)
 {
@@ -186,6 +191,7 @@ RONDO_FUNCTION void rondo_workers_take_ends(struct rondo_workers *workers, const
         positions[use->received + i] = workers->ends[use->send_first + i].position;
 }
 
+/* Gives the workers a command. Nothing may be under way. */
 RONDO_FUNCTION void rondo_workers_command(struct rondo_workers *workers, uint32_t command)
 {
     workers->command = command;
@@ -195,7 +201,8 @@ RONDO_FUNCTION void rondo_workers_command(struct rondo_workers *workers, uint32_
     rondo_barrier_arrive(&workers->given);
 }
 
-/* Nothing may be running. */
+/* Lets the workers execute the slice operation that has been described. polls: number of looks for LL data. Nothing may be
+ * under way. */
 RONDO_FUNCTION void rondo_workers_begin(struct rondo_workers *workers, uint64_t polls)
 {
     workers->polls = polls;
@@ -203,7 +210,7 @@ RONDO_FUNCTION void rondo_workers_begin(struct rondo_workers *workers, uint64_t 
     workers->current ^= 1;
 }
 
-/* The same slice operation once more: what it sends before it waits has been sent. */
+/* Lets the workers execute the same slice operation again. What it sends before it waits has been sent. */
 RONDO_FUNCTION void rondo_workers_repeat(struct rondo_workers *workers)
 {
     workers->current ^= 1;
@@ -211,7 +218,7 @@ RONDO_FUNCTION void rondo_workers_repeat(struct rondo_workers *workers)
     rondo_workers_begin(workers, workers->polls);
 }
 
-/* Waits until what was begun is done. 0: LL data did not arrive, and nothing was done. */
+/* Waits for the end of what is under way. Returns 0 if LL data had not arrived: then nothing has been stored. */
 RONDO_FUNCTION int rondo_workers_finish(struct rondo_workers *workers)
 {
     if (!workers->running)
@@ -222,7 +229,7 @@ RONDO_FUNCTION int rondo_workers_finish(struct rondo_workers *workers)
     return (int) *(volatile uint32_t *) &workers->result;
 }
 
-/* An operation that has been brought in, where it is at hand. */
+/* The loaded operation, in shared memory. */
 RONDO_FUNCTION const struct rondo_operation *rondo_workers_operation(const struct rondo_workers *workers,
                                                                      const struct rondo_operation *home)
 {
@@ -230,9 +237,9 @@ RONDO_FUNCTION const struct rondo_operation *rondo_workers_operation(const struc
     return &workers->operation;
 }
 
-/* Brings a part of an operation, its instructions and its ends into shared memory, unless they are there: an acquire anywhere
- * in the block empties the first-level cache. Of an operation that is not fresh nobody else has moved the ends: it is the
- * one that its lane had last. */
+/* Loads a part of an operation, its instructions and its ends into shared memory, unless they are there: an acquire anywhere
+ * in the block empties the first-level cache. If the operation is not fresh, no other block has moved the ends, for it is
+ * the one that its lane had last. */
 RONDO_FUNCTION void rondo_workers_load(struct rondo_workers *workers, struct rondo_run *run)
 {
     if (run->fresh || workers->home != run->home || workers->program_block != run->program_block) {
@@ -253,12 +260,13 @@ RONDO_FUNCTION void rondo_workers_load(struct rondo_workers *workers, struct ron
     run->ends = NULL;
 }
 
+/* Whether the instruction is in the loaded page. */
 RONDO_FUNCTION int rondo_workers_has_instruction(const struct rondo_workers *workers, uint32_t index)
 {
     return index / RONDO_WORKERS_PAGE == workers->page;
 }
 
-/* Nothing may be running. */
+/* Loads the page with the instruction. Nothing may be under way. */
 RONDO_FUNCTION void rondo_workers_load_page(struct rondo_workers *workers, uint32_t index)
 {
     workers->page = index / RONDO_WORKERS_PAGE;
@@ -266,6 +274,7 @@ RONDO_FUNCTION void rondo_workers_load_page(struct rondo_workers *workers, uint3
     rondo_workers_finish(workers);
 }
 
+/* The instruction; its page is loaded. */
 RONDO_FUNCTION const struct rondo_instruction *rondo_workers_instruction(const struct rondo_workers *workers,
                                                                          const struct rondo_run *run, uint32_t index)
 {
@@ -273,8 +282,8 @@ RONDO_FUNCTION const struct rondo_instruction *rondo_workers_instruction(const s
     return &workers->instructions[index % RONDO_WORKERS_PAGE];
 }
 
-/* A vector that a kernel before this one may have written while this one was already there: not out of the first-level cache.
- */
+/* Loads a vector that an earlier kernel may have written while this one was already resident: not from the first-level
+ * cache. */
 RONDO_FUNCTION uint4 rondo_load_late(const uint4 *from)
 {
     uint4 v;
@@ -285,8 +294,8 @@ RONDO_FUNCTION uint4 rondo_load_late(const uint4 *from)
     return v;
 }
 
-/* What the stream holds before this kernel is done from here on. The kernel may have been launched before that was so, because
- * its like goes on. */
+/* Waits until all that the stream holds before this kernel is done; the kernel may have been launched before that. Older
+ * GPUs never launch it before. */
 RONDO_FUNCTION void rondo_after_stream(void)
 {
 #if __CUDA_ARCH__ >= 900
@@ -294,8 +303,8 @@ RONDO_FUNCTION void rondo_after_stream(void)
 #endif
 }
 
-/* Not much is left of the kernel: the next one of its stream may be launched now, and wait for its end in place. Any sooner it
- * would keep multiprocessors from others for as long as this one waits for its peers. */
+/* Allows the launch of the stream's next kernel, which waits for the end of this one in place (rondo_after_stream). Called
+ * when little is left: earlier, the next one would occupy multiprocessors for as long as this one waits for its peers. */
 RONDO_FUNCTION void rondo_workers_ending(struct rondo_workers *workers)
 {
     (void) workers;
@@ -304,7 +313,7 @@ RONDO_FUNCTION void rondo_workers_ending(struct rondo_workers *workers)
 #endif
 }
 
-/* What may have changed of the ends since they were brought here. By the leader. */
+/* Reads the positions of the part's ends again, which may have changed since they were loaded. */
 RONDO_FUNCTION void rondo_workers_look_again(struct rondo_workers *workers)
 {
     const uint32_t count = workers->part.end_count;
@@ -313,7 +322,7 @@ RONDO_FUNCTION void rondo_workers_look_again(struct rondo_workers *workers)
         *(uint4 *) &workers->ends[i].position = rondo_load_late((const uint4 *) &rondo_part_end(&workers->part, i)->position);
 }
 
-/* The slice operation is all there is of the part, and the workers need nobody for it. */
+/* Whether the slice operation is the whole part, and the workers can execute it without the leader. */
 RONDO_FUNCTION int rondo_workers_is_whole_part(const struct rondo_workers *workers, const struct rondo_instruction *instruction,
                                                uint32_t index)
 {
@@ -325,11 +334,11 @@ RONDO_FUNCTION int rondo_workers_is_whole_part(const struct rondo_workers *worke
            !workers->part.repeats && rondo_mover_is_flagged(slice_op) && slice_op->ll_remotes == rondo_low_bits(use->sent);
 }
 
-/* The short way for what most small operations are, one slice operation of LL packets: the leader has described it before it is
- * the kernel's turn, and the workers do the rest by themselves once it is, where the ends stand and whether there is room
- * included, for each time leader and workers wait for each other costs as much as the link. When there was no room, or data
- * have not come for a while, nothing has been done but that packets may have been sent, which will be sent once more. (Where
- * more slice operations follow, doing so with the first is slower than the long way.) */
+/* The shorter way of most small operations, which are a single slice operation of LL packets. The leader has described it
+ * before it is the kernel's turn; the workers then do the rest without the leader, including where the ends stand and
+ * whether there is room, because each handshake between leader and workers costs as much as the link. Returns 1 if the
+ * workers have been told so. If there was no room or data did not come, nothing has been stored except packets, which will
+ * be sent again. (Where more slice operations follow, this is slower.) */
 RONDO_FUNCTION int rondo_workers_run_ahead(struct rondo_workers *workers, const struct rondo_instruction *instruction)
 {
     if (!workers->may_run_ahead || !rondo_workers_is_whole_part(workers, instruction, workers->current))
@@ -340,9 +349,8 @@ RONDO_FUNCTION int rondo_workers_run_ahead(struct rondo_workers *workers, const 
     return 1;
 }
 
-/* The same for an operation that is started again as it was: its only slice operation is still described, and where its ends
- * stand the workers know. Begins with the block's part, if that is so; whoever does it sees to it that the part is visited
- * next. */
+/* The same for an operation that is started again unchanged: its only slice operation is still described, and the workers
+ * know its ends. Begins the block's part if that is so; the caller must visit the part next. */
 RONDO_FUNCTION void rondo_workers_begin_again(struct rondo_workers *workers, const struct rondo_operation *home, uint64_t polls)
 {
     if (!workers->again || workers->home != home)
@@ -355,7 +363,8 @@ RONDO_FUNCTION void rondo_workers_begin_again(struct rondo_workers *workers, con
     workers->begun = 1;
 }
 
-/* The bytes it sent; or -1: it has not been begun, or it is stuck, as far as the context says. */
+/* Waits for the part that rondo_workers_begin_again has begun. Returns the bytes sent; -1 if nothing was begun, or if the
+ * part is stuck where the context says. */
 RONDO_FUNCTION int64_t rondo_workers_finish_again(struct rondo_workers *workers, struct rondo_context *context)
 {
     const struct rondo_slice_op *slice_op = rondo_workers_slice_op(workers);
@@ -369,13 +378,13 @@ RONDO_FUNCTION int64_t rondo_workers_finish_again(struct rondo_workers *workers,
     return -1;
 }
 
-/* Whether that will do for the slice operation that was begun last. */
+/* Notes whether the slice operation that was begun last may be executed again like that. */
 RONDO_FUNCTION void rondo_workers_keep(struct rondo_workers *workers, const struct rondo_instruction *instruction)
 {
     workers->again = rondo_workers_is_whole_part(workers, instruction, workers->slice_op) ? workers->slice_op + 1 : 0;
 }
 
-/* Writes back what has changed. */
+/* Writes the ends and statistics back. */
 RONDO_FUNCTION void rondo_workers_unload(struct rondo_workers *workers, struct rondo_run *run)
 {
     for (uint32_t i = 0; i < workers->part.end_count; i++) {
@@ -393,8 +402,8 @@ RONDO_FUNCTION void rondo_workers_unload(struct rondo_workers *workers, struct r
     }
 }
 
-/* The ends have moved on: so have the others of the same connectors, where the part names one more than once. Rare, and slow.
- */
+/* Copies the state of the ends to the other ends of the same connectors, where the part names a connector more than once.
+ * Rare and slow. */
 RONDO_FUNCTION void rondo_workers_repeat_ends(struct rondo_workers *workers, uint32_t first, uint32_t count)
 {
     rondo_workers_finish(workers);
@@ -404,12 +413,13 @@ RONDO_FUNCTION void rondo_workers_repeat_ends(struct rondo_workers *workers, uin
     rondo_workers_finish(workers);
 }
 
-/* The other blocks have been told of an operation: they look by themselves. */
+/* The other blocks poll for notifications. */
 RONDO_FUNCTION void rondo_workers_told(const struct rondo_workers *workers)
 {
     (void) workers;
 }
 
+/* Lets the workers copy bytes, a multiple of 16, and waits for them. */
 RONDO_FUNCTION void rondo_workers_copy(struct rondo_workers *workers, void *to, const void *from, uint32_t bytes)
 {
     workers->copy = to;
@@ -419,6 +429,7 @@ RONDO_FUNCTION void rondo_workers_copy(struct rondo_workers *workers, void *to, 
     rondo_workers_finish(workers);
 }
 
+/* Ends the workers' loop. */
 RONDO_FUNCTION void rondo_workers_dismiss(struct rondo_workers *workers)
 {
     rondo_workers_command(workers, RONDO_COMMAND_EXIT);
@@ -426,7 +437,7 @@ RONDO_FUNCTION void rondo_workers_dismiss(struct rondo_workers *workers)
 
 /* ---- what workers, kernels and the warp interpreter share ---- */
 
-/* By vectors of 16 bytes. */
+/* Copies vectors of 16 bytes, side by side with the other threads. */
 RONDO_FUNCTION void rondo_copy_vectors(void *to, const void *from, uint32_t bytes, uint32_t thread, uint32_t threads)
 {
 #pragma unroll 4
@@ -434,7 +445,7 @@ RONDO_FUNCTION void rondo_copy_vectors(void *to, const void *from, uint32_t byte
         ((uint4 *) to)[i] = ((const uint4 *) from)[i];
 }
 
-/* The page of the part's instructions. */
+/* Copies the current page of the part's instructions to shared memory. */
 RONDO_FUNCTION void rondo_workers_load_instructions(struct rondo_workers *workers, uint32_t thread, uint32_t threads)
 {
     const struct rondo_part *part = &workers->part;
@@ -445,6 +456,7 @@ RONDO_FUNCTION void rondo_workers_load_instructions(struct rondo_workers *worker
                        thread, threads);
 }
 
+/* Copies the part's ends to shared memory. */
 RONDO_FUNCTION void rondo_workers_load_ends(struct rondo_workers *workers, uint32_t thread, uint32_t threads)
 {
     const struct rondo_part *part = &workers->part;
@@ -454,7 +466,7 @@ RONDO_FUNCTION void rondo_workers_load_ends(struct rondo_workers *workers, uint3
             rondo_load_late((const uint4 *) rondo_part_end(part, i / vectors) + i % vectors);
 }
 
-/* The part itself, from the operation that is here. */
+/* Copies the part of the operation in shared memory. */
 RONDO_FUNCTION void rondo_workers_load_part(struct rondo_workers *workers, uint32_t thread, uint32_t threads)
 {
     const struct rondo_part *part =
@@ -462,6 +474,7 @@ RONDO_FUNCTION void rondo_workers_load_part(struct rondo_workers *workers, uint3
     rondo_copy_vectors(&workers->part, part, sizeof(workers->part), thread, threads);
 }
 
+/* Loads the operation at workers->home, its part, instructions and ends. By all workers. */
 RONDO_FUNCTION void rondo_workers_load_work(struct rondo_workers *workers, uint32_t thread, uint32_t threads)
 {
     rondo_copy_vectors(&workers->operation, workers->home, sizeof(workers->operation), thread, threads);
@@ -472,7 +485,7 @@ RONDO_FUNCTION void rondo_workers_load_work(struct rondo_workers *workers, uint3
     rondo_workers_load_ends(workers, thread, threads);
 }
 
-/* All of them have come to here; whether all say yes. */
+/* A barrier of the workers. Returns, to all, whether all say yes. */
 RONDO_FUNCTION int rondo_workers_agree(int yes, uint32_t threads)
 {
     if (threads > RONDO_CUDA_WARP)

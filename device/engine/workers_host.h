@@ -86,14 +86,14 @@ RONDO_FUNCTION void rondo_workers_copy(struct rondo_workers *workers, void *to, 
     memcpy(to, from, bytes);
 }
 
-/* An operation that has been loaded, where it is at hand. */
+/* The loaded operation: where it is. */
 RONDO_FUNCTION const struct rondo_operation *rondo_workers_operation(const struct rondo_workers *workers,
                                                                      const struct rondo_operation *home)
 {
     (void) workers;
     return home;
 }
-/* Puts a part's operation, instructions and ends where they are quickly reached; here they are. */
+/* Puts a part's operation, instructions and ends at hand; they are used where they are. */
 RONDO_FUNCTION void rondo_workers_load(struct rondo_workers *workers, struct rondo_run *run)
 {
     (void) workers;
@@ -124,53 +124,52 @@ RONDO_FUNCTION void rondo_workers_unload(struct rondo_workers *workers, struct r
     (void) workers;
     (void) run;
 }
-/* Of a run that began early: waits until it is its turn. */
+/* Waits until it is the turn of a run that began early; on the host no run does. */
 RONDO_FUNCTION void rondo_workers_arrive(struct rondo_workers *workers, const struct rondo_run *run)
 {
     (void) workers;
     (void) run;
 }
-/* Of a run that began early, and whose first slice operation is described: 1: the worker group goes ahead with it, which is all
- * there is, and tells of its slots. */
+/* Whether the worker group executes the whole part without the engine: never. */
 RONDO_FUNCTION int rondo_workers_run_ahead(struct rondo_workers *workers, const struct rondo_instruction *instruction)
 {
     (void) workers;
     (void) instruction;
     return 0;
 }
-/* Begins with its part of an operation that is started again as it was, if it needs nobody for that. */
+/* Begins a part again that is started unchanged: never. */
 RONDO_FUNCTION void rondo_workers_begin_again(struct rondo_workers *workers, const struct rondo_operation *home, uint64_t polls)
 {
     (void) workers;
     (void) home;
     (void) polls;
 }
-/* The bytes that such a part sent; or -1: it has not been begun, or is stuck. */
+/* Bytes that such a part has sent; -1: it has not been begun. */
 RONDO_FUNCTION int64_t rondo_workers_finish_again(struct rondo_workers *workers, struct rondo_context *context)
 {
     (void) workers;
     (void) context;
     return -1;
 }
-/* Whether it will be able to, with the slice operation that was begun last. */
+/* Notes whether a part may be begun again: none may. */
 RONDO_FUNCTION void rondo_workers_keep(struct rondo_workers *workers, const struct rondo_instruction *instruction)
 {
     (void) workers;
     (void) instruction;
 }
-/* The other blocks have been told of an operation. */
+/* The other blocks have been notified of an operation. */
 RONDO_FUNCTION void rondo_workers_told(const struct rondo_workers *workers)
 {
     if (workers->gather != NULL)
         workers->gather(workers->gather_argument);
 }
-/* All slice operations of a run are begun. */
+/* All slice operations of a run have been begun. */
 RONDO_FUNCTION void rondo_workers_ending(struct rondo_workers *workers)
 {
     (void) workers;
 }
 
-/* Slice operations are carried out whole. */
+/* Slice operations are executed whole. */
 RONDO_FUNCTION void rondo_workers_resume(struct rondo_workers *workers, const struct rondo_context *context)
 {
     (void) workers;
@@ -210,7 +209,7 @@ RONDO_FUNCTION void rondo_workers_take_ends(struct rondo_workers *workers, const
     }
     workers->past = 0;
     if (use->sent > 0 && !use->direct_out && workers->slice_op.rate == 0) {
-        const struct rondo_end *end = rondo_end_of(run, use->send_first); /* of several, the first speaks for all */
+        const struct rondo_end *end = rondo_end_of(run, use->send_first); /* of several, the first decides */
         workers->past = rondo_store_policy_is_past(&workers->store_policies[(uint32_t) end->peer % RONDO_STORE_POLICIES],
                                                    workers->slice_op.count * workers->slice_op.element_bytes, rondo_clock_ns);
     }

@@ -1,8 +1,8 @@
 /*
- * Lending, on the host device: what a program sends over a network of its input, while nobody writes it, or of its result need
- * not be copied into a slot. The slot then names where the bytes lie, the proxy sends them from there, and the operation is not
- * over before it has. And what becomes of the receive actions (device/engine/receive_action.h) that
- * device/engine/post_receive_actions.h gives the network. Part of device/engine/engine.h.
+ * Zero-copy send, on the host device: what a program sends over a network from its input, while that is not written, or from
+ * its result need not be copied into a slot. The slot then names where the bytes lie (a source reference), and the proxy sends
+ * them from there; the operation is not complete before it has. Also what becomes of posted receive actions. By the thread
+ * that runs the engine.
  */
 #ifndef RONDO_DEVICE_ENGINE_ZERO_COPY_H
 #define RONDO_DEVICE_ENGINE_ZERO_COPY_H
@@ -12,7 +12,7 @@
 #include "device/engine/run.h"
 #include "device/engine/use.h"
 
-/* What the instruction sends lies as it is to travel in the input, which nobody writes, or is a result, which stays. */
+/* Whether the instruction sends an input that stays unwritten, or a result that stays as it is. */
 RONDO_FUNCTION int rondo_may_send_zero_copy(const struct rondo_run *run, const struct rondo_instruction *instruction)
 {
     const struct rondo_operation *operation = run->operation;
@@ -24,7 +24,7 @@ RONDO_FUNCTION int rondo_may_send_zero_copy(const struct rondo_run *run, const s
             (result && (operation->zero_copy & RONDO_ZERO_COPY_RESULT)));
 }
 
-/* Of the slice operation's remotes, those that are lent their bytes need no copy. */
+/* Writes the source references of the slice operation's slots, and drops the remotes that need no copy. */
 RONDO_FUNCTION void rondo_send_zero_copy(const struct rondo_run *run, const struct rondo_use *use,
                                          struct rondo_slice_op *slice_op)
 {
@@ -46,7 +46,7 @@ RONDO_FUNCTION void rondo_send_zero_copy(const struct rondo_run *run, const stru
     slice_op->remotes = copied;
 }
 
-/* An operation is not over while the proxy may yet read its buffers. */
+/* Whether the proxy needs this operation's buffers no more. The operation may not complete before. */
 RONDO_FUNCTION int rondo_is_settled(const struct rondo_run *run)
 {
     if (!run->operation->zero_copy)
@@ -55,7 +55,7 @@ RONDO_FUNCTION int rondo_is_settled(const struct rondo_run *run)
         const struct rondo_instruction *instruction = run->part->instructions + i;
         for (uint32_t k = 0; rondo_may_send_zero_copy(run, instruction) && k < instruction->send_count; k++) {
             const struct rondo_end *end = rondo_end_of(run, instruction->send_first + k);
-            /* Acquire: it has been read before we let anybody write it. */
+            /* Acquire: the proxy has finished reading before the buffer may be written. */
             if (end->source_references != NULL && rondo_load_acquire(&end->source_references->settled) < end->position)
                 return 0;
         }
@@ -65,13 +65,14 @@ RONDO_FUNCTION int rondo_is_settled(const struct rondo_run *run)
 
 /* ---- receive actions ---- */
 
+/* The receive action of the slot at a position. */
 RONDO_FUNCTION struct rondo_receive_action *rondo_receive_action_at(const struct rondo_end *end, uint64_t position)
 {
     return &end->receive_actions[position & (end->slot_count - 1)];
 }
 
-/* The slot has arrived (by an acquire of the tail): if its receive action has been done, the result is where it is to be, and
- * only those it is sent on to are left. */
+/* To be called when the slot has arrived (by an acquire of the tail). If the slot's receive action has been performed, the
+ * result is in place, and only the remotes are left to be served. */
 RONDO_FUNCTION void rondo_take_receive_action(const struct rondo_run *run, const struct rondo_use *use,
                                               struct rondo_slice_op *slice_op)
 {
@@ -87,8 +88,8 @@ RONDO_FUNCTION void rondo_take_receive_action(const struct rondo_run *run, const
     slice_op->average = 0;
 }
 
-/* An operation that has failed gives its buffers back: the network must not do anything with them any more. 0: it is doing
- * something right now. */
+/* Withdraws all posted receive actions of a part whose operation has failed, before its buffers are given back. Returns 0 if
+ * the network is performing one right now: the caller must try again. */
 RONDO_FUNCTION int rondo_withdraw_receive_actions(const struct rondo_part *part)
 {
     for (uint32_t i = 0; i < part->end_count; i++) {

@@ -1,20 +1,20 @@
 /*
- * The host device: a block is a thread, or for block 0 any thread that waits for a result and runs the block meanwhile
- * (docs/architecture.md). "Quitting" parks the threads.
- *
- * A block is run by whoever holds its claim. Invariant: while a daemon is alive, block 0 is claimed, or somebody who has said
- * so (RONDO_ASSIST_NOW) is about to claim it, or its thread has been called and is going to look whether it is claimed before
- * it sleeps (a nap, of bounded length, may come first). The other blocks have nothing to do with small operations, and calling
- * their threads takes longer than those do: so a daemon begins with block 0 alone, which may leave alone, too, and whoever runs
- * it gathers the others when there is something for them. From then on the invariant is theirs as well, until all quit by
- * consensus. Then it has an exception: a waiter whose result was the last one leaves block 0 to nobody. Its thread is called by
- * who submits something that he does not wait for (attend), or by the others when they want to quit.
- *
- * Why that is so. Only who has block 0's claim gathers, or leaves alone. `gathered` names the launch whose blocks have been
- * called; another block enters only a daemon of that number, which cannot end without its vote. It reads `wake`, whether a
- * daemon is alive, and `gathered`, in this order, and sleeps if `wake` has not changed; who gathers stores `gathered`, then
- * bumps `wake` (all sequentially consistent): the thread sees the one or the other. What the blocks of a gathered daemon have
- * left undone they find again, because those after it are gathered at once, until one is fresh. test/models/gather.pml.
+ * The host device. A block is a thread; block 0 can also be run by any thread that waits for a result (docs/architecture.md).
+ * A daemon that quits parks the threads.
+ * A block is run by the thread that holds its claim. Invariant: while a daemon is alive, block 0 is claimed; or a thread that
+ * has announced it (RONDO_ASSIST_NOW) is about to claim it; or the block's own thread has been called and will look at the
+ * claim before it sleeps, perhaps after a backoff of bounded length. The other blocks have nothing to do with small
+ * operations, and calling their threads takes longer than such an operation. So a daemon begins with block 0 alone, which may
+ * also leave alone, and the thread that runs it gathers the others when there is something for them. From then on the
+ * invariant holds for them as well, until all quit by consensus. It then has an exception: a waiter whose result was the last
+ * one leaves block 0 unclaimed. Its thread is called by the next submitter that does not wait (attend), or by the other blocks
+ * when they want to quit.
+ * Why that is so: only the holder of block 0's claim gathers, or leaves alone. `gathered` names the launch whose blocks have
+ * been called; another block enters only a daemon of that number, which cannot end without its vote. The other block's thread
+ * reads `wake`, whether a daemon is alive, and `gathered`, in this order, and sleeps if `wake` has not changed; the gathering
+ * thread stores `gathered`, then increments `wake` (all sequentially consistent). So the thread sees one or the other. What
+ * the blocks of a gathered daemon have left unfinished they find again, because later daemons are gathered at once, until one
+ * is fresh. The model is test/models/gather.pml.
  */
 #include "device/daemon/daemon.h"
 #include "device/device.h"
@@ -28,18 +28,18 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define THREAD_STACK_BYTES (1024 * 1024) /* half of it would do without the thread sanitizer, whose own part is in it */
+#define THREAD_STACK_BYTES (1024 * 1024) /* half of it is enough without the thread sanitizer, whose own part is in it */
 #define LONG_NS            3600000000000u
 #define BACKOFF_FIRST_NS   60000u
 #define BACKOFF_LAST_NS    480000u
 
 struct runner {
     struct rondo_host *host;
-    uint32_t claimed;            /* 1: somebody runs the block */
-    uint32_t wanted;             /* threads that would like to take the block over from its own thread */
-    uint32_t wake;               /* bumped to call the block's own thread */
-    uint32_t sleepers;           /* 1 while that thread sleeps */
-    uint32_t hand_over, nappers; /* likewise of its naps, which a start does not end (runner_main) */
+    uint32_t claimed;               /* 1: a thread runs the block */
+    uint32_t wanted;                /* number of threads that want to take the block over from its own thread */
+    uint32_t wake;                  /* incremented to call the block's own thread */
+    uint32_t sleepers;              /* 1 while that thread sleeps */
+    uint32_t passed_on, backed_off; /* likewise of its backoff, which a start does not end (runner_main) */
     uint64_t idle_turns;
     struct rondo_workers workers;
     int started;
@@ -81,11 +81,11 @@ static void call_thread(struct runner *runner)
     rondo_event_signal(&runner->wake, &runner->sleepers);
 }
 
-/* Out of a nap, too: nobody runs the block. */
-static void hand_over(struct runner *runner)
+/* Calls the block's thread, out of a backoff, too: no other thread runs the block. */
+static void pass_on(struct runner *runner)
 {
     call_thread(runner);
-    rondo_event_signal(&runner->hand_over, &runner->nappers);
+    rondo_event_signal(&runner->passed_on, &runner->backed_off);
 }
 
 static void announce_quit(struct rondo_host *host)
@@ -109,7 +109,7 @@ static int is_gathered(const struct rondo_host *host)
     return __atomic_load_n(&host->gathered, __ATOMIC_SEQ_CST) == launch_of(host);
 }
 
-/* By who has block 0's claim. */
+/* Calls the threads of all other blocks. By the holder of block 0's claim. */
 static void gather(void *argument)
 {
     struct rondo_host *host = argument;
@@ -120,13 +120,14 @@ static void gather(void *argument)
         call_thread(&host->runners[b]);
 }
 
-/* The other blocks are part of the daemon, or have to be, because those of one before may not have come to an end. */
+/* Whether the other blocks take part in the daemon, or have to, because an earlier one may have left them something
+ * unfinished. */
 static int needs_others(const struct rondo_host *host)
 {
     return host->blocks > 1 && __atomic_load_n(&host->gathered, __ATOMIC_SEQ_CST) >= rondo_load_relaxed(&host->base.fresh);
 }
 
-/* Likewise. 1: the daemon is out. */
+/* Tries to leave without the other blocks. Returns 1 if the daemon is out. By the holder of block 0's claim. */
 static int leave_alone(struct rondo_host *host, int must_leave)
 {
     struct rondo_daemon *daemon = host->base.daemon;
@@ -136,8 +137,8 @@ static int leave_alone(struct rondo_host *host, int must_leave)
     return 1;
 }
 
-/* One turn of a claimed block. 1: the daemon is out. */
-static int turn(struct rondo_host *host, uint32_t index, int return_early)
+/* One round of a claimed block. Returns 1 if the daemon is out. */
+static int run_round(struct rondo_host *host, uint32_t index, int return_early)
 {
     struct rondo_daemon *daemon = host->base.daemon;
     struct rondo_block *block = &daemon->blocks[index];
@@ -161,7 +162,7 @@ static int turn(struct rondo_host *host, uint32_t index, int return_early)
     if (block->completions != completions && !return_early)
         host->notify(host->notify_argument);
     if (index > 0 && block->voted && !__atomic_load_n(&host->runners[0].claimed, __ATOMIC_RELAXED))
-        hand_over(&host->runners[0]); /* it has to vote as well */
+        pass_on(&host->runners[0]); /* block 0 has to vote as well */
     if (index == 0 && host->blocks > 1 && block->voted && leave_alone(host, rondo_overstays(daemon, block, rondo_clock_ns())))
         return 1;
     if (block->progressed || block->informed)
@@ -171,7 +172,7 @@ static int turn(struct rondo_host *host, uint32_t index, int return_early)
     return 0;
 }
 
-/* 0: there was nothing to run, or somebody else runs it. */
+/* Runs the block while it may. Returns 0 if there was nothing to run, or another thread runs it. */
 static int run_own_block(struct runner *runner)
 {
     struct rondo_host *host = runner->host;
@@ -183,34 +184,35 @@ static int run_own_block(struct runner *runner)
         ran = 1;
         while (!out && !__atomic_load_n(&runner->wanted, __ATOMIC_SEQ_CST) &&
                !__atomic_load_n(&host->stopping, __ATOMIC_RELAXED))
-            out = turn(host, index, 0);
+            out = run_round(host, index, 0);
         drop_claim(runner);
-        /* Whoever wants it takes it now, and calls us when it leaves. If it has given up meanwhile, we go on: it lowers wanted
-         * and then looks at the claim, we drop the claim and then look at wanted; one of us sees the other. */
+        /* A thread that wants the block takes it now, and calls this one when it leaves. If it has given up meanwhile, this
+         * thread goes on: the other lowers wanted and then looks at the claim, this one drops the claim and then looks at
+         * wanted; one of the two sees the other. */
         if (!out && __atomic_load_n(&runner->wanted, __ATOMIC_SEQ_CST))
             break;
     }
     return ran;
 }
 
-/* Who starts an operation mostly comes to wait for it soon, and runs the block meanwhile. If the start's call had the block's
- * thread run it at once, each operation would cost two changes of thread, on a core that its starter or another rank is using.
- * So block 0's thread naps when it is called, and looks again by itself; while it does, starts call nobody. If somebody has run
- * the block all along, the next nap is longer, and only what is started and not waited for has to wait for a nap's end. Nobody
- * naps when a block is handed over: then nobody is going to run it. (The other blocks' threads are called when they are
- * needed.) */
+/* The loop of a block's own thread. A thread that starts an operation usually comes to wait for it soon, and runs block 0
+ * meanwhile. If the start made the block's own thread run it at once, each operation would cost two changes of threads, on a
+ * core that the starter or another rank is using. So block 0's thread backs off when it is called, and looks again by
+ * itself; until then starts call no thread. If another thread has run the block all along, the next backoff is longer; only
+ * what is started and not waited for has to wait for a backoff's end. There is no backoff when a block is handed over, for
+ * then no other thread is going to run it. (The other blocks' threads are called when they are needed.) */
 static void *runner_main(void *argument)
 {
     struct runner *runner = argument;
     struct rondo_host *host = runner->host;
-    const int naps = runner == host->runners;
+    const int backs_off = runner == host->runners;
     uint32_t answered = 0, handed_before = 0;
     uint64_t backoff = BACKOFF_FIRST_NS;
     while (!__atomic_load_n(&host->stopping, __ATOMIC_ACQUIRE)) {
         uint32_t seen = __atomic_load_n(&runner->wake, __ATOMIC_SEQ_CST);
-        uint32_t handed = __atomic_load_n(&runner->hand_over, __ATOMIC_SEQ_CST);
-        if (naps && seen != answered && handed == handed_before)
-            rondo_event_sleep(&runner->hand_over, handed, &runner->nappers, backoff);
+        uint32_t handed = __atomic_load_n(&runner->passed_on, __ATOMIC_SEQ_CST);
+        if (backs_off && seen != answered && handed == handed_before)
+            rondo_event_sleep(&runner->passed_on, handed, &runner->backed_off, backoff);
         if (run_own_block(runner))
             backoff = BACKOFF_FIRST_NS;
         else if (backoff < BACKOFF_LAST_NS)
@@ -254,7 +256,7 @@ static void release(struct rondo_device *device, void *memory, size_t bytes)
         free(memory);
 }
 
-/* Words others write are read and written as such. */
+/* Words that other threads write are read and written as words. */
 static rondo_result_t copy(struct rondo_device *device, void *to, const void *from, size_t bytes)
 {
     (void) device;
@@ -269,13 +271,13 @@ static rondo_result_t copy(struct rondo_device *device, void *to, const void *fr
     return RONDO_SUCCESS;
 }
 
-/* A thread that is called naps first: whoever may help is expected to come. */
+/* Calls the block's thread, which backs off first if a thread may assist. */
 static void call_for(struct runner *runner, enum rondo_assist helper)
 {
     if (helper == RONDO_ASSIST_MAYBE)
         call_thread(runner);
     else if (helper == RONDO_ASSIST_NEVER)
-        hand_over(runner);
+        pass_on(runner);
 }
 
 static void start(struct rondo_device *device, enum rondo_assist helper)
@@ -283,7 +285,7 @@ static void start(struct rondo_device *device, enum rondo_assist helper)
     call_for(&host_of(device)->runners[0], helper);
 }
 
-/* The other half of assist_end's: the submission, a fence (lib/submission/queue.c: claim_start), then the look at the claim. */
+/* The counterpart of assist_end: the submission, a fence (lib/submission/queue.c: claim_start), then the look at the claim. */
 static void attend(struct rondo_device *device, enum rondo_assist helper)
 {
     struct runner *runner = &host_of(device)->runners[0];
@@ -296,7 +298,7 @@ static int assist_begin(struct rondo_device *device)
     struct runner *runner = &host_of(device)->runners[0];
     if (try_claim(runner))
         return 1;
-    /* Its own thread lets go at the end of a round; another helper does not, so do not insist. */
+    /* The block's own thread lets go at the end of a round; another assisting thread does not, so there is no second try. */
     __atomic_fetch_add(&runner->wanted, 1, __ATOMIC_SEQ_CST);
     int claimed = 0;
     for (int i = 0; i < 50 && !claimed; i++) {
@@ -305,13 +307,13 @@ static int assist_begin(struct rondo_device *device)
     }
     __atomic_fetch_sub(&runner->wanted, 1, __ATOMIC_SEQ_CST);
     if (!claimed && is_alive(host_of(device)) && !__atomic_load_n(&runner->claimed, __ATOMIC_SEQ_CST))
-        hand_over(runner);
+        pass_on(runner);
     return claimed;
 }
 
 static int assist_step(struct rondo_device *device)
 {
-    return turn(host_of(device), 0, 1);
+    return run_round(host_of(device), 0, 1);
 }
 
 static int run_inline(struct rondo_device *device, uint32_t lane, uint32_t slot, const struct rondo_operation *fresh, int waits)
@@ -330,9 +332,11 @@ static void assist_end(struct rondo_device *device, int idle, enum rondo_assist 
     if (!out && idle)
         out = leave_alone(host, 0);
     drop_claim(&host->runners[0]);
-    /* A start that counted on our help, or whose call its thread missed while we held the claim, is passed on. */
+    /* A start that counted on this thread's help, or whose call the block's thread missed while this one held the claim, is
+     * passed on. */
     int needed = !out || is_alive(host);
-    if (needed && !out && idle && is_gathered(host)) { /* only by a submission, which is there now or finds the claim dropped */
+    if (needed && !out && idle &&
+        is_gathered(host)) { /* only by a submission, which is visible now or finds the claim dropped */
         rondo_fence(&host->base.daemon->queues->fence);
         needed = rondo_submission_waits(host->base.daemon);
     }
@@ -366,7 +370,7 @@ static void halt(struct rondo_device *device)
         struct runner *runner = &host->runners[b];
         if (!runner->started)
             continue;
-        hand_over(runner);
+        pass_on(runner);
         pthread_join(runner->thread, NULL);
         runner->started = 0;
         if (try_claim(runner)) { /* it need not have left the daemon */

@@ -1,7 +1,7 @@
 /*
- * Barriers in shared memory (PTX mbarrier, from sm_80 on), by which the threads of a block tell each other: arrivals release,
- * and who finds a phase over has acquired. A phase is over when there have been so many arrivals; of an mbarrier only its
- * parity shows, so nobody may be two phases behind. Before sm_80 a barrier is a count of arrivals.
+ * Barriers in shared memory (PTX mbarrier, from sm_80 on), by which the threads of a block synchronize: an arrival releases,
+ * and a thread that finds a phase over has acquired. A phase is over after the barrier's number of arrivals; an mbarrier shows
+ * only the parity of its phase, so no thread may be two phases behind. Before sm_80 a barrier is a count of arrivals.
  */
 #ifndef RONDO_DEVICE_MOVE_CUDA_BARRIER_H
 #define RONDO_DEVICE_MOVE_CUDA_BARRIER_H
@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-/* As instructions for shared memory take it. */
+/* An address as instructions for shared memory take it. */
 RONDO_FUNCTION uint32_t rondo_shared_address(const void *place)
 {
     return (uint32_t) __cvta_generic_to_shared(place);
@@ -22,17 +22,18 @@ RONDO_FUNCTION uint32_t rondo_shared_address(const void *place)
 
 #if __CUDA_ARCH__ >= 800
 
-/* By one thread, before the others look at it. */
+/* Initializes a barrier. By one thread, before the others use it. */
 RONDO_FUNCTION void rondo_barrier_begin(uint64_t *barrier, uint32_t arrivals)
 {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(rondo_shared_address(barrier)), "r"(arrivals) : "memory");
 }
+/* Arrives at the barrier; release. */
 RONDO_FUNCTION void rondo_barrier_arrive(uint64_t *barrier)
 {
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(rondo_shared_address(barrier))
                  : "memory");
 }
-/* arrivals: as it was begun with. */
+/* Whether the phase is over. arrivals: as given to rondo_barrier_begin. */
 RONDO_FUNCTION int rondo_barrier_is_over(const uint64_t *barrier, uint32_t phase, uint32_t arrivals)
 {
     uint32_t over;
@@ -68,6 +69,7 @@ RONDO_FUNCTION int rondo_barrier_is_over(const uint64_t *barrier, uint32_t phase
 
 #endif
 
+/* Waits until the phase is over; acquire. */
 RONDO_FUNCTION void rondo_barrier_wait(const uint64_t *barrier, uint32_t phase, uint32_t arrivals)
 {
     while (!rondo_barrier_is_over(barrier, phase, arrivals))

@@ -15,7 +15,7 @@
 #include "device/move/low_latency.h"
 #include "device/reduce/cuda_elements.h"
 
-/* What these need of a view, made anew in a called function: an argument in memory would be far away. */
+/* A view for packets, made anew in a called function: an argument in memory would be far away. */
 RONDO_CUDA_INLINE struct rondo_cuda_view rondo_cuda_packet_view(const struct rondo_slice_op *slice_op)
 {
     struct rondo_cuda_view view = {};
@@ -36,7 +36,7 @@ RONDO_CUDA_INLINE uint32_t rondo_cuda_packet_bytes(const struct rondo_cuda_view 
                                                            : RONDO_CUDA_PACKET_DATA;
 }
 
-/* Where a packet lies. Of a line it is 8 bytes of data alone. */
+/* Offset of a packet in a slot. Of a line it is 8 bytes of data alone. */
 RONDO_CUDA_INLINE uint64_t rondo_cuda_packet_place(const struct rondo_slice_op *slice_op, uint64_t packet)
 {
     enum { OF_A_LINE = RONDO_LINE_DATA / RONDO_CUDA_PACKET_DATA };
@@ -44,7 +44,7 @@ RONDO_CUDA_INLINE uint64_t rondo_cuda_packet_place(const struct rondo_slice_op *
                            : packet * RONDO_CUDA_PACKET;
 }
 
-/* Leaves the data in the first two words; 0: it has not arrived. Lines have been waited for. */
+/* Loads a packet's data into the first two words. Returns 0 if it has not arrived. Lines have been waited for. */
 RONDO_CUDA_INLINE int rondo_cuda_take_packet(const struct rondo_slice_op *slice_op, uint32_t s, uint64_t packet,
                                              struct rondo_cuda_vector *v)
 {
@@ -55,7 +55,7 @@ RONDO_CUDA_INLINE int rondo_cuda_take_packet(const struct rondo_slice_op *slice_
     return 1;
 }
 
-/* A line's data are its reader's only with the flag (rondo_cuda_flag_lines). */
+/* Stores a packet. A line's data are its reader's only with the flag (rondo_cuda_flag_lines). */
 RONDO_CUDA_INLINE void rondo_cuda_put_packet(const struct rondo_slice_op *slice_op, uint32_t r, uint64_t packet,
                                              struct rondo_cuda_vector v)
 {
@@ -66,8 +66,9 @@ RONDO_CUDA_INLINE void rondo_cuda_put_packet(const struct rondo_slice_op *slice_
         rondo_cuda_store_packet(to, v, slice_op->remote_flags[r]);
 }
 
-/* By all workers, when the data of lines have been stored one by one. Each thread's fence comes between its stores and the
- * barrier, so whoever sees a flag sees the line's data, whichever threads stored them (causality order). */
+/* Stores the flags of lines whose data have been stored one by one. By all workers. Each thread's fence comes between its
+ * stores and the barrier, so a reader that sees a flag sees the line's data, whichever threads stored them (causality
+ * order). */
 RONDO_CUDA_CALLED void rondo_cuda_flag_lines(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads)
 {
     const uint64_t bytes = slice_op->count * slice_op->element_bytes, lines = (bytes + RONDO_LINE_DATA - 1) / RONDO_LINE_DATA;
@@ -79,7 +80,8 @@ RONDO_CUDA_CALLED void rondo_cuda_flag_lines(const struct rondo_slice_op *slice_
                                   rondo_cuda_line_flag(slice_op->remote_flags[r]));
 }
 
-/* Waits, on this thread, for its share of the lines' flags; all together then know of all. */
+/* Waits for this thread's share of the lines' flags; all threads together then know of all lines. Returns 0 if some have not
+ * arrived. */
 RONDO_CUDA_CALLED int rondo_cuda_await_flags(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads,
                                              uint64_t polls)
 {
@@ -96,7 +98,7 @@ RONDO_CUDA_CALLED int rondo_cuda_await_flags(const struct rondo_slice_op *slice_
     return 1;
 }
 
-/* Waits, on this thread, until all packets of all LL sources have arrived that the thread will reduce. 0: some have not. */
+/* Waits for all packets of LL sources that this thread will reduce. Returns 0 if some have not arrived. */
 RONDO_CUDA_CALLED int rondo_cuda_await_packets(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads,
                                                uint64_t polls)
 {
@@ -124,8 +126,8 @@ RONDO_CUDA_CALLED int rondo_cuda_await_packets(const struct rondo_slice_op *slic
     return 1;
 }
 
-/* Reduces packets first, first + threads, ... (deep of them) of all sources into wide. 0: some have not arrived; but for LL
- * sources, nothing is waited for. */
+/* Reduces packets first, first + threads, ... (deep of them) of all sources into wide. Waits for LL sources alone. Returns 0
+ * if some have not arrived. */
 RONDO_CUDA_INLINE int rondo_cuda_reduce_packets(int type, int op, int batch, int deep, const struct rondo_cuda_view *view,
                                                 struct rondo_cuda_wide *wide, uint64_t first_packet, uint32_t threads,
                                                 uint64_t polls)
@@ -173,7 +175,8 @@ RONDO_CUDA_INLINE int rondo_cuda_reduce_packets(int type, int op, int batch, int
     return 1;
 }
 
-/* An exchange's first half: by the threads that will reduce the same packets, so local may be the source. */
+/* The first half of an exchange: sends the local source. By the threads that will reduce the same packets, so local may be
+ * the source. */
 RONDO_CUDA_CALLED void rondo_cuda_send_packets(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads)
 {
     uint64_t bytes = slice_op->count * slice_op->element_bytes, s = 0;
@@ -190,7 +193,7 @@ RONDO_CUDA_CALLED void rondo_cuda_send_packets(const struct rondo_slice_op *slic
         rondo_cuda_flag_lines(slice_op, thread, threads);
 }
 
-/* Stores one packet's data everywhere. */
+/* Stores one packet's data to all destinations. */
 RONDO_CUDA_INLINE void rondo_cuda_deliver_packet(const struct rondo_cuda_view *view, struct rondo_cuda_vector result,
                                                  uint64_t packet)
 {
@@ -208,6 +211,7 @@ RONDO_CUDA_INLINE void rondo_cuda_deliver_packet(const struct rondo_cuda_view *v
             rondo_cuda_store_half(slice_op->remote[r] + packet * RONDO_CUDA_PACKET_DATA, result, bytes);
 }
 
+/* Stores the packets that rondo_cuda_reduce_packets has reduced. */
 RONDO_CUDA_INLINE void rondo_cuda_deliver_packets(int type, int average, int deep, const struct rondo_cuda_view *view,
                                                   struct rondo_cuda_wide *wide, uint64_t first_packet, uint32_t threads)
 {
@@ -217,8 +221,8 @@ RONDO_CUDA_INLINE void rondo_cuda_deliver_packets(int type, int average, int dee
                                   first_packet + (uint64_t) u * threads);
 }
 
-/* A slice operation that its threads can hold goes through registers at once; a larger one is first seen to have arrived, and
- * then read. The thread that looked at a packet reads it, so it finds there what it has seen. */
+/* A slice operation that its threads can hold goes through registers at once; of a larger one, all packets are waited for
+ * first, and then read. The thread that has seen a packet reads it, so it finds what it has seen. */
 RONDO_CUDA_INLINE int rondo_cuda_packets(int type, int op, int average, int batch, int deep, const struct rondo_cuda_view *view,
                                          uint32_t thread, uint32_t threads, uint64_t polls)
 {

@@ -23,7 +23,7 @@
 #define RONDO_CUDA_PACKET_WORDS 2
 #define RONDO_CUDA_ROW          (RONDO_CUDA_WARP * RONDO_CUDA_VECTOR) /* bytes of one access by a warp */
 
-/* What a worker knows about the slice operation; the same on all but for warp and lane. */
+/* What a worker knows of the slice operation: the same on all workers but for warp and lane. */
 struct rondo_cuda_view {
     const struct rondo_slice_op *slice_op;
     uint64_t bytes;
@@ -31,12 +31,11 @@ struct rondo_cuda_view {
     uint64_t vectors; /* of the grid */
     uint32_t has_local, destinations;
     uint32_t warp, warps, lane;
-    int packets; /* LL, some */
-    int aligned; /* every pointer is, at the grid's first byte */
+    int packets; /* some source or remote has flags */
+    int aligned; /* all pointers are aligned at the grid's first byte */
 };
 
-/* A called function's copy in registers. The compiler is told what it cannot see: that the slice operation is in shared memory.
- */
+/* A copy in registers, for a called function. Tells the compiler that the slice operation is in shared memory. */
 RONDO_CUDA_INLINE struct rondo_cuda_view rondo_cuda_seen(const struct rondo_cuda_view *given)
 {
     struct rondo_cuda_view view = *given;
@@ -44,18 +43,20 @@ RONDO_CUDA_INLINE struct rondo_cuda_view rondo_cuda_seen(const struct rondo_cuda
     return view;
 }
 
+/* The d-th destination: local, if there is one, then the remotes. */
 RONDO_CUDA_INLINE char *rondo_cuda_destination(const struct rondo_cuda_view *view, uint32_t d)
 {
     return d < view->has_local ? view->slice_op->local : view->slice_op->remote[d - view->has_local];
 }
 
+/* Bytes from the last aligned vector to the pointer. */
 RONDO_CUDA_INLINE uint32_t rondo_cuda_beyond(const char *pointer)
 {
     return (uint32_t) (uintptr_t) pointer % RONDO_CUDA_VECTOR;
 }
 
-/* Puts the grid where a remote, or else local, is aligned. If another pointer is not, the grid keeps a vector's distance from
- * both ends, because the aligned words that cover its part of a source are larger than that part. */
+/* Places the grid where a remote, or else local, is aligned. If another pointer is not aligned there, the grid keeps a
+ * vector's distance from both ends, because the aligned words that cover its part of a source are larger than that part. */
 RONDO_CUDA_INLINE void rondo_cuda_place_grid(struct rondo_cuda_view *view)
 {
     const struct rondo_slice_op *slice_op = view->slice_op;
@@ -102,7 +103,8 @@ RONDO_CUDA_INLINE void rondo_cuda_reduce_part(int type, int op, int average, con
         rondo_cuda_store_part(rondo_cuda_destination(view, d) + offset, result, 0, bytes);
 }
 
-/* What lies before and after the grid is a few partial vectors, one for a lane of the last warp; 0: none for this thread. */
+/* This thread's partial vector before or after the grid: a few of them, one for a lane of the last warp. Returns 0 if it has
+ * none. */
 RONDO_CUDA_INLINE int rondo_cuda_own_part(const struct rondo_cuda_view *view, uint64_t *offset, uint32_t *bytes)
 {
     uint64_t in_head = (view->head + RONDO_CUDA_VECTOR - 1) / RONDO_CUDA_VECTOR, end = view->head;
@@ -119,7 +121,7 @@ RONDO_CUDA_INLINE int rondo_cuda_own_part(const struct rondo_cuda_view *view, ui
     return 1;
 }
 
-/* Reduces deep vectors of each of the batch's sources, of which the first is numbered so, into as many accumulators. */
+/* Reduces deep vectors of each of the batch's sources into as many accumulators. first: number of the batch's first source. */
 RONDO_CUDA_INLINE void rondo_cuda_reduce_batch(int type, int op, int words, int batch, int deep,
                                                const struct rondo_slice_op *slice_op, int first, int sources,
                                                struct rondo_cuda_wide *wide, struct rondo_cuda_vector (*loaded)[8])
@@ -186,8 +188,8 @@ RONDO_CUDA_INLINE uint64_t rondo_cuda_reduce_tiles(int type, int op, int average
 }
 
 /*
- * Loads a tile's rows of one source of any alignment: the aligned words that cover them, one a lane and row, and after the last
- * row the first lane's of the next. left: vectors of the grid from the tile's first on.
+ * Loads a tile's rows of one source of any alignment: the aligned words that cover them, one for each lane and row, and after
+ * the last row the first lane's of the next. left: number of the grid's vectors from the tile's first on.
  */
 RONDO_CUDA_INLINE void rondo_cuda_load_shifted(int deep, struct rondo_cuda_vector *loaded, const char *from, uint32_t lane,
                                                uint32_t left)
@@ -201,7 +203,7 @@ RONDO_CUDA_INLINE void rondo_cuda_load_shifted(int deep, struct rondo_cuda_vecto
     loaded[deep] = rondo_cuda_load_if(beyond != 0 && lane == 0 && deep * RONDO_CUDA_WARP < words, at + deep * RONDO_CUDA_ROW);
 }
 
-/* The vectors that were loaded so. Called by the whole warp. */
+/* Shifts what rondo_cuda_load_shifted has loaded. By the whole warp. */
 RONDO_CUDA_INLINE void rondo_cuda_unshift(int deep, struct rondo_cuda_vector *loaded, const char *from, uint32_t lane)
 {
     uint32_t beyond = rondo_cuda_beyond(from);
@@ -215,8 +217,8 @@ RONDO_CUDA_INLINE void rondo_cuda_unshift(int deep, struct rondo_cuda_vector *lo
     }
 }
 
-/* Stores a tile's rows to a destination of any alignment. Aligned words hold the end of one lane's vector and the beginning of
- * the next one's; the next one stores them, and the tile's first and last vector are stored in part. */
+/* Stores a tile's rows to a destination of any alignment. An aligned word holds the end of one lane's vector and the
+ * beginning of the next one's; the next lane stores it, and the tile's first and last vector are stored in part. */
 RONDO_CUDA_INLINE void rondo_cuda_store_shifted(int deep, const struct rondo_cuda_vector *result, char *to, uint32_t lane,
                                                 uint32_t left)
 {
@@ -246,8 +248,8 @@ RONDO_CUDA_INLINE void rondo_cuda_store_shifted(int deep, const struct rondo_cud
         rondo_cuda_store_part(to + last * RONDO_CUDA_VECTOR, edge, RONDO_CUDA_VECTOR - beyond, RONDO_CUDA_VECTOR);
 }
 
-/* Vectors [start, vectors) of the grid, any alignment; the warp numbered first begins. Every lane stores no bytes but those
- * that it alone has loaded for the same use, or that lanes of its warp have loaded before they met in a shuffle: local may be a
+/* Reduces vectors [start, vectors) of the grid, of any alignment; warp first_warp begins. A lane stores only bytes that it
+ * alone has loaded for the same use, or that lanes of its warp have loaded before they met in a shuffle: local may be a
  * source. */
 RONDO_CUDA_INLINE void rondo_cuda_reduce_shifted(int type, int op, int average, int batch, int deep,
                                                  const struct rondo_cuda_view *view, uint64_t start, uint32_t first_warp)

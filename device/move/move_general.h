@@ -94,6 +94,7 @@ RONDO_CUDA_DEFINE_TILES(rondo_cuda_copy_tiles, RONDO_UINT32, RONDO_SUM, 1, 1, 8)
 RONDO_CUDA_DEFINE_SHIFTED(rondo_cuda_copy_shifted, RONDO_UINT32, RONDO_SUM, 0, 1, 4)
 RONDO_CUDA_DEFINE_PART(rondo_cuda_copy_part, RONDO_UINT32, RONDO_SUM, 0)
 RONDO_CUDA_DEFINE_PACKETS(rondo_cuda_copy_packets, RONDO_UINT32, RONDO_SUM, 0, 1, 4)
+/* Copies one source, whatever the type, to all destinations. */
 RONDO_CUDA_INLINE int rondo_cuda_copy(const struct rondo_cuda_view *view, uint32_t thread, uint32_t threads, uint64_t polls)
 {
     uint64_t offset, tiles = 0;
@@ -163,6 +164,7 @@ RONDO_CUDA_DEFINE_REDUCE(bxor, RONDO_UINT32, RONDO_BXOR, 0)
         if (op == RONDO_MAX)                                                                                                   \
             RONDO_CUDA_CALL(name##_max);                                                                                       \
         RONDO_CUDA_CALL(unsigned_name##_logical);
+/* Calls the function of the slice operation's type and operator. */
 RONDO_CUDA_INLINE int rondo_cuda_reduce_any(const struct rondo_cuda_view *view, uint32_t thread, uint32_t threads,
                                             uint64_t polls)
 {
@@ -211,7 +213,7 @@ static __device__ int rondo_move_general(const struct rondo_slice_op *slice_op, 
     view.lane = thread % RONDO_CUDA_WARP;
     if (view.bytes == 0)
         return 1;
-    if (view.destinations == 0) /* nobody keeps it; but it may have to be waited for */
+    if (view.destinations == 0) /* no destination keeps it, but it may have to be waited for */
         return slice_op->ll_sources == 0 ||
                rondo_cuda_all_agree(rondo_cuda_await_packets(slice_op, thread, threads, polls), threads);
     view.packets = (slice_op->ll_sources | slice_op->ll_remotes) != 0;

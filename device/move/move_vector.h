@@ -1,7 +1,7 @@
 /*
- * Large plain slice operations of the types and the operator that are usual: whole aligned vectors, whose pointers stay in
- * registers. While a thread stores one tile's vectors the next one's are on their way. Everything else is
- * device/move/move_general.h's, whose calls take longer than 32 KiB do here.
+ * move_vector: large plain slice operations of the usual types and operator, in whole aligned vectors, whose pointers stay in
+ * registers. While a thread stores one tile's vectors, the loads of the next tile are under way. Other slice operations go to
+ * device/move/move_general.h, whose calls take longer than 32 KiB do here.
  */
 #ifndef RONDO_DEVICE_MOVE_MOVE_VECTOR_H
 #define RONDO_DEVICE_MOVE_MOVE_VECTOR_H
@@ -17,7 +17,7 @@
 
 #define RONDO_VECTOR_ROW (RONDO_CUDA_WARP * RONDO_VECTOR_BYTES) /* bytes of one access by a warp */
 
-/* The first two pointers of each kind; of the others the slice operation knows. */
+/* A thread's view of the slice operation; the first two pointers of each kind are in registers. */
 struct rondo_vector {
     const struct rondo_slice_op *slice_op;
     const char *first, *second;
@@ -27,7 +27,7 @@ struct rondo_vector {
     uint32_t thread, threads;
 };
 
-/* A thread's view of a slice operation, in registers. */
+/* Reduces two sources, or copies one (type < 0). */
 RONDO_CUDA_INLINE struct rondo_vector rondo_vector_of(const struct rondo_slice_op *slice_op, uint32_t thread, uint32_t threads)
 {
     struct rondo_vector vector;
@@ -44,6 +44,7 @@ RONDO_CUDA_INLINE struct rondo_vector rondo_vector_of(const struct rondo_slice_o
     return vector;
 }
 
+/* Stores rows of results to all destinations. */
 RONDO_CUDA_INLINE void rondo_vector_store(const struct rondo_vector *vector, uint64_t offset, int rows,
                                           const struct rondo_cuda_vector *result)
 {
@@ -64,6 +65,7 @@ RONDO_CUDA_INLINE void rondo_vector_store(const struct rondo_vector *vector, uin
     }
 }
 
+/* Loads rows of a source. */
 RONDO_CUDA_INLINE void rondo_vector_load(const char *from, int rows, struct rondo_cuda_vector *loaded)
 {
 #pragma unroll
@@ -71,7 +73,7 @@ RONDO_CUDA_INLINE void rondo_vector_load(const char *from, int rows, struct rond
         loaded[u] = rondo_cuda_load(from + u * RONDO_VECTOR_ROW);
 }
 
-/* Of two sources, or of one (type < 0: a copy). */
+/* Moves tiles of so many rows, a warp each; then what is left, a row at a time. type < 0: one source, else two. */
 RONDO_CUDA_INLINE void rondo_vector_reduce_two(int type, int rows, const struct rondo_cuda_vector *a,
                                                const struct rondo_cuda_vector *b, struct rondo_cuda_vector *result)
 {
@@ -87,7 +89,7 @@ RONDO_CUDA_INLINE void rondo_vector_reduce_two(int type, int rows, const struct 
         }
 }
 
-/* Tiles of so many rows, a warp each; then what is left, a row at a time. type < 0: one source, else two. */
+/* Reduces rows vectors of every source at offset. */
 RONDO_CUDA_INLINE void rondo_vector_pass(int type, int rows, const struct rondo_vector *vector)
 {
     const uint32_t warp = vector->thread / RONDO_CUDA_WARP, warps = vector->threads / RONDO_CUDA_WARP;
@@ -150,6 +152,7 @@ RONDO_CUDA_INLINE void rondo_vector_reduce_many(int type, int rows, const struct
     rondo_vector_store(vector, offset, rows, result);
 }
 
+/* Moves a slice operation of more than two sources. */
 RONDO_CUDA_INLINE void rondo_vector_pass_many(int type, const struct rondo_vector *vector)
 {
     enum { ROWS = 2 };
@@ -164,6 +167,7 @@ RONDO_CUDA_INLINE void rondo_vector_pass_many(int type, const struct rondo_vecto
         rondo_vector_reduce_many(type, 1, vector, rest);
 }
 
+/* Moves a slice operation of several sources. */
 RONDO_CUDA_INLINE void rondo_vector_sum(int type, const struct rondo_vector *vector)
 {
     if (vector->sources == 2)
