@@ -133,11 +133,23 @@ void rondo_codec_run(const struct rondo_slice_op *slice_op)
         load_source(&part, 0, &values);
         for (int s = 1; s < slice_op->sources; s++) {
             load_source(&part, s, &other);
-            rondo_reduce_elements(&reduced, 1, pair, 2, part.count, part.computed, (rondo_op_t) slice_op->op, 0, 0);
+            rondo_reduce_elements(&(struct rondo_reduction){.dst = &reduced,
+                                                            .src = pair,
+                                                            .destinations = 1,
+                                                            .sources = 2,
+                                                            .count = part.count,
+                                                            .type = part.computed,
+                                                            .op = (rondo_op_t) slice_op->op});
         }
         if (slice_op->average != 0)
-            rondo_reduce_elements(&reduced, 1, pair, 1, part.count, part.computed, (rondo_op_t) slice_op->op,
-                                  (int) slice_op->average, 0);
+            rondo_reduce_elements(&(struct rondo_reduction){.dst = &reduced,
+                                                            .src = pair,
+                                                            .destinations = 1,
+                                                            .sources = 1,
+                                                            .count = part.count,
+                                                            .type = part.computed,
+                                                            .op = (rondo_op_t) slice_op->op,
+                                                            .average = (int) slice_op->average});
         const union values *retained = &values;
         int rounds = (slice_op->codec & RONDO_CODEC_ROUND) != 0 && (slice_op->local != NULL || keeps);
         if (slice_op->remotes > 0 || (slice_op->codec & RONDO_CODEC_ROUND))

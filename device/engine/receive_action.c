@@ -8,8 +8,15 @@ static void perform(const struct rondo_receive_action *action, const void *data)
 {
     void *to = action->to;
     const void *sources[2] = {action->own_first ? action->own : data, action->own_first ? data : action->own};
-    rondo_reduce_elements(&to, 1, sources, action->own != NULL ? 2 : 1, action->count, (rondo_datatype_t) action->type,
-                          (rondo_op_t) action->op, (int) action->average, action->streaming);
+    rondo_reduce_elements(&(struct rondo_reduction){.dst = &to,
+                                                    .src = sources,
+                                                    .destinations = 1,
+                                                    .sources = action->own != NULL ? 2 : 1,
+                                                    .count = action->count,
+                                                    .type = (rondo_datatype_t) action->type,
+                                                    .op = (rondo_op_t) action->op,
+                                                    .average = (int) action->average,
+                                                    .streaming = action->streaming});
 }
 
 int rondo_receive_action_run(struct rondo_receive_action *action, uint64_t position, const void *data, size_t bytes)

@@ -13,9 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RONDO_STORE_POLICY_BYTES        4096 /* smaller copies are not stored past the caches, and not counted */
-#define RONDO_STORE_POLICY_WINDOW       13 /* copies of a trial that go one way in a row: no divisor of what operations consist of \
-                                            */
+#define RONDO_STORE_POLICY_BYTES 4096 /* smaller copies are not stored past the caches, and not counted */
+#define RONDO_STORE_POLICY_WINDOW                                                                                              \
+    13 /* copies of a trial that go one way in a row: no divisor of what operations consist of                                 \
+        */
 #define RONDO_STORE_POLICY_TRIES        5 /* windows of each way; the median counts */
 /* Copies from trial to trial, by the chosen way: a trial costs up to 3% of the copies' time. */
 #define RONDO_STORE_POLICY_PERIOD(past) ((past) ? 8192u : 2048u)

@@ -227,11 +227,17 @@ void rondo_narrow(void *dst, const float *src, size_t count, rondo_datatype_t ty
         memcpy(dst, src, count * sizeof *src);
 }
 
-void rondo_reduce_elements(void *const *dst, int destinations, const void *const *src, int sources, size_t count,
-                           rondo_datatype_t type, rondo_op_t op, int average, int streaming)
+void rondo_reduce_elements(const struct rondo_reduction *reduction)
 {
+    void *const *dst = reduction->dst;
+    const void *const *src = reduction->src;
+    const int sources = reduction->sources, average = reduction->average;
+    const size_t count = reduction->count;
+    const rondo_datatype_t type = reduction->type;
+    const rondo_op_t op = reduction->op;
     const struct rondo_reduce_kernels *kernels = kernels_in_use();
-    if (count * element_size[type] < ALIGN_MIN && destinations == 1 && average <= 0) { /* what the rest would come to */
+    if (count * element_size[type] < ALIGN_MIN && reduction->destinations == 1 &&
+        average <= 0) { /* what the rest would come to */
         if (sources == 1) {
             if (dst[0] != src[0])
                 memcpy(dst[0], src[0], count * element_size[type]);
@@ -245,7 +251,7 @@ void rondo_reduce_elements(void *const *dst, int destinations, const void *const
     struct job job = {.kernels = kernels,
                       .dst = dst,
                       .src = src,
-                      .destinations = destinations,
+                      .destinations = reduction->destinations,
                       .sources = sources,
                       .average = average,
                       .count = count,
@@ -253,7 +259,7 @@ void rondo_reduce_elements(void *const *dst, int destinations, const void *const
                       .type = type,
                       .computed = kernels->widen[type] ? RONDO_FLOAT : type,
                       .op = op,
-                      .streaming = streaming && count * element_size[type] >= STREAM_MIN};
+                      .streaming = reduction->streaming && count * element_size[type] >= STREAM_MIN};
     /* The lines of a destination that is also a source come into the cache anyway. */
     for (int s = 0; s < sources && job.streaming; s++)
         job.streaming = src[s] != dst[0];
@@ -268,29 +274,35 @@ void rondo_reduce_elements(void *const *dst, int destinations, const void *const
         kernels->fence();
 }
 
-void rondo_reduce_out(void *local, void *const *remote, int remotes, const void *const *src, int sources, size_t count,
-                      rondo_datatype_t type, rondo_op_t op, int average, int past)
+void rondo_reduce_out(const struct rondo_reduction *reduction, void *local, int past)
 {
     enum { OUT_BLOCK = 32 * 1024 }; /* stays in the second-level cache with its sources */
     _Alignas(LINE) char scratch[OUT_BLOCK];
     const void *from[RONDO_REDUCE_SOURCES_MAX];
-    size_t size = element_size[type], block_count = OUT_BLOCK / size;
-    int computes = sources > 1 || average > 0;
+    const size_t size = element_size[reduction->type], block_count = OUT_BLOCK / size, count = reduction->count;
+    const int sources = reduction->sources, computes = sources > 1 || reduction->average > 0;
     const struct rondo_reduce_kernels *kernels = kernels_in_use();
     for (size_t offset = 0; offset < count; offset += block_count) {
         size_t n = count - offset < block_count ? count - offset : block_count, bytes = n * size;
         void *target = local != NULL ? (char *) local + offset * size : scratch;
         for (int s = 0; s < sources; s++)
-            from[s] = (const char *) src[s] + offset * size;
+            from[s] = (const char *) reduction->src[s] + offset * size;
         const void *result = target;
         if (computes)
-            rondo_reduce_elements(&target, 1, from, sources, n, type, op, average, 0);
+            rondo_reduce_elements(&(struct rondo_reduction){.dst = &target,
+                                                            .src = from,
+                                                            .destinations = 1,
+                                                            .sources = sources,
+                                                            .count = n,
+                                                            .type = reduction->type,
+                                                            .op = reduction->op,
+                                                            .average = reduction->average});
         else if (local == NULL)
             result = from[0];
         else if (target != from[0])
             memcpy(target, from[0], bytes);
-        for (int r = 0; r < remotes; r++)
-            copy(kernels, (char *) remote[r] + offset * size, result, bytes, past);
+        for (int r = 0; r < reduction->destinations; r++)
+            copy(kernels, (char *) reduction->dst[r] + offset * size, result, bytes, past);
     }
     if (past)
         kernels->fence();

@@ -10,6 +10,18 @@
 
 #include <stddef.h>
 
+/* A reduction of element vectors. */
+struct rondo_reduction {
+    void *const *dst;
+    const void *const *src;
+    int destinations, sources; /* 1 to RONDO_REDUCE_SOURCES_MAX each */
+    size_t count;              /* elements */
+    rondo_datatype_t type;
+    rondo_op_t op;
+    int average;   /* greater than 0: the results are divided by it */
+    int streaming; /* destination 0 will not be read soon: a hint */
+};
+
 /*
  * dst[d][i] = src[0][i] op src[1][i] op ... , i < count, d < destinations, reduced from left to right by the rules of
  * device/reduce/operators.h; with one source an exact copy, whatever the operator.
@@ -22,17 +34,15 @@
  * stored past the cache (the other destinations are not). It pays when the caller's whole result outgrows the last cache; the
  * slices in which the caller reduces it need not. All stores are ordered before any later release by the calling thread.
  */
-void rondo_reduce_elements(void *const *dst, int destinations, const void *const *src, int sources, size_t count,
-                           rondo_datatype_t type, rondo_op_t op, int average, int streaming);
+void rondo_reduce_elements(const struct rondo_reduction *reduction);
 
 /*
- * The same into memory that other cores read and write (slots, the peers' buffers): each part is reduced into local
- * (this rank's own destination; NULL: a scratch) and copied from there. A bulk copy replaces lines that another core holds
- * without fetching them first, which plain stores do: measured, 2.0 times the speed of storing to both. past: the remotes are
- * stored past the caches (device/move/store_policy.h). Stores are ordered before any later release by the calling thread.
+ * The same to destinations that other cores read and write (slots, the peers' buffers): each part is reduced into local (this
+ * rank's own destination, besides the others; NULL: a scratch) and copied from there. A bulk copy replaces lines that another
+ * core holds without fetching them first, which plain stores do. past: the destinations are stored past the caches
+ * (device/move/store_policy.h); streaming is not looked at. Stores are ordered before any later release by the calling thread.
  */
-void rondo_reduce_out(void *local, void *const *remote, int remotes, const void *const *src, int sources, size_t count,
-                      rondo_datatype_t type, rondo_op_t op, int average, int past);
+void rondo_reduce_out(const struct rondo_reduction *reduction, void *local, int past);
 
 /* To float and back, for the types that are reduced in it (16- and 8-bit floats); rounded as rondo_reduce_elements rounds.
  * Floats are copied. */

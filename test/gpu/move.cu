@@ -312,8 +312,10 @@ static void expect_result(const struct expected *e, const void *const *values)
     size_t bytes = (size_t) (slice_op->count * slice_op->element_bytes);
     char *result = (char *) malloc(bytes + 8);
     void *destination = result;
-    rondo_reduce_elements(&destination, 1, values, slice_op->sources, (size_t) slice_op->count,
-                          (rondo_datatype_t) slice_op->type, (rondo_op_t) slice_op->op, (int) slice_op->average, 0);
+    const struct rondo_reduction reduction = {&destination, values, 1, slice_op->sources, (size_t) slice_op->count,
+                                              (rondo_datatype_t) slice_op->type, (rondo_op_t) slice_op->op,
+                                              (int) slice_op->average, 0};
+    rondo_reduce_elements(&reduction);
     if (slice_op->local != NULL)
         memcpy(wanted + (size_t) slice_op->local, result, bytes);
     for (int r = 0; r < slice_op->remotes; r++)

@@ -328,7 +328,15 @@ static void check(const struct data *data, int destinations, int streaming, int 
         memcpy(dst[in_place_at], src[in_place], bytes);
         src[in_place] = dst[in_place_at];
     }
-    rondo_reduce_elements(dst, destinations, src, data->sources, data->count, data->type, data->op, data->average, streaming);
+    rondo_reduce_elements(&(struct rondo_reduction){.dst = dst,
+                                                    .src = src,
+                                                    .destinations = destinations,
+                                                    .sources = data->sources,
+                                                    .count = data->count,
+                                                    .type = data->type,
+                                                    .op = data->op,
+                                                    .average = data->average,
+                                                    .streaming = streaming});
     for (int d = 0; d < destinations; d++) {
         char *result = dst[d];
         for (size_t i = 0; i < bytes; i++) {
@@ -518,8 +526,15 @@ static void check_out(const struct data *data, int local, int remotes, int past)
         memset(memory[d], 0xa5, offset + bytes + CANARY);
         dst[d] = memory[d] + offset;
     }
-    rondo_reduce_out(local ? dst[0] : NULL, dst + 1, remotes, (const void *const *) data->src, data->sources, data->count,
-                     data->type, data->op, data->average, past);
+    rondo_reduce_out(&(struct rondo_reduction){.dst = dst + 1,
+                                               .src = (const void *const *) data->src,
+                                               .destinations = remotes,
+                                               .sources = data->sources,
+                                               .count = data->count,
+                                               .type = data->type,
+                                               .op = data->op,
+                                               .average = data->average},
+                     local ? dst[0] : NULL, past);
     for (int d = 0; d <= remotes; d++) {
         const char *result = dst[d];
         for (const char *c = memory[d]; c < result; c++)
@@ -643,7 +658,13 @@ static void test_shows_whole(void **state)
             data[w] = i;
         while (i - __atomic_load_n(&shown.head, __ATOMIC_ACQUIRE) >= SHOWN_SLOTS)
             continue;
-        rondo_reduce_out(NULL, &remote, 1, &source, 1, SHOWN_BYTES / 8, RONDO_UINT64, RONDO_SUM, 0, 1);
+        rondo_reduce_out(&(struct rondo_reduction){.dst = &remote,
+                                                   .src = &source,
+                                                   .destinations = 1,
+                                                   .sources = 1,
+                                                   .count = SHOWN_BYTES / 8,
+                                                   .type = RONDO_UINT64},
+                         NULL, 1);
         __atomic_store_n(&shown.tail, i + 1, __ATOMIC_RELEASE);
     }
     pthread_join(thread, NULL);
@@ -656,8 +677,11 @@ static void test_reduce_nothing(void **state)
     char byte = 7;
     void *dst[] = {&byte, &byte};
     const void *src[] = {&byte, &byte};
-    rondo_reduce_elements(dst, 2, src, 2, 0, RONDO_UINT8, RONDO_SUM, 0, 1);
-    rondo_reduce_elements(dst, 1, src, 1, 0, RONDO_UINT8, RONDO_SUM, 0, 0);
+    struct rondo_reduction nothing = {
+        .dst = dst, .src = src, .destinations = 2, .sources = 2, .type = RONDO_UINT8, .streaming = 1};
+    rondo_reduce_elements(&nothing);
+    nothing = (struct rondo_reduction){.dst = dst, .src = src, .destinations = 1, .sources = 1, .type = RONDO_UINT8};
+    rondo_reduce_elements(&nothing);
     assert_int_equal(byte, 7);
 }
 
