@@ -199,8 +199,9 @@ struct rondo_part_flags {
 /* Visits a part: continues it where it stands until it is done or stuck. Returns 1 if it is done. */
 static __device__ int rondo_visit_part(const struct rondo_daemon *daemon, const struct rondo_cuda_group *group, uint32_t index,
                                        int looks, uint64_t budget, struct rondo_part_flags *flags,
-                                       struct rondo_context *context, struct rondo_workers *workers)
+                                       struct rondo_workers *workers)
 {
+    struct rondo_context *context = &rondo_here.context;
     const struct rondo_stream_operation *given = &group->visits[index].given;
     uint32_t part = index - given->block_first, lane_index = given->operation.lane;
     const struct rondo_lane *lane = &daemon->lanes[lane_index];
@@ -243,8 +244,7 @@ static __device__ int rondo_visit_part(const struct rondo_daemon *daemon, const 
 
 /* Visits the block's parts of a group in turn until all are done. None waits for another of the same block, so members of a
  * group may wait for each other across ranks in any way, however few blocks execute them. */
-static __device__ void rondo_lead_group(const struct rondo_daemon *daemon, const struct rondo_cuda_group *group,
-                                                     struct rondo_context *context, struct rondo_workers *workers)
+static __device__ void rondo_lead_group(const struct rondo_daemon *daemon, const struct rondo_cuda_group *group, struct rondo_workers *workers)
 {
     struct rondo_part_flags flags[RONDO_CUDA_PARTS_MAX];
     uint32_t mine = (group->parts - blockIdx.x + gridDim.x - 1) / gridDim.x, left = mine;
@@ -254,7 +254,7 @@ static __device__ void rondo_lead_group(const struct rondo_daemon *daemon, const
         for (uint32_t k = 0; k < mine; k++) {
             uint64_t budget = left == 1 ? RONDO_ALONE_POLLS : RONDO_GROUP_POLLS;
             if (!flags[k].done && rondo_visit_part(daemon, group, blockIdx.x + k * gridDim.x, round % RONDO_GROUP_PATIENCE == 0,
-                                                   budget, &flags[k], context, workers)) {
+                                                   budget, &flags[k], workers)) {
                 flags[k].done = 1;
                 left--;
             }
@@ -325,7 +325,7 @@ static __device__ __forceinline__ void rondo_block_main(const struct rondo_daemo
         if (given != NULL || group != NULL)
             shared->daemon.policy.preempt = 1; /* only a daemon's wait may be without a budget */
         if (group != NULL)
-            rondo_lead_group(&shared->daemon, group, &shared->context, workers);
+            rondo_lead_group(&shared->daemon, group, workers);
         else if (given == NULL)
             rondo_lead_daemon(&shared->daemon, &shared->block, workers);
         else

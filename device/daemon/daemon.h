@@ -261,15 +261,13 @@ RONDO_FUNCTION int rondo_finish_again(struct rondo_block *block, struct rondo_wo
     return 1;
 }
 
-/* Runs the task's part. first: it is the part's first visit. */
+/* Runs the task's part of the operation at home, with a budget of grant polls. */
 RONDO_FUNCTION enum rondo_outcome rondo_run_part(const struct rondo_daemon *daemon, struct rondo_block *block,
                                                  struct rondo_workers *workers, struct rondo_task *task,
-                                                 const struct rondo_operation *home, struct rondo_context *context, int first,
+                                                 const struct rondo_operation *home, struct rondo_context *context,
                                                  uint64_t grant)
 {
     struct rondo_run run;
-    if (first && rondo_finish_again(block, workers, context))
-        return RONDO_OUTCOME_FINISHED;
     rondo_prepare_run(&run, daemon, task->lane, home, task->program_block, context);
     run.fresh = task->fresh;
     run.of_daemon = 1;
@@ -350,7 +348,9 @@ RONDO_FUNCTION enum rondo_visit rondo_visit_task(const struct rondo_daemon *daem
         blocks = home->blocks;
     } else {
         rondo_store_relaxed(&block->report->current_lane, (uint64_t) task->lane + 1);
-        outcome = rondo_run_part(daemon, block, workers, task, home, context, first, grant);
+        outcome = first && rondo_finish_again(block, workers, context)
+                      ? RONDO_OUTCOME_FINISHED
+                      : rondo_run_part(daemon, block, workers, task, home, context, grant);
         rondo_store_relaxed(&block->report->current_lane, 0);
         blocks = rondo_workers_operation(workers, home)->blocks;
     }
@@ -382,7 +382,7 @@ RONDO_FUNCTION int rondo_run_inline(const struct rondo_daemon *daemon, struct ro
     if (fresh != NULL)
         rondo_workers_copy(workers, home, fresh, sizeof(*fresh));
     struct rondo_context *context = rondo_context_begin(daemon, block, number * daemon->lane_contexts, submitted);
-    if (rondo_run_part(daemon, block, workers, &task, home, context, 0, grant) == RONDO_OUTCOME_STUCK) {
+    if (rondo_run_part(daemon, block, workers, &task, home, context, grant) == RONDO_OUTCOME_STUCK) {
         rondo_count(&block->report->statistics.preemptions, 1);
         return 0;
     }

@@ -31,12 +31,18 @@ RONDO_FUNCTION uint64_t rondo_chunk_bytes(const struct rondo_run *run, uint32_t 
     return (rondo_chunk_extent(&run->operation->layouts[buffer], index).offset + stretch.start) * run->element_bytes;
 }
 
-/* Describes what the instruction does to the current slice of its k-th chunks, whose extent is measured. slot_offset: bytes
- * of data that earlier slice operations of the slice take of each slot. Addresses of slots are resolved later
+/* The part of a slice that one slice operation moves. */
+struct rondo_slice_part {
+    uint32_t k;                   /* of the instruction's chunks */
+    size_t slot_offset;           /* bytes of data that earlier slice operations of the slice take of each slot */
+    struct rondo_extent measured; /* extent of the k-th measured chunk */
+    struct rondo_stretch stretch; /* what the slice covers of it */
+};
+
+/* Describes what the instruction does to a part of a slice: fills in *slice_op and *use. Addresses of slots are resolved later
  * (rondo_resolve_source, rondo_resolve_remote). */
-RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct rondo_instruction *instruction, uint32_t k,
-                                   size_t slot_offset, struct rondo_extent measured, struct rondo_stretch stretch,
-                                   struct rondo_slice_op *slice_op, struct rondo_use *use)
+RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct rondo_instruction *instruction,
+                                   struct rondo_slice_part part, struct rondo_slice_op *slice_op, struct rondo_use *use)
 {
     const struct rondo_operation *operation = run->operation;
     const uint8_t actions = instruction->actions, flags = instruction->flags;
@@ -51,30 +57,31 @@ RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct ron
     use->direct_in = (flags & RONDO_DIRECT_IN) != 0;
     use->direct_out = (flags & RONDO_DIRECT_OUT) != 0;
     use->local_place = received;
-    use->slot_offset = slot_offset;
+    use->slot_offset = part.slot_offset;
     use->direct_write = NULL;
     /* Layouts are the same on all ranks of a program with direct ends. */
     if (receives && use->direct_in)
-        use->direct_in_offset = rondo_chunk_bytes(run, RONDO_INPUT, instruction->remote_index + k, stretch);
+        use->direct_in_offset = rondo_chunk_bytes(run, RONDO_INPUT, instruction->remote_index + part.k, part.stretch);
     if (sent > 0 && use->direct_out)
-        use->direct_out_offset = rondo_chunk_bytes(run, RONDO_OUTPUT, instruction->remote_index + k, stretch);
-    slice_op->count = rondo_covered(measured, stretch);
+        use->direct_out_offset = rondo_chunk_bytes(run, RONDO_OUTPUT, instruction->remote_index + part.k, part.stretch);
+    slice_op->count = rondo_covered(part.measured, part.stretch);
     slice_op->average = finishes ? operation->average : 0;
     slice_op->type = operation->type;
     slice_op->element_bytes = (uint8_t) run->element_bytes;
     slice_op->streaming = operation->streaming;
-    slice_op->local = copies ? rondo_local(run, instruction->destination_buffer, measured, stretch) : NULL;
+    slice_op->local = copies ? rondo_local(run, instruction->destination_buffer, part.measured, part.stretch) : NULL;
     slice_op->exchanges = (flags & RONDO_EXCHANGE) != 0;
     if ((actions & RONDO_REDUCE) || !receives) {
         uint8_t buffer = instruction->source_buffer;
         use->local_place = instruction->local_place < received ? instruction->local_place : received;
-        slice_op->source[use->local_place] = copies ? rondo_local_chunk(run, buffer, instruction->source_index + k, stretch)
-                                                    : rondo_local(run, buffer, measured, stretch);
+        slice_op->source[use->local_place] =
+            copies ? rondo_local_chunk(run, buffer, instruction->source_index + part.k, part.stretch)
+                   : rondo_local(run, buffer, part.measured, part.stretch);
         sources++;
     }
     if ((actions & RONDO_REDUCE) && !receives)
         slice_op->source[sources++] =
-            rondo_local_chunk(run, instruction->destination_buffer, instruction->destination_index + k, stretch);
+            rondo_local_chunk(run, instruction->destination_buffer, instruction->destination_index + part.k, part.stretch);
     int logical = op == RONDO_LAND || op == RONDO_LOR || op == RONDO_LXOR;
     use->twice = logical && finishes && sources == 1; /* one contribution alone becomes 0 or 1 too: x or x */
     if (use->twice) {
@@ -101,8 +108,8 @@ RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct ron
     slice_op->rate = (uint8_t) operation->rate;
     if (operation->rate != 0) {
         use->instruction = run->instruction;
-        use->chunk = k;
-        use->start = stretch.start;
+        use->chunk = part.k;
+        use->start = part.stretch.start;
     }
 }
 

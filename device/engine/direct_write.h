@@ -45,7 +45,8 @@ RONDO_FUNCTION void rondo_store_directly(struct rondo_run *run, const struct ron
     struct rondo_stretch stretch = {0, RONDO_DIRECT_WRITE_BYTES / run->element_bytes};
     for (; stretch.start < chunk.count; stretch.start += stretch.most) {
         struct rondo_use *use = rondo_workers_use(run->workers);
-        rondo_describe(run, instruction, 0, 0, chunk, stretch, rondo_workers_slice_op(run->workers), use);
+        const struct rondo_slice_part part = {0, 0, chunk, stretch};
+        rondo_describe(run, instruction, part, rondo_workers_slice_op(run->workers), use);
         use->direct_write = there + stretch.start * run->element_bytes;
         rondo_workers_take_ends(run->workers, run, use);
         rondo_workers_finish(run->workers); /* the previous slice operation */

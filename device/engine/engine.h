@@ -83,7 +83,8 @@ RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruct
         if (bytes > 0 && k >= run->slice_op) {
             struct rondo_use *use = rondo_workers_use(run->workers);
             if (!run->described)
-                rondo_describe(run, instruction, k, slot_offset, measured, stretch, rondo_workers_slice_op(run->workers), use);
+                rondo_describe(run, instruction, (struct rondo_slice_part){k, slot_offset, measured, stretch},
+                               rondo_workers_slice_op(run->workers), use);
             run->described = 0;
             rondo_workers_take_ends(run->workers, run, use);
             rondo_workers_finish(run->workers); /* the previous slice operation */
@@ -128,8 +129,8 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
         if (run->early) { /* the kernel before this one may still be ending */
             run->described = rondo_covered(measured, stretch) > 0;
             if (run->described) {
-                rondo_describe(run, instruction, 0, 0, measured, stretch, rondo_workers_slice_op(run->workers),
-                               rondo_workers_use(run->workers));
+                rondo_describe(run, instruction, (struct rondo_slice_part){0, 0, measured, stretch},
+                               rondo_workers_slice_op(run->workers), rondo_workers_use(run->workers));
                 if (rondo_workers_run_ahead(run->workers, instruction)) {
                     rondo_arrive(run);
                     if (rondo_workers_finish(run->workers)) {

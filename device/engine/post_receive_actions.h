@@ -50,7 +50,8 @@ RONDO_FUNCTION uint64_t rondo_post_receive_actions(const struct rondo_run *run, 
             break;
         if (rondo_load_relaxed(&action->state) >> 2 == RONDO_RECEIVE_ACTION(position, 0) >> 2)
             continue; /* posted earlier */
-        rondo_describe(run, instruction, 0, 0, measured, stretch, &slice_op, &use);
+        const struct rondo_slice_part part = {0, 0, measured, stretch};
+        rondo_describe(run, instruction, part, &slice_op, &use);
         if (use.twice)
             return 0;
         action->to = slice_op.local;

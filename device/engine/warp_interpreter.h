@@ -193,21 +193,21 @@ RONDO_FUNCTION void rondo_warp_leave(const struct rondo_workers *workers, uint32
     home->seen = rondo_load_relaxed(&end->seen);
 }
 
-/* Executes one instruction in the tile that begins at start. Returns 0 if the warps shall stop. */
+/* Executes one instruction in the tile that begins at start. lines: this thread's part of the chunk's bytes in the tile.
+ * Returns 0 if the warps shall stop. */
 RONDO_FUNCTION int rondo_warp_instruction(struct rondo_workers *workers, const struct rondo_warp_step *step, uint64_t start,
-                                          uint64_t tile, uint32_t thread, uint32_t threads, int ragged, uint32_t *moved)
+                                          const struct rondo_cuda_lines *lines, uint32_t thread, int ragged, uint32_t *moved)
 {
     const uint32_t lane = thread % RONDO_CUDA_WARP;
-    const struct rondo_cuda_lines lines = rondo_cuda_lines_of(rondo_warp_bytes(step, start, tile), thread, threads);
     struct rondo_slice_op *slice_op = (struct rondo_slice_op *) workers->interpreter.slice_ops[thread / RONDO_CUDA_WARP];
     uint32_t done = 0, sent = 0;
-    if (lines.bytes == 0)
+    if (lines->bytes == 0)
         return 1;
     if (!rondo_warp_describe(workers, step, start, slice_op, *moved, lane))
         return 0;
-    while (done * lines.step < lines.bytes) {
-        rondo_cuda_move_lines(RONDO_WARP_WIDTH, slice_op, &lines, ragged, RONDO_WARP_POLLS, &done, &sent);
-        if (done * lines.step < lines.bytes && rondo_load_relaxed32(&workers->interpreter.stop) != 0)
+    while (done * lines->step < lines->bytes) {
+        rondo_cuda_move_lines(RONDO_WARP_WIDTH, slice_op, lines, ragged, RONDO_WARP_POLLS, &done, &sent);
+        if (done * lines->step < lines->bytes && rondo_load_relaxed32(&workers->interpreter.stop) != 0)
             return 0;
     }
     *moved += lane - step->receive_first < step->received;
@@ -228,8 +228,9 @@ RONDO_FUNCTION int rondo_warp_through(struct rondo_workers *workers, uint32_t th
     for (uint64_t start = 0; start < tiles_end && goes_on; start += tile) {
 #pragma unroll 1
         for (uint32_t i = 0; i < workers->part.instruction_count && goes_on; i++) {
-            goes_on =
-                rondo_warp_instruction(workers, &workers->interpreter.steps[i], start, tile, thread, threads, ragged, &moved);
+            const struct rondo_warp_step *step = &workers->interpreter.steps[i];
+            const struct rondo_cuda_lines lines = rondo_cuda_lines_of(rondo_warp_bytes(step, start, tile), thread, threads);
+            goes_on = rondo_warp_instruction(workers, step, start, &lines, thread, ragged, &moved);
             /* The slots that the lanes have read are done with, so the peers may have them back. */
             __syncwarp();
             passed += goes_on;

@@ -137,7 +137,8 @@ RONDO_FUNCTION int rondo_workers_run_slice_op(struct rondo_workers *workers, uin
             return 0;
     }
     if (flagged) {
-        int done = rondo_move_flagged(slice_op, mover, all_lines, thread, threads, workers->polls, &own, workers->progress);
+        int done = rondo_move_flagged(slice_op, mover, all_lines, thread, threads, workers->polls,
+                                      (struct rondo_flagged_data){&own, workers->progress});
         if (ahead && rondo_workers_agree(done, members))
             rondo_workers_move_on(workers, index, thread, members, again);
         return done;

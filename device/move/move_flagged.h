@@ -33,24 +33,29 @@ RONDO_CUDA_INLINE void rondo_flagged_load_own(const struct rondo_slice_op *slice
     }
 }
 
+/* What the movers of flagged data need besides the slice operation. */
+struct rondo_flagged_data {
+    const struct rondo_cuda_own *own; /* what rondo_flagged_load_own has loaded */
+    uint8_t *progress;                /* of each warp, how much of the slice operation it has done; 0 of a new one */
+};
+
 /* Carries out a slice operation with rondo_mover_is_flagged by the chosen row; RONDO_MOVER_RESOLVED: by a row from there on. By
  * all threads of the worker group, when all addresses are known. all_lines: a constant; 1 if all flags are those of LL128. own:
  * what rondo_flagged_load_own has loaded. progress: of each warp, how much of the slice operation it has done; 0 of a new one.
  * Returns the same on all threads: 1, done; 0, data had not arrived after so many polls, and the call must be repeated. */
 RONDO_CUDA_INLINE int rondo_move_flagged(const struct rondo_slice_op *slice_op, enum rondo_mover mover, int all_lines,
-                                         uint32_t thread, uint32_t threads, uint64_t polls, const struct rondo_cuda_own *own,
-                                         uint8_t *progress)
+                                         uint32_t thread, uint32_t threads, uint64_t polls, struct rondo_flagged_data data)
 {
     if (all_lines && mover == RONDO_MOVER_LL128)
-        return rondo_move_ll128(slice_op, thread, threads, polls, progress);
+        return rondo_move_ll128(slice_op, thread, threads, polls, data.progress);
     if (all_lines)
         return rondo_mover_run_other(slice_op, thread, threads, polls);
     if (mover == RONDO_MOVER_LL_SMALL)
-        return rondo_move_ll_small(slice_op, thread, threads, polls, own);
+        return rondo_move_ll_small(slice_op, thread, threads, polls, data.own);
     if (mover == RONDO_MOVER_LL)
-        return rondo_move_ll(slice_op, thread, threads, polls, own);
+        return rondo_move_ll(slice_op, thread, threads, polls, data.own);
     if (mover == RONDO_MOVER_LL128)
-        return rondo_move_ll128_called(slice_op, thread, threads, polls, progress);
+        return rondo_move_ll128_called(slice_op, thread, threads, polls, data.progress);
     return rondo_mover_run_other(slice_op, thread, threads, polls);
 }
 

@@ -54,9 +54,10 @@ static __device__ int work(const struct rondo_slice_op *slice_op, int all_lines,
         struct rondo_cuda_own own;
         if (thread >= rondo_workers_members_of(slice_op, flagged, threads))
             return WORKS_NOT;
+        const struct rondo_flagged_data data = {&own, progress};
         rondo_flagged_load_own(slice_op, mover, thread, threads, &own);
-        return all_lines ? rondo_move_flagged(slice_op, mover, 1, thread, threads, POLLS, &own, progress)
-                         : rondo_move_flagged(slice_op, mover, 0, thread, threads, POLLS, &own, progress);
+        return all_lines ? rondo_move_flagged(slice_op, mover, 1, thread, threads, POLLS, data)
+                         : rondo_move_flagged(slice_op, mover, 0, thread, threads, POLLS, data);
     }
     if (rondo_mover_run_vector(slice_op, thread, threads))
         return 1;
