@@ -2,8 +2,8 @@
 """Stands for a program of a build with CUDA, so that test_gpu_runner.py sees what make/gpu-test does where no GPU is. It notes its
 command line in $STUB_LOG, prints what the runner reads of the real program's output, and exits with the real program's status.
 
-$STUB_GPUS: how many GPUs `rondo info` lists. $STUB_FAULT: KIND:PROGRAM, of which PROGRAM is this one's name: it crashes, hangs, gives
-wrong results, or refuses what it is asked for.
+$STUB_GPUS: how many GPUs `rondo info` lists. $STUB_FAULT: KIND:PROGRAM, of which PROGRAM is this one's name: it crashes,
+hangs, gives wrong results, leaks a file, or refuses what it is asked for.
 """
 import os
 import sys
@@ -32,29 +32,28 @@ def after(word):
     return WORDS[WORDS.index(word) + 1]
 
 
-def until_last_rank_is_killed(announce):
-    """In every rank but the last one: returns when the last rank has ended."""
-    rank, size = int(os.environ["RONDO_RANK"]), int(os.environ["RONDO_SIZE"])
-    path = f"{os.environ['STUB_LOG']}.{os.environ['RONDO_JOB']}"
-    if rank == size - 1:
-        with open(path + ".part", "w") as file:
-            file.write(str(os.getpid()))
-        os.rename(path + ".part", path)
-        print(announce, flush=True)
-        time.sleep(60)
-    while not os.path.exists(path):
-        time.sleep(0.01)
-    with open(path) as file:
-        pid = file.read()
-    print(announce, flush=True)
-    while True:
+def siblings():
+    """[(start time, process, state)] of the children of this process's parent, those that have ended included."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open(f"/proc/{pid}/stat") as file:
-                if file.read().rpartition(")")[2].split()[0] == "Z":
-                    return
-        except FileNotFoundError:
-            return
-        time.sleep(0.01)
+            with open(f"/proc/{name}/stat") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except OSError:  # ended meanwhile
+            continue
+        if int(fields[1]) == os.getppid():
+            found.append((int(fields[19]), int(name), fields[0]))
+    return sorted(found)
+
+
+def until_last_rank_is_killed():
+    """In every rank but the last one: returns when the last rank has ended. The runner starts it after all others, kills it, and
+    waits for it only at the end."""
+    rank, size = int(os.environ["RONDO_RANK"]), int(os.environ["RONDO_SIZE"])
+    if rank == size - 1:
+        time.sleep(60)
+    while siblings()[-1][2] != "Z":
+        time.sleep(0.02)
 
 
 def rondo():
@@ -71,14 +70,15 @@ def rondo():
     elif WORDS[0] == "bench" and "--json" in WORDS:
         write(after("--json"), {"rows": [{"identical": fault() != "wrong", "error_norm": 0.1}] * 3})
     elif WORDS[0] == "bench" and "10000000" in WORDS:
-        until_last_rank_is_killed("")
-        print("fell asleep" if fault() == "wrong" else "a peer died or left")
+        until_last_rank_is_killed()
+        print("an error of its own" if fault() == "wrong" else "a peer died or left")
         return 1
     return 0
 
 
 def faults():
-    until_last_rank_is_killed("READY")
+    print("READY", flush=True)
+    until_last_rank_is_killed()
     print("RESULT 0 0.1" if fault() == "wrong" else "RESULT 8 0.1")
     print("FINALIZED")
     return 0
@@ -110,6 +110,8 @@ def main():
     if fault() == "refuse" and os.environ.get("RONDO_GPUDIRECT") is not None:
         print("rondo: this UCX was built without CUDA")
         return 1
+    if fault() == "leak":
+        open("/dev/shm/rondo-stub-left-behind", "w").close()
     if NAME == "gpu_direct":
         print("NOTE GPU 0: what it notes")
     known = {"rondo": rondo, "faults": faults, "mpirun": mpirun, "compute-sanitizer": under_compute_sanitizer}

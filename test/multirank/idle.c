@@ -71,7 +71,7 @@ static void wake(struct rank *me)
         return;
     qsort(late, (size_t) rounds, sizeof(late[0]), by_value);
     double middle = late[rounds / 2] * 1e6;
-    printf("quiet: woken in %.0f us\n", middle);
+    printf("idle: woken in %.0f us\n", middle);
     CHECK(middle <= (double) wake_us, "the others are woken in %.0f us", middle);
 }
 
@@ -105,7 +105,7 @@ static void call(struct rank *me)
     }
     const long changes = changes_of_thread() - before;
     const double processors = (processor_seconds() - used) / (ranks_seconds() - since);
-    printf("quiet: %ld changes of thread in %ld calls, %.2f processors\n", changes, small, processors);
+    printf("idle: %ld changes of thread in %ld calls, %.2f processors\n", changes, small, processors);
     CHECK(ranks > 1 || processors < 1.3, "%.2f processors are busy with one caller", processors);
     CHECK(changes <= most, "%ld changes of thread in %ld calls", changes, small);
     free(in);
