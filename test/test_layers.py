@@ -50,6 +50,11 @@ def new_problems(root, before):
     return [line for line in lines if line not in before]
 
 
+def test_the_tree():
+    status, lines = check(ROOT)
+    assert status == 0, "\n".join(lines)
+
+
 def test_upward_include(copy):
     """A file of every room but the uppermost includes a header of a room above it: each such line is reported, by file and header."""
     _, before = check(copy)
