@@ -193,8 +193,8 @@ typedef struct {
  *
  * Blocks until all ranks of the job are connected. A process may hold several runtimes, for example one a thread or one a GPU.
  *
- * @param rt       becomes the runtime, to be given to rondo_finalize(); it is not written on failure
- * @param config   see rondo_config_t; the strings are copied. NULL: everything from the environment
+ * @param rt       becomes the runtime, to be given to rondo_finalize(); NULL on failure
+ * @param config   see rondo_config_t; it and its strings are read by the call alone. NULL: everything from the environment
  * @retval RONDO_ERR_ARGUMENT      a field or an environment variable is out of range, or rt is NULL
  * @retval RONDO_ERR_BOOTSTRAP     not all ranks connected within connect_timeout (the message names the missing ranks), or one
  *                                 did not prove the secret
@@ -528,7 +528,8 @@ RONDO_API rondo_result_t rondo_comm_abort(rondo_comm_t comm, int code);
  * @retval RONDO_ERR_PEER       a rank of comm has died or left
  * @retval RONDO_ERR_TIMEOUT    a rank of comm has not called for RONDO_TIMEOUT seconds
  * @retval RONDO_ERR_MISMATCH   a rank of comm called another function
- * @ranks    Collective: all ranks of comm call it, in one order among the registrations of comm. It succeeds or fails on all.
+ * @ranks    Collective: all ranks of comm call it, in one order among the registrations of comm. Between processes it
+ *           succeeds or fails on all.
  * @threads  Any, in an order that is the same on all ranks.
  * @source   ncclCommWindowRegister() of NCCL; MPI-4.1 section 12.2.1, Window Creation (MPI_Win_create).
  */
@@ -598,7 +599,7 @@ RONDO_API rondo_result_t rondo_comm_get_compression(rondo_comm_t comm, rondo_com
 typedef struct {
     int priority;        /**< higher ones run first under the order "priority"; 0 by default */
     int compress_rate;   /**< bits a value; 0: as the communicator says; RONDO_COMPRESS_NEVER: no compression */
-    const char *program; /**< algorithm or program name; NULL: chosen. Read by the call alone */
+    const char *program; /**< algorithm or program name; NULL: chosen */
     int error_feedback;  /**< 1: compressed sums and averages add what was lost of this rank's data to its next start's */
 } rondo_attr_t;
 /** For rondo_attr_t.compress_rate. */
@@ -1156,7 +1157,7 @@ RONDO_API rondo_result_t rondo_alltonext_on_stream(const void *send, void *recv,
  * @param buf    count elements
  * @param count  elements, equal to the receiver's; 0 is allowed
  * @param type   datatype of the elements, equal to the receiver's
- * @param dest   rank of comm to send to
+ * @param dest   rank of comm to send to; it may be this rank
  * @param comm   communicator
  * @forms
  * @ranks  dest calls recv with equal count and type; the n-th send to it matches its n-th receive from here. Persistent
@@ -1179,7 +1180,7 @@ RONDO_API rondo_result_t rondo_send_on_stream(const void *buf, size_t count, ron
  * @param buf     count elements
  * @param count   elements, equal to the sender's; 0 is allowed
  * @param type    datatype of the elements, equal to the sender's
- * @param source  rank of comm to receive from
+ * @param source  rank of comm to receive from; it may be this rank
  * @param comm   communicator
  * @forms
  * @ranks  source calls send with equal count and type; its n-th send to here matches the n-th receive from it. Persistent

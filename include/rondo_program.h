@@ -125,6 +125,7 @@ RONDO_API void rondo_program_destroy(rondo_program_t program);
  * @return A reference. Errors are sticky (see rondo_program_check()):
  * @retval RONDO_ERR_ARGUMENT   a chunk does not exist, or nothing has been written to it yet
  * @retval RONDO_ERR_STATE      the program was read from a file
+ * @retval RONDO_ERR_MEMORY     out of memory
  * @ranks    None: the call is local.
  * @threads  Any; one thread at a time for one program.
  * @source   GC3 section 3.3, GC3 Operations (chunk).
