@@ -75,7 +75,7 @@ RONDO_FUNCTION int rondo_mover_is_flagged(const struct rondo_slice_op *slice_op)
            (slice_op->sources == 1 || (sums && slice_op->sources <= RONDO_FLAGGED_SOURCES));
 }
 
-/* Whether the bits, the length, and every address without flags are multiples of unit, a power of two. */
+/* Whether local, the length in bytes and every address without flags are multiples of unit, a power of two. */
 RONDO_FUNCTION int rondo_mover_is_aligned(const struct rondo_slice_op *slice_op, uintptr_t unit)
 {
     uintptr_t bits = (uintptr_t) slice_op->local | (uintptr_t) (slice_op->count * slice_op->element_bytes);
