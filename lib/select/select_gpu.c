@@ -148,10 +148,20 @@ static int suits_tma(const struct rondo_comm *comm, const struct rondo_call *cal
     return rondo_launch_may_tma(comm->tma, streamed, call->count * rondo_type_bytes(call->type));
 }
 
-/* Of so many rows. 0: none fits. */
-static int select_row(const struct row *row, size_t count, const struct rondo_comm *comm, const struct rondo_call *call,
-                      int direct, int streamed, int linked, struct rondo_choice *choice)
+/* What is looked for in a table of rows. */
+struct wanted {
+    const struct rondo_comm *comm;
+    const struct rondo_call *call;
+    int direct, streamed; /* as of rondo_select */
+    int linked;           /* rows of LL128 count */
+};
+
+/* Chooses by the first of count rows that fits. 0: none does. */
+static int select_row(const struct row *row, size_t count, const struct wanted *wanted, struct rondo_choice *choice)
 {
+    const struct rondo_comm *comm = wanted->comm;
+    const struct rondo_call *call = wanted->call;
+    const int direct = wanted->direct, streamed = wanted->streamed, linked = wanted->linked;
     size_t bytes = rondo_call_bytes(comm, call);
     enum rondo_kind kind = row_kind(call->kind);
     for (; count > 0; row++, count--) {
@@ -178,15 +188,15 @@ int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *cal
                      struct rondo_choice *choice)
 {
     size_t bytes = rondo_call_bytes(comm, call);
-    if (comm->by_host && bytes > HOST_BYTES &&
-        select_row(host_rows, LENGTH(host_rows), comm, call, direct, streamed, 0, choice))
+    struct wanted wanted = {.comm = comm, .call = call, .direct = direct, .streamed = streamed};
+    if (comm->by_host && bytes > HOST_BYTES && select_row(host_rows, LENGTH(host_rows), &wanted, choice))
         return 1;
     for (size_t i = 0; i < LENGTH(direct_write_rows); i++)
-        if (bytes > direct_write_rows[i].beyond &&
-            select_row(&direct_write_rows[i].row, 1, comm, call, direct, streamed, 0, choice) &&
+        if (bytes > direct_write_rows[i].beyond && select_row(&direct_write_rows[i].row, 1, &wanted, choice) &&
             rondo_writes_directly_by(comm, call, streamed, choice))
             return 1;
-    return select_row(rows, LENGTH(rows), comm, call, direct, streamed, comm->linked, choice);
+    wanted.linked = comm->linked;
+    return select_row(rows, LENGTH(rows), &wanted, choice);
 }
 
 /* A part of an operation costs a block about 15 us besides the bytes that it moves, at 11 GB/s. A channel that carries no less
@@ -200,8 +210,8 @@ void rondo_select_gpu_oversubscribed(const struct rondo_comm *comm, const struct
     int most = (int) (rondo_call_bytes(comm, call) / OVERSUBSCRIBED_BYTES);
     if (oversubscription < OVERSUBSCRIBED || !choice->measured)
         return;
-    select_row(rows, LENGTH(rows), comm, call, direct, 0, 0,
-               choice); /* a block that waits for lines does nothing else meanwhile */
+    /* Without LL128: a block that waits for lines does nothing else meanwhile. */
+    select_row(rows, LENGTH(rows), &(struct wanted){.comm = comm, .call = call, .direct = direct}, choice);
     if (most < choice->channels)
         choice->channels = most > 1 ? most : 1;
 }

@@ -65,12 +65,21 @@ static void regular_layout(struct rondo_layout *layout, uint64_t count, uint32_t
         layout->chunk_count = 1;
 }
 
-/* size blocks of given counts at given places, each cut into parts, one a channel. */
-static rondo_result_t irregular_layout(struct rondo_request *request, int which, struct rondo_layout *layout,
-                                       const size_t *counts, const size_t *displacements, int blocks, uint32_t chunks,
-                                       size_t element_bytes, uint64_t *largest)
+/* Blocks of a buffer at places of their own, in elements. */
+struct blocks {
+    const size_t *counts, *displacements;
+    int count;
+};
+
+/* Lays out a buffer of such blocks, each cut into parts, one a channel. *largest: the most elements of a part. */
+static rondo_result_t irregular_layout(struct rondo_request *request, enum rondo_buffer which, const struct blocks *given,
+                                       uint32_t chunks, uint64_t *largest)
 {
     struct rondo_device *device = request->runtime->device;
+    struct rondo_layout *layout = &request->operation->layouts[which];
+    const size_t *counts = given->counts, *displacements = given->displacements;
+    const size_t element_bytes = request->operation->element_bytes;
+    const int blocks = given->count;
     uint32_t parts = chunks / (uint32_t) blocks;
     struct rondo_extent *table = calloc(chunks, sizeof(*table));
     request->tables[which] = device->kind->allocate(device, chunks * sizeof(*table));
@@ -115,28 +124,18 @@ static rondo_result_t set_layouts(struct rondo_request *request, const struct ro
         regular_layout(layout, call->count, groups, chunks[b], element_bytes, plan->even);
         largest[b] = chunks[b] == 0 ? 0 : layout->chunk_count < layout->group_count ? layout->chunk_count : layout->group_count;
     }
-    if (call->kind == RONDO_KIND_ALLGATHERV) {
-        size_t nowhere = 0;
-        rondo_result_t result =
-            irregular_layout(request, 0, &operation->layouts[RONDO_INPUT], &call->receive_counts[comm->rank], &nowhere, 1,
-                             chunks[RONDO_INPUT], element_bytes, &largest[RONDO_INPUT]);
-        if (result == RONDO_SUCCESS)
-            result = irregular_layout(request, 1, &operation->layouts[RONDO_OUTPUT], call->receive_counts,
-                                      call->receive_displacements, comm->size, chunks[RONDO_OUTPUT], element_bytes,
-                                      &largest[RONDO_OUTPUT]);
-        return result;
-    }
-    if (call->kind == RONDO_KIND_ALLTOALLV) {
-        rondo_result_t result =
-            irregular_layout(request, 0, &operation->layouts[RONDO_INPUT], call->send_counts, call->send_displacements,
-                             comm->size, chunks[RONDO_INPUT], element_bytes, &largest[RONDO_INPUT]);
-        if (result == RONDO_SUCCESS)
-            result = irregular_layout(request, 1, &operation->layouts[RONDO_OUTPUT], call->receive_counts,
-                                      call->receive_displacements, comm->size, chunks[RONDO_OUTPUT], element_bytes,
-                                      &largest[RONDO_OUTPUT]);
-        return result;
-    }
-    return RONDO_SUCCESS;
+    const size_t nowhere = 0;
+    struct blocks send, receive = {call->receive_counts, call->receive_displacements, comm->size};
+    if (call->kind == RONDO_KIND_ALLGATHERV)
+        send = (struct blocks){&call->receive_counts[comm->rank], &nowhere, 1};
+    else if (call->kind == RONDO_KIND_ALLTOALLV)
+        send = (struct blocks){call->send_counts, call->send_displacements, comm->size};
+    else
+        return RONDO_SUCCESS;
+    rondo_result_t result = irregular_layout(request, RONDO_INPUT, &send, chunks[RONDO_INPUT], &largest[RONDO_INPUT]);
+    if (result == RONDO_SUCCESS)
+        result = irregular_layout(request, RONDO_OUTPUT, &receive, chunks[RONDO_OUTPUT], &largest[RONDO_OUTPUT]);
+    return result;
 }
 
 /* Scratch of a compiled program: each chunk as long as the input or output chunk that it mirrors. */
