@@ -1,4 +1,5 @@
-/* See lib/communicator/comm.h. */
+/* Communicators and the public functions on them (lib/communicator/comm.h). Relies on runtime->peers, which all ranks know
+ * since init, so that the properties of a communicator are the same on all its members. */
 #include "lib/communicator/comm.h"
 
 #include "lib/connection/lane.h"
@@ -17,10 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FAILED_STREAMS_NS 1000000000u
+#define FAILED_STREAMS_NS 1000000000u /* how long rondo_comm_free waits for kernels of a failed communicator */
 
-/* Whether the list that all ranks share has no network, or a transport for two ranks of one host, whatever their devices,
- * before any. */
+/* Whether ranks of one host never use a network: in the transport list, which all ranks share, there is no network, or shm
+ * comes before the first one. shm joins any two ranks of one host, whatever their devices. */
 static int stays_off_network(const struct rondo_runtime *runtime)
 {
     for (int i = 0; i < runtime->transport.transport_count; i++) {
@@ -32,13 +33,14 @@ static int stays_off_network(const struct rondo_runtime *runtime)
     return 1;
 }
 
-/* Whether it has p2p before any other. */
+/* Whether p2p is the first of the transport list. */
 static int prefers_p2p(const struct rondo_runtime *runtime)
 {
     return runtime->transport.transport_count > 0 &&
            strcmp(runtime->transport.transports[0]->name, "p2p") == 0; /* not in builds without CUDA */
 }
 
+/* comm->group of a communicator with that topology. */
 static int group_of(const struct rondo_topology *topology, int size)
 {
     if (topology->nodes < 2 || topology->locals == 0)
@@ -49,7 +51,7 @@ static int group_of(const struct rondo_topology *topology, int size)
     return topology->locals;
 }
 
-/* Of GPUs of one host. */
+/* comm->linked: GPUs of one host, of which every two are joined by NVLink. */
 static int all_linked(const struct rondo_comm *comm)
 {
     const struct rondo_runtime *runtime = comm->runtime;
@@ -61,6 +63,7 @@ static int all_linked(const struct rondo_comm *comm)
     return linked;
 }
 
+/* comm->tma: linked GPUs that all have bulk copies. */
 static int all_tma(const struct rondo_comm *comm)
 {
     int tma = comm->linked;
@@ -69,6 +72,7 @@ static int all_tma(const struct rondo_comm *comm)
     return tma;
 }
 
+/* Sets the fields of the communicator that say where its members are. */
 static void find_locality(struct rondo_comm *comm)
 {
     const struct rondo_runtime *runtime = comm->runtime;
@@ -84,7 +88,8 @@ static void find_locality(struct rondo_comm *comm)
         if (peer->carriers != 0 && (comm->carriers == 0 || peer->carriers < comm->carriers))
             comm->carriers = peer->carriers;
         one_process &= same_host && memcmp(peer->process, self->process, sizeof(self->process)) == 0;
-        /* Of GPU memory not even the ranks of one process can use any address: it must be opened (lib/connection/window.c). */
+        /* Not even ranks of one process can use any address of each other's GPU memory: it must be opened
+         * (lib/connection/window.c). */
         comm->same_process &= one_process && !peer->gpu.present && !self->gpu.present;
     }
     comm->networked = !comm->same_host || !stays_off_network(runtime);
@@ -128,7 +133,7 @@ void rondo_comm_unlist(struct rondo_comm *comm)
             *link = comm->next;
             break;
         }
-    while (comm->pins > 0) { /* a control thread is telling it about a failure */
+    while (comm->pins > 0) { /* a control thread is failing the communicator */
         pthread_mutex_unlock(&runtime->lock);
         sched_yield();
         pthread_mutex_lock(&runtime->lock);
@@ -136,6 +141,7 @@ void rondo_comm_unlist(struct rondo_comm *comm)
     pthread_mutex_unlock(&runtime->lock);
 }
 
+/* The communicator has empty parts, so that failing it finds no lanes and no requests. */
 struct rondo_comm_rendezvous {
     struct rondo_comm comm;
     struct rondo_comm_connections connections;
@@ -261,6 +267,7 @@ void rondo_comm_destroy(struct rondo_comm *comm)
 
 /* ---- the public calls ---- */
 
+/* Checks the arguments of a public function. */
 static rondo_result_t check(const void *handle, const void *result, const char *function)
 {
     if (handle == NULL)
@@ -302,10 +309,11 @@ rondo_result_t rondo_comm_id(rondo_comm_t comm, uint64_t *id)
     return result;
 }
 
+/* What a rank says at a split. */
 struct split {
     int32_t color, key;
     int32_t world, old_rank;
-    uint64_t id; /* the rank's proposal; the first member's counts */
+    uint64_t id; /* proposed; the new communicator has its first member's */
 };
 
 static int by_key(const void *a, const void *b)
@@ -333,7 +341,7 @@ rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_com
         return rondo_fail(RONDO_ERR_MEMORY, "no memory to split %d ranks", comm->size);
     }
     struct split mine = {color < 0 ? -1 : color, key, runtime->rank, comm->rank, 0};
-    /* Ids: the proposer's rank and its own count, so no two of the job are equal. */
+    /* The id has the proposer's world rank and its count of proposals, so no two ids of the job are equal. */
     mine.id = (uint64_t) (runtime->rank + 1) << 32 | __atomic_add_fetch(&runtime->comm_ids, 1, __ATOMIC_RELAXED);
     result = rondo_exchange(comm, "rondo_comm_split", &mine, sizeof(mine), all);
     if (result == RONDO_SUCCESS && color >= 0) {
@@ -358,7 +366,8 @@ rondo_result_t rondo_comm_dup(rondo_comm_t comm, rondo_comm_t *result)
     return rondo_comm_split(comm, 0, 0, result);
 }
 
-/* Operations on streams are the user's to wait for; those of a communicator that has failed are about to end by themselves. */
+/* Returns RONDO_ERR_STATE while operations on streams have not been executed, because waiting for them is the user's task. The
+ * kernels of a failed communicator end by themselves, so for those it waits. */
 static rondo_result_t check_streams(const struct rondo_comm *comm)
 {
     uint64_t until = rondo_clock_ns() + FAILED_STREAMS_NS;

@@ -1,30 +1,38 @@
-/* Communicators: who is in them, and their own lane. */
+/* Communicators: making and freeing them, their members and their own lane. Relies on lib/connection for lanes and exchanges
+ * and on lib/submission for requests. */
 #ifndef RONDO_LIB_COMMUNICATOR_COMM_H
 #define RONDO_LIB_COMMUNICATOR_COMM_H
 
 #include "lib/context/runtime.h"
 
 /* Makes a communicator with a lane of its own, and lists it. members: ranks in the world, in the communicator's order; copied.
- */
+ * id: the same on all members, and no other communicator of the job has it. Local: members need not call it together, and
+ * connect later. Not under a lock. RONDO_ERR_MEMORY, or why the lane could not be made. */
 rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, const int *members, int size,
                                  struct rondo_comm **comm);
-/* None of its requests is active any more. */
+/* Takes the communicator from the list and frees it. Its requests have been freed (rondo_request_destroy_all), and no thread
+ * uses it. Not under a lock. Local. */
 void rondo_comm_destroy(struct rondo_comm *comm);
-/* Lists the communicator: from here on it learns of failures; of members that have gone before, at once. */
+/* Lists the communicator: failures of its members fail it from here on, and a member that has gone before fails it at once. Not
+ * under a lock. */
 void rondo_comm_list(struct rondo_comm *comm);
-/* Takes it from the list. No other thread uses it any more when this returns. One that was never listed is left as it is. */
+/* Takes the communicator from the list, and waits until no library thread has it pinned. Does nothing to one that was never
+ * listed. Takes the runtime lock. */
 void rondo_comm_unlist(struct rondo_comm *comm);
-/* From the control handler: RONDO_MESSAGE_ABORT. */
+/* Handles RONDO_MESSAGE_ABORT: fails the communicator that it names with RONDO_ERR_ABORTED. Called by the control thread,
+ * without locks. */
 void rondo_comm_abort_message(struct rondo_runtime *runtime, int source, const void *data, size_t bytes);
 
-/* A communicator that has no lane and serves for exchanges alone (lib/connection/mailbox.h), before or beside a real one. It is
- * listed, so it fails if one of its members dies. */
+/* A rendezvous: a communicator without a lane, only for exchanges (lib/connection/mailbox.h) before a real one exists. It is
+ * listed, so that it fails if one of its members dies. */
 struct rondo_comm_rendezvous;
-/* members: ranks in the world; must stay until close. RONDO_ERR_MEMORY. */
+/* Makes and lists one. members: ranks in the world; not copied, must stay until close. rank: the caller's index among them. id:
+ * as rondo_comm_create. Local. RONDO_ERR_MEMORY: *rendezvous is NULL. */
 rondo_result_t rondo_comm_rendezvous_open(struct rondo_runtime *runtime, uint64_t id, int *members, int rank, int size,
                                           struct rondo_comm_rendezvous **rendezvous);
+/* The communicator to pass to rondo_exchange; valid until close. */
 struct rondo_comm *rondo_comm_rendezvous_comm(struct rondo_comm_rendezvous *rendezvous);
-/* NULL: nothing. */
+/* Takes it from the list and frees it. NULL: nothing. No exchange is under way. */
 void rondo_comm_rendezvous_close(struct rondo_comm_rendezvous *rendezvous);
 
 #endif

@@ -1,6 +1,5 @@
-/* A communicator of those who are left of another: agreed among them alone, so that it needs neither the others nor the old
- * one.
- */
+/* rondo_comm_shrink: a communicator of the ranks that remain of another. They agree among themselves, over a rendezvous, so
+ * that neither the excluded ranks nor the old communicator have to work. */
 #include "lib/communicator/comm.h"
 #include "lib/connection/mailbox.h"
 #include "lib/base/error.h"
@@ -9,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MADE_HERE  ((uint64_t) 1 << 63) /* no proposer's id (rondo_comm_split) has it */
-#define RENDEZVOUS ((uint64_t) 1 << 62)
+#define MADE_HERE  ((uint64_t) 1 << 63) /* tells these ids from those of rondo_comm_split */
+#define RENDEZVOUS ((uint64_t) 1 << 62) /* tells a rendezvous from the communicator that it is for */
 
+/* FNV-1a of eight more bytes. */
 static uint64_t hash(uint64_t value, uint64_t more)
 {
     for (int byte = 0; byte < 8; byte++)
@@ -19,8 +19,9 @@ static uint64_t hash(uint64_t value, uint64_t more)
     return value;
 }
 
-/* The same on all who remain: they have made as many communicators of just these members out of the old one. */
-static rondo_result_t name_it(struct rondo_comm *comm, const int *members, int size, uint64_t *id)
+/* Sets *id, which is the same on all remaining ranks: a hash of the old communicator, the members, and how many communicators
+ * of just these members have been made of it before. */
+static rondo_result_t derive_id(struct rondo_comm *comm, const int *members, int size, uint64_t *id)
 {
     uint64_t list = hash(14695981039346656037u, comm->id), before = 0;
     rondo_result_t result = RONDO_SUCCESS;
@@ -41,7 +42,8 @@ static rondo_result_t name_it(struct rondo_comm *comm, const int *members, int s
     return result;
 }
 
-static rondo_result_t meet(struct rondo_runtime *runtime, uint64_t id, int *members, int rank, int size)
+/* Waits until all remaining ranks have called rondo_comm_shrink. Collective over them. */
+static rondo_result_t wait_for_members(struct rondo_runtime *runtime, uint64_t id, int *members, int rank, int size)
 {
     struct rondo_comm_rendezvous *rendezvous = NULL;
     uint64_t *all = calloc((size_t) size, sizeof(*all));
@@ -56,6 +58,7 @@ static rondo_result_t meet(struct rondo_runtime *runtime, uint64_t id, int *memb
     return result;
 }
 
+/* Checks the arguments. */
 static rondo_result_t check(const struct rondo_comm *comm, const int *excluded, int count, rondo_comm_t *result)
 {
     if (comm == NULL || result == NULL || (excluded == NULL && count > 0))
@@ -91,9 +94,9 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int cou
         if (!gone)
             members[size++] = comm->members[old];
     }
-    result = name_it(comm, members, size, &id);
+    result = derive_id(comm, members, size, &id);
     if (result == RONDO_SUCCESS)
-        result = meet(comm->runtime, id, members, rank, size);
+        result = wait_for_members(comm->runtime, id, members, rank, size);
     if (result == RONDO_SUCCESS)
         result = rondo_comm_create(comm->runtime, id, members, size, new_comm);
     if (result == RONDO_SUCCESS)

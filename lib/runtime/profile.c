@@ -1,7 +1,7 @@
 /*
- * See lib/runtime/profile.h. A task that is granted fewer polls than its peers' answer takes is preempted although no rank is
- * stuck; one that is granted many more holds up the others when one is. The grant for the first task is a few answer
- * times, in polls (papers: DFCCL section 4.5 balances the same two costs).
+ * Measuring the spin thresholds (lib/runtime/profile.h). A task that is granted fewer polls than a peer's answer takes is
+ * preempted although no rank is stuck. A task that is granted many more delays the other tasks when a rank is stuck. So the
+ * first task's grant is a few answer times, in polls (DFCCL, section 4.5, balances the same two costs).
  */
 #include "lib/runtime/profile.h"
 
@@ -11,10 +11,10 @@
 
 #include <stdlib.h>
 
-#define ROUNDS       64
-#define POLLS        20000
-#define ANSWER_TIMES 8
-#define CAP_FACTOR   20 /* DFCCL section 6.4.1: a grant after success is twentyfold */
+#define ROUNDS       64    /* barriers whose median is the answer time */
+#define POLLS        20000 /* whose mean is the cost of one */
+#define ANSWER_TIMES 8     /* in a grant */
+#define CAP_FACTOR   20    /* DFCCL section 6.4.1: a grant after success is twentyfold */
 
 static int by_value(const void *a, const void *b)
 {
@@ -22,6 +22,7 @@ static int by_value(const void *a, const void *b)
     return first < second ? -1 : first > second;
 }
 
+/* What a poll of a word and the pause after it take this thread. Not 0. */
 static uint64_t poll_cost_ns(const struct rondo_runtime *runtime)
 {
     uint64_t start = rondo_clock_ns();

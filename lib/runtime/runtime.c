@@ -1,4 +1,5 @@
-/* Init and finalize: the order in which the parts of a runtime come to life, and what the ranks tell each other meanwhile. */
+/* rondo_init and rondo_finalize: the order in which the parts of a runtime are made and freed, and what the ranks exchange
+ * meanwhile. Relies on every room below, each of which makes its own part. */
 #include "lib/context/runtime.h"
 
 #include "lib/base/thread.h"
@@ -32,17 +33,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CUDA_BLOCKS      32
+#define CUDA_BLOCKS      32 /* of all ranks on a GPU together */
 #define GPU_POLLS        8
-#define GPU_POLLS_ALONE  64
-#define GPU_SPREAD       5 /* no divisor of the blocks */
+#define GPU_POLLS_ALONE  64 /* granted to a task that is alone */
+#define GPU_SPREAD       5  /* blocks between a lane's first one and the next lane's; no divisor of their number */
 #define NETWORK_POLLS    8
 #define NETWORK_CHANNELS 4
 
-/* Submission last: when it wakes those who wait, nothing of the communicator is under way any more. */
+/* Submission comes last: when it wakes waiting threads, nothing of the communicator is under way any more. */
 static const struct rondo_failure_listener *const failure_listeners[] = {&rondo_connection_failure, &rondo_submission_failure,
                                                                          NULL};
 
+/* Control handler: passes a message to the room whose type it has. Called by the control thread, without locks. */
 static void handle(void *argument, int source, uint32_t type, const void *data, size_t bytes)
 {
     struct rondo_runtime *runtime = argument;
@@ -94,6 +96,7 @@ static void handle(void *argument, int source, uint32_t type, const void *data, 
 
 /* ---- the parts ---- */
 
+/* Makes the parts that the control handler needs. */
 static rondo_result_t create_tables(struct rondo_runtime *runtime)
 {
     rondo_result_t result = rondo_mailbox_create(&runtime->mailbox);
@@ -108,8 +111,9 @@ static rondo_result_t create_tables(struct rondo_runtime *runtime)
     return result;
 }
 
-/* Either explicitly, or as the launcher says. */
-static rondo_result_t meet(struct rondo_runtime *runtime, const rondo_config_t *config, int *local_rank)
+/* Finds rank and size, in the configuration or as the launcher says, and connects to the root. Waits for all ranks.
+ * *local_rank: the rank on its host; -1: unknown. */
+static rondo_result_t connect_control(struct rondo_runtime *runtime, const rondo_config_t *config, int *local_rank)
 {
     struct rondo_launch launch;
     struct rondo_control_options options = {0};
@@ -141,13 +145,14 @@ static rondo_result_t meet(struct rondo_runtime *runtime, const rondo_config_t *
     return rondo_control_connect(&runtime->control, &options, handle, runtime);
 }
 
+/* Fills in the transport list from RONDO_TRANSPORTS; without it, from all that are usable. */
 static rondo_result_t choose_transports(struct rondo_runtime *runtime, const char *names)
 {
     struct rondo_transport_context *context = &runtime->transport;
     int count;
     const struct rondo_transport *const *all = rondo_transport_table(&count);
     if (names == NULL || *names == '\0') {
-        for (int i = 0; i < count; i++) /* of networks it is found out once there are other hosts */
+        for (int i = 0; i < count; i++) /* compare_networks finds out later which networks are usable */
             if (all[i]->network != NULL || all[i]->unusable() == NULL)
                 context->transports[context->transport_count++] = all[i];
         return RONDO_SUCCESS;
@@ -167,7 +172,7 @@ static rondo_result_t choose_transports(struct rondo_runtime *runtime, const cha
     return RONDO_SUCCESS;
 }
 
-/* Ranks that share the rank's host. */
+/* The number of ranks on the rank's host, itself included. */
 static uint32_t neighbours(const struct rondo_runtime *runtime, int rank)
 {
     uint32_t count = 0;
@@ -176,13 +181,13 @@ static uint32_t neighbours(const struct rondo_runtime *runtime, int rank)
     return count;
 }
 
-/* Whether the rank has ranks on other hosts to talk to, which takes a proxy. */
+/* Whether there are ranks on other hosts, which takes a proxy. */
 static int spans_hosts(const struct rondo_runtime *runtime, int rank)
 {
     return neighbours(runtime, rank) < (uint32_t) runtime->size;
 }
 
-/* Ranks on the rank's GPU. */
+/* The number of ranks on the rank's GPU, itself included; 1 without a GPU. */
 static uint32_t sharers(const struct rondo_runtime *runtime, int rank)
 {
     const struct rondo_gpu_identity *gpu = &runtime->peers[rank].gpu;
@@ -194,17 +199,17 @@ static uint32_t sharers(const struct rondo_runtime *runtime, int rank)
     return gpu->present ? count : 1;
 }
 
-/* near: its neighbours, which take a look at all ranks to count. */
+/* The number of blocks of the rank's daemon, at least 1. near: its neighbours. */
 static uint32_t blocks_of(const struct rondo_runtime *runtime, int rank, uint32_t near)
 {
     const struct rondo_peer *peer = &runtime->peers[rank];
     if (peer->device == RONDO_DEVICE_CUDA) {
-        /* A daemon's blocks leave by agreement of all, so those of all ranks on a GPU have to run at once; and so do operations
-         * on streams, which would be cut (device/cuda/block_budget.h). */
+        /* A daemon quits when all its blocks agree, so the blocks of all ranks on a GPU must be able to run at the same time.
+         * The same holds for kernels on streams (device/cuda/block_budget.h). */
         uint32_t share = CUDA_BLOCKS / sharers(runtime, rank);
         return peer->blocks != 0 ? peer->blocks : share > 1 ? share : 1;
     }
-    /* A thread that loses its core holds up all ranks: some are for whatever else there is. */
+    /* A thread that loses its core delays all ranks, so a quarter of the cores is left to other work. */
     uint32_t blocks = peer->blocks != 0 ? peer->blocks : peer->cores * 3 / 4 / near;
     if (peer->blocks == 0 && near < (uint32_t) runtime->size)
         blocks--; /* the proxy needs a core */
@@ -212,7 +217,7 @@ static uint32_t blocks_of(const struct rondo_runtime *runtime, int rank, uint32_
     return blocks < 1 ? 1 : blocks > 4 && peer->blocks == 0 ? 4 : blocks;
 }
 
-/* What all ranks agree on, by the same computation over the same data. */
+/* Sets the values that all ranks must agree on, by the same computation over the same data. */
 static void agree(struct rondo_runtime *runtime)
 {
     runtime->settings.channels = RONDO_CHANNELS_MAX;
@@ -229,7 +234,7 @@ static void agree(struct rondo_runtime *runtime)
         if (slot_bytes < runtime->settings.slot_bytes)
             runtime->settings.slot_bytes = slot_bytes;
     }
-    /* Messages between hosts take long: while one is on its way, the same block works on another channel. */
+    /* Messages between hosts take long. While one is on its way, the same block works on another channel. */
     if (spans_hosts(runtime, runtime->rank) && runtime->settings.channels < NETWORK_CHANNELS)
         runtime->settings.channels = NETWORK_CHANNELS;
     uint64_t tuning = runtime->settings.tuning != NULL ? runtime->settings.tuning->fingerprint : 0;
@@ -241,14 +246,15 @@ static void agree(struct rondo_runtime *runtime)
         }
 }
 
+/* wake of the device options: wakes the proxies. Any thread. */
 static void wake(void *argument)
 {
     rondo_proxies_wake(((struct rondo_runtime *) argument)->proxies);
 }
 
-/* By a thread of the device's own: operations have been completed, or the daemon is out. It takes the completions itself, which
- * wakes the threads that wait for them, and no others: the poller is there for callbacks, and for a daemon that is to run
- * again. */
+/* notify of the device options: operations have been completed, or the daemon has quit. Called by a thread of the device, which
+ * takes the completions and so wakes the threads that wait for them. The poller is woken only for callbacks and for a daemon
+ * that must be restarted. */
 static void notify(void *argument)
 {
     struct rondo_runtime *runtime = argument;
@@ -259,7 +265,8 @@ static void notify(void *argument)
     rondo_queue_wake(runtime);
 }
 
-/* A GPU if there is one and nothing else was asked for; which one by the rank on its host, so far as the launcher tells. */
+/* Chooses a GPU if there is one and the host device was not asked for. Its index is the configuration's, else follows from the
+ * rank on its host if the launcher tells it, else from the rank in the world. */
 static rondo_result_t choose_device(struct rondo_runtime *runtime, const rondo_config_t *config, int local_rank,
                                     const struct rondo_startup *startup)
 {
@@ -284,8 +291,8 @@ static rondo_result_t choose_device(struct rondo_runtime *runtime, const rondo_c
     return RONDO_SUCCESS;
 }
 
-/* A poll of a GPU takes a third of a microsecond, a change of context six; and of many small operations each block should have
- * some. */
+/* Sets the policy's defaults for a GPU, where a poll takes much longer than on a host but a context switch longer still, and
+ * spreads many small operations over all blocks. */
 static void adapt_to_gpu(struct rondo_startup *startup)
 {
     struct rondo_policy *policy = &startup->policy;
@@ -309,11 +316,13 @@ static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_
                                            .wake_argument = runtime};
     const struct rondo_device_kind *kind = &rondo_host_device;
     uint32_t threads = options.blocks * near;
-    /* Slots that the proxy brings come late enough for a yield; and the thread that waits may be the one to bring them. */
-    int gives_way = threads > runtime->peers[runtime->rank].cores || spans_hosts(runtime, runtime->rank);
-    startup->policy.yield_mask = gives_way ? 15 : 8191;
-    startup->policy.yield_polls = gives_way ? 1024 : 0;
-    /* The thread that waits carries slots between two visits, so that a visit which waits for one keeps it from coming. */
+    /* A poll for a slot that the proxy brings may yield, because the slot comes late, and the waiting thread may have to bring
+     * it. */
+    int yields = threads > runtime->peers[runtime->rank].cores || spans_hosts(runtime, runtime->rank);
+    startup->policy.yield_mask = yields ? 15 : 8191;
+    startup->policy.yield_polls = yields ? 1024 : 0;
+    /* The waiting thread moves the proxy's slots between two visits of tasks, so a visit that polls long delays the slot that
+     * it polls for. */
     if (!startup->spin_given && spans_hosts(runtime, runtime->rank) && runtime->device_type == RONDO_DEVICE_HOST)
         startup->policy.initial = startup->policy.alone = startup->policy.cap = NETWORK_POLLS;
     if (runtime->device_type == RONDO_DEVICE_CUDA)
@@ -331,6 +340,7 @@ static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_
     return result;
 }
 
+/* The upcalls of transports and the proxy (transport/context.h). library: the runtime. */
 static rondo_result_t fetch_endpoint_address(void *library, const char *network, int peer,
                                              const struct rondo_endpoint_address **address)
 {
@@ -352,7 +362,7 @@ static void hasten_daemon(void *library)
     rondo_queue_hasten(library);
 }
 
-/* Once device, arena and segments are there, and before any transport is called. */
+/* Fills in what transports and the proxy see of the runtime. Device, arena and segments exist; no transport has been called. */
 static void fill_transport_context(struct rondo_runtime *runtime)
 {
     struct rondo_transport_context *context = &runtime->transport;
@@ -368,8 +378,9 @@ static void fill_transport_context(struct rondo_runtime *runtime)
     context->library = runtime;
 }
 
-/* Which networks each rank can use: asked for only where there may be need of one, because it takes loading their libraries.
- * All ranks see the same hosts, and the same list unless RONDO_TRANSPORTS differs. */
+/* Exchanges which networks each rank can use. Only where a network may be needed, because finding out loads the networks'
+ * libraries: between hosts, or, without an exchange, if RONDO_TRANSPORTS lists transports (listed). All ranks see the same
+ * hosts, so all take part in the exchange or none does. */
 static rondo_result_t compare_networks(struct rondo_runtime *runtime, struct rondo_comm *world, int listed)
 {
     if (!listed && !spans_hosts(runtime, runtime->rank))
@@ -386,9 +397,10 @@ static rondo_result_t compare_networks(struct rondo_runtime *runtime, struct ron
     return result;
 }
 
-/* The world as far as an exchange needs it. The last exchange makes sure that no rank connects to one which does not know
- * the others yet, and tells how many threads move what crosses networks. */
-static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_startup *startup)
+/* Exchanges what ranks know of themselves, over a rendezvous of the world, and makes device and proxies with it. Collective.
+ * The last exchange makes sure that no rank connects to one that does not know the others yet, and tells how many threads of
+ * each rank move data over networks. */
+static rondo_result_t exchange_peers(struct rondo_runtime *runtime, struct rondo_startup *startup)
 {
     struct rondo_comm_rendezvous *rendezvous = NULL;
     int *members = calloc((size_t) runtime->size, sizeof(*members));
@@ -425,7 +437,7 @@ static rondo_result_t introduce(struct rondo_runtime *runtime, struct rondo_star
         result = rondo_timeline_create(runtime, &runtime->queue->lock, &runtime->trace);
     }
     if (result == RONDO_SUCCESS) {
-        result = create_device(runtime, startup); /* from the next exchange on others may ask for its memory */
+        result = create_device(runtime, startup); /* from the next exchange on, other ranks may ask for its memory */
         fill_transport_context(runtime);
     }
     if (result == RONDO_SUCCESS)
@@ -459,6 +471,7 @@ static rondo_result_t create_world(struct rondo_runtime *runtime)
     return result;
 }
 
+/* Frees a runtime, in whatever state init has left it. Threads that use a part end before the part is freed. */
 static void tear_down(struct rondo_runtime *runtime)
 {
     rondo_poller_destroy(runtime);
@@ -526,7 +539,7 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
     if (result == RONDO_SUCCESS)
         result = create_tables(runtime);
     if (result == RONDO_SUCCESS)
-        result = meet(runtime, config, &local_rank);
+        result = connect_control(runtime, config, &local_rank);
     if (result == RONDO_SUCCESS)
         result = choose_device(runtime, config, local_rank, &startup);
     if (result == RONDO_SUCCESS)
@@ -536,7 +549,7 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
     if (result == RONDO_SUCCESS)
         result = rondo_arena_create(&runtime->arena, (uint64_t) startup.memory);
     if (result == RONDO_SUCCESS)
-        result = introduce(runtime, &startup);
+        result = exchange_peers(runtime, &startup);
     if (result == RONDO_SUCCESS)
         result = create_world(runtime);
     if (result == RONDO_SUCCESS)
@@ -546,7 +559,7 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
     if (result == RONDO_SUCCESS && strcmp(startup.spin, "profile") == 0)
         result = rondo_profile(runtime);
     if (result != RONDO_SUCCESS) {
-        char message[512]; /* tearing down may fail calls of its own */
+        char message[512]; /* a call in tear_down may set another message */
         strncpy(message, rondo_last_error(), sizeof(message) - 1);
         message[sizeof(message) - 1] = '\0';
         tear_down(runtime);
@@ -566,8 +579,8 @@ rondo_result_t rondo_finalize(rondo_t runtime)
     if (outstanding > 0)
         return rondo_fail(RONDO_ERR_STATE, "rondo_finalize: %llu operations have not completed",
                           (unsigned long long) outstanding);
-    /* No rank leaves while others may still be waiting for a last slot's credit or a connection. After a failure no rank waits
-     * for another. */
+    /* The exchange keeps this rank from leaving while others may still wait for its last credit or for a connection. After a
+     * failure no rank waits for another. */
     char here = 1, *all = calloc(1, (size_t) runtime->size);
     if (all != NULL && rondo_comm_failure(runtime->world) == RONDO_SUCCESS)
         rondo_exchange(runtime->world, "rondo_finalize", &here, 1, all);

@@ -1,4 +1,5 @@
-/* See lib/runtime/settings.h. A field of the configuration that is set wins over the environment. */
+/* Reading the settings (lib/runtime/settings.h). Relies on -1, or NULL for texts, as the value of a configuration's field that
+ * is not set; then the environment variable, or its default, is read. */
 #include "lib/runtime/settings.h"
 
 #include "lib/base/environment.h"
@@ -9,11 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The first failure of a row of reads stays. */
+/* A series of reads: after the first failure, which stays, the others do nothing. */
 struct reader {
     rondo_result_t result;
 };
 
+/* An integer in [least, most]; least after a failure. */
 static int64_t integer(struct reader *reader, int64_t configured, const char *name, int64_t least, int64_t most)
 {
     int64_t value = configured;
@@ -27,6 +29,7 @@ static int64_t integer(struct reader *reader, int64_t configured, const char *na
     return value;
 }
 
+/* A number of bytes, with a suffix in the environment. */
 static int64_t size(struct reader *reader, int64_t configured, const char *name)
 {
     int64_t value = configured;
@@ -37,6 +40,7 @@ static int64_t size(struct reader *reader, int64_t configured, const char *name)
     return value;
 }
 
+/* Seconds. */
 static double real(struct reader *reader, double configured, const char *name)
 {
     double value = configured;
@@ -47,6 +51,7 @@ static double real(struct reader *reader, double configured, const char *name)
     return value;
 }
 
+/* A text; owned by the environment or the configuration. */
 static const char *text(struct reader *reader, const char *configured, const char *name)
 {
     const char *value = configured;
@@ -55,7 +60,7 @@ static const char *text(struct reader *reader, const char *configured, const cha
     return value;
 }
 
-/* One of the names, by its place. */
+/* The index of value among the names; 0 after a failure. */
 static int choice(struct reader *reader, const char *value, const char *name, const char *const *names, int count)
 {
     for (int i = 0; value != NULL && i < count; i++)
@@ -66,6 +71,7 @@ static int choice(struct reader *reader, const char *value, const char *name, co
     return 0;
 }
 
+/* Reads the daemon's policy. */
 static void read_policy(struct reader *reader, const rondo_config_t *config, struct rondo_startup *startup)
 {
     static const char *const orders[] = {"fifo", "priority"};
@@ -82,7 +88,7 @@ static void read_policy(struct reader *reader, const rondo_config_t *config, str
     policy->decay = (uint32_t) integer(reader, config->spin_decay, "RONDO_SPIN_DECAY", 0, 100);
     policy->boost = (uint32_t) integer(reader, config->spin_boost, "RONDO_SPIN_BOOST", 1, 1000);
     policy->cap = (uint64_t) integer(reader, config->spin_cap, "RONDO_SPIN_CAP", 1, INT64_MAX / 2000);
-    if (spin == 1) { /* fixed: every task is granted the same, whatever happens */
+    if (spin == 1) { /* fixed: the grant of a task never changes */
         policy->decay = 100;
         policy->boost = 1;
     }

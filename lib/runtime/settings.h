@@ -1,20 +1,24 @@
-/* From configuration and environment to the values a runtime works with. */
+/* Reads the configuration and the environment into the values that a runtime works with. Relies on lib/base/environment.h,
+ * which has the variables' defaults. */
 #ifndef RONDO_LIB_RUNTIME_SETTINGS_H
 #define RONDO_LIB_RUNTIME_SETTINGS_H
 
 #include "lib/context/runtime.h"
 
+/* What only rondo_init needs. The strings belong to the environment or the configuration. */
 struct rondo_startup {
     rondo_device_t device;
-    int64_t blocks; /* 0: by cores */
+    int64_t blocks; /* 0: chosen by the number of cores */
     int64_t stream_blocks;
-    int64_t slot_bytes, memory;
+    int64_t slot_bytes; /* 0: the default */
+    int64_t memory;     /* bytes of connector memory that the rank may reserve */
     const char *transports, *host_id, *spin, *tuning;
     struct rondo_policy policy;
-    int spin_given; /* the polls of the policy were asked for */
+    int spin_given; /* the user has set the polls of the policy */
 };
 
-/* config may be NULL. RONDO_ERR_ARGUMENT with the name and value of what is wrong. */
+/* Fills in both structures. A field of config that is set wins over its environment variable; config NULL:
+ * RONDO_CONFIG_DEFAULT. Local. Returns RONDO_ERR_ARGUMENT with the name and value of the first wrong setting. */
 rondo_result_t rondo_settings_read(const rondo_config_t *config, struct rondo_settings *settings,
                                    struct rondo_startup *startup);
 

@@ -1,5 +1,5 @@
-/* Argument checks and the signature of a call, both derived from the collective's row of lib/call/collective.c (see
- * lib/submission/arguments.h). */
+/* Argument checks and the signature of a call, both derived from the collective's row of lib/call/collective.c
+ * (lib/submission/arguments.h). Relies on transport/memory/cuda_memory.h to look at the memory behind a buffer. */
 #include "lib/submission/arguments.h"
 
 #include "lib/base/error.h"
@@ -10,8 +10,8 @@
 
 #define FAIL(code, ...) return rondo_fail(code, __VA_ARGS__)
 
-/* A call whose arguments this thread has checked: an equal one is right again. Only the memory behind its buffers may have
- * changed since, and is looked at every time. */
+/* A call whose arguments the calling thread has checked: an equal call is right, too. Only the memory behind its buffers may
+ * have changed since, so that is checked every time. */
 struct checked {
     const struct rondo_comm *comm;
     uint64_t id;
@@ -21,19 +21,20 @@ struct checked {
         const void *address;
         size_t bytes;
     } buffers[2];
-    int used; /* of the two */
+    int used; /* how many of the two */
 };
-#define CHECKED 4 /* by kind and root */
+#define CHECKED 4 /* of a thread */
 
+/* The call's place in the calling thread's table, by kind and root. */
 static struct checked *checked_place(const struct rondo_call *call)
 {
     static _Thread_local struct checked table[CHECKED];
     return &table[((unsigned) call->kind + (unsigned) call->root) % CHECKED];
 }
 
-/* Whether the call equals the checked one. Calls with arrays are never known, because the arrays' contents may change. The
- * order of comparisons keeps members that lie side by side apart: the compiler would load them together, and such a load waits
- * for the caller's stores of each. */
+/* Whether the call equals the checked one. Calls with arrays are never known, because the arrays' contents may change. Fields
+ * that lie side by side are not compared one after the other: the compiler would load them together, and such a load waits for
+ * the caller's separate stores. */
 static int is_known(const struct checked *known, const struct rondo_comm *comm, const struct rondo_call *call)
 {
     const struct rondo_call *before = &known->call;
@@ -42,8 +43,8 @@ static int is_known(const struct checked *known, const struct rondo_comm *comm, 
            before->count == call->count && before->op == call->op && before->kind == call->kind && before->root == call->root;
 }
 
-/* A buffer of count elements: present if count is not 0, aligned, inside the address space. rondo_buffer_check looks later at
- * what memory it is. */
+/* Checks that a buffer of count elements is not NULL (unless count is 0), is aligned and lies inside the address space, and
+ * notes it in *checked. rondo_buffer_check checks later what memory it is. */
 static rondo_result_t check_buffer(struct checked *checked, const struct rondo_call *call, const char *name, const void *buffer,
                                    size_t count)
 {
@@ -68,6 +69,7 @@ static rondo_result_t check_buffer(struct checked *checked, const struct rondo_c
     return RONDO_SUCCESS;
 }
 
+/* Checks that the two buffers do not overlap, unless the collective allows that the output is a block of the input. */
 static rondo_result_t check_apart(const struct rondo_call *call, int rank, const void *send, size_t send_count,
                                   const void *receive, size_t receive_count)
 {
@@ -75,7 +77,7 @@ static rondo_result_t check_apart(const struct rondo_call *call, int rank, const
     uintptr_t s = (uintptr_t) send, r = (uintptr_t) receive;
     if (send_count == 0 || receive_count == 0 || send == NULL || receive == NULL)
         return RONDO_SUCCESS;
-    /* A rank's own block of the input is read by itself alone, and of every element before its result is written. */
+    /* Only this rank reads its own block of the input, and it reads every element before it writes the result there. */
     if (rondo_collective_of(call->kind)->rule.postcondition == RONDO_POSTCONDITION_REDUCED_BLOCK &&
         r == s + (size_t) rank * receive_count * element)
         return RONDO_SUCCESS;
@@ -85,7 +87,7 @@ static rondo_result_t check_apart(const struct rondo_call *call, int rank, const
     return RONDO_SUCCESS;
 }
 
-/* Extent in elements of blocks of given counts and displacements. */
+/* Sets *extent to the elements that blocks of these counts and displacements span. */
 static rondo_result_t extent_of(const struct rondo_call *call, const char *name, const size_t *counts,
                                 const size_t *displacements, int blocks, size_t *extent)
 {
@@ -103,6 +105,7 @@ static rondo_result_t extent_of(const struct rondo_call *call, const char *name,
     return RONDO_SUCCESS;
 }
 
+/* Checks that no two received blocks overlap. */
 static rondo_result_t check_disjoint(const struct rondo_call *call, const size_t *counts, const size_t *displacements,
                                      int blocks)
 {
@@ -115,7 +118,7 @@ static rondo_result_t check_disjoint(const struct rondo_call *call, const size_t
     return RONDO_SUCCESS;
 }
 
-/* On all ranks alike, also those that have no use for the whole: a call must not be refused on some only. */
+/* Checks the size of the largest buffer, also on ranks that do not have it: all ranks must refuse a call, or none. */
 static rondo_result_t check_count(const struct rondo_comm *comm, const struct rondo_call *call)
 {
     const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
@@ -129,7 +132,7 @@ static rondo_result_t check_count(const struct rondo_comm *comm, const struct ro
     return RONDO_SUCCESS;
 }
 
-/* The arrays of a call that has them. */
+/* Checks the arrays of a call that has them. */
 static rondo_result_t check_arrays(const struct rondo_comm *comm, const struct rondo_call *call)
 {
     const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
@@ -153,7 +156,7 @@ static rondo_result_t check_arrays(const struct rondo_comm *comm, const struct r
     return RONDO_SUCCESS;
 }
 
-/* Elements of the input or output, gaps between blocks included. The arrays have been checked. */
+/* The elements of the input or output, with the gaps between blocks. The arrays have been checked. */
 static size_t elements_of(const struct rondo_comm *comm, const struct rondo_call *call, enum rondo_buffer buffer)
 {
     const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
@@ -175,6 +178,7 @@ static size_t elements_of(const struct rondo_comm *comm, const struct rondo_call
     return call->count;
 }
 
+/* Checks the arrays and the buffers that this rank uses, and notes the buffers in *checked. */
 static rondo_result_t check_buffers(const struct rondo_comm *comm, const struct rondo_call *call, struct checked *checked)
 {
     const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
@@ -187,7 +191,7 @@ static rondo_result_t check_buffers(const struct rondo_comm *comm, const struct 
     size_t send = elements_of(comm, call, RONDO_INPUT), receive = elements_of(comm, call, RONDO_OUTPUT);
     if (call->send == RONDO_IN_PLACE &&
         (rule->placement == RONDO_PLACEMENT_SEND || (rule->placement == RONDO_PLACEMENT_SEND_AT_ROOT && at_root))) {
-        uses_send = 0; /* and recv holds the input, also where it has no output */
+        uses_send = 0; /* recv has the input, also on a rank without output */
         uses_receive = 1;
         receive = rule->send_extent == RONDO_EXTENT_BLOCKS ? send : receive;
     }
@@ -202,6 +206,7 @@ static rondo_result_t check_buffers(const struct rondo_comm *comm, const struct 
     return result;
 }
 
+/* Checks everything but the memory behind the buffers. */
 static rondo_result_t check_arguments(const struct rondo_comm *comm, const struct rondo_call *call, struct checked *checked)
 {
     const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
@@ -230,7 +235,7 @@ rondo_result_t rondo_call_check(const struct rondo_comm *comm, const struct rond
 {
     struct checked *checked = checked_place(call);
     rondo_result_t result = RONDO_SUCCESS;
-    if (rondo_collective_of(call->kind)->agreement == RONDO_AGREE_NOTHING) /* it has no arguments */
+    if (rondo_collective_of(call->kind)->agreement == RONDO_AGREE_NOTHING) /* a collective without arguments */
         return RONDO_SUCCESS;
     if (!is_known(checked, comm, call)) {
         memset(checked, 0, sizeof(*checked));

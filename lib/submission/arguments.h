@@ -1,21 +1,22 @@
-/* Argument checks of calls, and what of a call must agree between ranks. */
+/* Argument checks of calls, and the signature of a call, which all its ranks must have in common. Both follow from the
+ * collective's row of the descriptor table (lib/call/collective.h). */
 #ifndef RONDO_LIB_SUBMISSION_ARGUMENTS_H
 #define RONDO_LIB_SUBMISSION_ARGUMENTS_H
 
 #include "lib/call/call.h"
 #include "lib/context/runtime.h"
 
-/* Checks a call's arguments in every form. The first wrong one is an error whose message has its value: RONDO_ERR_ARGUMENT or
- * RONDO_ERR_BUFFER. Local: other ranks are not involved. */
+/* Checks the arguments of a call in any form. Any thread, not under a lock. Returns RONDO_ERR_ARGUMENT or RONDO_ERR_BUFFER for
+ * the first wrong argument, with its value in the message. Other ranks take no part. */
 rondo_result_t rondo_call_check(const struct rondo_comm *comm, const struct rondo_call *call);
 
-/* What all ranks of a call must have in common; plain data without padding, compared byte by byte (check.c). */
+/* What all ranks of a call must have in common: plain data without padding, which check.c compares byte by byte. */
 struct rondo_signature {
     uint32_t kind, type, op, root, rate, feedback;
     uint64_t count;
 };
-/* Fills in the signature of a call that rondo_call_check has accepted. Fields that ranks need not agree on are 0. For a send
- * and its receive, the two ends must agree. */
+/* Fills in the signature of a call that rondo_call_check has accepted. A field on which the ranks need not agree is 0. A send
+ * has the signature of its receive. */
 void rondo_call_signature(const struct rondo_comm *comm, const struct rondo_call *call, struct rondo_signature *signature);
 
 #endif

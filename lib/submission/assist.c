@@ -1,4 +1,5 @@
-/* See lib/submission/assist.h. */
+/* Running block 0 of the host device, and the proxy, on a waiting thread (lib/submission/assist.h). Relies on the device table
+ * for the claim of the block, and on proxy/proxies.h for that of the proxy. */
 #include "lib/submission/assist.h"
 
 #include "lib/submission/queue.h"
@@ -8,16 +9,16 @@
 void rondo_assist_run(struct rondo_runtime *runtime, const struct rondo_request *request)
 {
     const struct rondo_device_kind *kind = runtime->device->kind;
-    /* Without preemption a turn may last until what the proxy is to bring is there: then its own thread must. */
+    /* Without preemption a step may last until the proxy has brought a slot. Then the proxy's own thread must bring it. */
     struct rondo_proxy *proxy = rondo_proxies_first(runtime->proxies);
-    int out = 0, carries = runtime->device->daemon->policy.preempt && rondo_proxy_assist_begin(proxy);
+    int out = 0, moves_slots = runtime->device->daemon->policy.preempt && rondo_proxy_assist_begin(proxy);
     while (!out && rondo_request_state(request) != RONDO_REQUEST_DONE) {
         out = kind->assist_step(runtime->device);
         rondo_queue_reap(runtime);
-        if (carries)
+        if (moves_slots)
             rondo_proxy_assist_step(proxy);
     }
-    if (carries)
+    if (moves_slots)
         rondo_proxy_assist_end(proxy);
 }
 

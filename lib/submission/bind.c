@@ -1,4 +1,5 @@
-/* See lib/submission/bind.h. */
+/* Binding: from a call and a choice to an operation (lib/submission/bind.h). Relies on rondo_lane_bind for the plan and its
+ * connectors, and on lib/submission/slicing.h for the slices. */
 #include "lib/submission/bind.h"
 
 #include "lib/select/compression.h"
@@ -13,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* From which on results go past the cache, which they would not stay in. Over a network the kernel's copies need it, too. */
+/* Bytes of a call from which on results are stored past the cache, because they would not stay in it. Less over a network,
+ * where the operating system's copies need the cache, too. */
 #define STREAM_BYTES         ((size_t) 32 << 20)
 #define NETWORK_STREAM_BYTES ((size_t) 4 << 20)
 
@@ -22,7 +24,7 @@ void rondo_call_buffers(const struct rondo_comm *comm, const struct rondo_call *
     const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
     char *send = (char *) (uintptr_t) call->send, *receive = (char *) call->recv;
     int at_root = comm->rank == call->root;
-    size_t own = 0; /* element at which the shorter buffer begins in the longer one, in place */
+    size_t own = 0; /* in place: where the shorter buffer begins in the longer one, first in elements, then in bytes */
     if (rule->own_block)
         own = rule->recv_extent == RONDO_EXTENT_COUNTS ? call->receive_displacements[comm->rank]
                                                        : (size_t) comm->rank * call->count;
@@ -37,11 +39,11 @@ void rondo_call_buffers(const struct rondo_comm *comm, const struct rondo_call *
         *input = NULL;
     if (rule->recv_ranks == RONDO_RANKS_NONE || (rule->recv_ranks == RONDO_RANKS_ROOT && !at_root))
         *output = NULL;
-    if (call->kind == RONDO_KIND_BARRIER) /* what its program moves */
+    if (call->kind == RONDO_KIND_BARRIER) /* a barrier's program sends these bytes */
         *input = comm->runtime->nothing;
 }
 
-/* Blocks of the call's arguments in a buffer; in scratch, where both others have blocks. */
+/* How many blocks of count elements a buffer has. Scratch has as many as the ranks if input and output both do. */
 static uint32_t groups_of(const struct rondo_comm *comm, enum rondo_kind kind, enum rondo_buffer buffer)
 {
     const rondo_collective_t *rule = &rondo_collective_of(kind)->rule;
@@ -50,7 +52,8 @@ static uint32_t groups_of(const struct rondo_comm *comm, enum rondo_kind kind, e
     return blocks ? (uint32_t) comm->size : 1;
 }
 
-/* even: all chunks equally long; the selection has seen to it that they can be. */
+/* Describes chunks of a buffer that has groups blocks of count elements. even: all chunks have one length, which the selection
+ * has made sure of. */
 static void regular_layout(struct rondo_layout *layout, uint64_t count, uint32_t groups, uint32_t chunks, size_t element_bytes,
                            int even)
 {
@@ -59,7 +62,7 @@ static void regular_layout(struct rondo_layout *layout, uint64_t count, uint32_t
     layout->group_count = count;
     layout->group_chunks = chunks / groups == 0 ? 1 : chunks / groups;
     layout->chunk_count = rondo_divide_up(count, layout->group_chunks);
-    if (layout->group_chunks > 1 && !even) /* parts do not share cache lines */
+    if (layout->group_chunks > 1 && !even) /* chunks do not share cache lines */
         layout->chunk_count = rondo_round_up(layout->chunk_count, line);
     if (layout->chunk_count == 0)
         layout->chunk_count = 1;
@@ -71,7 +74,8 @@ struct blocks {
     int count;
 };
 
-/* Lays out a buffer of such blocks, each cut into parts, one a channel. *largest: the most elements of a part. */
+/* Describes a buffer of such blocks, each cut into parts, one per channel, by a table in device memory. Sets *largest to the
+ * elements of the longest part. RONDO_ERR_MEMORY, or the upload's error. */
 static rondo_result_t irregular_layout(struct rondo_request *request, enum rondo_buffer which, const struct blocks *given,
                                        uint32_t chunks, uint64_t *largest)
 {
@@ -107,7 +111,7 @@ static rondo_result_t irregular_layout(struct rondo_request *request, enum rondo
     return result;
 }
 
-/* largest: the most elements of a chunk of each buffer. */
+/* Sets the layouts of all three buffers. largest: result, the most elements of a chunk of each. */
 static rondo_result_t set_layouts(struct rondo_request *request, const struct rondo_plan *plan, uint64_t largest[RONDO_BUFFERS])
 {
     const struct rondo_call *call = &request->call;
@@ -138,7 +142,8 @@ static rondo_result_t set_layouts(struct rondo_request *request, const struct ro
     return result;
 }
 
-/* Scratch of a compiled program: each chunk as long as the input or output chunk that it mirrors. */
+/* Describes the scratch of a compiled program, where each chunk is as long as the input or output chunk that it mirrors. Sets
+ * request->scratch_bytes. */
 static rondo_result_t lay_out_scratch(struct rondo_request *request, const struct rondo_plan *plan,
                                       uint64_t largest[RONDO_BUFFERS])
 {
@@ -169,7 +174,7 @@ static rondo_result_t lay_out_scratch(struct rondo_request *request, const struc
     return result;
 }
 
-/* {window, offset} by which the other ranks reach a buffer. */
+/* Sets {window, offset} by which the other ranks access a buffer. */
 static void set_window(struct rondo_request *request, enum rondo_buffer which)
 {
     const char *buffer = request->operation->buffers[which];
@@ -181,7 +186,7 @@ static void set_window(struct rondo_request *request, enum rondo_buffer which)
         rondo_window_find(request->comm, buffer, 1, window);
 }
 
-/* Nothing has been lost yet. */
+/* Allocates the residual of error feedback, all zeros: nothing has been rounded off yet. */
 static rondo_result_t make_residual(struct rondo_request *request)
 {
     struct rondo_device *device = request->runtime->device;
@@ -198,7 +203,7 @@ static rondo_result_t make_residual(struct rondo_request *request)
     return result;
 }
 
-/* Whether each block is as device/engine/direct_write.h has it, or has no connector. */
+/* Whether each block that has a connector has the form that device/engine/direct_write.h requires. */
 static int all_write_directly(const struct rondo_program *program)
 {
     const struct rondo_program_block *blocks = rondo_program_blocks(program);
@@ -213,8 +218,8 @@ static int all_write_directly(const struct rondo_program *program)
     return 1;
 }
 
-/* Whether the members of a communicator that lands may store there: of one process, to any memory of the host, and to what
- * cudaMalloc gives. */
+/* Whether members of a communicator with direct_writes may store into the buffer. They are of one process, which reaches all
+ * memory of the host, and memory from cudaMalloc. */
 static int is_reached(const struct rondo_request *request, const char *buffer)
 {
     if (request->runtime->settings.direct_write == RONDO_DIRECT_WRITE_REFUSED)
@@ -222,7 +227,8 @@ static int is_reached(const struct rondo_request *request, const char *buffer)
     return request->runtime->device_type == RONDO_DEVICE_HOST || (buffer != NULL && rondo_buffer_is_plain(buffer));
 }
 
-/* Where it finds its data, and what follows from that. direct_writes and zero_copy say already whether it does at all. */
+/* Sets the operation's buffers, and what depends on them. Its direct_writes and zero_copy say already whether it may use them
+ * at all. */
 static void place_buffers(struct rondo_request *request)
 {
     const struct rondo_call *call = &request->call;
@@ -282,7 +288,8 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     operation->residual = NULL;
     operation->direct = (uint8_t) choice->algorithm->direct;
     operation->direct_writes = (uint8_t) (choice->direct_writes ? RONDO_DIRECT_WRITES_HERE : RONDO_DIRECT_WRITES_NOT);
-    /* An operation that ends because its time is over gives the buffers back while a network may still read them. */
+    /* No zero-copy send with a timeout: an operation that ends at its timeout gives the buffers back while a network may still
+     * read them. */
     const int zero_copy = request->runtime->device_type == RONDO_DEVICE_HOST && choice->algorithm->registered == NULL &&
                           request->runtime->settings.timeout <= 0;
     operation->zero_copy = (uint8_t) (zero_copy ? RONDO_ZERO_COPY_RESULT : 0);

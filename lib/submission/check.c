@@ -1,4 +1,5 @@
-/* See check.h. */
+/* Comparing the calls of all ranks (lib/submission/check.h): statements go to the arbiter's control thread, which answers with
+ * verdicts. Comparisons need no lock, because only the control thread touches them. */
 #include "lib/submission/check.h"
 
 #include "lib/submission/state.h"
@@ -15,17 +16,19 @@
 
 #define TEXT_BYTES 96
 
+/* What a rank says of its call. */
 struct statement {
     uint64_t comm, lane, number;
     int32_t rank;             /* in the communicator */
     int32_t peer;             /* of the lane, as this rank sees it */
-    int32_t sender, receiver; /* p2p, else -1: two statements of one lane id that are not about the same pair */
-    int32_t expected;         /* statements there will be */
+    int32_t sender, receiver; /* p2p, else -1: they tell apart statements with one lane id about different pairs */
+    int32_t expected;         /* how many statements the arbiter gets */
     int32_t outgoing;         /* of the lane */
     struct rondo_signature signature;
     char text[TEXT_BYTES];
 };
 
+/* What the arbiter answers to each rank. */
 struct verdict {
     uint64_t comm, lane, number;
     int32_t peer, outgoing; /* of the lane, as the receiver of the verdict sees it */
@@ -33,18 +36,18 @@ struct verdict {
     char text[3 * TEXT_BYTES];
 };
 
-/* An operation under judgement. */
-struct trial {
-    struct trial *next;
+/* An operation whose statements the arbiter is collecting. */
+struct comparison {
+    struct comparison *next;
     struct statement first;
     int arrived;
     int disagree;
-    struct statement other; /* the first that disagrees */
-    int *sources, *peers, *outgoing;
+    struct statement other;          /* the first that disagrees */
+    int *sources, *peers, *outgoing; /* of each statement that has arrived, for its verdict */
 };
 
 struct rondo_checker {
-    struct trial *trials; /* the control thread's alone */
+    struct comparison *comparisons; /* only the control thread uses it */
 };
 
 rondo_result_t rondo_check_create(struct rondo_checker **checker)
@@ -53,25 +56,26 @@ rondo_result_t rondo_check_create(struct rondo_checker **checker)
     return *checker != NULL ? RONDO_SUCCESS : rondo_fail(RONDO_ERR_MEMORY, "no memory for the checker");
 }
 
-static void free_trial(struct trial *trial)
+static void free_comparison(struct comparison *comparison)
 {
-    free(trial->sources);
-    free(trial->peers);
-    free(trial->outgoing);
-    free(trial);
+    free(comparison->sources);
+    free(comparison->peers);
+    free(comparison->outgoing);
+    free(comparison);
 }
 
 void rondo_check_destroy(struct rondo_checker *checker)
 {
-    while (checker != NULL && checker->trials != NULL) {
-        struct trial *trial = checker->trials;
-        checker->trials = trial->next;
-        free_trial(trial);
+    while (checker != NULL && checker->comparisons != NULL) {
+        struct comparison *comparison = checker->comparisons;
+        checker->comparisons = comparison->next;
+        free_comparison(comparison);
     }
     free(checker);
 }
 
-static void state(const struct rondo_comm *comm, const struct rondo_call *call, struct statement *statement)
+/* Fills in what a call says of itself; the lane's fields are 0. */
+static void fill_in(const struct rondo_comm *comm, const struct rondo_call *call, struct statement *statement)
 {
     memset(statement, 0, sizeof(*statement));
     statement->comm = comm->id;
@@ -91,20 +95,20 @@ void rondo_check_ask(struct rondo_request *request)
     const struct rondo_comm *comm = request->comm;
     const struct rondo_host_lane *lane = request->lane;
     struct statement statement;
-    state(comm, &request->call, &statement);
+    fill_in(comm, &request->call, &statement);
     statement.lane = lane->id;
     statement.number = request->number;
     statement.peer = lane->peer;
     statement.outgoing = lane->outgoing;
     statement.expected = comm->size;
-    int judge = comm->members[0];
+    int arbiter = comm->members[0];
     if (lane->peer >= 0) {
         statement.expected = 2;
         statement.sender = lane->outgoing ? comm->rank : lane->peer;
         statement.receiver = lane->outgoing ? lane->peer : comm->rank;
-        judge = comm->members[statement.receiver];
+        arbiter = comm->members[statement.receiver];
     }
-    rondo_control_send(request->runtime->control, judge, RONDO_MESSAGE_CHECK, &statement, sizeof(statement));
+    rondo_control_send(request->runtime->control, arbiter, RONDO_MESSAGE_CHECK, &statement, sizeof(statement));
 }
 
 static int same_operation(const struct statement *a, const struct statement *b)
@@ -113,65 +117,71 @@ static int same_operation(const struct statement *a, const struct statement *b)
            a->receiver == b->receiver;
 }
 
-static struct trial *open_trial(struct rondo_checker *checker, const struct statement *statement)
+/* The comparison that the statement belongs to, made if it is the first. NULL: no memory, or a statement that cannot be right.
+ */
+static struct comparison *find_comparison(struct rondo_checker *checker, const struct statement *statement)
 {
-    struct trial *trial = checker->trials;
-    while (trial != NULL && !same_operation(&trial->first, statement))
-        trial = trial->next;
-    if (trial != NULL || statement->expected < 1 || statement->expected > 1 << 20)
-        return trial;
-    trial = calloc(1, sizeof(*trial));
-    if (trial == NULL)
+    struct comparison *comparison = checker->comparisons;
+    while (comparison != NULL && !same_operation(&comparison->first, statement))
+        comparison = comparison->next;
+    if (comparison != NULL || statement->expected < 1 || statement->expected > 1 << 20)
+        return comparison;
+    comparison = calloc(1, sizeof(*comparison));
+    if (comparison == NULL)
         return NULL;
-    trial->sources = calloc((size_t) statement->expected, sizeof(*trial->sources));
-    trial->peers = calloc((size_t) statement->expected, sizeof(*trial->peers));
-    trial->outgoing = calloc((size_t) statement->expected, sizeof(*trial->outgoing));
-    if (trial->sources == NULL || trial->peers == NULL || trial->outgoing == NULL) {
-        free_trial(trial);
+    comparison->sources = calloc((size_t) statement->expected, sizeof(*comparison->sources));
+    comparison->peers = calloc((size_t) statement->expected, sizeof(*comparison->peers));
+    comparison->outgoing = calloc((size_t) statement->expected, sizeof(*comparison->outgoing));
+    if (comparison->sources == NULL || comparison->peers == NULL || comparison->outgoing == NULL) {
+        free_comparison(comparison);
         return NULL;
     }
-    trial->first = *statement;
-    trial->next = checker->trials;
-    checker->trials = trial;
-    return trial;
+    comparison->first = *statement;
+    comparison->next = checker->comparisons;
+    checker->comparisons = comparison;
+    return comparison;
 }
 
-static void judge(struct rondo_runtime *runtime, const struct trial *trial)
+/* Tells all ranks whether the operation may go on. All statements have arrived. */
+static void send_verdicts(struct rondo_runtime *runtime, const struct comparison *comparison)
 {
-    struct verdict verdict = {.comm = trial->first.comm, .lane = trial->first.lane, .number = trial->first.number};
-    verdict.result = trial->disagree ? RONDO_ERR_MISMATCH : RONDO_SUCCESS;
-    if (trial->disagree)
-        disagreement(&trial->first, &trial->other, verdict.text, sizeof(verdict.text));
-    for (int i = 0; i < trial->first.expected; i++) {
-        verdict.peer = trial->peers[i];
-        verdict.outgoing = trial->outgoing[i];
-        rondo_control_send(runtime->control, trial->sources[i], RONDO_MESSAGE_VERDICT, &verdict, sizeof(verdict));
+    struct verdict verdict = {
+        .comm = comparison->first.comm, .lane = comparison->first.lane, .number = comparison->first.number};
+    verdict.result = comparison->disagree ? RONDO_ERR_MISMATCH : RONDO_SUCCESS;
+    if (comparison->disagree)
+        disagreement(&comparison->first, &comparison->other, verdict.text, sizeof(verdict.text));
+    for (int i = 0; i < comparison->first.expected; i++) {
+        verdict.peer = comparison->peers[i];
+        verdict.outgoing = comparison->outgoing[i];
+        rondo_control_send(runtime->control, comparison->sources[i], RONDO_MESSAGE_VERDICT, &verdict, sizeof(verdict));
     }
 }
 
-static void hear(struct rondo_runtime *runtime, int source, const struct statement *statement)
+/* Adds a rank's statement to its comparison, and ends the comparison with the last one. */
+static void add_statement(struct rondo_runtime *runtime, int source, const struct statement *statement)
 {
     struct rondo_checker *checker = runtime->checker;
-    struct trial *trial = open_trial(checker, statement);
-    if (trial == NULL || trial->arrived >= trial->first.expected)
+    struct comparison *comparison = find_comparison(checker, statement);
+    if (comparison == NULL || comparison->arrived >= comparison->first.expected)
         return;
-    trial->sources[trial->arrived] = source;
-    trial->peers[trial->arrived] = statement->peer;
-    trial->outgoing[trial->arrived] = statement->outgoing;
-    trial->arrived++;
-    if (!trial->disagree && memcmp(&trial->first.signature, &statement->signature, sizeof(statement->signature)) != 0) {
-        trial->disagree = 1;
-        trial->other = *statement;
+    comparison->sources[comparison->arrived] = source;
+    comparison->peers[comparison->arrived] = statement->peer;
+    comparison->outgoing[comparison->arrived] = statement->outgoing;
+    comparison->arrived++;
+    if (!comparison->disagree &&
+        memcmp(&comparison->first.signature, &statement->signature, sizeof(statement->signature)) != 0) {
+        comparison->disagree = 1;
+        comparison->other = *statement;
     }
-    if (trial->arrived < trial->first.expected)
+    if (comparison->arrived < comparison->first.expected)
         return;
-    judge(runtime, trial);
-    for (struct trial **link = &checker->trials; *link != NULL; link = &(*link)->next)
-        if (*link == trial) {
-            *link = trial->next;
+    send_verdicts(runtime, comparison);
+    for (struct comparison **link = &checker->comparisons; *link != NULL; link = &(*link)->next)
+        if (*link == comparison) {
+            *link = comparison->next;
             break;
         }
-    free_trial(trial);
+    free_comparison(comparison);
 }
 
 void rondo_check_message(struct rondo_runtime *runtime, int source, uint32_t type, const void *data, size_t bytes)
@@ -180,7 +190,7 @@ void rondo_check_message(struct rondo_runtime *runtime, int source, uint32_t typ
         struct statement statement;
         memcpy(&statement, data, sizeof(statement));
         statement.text[TEXT_BYTES - 1] = '\0';
-        hear(runtime, source, &statement);
+        add_statement(runtime, source, &statement);
     } else if (type == RONDO_MESSAGE_VERDICT && bytes == sizeof(struct verdict)) {
         struct verdict verdict;
         memcpy(&verdict, data, sizeof(verdict));
@@ -199,7 +209,7 @@ rondo_result_t rondo_check_init(struct rondo_comm *comm, const struct rondo_call
     struct statement mine, *all = calloc((size_t) comm->size, sizeof(*all));
     if (all == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory to compare %d calls", comm->size);
-    state(comm, call, &mine);
+    fill_in(comm, call, &mine);
     rondo_result_t result = rondo_exchange(comm, "persistent init", &mine, sizeof(mine), all);
     for (int rank = 1; rank < comm->size && result == RONDO_SUCCESS; rank++)
         if (memcmp(&all[rank].signature, &all[0].signature, sizeof(mine.signature)) != 0) {

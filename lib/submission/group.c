@@ -1,4 +1,5 @@
-/* See lib/submission/group.h. */
+/* Groups (lib/submission/group.h): collecting requests, and starting them together in an order that lets no rank wait for
+ * another for ever. Relies on group_owner, by which one thread at a time collects. */
 #include "lib/submission/group.h"
 
 #include "device/device.h"
@@ -8,19 +9,20 @@
 #include "lib/submission/state.h"
 #include "lib/submission/stream.h"
 
-/* Names the thread: no two that live have the same, and none has 0. */
+/* A name of the calling thread: no two living threads have the same, and none has 0. */
 static uintptr_t this_thread(void)
 {
     static _Thread_local char own;
     return (uintptr_t) &own;
 }
 
-/* Only this thread makes it so or ends it, and what it has collected is its own. */
+/* Relaxed: only the calling thread sets group_owner to its name or ends that, and only it reads what it has collected. */
 int rondo_group_is_open(const struct rondo_comm *comm)
 {
     return __atomic_load_n(&comm->requests->group_owner, __ATOMIC_RELAXED) == this_thread();
 }
 
+/* The first failure. */
 static rondo_result_t first_of(rondo_result_t before, rondo_result_t now)
 {
     return before == RONDO_SUCCESS ? now : before;
@@ -36,7 +38,7 @@ static void append(struct rondo_group *group, struct rondo_request *request)
     group->last = request;
 }
 
-/* Of the calls, but for the first so many. */
+/* Makes the requests of the collected calls, except of the first begun ones. */
 static void make_requests(struct rondo_comm *comm, struct rondo_group *group, int begun)
 {
     for (int i = begun; i < group->called; i++) {
@@ -71,17 +73,17 @@ int rondo_group_notes(struct rondo_comm *comm, const struct rondo_known_call *kn
 
 rondo_result_t rondo_group_start(rondo_comm_t comm)
 {
-    uintptr_t nobody = 0;
+    uintptr_t none = 0;
     if (comm == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_group_start: the communicator is NULL");
     /* Acquire pairs with the release in rondo_group_end: the list is empty. */
-    if (!__atomic_compare_exchange_n(&comm->requests->group_owner, &nobody, this_thread(), 0, __ATOMIC_ACQUIRE,
-                                     __ATOMIC_RELAXED))
+    if (!__atomic_compare_exchange_n(&comm->requests->group_owner, &none, this_thread(), 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return rondo_fail(RONDO_ERR_STATE, "rondo_group_start: a group is open on this communicator");
     return RONDO_SUCCESS;
 }
 
-/* Takes those that belong together out of the list, in their order. first: of them; NULL: none has been found yet. */
+/* Takes the requests that belong together out of the list, in their order. belongs: whether a request belongs to first, the
+ * first one taken; NULL: none has been taken yet. Returns the list of those taken. */
 static struct rondo_request *take(struct rondo_request **list,
                                   int (*belongs)(const struct rondo_request *request, const struct rondo_request *first))
 {
@@ -100,6 +102,7 @@ static struct rondo_request *take(struct rondo_request **list,
     return first;
 }
 
+/* Puts the taken requests before the list's. */
 static void put_first(struct rondo_request **list, struct rondo_request *taken)
 {
     struct rondo_request *rest = *list;
@@ -114,14 +117,14 @@ static int is_of_stream(const struct rondo_request *request, const struct rondo_
     return request->streamed && (first == NULL || request->stream == first->stream);
 }
 
-/* They may be over before the others begin (rondo_submit). */
+/* Sends come first, because they can complete before the receives begin (rondo_submit). */
 static int is_sent(const struct rondo_request *request, const struct rondo_request *first)
 {
     (void) first;
     return request->call.kind == RONDO_KIND_SEND_TO;
 }
 
-/* Takes those in stream order out of the list, and enqueues all of a stream together. */
+/* Takes the requests in stream order out of the list, and enqueues those of one stream together. */
 static rondo_result_t enqueue_group(struct rondo_request **list)
 {
     rondo_result_t result = RONDO_SUCCESS;
@@ -130,8 +133,8 @@ static rondo_result_t enqueue_group(struct rondo_request **list)
     return result;
 }
 
-/* Starts them in their order, and puts those to be waited for in the other list. Returns the last one, if it is to be waited
- * for, not started. */
+/* Starts the requests in their order, and puts the blocking ones into the other list. A last one that is blocking is returned
+ * without being started; NULL: there is none. */
 static struct rondo_request *start_group(struct rondo_request *request, struct rondo_request **blocking)
 {
     for (struct rondo_request *next; request != NULL; request = next) {
@@ -150,8 +153,8 @@ static struct rondo_request *start_group(struct rondo_request *request, struct r
     return NULL;
 }
 
-/* What the thread has collected; others may collect theirs. What is to be sent comes before what is to be received, as is_sent
- * says. */
+/* Moves what the thread has collected to *group, sends before receives (is_sent), and lets other threads open a group. The
+ * release makes the empty list visible to the thread that opens the next one. */
 static void close_group(struct rondo_comm *comm, struct rondo_group *group)
 {
     struct rondo_group *open = &comm->requests->collected;

@@ -1,4 +1,5 @@
-/* See lib/submission/observe.h. */
+/* Observing operations for hang reports (lib/submission/observe.h). Relies on the daemon's reports in device memory, and on
+ * words in host memory that kernels on streams write while they wait. */
 #include "lib/submission/observe.h"
 
 #include "device/abi/platform.h"
@@ -12,6 +13,7 @@
 
 #define WATCH_NS 100000000u
 
+/* Fills in which operation's ranks the lane connects; the entry's other fields are 0. */
 static void locate(const struct rondo_host_lane *lane, struct rondo_hang_entry *entry)
 {
     const struct rondo_comm *comm = lane->comm;
@@ -32,16 +34,16 @@ static void locate(const struct rondo_host_lane *lane, struct rondo_hang_entry *
         entry->members[i] = comm->members[i];
 }
 
-/* Of the timeout: what was started so shortly after an operation that has been given up is given up, and told of, with it. */
+/* The part of the timeout after which an operation is reported and ended together with another that is overdue. */
 #define TOGETHER 0.95
 
-/* Whether so much of the timeout is over. now may have been read before the request was started. */
+/* Whether that part (much) of the timeout has passed. now may have been read before the request was started. */
 static int is_overdue(const struct rondo_runtime *runtime, const struct rondo_request *request, uint64_t now, double much)
 {
     return now > request->started_ns && (double) (now - request->started_ns) / 1e9 >= much * runtime->settings.timeout;
 }
 
-/* A word of the device's memory. */
+/* Reads a word of the device's memory. */
 static uint64_t look(const struct rondo_runtime *runtime, const uint64_t *word)
 {
     uint64_t value = 0;
@@ -49,6 +51,7 @@ static uint64_t look(const struct rondo_runtime *runtime, const uint64_t *word)
     return value;
 }
 
+/* Describes an active request with a lane. Queue lock held. */
 static void observe(const struct rondo_runtime *runtime, const struct rondo_request *request, uint64_t now,
                     struct rondo_hang_entry *entry)
 {
@@ -66,7 +69,7 @@ static void observe(const struct rondo_runtime *runtime, const struct rondo_requ
         entry->waiting_on = (int32_t) look(runtime, &daemon->waiting[lane->index * daemon->lane_contexts + c]) - 1;
 }
 
-/* An operation in stream order that a kernel waits in. What it was called with is no more known. */
+/* Describes an operation in stream order whose kernel waits. Its call is no longer known. Runtime lock held. */
 static void observe_stream(const struct rondo_runtime *runtime, const struct rondo_host_lane *lane, uint64_t now,
                            struct rondo_hang_entry *entry)
 {
@@ -76,6 +79,7 @@ static void observe_stream(const struct rondo_runtime *runtime, const struct ron
     snprintf(entry->text, sizeof(entry->text), "operation %llu of a stream", (unsigned long long) entry->number);
 }
 
+/* Describes the active requests, and of every lane a waiting kernel or the count of operations that have been started. */
 static size_t observe_all(struct rondo_runtime *runtime, struct rondo_hang_entry *entries, size_t most)
 {
     size_t count = 0;
@@ -93,7 +97,7 @@ static size_t observe_all(struct rondo_runtime *runtime, struct rondo_hang_entry
                 continue;
             }
             locate(lane, &entries[count]);
-            const uint64_t enqueued = (uint32_t) lane->requests->enqueued; /* in this life */
+            const uint64_t enqueued = (uint32_t) lane->requests->enqueued; /* without the life in its upper half */
             entries[count++].number = lane->requests->started > enqueued ? lane->requests->started : enqueued;
         }
     pthread_mutex_unlock(&runtime->queue->lock);
@@ -101,6 +105,7 @@ static size_t observe_all(struct rondo_runtime *runtime, struct rondo_hang_entry
     return count;
 }
 
+/* Sets *comm to a communicator that has an operation beyond the timeout and has not failed. Returns 0 if there is none. */
 static int find_overdue(struct rondo_runtime *runtime, uint64_t now, uint64_t *comm)
 {
     int found = 0;
@@ -119,8 +124,7 @@ static int find_overdue(struct rondo_runtime *runtime, uint64_t now, uint64_t *c
     return found;
 }
 
-/* Looks, now and then, which lanes have kernels that wait, and whether one has waited for too long. They tell it by a word in
- * the host's memory, because no call of CUDA is sure to return while they do. */
+/* Kernels report that they wait by a word in host memory, because no CUDA call is certain to return while they do. */
 void rondo_observe_streams(struct rondo_runtime *runtime)
 {
     const struct rondo_queues *queues = runtime->device->daemon->queues;

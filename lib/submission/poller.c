@@ -1,4 +1,5 @@
-/* See lib/submission/poller.h. */
+/* The poller's thread (lib/submission/poller.h). Relies on lib/submission/state.h for completions and on the queue's called
+ * list for callbacks. */
 #include "lib/submission/poller.h"
 
 #include "lib/base/thread.h"
@@ -13,13 +14,15 @@
 #include <string.h>
 
 #define TICK_NS     100000000u
-#define STACK_BYTES ((size_t) 1 << 20) /* callbacks run on it */
+#define STACK_BYTES ((size_t) 1 << 20) /* the user's callbacks run on it */
 
 void rondo_poller_wake(struct rondo_runtime *runtime)
 {
     rondo_event_signal(&runtime->poller->event, &runtime->poller->sleepers);
 }
 
+/* Calls the callbacks of completed requests, oldest first and without a lock, and then makes the requests DONE. Release: the
+ * callback's effects and the result are visible to the waiting thread. */
 static void call_back(struct rondo_runtime *runtime)
 {
     struct rondo_queue *queue = runtime->queue;
@@ -42,7 +45,7 @@ static void call_back(struct rondo_runtime *runtime)
     }
 }
 
-/* Now and then. A device that is lost ends everything, and communicators that are made later as well. */
+/* Checks the device, at most once a tick. The loss of the device ends everything, also communicators that are made later. */
 static void look_at_device(struct rondo_runtime *runtime)
 {
     const struct rondo_device_kind *kind = runtime->device->kind;

@@ -1,4 +1,5 @@
-/* See lib/submission/progress.h. */
+/* Waiting for requests, and the public functions on them (lib/submission/progress.h). Relies on the queue's event, which is
+ * read before the state, so that no completion between the two is missed. */
 #include "lib/submission/progress.h"
 
 #include "lib/submission/assist.h"
@@ -20,8 +21,8 @@
 
 #define BACKOFF_NS    1000000u
 #define LOOKS_A_ROUND 64
-#define INLINE_NS     100000u  /* that a waiter works for the proxy while no daemon may run */
-#define WATCH_NS      2000000u /* then a waiter sleeps between its looks */
+#define INLINE_NS     100000u  /* a waiting thread moves the proxy's slots for so long while no daemon may run */
+#define WATCH_NS      2000000u /* after so long without a completion a waiting thread sleeps between its looks */
 
 static int is_active(const struct rondo_request *request)
 {
@@ -29,7 +30,7 @@ static int is_active(const struct rondo_request *request)
     return state != RONDO_REQUEST_INACTIVE && state != RONDO_REQUEST_DONE;
 }
 
-/* The device wakes no thread: looks at its queue, without pause at first. */
+/* Waits for the request on a device that wakes no thread: polls its CQ, without a pause at first. */
 static void watch_done(struct rondo_request *request)
 {
     struct rondo_runtime *runtime = request->runtime;
@@ -53,7 +54,9 @@ static void watch_done(struct rondo_request *request)
     }
 }
 
-/* No daemon may run for so long: meanwhile the thread carries slots, until something comes that may end the pause. */
+/* Passes up to pause nanoseconds in which no daemon may run: the thread moves the proxy's slots at first, and then sleeps.
+ * Returns early when a slot has been moved or the event is signalled. seen: the event's value before the request's state was
+ * read. */
 static void pass_time(struct rondo_runtime *runtime, const struct rondo_request *request, uint32_t seen, uint64_t pause)
 {
     struct rondo_queue *queue = runtime->queue;
@@ -74,6 +77,7 @@ static void pass_time(struct rondo_runtime *runtime, const struct rondo_request 
     rondo_event_sleep(&queue->event, seen, &queue->sleepers, pause);
 }
 
+/* Waits until the request is DONE, and runs block 0 of the device where it has one for waiting threads. */
 static void wait_done(struct rondo_request *request)
 {
     struct rondo_runtime *runtime = request->runtime;
@@ -89,7 +93,8 @@ static void wait_done(struct rondo_request *request)
             return;
         if (rondo_device_alive(runtime->device) && rondo_assist(runtime, request))
             continue;
-        /* Out: start it again, and keep the promise to help even if the request is done by now: no other thread was called. */
+        /* The daemon is out. This thread restarts it with RONDO_ASSIST_NOW, and then must run block 0 even if the request is
+         * done by now, because no other thread has been woken for it. */
         uint64_t pause = rondo_queue_restart(runtime, RONDO_ASSIST_NOW);
         if (pause == RONDO_QUEUE_STARTED) {
             rondo_assist(runtime, request);
@@ -99,7 +104,7 @@ static void wait_done(struct rondo_request *request)
     }
 }
 
-/* The request is done: hands out its result, and frees it or makes it inactive. */
+/* Returns the result of a DONE request; makes the request inactive if it is persistent, else caches or frees it. */
 static rondo_result_t conclude(struct rondo_request *request)
 {
     rondo_result_t result = request->result;
@@ -165,7 +170,7 @@ rondo_result_t rondo_startall(int count, rondo_request_t *requests)
 {
     if (count < 0 || (count > 0 && requests == NULL))
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_startall: %d requests at %p", count, (void *) requests);
-    for (int i = 0; i < count; i++) { /* none is started if one cannot be */
+    for (int i = 0; i < count; i++) { /* none is started if one of them cannot be */
         rondo_result_t result = check_startable(requests[i], "rondo_startall");
         if (result != RONDO_SUCCESS)
             return result;
@@ -262,9 +267,9 @@ rondo_result_t rondo_request_callback(rondo_request_t request, void (*fn)(void *
         request->callback = fn;
     }
     pthread_mutex_unlock(&queue->lock);
-    if (!too_late && runtime->device->kind->attend != NULL) /* who has started it may have other things to do than to wait */
+    if (!too_late && runtime->device->kind->attend != NULL) /* the thread that has started it may never wait for it */
         runtime->device->kind->attend(runtime->device, RONDO_ASSIST_NEVER);
-    if (too_late) /* it completed before the callback was set: the promise is that it is called once */
+    if (too_late) /* it completed before the callback was set, which still is called once */
         fn(arg, request->result);
     return RONDO_SUCCESS;
 }

@@ -1,4 +1,5 @@
-/* See lib/submission/queue.h. */
+/* The pool of requests, and the daemon that executes what is submitted: starting it, and the pauses between its restarts
+ * (lib/submission/queue.h). Relies on rondo_device_claim for one daemon at a time. */
 #include "lib/submission/queue.h"
 
 #include "lib/base/futex.h"
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The pause before a daemon that has quit with operations in flight is restarted doubles from the first to the last. */
 #define FIRST_PAUSE_NS 20000u
 #define LAST_PAUSE_NS  4000000u
 
@@ -50,10 +52,11 @@ void rondo_queue_destroy(struct rondo_runtime *runtime)
     runtime->poller = NULL;
 }
 
+/* rondo_lane_renew_t (lib/connection/lane.h). The counters of a reused entry go on, because the daemon has them, too. */
 static struct rondo_lane_requests *renew(struct rondo_lane_requests *old)
 {
     struct rondo_lane_requests *requests = old != NULL ? old : calloc(1, sizeof(*requests));
-    if (old != NULL) /* the daemon has the counters, too; enqueued: what comes before is all over */
+    if (old != NULL) /* enqueued: all operations of the life before are over */
         *old = (struct rondo_lane_requests){
             .submitted = old->submitted, .finished = old->submitted, .enqueued = RONDO_NEXT_LIFE(old->enqueued)};
     if (requests != NULL)
@@ -120,8 +123,10 @@ void rondo_queue_attend(struct rondo_runtime *runtime, int start, enum rondo_ass
         kind->attend(runtime->device, assist);
 }
 
-/* A new submission gets a daemon at once, whatever pause the last runs have earned. The submitter's half of the sleep/wake race
- * (device/daemon/consensus.h: rondo_leave): the entry is written, fence, then the daemon's state is looked at. */
+/* Resets the pause: a new submission gets a daemon at once. This is the submitter's half of the sleep/wake race, whose other
+ * half is rondo_leave (device/daemon/consensus.h): the SQE is written before the fence, and the daemon's state is read after
+ * it. The daemon writes its state, fences, and then reads the queue; so either it sees the SQE or the submitter sees it leave.
+ */
 int rondo_queue_claim_start(struct rondo_runtime *runtime)
 {
     struct rondo_queue *queue = runtime->queue;

@@ -1,70 +1,84 @@
-/* The host ends of SQ and CQ: submission, completion, and keeping a daemon alive while there is work. */
+/*
+ * The host's ends of the submission queue (SQ) and the completion queue (CQ), the pool of requests, and starting a daemon when
+ * there is work. Relies on the device table (device/device.h) for the daemon; lib/submission/state.h writes the entries.
+ */
 #ifndef RONDO_LIB_SUBMISSION_QUEUE_H
 #define RONDO_LIB_SUBMISSION_QUEUE_H
 
 #include "lib/submission/request.h"
 
-/* The host ends of the queues. */
+/* The host's ends of the queues. The lock protects all fields unless a field says otherwise. */
 struct rondo_queue {
     pthread_mutex_t lock;
-    uint64_t tail;       /* SQEs written */
-    uint64_t interrupts; /* the count that the daemon has been told of last */
-    uint64_t head;       /* CQEs taken */
-    uint64_t in_flight;  /* operations on the device; at most RONDO_QUEUE_DEPTH (lib/submission/queue.c: fits) */
-    uint64_t submitted, completed;
+    uint64_t tail;                  /* SQEs written */
+    uint64_t interrupts;            /* the interrupt count that the latest SQE with one told the daemon */
+    uint64_t head;                  /* CQEs taken; may be read at any time */
+    uint64_t in_flight;             /* operations on the device; at most RONDO_QUEUE_DEPTH (lib/submission/state.c: fits) */
+    uint64_t submitted, completed;  /* requests started, and of those completed; may be read at any time */
     struct rondo_request **by_slot; /* RONDO_OPERATIONS_MAX */
     uint32_t slots_used;
-    struct rondo_request *free_requests; /* with their slots */
-    struct rondo_request *active;        /* started and not completed */
-    struct rondo_request *called;        /* completed, callback not yet called */
+    struct rondo_request *free_requests; /* with their slots; linked by next_free */
+    struct rondo_request *active;        /* started and not completed; linked by active_after */
+    struct rondo_request *called;        /* completed, callback not yet called; newest first, linked by next_waiting */
     uint64_t waiting;                    /* requests in lanes' lists */
-    uint32_t event, sleepers;            /* bumped at completions */
-    uint64_t restart_pause_ns, not_before_ns;
-    uint64_t starts;
-    int abandoned; /* there will be no daemon any more */
+    uint32_t event, sleepers;            /* the event that is signalled at completions; atomic */
+    uint64_t restart_pause_ns;           /* the pause before the next restart of the daemon */
+    uint64_t not_before_ns;              /* no restart before this time; 0: no pause has begun */
+    uint64_t starts;                     /* of the daemon */
+    int abandoned;                       /* the device is lost: no daemon runs any more */
 };
 
-/* What a lane has of requests. */
+/* The part of a lane that belongs to submission. */
 struct rondo_lane_requests {
-    uint32_t revives; /* nothing has been submitted in this life of the daemon's entry (queue lock) */
-    uint64_t stuck,
-        stuck_ns; /* what a kernel on a stream says of it (device/abi/structures.h), and since when (runtime lock) */
-    /* Operations in stream order, but for those in graphs, and the last one's stream (the communicator's stream lock). */
-    uint64_t enqueued, stream_id;
+    uint32_t revives;  /* the lane's entry of the daemon's table is reused, and nothing has been submitted since (queue lock) */
+    uint64_t stuck;    /* what a waiting kernel on a stream reports (RONDO_STUCK_NUMBER); 0: none waits (runtime lock) */
+    uint64_t stuck_ns; /* since when the report is the same (runtime lock) */
+    uint64_t enqueued,
+        stream_id; /* operations enqueued on streams outside of graphs, and the last one's stream (stream lock) */
     /* Queue lock: */
     uint64_t started, submitted, finished; /* operations; those started and not submitted wait in the list */
     struct rondo_request *waiting_first, *waiting_last;
-    const struct rondo_request *held;   /* is executed inline by the thread that starts it; NULL: none is */
-    const struct rondo_request *latest; /* of those submitted or executed inline */
-    struct rondo_request
-        *cached[RONDO_REQUEST_CACHE_SIZE]; /* of its last calls; whether there is one may be read at any time */
+    const struct rondo_request *held;                       /* a thread executes it inline without the queue lock; NULL: none */
+    const struct rondo_request *latest;                     /* of those submitted or executed inline */
+    struct rondo_request *cached[RONDO_REQUEST_CACHE_SIZE]; /* the request cache; whether an entry is NULL may be read at any
+                                                             * time */
 };
 
-/* A lane with its part of submission; as rondo_lane_create. */
+/* Makes a lane with its part of submission. Locks, errors and other ranks: as rondo_lane_create (lib/connection/lane.h). */
 rondo_result_t rondo_queue_lane(struct rondo_comm *comm, const struct rondo_lane_options *options,
                                 struct rondo_host_lane **lane);
 
+/* Makes runtime->queue, and runtime->poller without its thread. RONDO_ERR_MEMORY; then rondo_queue_destroy frees what there
+ * is. */
 rondo_result_t rondo_queue_create(struct rondo_runtime *runtime);
+/* Frees both, with all requests and their operations. Does nothing if there is no queue. No request is active, the poller's
+ * thread has ended, and no daemon runs. */
 void rondo_queue_destroy(struct rondo_runtime *runtime);
 
-/* An inactive request with an operation slot; from the pool, so usually without allocation. */
+/* Takes an inactive request with an operation slot from the pool, and allocates one only if the pool is empty. Takes the queue
+ * lock. RONDO_ERR_MEMORY: *request is NULL. */
 rondo_result_t rondo_request_take(struct rondo_runtime *runtime, struct rondo_request **request);
+/* Returns an inactive request to the pool, and frees its message and its counts. Takes the queue lock. The caller has freed
+ * whatever else the request owns (rondo_request_destroy). */
 void rondo_request_give_back(struct rondo_request *request);
 
-/* A new submission gets a daemon at once, whatever pause the last runs have earned. Queue lock held, after the entry has been
- * written. Returns whether the caller is to start it: rondo_queue_attend, without the lock. */
+/* Claims the start of a daemon for a submission, without a pause. Queue lock held; the SQE has been written. Returns 1 if the
+ * caller must start the daemon, by rondo_queue_attend after it has released the lock; 0 if a daemon runs or none may. */
 int rondo_queue_claim_start(struct rondo_runtime *runtime);
-/* Sees to what has been submitted: by a daemon that is started (start: it has been claimed), or by the one that runs. */
+/* Makes a daemon see what has been submitted. start: the result of rondo_queue_claim_start; 1 starts a daemon, 0 tells the one
+ * that runs. assist: whether the calling thread will run the device's block 0. Not under the queue lock. */
 void rondo_queue_attend(struct rondo_runtime *runtime, int start, enum rondo_assist assist);
-/* Work is outstanding and no daemon runs: starts one if its pause is over (RONDO_QUEUE_STARTED), or returns the nanoseconds to
- * wait before the next try. 0: a daemon runs, or nothing is outstanding. */
+/* Starts a daemon if operations are in flight, no daemon runs and its pause is over. Returns RONDO_QUEUE_STARTED if it has
+ * started one, the nanoseconds to wait before the next try if the pause is not over, and 0 if there is nothing to start. Takes
+ * the queue lock. assist: as rondo_queue_attend. */
 #define RONDO_QUEUE_STARTED UINT64_MAX
 uint64_t rondo_queue_restart(struct rondo_runtime *runtime, enum rondo_assist assist);
-/* Something has come that a stuck operation may be waiting for: if no daemon runs, one may soon. */
+/* Shortens the pause before a restart, because something has come that a stuck operation may wait for. Wakes the poller and the
+ * waiting threads if it does. Any thread; takes the queue lock. */
 void rondo_queue_hasten(struct rondo_runtime *runtime);
-/* Wakes threads that sleep until something happens. */
+/* Wakes all threads that sleep on the queue's event. Any thread, under any lock. */
 void rondo_queue_wake(struct rondo_runtime *runtime);
-/* Whether requests have been started that are not completed. Both counts may move meanwhile. */
+/* Whether requests have been started that are not completed. A hint without the queue lock, because both counts may move. */
 static inline int rondo_queue_outstanding(const struct rondo_runtime *runtime)
 {
     return __atomic_load_n(&runtime->queue->submitted, __ATOMIC_RELAXED) !=

@@ -1,4 +1,5 @@
-/* See lib/submission/reach.h. */
+/* Accessing peers' buffers where they lie (lib/submission/reach.h). Relies on conditions that are the same on all ranks,
+ * because all must choose the same algorithm. */
 #include "lib/submission/reach.h"
 
 #include "lib/submission/arguments.h"
@@ -6,13 +7,14 @@
 #include "lib/connection/window.h"
 #include "lib/submission/request.h"
 
-/* Of a collective that may_be_direct, which has no arrays of counts. */
+/* The bytes of the call's input or output. Only for a call that may_be_direct, which has no arrays of counts. */
 static size_t buffer_bytes(const struct rondo_comm *comm, const struct rondo_call *call, int output)
 {
     size_t blocks = rondo_kind_blocks(call->kind, output ? RONDO_OUTPUT : RONDO_INPUT, (uint32_t) comm->size);
     return blocks * call->count * rondo_type_bytes(call->type);
 }
 
+/* Whether there are direct algorithms for such calls. */
 static int may_be_direct(const struct rondo_comm *comm, const struct rondo_call *call)
 {
     return comm->size > 1 && call->rate == 0 &&
@@ -45,7 +47,7 @@ rondo_result_t rondo_open_buffers(struct rondo_comm *comm, const struct rondo_ca
     rondo_call_buffers(comm, call, &buffers[0], &buffers[1]);
     for (int b = 0; b < 2; b++) {
         rondo_result_t one = rondo_window_open(comm, buffers[b], buffer_bytes(comm, call, b), &windows[b]);
-        result = one != RONDO_SUCCESS ? one : result; /* the last one's message is the one that is kept */
+        result = one != RONDO_SUCCESS ? one : result; /* the message is the last failure's, too */
     }
     return result;
 }

@@ -1,4 +1,5 @@
-/* Which buffers of a call the other ranks reach where they lie, and opening those of persistent operations to them. */
+/* Which buffers of a call the peers can access where they lie, and opening the buffers of persistent operations to them. Relies
+ * on lib/connection/window.h. */
 #ifndef RONDO_LIB_SUBMISSION_REACH_H
 #define RONDO_LIB_SUBMISSION_REACH_H
 
@@ -6,17 +7,20 @@
 #include "lib/call/call.h"
 #include "lib/connection/window.h"
 
-/* Whether a call on these buffers may use an algorithm that is direct; the same on all ranks. windows: of a persistent
- * operation, as rondo_open_buffers left them; else NULL, twice. */
+/* Whether a direct algorithm may be chosen for the call; the same on all ranks. windows: as rondo_open_buffers left them for a
+ * persistent operation, else two NULLs. May take the runtime lock. */
 int rondo_is_reachable(const struct rondo_comm *comm, const struct rondo_call *call,
                        struct rondo_registration *const windows[2]);
-/* A persistent operation's buffers are known to all at init: opens them if that may pay. Collective, because whether it may is
- * known to all; a rank on which one cannot be opened goes on with the other, as its peers do. */
+/* Opens the buffers of a persistent operation to its peers, if a direct algorithm may pay there. Collective: all ranks of the
+ * communicator call it, come to the same decision, and open both buffers or none; a rank whose first buffer cannot be opened
+ * still opens the second, because its peers wait for it. Sets windows[i] to NULL or to what rondo_close_buffers closes, also on
+ * failure. Returns the last failure. */
 rondo_result_t rondo_open_buffers(struct rondo_comm *comm, const struct rondo_call *call,
                                   struct rondo_registration *windows[2]);
+/* Closes the windows that are not NULL. No operation uses them any more. */
 void rondo_close_buffers(struct rondo_comm *comm, struct rondo_registration *const windows[2]);
-/* At a start: whether the buffers that peers reach directly are those that were opened to them. RONDO_ERR_BUFFER if one was
- * freed since. Nothing on the host device. */
+/* Checks, before a start, that the buffers of a direct operation are still the memory that was opened to the peers. Returns
+ * RONDO_ERR_BUFFER if one was freed since. Does nothing for other operations and within one process. */
 rondo_result_t rondo_request_still(const struct rondo_request *request);
 
 #endif

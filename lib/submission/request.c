@@ -1,4 +1,5 @@
-/* See lib/submission/request.h. Making requests; lib/submission/progress.c starts and waits. */
+/* Making and freeing requests: checking the call, choosing an algorithm and a lane, and binding; and the forms of calls
+ * (lib/submission/request.h). lib/submission/progress.c starts requests and waits for them. */
 #include "lib/algorithms/algorithms.h"
 #include "lib/submission/request.h"
 
@@ -42,7 +43,7 @@ static int moves_nothing(const struct rondo_call *call)
     return call->count == 0 && !rondo_kind_has_counts(call->kind);
 }
 
-/* The arrays of a v-collective, copied: the user's may go out of scope. */
+/* Copies the arrays of a v-collective, because the user's may go out of scope. */
 static rondo_result_t copy_arrays(struct rondo_request *request)
 {
     struct rondo_call *call = &request->call;
@@ -70,13 +71,13 @@ static uint32_t clamp_slot(size_t bytes, size_t most)
     return (uint32_t) (rounded < SMALLEST_SLOT ? SMALLEST_SLOT : rounded > most ? most : rounded);
 }
 
-/* Of a communicator's tables that have an entry for each peer and direction. */
+/* The call's index in a communicator's tables with an entry for each peer and direction. */
 static int message_index(const struct rondo_call *call)
 {
     return 2 * call->root + (call->kind == RONDO_KIND_SEND_TO);
 }
 
-/* Of a call that is not persistent and started by the host. NULL: there is none yet. */
+/* The lane of a call that is neither persistent nor in stream order. NULL: it has not been made yet. */
 static struct rondo_host_lane *usual_lane(struct rondo_comm *comm, const struct rondo_call *call)
 {
     /* Acquire pairs with the release in shared_lane: the lane is complete. */
@@ -84,7 +85,7 @@ static struct rondo_host_lane *usual_lane(struct rondo_comm *comm, const struct 
                         : comm->requests->collective;
 }
 
-/* The lane of that id, peer (-1: none) and direction, made at first use. */
+/* Finds the lane of that id and of the call's peer and direction, or makes it at first use. */
 static rondo_result_t shared_lane(struct rondo_comm *comm, uint64_t id, const struct rondo_call *call,
                                   struct rondo_host_lane **result)
 {
@@ -108,7 +109,7 @@ static rondo_result_t shared_lane(struct rondo_comm *comm, uint64_t id, const st
     return status;
 }
 
-/* Names the lane of the next persistent operation. An init counts even if it makes no lane, so that later ones match. */
+/* The id of the next persistent operation's lane. An init counts even if it makes no lane, so that later ones match. */
 static uint64_t next_lane_id(struct rondo_comm *comm, const struct rondo_call *call)
 {
     if (is_p2p(call))
@@ -116,7 +117,7 @@ static uint64_t next_lane_id(struct rondo_comm *comm, const struct rondo_call *c
     return RONDO_LANE_PERSISTENT + comm->requests->persistent++;
 }
 
-/* A persistent operation's own lane: its slots are no larger than what it sends at a time. */
+/* Makes a persistent operation's own lane, whose slots are no larger than what the operation sends at a time. */
 static rondo_result_t own_lane(struct rondo_request *request, uint64_t id, int priority, const struct rondo_choice *choice)
 {
     struct rondo_comm *comm = request->comm;
@@ -133,7 +134,7 @@ static rondo_result_t own_lane(struct rondo_request *request, uint64_t id, int p
     else if (choice->algorithm->adapt == rondo_adapt_ring && call->kind == RONDO_KIND_ALLREDUCE)
         bytes = bytes / (size_t) comm->size + RONDO_CACHE_LINE;
     else if (!rondo_algorithm_single(choice->algorithm) &&
-             bytes < COMPILED_SLOT) /* its instructions may take many chunks at once */
+             bytes < COMPILED_SLOT) /* an instruction of it may send many chunks together */
         bytes = COMPILED_SLOT;
     for (int p = 0; p < RONDO_PROTOCOLS && bytes < SLOT_USEFUL; p++)
         options.slot_bytes[p] = clamp_slot(p == RONDO_PROTOCOL_LL      ? 2 * bytes
@@ -161,7 +162,7 @@ void rondo_request_destroy(struct rondo_request *request)
 void rondo_request_destroy_all(struct rondo_comm *comm)
 {
     struct rondo_queue *queue = comm->runtime->queue;
-    rondo_stream_forget(comm); /* else its list would name requests that are no more */
+    rondo_stream_forget(comm); /* else the list of retired requests would name freed ones */
     for (;;) {
         struct rondo_request *request = NULL;
         pthread_mutex_lock(&queue->lock);
@@ -177,17 +178,19 @@ void rondo_request_destroy_all(struct rondo_comm *comm)
 
 enum rondo_form { RONDO_FORM_BLOCKING, RONDO_FORM_STARTED, RONDO_FORM_PERSISTENT, RONDO_FORM_STREAM };
 
+/* What a request is made from. */
 struct making {
     struct rondo_comm *comm;
     const struct rondo_call *call;
     const rondo_attr_t *attr;
     int blocking, persistent, streamed;
     uint64_t lane_id;                      /* of a persistent collective */
-    uint32_t oversubscription;             /* of others like it */
-    struct rondo_registration *windows[2]; /* opened for it; the request's once there is one */
-    int refused;                           /* all ranks know that one of them could not make it */
+    uint32_t oversubscription;             /* the other persistent collectives that a rank has at most */
+    struct rondo_registration *windows[2]; /* opened for it; owned by the request once there is one */
+    int refused;                           /* all ranks know that one of them could not make its request */
 };
 
+/* Sets request->lane, and makes the lane if there is none. An empty persistent operation has none. */
 static rondo_result_t choose_lane(struct making *making, struct rondo_request *request, const struct rondo_choice *choice)
 {
     struct rondo_comm *comm = making->comm;
@@ -202,7 +205,7 @@ static rondo_result_t choose_lane(struct making *making, struct rondo_request *r
     return request->lane != NULL ? RONDO_SUCCESS : shared_lane(comm, RONDO_LANE_P2P, call, &request->lane);
 }
 
-/* This rank's own part. On failure *result may be a request all the same, to be destroyed. */
+/* The local part of making a request. On failure *result may be a request all the same, which the caller destroys. */
 static rondo_result_t build(struct making *making, struct rondo_request **result)
 {
     struct rondo_comm *comm = making->comm;
@@ -241,6 +244,7 @@ static rondo_result_t build(struct making *making, struct rondo_request **result
     return status;
 }
 
+/* Frees what a failed making has left, and returns the status with the message of the failure. */
 static rondo_result_t undo(const struct making *making, struct rondo_request *request, rondo_result_t status)
 {
     char message[MESSAGE_BYTES];
@@ -254,8 +258,9 @@ static rondo_result_t undo(const struct making *making, struct rondo_request *re
     return rondo_fail(status, "%s", message);
 }
 
-/* The persistent collectives that a rank of the communicator has at most, where it is used (rondo_select_gpu_oversubscribed):
- * which of them have been freed differs from rank to rank. Collective. */
+/* Sets *oversubscription to the most persistent collectives that a rank of the communicator has: the ranks may have freed
+ * different ones. Collective on communicators of GPUs, where rondo_select_gpu_oversubscribed uses it; elsewhere it does
+ * nothing. */
 static rondo_result_t count_others(struct rondo_comm *comm, uint32_t *oversubscription)
 {
     uint32_t mine = __atomic_load_n(&comm->requests->persistent_here, __ATOMIC_RELAXED), *all;
@@ -270,9 +275,9 @@ static rondo_result_t count_others(struct rondo_comm *comm, uint32_t *oversubscr
     return result;
 }
 
-/* A persistent collective is made on all ranks or on none, or later ones would not match. The steps that it takes with the
- * others come before this rank's own, so that it takes them whatever becomes of those; where a comparison of the calls fails,
- * it does so on all ranks, and none waits for the agreement. */
+/* Makes a request without the cache. A persistent collective is made on all ranks or on none, or later ones would not match.
+ * Its collective steps come before the local ones, so that this rank takes part in them whether its local steps succeed or not.
+ * A comparison of the calls that fails does so on all ranks, and then no rank waits for the agreement. */
 static rondo_result_t make_anew(struct rondo_comm *comm, const struct rondo_call *call, const rondo_attr_t *attr,
                                 enum rondo_form form, struct rondo_request **result)
 {
@@ -309,6 +314,7 @@ static rondo_result_t make_anew(struct rondo_comm *comm, const struct rondo_call
     return RONDO_SUCCESS;
 }
 
+/* Takes a request of that form from the cache or makes one. The arguments have been checked. */
 static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *given, const rondo_attr_t *attr,
                            enum rondo_form form, struct rondo_request **result)
 {
@@ -346,7 +352,8 @@ rondo_result_t rondo_request_make_blocking(struct rondo_comm *comm, const struct
     return make(comm, call, NULL, RONDO_FORM_BLOCKING, result);
 }
 
-/* Runs the call with the request that its lane has cached, now or when the group ends. 0: a request has to be made. */
+/* Runs the call with the request that its lane has cached, now or when the group ends. Returns 0 if a request has to be made.
+ */
 static int run_cached(struct rondo_comm *comm, const struct rondo_call *call, rondo_result_t *result)
 {
     struct rondo_known_call known = {.lane = usual_lane(comm, call), .call = call};
@@ -355,7 +362,7 @@ static int run_cached(struct rondo_comm *comm, const struct rondo_call *call, ro
         !rondo_request_cache_is_likely(known.lane, call))
         return 0;
     known.reachable = rondo_request_cache_reachable(comm, call);
-    if (rondo_group_is_open(comm)) /* what a message becomes depends on nothing that may change until then */
+    if (rondo_group_is_open(comm)) /* only a message: nothing that its request depends on can change before the group ends */
         return is_p2p(call) && rondo_group_notes(comm, &known);
     if (rondo_submit(comm->runtime, &submission) == 0)
         return 0;

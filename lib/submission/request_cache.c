@@ -1,4 +1,5 @@
-/* See lib/submission/request_cache.h. */
+/* The request cache of a lane: a table with one place for each hash of a call (lib/submission/request_cache.h). Relies on the
+ * queue lock, under which entries change. */
 #include "lib/submission/request_cache.h"
 
 #include "device/device.h"
@@ -19,24 +20,24 @@ static int has_buffers(const struct rondo_request *request, const struct rondo_c
     return request->call.send == call->send && request->call.recv == call->recv;
 }
 
-/* Whether choosing for the call would lead to what the request was bound to: all that a choice depends on is the same. Settings
- * do not change; compression is in the call. */
+/* Whether the choice for the call would be the one that the request was bound to: everything that a choice depends on is equal.
+ * Settings do not change, and the call has its compression. */
 static int is_alike(const struct rondo_request *request, const struct rondo_call *call, int reachable)
 {
     const struct rondo_call *own = &request->call;
     if (own->type != call->type || own->count != call->count || own->op != call->op || own->kind != call->kind ||
-        own->root != call->root || own->rate != call->rate || /* in this order: lib/call/call.c, is_known */
+        own->root != call->root || own->rate != call->rate || /* in this order: lib/submission/arguments.c, is_known */
         request->programs != __atomic_load_n(&request->comm->programs->registered, __ATOMIC_RELAXED) ||
         request->reachable != reachable)
         return 0;
     if (has_buffers(request, call))
         return 1;
-    /* A reduce-scatter's result may be a block of its input, or not. */
+    /* With other buffers, a reduce-scatter's result may be a block of its input or not, which the binding depends on. */
     return (own->send == RONDO_IN_PLACE) == (call->send == RONDO_IN_PLACE) &&
            (own->recv == RONDO_IN_PLACE) == (call->recv == RONDO_IN_PLACE) && own->kind != RONDO_KIND_REDUCE_SCATTER_BLOCK;
 }
 
-/* Where the lane keeps a call's, by what calls differ in most. Written under the queue lock. */
+/* The call's place in the lane's cache: a hash of what calls differ in most. Written under the queue lock. */
 static struct rondo_request **place_of(struct rondo_host_lane *lane, const struct rondo_call *call)
 {
     const uint64_t mixed = ((uint64_t) call->kind + 31 * (uint64_t) call->root + call->count) * 0x9e3779b97f4a7c15u;
@@ -53,7 +54,7 @@ int rondo_request_cache_is_likely(struct rondo_host_lane *lane, const struct ron
     return lane != NULL && __atomic_load_n(place_of(lane, call), __ATOMIC_RELAXED) != NULL;
 }
 
-/* Under the queue lock: one that will do once it has the call's buffers. */
+/* The cached request that fits the call once it has the call's buffers; NULL: none. Queue lock held. */
 static struct rondo_request *find_alike(struct rondo_host_lane *lane, const struct rondo_call *call, int reachable)
 {
     struct rondo_request *request = *place_of(lane, call);
@@ -90,7 +91,7 @@ struct rondo_request *rondo_request_cache_take(struct rondo_host_lane *lane, con
     return request;
 }
 
-/* What it has for itself alone would be held for nothing. */
+/* Whether the request has allocated memory, which the cache would hold without use. */
 static int owns_memory(const struct rondo_request *request)
 {
     for (int b = 0; b < RONDO_BUFFERS; b++)
@@ -99,7 +100,7 @@ static int owns_memory(const struct rondo_request *request)
     return request->scratch != NULL;
 }
 
-/* Half of all slots are for requests that are in use. */
+/* The cache uses only the lower half of all operation slots, so that the other half is free for requests in use. */
 #define SLOTS_MOST (RONDO_OPERATIONS_MAX / 2)
 
 static int can_be_cached(const struct rondo_request *request)
@@ -111,7 +112,7 @@ static int can_be_cached(const struct rondo_request *request)
 int rondo_request_cache_put(struct rondo_request *request)
 {
     struct rondo_queue *queue = request->runtime->queue;
-    if (!can_be_cached(request)) /* nor is there a lane, perhaps */
+    if (!can_be_cached(request)) /* such a request may have no lane */
         return 0;
     struct rondo_request **place = place_of(request->lane, &request->call);
     pthread_mutex_lock(&queue->lock);

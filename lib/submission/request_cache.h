@@ -1,7 +1,7 @@
 /*
- * A lane keeps the requests of its last calls as they were bound, for the next ones like them: choosing an algorithm, finding
- * the connectors and cutting into slices are a third of what a small collective takes on a host, and most of what it takes on a
- * GPU is what its daemon does with an operation that it does not know.
+ * The request cache: a lane caches the bound requests of its last calls, and an equal call takes its request from there. That
+ * saves choosing an algorithm, finding the connectors and slicing, and the daemon already has a copy of the operation. Relies
+ * on lib/submission/bind.h to give a request other buffers.
  */
 #ifndef RONDO_LIB_SUBMISSION_REQUEST_CACHE_H
 #define RONDO_LIB_SUBMISSION_REQUEST_CACHE_H
@@ -9,32 +9,36 @@
 #include "lib/call/call.h"
 #include "lib/connection/lane.h"
 
-#define RONDO_REQUEST_CACHE_SIZE 8 /* of a lane; a power of two */
+#define RONDO_REQUEST_CACHE_SIZE 8 /* entries of a lane; a power of two */
 
 struct rondo_request;
 
-/* One whose request its lane may keep (lib/submission/request_cache.h). */
+/* A call with checked arguments whose request may be in its lane's cache. reachable: what rondo_request_cache_reachable
+ * returned for it. */
 struct rondo_known_call {
     struct rondo_host_lane *lane;
     const struct rondo_call *call;
     int reachable;
 };
 
-/* Whether there is any use in looking for the call's request. lane NULL: none. */
+/* Whether the lane's cache has an entry in the call's place: a hint that needs no lock. lane NULL: 0. */
 int rondo_request_cache_is_likely(struct rondo_host_lane *lane, const struct rondo_call *call);
 
-/* What the next one wants to know: whether peers reach the buffers. Not under the queue lock: it may take the runtime's. */
+/* Whether peers can access the call's buffers where they lie, as a request without windows of its own sees it. Not under the
+ * queue lock, because it may take the runtime lock. */
 int rondo_request_cache_reachable(const struct rondo_comm *comm, const struct rondo_call *call);
 
-/* Under the queue lock, on a device where threads can help: the request that is kept for the call, with its buffers, ready to
- * be started, or NULL. */
+/* Finds the cached request for the call, gives it the call's buffers and leaves it in the cache. Queue lock held,
+ * and the calling thread has claimed block 0. Returns NULL if there is none. */
 struct rondo_request *rondo_request_cache_find(const struct rondo_known_call *call);
+/* Takes a cached request out of its lane's cache. Queue lock held. */
 void rondo_request_cache_remove(struct rondo_request *request);
 
-/* The request for this call, whose arguments are right, if the lane (NULL: none) keeps one that will do: ready to be started.
- * Else NULL. */
+/* Takes the cached request for a call whose arguments have been checked out of the lane's cache, with the call's buffers, ready
+ * to be started. Takes the queue lock. Returns NULL if there is none, or if lane is NULL. */
 struct rondo_request *rondo_request_cache_take(struct rondo_host_lane *lane, const struct rondo_call *call);
-/* A request that is done and not persistent. 0: it is not for keeping. */
+/* Puts a request that is done and not persistent into its lane's cache, and destroys the one that was in its place. Takes the
+ * queue lock. Returns 1 if the cache owns the request now; 0 if the caller must destroy it. */
 int rondo_request_cache_put(struct rondo_request *request);
 
 #endif

@@ -1,4 +1,5 @@
-/* See lib/submission/slicing.h. */
+/* Slicing (lib/submission/slicing.h), for each protocol and kind of connection. Relies on values that all ranks of a
+ * communicator agree on, because sender and receiver must cut alike. */
 #include "lib/submission/slicing.h"
 
 #include "device/engine/engine.h"
@@ -6,15 +7,16 @@
 #include "lib/base/error.h"
 
 #define DIRECT_SLICE_BYTES   ((uint64_t) 256 * 1024)
-/* Elements of a slice that a GPU's block codes, which takes it longer than the link: peers work on one while it codes the next.
- * One costs 5 to 9 us besides, through the host's memory, so that shorter ones do not pay (docs/guide/compression.md). */
+/* Elements of a compressed slice, most and least. A GPU's block takes longer to code a slice than the link to move it, so peers
+ * work on one slice while the block codes the next. Each slice has a fixed cost, so shorter ones do not pay
+ * (docs/guide/compression.md). */
 #define CODED_SLICE          ((uint64_t) 64 * 1024)
 #define CODED_SLICE_MIN      ((uint64_t) 6 * 1024)
-#define TMA_SLICES           32                     /* of a tile, at most */
-#define SLICE_BYTES_MIN      ((uint64_t) 96 * 1024) /* of those that GPUs pipeline: less is led more slowly than moved */
-/* GPUs that meet in the host's memory: the slots of a rank's operation, which they fill and read in turn, stay in the
- * processor's cache. With more, four GPUs wait for its memory (docs/performance.md). Codes have fewer bytes and pay more
- * for a slice. */
+#define TMA_SLICES           32 /* most of a tile */
+/* Least of a slice that GPUs pipeline: a shorter one takes longer to publish than to move. */
+#define SLICE_BYTES_MIN      ((uint64_t) 96 * 1024)
+/* GPUs whose slots are in host memory: most bytes of all slots of a rank's operation, so that the slots stay in the processor's
+ * cache. Compressed slots may have more, because they hold fewer bytes than their slices and have a larger cost per slice. */
 #define HOST_SLOTS_BYTES     ((uint64_t) 4 << 20)
 #define HOST_CODED_BYTES     ((uint64_t) 16 << 20) /* at most RONDO_HOST_CODED_BYTES a slot */
 #define HOST_SLICE_BYTES_MIN ((uint64_t) 8 * 1024)
@@ -29,9 +31,9 @@ static uint64_t larger(uint64_t one, uint64_t other)
     return one > other ? one : other;
 }
 
-/* ---- what a slot carries ---- */
+/* ---- what a slot holds ---- */
 
-/* Of a slot, what the slots of all of a rank's connectors may have together in the host's memory. */
+/* A slot's share of the bytes that the slots of all connectors of a rank may have together in host memory. */
 static uint64_t host_payload(const struct rondo_request *request, const struct rondo_choice *choice)
 {
     const uint64_t all = choice->protocol == RONDO_PROTOCOL_COMPRESSED ? HOST_CODED_BYTES : HOST_SLOTS_BYTES;
@@ -39,7 +41,7 @@ static uint64_t host_payload(const struct rondo_request *request, const struct r
     return larger(all / ((uint64_t) choice->channels * peers * request->lane->slot_count), HOST_SLICE_BYTES_MIN);
 }
 
-/* Bytes of data in a slot, of all chunks that travel together. */
+/* Bytes of data that a slot holds, of all chunks that are sent together. */
 static uint64_t slot_payload(const struct rondo_request *request, const struct rondo_plan *plan,
                              const struct rondo_choice *choice)
 {
@@ -47,7 +49,7 @@ static uint64_t slot_payload(const struct rondo_request *request, const struct r
     switch (choice->protocol) {
     case RONDO_PROTOCOL_LL: /* half of it are flags; the host device unpacks what it receives into a staging buffer */
         return request->comm->gpus_only ? slot / 2 : smaller(slot / 2, RONDO_STAGING_BYTES / (plan->largest_receive + 1));
-    case RONDO_PROTOCOL_LL128: /* each chunk's in whole lines */
+    case RONDO_PROTOCOL_LL128: /* each chunk has whole lines */
         return slot / RONDO_LINE_BYTES / chunks * chunks * RONDO_LINE_DATA;
     case RONDO_PROTOCOL_TINY:
         return slot - RONDO_TINY_SLOT(0);
@@ -59,7 +61,7 @@ static uint64_t slot_payload(const struct rondo_request *request, const struct r
     }
 }
 
-/* Elements of a chunk that fit. */
+/* Elements of each of so many chunks that fit into the payload; 0: none do. */
 static uint64_t longest_slice(const struct rondo_operation *operation, uint64_t payload, uint64_t chunks)
 {
     const uint64_t bytes = payload / chunks / RONDO_SLICE_OP_ALIGNMENT * RONDO_SLICE_OP_ALIGNMENT;
@@ -71,19 +73,20 @@ static uint64_t longest_slice(const struct rondo_operation *operation, uint64_t 
 
 /* ---- slices of a tile ---- */
 
-/* A chunk in so many slices of one size. */
+/* The size of a slice if a chunk of most elements is cut into so many slices of one size. */
 static uint64_t even_slice(uint64_t most, uint64_t slices)
 {
     return rondo_round_up(rondo_divide_up(most, slices), RONDO_CACHE_LINE);
 }
 
-/* As many slices as it takes, of one size: no longer, for whole lines may be more than a slot holds. */
+/* The size of a slice if a chunk of most elements is cut into as few slices of one size as it takes. Not more than slice,
+ * because whole cache lines may be more than a slot holds. */
 static uint64_t evened(uint64_t most, uint64_t slice)
 {
     return smaller(even_slice(most, rondo_divide_up(most, slice)), slice);
 }
 
-/* While the block's threads move one, the one before is published. */
+/* Makes tiles of two slices: while the block's threads move one, the one before is published. */
 static void two_a_tile(struct rondo_operation *operation, uint32_t slot_count)
 {
     if (slot_count >= 4)
@@ -100,7 +103,7 @@ static void spread_slices(struct rondo_operation *operation, uint64_t most, uint
     two_a_tile(operation, slot_count);
 }
 
-/* Likewise, but a chunk that is too short for two is one slice. */
+/* The same for compressed slices, but a chunk that is too short for two is one slice. */
 static void coded_slices(struct rondo_operation *operation, uint64_t most, uint32_t slot_count)
 {
     uint64_t slices = rondo_divide_up(most, smaller(CODED_SLICE, operation->slice));
@@ -110,7 +113,7 @@ static void coded_slices(struct rondo_operation *operation, uint64_t most, uint3
     two_a_tile(operation, slot_count);
 }
 
-/* So many slices a tile, of one size, that the first has gone to the next rank and come on when the last one has been sent. */
+/* Cuts tiles into enough slices of one size that the next rank has passed the first one on when the last one has been sent. */
 static void tma_slices(struct rondo_operation *operation, uint64_t most)
 {
     uint64_t tiles = rondo_divide_up(most, TMA_SLICES * operation->slice);
@@ -119,7 +122,7 @@ static void tma_slices(struct rondo_operation *operation, uint64_t most)
     operation->slice = evened(operation->tile, operation->slice);
 }
 
-/* Slices of whole packets, so many a tile; of what is left over, a slot's spare room makes the last one longer. */
+/* Cuts tiles into slices of whole packets. The last slice of a tile may be longer, up to a whole slot, to take what is left. */
 static void network_slices(struct rondo_operation *operation, uint64_t most, const struct rondo_runtime *runtime)
 {
     uint64_t slot = operation->slice,
@@ -131,11 +134,12 @@ static void network_slices(struct rondo_operation *operation, uint64_t most, con
     operation->slices = operation->tile > slot ? 1 + (uint32_t) rondo_divide_up(operation->tile - slot, slice) : 1;
 }
 
-/* Between GPUs. */
+/* Sets slices and tiles of a communicator of GPUs. */
 static void gpu_slices(struct rondo_request *request, const struct rondo_choice *choice, uint64_t most)
 {
     struct rondo_operation *operation = request->operation;
-    const int around = request->comm->by_host && !choice->algorithm->reduces_all; /* a ring: the next rank begins the sooner */
+    const int around =
+        request->comm->by_host && !choice->algorithm->reduces_all; /* a ring: with shorter slices the next rank begins sooner */
     switch (choice->protocol) {
     case RONDO_PROTOCOL_LL:
     case RONDO_PROTOCOL_LL128:
@@ -156,7 +160,7 @@ static void gpu_slices(struct rondo_request *request, const struct rondo_choice 
     }
 }
 
-/* Between hosts whose ranks are not all on GPUs. */
+/* Sets slices and tiles between hosts, in a communicator that is not of GPUs only. */
 static void wide_slices(struct rondo_request *request, uint64_t most)
 {
     struct rondo_operation *operation = request->operation;

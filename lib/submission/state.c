@@ -1,4 +1,5 @@
-/* See lib/submission/state.h. Every transition of a request is in this file, under the queue lock. */
+/* The transitions of a request, all under the queue lock (lib/submission/state.h has the states). Relies on the queues' layout
+ * (device/abi) and on the release and acquire operations at the SQ and the CQ. */
 #include "lib/submission/state.h"
 
 #include "device/abi/platform.h"
@@ -25,6 +26,8 @@ static void link_active(struct rondo_queue *queue, struct rondo_request *request
     request->comm->requests->active++;
 }
 
+/* Ends an active request with the result and a copy of the message (may be NULL): -> DONE, or, where it has a callback, into
+ * the poller's list. Queue lock held; the request is in no lane's list. */
 static void complete(struct rondo_request *request, rondo_result_t result, const char *message)
 {
     struct rondo_queue *queue = request->runtime->queue;
@@ -39,23 +42,23 @@ static void complete(struct rondo_request *request, rondo_result_t result, const
     free(request->message);
     request->message = message != NULL ? strdup(message) : NULL;
     __atomic_store_n(&queue->completed, queue->completed + 1, __ATOMIC_RELAXED);
-    if (request->callback != NULL) { /* the poller calls it, and releases the request to its waiter then */
+    if (request->callback != NULL) { /* the poller calls it, and makes the request DONE then */
         request->next_waiting = queue->called;
         queue->called = request;
         rondo_poller_wake(request->runtime);
         return;
     }
-    /* Release: result and message before the state that lets the waiter look at them. */
+    /* Release: result and message are visible to the thread that acquires DONE in rondo_request_state. */
     __atomic_store_n(&request->state, RONDO_REQUEST_DONE, __ATOMIC_RELEASE);
 }
 
-/* Under the queue lock, which all but a waiter's look at DONE is under. */
+/* Queue lock held. Relaxed: everything but the wait for DONE reads the state under the lock. */
 static void set_state(struct rondo_request *request, enum rondo_request_state state)
 {
     __atomic_store_n(&request->state, (uint32_t) state, __ATOMIC_RELAXED);
 }
 
-/* INACTIVE -> the state: from here on the request counts as started. */
+/* INACTIVE -> the state. From here on the request counts as started. Queue lock held. */
 static void activate(struct rondo_request *request, enum rondo_request_state state)
 {
     struct rondo_queue *queue = request->runtime->queue;
@@ -68,8 +71,9 @@ static void activate(struct rondo_request *request, enum rondo_request_state sta
         request->number = request->lane->requests->started++;
 }
 
-/* The device is about to begin with it. Returns what its copy has to be brought up to date with; NULL: it is. After others of
- * its lane it is no longer what the device knows, whose connectors have moved on. */
+/* Called when the device is about to begin the operation. Returns the operation if the device must copy it again, NULL if its
+ * copy is up to date. After another operation of the lane it is not, because that one has moved the connectors on. Queue lock
+ * held. */
 static const struct rondo_operation *freshen(struct rondo_request *request)
 {
     struct rondo_host_lane *lane = request->lane;
@@ -79,7 +83,8 @@ static const struct rondo_operation *freshen(struct rondo_request *request)
     return fresh ? request->operation : NULL;
 }
 
-/* Writes the SQE. The device has room. begun: RONDO_SQE_BEGUN or 0. */
+/* Writes the SQE: -> SUBMITTED. The device has room. begun: RONDO_SQE_BEGUN if it has been executed in part, or 0. Queue lock
+ * held; the caller claims a daemon afterwards. */
 static void submit(struct rondo_runtime *runtime, struct rondo_request *request, uint32_t begun)
 {
     struct rondo_queue *queue = runtime->queue;
@@ -103,16 +108,17 @@ static void submit(struct rondo_runtime *runtime, struct rondo_request *request,
         rondo_timeline_start(runtime, &(struct rondo_timeline_operation){
                                           .call = &request->call, .lane = lane->index, .number = request->device_number});
     queue->in_flight++;
-    /* Release: entry and operation before the words that say they are valid. */
+    /* Release: the entry's other fields and the operation are visible to a daemon that acquires these words with their
+     * sequence. */
     rondo_store_release(&sqe->what, RONDO_SQE(queue->tail, request->blocks << 16 | request->slot));
     rondo_store_release(&sqe->where, RONDO_SQE(queue->tail, flags | lane->index));
     queue->tail++;
 }
 
-/* The first operation of a lane always goes to the device: others of its kind, on this rank and elsewhere, may wait for it.
- * What follows in the lane goes there early only while there is room for the first ones of all lanes; else it goes when it is
- * the first, fed by the completion of the one before it. So no lane waits for another's completions. Why the queues hold them:
- * since in_flight was last within FOLLOWERS_MAX, only first ones have been added, and a lane has one of them at a time. */
+/* Whether the next operation of the lane may be submitted now. The first operation of a lane always may, because operations on
+ * other ranks may wait for it. A follower may only while the queue keeps room for the first operations of all lanes; else the
+ * completion of the operation before it submits it. So no lane waits for another's completions. The queues do not overflow:
+ * since in_flight was last within FOLLOWERS_MAX, only first operations have been added, and a lane has one at a time. */
 #define FOLLOWERS_MAX (RONDO_QUEUE_DEPTH - RONDO_LANES_MAX)
 static int fits(const struct rondo_runtime *runtime, const struct rondo_host_lane *lane)
 {
@@ -121,7 +127,7 @@ static int fits(const struct rondo_runtime *runtime, const struct rondo_host_lan
            (there == 0 || (there < RONDO_LANE_DEPTH && runtime->queue->in_flight < FOLLOWERS_MAX));
 }
 
-/* In order: a lane's operations reach the device as they were started. */
+/* Submits the lane's waiting operations that may be, in the order of their starts. Queue lock held. Returns how many. */
 static int feed(struct rondo_runtime *runtime, struct rondo_host_lane *lane)
 {
     int fed = 0;
@@ -153,7 +159,7 @@ static void enqueue(struct rondo_runtime *runtime, struct rondo_request *request
     runtime->queue->waiting++;
 }
 
-/* Under the queue lock: the request is in its lane's list. */
+/* Whether the request is in its lane's list. Queue lock held. */
 static int is_waiting(const struct rondo_request *request)
 {
     return request->state == RONDO_REQUEST_WAITING;
@@ -178,8 +184,10 @@ static void unlink_waiting(struct rondo_runtime *runtime, struct rondo_request *
 
 /* ---- start: inline ---- */
 
-#define INLINE_SMALL_BYTES 8192 /* other threads' calls may have to wait under the queue lock until so much has been moved */
+#define INLINE_SMALL_BYTES 8192 /* most that is moved under the queue lock, which other threads' calls may wait for */
 
+/* Whether the operation could run as block 0 on a thread: one block, no comparison, no network, preemptive FIFO order, and no
+ * trace, whose records the daemon's blocks write. */
 static int may_run_inline(const struct rondo_request *request)
 {
     const struct rondo_device *device = request->runtime->device;
@@ -195,7 +203,8 @@ void rondo_request_classify(struct rondo_request *request)
     request->small_inline = request->may_inline && rondo_call_bytes(request->comm, &request->call) <= INLINE_SMALL_BYTES;
 }
 
-/* Whether the request can begin inline now: what a daemon would have to be told with it, a submission tells. */
+/* Whether the request can begin inline now: nothing of its lane is under way, and there is nothing that only an SQE tells the
+ * daemon (a reused lane, interrupts). Queue lock held. */
 static int can_begin_inline(const struct rondo_request *request)
 {
     const struct rondo_queue *queue = request->runtime->queue;
@@ -206,7 +215,8 @@ static int can_begin_inline(const struct rondo_request *request)
            !lane->requests->revives && rondo_load_relaxed(interrupts) == queue->interrupts;
 }
 
-/* No other thread has been able to see a cached request under way: it counts, and that is all. */
+/* Completes a request that was executed inline under the queue lock. Of a cached one only the counts change, because no other
+ * thread has been able to see it under way. */
 static void count_inline(struct rondo_queue *queue, struct rondo_request *request)
 {
     request->lane->requests->submitted++;
@@ -221,8 +231,9 @@ static void count_inline(struct rondo_queue *queue, struct rondo_request *reques
     __atomic_store_n(&queue->completed, queue->completed + 1, __ATOMIC_RELAXED);
 }
 
-/* Runs a small request under the queue lock: INACTIVE -> DONE, or -> SUBMITTED, as begun, to a daemon that has been claimed for
- * it. waits: the thread has nothing to do but to wait for it. Returns whether it is done. */
+/* Executes a small request inline under the queue lock: INACTIVE -> DONE, or, if it gets stuck, -> SUBMITTED as begun, with a
+ * daemon claimed for it. waits: the calling thread blocks until the request is done, so it may poll longer. Returns whether it
+ * is done. */
 static int run_small(struct rondo_request *request, int waits)
 {
     struct rondo_runtime *runtime = request->runtime;
@@ -238,7 +249,8 @@ static int run_small(struct rondo_request *request, int waits)
     return 0;
 }
 
-/* INLINE -> DONE, or -> SUBMITTED, as begun. Meanwhile other operations may have come to the lane, or the device was lost. */
+/* After inline execution without the lock: INLINE -> DONE, or -> SUBMITTED as begun. Other operations may have come to the lane
+ * meanwhile, which are submitted; or the device was lost, and all requests have been completed. */
 static void finish_large(struct rondo_request *request, int done)
 {
     struct rondo_runtime *runtime = request->runtime;
@@ -251,7 +263,7 @@ static void finish_large(struct rondo_request *request, int done)
         lane->requests->submitted++;
         lane->requests->finished++;
     }
-    if (!queue->abandoned && done) /* else it has been completed with all the others */
+    if (!queue->abandoned && done) /* abandon has completed it otherwise */
         complete(request, RONDO_SUCCESS, NULL);
     else if (!queue->abandoned)
         submit(runtime, request, RONDO_SQE_BEGUN);
@@ -267,8 +279,8 @@ static void finish_large(struct rondo_request *request, int done)
         rondo_queue_attend(runtime, start, RONDO_ASSIST_NOW);
 }
 
-/* Runs a large request with its lane kept free of others, and the queue lock given back meanwhile. The lock is held, and given
- * back for good. Returns whether it is done. */
+/* Executes a large request inline, without the queue lock; lane->requests->held keeps other operations of its lane waiting.
+ * Called with the queue lock held, and releases it. Returns whether the request is done. */
 static int run_large(struct rondo_request *request)
 {
     struct rondo_runtime *runtime = request->runtime;
@@ -281,8 +293,8 @@ static int run_large(struct rondo_request *request)
     return done;
 }
 
-/* The calling thread has claimed block 0. Begins what can be run inline, in order, and stops at the first that cannot, or that
- * is stuck. Returns how many have begun. */
+/* Begins what can be executed inline, in order, and stops at the first that cannot be or that gets stuck. The calling thread
+ * has claimed block 0. Returns how many have begun. */
 static int start_inline(struct rondo_runtime *runtime, struct rondo_submission *submission)
 {
     struct rondo_queue *queue = runtime->queue;
@@ -291,11 +303,12 @@ static int start_inline(struct rondo_runtime *runtime, struct rondo_submission *
     while (begun < submission->count && submission->stuck == NULL) {
         struct rondo_request *request =
             submission->request != NULL ? submission->request : rondo_request_cache_find(&submission->calls[begun]);
-        const int last = begun + 1 == submission->count; /* the others may be what a peer waits for */
+        const int last =
+            begun + 1 == submission->count; /* before the last, the thread must not wait: a peer may wait for a later one */
         if (request == NULL || !can_begin_inline(request) || (!request->small_inline && submission->request == NULL))
             break;
         begun++;
-        if (!request->small_inline) { /* alone */
+        if (!request->small_inline) { /* the only one of its submission */
             submission->stuck = run_large(request) ? NULL : request;
             return begun;
         }
@@ -305,8 +318,9 @@ static int start_inline(struct rondo_runtime *runtime, struct rondo_submission *
     return begun;
 }
 
-/* A small operation takes less time than telling the daemon of it and learning from it that it is over. So where nothing else
- * is under way, the thread that starts it claims block 0 and runs it, and only if it is stuck does a daemon hear of it. */
+/* Executes the submission inline where nothing else is under way, because a small operation takes less time than telling the
+ * daemon of it does. The calling thread claims block 0; only an operation that gets stuck is submitted. Returns how many
+ * requests have begun; 0: none may run inline now. */
 static int try_inline(struct rondo_runtime *runtime, struct rondo_submission *submission)
 {
     const struct rondo_request *request = submission->request;
@@ -314,18 +328,18 @@ static int try_inline(struct rondo_runtime *runtime, struct rondo_submission *su
         return 0;
     if (!rondo_assist_claim_idle(runtime))
         return 0;
-    const int begun = start_inline(runtime, submission); /* what is done may be another thread's to free */
+    const int begun = start_inline(runtime, submission); /* another thread may free a request that is done */
     if (submission->stuck != NULL && submission->waits && begun == submission->count)
         rondo_assist_run(runtime, submission->stuck);
-    /* What is stuck has a daemon, to which the block is left. */
+    /* An operation that is stuck has a daemon, which runs the block from here on. */
     rondo_assist_leave(runtime, submission->waits ? RONDO_ASSIST_NEVER : submission->assist);
     return begun;
 }
 
 /* ---- start: on the device ---- */
 
-/* INACTIVE -> DONE where nothing is to be moved or the communicator has failed, -> SUBMITTED where there is room, -> WAITING.
- */
+/* INACTIVE -> DONE if there is nothing to move or the communicator has failed; else -> SUBMITTED if the device has room; else
+ * -> WAITING. */
 static void start_on_device(struct rondo_runtime *runtime, struct rondo_request *request, enum rondo_assist assist)
 {
     struct rondo_queue *queue = runtime->queue;
@@ -350,7 +364,8 @@ static void start_on_device(struct rondo_runtime *runtime, struct rondo_request 
     if (submits)
         rondo_queue_attend(runtime, start, assist);
     rondo_proxies_expect(runtime->proxies);
-    /* It cannot have been freed: no thread waits for it before the start returns, and it waits for the verdict asked for. */
+    /* The request cannot have been freed: no thread waits for it before the start returns, and it cannot complete before the
+     * verdict that is asked for here, unless the communicator fails. */
     if (asks && rondo_comm_failure(request->comm) == RONDO_SUCCESS)
         rondo_check_ask(request);
 }
@@ -367,6 +382,7 @@ int rondo_submit(struct rondo_runtime *runtime, struct rondo_submission *submiss
 
 /* ---- verdicts, completions, failures ---- */
 
+/* The lane that the name is about; NULL: there is none. Takes the runtime lock. */
 static struct rondo_host_lane *find_lane(struct rondo_comm *comm, const struct rondo_operation_name *name)
 {
     pthread_mutex_lock(&comm->runtime->lock);
@@ -388,7 +404,8 @@ void rondo_request_approve(struct rondo_runtime *runtime, const struct rondo_ope
     struct rondo_request *request = lane != NULL ? lane->requests->waiting_first : NULL;
     while (request != NULL && request->number != name->number)
         request = request->next_waiting;
-    if (request == NULL) { /* ended by a failure meanwhile, or in stream order, where nothing waits for the verdict */
+    if (request ==
+        NULL) { /* a failure has completed it meanwhile, or it is in stream order, where no request waits for the verdict */
         pthread_mutex_unlock(&queue->lock);
         if (comm != NULL && verdict != RONDO_SUCCESS)
             rondo_comm_fail(comm, verdict, "%s", message);
@@ -417,7 +434,7 @@ int rondo_queue_reap(struct rondo_runtime *runtime)
     uint64_t head = __atomic_load_n(&queue->head, __ATOMIC_RELAXED);
     uint64_t *cq = runtime->device->daemon->queues->cq;
     if (rondo_load_relaxed(&cq[head % RONDO_QUEUE_DEPTH]) == 0)
-        return 0; /* a hint; another thread may be taking them */
+        return 0; /* a hint: another thread may be taking the entries */
     pthread_mutex_lock(&queue->lock);
     while (!queue->abandoned) {
         uint64_t *entry = &cq[queue->head % RONDO_QUEUE_DEPTH];
@@ -445,6 +462,7 @@ int rondo_queue_reap(struct rondo_runtime *runtime)
     return reaped;
 }
 
+/* Completes the requests of the communicator that are in lanes' lists. */
 static void fail_waiting(struct rondo_comm *comm)
 {
     struct rondo_runtime *runtime = comm->runtime;
@@ -464,10 +482,11 @@ static void fail_waiting(struct rondo_comm *comm)
 
 const struct rondo_failure_listener rondo_submission_failure = {.failed = fail_waiting};
 
+/* Completes all active requests with the result, and bars daemons for good. */
 static void abandon(struct rondo_runtime *runtime, rondo_result_t result, const char *why)
 {
     struct rondo_queue *queue = runtime->queue;
-    rondo_queue_reap(runtime); /* what was finished before is finished */
+    rondo_queue_reap(runtime); /* completions from before the loss keep their results */
     pthread_mutex_lock(&queue->lock);
     queue->abandoned = 1;
     while (queue->active != NULL) {

@@ -1,4 +1,5 @@
-/* See lib/submission/stream.h. */
+/* Enqueuing operations on streams, and freeing their memory after their kernels (lib/submission/stream.h). Relies on the lane's
+ * count of executed operations in device memory. */
 #include "lib/submission/stream.h"
 
 #include "lib/submission/check.h"
@@ -11,7 +12,7 @@
 
 #include <stdlib.h>
 
-#define RETIRED_LEAST 64 /* before their memory is looked after */
+#define RETIRED_LEAST 64 /* requests, before the first look at which are over */
 
 rondo_result_t rondo_stream_check(const struct rondo_runtime *runtime, const char *function, void *stream, int *captured)
 {
@@ -25,6 +26,7 @@ rondo_result_t rondo_stream_check(const struct rondo_runtime *runtime, const cha
     return RONDO_SUCCESS;
 }
 
+/* How many operations in stream order the lane has executed, with its life in the upper half. Reads device memory. */
 static uint64_t executed(const struct rondo_host_lane *lane)
 {
     struct rondo_device *device = lane->comm->runtime->device;
@@ -38,7 +40,7 @@ int rondo_stream_idle(const struct rondo_host_lane *lane)
     return (uint32_t) lane->requests->enqueued == 0 || executed(lane) == lane->requests->enqueued;
 }
 
-/* ---- what requests that are over still hold: layouts and scratch that their kernels may not have read yet ---- */
+/* ---- retired requests: they own layouts and scratch that their kernels may not have read yet ---- */
 
 static int is_executed(const struct rondo_request *request)
 {
@@ -46,6 +48,7 @@ static int is_executed(const struct rondo_request *request)
     return request->device_number != RONDO_UNORDERED && executed(request->lane) > request->device_number;
 }
 
+/* Frees an enqueued request, at once or when its kernel has ended. Stream lock held. */
 static void retire(struct rondo_request *request)
 {
     struct rondo_comm *comm = request->comm;
@@ -68,14 +71,16 @@ static void retire(struct rondo_request *request)
         comm->requests->retired_count--;
         rondo_request_destroy(old);
     }
-    /* As many again may come before the next look, so that looking costs each of them the same however many are kept. */
+    /* As many again may retire before the next look, so that the cost of looking per request does not grow with their number.
+     */
     comm->requests->retired_limit =
         2 * comm->requests->retired_count > RETIRED_LEAST ? 2 * comm->requests->retired_count : RETIRED_LEAST;
 }
 
-/* ---- lists of what is too much to travel with a kernel ---- */
+/* ---- memory of kernels whose operations do not fit into their arguments ---- */
 
-/* Gives back those that no kernel uses any more; at the end all, but for what may still be: that goes with the runtime. */
+/* Frees the lists that no kernel uses any more. end: removes all; memory of a kernel that may still run is then left to the end
+ * of the runtime's device. Stream lock held, or end. Acquire: the kernel's last reads come before the word that ends them. */
 static void return_lists(struct rondo_comm *comm, int end)
 {
     struct rondo_device *device = comm->runtime->device;
@@ -109,6 +114,7 @@ void rondo_stream_forget(struct rondo_comm *comm)
 
 /* ---- enqueuing ---- */
 
+/* Fills in *operation, and gives a request outside of a graph its place in the lane's order. Stream lock held. */
 static void describe(struct rondo_request *request, uint64_t stream_id, struct rondo_stream_operation *operation)
 {
     struct rondo_host_lane *lane = request->lane;
@@ -123,10 +129,10 @@ static void describe(struct rondo_request *request, uint64_t stream_id, struct r
         lane->requests->stream_id = stream_id;
     }
     request->device_number = operation->order;
-    request->fresh = 1; /* the daemon's blocks may hold an older state of its ends */
+    request->fresh = 1; /* the daemon's copy may have an older state of the connectors */
 }
 
-/* Asks for the comparison of the calls; a mismatch fails the communicator, and so ends the kernels. */
+/* Asks for the comparison of the calls (check.h). A mismatch fails the communicator, and so ends its kernels. */
 static void ask(struct rondo_request *request)
 {
     struct rondo_queue *queue = request->runtime->queue;
@@ -138,6 +144,8 @@ static void ask(struct rondo_request *request)
     rondo_check_ask(request);
 }
 
+/* Enqueues the requests as one kernel. Returns RONDO_ERR_MEMORY or the launch's error; then none has taken a place in its lane.
+ */
 static rondo_result_t launch(struct rondo_comm *comm, struct rondo_request *const *requests, int count)
 {
     struct rondo_device *device = comm->runtime->device;
@@ -148,15 +156,15 @@ static rondo_result_t launch(struct rondo_comm *comm, struct rondo_request *cons
         return rondo_fail(RONDO_ERR_MEMORY, "no memory to enqueue %d operations", count);
     if (!what.captured)
         what.stream_id = device->kind->stream_id(device, what.stream);
-    /* Numbers are handed out in the order of the launches: an operation that waits for one behind it in its stream would wait
-     * for ever. */
+    /* The lock makes the order of the numbers that of the launches: an operation that waited for one behind it in its stream
+     * would wait for ever. */
     pthread_mutex_lock(&comm->requests->stream_lock);
     return_lists(comm, 0);
     for (int i = 0; i < count; i++) {
         size_t bytes = rondo_call_bytes(comm, &requests[i]->call);
         what.bytes = bytes > what.bytes ? bytes : what.bytes;
         describe(requests[i], what.stream_id, &what.operations[i]);
-        for (int k = 0; k < i; k++) /* members are executed together, for all that they are on one stream */
+        for (int k = 0; k < i; k++) /* operations of one kernel begin together, although they are on one stream */
             what.operations[i].waits |= requests[k]->lane == requests[i]->lane;
     }
     rondo_result_t result = device->kind->enqueue(device, &what, &list);
@@ -177,8 +185,10 @@ static rondo_result_t launch(struct rondo_comm *comm, struct rondo_request *cons
     return result;
 }
 
-/* Operations of one lane follow each other on all ranks alike, so each may have a launch of its own: no blocks that wait. Those
- * of several lanes may wait for each other across ranks, and are launched together. */
+/* Enqueues the requests. Operations of one lane are in the same order on all ranks, so each has a launch of its own, whose
+ * blocks need not wait for those before. Operations of several lanes may wait for each other across ranks, and are launched
+ * together.
+ */
 static rondo_result_t launch_all(struct rondo_comm *comm, struct rondo_request *const *requests, int count)
 {
     int same = 1, twice = 0;
@@ -223,7 +233,7 @@ rondo_result_t rondo_stream_enqueue(struct rondo_request *first)
     for (int i = 0; i < all; i++)
         if (!requests[i]->empty) {
             struct rondo_request *request = requests[i];
-            requests[i] = requests[count]; /* those that move something come first */
+            requests[i] = requests[count]; /* requests that move something come first */
             requests[count++] = request;
         }
     if (result == RONDO_SUCCESS && count > 0)

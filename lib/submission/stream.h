@@ -1,24 +1,27 @@
 /*
- * Operations in stream order. A kernel on the user's stream carries its own engine, so that it needs neither the host nor a
- * daemon once it is enqueued; it executes the same programs, on lanes of their own, and so takes nothing from operations that
- * the host starts. Operations of one lane follow each other in the order of the calls, whatever their streams.
+ * Operations in stream order. A kernel on the user's stream contains its own engine: once enqueued, it needs neither the host
+ * nor a daemon. It executes the same programs, on lanes of their own, apart from operations that the host starts. Operations of
+ * one lane are executed in the order of the calls, on whatever streams they are. Relies on enqueue of the device table.
  */
 #ifndef RONDO_LIB_SUBMISSION_STREAM_H
 #define RONDO_LIB_SUBMISSION_STREAM_H
 
 #include "lib/context/runtime.h"
 
-/* RONDO_ERR_UNSUPPORTED on a device without streams, RONDO_ERR_ARGUMENT for what is no stream. captured: into a graph. */
+/* Checks a stream for the public function of that name. *captured: whether the stream is being captured into a graph. Returns
+ * RONDO_ERR_UNSUPPORTED on a device without streams, RONDO_ERR_ARGUMENT for what is no stream of the runtime's GPU. */
 rondo_result_t rondo_stream_check(const struct rondo_runtime *runtime, const char *function, void *stream, int *captured);
 
-/* Enqueues requests of one communicator and one stream, linked by next_grouped, to be executed together. Those that are not
- * persistent are freed when they can be, and must not be used any more. */
+/* Enqueues inactive requests of one communicator and one stream, linked by next_grouped, to be executed together. Takes
+ * ownership of those that are not persistent, also on failure. Returns the communicator's failure, RONDO_ERR_MEMORY,
+ * RONDO_ERR_UNSUPPORTED for a group that cannot be captured, or why the launch failed. Not under a lock; does not wait for
+ * other ranks. */
 rondo_result_t rondo_stream_enqueue(struct rondo_request *first);
 
-/* Whether all that was enqueued of the lane has been executed. Looks at the device. */
+/* Whether all operations of the lane that were enqueued outside of graphs have been executed. Reads the device's memory. */
 int rondo_stream_idle(const struct rondo_host_lane *lane);
 
-/* Frees what is kept for kernels of the communicator's operations. None may run. */
+/* Frees the retired requests of the communicator and the memory of its kernels. None of its kernels runs. */
 void rondo_stream_forget(struct rondo_comm *comm);
 
 #endif
