@@ -35,10 +35,10 @@ RONDO_FUNCTION void rondo_daemon_enter(const struct rondo_daemon *daemon, struct
     rondo_trace(block, RONDO_TRACE_ENTER, 0, 0, 0);
 }
 
-/* Leaves, unless a submission waits. Returns 1 if the daemon is out. This look and the submitter's (host: rondo_queue_start)
- * are the two sides of the sleep/wake race. The daemon writes LEAVING, fences, and looks at the queue; the submitter writes
- * the queue, fences, and looks at the state. One of the two sees the other, and a submitter that sees LEAVING waits for the
- * outcome. */
+/* Leaves, unless a submission waits. Returns 1 if the daemon is out. This look and the submitter's (host:
+ * rondo_queue_claim_start) are the two sides of the sleep/wake race. The daemon writes LEAVING, fences, and looks at the queue;
+ * the submitter writes the queue, fences, and looks at the state. One of the two sees the other, and a submitter that sees
+ * LEAVING waits for the outcome. */
 RONDO_FUNCTION int rondo_leave(const struct rondo_daemon *daemon, int must_leave)
 {
     struct rondo_queues *queues = daemon->queues;

@@ -100,6 +100,7 @@ static void find_locality(struct rondo_comm *comm)
     comm->by_host = comm->gpus_only && comm->same_host && !prefers_p2p(runtime);
 }
 
+/* Sets comm->topology. RONDO_ERR_MEMORY. */
 static rondo_result_t find_topology(struct rondo_comm *comm)
 {
     const char **hosts = calloc((size_t) comm->size, sizeof(*hosts));

@@ -303,6 +303,7 @@ static void adapt_to_gpu(struct rondo_startup *startup)
     policy->spread = GPU_SPREAD;
 }
 
+/* Makes the device with the policy that fits it, and runtime->nothing. */
 static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_startup *startup)
 {
     const uint32_t near = neighbours(runtime, runtime->rank);
@@ -459,6 +460,7 @@ done:
     return result;
 }
 
+/* Makes the world communicator. */
 static rondo_result_t create_world(struct rondo_runtime *runtime)
 {
     int *members = calloc((size_t) runtime->size, sizeof(*members));

@@ -85,6 +85,7 @@ static void fill_in(const struct rondo_comm *comm, const struct rondo_call *call
     rondo_call_describe(call, statement->text, sizeof(statement->text));
 }
 
+/* Says which two calls differ. */
 static void disagreement(const struct statement *a, const struct statement *b, char *text, size_t bytes)
 {
     snprintf(text, bytes, "ranks disagree: rank %d calls %s, rank %d calls %s", a->rank, a->text, b->rank, b->text);
@@ -111,6 +112,7 @@ void rondo_check_ask(struct rondo_request *request)
     rondo_control_send(request->runtime->control, arbiter, RONDO_MESSAGE_CHECK, &statement, sizeof(statement));
 }
 
+/* Whether two ranks' statements are about one operation. */
 static int same_operation(const struct statement *a, const struct statement *b)
 {
     return a->comm == b->comm && a->lane == b->lane && a->number == b->number && a->sender == b->sender &&

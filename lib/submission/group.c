@@ -112,6 +112,7 @@ static void put_first(struct rondo_request **list, struct rondo_request *taken)
     *list = rest;
 }
 
+/* Requests in stream order, of one stream. */
 static int is_of_stream(const struct rondo_request *request, const struct rondo_request *first)
 {
     return request->streamed && (first == NULL || request->stream == first->stream);

@@ -133,6 +133,7 @@ rondo_result_t rondo_progress_wait(struct rondo_request *request)
 
 /* ---- the public calls ---- */
 
+/* Returns RONDO_ERR_ARGUMENT for NULL, RONDO_ERR_STATE for a request that has been freed or is in the cache. */
 static rondo_result_t check_handle(const struct rondo_request *request, const char *function)
 {
     if (request == NULL)
@@ -142,6 +143,7 @@ static rondo_result_t check_handle(const struct rondo_request *request, const ch
     return RONDO_SUCCESS;
 }
 
+/* Returns RONDO_ERR_STATE unless the request is persistent and inactive; RONDO_ERR_BUFFER as rondo_request_still. */
 static rondo_result_t check_startable(struct rondo_request *request, const char *function)
 {
     rondo_result_t result = check_handle(request, function);

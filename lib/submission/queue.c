@@ -124,9 +124,9 @@ void rondo_queue_attend(struct rondo_runtime *runtime, int start, enum rondo_ass
 }
 
 /* Resets the pause: a new submission gets a daemon at once. This is the submitter's half of the sleep/wake race, whose other
- * half is rondo_leave (device/daemon/consensus.h): the SQE is written before the fence, and the daemon's state is read after
- * it. The daemon writes its state, fences, and then reads the queue; so either it sees the SQE or the submitter sees it leave.
- */
+ * half is rondo_leave (device/daemon/consensus.h). The SQE is written before the fence, and the daemon's state is read after
+ * it; the daemon writes LEAVING, fences, and then reads the queue. So at least one of the two sees the other's write, and a
+ * submitter that sees LEAVING waits for the outcome in rondo_device_claim. */
 int rondo_queue_claim_start(struct rondo_runtime *runtime)
 {
     struct rondo_queue *queue = runtime->queue;

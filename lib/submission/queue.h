@@ -30,18 +30,17 @@ struct rondo_queue {
 
 /* The part of a lane that belongs to submission. */
 struct rondo_lane_requests {
-    uint32_t revives;  /* the lane's entry of the daemon's table is reused, and nothing has been submitted since (queue lock) */
-    uint64_t stuck;    /* what a waiting kernel on a stream reports (RONDO_STUCK_NUMBER); 0: none waits (runtime lock) */
-    uint64_t stuck_ns; /* since when the report is the same (runtime lock) */
-    uint64_t enqueued,
-        stream_id; /* operations enqueued on streams outside of graphs, and the last one's stream (stream lock) */
+    uint32_t revives;   /* nothing has been submitted in this life of the lane's entry in the daemon's table (queue lock) */
+    uint64_t stuck;     /* what a waiting kernel on a stream reports (RONDO_STUCK_NUMBER); 0: none waits (runtime lock) */
+    uint64_t stuck_ns;  /* since when the report is the same (runtime lock) */
+    uint64_t enqueued;  /* operations enqueued on streams, without those in graphs (the communicator's stream lock) */
+    uint64_t stream_id; /* the stream of the last one (the same lock) */
     /* Queue lock: */
     uint64_t started, submitted, finished; /* operations; those started and not submitted wait in the list */
     struct rondo_request *waiting_first, *waiting_last;
     const struct rondo_request *held;                       /* a thread executes it inline without the queue lock; NULL: none */
     const struct rondo_request *latest;                     /* of those submitted or executed inline */
-    struct rondo_request *cached[RONDO_REQUEST_CACHE_SIZE]; /* the request cache; whether an entry is NULL may be read at any
-                                                             * time */
+    struct rondo_request *cached[RONDO_REQUEST_CACHE_SIZE]; /* whether an entry is NULL may be read at any time */
 };
 
 /* Makes a lane with its part of submission. Locks, errors and other ranks: as rondo_lane_create (lib/connection/lane.h). */

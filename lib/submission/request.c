@@ -28,8 +28,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALLEST_SLOT 256u
-#define COMPILED_SLOT ((size_t) 16384)
+#define SMALLEST_SLOT 256u             /* bytes */
+#define COMPILED_SLOT ((size_t) 16384) /* least bytes of a slot for a compiled program */
 #define MESSAGE_BYTES 1024
 #define SLOT_USEFUL   ((size_t) 1 << 24) /* beyond it no slot is made smaller, and twice it does not overflow */
 
@@ -65,6 +65,7 @@ static rondo_result_t copy_arrays(struct rondo_request *request)
 
 /* ---- lanes ---- */
 
+/* The size of a slot for so many bytes: a multiple of 64, at least SMALLEST_SLOT and at most most. */
 static uint32_t clamp_slot(size_t bytes, size_t most)
 {
     size_t rounded = (bytes + 63) / 64 * 64;
@@ -339,6 +340,7 @@ static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *giv
 
 /* ---- the forms ---- */
 
+/* Checks the communicator and the arguments. */
 static rondo_result_t check(rondo_comm_t comm, const struct rondo_call *call)
 {
     if (comm == NULL)

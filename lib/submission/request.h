@@ -56,8 +56,7 @@ struct rondo_request {
     size_t residual_bytes;
     /* Queue lock: */
     uint64_t number;        /* its place among the operations that were started in the lane */
-    uint64_t device_number; /* its place among those submitted or executed inline, as the daemon counts; on a stream: its order
-                               there */
+    uint64_t device_number; /* as the daemon counts: its place among those submitted, or its order on streams */
     uint64_t started_ns;
     int approved; /* may be submitted: not checked, or the comparison has ended */
     struct rondo_request *next_waiting;

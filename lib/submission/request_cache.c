@@ -103,6 +103,7 @@ static int owns_memory(const struct rondo_request *request)
 /* The cache uses only the lower half of all operation slots, so that the other half is free for requests in use. */
 #define SLOTS_MOST (RONDO_OPERATIONS_MAX / 2)
 
+/* Whether nothing of the request is bound to this one use. A request that is not may have no lane. */
 static int can_be_cached(const struct rondo_request *request)
 {
     return request->slot < SLOTS_MOST && request->result == RONDO_SUCCESS && !request->checked && !request->empty &&
@@ -112,7 +113,7 @@ static int can_be_cached(const struct rondo_request *request)
 int rondo_request_cache_put(struct rondo_request *request)
 {
     struct rondo_queue *queue = request->runtime->queue;
-    if (!can_be_cached(request)) /* such a request may have no lane */
+    if (!can_be_cached(request))
         return 0;
     struct rondo_request **place = place_of(request->lane, &request->call);
     pthread_mutex_lock(&queue->lock);

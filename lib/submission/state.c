@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Adds the request to the active ones. Queue lock held. */
 static void link_active(struct rondo_queue *queue, struct rondo_request *request)
 {
     request->active_before = NULL;
@@ -115,11 +116,12 @@ static void submit(struct rondo_runtime *runtime, struct rondo_request *request,
     queue->tail++;
 }
 
+#define FOLLOWERS_MAX (RONDO_QUEUE_DEPTH - RONDO_LANES_MAX)
+
 /* Whether the next operation of the lane may be submitted now. The first operation of a lane always may, because operations on
  * other ranks may wait for it. A follower may only while the queue keeps room for the first operations of all lanes; else the
  * completion of the operation before it submits it. So no lane waits for another's completions. The queues do not overflow:
  * since in_flight was last within FOLLOWERS_MAX, only first operations have been added, and a lane has one at a time. */
-#define FOLLOWERS_MAX (RONDO_QUEUE_DEPTH - RONDO_LANES_MAX)
 static int fits(const struct rondo_runtime *runtime, const struct rondo_host_lane *lane)
 {
     uint64_t there = lane->requests->submitted - lane->requests->finished;
@@ -147,6 +149,7 @@ static int feed(struct rondo_runtime *runtime, struct rondo_host_lane *lane)
     return fed;
 }
 
+/* Puts the request at the end of its lane's list. Queue lock held. */
 static void enqueue(struct rondo_runtime *runtime, struct rondo_request *request)
 {
     struct rondo_host_lane *lane = request->lane;
@@ -165,6 +168,7 @@ static int is_waiting(const struct rondo_request *request)
     return request->state == RONDO_REQUEST_WAITING;
 }
 
+/* Takes the request out of its lane's list. Queue lock held. */
 static void unlink_waiting(struct rondo_runtime *runtime, struct rondo_request *request)
 {
     struct rondo_host_lane *lane = request->lane;
@@ -186,8 +190,8 @@ static void unlink_waiting(struct rondo_runtime *runtime, struct rondo_request *
 
 #define INLINE_SMALL_BYTES 8192 /* most that is moved under the queue lock, which other threads' calls may wait for */
 
-/* Whether the operation could run as block 0 on a thread: one block, no comparison, no network, preemptive FIFO order, and no
- * trace, whose records the daemon's blocks write. */
+/* Whether the operation could run as block 0 on a thread: one block, no comparison, no network, preemptive FIFO order, no
+ * trace. */
 static int may_run_inline(const struct rondo_request *request)
 {
     const struct rondo_device *device = request->runtime->device;
@@ -204,7 +208,7 @@ void rondo_request_classify(struct rondo_request *request)
 }
 
 /* Whether the request can begin inline now: nothing of its lane is under way, and there is nothing that only an SQE tells the
- * daemon (a reused lane, interrupts). Queue lock held. */
+ * daemon (the lane's new life, interrupts). Queue lock held. */
 static int can_begin_inline(const struct rondo_request *request)
 {
     const struct rondo_queue *queue = request->runtime->queue;

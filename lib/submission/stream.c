@@ -42,6 +42,7 @@ int rondo_stream_idle(const struct rondo_host_lane *lane)
 
 /* ---- retired requests: they own layouts and scratch that their kernels may not have read yet ---- */
 
+/* Whether the request's kernel has ended. */
 static int is_executed(const struct rondo_request *request)
 {
     /* A graph may be launched at any time. */
