@@ -1,5 +1,5 @@
 /*
- * What a communicator has of lanes and windows.
+ * The connection room's part of a communicator: its lanes, the count of its collective exchanges, and its windows.
  */
 #ifndef RONDO_LIB_CONNECTION_COMM_CONNECTIONS_H
 #define RONDO_LIB_CONNECTION_COMM_CONNECTIONS_H
@@ -9,12 +9,12 @@
 struct rondo_host_lane;
 struct rondo_registration;
 
-#define RONDO_WINDOWS_MAX 256 /* of a communicator */
+#define RONDO_WINDOWS_MAX 256 /* windows per communicator */
 
 struct rondo_comm_connections {
-    struct rondo_host_lane *lanes;            /* all of them (runtime lock) */
+    struct rondo_host_lane *lanes;            /* linked list; runtime lock */
     uint64_t exchanges;                       /* collective exchanges so far (lib/connection/mailbox.h) */
-    struct rondo_registration *registrations; /* lib/connection/window.h */
+    struct rondo_registration *registrations; /* linked list; lib/connection/window.h; runtime lock */
     uint32_t windows_used;
     char **windows; /* [member][RONDO_WINDOWS_MAX]; device memory */
 };

@@ -1,4 +1,7 @@
-/* See lib/connection/connect.h. */
+/*
+ * The table of connectors (lib/connection/connect.h): a hash table of this rank's halves, and the list of requests that wait
+ * for a peer's answer. One lock, the connect lock, protects both. Relies on the transports and the control plane.
+ */
 #include "lib/connection/connect.h"
 #include "lib/base/error.h"
 
@@ -6,10 +9,10 @@
 #include <string.h>
 
 #define BUCKETS 4096
-#define SHUT_MS 2000 /* that a rank waits at its end for others to let go of its memory */
+#define SHUT_MS 2000 /* longest wait at finalize for peers to release this rank's memory */
 
-/* This rank's half of a connector: memory that the other side reaches. The receiver has one always; the sender where the
- * transport says so (offer). */
+/* This rank's half of a connector: memory that the peer accesses. The receiver always has one. The sender has one if the
+ * transport has the operation offer. */
 struct half {
     struct half *next;
     struct rondo_connector_key key;
@@ -18,10 +21,10 @@ struct half {
     struct rondo_ticket ticket;
     enum { UNOPENED, OPEN, CLOSED } opened;   /* by this rank's lane */
     enum { UNASKED, ASKED, WITHDRAWN } asked; /* by the other side */
-    int joined;                               /* the connector reaches the other side's memory, if that has any */
+    int joined;                               /* the peer's memory is mapped, if the peer has any */
 };
 
-/* A sender's request under way. */
+/* A request that waits for the peer's answer. */
 struct pending {
     struct pending *next;
     uint64_t cookie;
@@ -41,7 +44,7 @@ struct rondo_connect_table {
     int shut; /* the runtime is being finalized */
 };
 
-/* direction: of the half that is wanted, as its owner sees it. */
+/* A CONNECT message. direction: that of the requested half, as its owner sees it. */
 struct ask {
     uint64_t cookie;
     struct rondo_connector_key key;
@@ -51,7 +54,7 @@ struct ask {
 
 struct withdrawal {
     struct rondo_connector_key key;
-    uint64_t direction; /* of the half that is used no more */
+    uint64_t direction; /* of the half that the sender of this message no longer uses */
 };
 
 struct answer {
@@ -72,7 +75,7 @@ rondo_result_t rondo_connect_create(struct rondo_connect_table **result)
     return RONDO_SUCCESS;
 }
 
-/* What connect or accept did. May wait for the device. */
+/* Undoes the transport's connect or accept: releases the peer's memory. May wait for the device. */
 static void leave_other(struct rondo_runtime *runtime, struct half *half)
 {
     const struct rondo_transport *transport = half->connector.transport;
@@ -83,7 +86,7 @@ static void leave_other(struct rondo_runtime *runtime, struct half *half)
     half->joined = 0;
 }
 
-/* Neither side uses it any more. */
+/* Frees this rank's half. Neither side may use it any more. */
 static void free_half(struct rondo_runtime *runtime, struct half *half)
 {
     const struct rondo_transport *transport = half->connector.transport;
@@ -94,7 +97,8 @@ static void free_half(struct rondo_runtime *runtime, struct half *half)
     free(half);
 }
 
-/* Under the lock. Memory of a GPU must not be freed while others have it mapped; of shared memory each has its own share. */
+/* Whether a living peer still has a half of this rank mapped, of a transport with offers (GPU memory). Lock held. GPU memory
+ * must not be freed while a peer has it mapped. Each mapping of shared memory holds its own reference, so shared memory may. */
 static int is_mapped_by_others(const struct rondo_runtime *runtime)
 {
     for (int b = 0; b < BUCKETS; b++)
@@ -105,7 +109,8 @@ static int is_mapped_by_others(const struct rondo_runtime *runtime)
     return 0;
 }
 
-/* Under the lock, which the wait releases. They do so at their own end, whatever this rank does. */
+/* Waits, at most SHUT_MS, until no living peer has this rank's memory mapped. Lock held; the wait releases it. Each peer unmaps
+ * at its own finalize, which does not depend on this rank. */
 static void await_withdrawals(struct rondo_runtime *runtime)
 {
     struct rondo_connect_table *table = runtime->connections;
@@ -193,7 +198,7 @@ static rondo_result_t make_half(struct rondo_runtime *runtime, const struct rond
     return RONDO_SUCCESS;
 }
 
-/* Under the lock. Either side's first word makes the half. */
+/* Finds the half, or creates it: either side's first request does. Lock held. */
 static rondo_result_t get_half(struct rondo_runtime *runtime, const struct rondo_connector_key *key,
                                enum rondo_direction direction, const struct rondo_connector_spec *spec, struct half **result)
 {
@@ -213,8 +218,9 @@ static rondo_result_t get_half(struct rondo_runtime *runtime, const struct rondo
     return RONDO_SUCCESS;
 }
 
-/* Under the lock. Both sides come and go exactly once, in any order: a sender may have filled slots, finished and closed before
- * this rank's lane opens, and a receiver that needed nothing may be gone before the sender asks. */
+/* Frees the half if both sides have closed it. Lock held. Each side opens and closes exactly once, and the sides do so in any
+ * order. A sender may fill slots, complete and close before this rank's lane opens. A receiver that needed no data may close
+ * before the sender asks. */
 static void close_if_unused(struct rondo_runtime *runtime, struct half *half)
 {
     if (half->opened != CLOSED || half->asked != WITHDRAWN)
@@ -226,7 +232,7 @@ static void close_if_unused(struct rondo_runtime *runtime, struct half *half)
     free_half(runtime, half);
 }
 
-/* Whether the half that is wanted is this rank's, of a connector with the rank that wants it. */
+/* Whether the requested half belongs to this rank, and its connector's other side to rank source. */
 static int names_half(const struct rondo_runtime *runtime, int source, const struct rondo_connector_key *key,
                       uint64_t direction)
 {
@@ -320,7 +326,8 @@ void rondo_connect_wake(struct rondo_runtime *runtime)
     pthread_mutex_unlock(&runtime->connections->lock);
 }
 
-/* Under the lock, which the wait releases. */
+/* Waits for the peer's answer. Lock held; the wait releases it. RONDO_ERR_PEER if the peer has gone, RONDO_ERR_TIMEOUT after
+ * settings.connect_timeout, else the peer's result. */
 static rondo_result_t await(struct rondo_runtime *runtime, struct pending *pending)
 {
     struct rondo_connect_table *table = runtime->connections;
@@ -341,32 +348,32 @@ static rondo_result_t await(struct rondo_runtime *runtime, struct pending *pendi
 
 /* ---- this rank's connectors ---- */
 
-/* What a wish has come to so far. */
+/* The progress of one request of rondo_connect. */
 struct attempt {
-    struct pending pending; /* its cookie is 0 while the other side has not been asked */
+    struct pending pending; /* cookie 0: the peer has not been asked */
     const struct rondo_transport *transport;
     struct half *half; /* NULL: a sender without memory of its own */
 };
 
-/* Makes this rank's half, if it has one, and asks for the other's, if that has one. */
-static rondo_result_t begin(struct rondo_runtime *runtime, struct rondo_connector_wish *wish, struct attempt *attempt)
+/* Creates this rank's half, if this side has memory, and asks the peer for its half, if that side has memory. Does not wait. */
+static rondo_result_t begin(struct rondo_runtime *runtime, struct rondo_connector_request *request, struct attempt *attempt)
 {
     struct rondo_connect_table *table = runtime->connections;
-    int outgoing = wish->direction == RONDO_OUTGOING;
-    int peer = outgoing ? wish->key.destination : wish->key.source;
-    struct rondo_connector_spec spec = wish->spec;
+    int outgoing = request->direction == RONDO_OUTGOING;
+    int peer = outgoing ? request->key.destination : request->key.source;
+    struct rondo_connector_spec spec = request->spec;
     spec.peer = peer;
-    wish->connector = NULL;
+    request->connector = NULL;
     rondo_result_t result = rondo_transport_choose(&runtime->transport, peer, &attempt->transport);
     if (result != RONDO_SUCCESS)
         return result;
     int both_have_memory = attempt->transport->offer != NULL;
     pthread_mutex_lock(&table->lock);
     if (!outgoing || both_have_memory)
-        result = get_half(runtime, &wish->key, wish->direction, &spec, &attempt->half);
+        result = get_half(runtime, &request->key, request->direction, &spec, &attempt->half);
     if (result == RONDO_SUCCESS && attempt->half != NULL) {
         attempt->half->opened = OPEN;
-        wish->connector = &attempt->half->connector;
+        request->connector = &attempt->half->connector;
     }
     int asks = result == RONDO_SUCCESS && (outgoing || both_have_memory);
     if (asks) {
@@ -378,13 +385,13 @@ static rondo_result_t begin(struct rondo_runtime *runtime, struct rondo_connecto
     pthread_mutex_unlock(&table->lock);
     if (!asks)
         return result;
-    struct ask ask = {attempt->pending.cookie, wish->key, spec.slot_bytes, spec.slot_count,
+    struct ask ask = {attempt->pending.cookie, request->key, spec.slot_bytes, spec.slot_count,
                       outgoing ? RONDO_INCOMING : RONDO_OUTGOING};
     return rondo_control_send(runtime->control, peer, RONDO_MESSAGE_CONNECT, &ask, sizeof(ask));
 }
 
-/* The other side's memory, by its answer. */
-static rondo_result_t join(struct rondo_runtime *runtime, struct rondo_connector_wish *wish, struct attempt *attempt)
+/* Waits for the peer's answer, if the peer was asked, and maps the memory that it names. */
+static rondo_result_t join(struct rondo_runtime *runtime, struct rondo_connector_request *request, struct attempt *attempt)
 {
     const struct rondo_transport *transport = attempt->transport;
     const struct rondo_ticket *ticket = &attempt->pending.ticket;
@@ -392,7 +399,7 @@ static rondo_result_t join(struct rondo_runtime *runtime, struct rondo_connector
         return rondo_fail(RONDO_ERR_TRANSPORT,
                           "rank %d offers transport %s where this rank chose %s (do RONDO_TRANSPORTS match?)",
                           attempt->pending.peer, ticket->transport, transport->name);
-    if (wish->direction == RONDO_INCOMING) {
+    if (request->direction == RONDO_INCOMING) {
         rondo_result_t result = transport->accept(&runtime->transport, &attempt->half->connector, ticket);
         attempt->half->joined = result == RONDO_SUCCESS;
         return result;
@@ -405,17 +412,17 @@ static rondo_result_t join(struct rondo_runtime *runtime, struct rondo_connector
     struct rondo_connector *connector = calloc(1, sizeof(*connector));
     if (connector == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a connector");
-    connector->spec = wish->spec;
+    connector->spec = request->spec;
     connector->transport = transport;
     rondo_result_t result = transport->connect(&runtime->transport, connector, ticket);
     if (result != RONDO_SUCCESS)
         free(connector);
     else
-        wish->connector = connector;
+        request->connector = connector;
     return result;
 }
 
-rondo_result_t rondo_connect(struct rondo_runtime *runtime, struct rondo_connector_wish *wishes, int count)
+rondo_result_t rondo_connect(struct rondo_runtime *runtime, struct rondo_connector_request *requests, int count)
 {
     struct rondo_connect_table *table = runtime->connections;
     struct attempt *attempts = calloc((size_t) count + 1, sizeof(*attempts));
@@ -424,9 +431,9 @@ rondo_result_t rondo_connect(struct rondo_runtime *runtime, struct rondo_connect
     if (attempts == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory to connect %d connectors", count);
 
-    /* Ask for all first, so that the answers overlap. */
+    /* All requests are sent before the first wait, so that the answers overlap. */
     for (; begun < count && result == RONDO_SUCCESS; begun++)
-        result = begin(runtime, &wishes[begun], &attempts[begun]);
+        result = begin(runtime, &requests[begun], &attempts[begun]);
     for (int i = 0; i < begun; i++) {
         if (attempts[i].pending.cookie == 0)
             continue;
@@ -435,7 +442,7 @@ rondo_result_t rondo_connect(struct rondo_runtime *runtime, struct rondo_connect
             result = await(runtime, &attempts[i].pending);
         pthread_mutex_unlock(&table->lock);
         if (result == RONDO_SUCCESS)
-            result = join(runtime, &wishes[i], &attempts[i]);
+            result = join(runtime, &requests[i], &attempts[i]);
     }
     pthread_mutex_lock(&table->lock);
     for (int i = 0; i < begun; i++)
@@ -446,13 +453,13 @@ rondo_result_t rondo_connect(struct rondo_runtime *runtime, struct rondo_connect
             }
     pthread_mutex_unlock(&table->lock);
     for (int i = 0; result != RONDO_SUCCESS && i < begun; i++)
-        if (wishes[i].connector != NULL || attempts[i].pending.cookie != 0)
-            rondo_disconnect(runtime, &wishes[i].key, wishes[i].connector);
+        if (requests[i].connector != NULL || attempts[i].pending.cookie != 0)
+            rondo_disconnect(runtime, &requests[i].key, requests[i].connector);
     free(attempts);
     return result;
 }
 
-/* The half whose connector it is; NULL for that of a sender without memory of its own. */
+/* The half that contains the connector. NULL if the connector is a sender's without memory of its own. */
 static struct half *half_of(struct rondo_connect_table *table, const struct rondo_connector_key *key,
                             const struct rondo_connector *connector)
 {
@@ -481,7 +488,7 @@ void rondo_disconnect(struct rondo_runtime *runtime, const struct rondo_connecto
             peer = key->source;
             tells = connector->transport->offer != NULL;
         }
-        leave_other(runtime, half); /* an open half stays where it is */
+        leave_other(runtime, half); /* an open half is not moved or freed by other threads */
         pthread_mutex_lock(&table->lock);
         half->opened = CLOSED;
         close_if_unused(runtime, half);

@@ -1,4 +1,7 @@
-/* See lib/connection/endpoint_address.h. */
+/*
+ * The cache of endpoint addresses (lib/connection/endpoint_address.h): a list with one entry for each peer and network, filled
+ * by the control thread. Relies on the control plane and, for this rank's own addresses, on the proxies.
+ */
 #include "lib/connection/endpoint_address.h"
 
 #include "proxy/proxies.h"
@@ -26,11 +29,11 @@ struct rondo_endpoints {
     int withdrawn;
 };
 
-/* An ask is the name alone. */
+/* An answer. A request is the network's name alone. */
 struct message {
     char network[16];
     uint64_t refused;
-    struct rondo_endpoint_address endpoint; /* as much of it as there is */
+    struct rondo_endpoint_address endpoint; /* transmitted up to endpoint.bytes */
 };
 #define MESSAGE_LEAST (offsetof(struct message, endpoint) + offsetof(struct rondo_endpoint_address, data))
 
@@ -86,7 +89,7 @@ static void answer(struct rondo_runtime *runtime, int source, const char *networ
     struct message message;
     memset(&message, 0, MESSAGE_LEAST);
     snprintf(message.network, sizeof(message.network), "%s", network);
-    pthread_mutex_lock(&runtime->endpoints->lock); /* the proxy does not end meanwhile */
+    pthread_mutex_lock(&runtime->endpoints->lock); /* withdraw takes it too, so the proxies exist until it is released */
     const struct rondo_endpoint_address *own =
         runtime->endpoints->withdrawn ? NULL : rondo_proxies_endpoint_address(runtime->proxies, message.network);
     if (own != NULL) {
@@ -132,7 +135,7 @@ void rondo_endpoints_message(struct rondo_runtime *runtime, int source, uint32_t
     }
 }
 
-/* Under the lock, which the wait releases. */
+/* Waits for the peer's answer. Lock held; the wait releases it. */
 static rondo_result_t await(struct rondo_runtime *runtime, struct entry *entry)
 {
     struct timespec deadline;

@@ -1,4 +1,4 @@
-/* See lib/connection/failure.h. */
+/* The failure listener of connections (lib/connection/failure.h). Relies on the wake functions of the room's other files. */
 #include "lib/connection/failure.h"
 
 #include "lib/connection/comm_connections.h"
@@ -7,7 +7,8 @@
 #include "lib/connection/lane.h"
 #include "lib/connection/mailbox.h"
 
-/* Operations on the device end at their next visit; the daemon is run until they have. */
+/* Marks every lane as failed. An operation on the device ends at the daemon's next visit; the daemon runs until all have ended.
+ * Runtime lock held. */
 static void fail_lanes(struct rondo_comm *comm, rondo_result_t code)
 {
     for (struct rondo_host_lane *lane = comm->connections->lanes; lane != NULL; lane = lane->next)

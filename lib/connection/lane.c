@@ -1,4 +1,7 @@
-/* See lib/connection/lane.h. */
+/*
+ * Lanes on the host (lib/connection/lane.h): their indices in the daemon's table, their links and their bindings. Relies on the
+ * device for memory and on connect.h for connectors.
+ */
 #include "lib/connection/lane.h"
 
 #include "lib/connection/connect.h"
@@ -14,12 +17,12 @@
 
 #define SLOT_COUNT 4
 
-static rondo_result_t place(struct rondo_runtime *runtime, struct rondo_host_lane *lane)
+static rondo_result_t take_index(struct rondo_runtime *runtime, struct rondo_host_lane *lane)
 {
     struct rondo_daemon *daemon = runtime->device->daemon;
     pthread_mutex_lock(&runtime->lock);
     struct rondo_host_lane *old = runtime->free_lanes;
-    if (old != NULL) { /* its counters go on, so the daemon needs to be told nothing */
+    if (old != NULL) { /* its counters continue, so the daemon's copy stays valid */
         runtime->free_lanes = old->next;
         lane->index = old->index;
         pthread_mutex_unlock(&runtime->lock);
@@ -52,7 +55,7 @@ rondo_result_t rondo_lane_create(struct rondo_comm *comm, const struct rondo_lan
     lane->outgoing = options->outgoing;
     lane->slot_count = rondo_is_wide(comm) ? rondo_network_slots(runtime) : SLOT_COUNT;
     memcpy(lane->slot_bytes, options->slot_bytes, sizeof(lane->slot_bytes));
-    rondo_result_t status = place(runtime, lane);
+    rondo_result_t status = take_index(runtime, lane);
     if (status != RONDO_SUCCESS) {
         free(lane);
         return status;
@@ -167,8 +170,8 @@ static struct rondo_link *find_link(struct rondo_host_lane *lane, const struct r
     return NULL;
 }
 
-/* The ends of new connectors, in one row. */
-static struct rondo_end *make_ends(struct rondo_host_lane *lane, const struct rondo_connector_wish *wishes,
+/* Allocates the ends of count new connectors together, in device memory. NULL if there is no memory. */
+static struct rondo_end *make_ends(struct rondo_host_lane *lane, const struct rondo_connector_request *requests,
                                    const struct rondo_connection *const *whats, int count)
 {
     struct rondo_runtime *runtime = lane->comm->runtime;
@@ -176,13 +179,13 @@ static struct rondo_end *make_ends(struct rondo_host_lane *lane, const struct ro
     size_t bytes = (size_t) count * sizeof(struct rondo_end);
     struct rondo_end *ends = device->kind->allocate(device, bytes), *values = calloc((size_t) count, sizeof(*values));
     for (int i = 0; i < count && values != NULL; i++) {
-        const struct rondo_connector *connector = wishes[i].connector;
+        const struct rondo_connector *connector = requests[i].connector;
         values[i].watched = connector->watched;
         values[i].published = connector->published;
         values[i].slots = connector->slots + (connector->spec.protocol == RONDO_PROTOCOL_TINY ? RONDO_TINY_HEAD : 0);
         values[i].sizes = connector->sizes;
         values[i].source_references = connector->source_references;
-        if (connector->receive_actions != NULL) { /* in the place of what a sender has */
+        if (connector->receive_actions != NULL) { /* this field shares its storage with a sender's */
             values[i].receive_actions = connector->receive_actions;
             values[i].posts_receive_actions = 1;
         }
@@ -203,8 +206,9 @@ static struct rondo_end *make_ends(struct rondo_host_lane *lane, const struct ro
     return ends;
 }
 
-/* A block may name one end several times, so that its instructions find theirs side by side. */
-static int is_wished(const struct rondo_connection **whats, int count, const struct rondo_connection *what)
+/* Whether the connection is among the first count. A block may name one end several times, so that the ends of its instructions
+ * are adjacent. */
+static int is_requested(const struct rondo_connection **whats, int count, const struct rondo_connection *what)
 {
     for (int i = 0; i < count; i++)
         if (memcmp(whats[i], what, sizeof(*what)) == 0)
@@ -212,53 +216,53 @@ static int is_wished(const struct rondo_connection **whats, int count, const str
     return 0;
 }
 
-/* Connects what the plan wants and the lane does not have yet. */
+/* Opens the plan's connectors that the lane does not have yet. Bind lock held. */
 static rondo_result_t connect_missing(struct rondo_host_lane *lane, const struct rondo_plan *plan)
 {
     struct rondo_runtime *runtime = lane->comm->runtime;
     int count = (int) plan->program->ends, missing = 0;
-    struct rondo_connector_wish *wishes = calloc((size_t) count + 1, sizeof(*wishes));
+    struct rondo_connector_request *requests = calloc((size_t) count + 1, sizeof(*requests));
     const struct rondo_connection **whats = calloc((size_t) count + 1, sizeof(*whats));
     struct rondo_link *links = realloc(lane->links, ((size_t) lane->link_count + (size_t) count + 1) * sizeof(*links));
     rondo_result_t result = RONDO_SUCCESS;
     if (links != NULL)
         lane->links = links;
-    if (wishes == NULL || whats == NULL || links == NULL)
+    if (requests == NULL || whats == NULL || links == NULL)
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory to connect %d connectors", count);
     for (int i = 0; i < count && result == RONDO_SUCCESS; i++) {
         const struct rondo_connection *what = &plan->connections[i];
-        if (find_link(lane, what) != NULL || is_wished(whats, missing, what))
+        if (find_link(lane, what) != NULL || is_requested(whats, missing, what))
             continue;
         whats[missing] = what;
-        wishes[missing].direction = (enum rondo_direction) what->direction;
-        key_of(lane, what, &wishes[missing].key);
-        wishes[missing].spec.slot_bytes = lane->slot_bytes[what->protocol];
-        wishes[missing].spec.slot_count = what->protocol == RONDO_PROTOCOL_TMA    ? RONDO_TMA_SLOTS
-                                          : what->protocol == RONDO_PROTOCOL_TINY ? RONDO_TINY_SLOTS
-                                                                                  : lane->slot_count;
-        wishes[missing].spec.protocol = what->protocol;
-        wishes[missing].spec.peer = lane->comm->members[what->peer];
+        requests[missing].direction = (enum rondo_direction) what->direction;
+        key_of(lane, what, &requests[missing].key);
+        requests[missing].spec.slot_bytes = lane->slot_bytes[what->protocol];
+        requests[missing].spec.slot_count = what->protocol == RONDO_PROTOCOL_TMA    ? RONDO_TMA_SLOTS
+                                            : what->protocol == RONDO_PROTOCOL_TINY ? RONDO_TINY_SLOTS
+                                                                                    : lane->slot_count;
+        requests[missing].spec.protocol = what->protocol;
+        requests[missing].spec.peer = lane->comm->members[what->peer];
         missing++;
     }
     if (result == RONDO_SUCCESS && missing > 0)
-        result = rondo_connect(runtime, wishes, missing);
+        result = rondo_connect(runtime, requests, missing);
     if (result == RONDO_SUCCESS && missing > 0) {
-        struct rondo_end *ends = make_ends(lane, wishes, whats, missing);
+        struct rondo_end *ends = make_ends(lane, requests, whats, missing);
         if (ends == NULL)
             result = rondo_fail(RONDO_ERR_MEMORY, "no device memory for the ends of %d connectors", missing);
         for (int i = 0; i < missing; i++)
             if (ends == NULL)
-                rondo_disconnect(runtime, &wishes[i].key, wishes[i].connector);
+                rondo_disconnect(runtime, &requests[i].key, requests[i].connector);
             else
                 lane->links[lane->link_count++] =
-                    (struct rondo_link){*whats[i], wishes[i].connector, ends + i, i == 0 ? missing : 0};
+                    (struct rondo_link){*whats[i], requests[i].connector, ends + i, i == 0 ? missing : 0};
     }
-    free(wishes);
+    free(requests);
     free(whats);
     return result;
 }
 
-/* Where the parts of a program lie. ends: their addresses, in the program's order. */
+/* Whether one end occurs more than once among the count. */
 static uint32_t has_repeated(struct rondo_end *const *ends, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++)
@@ -319,7 +323,8 @@ static rondo_result_t upload_program(struct rondo_host_lane *lane, struct rondo_
     return result;
 }
 
-/* A compiled program gets as many blocks as it has channels, or, on a device with blocks to spare, all of the lane's. */
+/* Compiles the plan, or takes it from the cache. A compiled program gets as many blocks as it has channels, or, on a device
+ * with more blocks, all of the lane's. */
 static rondo_result_t build_plan(const struct rondo_host_lane *lane, const struct rondo_algorithm *algorithm,
                                  const struct rondo_shape *shape, struct rondo_plan **plan)
 {
@@ -357,7 +362,7 @@ static rondo_result_t make_binding(struct rondo_host_lane *lane, const struct ro
         return status;
     }
     binding->next = lane->bindings;
-    /* Release: the list is read without the lock, and bindings never change once they are in it. */
+    /* Release: readers traverse the list without the lock. A binding does not change once it is in the list. */
     __atomic_store_n(&lane->bindings, binding, __ATOMIC_RELEASE);
     *result = binding;
     return RONDO_SUCCESS;
@@ -379,7 +384,7 @@ rondo_result_t rondo_lane_bind(struct rondo_host_lane *lane, const struct rondo_
     struct rondo_binding *binding = find_binding(lane, algorithm, shape);
     if (binding == NULL) {
         pthread_mutex_lock(&lane->bind_lock);
-        binding = find_binding(lane, algorithm, shape); /* another thread may just have made it */
+        binding = find_binding(lane, algorithm, shape); /* another thread may have bound it before this one took the lock */
         if (binding == NULL)
             status = make_binding(lane, algorithm, shape, &binding);
         pthread_mutex_unlock(&lane->bind_lock);

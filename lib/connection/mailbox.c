@@ -1,4 +1,7 @@
-/* See lib/connection/mailbox.h. The first member gathers and sends out the whole. */
+/*
+ * The mailbox and the exchange (lib/connection/mailbox.h). In an exchange the first member gathers the contributions and sends
+ * the whole to every other member. Relies on the control plane.
+ */
 #include "lib/connection/mailbox.h"
 #include "lib/base/error.h"
 #include "lib/connection/comm_connections.h"

@@ -1,27 +1,32 @@
 /*
- * Tagged messages between ranks, each of which a thread waits for, and the collective exchange built on them. Mail that comes
- * before it is waited for is kept.
+ * Tagged messages between ranks, and the collective exchange built on them. A thread waits for each message; the mailbox
+ * retains a message that arrives before the wait begins. Relies on lib/bootstrap/control.h.
  */
 #ifndef RONDO_LIB_CONNECTION_MAILBOX_H
 #define RONDO_LIB_CONNECTION_MAILBOX_H
 
 #include "lib/context/runtime.h"
 
+/* Creates the mailbox. Called once, during init. RONDO_ERR_MEMORY if there is no memory. */
 rondo_result_t rondo_mailbox_create(struct rondo_mailbox **mailbox);
+/* Frees the mailbox and the messages that it retains. The control thread must have ended. */
 void rondo_mailbox_destroy(struct rondo_mailbox *mailbox);
-/* From the control handler: a message of type RONDO_MESSAGE_MAIL. */
+/* Stores a message of type RONDO_MESSAGE_MAIL from rank source, and wakes its receiver. Called on the control thread. */
 void rondo_mailbox_deliver(struct rondo_runtime *runtime, int source, const void *data, size_t bytes);
-/* Wakes all waiting, to look whether their peer has gone. */
+/* Wakes the threads that wait in an exchange, which then check whether their communicator has failed. Any thread. */
 void rondo_mailbox_wake(struct rondo_runtime *runtime);
 
-/* Every member gives bytes of mine; all (size * bytes) receives those of all members, in rank order. Collective over the
- * communicator, in the same order on all members. Ends with the communicator's failure, or RONDO_ERR_TIMEOUT after
- * settings.timeout if that is not 0. name: for the message. */
+/* An allgather over the control plane: every member contributes bytes of mine, and all (size * bytes) receives the
+ * contributions in rank order. Collective over the communicator: all members call it, in the same order and with equal bytes.
+ * Not on a control thread and without locks. name: the calling function, for error messages. Returns the communicator's failure
+ * if it fails, RONDO_ERR_TIMEOUT after settings.timeout if that is not 0, RONDO_ERR_MISMATCH if a member sent another number of
+ * bytes, RONDO_ERR_UNSUPPORTED if the whole exceeds a control message, RONDO_ERR_MEMORY. */
 rondo_result_t rondo_exchange(struct rondo_comm *comm, const char *name, const void *mine, size_t bytes, void *all);
-/* Every member tells how its part of something went (mine, with its message), and if one failed, all fail: a member whose own
- * part failed as that did, the others with the code of the first. The communicator's own failure goes before either, as it is
- * why a part failed on the way to a peer that has died. *refused: all members know that one failed. Collective as an exchange.
- */
+/* Agrees on the result of a step that every member has carried out. mine: this member's result, whose message is
+ * rondo_last_error. Returns RONDO_SUCCESS if all members passed that. Otherwise a member whose own step failed gets its own
+ * result and message back, and the others get the code of the lowest failed rank. A failure of the communicator takes
+ * precedence over both, because it is the reason why a step failed on the way to a dead peer. *refused: 1 if all members know
+ * that one failed. Collective, as rondo_exchange. */
 rondo_result_t rondo_agree(struct rondo_comm *comm, const char *name, rondo_result_t mine, int *refused);
 
 #endif

@@ -1,4 +1,4 @@
-/* See lib/connection/plan_cache.h. */
+/* The plan cache (lib/connection/plan_cache.h): a list under the plan lock. Relies on lib/program to compile plans. */
 #include "lib/connection/plan_cache.h"
 
 #include "lib/base/error.h"
@@ -11,7 +11,7 @@ struct rondo_cached_plan {
     const struct rondo_algorithm *algorithm;
     struct rondo_shape shape;
     uint32_t blocks, slots;
-    struct rondo_plan *plan; /* shared with the bindings that use it */
+    struct rondo_plan *plan; /* reference-counted: the bindings that use it have references too */
 };
 
 rondo_result_t rondo_plan_cache_get(struct rondo_comm *comm, const struct rondo_algorithm *algorithm,

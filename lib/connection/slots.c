@@ -1,4 +1,4 @@
-/* See lib/connection/slots.h. */
+/* Slot counts and sizes (lib/connection/slots.h), computed from the settings and from where a communicator's members are. */
 #include "lib/connection/slots.h"
 
 int rondo_is_wide(const struct rondo_comm *comm)
@@ -31,7 +31,7 @@ void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_P
     slot_bytes[RONDO_PROTOCOL_TMA] = RONDO_TMA_BYTES;
     slot_bytes[RONDO_PROTOCOL_LL] = 2 * (gpus ? RONDO_GPU_LL_BYTES : RONDO_LL_BYTES_MAX);
     uint32_t lines = RONDO_GPU_LL128_BYTES / (uint32_t) (comm->size > 1 ? comm->size - 1 : 1);
-    slot_bytes[RONDO_PROTOCOL_LL128] = (lines > 32768 ? lines : 32768) / 512 * 512; /* whole accesses by a warp */
+    slot_bytes[RONDO_PROTOCOL_LL128] = (lines > 32768 ? lines : 32768) / 512 * 512; /* a warp accesses 512 bytes at a time */
 }
 
 uint32_t rondo_lane_messages(const struct rondo_host_lane *lane, int single)

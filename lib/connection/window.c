@@ -1,4 +1,7 @@
-/* See register.h. Also rondo_alloc and rondo_free, whose memory is what can be opened across processes. */
+/*
+ * Windows (lib/connection/window.h), rondo_comm_register and rondo_comm_deregister; also rondo_alloc and rondo_free, whose
+ * memory other processes can map. Relies on transport/memory for segments and on lib/connection/mailbox.h for the exchange.
+ */
 #include "lib/connection/window.h"
 
 #include "lib/connection/mailbox.h"
@@ -106,7 +109,7 @@ int rondo_is_allocated(struct rondo_runtime *runtime, const char *base, size_t b
 
 /* ---- windows ---- */
 
-/* Under the runtime lock. */
+/* Allocates a window number. Runtime lock held. */
 static uint32_t take_window(struct rondo_comm *comm)
 {
     for (uint32_t window = 1; window < RONDO_WINDOWS_MAX; window++) {
@@ -119,7 +122,7 @@ static uint32_t take_window(struct rondo_comm *comm)
     return 0;
 }
 
-/* The address by which this rank reaches what a member offers. */
+/* Maps a member's offer; the result is the address by which this rank accesses it. */
 static rondo_result_t import(struct rondo_comm *comm, struct rondo_registration *registration, const struct offer *offer,
                              int rank, char **address)
 {
@@ -157,7 +160,8 @@ static rondo_result_t map_members(struct rondo_comm *comm, struct rondo_registra
     return result;
 }
 
-/* Whether all members' GPUs could use this rank's memory: those of its process at its address, others through an import. */
+/* Whether all members' GPUs can access this rank's memory. A member of the same process uses its address; another imports it.
+ */
 static int members_reach(const struct rondo_comm *comm, const struct rondo_cuda_export *exported)
 {
     const struct rondo_peer *peers = comm->runtime->peers, *self = &peers[comm->runtime->rank];
@@ -178,7 +182,7 @@ static int offer_gpu_memory(struct rondo_comm *comm, struct rondo_registration *
     for (int i = 0; i < comm->size; i++) {
         const struct rondo_peer *peer = &runtime->peers[comm->members[i]];
         if (!peer->gpu.present)
-            return 0; /* a rank on the host device cannot use it */
+            return 0; /* a rank on the host device cannot access GPU memory */
         to_processes |= memcmp(peer->process, self->process, sizeof(self->process)) != 0;
     }
     if (rondo_cuda_export(runtime->segments, runtime->device_index, registration->base, registration->bytes, to_processes,
@@ -189,7 +193,7 @@ static int offer_gpu_memory(struct rondo_comm *comm, struct rondo_registration *
     return members_reach(comm, registration->exported);
 }
 
-/* Fills in what is this rank's, and says whether the others may have it. */
+/* Fills in this rank's offer. Returns whether all other members can map it. */
 static int make_offer(struct rondo_comm *comm, struct rondo_registration *registration, struct offer *offer)
 {
     offer->bytes = registration->bytes;
@@ -222,7 +226,8 @@ rondo_result_t rondo_window_open(struct rondo_comm *comm, char *base, size_t byt
     }
     registration->base = base;
     registration->bytes = bytes;
-    /* Listed at once, so that its window is taken; usable, and so found, only when all members agree. */
+    /* It is in the list at once, which reserves its window. rondo_window_find ignores it until it is usable, on which all
+     * members agree. */
     pthread_mutex_lock(&comm->runtime->lock);
     registration->window = take_window(comm);
     registration->next = comm->connections->registrations;
@@ -302,7 +307,7 @@ int rondo_window_find(const struct rondo_comm *comm, const char *base, size_t by
 {
     int found = 0;
     if (__atomic_load_n(&comm->connections->registrations, __ATOMIC_RELAXED) == NULL)
-        return 0; /* the usual case costs no lock */
+        return 0; /* without registrations, no lock is taken */
     pthread_mutex_lock(&comm->runtime->lock);
     for (const struct rondo_registration *r = comm->connections->registrations; r != NULL && !found; r = r->next)
         if (r->by_user && r->usable && holds(r, base, bytes)) {
@@ -323,12 +328,12 @@ rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buf, size_t bytes)
         return rondo_fail(RONDO_ERR_BUFFER, "rondo_comm_register: buf is NULL for %zu bytes", bytes);
     int refused;
     rondo_result_t result = rondo_window_open(comm, buf, bytes, &registration), agreed;
-    if (result == RONDO_SUCCESS) { /* now that the others have had this rank's part of the exchange */
+    if (result == RONDO_SUCCESS) { /* after the exchange, in which the peers needed this rank's part */
         result = rondo_buffer_check(comm->runtime->device_index, buf, bytes, "rondo_comm_register");
         if (result != RONDO_SUCCESS)
             rondo_window_close(comm, registration);
     }
-    /* A rank that cannot open a peer's memory is known to all: what is registered decides how calls are run. */
+    /* All members must learn that one cannot map a peer's memory, because the registrations decide how calls are executed. */
     agreed = comm->same_process ? result : rondo_agree(comm, "rondo_comm_register", result, &refused);
     if (result == RONDO_SUCCESS && agreed != RONDO_SUCCESS)
         rondo_window_close(comm, registration);

@@ -1,4 +1,7 @@
-/* Windows: memory of one rank that the others of a communicator have mapped, for direct access. */
+/*
+ * Windows: memory of one rank that the other members of a communicator have mapped, for direct access; and the memory of
+ * rondo_alloc. Relies on transport/memory.
+ */
 #ifndef RONDO_LIB_CONNECTION_WINDOW_H
 #define RONDO_LIB_CONNECTION_WINDOW_H
 
@@ -9,37 +12,43 @@ struct rondo_registration {
     struct rondo_registration *next;
     char *base;
     size_t bytes;
-    int usable;  /* by all ranks */
-    int by_user; /* rondo_comm_register, else a persistent operation's */
+    int usable;  /* all members can access all members' buffers */
+    int by_user; /* 1: of rondo_comm_register; 0: of a persistent operation */
     uint32_t window;
-    struct rondo_segment **imported;      /* a member each; NULL for this rank */
-    struct rondo_cuda_export *exported;   /* on a GPU: this rank's buffer, if others reach it */
-    struct rondo_cuda_mapping **mappings; /* on a GPU, in place of imported; NULL also where no mapping was needed */
+    struct rondo_segment **imported;      /* [member]; NULL for this rank */
+    struct rondo_cuda_export *exported;   /* on a GPU: this rank's buffer, if peers map it */
+    struct rondo_cuda_mapping **mappings; /* on a GPU, instead of imported: [member]; NULL where no mapping is needed */
 };
 
 /* Device memory of rondo_alloc. */
 struct rondo_allocation {
     struct rondo_allocation *next;
     char *base;
-    size_t bytes;                  /* asked for */
-    size_t reserved;               /* taken */
-    struct rondo_segment *segment; /* NULL: memory of the GPU */
+    size_t bytes;                  /* requested */
+    size_t reserved;               /* allocated */
+    struct rondo_segment *segment; /* NULL: GPU memory */
 };
 
-/* Collective. Opens [base, +bytes) of every member to all others if that is possible for all of them; registration->usable
- * says so. base may be NULL. */
+/* Opens [base, +bytes) of every member to all other members. If that is impossible for one, registration->usable is 0 on all.
+ * base may be NULL. Collective over the communicator; contains a rondo_exchange, whose errors it returns, as well as those of
+ * mapping a peer's memory and RONDO_ERR_MEMORY. Without locks. */
 rondo_result_t rondo_window_open(struct rondo_comm *comm, char *base, size_t bytes, struct rondo_registration **registration);
+/* Removes the registration, unmaps the peers' buffers and frees it. Not collective. No operation that uses the window may be
+ * active. Takes the runtime lock. */
 void rondo_window_close(struct rondo_comm *comm, struct rondo_registration *registration);
 
-/* 1 and {window, offset} if a usable registration of the user's holds the range. Not those of persistent operations: the other
- * ranks' buffers of some other call need not lie in theirs, and all ranks must choose alike. */
+/* Returns 1 and sets window to {window, offset} if a usable registration of rondo_comm_register contains [base, +bytes); else
+ * 0. Takes the runtime lock. Registrations of persistent operations do not count: the peers' buffers of a different call need
+ * not lie in theirs, and all ranks must choose alike. */
 int rondo_window_find(const struct rondo_comm *comm, const char *base, size_t bytes, uint64_t window[2]);
-/* On a GPU, at a start: whether the buffer is still the allocation that was opened; RONDO_ERR_BUFFER if it was freed since. The
- * first for a persistent operation's own (NULL: RONDO_SUCCESS), the second for whichever registration of the user's holds the
- * range. One driver call each; nothing on the host device. */
+/* Both check, when an operation starts on a GPU, that a buffer is still the allocation that was opened. RONDO_ERR_BUFFER if it
+ * has been freed since. The first checks a persistent operation's own registration (NULL: RONDO_SUCCESS). The second checks the
+ * registration of rondo_comm_register that contains the range, and takes the runtime lock. Each makes one driver call, and none
+ * on the host device. */
 rondo_result_t rondo_window_still(const struct rondo_registration *registration);
 rondo_result_t rondo_windows_still(const struct rondo_comm *comm, const char *base, size_t bytes);
-/* Whether [base, +bytes) lies in host memory of rondo_alloc. */
+/* Whether [base, +bytes) lies in host memory of rondo_alloc. If so, sets *handle to its segment and *offset to the offset of
+ * base in it, in bytes. Takes the runtime lock. */
 int rondo_is_allocated(struct rondo_runtime *runtime, const char *base, size_t bytes, struct rondo_segment_handle *handle,
                        uint64_t *offset);
 

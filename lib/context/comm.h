@@ -1,6 +1,6 @@
 /*
- * A communicator: its members, where they are, and whether it has failed. All but the failure is constant once it is made;
- * what changes with its use is in the parts of the rooms above.
+ * A communicator: its members, their location, and its failure. All fields are constant after creation, except where a lock is
+ * named and except the failure. The state that changes with use is in the parts that the rooms above declare.
  */
 #ifndef RONDO_LIB_CONTEXT_COMM_H
 #define RONDO_LIB_CONTEXT_COMM_H
@@ -23,28 +23,29 @@ struct rondo_comm {
     int *members;                /* ranks in the world */
     int same_process, same_host; /* all members */
     int hosts_only;              /* all members are on the host device */
-    int gpus_only;               /* all members are on GPUs, */
-    int by_host;                 /* of one host, but what they send each other passes through its memory */
-    int linked;                  /* each on its own, and every two are joined by NVLink and use it */
-    int tma;                     /* and all have bulk copies (device/cuda/move_tma.h) */
-    int direct_writes;           /* members reach most of each other's memory where it lies (device/engine/direct_write.h) */
+    int gpus_only;               /* all members are on GPUs */
+    int by_host;                 /* GPUs of one host whose data pass through host memory */
+    int linked;                  /* each member has its own GPU, and every two are joined by NVLink and use it */
+    int tma;                     /* linked, and all GPUs have TMA copies (device/cuda/move_tma.h) */
+    int direct_writes;           /* members can access most of each other's memory (device/engine/direct_write.h) */
     struct rondo_topology topology;
-    int group;         /* members of each host, side by side and as many on all; 0: not so, or one host */
-    int networked;     /* some members may reach each other over a network */
-    uint32_t carriers; /* threads of a member that move what goes over it: the fewest; 0: cards move it */
+    int group;         /* members per host, if consecutive and equal on all hosts; 0: otherwise, or one host */
+    int networked;     /* some members may be connected by a network */
+    uint32_t carriers; /* proxy threads per member (the minimum); 0: the adapters move data */
     rondo_compression_t compression;
     int pins;         /* library threads that use the struct (runtime lock) */
-    uint64_t *shrunk; /* hashes of the member lists that it was shrunk to (lane_lock) */
+    uint64_t *shrunk; /* hashes of the member lists that it was shrunk to; lane_lock */
     int shrunk_count;
-    uint32_t failed; /* an rondo_result_t; sticky; released after failure */
+    uint32_t failed; /* a rondo_result_t; sticky; stored with release after the text */
     char failure[1000];
-    /* Parts that one room declares and alone touches: */
+    /* Parts, each declared and accessed by one room alone: */
     struct rondo_comm_connections *connections; /* lib/connection/comm_connections.h */
     struct rondo_comm_programs *programs;       /* lib/connection/plan_cache.h */
     struct rondo_comm_requests *requests;       /* lib/submission/request.h */
 };
 
-/* RONDO_SUCCESS, or what the communicator has failed with; then comm->failure says why. */
+/* Returns RONDO_SUCCESS, or the code with which the communicator has failed; then comm->failure is the reason. Any thread,
+ * without locks: the acquire pairs with the release of rondo_comm_fail, so the text is complete. */
 static inline rondo_result_t rondo_comm_failure(const struct rondo_comm *comm)
 {
     return (rondo_result_t) __atomic_load_n(&comm->failed, __ATOMIC_ACQUIRE);

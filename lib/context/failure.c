@@ -1,4 +1,4 @@
-/* See lib/context/failure.h. Relies on the control plane to tell other ranks of a lost link. */
+/* Failure of communicators (lib/context/failure.h). Relies on the control plane to tell other ranks of a lost link. */
 #include "lib/context/failure.h"
 
 #include "lib/base/error.h"
@@ -18,7 +18,7 @@ void rondo_comm_fail(struct rondo_comm *comm, rondo_result_t code, const char *f
         va_start(arguments, format);
         vsnprintf(comm->failure, sizeof(comm->failure), format, arguments);
         va_end(arguments);
-        __atomic_store_n(&comm->failed, (uint32_t) code, __ATOMIC_RELEASE); /* after the text */
+        __atomic_store_n(&comm->failed, (uint32_t) code, __ATOMIC_RELEASE); /* release: the text comes first */
         for (const struct rondo_failure_listener *const *listener = runtime->failure_listeners; *listener != NULL; listener++)
             if ((*listener)->failing != NULL)
                 (*listener)->failing(comm, code);
@@ -41,7 +41,7 @@ static int has_member(const struct rondo_comm *comm, int rank)
     return 0;
 }
 
-/* One at a time, because failing takes the runtime lock itself. */
+/* The list is searched anew for each communicator, because rondo_comm_fail takes the runtime lock itself. */
 void rondo_comms_fail(struct rondo_runtime *runtime, const int *ranks, int count, rondo_result_t code, const char *text)
 {
     for (;;) {

@@ -1,5 +1,6 @@
 /*
- * Failure of communicators: what ends every operation on one, whatever it was that failed.
+ * Failure of communicators. Every cause of failure ends in rondo_comm_fail, which ends all operations of the communicator.
+ * Relies on the listeners of the rooms above, and on the control plane to inform peers of a lost link.
  */
 #ifndef RONDO_LIB_CONTEXT_FAILURE_H
 #define RONDO_LIB_CONTEXT_FAILURE_H
@@ -10,31 +11,38 @@
 
 struct rondo_runtime;
 
-/* What a room does when a communicator fails or a rank goes. Each room above has one; lib/runtime/runtime.c lists them. A NULL
- * function: nothing. */
+/* A room's reaction to the failure of a communicator or the departure of a rank. lib/runtime/runtime.c lists the listeners of
+ * all rooms. A function may be NULL. */
 struct rondo_failure_listener {
-    /* The communicator counts as failed from now on. Runtime lock held; must not wait. */
+    /* Called when the communicator has just been marked as failed. Runtime lock held; must not wait. */
     void (*failing)(struct rondo_comm *comm, rondo_result_t code);
-    /* The same, after the lock has been given back. */
+    /* Called after the runtime lock has been released. */
     void (*failed)(struct rondo_comm *comm);
-    /* A rank has gone, before the communicators that it is in fail. */
+    /* Called when a rank has gone, before its communicators fail. No lock held. */
     void (*peer_gone)(struct rondo_runtime *runtime);
 };
 
-/* Ends every operation on the communicator with the code and the message; the first failure stays. Not under a lock. */
+/* Marks the communicator as failed and ends every operation on it with the code and the message. A later call has no effect:
+ * the first failure stays. Any thread, without locks. */
 void rondo_comm_fail(struct rondo_comm *comm, rondo_result_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same to each communicator that has not failed yet and that all of the count ranks are in (none: every communicator). */
+/* Applies rondo_comm_fail to each communicator that has not failed yet and that contains all of the count ranks (count 0: to
+ * every communicator). Ranks are those of the world. Any thread, without locks. */
 void rondo_comms_fail(struct rondo_runtime *runtime, const int *ranks, int count, rondo_result_t code, const char *text);
-/* The communicator of that id, protected from being freed until unpinned; NULL if there is none. */
+/* Returns the communicator of that id, which is not freed until rondo_comm_unpin; NULL if there is none. Takes the runtime
+ * lock. */
 struct rondo_comm *rondo_comm_pin(struct rondo_runtime *runtime, uint64_t id);
+/* Undoes one rondo_comm_pin. Takes the runtime lock. */
 void rondo_comm_unpin(struct rondo_comm *comm);
-/* The rank has died or left (how says which): fails the communicators that it is in with RONDO_ERR_PEER. */
+/* Marks the rank as gone, calls the listeners' peer_gone, and fails the communicators that contain the rank with
+ * RONDO_ERR_PEER. how: "has died" or the like, for the message. Called on the control thread, without locks. */
 void rondo_peer_gone(struct rondo_runtime *runtime, int rank, const char *how);
-/* This rank and the peer cannot reach each other over the network any more: fails the communicators that both are in, and tells
- * the other ranks to fail theirs, which may wait for a rank that waits for the lost one. Not under a lock. */
+/* Handles the loss of the network connection between this rank and the peer. Fails the communicators that contain both with
+ * RONDO_ERR_PEER, and tells all other ranks to do the same, as one of them may wait for a rank that waits for the lost peer.
+ * The other ranks are not told if the peer has gone, as the control plane tells them. Any thread, without locks. */
 void rondo_link_lost(struct rondo_runtime *runtime, int peer, const char *network, const char *why);
-/* From the control handler: RONDO_MESSAGE_LINK_LOST. */
+/* Handles RONDO_MESSAGE_LINK_LOST from rank source: fails the communicators that contain both ranks of the lost link. Called on
+ * the control thread. A malformed message is ignored. */
 void rondo_link_message(struct rondo_runtime *runtime, int source, const void *data, size_t bytes);
 
 #endif

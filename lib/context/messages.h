@@ -1,6 +1,6 @@
 /*
- * Types of the messages that runtimes send each other over the control plane (lib/bootstrap/control.h). Each room handles its
- * own.
+ * Types of the messages that runtimes send each other over the control plane (lib/bootstrap/control.h). Each room handles
+ * the types of its own.
  */
 #ifndef RONDO_LIB_CONTEXT_MESSAGES_H
 #define RONDO_LIB_CONTEXT_MESSAGES_H

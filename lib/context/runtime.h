@@ -1,7 +1,7 @@
 /*
- * The runtime: one rank on one device, and pointers to the parts that the rooms of lib/ make of it. A part's structure is
- * declared by its room, which alone touches it. Locks are taken in the order connect lock, runtime lock, queue lock, and none
- * is held while waiting for another rank.
+ * The runtime: one rank on one device, and pointers to the parts that the rooms of lib/ own. The room that declares a part's
+ * structure is the only one that accesses it. Locks are taken in the order connect lock, runtime lock, queue lock. No lock is
+ * held while a thread waits for another rank.
  */
 #ifndef RONDO_LIB_CONTEXT_RUNTIME_H
 #define RONDO_LIB_CONTEXT_RUNTIME_H
@@ -42,28 +42,28 @@ struct rondo_runtime {
     struct rondo_arena *arena;
     struct rondo_device *device;
     rondo_device_t device_type;
-    int device_index; /* which GPU; -1 */
-    char *nothing;    /* device memory that may be read: what a barrier sends */
+    int device_index; /* the GPU's index; -1 on the host device */
+    char *nothing;    /* readable device memory, which a barrier sends */
     struct rondo_peer *peers;
     int oversubscribed;                                            /* some host has more ranks than cores */
-    struct rondo_transport_context transport;                      /* what transports and the proxy see of all this */
+    struct rondo_transport_context transport;                      /* the part that transports and the proxy access */
     struct rondo_queue *queue;                                     /* lib/submission/queue.h */
     struct rondo_poller *poller;                                   /* lib/submission/poller.h */
-    const struct rondo_failure_listener *const *failure_listeners; /* NULL behind the last */
+    const struct rondo_failure_listener *const *failure_listeners; /* terminated by NULL */
     struct rondo_connect_table *connections;
     struct rondo_proxies *proxies; /* NULL: no rank is reached over a network */
     struct rondo_endpoints *endpoints;
     struct rondo_mailbox *mailbox;
     struct rondo_checker *checker;
     struct rondo_hang *hang;
-    struct rondo_timeline *trace; /* NULL: none asked for */
-    pthread_mutex_t lock;         /* the lists below, lanes and contexts */
+    struct rondo_timeline *trace; /* NULL: RONDO_TRACE is not set */
+    pthread_mutex_t lock;         /* protects the lists below, lanes and contexts */
     struct rondo_comm *world, *comms;
     struct rondo_allocation *allocations;
     uint32_t lanes_used;
     struct rondo_host_lane *free_lanes;
     uint64_t comm_ids;
-    uint32_t *gone; /* [rank]: an rondo_result_t once it has died or left; atomic */
+    uint32_t *gone; /* [rank]: a rondo_result_t, not 0 once the rank has died or left; atomic */
 };
 
 #endif

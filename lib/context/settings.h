@@ -1,5 +1,5 @@
 /*
- * What the environment and the configuration ask for, once all ranks have agreed. Constant after init.
+ * The settings: what the environment and the configuration ask for, after all ranks have agreed. Constant after init.
  */
 #ifndef RONDO_LIB_CONTEXT_SETTINGS_H
 #define RONDO_LIB_CONTEXT_SETTINGS_H
@@ -13,17 +13,17 @@ struct rondo_tuning;
 enum rondo_direct_write { RONDO_DIRECT_WRITE_AUTO, RONDO_DIRECT_WRITE_OFF, RONDO_DIRECT_WRITE_REFUSED };
 
 struct rondo_settings {
-    double timeout;         /* seconds, 0 never */
+    double timeout;         /* seconds; 0: none */
     double connect_timeout; /* seconds */
     int check;
-    uint32_t channels;                    /* most that a program may use: the least of all ranks' blocks */
-    uint32_t stream_blocks;               /* most of an operation on a stream; 0: as they are chosen */
-    uint32_t slot_bytes;                  /* largest slot of the simple protocol */
-    char algorithm[64];                   /* "" chosen */
+    uint32_t channels;                    /* largest number of a program: the minimum of all ranks' blocks */
+    uint32_t stream_blocks;               /* largest number of an operation on a stream; 0: chosen */
+    uint32_t slot_bytes;                  /* largest slot of the simple protocol, bytes */
+    char algorithm[64];                   /* "": chosen */
     char protocol[16];                    /* one of RONDO_PROTOCOL_NAMES */
     struct rondo_tuning *tuning;          /* NULL: none; owned */
     uint32_t wanted_channels;             /* 0: chosen */
-    enum rondo_direct_write direct_write; /* off: never; refused: receivers never let senders store into their buffers */
+    enum rondo_direct_write direct_write; /* OFF: never used; REFUSED: receivers never offer their buffers */
     rondo_compression_t compression;      /* of the world */
 };
 

@@ -1,4 +1,7 @@
-/* See lib/diagnostics/hang.h. */
+/*
+ * The messages and states of hang reports (lib/diagnostics/hang.h), and rondo_report. lib/diagnostics/hang_report.c composes
+ * the text. Relies on the control plane and on the poller's ticks.
+ */
 #include "lib/diagnostics/hang.h"
 
 #include "lib/base/futex.h"
@@ -11,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ANSWER_NS 2000000000u /* rank 0 waits so long for the others' statements */
-#define REPORT_NS 5000000000u /* and a rank so long for the report */
+#define ANSWER_NS 2000000000u /* rank 0's longest wait for the statements of its peers */
+#define REPORT_NS 5000000000u /* a rank's longest wait for the report */
 #define COMMS_MAX 256
 #define TEXT_MAX  65536
 
@@ -22,14 +25,14 @@ struct rondo_hang {
     /* Every rank: */
     uint64_t asked_ns;
     int watches_signal;
-    uint64_t demands;           /* reports asked for without a timeout (lock) */
-    uint64_t logged_demand;     /* the latest that a signal asked for: its answer goes to the log (lock) */
+    uint64_t demands;           /* reports asked for by a call or a signal (lock) */
+    uint64_t logged_demand;     /* the latest demand of a signal, whose answer is logged (lock) */
     uint64_t answered;          /* the latest demand that has been answered (lock) */
     char *answer;               /* its text, owned (lock) */
-    uint32_t answers, sleepers; /* futex: bumped after each answer */
+    uint32_t answers, sleepers; /* futex: incremented after each answer */
     /* Rank 0: */
     int collecting;
-    int due; /* a rank asked because of a timeout: the report ends what is stuck */
+    int due; /* a rank asked because of a timeout: the report ends stuck communicators */
     uint64_t since_ns;
     struct rondo_hang_statement *statements; /* [size] */
     uint64_t *demanding;                     /* [size]: the demand of each rank that waits for an answer; 0: none */
@@ -95,7 +98,7 @@ static void state(struct rondo_runtime *runtime)
 
 /* ---- rank 0 collects ---- */
 
-/* To every rank that asked without a timeout: its demand's number, then the text. */
+/* Sends the report to every rank that has a demand: the demand's number, then the text. */
 static void send_answers(struct rondo_runtime *runtime)
 {
     struct rondo_hang *hang = runtime->hang;
@@ -142,8 +145,8 @@ static void send_report(struct rondo_runtime *runtime)
     if (report != NULL) {
         if (text != NULL)
             memcpy(report->text, text, bytes);
-        /* To this rank first: another that is told earlier may leave at once, and its leaving must not come before the report.
-         */
+        /* This rank comes first: a peer that receives the report earlier may leave at once, and this rank must not see the
+         * departure before the report. */
         rondo_control_send(runtime->control, 0, RONDO_MESSAGE_HANG_REPORT, report, sizeof(*report) + bytes + 1);
         rondo_control_send(runtime->control, RONDO_CONTROL_ALL, RONDO_MESSAGE_HANG_REPORT, report, sizeof(*report) + bytes + 1);
     }
@@ -152,7 +155,8 @@ static void send_report(struct rondo_runtime *runtime)
     forget(runtime);
 }
 
-/* demand: the asking rank's number for it; 0: because of a timeout. */
+/* Rank 0: asks all ranks for statements. demand: the number that rank source gave its demand; 0: source asks because of a
+ * timeout. */
 static void begin_collecting(struct rondo_runtime *runtime, int source, uint64_t demand)
 {
     struct rondo_hang *hang = runtime->hang;

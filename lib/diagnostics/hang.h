@@ -1,8 +1,8 @@
 /*
- * Hang reports: when an operation is stuck beyond the timeout, rank 0 asks every rank what it is doing, says in one report
- * which operations are stuck, who has not started them and who waits for whom, and every rank logs that report and ends the
- * stuck communicators with RONDO_ERR_TIMEOUT. The same can be asked for at any time, by rondo_report or a signal: then all
- * operations that are active are told, to the rank that asked, and nothing is ended.
+ * Hang reports. When an operation is stuck longer than the timeout, rank 0 asks every rank for a statement of its operations
+ * and composes one report: which operations are stuck, which ranks have not started them, and which rank waits for which. Every
+ * rank logs the report and ends the stuck communicators with RONDO_ERR_TIMEOUT. rondo_report or a signal asks for a report at
+ * any time; that one lists all active operations, goes to the rank that asked, and ends nothing. Relies on the control plane.
  */
 #ifndef RONDO_LIB_DIAGNOSTICS_HANG_H
 #define RONDO_LIB_DIAGNOSTICS_HANG_H
@@ -10,19 +10,23 @@
 #include "lib/context/runtime.h"
 #include "lib/diagnostics/hang_report.h"
 
-/* What hang reports ask of the room that knows this rank's operations (lib/submission/observe.c). */
+/* Functions of the room that knows this rank's operations (lib/submission/observe.c). */
 struct rondo_hang_observer {
-    /* States what every active operation waits for, and how far idle lanes are: at most `most` entries. Returns how many. */
+    /* Fills at most `most` entries: what every active operation waits for, and how many operations idle lanes have started.
+     * Returns their number. */
     size_t (*observe)(struct rondo_runtime *runtime, struct rondo_hang_entry *entries, size_t most);
     /* Whether an operation has been stuck for the whole timeout at the time now (rondo_clock_ns), on a communicator that has
      * not failed, whose id is then in *comm. */
     int (*overdue)(struct rondo_runtime *runtime, uint64_t now, uint64_t *comm);
 };
 
+/* Creates the state of hang reports. Called once, during init. RONDO_ERR_MEMORY if there is no memory. */
 rondo_result_t rondo_hang_create(struct rondo_hang **hang, const struct rondo_hang_observer *observer);
+/* Frees it. The poller and the control thread must have ended. */
 void rondo_hang_destroy(struct rondo_runtime *runtime);
-/* From the poller, every tick. */
+/* Checks for overdue operations, demands and expired waits. The poller calls it at every tick, without locks. Does not wait. */
 void rondo_hang_check(struct rondo_runtime *runtime);
+/* Handles a message of one of the types RONDO_MESSAGE_HANG_* from rank source. Called on the control thread. */
 void rondo_hang_message(struct rondo_runtime *runtime, int source, uint32_t type, const void *data, size_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* See lib/diagnostics/hang_report.h. */
+/* The text of a hang report (lib/diagnostics/hang_report.h), composed from plain data without a runtime. */
 #include "lib/diagnostics/hang_report.h"
 
 #include <stdio.h>
@@ -45,8 +45,8 @@ static const struct rondo_hang_entry *running(const struct rondo_hang_statement 
     return NULL;
 }
 
-/* Whether the rank takes part. Members that the entry has no room for have the lane among their own entries; one that has not
- * answered may be a member. */
+/* Whether the rank takes part in the operation. A member beyond those that the entry lists has an entry of the same lane in its
+ * own statement. A rank that has not answered may be a member. */
 static int is_member(const struct rondo_hang_statement *statements, int rank, const struct rondo_hang_entry *operation)
 {
     int listed = operation->size < RONDO_HANG_MEMBERS ? operation->size : RONDO_HANG_MEMBERS;
@@ -115,8 +115,8 @@ static void report_operation(FILE *out, const struct rondo_hang_statement *state
     free(in);
 }
 
-/* Rank waits for another if it sits in an operation that the other has not got to, because that one sits in a different one.
- * Returns the next rank of a cycle search from rank, or -1. */
+/* A rank waits for a peer if it is inside an operation that the peer has not started, while the peer is inside a different one.
+ * Returns the next such peer above after, or -1. */
 static int waits_for(const struct rondo_hang_statement *statements, int ranks, int rank, int after)
 {
     const struct rondo_hang_entry *operation = running(&statements[rank]);
@@ -168,7 +168,7 @@ static int find_cycle(const struct rondo_hang_statement *statements, int ranks, 
     return 0;
 }
 
-/* Who sits in what, of all ranks that sit in something; and who sits elsewhere than most. */
+/* Writes which ranks are inside which operation, and which ranks are elsewhere than most. */
 static void report_places(FILE *out, const struct rondo_hang_statement *statements, int ranks)
 {
     int *place = malloc(3 * (size_t) ranks * sizeof(*place));
@@ -242,7 +242,7 @@ static void report_cycle(FILE *out, const struct rondo_hang_statement *statement
     free(visited);
 }
 
-/* Whether the report tells the entry; the first rank's stands for all. */
+/* Whether the report lists the entry. The first rank's entry represents those of all ranks. */
 static int is_told(const struct rondo_hang_entry *entry, int all)
 {
     return entry->text[0] != '\0' && (all || entry->overdue);

@@ -1,5 +1,7 @@
-/* See lib/diagnostics/hang_signal.h. A signal is the process's, not a runtime's, so this is state of the process: one counter
- * that the handler bumps, and what was there before us. */
+/*
+ * The report signal (lib/diagnostics/hang_signal.h). A signal belongs to the process and not to a runtime, so the state here is
+ * the process's: a counter that the handler increments, and the previous handler.
+ */
 #include "lib/diagnostics/hang_signal.h"
 
 #include "lib/base/environment.h"
@@ -24,7 +26,7 @@ static void handle(int number, siginfo_t *info, void *context)
         previous.sa_handler(number);
 }
 
-/* USR1, SIGUSR1, 10; 0 if it is none, or one that cannot or should not be caught. */
+/* The number of a signal given as USR1, SIGUSR1 or 10. 0 if the text names none, or one that cannot or should not be caught. */
 static int signal_number(const char *text)
 {
     static const struct {
@@ -77,7 +79,7 @@ void rondo_hang_signal_ignore(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* One rank of the process is enough. */
+/* Returns 1 to one caller of the process for each arrival, as one rank's report is enough. */
 int rondo_hang_signal_came(void)
 {
     uint32_t now = __atomic_load_n(&came, __ATOMIC_RELAXED), before = __atomic_load_n(&told, __ATOMIC_RELAXED);

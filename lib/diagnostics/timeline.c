@@ -1,4 +1,7 @@
-/* See lib/diagnostics/timeline.h. */
+/*
+ * The timeline's life and the recording of starts (lib/diagnostics/timeline.h). Its parts are in
+ * lib/diagnostics/timeline_parts.h.
+ */
 #include "lib/diagnostics/timeline.h"
 
 #include "lib/base/environment.h"
@@ -9,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETAINED_MAX ((size_t) 2 << 20) /* records, before they are written */
+#define RETAINED_MAX ((size_t) 2 << 20) /* most records that are retained before they are written */
 #define QUIET_NS     200000000u
 /* Between two looks: a block that records all it can fills its ring in twice the shorter time. */
 #define BUSY_NS      5000000u
@@ -36,7 +39,7 @@ void rondo_timeline_note_start(struct rondo_timeline *trace, const struct rondo_
                                            .kind = (uint8_t) call->kind,
                                            .type = (uint8_t) call->type,
                                            .op = (uint8_t) call->op};
-    __builtin_prefetch(start + 4, 1); /* as trace.h: no later store is to wait for this line */
+    __builtin_prefetch(start + 4, 1); /* as in trace.h: a later store must not wait for this cache line */
 }
 
 void rondo_timeline_start(struct rondo_runtime *runtime, const struct rondo_timeline_operation *operation)
@@ -78,18 +81,18 @@ void rondo_timeline_drain(struct rondo_runtime *runtime, uint64_t *most)
         look(runtime, now);
         trace->pause = trace->retained.record_count - before >= BUSY_RECORDS ? BUSY_NS : CALM_NS;
         trace->next_look = now + trace->pause;
-        /* Written is when nothing has been completed for a while (it may be a hang that is going to end by the job's being
-         * killed), or when there is too much. */
+        /* The file is written when no operation has completed for a while, as in a hang that ends with the job being killed, or
+         * when RETAINED_MAX records are retained. */
         if (trace->retained.record_count >= RETAINED_MAX ||
             (trace->retained.record_count + trace->retained.start_count > 0 && now - trace->quiet_since >= QUIET_NS))
             rondo_timeline_write_retained(runtime);
     }
-    /* It wakes up for other things too, up to once an operation. So it may come late by as much again; to have it woken in what
-     * is left of the time would be another timer each time, and that is dearer than all the rest of a trace. */
+    /* The poller wakes for other reasons too, up to once per operation. Therefore this call may be late by the same time again.
+     * A timer for the exact rest of the time would cost more at each wake than all the rest of the timeline. */
     *most = *most < trace->pause ? *most : trace->pause;
 }
 
-/* The only block of an idle host device, out of its own thread's hands. */
+/* Claims the only block of an idle host device, so that its own thread does not run it. */
 static int claim_block(struct rondo_device *device)
 {
     for (int i = 0; i < 100000; i++)
@@ -124,7 +127,7 @@ rondo_result_t rondo_timeline_pause(struct rondo_runtime *runtime, int paused)
     return result;
 }
 
-/* ---- its life ---- */
+/* ---- creation and end ---- */
 
 static int is_first_on_host(const struct rondo_runtime *runtime)
 {

@@ -1,7 +1,8 @@
 /*
- * Traces (RONDO_TRACE=file): what each block of the daemon did and when, as Chrome trace JSON, with ranks as processes and
- * blocks as threads of them. All ranks of a host write to one file, each some lines at a time under a lock on it. Between these
- * writes it is complete JSON, so that a job which is killed leaves a trace too (inside a write: with its last line cut off).
+ * The timeline (RONDO_TRACE=file): what each block of the daemon did and when, as Chrome trace JSON, with ranks as processes
+ * and blocks as their threads. All ranks of a host append to one file, under a lock on the file. Between two writes the file is
+ * complete JSON, so a killed job leaves a valid trace; one killed inside a write leaves its last line cut off. Relies on the
+ * rings of device/daemon/trace.h.
  */
 #ifndef RONDO_LIB_DIAGNOSTICS_TIMELINE_H
 #define RONDO_LIB_DIAGNOSTICS_TIMELINE_H
@@ -11,32 +12,35 @@
 
 struct rondo_timeline;
 
-/* An operation that begins, as a trace tells of it. */
+/* What the timeline records of an operation that begins. */
 struct rondo_timeline_operation {
     const struct rondo_call *call;
     uint32_t lane;   /* in the daemon's table */
     int captured;    /* into a graph, instead of enqueued on a stream */
-    uint64_t number; /* in the lane, as the device counts */
+    uint64_t number; /* the operation's number in the lane, as the device counts */
 };
 
-/* Before the device is created, and before ranks tell each other that they are ready: reads RONDO_TRACE, and on the first rank
- * of each host empties the file. *trace stays NULL without one. lock: is held
- * wherever operations are noted. RONDO_ERR_ARGUMENT if the file cannot be written. */
+/* Reads RONDO_TRACE; if it is set, creates *trace, and on the first rank of each host empties the file. Otherwise *trace stays
+ * NULL. Called before the device is created, and before ranks tell each other that they are ready. lock: the lock that callers
+ * of rondo_timeline_start and rondo_timeline_enqueue hold. RONDO_ERR_ARGUMENT if the file cannot be written, RONDO_ERR_MEMORY.
+ */
 rondo_result_t rondo_timeline_create(struct rondo_runtime *runtime, pthread_mutex_t *lock, struct rondo_timeline **trace);
-/* After all are ready. */
+/* Opens the file, which exists by then. Called once, after all ranks are ready. Errors as rondo_timeline_create. */
 rondo_result_t rondo_timeline_begin(struct rondo_runtime *runtime);
-/* The rest below does nothing without a trace. Of an operation that is being submitted; the lock is held. */
+/* The functions below do nothing if there is no trace. */
+/* Records an operation that is being submitted to the daemon. The lock of rondo_timeline_create is held. */
 void rondo_timeline_start(struct rondo_runtime *runtime, const struct rondo_timeline_operation *operation);
-/* Of an operation that has been enqueued on a stream, or captured into a graph. Kernels of their own execute it, which record
- * nothing: how many of a lane have been executed is looked up on the device now and then. comm->requests->stream_lock held. */
+/* Records an operation that has been enqueued on a stream, or captured into a graph. Its kernels record nothing, so the poller
+ * reads from the device how many operations of the lane have been executed. comm->requests->stream_lock held. */
 void rondo_timeline_enqueue(struct rondo_runtime *runtime, const struct rondo_timeline_operation *operation);
-/* From the poller: takes what the blocks have recorded; most: nanoseconds until it should be called again. */
+/* Takes what the blocks have recorded, and may write the file. Called by the poller. Lowers *most to the nanoseconds until the
+ * next call is due. */
 void rondo_timeline_drain(struct rondo_runtime *runtime, uint64_t *most);
-/* For measuring what a trace costs: until it is called with 0 the blocks record nothing and the poller takes nothing. Waits
- * until the device is idle, and nothing may be started meanwhile. RONDO_ERR_UNSUPPORTED without a trace, and on the host device
- * with several blocks. */
+/* Suspends recording (paused 1) or resumes it (0), to measure the overhead of a trace. Waits until the device is idle; no
+ * operation may be started meanwhile. RONDO_ERR_UNSUPPORTED if there is no trace, and on a host device with several blocks;
+ * RONDO_ERR_INTERNAL if the idle device's block cannot be claimed. */
 rondo_result_t rondo_timeline_pause(struct rondo_runtime *runtime, int paused);
-/* After the daemon's end: writes the rest. */
+/* Writes what is left and frees the trace. Called once, after the daemon and the poller have ended. */
 void rondo_timeline_destroy(struct rondo_runtime *runtime);
 
 #endif

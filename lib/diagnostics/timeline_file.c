@@ -1,4 +1,4 @@
-/* The file of a trace: complete JSON after every write, though the ranks of a host share it. */
+/* The file of a timeline: complete JSON after every write, although all ranks of a host append to it. Relies on file locks. */
 #include "lib/diagnostics/timeline_parts.h"
 #include "lib/base/error.h"
 
@@ -30,7 +30,7 @@ void rondo_timeline_file_flush(struct rondo_timeline_file *file)
     const size_t end_bytes = sizeof(end) - 1;
     if (file->used == 0 || file->broken)
         return;
-    memcpy(file->buffer + file->used, end, end_bytes); /* there is room: LINE_BYTES is kept free */
+    memcpy(file->buffer + file->used, end, end_bytes); /* it fits: LINE_BYTES of the buffer stay free */
     if (flock(file->descriptor, LOCK_EX) != 0) {
         give_up(file, "lock");
         return;
@@ -54,7 +54,7 @@ void rondo_timeline_file_event(struct rondo_timeline_file *file, const char *for
     va_start(arguments, format);
     int length = vsnprintf(file->buffer + file->used + 2, LINE_BYTES, format, arguments);
     va_end(arguments);
-    if (length > 0 && length < LINE_BYTES) /* no line is as long, and half a line would spoil the file */
+    if (length > 0 && length < LINE_BYTES) /* a truncated line would make the file invalid; no event is that long */
         file->used += (size_t) length + 2;
 }
 

@@ -1,7 +1,7 @@
 /*
- * The parts of a trace (lib/diagnostics/timeline.h): what is taken from the blocks' rings (lib/diagnostics/timeline_records.c)
- * and from streams (lib/diagnostics/timeline_streams.c), the text that is made of it (lib/diagnostics/timeline_text.c), and the
- * file (lib/diagnostics/timeline_file.c).
+ * The parts of a timeline (lib/diagnostics/timeline.h): records from the blocks' rings (timeline_records.c), progress of
+ * streams (timeline_streams.c), the text of events (timeline_text.c), and the file (timeline_file.c). Unless a comment says
+ * otherwise, the functions here are the poller's alone, and need no lock.
  */
 #ifndef RONDO_LIB_DIAGNOSTICS_TIMELINE_PARTS_H
 #define RONDO_LIB_DIAGNOSTICS_TIMELINE_PARTS_H
@@ -13,16 +13,16 @@
 
 #include <stdbool.h>
 
-/* A record as it waits to be written. what: as in trace.h, with the block in the place of its lap. */
+/* A record that waits to be written. what: as in trace.h, with the block's index instead of the lap. */
 struct rondo_timeline_record {
-    uint64_t time; /* of LOST: how many */
+    uint64_t time; /* of LOST: the number of lost records */
     uint64_t what;
 };
-#define RONDO_TIMELINE_LOST        0  /* as a kind */
-#define RONDO_TIMELINE_EXECUTED    15 /* likewise: an operation on a stream, by the host's clock */
+#define RONDO_TIMELINE_LOST        0  /* a kind: records were lost */
+#define RONDO_TIMELINE_EXECUTED    15 /* a kind: an operation on a stream, by the host's clock */
 #define RONDO_TIMELINE_BLOCK(what) ((uint32_t) (what) &0xfff)
 
-/* A call, as far as its description needs it: there are many. */
+/* What the text needs of a call. Compact, as there are many. */
 enum rondo_timeline_how { RONDO_TIMELINE_STARTED, RONDO_TIMELINE_ENQUEUED, RONDO_TIMELINE_CAPTURED };
 struct rondo_timeline_start {
     uint64_t time, count;
@@ -31,9 +31,9 @@ struct rondo_timeline_start {
     uint32_t number : 18, rate : 8, feedback : 1, how : 2; /* number: its lowest bits, as in a record */
     uint8_t kind, type, op;
 };
-#define RONDO_TIMELINE_STARTS 32768 /* between two looks of the poller */
+#define RONDO_TIMELINE_STARTS 32768 /* most starts between two calls of rondo_timeline_drain */
 
-/* What waits: making text costs more than all the rest, and would take the time from the ranks whose cores it shares. */
+/* What waits to be written. Composing text takes longer than all the rest, and would take time from ranks on the same cores. */
 struct rondo_timeline_retained {
     struct rondo_timeline_record *records;
     size_t record_count, record_room;
@@ -41,82 +41,89 @@ struct rondo_timeline_retained {
     size_t start_count, start_room;
     uint64_t lost; /* both */
 };
-/* Room for the first ones, touched: they are not to pay for it. */
+/* Allocates and touches memory for the first records, so that recording them causes no page faults. False if there is no
+ * memory. */
 bool rondo_timeline_prepare(struct rondo_timeline_retained *retained);
+/* Appends a record, or counts it as lost if there is no memory. */
 void rondo_timeline_keep(struct rondo_timeline_retained *retained, struct rondo_timeline_record record);
+/* Appends count starts, or counts them as lost if there is no memory. */
 void rondo_timeline_keep_starts(struct rondo_timeline_retained *retained, const struct rondo_timeline_start *starts,
                                 uint32_t count);
 
-/* How far the blocks' rings have been read. */
+/* The positions up to which the blocks' rings have been read. */
 struct rondo_timeline_rings {
     uint64_t *taken; /* [blocks]: records */
-    int64_t ahead;   /* nanoseconds that the device's clock is before the host's, modulo its 52 bits; at most */
+    int64_t ahead;   /* upper bound of the device's clock minus the host's, ns, modulo 52 bits */
     int ahead_known;
 };
-/* Both return how many operations were completed since the last look. */
+/* Each takes the new records and returns the number of operations completed since its last call. The second one takes the queue
+ * lock. */
 uint64_t rondo_timeline_read_rings(struct rondo_runtime *runtime);
 uint64_t rondo_timeline_read_streams(struct rondo_runtime *runtime);
 
-/* Of a lane whose operations are executed in the order of streams: how many have been enqueued, and are known to be executed.
- */
+/* Of a lane with operations in stream order: the number enqueued, and the number known to be executed. */
 struct rondo_timeline_ordered {
     uint64_t enqueued, executed;
     int listed;
 };
 struct rondo_timeline_streams {
     struct rondo_timeline_ordered *ordered; /* [RONDO_LANES_MAX]; queue lock, as the next two */
-    uint32_t *waiting;                      /* of them, those with operations that have not been executed */
+    uint32_t *waiting;                      /* indices of lanes with operations that are not executed yet */
     uint32_t waiting_count;
 };
 
 struct rondo_timeline_file {
     char *path;
     int rank, descriptor;
-    int broken; /* writing has failed: told once, no more is recorded */
+    int broken; /* a write has failed: it was logged once, and recording has ended */
     char *buffer;
     size_t used;
 };
+/* Initializes the structure for the path and rank. RONDO_ERR_MEMORY if there is no memory. */
 rondo_result_t rondo_timeline_file_create(struct rondo_timeline_file *file, const char *path, int rank);
-/* Of the first rank on each host: begins the file anew. */
+/* Creates or empties the file. Called by the first rank of each host. RONDO_ERR_ARGUMENT if the file cannot be written. */
 rondo_result_t rondo_timeline_file_empty(const struct rondo_timeline_file *file);
+/* Opens the file for appending, after the first rank has emptied it. RONDO_ERR_ARGUMENT if that fails. */
 rondo_result_t rondo_timeline_file_open(struct rondo_timeline_file *file);
-/* Appends one event, which is written later. */
+/* Formats one event (one line of JSON) into the buffer, and flushes a full one. */
 void rondo_timeline_file_event(struct rondo_timeline_file *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Writes the buffer to the file, under a lock on the file. */
 void rondo_timeline_file_flush(struct rondo_timeline_file *file);
+/* Closes the file and frees the buffer. Does not flush. */
 void rondo_timeline_file_destroy(struct rondo_timeline_file *file);
 
-/* What the text of a record depends on of those before it. */
+/* State that earlier records leave for the text of later ones. */
 struct rondo_timeline_text {
     uint8_t *kinds;    /* [RONDO_LANES_MAX]: enum rondo_kind of the lane's operations, + 1 */
-    uint64_t *visited; /* [blocks]: since when the block is on a visit, + 1; 0: on none whose beginning is known */
-    double last_us;    /* of the record written last */
+    uint64_t *visited; /* [blocks]: start of the block's current visit, + 1; 0: unknown or none */
+    double last_us;    /* time of the record written last */
 };
-/* The names of the tracks. */
+/* Writes the names of the tracks: once, at the beginning. */
 void rondo_timeline_write_tracks(struct rondo_runtime *runtime);
-/* All that is kept. */
+/* Writes all retained starts and records as events, and empties the lists. */
 void rondo_timeline_write_retained(struct rondo_runtime *runtime);
 
 struct rondo_timeline {
     uint32_t paused;       /* atomic */
-    pthread_mutex_t *lock; /* of what is noted: the queue's */
+    pthread_mutex_t *lock; /* the queue lock: protects starts */
     struct rondo_timeline_file file;
     struct rondo_timeline_streams streams;
-    /* Starts are written down under the queue's lock in one of two lists, while the poller takes the other one's. On a line of
-     * their own: the poller wakes up often, and looks at what follows. */
+    /* Starts are recorded under the queue lock in one of two lists, while the poller reads the other. They have a cache line of
+     * their own, because the poller often reads the fields that follow. */
     struct rondo_timeline_start *starts __attribute__((aligned(RONDO_CACHE_LINE))); /* [RONDO_TIMELINE_STARTS] */
     uint32_t start_count;
     uint64_t starts_lost;
-    /* The poller's. */
+    /* The fields below are the poller's. */
     uint64_t next_look __attribute__((aligned(RONDO_CACHE_LINE))); /* host clock */
-    uint64_t pause;                                                /* to the next look, nanoseconds */
-    uint64_t quiet_since;                                          /* host clock: the last look that saw a completion */
+    uint64_t pause;                                                /* ns until the next call is due */
+    uint64_t quiet_since;                                          /* host clock: the last call that saw a completion */
     struct rondo_timeline_start *other_starts;
     struct rondo_timeline_retained retained;
     struct rondo_timeline_rings rings;
     struct rondo_timeline_text text;
 };
 
-/* The lock is held. */
+/* Records a start. Submitting threads call it; trace->lock held. A start beyond RONDO_TIMELINE_STARTS is counted as lost. */
 void rondo_timeline_note_start(struct rondo_timeline *trace, const struct rondo_timeline_operation *operation,
                                enum rondo_timeline_how how);
 

@@ -1,4 +1,4 @@
-/* What is taken from the blocks' rings, and kept until it is written. The reader's half of trace.h. */
+/* Reads the blocks' rings and retains the records until they are written: the reader's half of device/daemon/trace.h. */
 #include "lib/diagnostics/timeline_parts.h"
 
 #include <stdlib.h>
@@ -53,8 +53,8 @@ void rondo_timeline_keep_starts(struct rondo_timeline_retained *retained, const 
     }
 }
 
-/* A device with a clock of its own: a record cannot be from the future, so the smallest difference seen is the best guess of
- * how far the clocks are apart. time: of a record just read, the last there was; others have been held back on the device. */
+/* Estimates the offset of a device's own clock. A record cannot be from the future, so the smallest difference seen is the best
+ * estimate. time: that of the last record of a ring, just read; earlier records were delayed on the device. */
 static void compare_clocks(struct rondo_timeline_rings *rings, uint64_t time)
 {
     uint64_t now = rondo_clock_ns() & RONDO_TRACE_TIME_MASK;
@@ -64,9 +64,9 @@ static void compare_clocks(struct rondo_timeline_rings *rings, uint64_t time)
     rings->ahead_known = 1;
 }
 
-/* A word of the expected lap is the one, an earlier one means that it has not been written yet, a later one that the block has
- * gone round since. Then half a ring is skipped, at least, to get out of its way. Returns how many operations were completed.
- */
+/* Reads the ring of block b. A word of the expected lap is the next record. A word of an earlier lap means that the record has
+ * not been written yet. A word of a later lap means that the block has overwritten it; then the reader skips at least half a
+ * ring, so that the writer does not overtake it at once again. Returns the number of completed operations. */
 static uint64_t read_ring(struct rondo_runtime *runtime, uint32_t b)
 {
     struct rondo_timeline *trace = runtime->trace;
@@ -76,7 +76,7 @@ static uint64_t read_ring(struct rondo_runtime *runtime, uint32_t b)
         uint64_t index = trace->rings.taken[b];
         const uint64_t *words = ring->words[index % RONDO_TRACE_DEPTH];
         uint64_t time = rondo_load_relaxed(&words[0]), what = rondo_load_relaxed(&words[1]);
-        __builtin_prefetch(ring->words[(index + READ_AHEAD) % RONDO_TRACE_DEPTH]); /* it is in the writer's cache */
+        __builtin_prefetch(ring->words[(index + READ_AHEAD) % RONDO_TRACE_DEPTH]); /* the word is in the writer's cache */
         uint32_t expected = RONDO_TRACE_INDEX_LAP(index);
         uint32_t first = (RONDO_TRACE_LAP(time) - expected) & 0xfff, second = (RONDO_TRACE_LAP(what) - expected) & 0xfff;
         if (first == 0 && second == 0) {

@@ -1,5 +1,7 @@
-/* Operations in the order of streams: kernels of their own execute them, which record nothing, so that how many of a lane have
- * been executed is looked up now and then. */
+/*
+ * Operations in stream order in the timeline. The kernels that execute them record nothing, so the poller reads from the device
+ * how many operations of each lane have been executed.
+ */
 #include "lib/diagnostics/timeline.h"
 #include "lib/diagnostics/timeline_parts.h"
 
@@ -14,7 +16,7 @@ void rondo_timeline_enqueue(struct rondo_runtime *runtime, const struct rondo_ti
     pthread_mutex_lock(trace->lock);
     rondo_timeline_note_start(trace, operation, operation->captured ? RONDO_TIMELINE_CAPTURED : RONDO_TIMELINE_ENQUEUED);
     if (!operation->captured) {
-        if ((uint32_t) operation->number == 0) /* a new life of the lane */
+        if ((uint32_t) operation->number == 0) /* the lane was created anew */
             ordered->executed = operation->number;
         ordered->enqueued = operation->number + 1;
         if (!ordered->listed)
@@ -24,7 +26,7 @@ void rondo_timeline_enqueue(struct rondo_runtime *runtime, const struct rondo_ti
     pthread_mutex_unlock(trace->lock);
 }
 
-/* The copies are of 8 bytes a lane, and go past the streams. */
+/* Copies 8 bytes per lane from the device; the copies do not use the user's streams. */
 uint64_t rondo_timeline_read_streams(struct rondo_runtime *runtime)
 {
     struct rondo_timeline *trace = runtime->trace;
@@ -49,7 +51,7 @@ uint64_t rondo_timeline_read_streams(struct rondo_runtime *runtime)
                                                                                      (executed & 0x3ffff) << 12});
         pthread_mutex_lock(trace->lock);
         struct rondo_timeline_ordered *ordered = &streams->ordered[lane];
-        if (ordered->enqueued >= now.enqueued) /* else a new life has begun */
+        if (ordered->enqueued >= now.enqueued) /* else the lane was created anew */
             ordered->executed = executed;
         if (ordered->executed >= ordered->enqueued) {
             ordered->listed = 0;

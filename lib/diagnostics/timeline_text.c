@@ -1,5 +1,7 @@
-/* The events of a trace's file: Chrome trace JSON. Ranks are processes, blocks their threads; what the host does, and what
- * streams do, are threads more. */
+/*
+ * The events of a timeline's file, as Chrome trace JSON. Ranks are processes and blocks are their threads. The host's and the
+ * streams' operations have threads of their own.
+ */
 #include "lib/diagnostics/timeline_parts.h"
 
 #include "lib/call/call.h"
@@ -9,7 +11,7 @@
 #define HOST_TRACK   1000
 #define STREAM_TRACK 1001
 
-/* Microseconds on the host's clock. */
+/* Converts a record's time to microseconds on the host's clock. */
 static double host_us(const struct rondo_timeline *trace, uint64_t time)
 {
     return (double) (int64_t) ((time + (uint64_t) trace->rings.ahead) & RONDO_TRACE_TIME_MASK) / 1e3;
@@ -62,7 +64,7 @@ static void write_start(struct rondo_runtime *runtime, const struct rondo_timeli
         s->lane, s->number, text);
 }
 
-/* Something that happened to an operation, at once. more: further arguments. */
+/* Writes an instant event of an operation. more: further arguments, as JSON. */
 static void write_instant(struct rondo_runtime *runtime, const char *name, uint32_t track, double ts, uint64_t what,
                           const char *more)
 {
@@ -72,7 +74,7 @@ static void write_instant(struct rondo_runtime *runtime, const char *name, uint3
         name, runtime->rank, track, ts, RONDO_TRACE_LANE(what), RONDO_TRACE_NUMBER(what), more);
 }
 
-/* Of a block as a whole. counted: what there are count of; NULL: nothing. */
+/* Writes an instant event of a block. counted: the name of the count argument; NULL: none. */
 static void write_block(struct rondo_runtime *runtime, const char *name, uint32_t block, double ts, const char *counted,
                         uint64_t count)
 {
@@ -95,7 +97,7 @@ static void write_fetch(struct rondo_runtime *runtime, uint32_t block, double ts
                               runtime->rank, ts, tasks);
 }
 
-/* A visit that ends at time; one whose beginning is lost is not told. */
+/* Writes a visit that ends at time. A visit whose beginning is lost is omitted. */
 static void write_visit(struct rondo_runtime *runtime, uint32_t block, uint64_t time, uint64_t what)
 {
     struct rondo_timeline *trace = runtime->trace;
@@ -163,7 +165,7 @@ void rondo_timeline_write_retained(struct rondo_runtime *runtime)
 {
     struct rondo_timeline *trace = runtime->trace;
     struct rondo_timeline_retained *retained = &trace->retained;
-    for (size_t i = 0; i < retained->start_count; i++) /* first: they name the lanes */
+    for (size_t i = 0; i < retained->start_count; i++) /* starts come first: they give the kinds of the lanes */
         write_start(runtime, &retained->starts[i]);
     for (size_t i = 0; i < retained->record_count; i++)
         write_record(runtime, &retained->records[i]);

@@ -1,4 +1,4 @@
-/* See lib/select/compression.h. */
+/* The choice of compression (lib/select/compression.h) and the public functions that set it on a communicator. */
 #include "lib/select/compression.h"
 
 #include "lib/select/select.h"
@@ -20,7 +20,7 @@ static int reduces(const struct rondo_call *call)
     return (reducing_kinds >> call->kind & 1) != 0;
 }
 
-/* The most bits a value that still mean something; 0: the type is not compressed. */
+/* The largest rate of the type, in bits per value. 0: the type cannot be compressed. */
 static int most_rate(rondo_datatype_t type)
 {
     switch (type) {
@@ -90,7 +90,7 @@ rondo_result_t rondo_compression_choose(const struct rondo_comm *comm, const ron
     const rondo_compression_t *common = &comm->compression;
     call->rate = 0;
     call->feedback = 0;
-    if ((common->rate | attr->compress_rate | attr->error_feedback) == 0) /* the usual case */
+    if ((common->rate | attr->compress_rate | attr->error_feedback) == 0) /* no compression is asked for */
         return RONDO_SUCCESS;
     if (attr->compress_rate == RONDO_COMPRESS_NEVER || call->kind == RONDO_KIND_BARRIER)
         return RONDO_SUCCESS;
@@ -106,8 +106,8 @@ rondo_result_t rondo_compression_choose(const struct rondo_comm *comm, const ron
     }
     if (attr->error_feedback && common->rate == 0)
         FAIL(RONDO_ERR_ARGUMENT, "%s: error_feedback without compress_rate", rondo_kind_name(call->kind));
-    /* Calls of a kind, type or operator that cannot be compressed go as they are. All ranks see the same bytes, except in
-     * alltoallv, whose sizes no rank knows of the others. */
+    /* A call of a kind, type or operator that cannot be compressed is transmitted unchanged. All ranks compute the same bytes,
+     * except in alltoallv, where a rank does not know the sizes of its peers. */
     size_t bytes = rondo_call_bytes(comm, call);
     if (call->kind == RONDO_KIND_ALLTOALLV || bytes < common->smallest || !fits(call, common->rate))
         return RONDO_SUCCESS;

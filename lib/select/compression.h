@@ -1,16 +1,20 @@
-/* Compression of the data that travel: whether a call is compressed, and how (docs/guide/compression.md). */
+/*
+ * Compression: whether a call's transmitted data are compressed, and how (docs/guide/compression.md). Relies on lib/call and on
+ * the communicator's attributes.
+ */
 #ifndef RONDO_LIB_SELECT_COMPRESSION_H
 #define RONDO_LIB_SELECT_COMPRESSION_H
 
 #include "lib/context/runtime.h"
 #include "lib/call/call.h"
 
-/* Sets the call's rate and feedback by its attributes, which it is refused for if they do not fit, else by the communicator's,
- * where those fit. Depends only on what all ranks know. */
+/* Sets the call's rate (bits per value; 0: not compressed) and feedback. The call's own attributes come first;
+ * RONDO_ERR_ARGUMENT or RONDO_ERR_UNSUPPORTED if the call cannot have them. Otherwise the communicator's apply, where the call
+ * can have them. Takes no lock. The result depends only on what all ranks know, so it is the same on all ranks. */
 rondo_result_t rondo_compression_choose(const struct rondo_comm *comm, const rondo_attr_t *attr, int persistent,
                                         struct rondo_call *call);
 
-/* Bytes of an element as the code computes it; and of a call's residuals. */
+/* The size, in bytes, of a call's residuals (error feedback). */
 size_t rondo_residual_bytes(const struct rondo_comm *comm, const struct rondo_call *call);
 
 #endif

@@ -1,4 +1,4 @@
-/* See lib/select/registered_programs.h. */
+/* The list of registered programs (lib/select/registered_programs.h). It only grows, so readers take no lock. */
 #include "lib/select/registered_programs.h"
 
 #include "lib/program/builder.h"
@@ -10,7 +10,7 @@
 
 const struct rondo_registered *rondo_program_next(const struct rondo_comm *comm, const struct rondo_registered *after)
 {
-    /* Acquire pairs with the release in add: what is in the list is complete. */
+    /* Acquire pairs with the release in add: an entry that is in the list is complete. */
     return after != NULL ? after->next : __atomic_load_n(&comm->programs->registered, __ATOMIC_ACQUIRE);
 }
 
@@ -26,7 +26,7 @@ const char *rondo_program_misfit(const struct rondo_comm *comm, const struct ron
                                  const struct rondo_registered *program)
 {
     int rooted = rondo_kind_is_rooted(call->kind);
-    /* Whether a rooted call is in place, only its root knows; such programs must do with both. */
+    /* Only the root knows whether a rooted call is in place, so a program for it must support both. */
     int in_place = call->send == RONDO_IN_PLACE || (rooted && call->kind != RONDO_KIND_BCAST);
     (void) comm;
     if (rooted && (uint32_t) call->root != program->root)

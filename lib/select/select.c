@@ -1,4 +1,8 @@
-/* See lib/select/select.h. The thresholds were measured with `rondo bench` on two cores (docs/performance.md). */
+/*
+ * Selection (lib/select/select.h): first a name that is given, then registered programs and the tuning table, then the rules
+ * for hosts in this file and those for GPUs in lib/select/select_gpu.c. The thresholds were measured with `rondo bench` on two
+ * cores.
+ */
 #include "lib/select/select.h"
 
 #include "device/reduce/reduce.h"
@@ -27,15 +31,16 @@ size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *
     return most * type_bytes * (size_t) comm->size;
 }
 
-/* Over a network, a channel more pays when a block cannot keep up, not before: in the cache its slots take the others' place.
+/* Over a network, another channel helps only if a block cannot keep up, because its slots evict those of the others from the
+ * cache.
  */
 #define NETWORK_CHANNEL_BYTES (8192 * KIB)
-/* Of ranks on GPUs a block keeps up with any network. Two channels keep a thread that carries busy (make gpu-network: one
- * thread moves 2.7 GB/s with one or two channels, 2.1 with eight); more than eight have more on its way than the cache holds.
+/* On GPUs a block keeps up with any network. Two channels keep a proxy thread busy. With more than eight, the data in flight
+ * exceed the cache.
  */
 #define NETWORK_GPU_CHANNELS  8
-/* Of two ranks each sends as much in one step as in a ring's two. Two steps add up half as much, which is worth the second one
- * where adding takes longer than moving: of numbers of 8 bits, and where one block does not keep up any more. */
+/* With two ranks, one step transmits as much as a ring's two steps. The ring reduces half as much per rank. That is worth the
+ * second step where reducing takes longer than moving: with 8-bit types, and where one block does not keep up. */
 #define NETWORK_PAIR_BYTES    (32768 * KIB)
 #define NETWORK_PAIR_BYTES_F8 (1024 * KIB)
 
@@ -45,7 +50,7 @@ static size_t network_gpu_channels(const struct rondo_comm *comm)
     return channels > 0 && channels < NETWORK_GPU_CHANNELS ? channels : NETWORK_GPU_CHANNELS;
 }
 
-/* Recursive doubling sends all data log2 of the ranks times, a ring less than twice, but in 2 * (size - 1) steps. */
+/* Recursive doubling sends all data log2(size) times. A ring sends them less than twice, but in 2 * (size - 1) steps. */
 #define DOUBLING_BYTES_MAX (64 * KIB)
 
 static const char *compressed_by_size(const struct rondo_comm *comm, const struct rondo_call *call)
@@ -63,14 +68,16 @@ static const char *compressed_by_size(const struct rondo_comm *comm, const struc
     }
 }
 
-/* One shot costs size - 1 messages a rank; worth it while a message is cheaper than a ring's 2 * (size - 1) steps. */
+/* The largest size, in bytes, for one-shot. One-shot takes size - 1 messages per rank; it pays while they take less time than a
+ * ring's 2 * (size - 1) steps. */
 static size_t one_shot_limit(int size)
 {
     return size <= 4 ? 16 * KIB : size <= 8 ? 8 * KIB : size <= 32 ? 2 * KIB : 0;
 }
 
-/* Between hosts a step costs its latency: for small sizes the logarithm of the ranks is worth sending all data every time. A
- * ring's steps grow with the hosts (or the ranks, where each is alone on its host), and with them the size where it pays. */
+/* Whether recursive doubling is chosen between hosts. A step takes at least the network's latency, so for small sizes
+ * log2(size) steps are faster although each sends all data. The number of a ring's steps grows with the number of hosts (of
+ * ranks, if each is alone on its host), and so does the size from which the ring is faster. */
 static int doubles(const struct rondo_comm *comm, size_t bytes)
 {
     size_t around = (size_t) (comm->topology.locals > 1 ? comm->topology.nodes : comm->size);
@@ -78,8 +85,9 @@ static int doubles(const struct rondo_comm *comm, size_t bytes)
     return rondo_is_wide(comm) && comm->topology.nodes > 1 && bytes <= (limit < 512 * KIB ? limit : 512 * KIB);
 }
 
-/* On one host a slot costs its way from core to core, and one shot takes size - 1 of them, with all the data in each; few bytes
- * cost the same however many they are. But every step waits for a rank that has to be running. Measured with 4, 8 and 16. */
+/* Whether recursive doubling is chosen on one host. A slot takes a transfer from core to core, and one-shot takes size - 1 of
+ * them, each with all data. The time of a few bytes does not depend on their number. But every step of doubling waits for a
+ * peer that must be running. Measured with 4, 8 and 16 ranks. */
 static int doubles_on_host(const struct rondo_comm *comm, size_t bytes)
 {
     const size_t size = (size_t) comm->size;
@@ -120,9 +128,10 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
     case RONDO_KIND_REDUCE:
         return bytes <= one_shot_limit(comm->size) ? "linear" : "ring";
     case RONDO_KIND_ALLTOALL:
-        return use_direct && call->send != RONDO_IN_PLACE       ? "direct"
-               : apart && comm->size > RONDO_REDUCE_SOURCES_MAX ? "hierarchical" /* fewer connectors a rank than ranks */
-                                                                : "linear";
+        return use_direct && call->send != RONDO_IN_PLACE ? "direct"
+               : apart && comm->size > RONDO_REDUCE_SOURCES_MAX
+                   ? "hierarchical" /* a rank has fewer connectors than there are ranks */
+                   : "linear";
     case RONDO_KIND_ALLTOALLV:
     case RONDO_KIND_GATHER:
     case RONDO_KIND_SCATTER:
@@ -163,7 +172,8 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
     if (call->send == RONDO_IN_PLACE && algorithm->direct &&
         (call->kind == RONDO_KIND_ALLTOALL || call->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK))
         return "it does not run this collective in place";
-    /* Nor with the result where this rank's own block of the input is; by pairs, that is read and written once. */
+    /* The same holds if the result overlaps this rank's own block of the input. The pairwise algorithm reads and writes it
+     * once. */
     if (call->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK && (algorithm->separate >> call->kind & 1) && !algorithm->blocks_a_peer &&
         comm->size > 1 && call->send != RONDO_IN_PLACE &&
         (const char *) call->recv ==
@@ -178,7 +188,7 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
     return NULL;
 }
 
-/* Where no name has been given: a program registered for the size, then the tuning table. NULL: neither says anything. */
+/* The algorithm if no name is given: a program registered for the size, else the tuning table's. NULL if neither has one. */
 static const struct rondo_algorithm *ruled(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
                                            struct rondo_choice *choice)
 {
@@ -200,7 +210,7 @@ static const struct rondo_algorithm *ruled(const struct rondo_comm *comm, const 
     return NULL;
 }
 
-/* Then what was measured elsewhere. */
+/* The algorithm by the rules that are compiled in. */
 static const struct rondo_algorithm *by_rule(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
                                              struct rondo_choice *choice)
 {
@@ -211,7 +221,8 @@ static const struct rondo_algorithm *by_rule(const struct rondo_comm *comm, cons
     return rondo_algorithm_find(call->rate != 0 ? compressed_by_size(comm, call) : by_size(comm, call, direct), call->kind);
 }
 
-/* An algorithm that the user insists on for this call is taken or refused; one that the settings name, where it fits. */
+/* An algorithm that the call demands is used, or the call fails. One that the settings name is used where it can run the call.
+ */
 static rondo_result_t choose(const struct rondo_comm *comm, const struct rondo_call *call, int direct, const char *insisted,
                              struct rondo_choice *choice)
 {
@@ -237,7 +248,7 @@ static rondo_result_t choose(const struct rondo_comm *comm, const struct rondo_c
     return RONDO_SUCCESS;
 }
 
-/* Waiting for the receiver to say where costs a way more than a slot does. */
+/* A direct write waits for the receiver's address, which takes one message more than a slot does. */
 #define DIRECT_WRITE_BYTES_MIN (512 * KIB)
 
 int rondo_writes_directly_by(const struct rondo_comm *comm, const struct rondo_call *call, int streamed,
@@ -268,9 +279,10 @@ static rondo_result_t select_all(const struct rondo_comm *comm, const struct ron
         return status;
 
     size_t message = rondo_message_bytes(comm, call);
-    /* LL only where it is asked for: on the host device, polling the very line that the sender is writing makes the line travel
-     * more often than a tail beside it does (8 bytes between two processes: 0.63 us with LL, 0.42 without). */
-    /* Never over a network, which carries whole slots: it would have to look into them to know that they have been filled. */
+    /* LL only if it is asked for: on the host device, polling the cache line that the sender is writing moves that line between
+     * the cores more often than polling a separate tail does. */
+    /* Never over a network, which transmits whole slots: the proxy would have to inspect the data to know that a slot is full.
+     */
     const char *protocol = choice->tuned != NULL && *settings->protocol == '\0' ? choice->tuned->protocol : settings->protocol;
     int low_latency = strcmp(protocol, "ll") == 0 && !choice->algorithm->direct && !comm->networked;
     int lines = strcmp(protocol, "ll128") == 0 && !choice->algorithm->direct && comm->linked;
@@ -285,7 +297,7 @@ static rondo_result_t select_all(const struct rondo_comm *comm, const struct ron
                        : small                                                          ? RONDO_PROTOCOL_SMALL
                                                                                         : RONDO_PROTOCOL_SIMPLE;
 
-    size_t channel_bytes = call->rate != 0 && comm->gpus_only       ? 64 * KIB /* a block codes more slowly than it moves */
+    size_t channel_bytes = call->rate != 0 && comm->gpus_only ? 64 * KIB /* a block compresses more slowly than it moves data */
                            : rondo_is_wide(comm) && call->rate == 0 ? NETWORK_CHANNEL_BYTES
                                                                     : 256 * KIB;
     size_t channels = message / channel_bytes;

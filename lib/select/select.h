@@ -1,5 +1,7 @@
-/* Which algorithm, protocol and channel count an operation gets. All ranks must choose alike, so the choice may depend only on
- * what all of them know. */
+/*
+ * Selection: the algorithm, the protocol and the number of channels of an operation. All ranks must choose alike, so a choice
+ * depends only on what all ranks know. Relies on lib/algorithms, lib/select/tuning.h and lib/select/select_gpu.h.
+ */
 #ifndef RONDO_LIB_SELECT_SELECT_H
 #define RONDO_LIB_SELECT_SELECT_H
 
@@ -11,31 +13,32 @@ struct rondo_choice {
     const struct rondo_algorithm *algorithm;
     enum rondo_protocol protocol;
     int channels;
-    const char *why;                      /* for the log */
-    int direct_writes;                    /* as rondo_writes_directly_by says */
-    int measured;                         /* as rondo_select_gpu says; no name or protocol has been given */
+    const char *why;                      /* the reason, for the log; static text */
+    int direct_writes;                    /* result of rondo_writes_directly_by */
+    int measured;                         /* result of rondo_select_gpu; neither name nor protocol was given */
     const struct rondo_tuning_row *tuned; /* the row that decided; NULL: none */
 };
 
-/* direct: all ranks can reach each other's buffers of this call. streamed: it runs in stream order, in a kernel of its own.
- * name: an algorithm the user insists on, or NULL. */
+/* Chooses for the call. direct: all ranks can access each other's buffers of this call. streamed: the call is executed in
+ * stream order, by a kernel of its own. name: the algorithm that the call's attributes demand, or NULL. RONDO_ERR_UNSUPPORTED
+ * if that one is unknown or cannot run the call. Any thread, without locks. */
 rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed,
                             const char *name, struct rondo_choice *choice);
 
-/* Why the algorithm cannot run this call; NULL if it can. */
+/* Returns NULL if the algorithm can run this call, else the reason why not (static text). */
 const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
                          const struct rondo_algorithm *algorithm);
 
-/* Whether what is received is stored where it belongs by the sender (device/engine/direct_write.h), all else having been
- * chosen. */
+/* Whether senders write directly into the receivers' buffers (device/engine/direct_write.h). The choice must be complete
+ * otherwise. */
 int rondo_writes_directly_by(const struct rondo_comm *comm, const struct rondo_call *call, int streamed,
                              const struct rondo_choice *choice);
 
-/* Bytes that decide: the larger of what a rank puts in and what it gets out, as all ranks know it (v-collectives: 0 where only
- * each rank knows its own). */
+/* The size, in bytes, by which selection decides: the larger of a rank's input and output. 0 for v-collectives in which a rank
+ * knows its own counts alone. */
 size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *call);
 
-/* What travels in one connector for it: the size that decides the protocol. SIZE_MAX where ranks cannot know. */
+/* The bytes that one connector transmits for the call, by which the protocol is chosen. SIZE_MAX if ranks cannot know it. */
 size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_call *call);
 
 #endif

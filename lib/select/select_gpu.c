@@ -1,5 +1,5 @@
-/* See lib/select/select_gpu.h. Measured on H200s joined by NVLink (docs/performance.md); `rondo bench --tune` measures a
- * machine's own. */
+/* See lib/select/select_gpu.h. Tables measured on H200s joined by NVLink; `rondo bench --tune` measures
+ * another machine's. */
 #include "lib/algorithms/algorithms.h"
 #include "lib/select/select_gpu.h"
 
@@ -10,8 +10,8 @@
 #define MIB ((size_t) 1024 * KIB)
 #define ANY SIZE_MAX
 
-/* Up to so many ranks and bytes (rondo_call_bytes). In order: the first row that fits is taken; those of LL128 and BULK where
- * they can be used. */
+/* A row holds up to so many ranks and bytes (rondo_call_bytes). The first row that fits is taken. Rows of LL128 and TMA fit
+ * only where these protocols can be used. */
 struct row {
     enum rondo_kind kind;
     int ranks;
@@ -22,7 +22,7 @@ struct row {
 };
 
 static const struct row rows[] = {
-    /* A packet a thread and block, as long as there are blocks. */
+    /* One packet per thread, up to the number of blocks. */
     {RONDO_KIND_ALLREDUCE, 16, 4 * KIB, "allpairs", RONDO_PROTOCOL_LL, 1},
     {RONDO_KIND_ALLREDUCE, 2, 8 * KIB, "allpairs", RONDO_PROTOCOL_LL, 2},
     {RONDO_KIND_ALLREDUCE, 2, 16 * KIB, "allpairs", RONDO_PROTOCOL_LL, 4},
@@ -96,7 +96,7 @@ static const struct row rows[] = {
     {RONDO_KIND_BARRIER, 64, ANY, "allpairs", RONDO_PROTOCOL_LL, 1},
 };
 
-/* Through the host's memory, beyond HOST_BYTES, before the others. */
+/* For transfers through host memory of more than HOST_BYTES. Looked up before the other table. */
 #define HOST_BYTES (512 * KIB)
 static const struct row host_rows[] = {
     {RONDO_KIND_ALLREDUCE, 2, 2 * MIB, "allpairs", RONDO_PROTOCOL_SIMPLE, 32},
@@ -105,7 +105,7 @@ static const struct row host_rows[] = {
     {RONDO_KIND_ALLREDUCE, 16, ANY, "ring", RONDO_PROTOCOL_SIMPLE, 32},
 };
 
-/* Beyond so many bytes, before the others, what lands (device/engine/direct_write.h). */
+/* Direct writes (device/engine/direct_write.h), from so many bytes on. Looked up before the other tables. */
 static const struct {
     size_t beyond;
     struct row row;
@@ -121,13 +121,13 @@ int rondo_select_gpu_blocks(const struct rondo_comm *comm, int streamed, int cod
     const struct rondo_settings *settings = &comm->runtime->settings;
     int wide = streamed && comm == comm->runtime->world;
     int blocks = (int) settings->channels * (wide ? 2 : 1), most = (int) settings->stream_blocks;
-    /* Which all run at once: blocks that code do so by twos, where there are more than multiprocessors. */
+    /* All of them must be resident at once. Of blocks that compress, two share a multiprocessor. */
     int limit = coded && streamed && !comm->networked ? 2 * RONDO_CHANNELS_MAX : RONDO_CHANNELS_MAX;
     blocks = blocks < limit ? blocks : limit;
     return streamed && most > 0 && most < blocks ? most : blocks;
 }
 
-/* So many channels that the program's blocks can all run at once. */
+/* Limits the channels so that all blocks of the program can be resident at once. */
 static void fit_blocks(const struct rondo_comm *comm, enum rondo_kind kind, int streamed, struct rondo_choice *choice)
 {
     int most = rondo_select_gpu_blocks(comm, streamed, 0) / rondo_algorithm_blocks(choice->algorithm, kind, comm->size);
@@ -135,28 +135,29 @@ static void fit_blocks(const struct rondo_comm *comm, enum rondo_kind kind, int 
         choice->channels = most > 1 ? most : 1;
 }
 
-/* A message's two ends choose alike; and what is best for a broadcast was found to be so for its mirror image. */
+/* The kind whose rows apply. Send and receive share rows, as both ends must choose alike. A reduce uses the rows of a
+ * broadcast, which measurements support. */
 static enum rondo_kind row_kind(enum rondo_kind kind)
 {
     return kind == RONDO_KIND_RECEIVE_FROM ? RONDO_KIND_SEND_TO : kind == RONDO_KIND_REDUCE ? RONDO_KIND_BCAST : kind;
 }
 
-/* What bulk copies can move. There is no row for messages: they come in groups of more blocks than run at once, which take the
- * engine, and that takes two or three times as long. */
+/* Whether TMA copies can move the call's data. Messages have no such row: groups of them have more blocks than can be resident,
+ * and are executed by the engine. */
 static int suits_tma(const struct rondo_comm *comm, const struct rondo_call *call, int streamed)
 {
     return rondo_launch_may_tma(comm->tma, streamed, call->count * rondo_type_bytes(call->type));
 }
 
-/* What is looked for in a table of rows. */
+/* The key of a search in a table of rows. */
 struct wanted {
     const struct rondo_comm *comm;
     const struct rondo_call *call;
-    int direct, streamed; /* as of rondo_select */
-    int linked;           /* rows of LL128 count */
+    int direct, streamed; /* as in rondo_select */
+    int linked;           /* rows of LL128 may be chosen */
 };
 
-/* Chooses by the first of count rows that fits. 0: none does. */
+/* Fills in the choice from the first of count rows that fits. Returns 0 if none does. */
 static int select_row(const struct row *row, size_t count, const struct wanted *wanted, struct rondo_choice *choice)
 {
     const struct rondo_comm *comm = wanted->comm;
@@ -199,8 +200,10 @@ int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *cal
     return select_row(rows, LENGTH(rows), &wanted, choice);
 }
 
-/* A part of an operation costs a block about 15 us besides the bytes that it moves, at 11 GB/s. A channel that carries no less
- * than OVERSUBSCRIBED_BYTES spends most of its time on moving; alone, an operation takes up to twice as long as it could. */
+/* A part of an operation takes a block a constant time besides the time of moving its bytes. A channel that moves at least
+ * OVERSUBSCRIBED_BYTES spends most of its time on moving. An operation that is then active alone is slower than with more
+ * channels.
+ */
 #define OVERSUBSCRIBED       8
 #define OVERSUBSCRIBED_BYTES (320 * KIB)
 
@@ -210,7 +213,7 @@ void rondo_select_gpu_oversubscribed(const struct rondo_comm *comm, const struct
     int most = (int) (rondo_call_bytes(comm, call) / OVERSUBSCRIBED_BYTES);
     if (oversubscription < OVERSUBSCRIBED || !choice->measured)
         return;
-    /* Without LL128: a block that waits for lines does nothing else meanwhile. */
+    /* LL128 is excluded: a block that waits for LL128 lines cannot execute another operation. */
     select_row(rows, LENGTH(rows), &(struct wanted){.comm = comm, .call = call, .direct = direct}, choice);
     if (most < choice->channels)
         choice->channels = most > 1 ? most : 1;

@@ -1,21 +1,25 @@
-/* What ranks that are all on GPUs of one host choose, where nothing else is asked for. */
+/*
+ * Selection for communicators whose ranks are all on GPUs of one host, where no name or protocol is given: tables of measured
+ * sizes. Relies on lib/select/select.h.
+ */
 #ifndef RONDO_LIB_SELECT_SELECT_GPU_H
 #define RONDO_LIB_SELECT_SELECT_GPU_H
 
 #include "lib/select/select.h"
 
-/* For a communicator of ranks on GPUs only. direct, streamed: as rondo_select's. Leaves the choice alone (and returns 0) where
- * the table has nothing for the call. */
+/* Fills in the choice from the tables and returns 1. Returns 0 and leaves the choice unchanged if no row fits the call. The
+ * communicator's ranks must all be on GPUs. direct, streamed: as in rondo_select. Depends only on what all ranks know. */
 int rondo_select_gpu(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed,
                      struct rondo_choice *choice);
 
-/* Program blocks that an operation may have at once, for a communicator of ranks on GPUs only. Kernels on streams hold their
- * multiprocessors while they wait for peers, and where ranks enqueue in different orders as many must fit as may wait
- * (docs/architecture.md); so only the world's may have twice the daemon's blocks. */
+/* The largest number of program blocks of an operation. coded: the operation is compressed. The communicator's ranks must all
+ * be on GPUs. A kernel on a stream occupies its multiprocessors while it waits for peers. If ranks enqueue in different orders,
+ * all kernels that may wait must be resident at once (docs/architecture.md). Therefore only operations of the world may have
+ * twice the daemon's blocks. */
 int rondo_select_gpu_blocks(const struct rondo_comm *comm, int streamed, int coded);
 
-/* Makes room where a persistent operation is one of many, which may all be under way at once: crowd is how many others there
- * are, the same on all ranks. */
+/* Reduces the channels of a persistent operation that is one of many, all of which may be active at once. oversubscription: the
+ * number of the others; it must be the same on all ranks. direct: as in rondo_select. */
 void rondo_select_gpu_oversubscribed(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
                                      uint32_t oversubscription, struct rondo_choice *choice);
 

@@ -1,5 +1,6 @@
-/* See lib/select/tuning.h. Reads the JSON that the table is: an array of objects whose values are strings and whole numbers.
- * Anything else is refused; nothing in the file can make it use more memory than a few times the file's size, which is bounded.
+/*
+ * The tuning table (lib/select/tuning.h) is JSON: an array of objects whose values are strings and whole numbers. The parser
+ * rejects everything else. It uses at most a few times the file's size of memory, and that size is bounded.
  */
 #include "lib/select/tuning.h"
 
@@ -51,7 +52,7 @@ static void expect(struct reader *r, char wanted)
         refuse(r, what);
 }
 
-/* Names have no need of escapes. */
+/* Parses a string. Escapes are rejected: no name needs them. */
 static void text(struct reader *r, char *value, size_t bytes)
 {
     size_t length = 0;
@@ -85,7 +86,7 @@ static uint64_t number(struct reader *r)
 }
 
 #define FIELDS  6
-#define MACHINE FIELDS /* alone in its object, which is the first */
+#define MACHINE FIELDS /* the only field of its object, which is the first of the array */
 
 static int is_protocol(const char *name)
 {
@@ -99,7 +100,7 @@ static int is_protocol(const char *name)
 static void field(struct reader *r, struct rondo_tuning *tuning, struct rondo_tuning_row *row, unsigned *seen)
 {
     static const char *const names[] = {"collective", "ranks", "max_bytes", "algorithm", "protocol", "channels", "machine"};
-    char name[32], value[64] = ""; /* all of it is hashed */
+    char name[32], value[64] = ""; /* cleared, as all its bytes are hashed */
     uint64_t amount = 0;
     unsigned which = 0;
     text(r, name, sizeof(name));
@@ -151,7 +152,7 @@ static void one_row(struct reader *r, struct rondo_tuning *tuning)
         return;
     if (seen != (1u << FIELDS) - 1)
         refuse(r, "a row without all of collective, ranks, max_bytes, algorithm, protocol, channels");
-    if (r->result != RONDO_SUCCESS || row.kind == RONDO_KINDS) /* what only the bench has is passed over */
+    if (r->result != RONDO_SUCCESS || row.kind == RONDO_KINDS) /* kinds that only the bench knows are ignored */
         return;
     if (!rondo_grow((void **) &tuning->rows, tuning->count, &tuning->room, sizeof(row))) {
         r->result = rondo_fail(RONDO_ERR_MEMORY, "%s: no memory for %zu rows", r->path, tuning->count);
@@ -160,7 +161,7 @@ static void one_row(struct reader *r, struct rondo_tuning *tuning)
     tuning->rows[tuning->count++] = row;
 }
 
-/* FNV-1a. */
+/* The table's fingerprint (FNV-1a of its rows). */
 static uint64_t hash(const struct rondo_tuning *tuning)
 {
     uint64_t value = 14695981039346656037u;
@@ -198,7 +199,7 @@ rondo_result_t rondo_tuning_parse(const char *text_, size_t bytes, const char *p
 
 /* ---- files ---- */
 
-/* What follows the word and a colon in a file. 0: nothing does. */
+/* Copies what follows the word and a colon in a file. Returns 1, or 0 if the file has none. */
 static int find_word(const char *path, const char *word, char *value, size_t bytes)
 {
     FILE *file = fopen(path, "r");

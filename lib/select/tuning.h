@@ -1,5 +1,7 @@
-/* The table that `rondo bench --tune` writes and RONDO_TUNING names: which algorithm, protocol and number of channels is the
- * fastest for a collective, a number of ranks and a size. */
+/*
+ * The tuning table, which `rondo bench --tune` writes and RONDO_TUNING names: the fastest algorithm, protocol and number of
+ * channels of a collective, by number of ranks and size. Relies on lib/program/algorithm.h and the C library.
+ */
 #ifndef RONDO_LIB_SELECT_TUNING_H
 #define RONDO_LIB_SELECT_TUNING_H
 
@@ -7,7 +9,7 @@
 
 #define RONDO_MACHINE_BYTES 160
 
-/* As users name them; "": as is chosen. */
+/* Protocol names, indexed by enum rondo_protocol where both are defined; "": the library chooses. */
 #define RONDO_PROTOCOL_NAMES                                                                                                   \
     {                                                                                                                          \
         "", "simple", "ll", "ll128", "tma"                                                                                     \
@@ -15,28 +17,32 @@
 
 struct rondo_tuning_row {
     enum rondo_kind kind;
-    int ranks, channels; /* channels 0: the library's own choice */
-    uint64_t max_bytes;  /* the row is for sizes up to it, from the row before on */
-    char algorithm[64];  /* a name that no algorithm has is passed over at selection */
+    int ranks, channels; /* channels 0: the library chooses */
+    uint64_t max_bytes;  /* the largest size of the row; the smallest is above the row before */
+    char algorithm[64];  /* selection ignores a row with an unknown name */
     char protocol[16];   /* one of RONDO_PROTOCOL_NAMES */
 };
 
 struct rondo_tuning {
     struct rondo_tuning_row *rows;
     size_t count, room;
-    char machine[RONDO_MACHINE_BYTES]; /* what it was measured on; "": it does not say */
-    uint64_t fingerprint;              /* of the rows: all ranks must have the same, as they must choose alike */
+    char machine[RONDO_MACHINE_BYTES]; /* the machine on which it was measured; "": unknown */
+    uint64_t fingerprint;              /* hash of the rows; must be equal on all ranks, which must choose alike */
 };
 
-/* What tables are measured on and for: the kind of device, the processors, the GPUs. */
+/* Describes this machine: the kind of device, the processors, the GPUs. cuda: ranks are on GPUs. */
 void rondo_tuning_machine(int cuda, char machine[RONDO_MACHINE_BYTES]);
-/* RONDO_ERR_ARGUMENT with the place and reason if it is no such table, RONDO_ERR_SYSTEM if it cannot be read. */
+/* Reads the table of a file; the caller frees it. RONDO_ERR_ARGUMENT, with position and reason, if the file is not a tuning
+ * table, RONDO_ERR_SYSTEM if it cannot be read, RONDO_ERR_MEMORY. */
 rondo_result_t rondo_tuning_read(const char *path, struct rondo_tuning **tuning);
-/* RONDO_ERR_ARGUMENT if it says that it is another machine's. tuning may be NULL. */
+/* RONDO_ERR_ARGUMENT if the table names another machine than this one. tuning may be NULL: RONDO_SUCCESS. path: for the
+ * message. */
 rondo_result_t rondo_tuning_check(const struct rondo_tuning *tuning, const char *path, int cuda);
+/* As rondo_tuning_read, of text that is in memory. path: for messages. */
 rondo_result_t rondo_tuning_parse(const char *text, size_t bytes, const char *path, struct rondo_tuning **tuning);
+/* Frees the table. tuning may be NULL. */
 void rondo_tuning_free(struct rondo_tuning *tuning);
-/* NULL: it says nothing. */
+/* The row for the kind, number of ranks and size in bytes; NULL if there is none. tuning may be NULL. */
 const struct rondo_tuning_row *rondo_tuning_find(const struct rondo_tuning *tuning, enum rondo_kind kind, int ranks,
                                                  size_t bytes);
 
