@@ -53,7 +53,7 @@ void rondo_timeline_keep_starts(struct rondo_timeline_retained *retained, const 
 /* The positions up to which the blocks' rings have been read. */
 struct rondo_timeline_rings {
     uint64_t *taken; /* [blocks]: records */
-    int64_t ahead;   /* upper bound of the device's clock minus the host's, ns, modulo 52 bits */
+    int64_t ahead;   /* upper bound of the host's clock minus the device's, ns, modulo 52 bits */
     int ahead_known;
 };
 /* Each takes the new records and returns the number of operations completed since its last call. The second one takes the queue

@@ -9,7 +9,7 @@
 
 #define RONDO_MACHINE_BYTES 160
 
-/* Protocol names, indexed by enum rondo_protocol where both are defined; "": the library chooses. */
+/* The names of protocols in settings and tables; "": the library chooses. */
 #define RONDO_PROTOCOL_NAMES                                                                                                   \
     {                                                                                                                          \
         "", "simple", "ll", "ll128", "tma"                                                                                     \
