@@ -67,15 +67,22 @@ def rows_of_runs(runs):
     return rows
 
 
+def folder_of(name):
+    """The folder of a data file: what it is about, which its name begins with."""
+    subject = name.split("-")[0]
+    return DATA / (subject if subject in ("compression", "gains", "gpu", "host", "network") else "other")
+
+
 def load(name):
     for suffix in (".json", ".csv"):
-        if (DATA / f"{name}{suffix}").exists():
-            return Data(DATA / f"{name}{suffix}")
+        path = folder_of(name) / f"{name}{suffix}"
+        if path.exists():
+            return Data(path)
     raise KeyError(f"no data file {name}")
 
 
 def all_data():
-    return [Data(path) for path in sorted(DATA.iterdir()) if path.suffix in (".csv", ".json")]
+    return [Data(path) for path in sorted(DATA.glob("*/*")) if path.suffix in (".csv", ".json")]
 
 
 # ---- cells ----

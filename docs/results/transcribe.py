@@ -11,8 +11,9 @@ import re
 import subprocess
 import sys
 
+import tables
+
 HERE = pathlib.Path(__file__).resolve().parent
-DATA = HERE / "data"
 COMMIT = "793e82f"
 KIND = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 COLLECTIVES = {"all-reduce": "allreduce", "broadcast": "bcast", "all-gather": "allgather", "all-to-all": "alltoall",
@@ -451,7 +452,7 @@ def text_of(meta, columns, rows):
 def main():
     check, wrong = sys.argv[1:] == ["--check"], []
     for name, meta, columns, rows in files():
-        text, path = text_of(meta, columns, rows), DATA / f"{name}.csv"
+        text, path = text_of(meta, columns, rows), tables.folder_of(name) / f"{name}.csv"
         if not check:
             path.write_text(text)
         elif not path.exists() or path.read_text() != text:

@@ -3,8 +3,8 @@
 #include "test/unit/builtins.h"
 #include "test/unit/plans.h"
 #include "lib/program/program.h"
-#include "test/unit/reference_pairs.h"
-#include "test/unit/reference_ring.h"
+#include "test/reference/reference_pairs.h"
+#include "test/reference/reference_ring.h"
 #include "rondo_program.h"
 #include "lib/bootstrap/topology.h"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Words: names without retired parts, comments and docs without persons for subjects, docs whose links and files exist.
 
-`python3 test/test_words.py [FOLDER]` prints every offender of a tree as file:line and exits 1 if there is one; pytest runs the
+`python3 test/structure/test_words.py [FOLDER]` prints every offender of a tree as file:line and exits 1 if there is one; pytest runs the
 same checks, and tests of the checks that plant an offender in a copy. docs/glossary.md has the words that are used instead.
 """
 import ast
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 # Parts of names that docs/glossary.md has other words for. A part lies between underscores, other punctuation, digits or capitals.
 RETIRED = """errand lend lending loan landing kept seat seats glance pace card cards roster meeting news handover piece team walk
@@ -34,7 +34,7 @@ C_LIKE = {".c", ".h", ".cu", ".cuh", ".cc", ".pml"}
 MAKE_LIKE = {".mk"}
 NOT_TEXT = {".svg", ".png", ".xml", ".json", ".csv", ".txt", ".supp", ".in", ".map"}
 # This file holds the lists of words.
-SELF = "test/test_words.py"
+SELF = "test/structure/test_words.py"
 
 
 def tracked(root):

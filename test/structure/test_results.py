@@ -15,9 +15,9 @@ import pytest
 
 from harness import SANITIZED, program
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "results"
-DATA = sorted((FOLDER / "data").glob("*.*"))
+DATA = sorted((FOLDER / "data").glob("*/*.*"))
 MARKER = re.compile(r"^<!-- generated: (?!chart )[^\n>]+ -->\n(.*?)^<!-- end -->", re.M | re.S)
 
 
@@ -94,7 +94,7 @@ def test_every_generated_table_of_the_documents_is_looked_at(copy):
 
 
 def test_a_changed_digit_in_a_file_is_found(copy):
-    path = copy / "docs" / "results" / "data" / "host-16-cores.csv"
+    path = copy / "docs" / "results" / "data" / "host" / "host-16-cores.csv"
     text = path.read_text()
     path.write_text(text[:-2] + str((int(text[-2]) + 1) % 10) + "\n")
     done = draw(copy, "charts", "--check")
@@ -130,7 +130,7 @@ def test_a_file_says_where_its_figures_come_from(path):
 
 
 def test_a_file_without_its_machine_is_found(copy):
-    path = copy / "docs" / "results" / "data" / "host-16-cores.csv"
+    path = copy / "docs" / "results" / "data" / "host" / "host-16-cores.csv"
     path.write_text(re.sub(r"^# machine: .*\n", "", path.read_text(), flags=re.M))
     done = draw(copy, "tables", "--check")
     assert done.returncode != 0 and "does not name machine" in done.stdout, done.stdout
@@ -185,7 +185,7 @@ def test_a_build_as_fast_as_another_is_within(compare, tmp_path):
 
 
 def test_a_comparison_can_be_quoted(copy, compare):
-    status, said = compare("--rounds", 5, "--json", copy / "docs" / "results" / "data" / "found.json")
+    status, said = compare("--rounds", 5, "--json", copy / "docs" / "results" / "data" / "other" / "found.json")
     assert status == 0, said
     (copy / "docs" / "page.md").write_text("<!-- generated: compare found -->\n<!-- end -->\n")
     assert draw(copy, "tables").returncode == 0
@@ -231,7 +231,7 @@ def test_a_run_is_recorded_with_its_origin(tmp_path):
     assert len(found["runs"]) == 2 and "bench allreduce" in found["metadata"]["command"] and found["metadata"]["title"] == "All-reduce"
     assert found["metadata"]["rival"] == "none" and found["metadata"]["date"].startswith("20")
     shutil.copytree(FOLDER, tmp_path / "docs" / "results", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(where, tmp_path / "docs" / "results" / "data" / "found.json")
+    shutil.copy(where, tmp_path / "docs" / "results" / "data" / "other" / "found.json")
     (tmp_path / "README.md").write_text("<!-- generated: value found runs bytes=32 --><!-- end -->\n")
     assert draw(tmp_path, "tables").returncode == 0
     assert "-->2<!--" in (tmp_path / "README.md").read_text()
