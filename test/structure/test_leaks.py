@@ -3,6 +3,7 @@ import os
 import signal
 import socket
 import subprocess
+import time
 import sys
 import uuid
 
@@ -78,6 +79,14 @@ def test_a_socket_of_rondo_is_found():
         os.unlink(path)
 
 
+def await_process(command):
+    """A process has no environment to be read between fork and the end of exec, which takes long on a busy machine."""
+    deadline = time.monotonic() + 10
+    while not any(command in process for process in leaks.marked_processes()):
+        assert time.monotonic() < deadline, f"{command} does not run"
+        time.sleep(0.01)
+
+
 def test_a_rank_that_stays_is_found():
     """One rank of two, which waits for the other: its process holds whatever it has made."""
     variables = environment(RONDO_RANK=0, RONDO_SIZE=2, RONDO_JOB=uuid.uuid4().hex, RONDO_DEVICE="host")
@@ -86,6 +95,7 @@ def test_a_rank_that_stays_is_found():
             with leaks.nothing_left_behind(0.3):
                 rank = subprocess.Popen([program("rondo"), "stress"], env=variables, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL)
+                await_process("rondo stress")
     finally:
         end(rank)
 
@@ -95,4 +105,5 @@ def test_a_process_that_left_its_parent_is_found():
     with pytest.raises(AssertionError, match=r"\(sleep 61\)") as caught:
         with leaks.nothing_left_behind(0.3):
             subprocess.run(["sh", "-c", "sleep 61 >/dev/null 2>&1 &"], check=True, start_new_session=True)
+            await_process("sleep 61")
     os.kill(int(str(caught.value).split("process ")[1].split()[0]), signal.SIGKILL)
