@@ -19,7 +19,7 @@
 
 /* A barrier has no arguments, and what a program moves for it is a byte of the runtime's own: hence its blocks. A send or a
  * receive has but one end's buffer; programs give the other end as many chunks. */
-static const struct rondo_collective table[RONDO_KINDS] = {
+const struct rondo_collective rondo_collectives[RONDO_KINDS] = {
     [RONDO_KIND_ALLREDUCE] = {{"allreduce", .reduces = 1, SENDS(ALL, BLOCK), RECEIVES(ALL, BLOCK), IN_PLACE(SEND),
                                GIVES(REDUCED), .bus_factor = 2},
                               .split = 1,
@@ -68,25 +68,20 @@ static const struct rondo_collective table[RONDO_KINDS] = {
                             GIVES(REQUIRED)}},
 };
 
-const struct rondo_collective *rondo_collective_of(enum rondo_kind kind)
-{
-    return &table[kind];
-}
-
 const rondo_collective_t *rondo_collective_describe(int index)
 {
-    return index >= 0 && index < RONDO_KINDS ? &table[index].rule : NULL;
+    return index >= 0 && index < RONDO_KINDS ? &rondo_collectives[index].rule : NULL;
 }
 
 const char *rondo_kind_name(enum rondo_kind kind)
 {
-    return (unsigned) kind < RONDO_KINDS ? table[kind].rule.name : "unknown";
+    return (unsigned) kind < RONDO_KINDS ? rondo_collectives[kind].rule.name : "unknown";
 }
 
 enum rondo_kind rondo_kind_find(const char *name)
 {
     for (int kind = 0; name != NULL && kind < RONDO_KINDS; kind++)
-        if (strcmp(name, table[kind].rule.name) == 0)
+        if (strcmp(name, rondo_collectives[kind].rule.name) == 0)
             return (enum rondo_kind) kind;
     return RONDO_KINDS;
 }
@@ -94,40 +89,16 @@ enum rondo_kind rondo_kind_find(const char *name)
 enum rondo_kind rondo_kind_find_msccl(const char *name)
 {
     for (int kind = 0; kind < RONDO_KINDS; kind++)
-        if (table[kind].msccl_name != NULL &&
-            (strcmp(name, table[kind].msccl_name) == 0 || strcmp(name, table[kind].rule.name) == 0))
+        if (rondo_collectives[kind].msccl_name != NULL &&
+            (strcmp(name, rondo_collectives[kind].msccl_name) == 0 || strcmp(name, rondo_collectives[kind].rule.name) == 0))
             return (enum rondo_kind) kind;
     return strcmp(name, "reducescatter") == 0 ? RONDO_KIND_REDUCE_SCATTER_BLOCK : RONDO_KINDS; /* some of msccl-tools' files */
 }
 
-int rondo_kind_reduces(enum rondo_kind kind)
-{
-    return table[kind].rule.reduces;
-}
-
-int rondo_kind_is_rooted(enum rondo_kind kind)
-{
-    return table[kind].rule.rooted;
-}
-
-int rondo_kind_is_p2p(enum rondo_kind kind)
-{
-    return table[kind].rule.point_to_point;
-}
-
-int rondo_kind_has_counts(enum rondo_kind kind)
-{
-    return table[kind].rule.recv_extent == COUNTS;
-}
-
-int rondo_kind_has_blocks(enum rondo_kind kind)
-{
-    return table[kind].rule.send_extent == BLOCKS || table[kind].rule.recv_extent == BLOCKS;
-}
-
 uint32_t rondo_kind_blocks(enum rondo_kind kind, enum rondo_buffer buffer, uint32_t ranks)
 {
-    rondo_extent_t extent = buffer == RONDO_INPUT ? table[kind].rule.send_extent : table[kind].rule.recv_extent;
+    rondo_extent_t extent =
+        buffer == RONDO_INPUT ? rondo_collectives[kind].rule.send_extent : rondo_collectives[kind].rule.recv_extent;
     return extent == BLOCKS || extent == COUNTS ? ranks : 1;
 }
 
@@ -152,6 +123,8 @@ void rondo_shape_chunks(const struct rondo_shape *shape, uint32_t chunks[RONDO_B
 {
     uint32_t channels = (uint32_t) shape->channels, size = (uint32_t) shape->size;
     for (int b = RONDO_INPUT; b <= RONDO_OUTPUT; b++)
-        chunks[b] = channels * (table[shape->kind].split ? size : rondo_kind_blocks(shape->kind, (enum rondo_buffer) b, size));
-    chunks[RONDO_SCRATCH] = table[shape->kind].rule.postcondition == RONDO_POSTCONDITION_PREFIX_BEFORE ? channels : 0;
+        chunks[b] = channels *
+                    (rondo_collectives[shape->kind].split ? size : rondo_kind_blocks(shape->kind, (enum rondo_buffer) b, size));
+    chunks[RONDO_SCRATCH] =
+        rondo_collectives[shape->kind].rule.postcondition == RONDO_POSTCONDITION_PREFIX_BEFORE ? channels : 0;
 }

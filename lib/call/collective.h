@@ -47,8 +47,14 @@ struct rondo_collective {
     const char *msccl_name; /* in MSCCL's files; NULL: they have no word for it */
 };
 
+/* The table. Its readers are inline, because every call reads its row several times. */
+extern const struct rondo_collective rondo_collectives[RONDO_KINDS];
+
 /* The row of a kind below RONDO_KINDS. */
-const struct rondo_collective *rondo_collective_of(enum rondo_kind kind);
+static inline const struct rondo_collective *rondo_collective_of(enum rondo_kind kind)
+{
+    return &rondo_collectives[kind];
+}
 
 /* Its name in the API; "unknown" if there is no such kind. */
 const char *rondo_kind_name(enum rondo_kind kind);
@@ -58,15 +64,31 @@ enum rondo_kind rondo_kind_find(const char *name);
 enum rondo_kind rondo_kind_find_msccl(const char *name);
 
 /* Whether an operator is applied. */
-int rondo_kind_reduces(enum rondo_kind kind);
+static inline int rondo_kind_reduces(enum rondo_kind kind)
+{
+    return rondo_collective_of(kind)->rule.reduces;
+}
 /* Whether one rank has another part than all others, which rondo_call.root names. */
-int rondo_kind_is_rooted(enum rondo_kind kind);
+static inline int rondo_kind_is_rooted(enum rondo_kind kind)
+{
+    return rondo_collective_of(kind)->rule.rooted;
+}
 /* Whether it is a message between two ranks, of which rondo_call.root is the other one. */
-int rondo_kind_is_p2p(enum rondo_kind kind);
+static inline int rondo_kind_is_p2p(enum rondo_kind kind)
+{
+    return rondo_collective_of(kind)->rule.point_to_point;
+}
 /* Whether a call has arrays of counts and displacements. */
-int rondo_kind_has_counts(enum rondo_kind kind);
+static inline int rondo_kind_has_counts(enum rondo_kind kind)
+{
+    return rondo_collective_of(kind)->rule.recv_extent == RONDO_EXTENT_COUNTS;
+}
 /* Whether the input or the output is one block of rondo_call.count elements for each rank. */
-int rondo_kind_has_blocks(enum rondo_kind kind);
+static inline int rondo_kind_has_blocks(enum rondo_kind kind)
+{
+    const rondo_collective_t *rule = &rondo_collective_of(kind)->rule;
+    return rule->send_extent == RONDO_EXTENT_BLOCKS || rule->recv_extent == RONDO_EXTENT_BLOCKS;
+}
 /* Blocks of RONDO_INPUT or RONDO_OUTPUT among so many ranks. Of a custom program: 1. */
 uint32_t rondo_kind_blocks(enum rondo_kind kind, enum rondo_buffer buffer, uint32_t ranks);
 /* Whether the rank is one of the ranks of a communicator of that size. */

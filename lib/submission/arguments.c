@@ -235,9 +235,9 @@ rondo_result_t rondo_call_check(const struct rondo_comm *comm, const struct rond
 {
     struct checked *checked = checked_place(call);
     rondo_result_t result = RONDO_SUCCESS;
-    if (rondo_collective_of(call->kind)->agreement == RONDO_AGREE_NOTHING) /* a collective without arguments */
-        return RONDO_SUCCESS;
     if (!is_known(checked, comm, call)) {
+        if (rondo_collective_of(call->kind)->agreement == RONDO_AGREE_NOTHING) /* a collective without arguments */
+            return RONDO_SUCCESS;
         memset(checked, 0, sizeof(*checked));
         result = check_arguments(comm, call, checked);
         if (result == RONDO_SUCCESS && !rondo_kind_has_counts(call->kind) && call->kind != RONDO_KIND_CUSTOM) {
@@ -250,7 +250,7 @@ rondo_result_t rondo_call_check(const struct rondo_comm *comm, const struct rond
     }
     for (int b = 0; b < checked->used && result == RONDO_SUCCESS; b++)
         result = rondo_buffer_check(comm->runtime->device_index, checked->buffers[b].address, checked->buffers[b].bytes,
-                                    rondo_kind_name(call->kind));
+                                    rondo_collective_of(call->kind)->rule.name);
     return result;
 }
 
