@@ -55,7 +55,7 @@ const struct rondo_reduce_kernels *rondo_reduce_kernels_at(int i)
     return i >= 0 && i < count ? found[i] : NULL;
 }
 
-static const struct rondo_reduce_kernels *fastest(void)
+static __attribute__((noinline, cold)) const struct rondo_reduce_kernels *fastest(void)
 {
     int last = 0;
     while (rondo_reduce_kernels_at(last + 1))
@@ -227,51 +227,54 @@ void rondo_narrow(void *dst, const float *src, size_t count, rondo_datatype_t ty
         memcpy(dst, src, count * sizeof *src);
 }
 
-void rondo_reduce_elements(const struct rondo_reduction *reduction)
+/* Any reduction. Not inline: the compiler would prepare the job before it is known to be needed. */
+static __attribute__((noinline)) void reduce_job(const struct rondo_reduction *reduction,
+                                                 const struct rondo_reduce_kernels *kernels)
 {
-    void *const *dst = reduction->dst;
-    const void *const *src = reduction->src;
-    const int sources = reduction->sources, average = reduction->average;
-    const size_t count = reduction->count;
-    const rondo_datatype_t type = reduction->type;
-    const rondo_op_t op = reduction->op;
-    const struct rondo_reduce_kernels *kernels = kernels_in_use();
-    if (count * element_size[type] < ALIGN_MIN && reduction->destinations == 1 &&
-        average <= 0) { /* what the rest would come to */
-        if (sources == 1) {
-            if (dst[0] != src[0])
-                memcpy(dst[0], src[0], count * element_size[type]);
-            return;
-        }
-        if (sources == 2 && !kernels->widen[type]) {
-            kernels->reduce[type][op](dst[0], src[0], src[1], count);
-            return;
-        }
-    }
     struct job job = {.kernels = kernels,
-                      .dst = dst,
-                      .src = src,
+                      .dst = reduction->dst,
+                      .src = reduction->src,
                       .destinations = reduction->destinations,
-                      .sources = sources,
-                      .average = average,
-                      .count = count,
-                      .size = element_size[type],
-                      .type = type,
-                      .computed = kernels->widen[type] ? RONDO_FLOAT : type,
-                      .op = op,
-                      .streaming = reduction->streaming && count * element_size[type] >= STREAM_MIN};
+                      .sources = reduction->sources,
+                      .average = reduction->average,
+                      .count = reduction->count,
+                      .size = element_size[reduction->type],
+                      .type = reduction->type,
+                      .computed = kernels->widen[reduction->type] ? RONDO_FLOAT : reduction->type,
+                      .op = reduction->op};
+    job.streaming = reduction->streaming && job.count * job.size >= STREAM_MIN;
     /* The lines of a destination that is also a source come into the cache anyway. */
-    for (int s = 0; s < sources && job.streaming; s++)
-        job.streaming = src[s] != dst[0];
+    for (int s = 0; s < job.sources && job.streaming; s++)
+        job.streaming = job.src[s] != job.dst[0];
 
-    if (sources == 1 && average <= 0) {
+    if (job.sources == 1 && job.average <= 0) {
         copy_all(&job);
     } else {
-        assert(kernels->reduce[job.computed][op]);
+        assert(kernels->reduce[job.computed][job.op]);
         reduce_all(&job);
     }
     if (job.streaming)
         kernels->fence();
+}
+
+void rondo_reduce_elements(const struct rondo_reduction *reduction)
+{
+    const struct rondo_reduce_kernels *kernels = kernels_in_use();
+    const size_t bytes = reduction->count * element_size[reduction->type];
+    if (bytes < ALIGN_MIN && reduction->destinations == 1 && reduction->average <= 0) { /* what the job would come to */
+        void *to = reduction->dst[0];
+        const void *const *src = reduction->src;
+        if (reduction->sources == 1) {
+            if (to != src[0])
+                memcpy(to, src[0], bytes);
+            return;
+        }
+        if (reduction->sources == 2 && !kernels->widen[reduction->type]) {
+            kernels->reduce[reduction->type][reduction->op](to, src[0], src[1], reduction->count);
+            return;
+        }
+    }
+    reduce_job(reduction, kernels);
 }
 
 void rondo_reduce_out(const struct rondo_reduction *reduction, void *local, int past)
