@@ -68,8 +68,9 @@ ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(KERNEL_TESTS) $
 all: detect lib $(if $(HAS_JANSSON),tool) examples nccl
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
+MPI_PEERS := $(foreach m,$(MPIS),$(BUILD)/rondo-peer-mpi-$(firstword $(subst :, ,$(m))).so)
 # The command needs jansson: asked for by name it fails at once without, and `make` builds the rest.
-tool: $(if $(HAS_JANSSON),,need-jansson) $(BUILD)/rondo $(if $(MPICC),$(BUILD)/rondo-peer-mpi.so)
+tool: $(if $(HAS_JANSSON),,need-jansson) $(BUILD)/rondo $(if $(MPIS),$(BUILD)/rondo-peer-mpi.so $(MPI_PEERS))
 examples: $(EXAMPLES)
 tests: $(UNIT_TESTS) $(MULTIRANK) $(GPU_TESTS) $(REPLAYS) $(BUILD)/ucx-exchange
 
@@ -129,9 +130,15 @@ $(BUILD)/ucx-exchange: $(BUILD)/obj/test/bench/ucx_exchange.o $(BUILD)/librondo.
 ucx-exchange: $(BUILD)/ucx-exchange
 	@$(BUILD)/ucx-exchange $(OPTIONS)
 
-$(BUILD)/rondo-peer-mpi.so: tools/peer/peer_mpi.c $(BUILD)/detected
-	@mkdir -p $(@D)
-	$(Q)OMPI_CC=$(CC) MPICH_CC=$(CC) $(MPICC) $(CPPFLAGS) $(CFLAGS) -shared $< -o $@
+# A peer for each MPI, rondo-peer-mpi-NAME.so; rondo-peer-mpi.so is the first of them. $(1): NAME, $(2): MPICC, $(3): MPIRUN.
+define MPI_PEER
+$$(BUILD)/rondo-peer-mpi-$(1).so: tools/peer/peer_mpi.c $$(BUILD)/detected
+	@mkdir -p $$(@D)
+	$$(Q)OMPI_CC=$$(CC) MPICH_CC=$$(CC) I_MPI_CC=$$(CC) $(2) $$(CPPFLAGS) $$(CFLAGS) -DPEER_NAME='"mpi:$(1)"' -DPEER_LAUNCHER='"$(3)"' -shared $$< -o $$@
+endef
+$(foreach m,$(MPIS),$(eval $(call MPI_PEER,$(word 1,$(subst :, ,$(m))),$(word 2,$(subst :, ,$(m))),$(word 3,$(subst :, ,$(m))))))
+$(BUILD)/rondo-peer-mpi.so: $(firstword $(MPI_PEERS))
+	@ln -sf $(<F) $@
 
 $(BUILD)/examples/allreduce: $(BUILD)/obj/examples/allreduce.o
 $(BUILD)/examples/program: $(BUILD)/obj/examples/program.o
@@ -253,5 +260,6 @@ include make/install.mk
 include make/docs.mk
 include make/check.mk
 include make/results.mk
+include make/rivals.mk
 
 -include $(LIB_OBJECTS:.o=.d) $(TOOL_OBJECTS:.o=.d) $(wildcard $(BUILD)/obj/test/*/*.d $(BUILD)/obj/examples/*.d $(BUILD)/fuzz/*/*/*.d)

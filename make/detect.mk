@@ -9,7 +9,10 @@ JANSSON     ?= 1
 HAS_CC      := $(call has_header,stdio.h)
 HAS_JANSSON := $(if $(filter-out 0,$(JANSSON)),$(call has_header,jansson.h))
 
+# The MPIs that are measured beside Rondo, by their compiler wrappers; MPICC="WRAPPER ..." names others. Each word of MPIS is
+# NAME:MPICC:MPIRUN.
 MPICC     := $(firstword $(shell command -v mpicc 2>/dev/null))
+MPIS      := $(foreach wrapper,$(MPICC),$(shell make/mpi-peer $(wrapper)))
 NVCC      := $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
 # VERBS=0 and UCX=0 leave those transports out.
 VERBS     ?= 1
@@ -37,7 +40,7 @@ endif
 endif
 
 DETECTED_DEFINES := -DRONDO_WITH_CUDA=$(if $(HAS_CUDA),1,0) -DRONDO_WITH_VERBS=$(if $(HAS_VERBS),1,0) -DRONDO_WITH_UCX=$(if $(HAS_UCX),1,0) \
-                    -DRONDO_WITH_NUMA=$(if $(HAS_NUMA),1,0) -DRONDO_WITH_MPI=$(if $(MPICC),1,0) $(if $(HAS_CUDA),-I$(CUDA_HOME)/include)
+                    -DRONDO_WITH_NUMA=$(if $(HAS_NUMA),1,0) -DRONDO_WITH_MPI=$(if $(MPIS),1,0) $(if $(HAS_CUDA),-I$(CUDA_HOME)/include)
 
 ifeq ($(shell uname -m),x86_64)
 VECTOR_VARIANTS := avx2 avx512
@@ -59,5 +62,5 @@ detect: compiler
 	@printf '%-9s %-4s %s\n' verbs $(if $(HAS_VERBS),yes "the rdma transport; its libraries are looked for at run time",no "$(if $(filter 0,$(VERBS)),VERBS=0,no infiniband/verbs.h or rdma/rdma_cma.h)")
 	@printf '%-9s %-4s %s\n' UCX $(if $(HAS_UCX),yes "the ucx transport; its libraries are looked for at run time",no "$(if $(filter 0,$(UCX)),UCX=0,no ucp/api/ucp.h)")
 	@printf '%-9s %-4s %s\n' libnuma $(if $(HAS_NUMA),yes "slots in host memory lie near the rank's GPU",no "$(if $(filter 0,$(NUMA)),NUMA=0,no numa.h)")
-	@printf '%-9s %-4s %s\n' MPI $(if $(MPICC),yes "$(MPICC): rondo bench --peer mpi",no "no mpicc: rondo bench has no --peer mpi")
+	@printf '%-9s %-4s %s\n' MPI $(if $(MPIS),yes "rondo bench --peer $(subst $() ,$(comma),$(foreach m,$(MPIS),mpi:$(firstword $(subst :, ,$(m)))))",no "no mpicc: rondo bench has no --peer mpi")
 	@printf '%-9s %-4s %s\n' NCCL $(if $(HAS_NCCL),yes "$(NCCL_INCLUDE)/nccl.h: build/nccl/libnccl.so.2$(comma) for NCCL's programs",no "$(if $(filter 0,$(NCCL)),NCCL=0,$(if $(HAS_CUDA),no nccl.h of 2.28 or later,without CUDA))")

@@ -1,8 +1,9 @@
 """`rondo bench` on the host device: every collective checked, the gradients of a network, the search for the best algorithms."""
 import json
+import shutil
 
 import pytest
-from harness import program, run
+from harness import BUILD, program, run
 
 COLLECTIVES = ["allreduce", "reduce", "bcast", "reduce_scatter_block", "allgather", "allgatherv", "alltoall", "alltoallv",
                "gather", "scatter", "barrier", "scan", "exscan", "alltonext", "sendrecv"]
@@ -120,10 +121,35 @@ def test_a_file_that_is_no_table(tmp_path):
     assert table.read_text() == "{}"
 
 
+@pytest.mark.skipif(shutil.which("mpirun") is None or not (BUILD / "rondo-peer-mpi.so").exists(), reason="no MPI was found when the command was built")
+def test_beside_several_peers(tmp_path):
+    """A job under each peer's launcher for each round; the ratio is that to the fastest, and every run is in the file."""
+    found = bench(tmp_path, "allreduce", "--processes", 2, "--peer", "mpi,mpi", "--rounds", 3, "--aa", "-c", "-b", 8, "-e", "64K", "-f", 128, "-n", 50)
+    assert (found["ranks"], found["rounds"], len(found["runs"])) == (2, 3, 6)
+    assert all(row["wrong"] == 0 for run in found["runs"] for row in run["rows"])
+    assert [row["bytes"] for row in found["rows"]] == [8, 1024]
+    for at, row in enumerate(found["rows"]):
+        ratios = [[run["rows"][at]["ratio"] for run in found["runs"][start::2]] for start in (0, 1)]
+        assert len(row["peers"]) == 2 and all(one["aa_ratio"] > 0 for one in row["peers"])
+        assert row["ratio"] == min(one["ratio"] for one in row["peers"])
+        assert {one["ratio"] for one in row["peers"]} <= {ratio for some in ratios for ratio in some}
+
+
+def test_varied_input(tmp_path):
+    """Changing the input before each iteration leaves the last one's results exact, whatever the number of iterations."""
+    for iterations in (7, 8):
+        for options in (("bcast",), ("allreduce", "-d", "float8e4m3"), ("alltoall", "--mode", "persistent")):
+            found = bench(tmp_path, *options, "--ranks", 3, "-c", "-b", 64, "-e", "64K", "-f", 32, "-n", iterations, "--vary")
+            assert found["vary"] and all(row["wrong"] == 0 for row in found["rows"])
+    assert not bench(tmp_path, "bcast", "--ranks", 2, "-b", 64, "-e", 64, "-n", 2, "--no-vary")["vary"]
+
+
 @pytest.mark.parametrize("options", [
     ("allfoo",), (), ("allreduce", "--mode", "sideways"), ("allreduce", "--mode", "stream", "--device", "host"),
     ("allreduce", "--peer", "nccl", "--device", "host"), ("gradients", "--mode", "blocking"), ("switches", "-c"), ("allreduce", "--order", "no"),
     ("allreduce", "--tune", "x"), ("allreduce", "--ranks", "2", "--tune", "x", "--algorithm", "ring"),
+    ("allreduce", "--peer", "mpi:no-such-mpi"), ("allreduce", "--processes", "2"), ("allreduce", "--processes", "2", "--peer", "mpi:no-such-mpi"),
+    ("allreduce", "--processes", "2", "--peer", "nccl"), ("gradients", "--processes", "2", "--peer", "mpi"), ("allreduce", "--aa"),
     ("allreduce", "--channels", "0"), ("sendrecv", "--mode", "persistent-stream", "--device", "cuda"),
 ])
 def test_bad_usage(options):

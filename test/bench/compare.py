@@ -23,6 +23,7 @@ measured once more, with as many rounds, for which a quarter of the time is set 
 Exit status: 0 nothing is slower; 1 something is slower, or a run failed; 2 there was no time for five rounds.
 """
 import argparse
+import functools
 import hashlib
 import itertools
 import json
@@ -73,12 +74,19 @@ def groups(options):
     return [group for group in found if any(word in group.name for word in options.only.split(","))]
 
 
+@functools.lru_cache
+def unvaried(rondo):
+    """The option with which a build measures as those did that could not change the input between iterations."""
+    helped = subprocess.run([str(rondo), "bench", "--help"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return ["--no-vary"] if "--no-vary" in helped.stdout else []
+
+
 def run(rondo, group, command):
     """{cell: us} of one command, or the reason why there is none."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(LAUNCHER_PREFIXES)}
     with tempfile.TemporaryDirectory() as folder:
         where = os.path.join(folder, "rows.json")
-        words = [str(rondo), "bench", *command, "--json", where]
+        words = [str(rondo), "bench", *command, *unvaried(rondo), "--json", where]
         if group.threads:
             words += ["--ranks", str(group.ranks)]
         else:

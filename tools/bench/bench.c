@@ -134,6 +134,7 @@ struct row_work {
     struct call *call;
     struct call plain; /* the same without compression */
     const struct values *values;
+    int flipped; /* the input differs from the values by vary */
 };
 
 static rondo_result_t run_once(void *argument)
@@ -170,6 +171,17 @@ static int run_peer(void *argument, char *message, size_t bytes)
 {
     struct row_work *w = argument;
     return w->bench->options->peer->run(w->bench->peer, message, bytes);
+}
+
+/* The lowest bit of each cache line of this rank's input is flipped from one iteration to the next. */
+static void vary(void *argument, int follow)
+{
+    struct row_work *w = argument;
+    const struct call *call = w->call;
+    unsigned char flip = (unsigned char) (w->flipped != (follow & 1));
+    w->flipped = follow & 1;
+    for (size_t at = 0; at < call->input_elements * call->type_bytes; at += 64)
+        call->input[at] = (char) (call->input[at] ^ flip);
 }
 
 static rondo_result_t poison(void *argument)
@@ -226,6 +238,8 @@ static rondo_result_t measure(struct bench *b, struct call *call, uint64_t seed,
         work.before_last = poison;
         work.after_last = check;
     }
+    if (o->vary && b->device == RONDO_DEVICE_HOST && o->collective->id != COLLECTIVE_BARRIER)
+        work.vary = vary;
     w.plain.attr.compress_rate = RONDO_COMPRESS_NEVER;
     w.plain.attr.error_feedback = 0;
     if (o->compress > 0 && o->peer == NULL)
@@ -459,5 +473,7 @@ int verb_bench(int argc, char **argv)
     int code = bench_options_read(argc, argv, &options, &help_wanted);
     if (code != 0 || help_wanted)
         return code;
+    if (options.processes > 0)
+        return bench_rivals(&options, argc, argv);
     return options.tune != NULL ? bench_tune(&options, run) : run(&options, NULL);
 }

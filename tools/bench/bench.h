@@ -1,8 +1,8 @@
 /* The parts of `rondo bench`: options (tools/bench/options.c), what a rank has and does for all of its rows
  * (tools/bench/bench.c), the errors of compressed data (tools/bench/error.c; exact results: tools/common/check.h), timing
  * (tools/bench/time.c) and output (tools/bench/output.c), the whole of a network's gradients (tools/bench/gradients.c),
- * switches from one stuck operation to another (tools/bench/switches.c), and the search for the best algorithms
- * (tools/bench/tune.c). */
+ * switches from one stuck operation to another (tools/bench/switches.c), the search for the best algorithms
+ * (tools/bench/tune.c), and the comparison with several peers (tools/bench/rivals.c). */
 #ifndef RONDO_TOOLS_BENCH_BENCH_H
 #define RONDO_TOOLS_BENCH_BENCH_H
 
@@ -47,6 +47,10 @@ struct bench_options {
     bool feedback;                               /* of what compression loses */
     const char *json, *tune;
     const struct peer *peer; /* NULL: none */
+    bool twice;              /* the peer is timed twice */
+    bool vary;               /* the input is changed before each iteration, on the host device */
+    int processes, rounds;   /* of a comparison with several peers; processes 0: there is none */
+    struct rivals *rivals;   /* its peers (tools/bench/rivals.c) */
 };
 
 /* Returns 0, or EXIT_USAGE after saying why. *help_wanted: the help has been printed, and nothing else is to be done. */
@@ -78,6 +82,7 @@ struct call bench_call(struct bench *bench);
 struct bench_timing {
     int iterations;
     double seconds, peer_seconds; /* of one iteration: the median over batches of the slowest rank's; peer 0 without a peer */
+    double again_seconds;         /* the peer's second time; 0 if it is timed once */
     double plain_seconds;         /* the same without compression, or without a trace, where that is timed */
     uint64_t wrong;               /* elements after the last timed iteration, where that is checked */
 };
@@ -112,6 +117,8 @@ struct bench_work {
     int (*peer_run)(void *argument, char *message, size_t bytes);
     /* NULL, or the same work without compression, which takes the peer's turn. */
     rondo_result_t (*plain_run)(void *argument);
+    /* NULL, or changes the input before an iteration of which so many follow. Before the last one the input is what it was. */
+    void (*vary)(void *argument, int follow);
     bool peer_waits; /* for each run of the peer, not just for the last of a batch: as Rondo's own form does */
     /* NULL, or around the last batch: to poison the output, and to check it. */
     rondo_result_t (*before_last)(void *argument);
@@ -123,6 +130,10 @@ rondo_result_t bench_time(struct bench *bench, const struct bench_work *work, st
 /* Runs the bench once for each candidate and writes the table of the best. run: one bench with these options, whose rows (rank
  * 0's) are appended to rows. Returns an exit code. */
 int bench_tune(const struct bench_options *options, int (*run)(const struct bench_options *options, json_t *rows));
+/* A comparison with several peers: reads their names (a list with commas), and runs it as `rondo bench` with these arguments
+ * under the launcher of each in turn. Both return an exit code. */
+int bench_rivals_read(struct bench_options *options, const char *names);
+int bench_rivals(const struct bench_options *options, int argc, char **argv);
 /* Sets the environment variable that an option stands for; value NULL unsets it. Refuses, and returns EXIT_USAGE, if the
  * library reads no such variable; bench_has_variable says whether it does. */
 int bench_set_variable(const char *option, const char *name, const char *value);

@@ -24,6 +24,11 @@ enum {
     OPT_TRANSPORTS,
     OPT_REGISTER,
     OPT_PEER,
+    OPT_PROCESSES,
+    OPT_ROUNDS,
+    OPT_AA,
+    OPT_VARY,
+    OPT_NO_VARY,
     OPT_JSON,
     OPT_HELP
 };
@@ -53,6 +58,11 @@ static const struct option long_options[] = {
     {"transports", required_argument, NULL, OPT_TRANSPORTS},
     {"register", no_argument, NULL, OPT_REGISTER},
     {"peer", required_argument, NULL, OPT_PEER},
+    {"processes", required_argument, NULL, OPT_PROCESSES},
+    {"rounds", required_argument, NULL, OPT_ROUNDS},
+    {"aa", no_argument, NULL, OPT_AA},
+    {"vary", no_argument, NULL, OPT_VARY},
+    {"no-vary", no_argument, NULL, OPT_NO_VARY},
     {"json", required_argument, NULL, OPT_JSON},
     {"help", no_argument, NULL, OPT_HELP},
     {NULL, 0, NULL, 0},
@@ -87,7 +97,14 @@ static const char help[] =
     "  --trace-cost           timed in turn without the trace that RONDO_TRACE asks for\n"
     "  --transports LIST      in order of preference\n"
     "  --register             buffers that the other ranks may reach directly\n"
-    "  --peer mpi|nccl        the same work on the peer, in turn; ratio = peer's time / Rondo's\n"
+    "  --peer nccl|mpi|mpi:NAME   the same work on the peer, in turn; ratio = peer's time / Rondo's. NAME: openmpi, mpich,\n"
+    "                         intel, or the beginning of one that the command was built for (make MPICC=\"WRAPPER ...\")\n"
+    "  --processes N --peer mpi:NAME,...   starts that many ranks as processes under each MPI's own mpirun, in turn; the\n"
+    "                         ratio is that to the fastest\n"
+    "  --rounds N             of those (3); figures are medians\n"
+    "  --aa                   each batch of the peer is timed twice: how far its figures differ from themselves\n"
+    "  --vary, --no-vary      whether each rank changes its input before each iteration, which is not timed (host device: "
+    "yes)\n"
     "  --json FILE            - for standard output\n";
 
 static const char *const mode_names[] = {[FORM_BLOCKING] = "blocking",
@@ -187,6 +204,17 @@ static int read_one(int option, struct bench_options *o, struct texts *texts)
     case OPT_PEER:
         texts->peer = optarg;
         return 0;
+    case OPT_PROCESSES:
+        return read_integer("--processes", optarg, 0, &o->processes);
+    case OPT_ROUNDS:
+        return read_integer("--rounds", optarg, 1, &o->rounds);
+    case OPT_AA:
+        o->twice = true;
+        return 0;
+    case OPT_VARY:
+    case OPT_NO_VARY:
+        o->vary = option == OPT_VARY;
+        return 0;
     default: /* OPT_JSON */
         o->json = optarg;
         return 0;
@@ -221,9 +249,11 @@ static bool between_gpus(const struct bench_options *o)
 static int read_peer(struct bench_options *o, const char *text)
 {
     if (text == NULL)
-        return 0;
-    if (strcmp(text, "mpi") != 0 && strcmp(text, "nccl") != 0)
-        return options_refuse(VERB, "--peer '%s' is not a peer (mpi, nccl)", text);
+        return o->processes > 0 || o->twice ? options_refuse(VERB, "--processes and --aa need --peer") : 0;
+    if (o->processes > 0)
+        return bench_rivals_read(o, text);
+    if (!peer_is_name(text))
+        return options_refuse(VERB, "--peer '%s' is not a peer (mpi, mpi:NAME, nccl; several with --processes)", text);
     if (strcmp(text, "nccl") == 0 && o->runtime.device == RONDO_DEVICE_HOST)
         return options_refuse(VERB, "--peer nccl needs --device cuda, not %s", options_device_name(o->runtime.device));
     if (strcmp(text, "nccl") == 0 && !between_gpus(o))
@@ -301,6 +331,8 @@ int bench_options_read(int argc, char **argv, struct bench_options *o, bool *hel
                                 .maximum = (size_t) 64 << 20,
                                 .factor = 4,
                                 .warmup = -1,
+                                .rounds = 3,
+                                .vary = true,
                                 .type = RONDO_FLOAT,
                                 .op = RONDO_SUM};
     struct texts texts = {0};

@@ -9,6 +9,7 @@ static const struct output_column columns[] = {
     {"time", "(us)", 11}, {"algbw", "(GB/s)", 8},      {"busbw", "(GB/s)", 8}, {"wrong", "", 6},
 };
 static const struct output_column peer_columns[] = {{"peer time", "(us)", 11}, {"ratio", "", 7}};
+static const struct output_column aa_columns[] = {{"A/A", "", 7}};
 static const struct output_column compression_columns[] = {{"error", "(norm)", 9}, {"same bits", "", 9}};
 static const struct output_column plain_columns[] = {{"plain time", "(us)", 11}, {"less", "(%)", 6}};
 #define LENGTH(array) ((int) (sizeof(array) / sizeof((array)[0])))
@@ -26,6 +27,8 @@ static int choose_columns(const struct bench_options *o, struct output_column *a
     int count = add_columns(all, 0, columns, LENGTH(columns));
     if (o->peer != NULL)
         count = add_columns(all, count, peer_columns, LENGTH(peer_columns));
+    if (o->twice)
+        count = add_columns(all, count, aa_columns, LENGTH(aa_columns));
     if ((o->compress > 0 && o->peer == NULL) || o->trace_cost)
         count = add_columns(all, count, plain_columns, LENGTH(plain_columns));
     if (o->compress > 0)
@@ -89,6 +92,8 @@ static void print_row(const struct bench_options *o, const struct bench_row *row
     if (o->peer != NULL) {
         snprintf(text[count++], sizeof(text[0]), "%.2f", row->timing.peer_seconds * 1e6);
         snprintf(text[count++], sizeof(text[0]), "%.3f", row->timing.peer_seconds / row->timing.seconds);
+        if (o->twice)
+            snprintf(text[count++], sizeof(text[0]), "%.3f", row->timing.again_seconds / row->timing.peer_seconds);
     } else if (o->compress > 0 || o->trace_cost) {
         snprintf(text[count++], sizeof(text[0]), "%.2f", row->timing.plain_seconds * 1e6);
         snprintf(text[count++], sizeof(text[0]), "%.1f", saved_percent(row));
@@ -115,6 +120,8 @@ static json_t *json_row(const struct bench_options *o, const struct bench_row *r
     if (o->peer != NULL) {
         json_object_set_new(object, "peer_time_us", json_real(row->timing.peer_seconds * 1e6));
         json_object_set_new(object, "ratio", json_real(row->timing.peer_seconds / row->timing.seconds));
+        if (o->twice)
+            json_object_set_new(object, "aa_ratio", json_real(row->timing.again_seconds / row->timing.peer_seconds));
     }
     if ((o->compress > 0 && o->peer == NULL) || o->trace_cost) {
         json_object_set_new(object, "plain_time_us", json_real(row->timing.plain_seconds * 1e6));
@@ -158,6 +165,7 @@ int bench_write_json(struct bench *b, const char *error)
     json_object_set_new(object, "mode", json_string(bench_mode_name(o->mode)));
     json_object_set_new(object, "in_place", json_boolean(o->in_place));
     json_object_set_new(object, "registered", json_boolean(o->registered));
+    json_object_set_new(object, "vary", json_boolean(o->vary && b->device == RONDO_DEVICE_HOST));
     json_object_set_new(object, "transports", json_text(o->runtime.transports));
     json_object_set_new(object, "algorithm", json_text(o->algorithm));
     json_object_set_new(object, "protocol", json_text(o->protocol));

@@ -1,7 +1,8 @@
 /*
  * The timing of a row. Batches of Rondo and of the peer alternate, so that both meet the same machine; each begins at a
  * barrier of its own. What is enqueued on a stream is enqueued back to back, and a batch ends when the stream is done. A batch
- * takes as long as its slowest rank; the row is the median of its batches.
+ * takes as long as its slowest rank; the row is the median of its batches. The time that changing the input takes is measured
+ * by itself after the batch, and taken off.
  */
 #include "tools/bench/bench.h"
 #include "lib/diagnostics/timeline.h"
@@ -30,16 +31,33 @@ static rondo_result_t peer_failed(struct timer *t, const char *what)
 
 typedef rondo_result_t run_function(void *argument);
 
+static void vary(const struct bench_work *work, int follow)
+{
+    if (work->vary != NULL)
+        work->vary(work->argument, follow);
+}
+
+/* What the changes of the input took in a batch of so many iterations. */
+static double vary_seconds(const struct bench_work *work, int iterations)
+{
+    double start = ranks_clock();
+    for (int i = 0; i < iterations; i++)
+        vary(work, iterations - 1 - i);
+    return work->vary != NULL ? ranks_clock() - start : 0;
+}
+
 static rondo_result_t batch(struct timer *t, run_function *run, int iterations, double *seconds)
 {
     const struct bench_work *work = t->work;
     rondo_result_t code = rondo_barrier(t->bench->rank->world);
     double start = ranks_clock();
-    for (int i = 0; code == RONDO_SUCCESS && i < iterations; i++)
+    for (int i = 0; code == RONDO_SUCCESS && i < iterations; i++) {
+        vary(work, iterations - 1 - i);
         code = run(work->argument);
+    }
     if (code == RONDO_SUCCESS)
         code = work->finish(work->argument);
-    *seconds = ranks_clock() - start;
+    *seconds = ranks_clock() - start - vary_seconds(work, iterations);
     return code;
 }
 
@@ -57,12 +75,13 @@ static rondo_result_t peer_batch(struct timer *t, int iterations, double *second
         return peer_failed(t, "barrier");
     double start = ranks_clock();
     for (int i = 0; i < iterations; i++) {
+        vary(work, iterations - 1 - i);
         if (work->peer_run(work->argument, t->message, room) != 0)
             return peer_failed(t, "run");
         if ((work->peer_waits || i + 1 == iterations) && peer->finish != NULL && peer->finish(state, t->message, room) != 0)
             return peer_failed(t, "end of the run");
     }
-    *seconds = ranks_clock() - start;
+    *seconds = ranks_clock() - start - vary_seconds(work, iterations);
     /* What a rank has handed to its peer library may only leave while it is called: none may turn to Rondo before all are done.
      */
     return peer->barrier(state, t->message, room) != 0 ? peer_failed(t, "barrier") : RONDO_SUCCESS;
@@ -133,7 +152,7 @@ static double median(double *values, int count)
 rondo_result_t bench_time(struct bench *bench, const struct bench_work *work, struct bench_timing *timing, const char **what)
 {
     struct timer t = {.bench = bench, .work = work, .what = what, .message = ""};
-    double times[2 * BATCHES_MAX] = {0};
+    double times[3 * BATCHES_MAX] = {0};
     int iterations = 0;
     *what = "warm-up";
     rondo_result_t code = warm_up(&t);
@@ -156,13 +175,17 @@ rondo_result_t bench_time(struct bench *bench, const struct bench_work *work, st
         if ((code = other_batch(&t, some, &times[BATCHES_MAX + k])) != RONDO_SUCCESS)
             return code;
         times[BATCHES_MAX + k] /= some;
+        if (bench->options->twice && (code = other_batch(&t, some, &times[2 * BATCHES_MAX + k])) != RONDO_SUCCESS)
+            return code;
+        times[2 * BATCHES_MAX + k] /= some;
     }
     *what = "exchange of times";
-    code = ranks_most(bench->rank, times, 2 * BATCHES_MAX);
+    code = ranks_most(bench->rank, times, 3 * BATCHES_MAX);
     timing->iterations = iterations;
     timing->seconds = median(times, batches);
     double other = median(times + BATCHES_MAX, batches);
     timing->peer_seconds = bench->options->peer != NULL ? other : 0.0;
+    timing->again_seconds = median(times + 2 * BATCHES_MAX, batches);
     timing->plain_seconds =
         bench->options->trace_cost || (bench->options->peer == NULL && work->plain_run != NULL) ? other : 0.0;
     return code;

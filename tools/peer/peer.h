@@ -1,7 +1,7 @@
 /*
  * Another library that does the same collectives, measured beside Rondo (bench --peer). The command itself needs none of them:
- * a peer is a shared object of its own, rondo-peer-NAME.so in the directory of the command, that does not link with Rondo; or,
- * where all that it needs of the other library is found at run time, part of the command (NCCL). Types, operators and
+ * a peer is a shared object of its own, rondo-peer-mpi-NAME.so in the directory of the command, that does not link with Rondo;
+ * or, where all that it needs of the other library is found at run time, part of the command (NCCL). Types, operators and
  * collectives are named as the command names them.
  */
 #ifndef RONDO_TOOLS_PEER_PEER_H
@@ -26,6 +26,7 @@ struct peer_place {
 struct peer {
     const char *name;
     const char *version;      /* NULL: not known */
+    const char *launcher;     /* the program that starts the peer's ranks as processes, as mpirun does; NULL: any does */
     bool needs_device_memory; /* a GPU's peer: refused with the host device */
     bool needs_processes;     /* ranks as threads of one process are refused */
 
@@ -48,7 +49,11 @@ struct peer {
 #define PEER_SYMBOL "rondo_peer"
 typedef const struct peer *(*peer_entry_t)(void);
 
-/* NULL with a reason in message if there is no such peer or what it needs does not load. */
+/* Whether it has the form of a peer's name: nccl; mpi, the MPI that was found first when the command was built; or mpi:NAME,
+ * the newest of those whose name begins so, as mpi:openmpi or mpi:mpich5. */
+bool peer_is_name(const char *name);
+/* NULL with a reason in message if there is no such peer or what it needs does not load. name: a peer's name. A process loads
+ * one MPI at most. */
 const struct peer *peer_load(const char *name, char *message, size_t bytes);
 
 /* In builds with CUDA: NCCL, loaded when this is first called; from the main thread. */

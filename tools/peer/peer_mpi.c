@@ -1,6 +1,7 @@
 /*
  * MPI as a peer of `rondo bench`: the same collective with MPI's own blocking call, on the same buffers. A shared object of its
- * own (rondo-peer-mpi.so), so that the command needs no MPI; it uses nothing of Rondo but the description of the call.
+ * own (rondo-peer-mpi-NAME.so), so that the command needs no MPI; it uses nothing of Rondo but the description of the call.
+ * PEER_NAME and PEER_LAUNCHER come from the Makefile, which builds one for each MPI.
  */
 #include "tools/peer/peer.h"
 
@@ -265,7 +266,8 @@ __attribute__((visibility("default"))) const struct peer *rondo_peer(void);
 const struct peer *rondo_peer(void)
 {
     static char version[64];
-    static struct peer peer = {.name = "mpi",
+    static struct peer peer = {.name = PEER_NAME,
+                               .launcher = PEER_LAUNCHER,
                                .needs_processes = true,
                                .open = open_mpi,
                                .prepare = prepare,
