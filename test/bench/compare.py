@@ -290,9 +290,10 @@ def main():
         print(f"UNDECIDED: {name}: {len(rounds[name])} rounds, for want of time")
     if options.json:
         least = min(len(rounds[group.name]) for group in wanted)
-        meta = provenance.metadata(f"Two builds of rondo compared, {options.device} device", "python3 test/bench/" + " ".join(map(str, sys.argv)).split("/")[-1],
+        meta = provenance.metadata(f"Two builds of rondo compared, {options.device} device",
+                                   f"python3 test/bench/compare.py --before PATH --after PATH --device {options.device} --rounds {options.rounds}",
                                    "us; ratio = after / before", f"medians of {least} rounds at least, all in this file", "the build before",
-                                   before=f"{options.before}, sha256 {digest(options.before)}", after=f"{options.after}, sha256 {digest(options.after)}",
+                                   before=f"sha256 {digest(options.before)}", after=f"sha256 {digest(options.after)}",
                                    launch=options.launch, tolerance=options.tolerance, seconds=round(time.monotonic() - began))
         options.json.write_text(json.dumps({"metadata": meta, "groups": wholes, "cells": found, "failures": failures, "undecided": few}, indent=1) + "\n")
     if failures or any(one["verdict"] == "slower" for one in found + wholes):
