@@ -1,5 +1,4 @@
-/* See transport/transport.h. The table of transports, in order of merit: what comes first is chosen where it reaches the peer.
- */
+/* See transport/transport.h: the rows of RONDO_TRANSPORT_ROWS that this build has. */
 #include "transport/transport.h"
 
 #include "lib/base/error.h"
@@ -7,18 +6,21 @@
 
 #include <string.h>
 
-static const struct rondo_transport *const transports[] = {
-#if RONDO_WITH_CUDA
-    &rondo_transport_p2p,
-#endif
-    &rondo_transport_shm,
-#if RONDO_WITH_VERBS
-    &rondo_transport_rdma,
-#endif
-#if RONDO_WITH_UCX
-    &rondo_transport_ucx,
-#endif
-};
+/* Each row's place among all rows, and how many there are. */
+#define PLACE(name, built) PLACE_##name,
+enum { RONDO_TRANSPORT_ROWS(PLACE) ROWS };
+_Static_assert(ROWS <= RONDO_TRANSPORTS_MAX, "a context has room for all, and so has a set of bits");
+
+/* The entry where built is 1, and nothing where it is 0. Two steps, so that a macro `built` is expanded before it is pasted. */
+#define KEEP_0(entry)
+#define KEEP_1(entry)       entry,
+#define KEEP_(built, entry) KEEP_##built(entry)
+#define KEEP(built, entry)  KEEP_(built, entry)
+
+#define TRANSPORT(name, built) KEEP(built, &rondo_transport_##name)
+static const struct rondo_transport *const transports[] = {RONDO_TRANSPORT_ROWS(TRANSPORT)};
+#define BIT(name, built) KEEP(built, 1u << PLACE_##name)
+static const uint32_t bits[] = {RONDO_TRANSPORT_ROWS(BIT)};
 #define COUNT ((int) (sizeof(transports) / sizeof(transports[0])))
 
 const struct rondo_transport *const *rondo_transport_table(int *count)
@@ -35,11 +37,13 @@ const struct rondo_transport *rondo_transport_find(const char *name)
     return NULL;
 }
 
-/* A network's bit in struct rondo_peer: the same in all builds, because ranks of different builds compare them. 0: no network.
- */
+/* A network's bit in struct rondo_peer. */
 static uint32_t bit_of(const struct rondo_transport *transport)
 {
-    return strcmp(transport->name, "rdma") == 0 ? 1 : strcmp(transport->name, "ucx") == 0 ? 2 : 0;
+    for (int i = 0; i < COUNT; i++)
+        if (transports[i] == transport)
+            return bits[i];
+    return 0;
 }
 
 int rondo_transport_is_open_to(const struct rondo_transport_context *context, const struct rondo_transport *transport, int peer)

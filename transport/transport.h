@@ -3,17 +3,11 @@
  * (written by the receiver). Both sides of a connector choose the same transport, each side makes its own memory, and they
  * exchange tickets, which the library transmits (lib/connection/connect.c).
  *
- * To add a transport:
- * 1. Make a folder transport/NAME with a file NAME.c that defines a `const struct rondo_transport rondo_transport_NAME`. It may
- *    include transport/, transport/memory/ and what lies below them; transport/shm/shm.c is the shortest example.
- * 2. Declare it below, and add it to the table in transport/transport.c at its place in the order of merit.
- * 3. Add the folder to make/layers.txt, above proxy unless it is a network.
- * 4. If a library is needed to build it, let make/detect.mk look for it, and the Makefile leave the folder out without it
- *    (UCX_ONLY is an example).
- * 5. Run build/test/matrix, build/test/mix and build/rondo stress with RONDO_TRANSPORTS=NAME; `rondo info` lists it.
+ * A transport NAME is a folder transport/NAME that defines `const struct rondo_transport rondo_transport_NAME`, and a row of
+ * RONDO_TRANSPORT_ROWS. It may include transport/, transport/memory/ and what lies below them; transport/shm/shm.c is the
+ * shortest example. CONTRIBUTING.md has the steps to add one.
  * A network is a transport whose bytes the proxy moves: it may include proxy/, defines a struct rondo_network
- * (proxy/network.h), takes its functions from RONDO_NETWORK_FUNCTIONS, and gets a bit in transport/transport.c (bit_of).
- * transport/ucx/ is an example.
+ * (proxy/network.h), and takes its functions from RONDO_NETWORK_FUNCTIONS. transport/ucx/ is an example.
  */
 #ifndef RONDO_TRANSPORT_TRANSPORT_H
 #define RONDO_TRANSPORT_TRANSPORT_H
@@ -87,11 +81,18 @@ struct rondo_transport {
     void (*close_offer)(struct rondo_transport_context *context, struct rondo_connector *connector);
 };
 
-/* The transports, each in its folder; a build has those whose libraries it found. */
-extern const struct rondo_transport rondo_transport_p2p;
-extern const struct rondo_transport rondo_transport_shm;
-extern const struct rondo_transport rondo_transport_ucx;
-extern const struct rondo_transport rondo_transport_rdma;
+/* X(NAME, whether this build has it: 0 or 1, or a macro that is one of them), each in its folder, in order of merit: the first
+ * that reaches the peer is chosen. All builds have the same rows, because a row's place is a network's number in struct
+ * rondo_peer, which ranks of different builds compare. */
+#define RONDO_TRANSPORT_ROWS(X)                                                                                                \
+    X(p2p, RONDO_WITH_CUDA)                                                                                                    \
+    X(shm, 1)                                                                                                                  \
+    X(rdma, RONDO_WITH_VERBS)                                                                                                  \
+    X(ucx, RONDO_WITH_UCX)
+
+#define RONDO_TRANSPORT_DECLARE(name, built) extern const struct rondo_transport rondo_transport_##name;
+RONDO_TRANSPORT_ROWS(RONDO_TRANSPORT_DECLARE)
+#undef RONDO_TRANSPORT_DECLARE
 
 /* ---- the table (transport/transport.c); any thread ---- */
 
