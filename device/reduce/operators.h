@@ -13,8 +13,9 @@
 
 #include "device/abi/types.h"
 
-/* X(enumerator's suffix, name, accumulator's name, accumulator type): operators of any type, and of integers only. RONDO_AVG is
- * a sum and then one rondo_mean. */
+/* X(enumerator's suffix, name, accumulator's name, accumulator type): operators of any type, those of integers only, and all
+ * that integers have. RONDO_AVG is a sum and then one rondo_mean. The library's names and argument checks come from these rows
+ * too (lib/call/call.c). */
 #define RONDO_OPERATORS(X, accumulator, type)                                                                                  \
     X(SUM, sum, accumulator, type)                                                                                             \
     X(PROD, prod, accumulator, type)                                                                                           \
@@ -23,11 +24,13 @@
     X(LAND, land, accumulator, type)                                                                                           \
     X(LOR, lor, accumulator, type)                                                                                             \
     X(LXOR, lxor, accumulator, type)
-#define RONDO_INTEGER_OPERATORS(X, accumulator, type)                                                                          \
-    RONDO_OPERATORS(X, accumulator, type)                                                                                      \
+#define RONDO_BITWISE_OPERATORS(X, accumulator, type)                                                                          \
     X(BAND, band, accumulator, type)                                                                                           \
     X(BOR, bor, accumulator, type)                                                                                             \
     X(BXOR, bxor, accumulator, type)
+#define RONDO_INTEGER_OPERATORS(X, accumulator, type)                                                                          \
+    RONDO_OPERATORS(X, accumulator, type)                                                                                      \
+    RONDO_BITWISE_OPERATORS(X, accumulator, type)
 
 #define RONDO_DEFINE(operator_, accumulator, type, expression)                                                                 \
     RONDO_FUNCTION type rondo_##operator_##_##accumulator(type a, type b)                                                      \

@@ -1,6 +1,7 @@
 /* Sizes and names of types, and names of operators and calls, for messages (lib/call/call.h). */
 #include "lib/call/call.h"
 
+#include "device/reduce/operators.h"
 #include "lib/base/error.h"
 
 #include <stdio.h>
@@ -13,8 +14,16 @@ static const struct {
     {"int8", 1, 1},    {"uint8", 1, 1},    {"int32", 4, 1}, {"uint32", 4, 1}, {"int64", 8, 1},      {"uint64", 8, 1},
     {"float16", 2, 0}, {"bfloat16", 2, 0}, {"float", 4, 0}, {"double", 8, 0}, {"float8e4m3", 1, 0}, {"float8e5m2", 1, 0},
 };
-static const char *const ops[RONDO_OP_COUNT] = {"sum", "prod", "min",  "max", "avg", "land",
-                                                "lor", "lxor", "band", "bor", "bxor"};
+/* From the rows of device/reduce/operators.h, where AVG is a sum. */
+#define OPERATOR(OPERATOR_, operator_, integers_only, unused) [RONDO_##OPERATOR_] = {#operator_, integers_only},
+static const struct {
+    const char *name;
+    unsigned char integers_only;
+} ops[RONDO_OP_COUNT] = {[RONDO_AVG] = {"avg", 0}, RONDO_OPERATORS(OPERATOR, 0, 0) RONDO_BITWISE_OPERATORS(OPERATOR, 1, 0)};
+#undef OPERATOR
+#define ONE(OPERATOR_, operator_, unused, unused_too) +1
+_Static_assert(1 RONDO_INTEGER_OPERATORS(ONE, 0, 0) == RONDO_OP_COUNT, "each operator but AVG has a row");
+#undef ONE
 
 size_t rondo_type_bytes(rondo_datatype_t type)
 {
@@ -33,7 +42,13 @@ const char *rondo_type_name(rondo_datatype_t type)
 
 const char *rondo_op_name(rondo_op_t op)
 {
-    return (unsigned) op < RONDO_OP_COUNT ? ops[op] : "unknown";
+    return (unsigned) op < RONDO_OP_COUNT ? ops[op].name : "unknown";
+}
+
+int rondo_op_is_defined(rondo_op_t op, rondo_datatype_t type)
+{
+    return (unsigned) op < RONDO_OP_COUNT && rondo_type_bytes(type) != 0 &&
+           (!ops[op].integers_only || rondo_type_is_integer(type));
 }
 
 rondo_result_t rondo_datatype_size(rondo_datatype_t type, size_t *bytes)

@@ -28,6 +28,8 @@ int rondo_type_is_integer(rondo_datatype_t type);
 /* Names as rondo.h and the tools have them; "unknown" if there is no such type or operator. */
 const char *rondo_type_name(rondo_datatype_t type);
 const char *rondo_op_name(rondo_op_t op);
+/* Whether the operator combines elements of the type; 0 also if there is no such type or operator. */
+int rondo_op_is_defined(rondo_op_t op, rondo_datatype_t type);
 /* Writes a call for a message, as "allreduce(count 10, float, sum)"; always terminated, and cut off where bytes end. */
 void rondo_call_describe(const struct rondo_call *call, char *text, size_t bytes);
 

@@ -216,8 +216,8 @@ static rondo_result_t check_arguments(const struct rondo_comm *comm, const struc
     if (rule->reduces) {
         if ((unsigned) call->op >= RONDO_OP_COUNT)
             FAIL(RONDO_ERR_ARGUMENT, "%s: unknown operator %d", function, (int) call->op);
-        if ((call->op == RONDO_BAND || call->op == RONDO_BOR || call->op == RONDO_BXOR) && !rondo_type_is_integer(call->type))
-            FAIL(RONDO_ERR_ARGUMENT, "%s: the bitwise operator %s is not defined for %s", function, rondo_op_name(call->op),
+        if (!rondo_op_is_defined(call->op, call->type))
+            FAIL(RONDO_ERR_ARGUMENT, "%s: the operator %s is not defined for %s", function, rondo_op_name(call->op),
                  rondo_type_name(call->type));
         if (call->op == RONDO_AVG &&
             (rule->postcondition == RONDO_POSTCONDITION_PREFIX || rule->postcondition == RONDO_POSTCONDITION_PREFIX_BEFORE ||

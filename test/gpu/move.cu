@@ -237,9 +237,10 @@ static size_t random_beyond(int style, size_t common)
 
 static int random_operator(int type, uint32_t *average)
 {
-    static const int operators[] = {RONDO_SUM, RONDO_PROD, RONDO_MIN,  RONDO_MAX, RONDO_AVG, RONDO_LAND,
-                                    RONDO_LOR, RONDO_LXOR, RONDO_BAND, RONDO_BOR, RONDO_BXOR};
-    int op = operators[random_below(is_floating(type) ? 8 : 11)];
+    int op;
+    do
+        op = (int) random_below(RONDO_OP_COUNT);
+    while (is_floating(type) && (op == RONDO_BAND || op == RONDO_BOR || op == RONDO_BXOR));
     *average = 0;
     if (random_below(3) == 0)
         op = RONDO_SUM;

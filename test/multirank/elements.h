@@ -32,7 +32,7 @@ static inline int type_is_signed(rondo_datatype_t type)
 }
 static inline int op_is_bitwise(rondo_op_t op)
 {
-    return op >= RONDO_BAND;
+    return op == RONDO_BAND || op == RONDO_BOR || op == RONDO_BXOR;
 }
 
 static inline int64_t truncate_integer(rondo_datatype_t type, uint64_t bits)

@@ -356,7 +356,7 @@ static void check(const struct data *data, int destinations, int streaming, int 
 
 static int exists(rondo_datatype_t type, rondo_op_t op)
 {
-    return op < RONDO_BAND || !is_float(type);
+    return !is_float(type) || (op != RONDO_BAND && op != RONDO_BOR && op != RONDO_BXOR);
 }
 
 /* ---- tests ---- */

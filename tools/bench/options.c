@@ -68,6 +68,7 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
+/* For printf, with the names of the types and of the operators. */
 static const char help[] =
     "usage: rondo bench COLLECTIVE [OPTIONS]\n"
     "  allreduce reduce bcast reduce_scatter_block allgather allgatherv alltoall alltoallv gather scatter barrier scan exscan\n"
@@ -80,8 +81,8 @@ static const char help[] =
     "  -f, --factor N         from one size to the next (4)\n"
     "  -n, --iterations N     timed ones of each row (by default as many as take about 0.2 s)\n"
     "  -w, --warmup N         untimed ones before them\n"
-    "  -d, --type TYPE        int8 uint8 int32 uint32 int64 uint64 float16 bfloat16 float double float8e4m3 float8e5m2\n"
-    "  -o, --op OP            sum prod min max avg land lor lxor band bor bxor\n"
+    "  -d, --type TYPE        %s\n"
+    "  -o, --op OP            %s\n"
     "  -r, --root RANK        (0)\n"
     "  -c, --check            compare every element with an exact reference\n"
     "  -i, --in-place         the input is taken from the output buffer\n"
@@ -282,8 +283,7 @@ static int check_sizes(struct bench_options *o, const struct texts *texts)
 static int check_combination(const struct bench_options *o)
 {
     const struct collective *c = o->collective;
-    bool is_real = o->type > RONDO_UINT64;
-    if (c->rule->reduces && is_real && (o->op == RONDO_BAND || o->op == RONDO_BOR || o->op == RONDO_BXOR))
+    if (c->rule->reduces && !options_operator_takes(o->op, o->type))
         return options_refuse(VERB, "-o %s takes integers only, not %s", options_operator_name(o->op),
                               options_type_name(o->type));
     if (collective_is_prefix(c) && o->op == RONDO_AVG)
@@ -342,8 +342,9 @@ int bench_options_read(int argc, char **argv, struct bench_options *o, bool *hel
         if (option == '?' || option == ':')
             return options_unknown(VERB, option, argv);
         if (option == OPT_HELP) {
+            struct options_names types, operators;
             *help_wanted = true;
-            fputs(help, stdout);
+            printf(help, options_type_names(" ", &types), options_operator_names(" ", &operators));
             return 0;
         }
         if ((code = read_one(option, o, &texts)) != 0)

@@ -25,10 +25,14 @@ static const struct {
                     {"f8e4m3", RONDO_FLOAT8E4M3},  {"f8e5m2", RONDO_FLOAT8E5M2}, {"fp8_e4m3", RONDO_FLOAT8E4M3},
                     {"fp8_e5m2", RONDO_FLOAT8E5M2}};
 
-static const char *const operator_names[RONDO_OP_COUNT] = {
-    [RONDO_SUM] = "sum", [RONDO_PROD] = "prod", [RONDO_MIN] = "min",   [RONDO_MAX] = "max",
-    [RONDO_AVG] = "avg", [RONDO_LAND] = "land", [RONDO_LOR] = "lor",   [RONDO_LXOR] = "lxor",
-    [RONDO_BOR] = "bor", [RONDO_BAND] = "band", [RONDO_BXOR] = "bxor",
+static const struct {
+    const char *name;
+    bool integers_only;
+} operators[RONDO_OP_COUNT] = {
+    [RONDO_SUM] = {"sum", false}, [RONDO_PROD] = {"prod", false}, [RONDO_MIN] = {"min", false},
+    [RONDO_MAX] = {"max", false}, [RONDO_AVG] = {"avg", false},   [RONDO_LAND] = {"land", false},
+    [RONDO_LOR] = {"lor", false}, [RONDO_LXOR] = {"lxor", false}, [RONDO_BAND] = {"band", true},
+    [RONDO_BOR] = {"bor", true},  [RONDO_BXOR] = {"bxor", true},
 };
 
 int options_refuse(const char *verb, const char *format, ...)
@@ -140,22 +144,20 @@ int options_type(const char *verb, const char *option, const char *text, rondo_d
             return 0;
         }
     }
-    return options_refuse(verb,
-                          "%s '%s' is not a type (int8, uint8, int32, uint32, int64, uint64, float16, bfloat16, float, double, "
-                          "float8e4m3, float8e5m2)",
-                          option, text);
+    struct options_names names;
+    return options_refuse(verb, "%s '%s' is not a type (%s)", option, text, options_type_names(", ", &names));
 }
 
 int options_operator(const char *verb, const char *option, const char *text, rondo_op_t *op)
 {
     for (int o = 0; o < RONDO_OP_COUNT; o++) {
-        if (strcmp(text, operator_names[o]) == 0) {
+        if (strcmp(text, operators[o].name) == 0) {
             *op = (rondo_op_t) o;
             return 0;
         }
     }
-    return options_refuse(verb, "%s '%s' is not an operator (sum, prod, min, max, avg, land, lor, lxor, band, bor, bxor)",
-                          option, text);
+    struct options_names names;
+    return options_refuse(verb, "%s '%s' is not an operator (%s)", option, text, options_operator_names(", ", &names));
 }
 
 int options_device(const char *verb, const char *option, const char *text, rondo_device_t *device)
@@ -189,7 +191,35 @@ const char *options_type_name(rondo_datatype_t type)
 
 const char *options_operator_name(rondo_op_t op)
 {
-    return operator_names[op];
+    return operators[op].name;
+}
+
+bool options_operator_takes(rondo_op_t op, rondo_datatype_t type)
+{
+    return !operators[op].integers_only || type <= RONDO_UINT64;
+}
+
+/* Appends a name, behind what separates it from the one before. */
+static void append(struct options_names *names, const char *between, const char *name)
+{
+    size_t used = strlen(names->text);
+    snprintf(names->text + used, sizeof(names->text) - used, "%s%s", used > 0 ? between : "", name);
+}
+
+const char *options_type_names(const char *between, struct options_names *names)
+{
+    names->text[0] = '\0';
+    for (int t = 0; t < RONDO_DATATYPE_COUNT; t++)
+        append(names, between, type_names[t]);
+    return names->text;
+}
+
+const char *options_operator_names(const char *between, struct options_names *names)
+{
+    names->text[0] = '\0';
+    for (int o = 0; o < RONDO_OP_COUNT; o++)
+        append(names, between, operators[o].name);
+    return names->text;
 }
 
 const char *options_device_name(rondo_device_t device)

@@ -46,5 +46,13 @@ int options_ranks(const char *verb, const char *option, const char *text, int *r
 const char *options_type_name(rondo_datatype_t type);
 const char *options_operator_name(rondo_op_t op);
 const char *options_device_name(rondo_device_t device);
+/* Whether the operator combines elements of the type, both valid. */
+bool options_operator_takes(rondo_op_t op, rondo_datatype_t type);
+/* All names, for messages, with `between` between them; returns names->text. */
+struct options_names {
+    char text[256];
+};
+const char *options_type_names(const char *between, struct options_names *names);
+const char *options_operator_names(const char *between, struct options_names *names);
 
 #endif
