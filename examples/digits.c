@@ -1,5 +1,5 @@
 /* Reads data/digits.txt: one digit a line, "LABEL PIXELS", a pixel one character of 0 to 9 and a to g. */
-#include "examples/digits.h"
+#include "digits.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>

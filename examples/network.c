@@ -1,6 +1,6 @@
 /* The network of proxy/network.h: plain loops, one idea a function. */
-#include "examples/network.h"
-#include "examples/random.h"
+#include "network.h"
+#include "random.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

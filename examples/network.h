@@ -3,7 +3,7 @@
 #ifndef EXAMPLES_NETWORK_H
 #define EXAMPLES_NETWORK_H
 
-#include "examples/digits.h"
+#include "digits.h"
 #include <stdbool.h>
 #include <stdint.h>
 

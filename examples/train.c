@@ -1,9 +1,9 @@
 /* Data-parallel training: every rank holds the same network, computes the gradients of its share of each batch, and sums them
  * with the other ranks', each tensor's by a persistent all-reduce of its own. These are started the moment their gradients are
  * there, in an order that (on purpose) differs from rank to rank and from step to step. README.md says how to run it. */
-#include "examples/digits.h"
-#include "examples/network.h"
-#include "examples/random.h"
+#include "digits.h"
+#include "network.h"
+#include "random.h"
 #include "rondo.h"
 #include <getopt.h>
 #include <pthread.h>

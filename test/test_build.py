@@ -235,7 +235,7 @@ def compile_examples(folder, prefix):
     for name, parts in EXAMPLES.items():
         sources = [f"{ROOT}/examples/{part}.c" for part in parts]
         shared, static = folder / name, folder / f"{name}-static"
-        cc = ["cc", "-std=c11", "-D_GNU_SOURCE", "-O2", f"-I{ROOT}", *sources]
+        cc = ["cc", "-std=c11", "-D_GNU_SOURCE", "-O2", *sources]
         subprocess.run([*cc, "-o", str(shared), *pkg_config("--cflags", "--libs"), "-lm", "-lpthread"], check=True)
         # Both libraries are there: the archive is asked for by its name.
         flags = ["-l:librondo.a" if flag == "-lrondo" else flag for flag in pkg_config("--cflags", "--static", "--libs")]
