@@ -14,8 +14,8 @@ static const char *const type_names[RONDO_DATATYPE_COUNT] = {"int8",  "uint8",  
                                                              "int64", "uint64", "float16",    "bfloat16",
                                                              "float", "double", "float8e4m3", "float8e5m2"};
 static const size_t type_bytes[RONDO_DATATYPE_COUNT] = {1, 1, 4, 4, 8, 8, 2, 2, 4, 8, 1, 1};
-static const char *const op_names[RONDO_OP_COUNT] = {"sum", "prod", "min",  "max", "avg", "land",
-                                                     "lor", "lxor", "band", "bor", "bxor"};
+static const char *const op_names[] = {"sum", "prod", "min", "max", "avg", "land", "lor", "lxor", "band", "bor", "bxor"};
+_Static_assert(sizeof(op_names) / sizeof(op_names[0]) == RONDO_OP_COUNT, "each operator has a name");
 
 struct value {
     int64_t integer; /* for integer types: in the type's range, sign- or zero-extended */

@@ -28,12 +28,13 @@ static const struct {
 static const struct {
     const char *name;
     bool integers_only;
-} operators[RONDO_OP_COUNT] = {
+} operators[] = {
     [RONDO_SUM] = {"sum", false}, [RONDO_PROD] = {"prod", false}, [RONDO_MIN] = {"min", false},
     [RONDO_MAX] = {"max", false}, [RONDO_AVG] = {"avg", false},   [RONDO_LAND] = {"land", false},
     [RONDO_LOR] = {"lor", false}, [RONDO_LXOR] = {"lxor", false}, [RONDO_BAND] = {"band", true},
     [RONDO_BOR] = {"bor", true},  [RONDO_BXOR] = {"bxor", true},
 };
+_Static_assert(sizeof(operators) / sizeof(operators[0]) == RONDO_OP_COUNT, "each operator has a row");
 
 int options_refuse(const char *verb, const char *format, ...)
 {
