@@ -4,6 +4,7 @@
 
 #include "lib/base/thread.h"
 #include "lib/base/environment.h"
+#include "lib/base/handle.h"
 #include "lib/base/error.h"
 #include "lib/bootstrap/router.h"
 #include "lib/base/host.h"
@@ -125,12 +126,14 @@ static void write_remote(unsigned char *bytes, const struct rondo_address *addre
 
 rondo_result_t rondo_get_unique_id(rondo_unique_id_t *id)
 {
+    rondo_result_t result = rondo_handle_check_process("rondo_get_unique_id");
+    if (result != RONDO_SUCCESS)
+        return result;
     if (id == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "id is NULL");
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_get_unique_id: id is NULL");
     struct rondo_router_options options = {.local = -1};
     struct rondo_address local, remote;
     unsigned char bytes[sizeof(id->bytes)] = {0};
-    rondo_result_t result;
     if ((result = rondo_environment_real("RONDO_CONNECT_TIMEOUT", &options.timeout)) != RONDO_SUCCESS ||
         (result = rondo_random_bytes(bytes + SECRET, RONDO_UNIQUE_ID_SECRET)) != RONDO_SUCCESS ||
         (result = rondo_random_bytes(bytes + NAME, NAME_BYTES)) != RONDO_SUCCESS ||

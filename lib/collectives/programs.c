@@ -1,6 +1,7 @@
 /* The public calls that register a user's program with a communicator and run one (rondo_program.h). */
 #include "lib/base/error.h"
 #include "lib/connection/mailbox.h"
+#include "lib/context/handles.h"
 #include "lib/connection/slots.h"
 #include "lib/program/builder.h"
 #include "lib/select/registered_programs.h"
@@ -88,15 +89,17 @@ static rondo_result_t prepare(struct rondo_comm *comm, struct rondo_program_buil
     return status;
 }
 
-rondo_result_t rondo_program_register(rondo_comm_t comm, rondo_program_t builder, size_t min_bytes, size_t max_bytes)
+rondo_result_t rondo_program_register(rondo_comm_t handle, rondo_program_t builder, size_t min_bytes, size_t max_bytes)
 {
+    struct rondo_comm *comm;
     struct rondo_registered *program = NULL;
     uint64_t fingerprint = 0;
     int refused;
-    if (comm == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_register: the communicator is NULL");
+    rondo_result_t status = rondo_comm_of(handle, "rondo_program_register", &comm);
+    if (status != RONDO_SUCCESS)
+        return status;
     uint64_t *all = calloc((size_t) comm->size, sizeof(*all));
-    rondo_result_t status = all == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", comm->size)
+    status = all == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", comm->size)
                                         : prepare(comm, builder, min_bytes, max_bytes, &program, &fingerprint);
     status = rondo_agree(comm, "rondo_program_register", status, &refused);
     if (status == RONDO_SUCCESS)
@@ -121,11 +124,13 @@ rondo_result_t rondo_program_register(rondo_comm_t comm, rondo_program_t builder
 }
 
 rondo_result_t rondo_custom_init(const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_op_t op,
-                                 rondo_comm_t comm, const rondo_attr_t *attr, rondo_request_t *request)
+                                 rondo_comm_t handle, const rondo_attr_t *attr, rondo_request_t *request)
 {
+    struct rondo_comm *comm;
     struct rondo_call call = {.kind = RONDO_KIND_CUSTOM, .send = send, .recv = recv, .count = count, .type = type, .op = op};
-    if (comm == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_custom_init: the communicator is NULL");
+    rondo_result_t result = rondo_comm_of(handle, "rondo_custom_init", &comm);
+    if (result != RONDO_SUCCESS)
+        return result;
     if (attr == NULL || attr->program == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_custom_init: attr names no program");
     const struct rondo_algorithm *algorithm = rondo_program_named(comm, attr->program, RONDO_KIND_CUSTOM);
@@ -133,5 +138,5 @@ rondo_result_t rondo_custom_init(const void *send, void *recv, size_t count, ron
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "no custom program '%s' is registered with the communicator", attr->program);
     call.custom_chunks[0] = algorithm->registered->builder->conditions.inputs;
     call.custom_chunks[1] = algorithm->registered->builder->conditions.outputs;
-    return rondo_call_persistent(comm, &call, attr, request);
+    return rondo_call_persistent(handle, &call, attr, request);
 }

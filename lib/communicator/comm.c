@@ -3,6 +3,7 @@
 #include "lib/communicator/comm.h"
 
 #include "lib/connection/lane.h"
+#include "lib/context/handles.h"
 #include "lib/connection/mailbox.h"
 #include "device/abi/platform.h"
 #include "lib/select/registered_programs.h"
@@ -232,6 +233,8 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
         rondo_lane_slots(comm, options.slot_bytes);
         status = rondo_queue_lane(comm, &options, &comm->requests->collective);
     }
+    if (status == RONDO_SUCCESS && (comm->handle = rondo_handle_open(RONDO_HANDLE_COMM, comm)) == NULL)
+        status = rondo_fail(RONDO_ERR_MEMORY, "no memory for a communicator's handle");
     if (status != RONDO_SUCCESS) {
         rondo_comm_destroy(comm);
         return status;
@@ -244,6 +247,7 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
 void rondo_comm_destroy(struct rondo_comm *comm)
 {
     struct rondo_runtime *runtime = comm->runtime;
+    rondo_handle_close(comm->handle);
     rondo_comm_unlist(comm);
     rondo_stream_forget(comm);
     while (comm->connections->lanes != NULL)
@@ -268,43 +272,51 @@ void rondo_comm_destroy(struct rondo_comm *comm)
 
 /* ---- the public calls ---- */
 
-/* Checks the arguments of a public function. */
-static rondo_result_t check(const void *handle, const void *result, const char *function)
+static rondo_result_t refuse_result(const char *function)
 {
-    if (handle == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: the handle is NULL", function);
-    if (result == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: the result pointer is NULL", function);
-    return RONDO_SUCCESS;
+    return rondo_fail(RONDO_ERR_ARGUMENT, "%s: the result pointer is NULL", function);
 }
 
-rondo_result_t rondo_comm_world(rondo_t rt, rondo_comm_t *comm)
+rondo_result_t rondo_comm_world(rondo_t handle, rondo_comm_t *comm)
 {
-    rondo_result_t result = check(rt, comm, "rondo_comm_world");
+    struct rondo_runtime *runtime;
+    rondo_result_t result = rondo_runtime_of(handle, "rondo_comm_world", &runtime);
+    if (result == RONDO_SUCCESS && comm == NULL)
+        result = refuse_result("rondo_comm_world");
     if (result == RONDO_SUCCESS)
-        *comm = rt->world;
+        *comm = runtime->world->handle;
     return result;
 }
 
-rondo_result_t rondo_comm_rank(rondo_comm_t comm, int *rank)
+/* Finds the communicator of a function with a result. */
+static rondo_result_t check(rondo_comm_t handle, const void *out, const char *function, struct rondo_comm **comm)
 {
-    rondo_result_t result = check(comm, rank, "rondo_comm_rank");
+    rondo_result_t result = rondo_comm_of(handle, function, comm);
+    return result == RONDO_SUCCESS && out == NULL ? refuse_result(function) : result;
+}
+
+rondo_result_t rondo_comm_rank(rondo_comm_t handle, int *rank)
+{
+    struct rondo_comm *comm;
+    rondo_result_t result = check(handle, rank, "rondo_comm_rank", &comm);
     if (result == RONDO_SUCCESS)
         *rank = comm->rank;
     return result;
 }
 
-rondo_result_t rondo_comm_size(rondo_comm_t comm, int *size)
+rondo_result_t rondo_comm_size(rondo_comm_t handle, int *size)
 {
-    rondo_result_t result = check(comm, size, "rondo_comm_size");
+    struct rondo_comm *comm;
+    rondo_result_t result = check(handle, size, "rondo_comm_size", &comm);
     if (result == RONDO_SUCCESS)
         *size = comm->size;
     return result;
 }
 
-rondo_result_t rondo_comm_id(rondo_comm_t comm, uint64_t *id)
+rondo_result_t rondo_comm_id(rondo_comm_t handle, uint64_t *id)
 {
-    rondo_result_t result = check(comm, id, "rondo_comm_id");
+    struct rondo_comm *comm;
+    rondo_result_t result = check(handle, id, "rondo_comm_id", &comm);
     if (result == RONDO_SUCCESS)
         *id = comm->id;
     return result;
@@ -325,26 +337,28 @@ static int by_key(const void *a, const void *b)
     return first->old_rank < second->old_rank ? -1 : 1;
 }
 
-rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_comm_t *new_comm)
+/* rondo_comm_split and rondo_comm_dup. function: the name of the one that was called. */
+static rondo_result_t split(rondo_comm_t handle, int color, int key, const char *function, rondo_comm_t *result_comm)
 {
-    rondo_result_t result = check(comm, new_comm, "rondo_comm_split");
+    struct rondo_comm *comm, *made = NULL;
+    rondo_result_t result = check(handle, result_comm, function, &comm);
     if (result != RONDO_SUCCESS)
         return result;
-    *new_comm = NULL;
+    *result_comm = NULL;
     if (rondo_comm_failure(comm) != RONDO_SUCCESS)
-        return rondo_fail(rondo_comm_failure(comm), "rondo_comm_split: %s", comm->failure);
+        return rondo_fail(rondo_comm_failure(comm), "%s: %s", function, comm->failure);
     struct rondo_runtime *runtime = comm->runtime;
     struct split *all = calloc((size_t) comm->size, sizeof(*all));
     int *members = calloc((size_t) comm->size, sizeof(*members));
     if (all == NULL || members == NULL) {
         free(all);
         free(members);
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory to split %d ranks", comm->size);
+        return rondo_fail(RONDO_ERR_MEMORY, "%s: no memory for %d ranks", function, comm->size);
     }
     struct split mine = {color < 0 ? -1 : color, key, runtime->rank, comm->rank, 0};
     /* The id has the proposer's world rank and its count of proposals, so no two ids of the job are equal. */
     mine.id = (uint64_t) (runtime->rank + 1) << 32 | __atomic_add_fetch(&runtime->comm_ids, 1, __ATOMIC_RELAXED);
-    result = rondo_exchange(comm, "rondo_comm_split", &mine, sizeof(mine), all);
+    result = rondo_exchange(comm, function, &mine, sizeof(mine), all);
     if (result == RONDO_SUCCESS && color >= 0) {
         int size = 0;
         for (int rank = 0; rank < comm->size; rank++)
@@ -353,18 +367,25 @@ rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_com
         qsort(all, (size_t) size, sizeof(*all), by_key);
         for (int rank = 0; rank < size; rank++)
             members[rank] = all[rank].world;
-        result = rondo_comm_create(runtime, all[0].id, members, size, new_comm);
-        if (result == RONDO_SUCCESS)
-            (*new_comm)->compression = comm->compression;
+        result = rondo_comm_create(runtime, all[0].id, members, size, &made);
+        if (result == RONDO_SUCCESS) {
+            made->compression = comm->compression;
+            *result_comm = made->handle;
+        }
     }
     free(all);
     free(members);
     return result;
 }
 
+rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_comm_t *result)
+{
+    return split(comm, color, key, "rondo_comm_split", result);
+}
+
 rondo_result_t rondo_comm_dup(rondo_comm_t comm, rondo_comm_t *result)
 {
-    return rondo_comm_split(comm, 0, 0, result);
+    return split(comm, 0, 0, "rondo_comm_dup", result);
 }
 
 /* Returns RONDO_ERR_STATE while operations on streams have not been executed, because waiting for them is the user's task. The
@@ -384,31 +405,37 @@ static rondo_result_t check_streams(const struct rondo_comm *comm)
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_comm_free(rondo_comm_t *comm)
+rondo_result_t rondo_comm_free(rondo_comm_t *handle)
 {
-    if (comm == NULL || *comm == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_free: the communicator is NULL");
-    struct rondo_runtime *runtime = (*comm)->runtime;
-    if (*comm == runtime->world)
+    struct rondo_comm *comm;
+    if (handle == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_free: the pointer is NULL");
+    rondo_result_t result = rondo_comm_of(*handle, "rondo_comm_free", &comm);
+    if (result != RONDO_SUCCESS)
+        return result;
+    struct rondo_runtime *runtime = comm->runtime;
+    if (comm == runtime->world)
         return rondo_fail(RONDO_ERR_STATE, "rondo_comm_free: the world communicator belongs to the runtime");
     pthread_mutex_lock(&runtime->queue->lock);
-    int active = (*comm)->requests->active;
+    int active = comm->requests->active;
     pthread_mutex_unlock(&runtime->queue->lock);
     if (active > 0)
         return rondo_fail(RONDO_ERR_STATE, "rondo_comm_free: %d requests are active on the communicator", active);
-    rondo_result_t result = check_streams(*comm);
+    result = check_streams(comm);
     if (result != RONDO_SUCCESS)
         return result;
-    rondo_request_destroy_all(*comm);
-    rondo_comm_destroy(*comm);
-    *comm = NULL;
+    rondo_request_destroy_all(comm);
+    rondo_comm_destroy(comm);
+    *handle = NULL;
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_comm_status(rondo_comm_t comm, rondo_result_t *failure, int *idle)
+rondo_result_t rondo_comm_status(rondo_comm_t handle, rondo_result_t *failure, int *idle)
 {
-    if (comm == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_status: the communicator is NULL");
+    struct rondo_comm *comm;
+    rondo_result_t result = rondo_comm_of(handle, "rondo_comm_status", &comm);
+    if (result != RONDO_SUCCESS)
+        return result;
     rondo_result_t failed = rondo_comm_failure(comm);
     if (failure != NULL)
         *failure = failed != RONDO_SUCCESS ? rondo_fail(failed, "%s", comm->failure) : RONDO_SUCCESS;
@@ -429,10 +456,12 @@ struct abort_message {
     int64_t code;
 };
 
-rondo_result_t rondo_comm_abort(rondo_comm_t comm, int code)
+rondo_result_t rondo_comm_abort(rondo_comm_t handle, int code)
 {
-    if (comm == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_abort: the communicator is NULL");
+    struct rondo_comm *comm;
+    rondo_result_t result = rondo_comm_of(handle, "rondo_comm_abort", &comm);
+    if (result != RONDO_SUCCESS)
+        return result;
     struct abort_message message = {comm->id, code};
     for (int i = 0; i < comm->size; i++)
         if (i != comm->rank)

@@ -2,6 +2,7 @@
  * that neither the excluded ranks nor the old communicator have to work. */
 #include "lib/communicator/comm.h"
 #include "lib/connection/mailbox.h"
+#include "lib/context/handles.h"
 #include "lib/base/error.h"
 #include "lib/submission/request.h"
 
@@ -58,14 +59,12 @@ static rondo_result_t wait_for_members(struct rondo_runtime *runtime, uint64_t i
     return result;
 }
 
-/* Checks the arguments. */
-static rondo_result_t check(const struct rondo_comm *comm, const int *excluded, int count, rondo_comm_t *result)
+/* Checks the arguments, except the communicator. */
+static rondo_result_t check(const struct rondo_comm *comm, const int *excluded, int count, const rondo_comm_t *result)
 {
-    if (comm == NULL || result == NULL || (excluded == NULL && count > 0))
+    if (result == NULL || (excluded == NULL && count > 0))
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_shrink: %s is NULL",
-                          comm == NULL     ? "the communicator"
-                          : result == NULL ? "the result pointer"
-                                           : "the list of ranks");
+                          result == NULL ? "the result pointer" : "the list of ranks");
     if (count < 0 || count >= comm->size)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_shrink: %d of %d ranks are to be excluded", count, comm->size);
     for (int i = 0; i < count; i++)
@@ -75,12 +74,15 @@ static rondo_result_t check(const struct rondo_comm *comm, const int *excluded, 
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int count, rondo_comm_t *new_comm)
+rondo_result_t rondo_comm_shrink(rondo_comm_t handle, const int *excluded, int count, rondo_comm_t *result_comm)
 {
-    rondo_result_t result = check(comm, excluded, count, new_comm);
+    struct rondo_comm *comm, *made = NULL;
+    rondo_result_t result = rondo_comm_of(handle, "rondo_comm_shrink", &comm);
+    if (result == RONDO_SUCCESS)
+        result = check(comm, excluded, count, result_comm);
     if (result != RONDO_SUCCESS)
         return result;
-    *new_comm = NULL;
+    *result_comm = NULL;
     int size = 0, rank = 0, *members = calloc((size_t) comm->size, sizeof(*members));
     uint64_t id;
     if (members == NULL)
@@ -98,9 +100,11 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int cou
     if (result == RONDO_SUCCESS)
         result = wait_for_members(comm->runtime, id, members, rank, size);
     if (result == RONDO_SUCCESS)
-        result = rondo_comm_create(comm->runtime, id, members, size, new_comm);
-    if (result == RONDO_SUCCESS)
-        (*new_comm)->compression = comm->compression;
+        result = rondo_comm_create(comm->runtime, id, members, size, &made);
+    if (result == RONDO_SUCCESS) {
+        made->compression = comm->compression;
+        *result_comm = made->handle;
+    }
     free(members);
     return result;
 }

@@ -5,6 +5,7 @@
 #include "lib/connection/window.h"
 
 #include "lib/connection/mailbox.h"
+#include "lib/context/handles.h"
 #include "lib/base/error.h"
 #include "lib/connection/comm_connections.h"
 
@@ -44,16 +45,21 @@ static rondo_result_t allocate(struct rondo_runtime *runtime, size_t bytes, stru
     return result;
 }
 
-rondo_result_t rondo_alloc(rondo_t runtime, size_t bytes, void **memory)
+rondo_result_t rondo_alloc(rondo_t handle, size_t bytes, void **memory)
 {
-    if (runtime == NULL || memory == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_alloc: %s is NULL", runtime == NULL ? "the runtime" : "memory");
+    struct rondo_runtime *runtime;
+    rondo_result_t result = rondo_runtime_of(handle, "rondo_alloc", &runtime);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (memory == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_alloc: memory is NULL");
+    *memory = NULL;
     if (bytes > PTRDIFF_MAX)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_alloc: %zu bytes are more than an object can have", bytes);
     struct rondo_allocation *allocation = calloc(1, sizeof(*allocation));
     if (allocation == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory to describe an allocation");
-    rondo_result_t result = allocate(runtime, bytes, allocation);
+    result = allocate(runtime, bytes, allocation);
     if (result != RONDO_SUCCESS) {
         free(allocation);
         return result;
@@ -66,12 +72,8 @@ rondo_result_t rondo_alloc(rondo_t runtime, size_t bytes, void **memory)
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_free(rondo_t runtime, void *memory)
+static rondo_result_t free_allocation(struct rondo_runtime *runtime, void *memory)
 {
-    if (runtime == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_free: the runtime is NULL");
-    if (memory == NULL)
-        return RONDO_SUCCESS;
     pthread_mutex_lock(&runtime->lock);
     struct rondo_allocation **link = &runtime->allocations;
     while (*link != NULL && (*link)->base != memory)
@@ -88,6 +90,19 @@ rondo_result_t rondo_free(rondo_t runtime, void *memory)
         rondo_cuda_free(runtime->device_index, allocation->base);
     free(allocation);
     return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_free(rondo_t handle, void *memory)
+{
+    struct rondo_runtime *runtime;
+    rondo_result_t result = rondo_runtime_of(handle, "rondo_free", &runtime);
+    return result != RONDO_SUCCESS || memory == NULL ? result : free_allocation(runtime, memory);
+}
+
+void rondo_allocations_free(struct rondo_runtime *runtime)
+{
+    while (runtime->allocations != NULL)
+        free_allocation(runtime, runtime->allocations->base);
 }
 
 int rondo_is_allocated(struct rondo_runtime *runtime, const char *base, size_t bytes, struct rondo_segment_handle *handle,
@@ -319,15 +334,17 @@ int rondo_window_find(const struct rondo_comm *comm, const char *base, size_t by
     return found;
 }
 
-rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buf, size_t bytes)
+rondo_result_t rondo_comm_register(rondo_comm_t handle, void *buf, size_t bytes)
 {
+    struct rondo_comm *comm;
     struct rondo_registration *registration;
-    if (comm == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_register: the communicator is NULL");
+    rondo_result_t result = rondo_comm_of(handle, "rondo_comm_register", &comm), agreed;
+    if (result != RONDO_SUCCESS)
+        return result;
     if (buf == NULL && bytes > 0)
         return rondo_fail(RONDO_ERR_BUFFER, "rondo_comm_register: buf is NULL for %zu bytes", bytes);
     int refused;
-    rondo_result_t result = rondo_window_open(comm, buf, bytes, &registration), agreed;
+    result = rondo_window_open(comm, buf, bytes, &registration);
     if (result == RONDO_SUCCESS) { /* after the exchange, in which the peers needed this rank's part */
         result = rondo_buffer_check(comm->runtime->device_index, buf, bytes, "rondo_comm_register");
         if (result != RONDO_SUCCESS)
@@ -349,10 +366,12 @@ rondo_result_t rondo_comm_register(rondo_comm_t comm, void *buf, size_t bytes)
     return result;
 }
 
-rondo_result_t rondo_comm_deregister(rondo_comm_t comm, void *buf)
+rondo_result_t rondo_comm_deregister(rondo_comm_t handle, void *buf)
 {
-    if (comm == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_deregister: the communicator is NULL");
+    struct rondo_comm *comm;
+    rondo_result_t result = rondo_comm_of(handle, "rondo_comm_deregister", &comm);
+    if (result != RONDO_SUCCESS)
+        return result;
     pthread_mutex_lock(&comm->runtime->lock);
     struct rondo_registration *registration = comm->connections->registrations;
     while (registration != NULL && !(registration->by_user && registration->base == buf))

@@ -29,6 +29,8 @@ struct rondo_allocation {
     struct rondo_segment *segment; /* NULL: GPU memory */
 };
 
+/* Frees all device memory of rondo_alloc. No other thread uses the runtime. */
+void rondo_allocations_free(struct rondo_runtime *runtime);
 /* Opens [base, +bytes) of every member to all other members. If that is impossible for one, registration->usable is 0 on all.
  * base may be NULL. Collective over the communicator; contains a rondo_exchange, whose errors it returns, as well as those of
  * mapping a peer's memory and RONDO_ERR_MEMORY. Without locks. */

@@ -18,6 +18,7 @@ struct rondo_comm_requests;
 struct rondo_comm {
     struct rondo_comm *next;
     struct rondo_runtime *runtime;
+    rondo_comm_t handle; /* what users have; NULL: a rendezvous, or not made completely */
     uint64_t id;
     int rank, size;
     int *members;                /* ranks in the world */

@@ -36,6 +36,7 @@ struct rondo_endpoints;
 
 struct rondo_runtime {
     int rank, size;
+    rondo_t handle; /* what the user has; NULL during init */
     struct rondo_settings settings;
     struct rondo_control *control;
     struct rondo_segments *segments;

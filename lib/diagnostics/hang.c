@@ -5,6 +5,7 @@
 #include "lib/diagnostics/hang.h"
 
 #include "lib/base/futex.h"
+#include "lib/context/handles.h"
 #include "lib/diagnostics/hang_report.h"
 #include "lib/diagnostics/hang_signal.h"
 #include "device/abi/platform.h"
@@ -260,14 +261,17 @@ static rondo_result_t demand(struct rondo_runtime *runtime, int to_log, uint64_t
     return rondo_control_send(runtime->control, 0, RONDO_MESSAGE_HANG_ASK, number, sizeof(*number));
 }
 
-rondo_result_t rondo_report(rondo_t runtime, char *text, size_t bytes)
+rondo_result_t rondo_report(rondo_t handle, char *text, size_t bytes)
 {
-    if (runtime == NULL || text == NULL || bytes == 0)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_report: the runtime is %p, the text %p of %zu bytes", (void *) runtime,
-                          (void *) text, bytes);
+    struct rondo_runtime *runtime;
+    rondo_result_t result = rondo_runtime_of(handle, "rondo_report", &runtime);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (text == NULL || bytes == 0)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_report: the text is %p of %zu bytes", (void *) text, bytes);
     struct rondo_hang *hang = runtime->hang;
     uint64_t number, began = rondo_clock_ns();
-    rondo_result_t result = demand(runtime, 0, &number);
+    result = demand(runtime, 0, &number);
     text[0] = '\0';
     while (result == RONDO_SUCCESS) {
         uint32_t seen = __atomic_load_n(&hang->answers, __ATOMIC_SEQ_CST);

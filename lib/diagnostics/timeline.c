@@ -8,6 +8,7 @@
 #include "lib/diagnostics/timeline_parts.h"
 #include "lib/base/error.h"
 #include "lib/call/call.h"
+#include "lib/context/handles.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -101,8 +102,12 @@ static int claim_block(struct rondo_device *device)
     return 0;
 }
 
-rondo_result_t rondo_timeline_pause(struct rondo_runtime *runtime, int paused)
+rondo_result_t rondo_timeline_pause(rondo_t handle, int paused)
 {
+    struct rondo_runtime *runtime;
+    rondo_result_t result = rondo_runtime_of(handle, "rondo_timeline_pause", &runtime);
+    if (result != RONDO_SUCCESS)
+        return result;
     struct rondo_device *device = runtime->device;
     const struct rondo_daemon *daemon = device->daemon;
     int by_threads = device->kind->assist_begin != NULL;
@@ -112,7 +117,7 @@ rondo_result_t rondo_timeline_pause(struct rondo_runtime *runtime, int paused)
         return rondo_fail(RONDO_ERR_UNSUPPORTED,
                           "a trace of %u blocks on the %s device cannot be paused, only of one (RONDO_BLOCKS=1)",
                           daemon->block_count, device->kind->name);
-    rondo_result_t result = rondo_device_synchronize(runtime);
+    result = device->kind->synchronize(device);
     if (result == RONDO_SUCCESS && by_threads && !claim_block(device))
         result = rondo_fail(RONDO_ERR_INTERNAL, "the idle device's block is not to be had");
     if (result != RONDO_SUCCESS)

@@ -36,10 +36,10 @@ void rondo_timeline_enqueue(struct rondo_runtime *runtime, const struct rondo_ti
 /* Takes what the blocks have recorded, and may write the file. Called by the poller. Lowers *most to the nanoseconds until the
  * next call is due. */
 void rondo_timeline_drain(struct rondo_runtime *runtime, uint64_t *most);
-/* Suspends recording (paused 1) or resumes it (0), to measure the overhead of a trace. Waits until the device is idle; no
+/* Suspends recording of the handle's runtime (paused 1) or resumes it (0), to measure the overhead of a trace. Waits until the device is idle; no
  * operation may be started meanwhile. RONDO_ERR_UNSUPPORTED if there is no trace, and on a host device with several blocks;
  * RONDO_ERR_INTERNAL if the idle device's block cannot be claimed. */
-rondo_result_t rondo_timeline_pause(struct rondo_runtime *runtime, int paused);
+rondo_result_t rondo_timeline_pause(rondo_t handle, int paused);
 /* Writes what is left and frees the trace. Called once, after the daemon and the poller have ended. */
 void rondo_timeline_destroy(struct rondo_runtime *runtime);
 

@@ -39,7 +39,7 @@ rondo_result_t rondo_profile(struct rondo_runtime *runtime)
     uint64_t times[ROUNDS], grant;
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t start = rondo_clock_ns();
-        rondo_result_t result = rondo_barrier(runtime->world);
+        rondo_result_t result = rondo_barrier(runtime->world->handle);
         if (result != RONDO_SUCCESS)
             return result;
         times[round] = rondo_clock_ns() - start;
@@ -58,8 +58,8 @@ rondo_result_t rondo_profile(struct rondo_runtime *runtime)
     if (grant < 100)
         grant = 100;
     /* The daemon is out or idle, and reads the policy in its next round at the earliest. */
-    rondo_device_synchronize(runtime);
     struct rondo_device *device = runtime->device;
+    device->kind->synchronize(device);
     device->daemon->policy.initial = device->daemon->policy.alone = grant;
     device->daemon->policy.cap = grant * CAP_FACTOR;
     rondo_log(RONDO_LOG_INFO, runtime->rank, "profile: an answer takes %llu ns; first task %llu polls, at most %llu",

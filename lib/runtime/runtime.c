@@ -1,5 +1,6 @@
 /* rondo_init and rondo_finalize: the order in which the parts of a runtime are made and freed, and what the ranks exchange
  * meanwhile. Relies on every room below, each of which makes its own part. */
+#include "lib/context/handles.h"
 #include "lib/context/runtime.h"
 
 #include "lib/base/thread.h"
@@ -16,6 +17,7 @@
 #include "lib/diagnostics/hang.h"
 #include "lib/diagnostics/timeline.h"
 #include "lib/connection/mailbox.h"
+#include "lib/connection/window.h"
 #include "device/abi/platform.h"
 #include "lib/submission/observe.h"
 #include "lib/submission/poller.h"
@@ -476,6 +478,7 @@ static rondo_result_t create_world(struct rondo_runtime *runtime)
 /* Frees a runtime, in whatever state init has left it. Threads that use a part end before the part is freed. */
 static void tear_down(struct rondo_runtime *runtime)
 {
+    rondo_handle_close(runtime->handle);
     rondo_poller_destroy(runtime);
     if (runtime->device != NULL)
         runtime->device->kind->halt(runtime->device);
@@ -489,8 +492,7 @@ static void tear_down(struct rondo_runtime *runtime)
     if (runtime->endpoints != NULL)
         rondo_endpoints_withdraw(runtime);
     rondo_proxies_close(runtime->proxies);
-    while (runtime->allocations != NULL)
-        rondo_free(runtime, runtime->allocations->base);
+    rondo_allocations_free(runtime);
     rondo_arena_destroy(runtime->arena);
     rondo_proxies_destroy(runtime->proxies);
     runtime->proxies = runtime->transport.proxies = NULL;
@@ -514,6 +516,7 @@ static void tear_down(struct rondo_runtime *runtime)
     free(runtime->gone);
     free(runtime->peers);
     free(runtime);
+    rondo_handle_runtime_ended();
 }
 
 /* ---- the public calls ---- */
@@ -522,16 +525,24 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
 {
     struct rondo_startup startup;
     int local_rank = -1;
+    rondo_result_t result = rondo_handle_check_process("rondo_init");
+    if (result != RONDO_SUCCESS)
+        return result;
     if (rt == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_init: rt is NULL");
     *rt = NULL;
     struct rondo_runtime *runtime = calloc(1, sizeof(*runtime));
     if (runtime == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a runtime");
+    result = rondo_handle_runtime_begins("rondo_init");
+    if (result != RONDO_SUCCESS) {
+        free(runtime);
+        return result;
+    }
     pthread_mutex_init(&runtime->lock, NULL);
     runtime->failure_listeners = failure_listeners;
     runtime->device_index = -1;
-    rondo_result_t result = rondo_queue_create(runtime);
+    result = rondo_queue_create(runtime);
     if (result == RONDO_SUCCESS)
         result = rondo_settings_read(config, &runtime->settings, &startup);
     if (result == RONDO_SUCCESS)
@@ -560,6 +571,8 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
         result = rondo_poller_create(runtime);
     if (result == RONDO_SUCCESS && strcmp(startup.spin, "profile") == 0)
         result = rondo_profile(runtime);
+    if (result == RONDO_SUCCESS && (runtime->handle = rondo_handle_open(RONDO_HANDLE_RUNTIME, runtime)) == NULL)
+        result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a runtime's handle");
     if (result != RONDO_SUCCESS) {
         char message[512]; /* a call in tear_down may set another message */
         strncpy(message, rondo_last_error(), sizeof(message) - 1);
@@ -567,20 +580,24 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
         tear_down(runtime);
         return rondo_fail(result, "%s", message);
     }
-    *rt = runtime;
+    *rt = runtime->handle;
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_finalize(rondo_t runtime)
+rondo_result_t rondo_finalize(rondo_t handle)
 {
-    if (runtime == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_finalize: the runtime is NULL");
+    struct rondo_runtime *runtime;
+    rondo_result_t result = rondo_runtime_of(handle, "rondo_finalize", &runtime);
+    if (result != RONDO_SUCCESS)
+        return result;
     pthread_mutex_lock(&runtime->queue->lock);
     uint64_t outstanding = runtime->queue->submitted - runtime->queue->completed;
     pthread_mutex_unlock(&runtime->queue->lock);
     if (outstanding > 0)
         return rondo_fail(RONDO_ERR_STATE, "rondo_finalize: %llu operations have not completed",
                           (unsigned long long) outstanding);
+    rondo_handle_close(runtime->handle); /* a second call finds nothing */
+    runtime->handle = NULL;
     /* The exchange keeps this rank from leaving while others may still wait for its last credit or for a connection. After a
      * failure no rank waits for another. */
     char here = 1, *all = calloc(1, (size_t) runtime->size);
@@ -591,33 +608,49 @@ rondo_result_t rondo_finalize(rondo_t runtime)
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_device(rondo_t runtime, rondo_device_t *device)
+/* Finds the runtime of a function with a result of that name. */
+static rondo_result_t check(rondo_t handle, const void *out, const char *name, const char *function,
+                            struct rondo_runtime **runtime)
 {
-    if (runtime == NULL || device == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_device: %s is NULL", runtime == NULL ? "the runtime" : "device");
+    rondo_result_t result = rondo_runtime_of(handle, function, runtime);
+    return result == RONDO_SUCCESS && out == NULL ? rondo_fail(RONDO_ERR_ARGUMENT, "%s: %s is NULL", function, name) : result;
+}
+
+rondo_result_t rondo_device(rondo_t handle, rondo_device_t *device)
+{
+    struct rondo_runtime *runtime;
+    rondo_result_t result = check(handle, device, "device", "rondo_device", &runtime);
+    if (result != RONDO_SUCCESS)
+        return result;
     *device = runtime->device_type;
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_device_index(rondo_t runtime, int *index)
+rondo_result_t rondo_device_index(rondo_t handle, int *index)
 {
-    if (runtime == NULL || index == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_device_index: %s is NULL", runtime == NULL ? "the runtime" : "index");
+    struct rondo_runtime *runtime;
+    rondo_result_t result = check(handle, index, "index", "rondo_device_index", &runtime);
+    if (result != RONDO_SUCCESS)
+        return result;
     *index = runtime->device_index;
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_device_synchronize(rondo_t runtime)
+rondo_result_t rondo_device_synchronize(rondo_t handle)
 {
-    if (runtime == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_device_synchronize: the runtime is NULL");
+    struct rondo_runtime *runtime;
+    rondo_result_t result = rondo_runtime_of(handle, "rondo_device_synchronize", &runtime);
+    if (result != RONDO_SUCCESS)
+        return result;
     return runtime->device->kind->synchronize(runtime->device);
 }
 
-rondo_result_t rondo_get_stats(rondo_t runtime, rondo_stats_t *stats)
+rondo_result_t rondo_get_stats(rondo_t handle, rondo_stats_t *stats)
 {
-    if (runtime == NULL || stats == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_get_stats: %s is NULL", runtime == NULL ? "the runtime" : "stats");
+    struct rondo_runtime *runtime;
+    rondo_result_t result = check(handle, stats, "stats", "rondo_get_stats", &runtime);
+    if (result != RONDO_SUCCESS)
+        return result;
     memset(stats, 0, sizeof(*stats));
     pthread_mutex_lock(&runtime->queue->lock);
     stats->submitted = runtime->queue->submitted;
@@ -628,8 +661,7 @@ rondo_result_t rondo_get_stats(rondo_t runtime, rondo_stats_t *stats)
     stats->daemon_quits = stats->daemon_starts - (uint64_t) rondo_device_alive(runtime->device);
     for (uint32_t b = 0; b < daemon->block_count; b++) {
         struct rondo_block_statistics block;
-        rondo_result_t result =
-            runtime->device->kind->download(runtime->device, &block, &daemon->reports[b].statistics, sizeof(block));
+        result = runtime->device->kind->download(runtime->device, &block, &daemon->reports[b].statistics, sizeof(block));
         if (result != RONDO_SUCCESS)
             return result;
         stats->preemptions += block.preemptions;

@@ -5,6 +5,7 @@
 #include "device/codec/zfp_block.h"
 #include "lib/base/error.h"
 #include "lib/call/call.h"
+#include "lib/context/handles.h"
 
 #include <string.h>
 
@@ -124,12 +125,14 @@ size_t rondo_residual_bytes(const struct rondo_comm *comm, const struct rondo_ca
 
 /* ---- the public calls ---- */
 
-rondo_result_t rondo_comm_set_compression(rondo_comm_t comm, const rondo_compression_t *compression)
+rondo_result_t rondo_comm_set_compression(rondo_comm_t handle, const rondo_compression_t *compression)
 {
+    struct rondo_comm *comm;
     static const rondo_compression_t none = RONDO_COMPRESSION_DEFAULT;
     const rondo_compression_t *wanted = compression != NULL ? compression : &none;
-    if (comm == NULL)
-        FAIL(RONDO_ERR_ARGUMENT, "rondo_comm_set_compression: the communicator is NULL");
+    rondo_result_t result = rondo_comm_of(handle, "rondo_comm_set_compression", &comm);
+    if (result != RONDO_SUCCESS)
+        return result;
     if (wanted->rate != 0 && (wanted->rate < RONDO_ZFP_RATE_MIN || wanted->rate > RONDO_ZFP_RATE_DOUBLE))
         FAIL(RONDO_ERR_ARGUMENT, "rondo_comm_set_compression: rate %d is neither 0 nor in [%d, %d] bits a value", wanted->rate,
              RONDO_ZFP_RATE_MIN, RONDO_ZFP_RATE_DOUBLE);
@@ -137,10 +140,14 @@ rondo_result_t rondo_comm_set_compression(rondo_comm_t comm, const rondo_compres
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_comm_get_compression(rondo_comm_t comm, rondo_compression_t *compression)
+rondo_result_t rondo_comm_get_compression(rondo_comm_t handle, rondo_compression_t *compression)
 {
-    if (comm == NULL || compression == NULL)
-        FAIL(RONDO_ERR_ARGUMENT, "rondo_comm_get_compression: %s is NULL", comm == NULL ? "the communicator" : "the result");
+    struct rondo_comm *comm;
+    rondo_result_t result = rondo_comm_of(handle, "rondo_comm_get_compression", &comm);
+    if (result != RONDO_SUCCESS)
+        return result;
+    if (compression == NULL)
+        FAIL(RONDO_ERR_ARGUMENT, "rondo_comm_get_compression: the result pointer is NULL");
     *compression = comm->compression;
     return RONDO_SUCCESS;
 }

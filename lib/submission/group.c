@@ -4,6 +4,7 @@
 
 #include "device/device.h"
 #include "lib/base/error.h"
+#include "lib/context/handles.h"
 #include "lib/submission/progress.h"
 #include "lib/submission/request.h"
 #include "lib/submission/state.h"
@@ -71,11 +72,13 @@ int rondo_group_notes(struct rondo_comm *comm, const struct rondo_known_call *kn
     return 1;
 }
 
-rondo_result_t rondo_group_start(rondo_comm_t comm)
+rondo_result_t rondo_group_start(rondo_comm_t handle)
 {
+    struct rondo_comm *comm;
     uintptr_t none = 0;
-    if (comm == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_group_start: the communicator is NULL");
+    rondo_result_t result = rondo_comm_of(handle, "rondo_group_start", &comm);
+    if (result != RONDO_SUCCESS)
+        return result;
     /* Acquire pairs with the release in rondo_group_end: the list is empty. */
     if (!__atomic_compare_exchange_n(&comm->requests->group_owner, &none, this_thread(), 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return rondo_fail(RONDO_ERR_STATE, "rondo_group_start: a group is open on this communicator");
@@ -178,12 +181,14 @@ static void close_group(struct rondo_comm *comm, struct rondo_group *group)
     __atomic_store_n(&comm->requests->group_owner, 0, __ATOMIC_RELEASE);
 }
 
-rondo_result_t rondo_group_end(rondo_comm_t comm)
+rondo_result_t rondo_group_end(rondo_comm_t handle)
 {
+    struct rondo_comm *comm;
     struct rondo_request *blocking = NULL, *next;
     struct rondo_group group;
-    if (comm == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_group_end: the communicator is NULL");
+    rondo_result_t result = rondo_comm_of(handle, "rondo_group_end", &comm);
+    if (result != RONDO_SUCCESS)
+        return result;
     if (!rondo_group_is_open(comm))
         return rondo_fail(RONDO_ERR_STATE, "rondo_group_end: this thread has no group open on the communicator");
     close_group(comm, &group);
@@ -193,7 +198,7 @@ rondo_result_t rondo_group_end(rondo_comm_t comm)
         if ((blocking = submission.stuck) != NULL)
             blocking->next_grouped = NULL;
     }
-    rondo_result_t result = group.result;
+    result = group.result;
     struct rondo_request *first = group.first;
     if (first != NULL && comm->runtime->device->kind->enqueue != NULL)
         result = first_of(result, enqueue_group(&first));

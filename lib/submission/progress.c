@@ -4,6 +4,7 @@
 
 #include "lib/submission/assist.h"
 #include "lib/base/futex.h"
+#include "lib/context/handles.h"
 #include "lib/submission/request_cache.h"
 #include "device/abi/platform.h"
 #include "lib/submission/poller.h"
@@ -133,20 +134,12 @@ rondo_result_t rondo_progress_wait(struct rondo_request *request)
 
 /* ---- the public calls ---- */
 
-/* Returns RONDO_ERR_ARGUMENT for NULL, RONDO_ERR_STATE for a request that has been freed or is in the cache. */
-static rondo_result_t check_handle(const struct rondo_request *request, const char *function)
+/* Sets *out to the handle's request. Returns RONDO_ERR_STATE unless it is persistent and inactive; RONDO_ERR_BUFFER as
+ * rondo_request_still. */
+static rondo_result_t find_startable(rondo_request_t handle, const char *function, struct rondo_request **out)
 {
-    if (request == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: the request is NULL", function);
-    if (request->comm == NULL || request->cached)
-        return rondo_fail(RONDO_ERR_STATE, "%s: the request %p has been freed", function, (const void *) request);
-    return RONDO_SUCCESS;
-}
-
-/* Returns RONDO_ERR_STATE unless the request is persistent and inactive; RONDO_ERR_BUFFER as rondo_request_still. */
-static rondo_result_t check_startable(struct rondo_request *request, const char *function)
-{
-    rondo_result_t result = check_handle(request, function);
+    rondo_result_t result = rondo_request_of(handle, function, out);
+    struct rondo_request *request = *out;
     if (result != RONDO_SUCCESS)
         return result;
     if (!request->persistent)
@@ -156,11 +149,12 @@ static rondo_result_t check_startable(struct rondo_request *request, const char 
     return rondo_request_still(request);
 }
 
-rondo_result_t rondo_start(rondo_request_t request)
+static rondo_result_t start(rondo_request_t handle, const char *function)
 {
-    rondo_result_t result = check_startable(request, "rondo_start");
+    struct rondo_request *request;
+    rondo_result_t result = find_startable(handle, function, &request);
     if (result == RONDO_SUCCESS && request->lane != NULL && !rondo_stream_idle(request->lane))
-        result = rondo_fail(RONDO_ERR_STATE, "rondo_start: the request (%s) has not been executed on its stream yet",
+        result = rondo_fail(RONDO_ERR_STATE, "%s: the request (%s) has not been executed on its stream yet", function,
                             rondo_kind_name(request->call.kind));
     if (result == RONDO_SUCCESS)
         rondo_submit(request->runtime,
@@ -168,26 +162,33 @@ rondo_result_t rondo_start(rondo_request_t request)
     return result;
 }
 
+rondo_result_t rondo_start(rondo_request_t request)
+{
+    return start(request, "rondo_start");
+}
+
 rondo_result_t rondo_startall(int count, rondo_request_t *requests)
 {
     if (count < 0 || (count > 0 && requests == NULL))
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_startall: %d requests at %p", count, (void *) requests);
     for (int i = 0; i < count; i++) { /* none is started if one of them cannot be */
-        rondo_result_t result = check_startable(requests[i], "rondo_startall");
+        struct rondo_request *request;
+        rondo_result_t result = find_startable(requests[i], "rondo_startall", &request);
         if (result != RONDO_SUCCESS)
             return result;
     }
     for (int i = 0; i < count; i++) {
-        rondo_result_t result = rondo_start(requests[i]); /* fails where a request is given twice */
+        rondo_result_t result = start(requests[i], "rondo_startall"); /* fails where a request is given twice */
         if (result != RONDO_SUCCESS)
             return result;
     }
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_start_on_stream(rondo_request_t request, void *stream)
+rondo_result_t rondo_start_on_stream(rondo_request_t handle, void *stream)
 {
-    rondo_result_t result = check_startable(request, "rondo_start_on_stream");
+    struct rondo_request *request;
+    rondo_result_t result = find_startable(handle, "rondo_start_on_stream", &request);
     if (result == RONDO_SUCCESS)
         result = rondo_stream_check(request->runtime, "rondo_start_on_stream", stream, &request->captured);
     if (result != RONDO_SUCCESS)
@@ -197,12 +198,13 @@ rondo_result_t rondo_start_on_stream(rondo_request_t request, void *stream)
     return rondo_stream_enqueue(request);
 }
 
-rondo_result_t rondo_test(rondo_request_t request, int *done)
+rondo_result_t rondo_test(rondo_request_t handle, int *done)
 {
+    struct rondo_request *request;
     if (done == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_test: done is NULL");
     *done = 0;
-    rondo_result_t result = check_handle(request, "rondo_test");
+    rondo_result_t result = rondo_request_of(handle, "rondo_test", &request);
     if (result != RONDO_SUCCESS)
         return result;
     if (is_active(request) && rondo_queue_reap(request->runtime) == 0)
@@ -212,9 +214,10 @@ rondo_result_t rondo_test(rondo_request_t request, int *done)
     return state == RONDO_REQUEST_DONE ? conclude(request) : RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_wait(rondo_request_t request)
+rondo_result_t rondo_wait(rondo_request_t handle)
 {
-    rondo_result_t result = check_handle(request, "rondo_wait");
+    struct rondo_request *request;
+    rondo_result_t result = rondo_request_of(handle, "rondo_wait", &request);
     if (result != RONDO_SUCCESS || rondo_request_state(request) == RONDO_REQUEST_INACTIVE)
         return result;
     return rondo_progress_wait(request);
@@ -228,33 +231,40 @@ rondo_result_t rondo_waitall(int count, rondo_request_t *requests)
     for (int i = 0; i < count; i++) {
         if (requests[i] == NULL)
             continue;
-        int persistent = requests[i]->persistent;
-        rondo_result_t result = rondo_wait(requests[i]);
-        if (!persistent)
-            requests[i] = NULL;
+        struct rondo_request *request;
+        rondo_result_t result = rondo_request_of(requests[i], "rondo_waitall", &request);
+        if (result == RONDO_SUCCESS) {
+            const int persistent = request->persistent;
+            if (rondo_request_state(request) != RONDO_REQUEST_INACTIVE)
+                result = rondo_progress_wait(request);
+            if (!persistent)
+                requests[i] = NULL;
+        }
         first = first == RONDO_SUCCESS ? result : first;
     }
     return first;
 }
 
-rondo_result_t rondo_request_free(rondo_request_t *request)
+rondo_result_t rondo_request_free(rondo_request_t *handle)
 {
-    if (request == NULL)
+    struct rondo_request *request;
+    if (handle == NULL)
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_request_free: the pointer is NULL");
-    rondo_result_t result = check_handle(*request, "rondo_request_free");
+    rondo_result_t result = rondo_request_of(*handle, "rondo_request_free", &request);
     if (result != RONDO_SUCCESS)
         return result;
-    if (is_active(*request))
+    if (is_active(request))
         return rondo_fail(RONDO_ERR_STATE, "rondo_request_free: the request (%s) is active",
-                          rondo_kind_name((*request)->call.kind));
-    rondo_request_destroy(*request);
-    *request = NULL;
+                          rondo_kind_name(request->call.kind));
+    rondo_request_destroy(request);
+    *handle = NULL;
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_request_callback(rondo_request_t request, void (*fn)(void *arg, rondo_result_t result), void *arg)
+rondo_result_t rondo_request_callback(rondo_request_t handle, void (*fn)(void *arg, rondo_result_t result), void *arg)
 {
-    rondo_result_t result = check_handle(request, "rondo_request_callback");
+    struct rondo_request *request;
+    rondo_result_t result = rondo_request_of(handle, "rondo_request_callback", &request);
     if (result != RONDO_SUCCESS)
         return result;
     if (fn == NULL)

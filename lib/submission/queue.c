@@ -3,6 +3,7 @@
 #include "lib/submission/queue.h"
 
 #include "lib/base/futex.h"
+#include "lib/base/handle.h"
 #include "lib/submission/request_cache.h"
 #include "device/abi/platform.h"
 #include "lib/submission/poller.h"
@@ -42,6 +43,7 @@ void rondo_queue_destroy(struct rondo_runtime *runtime)
     for (uint32_t slot = 0; queue->by_slot != NULL && slot < queue->slots_used; slot++) {
         struct rondo_request *request = queue->by_slot[slot];
         runtime->device->kind->release_host(runtime->device, request->operation, sizeof(*request->operation));
+        rondo_handle_close(request->handle);
         free(request);
     }
     free(queue->by_slot);
@@ -82,9 +84,11 @@ rondo_result_t rondo_request_take(struct rondo_runtime *runtime, struct rondo_re
         status = rondo_fail(RONDO_ERR_MEMORY, "%u requests exist; there can be no more", queue->slots_used);
     } else {
         request = calloc(1, sizeof(*request));
-        if (request != NULL)
+        if (request != NULL && (request->handle = rondo_handle_open(RONDO_HANDLE_REQUEST, request)) != NULL)
             request->operation = runtime->device->kind->allocate_host(runtime->device, sizeof(*request->operation));
         if (request == NULL || request->operation == NULL) {
+            if (request != NULL)
+                rondo_handle_close(request->handle);
             free(request);
             request = NULL;
             status = rondo_fail(RONDO_ERR_MEMORY, "no memory for a request");
@@ -102,7 +106,10 @@ rondo_result_t rondo_request_take(struct rondo_runtime *runtime, struct rondo_re
 void rondo_request_give_back(struct rondo_request *request)
 {
     struct rondo_queue *queue = request->runtime->queue;
-    struct rondo_request fresh = {.runtime = request->runtime, .operation = request->operation, .slot = request->slot};
+    struct rondo_request fresh = {.runtime = request->runtime,
+                                  .handle = rondo_handle_renew(request->handle),
+                                  .operation = request->operation,
+                                  .slot = request->slot};
     free(request->message);
     free(request->counts);
     pthread_mutex_lock(&queue->lock);

@@ -5,6 +5,7 @@
 
 #include "lib/submission/arguments.h"
 #include "lib/submission/check.h"
+#include "lib/context/handles.h"
 #include "lib/select/compression.h"
 #include "lib/connection/connect.h"
 #include "lib/submission/group.h"
@@ -31,6 +32,7 @@
 #define SMALLEST_SLOT 256u             /* bytes */
 #define COMPILED_SLOT ((size_t) 16384) /* least bytes of a slot for a compiled program */
 #define MESSAGE_BYTES 1024
+#define FUNCTION_BYTES 64
 #define SLOT_USEFUL   ((size_t) 1 << 24) /* beyond it no slot is made smaller, and twice it does not overflow */
 
 static int is_p2p(const struct rondo_call *call)
@@ -340,12 +342,32 @@ static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *giv
 
 /* ---- the forms ---- */
 
-/* Checks the communicator and the arguments. */
-static rondo_result_t check(rondo_comm_t comm, const struct rondo_call *call)
+/* Writes the name of the public function, as "rondo_iallreduce", and returns it. */
+static const char *function_name(const struct rondo_call *call, enum rondo_form form, char *name, size_t bytes)
 {
-    if (comm == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: the communicator is NULL", rondo_kind_name(call->kind));
-    return rondo_call_check(comm, call);
+    static const char *const formats[] = {"rondo_%s", "rondo_i%s", "rondo_%s_init", "rondo_%s_on_stream"}; /* by the form */
+    snprintf(name, bytes, formats[form], rondo_kind_name(call->kind));
+    return name;
+}
+
+static __attribute__((noinline, cold)) rondo_result_t refuse(rondo_comm_t handle, const struct rondo_call *call,
+                                                             enum rondo_form form)
+{
+    char name[FUNCTION_BYTES];
+    return rondo_handle_refuse(handle, RONDO_HANDLE_COMM, function_name(call, form, name, sizeof(name)));
+}
+
+static rondo_result_t refuse_result(const struct rondo_call *call, enum rondo_form form)
+{
+    char name[FUNCTION_BYTES];
+    return rondo_fail(RONDO_ERR_ARGUMENT, "%s: request is NULL", function_name(call, form, name, sizeof(name)));
+}
+
+/* Finds the communicator, and checks the arguments. */
+static rondo_result_t check(rondo_comm_t handle, const struct rondo_call *call, enum rondo_form form, struct rondo_comm **comm)
+{
+    *comm = rondo_handle_find(handle, RONDO_HANDLE_COMM);
+    return *comm != NULL ? rondo_call_check(*comm, call) : refuse(handle, call, form);
 }
 
 rondo_result_t rondo_request_make_blocking(struct rondo_comm *comm, const struct rondo_call *call,
@@ -372,10 +394,11 @@ static int run_cached(struct rondo_comm *comm, const struct rondo_call *call, ro
     return 1;
 }
 
-rondo_result_t rondo_call_blocking(rondo_comm_t comm, const struct rondo_call *call)
+rondo_result_t rondo_call_blocking(rondo_comm_t handle, const struct rondo_call *call)
 {
+    struct rondo_comm *comm;
     struct rondo_request *request;
-    rondo_result_t result = check(comm, call);
+    rondo_result_t result = check(handle, call, RONDO_FORM_BLOCKING, &comm);
     if (result == RONDO_SUCCESS && run_cached(comm, call, &result))
         return result;
     if (result == RONDO_SUCCESS)
@@ -387,39 +410,47 @@ rondo_result_t rondo_call_blocking(rondo_comm_t comm, const struct rondo_call *c
     return rondo_progress_run(request);
 }
 
-rondo_result_t rondo_call_nonblocking(rondo_comm_t comm, const struct rondo_call *call, rondo_request_t *result_request)
+rondo_result_t rondo_call_nonblocking(rondo_comm_t handle, const struct rondo_call *call, rondo_request_t *result_request)
 {
+    struct rondo_comm *comm;
     struct rondo_request *request;
     if (result_request == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: request is NULL", rondo_kind_name(call->kind));
+        return refuse_result(call, RONDO_FORM_STARTED);
     *result_request = NULL;
-    rondo_result_t result = check(comm, call);
+    rondo_result_t result = check(handle, call, RONDO_FORM_STARTED, &comm);
     if (result == RONDO_SUCCESS)
         result = make(comm, call, NULL, RONDO_FORM_STARTED, &request);
     if (result != RONDO_SUCCESS)
         return result;
-    *result_request = request;
+    *result_request = request->handle;
     if (!rondo_group_joins(comm, request))
         rondo_submit(request->runtime,
                      &(struct rondo_submission){.request = request, .count = 1, .assist = RONDO_ASSIST_MAYBE});
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_call_persistent(rondo_comm_t comm, const struct rondo_call *call, const rondo_attr_t *attr,
-                                     rondo_request_t *request)
+rondo_result_t rondo_call_persistent(rondo_comm_t handle, const struct rondo_call *call, const rondo_attr_t *attr,
+                                     rondo_request_t *result_request)
 {
-    if (request == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: request is NULL", rondo_kind_name(call->kind));
-    *request = NULL;
-    rondo_result_t result = check(comm, call);
-    return result == RONDO_SUCCESS ? make(comm, call, attr, RONDO_FORM_PERSISTENT, request) : result;
+    struct rondo_comm *comm;
+    struct rondo_request *request;
+    if (result_request == NULL)
+        return refuse_result(call, RONDO_FORM_PERSISTENT);
+    *result_request = NULL;
+    rondo_result_t result = check(handle, call, RONDO_FORM_PERSISTENT, &comm);
+    if (result == RONDO_SUCCESS)
+        result = make(comm, call, attr, RONDO_FORM_PERSISTENT, &request);
+    if (result == RONDO_SUCCESS)
+        *result_request = request->handle;
+    return result;
 }
 
-rondo_result_t rondo_call_on_stream(rondo_comm_t comm, const struct rondo_call *call, void *stream)
+rondo_result_t rondo_call_on_stream(rondo_comm_t handle, const struct rondo_call *call, void *stream)
 {
+    struct rondo_comm *comm;
     struct rondo_request *request;
     int captured;
-    rondo_result_t result = check(comm, call);
+    rondo_result_t result = check(handle, call, RONDO_FORM_STREAM, &comm);
     if (result == RONDO_SUCCESS)
         result = rondo_stream_check(comm->runtime, rondo_kind_name(call->kind), stream, &captured);
     if (result == RONDO_SUCCESS)

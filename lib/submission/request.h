@@ -22,6 +22,7 @@ enum rondo_request_state {
 
 struct rondo_request {
     struct rondo_runtime *runtime;
+    rondo_request_t handle; /* what the user has; renewed when the user's becomes invalid */
     struct rondo_comm *comm;
     struct rondo_host_lane *lane; /* NULL: nothing to move; the request completes at its start */
     struct rondo_call call;
@@ -39,7 +40,7 @@ struct rondo_request {
     int blocking;                            /* made by a blocking call: rondo_group_end waits for it */
     int may_inline;                          /* the thread that starts it may execute it inline */
     int small_inline;                        /* the same, and small enough to run under the queue lock */
-    int cached;                              /* in its lane's request cache: the user's handle is no longer valid */
+    int cached;                              /* in its lane's request cache */
     void *stream;                            /* the stream in whose order it is executed */
     int streamed, captured;                  /* executed in stream order; captured into a graph */
     struct rondo_request *next_grouped;

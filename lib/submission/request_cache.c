@@ -3,6 +3,7 @@
 #include "lib/submission/request_cache.h"
 
 #include "device/device.h"
+#include "lib/base/handle.h"
 #include "lib/submission/bind.h"
 #include "lib/submission/reach.h"
 #include "lib/submission/request.h"
@@ -118,6 +119,7 @@ int rondo_request_cache_put(struct rondo_request *request)
     struct rondo_request **place = place_of(request->lane, &request->call);
     pthread_mutex_lock(&queue->lock);
     struct rondo_request *before = *place;
+    request->handle = rondo_handle_renew(request->handle);
     request->cached = 1;
     set_place(place, request);
     pthread_mutex_unlock(&queue->lock);

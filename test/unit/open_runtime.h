@@ -3,6 +3,7 @@
 #define RONDO_TEST_OPEN_RUNTIME_H
 
 #include "rondo.h"
+#include "lib/context/handles.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,6 +23,14 @@ static void open_runtime(rondo_t *runtime, rondo_comm_t *world)
     config.device = RONDO_DEVICE_HOST;
     assert_int_equal(rondo_init(runtime, &config), RONDO_SUCCESS);
     assert_int_equal(rondo_comm_world(*runtime, world), RONDO_SUCCESS);
+}
+
+/* What the handle stands for. */
+static inline struct rondo_runtime *object_of(rondo_t handle)
+{
+    struct rondo_runtime *runtime;
+    assert_int_equal(rondo_runtime_of(handle, "object_of", &runtime), RONDO_SUCCESS);
+    return runtime;
 }
 
 #endif

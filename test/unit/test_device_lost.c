@@ -21,12 +21,14 @@ static void called_back(void *argument, rondo_result_t result)
 static void test_lost(void **state)
 {
     (void) state;
-    rondo_t runtime;
+    rondo_t handle;
+    struct rondo_runtime *runtime;
     rondo_comm_t world, later;
     rondo_request_t requests[MESSAGES];
     int32_t data[MESSAGES];
     int result = -1;
-    open_runtime(&runtime, &world);
+    open_runtime(&handle, &world);
+    runtime = object_of(handle);
     for (int i = 0; i < MESSAGES; i++) /* no rank sends */
         assert_int_equal(rondo_irecv(&data[i], 1, RONDO_INT32, 0, world, &requests[i]), RONDO_SUCCESS);
     assert_int_equal(rondo_request_callback(requests[1], called_back, &result), RONDO_SUCCESS);
@@ -40,7 +42,7 @@ static void test_lost(void **state)
     assert_int_equal(runtime->queue->in_flight, 0);
     assert_int_equal(rondo_barrier(world), RONDO_ERR_DEVICE);
     assert_int_equal(rondo_comm_dup(world, &later), RONDO_ERR_DEVICE);
-    assert_int_equal(rondo_finalize(runtime), RONDO_SUCCESS);
+    assert_int_equal(rondo_finalize(handle), RONDO_SUCCESS);
 }
 
 int main(void)

@@ -58,10 +58,11 @@ static int count_lines(const char *path, const char *words)
 }
 
 /* Opens a runtime whose device seems to have streams. The returned device kind must be restored before the runtime ends. */
-static const struct rondo_device_kind *open_fake(rondo_t *runtime, rondo_comm_t *world)
+static const struct rondo_device_kind *open_fake(rondo_t *handle, struct rondo_runtime **runtime, rondo_comm_t *world)
 {
     static struct rondo_device_kind fake;
-    open_runtime(runtime, world);
+    open_runtime(handle, world);
+    *runtime = object_of(*handle);
     rondo_poller_destroy(*runtime); /* no other thread uses the device's functions now */
     const struct rondo_device_kind *host = (*runtime)->device->kind;
     fake = *host;
@@ -81,9 +82,10 @@ static void test_enqueued_and_executed(void **state)
     assert_true(file >= 0);
     close(file);
     setenv("RONDO_TRACE", path, 1);
-    rondo_t runtime;
+    rondo_t handle;
+    struct rondo_runtime *runtime;
     rondo_comm_t world;
-    const struct rondo_device_kind *host = open_fake(&runtime, &world);
+    const struct rondo_device_kind *host = open_fake(&handle, &runtime, &world);
     unsetenv("RONDO_TRACE");
 
     int32_t from[4] = {1, 2, 3, 4}, to[ENQUEUED + 1][4];
@@ -100,7 +102,7 @@ static void test_enqueued_and_executed(void **state)
     assert_int_equal(most, 10000000); /* nanoseconds until the poller's next check */
     rondo_store_release(&executes->ordered, EXECUTED + 1);
     runtime->device->kind = host;
-    assert_int_equal(rondo_finalize(runtime), RONDO_SUCCESS);
+    assert_int_equal(rondo_finalize(handle), RONDO_SUCCESS);
 
     assert_int_equal(count_lines(path, "\"name\":\"enqueue\""), ENQUEUED);
     assert_int_equal(count_lines(path, "\"name\":\"capture\""), 1);
@@ -119,11 +121,12 @@ static void test_enqueued_and_executed(void **state)
 static void test_lane_used_again(void **state)
 {
     (void) state;
-    rondo_t runtime;
+    rondo_t handle;
+    struct rondo_runtime *runtime;
     rondo_comm_t world, comm;
     int32_t from[4] = {1, 2, 3, 4}, to[4];
     uint32_t first = 0;
-    const struct rondo_device_kind *host = open_fake(&runtime, &world);
+    const struct rondo_device_kind *host = open_fake(&handle, &runtime, &world);
     for (int life = 0; life < 3; life++) {
         assert_int_equal(rondo_comm_dup(world, &comm), RONDO_SUCCESS);
         assert_int_equal(rondo_allreduce_on_stream(from, to, 4, RONDO_INT32, RONDO_SUM, comm, NULL), RONDO_SUCCESS);
@@ -134,7 +137,7 @@ static void test_lane_used_again(void **state)
         assert_int_equal(rondo_comm_free(&comm), RONDO_SUCCESS);
     }
     runtime->device->kind = host;
-    assert_int_equal(rondo_finalize(runtime), RONDO_SUCCESS);
+    assert_int_equal(rondo_finalize(handle), RONDO_SUCCESS);
 }
 
 int main(void)

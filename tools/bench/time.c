@@ -90,7 +90,7 @@ static rondo_result_t peer_batch(struct timer *t, int iterations, double *second
 /* The same without the trace. */
 static rondo_result_t untraced_batch(struct timer *t, int iterations, double *seconds)
 {
-    struct rondo_runtime *runtime = t->bench->rank->runtime;
+    rondo_t runtime = t->bench->rank->runtime;
     rondo_result_t code = rondo_timeline_pause(runtime, 1);
     if (code == RONDO_SUCCESS)
         code = batch(t, t->work->run, iterations, seconds);
