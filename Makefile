@@ -231,7 +231,7 @@ tsan:
 # The readers of files, the language and verification on hostile input, under the sanitizers: SECONDS each. What finds new paths is
 # kept in the build folder; `make fuzz-merge` takes the smallest of it into the repository's corpus.
 SECONDS ?= 60
-FUZZ_SOURCES := lib/base/containers.c lib/base/error.c lib/base/text.c lib/base/xml.c lib/select/tuning.c $(wildcard lib/call/*.c lib/program/*.c lib/algorithms/*.c)
+FUZZ_SOURCES := lib/base/containers.c lib/base/error.c lib/base/file.c lib/base/signals.c lib/base/text.c lib/base/xml.c lib/select/tuning.c $(wildcard lib/call/*.c lib/program/*.c lib/algorithms/*.c)
 FUZZ_FLAGS := -g -O1 -std=c11 -D_GNU_SOURCE -fsanitize=address,undefined -fno-sanitize-recover=undefined -MMD -MP
 $(BUILD)/fuzz/%.o: %.c
 	@mkdir -p $(@D)

@@ -3,6 +3,7 @@ output of `rondo trace summary`.
 """
 import collections
 import json
+import os
 import signal
 import time
 import xml.etree.ElementTree as ElementTree
@@ -130,6 +131,67 @@ def test_a_file_that_cannot_be_written(tmp_path):
     output = run(program("rondo"), "stress", "--ranks", 2, "--device", "host", "--iterations", 1, expect=1,
                  RONDO_TRACE=tmp_path / "none" / "trace.json")
     assert "RONDO_TRACE" in output and "No such file" in output
+
+
+OBSTACLES = ["fifo", "fifo_with_reader", "folder", "/dev/full", "/dev/null"]
+
+
+@pytest.mark.parametrize("processes", [False, True])
+@pytest.mark.parametrize("obstacle", OBSTACLES)
+def test_what_is_no_file_ends_the_trace_and_not_the_job(tmp_path, obstacle, processes):
+    """One warning a rank, with the reason; the program does its work and ends."""
+    trace, reader = tmp_path / "trace", None
+    if obstacle.startswith("fifo"):
+        os.mkfifo(trace)
+        reader = os.open(trace, os.O_RDONLY | os.O_NONBLOCK) if obstacle == "fifo_with_reader" else None
+    elif obstacle == "folder":
+        trace.mkdir()
+    else:
+        trace = obstacle
+    command = (program("rondo"), "stress", "--device", "host", "--iterations", 2)
+    if processes:
+        with Job(2, *command, RONDO_TRACE=trace) as job:
+            job.finish()
+            output = job.output()
+    else:
+        output = run(*command, "--ranks", 2, RONDO_TRACE=trace)
+    if reader is not None:
+        os.close(reader)
+    reason = "Is a directory" if obstacle == "folder" else "it is not a regular file"
+    assert output.count(f"cannot write to {trace}: {reason}") == 2 and output.count("events were dropped") == 2
+
+
+@pytest.mark.parametrize("change", ["truncate", "remove"])
+def test_a_file_that_others_change(tmp_path, change):
+    """While the job runs. Everything that follows is dropped, and every rank goes on to its end."""
+    trace = tmp_path / "trace.json"
+    with Job(2, program("rondo"), "stress", "--device", "host", "--collectives", 8, "--iterations", 3000,
+             RONDO_TRACE=trace) as job:
+        while not trace.exists() or trace.stat().st_size < 20000:
+            time.sleep(0.02)
+        os.truncate(trace, 0) if change == "truncate" else trace.unlink()
+        job.finish()
+        output = job.output()
+    reason = "another program has truncated or changed the file" if change == "truncate" else "the file has been removed"
+    assert output.count(reason) == 2 and "events were dropped" in output
+
+
+def test_its_size_is_limited(tmp_path):
+    trace, _ = stress(tmp_path, "--ranks", 2, "--collectives", 8, "--iterations", 200, RONDO_TRACE_BYTES="200K")
+    assert 100 << 10 < trace.stat().st_size <= (200 << 10) + 64
+    events = json.loads(trace.read_text())
+    dropped = {e["pid"]: e["args"]["count"] for e in events if e["name"] == "dropped events"}
+    assert set(dropped) == {0, 1} and min(dropped.values()) > 0
+    output, found = summary(trace)
+    assert found["dropped"] == sum(dropped.values()) and found["full"] == 2
+    assert f"incomplete: 2 ranks had used up their share of RONDO_TRACE_BYTES; {found['dropped']} events dropped" in output
+
+
+def test_a_wrong_limit():
+    for value in ("1", "65535", "-1", "many"):
+        output = run(program("rondo"), "stress", "--ranks", 1, "--device", "host", "--iterations", 1, expect=1, RONDO_TRACE="/dev/null",
+                     RONDO_TRACE_BYTES=value)
+        assert "RONDO_TRACE_BYTES" in output and value in output
 
 
 def test_without_one_nothing_is_written(tmp_path):

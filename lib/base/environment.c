@@ -53,6 +53,8 @@ static const rondo_variable_t table[] = {
      "signal (for example USR1) on which a process logs what every rank does and waits for; unset: none"},
     {observing, "RONDO_TRACE", "",
      "file for the daemon's timeline, as Chrome trace JSON of all ranks of this host; unset: no timeline"},
+    {observing, "RONDO_TRACE_BYTES", "256M",
+     "largest size of that file in bytes, of which each rank of the host has an equal share; suffixes K, M, G; 0: no limit"},
     {scheduling, "RONDO_PREEMPT", "1", "0: a stuck operation is never preempted (for comparison only)"},
     {scheduling, "RONDO_BLOCKS", "0", "blocks that the daemon runs; 0: chosen by the device's cores"},
     {scheduling, "RONDO_STREAM_BLOCKS", "0",

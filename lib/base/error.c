@@ -2,6 +2,8 @@
  * this file. */
 #include "lib/base/error.h"
 
+#include "lib/base/signals.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,5 +97,8 @@ void rondo_log(enum rondo_log_level level, int rank, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line, sizeof(line), format, arguments);
     va_end(arguments);
+    struct rondo_held_signals held; /* standard error may be a pipe that nothing reads, or a file at its limit */
+    rondo_signals_hold(&held);
     fprintf(stderr, "rondo%s %s: %s\n", prefix, labels[level], line);
+    rondo_signals_release(&held);
 }

@@ -15,6 +15,7 @@
 
 #define RETAINED_MAX ((size_t) 2 << 20) /* most records that are retained before they are written */
 #define QUIET_NS     200000000u
+#define LEAST_BYTES  65536 /* of RONDO_TRACE_BYTES: the names of the tracks of a host's ranks take so much */
 /* Between two looks: a block that records all it can fills its ring in twice the shorter time. */
 #define BUSY_NS      5000000u
 #define CALM_NS      10000000u
@@ -134,12 +135,27 @@ rondo_result_t rondo_timeline_pause(rondo_t handle, int paused)
 
 /* ---- creation and end ---- */
 
-static int is_first_on_host(const struct rondo_runtime *runtime)
+/* The number of ranks on this host among the first ones of the world, this rank not counted. */
+static int count_on_host(const struct rondo_runtime *runtime, int ranks)
 {
-    for (int rank = 0; rank < runtime->rank; rank++)
-        if (strcmp(runtime->peers[rank].host_id, runtime->peers[runtime->rank].host_id) == 0)
-            return 0;
-    return 1;
+    int count = 0;
+    for (int rank = 0; rank < ranks; rank++)
+        count += rank != runtime->rank && strcmp(runtime->peers[rank].host_id, runtime->peers[runtime->rank].host_id) == 0;
+    return count;
+}
+
+/* Reads RONDO_TRACE_BYTES, and sets *share to this rank's part of it; 0: no limit. */
+static rondo_result_t read_share(const struct rondo_runtime *runtime, uint64_t *share)
+{
+    int64_t bytes;
+    rondo_result_t result = rondo_environment_size("RONDO_TRACE_BYTES", &bytes);
+    if (result == RONDO_SUCCESS && bytes != 0 && bytes < LEAST_BYTES)
+        result = rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_TRACE_BYTES = %lld is neither 0 nor at least %d", (long long) bytes,
+                            LEAST_BYTES);
+    if (result != RONDO_SUCCESS)
+        return result;
+    *share = (uint64_t) bytes / ((uint64_t) count_on_host(runtime, runtime->size) + 1);
+    return RONDO_SUCCESS;
 }
 
 static void free_trace(struct rondo_timeline *trace)
@@ -160,8 +176,11 @@ static void free_trace(struct rondo_timeline *trace)
 rondo_result_t rondo_timeline_create(struct rondo_runtime *runtime, pthread_mutex_t *lock, struct rondo_timeline **out)
 {
     const char *path;
+    uint64_t share = 0;
     rondo_result_t result = rondo_environment_text("RONDO_TRACE", &path);
     *out = NULL;
+    if (result == RONDO_SUCCESS)
+        result = read_share(runtime, &share);
     if (result != RONDO_SUCCESS || path == NULL)
         return result;
     struct rondo_timeline *trace = aligned_alloc(RONDO_CACHE_LINE, sizeof(*trace));
@@ -169,7 +188,7 @@ rondo_result_t rondo_timeline_create(struct rondo_runtime *runtime, pthread_mute
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a trace");
     memset(trace, 0, sizeof(*trace));
     trace->lock = lock;
-    result = rondo_timeline_file_create(&trace->file, path, runtime->rank);
+    result = rondo_timeline_file_create(&trace->file, path, runtime->rank, share);
     trace->starts = calloc(RONDO_TIMELINE_STARTS, sizeof(*trace->starts));
     trace->other_starts = calloc(RONDO_TIMELINE_STARTS, sizeof(*trace->other_starts));
     trace->streams.ordered = calloc(RONDO_LANES_MAX, sizeof(*trace->streams.ordered));
@@ -179,7 +198,7 @@ rondo_result_t rondo_timeline_create(struct rondo_runtime *runtime, pthread_mute
         (trace->starts == NULL || trace->other_starts == NULL || trace->streams.ordered == NULL ||
          trace->streams.waiting == NULL || trace->text.kinds == NULL || !rondo_timeline_prepare(&trace->retained)))
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a trace");
-    if (result == RONDO_SUCCESS && is_first_on_host(runtime))
+    if (result == RONDO_SUCCESS && count_on_host(runtime, runtime->rank) == 0)
         result = rondo_timeline_file_empty(&trace->file);
     if (result == RONDO_SUCCESS)
         *out = trace;
@@ -199,6 +218,7 @@ rondo_result_t rondo_timeline_begin(struct rondo_runtime *runtime)
     if (trace->rings.taken == NULL || trace->text.visited == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the trace of %u blocks", blocks);
     rondo_result_t result = rondo_timeline_file_open(&trace->file);
+    trace->begun = result == RONDO_SUCCESS;
     if (result == RONDO_SUCCESS)
         rondo_timeline_write_tracks(runtime);
     return result;
@@ -209,9 +229,10 @@ void rondo_timeline_destroy(struct rondo_runtime *runtime)
     struct rondo_timeline *trace = runtime->trace;
     if (trace == NULL)
         return;
-    if (trace->file.descriptor >= 0) {
+    if (trace->begun) {
         look(runtime, 0);
         rondo_timeline_write_retained(runtime);
+        rondo_timeline_file_end(&trace->file);
         if (trace->retained.lost > 0)
             rondo_log(RONDO_LOG_WARN, runtime->rank, "RONDO_TRACE: %llu records were overwritten before they could be written",
                       (unsigned long long) trace->retained.lost);

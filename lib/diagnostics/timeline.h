@@ -22,7 +22,8 @@ struct rondo_timeline_operation {
 
 /* Reads RONDO_TRACE; if it is set, creates *trace, and on the first rank of each host empties the file. Otherwise *trace stays
  * NULL. Called before the device is created, and before ranks tell each other that they are ready. lock: the lock that callers
- * of rondo_timeline_start and rondo_timeline_enqueue hold. RONDO_ERR_ARGUMENT if the file cannot be written, RONDO_ERR_MEMORY.
+ * of rondo_timeline_start and rondo_timeline_enqueue hold. RONDO_ERR_ARGUMENT if no file can be created at the path, or
+ * RONDO_TRACE_BYTES is wrong; RONDO_ERR_MEMORY. Where a file cannot be written all the same, the timeline ends with a warning.
  */
 rondo_result_t rondo_timeline_create(struct rondo_runtime *runtime, pthread_mutex_t *lock, struct rondo_timeline **trace);
 /* Opens the file, which exists by then. Called once, after all ranks are ready. Errors as rondo_timeline_create. */
@@ -36,9 +37,9 @@ void rondo_timeline_enqueue(struct rondo_runtime *runtime, const struct rondo_ti
 /* Takes what the blocks have recorded, and may write the file. Called by the poller. Lowers *most to the nanoseconds until the
  * next call is due. */
 void rondo_timeline_drain(struct rondo_runtime *runtime, uint64_t *most);
-/* Suspends recording of the handle's runtime (paused 1) or resumes it (0), to measure the overhead of a trace. Waits until the device is idle; no
- * operation may be started meanwhile. RONDO_ERR_UNSUPPORTED if there is no trace, and on a host device with several blocks;
- * RONDO_ERR_INTERNAL if the idle device's block cannot be claimed. */
+/* Suspends recording of the handle's runtime (paused 1) or resumes it (0), to measure the overhead of a trace. Waits until the
+ * device is idle; no operation may be started meanwhile. RONDO_ERR_UNSUPPORTED if there is no trace, and on a host device with
+ * several blocks; RONDO_ERR_INTERNAL if the idle device's block cannot be claimed. */
 rondo_result_t rondo_timeline_pause(rondo_t handle, int paused);
 /* Writes what is left and frees the trace. Called once, after the daemon and the poller have ended. */
 void rondo_timeline_destroy(struct rondo_runtime *runtime);

@@ -75,20 +75,31 @@ struct rondo_timeline_streams {
 struct rondo_timeline_file {
     char *path;
     int rank, descriptor;
-    int broken; /* a write has failed: it was logged once, and recording has ended */
-    char *buffer;
-    size_t used;
+    int broken;            /* the file cannot be written: that was logged once, and all that follows is dropped */
+    int full;              /* this rank's share has been used: all but rondo_timeline_file_end is dropped */
+    uint64_t most;         /* this rank's share: bytes; 0: no limit */
+    uint64_t added;        /* bytes of its events so far */
+    uint64_t dropped;      /* starts and records that will never be in the file */
+    char *buffer;          /* events that are not in the file yet */
+    size_t used, buffered; /* bytes and events of it */
 };
-/* Initializes the structure for the path and rank. RONDO_ERR_MEMORY if there is no memory. */
-rondo_result_t rondo_timeline_file_create(struct rondo_timeline_file *file, const char *path, int rank);
-/* Creates or empties the file. Called by the first rank of each host. RONDO_ERR_ARGUMENT if the file cannot be written. */
-rondo_result_t rondo_timeline_file_empty(const struct rondo_timeline_file *file);
-/* Opens the file for appending, after the first rank has emptied it. RONDO_ERR_ARGUMENT if that fails. */
+/* Initializes the structure for the path and rank. most: bytes that this rank may add; 0: no limit. RONDO_ERR_MEMORY if there
+ * is no memory. */
+rondo_result_t rondo_timeline_file_create(struct rondo_timeline_file *file, const char *path, int rank, uint64_t most);
+/* Creates or empties the file, and opens it. Called by the first rank of each host. RONDO_ERR_ARGUMENT if no file can be
+ * created at the path, or may be; any other obstacle breaks the file. Waits for no other process. */
+rondo_result_t rondo_timeline_file_empty(struct rondo_timeline_file *file);
+/* Opens the file for appending, after the first rank has emptied it. As rondo_timeline_file_empty. */
 rondo_result_t rondo_timeline_file_open(struct rondo_timeline_file *file);
-/* Formats one event (one line of JSON) into the buffer, and flushes a full one. */
+/* Whether the events of one more start or record may be added. If not, counts it as dropped. */
+int rondo_timeline_file_admits(struct rondo_timeline_file *file);
+/* Formats one event (one line of JSON) into the buffer, and flushes a full one. Does nothing with a broken file. */
 void rondo_timeline_file_event(struct rondo_timeline_file *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Writes the buffer to the file, under a lock on the file. */
+/* Empties the buffer into the file, under a lock on the file, for which it waits a second at most. What cannot be written
+ * breaks the file. */
 void rondo_timeline_file_flush(struct rondo_timeline_file *file);
+/* Flushes the last time, and says in the file and the log how many events were dropped. */
+void rondo_timeline_file_end(struct rondo_timeline_file *file);
 /* Closes the file and frees the buffer. Does not flush. */
 void rondo_timeline_file_destroy(struct rondo_timeline_file *file);
 
@@ -105,6 +116,7 @@ void rondo_timeline_write_retained(struct rondo_runtime *runtime);
 
 struct rondo_timeline {
     uint32_t paused;       /* atomic */
+    int begun;             /* rondo_timeline_begin has succeeded */
     pthread_mutex_t *lock; /* the queue lock: protects starts */
     struct rondo_timeline_file file;
     struct rondo_timeline_streams streams;

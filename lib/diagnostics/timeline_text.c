@@ -166,9 +166,11 @@ void rondo_timeline_write_retained(struct rondo_runtime *runtime)
     struct rondo_timeline *trace = runtime->trace;
     struct rondo_timeline_retained *retained = &trace->retained;
     for (size_t i = 0; i < retained->start_count; i++) /* starts come first: they give the kinds of the lanes */
-        write_start(runtime, &retained->starts[i]);
+        if (rondo_timeline_file_admits(&trace->file))
+            write_start(runtime, &retained->starts[i]);
     for (size_t i = 0; i < retained->record_count; i++)
-        write_record(runtime, &retained->records[i]);
+        if (rondo_timeline_file_admits(&trace->file))
+            write_record(runtime, &retained->records[i]);
     retained->start_count = retained->record_count = 0;
     rondo_timeline_file_flush(&trace->file);
 }

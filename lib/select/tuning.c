@@ -7,8 +7,10 @@
 #include "lib/base/error.h"
 #include "lib/call/conditions.h"
 #include "lib/base/containers.h"
+#include "lib/base/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -246,13 +248,15 @@ rondo_result_t rondo_tuning_check(const struct rondo_tuning *tuning, const char 
 
 rondo_result_t rondo_tuning_read(const char *path, struct rondo_tuning **tuning)
 {
-    FILE *file = fopen(path, "r");
-    char *text_ = malloc(BYTES_MAX);
+    int descriptor = rondo_file_open(path, O_RDONLY, 0);
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "r") : NULL;
+    char *text_ = malloc(BYTES_MAX), reason[RONDO_FILE_REASON_BYTES];
     rondo_result_t result = RONDO_SUCCESS;
     size_t bytes = 0;
     *tuning = NULL;
     if (file == NULL)
-        result = rondo_fail(RONDO_ERR_SYSTEM, "RONDO_TUNING: %s: %s", path, strerror(errno));
+        result = rondo_fail(RONDO_ERR_SYSTEM, "RONDO_TUNING: %s: %s", path,
+                            rondo_file_reason(descriptor < 0 ? -descriptor : errno, reason));
     else if (text_ == NULL)
         result = rondo_fail(RONDO_ERR_MEMORY, "RONDO_TUNING: %s: no memory", path);
     if (result == RONDO_SUCCESS) {
@@ -266,6 +270,8 @@ rondo_result_t rondo_tuning_read(const char *path, struct rondo_tuning **tuning)
         result = rondo_tuning_parse(text_, bytes, path, tuning);
     if (file != NULL)
         fclose(file);
+    else if (descriptor >= 0)
+        close(descriptor);
     free(text_);
     return result;
 }

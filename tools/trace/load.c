@@ -71,6 +71,9 @@ static bool take(json_t *event, struct trace *trace, struct notes *notes)
     trace->last = note.time > trace->last ? note.time : trace->last;
     if (strcmp(name, "lost records") == 0)
         trace->lost += (uint64_t) json_integer_value(json_object_get(arguments, "count"));
+    if (strcmp(name, "dropped events") == 0)
+        trace->dropped += (uint64_t) json_integer_value(json_object_get(arguments, "count"));
+    trace->full += strcmp(name, "trace full") == 0;
     trace->quits += strcmp(name, "daemon quits") == 0;
     if (strcmp(name, "fetch") == 0) {
         note.what = FETCH;

@@ -141,8 +141,9 @@ static json_t *json_of(const struct trace *t, const struct summary *all)
                                                     (json_int_t) o->visits, "queue", o->queue, "time_us",
                                                     o->completed >= 0 && o->fetched >= 0 ? o->completed - o->fetched : -1.0));
     }
-    return json_pack("{s:o, s:o, s:I, s:I, s:I}", "ranks", ranks, "operations", operations, "context_switches",
-                     (json_int_t) switches, "daemon_quits", (json_int_t) t->quits, "lost", (json_int_t) t->lost);
+    return json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:i}", "ranks", ranks, "operations", operations, "context_switches",
+                     (json_int_t) switches, "daemon_quits", (json_int_t) t->quits, "lost", (json_int_t) t->lost, "dropped",
+                     (json_int_t) t->dropped, "full", t->full);
 }
 
 static int summarize(const char *path, const char *svg, const char *timeline, const char *json, bool everything)
@@ -161,6 +162,9 @@ static int summarize(const char *path, const char *svg, const char *timeline, co
         add(&all[t.operations[i].rank], &t.operations[i]);
     fprintf(out, "%s: %d ranks, %zu operations, %.3f ms; blocks left the daemon %llu times, %llu records lost\n", path, t.ranks,
             t.count, (t.last - t.first) / 1e3, (unsigned long long) t.quits, (unsigned long long) t.lost);
+    if (t.full > 0 || t.dropped > 0)
+        fprintf(out, "incomplete: %d ranks had used up their share of RONDO_TRACE_BYTES; %llu events dropped\n", t.full,
+                (unsigned long long) t.dropped);
     print_ranks(out, all, t.ranks);
     print_operations(out, &t, everything);
     print_queue(out, &t);

@@ -32,6 +32,8 @@ struct trace {
     size_t visit_count, visit_room;
     int ranks; /* the largest rank + 1 */
     uint64_t lost, quits;
+    uint64_t dropped;   /* events that are not in the file, as the ranks that ended said */
+    int full;           /* ranks that had used up their share of the file (RONDO_TRACE_BYTES) */
     double first, last; /* of all events */
 };
 

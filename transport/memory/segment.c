@@ -4,6 +4,7 @@
 #include "transport/memory/segment.h"
 
 #include "lib/base/error.h"
+#include "lib/base/file.h"
 #include "lib/base/thread.h"
 #include "transport/memory/descriptor_passing.h"
 #include "lib/base/sha256.h"
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 enum { IMPORT_MS = 10000 };
@@ -65,6 +67,15 @@ struct rondo_segments {
 static size_t page_bytes(void)
 {
     return (size_t) sysconf(_SC_PAGESIZE);
+}
+
+/* Bytes of memory and swap together. The kernel maps larger memory files, and then ends a process that touches them. */
+static uint64_t machine_memory(void)
+{
+    struct sysinfo about;
+    if (sysinfo(&about) != 0)
+        return UINT64_MAX;
+    return ((uint64_t) about.totalram + about.totalswap) * about.mem_unit;
 }
 
 static void drop_reference(void *thing)
@@ -133,6 +144,10 @@ rondo_result_t rondo_segment_allocate(struct rondo_segments *segments, size_t by
     size_t page = page_bytes();
     if (bytes == 0 || bytes > PTRDIFF_MAX - page)
         return rondo_fail(RONDO_ERR_ARGUMENT, "a segment cannot have %zu bytes", bytes);
+    uint64_t memory = machine_memory();
+    if (bytes > memory)
+        return rondo_fail(RONDO_ERR_MEMORY, "no shared memory of %zu bytes: memory and swap of this machine have %llu", bytes,
+                          (unsigned long long) memory);
     struct made *made = calloc(1, sizeof(*made));
     if (made == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a segment");
@@ -145,11 +160,13 @@ rondo_result_t rondo_segment_allocate(struct rondo_segments *segments, size_t by
     size_t whole = (bytes + page - 1) / page * page;
     void *base = MAP_FAILED;
     made->fd = memfd_create("rondo", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (made->fd >= 0 && ftruncate(made->fd, (off_t) whole) == 0 &&
-        fcntl(made->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+    int error = made->fd < 0 ? errno : rondo_file_resize(made->fd, (off_t) whole);
+    if (error == 0 && fcntl(made->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
         base = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, made->fd, 0);
     if (base == MAP_FAILED) {
-        status = rondo_fail(RONDO_ERR_MEMORY, "no shared memory of %zu bytes: %s", whole, strerror(errno));
+        char reason[RONDO_FILE_REASON_BYTES];
+        status = rondo_fail(RONDO_ERR_MEMORY, "no shared memory of %zu bytes: %s", whole,
+                            rondo_file_reason(error == 0 ? errno : error, reason));
         if (made->fd >= 0)
             close(made->fd);
         free(made);

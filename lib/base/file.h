@@ -1,0 +1,23 @@
+/*
+ * Files that a user names: opened without waiting for another process, and written without a signal. Errors are errno values.
+ * Relies on lib/base/signals.h. Any thread may call any function here.
+ */
+#ifndef RONDO_LIB_BASE_FILE_H
+#define RONDO_LIB_BASE_FILE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Opens a regular file; flags and mode as of open(2). Does not wait, as open does for the other end of a FIFO. Returns the
+ * descriptor, or an errno value as a negative number: ESPIPE for a FIFO, a socket or a device. */
+int rondo_file_open(const char *path, int flags, mode_t mode);
+/* Writes all bytes at the offset. Returns 0 or the errno value; then any part may have been written. */
+int rondo_file_write(int descriptor, const void *data, size_t bytes, off_t offset);
+/* Sets the size of a file or of a memory file (memfd). Returns 0 or the errno value. */
+int rondo_file_resize(int descriptor, off_t bytes);
+
+#define RONDO_FILE_REASON_BYTES 160
+/* Writes what the errno value of one of these functions means, with the limit that was exceeded, and returns text. */
+const char *rondo_file_reason(int error, char text[RONDO_FILE_REASON_BYTES]);
+
+#endif
