@@ -14,6 +14,15 @@
  * - A buffer belongs to the operation from its start to its completion: a send buffer must not change, and a receive buffer
  *   must be neither read nor changed.
  * - A call that fails its argument checks sends nothing to other ranks.
+ * - A handle (rondo_t, rondo_comm_t, rondo_request_t) is a number that the library checks, and not an address. In place of a
+ *   handle of the right kind, NULL, any other pointer, a handle of another kind and a freed runtime's or communicator's are
+ *   RONDO_ERR_ARGUMENT, a freed request's RONDO_ERR_STATE, and the message names the function.
+ *
+ * @par Forked processes
+ * In a process that was forked while its parent had a runtime, rondo_init(), rondo_get_unique_id() and every function that
+ * takes a handle return RONDO_ERR_STATE, and do nothing else: threads, connections and memory of the runtime are the parent's.
+ * The child's end does not disturb the parent. A program that the child executes (exec) may call any function, and so may a
+ * child of a process that had no runtime at the fork.
  *
  * @par Matching
  * Blocking and nonblocking collectives of one communicator match in call order on all of its ranks (MPI-4.1 sections 6.12 and
@@ -203,6 +212,7 @@ typedef struct {
  * @retval RONDO_ERR_MEMORY        out of memory
  * @retval RONDO_ERR_SYSTEM        a system call failed
  * @retval RONDO_ERR_DEVICE        the GPU reported an error
+ * @retval RONDO_ERR_STATE         this process was forked while its parent had a runtime
  * @ranks    Collective: all ranks of the job call it, with equal size and scheduling fields.
  * @threads  Any; each rank in a thread of its own if one process holds several ranks, because the call blocks.
  * @source   MPI-4.1 section 11.2, The World Model (MPI_Init); ncclCommInitRank() of NCCL.
@@ -215,8 +225,8 @@ RONDO_API rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config);
  * Frees its requests, communicators and memory. Ranks whose world communicator has not failed wait for each other, so that no
  * rank leaves while another needs it.
  *
- * @param rt   the runtime; it must not be used afterwards if the call succeeds
- * @retval RONDO_ERR_ARGUMENT   rt is NULL
+ * @param rt   the runtime; if the call succeeds, it and the handles of its communicators and requests stand for nothing
+ * @retval RONDO_ERR_ARGUMENT   rt is NULL, or has been finalized
  * @retval RONDO_ERR_STATE      an operation has not completed; the runtime stays as it is
  * @ranks    Collective over the job, unless the world communicator has failed.
  * @threads  Any; no other thread may use the runtime during the call or after it.
@@ -233,6 +243,7 @@ RONDO_API rondo_result_t rondo_finalize(rondo_t rt);
  * @param id   becomes the id, for rondo_config_t.unique_id together with rank and size
  * @retval RONDO_ERR_ARGUMENT   id is NULL, or an environment variable does not parse
  * @retval RONDO_ERR_SYSTEM     a socket or thread could not be made
+ * @retval RONDO_ERR_STATE      this process was forked while its parent had a runtime
  * @ranks    One process calls it; the ranks are given the id.
  * @threads  Any.
  * @source   ncclGetUniqueId() of NCCL.
@@ -268,9 +279,10 @@ RONDO_API rondo_result_t rondo_device_index(rondo_t rt, int *index);
  *
  * @param rt       runtime
  * @param bytes    size of the memory
- * @param memory   becomes its address, aligned to 64 bytes or more
+ * @param memory   becomes its address, aligned to 64 bytes or more; NULL on failure
  * @retval RONDO_ERR_ARGUMENT   rt or memory is NULL, or bytes is more than an object can have
- * @retval RONDO_ERR_MEMORY     out of memory
+ * @retval RONDO_ERR_MEMORY     out of memory: more than the machine's memory and swap have, or than a limit of the process (of
+ *                              its address space, or on the host device of file sizes) allows
  * @retval RONDO_ERR_SYSTEM     a system call failed
  * @retval RONDO_ERR_DEVICE     the GPU reported an error
  * @ranks    None: the call is local.
@@ -522,8 +534,9 @@ RONDO_API rondo_result_t rondo_comm_abort(rondo_comm_t comm, int code);
  * @param buf     start of the buffer; on a CUDA device memory of cudaMalloc() or rondo_alloc(), between processes on the host
  *                device memory of rondo_alloc()
  * @param bytes   size of the buffer; may differ between ranks
- * @retval RONDO_ERR_ARGUMENT   comm is NULL
- * @retval RONDO_ERR_BUFFER     buf is NULL with bytes above 0, or memory of another device
+ * @retval RONDO_ERR_ARGUMENT   comm is NULL, or bytes is more than an object can have
+ * @retval RONDO_ERR_BUFFER     buf is NULL with bytes above 0, the range wraps around the address space, not all of it is
+ * memory of this process (host device), or it is memory of another device
  * @retval RONDO_ERR_MEMORY     out of memory
  * @retval RONDO_ERR_PEER       a rank of comm has died or left
  * @retval RONDO_ERR_TIMEOUT    a rank of comm has not called for RONDO_TIMEOUT seconds
@@ -762,8 +775,8 @@ RONDO_API rondo_result_t rondo_request_callback(rondo_request_t request, void (*
  * - stream: a cudaStream_t of the runtime's GPU
  *
  * @par Errors of every operation
- * - RONDO_ERR_ARGUMENT: a NULL communicator or request, an unknown type or operator, an operator that the type does not have,
- *   a root or peer that is no rank of the communicator, or a count that is too large
+ * - RONDO_ERR_ARGUMENT: a communicator that is none, a NULL request, an unknown type or operator, an operator that the type
+ * does not have, a root or peer that is no rank of the communicator, or a count that is too large
  * - RONDO_ERR_BUFFER: a buffer is NULL for a count above 0, misaligned, memory of another device, overlaps the other buffer,
  *   or is RONDO_IN_PLACE where that is not allowed
  * - RONDO_ERR_MISMATCH: with RONDO_CHECK=1 (and at an init call): the ranks' calls differ; the message names both calls

@@ -1,6 +1,7 @@
 /* Codes, messages and logging, where NCCL's programs look for them. */
 #include "compat/nccl/shim.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,7 +138,11 @@ static FILE *open_debug_file(void)
         }
     }
     path[at] = '\0';
-    FILE *file = fopen(path, "a");
+    /* O_NONBLOCK: a FIFO that nothing reads is not waited for. */
+    const int descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "a") : NULL;
+    if (file == NULL && descriptor >= 0)
+        close(descriptor);
     return file != NULL ? file : stdout;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define EXIT_SECONDS    10 /* that a process's end waits for what it has destroyed */
 #define DESTROY_SECONDS 2  /* that destroying does */
@@ -27,6 +28,7 @@ static struct {
     pthread_cond_t fewer;
     struct clique *cliques;
     int endings, watched; /* of all cliques, but those without a runtime */
+    pid_t id;             /* once it is watched: a forked process has none of its parent's threads to wait for */
 } process = {.lock = PTHREAD_MUTEX_INITIALIZER, .fewer = PTHREAD_COND_INITIALIZER};
 
 static struct clique *join_clique(const rondo_unique_id_t *id)
@@ -173,6 +175,8 @@ static void deadline_in(struct timespec *deadline, int seconds)
 static void wait_at_exit(void)
 {
     struct timespec deadline;
+    if (getpid() != process.id)
+        return;
     deadline_in(&deadline, EXIT_SECONDS);
     pthread_mutex_lock(&process.lock);
     while (process.endings > 0 && pthread_cond_timedwait(&process.fewer, &process.lock, &deadline) == 0)
@@ -191,8 +195,10 @@ static struct clique *count_ending(struct ncclComm *comm, int waits)
     if (--world->communicators == 0)
         world->clique->ranks--;
     comm->counted = 1;
-    if (!process.watched)
+    if (!process.watched) {
+        process.id = getpid();
         process.watched = atexit(wait_at_exit) == 0;
+    }
     pthread_mutex_unlock(&process.lock);
     return world->clique;
 }

@@ -49,8 +49,9 @@ static void after_fork(void)
     if (__atomic_load_n(&runtimes, __ATOMIC_RELAXED) == 0)
         return;
     __atomic_store_n(&forked, 1, __ATOMIC_RELAXED);
-    for (uint32_t b = 0; b < RONDO_HANDLE_BLOCKS; b++)
-        __atomic_store_n(&rondo_handle_blocks[b], no_places, __ATOMIC_RELAXED);
+    for (uint32_t index = 0; index < __atomic_load_n(&used, __ATOMIC_RELAXED); index++)
+        __atomic_store_n(&rondo_handle_blocks[index / RONDO_HANDLE_PLACES][index % RONDO_HANDLE_PLACES].handle, 0,
+                         __ATOMIC_RELAXED);
 }
 
 static void watch_forks(void)
@@ -131,8 +132,7 @@ static void *begin_generation(uint32_t index, enum rondo_handle_kind kind)
     struct block *block = block_of(index);
     const uint32_t at = index % RONDO_HANDLE_PLACES;
     const uintptr_t generation = block->history.generation[at];
-    const uintptr_t handle =
-        MARK | generation | (uintptr_t) index << RONDO_HANDLE_KIND_BITS | (uintptr_t) kind;
+    const uintptr_t handle = MARK | generation | (uintptr_t) index << RONDO_HANDLE_KIND_BITS | (uintptr_t) kind;
     __atomic_store_n(&block->history.generation[at], generation_of(generation + GENERATION_STEP), __ATOMIC_RELAXED);
     /* Release: a thread that finds the handle finds its object. */
     __atomic_store_n(&block->places[at].handle, handle, __ATOMIC_RELEASE);

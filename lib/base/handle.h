@@ -37,8 +37,8 @@ static inline void *rondo_handle_find(const void *handle, enum rondo_handle_kind
     const uintptr_t value = (uintptr_t) handle;
     const uintptr_t index = value >> RONDO_HANDLE_KIND_BITS;
     /* Acquire pairs with the release in rondo_handle_open: the block is initialized, and the object belongs to the handle. */
-    const struct rondo_handle_place *block = __atomic_load_n(
-        &rondo_handle_blocks[index >> RONDO_HANDLE_PLACE_BITS & (RONDO_HANDLE_BLOCKS - 1)], __ATOMIC_ACQUIRE);
+    const struct rondo_handle_place *block =
+        __atomic_load_n(&rondo_handle_blocks[index >> RONDO_HANDLE_PLACE_BITS & (RONDO_HANDLE_BLOCKS - 1)], __ATOMIC_ACQUIRE);
     const struct rondo_handle_place *place = &block[index & (RONDO_HANDLE_PLACES - 1)];
     /* An empty place has 0, which is of no kind. */
     if (__builtin_expect(__atomic_load_n(&place->handle, __ATOMIC_ACQUIRE) != value, 0) ||

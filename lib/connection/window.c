@@ -9,8 +9,11 @@
 #include "lib/base/error.h"
 #include "lib/connection/comm_connections.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 struct offer {
     uint64_t bytes, window, mappable;
@@ -62,7 +65,7 @@ rondo_result_t rondo_alloc(rondo_t handle, size_t bytes, void **memory)
     result = allocate(runtime, bytes, allocation);
     if (result != RONDO_SUCCESS) {
         free(allocation);
-        return result;
+        return rondo_fail(result, "rondo_alloc: %s", rondo_last_error());
     }
     pthread_mutex_lock(&runtime->lock);
     allocation->next = runtime->allocations;
@@ -123,6 +126,27 @@ int rondo_is_allocated(struct rondo_runtime *runtime, const char *base, size_t b
 }
 
 /* ---- windows ---- */
+
+/* Checks that [buf, +bytes) can be a buffer: on the host device, all of it is memory of this process. */
+static rondo_result_t check_range(const struct rondo_runtime *runtime, void *buf, size_t bytes)
+{
+    const uintptr_t page = (uintptr_t) sysconf(_SC_PAGESIZE), start = (uintptr_t) buf;
+    if (bytes == 0)
+        return RONDO_SUCCESS;
+    if (buf == NULL)
+        return rondo_fail(RONDO_ERR_BUFFER, "rondo_comm_register: buf is NULL for %zu bytes", bytes);
+    if (bytes > PTRDIFF_MAX)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_register: %zu bytes are more than an object can have", bytes);
+    if (start > UINTPTR_MAX - bytes)
+        return rondo_fail(RONDO_ERR_BUFFER, "rondo_comm_register: buf %p + %zu bytes wraps around the address space", buf,
+                          bytes);
+    /* msync with MS_ASYNC does nothing but find out whether the pages are mapped. */
+    const uintptr_t first = start / page * page;
+    if (!on_gpu(runtime) && msync((void *) first, start + bytes - first, MS_ASYNC) != 0 && errno == ENOMEM)
+        return rondo_fail(RONDO_ERR_BUFFER, "rondo_comm_register: not all of the %zu bytes at %p are memory of this process",
+                          bytes, buf);
+    return RONDO_SUCCESS;
+}
 
 /* Allocates a window number. Runtime lock held. */
 static uint32_t take_window(struct rondo_comm *comm)
@@ -339,10 +363,10 @@ rondo_result_t rondo_comm_register(rondo_comm_t handle, void *buf, size_t bytes)
     struct rondo_comm *comm;
     struct rondo_registration *registration;
     rondo_result_t result = rondo_comm_of(handle, "rondo_comm_register", &comm), agreed;
+    if (result == RONDO_SUCCESS)
+        result = check_range(comm->runtime, buf, bytes);
     if (result != RONDO_SUCCESS)
         return result;
-    if (buf == NULL && bytes > 0)
-        return rondo_fail(RONDO_ERR_BUFFER, "rondo_comm_register: buf is NULL for %zu bytes", bytes);
     int refused;
     result = rondo_window_open(comm, buf, bytes, &registration);
     if (result == RONDO_SUCCESS) { /* after the exchange, in which the peers needed this rank's part */

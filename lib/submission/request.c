@@ -29,11 +29,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALLEST_SLOT 256u             /* bytes */
-#define COMPILED_SLOT ((size_t) 16384) /* least bytes of a slot for a compiled program */
-#define MESSAGE_BYTES 1024
+#define SMALLEST_SLOT  256u             /* bytes */
+#define COMPILED_SLOT  ((size_t) 16384) /* least bytes of a slot for a compiled program */
+#define MESSAGE_BYTES  1024
 #define FUNCTION_BYTES 64
-#define SLOT_USEFUL   ((size_t) 1 << 24) /* beyond it no slot is made smaller, and twice it does not overflow */
+#define SLOT_USEFUL    ((size_t) 1 << 24) /* beyond it no slot is made smaller, and twice it does not overflow */
 
 static int is_p2p(const struct rondo_call *call)
 {

@@ -66,7 +66,7 @@ static void pointers(struct rank *me)
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_comm_world(me->runtime, NULL));
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_comm_world(NULL, &world));
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_comm_split(me->world, 0, 0, NULL));
-    EXPECT(RONDO_ERR_ARGUMENT, "", rondo_comm_dup(me->world, NULL));
+    EXPECT(RONDO_ERR_ARGUMENT, "rondo_comm_dup: ", rondo_comm_dup(me->world, NULL));
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_comm_free(NULL));
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_comm_abort(NULL, 1));
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_get_stats(me->runtime, NULL));
@@ -383,6 +383,11 @@ static void memory(struct rank *me)
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_alloc(me->runtime, 64, NULL));
     EXPECT_EITHER(RONDO_ERR_MEMORY, RONDO_ERR_ARGUMENT, "", rondo_alloc(me->runtime, SIZE_MAX - 5, &block));
     EXPECT_EITHER(RONDO_ERR_MEMORY, RONDO_ERR_ARGUMENT, "", rondo_alloc(me->runtime, SIZE_MAX / 2, &block));
+    if (ranks_device() == RONDO_DEVICE_HOST) {
+        block = &block;
+        EXPECT(RONDO_ERR_MEMORY, "70368744177664 bytes", rondo_alloc(me->runtime, (size_t) 64 << 40, &block));
+        CHECK(block == NULL, "a refused allocation gave %p", block);
+    }
     int local = 0;
     EXPECT_EITHER(RONDO_ERR_ARGUMENT, RONDO_ERR_BUFFER, ranks_pointer_text(&local), rondo_free(me->runtime, &local));
     for (size_t bytes = 1; bytes <= (size_t) 1 << 22; bytes = bytes * 7 + 1) {
@@ -393,6 +398,12 @@ static void memory(struct rank *me)
     }
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_comm_register(NULL, &local, 4));
     EXPECT_EITHER(RONDO_ERR_BUFFER, RONDO_ERR_ARGUMENT, "", rondo_comm_register(me->world, NULL, 4));
+    EXPECT(RONDO_ERR_ARGUMENT, "18446744073709551615", rondo_comm_register(me->world, &local, SIZE_MAX));
+    EXPECT(RONDO_ERR_BUFFER, "wraps", rondo_comm_register(me->world, (void *) (UINTPTR_MAX - 100), 4096));
+    if (ranks_device() == RONDO_DEVICE_HOST) {
+        EXPECT(RONDO_ERR_BUFFER, "memory of this process", rondo_comm_register(me->world, &local, (size_t) 1 << 46));
+        EXPECT(RONDO_ERR_BUFFER, "memory of this process", rondo_comm_register(me->world, (void *) 4096, 4096));
+    }
     EXPECT_EITHER(RONDO_ERR_ARGUMENT, RONDO_ERR_BUFFER, ranks_pointer_text(&local), rondo_comm_deregister(me->world, &local));
     good(me);
 }

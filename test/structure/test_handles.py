@@ -1,0 +1,29 @@
+"""Handles are not objects: with handle types of their own tags the library, the tools and the tests compile, so that no code passes one
+for the other. (The public types share their tags with the objects, which hides such a mistake from the compiler.)
+"""
+import re
+import subprocess
+
+from harness import ROOT
+
+FOLDERS = ("lib/", "proxy/", "transport/", "device/", "tools/", "compat/", "test/unit/", "test/multirank/")
+TYPES = {"runtime": "rondo_t", "comm": "rondo_comm_t", "request": "rondo_request_t"}
+
+
+def test_no_handle_is_taken_for_an_object(tmp_path):
+    header = (ROOT / "include" / "rondo.h").read_text()
+    for tag, name in TYPES.items():
+        header, count = re.subn(rf"typedef struct rondo_{tag} \*{name};",
+                                f"struct rondo_{tag}; typedef struct rondo_handle_of_{tag} *{name};", header)
+        assert count == 1, name
+    (tmp_path / "rondo.h").write_text(header)
+    (tmp_path / "rondo_program.h").write_text((ROOT / "include" / "rondo_program.h").read_text())
+    files = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.c"], cwd=ROOT, capture_output=True, text=True,
+                           check=True).stdout.split()
+    files = [name for name in files if name.startswith(FOLDERS) and (ROOT / name).exists() and "rondo" in (ROOT / name).read_text()]
+    assert len(files) > 150
+    done = subprocess.run(["gcc", "-std=c11", "-D_GNU_SOURCE", "-fsyntax-only", "-Wincompatible-pointer-types", f"-I{tmp_path}", "-I.",
+                           "-DRONDO_WITH_CUDA=0", "-DRONDO_WITH_VERBS=0", "-DRONDO_WITH_UCX=0", "-DRONDO_WITH_NUMA=0",
+                           "-DRONDO_WITH_MPI=0", *files], cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    wrong = [line for line in done.stderr.splitlines() if "incompatible-pointer-types" in line or "conflicting types" in line]
+    assert not wrong, "\n".join(wrong)
