@@ -13,6 +13,7 @@
 #define MESSAGE_BYTES 1024
 
 static _Thread_local char last_error[MESSAGE_BYTES];
+static _Thread_local int refuses; /* last_error is a rondo_refuse's */
 
 const char *rondo_strerror(int code)
 {
@@ -56,16 +57,37 @@ const char *rondo_last_error(void)
     return last_error;
 }
 
+/* The arguments may quote last_error itself. */
+static void set_last_error(const char *format, va_list arguments)
+{
+    char message[MESSAGE_BYTES];
+    vsnprintf(message, sizeof(message), format, arguments);
+    memcpy(last_error, message, sizeof(message));
+}
+
 rondo_result_t rondo_fail(rondo_result_t code, const char *format, ...)
 {
-    /* The arguments may quote last_error itself. */
-    char message[MESSAGE_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof(message), format, arguments);
+    set_last_error(format, arguments);
     va_end(arguments);
-    memcpy(last_error, message, sizeof(message));
+    refuses = 0;
     return code;
+}
+
+rondo_result_t rondo_refuse(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    set_last_error(format, arguments);
+    va_end(arguments);
+    refuses = 1;
+    return RONDO_ERR_MEMORY;
+}
+
+int rondo_last_error_refuses(void)
+{
+    return refuses;
 }
 
 /* RONDO_LOG is read once a process: by each thread that comes before the first result is stored, with the same result. */

@@ -26,12 +26,11 @@
 enum {
     STACK_BYTES = 512 << 10, /* the handler runs on it */
     FILLS_ROUND = 16,        /* reads before the watched descriptor is looked at again */
-    CLOSE_MS = 10000,        /* for the root to take what is queued and to end the connection */
     QUEUED_MOST = 512 << 20, /* bytes the root may leave untaken */
 };
 
 struct rondo_control {
-    int rank, size, local; /* local: the root is a thread of this process */
+    int rank, size;
     rondo_control_handler_t handler;
     void *argument;
     int wake; /* eventfd: look at the fields again */
@@ -184,11 +183,11 @@ static void *run(void *argument)
         polled[2].fd = control->watched;
         pthread_mutex_unlock(&control->watch_mutex);
 
-        /* While this process holds the root, closing lasts until the root ends the connection: after all other ranks. */
+        /* Closing lasts until the root ends the connection, which a root of this process does after all other ranks. */
         int64_t left = until - rondo_clock_ms();
-        if (closing && (broken || atomic_load(&control->lost) || (left <= 0 && !control->local)))
+        if (closing && (broken || atomic_load(&control->lost) || left <= 0))
             return NULL;
-        if (poll(polled, 3, closing ? (control->local ? -1 : (int) left) : until_beat(control)) < 0)
+        if (poll(polled, 3, closing ? (int) left : until_beat(control)) < 0)
             continue;
         if ((polled[1].revents & POLLIN) != 0) {
             uint64_t count;
@@ -251,7 +250,9 @@ rondo_result_t rondo_control_connect(struct rondo_control **result, const struct
     else if (control->gone == NULL)
         status = rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", options->size);
     else
-        status = rondo_rendezvous_join(options, &control->connection, &control->local);
+        status = rondo_rendezvous_join(options, &control->connection);
+    if (status == RONDO_SUCCESS && rondo_frame_connection_set_aside(&control->connection) != 0)
+        status = rondo_fail(RONDO_ERR_MEMORY, "no memory for the control plane");
     if (status == RONDO_SUCCESS) {
         /* The handler may be called at once, and may send. */
         *result = control;
@@ -307,6 +308,24 @@ rondo_result_t rondo_control_send(struct rondo_control *control, int dest, uint3
     return result;
 }
 
+void rondo_control_notify(struct rondo_control *control, uint32_t type, const void *data, size_t bytes)
+{
+    pthread_mutex_lock(&control->mutex);
+    if (!control->closing && !control->broken) {
+        size_t before = control->connection.queued;
+        int put = rondo_frame_connection_put_surely(&control->connection, type, control->rank, RONDO_CONTROL_ALL, data, bytes);
+        if (put != 0) {
+            control->broken = 1;
+            shutdown(control->connection.fd, SHUT_RDWR); /* the control thread reads its end, and so does the root */
+        } else if (before == 0) {
+            flush(control);
+        }
+        if (put != 0 || control->connection.queued > 0)
+            wake_thread(control);
+    }
+    pthread_mutex_unlock(&control->mutex);
+}
+
 rondo_result_t rondo_control_watch(struct rondo_control *control, int fd, void (*fn)(void *argument), void *argument)
 {
     if (fd >= 0 && fn == NULL)
@@ -325,7 +344,7 @@ rondo_result_t rondo_control_watch(struct rondo_control *control, int fd, void (
     return result;
 }
 
-void rondo_control_close(struct rondo_control *control)
+void rondo_control_close(struct rondo_control *control, double seconds)
 {
     if (control == NULL)
         return;
@@ -334,7 +353,7 @@ void rondo_control_close(struct rondo_control *control)
         (rondo_frame_connection_put(&control->connection, RONDO_FRAME_GOODBYE, control->rank, RONDO_CONTROL_ALL, NULL, 0) != 0))
         control->broken = 1;
     control->closing = 1;
-    control->closing_until = rondo_clock_ms() + CLOSE_MS;
+    control->closing_until = rondo_clock_ms() + (int64_t) (seconds * 1000);
     flush(control);
     pthread_mutex_unlock(&control->mutex);
     wake_thread(control);

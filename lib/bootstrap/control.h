@@ -17,6 +17,7 @@ struct rondo_control;
 
 enum { RONDO_CONTROL_ALL = -1 };              /* destination: every rank but the sender */
 enum { RONDO_CONTROL_MESSAGE_MAX = 1 << 20 }; /* bytes of one message's data */
+enum { RONDO_CONTROL_NOTICE_MAX = 4096 };     /* the same of rondo_control_notify */
 
 enum { RONDO_CONTROL_SIZE_MAX = 1 << 20 }; /* ranks of a job */
 
@@ -67,6 +68,13 @@ rondo_result_t rondo_control_connect(struct rondo_control **control, const struc
 rondo_result_t rondo_control_send(struct rondo_control *control, int dest, uint32_t type, const void *data, size_t bytes);
 
 /*
+ * Sends a message of at most RONDO_CONTROL_NOTICE_MAX bytes to all other ranks, who must get it or learn that this rank is
+ * gone. It does not fail for want of memory, for which some is set aside when the rank connects; where even that has been used
+ * up, the connection is broken, so that the others take this rank for dead and this one gets RONDO_CONTROL_LOST. Any thread.
+ */
+void rondo_control_notify(struct rondo_control *control, uint32_t type, const void *data, size_t bytes);
+
+/*
  * From now on fn(argument) is called on the control thread whenever fd is readable. A control watches one descriptor at a time
  * (RONDO_ERR_STATE for a second one); fd -1 ends that: when the call returns, fn is not running and will not be called again.
  * Any thread may call, but not fn. The caller keeps fd open meanwhile.
@@ -74,10 +82,11 @@ rondo_result_t rondo_control_send(struct rondo_control *control, int dest, uint3
 rondo_result_t rondo_control_watch(struct rondo_control *control, int fd, void (*fn)(void *argument), void *argument);
 
 /*
- * Says goodbye to the root, sends what is queued, ends the control thread and frees the control. Takes at most 10 seconds; but
- * in the process that owns the root it returns only when every rank has left or died, or another rank of this process is still
- * connected and so keeps the root alive. Not from the handler. NULL: does nothing.
+ * Says goodbye to the root, sends what is queued, ends the control thread and frees the control. Takes at most so many seconds,
+ * more than 0. In the process that owns the root it returns when every rank has left or died, or another rank of this process
+ * is still connected and so keeps the root alive; if the seconds pass before that, the root logs which ranks it leaves, and
+ * ends. Not from the handler. NULL: does nothing.
  */
-void rondo_control_close(struct rondo_control *control);
+void rondo_control_close(struct rondo_control *control, double seconds);
 
 #endif

@@ -71,6 +71,8 @@ static void drop_output(struct rondo_frame_connection *connection)
     }
     connection->last = NULL;
     connection->queued = 0;
+    free(connection->spare);
+    connection->spare = NULL;
 }
 
 void rondo_frame_connection_close(struct rondo_frame_connection *connection)
@@ -88,21 +90,32 @@ void rondo_frame_connection_close(struct rondo_frame_connection *connection)
     explicit_bzero(&connection->receive_key, sizeof(connection->receive_key));
 }
 
+static struct rondo_frame_chunk *make_chunk(size_t capacity)
+{
+    struct rondo_frame_chunk *chunk = malloc(sizeof(*chunk) + capacity);
+    if (chunk != NULL)
+        *chunk = (struct rondo_frame_chunk){.capacity = capacity};
+    return chunk;
+}
+
+static void append(struct rondo_frame_connection *connection, struct rondo_frame_chunk *chunk)
+{
+    if (connection->last != NULL)
+        connection->last->next = chunk;
+    else
+        connection->first = chunk;
+    connection->last = chunk;
+}
+
 /* Returns room for `bytes` contiguous bytes at the end of the queue, or NULL if memory is out. */
 static unsigned char *reserve(struct rondo_frame_connection *connection, size_t bytes)
 {
     struct rondo_frame_chunk *last = connection->last;
     if (last == NULL || last->capacity - last->end < bytes) {
-        size_t capacity = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
-        last = malloc(sizeof(*last) + capacity);
+        last = make_chunk(bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES);
         if (last == NULL)
             return NULL;
-        *last = (struct rondo_frame_chunk){.capacity = capacity};
-        if (connection->last != NULL)
-            connection->last->next = last;
-        else
-            connection->first = last;
-        connection->last = last;
+        append(connection, last);
     }
     unsigned char *place = last->bytes + last->end;
     last->end += bytes;
@@ -131,6 +144,25 @@ int rondo_frame_connection_put(struct rondo_frame_connection *connection, uint32
     rondo_hmac_end(&hmac, tag);
     memcpy(frame + covered, tag, RONDO_FRAME_TAG);
     return 0;
+}
+
+int rondo_frame_connection_set_aside(struct rondo_frame_connection *connection)
+{
+    if (connection->spare == NULL)
+        connection->spare = make_chunk(CHUNK_BYTES);
+    return connection->spare != NULL ? 0 : -1;
+}
+
+int rondo_frame_connection_put_surely(struct rondo_frame_connection *connection, uint32_t type, int source, int destination,
+                                      const void *data, size_t bytes)
+{
+    if (rondo_frame_connection_put(connection, type, source, destination, data, bytes) == 0)
+        return 0;
+    if (connection->spare == NULL)
+        return -1;
+    append(connection, connection->spare); /* of the usual size, so consume keeps it for later frames */
+    connection->spare = NULL;
+    return rondo_frame_connection_put(connection, type, source, destination, data, bytes);
 }
 
 /* Drops so many bytes from the front of the queue. */

@@ -26,6 +26,7 @@ enum rondo_frame_type {
 };
 
 enum { RONDO_FRAME_HEADER = 24, RONDO_FRAME_TAG = 16 }; /* bytes */
+enum { RONDO_FRAME_SPARE_DATA = 4096 };                 /* bytes of data of a frame for which memory is set aside */
 
 struct rondo_frame_chunk;
 struct rondo_frame_connection {
@@ -36,6 +37,7 @@ struct rondo_frame_connection {
     size_t begin, end, capacity;
     struct rondo_frame_chunk *first, *last; /* to be sent */
     size_t queued;                          /* bytes in them */
+    struct rondo_frame_chunk *spare;        /* set aside for when memory is out; NULL: none */
 };
 
 struct rondo_frame {
@@ -56,6 +58,13 @@ void rondo_frame_connection_close(struct rondo_frame_connection *connection);
  * RONDO_CONTROL_MESSAGE_MAX, else the other end breaks the connection. */
 int rondo_frame_connection_put(struct rondo_frame_connection *connection, uint32_t type, int source, int destination,
                                const void *data, size_t bytes);
+/* Sets memory aside for rondo_frame_connection_put_surely, unless that has been done already. Returns 0, or -1 if memory is
+ * out. */
+int rondo_frame_connection_set_aside(struct rondo_frame_connection *connection);
+/* As put, for a frame that must not fail for want of memory: uses what is set aside if there is no other. Returns -1 if that
+ * has been used up. bytes is at most RONDO_FRAME_SPARE_DATA. */
+int rondo_frame_connection_put_surely(struct rondo_frame_connection *connection, uint32_t type, int source, int destination,
+                                      const void *data, size_t bytes);
 /* Sends what the socket takes. Returns 1 if all is sent, 0 if some is left, -1 if the connection is broken. */
 int rondo_frame_connection_flush(struct rondo_frame_connection *connection);
 

@@ -99,6 +99,15 @@ void rondo_members_end(struct rondo_members *members, struct rondo_member *membe
     rondo_frame_connection_close(&member->connection);
 }
 
+/* Whether a rank of this process is connected. */
+static int has_local(const struct rondo_members *members)
+{
+    for (const struct rondo_member *member = members->first; member != NULL; member = member->next)
+        if (member->local && (member->phase == RONDO_MEMBER_JOINED || member->phase == RONDO_MEMBER_HELD))
+            return 1;
+    return 0;
+}
+
 void rondo_members_lose(struct rondo_members *members, struct rondo_member *member)
 {
     enum rondo_member_phase phase = member->phase;
@@ -113,6 +122,8 @@ void rondo_members_lose(struct rondo_members *members, struct rondo_member *memb
             rondo_members_broadcast(members, RONDO_CONTROL_DIED, member->rank, NULL, 0);
         }
     }
+    if (phase == RONDO_MEMBER_HELD)
+        members->abandoned = !has_local(members);
     if (member == members->anchor && !members->formed)
         rondo_members_fail(members, "the rank that holds the root has given up");
 }

@@ -41,6 +41,7 @@ struct rondo_members {
     int joined, left;                /* ranks that are JOINED; ranks that have left or died after forming */
     int formed, failed;              /* formed: all ranks have joined. failed: they never will */
     int counts[RONDO_MEMBER_PHASES]; /* members in each phase */
+    int abandoned;                   /* the last rank of this process has ended while it was HELD: it waits no longer */
     int beats;                       /* some members are on other hosts */
     int64_t next_beat;
     struct rondo_member **by_rank; /* NULL: not JOINED */
@@ -65,7 +66,8 @@ void rondo_members_join(struct rondo_members *members, struct rondo_member *memb
 /* Closes the member's connection and tells no other member. */
 void rondo_members_end(struct rondo_members *members, struct rondo_member *member);
 /* The member's connection has broken, or its other end has violated the protocol: closes it. After the job has formed, the
- * other ranks are told that this one has died; before, losing the anchor fails the job. */
+ * other ranks are told that this one has died; before, losing the anchor fails the job. A HELD member that goes and leaves no
+ * other rank of this process behind makes the members abandoned. */
 void rondo_members_lose(struct rondo_members *members, struct rondo_member *member);
 
 /* Queues a frame for every joined rank but source. */

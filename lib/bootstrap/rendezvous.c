@@ -26,7 +26,7 @@ struct attempt {
     struct rondo_hmac secret;
     struct rondo_handshake handshake;
     int64_t deadline;
-    int fd, local;
+    int fd;
     char failure[256]; /* why the last attempt failed */
 };
 
@@ -81,6 +81,12 @@ static const char *root_name(const struct rondo_control_options *options)
     return options->unique_id != NULL ? "the unique id's address" : options->root != NULL ? options->root : "this host";
 }
 
+/* For messages: the root, with the process whose thread it is. */
+static const char *root_holder(const struct rondo_control_options *options)
+{
+    return options->unique_id != NULL ? "the root (of the process that made the unique id)" : "the root (of rank 0)";
+}
+
 static enum outcome take_verdict(struct attempt *attempt)
 {
     const struct rondo_control_options *options = attempt->options;
@@ -92,7 +98,6 @@ static enum outcome take_verdict(struct attempt *attempt)
     }
     switch (verdict) {
     case RONDO_HANDSHAKE_WELCOME:
-        attempt->local = detail;
         return JOINED;
     case RONDO_HANDSHAKE_SECRET:
         rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s refused the secret of rank %d: %s", root_name(options), options->rank,
@@ -182,9 +187,8 @@ static rondo_result_t fail_not_found(const struct attempt *attempt, const char *
                           "rank %d found no rank 0 of job \"%s\" on this host within %.3g s (%s); across hosts, "
                           "RONDO_ROOT=host:port must be set",
                           options->rank, options->job != NULL ? options->job : "", options->connect_timeout, failure);
-    return rondo_fail(RONDO_ERR_BOOTSTRAP,
-                      "rank %d could not join the root (rank 0, or who made the unique id) at %s within %.3g s: %s",
-                      options->rank, root_name(options), options->connect_timeout, failure);
+    return rondo_fail(RONDO_ERR_BOOTSTRAP, "rank %d could not join %s at %s within %.3g s: %s", options->rank,
+                      root_holder(options), root_name(options), options->connect_timeout, failure);
 }
 
 static rondo_result_t connect_root(struct attempt *attempt, const struct rondo_address *addresses, int count)
@@ -224,10 +228,10 @@ static rondo_result_t wait_ready(struct attempt *attempt, struct rondo_frame_con
                                   : "");
         }
         if (state == 0 && !wait_for(connection->fd, POLLIN, attempt->deadline + GRACE_MS))
-            return rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s fell silent while rank %d waited for the others",
-                              root_name(options), options->rank);
+            return rondo_fail(RONDO_ERR_BOOTSTRAP, "%s at %s fell silent while rank %d waited for the others",
+                              root_holder(options), root_name(options), options->rank);
         if (state != 0 || rondo_frame_connection_fill(connection) < 0)
-            return rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s ended while rank %d waited for the others",
+            return rondo_fail(RONDO_ERR_BOOTSTRAP, "%s at %s ended while rank %d waited for the others", root_holder(options),
                               root_name(options), options->rank);
     }
 }
@@ -272,8 +276,7 @@ static rondo_result_t join(struct attempt *attempt)
                               : rondo_fail(RONDO_ERR_BOOTSTRAP, "rank 0 could not join its own root: %s", attempt->failure);
 }
 
-rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *options, struct rondo_frame_connection *connection,
-                                     int *local)
+rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *options, struct rondo_frame_connection *connection)
 {
     struct attempt attempt = {.options = options, .fd = -1};
     struct rondo_hmac to_root, to_rank;
@@ -282,7 +285,6 @@ rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *options
     if (result == RONDO_SUCCESS) {
         rondo_handshake_keys(&attempt.handshake, &attempt.secret, &to_root, &to_rank);
         rondo_frame_connection_open(connection, attempt.fd, &to_root, &to_rank);
-        *local = attempt.local;
         result = wait_ready(&attempt, connection);
         if (result != RONDO_SUCCESS)
             rondo_frame_connection_close(connection);

@@ -11,11 +11,9 @@
 
 /*
  * Joins the job. Blocks for at most options->connect_timeout and a little. On success the connection is open and may hold input
- * already, and *local is 1 if the root is a thread of this process. RONDO_ERR_BOOTSTRAP with the reason otherwise;
- * RONDO_ERR_SYSTEM; nothing is then left open.
+ * already. RONDO_ERR_BOOTSTRAP with the reason otherwise; RONDO_ERR_SYSTEM; nothing is then left open.
  */
-rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *options, struct rondo_frame_connection *connection,
-                                     int *local);
+rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *options, struct rondo_frame_connection *connection);
 
 /* ---- where there is no unique id (lib/bootstrap/rendezvous_root.c) ---- */
 

@@ -25,7 +25,9 @@ struct rondo_router_options {
 /*
  * Starts the thread, which ends when all ranks have left or died, or cannot all join. The thread owns the sockets; if it cannot
  * be started they are closed. A rank of the same process that says goodbye is answered only when every other rank has left, or
- * another rank of this process is still connected and keeps the process alive. RONDO_ERR_MEMORY, RONDO_ERR_SYSTEM.
+ * another rank of this process is still connected and keeps the process alive. One that ends its connection without waiting for
+ * that, the last of this process, ends the root: which ranks are left is logged, and their connections are closed.
+ * RONDO_ERR_MEMORY, RONDO_ERR_SYSTEM.
  */
 rondo_result_t rondo_router_start(const struct rondo_router_options *options);
 

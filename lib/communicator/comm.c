@@ -7,6 +7,7 @@
 #include "lib/connection/mailbox.h"
 #include "device/abi/platform.h"
 #include "lib/select/registered_programs.h"
+#include "lib/submission/progress.h"
 #include "lib/submission/queue.h"
 #include "lib/connection/window.h"
 #include "lib/submission/request.h"
@@ -16,6 +17,7 @@
 #include "lib/connection/comm_connections.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,9 +123,7 @@ void rondo_comm_list(struct rondo_comm *comm)
     comm->next = runtime->comms;
     runtime->comms = comm;
     pthread_mutex_unlock(&runtime->lock);
-    for (int i = 0; i < comm->size; i++)
-        if (__atomic_load_n(&runtime->gone[comm->members[i]], __ATOMIC_ACQUIRE) != RONDO_SUCCESS)
-            rondo_comm_fail(comm, RONDO_ERR_PEER, "rank %d has gone", comm->members[i]);
+    rondo_comm_fail_early(comm);
 }
 
 void rondo_comm_unlist(struct rondo_comm *comm)
@@ -337,55 +337,78 @@ static int by_key(const void *a, const void *b)
     return first->old_rank < second->old_rank ? -1 : 1;
 }
 
-/* rondo_comm_split and rondo_comm_dup. function: the name of the one that was called. */
-static rondo_result_t split(rondo_comm_t handle, int color, int key, const char *function, rondo_comm_t *result_comm)
+/* Makes this rank's part of the communicator of its color. all: what the ranks say. Sets *id as soon as it is known. */
+static rondo_result_t divide(struct rondo_comm *comm, struct split *all, int color, uint64_t *id, struct rondo_comm **made)
 {
-    struct rondo_comm *comm, *made = NULL;
+    int size = 0, *members = calloc((size_t) comm->size, sizeof(*members));
+    for (int rank = 0; rank < comm->size; rank++)
+        if (all[rank].color == color)
+            all[size++] = all[rank];
+    qsort(all, (size_t) size, sizeof(*all), by_key);
+    *id = all[0].id;
+    if (members == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", comm->size);
+    for (int rank = 0; rank < size; rank++)
+        members[rank] = all[rank].world;
+    rondo_result_t result = rondo_comm_create(comm->runtime, *id, members, size, made);
+    if (result == RONDO_SUCCESS)
+        (*made)->compression = comm->compression;
+    free(members);
+    return result;
+}
+
+/* A rank that fails takes its communicator with it, and the new one, which others may have made already: no rank is left with a
+ * communicator that another of its members lacks. */
+static rondo_result_t split(struct rondo_comm *comm, const char *function, int color, int key, rondo_comm_t *result_comm)
+{
+    struct rondo_runtime *runtime = comm->runtime;
+    struct rondo_comm *made = NULL;
+    uint64_t id = 0;
+    struct split *all = calloc((size_t) comm->size, sizeof(*all));
+    if (all == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "%s: no memory for %d ranks", function, comm->size);
+    struct split mine = {color < 0 ? -1 : color, key, runtime->rank, comm->rank, 0};
+    /* The id has the proposer's world rank and its count of proposals, so no two ids of the job are equal. */
+    mine.id = (uint64_t) (runtime->rank + 1) << 32 | __atomic_add_fetch(&runtime->comm_ids, 1, __ATOMIC_RELAXED);
+    rondo_result_t result = rondo_exchange(comm, function, &mine, sizeof(mine), all);
+    if (result == RONDO_SUCCESS && color >= 0)
+        result = rondo_comm_conclude(comm, function, divide(comm, all, color, &id, &made));
+    free(all);
+    if (result == RONDO_SUCCESS)
+        result = rondo_meet(comm, function);
+    if (result == RONDO_SUCCESS) {
+        *result_comm = made != NULL ? made->handle : NULL;
+        return RONDO_SUCCESS;
+    }
+    char message[1024];
+    snprintf(message, sizeof(message), "%s", rondo_last_error());
+    if (id != 0)
+        rondo_comm_fail_by_id(runtime, id, result, function);
+    if (made != NULL)
+        rondo_comm_destroy(made);
+    return rondo_fail(result, "%s", message);
+}
+
+static rondo_result_t checked_split(rondo_comm_t handle, const char *function, int color, int key, rondo_comm_t *result_comm)
+{
+    struct rondo_comm *comm;
     rondo_result_t result = check(handle, result_comm, function, &comm);
     if (result != RONDO_SUCCESS)
         return result;
     *result_comm = NULL;
     if (rondo_comm_failure(comm) != RONDO_SUCCESS)
         return rondo_fail(rondo_comm_failure(comm), "%s: %s", function, comm->failure);
-    struct rondo_runtime *runtime = comm->runtime;
-    struct split *all = calloc((size_t) comm->size, sizeof(*all));
-    int *members = calloc((size_t) comm->size, sizeof(*members));
-    if (all == NULL || members == NULL) {
-        free(all);
-        free(members);
-        return rondo_fail(RONDO_ERR_MEMORY, "%s: no memory for %d ranks", function, comm->size);
-    }
-    struct split mine = {color < 0 ? -1 : color, key, runtime->rank, comm->rank, 0};
-    /* The id has the proposer's world rank and its count of proposals, so no two ids of the job are equal. */
-    mine.id = (uint64_t) (runtime->rank + 1) << 32 | __atomic_add_fetch(&runtime->comm_ids, 1, __ATOMIC_RELAXED);
-    result = rondo_exchange(comm, function, &mine, sizeof(mine), all);
-    if (result == RONDO_SUCCESS && color >= 0) {
-        int size = 0;
-        for (int rank = 0; rank < comm->size; rank++)
-            if (all[rank].color == color)
-                all[size++] = all[rank];
-        qsort(all, (size_t) size, sizeof(*all), by_key);
-        for (int rank = 0; rank < size; rank++)
-            members[rank] = all[rank].world;
-        result = rondo_comm_create(runtime, all[0].id, members, size, &made);
-        if (result == RONDO_SUCCESS) {
-            made->compression = comm->compression;
-            *result_comm = made->handle;
-        }
-    }
-    free(all);
-    free(members);
-    return result;
+    return rondo_comm_conclude(comm, function, split(comm, function, color, key, result_comm));
 }
 
 rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_comm_t *result)
 {
-    return split(comm, color, key, "rondo_comm_split", result);
+    return checked_split(comm, "rondo_comm_split", color, key, result);
 }
 
 rondo_result_t rondo_comm_dup(rondo_comm_t comm, rondo_comm_t *result)
 {
-    return split(comm, 0, 0, "rondo_comm_dup", result);
+    return checked_split(comm, "rondo_comm_dup", 0, 0, result);
 }
 
 /* Returns RONDO_ERR_STATE while operations on streams have not been executed, because waiting for them is the user's task. The
@@ -416,9 +439,7 @@ rondo_result_t rondo_comm_free(rondo_comm_t *handle)
     struct rondo_runtime *runtime = comm->runtime;
     if (comm == runtime->world)
         return rondo_fail(RONDO_ERR_STATE, "rondo_comm_free: the world communicator belongs to the runtime");
-    pthread_mutex_lock(&runtime->queue->lock);
-    int active = comm->requests->active;
-    pthread_mutex_unlock(&runtime->queue->lock);
+    int active = rondo_progress_settle(runtime, comm);
     if (active > 0)
         return rondo_fail(RONDO_ERR_STATE, "rondo_comm_free: %d requests are active on the communicator", active);
     result = check_streams(comm);
@@ -451,34 +472,12 @@ rondo_result_t rondo_comm_status(rondo_comm_t handle, rondo_result_t *failure, i
     return RONDO_SUCCESS;
 }
 
-struct abort_message {
-    uint64_t comm;
-    int64_t code;
-};
-
 rondo_result_t rondo_comm_abort(rondo_comm_t handle, int code)
 {
     struct rondo_comm *comm;
     rondo_result_t result = rondo_comm_of(handle, "rondo_comm_abort", &comm);
     if (result != RONDO_SUCCESS)
         return result;
-    struct abort_message message = {comm->id, code};
-    for (int i = 0; i < comm->size; i++)
-        if (i != comm->rank)
-            rondo_control_send(comm->runtime->control, comm->members[i], RONDO_MESSAGE_ABORT, &message, sizeof(message));
-    rondo_comm_fail(comm, RONDO_ERR_ABORTED, "aborted with code %d by rank %d", code, comm->runtime->rank);
+    rondo_comm_fail_everywhere(comm, RONDO_ERR_ABORTED, "aborted with code %d by rank %d", code, comm->runtime->rank);
     return RONDO_SUCCESS;
-}
-
-void rondo_comm_abort_message(struct rondo_runtime *runtime, int source, const void *data, size_t bytes)
-{
-    struct abort_message message;
-    if (bytes != sizeof(message))
-        return;
-    memcpy(&message, data, sizeof(message));
-    struct rondo_comm *comm = rondo_comm_pin(runtime, message.comm);
-    if (comm == NULL)
-        return;
-    rondo_comm_fail(comm, RONDO_ERR_ABORTED, "aborted with code %d by rank %d", (int) message.code, source);
-    rondo_comm_unpin(comm);
 }

@@ -13,15 +13,12 @@ rondo_result_t rondo_comm_create(struct rondo_runtime *runtime, uint64_t id, con
 /* Takes the communicator from the list and frees it. Its requests have been freed (rondo_request_destroy_all), and no thread
  * uses it. Not under a lock. Local. */
 void rondo_comm_destroy(struct rondo_comm *comm);
-/* Lists the communicator: failures of its members fail it from here on, and a member that has gone before fails it at once. Not
- * under a lock. */
+/* Lists the communicator: failures of its members fail it from here on, and a member that has gone before, or a notice that
+ * came before, fails it at once. Not under a lock. */
 void rondo_comm_list(struct rondo_comm *comm);
 /* Takes the communicator from the list, and waits until no library thread has it pinned. Does nothing to one that was never
  * listed. Takes the runtime lock. */
 void rondo_comm_unlist(struct rondo_comm *comm);
-/* Handles RONDO_MESSAGE_ABORT: fails the communicator that it names with RONDO_ERR_ABORTED. Called by the control thread,
- * without locks. */
-void rondo_comm_abort_message(struct rondo_runtime *runtime, int source, const void *data, size_t bytes);
 
 /* A rendezvous: a communicator without a lane, only for exchanges (lib/connection/mailbox.h) before a real one exists. It is
  * listed, so that it fails if one of its members dies. */

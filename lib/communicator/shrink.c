@@ -6,6 +6,7 @@
 #include "lib/base/error.h"
 #include "lib/submission/request.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +21,8 @@ static uint64_t hash(uint64_t value, uint64_t more)
     return value;
 }
 
-/* Sets *id, which is the same on all remaining ranks: a hash of the old communicator, the members, and how many communicators
- * of just these members have been made of it before. */
+/* Sets *id, also on failure, which is the same on all remaining ranks: a hash of the old communicator, the members, and how
+ * many communicators of just these members have been made of it before. */
 static rondo_result_t derive_id(struct rondo_comm *comm, const int *members, int size, uint64_t *id)
 {
     uint64_t list = hash(14695981039346656037u, comm->id), before = 0;
@@ -43,20 +44,35 @@ static rondo_result_t derive_id(struct rondo_comm *comm, const int *members, int
     return result;
 }
 
-/* Waits until all remaining ranks have called rondo_comm_shrink. Collective over them. */
-static rondo_result_t wait_for_members(struct rondo_runtime *runtime, uint64_t id, int *members, int rank, int size)
+/* Makes the communicator of the members once all of them have called rondo_comm_shrink; no rank has one that another lacks.
+ * rank: the caller's index. Collective over them. */
+static rondo_result_t make(struct rondo_comm *comm, uint64_t id, int *members, int rank, int size, struct rondo_comm **made)
 {
+    struct rondo_runtime *runtime = comm->runtime;
     struct rondo_comm_rendezvous *rendezvous = NULL;
-    uint64_t *all = calloc((size_t) size, sizeof(*all));
-    rondo_result_t result =
-        all != NULL ? RONDO_SUCCESS : rondo_fail(RONDO_ERR_MEMORY, "no memory to shrink a communicator to %d ranks", size);
+    rondo_result_t result = rondo_comm_rendezvous_open(runtime, id | RENDEZVOUS, members, rank, size, &rendezvous);
     if (result == RONDO_SUCCESS)
-        result = rondo_comm_rendezvous_open(runtime, id | RENDEZVOUS, members, rank, size, &rendezvous);
+        result = rondo_meet(rondo_comm_rendezvous_comm(rendezvous), "rondo_comm_shrink");
     if (result == RONDO_SUCCESS)
-        result = rondo_exchange(rondo_comm_rendezvous_comm(rendezvous), "rondo_comm_shrink", &id, sizeof(id), all);
+        result = rondo_comm_create(runtime, id, members, size, made);
+    if (result == RONDO_SUCCESS) {
+        (*made)->compression = comm->compression;
+        result = rondo_meet(rondo_comm_rendezvous_comm(rendezvous), "rondo_comm_shrink");
+    }
     rondo_comm_rendezvous_close(rendezvous);
-    free(all);
     return result;
+}
+
+/* The other members learn that this rank has failed: those that wait for it, and those that have the new communicator. */
+static rondo_result_t give_up(struct rondo_runtime *runtime, uint64_t id, struct rondo_comm *made, rondo_result_t result)
+{
+    char message[1024];
+    snprintf(message, sizeof(message), "%s", rondo_last_error());
+    rondo_comm_fail_by_id(runtime, id | RENDEZVOUS, result, "rondo_comm_shrink");
+    rondo_comm_fail_by_id(runtime, id, result, "rondo_comm_shrink");
+    if (made != NULL)
+        rondo_comm_destroy(made);
+    return rondo_fail(result, "%s", message);
 }
 
 /* Checks the arguments, except the communicator. */
@@ -85,8 +101,12 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t handle, const int *excluded, int c
     *result_comm = NULL;
     int size = 0, rank = 0, *members = calloc((size_t) comm->size, sizeof(*members));
     uint64_t id;
-    if (members == NULL)
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory to shrink %d ranks", comm->size);
+    if (members == NULL) { /* and no name for what the others wait for */
+        result = rondo_fail(RONDO_ERR_MEMORY, "rondo_comm_shrink: rank %d has no memory for %d ranks", comm->runtime->rank,
+                            comm->size);
+        rondo_rank_fail(comm->runtime, result, rondo_last_error());
+        return result;
+    }
     for (int old = 0; old < comm->size; old++) {
         int gone = 0;
         for (int i = 0; i < count; i++)
@@ -98,13 +118,11 @@ rondo_result_t rondo_comm_shrink(rondo_comm_t handle, const int *excluded, int c
     }
     result = derive_id(comm, members, size, &id);
     if (result == RONDO_SUCCESS)
-        result = wait_for_members(comm->runtime, id, members, rank, size);
+        result = make(comm, id, members, rank, size, &made);
     if (result == RONDO_SUCCESS)
-        result = rondo_comm_create(comm->runtime, id, members, size, &made);
-    if (result == RONDO_SUCCESS) {
-        made->compression = comm->compression;
         *result_comm = made->handle;
-    }
+    else
+        result = give_up(comm->runtime, id, made, result);
     free(members);
     return result;
 }

@@ -5,6 +5,7 @@
 #include "lib/connection/connect.h"
 #include "lib/base/error.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ struct pending {
     struct pending *next;
     uint64_t cookie;
     int peer;
-    int answered;
+    int answered, refused;
     rondo_result_t result;
     struct rondo_ticket ticket;
     char message[160];
@@ -60,6 +61,7 @@ struct withdrawal {
 struct answer {
     uint64_t cookie;
     uint64_t result;
+    uint64_t refused; /* rondo_last_error_refuses of the one who answers */
     struct rondo_ticket ticket;
     char message[160];
 };
@@ -104,7 +106,7 @@ static int is_mapped_by_others(const struct rondo_runtime *runtime)
     for (int b = 0; b < BUCKETS; b++)
         for (const struct half *half = runtime->connections->buckets[b]; half != NULL; half = half->next)
             if (half->connector.transport->offer != NULL && half->asked == ASKED &&
-                __atomic_load_n(&runtime->gone[half->connector.spec.peer], __ATOMIC_ACQUIRE) == RONDO_SUCCESS)
+                !rondo_is_gone(runtime, half->connector.spec.peer))
                 return 1;
     return 0;
 }
@@ -252,7 +254,7 @@ static void answer_ask(struct rondo_runtime *runtime, int source, const struct a
                (ask->slot_count & (ask->slot_count - 1)) == 0;
     pthread_mutex_lock(&runtime->connections->lock);
     if (!sane)
-        result = rondo_fail(RONDO_ERR_ARGUMENT, "rank %d asks for a connector %d -> %d with %u slots of %u bytes", source,
+        result = rondo_fail(RONDO_ERR_TRANSPORT, "rank %d asks for a connector %d -> %d with %u slots of %u bytes", source,
                             ask->key.source, ask->key.destination, ask->slot_count, ask->slot_bytes);
     else
         result = get_half(runtime, &ask->key, (enum rondo_direction) ask->direction, &spec, &half);
@@ -261,10 +263,13 @@ static void answer_ask(struct rondo_runtime *runtime, int source, const struct a
         answer.ticket = half->ticket;
     } else {
         strncpy(answer.message, rondo_last_error(), sizeof(answer.message) - 1);
+        answer.refused = (uint64_t) rondo_last_error_refuses();
     }
     pthread_mutex_unlock(&runtime->connections->lock);
     answer.result = (uint64_t) result;
-    rondo_control_send(runtime->control, source, RONDO_MESSAGE_CONNECTED, &answer, sizeof(answer));
+    /* A rank that has asked waits for the answer. */
+    if (rondo_control_send(runtime->control, source, RONDO_MESSAGE_CONNECTED, &answer, sizeof(answer)) == RONDO_ERR_MEMORY)
+        rondo_comm_fail_by_id(runtime, ask->key.comm, RONDO_ERR_MEMORY, "connecting");
 }
 
 static void withdraw(struct rondo_runtime *runtime, int source, const struct withdrawal *what)
@@ -288,6 +293,7 @@ static void take_answer(struct rondo_connect_table *table, int source, const str
     for (struct pending *pending = table->pending; pending != NULL; pending = pending->next)
         if (pending->cookie == answer->cookie && pending->peer == source) {
             pending->result = (rondo_result_t) answer->result;
+            pending->refused = answer->refused != 0;
             pending->ticket = answer->ticket;
             memcpy(pending->message, answer->message, sizeof(pending->message));
             pending->message[sizeof(pending->message) - 1] = '\0';
@@ -326,21 +332,28 @@ void rondo_connect_wake(struct rondo_runtime *runtime)
     pthread_mutex_unlock(&runtime->connections->lock);
 }
 
-/* Waits for the peer's answer. Lock held; the wait releases it. RONDO_ERR_PEER if the peer has gone, RONDO_ERR_TIMEOUT after
- * settings.connect_timeout, else the peer's result. */
-static rondo_result_t await(struct rondo_runtime *runtime, struct pending *pending)
+/* Waits for the peer's answer. Lock held; the wait releases it. RONDO_ERR_PEER if the peer has gone, the communicator's
+ * failure, RONDO_ERR_TIMEOUT, else the peer's result. */
+static rondo_result_t await(const struct rondo_comm *comm, struct pending *pending)
 {
+    struct rondo_runtime *runtime = comm->runtime;
     struct rondo_connect_table *table = runtime->connections;
+    const struct rondo_settings *settings = &runtime->settings;
+    const int hurries = settings->timeout > 0 && settings->timeout < settings->connect_timeout;
+    const double seconds = hurries ? settings->timeout : settings->connect_timeout;
     struct timespec deadline;
     clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += (time_t) runtime->settings.connect_timeout + 1;
+    deadline.tv_sec += (time_t) seconds + 1;
     while (!pending->answered) {
-        if (__atomic_load_n(&runtime->gone[pending->peer], __ATOMIC_ACQUIRE) != RONDO_SUCCESS)
+        if (rondo_is_gone(runtime, pending->peer))
             return rondo_fail(RONDO_ERR_PEER, "rank %d has gone while connecting to it", pending->peer);
+        if (rondo_comm_failure(comm) != RONDO_SUCCESS)
+            return rondo_fail(rondo_comm_failure(comm), "%s", comm->failure);
         if (pthread_cond_timedwait(&table->answered, &table->lock, &deadline) != 0)
-            return rondo_fail(RONDO_ERR_TIMEOUT, "rank %d has not answered a connection within %g s", pending->peer,
-                              runtime->settings.connect_timeout);
+            return rondo_fail(RONDO_ERR_TIMEOUT, "rank %d has not answered a connection within %g s", pending->peer, seconds);
     }
+    if (pending->refused)
+        return rondo_refuse("rank %d: %s", pending->peer, pending->message);
     if (pending->result != RONDO_SUCCESS)
         return rondo_fail(pending->result, "rank %d: %s", pending->peer, pending->message);
     return RONDO_SUCCESS;
@@ -422,8 +435,25 @@ static rondo_result_t join(struct rondo_runtime *runtime, struct rondo_connector
     return result;
 }
 
-rondo_result_t rondo_connect(struct rondo_runtime *runtime, struct rondo_connector_request *requests, int count)
+/* Closes what has been opened of the begun connectors. The message of the failure, and that it refuses, stay. */
+static void undo(struct rondo_runtime *runtime, struct rondo_connector_request *requests, const struct attempt *attempts,
+                 int begun)
 {
+    char message[1024];
+    const int refuses = rondo_last_error_refuses();
+    snprintf(message, sizeof(message), "%s", rondo_last_error());
+    for (int i = 0; i < begun; i++)
+        if (requests[i].connector != NULL || attempts[i].pending.cookie != 0)
+            rondo_disconnect(runtime, &requests[i].key, requests[i].connector);
+    if (refuses)
+        rondo_refuse("%s", message);
+    else
+        rondo_fail(RONDO_ERR_TRANSPORT, "%s", message);
+}
+
+rondo_result_t rondo_connect(const struct rondo_comm *comm, struct rondo_connector_request *requests, int count)
+{
+    struct rondo_runtime *runtime = comm->runtime;
     struct rondo_connect_table *table = runtime->connections;
     struct attempt *attempts = calloc((size_t) count + 1, sizeof(*attempts));
     rondo_result_t result = RONDO_SUCCESS;
@@ -439,7 +469,7 @@ rondo_result_t rondo_connect(struct rondo_runtime *runtime, struct rondo_connect
             continue;
         pthread_mutex_lock(&table->lock);
         if (result == RONDO_SUCCESS)
-            result = await(runtime, &attempts[i].pending);
+            result = await(comm, &attempts[i].pending);
         pthread_mutex_unlock(&table->lock);
         if (result == RONDO_SUCCESS)
             result = join(runtime, &requests[i], &attempts[i]);
@@ -452,9 +482,8 @@ rondo_result_t rondo_connect(struct rondo_runtime *runtime, struct rondo_connect
                 break;
             }
     pthread_mutex_unlock(&table->lock);
-    for (int i = 0; result != RONDO_SUCCESS && i < begun; i++)
-        if (requests[i].connector != NULL || attempts[i].pending.cookie != 0)
-            rondo_disconnect(runtime, &requests[i].key, requests[i].connector);
+    if (result != RONDO_SUCCESS)
+        undo(runtime, requests, attempts, begun);
     free(attempts);
     return result;
 }

@@ -34,14 +34,15 @@ void rondo_connect_destroy(struct rondo_runtime *runtime);
 /* Handles a message of type CONNECT, CONNECTED or CLOSE from rank source. Called on the control thread. A message of another
  * type or size is dropped with a warning. */
 void rondo_connect_message(struct rondo_runtime *runtime, int source, uint32_t type, const void *data, size_t bytes);
-/* Wakes the threads that wait in rondo_connect, which then check whether their peer has gone. Any thread; not under the connect
- * lock. */
+/* Wakes the threads that wait in rondo_connect, which then check whether their peer has gone or their communicator has failed.
+ * Any thread; not under the connect lock. */
 void rondo_connect_wake(struct rondo_runtime *runtime);
 
-/* Opens count connectors, both those on which this rank receives and those on which it sends, and sets each one's connector.
- * Not on a control thread and without locks: it waits for the peers' control threads, for at most settings.connect_timeout
- * seconds each, and for no user thread. On failure none of them is left open. */
-rondo_result_t rondo_connect(struct rondo_runtime *runtime, struct rondo_connector_request *requests, int count);
+/* Opens count connectors of the communicator, both those on which this rank receives and those on which it sends, and sets each
+ * one's connector. Not on a control thread and without locks: it waits for the peers' control threads, for at most
+ * settings.connect_timeout (or settings.timeout, if that is less and not 0) seconds each, and for no user thread. On failure
+ * none of them is left open. Fails with the communicator, if that fails meanwhile. */
+rondo_result_t rondo_connect(const struct rondo_comm *comm, struct rondo_connector_request *requests, int count);
 /* Closes this rank's side of the connector. The slots are freed once both sides have closed. Not under the connect lock; the
  * connector must be idle on this rank. */
 void rondo_disconnect(struct rondo_runtime *runtime, const struct rondo_connector_key *key, struct rondo_connector *connector);

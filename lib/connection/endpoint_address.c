@@ -98,7 +98,10 @@ static void answer(struct rondo_runtime *runtime, int source, const char *networ
     }
     message.refused = own == NULL;
     pthread_mutex_unlock(&runtime->endpoints->lock);
-    rondo_control_send(runtime->control, source, RONDO_MESSAGE_ENDPOINT, &message, MESSAGE_LEAST + message.endpoint.bytes);
+    /* A rank that has asked waits for the answer. */
+    if (rondo_control_send(runtime->control, source, RONDO_MESSAGE_ENDPOINT, &message,
+                           MESSAGE_LEAST + message.endpoint.bytes) == RONDO_ERR_MEMORY)
+        rondo_rank_fail(runtime, RONDO_ERR_MEMORY, rondo_last_error());
 }
 
 static void keep(struct rondo_runtime *runtime, int source, struct message *message, size_t bytes)
@@ -142,7 +145,7 @@ static rondo_result_t await(struct rondo_runtime *runtime, struct entry *entry)
     clock_gettime(CLOCK_REALTIME, &deadline);
     deadline.tv_sec += (time_t) runtime->settings.connect_timeout + 1;
     while (!entry->answered) {
-        if (__atomic_load_n(&runtime->gone[entry->peer], __ATOMIC_ACQUIRE) != RONDO_SUCCESS)
+        if (rondo_is_gone(runtime, entry->peer))
             return rondo_fail(RONDO_ERR_PEER, "rank %d has gone while connecting to it", entry->peer);
         if (pthread_cond_timedwait(&runtime->endpoints->arrived, &runtime->endpoints->lock, &deadline) != 0)
             return rondo_fail(RONDO_ERR_TIMEOUT, "rank %d has not told its %s address within %g s", entry->peer, entry->network,

@@ -15,9 +15,10 @@ static void fail_lanes(struct rondo_comm *comm, rondo_result_t code)
         rondo_lane_fail(lane, code);
 }
 
-static void wake_exchanges(struct rondo_comm *comm)
+static void wake_waiting(struct rondo_comm *comm)
 {
     rondo_mailbox_wake(comm->runtime);
+    rondo_connect_wake(comm->runtime);
 }
 
 static void wake_connecting(struct rondo_runtime *runtime)
@@ -27,4 +28,4 @@ static void wake_connecting(struct rondo_runtime *runtime)
 }
 
 const struct rondo_failure_listener rondo_connection_failure = {
-    .failing = fail_lanes, .failed = wake_exchanges, .peer_gone = wake_connecting};
+    .failing = fail_lanes, .failed = wake_waiting, .peer_gone = wake_connecting};

@@ -245,7 +245,7 @@ static rondo_result_t connect_missing(struct rondo_host_lane *lane, const struct
         missing++;
     }
     if (result == RONDO_SUCCESS && missing > 0)
-        result = rondo_connect(runtime, requests, missing);
+        result = rondo_connect(lane->comm, requests, missing);
     if (result == RONDO_SUCCESS && missing > 0) {
         struct rondo_end *ends = make_ends(lane, requests, whats, missing);
         if (ends == NULL)

@@ -60,13 +60,20 @@ void rondo_mailbox_deliver(struct rondo_runtime *runtime, int source, const void
 {
     struct rondo_mailbox *mailbox = runtime->mailbox;
     struct letter *letter;
-    if (bytes < sizeof(struct header) || (letter = malloc(sizeof(*letter) + bytes)) == NULL) {
+    struct header header;
+    if (bytes < sizeof(header)) {
         rondo_log(RONDO_LOG_WARN, runtime->rank, "dropped mail of %zu bytes from rank %d", bytes, source);
         return;
     }
+    memcpy(&header, data, sizeof(header));
+    if ((letter = malloc(sizeof(*letter) + bytes)) == NULL) {
+        rondo_result_t result = rondo_fail(RONDO_ERR_MEMORY, "no memory for %zu bytes from rank %d", bytes, source);
+        rondo_comm_fail_by_id(runtime, header.comm, result, "an exchange");
+        return;
+    }
     letter->source = source;
-    letter->bytes = bytes - sizeof(struct header);
-    memcpy(&letter->header, data, sizeof(struct header));
+    letter->bytes = bytes - sizeof(header);
+    letter->header = header;
     memcpy(letter->data, (const char *) data + sizeof(struct header), letter->bytes);
     pthread_mutex_lock(&mailbox->lock);
     letter->next = mailbox->letters;
@@ -113,7 +120,9 @@ static rondo_result_t receive(struct rondo_comm *comm, const char *name, int sou
     struct timespec deadline;
     struct letter *letter;
     rondo_result_t result = RONDO_SUCCESS;
-    double timeout = runtime->settings.timeout > 0 ? runtime->settings.timeout : 1e9;
+    double timeout = __atomic_load_n(&runtime->forming, __ATOMIC_RELAXED) ? runtime->settings.connect_timeout
+                     : runtime->settings.timeout > 0                      ? runtime->settings.timeout
+                                                                          : 1e9;
     deadline_in(&deadline, timeout);
     pthread_mutex_lock(&mailbox->lock);
     while ((letter = take(mailbox, source, header)) == NULL && result == RONDO_SUCCESS) {
@@ -121,7 +130,8 @@ static rondo_result_t receive(struct rondo_comm *comm, const char *name, int sou
         if (failed != RONDO_SUCCESS)
             result = rondo_fail(failed, "%s: %s", name, comm->failure);
         else if (pthread_cond_timedwait(&mailbox->arrived, &mailbox->lock, &deadline) != 0)
-            result = rondo_fail(RONDO_ERR_TIMEOUT, "%s: rank %d has not joined within %g s", name, source, timeout);
+            result = rondo_fail(RONDO_ERR_TIMEOUT, "%s: rank %d has not %s within %g s", name, source,
+                                header->step == 0 ? "joined" : "answered, which waits for all ranks,", timeout);
     }
     pthread_mutex_unlock(&mailbox->lock);
     if (letter == NULL)
@@ -150,7 +160,7 @@ static rondo_result_t deliver(struct rondo_runtime *runtime, int destination, co
     return result;
 }
 
-rondo_result_t rondo_exchange(struct rondo_comm *comm, const char *name, const void *mine, size_t bytes, void *all)
+static rondo_result_t exchange(struct rondo_comm *comm, const char *name, const void *mine, size_t bytes, void *all)
 {
     struct rondo_runtime *runtime = comm->runtime;
     struct header header = {comm->id, __atomic_fetch_add(&comm->connections->exchanges, 1, __ATOMIC_RELAXED), 0};
@@ -175,6 +185,21 @@ rondo_result_t rondo_exchange(struct rondo_comm *comm, const char *name, const v
     return result;
 }
 
+rondo_result_t rondo_exchange(struct rondo_comm *comm, const char *name, const void *mine, size_t bytes, void *all)
+{
+    return rondo_comm_conclude(comm, name, exchange(comm, name, mine, bytes, all));
+}
+
+rondo_result_t rondo_meet(struct rondo_comm *comm, const char *name)
+{
+    char here = 1, *all = calloc(1, (size_t) comm->size);
+    if (all == NULL)
+        return rondo_comm_conclude(comm, name, rondo_fail(RONDO_ERR_MEMORY, "no memory to meet %d ranks", comm->size));
+    rondo_result_t result = rondo_exchange(comm, name, &here, 1, all);
+    free(all);
+    return result;
+}
+
 static rondo_result_t first_failure(const struct rondo_comm *comm, const char *name, const int32_t *codes)
 {
     for (int rank = 0; rank < comm->size; rank++)
@@ -191,7 +216,7 @@ rondo_result_t rondo_agree(struct rondo_comm *comm, const char *name, rondo_resu
     snprintf(message, sizeof(message), "%s", rondo_last_error());
     *refused = 0;
     if (codes == NULL)
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory to agree with %d ranks", comm->size);
+        return rondo_comm_conclude(comm, name, rondo_fail(RONDO_ERR_MEMORY, "no memory to agree with %d ranks", comm->size));
     rondo_result_t result = rondo_exchange(comm, name, &code, sizeof(code), codes);
     int told = result == RONDO_SUCCESS;
     if (told) {

@@ -16,11 +16,14 @@ void rondo_mailbox_deliver(struct rondo_runtime *runtime, int source, const void
 /* Wakes the threads that wait in an exchange, which then check whether their communicator has failed. Any thread. */
 void rondo_mailbox_wake(struct rondo_runtime *runtime);
 
+/* Waits until all members have called it. Collective, as rondo_exchange, and fails as that does. */
+rondo_result_t rondo_meet(struct rondo_comm *comm, const char *name);
 /* An allgather over the control plane: every member contributes bytes of mine, and all (size * bytes) receives the
  * contributions in rank order. Collective over the communicator: all members call it, in the same order and with equal bytes.
  * Not on a control thread and without locks. name: the calling function, for error messages. Returns the communicator's failure
- * if it fails, RONDO_ERR_TIMEOUT after settings.timeout if that is not 0, RONDO_ERR_MISMATCH if a member sent another number of
- * bytes, RONDO_ERR_UNSUPPORTED if the whole exceeds a control message, RONDO_ERR_MEMORY. */
+ * if it fails, RONDO_ERR_TIMEOUT after settings.timeout if that is not 0 (in rondo_init: settings.connect_timeout),
+ * RONDO_ERR_MISMATCH if a member sent another number of bytes, RONDO_ERR_UNSUPPORTED if the whole exceeds a control message,
+ * RONDO_ERR_MEMORY. All but RONDO_ERR_UNSUPPORTED, which all members get, fail the communicator everywhere. */
 rondo_result_t rondo_exchange(struct rondo_comm *comm, const char *name, const void *mine, size_t bytes, void *all);
 /* Agrees on the result of a step that every member has carried out. mine: this member's result, whose message is
  * rondo_last_error. Returns RONDO_SUCCESS if all members passed that. Otherwise a member whose own step failed gets its own

@@ -291,6 +291,7 @@ rondo_result_t rondo_window_open(struct rondo_comm *comm, char *base, size_t byt
     return RONDO_SUCCESS;
 
 fail:
+    rondo_comm_conclude(comm, "register", status); /* at once, because the other members wait */
     free(offers);
     if (registration != NULL)
         rondo_window_close(comm, registration);

@@ -1,4 +1,4 @@
-/* Failure of communicators (lib/context/failure.h). Relies on the control plane to tell other ranks of a lost link. */
+/* Failure of communicators (lib/context/failure.h). Relies on the control plane for notices to the other ranks. */
 #include "lib/context/failure.h"
 
 #include "lib/base/error.h"
@@ -8,16 +8,37 @@
 #include <stdio.h>
 #include <string.h>
 
-void rondo_comm_fail(struct rondo_comm *comm, rondo_result_t code, const char *format, ...)
+/* Which communicators a notice is about. */
+enum scope {
+    SCOPE_COMM = 1, /* the one of its id */
+    SCOPE_LINK,     /* those that contain its source and its peer */
+    SCOPE_RANK      /* those that contain its source, also those made later */
+};
+
+struct notice {
+    uint64_t comm;
+    uint32_t scope;
+    int32_t code;
+    int64_t peer;
+    char text[1000]; /* only so much of it travels as there is text */
+};
+#define NOTICE_LEAST offsetof(struct notice, text)
+_Static_assert(sizeof(struct notice) <= RONDO_CONTROL_NOTICE_MAX, "a notice must fit into what is set aside for it");
+
+static void tell(struct rondo_runtime *runtime, const struct notice *notice)
+{
+    rondo_control_notify(runtime->control, RONDO_MESSAGE_FAILURE, notice, NOTICE_LEAST + strlen(notice->text) + 1);
+}
+
+/* ---- on this rank ---- */
+
+static int fail(struct rondo_comm *comm, rondo_result_t code, const char *text)
 {
     struct rondo_runtime *runtime = comm->runtime;
     pthread_mutex_lock(&runtime->lock);
     int first = comm->failed == RONDO_SUCCESS;
     if (first) {
-        va_list arguments;
-        va_start(arguments, format);
-        vsnprintf(comm->failure, sizeof(comm->failure), format, arguments);
-        va_end(arguments);
+        snprintf(comm->failure, sizeof(comm->failure), "%s", text);
         __atomic_store_n(&comm->failed, (uint32_t) code, __ATOMIC_RELEASE); /* release: the text comes first */
         for (const struct rondo_failure_listener *const *listener = runtime->failure_listeners; *listener != NULL; listener++)
             if ((*listener)->failing != NULL)
@@ -25,12 +46,23 @@ void rondo_comm_fail(struct rondo_comm *comm, rondo_result_t code, const char *f
     }
     pthread_mutex_unlock(&runtime->lock);
     if (!first)
-        return;
+        return 0;
     rondo_log(RONDO_LOG_INFO, runtime->rank, "communicator %llu: %s: %s", (unsigned long long) comm->id, rondo_strerror(code),
               comm->failure);
     for (const struct rondo_failure_listener *const *listener = runtime->failure_listeners; *listener != NULL; listener++)
         if ((*listener)->failed != NULL)
             (*listener)->failed(comm);
+    return 1;
+}
+
+void rondo_comm_fail(struct rondo_comm *comm, rondo_result_t code, const char *format, ...)
+{
+    char text[sizeof(comm->failure)];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    fail(comm, code, text);
 }
 
 static int has_member(const struct rondo_comm *comm, int rank)
@@ -42,9 +74,9 @@ static int has_member(const struct rondo_comm *comm, int rank)
 }
 
 /* The list is searched anew for each communicator, because rondo_comm_fail takes the runtime lock itself. */
-void rondo_comms_fail(struct rondo_runtime *runtime, const int *ranks, int count, rondo_result_t code, const char *text)
+int rondo_comms_fail(struct rondo_runtime *runtime, const int *ranks, int count, rondo_result_t code, const char *text)
 {
-    for (;;) {
+    for (int failed = 0;;) {
         struct rondo_comm *comm;
         pthread_mutex_lock(&runtime->lock);
         for (comm = runtime->comms; comm != NULL; comm = comm->next) {
@@ -58,53 +90,10 @@ void rondo_comms_fail(struct rondo_runtime *runtime, const int *ranks, int count
             comm->pins++;
         pthread_mutex_unlock(&runtime->lock);
         if (comm == NULL)
-            return;
-        rondo_comm_fail(comm, code, "%s", text);
+            return failed;
+        failed += fail(comm, code, text);
         rondo_comm_unpin(comm);
     }
-}
-
-void rondo_peer_gone(struct rondo_runtime *runtime, int rank, const char *how)
-{
-    char text[256];
-    __atomic_store_n(&runtime->gone[rank], (uint32_t) RONDO_ERR_PEER, __ATOMIC_RELEASE);
-    for (const struct rondo_failure_listener *const *listener = runtime->failure_listeners; *listener != NULL; listener++)
-        if ((*listener)->peer_gone != NULL)
-            (*listener)->peer_gone(runtime);
-    snprintf(text, sizeof(text), "rank %d %s", rank, how);
-    rondo_comms_fail(runtime, &rank, 1, RONDO_ERR_PEER, text);
-}
-
-/* ---- a network that has lost a peer ---- */
-
-struct link_loss {
-    int64_t peer;
-    char text[240];
-};
-
-void rondo_link_lost(struct rondo_runtime *runtime, int peer, const char *network, const char *why)
-{
-    struct link_loss loss = {.peer = peer};
-    int both[2] = {runtime->rank, peer};
-    snprintf(loss.text, sizeof(loss.text), "rank %d cannot be reached by rank %d over %s: %s", peer, runtime->rank, network,
-             why);
-    rondo_log(RONDO_LOG_INFO, runtime->rank, "%s", loss.text);
-    if (__atomic_load_n(&runtime->gone[peer], __ATOMIC_ACQUIRE) == RONDO_SUCCESS)
-        rondo_control_send(runtime->control, RONDO_CONTROL_ALL, RONDO_MESSAGE_LINK_LOST, &loss, sizeof(loss));
-    rondo_comms_fail(runtime, both, 2, RONDO_ERR_PEER, loss.text);
-}
-
-void rondo_link_message(struct rondo_runtime *runtime, int source, const void *data, size_t bytes)
-{
-    struct link_loss loss;
-    if (bytes != sizeof(loss))
-        return;
-    memcpy(&loss, data, sizeof(loss));
-    loss.text[sizeof(loss.text) - 1] = '\0';
-    if (loss.peer < 0 || loss.peer >= runtime->size)
-        return;
-    int both[2] = {source, (int) loss.peer};
-    rondo_comms_fail(runtime, both, 2, RONDO_ERR_PEER, loss.text);
 }
 
 struct rondo_comm *rondo_comm_pin(struct rondo_runtime *runtime, uint64_t id)
@@ -124,4 +113,183 @@ void rondo_comm_unpin(struct rondo_comm *comm)
     pthread_mutex_lock(&comm->runtime->lock);
     comm->pins--;
     pthread_mutex_unlock(&comm->runtime->lock);
+}
+
+/* ---- ranks that have gone ---- */
+
+static enum rondo_gone gone_how(const struct rondo_runtime *runtime, int rank)
+{
+    return (enum rondo_gone) __atomic_load_n(&runtime->gone[rank], __ATOMIC_ACQUIRE);
+}
+
+int rondo_is_gone(const struct rondo_runtime *runtime, int rank)
+{
+    return gone_how(runtime, rank) != RONDO_HERE;
+}
+
+static void describe_gone(int rank, enum rondo_gone how, char *text, size_t bytes)
+{
+    static const char *const words[] = {
+        [RONDO_HERE] = "is here",
+        [RONDO_DIED] = "has died",
+        [RONDO_LEFT] = "has left",
+        [RONDO_UNREACHABLE] = "cannot be reached: the connection to the root (of rank 0, or of the process that made the "
+                              "unique id) is lost"};
+    snprintf(text, bytes, "rank %d %s", rank, words[how]);
+}
+
+void rondo_peer_gone(struct rondo_runtime *runtime, int rank, enum rondo_gone how)
+{
+    char text[256];
+    __atomic_store_n(&runtime->gone[rank], (uint32_t) how, __ATOMIC_RELEASE);
+    for (const struct rondo_failure_listener *const *listener = runtime->failure_listeners; *listener != NULL; listener++)
+        if ((*listener)->peer_gone != NULL)
+            (*listener)->peer_gone(runtime);
+    describe_gone(rank, how, text, sizeof(text));
+    rondo_comms_fail(runtime, &rank, 1, RONDO_ERR_PEER, text);
+}
+
+/* Fails the communicator if a member has gone. Returns whether one has. */
+static int fail_by_gone(struct rondo_comm *comm)
+{
+    char text[256];
+    for (int i = 0; i < comm->size; i++) {
+        enum rondo_gone how = gone_how(comm->runtime, comm->members[i]);
+        if (how == RONDO_HERE)
+            continue;
+        describe_gone(comm->members[i], how, text, sizeof(text));
+        fail(comm, RONDO_ERR_PEER, text);
+        return 1;
+    }
+    return 0;
+}
+
+/* ---- on all ranks ---- */
+
+/* Keeps a notice for communicators that are listed later. */
+static void remember(struct rondo_runtime *runtime, int source, const struct notice *notice)
+{
+    pthread_mutex_lock(&runtime->lock);
+    struct rondo_early_notice *early = &runtime->early[runtime->early_count++ % RONDO_EARLY_NOTICES];
+    early->scope = (int) notice->scope;
+    early->source = source;
+    early->comm = notice->comm;
+    early->code = (rondo_result_t) notice->code;
+    snprintf(early->text, sizeof(early->text), "%.*s", (int) sizeof(early->text) - 1, notice->text);
+    pthread_mutex_unlock(&runtime->lock);
+}
+
+void rondo_comm_fail_early(struct rondo_comm *comm)
+{
+    struct rondo_runtime *runtime = comm->runtime;
+    struct rondo_early_notice found = {.scope = 0};
+    pthread_mutex_lock(&runtime->lock);
+    for (int i = 0; i < RONDO_EARLY_NOTICES && found.scope == 0; i++) {
+        const struct rondo_early_notice *early = &runtime->early[i];
+        if ((early->scope == SCOPE_COMM && early->comm == comm->id) ||
+            (early->scope == SCOPE_RANK && has_member(comm, early->source)))
+            found = *early;
+    }
+    pthread_mutex_unlock(&runtime->lock);
+    if (found.scope != 0)
+        fail(comm, found.code, found.text);
+    else
+        fail_by_gone(comm);
+}
+
+/* Fails the communicators that the notice is about. */
+static void apply(struct rondo_runtime *runtime, int source, const struct notice *notice)
+{
+    int both[2] = {source, (int) notice->peer};
+    rondo_result_t code = (rondo_result_t) notice->code;
+    if (notice->scope == SCOPE_COMM) {
+        struct rondo_comm *comm = rondo_comm_pin(runtime, notice->comm);
+        if (comm == NULL) {
+            remember(runtime, source, notice);
+            comm = rondo_comm_pin(runtime, notice->comm); /* it may have been listed just before it was remembered */
+        }
+        if (comm == NULL)
+            return;
+        fail(comm, code, notice->text);
+        rondo_comm_unpin(comm);
+    } else if (notice->scope == SCOPE_RANK) {
+        remember(runtime, source, notice);
+        rondo_comms_fail(runtime, both, 1, code, notice->text);
+    } else {
+        rondo_comms_fail(runtime, both, 2, code, notice->text);
+    }
+}
+
+void rondo_failure_message(struct rondo_runtime *runtime, int source, const void *data, size_t bytes)
+{
+    struct notice notice;
+    if (bytes <= NOTICE_LEAST || bytes > sizeof(notice))
+        return;
+    memcpy(&notice, data, bytes);
+    notice.text[bytes - NOTICE_LEAST - 1] = '\0';
+    if (notice.code == RONDO_SUCCESS || notice.scope < SCOPE_COMM || notice.scope > SCOPE_RANK ||
+        (notice.scope == SCOPE_LINK && (notice.peer < 0 || notice.peer >= runtime->size)))
+        return;
+    apply(runtime, source, &notice);
+}
+
+static void fail_everywhere(struct rondo_runtime *runtime, uint64_t id, rondo_result_t code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void fail_everywhere(struct rondo_runtime *runtime, uint64_t id, rondo_result_t code, const char *format, ...)
+{
+    struct notice notice = {.comm = id, .scope = SCOPE_COMM, .code = (int32_t) code};
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(notice.text, sizeof(notice.text), format, arguments);
+    va_end(arguments);
+    tell(runtime, &notice);
+    apply(runtime, runtime->rank, &notice);
+}
+
+void rondo_comm_fail_by_id(struct rondo_runtime *runtime, uint64_t id, rondo_result_t code, const char *function)
+{
+    fail_everywhere(runtime, id, code, "%s failed on rank %d: %s", function, runtime->rank, rondo_last_error());
+}
+
+void rondo_comm_fail_everywhere(struct rondo_comm *comm, rondo_result_t code, const char *format, ...)
+{
+    char text[sizeof(comm->failure)];
+    va_list arguments;
+    if (rondo_comm_failure(comm) != RONDO_SUCCESS)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    fail_everywhere(comm->runtime, comm->id, code, "%s", text);
+}
+
+rondo_result_t rondo_comm_conclude(struct rondo_comm *comm, const char *function, rondo_result_t result)
+{
+    if (result == RONDO_SUCCESS || result == RONDO_ERR_ARGUMENT || result == RONDO_ERR_BUFFER || result == RONDO_ERR_STATE ||
+        result == RONDO_ERR_UNSUPPORTED || rondo_comm_failure(comm) != RONDO_SUCCESS)
+        return result;
+    /* All ranks learn from the control plane that a member has gone, and that is then the reason. */
+    if (result != RONDO_ERR_PEER || !fail_by_gone(comm))
+        rondo_comm_fail_by_id(comm->runtime, comm->id, result, function);
+    return result;
+}
+
+void rondo_rank_fail(struct rondo_runtime *runtime, rondo_result_t code, const char *text)
+{
+    struct notice notice = {.scope = SCOPE_RANK, .code = (int32_t) code};
+    snprintf(notice.text, sizeof(notice.text), "%s", text);
+    tell(runtime, &notice);
+    apply(runtime, runtime->rank, &notice);
+}
+
+void rondo_link_lost(struct rondo_runtime *runtime, int peer, const char *network, const char *why)
+{
+    struct notice notice = {.scope = SCOPE_LINK, .code = (int32_t) RONDO_ERR_PEER, .peer = peer};
+    snprintf(notice.text, sizeof(notice.text), "rank %d cannot be reached by rank %d over %s: %s", peer, runtime->rank, network,
+             why);
+    rondo_log(RONDO_LOG_INFO, runtime->rank, "%s", notice.text);
+    if (!rondo_is_gone(runtime, peer))
+        tell(runtime, &notice);
+    apply(runtime, runtime->rank, &notice);
 }

@@ -64,7 +64,10 @@ struct rondo_runtime {
     uint32_t lanes_used;
     struct rondo_host_lane *free_lanes;
     uint64_t comm_ids;
-    uint32_t *gone; /* [rank]: a rondo_result_t, not 0 once the rank has died or left; atomic */
+    uint32_t *gone;                                       /* [rank]: enum rondo_gone; atomic */
+    struct rondo_early_notice early[RONDO_EARLY_NOTICES]; /* lib/context/failure.h */
+    uint32_t early_count;
+    int forming; /* rondo_init has not returned: exchanges end by the connect timeout */
 };
 
 #endif

@@ -198,7 +198,7 @@ static void take_statement(struct rondo_runtime *runtime, int source, const void
             statement->entries[i].text[sizeof(statement->entries[i].text) - 1] = '\0';
         int complete = 1;
         for (int rank = 0; rank < runtime->size; rank++)
-            complete &= hang->statements[rank].arrived || __atomic_load_n(&runtime->gone[rank], __ATOMIC_ACQUIRE) != 0;
+            complete &= hang->statements[rank].arrived || rondo_is_gone(runtime, rank);
         if (complete)
             send_report(runtime);
     }
@@ -315,8 +315,8 @@ void rondo_hang_check(struct rondo_runtime *runtime)
     } else if (now - hang->asked_ns >= REPORT_NS) { /* rank 0 does not answer either */
         struct rondo_comm *comm = rondo_comm_pin(runtime, id);
         if (comm != NULL) {
-            rondo_comm_fail(comm, RONDO_ERR_TIMEOUT, "stuck for more than %g s, and rank 0 sends no hang report",
-                            runtime->settings.timeout);
+            rondo_comm_fail_everywhere(comm, RONDO_ERR_TIMEOUT, "stuck for more than %g s, and rank 0 sends no hang report",
+                                       runtime->settings.timeout);
             rondo_comm_unpin(comm);
         }
         hang->asked_ns = 0;

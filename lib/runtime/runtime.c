@@ -21,6 +21,7 @@
 #include "device/abi/platform.h"
 #include "lib/submission/observe.h"
 #include "lib/submission/poller.h"
+#include "lib/submission/progress.h"
 #include "lib/runtime/profile.h"
 #include "proxy/proxies.h"
 #include "lib/submission/queue.h"
@@ -32,6 +33,7 @@
 #include "lib/submission/state.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +43,12 @@
 #define GPU_SPREAD       5  /* blocks between a lane's first one and the next lane's; no divisor of their number */
 #define NETWORK_POLLS    8
 #define NETWORK_CHANNELS 4
+
+/* Seconds for the goodbyes of a runtime's end, at most: of ranks that have all come to rondo_finalize; after a failure, when
+ * ranks may be stopped, or be still at work; and what a timeout leaves at least. */
+#define LEAVE_SECONDS    10.0
+#define FAREWELL_SECONDS 5.0
+#define LEAST_SECONDS    1.0
 
 /* Submission comes last: when it wakes waiting threads, nothing of the communicator is under way any more. */
 static const struct rondo_failure_listener *const failure_listeners[] = {&rondo_connection_failure, &rondo_submission_failure,
@@ -52,15 +60,15 @@ static void handle(void *argument, int source, uint32_t type, const void *data, 
     struct rondo_runtime *runtime = argument;
     switch (type) {
     case RONDO_CONTROL_DIED:
-        rondo_peer_gone(runtime, source, "has died");
+        rondo_peer_gone(runtime, source, RONDO_DIED);
         break;
     case RONDO_CONTROL_LEFT:
-        rondo_peer_gone(runtime, source, "has left");
+        rondo_peer_gone(runtime, source, RONDO_LEFT);
         break;
     case RONDO_CONTROL_LOST:
         for (int rank = 0; rank < runtime->size; rank++)
             if (rank != runtime->rank)
-                rondo_peer_gone(runtime, rank, "cannot be reached: the connection to the root is lost");
+                rondo_peer_gone(runtime, rank, RONDO_UNREACHABLE);
         break;
     case RONDO_MESSAGE_MAIL:
         rondo_mailbox_deliver(runtime, source, data, bytes);
@@ -74,9 +82,6 @@ static void handle(void *argument, int source, uint32_t type, const void *data, 
     case RONDO_MESSAGE_VERDICT:
         rondo_check_message(runtime, source, type, data, bytes);
         break;
-    case RONDO_MESSAGE_ABORT:
-        rondo_comm_abort_message(runtime, source, data, bytes);
-        break;
     case RONDO_MESSAGE_HANG_ASK:
     case RONDO_MESSAGE_HANG_QUERY:
     case RONDO_MESSAGE_HANG_STATE:
@@ -88,8 +93,8 @@ static void handle(void *argument, int source, uint32_t type, const void *data, 
     case RONDO_MESSAGE_ENDPOINT:
         rondo_endpoints_message(runtime, source, type, data, bytes);
         break;
-    case RONDO_MESSAGE_LINK_LOST:
-        rondo_link_message(runtime, source, data, bytes);
+    case RONDO_MESSAGE_FAILURE:
+        rondo_failure_message(runtime, source, data, bytes);
         break;
     default:
         rondo_log(RONDO_LOG_WARN, runtime->rank, "dropped a message of unknown type %u from rank %d", type, source);
@@ -475,8 +480,9 @@ static rondo_result_t create_world(struct rondo_runtime *runtime)
     return result;
 }
 
-/* Frees a runtime, in whatever state init has left it. Threads that use a part end before the part is freed. */
-static void tear_down(struct rondo_runtime *runtime)
+/* Frees a runtime, in whatever state init has left it. Threads that use a part end before the part is freed. seconds: for the
+ * goodbye, and, where this process holds the root, for the goodbyes of the others. */
+static void tear_down(struct rondo_runtime *runtime, double seconds)
 {
     rondo_handle_close(runtime->handle);
     rondo_poller_destroy(runtime);
@@ -499,7 +505,7 @@ static void tear_down(struct rondo_runtime *runtime)
     if (runtime->segments != NULL)
         rondo_segments_destroy(runtime->segments);
     if (runtime->control != NULL)
-        rondo_control_close(runtime->control); /* from here on no handler runs */
+        rondo_control_close(runtime->control, seconds); /* from here on no handler runs */
     rondo_connect_destroy(runtime);
     rondo_endpoints_destroy(runtime->endpoints);
     rondo_queue_destroy(runtime);
@@ -517,6 +523,22 @@ static void tear_down(struct rondo_runtime *runtime)
     free(runtime->peers);
     free(runtime);
     rondo_handle_runtime_ended();
+}
+
+/* Tells the other ranks why there will be no runtime on this one, unless the reason is another rank, of which they know. */
+static void report_failed_init(struct rondo_runtime *runtime, rondo_result_t code, const char *message)
+{
+    char text[1100];
+    if (runtime->control == NULL)
+        return;
+    pthread_mutex_lock(&runtime->lock);
+    int known = runtime->early_count > 0;
+    pthread_mutex_unlock(&runtime->lock);
+    for (int rank = 0; rank < runtime->size; rank++)
+        known |= rondo_is_gone(runtime, rank);
+    snprintf(text, sizeof(text), "rondo_init failed on rank %d: %s", runtime->rank, message);
+    if (!known)
+        rondo_rank_fail(runtime, code, text);
 }
 
 /* ---- the public calls ---- */
@@ -542,6 +564,7 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
     pthread_mutex_init(&runtime->lock, NULL);
     runtime->failure_listeners = failure_listeners;
     runtime->device_index = -1;
+    runtime->forming = 1;
     result = rondo_queue_create(runtime);
     if (result == RONDO_SUCCESS)
         result = rondo_settings_read(config, &runtime->settings, &startup);
@@ -573,13 +596,16 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
         result = rondo_profile(runtime);
     if (result == RONDO_SUCCESS && (runtime->handle = rondo_handle_open(RONDO_HANDLE_RUNTIME, runtime)) == NULL)
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a runtime's handle");
+    if (result == RONDO_SUCCESS) /* no rank has a runtime that another could not make */
+        result = rondo_meet(runtime->world, "rondo_init");
     if (result != RONDO_SUCCESS) {
-        char message[512]; /* a call in tear_down may set another message */
-        strncpy(message, rondo_last_error(), sizeof(message) - 1);
-        message[sizeof(message) - 1] = '\0';
-        tear_down(runtime);
+        char message[1024]; /* a call in tear_down may set another message */
+        snprintf(message, sizeof(message), "%s", rondo_last_error());
+        report_failed_init(runtime, result, message);
+        tear_down(runtime, FAREWELL_SECONDS);
         return rondo_fail(result, "%s", message);
     }
+    __atomic_store_n(&runtime->forming, 0, __ATOMIC_RELAXED);
     *rt = runtime->handle;
     return RONDO_SUCCESS;
 }
@@ -590,21 +616,20 @@ rondo_result_t rondo_finalize(rondo_t handle)
     rondo_result_t result = rondo_runtime_of(handle, "rondo_finalize", &runtime);
     if (result != RONDO_SUCCESS)
         return result;
-    pthread_mutex_lock(&runtime->queue->lock);
-    uint64_t outstanding = runtime->queue->submitted - runtime->queue->completed;
-    pthread_mutex_unlock(&runtime->queue->lock);
-    if (outstanding > 0)
-        return rondo_fail(RONDO_ERR_STATE, "rondo_finalize: %llu operations have not completed",
-                          (unsigned long long) outstanding);
+    double timeout = runtime->settings.timeout;
+    uint64_t began = rondo_clock_ns();
+    int active = rondo_progress_settle(runtime, NULL);
+    if (active > 0)
+        return rondo_fail(RONDO_ERR_STATE, "rondo_finalize: %d operations have not completed", active);
     rondo_handle_close(runtime->handle); /* a second call finds nothing */
     runtime->handle = NULL;
     /* The exchange keeps this rank from leaving while others may still wait for its last credit or for a connection. After a
      * failure no rank waits for another. */
-    char here = 1, *all = calloc(1, (size_t) runtime->size);
-    if (all != NULL && rondo_comm_failure(runtime->world) == RONDO_SUCCESS)
-        rondo_exchange(runtime->world, "rondo_finalize", &here, 1, all);
-    free(all);
-    tear_down(runtime);
+    if (rondo_comm_failure(runtime->world) == RONDO_SUCCESS && rondo_meet(runtime->world, "rondo_finalize") != RONDO_SUCCESS)
+        rondo_log(RONDO_LOG_WARN, runtime->rank, "%s", rondo_last_error());
+    double most = rondo_comm_failure(runtime->world) == RONDO_SUCCESS ? LEAVE_SECONDS : FAREWELL_SECONDS;
+    double left = timeout > 0 ? timeout - (double) (rondo_clock_ns() - began) / 1e9 : most;
+    tear_down(runtime, left > most ? most : left < LEAST_SECONDS ? LEAST_SECONDS : left);
     return RONDO_SUCCESS;
 }
 

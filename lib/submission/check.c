@@ -109,7 +109,9 @@ void rondo_check_ask(struct rondo_request *request)
         statement.receiver = lane->outgoing ? lane->peer : comm->rank;
         arbiter = comm->members[statement.receiver];
     }
-    rondo_control_send(request->runtime->control, arbiter, RONDO_MESSAGE_CHECK, &statement, sizeof(statement));
+    rondo_comm_conclude(
+        request->comm, rondo_kind_name(request->call.kind),
+        rondo_control_send(request->runtime->control, arbiter, RONDO_MESSAGE_CHECK, &statement, sizeof(statement)));
 }
 
 /* Whether two ranks' statements are about one operation. */
@@ -119,14 +121,13 @@ static int same_operation(const struct statement *a, const struct statement *b)
            a->receiver == b->receiver;
 }
 
-/* The comparison that the statement belongs to, made if it is the first. NULL: no memory, or a statement that cannot be right.
- */
+/* The comparison that the statement belongs to, made if it is the first. NULL: no memory. */
 static struct comparison *find_comparison(struct rondo_checker *checker, const struct statement *statement)
 {
     struct comparison *comparison = checker->comparisons;
     while (comparison != NULL && !same_operation(&comparison->first, statement))
         comparison = comparison->next;
-    if (comparison != NULL || statement->expected < 1 || statement->expected > 1 << 20)
+    if (comparison != NULL)
         return comparison;
     comparison = calloc(1, sizeof(*comparison));
     if (comparison == NULL)
@@ -155,7 +156,9 @@ static void send_verdicts(struct rondo_runtime *runtime, const struct comparison
     for (int i = 0; i < comparison->first.expected; i++) {
         verdict.peer = comparison->peers[i];
         verdict.outgoing = comparison->outgoing[i];
-        rondo_control_send(runtime->control, comparison->sources[i], RONDO_MESSAGE_VERDICT, &verdict, sizeof(verdict));
+        if (rondo_control_send(runtime->control, comparison->sources[i], RONDO_MESSAGE_VERDICT, &verdict, sizeof(verdict)) ==
+            RONDO_ERR_MEMORY)
+            rondo_comm_fail_by_id(runtime, verdict.comm, RONDO_ERR_MEMORY, "comparing calls");
     }
 }
 
@@ -163,8 +166,15 @@ static void send_verdicts(struct rondo_runtime *runtime, const struct comparison
 static void add_statement(struct rondo_runtime *runtime, int source, const struct statement *statement)
 {
     struct rondo_checker *checker = runtime->checker;
+    if (statement->expected < 1 || statement->expected > runtime->size + 1) /* a message has two, also to the own rank */
+        return;
     struct comparison *comparison = find_comparison(checker, statement);
-    if (comparison == NULL || comparison->arrived >= comparison->first.expected)
+    if (comparison == NULL) {
+        rondo_result_t result = rondo_fail(RONDO_ERR_MEMORY, "no memory for the calls of %d ranks", statement->expected);
+        rondo_comm_fail_by_id(runtime, statement->comm, result, "comparing calls");
+        return;
+    }
+    if (comparison->arrived >= comparison->first.expected)
         return;
     comparison->sources[comparison->arrived] = source;
     comparison->peers[comparison->arrived] = statement->peer;
@@ -210,7 +220,8 @@ rondo_result_t rondo_check_init(struct rondo_comm *comm, const struct rondo_call
 {
     struct statement mine, *all = calloc((size_t) comm->size, sizeof(*all));
     if (all == NULL)
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory to compare %d calls", comm->size);
+        return rondo_comm_conclude(comm, rondo_kind_name(call->kind),
+                                   rondo_fail(RONDO_ERR_MEMORY, "no memory to compare %d calls", comm->size));
     fill_in(comm, call, &mine);
     rondo_result_t result = rondo_exchange(comm, "persistent init", &mine, sizeof(mine), all);
     for (int rank = 1; rank < comm->size && result == RONDO_SUCCESS; rank++)

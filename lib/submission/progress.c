@@ -22,7 +22,9 @@
 
 #define BACKOFF_NS    1000000u
 #define LOOKS_A_ROUND 64
-#define INLINE_NS     100000u  /* a waiting thread moves the proxy's slots for so long while no daemon may run */
+#define INLINE_NS     100000u     /* a waiting thread moves the proxy's slots for so long while no daemon may run */
+#define SETTLE_NS     5000000000u /* for the requests of a failed communicator to end */
+#define SETTLE_NAP_NS 200000u
 #define WATCH_NS      2000000u /* after so long without a completion a waiting thread sleeps between its looks */
 
 static int is_active(const struct rondo_request *request)
@@ -109,9 +111,13 @@ static void wait_done(struct rondo_request *request)
 static rondo_result_t conclude(struct rondo_request *request)
 {
     rondo_result_t result = request->result;
-    if (result != RONDO_SUCCESS)
-        rondo_fail(result, "%s: %s", rondo_kind_name(request->call.kind),
-                   request->message != NULL ? request->message : rondo_strerror(result));
+    if (result != RONDO_SUCCESS) {
+        /* There may have been no memory for the message, which is then that of the communicator. */
+        const char *reason = request->message != NULL                             ? request->message
+                             : rondo_comm_failure(request->comm) != RONDO_SUCCESS ? request->comm->failure
+                                                                                  : rondo_strerror(result);
+        rondo_fail(result, "%s: %s", rondo_kind_name(request->call.kind), reason);
+    }
     if (request->persistent)
         __atomic_store_n(&request->state, RONDO_REQUEST_INACTIVE, __ATOMIC_RELEASE);
     else if (!rondo_request_cache_put(request))
@@ -130,6 +136,37 @@ rondo_result_t rondo_progress_wait(struct rondo_request *request)
     if (rondo_request_state(request) != RONDO_REQUEST_DONE)
         wait_done(request);
     return conclude(request);
+}
+
+/* Counts the active requests of the communicator (NULL: of all). *ending: whether all of them belong to failed ones. */
+static int count_active(struct rondo_runtime *runtime, const struct rondo_comm *comm, int *ending)
+{
+    struct rondo_queue *queue = runtime->queue;
+    int active = 0;
+    *ending = 1;
+    pthread_mutex_lock(&queue->lock);
+    for (const struct rondo_request *request = queue->active; request != NULL; request = request->active_after)
+        if (comm == NULL || request->comm == comm) {
+            active++;
+            *ending &= rondo_comm_failure(request->comm) != RONDO_SUCCESS;
+        }
+    pthread_mutex_unlock(&queue->lock);
+    return active;
+}
+
+int rondo_progress_settle(struct rondo_runtime *runtime, const struct rondo_comm *comm)
+{
+    struct rondo_queue *queue = runtime->queue;
+    for (uint64_t until = rondo_clock_ns() + SETTLE_NS;;) {
+        uint32_t seen = __atomic_load_n(&queue->event, __ATOMIC_SEQ_CST);
+        int ending, active = count_active(runtime, comm, &ending);
+        if (active == 0 || !ending || rondo_clock_ns() > until)
+            return active;
+        if (rondo_queue_reap(runtime) > 0)
+            continue;
+        rondo_assist_once(runtime);
+        rondo_event_sleep(&queue->event, seen, &queue->sleepers, SETTLE_NAP_NS);
+    }
 }
 
 /* ---- the public calls ---- */

@@ -11,5 +11,8 @@ rondo_result_t rondo_progress_run(struct rondo_request *request);
  * message in rondo_last_error. A persistent request is inactive then; any other is cached or freed, and must not be used any
  * more. One thread waits for a request; not under a lock. */
 rondo_result_t rondo_progress_wait(struct rondo_request *request);
+/* Waits until no request of the communicator (NULL: of the runtime) is active, if all that are belong to failed communicators,
+ * whose requests end by themselves; at most a few seconds. Returns how many are active. Not under a lock. */
+int rondo_progress_settle(struct rondo_runtime *runtime, const struct rondo_comm *comm);
 
 #endif

@@ -270,7 +270,7 @@ static rondo_result_t count_others(struct rondo_comm *comm, uint32_t *oversubscr
     if (!comm->gpus_only || comm->size == 1)
         return RONDO_SUCCESS;
     if ((all = calloc((size_t) comm->size, sizeof(*all))) == NULL)
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", comm->size);
+        return rondo_comm_conclude(comm, "persistent init", rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", comm->size));
     rondo_result_t result = rondo_exchange(comm, "persistent init", &mine, sizeof(mine), all);
     for (int rank = 0; rank < comm->size; rank++)
         *oversubscription = all[rank] > *oversubscription ? all[rank] : *oversubscription;
@@ -305,7 +305,11 @@ static rondo_result_t make_anew(struct rondo_comm *comm, const struct rondo_call
     }
     if (status == RONDO_SUCCESS)
         status = build(&making, &request);
-    if (persistent && !is_p2p(call) && comm->size > 1 && !moves_nothing(call))
+    /* What is over the budget can be refused at an init, where nothing has been done yet; all ranks are told. */
+    if (!persistent || !rondo_last_error_refuses())
+        rondo_comm_conclude(comm, rondo_kind_name(call->kind), status);
+    if (persistent && !is_p2p(call) && comm->size > 1 && !moves_nothing(call) &&
+        (status == RONDO_SUCCESS || rondo_comm_failure(comm) == RONDO_SUCCESS))
         status = rondo_agree(comm, rondo_kind_name(call->kind), status, &making.refused);
     if (status != RONDO_SUCCESS)
         return undo(&making, request, status);

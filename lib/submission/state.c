@@ -13,6 +13,7 @@
 #include "lib/submission/queue.h"
 #include "proxy/proxies.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -509,6 +510,10 @@ static void abandon(struct rondo_runtime *runtime, rondo_result_t result, const 
 
 void rondo_device_lost(struct rondo_runtime *runtime, rondo_result_t code, const char *why)
 {
-    rondo_comms_fail(runtime, NULL, 0, code, why);
+    if (rondo_comms_fail(runtime, NULL, 0, code, why) > 0) { /* no other rank has noticed */
+        char text[256];
+        snprintf(text, sizeof(text), "rank %d: %s", runtime->rank, why);
+        rondo_rank_fail(runtime, code, text);
+    }
     abandon(runtime, code, why);
 }

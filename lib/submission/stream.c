@@ -224,7 +224,8 @@ rondo_result_t rondo_stream_enqueue(struct rondo_request *first)
     if (all > 4)
         requests = calloc((size_t) all, sizeof(struct rondo_request *));
     if (requests == NULL)
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory to enqueue %d operations", all);
+        return rondo_comm_conclude(comm, rondo_kind_name(first->call.kind),
+                                   rondo_fail(RONDO_ERR_MEMORY, "no memory to enqueue %d operations", all));
     struct rondo_request *next;
     all = 0;
     for (struct rondo_request *request = first; request != NULL; request = next) {
@@ -238,7 +239,7 @@ rondo_result_t rondo_stream_enqueue(struct rondo_request *first)
             requests[count++] = request;
         }
     if (result == RONDO_SUCCESS && count > 0)
-        result = launch_all(comm, requests, count);
+        result = rondo_comm_conclude(comm, rondo_kind_name(requests[0]->call.kind), launch_all(comm, requests, count));
     for (int i = 0; i < all; i++) {
         if (i < count && result == RONDO_SUCCESS)
             ask(requests[i]);

@@ -65,7 +65,7 @@ static int open_side(struct side *side, const char *job, int rank, int size)
 static void close_side(struct side *side)
 {
     rondo_segments_destroy(side->segments);
-    rondo_control_close(side->control);
+    rondo_control_close(side->control, 30);
 }
 
 static void put(int socket, const void *data, size_t bytes)

@@ -98,7 +98,7 @@ static inline void *rank_close(void *argument)
 {
     struct rank *rank = argument;
     if (rank->result == RONDO_SUCCESS)
-        rondo_control_close(rank->control);
+        rondo_control_close(rank->control, 30);
     rank->control = NULL;
     return NULL;
 }

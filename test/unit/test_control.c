@@ -304,7 +304,7 @@ static void test_arguments(void **state)
     assert_int_equal(rondo_control_send(rank.control, 0, PLAIN, NULL, 1), RONDO_ERR_ARGUMENT);
     assert_int_equal(rondo_control_send(rank.control, 0, PLAIN, job, RONDO_CONTROL_MESSAGE_MAX + 1), RONDO_ERR_ARGUMENT);
     rank_close(&rank);
-    rondo_control_close(NULL);
+    rondo_control_close(NULL, 30);
 }
 
 static void test_leave(void **state)
@@ -578,7 +578,7 @@ static int be_rank(char **arguments)
     if (strcmp(arguments[5], "wait") == 0)
         sleep(30);
     usleep(300000);
-    rondo_control_close(rank.control);
+    rondo_control_close(rank.control, 30);
     return rank.lost;
 }
 

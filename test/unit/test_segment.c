@@ -187,7 +187,7 @@ static int be_child(const char *job, const char *behaviour)
     if (strcmp(behaviour, "die") == 0)
         kill(getpid(), SIGKILL);
     rondo_segments_destroy(segments);
-    rondo_control_close(mail.rank.control);
+    rondo_control_close(mail.rank.control, 30);
     return mail.rank.lost;
 }
 
@@ -226,7 +226,7 @@ static void two_processes(const char *behaviour)
     rondo_segment_release(segments, theirs);
     assert_int_equal(rondo_segment_import(segments, &mail.handle, &theirs), RONDO_ERR_TRANSPORT);
     rondo_segments_destroy(segments);
-    rondo_control_close(mail.rank.control);
+    rondo_control_close(mail.rank.control, 30);
 }
 
 static void test_two_processes(void **state)

@@ -131,9 +131,9 @@ rondo_result_t rondo_arena_allocate(struct rondo_arena *arena, const struct rond
     bytes = (bytes + GRAIN - 1) & ~(size_t) (GRAIN - 1);
     pthread_mutex_lock(&arena->lock);
     if (bytes > arena->budget || arena->reserved > arena->budget - bytes)
-        result = rondo_fail(RONDO_ERR_MEMORY,
-                            "a connector of %zu bytes exceeds the memory budget: %llu of %llu bytes are in use (RONDO_MEMORY)",
-                            bytes, (unsigned long long) arena->reserved, (unsigned long long) arena->budget);
+        result =
+            rondo_refuse("a connector of %zu bytes exceeds the memory budget: %llu of %llu bytes are in use (RONDO_MEMORY)",
+                         bytes, (unsigned long long) arena->reserved, (unsigned long long) arena->budget);
     else if ((result = find_room(arena, source, argument, bytes, region)) == RONDO_SUCCESS)
         arena->reserved += bytes;
     pthread_mutex_unlock(&arena->lock);
