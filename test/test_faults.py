@@ -1,9 +1,11 @@
 """Ranks that fail, stop, stay away or give up: every other rank gets an error in time and can go on."""
+import random
 import signal
+import socket
 import time
 
 import pytest
-from harness import ABORTED, BOOTSTRAP, PATIENCE, PEER, SUCCESS, TIMEOUT, Job, free_port, program
+from harness import ABORTED, BOOTSTRAP, PATIENCE, PEER, SANITIZED, SUCCESS, TIMEOUT, Job, free_port, program
 
 LIMIT = 5 * PATIENCE  # seconds from a failure to the error
 
@@ -197,3 +199,111 @@ def test_sizes_that_differ():
             code, _, message = other.results()[1]
             assert code == BOOTSTRAP, message
             assert job.results()[0][0] == BOOTSTRAP
+
+
+def life(size, *options, **extra):
+    return Job(size, program("lifetime"), *options, seconds=40, **extra)
+
+
+def after_a_local_failure(job, failing):
+    """Rank `failing` alone could not do its part: every rank has an error by the next call, with that rank and a reason."""
+    results = job.results()
+    again = {rank: line.split(" ", 3) for rank, line in job.wait_for("AGAIN ").items()}
+    for rank, (code, _, message) in results.items():
+        assert code != SUCCESS or rank != failing, job.output()
+        assert int(again[rank][1]) != SUCCESS, job.output()
+        assert f"rank {failing}" in again[rank][3], job.output()
+        assert code == SUCCESS or rank == failing or f"rank {failing}" in message, job.output()
+    job.wait_for("FINALIZED")
+    job.finish()
+    return results
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need address space of their own")
+@pytest.mark.parametrize("failing", [0, 2])
+@pytest.mark.parametrize("call", ["blocking", "nonblocking", "persistent", "message", "split", "register"])
+def test_out_of_memory_on_one_rank(call, failing):
+    with life(3, "--call", call, "--starved", failing) as job:
+        after_a_local_failure(job, failing)
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need address space of their own")
+def test_little_address_space_on_rank_0():
+    """Wherever memory ends, in rondo_init or later, both ranks get an error, or the call succeeds on both."""
+    failed = 0
+    for limit in range(100, 400, 20):
+        with life(2, "--call", "blocking", "--starved", 0, "--limit", limit, RONDO_CONNECT_TIMEOUT=3) as job:
+            results = job.results()
+            again = {rank: int(line.split()[1]) for rank, line in job.wait_for("AGAIN ").items()}
+            assert (again[0] == SUCCESS) == (again[1] == SUCCESS), f"{limit} MiB\n{job.output()}"
+            failed += again[0] != SUCCESS
+            assert again[0] == SUCCESS or "rank 0" in results[1][2], f"{limit} MiB\n{job.output()}"
+            job.wait_for("FINALIZED")
+            job.finish()
+    assert failed > 0, "no limit was too little"
+
+
+def test_init_that_fails_on_one_rank():
+    """Rank 1 fails after the ranks have met; the others learn why, long before the connect timeout."""
+    unwritable = "/nonexistent/trace.json"
+    with faults(3, "blocking", each=lambda rank: {"RONDO_TRACE": unwritable} if rank == 1 else {}) as job:
+        for rank, (code, seconds, message) in job.results().items():
+            assert code != SUCCESS and unwritable in message, f"rank {rank}: {code}: {message}"
+            assert rank == 1 or "rank 1" in message, f"rank {rank}: {message}"
+            assert seconds < 2 * LIMIT, f"rank {rank} took {seconds} s"
+        job.finish()
+
+
+def own_address():
+    """An address of this machine that is not loopback's, on which heartbeats are sent; None: there is none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+            return None if probe.getsockname()[0].startswith("127.") else probe.getsockname()[0]
+        except OSError:
+            return None
+
+
+@pytest.mark.parametrize("found_by", ["timeout", "heartbeat"])
+@pytest.mark.parametrize("frozen", [0, 2])
+def test_finalize_beside_a_frozen_rank(frozen, found_by):
+    """Rank 0, which holds the root, leaves the frozen rank behind and says so; so do the others where rank 0 is frozen."""
+    address = own_address()
+    if found_by == "timeout":
+        extra = {"RONDO_TIMEOUT": 3}
+    elif address is not None:
+        extra = {"RONDO_HEARTBEAT": 2, "root": f"{address}:{free_port()}", "RONDO_SECRET": "of this test"}
+    else:
+        pytest.skip("this machine has no address but loopback's, where no heartbeats are sent")
+    with faults(3, "finalize", "--absent", frozen, "--seconds", 1000, **extra) as job:
+        job.wait_for("READY")
+        job.ranks[frozen].process.send_signal(signal.SIGSTOP)
+        stopped = time.monotonic()
+        others = [rank for rank in job.ranks if rank != frozen]
+        job.wait_for("FINALIZED", others)
+        job.finish(others)
+        assert time.monotonic() - stopped < 5 + LIMIT, job.output()
+        if frozen != 0 and found_by == "timeout":
+            assert "the root leaves rank 2" in job.output(), job.output()
+
+
+@pytest.mark.parametrize("lives", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_killed_at_any_time(lives):
+    """Any rank, from rondo_init to rondo_finalize: every survivor ends in time, with the number of the dead rank."""
+    seed = random.randrange(1 << 30)
+    draw = random.Random(seed)
+    for number in range(lives):
+        size, moment = draw.randint(3, 5), draw.uniform(0, 0.8)
+        victim = draw.randrange(size)
+        where_killed = f"life {number} of seed {seed}: rank {victim} of {size} after {moment:.3f} s"
+        with life(size, RONDO_CONNECT_TIMEOUT=2) as job:
+            time.sleep(moment)
+            job.ranks[victim].process.kill()
+            killed = time.monotonic()
+            others = [rank for rank in job.ranks if rank != victim]
+            for rank, (code, _, message) in job.results(others).items():
+                assert code == SUCCESS or f"rank {victim}" in message, f"{where_killed}\n{job.output()}"
+                assert code in (SUCCESS, PEER, BOOTSTRAP), f"{where_killed}\n{job.output()}"
+            job.wait_for("FINALIZED", others)
+            job.finish(others)
+            assert time.monotonic() - killed < LIMIT, f"{where_killed}\n{job.output()}"

@@ -26,6 +26,7 @@
 enum {
     STACK_BYTES = 512 << 10, /* the handler runs on it */
     FILLS_ROUND = 16,        /* reads before the watched descriptor is looked at again */
+    GIVE_UP_MS = 500,        /* for the root to notice that a closing rank waits no longer */
     QUEUED_MOST = 512 << 20, /* bytes the root may leave untaken */
 };
 
@@ -167,6 +168,7 @@ static void call_watcher(struct rondo_control *control, int fd)
 static void *run(void *argument)
 {
     struct rondo_control *control = argument;
+    int given_up = 0;
     /* Messages of faster ranks may have arrived together with RONDO_FRAME_READY. */
     take_input(control);
     for (;;) {
@@ -185,6 +187,12 @@ static void *run(void *argument)
 
         /* Closing lasts until the root ends the connection, which a root of this process does after all other ranks. */
         int64_t left = until - rondo_clock_ms();
+        if (closing && left <= 0 && !given_up) { /* a root of this process logs which ranks it leaves, and then answers */
+            given_up = 1;
+            shutdown(control->connection.fd, SHUT_WR);
+        }
+        if (given_up)
+            left += GIVE_UP_MS;
         if (closing && (broken || atomic_load(&control->lost) || left <= 0))
             return NULL;
         if (poll(polled, 3, closing ? (int) left : until_beat(control)) < 0)

@@ -18,6 +18,7 @@ enum {
     QUEUED_SLOW = 64 << 20,  /* bytes queued for a member that has taken none for STALL_MS: it counts as dead */
     QUEUED_MOST = 512 << 20, /* bytes queued for a member that takes some: more, and it counts as dead */
     STALL_MS = 2000,
+    NAMED_MOST = 16, /* ranks that a message names */
 };
 
 static void set_phase(struct rondo_members *members, struct rondo_member *member, enum rondo_member_phase phase)
@@ -99,11 +100,34 @@ void rondo_members_end(struct rondo_members *members, struct rondo_member *membe
     rondo_frame_connection_close(&member->connection);
 }
 
-/* Whether a rank of this process is connected. */
-static int has_local(const struct rondo_members *members)
+int rondo_members_name(const struct rondo_members *members, int connected, char *text, size_t bytes)
+{
+    int count = connected ? members->joined : members->size - members->joined, named = 0;
+    int at = snprintf(text, bytes, count == 1 ? "rank" : "ranks");
+    for (int rank = 0; rank < members->size && named < NAMED_MOST; rank++)
+        if ((members->by_rank[rank] != NULL) == connected)
+            at += snprintf(text + at, bytes - (size_t) at, "%s %d", named++ > 0 ? "," : "", rank);
+    if (count > named)
+        at += snprintf(text + at, bytes - (size_t) at, " and %d more", count - named);
+    return at;
+}
+
+/* The process of the root wants to end: logs which ranks have not left by then. */
+static void report_abandoned(const struct rondo_members *members)
+{
+    char text[512];
+    if (members->joined == 0)
+        return;
+    rondo_members_name(members, 1, text, sizeof(text));
+    rondo_log(RONDO_LOG_WARN, -1, "the root leaves %s of %d, which %s not left in time", text, members->size,
+              members->joined == 1 ? "has" : "have");
+}
+
+/* Whether another rank of this process is connected. */
+static int has_other_local(const struct rondo_members *members, const struct rondo_member *but)
 {
     for (const struct rondo_member *member = members->first; member != NULL; member = member->next)
-        if (member->local && (member->phase == RONDO_MEMBER_JOINED || member->phase == RONDO_MEMBER_HELD))
+        if (member != but && member->local && (member->phase == RONDO_MEMBER_JOINED || member->phase == RONDO_MEMBER_HELD))
             return 1;
     return 0;
 }
@@ -111,6 +135,10 @@ static int has_local(const struct rondo_members *members)
 void rondo_members_lose(struct rondo_members *members, struct rondo_member *member)
 {
     enum rondo_member_phase phase = member->phase;
+    if (phase == RONDO_MEMBER_HELD && !has_other_local(members, member)) { /* logs before its process may end */
+        report_abandoned(members);
+        members->abandoned = 1;
+    }
     rondo_members_end(members, member);
     if (phase == RONDO_MEMBER_JOINED) {
         members->by_rank[member->rank] = NULL;
@@ -122,8 +150,6 @@ void rondo_members_lose(struct rondo_members *members, struct rondo_member *memb
             rondo_members_broadcast(members, RONDO_CONTROL_DIED, member->rank, NULL, 0);
         }
     }
-    if (phase == RONDO_MEMBER_HELD)
-        members->abandoned = !has_local(members);
     if (member == members->anchor && !members->formed)
         rondo_members_fail(members, "the rank that holds the root has given up");
 }

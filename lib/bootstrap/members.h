@@ -70,6 +70,9 @@ void rondo_members_end(struct rondo_members *members, struct rondo_member *membe
  * other rank of this process behind makes the members abandoned. */
 void rondo_members_lose(struct rondo_members *members, struct rondo_member *member);
 
+/* Names the ranks that are connected, or those that are not, in a text of at least 256 bytes. Returns its length. */
+int rondo_members_name(const struct rondo_members *members, int connected, char *text, size_t bytes);
+
 /* Queues a frame for every joined rank but source. */
 void rondo_members_broadcast(struct rondo_members *members, uint32_t type, int source, const void *data, size_t bytes);
 /* The job cannot form any more: tells every joined rank why, and lets them go. */

@@ -20,7 +20,6 @@ enum {
     PENDING_MS = 5000,     /* for an unauthenticated connection to send its hello */
     ACCEPT_ROUND = 64,     /* connections accepted before the next event is served */
     ACCEPT_PAUSE_MS = 100, /* when the process is out of descriptors */
-    NAMED_MOST = 16,       /* missing ranks that a message names */
     STACK_BYTES = 256 << 10,
 };
 
@@ -162,35 +161,11 @@ static void read_hello(struct router *router, struct rondo_member *member)
         send_verdict(router, member, code, detail);
 }
 
-/* Names the ranks that are connected, or those that are not. Returns the length of the text. */
-static int name_ranks(const struct rondo_members *members, int connected, char *text, size_t bytes)
-{
-    int count = connected ? members->joined : members->size - members->joined, named = 0;
-    int at = snprintf(text, bytes, count == 1 ? "rank" : "ranks");
-    for (int rank = 0; rank < members->size && named < NAMED_MOST; rank++)
-        if ((members->by_rank[rank] != NULL) == connected)
-            at += snprintf(text + at, bytes - (size_t) at, "%s %d", named++ > 0 ? "," : "", rank);
-    if (count > named)
-        at += snprintf(text + at, bytes - (size_t) at, " and %d more", count - named);
-    return at;
-}
-
 static void describe_missing(const struct router *router, char *text, size_t bytes)
 {
-    int at = name_ranks(&router->members, 0, text, bytes);
+    int at = rondo_members_name(&router->members, 0, text, bytes);
     snprintf(text + at, bytes - (size_t) at, " of %d did not come within %.*f s", router->members.size, router->waited < 10,
              router->waited);
-}
-
-/* The process of the root wants to end: logs which ranks have not left by then. */
-static void report_abandoned(const struct rondo_members *members)
-{
-    char text[512];
-    if (members->joined == 0)
-        return;
-    name_ranks(members, 1, text, sizeof(text));
-    rondo_log(RONDO_LOG_WARN, -1, "the root leaves %s of %d, which %s not left in time", text, members->size,
-              members->joined == 1 ? "has" : "have");
 }
 
 /* Ends connections whose time is up, and the job if it has not formed in time. Returns the milliseconds until this is due
@@ -298,8 +273,6 @@ static void *run(void *argument)
             watch_listeners(router, EPOLL_CTL_MOD, router->accept_again != 0 ? 0 : EPOLLIN);
         rondo_members_finish_round(&router->members);
     }
-    if (router->members.abandoned)
-        report_abandoned(&router->members);
     destroy(router);
     return NULL;
 }

@@ -101,7 +101,7 @@ rondo_result_t rondo_program_register(rondo_comm_t handle, rondo_program_t build
     uint64_t *all = calloc((size_t) comm->size, sizeof(*all));
     status = all == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", comm->size)
                          : prepare(comm, builder, min_bytes, max_bytes, &program, &fingerprint);
-    rondo_comm_conclude(comm, "rondo_program_register", status);
+    status = rondo_comm_conclude(comm, "rondo_program_register", status);
     if (status == RONDO_SUCCESS || rondo_comm_failure(comm) == RONDO_SUCCESS)
         status = rondo_agree(comm, "rondo_program_register", status, &refused);
     if (status == RONDO_SUCCESS)

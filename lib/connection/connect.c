@@ -345,10 +345,10 @@ static rondo_result_t await(const struct rondo_comm *comm, struct pending *pendi
     clock_gettime(CLOCK_REALTIME, &deadline);
     deadline.tv_sec += (time_t) seconds + 1;
     while (!pending->answered) {
-        if (rondo_is_gone(runtime, pending->peer))
-            return rondo_fail(RONDO_ERR_PEER, "rank %d has gone while connecting to it", pending->peer);
         if (rondo_comm_failure(comm) != RONDO_SUCCESS)
             return rondo_fail(rondo_comm_failure(comm), "%s", comm->failure);
+        if (rondo_is_gone(runtime, pending->peer))
+            return rondo_fail(RONDO_ERR_PEER, "rank %d has gone while connecting to it", pending->peer);
         if (pthread_cond_timedwait(&table->answered, &table->lock, &deadline) != 0)
             return rondo_fail(RONDO_ERR_TIMEOUT, "rank %d has not answered a connection within %g s", pending->peer, seconds);
     }

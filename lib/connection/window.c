@@ -291,7 +291,7 @@ rondo_result_t rondo_window_open(struct rondo_comm *comm, char *base, size_t byt
     return RONDO_SUCCESS;
 
 fail:
-    rondo_comm_conclude(comm, "register", status); /* at once, because the other members wait */
+    status = rondo_comm_conclude(comm, "register", status); /* at once, because the other members wait */
     free(offers);
     if (registration != NULL)
         rondo_window_close(comm, registration);
@@ -369,6 +369,8 @@ rondo_result_t rondo_comm_register(rondo_comm_t handle, void *buf, size_t bytes)
     if (result != RONDO_SUCCESS)
         return result;
     int refused;
+    if (rondo_comm_failure(comm) != RONDO_SUCCESS)
+        return rondo_fail(rondo_comm_failure(comm), "rondo_comm_register: %s", comm->failure);
     result = rondo_window_open(comm, buf, bytes, &registration);
     if (result == RONDO_SUCCESS) { /* after the exchange, in which the peers needed this rank's part */
         result = rondo_buffer_check(comm->runtime->device_index, buf, bytes, "rondo_comm_register");
@@ -376,7 +378,8 @@ rondo_result_t rondo_comm_register(rondo_comm_t handle, void *buf, size_t bytes)
             rondo_window_close(comm, registration);
     }
     /* All members must learn that one cannot map a peer's memory, because the registrations decide how calls are executed. */
-    agreed = comm->same_process ? result : rondo_agree(comm, "rondo_comm_register", result, &refused);
+    const int known = comm->same_process || (result != RONDO_SUCCESS && rondo_comm_failure(comm) != RONDO_SUCCESS);
+    agreed = known ? result : rondo_agree(comm, "rondo_comm_register", result, &refused);
     if (result == RONDO_SUCCESS && agreed != RONDO_SUCCESS)
         rondo_window_close(comm, registration);
     if (agreed != RONDO_SUCCESS)

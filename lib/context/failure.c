@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* Which communicators a notice is about. */
 enum scope {
@@ -22,6 +23,7 @@ struct notice {
     int64_t peer;
     char text[1000]; /* only so much of it travels as there is text */
 };
+#define FAILURE_NAPS 1000 /* of a millisecond, for a failure that the control thread is about to report */
 #define NOTICE_LEAST offsetof(struct notice, text)
 _Static_assert(sizeof(struct notice) <= RONDO_CONTROL_NOTICE_MAX, "a notice must fit into what is set aside for it");
 
@@ -149,8 +151,7 @@ void rondo_peer_gone(struct rondo_runtime *runtime, int rank, enum rondo_gone ho
     rondo_comms_fail(runtime, &rank, 1, RONDO_ERR_PEER, text);
 }
 
-/* Fails the communicator if a member has gone. Returns whether one has. */
-static int fail_by_gone(struct rondo_comm *comm)
+static void fail_by_gone(struct rondo_comm *comm)
 {
     char text[256];
     for (int i = 0; i < comm->size; i++) {
@@ -159,9 +160,8 @@ static int fail_by_gone(struct rondo_comm *comm)
             continue;
         describe_gone(comm->members[i], how, text, sizeof(text));
         fail(comm, RONDO_ERR_PEER, text);
-        return 1;
+        return;
     }
-    return 0;
 }
 
 /* ---- on all ranks ---- */
@@ -243,8 +243,8 @@ static void fail_everywhere(struct rondo_runtime *runtime, uint64_t id, rondo_re
     va_start(arguments, format);
     vsnprintf(notice.text, sizeof(notice.text), format, arguments);
     va_end(arguments);
+    apply(runtime, runtime->rank, &notice); /* first, because a rank that is told may leave at once */
     tell(runtime, &notice);
-    apply(runtime, runtime->rank, &notice);
 }
 
 void rondo_comm_fail_by_id(struct rondo_runtime *runtime, uint64_t id, rondo_result_t code, const char *function)
@@ -264,13 +264,25 @@ void rondo_comm_fail_everywhere(struct rondo_comm *comm, rondo_result_t code, co
     fail_everywhere(comm->runtime, comm->id, code, "%s", text);
 }
 
+/* Waits until the control thread, which has noticed that a rank is gone, has failed the communicator. */
+static void await_failure(const struct rondo_comm *comm)
+{
+    static const struct timespec nap = {0, 1000000};
+    for (int naps = 0; naps < FAILURE_NAPS && rondo_comm_failure(comm) == RONDO_SUCCESS; naps++)
+        nanosleep(&nap, NULL);
+}
+
 rondo_result_t rondo_comm_conclude(struct rondo_comm *comm, const char *function, rondo_result_t result)
 {
     if (result == RONDO_SUCCESS || result == RONDO_ERR_ARGUMENT || result == RONDO_ERR_BUFFER || result == RONDO_ERR_STATE ||
-        result == RONDO_ERR_UNSUPPORTED || rondo_comm_failure(comm) != RONDO_SUCCESS)
+        result == RONDO_ERR_UNSUPPORTED)
         return result;
-    /* All ranks learn from the control plane that a member has gone, and that is then the reason. */
-    if (result != RONDO_ERR_PEER || !fail_by_gone(comm))
+    if (result == RONDO_ERR_PEER) {
+        await_failure(comm);
+        if (rondo_comm_failure(comm) != RONDO_SUCCESS)
+            return rondo_fail(rondo_comm_failure(comm), "%s: %s", function, comm->failure);
+    }
+    if (rondo_comm_failure(comm) == RONDO_SUCCESS)
         rondo_comm_fail_by_id(comm->runtime, comm->id, result, function);
     return result;
 }
@@ -279,8 +291,8 @@ void rondo_rank_fail(struct rondo_runtime *runtime, rondo_result_t code, const c
 {
     struct notice notice = {.scope = SCOPE_RANK, .code = (int32_t) code};
     snprintf(notice.text, sizeof(notice.text), "%s", text);
-    tell(runtime, &notice);
     apply(runtime, runtime->rank, &notice);
+    tell(runtime, &notice);
 }
 
 void rondo_link_lost(struct rondo_runtime *runtime, int peer, const char *network, const char *why)
@@ -290,6 +302,6 @@ void rondo_link_lost(struct rondo_runtime *runtime, int peer, const char *networ
              why);
     rondo_log(RONDO_LOG_INFO, runtime->rank, "%s", notice.text);
     if (!rondo_is_gone(runtime, peer))
-        tell(runtime, &notice);
-    apply(runtime, runtime->rank, &notice);
+        apply(runtime, runtime->rank, &notice);
+    tell(runtime, &notice);
 }

@@ -307,7 +307,7 @@ static rondo_result_t make_anew(struct rondo_comm *comm, const struct rondo_call
         status = build(&making, &request);
     /* What is over the budget can be refused at an init, where nothing has been done yet; all ranks are told. */
     if (!persistent || !rondo_last_error_refuses())
-        rondo_comm_conclude(comm, rondo_kind_name(call->kind), status);
+        status = rondo_comm_conclude(comm, rondo_kind_name(call->kind), status);
     if (persistent && !is_p2p(call) && comm->size > 1 && !moves_nothing(call) &&
         (status == RONDO_SUCCESS || rondo_comm_failure(comm) == RONDO_SUCCESS))
         status = rondo_agree(comm, rondo_kind_name(call->kind), status, &making.refused);
