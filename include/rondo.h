@@ -213,7 +213,8 @@ typedef struct {
  * @retval RONDO_ERR_SYSTEM        a system call failed
  * @retval RONDO_ERR_DEVICE        the GPU reported an error
  * @retval RONDO_ERR_STATE         this process was forked while its parent had a runtime
- * @ranks    Collective: all ranks of the job call it, with equal size and scheduling fields.
+ * @ranks    Collective: all ranks of the job call it, with equal size and scheduling fields. It succeeds on all or on none: a
+ *           rank that cannot go on tells the others why, who then fail with its error code and rank.
  * @threads  Any; each rank in a thread of its own if one process holds several ranks, because the call blocks.
  * @source   MPI-4.1 section 11.2, The World Model (MPI_Init); ncclCommInitRank() of NCCL.
  */
@@ -223,11 +224,13 @@ RONDO_API rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config);
  * Ends a runtime.
  *
  * Frees its requests, communicators and memory. Ranks whose world communicator has not failed wait for each other, so that no
- * rank leaves while another needs it.
+ * rank leaves while another needs it, for at most RONDO_TIMEOUT seconds if that is set. The process that holds the root (rank
+ * 0's, or the one that called rondo_get_unique_id()) then waits some seconds more for ranks that have not left, and logs which
+ * it leaves behind. After a failure no rank waits for another but in this last way.
  *
  * @param rt   the runtime; if the call succeeds, it and the handles of its communicators and requests stand for nothing
  * @retval RONDO_ERR_ARGUMENT   rt is NULL, or has been finalized
- * @retval RONDO_ERR_STATE      an operation has not completed; the runtime stays as it is
+ * @retval RONDO_ERR_STATE      an operation on a communicator that has not failed has not completed; the runtime stays as it is
  * @ranks    Collective over the job, unless the world communicator has failed.
  * @threads  Any; no other thread may use the runtime during the call or after it.
  * @source   MPI-4.1 section 11.2, The World Model (MPI_Finalize).
@@ -784,13 +787,17 @@ RONDO_API rondo_result_t rondo_request_callback(rondo_request_t request, void (*
  * - RONDO_ERR_TIMEOUT: stuck for more than RONDO_TIMEOUT seconds; the communicator has failed
  * - RONDO_ERR_ABORTED: rondo_comm_abort() was called on some rank
  * - RONDO_ERR_TRANSPORT: no transport connects two ranks, or one failed
- * - RONDO_ERR_MEMORY: out of memory, or over the memory budget
+ * - RONDO_ERR_MEMORY: this rank, or another one, is out of memory or over its memory budget
  * - RONDO_ERR_UNSUPPORTED: a stream on the host device, or an algorithm, program or compression that does not fit the call
  * - RONDO_ERR_DEVICE: the GPU reported an error
  *
  * The i form and the on_stream form return the errors of their arguments; errors of the operation itself are returned by
- * rondo_wait() and rondo_test(), and for streams by rondo_comm_status(). Once an operation has failed in an error of
- * communication, each later operation on its communicator fails with the same code.
+ * rondo_wait() and rondo_test(), and for streams by rondo_comm_status(). RONDO_ERR_ARGUMENT, RONDO_ERR_BUFFER, RONDO_ERR_STATE
+ * and RONDO_ERR_UNSUPPORTED are found before anything is done, and concern the calling rank alone. Any other failure on one
+ * rank fails the communicator: a rank that has its result keeps it, the operations of all others end with that code, and each
+ * later operation on the communicator fails with it on every rank; rondo_last_error() then names the rank and its reason.
+ * Exceptions, after which the communicator is as before: RONDO_ERR_MISMATCH found by a comparison of the calls, and an init over
+ * the memory budget (on all ranks, for a collective).
  *
  * @par Threads of every operation
  * Any. Calls on one communicator match in call order, so threads that share a communicator must agree on the order.

@@ -277,7 +277,7 @@ rondo_result_t rondo_comm_conclude(struct rondo_comm *comm, const char *function
     if (result == RONDO_SUCCESS || result == RONDO_ERR_ARGUMENT || result == RONDO_ERR_BUFFER || result == RONDO_ERR_STATE ||
         result == RONDO_ERR_UNSUPPORTED)
         return result;
-    if (result == RONDO_ERR_PEER) {
+    if (result == RONDO_ERR_PEER || result == RONDO_ERR_TRANSPORT) { /* where another rank may be gone */
         await_failure(comm);
         if (rondo_comm_failure(comm) != RONDO_SUCCESS)
             return rondo_fail(rondo_comm_failure(comm), "%s: %s", function, comm->failure);

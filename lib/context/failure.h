@@ -47,8 +47,8 @@ void rondo_comm_fail_everywhere(struct rondo_comm *comm, rondo_result_t code, co
 /* To be called with the result of each step of a call in which other ranks take part, and of which they do not learn otherwise.
  * function: the public call, for the message. Fails the communicator everywhere if this rank cannot do its part; not if the
  * caller has made a mistake that was found before anything was done (RONDO_ERR_ARGUMENT, BUFFER, STATE, UNSUPPORTED). Returns
- * the result, with rondo_last_error as it was; but for RONDO_ERR_PEER the communicator's failure, which says what has become of
- * that rank. Not on the control thread; without locks. */
+ * the result, with rondo_last_error as it was; but for RONDO_ERR_PEER and RONDO_ERR_TRANSPORT the communicator's failure, if
+ * that says what has become of a rank on the way to which the step failed. Not on the control thread; without locks. */
 rondo_result_t rondo_comm_conclude(struct rondo_comm *comm, const char *function, rondo_result_t result);
 /* Fails the communicator of that id everywhere, which this rank may not have made yet, or may have freed, with the function and
  * rondo_last_error as the reason. */

@@ -166,6 +166,7 @@ int main(int argc, char **argv)
     double start = ranks_seconds();
     rondo_result_t result = rondo_init(&me.runtime, &config);
     if (result != RONDO_SUCCESS) {
+        CHECK(me.runtime == NULL, "a failed init made a runtime");
         print("RESULT", result, ranks_seconds() - start);
         print("AGAIN", result, 0);
         printf("FINALIZED\n");
