@@ -796,8 +796,8 @@ RONDO_API rondo_result_t rondo_request_callback(rondo_request_t request, void (*
  * and RONDO_ERR_UNSUPPORTED are found before anything is done, and concern the calling rank alone. Any other failure on one
  * rank fails the communicator: a rank that has its result keeps it, the operations of all others end with that code, and each
  * later operation on the communicator fails with it on every rank; rondo_last_error() then names the rank and its reason.
- * Exceptions, after which the communicator is as before: RONDO_ERR_MISMATCH found by a comparison of the calls, and an init over
- * the memory budget (on all ranks, for a collective).
+ * Exceptions, after which the communicator is as before: RONDO_ERR_MISMATCH found by a comparison of the calls, and an init
+ * over the memory budget (on all ranks, for a collective).
  *
  * @par Threads of every operation
  * Any. Calls on one communicator match in call order, so threads that share a communicator must agree on the order.

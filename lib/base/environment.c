@@ -45,7 +45,9 @@ static const rondo_variable_t table[] = {
     {connecting, "RONDO_DIRECT_WRITE", "auto",
      "whether a sender stores large messages directly into the receiver's buffer: auto or off; refused: a test of refusal"},
     {observing, "RONDO_LOG", "warn", "least severe messages that are printed on standard error: error, warn, info or debug"},
-    {observing, "RONDO_CHECK", "0", "1: every call is compared across ranks, and a mismatch is an error on all of them; 0: calls that do not match may hang, give "
+    {observing, "RONDO_CHECK", "0",
+     "1: every call is compared across ranks, and a mismatch is an error on all of them; 0: calls that do not match may hang, "
+     "give "
      "wrong results, or leave the next call wrong"},
     {observing, "RONDO_TIMEOUT", "0", "seconds until a stuck operation is reported and fails; 0: never"},
     {observing, "RONDO_HEARTBEAT", "6",

@@ -23,8 +23,8 @@ struct notice {
     int64_t peer;
     char text[1000]; /* only so much of it travels as there is text */
 };
-#define FAILURE_NAPS 1000 /* of a millisecond, for a failure that the control thread is about to report */
-#define NOTICE_LEAST offsetof(struct notice, text)
+#define FAILURE_LOOKS 1000 /* of a millisecond, for a failure that the control thread is about to report */
+#define NOTICE_LEAST  offsetof(struct notice, text)
 _Static_assert(sizeof(struct notice) <= RONDO_CONTROL_NOTICE_MAX, "a notice must fit into what is set aside for it");
 
 static void tell(struct rondo_runtime *runtime, const struct notice *notice)
@@ -267,9 +267,9 @@ void rondo_comm_fail_everywhere(struct rondo_comm *comm, rondo_result_t code, co
 /* Waits until the control thread, which has noticed that a rank is gone, has failed the communicator. */
 static void await_failure(const struct rondo_comm *comm)
 {
-    static const struct timespec nap = {0, 1000000};
-    for (int naps = 0; naps < FAILURE_NAPS && rondo_comm_failure(comm) == RONDO_SUCCESS; naps++)
-        nanosleep(&nap, NULL);
+    static const struct timespec pause = {0, 1000000};
+    for (int looks = 0; looks < FAILURE_LOOKS && rondo_comm_failure(comm) == RONDO_SUCCESS; looks++)
+        nanosleep(&pause, NULL);
 }
 
 rondo_result_t rondo_comm_conclude(struct rondo_comm *comm, const char *function, rondo_result_t result)

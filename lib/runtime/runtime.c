@@ -625,8 +625,11 @@ rondo_result_t rondo_finalize(rondo_t handle)
     runtime->handle = NULL;
     /* The exchange keeps this rank from leaving while others may still wait for its last credit or for a connection. After a
      * failure no rank waits for another. */
-    if (rondo_comm_failure(runtime->world) == RONDO_SUCCESS && rondo_meet(runtime->world, "rondo_finalize") != RONDO_SUCCESS)
-        rondo_log(RONDO_LOG_WARN, runtime->rank, "%s", rondo_last_error());
+    if (rondo_comm_failure(runtime->world) == RONDO_SUCCESS) {
+        rondo_result_t met = rondo_meet(runtime->world, "rondo_finalize");
+        if (met != RONDO_SUCCESS) /* a rank that has met the others may have left before this one heard of it */
+            rondo_log(met == RONDO_ERR_PEER ? RONDO_LOG_INFO : RONDO_LOG_WARN, runtime->rank, "%s", rondo_last_error());
+    }
     double most = rondo_comm_failure(runtime->world) == RONDO_SUCCESS ? LEAVE_SECONDS : FAREWELL_SECONDS;
     double left = timeout > 0 ? timeout - (double) (rondo_clock_ns() - began) / 1e9 : most;
     tear_down(runtime, left > most ? most : left < LEAST_SECONDS ? LEAST_SECONDS : left);

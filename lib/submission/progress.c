@@ -20,12 +20,12 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#define BACKOFF_NS    1000000u
-#define LOOKS_A_ROUND 64
-#define INLINE_NS     100000u     /* a waiting thread moves the proxy's slots for so long while no daemon may run */
-#define SETTLE_NS     5000000000u /* for the requests of a failed communicator to end */
-#define SETTLE_NAP_NS 200000u
-#define WATCH_NS      2000000u /* after so long without a completion a waiting thread sleeps between its looks */
+#define BACKOFF_NS      1000000u
+#define LOOKS_A_ROUND   64
+#define INLINE_NS       100000u     /* a waiting thread moves the proxy's slots for so long while no daemon may run */
+#define SETTLE_NS       5000000000u /* for the requests of a failed communicator to end */
+#define SETTLE_PAUSE_NS 200000u
+#define WATCH_NS        2000000u /* after so long without a completion a waiting thread sleeps between its looks */
 
 static int is_active(const struct rondo_request *request)
 {
@@ -165,7 +165,7 @@ int rondo_progress_settle(struct rondo_runtime *runtime, const struct rondo_comm
         if (rondo_queue_reap(runtime) > 0)
             continue;
         rondo_assist_once(runtime);
-        rondo_event_sleep(&queue->event, seen, &queue->sleepers, SETTLE_NAP_NS);
+        rondo_event_sleep(&queue->event, seen, &queue->sleepers, SETTLE_PAUSE_NS);
     }
 }
 

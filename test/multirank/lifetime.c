@@ -39,8 +39,8 @@ static void starve(rlim_t bytes)
     const struct rlimit most = {bytes, RLIM_INFINITY};
     CHECK(setrlimit(RLIMIT_AS, &most) == 0, "setrlimit to %llu bytes", (unsigned long long) bytes);
     /* What malloc has at hand is used up, in large pieces and in small ones. The memory is never freed. */
-    for (size_t piece = 1 << 20; piece >= 64; piece /= 2)
-        while (bytes != 0 && limit == 0 && malloc(piece) != NULL)
+    for (size_t part = 1 << 20; part >= 64; part /= 2)
+        while (bytes != 0 && limit == 0 && malloc(part) != NULL)
             ;
 }
 
