@@ -160,6 +160,13 @@ $(MULTIRANK): $(BUILD)/test/%: $(BUILD)/obj/test/multirank/%.o $(MULTIRANK_SHARE
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 
+# Between the library and libc stand wrappers that can make a call fail.
+INJECTED := $(shell grep -o 'X.[a-z][a-z_0-9]*' test/injection/functions.h | cut -c3-)
+INJECTION_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard test/injection/*.c))
+$(BUILD)/test/injection: $(INJECTION_OBJECTS) $(BUILD)/librondo.a test/injection/functions.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -rdynamic $(INJECTED:%=-Wl,--wrap=%) $(INJECTION_OBJECTS) $(BUILD)/librondo.a -o $@ $(LDLIBS)
+
 $(GPU_TESTS): $(BUILD)/test/gpu_%: $(BUILD)/obj/test/gpu/%.o $(MULTIRANK_SHARED:%.c=$(BUILD)/obj/%.o) $(BUILD)/librondo.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)

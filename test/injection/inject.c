@@ -1,0 +1,144 @@
+/* See test/injection/inject.h. */
+#include "test/injection/inject.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INJECT_ROW(name, ...) {#name, {__VA_ARGS__}},
+static const struct {
+    const char *name;
+    int ways[INJECT_WAYS];
+} functions[] = {INJECT_FUNCTIONS(INJECT_ROW)};
+#undef INJECT_ROW
+
+static struct inject_record *record; /* NULL: not armed */
+static int wanted_function, wanted_way, lasting;
+static long wanted_number;
+
+const char *inject_function_name(int function)
+{
+    return functions[function].name;
+}
+
+int inject_way(int function, int way)
+{
+    return way < INJECT_WAYS ? functions[function].ways[way] : 0;
+}
+
+const char *inject_way_name(int way)
+{
+    const char *name = way == INJECT_SHORT ? "short" : way == INJECT_END ? "end" : strerrorname_np(way);
+    return name != NULL ? name : "?";
+}
+
+void inject_arm(struct inject_record *to)
+{
+    const char *call = getenv("RONDO_X_FAIL_CALL"), *number = getenv("RONDO_X_FAIL_NUMBER"), *way = getenv("RONDO_X_FAIL_WITH");
+    wanted_function = -1;
+    for (int f = 0; call != NULL && f < INJECT_FUNCTION_COUNT; f++)
+        if (strcmp(call, functions[f].name) == 0)
+            wanted_function = f;
+    wanted_number = number != NULL ? atol(number) : 0;
+    wanted_way = wanted_function >= 0 ? inject_way(wanted_function, way != NULL ? atoi(way) : 0) : 0;
+    lasting = getenv("RONDO_X_FAIL_LASTING") != NULL;
+    __atomic_store_n(&record, to, __ATOMIC_RELEASE);
+}
+
+void inject_disarm(void)
+{
+    __atomic_store_n(&record, NULL, __ATOMIC_RELEASE);
+}
+
+int inject_now(enum inject_function function, const void *site)
+{
+    struct inject_record *to = __atomic_load_n(&record, __ATOMIC_ACQUIRE);
+    if (to == NULL)
+        return 0;
+    long number = __atomic_add_fetch(&to->calls[function], 1, __ATOMIC_RELAXED);
+    if (number <= INJECT_SITES)
+        to->sites[function][number - 1] = (uintptr_t) site;
+    if ((int) function != wanted_function || number < wanted_number || (number > wanted_number && !lasting))
+        return 0;
+    if (number == wanted_number)
+        to->fired_site = (uintptr_t) site;
+    __atomic_store_n(&to->fired, 1, __ATOMIC_RELEASE);
+    return wanted_way;
+}
+
+/* ---- what is allocated ---- */
+
+enum { BUCKETS = 1 << 14, ALLOCATIONS = 1 << 17 };
+static struct allocation {
+    void *memory;
+    const void *site;
+    size_t bytes;
+    uint32_t next;
+} allocations[ALLOCATIONS]; /* 0 is none */
+static uint32_t buckets[BUCKETS], unused, used = 1;
+static long live;
+static int locked;
+
+static void lock(void)
+{
+    while (__atomic_exchange_n(&locked, 1, __ATOMIC_ACQUIRE))
+        ;
+}
+
+static void unlock(void)
+{
+    __atomic_store_n(&locked, 0, __ATOMIC_RELEASE);
+}
+
+static uint32_t *bucket_of(const void *memory)
+{
+    return &buckets[((uintptr_t) memory >> 4) * 0x9e3779b97f4a7c15u >> 50];
+}
+
+void inject_allocated(void *memory, size_t bytes, const void *site)
+{
+    if (memory == NULL)
+        return;
+    lock();
+    uint32_t at = unused != 0 ? unused : used < ALLOCATIONS ? used++ : 0;
+    if (at != 0) {
+        if (at == unused)
+            unused = allocations[at].next;
+        uint32_t *bucket = bucket_of(memory);
+        allocations[at] = (struct allocation){memory, site, bytes, *bucket};
+        *bucket = at;
+        live++;
+    }
+    unlock();
+}
+
+void inject_freed(void *memory)
+{
+    if (memory == NULL)
+        return;
+    lock();
+    for (uint32_t *at = bucket_of(memory); *at != 0; at = &allocations[*at].next)
+        if (allocations[*at].memory == memory) {
+            uint32_t found = *at;
+            *at = allocations[found].next;
+            allocations[found] = (struct allocation){.next = unused};
+            unused = found;
+            live--;
+            break;
+        }
+    unlock();
+}
+
+long inject_live(char *text, size_t bytes)
+{
+    size_t at = 0;
+    *text = '\0';
+    lock();
+    for (uint32_t i = 1; i < used && at + 40 < bytes; i++)
+        if (allocations[i].memory != NULL)
+            at += (size_t) snprintf(text + at, bytes - at, "%p %zu,", allocations[i].site, allocations[i].bytes);
+    long count = live;
+    unlock();
+    return count;
+}

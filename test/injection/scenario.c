@@ -1,0 +1,552 @@
+/* See test/injection/scenario.h. Buffers are static, so that the part itself allocates nothing. */
+#include "test/injection/scenario.h"
+
+#include "rondo_program.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define UNUSED __attribute__((unused))
+
+/* ---- steps ---- */
+
+static struct rank_record *me;
+static int my_rank;
+static rondo_comm_t failed_comm;
+
+static void begin(const char *what)
+{
+    snprintf(me->step, sizeof(me->step), "%.*s", (int) sizeof(me->step) - 1, what);
+}
+
+/* Notes the result of a collective call. Returns whether it succeeded. */
+static int end(rondo_comm_t comm, rondo_result_t result)
+{
+    me->steps++;
+    if (result == RONDO_SUCCESS)
+        return 1;
+    if (me->failed_step == 0) {
+        me->failed_step = me->steps;
+        me->code = result;
+        snprintf(me->message, sizeof(me->message), "%.299s", rondo_last_error());
+        memcpy(me->failed_call, me->step, sizeof(me->failed_call));
+        failed_comm = comm;
+    }
+    return 0;
+}
+
+static void wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void wrong(const char *format, ...)
+{
+    if (me->wrong[0] != '\0')
+        return;
+    va_list values;
+    va_start(values, format);
+    int at = snprintf(me->wrong, sizeof(me->wrong), "after %.90s: ", me->step);
+    vsnprintf(me->wrong + at, sizeof(me->wrong) - (size_t) at, format, values);
+    va_end(values);
+}
+
+/* A call that all ranks make. The part ends at the first one that fails. */
+#define TRY(comm, call)                                                                                                        \
+    do {                                                                                                                       \
+        begin(#call);                                                                                                          \
+        if (!end(comm, (call)))                                                                                                \
+            return;                                                                                                            \
+    } while (0)
+
+/* A call of this rank alone: where it fails once, it can be made again. */
+#define LOCAL(call)                                                                                                            \
+    do {                                                                                                                       \
+        begin(#call);                                                                                                          \
+        if ((call) != RONDO_SUCCESS && (call) != RONDO_SUCCESS) {                                                              \
+            wrong("it fails again: %s", rondo_last_error());                                                                   \
+            return;                                                                                                            \
+        }                                                                                                                      \
+    } while (0)
+
+/* ---- data: element i of rank r's input is 1000 r + i ---- */
+
+enum { SMALL = 50, LARGE = 60000 };
+static int32_t in[RANKS * LARGE], out[RANKS * LARGE], more[RANKS * LARGE];
+
+static void fill(int32_t *buffer, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        buffer[i] = 1000 * my_rank + (int32_t) i;
+}
+
+/* out[i] of count elements must be scale * i + offset. */
+static void expect(const int32_t *buffer, size_t count, int32_t scale, int32_t offset)
+{
+    for (size_t i = 0; i < count; i++)
+        if (buffer[i] != scale * (int32_t) i + offset) {
+            wrong("element %zu of %zu is %d, not %d", i, count, (int) buffer[i], (int) (scale * (int32_t) i + offset));
+            return;
+        }
+}
+
+#define T RONDO_INT32
+
+static void allreduce(rondo_comm_t comm, size_t count)
+{
+    fill(in, count);
+    TRY(comm, rondo_allreduce(in, out, count, T, RONDO_SUM, comm));
+    expect(out, count, 3, 3000);
+}
+
+/* ---- parts ---- */
+
+static void part_life(UNUSED struct rank_record *record, UNUSED int rank, UNUSED rondo_t runtime, rondo_comm_t world)
+{
+    allreduce(world, SMALL);
+}
+
+static void part_blocking(UNUSED struct rank_record *record, int rank, UNUSED rondo_t runtime, rondo_comm_t world)
+{
+    static const size_t counts[RANKS] = {10, 20, 30}, displacements[RANKS] = {0, 10, 30};
+    const size_t own[RANKS] = {counts[rank], counts[rank], counts[rank]};
+    const size_t own_displacements[RANKS] = {0, counts[rank], 2 * counts[rank]};
+    TRY(world, rondo_barrier(world));
+    allreduce(world, SMALL);
+    if (me->failed_step != 0)
+        return;
+    fill(in, 3 * SMALL);
+    TRY(world, rondo_reduce(in, out, SMALL, T, RONDO_SUM, 1, world));
+    if (rank == 1)
+        expect(out, SMALL, 3, 3000);
+    fill(out, SMALL);
+    TRY(world, rondo_bcast(out, SMALL, T, 2, world));
+    expect(out, SMALL, 1, 2000);
+    TRY(world, rondo_reduce_scatter_block(in, out, SMALL, T, RONDO_SUM, world));
+    expect(out, SMALL, 3, 3000 + 3 * SMALL * rank);
+    TRY(world, rondo_allgather(in, out, SMALL, T, world));
+    for (int r = 0; r < RANKS; r++)
+        expect(out + r * SMALL, SMALL, 1, 1000 * r);
+    TRY(world, rondo_allgatherv(in, counts[rank], out, counts, displacements, T, world));
+    for (int r = 0; r < RANKS; r++)
+        expect(out + displacements[r], counts[r], 1, 1000 * r);
+    TRY(world, rondo_alltoall(in, out, SMALL, T, world));
+    for (int r = 0; r < RANKS; r++)
+        expect(out + r * SMALL, SMALL, 1, 1000 * r + SMALL * rank);
+    TRY(world, rondo_alltoallv(in, counts, displacements, out, own, own_displacements, T, world));
+    for (int r = 0; r < RANKS; r++)
+        expect(out + own_displacements[r], own[r], 1, 1000 * r + (int32_t) displacements[rank]);
+    TRY(world, rondo_gather(in, out, SMALL, T, 0, world));
+    for (int r = 0; r < RANKS && rank == 0; r++)
+        expect(out + r * SMALL, SMALL, 1, 1000 * r);
+    TRY(world, rondo_scatter(in, out, SMALL, T, 2, world));
+    expect(out, SMALL, 1, 2000 + SMALL * rank);
+    TRY(world, rondo_scan(in, out, SMALL, T, RONDO_SUM, world));
+    expect(out, SMALL, rank + 1, rank == 0 ? 0 : rank == 1 ? 1000 : 3000);
+    TRY(world, rondo_exscan(in, out, SMALL, T, RONDO_SUM, world));
+    if (rank > 0)
+        expect(out, SMALL, rank, rank == 1 ? 0 : 1000);
+    TRY(world, rondo_alltonext(in, out, SMALL, T, world));
+    if (rank > 0)
+        expect(out, SMALL, 1, 1000 * (rank - 1));
+    TRY(world, rondo_barrier(world));
+}
+
+static void part_large(UNUSED struct rank_record *record, int rank, UNUSED rondo_t runtime, rondo_comm_t world)
+{
+    allreduce(world, LARGE);
+    if (me->failed_step != 0)
+        return;
+    fill(in, RANKS * LARGE);
+    TRY(world, rondo_alltoall(in, out, LARGE, T, world));
+    for (int r = 0; r < RANKS; r++)
+        expect(out + r * LARGE, LARGE, 1, 1000 * r + LARGE * rank);
+    TRY(world, rondo_allgather(in, out, LARGE, T, world));
+    for (int r = 0; r < RANKS; r++)
+        expect(out + r * LARGE, LARGE, 1, 1000 * r);
+    TRY(world, rondo_barrier(world));
+}
+
+/* Waits for all count requests, whatever becomes of them. */
+static void wait_all(rondo_comm_t comm, rondo_request_t *requests, int count)
+{
+    for (int i = 0; i < count; i++) {
+        char what[64];
+        snprintf(what, sizeof(what), "rondo_wait of request %d", i);
+        begin(what);
+        end(comm, rondo_wait(requests[i]));
+    }
+}
+
+static void part_nonblocking(UNUSED struct rank_record *record, int rank, UNUSED rondo_t runtime, rondo_comm_t world)
+{
+    rondo_request_t requests[6];
+    int started = 0;
+    fill(in, 3 * SMALL);
+#define START(call)                                                                                                            \
+    do {                                                                                                                       \
+        begin(#call);                                                                                                          \
+        if (!end(world, (call))) {                                                                                             \
+            wait_all(world, requests, started);                                                                                \
+            return;                                                                                                            \
+        }                                                                                                                      \
+        started++;                                                                                                             \
+    } while (0)
+    START(rondo_iallreduce(in, out, SMALL, T, RONDO_SUM, world, &requests[0]));
+    START(rondo_iallgather(in, out + 1000, SMALL, T, world, &requests[1]));
+    START(rondo_ibarrier(world, &requests[2]));
+    START(rondo_ialltoall(in, out + 2000, SMALL, T, world, &requests[3]));
+    START(rondo_ireduce(in, out + 3000, SMALL, T, RONDO_MAX, 0, world, &requests[4]));
+    START(rondo_iscan(in, out + 4000, SMALL, T, RONDO_SUM, world, &requests[5]));
+    wait_all(world, requests, started);
+    if (me->failed_step != 0)
+        return;
+    expect(out, SMALL, 3, 3000);
+    for (int r = 0; r < RANKS; r++) {
+        expect(out + 1000 + r * SMALL, SMALL, 1, 1000 * r);
+        expect(out + 2000 + r * SMALL, SMALL, 1, 1000 * r + SMALL * rank);
+    }
+    if (rank == 0)
+        expect(out + 3000, SMALL, 1, 2000);
+    expect(out + 4000, SMALL, rank + 1, rank == 0 ? 0 : rank == 1 ? 1000 : 3000);
+    TRY(world, rondo_barrier(world));
+}
+
+static void part_persistent(UNUSED struct rank_record *record, int rank, UNUSED rondo_t runtime, rondo_comm_t world)
+{
+    rondo_request_t requests[3];
+    rondo_attr_t attributes = RONDO_ATTR_DEFAULT;
+    attributes.priority = 1;
+    fill(in, 3 * SMALL);
+    TRY(world, rondo_allreduce_init(in, out, SMALL, T, RONDO_SUM, world, NULL, &requests[0]));
+    TRY(world, rondo_alltoall_init(in, out + 1000, SMALL, T, world, &attributes, &requests[1]));
+    TRY(world, rondo_bcast_init(more, SMALL, T, 1, world, NULL, &requests[2]));
+    for (int round = 0; round < 2; round++) {
+        fill(more, SMALL);
+        for (int i = 0; i < 3; i++) {
+            begin("rondo_start");
+            if (!end(world, rondo_start(requests[(i + rank) % 3]))) {
+                for (int k = 0; k < i; k++)
+                    rondo_wait(requests[(k + rank) % 3]);
+                return;
+            }
+        }
+        wait_all(world, requests, 3);
+        if (me->failed_step != 0)
+            return;
+        expect(out, SMALL, 3, 3000);
+        for (int r = 0; r < RANKS; r++)
+            expect(out + 1000 + r * SMALL, SMALL, 1, 1000 * r + SMALL * rank);
+        expect(more, SMALL, 1, 1000);
+        TRY(world, rondo_barrier(world));
+    }
+    LOCAL(rondo_request_free(&requests[1]));
+    TRY(world, rondo_barrier(world));
+}
+
+static void part_communicators(UNUSED struct rank_record *record, int rank, UNUSED rondo_t runtime, rondo_comm_t world)
+{
+    rondo_comm_t copy = NULL, half = NULL, rest = NULL;
+    const int last = 2;
+    TRY(world, rondo_comm_dup(world, &copy));
+    allreduce(copy, SMALL);
+    if (me->failed_step != 0)
+        return;
+    TRY(world, rondo_comm_split(world, rank == 1, -rank, &half));
+    fill(in, SMALL);
+    TRY(half, rondo_allreduce(in, out, SMALL, T, RONDO_SUM, half));
+    if (rank == 1)
+        expect(out, SMALL, 1, 1000);
+    else
+        expect(out, SMALL, 2, 2000);
+    LOCAL(rondo_comm_free(&half));
+    TRY(world, rondo_barrier(world));
+    if (rank != last)
+        TRY(copy, rondo_comm_shrink(copy, &last, 1, &rest));
+    if (rank != last)
+        TRY(rest, rondo_barrier(rest));
+    TRY(world, rondo_barrier(world));
+}
+
+static void part_memory(UNUSED struct rank_record *record, UNUSED int rank, rondo_t runtime, rondo_comm_t world)
+{
+    void *memory = NULL;
+    LOCAL(rondo_alloc(runtime, 2 * SMALL * sizeof(int32_t), &memory));
+    int32_t *buffer = memory;
+    TRY(world, rondo_comm_register(world, buffer, 2 * SMALL * sizeof(int32_t)));
+    fill(buffer, SMALL);
+    TRY(world, rondo_allreduce(buffer, buffer + SMALL, SMALL, T, RONDO_SUM, world));
+    expect(buffer + SMALL, SMALL, 3, 3000);
+    fill(buffer, SMALL);
+    TRY(world, rondo_bcast(buffer, SMALL, T, 0, world));
+    expect(buffer, SMALL, 1, 0);
+    TRY(world, rondo_barrier(world));
+    LOCAL(rondo_comm_deregister(world, buffer));
+    TRY(world, rondo_barrier(world));
+    LOCAL(rondo_free(runtime, memory));
+    TRY(world, rondo_barrier(world));
+}
+
+static void part_messages(UNUSED struct rank_record *record, int rank, UNUSED rondo_t runtime, rondo_comm_t world)
+{
+    const int next = (rank + 1) % RANKS, previous = (rank + RANKS - 1) % RANKS;
+    rondo_request_t requests[2];
+    fill(in, LARGE);
+    LOCAL(rondo_group_start(world));
+    begin("rondo_send in a group");
+    int sent = end(world, rondo_send(in, SMALL, T, next, world));
+    begin("rondo_recv in a group");
+    int received = end(world, rondo_recv(out, SMALL, T, previous, world));
+    TRY(world, rondo_group_end(world));
+    if (!sent || !received)
+        return;
+    expect(out, SMALL, 1, 1000 * previous);
+    TRY(world, rondo_irecv(out, LARGE, T, previous, world, &requests[0]));
+    begin("rondo_isend");
+    int started = end(world, rondo_isend(in, LARGE, T, next, world, &requests[1]));
+    wait_all(world, requests, started ? 2 : 1);
+    if (me->failed_step != 0)
+        return;
+    expect(out, LARGE, 1, 1000 * previous);
+    TRY(world, rondo_barrier(world));
+}
+
+/* Rank r gathers all ranks' chunk r, adds them up, and gives the sum to all. */
+static rondo_result_t make_program(rondo_program_t *program)
+{
+    rondo_program_signature_t signature = RONDO_PROGRAM_SIGNATURE_DEFAULT;
+    signature.name = "two-steps";
+    signature.collective = "allreduce";
+    signature.ranks = signature.chunks = RANKS;
+    signature.in_place = 1;
+    rondo_result_t result = rondo_program_create(program, &signature);
+    if (result != RONDO_SUCCESS)
+        return result;
+    rondo_program_t p = *program;
+    for (int r = 0; r < RANKS; r++)
+        for (int from = 0; from < RANKS; from++)
+            if (from != r)
+                rondo_chunk_copy(rondo_chunk(p, from, RONDO_BUFFER_INPUT, (size_t) r, 1), r, RONDO_BUFFER_SCRATCH,
+                                 (size_t) from);
+    for (int r = 0; r < RANKS; r++) {
+        rondo_chunk_t sum = rondo_chunk(p, r, RONDO_BUFFER_INPUT, (size_t) r, 1);
+        for (int from = 0; from < RANKS; from++)
+            if (from != r)
+                sum = rondo_chunk_reduce(sum, rondo_chunk(p, r, RONDO_BUFFER_SCRATCH, (size_t) from, 1));
+        for (int to = 0; to < RANKS; to++)
+            if (to != r)
+                rondo_chunk_copy(sum, to, RONDO_BUFFER_OUTPUT, (size_t) r);
+    }
+    result = rondo_program_check(p, NULL);
+    if (result != RONDO_SUCCESS)
+        rondo_program_destroy(p);
+    return result;
+}
+
+static rondo_result_t read_back(rondo_program_t program, rondo_program_t *copy)
+{
+    char *text = NULL;
+    rondo_result_t result = rondo_program_write_xml(program, &text);
+    if (result == RONDO_SUCCESS)
+        result = rondo_program_read_xml(text, strlen(text), copy);
+    rondo_program_text_free(text);
+    return result;
+}
+
+static rondo_result_t list(rondo_program_t program)
+{
+    char *text = NULL;
+    rondo_result_t result = rondo_program_write_listing(program, &text);
+    rondo_program_text_free(text);
+    text = NULL;
+    if (result == RONDO_SUCCESS)
+        result = rondo_program_write_dot(program, &text);
+    rondo_program_text_free(text);
+    return result;
+}
+
+static void run_program(rondo_comm_t world, rondo_program_t program)
+{
+    rondo_request_t request;
+    rondo_attr_t attributes = RONDO_ATTR_DEFAULT;
+    attributes.program = "two-steps";
+    TRY(world, rondo_program_register(world, program, 0, 0));
+    fill(in, 3 * SMALL);
+    TRY(world, rondo_allreduce_init(in, out, 3 * SMALL, T, RONDO_SUM, world, &attributes, &request));
+    TRY(world, rondo_start(request));
+    TRY(world, rondo_wait(request));
+    expect(out, 3 * SMALL, 3, 3000);
+    TRY(world, rondo_barrier(world));
+}
+
+static void part_program(UNUSED struct rank_record *record, UNUSED int rank, UNUSED rondo_t runtime, rondo_comm_t world)
+{
+    rondo_program_t program = NULL, copy = NULL;
+    LOCAL(make_program(&program));
+    begin("read_back and list");
+    if ((read_back(program, &copy) != RONDO_SUCCESS && read_back(program, &copy) != RONDO_SUCCESS) ||
+        (list(program) != RONDO_SUCCESS && list(program) != RONDO_SUCCESS))
+        wrong("it fails again: %s", rondo_last_error());
+    else
+        run_program(world, copy);
+    rondo_program_destroy(copy);
+    rondo_program_destroy(program);
+}
+
+static void count_call(void *argument, rondo_result_t result)
+{
+    *(rondo_result_t *) argument = result;
+}
+
+/* A report of all ranks, a callback, and a synchronization. */
+static void part_observing(UNUSED struct rank_record *record, UNUSED int rank, rondo_t runtime, rondo_comm_t world)
+{
+    static char text[4000];
+    rondo_request_t request;
+    rondo_result_t called = RONDO_ERR_INTERNAL;
+    rondo_stats_t statistics;
+    TRY(world, rondo_barrier(world));
+    LOCAL(rondo_report(runtime, text, sizeof(text)));
+    TRY(world, rondo_barrier(world));
+    fill(in, SMALL);
+    TRY(world, rondo_iallreduce(in, out, SMALL, T, RONDO_SUM, world, &request));
+    begin("rondo_request_callback");
+    int set = end(world, rondo_request_callback(request, count_call, &called));
+    TRY(world, rondo_wait(request));
+    expect(out, SMALL, 3, 3000);
+    if (set && called != RONDO_SUCCESS)
+        wrong("the callback had %d", (int) called);
+    LOCAL(rondo_device_synchronize(runtime));
+    LOCAL(rondo_get_stats(runtime, &statistics));
+    TRY(world, rondo_barrier(world));
+}
+
+static void part_compression(UNUSED struct rank_record *record, int rank, UNUSED rondo_t runtime, rondo_comm_t world)
+{
+    static float from[4096], to[4096];
+    rondo_attr_t attributes = RONDO_ATTR_DEFAULT;
+    rondo_request_t request;
+    attributes.compress_rate = 16;
+    for (int i = 0; i < 4096; i++)
+        from[i] = (float) (rank + 1);
+    TRY(world, rondo_allreduce_init(from, to, 4096, RONDO_FLOAT, RONDO_SUM, world, &attributes, &request));
+    TRY(world, rondo_start(request));
+    TRY(world, rondo_wait(request));
+    for (int i = 0; i < 4096; i++)
+        if (to[i] < 5.9F || to[i] > 6.1F) {
+            wrong("element %d is %g, not 6", i, (double) to[i]);
+            break;
+        }
+    TRY(world, rondo_barrier(world));
+}
+
+#define ENVIRONMENT(...)                                                                                                       \
+    (const char *const[])                                                                                                      \
+    {                                                                                                                          \
+        __VA_ARGS__ NULL                                                                                                       \
+    }
+#define PROCESSES "RONDO_TRANSPORTS", "shm"
+
+const struct part parts[] = {
+    {"life", ENVIRONMENT(PROCESSES, ), 1, 0, part_life},
+    {"life-tcp", ENVIRONMENT(PROCESSES, "RONDO_ROOT", "", "RONDO_SECRET", "open sesame", "RONDO_CHECK", "1", ), 1, 0,
+     part_life},
+    {"life-id", ENVIRONMENT("id", "", ), 1, 0, part_life},
+    {"life-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 1, 1, part_life},
+    {"trace", ENVIRONMENT(PROCESSES, "RONDO_TRACE", "", ), 1, 0, part_life},
+    {"blocking", ENVIRONMENT(PROCESSES, ), 0, 0, part_blocking},
+    {"blocking-check", ENVIRONMENT(PROCESSES, "RONDO_CHECK", "1", ), 0, 0, part_blocking},
+    {"blocking-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 0, 1, part_blocking},
+    {"large", ENVIRONMENT(PROCESSES, ), 0, 0, part_large},
+    {"large-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 0, 1, part_large},
+    {"nonblocking", ENVIRONMENT(PROCESSES, "RONDO_CHECK", "1", ), 0, 0, part_nonblocking},
+    {"persistent", ENVIRONMENT(PROCESSES, ), 0, 0, part_persistent},
+    {"persistent-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 0, 1, part_persistent},
+    {"communicators", ENVIRONMENT(PROCESSES, ), 0, 0, part_communicators},
+    {"memory", ENVIRONMENT(PROCESSES, ), 0, 0, part_memory},
+    {"messages", ENVIRONMENT(PROCESSES, ), 0, 0, part_messages},
+    {"messages-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 0, 1, part_messages},
+    {"program", ENVIRONMENT(PROCESSES, ), 0, 0, part_program},
+    {"observing", ENVIRONMENT(PROCESSES, ), 0, 0, part_observing},
+    {"compression", ENVIRONMENT(PROCESSES, ), 0, 0, part_compression},
+};
+const int part_count = sizeof(parts) / sizeof(parts[0]);
+
+/* ---- one rank ---- */
+
+static void pause_ms(long milliseconds)
+{
+    nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000}, NULL);
+}
+
+/* Rank 0 makes the id; the others wait for it. Returns whether there is one. */
+static int share_id(struct job *job, int rank)
+{
+    if (rank == 0) {
+        begin("rondo_get_unique_id");
+        if (rondo_get_unique_id(&job->id) != RONDO_SUCCESS && rondo_get_unique_id(&job->id) != RONDO_SUCCESS) {
+            wrong("it fails again: %s", rondo_last_error());
+            return 0;
+        }
+        __atomic_store_n(&job->id_made, 1, __ATOMIC_RELEASE);
+    }
+    for (int i = 0; i < 3000 && !__atomic_load_n(&job->id_made, __ATOMIC_ACQUIRE); i++)
+        pause_ms(1);
+    return job->id_made;
+}
+
+void scenario_run(const struct part *part, struct job *job, int rank)
+{
+    rondo_config_t config = RONDO_CONFIG_DEFAULT;
+    rondo_t runtime = NULL;
+    rondo_comm_t world = NULL;
+    int by_id = 0;
+    me = &job->ranks[rank];
+    my_rank = rank;
+    me->next_code = me->finalize_code = NO_CODE;
+    config.rank = rank;
+    config.size = RANKS;
+    config.device = RONDO_DEVICE_HOST;
+    config.connect_timeout = job->connect_timeout;
+    setenv("RONDO_JOB", job->name, 1);
+    for (const char *const *pair = part->environment; *pair != NULL; pair += 2)
+        if (strcmp(pair[0], "id") == 0)
+            by_id = 1;
+        else
+            setenv(pair[0],
+                   strcmp(pair[0], "RONDO_ROOT") == 0    ? job->root
+                   : strcmp(pair[0], "RONDO_TRACE") == 0 ? job->trace
+                                                         : pair[1],
+                   1);
+    if (part->hosts)
+        config.host_id = rank == 2 ? "elsewhere" : "here";
+    if (part->whole)
+        inject_arm(&me->inject);
+    if (by_id && share_id(job, rank))
+        config.unique_id = &job->id;
+    if (!by_id || config.unique_id != NULL) {
+        begin("rondo_init");
+        end(NULL, rondo_init(&runtime, &config));
+    }
+    if (runtime != NULL) {
+        me->initialized = 1;
+        begin("rondo_comm_world");
+        if (end(NULL, rondo_comm_world(runtime, &world))) {
+            if (!part->whole)
+                inject_arm(&me->inject);
+            part->body(me, rank, runtime, world);
+            if (me->failed_step != 0) {
+                begin("the next call, rondo_barrier");
+                me->next_code = (int) rondo_barrier(failed_comm != NULL ? failed_comm : world);
+                if (failed_comm != NULL && failed_comm != world)
+                    rondo_comm_abort(world, 1); /* ranks outside of the failed communicator are in a call on the world */
+            }
+        }
+        begin("rondo_finalize");
+        me->finalize_code = (int) rondo_finalize(runtime);
+        if (me->finalize_code != RONDO_SUCCESS)
+            snprintf(me->finalize_message, sizeof(me->finalize_message), "%.199s", rondo_last_error());
+    }
+    inject_disarm();
+    begin("finished");
+}

@@ -1,0 +1,59 @@
+/*
+ * The scenario of failure injection: parts, each a short job of three ranks that uses one side of the library. A rank makes
+ * the part's calls until one fails; it then makes one more call on the same communicator, and finalizes in any case. What each
+ * rank saw stays in its struct rank_record, which the driver judges. Relies on the public API alone.
+ */
+#ifndef RONDO_TEST_INJECTION_SCENARIO_H
+#define RONDO_TEST_INJECTION_SCENARIO_H
+
+#include "rondo.h"
+#include "test/injection/inject.h"
+
+enum { RANKS = 3, NO_CODE = -1 };
+
+struct rank_record {
+    struct inject_record inject;
+    char step[96];       /* the call that the rank is in, or was in last */
+    int steps;           /* collective calls that were begun */
+    int failed_step;     /* number of the first that failed, from 1; 0: none has */
+    rondo_result_t code; /* with which */
+    char message[300];   /* and why */
+    char failed_call[96];
+    int next_code;     /* of the next call on that communicator; NO_CODE: none was made */
+    int finalize_code; /* of rondo_finalize; NO_CODE: there was no runtime */
+    char finalize_message[200];
+    char wrong[200]; /* first wrong result of a call that had succeeded; "": none */
+    int initialized;
+    int ended;
+    long live;        /* allocations that were left */
+    char leaks[1200]; /* their sites */
+    int descriptors, threads;
+    int leaks_by_sanitizer;
+};
+
+/* What the ranks of one run share. */
+struct job {
+    char name[64];
+    char root[32];  /* for parts that meet at a TCP address */
+    char trace[64]; /* for parts that write a trace */
+    rondo_unique_id_t id;
+    int id_made;
+    double connect_timeout;
+    struct rank_record ranks[RANKS];
+};
+
+struct part {
+    const char *name;
+    const char *const *environment; /* pairs of name and value, ends with NULL */
+    int whole;                      /* calls count from rondo_init; 0: from its end */
+    int hosts;                      /* ranks of different hosts: rank 2 is elsewhere */
+    void (*body)(struct rank_record *me, int rank, rondo_t runtime, rondo_comm_t world);
+};
+
+extern const struct part parts[];
+extern const int part_count;
+
+/* One rank of one run, in a process or thread of its own. */
+void scenario_run(const struct part *part, struct job *job, int rank);
+
+#endif
