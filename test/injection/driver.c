@@ -289,6 +289,9 @@ static const char *find_fault(const struct slot *slot, int *leaking)
         return "disagreement: a call failed on some ranks, and a rank saw no error at all";
     if (failed > 0 && next_errors < next_calls && !(same_step && next_errors == 0))
         return "disagreement: the next call succeeded on a rank";
+    int way = slot->point.function >= 0 ? inject_way(slot->point.function, slot->point.way) : 0;
+    if (failed > 0 && job->ranks[slot->point.rank].inject.fired && (way == EINTR || way == INJECT_SHORT))
+        return "a call that was interrupted, or moved a part, is not made again";
     for (int rank = 0; rank < RANKS; rank++) {
         const struct rank_record *r = &job->ranks[rank], *normal = &clean[slot->point.part][rank];
         if (r->initialized && r->finalize_code != RONDO_SUCCESS) {
