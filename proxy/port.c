@@ -25,15 +25,8 @@ struct rondo_ports {
     struct rondo_port **pages[PAGES];
     uint32_t bound;
     uint32_t free_count;
-    uint32_t *free_numbers; /* room for RONDO_PORTS_MAX, touched as far as used */
-    struct rondo_closed *closed;
-};
-
-/* A closed port stays until the holder of the claim uses it no more. */
-struct rondo_closed {
-    struct rondo_closed *next;
-    struct rondo_transport_context *context;
-    struct rondo_port *port;
+    uint32_t *free_numbers;    /* room for RONDO_PORTS_MAX, touched as far as used */
+    struct rondo_port *closed; /* closed ports stay until the holder of the claim uses them no more */
 };
 
 rondo_result_t rondo_ports_create(struct rondo_ports **result)
@@ -226,15 +219,11 @@ rondo_result_t rondo_port_open(struct rondo_transport_context *context, struct r
 void rondo_port_close(struct rondo_transport_context *context, struct rondo_port *port)
 {
     struct rondo_ports *ports = rondo_proxy_ports(port->proxy);
-    struct rondo_closed *closed = calloc(1, sizeof(*closed));
     pthread_mutex_lock(&ports->lock);
     __atomic_store_n(&ports->pages[port->number / PAGE_PORTS][port->number % PAGE_PORTS], NULL, __ATOMIC_RELEASE);
-    if (closed != NULL) { /* without memory for the note the port leaks, and is not misused */
-        closed->context = context;
-        closed->port = port;
-        closed->next = ports->closed;
-        __atomic_store_n(&ports->closed, closed, __ATOMIC_RELAXED);
-    }
+    port->context = context;
+    port->next_closed = ports->closed;
+    __atomic_store_n(&ports->closed, port, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&ports->lock);
 }
 
@@ -246,16 +235,15 @@ int rondo_ports_closed(struct rondo_ports *ports)
 void rondo_ports_reap(struct rondo_ports *ports, int all)
 {
     pthread_mutex_lock(&ports->lock);
-    for (struct rondo_closed **link = &ports->closed; *link != NULL;) {
-        struct rondo_closed *closed = *link;
-        if (closed->port->sending + closed->port->receiving > 0 && !all) {
-            link = &closed->next;
+    for (struct rondo_port **link = &ports->closed; *link != NULL;) {
+        struct rondo_port *port = *link;
+        if (port->sending + port->receiving > 0 && !all) {
+            link = &port->next_closed;
             continue;
         }
-        __atomic_store_n(link, closed->next, __ATOMIC_RELAXED);
-        ports->free_numbers[ports->free_count++] = closed->port->number;
-        free_port(closed->context, closed->port);
-        free(closed);
+        __atomic_store_n(link, port->next_closed, __ATOMIC_RELAXED);
+        ports->free_numbers[ports->free_count++] = port->number;
+        free_port(port->context, port);
     }
     pthread_mutex_unlock(&ports->lock);
 }

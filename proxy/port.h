@@ -69,6 +69,10 @@ struct rondo_port {
     void *messages;     /* the network's own; freed with the port */
 
     uint32_t state; /* enum rondo_port_state; atomic */
+
+    /* Once closed, under the table's lock: */
+    struct rondo_port *next_closed;
+    struct rondo_transport_context *context; /* that it is freed with */
 };
 
 /* IDLE -> JOINED and JOINED -> LEAVING by the thread that has the connector; LEAVING -> IDLE by the holder of the claim. */
@@ -94,7 +98,8 @@ void rondo_ports_destroy(struct rondo_ports *ports);
 rondo_result_t rondo_port_open(struct rondo_transport_context *context, struct rondo_proxy *proxy,
                                const struct rondo_network *network, const struct rondo_connector_spec *spec,
                                enum rondo_direction direction, struct rondo_port **port);
-/* The caller's last use of the port, which is not joined. Any thread. The memory is freed by the holder of the claim. */
+/* The caller's last use of the port, which is not joined. Cannot fail. Any thread. The memory is freed by the holder of the
+ * claim. */
 void rondo_port_close(struct rondo_transport_context *context, struct rondo_port *port);
 /* NULL if there is none of that number. Any thread; the port may be used by the holder of the claim alone. */
 struct rondo_port *rondo_port_find(struct rondo_ports *ports, uint32_t number);

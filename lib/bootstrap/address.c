@@ -204,6 +204,21 @@ int rondo_address_connect(const struct rondo_address *address)
     return fd;
 }
 
+int rondo_address_send(int fd, const void *bytes, size_t count)
+{
+    const char *from = bytes;
+    while (count > 0) {
+        ssize_t sent = send(fd, from, count, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return -1;
+        from += sent;
+        count -= (size_t) sent;
+    }
+    return 0;
+}
+
 int rondo_address_connected(int fd)
 {
     int error = 0;

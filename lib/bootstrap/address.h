@@ -47,6 +47,8 @@ int rondo_address_listen(const struct rondo_address *address);
 /* Returns a socket that is connecting, or -1 with errno. The caller waits until it is writable, then asks
  * rondo_address_connected, and closes it. */
 int rondo_address_connect(const struct rondo_address *address);
+/* Sends so few bytes that a fresh socket has room for them. Returns 0, or -1 with errno; then a part may have been sent. */
+int rondo_address_send(int fd, const void *bytes, size_t count);
 /* Returns 0, or the errno with which connecting has failed. */
 int rondo_address_connected(int fd);
 /* Sets the options of an accepted or connecting TCP socket: no delay, keepalive. Leaves a Unix socket as it is. */

@@ -118,11 +118,19 @@ static void receive(struct rondo_control *control)
     }
 }
 
+/* Ends a connection on which a frame cannot be sent, so that the root takes this rank for dead and the control thread, which
+ * reads the end, reports the root as lost. The mutex is held. */
+static void break_connection(struct rondo_control *control)
+{
+    control->broken = 1;
+    shutdown(control->connection.fd, SHUT_RDWR);
+}
+
 /* Sends what is queued. The mutex is held. */
 static void flush(struct rondo_control *control)
 {
     if (!control->broken && rondo_frame_connection_flush(&control->connection) < 0)
-        control->broken = 1;
+        break_connection(control);
 }
 
 /* Sends a sign of life or gives the root up, as is due; not while closing or after the connection was lost. */
@@ -144,7 +152,7 @@ static void beat(struct rondo_control *control, int closing)
     if (!control->closing && !control->broken) {
         if (control->connection.queued == 0 &&
             rondo_frame_connection_put(&control->connection, RONDO_FRAME_BEAT, control->rank, RONDO_CONTROL_ALL, NULL, 0) != 0)
-            control->broken = 1;
+            break_connection(control);
         flush(control);
     }
     pthread_mutex_unlock(&control->mutex);
@@ -322,12 +330,10 @@ void rondo_control_notify(struct rondo_control *control, uint32_t type, const vo
     if (!control->closing && !control->broken) {
         size_t before = control->connection.queued;
         int put = rondo_frame_connection_put_surely(&control->connection, type, control->rank, RONDO_CONTROL_ALL, data, bytes);
-        if (put != 0) {
-            control->broken = 1;
-            shutdown(control->connection.fd, SHUT_RDWR); /* the control thread reads its end, and so does the root */
-        } else if (before == 0) {
+        if (put != 0)
+            break_connection(control);
+        else if (before == 0)
             flush(control);
-        }
         if (put != 0 || control->connection.queued > 0)
             wake_thread(control);
     }

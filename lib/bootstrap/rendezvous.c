@@ -147,8 +147,7 @@ static enum outcome shake_hands(struct attempt *attempt)
         rondo_handshake_make_hello(handshake, &attempt->secret, &claim) != RONDO_SUCCESS)
         return REFUSED;
     /* A fresh socket has room for it. */
-    if (send(attempt->fd, handshake->hello, sizeof(handshake->hello), MSG_NOSIGNAL | MSG_DONTWAIT) !=
-        (ssize_t) sizeof(handshake->hello)) {
+    if (rondo_address_send(attempt->fd, handshake->hello, sizeof(handshake->hello)) != 0) {
         snprintf(attempt->failure, sizeof(attempt->failure), "sending the hello: %s", strerror(errno));
         return RETRY;
     }

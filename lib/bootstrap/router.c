@@ -57,8 +57,7 @@ static struct rondo_member *send_challenge(struct router *router, int fd, int64_
     member->deadline = deadline;
     /* A fresh socket takes so few bytes at once; one that does not is dropped rather than waited for. */
     if (rondo_handshake_make_challenge(&member->handshake) != RONDO_SUCCESS ||
-        send(fd, member->handshake.challenge, RONDO_HANDSHAKE_CHALLENGE, MSG_NOSIGNAL | MSG_DONTWAIT) !=
-            RONDO_HANDSHAKE_CHALLENGE) {
+        rondo_address_send(fd, member->handshake.challenge, RONDO_HANDSHAKE_CHALLENGE) != 0) {
         rondo_members_end(&router->members, member);
         return NULL;
     }
@@ -110,8 +109,8 @@ static enum rondo_handshake_verdict decide_verdict(struct router *router, const 
 static void send_verdict(struct router *router, struct rondo_member *member, enum rondo_handshake_verdict code, int detail)
 {
     rondo_handshake_make_verdict(&member->handshake, &router->options.secret, code, detail);
-    ssize_t sent = send(member->connection.fd, member->handshake.verdict, RONDO_HANDSHAKE_VERDICT, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent != RONDO_HANDSHAKE_VERDICT || code != RONDO_HANDSHAKE_WELCOME)
+    int failed = rondo_address_send(member->connection.fd, member->handshake.verdict, RONDO_HANDSHAKE_VERDICT) != 0;
+    if (failed || code != RONDO_HANDSHAKE_WELCOME)
         rondo_members_lose(&router->members, member);
 }
 

@@ -42,7 +42,8 @@ static rondo_result_t make_set(const struct rondo_msccl_ir *ir, struct rondo_pla
 }
 
 /* Files exist in both readings of what the source of a reduction means; the first that verification accepts is taken: for
- * chunks of any length rather than for equally long ones, if possible. */
+ * chunks of any length rather than for equally long ones, if possible. A verification that cannot be carried out is no verdict:
+ * it ends the compilation, because this rank would else take another reading than the others. */
 rondo_result_t rondo_msccl_ir_compile(const struct rondo_msccl_ir *given, const char *name,
                                       const struct rondo_compile_options *options, struct rondo_plan_set **result)
 {
@@ -55,7 +56,7 @@ rondo_result_t rondo_msccl_ir_compile(const struct rondo_msccl_ir *given, const 
     if (ir->ranks == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for program '%s'", name);
     memcpy(ir->ranks, given->ranks, ir->conditions.ranks * sizeof(*ir->ranks));
-    for (int reading = 0; reading < 2; reading++) {
+    for (int reading = 0; reading < 2 && status != RONDO_ERR_MEMORY; reading++) {
         ir->source_is_destination = reading;
         for (uint32_t rank = 0; rank < ir->conditions.ranks; rank++)
             ir->ranks[rank].copied = 0;
@@ -66,17 +67,20 @@ rondo_result_t rondo_msccl_ir_compile(const struct rondo_msccl_ir *given, const 
             set->even = even;
             for (uint32_t rank = 0; rank < ir->conditions.ranks; rank++)
                 set->plans[rank]->even = even;
-            if (rondo_verify_plans(set, name, &limits, rondo_conditions_always_shared(&ir->conditions)) == RONDO_SUCCESS) {
+            status = rondo_verify_plans(set, name, &limits, rondo_conditions_always_shared(&ir->conditions));
+            if (status == RONDO_SUCCESS) {
                 *result = set;
                 free(ir->ranks);
                 return RONDO_SUCCESS;
             }
+            if (status != RONDO_ERR_MEMORY)
+                status = RONDO_SUCCESS; /* not in this reading */
         }
-        if (reading == 0)
+        if (reading == 0 || status == RONDO_ERR_MEMORY)
             strncpy(message, rondo_last_error(), sizeof(message) - 1);
         rondo_plan_set_free(set);
         set = NULL;
     }
     free(ir->ranks);
-    return rondo_fail(RONDO_ERR_ARGUMENT, "%s", message);
+    return rondo_fail(status == RONDO_ERR_MEMORY ? status : RONDO_ERR_ARGUMENT, "%s", message);
 }

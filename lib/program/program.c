@@ -32,7 +32,7 @@ rondo_result_t rondo_program_prove(struct rondo_program_builder *builder, const 
     int meant = builder->in_place || rondo_conditions_always_shared(c) ||
                 (builder->ir != NULL && builder->ir->in_place &&
                  c->kind != RONDO_KIND_REDUCE_SCATTER_BLOCK); /* MSCCL's in-place form is another */
-    return meant ? shared : RONDO_SUCCESS;
+    return meant || shared == RONDO_ERR_MEMORY ? shared : RONDO_SUCCESS;
 }
 
 /* ---- the public calls ---- */

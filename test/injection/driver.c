@@ -369,6 +369,10 @@ static int judge(struct slot *slot)
         violations++;
         if (point->function >= 0)
             violations_of[point->function]++;
+        for (int i = 2; i < injected->fired_depth; i++) {
+            describe_site((uintptr_t) injected->fired_stack[i], where, sizeof(where));
+            printf("    by %s\n", where);
+        }
         print_ranks(slot);
         if (leaking >= 0)
             print_leaks(&job->ranks[leaking]);

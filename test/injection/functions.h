@@ -59,7 +59,6 @@
     X(getifaddrs, ENOMEM)                                       \
     X(getaddrinfo, ENOMEM)                                      \
     X(gethostname, EPERM)                                       \
-    X(sysconf, EINVAL)                                          \
     X(sched_getaffinity, EINVAL)                                \
     X(sched_setaffinity, EINVAL)                                \
     X(mbind, ENOMEM)                                            \

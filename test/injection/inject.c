@@ -2,6 +2,7 @@
 #include "test/injection/inject.h"
 
 #include <errno.h>
+#include <execinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,8 +62,10 @@ int inject_now(enum inject_function function, const void *site)
         to->sites[function][number - 1] = (uintptr_t) site;
     if ((int) function != wanted_function || number < wanted_number || (number > wanted_number && !lasting))
         return 0;
-    if (number == wanted_number)
+    if (number == wanted_number) {
         to->fired_site = (uintptr_t) site;
+        to->fired_depth = backtrace(to->fired_stack, INJECT_DEPTH);
+    }
     __atomic_store_n(&to->fired, 1, __ATOMIC_RELEASE);
     return wanted_way;
 }

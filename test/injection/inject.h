@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum { INJECT_SHORT = -1, INJECT_END = -2 };
-enum { INJECT_WAYS = 5, INJECT_SITES = 4096 };
+enum { INJECT_WAYS = 5, INJECT_SITES = 4096, INJECT_DEPTH = 16 };
 
 #define INJECT_NAME(name, ...) INJECT_##name,
 enum inject_function { INJECT_FUNCTIONS(INJECT_NAME) INJECT_FUNCTION_COUNT };
@@ -28,6 +28,8 @@ struct inject_record {
     uintptr_t sites[INJECT_FUNCTION_COUNT][INJECT_SITES]; /* where each was made from: a return address */
     int fired;                                            /* the n-th call was made, and failed */
     uintptr_t fired_site;                                 /* where it was made from */
+    int fired_depth;
+    void *fired_stack[INJECT_DEPTH]; /* the same with its callers */
 };
 
 const char *inject_function_name(int function);

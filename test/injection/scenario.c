@@ -261,10 +261,14 @@ static void part_communicators(UNUSED struct rank_record *record, int rank, UNUS
         expect(out, SMALL, 2, 2000);
     LOCAL(rondo_comm_free(&half));
     TRY(world, rondo_barrier(world));
-    if (rank != last)
-        TRY(copy, rondo_comm_shrink(copy, &last, 1, &rest));
-    if (rank != last)
+    if (rank != last) {
+        begin("rondo_comm_shrink");
+        if (!end(world, rondo_comm_shrink(copy, &last, 1, &rest))) {
+            rondo_comm_abort(world, 1); /* the excluded rank takes no part, and cannot know */
+            return;
+        }
         TRY(rest, rondo_barrier(rest));
+    }
     TRY(world, rondo_barrier(world));
 }
 

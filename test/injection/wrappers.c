@@ -238,7 +238,6 @@ FAILS(int, getifaddrs, -1, (struct ifaddrs * *all), (all))
 FAILS(int, getaddrinfo, EAI_MEMORY, (const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **found),
       (host, port, hints, found))
 FAILS(int, gethostname, -1, (char *name, size_t bytes), (name, bytes))
-FAILS(long, sysconf, -1, (int name), (name))
 FAILS(int, sched_getaffinity, -1, (pid_t process, size_t bytes, cpu_set_t *set), (process, bytes, set))
 FAILS(int, sched_setaffinity, -1, (pid_t process, size_t bytes, const cpu_set_t *set), (process, bytes, set))
 FAILS(int, sigaction, -1, (int number, const struct sigaction *to, struct sigaction *before), (number, to, before))

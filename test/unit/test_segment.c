@@ -114,7 +114,7 @@ static void test_wrong_handles(void **state)
     struct rondo_segment *made, *imported;
     struct rondo_segment_handle handle, wrong = {{0}};
     begin(&job, 2);
-    assert_int_equal(rondo_segment_import(job.segments[1], &wrong, &imported), RONDO_ERR_ARGUMENT);
+    assert_int_equal(rondo_segment_import(job.segments[1], &wrong, &imported), RONDO_ERR_TRANSPORT);
     assert_int_equal(rondo_segment_allocate(job.segments[0], 1, &made), RONDO_SUCCESS);
     rondo_segment_export(made, &handle);
     /* A handle with any one changed byte opens nothing. */

@@ -236,7 +236,7 @@ rondo_result_t rondo_cuda_import(int device_index, const struct rondo_cuda_handl
     *pointer = NULL;
     memcpy(&data, handle->bytes, sizeof(data));
     if (data.offset > data.whole || data.bytes > data.whole - data.offset || data.pointer < data.offset)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "not a handle of GPU memory: %llu bytes at %llu of %llu",
+        return rondo_fail(RONDO_ERR_TRANSPORT, "not a handle of GPU memory: %llu bytes at %llu of %llu",
                           (unsigned long long) data.bytes, (unsigned long long) data.offset, (unsigned long long) data.whole);
     rondo_result_t result = rondo_process_token(self);
     if (result != RONDO_SUCCESS)

@@ -298,7 +298,7 @@ static int ask_once(const struct rondo_address *owner, const struct rondo_descri
     if (connect(client, (const struct sockaddr *) &owner->storage, owner->bytes) != 0) {
         /* EAGAIN: its backlog is full. */
         error = errno;
-        status = error == EAGAIN ? 0 : -1;
+        status = error == EAGAIN || error == EINTR ? 0 : -1;
     } else if (!rondo_address_same_user(client)) {
         error = EPERM;
         status = -1;

@@ -251,7 +251,7 @@ rondo_result_t rondo_segment_import(struct rondo_segments *segments, const struc
     struct handle wanted;
     memcpy(&wanted, handle->bytes, sizeof(wanted));
     if (wanted.bytes == 0 || wanted.bytes % page_bytes() != 0 || wanted.bytes > PTRDIFF_MAX)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "not a segment's handle");
+        return rondo_fail(RONDO_ERR_TRANSPORT, "not a segment's handle");
     pthread_mutex_lock(&segments->mutex);
     struct import *import = find_import(segments, &wanted);
     pthread_mutex_unlock(&segments->mutex);
