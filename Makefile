@@ -64,7 +64,7 @@ SONAME  := librondo.so.$(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(fi
 
 ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(KERNEL_TESTS) $(NCCL_TESTS)
 
-.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge interpreter-cost ucx-exchange need-jansson demo test test-all test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network asan tsan clean compile-commands
+.PHONY: FORCE all lib tool examples tests fuzz fuzz-merge interpreter-cost ucx-exchange need-jansson demo test test-all failure-injection test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network asan tsan clean compile-commands
 all: detect lib $(if $(HAS_JANSSON),tool) examples nccl
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
@@ -72,7 +72,7 @@ MPI_PEERS := $(foreach m,$(MPIS),$(BUILD)/rondo-peer-mpi-$(firstword $(subst :, 
 # The command needs jansson: asked for by name it fails at once without, and `make` builds the rest.
 tool: $(if $(HAS_JANSSON),,need-jansson) $(BUILD)/rondo $(if $(MPIS),$(BUILD)/rondo-peer-mpi.so $(MPI_PEERS))
 examples: $(EXAMPLES)
-tests: $(UNIT_TESTS) $(MULTIRANK) $(GPU_TESTS) $(REPLAYS) $(BUILD)/ucx-exchange
+tests: $(UNIT_TESTS) $(MULTIRANK) $(BUILD)/test/injection $(GPU_TESTS) $(REPLAYS) $(BUILD)/ucx-exchange
 
 need-jansson:
 	@echo "rondo: the command needs jansson.h. $(NEED_JANSSON)." >&2; exit 1
@@ -195,6 +195,11 @@ test:
 # The slow ones too: large counts, long stress, all types and operators on 8 ranks, installations.
 test-all:
 	@$(MAKE) --no-print-directory test MARKS=""
+
+# The n-th call of each function fails, for every n, on each rank of a job: thousands of runs. OPTIONS="--part life --jobs 4"
+failure-injection:
+	@$(MAKE) --no-print-directory -s -j$$(nproc) $(BUILD)/test/injection
+	@$(BUILD)/test/injection $(OPTIONS)
 
 # The rdma transport in a virtual machine with SoftRoCE; needs no RDMA card. STEPS=matrix: only steps of such a name.
 test-rdma:

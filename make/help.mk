@@ -23,6 +23,7 @@ Tests
   make tsan            the tests with ThreadSanitizer
   make fuzz            hostile files, programs and plans, with the sanitizers (SECONDS=60 FUZZERS='xml verify')
   make fuzz-merge      takes the smallest of what fuzz has found into the repository
+  make failure-injection   one call fails on one rank, for every call (OPTIONS="--part life")
   make test-rdma       the rdma transport, in a virtual machine with SoftRoCE
   make gpu-test        the tests that need GPUs
 Checks

@@ -2,6 +2,7 @@
 #include "test/injection/scenario.h"
 
 #include "rondo_program.h"
+#include "test/injection/planted.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -451,6 +452,19 @@ static void part_compression(UNUSED struct rank_record *record, int rank, UNUSED
     }
 #define PROCESSES "RONDO_TRANSPORTS", "shm"
 
+/* Parts with a planted bug, which run only if they are named. */
+#define PLANTED(bug)                                                                                                           \
+    static void part_planted_##bug(UNUSED struct rank_record *record, int rank, UNUSED rondo_t runtime, rondo_comm_t world)    \
+    {                                                                                                                          \
+        TRY(world, planted_##bug(world, rank, out));                                                                           \
+        expect(out, 1, 0, 3);                                                                                                  \
+        TRY(world, rondo_barrier(world));                                                                                      \
+    }
+PLANTED(unchecked)
+PLANTED(leak)
+PLANTED(silence)
+PLANTED(wrong)
+
 const struct part parts[] = {
     {"life", ENVIRONMENT(PROCESSES, ), 1, 0, part_life},
     {"life-tcp", ENVIRONMENT(PROCESSES, "RONDO_ROOT", "", "RONDO_SECRET", "open sesame", "RONDO_CHECK", "1", ), 1, 0,
@@ -473,6 +487,10 @@ const struct part parts[] = {
     {"program", ENVIRONMENT(PROCESSES, ), 0, 0, part_program},
     {"observing", ENVIRONMENT(PROCESSES, ), 0, 0, part_observing},
     {"compression", ENVIRONMENT(PROCESSES, ), 0, 0, part_compression},
+    {"planted-unchecked", ENVIRONMENT(PROCESSES, ), 0, 0, part_planted_unchecked},
+    {"planted-leak", ENVIRONMENT(PROCESSES, ), 0, 0, part_planted_leak},
+    {"planted-silence", ENVIRONMENT(PROCESSES, ), 0, 0, part_planted_silence},
+    {"planted-wrong", ENVIRONMENT(PROCESSES, ), 0, 0, part_planted_wrong},
 };
 const int part_count = sizeof(parts) / sizeof(parts[0]);
 

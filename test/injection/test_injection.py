@@ -1,0 +1,58 @@
+"""The n-th call of a function fails on one rank of three: a sample of all such points, and the tool itself.
+
+`make failure-injection` tries all points; a violation prints the options that repeat it.
+"""
+import re
+import subprocess
+
+import pytest
+from harness import BUILD, ROOT, program, run
+
+# What the library calls of libc that is not made to fail: it cannot fail, or not with these arguments, or its result is not used.
+# One word stands for all functions that begin with it if it ends with *.
+CANNOT_FAIL = """
+    mem* str* snprintf vsnprintf fprintf qsort abort free _* __* clock_gettime nanosleep sched_yield getenv getpid getppid geteuid
+    explicit_bzero inet_pton in6addr_any gai_strerror dlerror freeifaddrs freeaddrinfo freelocale globfree stderr sigfillset
+    sigemptyset pthread_mutex_* pthread_cond_* pthread_attr_* pthread_once pthread_join pthread_self pthread_sigmask
+    pthread_setname_np pthread_key_create pthread_getspecific pthread_setspecific pthread_atfork sysconf syscall
+    close shutdown closedir fclose fputc fgets ferror fflush readdir access glob getrlimit
+    numa_* math sin cos exp log pow floor ceil round fabs sqrt ldexp frexp rint lrint fmod toupper tolower atoi atol bsearch
+""".split()
+
+
+def named():
+    text = (ROOT / "test/injection/functions.h").read_text()
+    return set(re.findall(r"X\(([a-z_0-9]+)", text))
+
+
+def test_every_function_is_injected_or_cannot_fail():
+    """A function that the library begins to call needs a wrapper."""
+    symbols = subprocess.run(["nm", "-u", BUILD / "librondo.a"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                             check=True).stdout
+    called = set(re.findall(r"^ +U (\w+)", symbols, re.MULTILINE))
+    defined = set(re.findall(r"^[0-9a-f]+ [TtWVDBR] (\w+)", subprocess.run(
+        ["nm", BUILD / "librondo.a"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout,
+        re.MULTILINE))
+    exact = {word for word in CANNOT_FAIL if not word.endswith("*")}
+    begins = tuple(word[:-1] for word in CANNOT_FAIL if word.endswith("*"))
+    lacking = {name for name in called - defined - named() - exact
+               if not name.startswith(begins) and not name.startswith(("rondo_", "cuda", "cu"))}
+    assert "calloc" in called, "nm has not shown what the library calls"
+    assert not lacking, f"test/injection/functions.h has no row for {sorted(lacking)}"
+
+
+@pytest.mark.parametrize("bug, found", [("unchecked", "crashed"), ("leak", "left 1 allocations"), ("silence", "hang:"),
+                                        ("wrong", "element 0 of 1 is 4, not 3")])
+def test_planted_bugs_are_found(bug, found):
+    """A function that does not stand a failed malloc."""
+    output = run(program("injection"), "--part", f"planted-{bug}", "--function", "malloc", "--rank", 1, "--most", 2, "--limit", 2,
+                 expect=1)
+    assert re.search(rf"VIOLATION --part planted-{bug} --rank 1 --function malloc .* {found}", output) or (
+        found == "crashed" and "AddressSanitizer" in output), output
+
+
+def test_a_sample_of_all_points():
+    """A point of each place in the library that calls such a function, within the time that there is."""
+    output = run(program("injection"), "--sample", 500, "--seconds", 75, "--jobs", 3, seconds=120)
+    points = int(re.search(r"injection: (\d+) points", output).group(1))
+    assert points >= 50, output
