@@ -2,7 +2,9 @@
 #include "lib/base/host.h"
 
 #include "lib/base/environment.h"
+#include "lib/base/error.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,12 +18,28 @@ static void append(char *text, size_t bytes, const char *more)
         snprintf(text + at, bytes - at, "%s", more);
 }
 
-void rondo_host_id(const char *override, char *text, size_t bytes)
+/* Reads the boot id. Returns its length; 0 if the system has none, and -1 if it cannot be read now. */
+static ssize_t read_boot_id(char *text, size_t bytes)
+{
+    int fd, lacking;
+    ssize_t got = -1;
+    do
+        fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    while (fd < 0 && errno == EINTR);
+    lacking = fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == EPERM);
+    while (fd >= 0 && (got = read(fd, text, bytes)) < 0 && errno == EINTR)
+        ;
+    if (fd >= 0)
+        close(fd);
+    return lacking ? 0 : got;
+}
+
+rondo_result_t rondo_host_id(const char *override, char *text, size_t bytes)
 {
     static const char *const namespaces[] = {"/proc/self/ns/net", "/proc/self/ns/pid", "/proc/self/ns/user"};
     char part[300] = "";
     if (bytes == 0)
-        return;
+        return RONDO_SUCCESS;
     *text = '\0';
     if (override == NULL || *override == '\0')
         rondo_environment_text("RONDO_HOSTID", &override);
@@ -29,10 +47,9 @@ void rondo_host_id(const char *override, char *text, size_t bytes)
         append(text, bytes, override);
         append(text, bytes, "@");
     }
-    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd >= 0 ? read(fd, part, sizeof(part) - 1) : -1;
-    if (fd >= 0)
-        close(fd);
+    ssize_t got = read_boot_id(part, sizeof(part) - 1);
+    if (got < 0)
+        return rondo_fail(RONDO_ERR_SYSTEM, "this host's boot id cannot be read: %s", strerror(errno));
     if (got > 0)
         part[strcspn(part, "\n")] = '\0';
     else if (gethostname(part, sizeof(part) - 1) != 0)
@@ -46,4 +63,5 @@ void rondo_host_id(const char *override, char *text, size_t bytes)
     }
     snprintf(part, sizeof(part), "-%lu", (unsigned long) geteuid());
     append(text, bytes, part);
+    return RONDO_SUCCESS;
 }

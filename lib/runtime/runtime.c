@@ -428,7 +428,7 @@ static rondo_result_t exchange_peers(struct rondo_runtime *runtime, struct rondo
         goto done;
     struct rondo_comm *world = rondo_comm_rendezvous_comm(rendezvous);
 
-    rondo_host_id(startup->host_id, self.host_id, sizeof(self.host_id));
+    result = rondo_host_id(startup->host_id, self.host_id, sizeof(self.host_id));
     self.device = (uint32_t) runtime->device_type;
     if (runtime->device_type == RONDO_DEVICE_CUDA)
         rondo_gpu_identify(runtime->device_index, &self.gpu);
@@ -437,7 +437,8 @@ static rondo_result_t exchange_peers(struct rondo_runtime *runtime, struct rondo
     self.cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t) CPU_COUNT(&set) : 1;
     self.slot_bytes = startup->slot_bytes != 0 ? (uint32_t) (startup->slot_bytes + 63) / 64 * 64 : RONDO_DEFAULT_SLOT_BYTES;
     self.tuning = runtime->settings.tuning != NULL ? runtime->settings.tuning->fingerprint : 0;
-    result = rondo_process_token((unsigned char *) self.process);
+    if (result == RONDO_SUCCESS)
+        result = rondo_process_token((unsigned char *) self.process);
     if (result == RONDO_SUCCESS)
         result = rondo_exchange(world, "rondo_init", &self, sizeof(self), runtime->peers);
     if (result == RONDO_SUCCESS) {

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -103,6 +104,7 @@ static void be_rank(struct slot *slot, int rank)
     const struct part *part = &parts[slot->point.part];
     struct rank_record *me = &slot->job->ranks[rank];
     char text[24];
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* no rank outlives the driver */
     dup2(slot->log, STDERR_FILENO);
     if (!SANITIZED)
         for (int i = 0; i < 4; i++)
@@ -336,7 +338,10 @@ static int judge(struct slot *slot)
         usual += ((now() - slot->begun) - usual) / 16;
     const struct inject_record *injected = &job->ranks[point->rank].inject;
     name_point(point, name, sizeof(name));
-    if (slot->late && !slot->again) {
+    int in_time = 1; /* whether no rank gave up waiting for the others to join */
+    for (int rank = 0; rank < RANKS; rank++)
+        in_time &= job->ranks[rank].code != RONDO_ERR_BOOTSTRAP && job->ranks[rank].code != RONDO_ERR_TIMEOUT;
+    if ((slot->late || (fault != NULL && !in_time)) && !slot->again) {
         repeated++;
         return 1;
     }
@@ -491,29 +496,43 @@ static int sweep_done(const struct sweep *sweep)
     return (sweep->misses > 0 && sweep->next.number > sweep->last) || sweep->next.number > most;
 }
 
+/* Runs that took too long, to be repeated one at a time when no other is under way. */
+static struct point late_points[JOBS_MAX];
+static int late_count;
+
+static int same_sweep(const struct sweep *sweep, const struct point *point)
+{
+    return sweep != NULL && point->part == sweep->next.part && point->rank == sweep->next.rank &&
+           point->function == sweep->next.function && point->way == sweep->next.way;
+}
+
+static void note_miss(struct sweep *sweep, const struct slot *slot)
+{
+    if (same_sweep(sweep, &slot->point) && !slot->job->ranks[slot->point.rank].inject.fired && slot->point.number > sweep->last)
+        sweep->misses++;
+}
+
+/* Ends the run that ends first. One that must be repeated is, when the others have ended too. */
 static void finish_one(struct sweep *sweep)
 {
-    struct slot *slot = await();
-    if (slot == NULL)
-        return;
-    struct point point = slot->point;
-    int hit = slot->job->ranks[point.rank].inject.fired;
-    int repeat = judge(slot);
-    end_run(slot);
-    if (repeat) { /* by itself */
-        struct slot *other;
-        while ((other = await()) != NULL) {
-            struct point later = other->point;
-            int also = judge(other);
-            end_run(other);
-            if (also)
-                run_alone(later);
-        }
-        hit = run_alone(point)->job->ranks[point.rank].inject.fired;
+    struct slot *slot;
+    while ((slot = await()) != NULL) {
+        if (judge(slot))
+            late_points[late_count++] = slot->point;
+        else
+            note_miss(sweep, slot);
+        end_run(slot);
+        if (late_count == 0)
+            return;
     }
-    if (sweep != NULL && point.part == sweep->next.part && point.rank == sweep->next.rank &&
-        point.function == sweep->next.function && point.way == sweep->next.way && !hit && point.number > sweep->last)
-        sweep->misses++;
+    while (late_count > 0) {
+        slot = &slots[0];
+        begin_run(slot, late_points[--late_count], 1);
+        await();
+        judge(slot);
+        note_miss(sweep, slot);
+        end_run(slot);
+    }
 }
 
 static void run_sweep(struct sweep *sweep)

@@ -8,12 +8,13 @@
 #include "lib/base/thread.h"
 #include "transport/network_slots.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLUSH_MS = 1000 };
+enum { FLUSH_MS = 1000, QUIET_MS = 5 };
 
-static void finish(struct rondo_ucx *ucx, ucs_status_ptr_t request)
+void rondo_ucx_finish(struct rondo_ucx *ucx, ucs_status_ptr_t request)
 {
     int64_t deadline = rondo_clock_ms() + FLUSH_MS;
     if (!UCS_PTR_IS_PTR(request))
@@ -23,6 +24,19 @@ static void finish(struct rondo_ucx *ucx, ucs_status_ptr_t request)
     ucx->library->ucp_request_free(request);
 }
 
+/* Progresses the worker until nothing has happened for QUIET_MS. UCX makes endpoints of its own when a peer connects, and ends
+ * the process if the worker is destroyed while it still has to answer on one. */
+static void wait_quiet(struct rondo_ucx *ucx)
+{
+    int64_t now = rondo_clock_ms(), deadline = now + FLUSH_MS, quiet = now + QUIET_MS;
+    for (; now < quiet && now < deadline; now = rondo_clock_ms()) {
+        if (ucx->library->ucp_worker_progress(ucx->worker) > 0)
+            quiet = now + QUIET_MS;
+        else
+            sched_yield();
+    }
+}
+
 void rondo_ucx_close(void *state)
 {
     struct rondo_ucx *ucx = state;
@@ -30,11 +44,10 @@ void rondo_ucx_close(void *state)
     ucx->closing = 1;
     if (ucx->worker != NULL) {
         ucp_request_param_t none = {0};
-        finish(ucx, ucx->library->ucp_worker_flush_nbx(ucx->worker, &none));
+        rondo_ucx_finish(ucx, ucx->library->ucp_worker_flush_nbx(ucx->worker, &none));
         for (int rank = 0; rank < ucx->context->size; rank++)
             rondo_ucx_drop_endpoints(ucx, &ucx->peers[rank]);
-        for (int i = 0; i < 100 && ucx->library->ucp_worker_progress(ucx->worker) > 0; i++)
-            ;
+        wait_quiet(ucx);
         ucx->library->ucp_worker_destroy(ucx->worker);
     }
     if (ucx->ucp != NULL)

@@ -58,7 +58,10 @@ void rondo_ucx_drop_endpoints(struct rondo_ucx *ucx, struct rondo_ucx_peer *peer
             continue;
         ucs_status_ptr_t request = ucx->library->ucp_ep_close_nbx(peer->endpoints[i], &parameters);
         peer->endpoints[i] = NULL;
-        if (UCS_PTR_IS_PTR(request))
+        /* A worker is destroyed only once its endpoints are closed: UCX ends the process over what is still queued on one. */
+        if (ucx->closing)
+            rondo_ucx_finish(ucx, request);
+        else if (UCS_PTR_IS_PTR(request))
             ucx->library->ucp_request_free(request);
     }
 }

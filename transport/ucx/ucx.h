@@ -95,6 +95,10 @@ rondo_result_t rondo_ucx_open(struct rondo_transport_context *context, struct ro
 /* Of struct rondo_network: has what is on its way sent, for at most a second, and closes everything but the state itself. */
 void rondo_ucx_close(void *state);
 
+/* Waits for at most a second until UCX has carried out what it returned the request for (or NULL, or an error), and frees it.
+ */
+void rondo_ucx_finish(struct rondo_ucx *ucx, ucs_status_ptr_t request);
+
 /* ---- peers (transport/ucx/peers.c) ---- */
 
 /* The endpoint by which the port's messages go, made if there is none yet; NULL if the peer is lost. */
@@ -102,7 +106,8 @@ ucp_ep_h rondo_ucx_endpoint_of(struct rondo_ucx *ucx, const struct rondo_port *p
 /* The peer cannot be reached any more: its endpoints are closed at the next progress, and its operations fail. Once a peer; why
  * is copied. May be called by UCX's callbacks. */
 void rondo_ucx_lose(struct rondo_ucx *ucx, int rank, const char *why);
-/* Closes the peer's endpoints without waiting: whatever is on its way ends with an error. Not in a callback of UCX's. */
+/* Closes the peer's endpoints: whatever is on its way ends with an error. Waits for that only while the state is being closed.
+ * Not in a callback of UCX's. */
 void rondo_ucx_drop_endpoints(struct rondo_ucx *ucx, struct rondo_ucx_peer *peer);
 
 /* ---- messages (transport/ucx/send.c, transport/ucx/receive.c) ---- */
