@@ -1,0 +1,240 @@
+/* What is right and what is not. See test/injection/run.h. */
+#include "test/injection/run.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SITE_TEXT = 160, LOG_TEXT = 6000 };
+
+static long tried, absorbed, gave_errors, repeated, violations;
+static long tried_of[INJECT_FUNCTION_COUNT], absorbed_of[INJECT_FUNCTION_COUNT], errors_of[INJECT_FUNCTION_COUNT],
+    violations_of[INJECT_FUNCTION_COUNT];
+
+/* What lies behind a return address of this program: function and line. */
+static void describe_site(uintptr_t site, char *text, size_t bytes)
+{
+    Dl_info about;
+    char command[400], path[300];
+    snprintf(text, bytes, "%#lx", (unsigned long) site);
+    ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    if (site == 0 || length < 0 || dladdr((void *) site, &about) == 0)
+        return;
+    path[length] = '\0';
+    snprintf(command, sizeof(command), "addr2line -sfpe %s %#lx", path,
+             (unsigned long) (site - 1 - (uintptr_t) about.dli_fbase));
+    FILE *pipe = popen(command, "r");
+    if (pipe != NULL && fgets(text, (int) bytes, pipe) != NULL)
+        text[strcspn(text, "\n")] = '\0';
+    if (pipe != NULL)
+        pclose(pipe);
+}
+
+static void name_point(const struct point *point, char *text, size_t bytes)
+{
+    if (point->function < 0)
+        snprintf(text, bytes, "--part %s without a failure", parts[point->part].name);
+    else
+        snprintf(text, bytes, "--part %s --rank %d --function %s --way %d --number %ld (%s)", parts[point->part].name,
+                 point->rank, inject_function_name(point->function), point->way, point->number,
+                 inject_way_name(inject_way(point->function, point->way)));
+}
+
+static void print_log(const struct slot *slot)
+{
+    static char text[LOG_TEXT + 1];
+    off_t end = lseek(slot->log, 0, SEEK_END);
+    ssize_t got = pread(slot->log, text, LOG_TEXT, end > LOG_TEXT ? end - LOG_TEXT : 0);
+    if (got > 0)
+        printf("    log:\n%.*s\n", (int) got, text);
+}
+
+static void print_ranks(const struct slot *slot)
+{
+    for (int rank = 0; rank < RANKS; rank++) {
+        const struct rank_record *r = &slot->job->ranks[rank];
+        printf("    rank %d: %s, in %s", rank, r->ended ? "ended" : "not ended", r->step);
+        if (r->failed_step != 0)
+            printf("; step %d, %s: %s (%s)", r->failed_step, r->failed_call, rondo_strerror((int) r->code), r->message);
+        if (r->next_code != NO_CODE)
+            printf("; next call: %s", rondo_strerror(r->next_code));
+        if (r->finalize_code != NO_CODE)
+            printf("; rondo_finalize: %s %s", rondo_strerror(r->finalize_code), r->finalize_message);
+        printf("\n");
+    }
+}
+
+static void print_leaks(const struct rank_record *record)
+{
+    char text[sizeof(record->leaks)], *rest = text, *entry;
+    memcpy(text, record->leaks, sizeof(text));
+    for (int i = 0; i < 8 && (entry = strsep(&rest, ",")) != NULL && *entry != '\0'; i++) {
+        unsigned long site;
+        size_t bytes;
+        char where[SITE_TEXT];
+        if (sscanf(entry, "%lx %zu", &site, &bytes) != 2)
+            break;
+        describe_site(site, where, sizeof(where));
+        printf("    left: %zu bytes of %s\n", bytes, where);
+    }
+}
+
+/* The first thing that is wrong with a run that has ended; NULL if it is right. *leaking: the rank that has left something. */
+static const char *find_fault(const struct slot *slot, int *leaking)
+{
+    static char text[400];
+    const struct job *job = slot->job;
+    int failed = 0, all_failed = 1, same_step = 1, next_errors = 0, next_calls = 0;
+    *leaking = -1;
+    for (int rank = 0; rank < RANKS; rank++) {
+        const struct rank_record *r = &job->ranks[rank];
+        if (WIFSIGNALED(slot->statuses[rank]) && !(slot->late && WTERMSIG(slot->statuses[rank]) == SIGKILL)) {
+            snprintf(text, sizeof(text), "rank %d crashed: signal %d in %s", rank, WTERMSIG(slot->statuses[rank]), r->step);
+            return text;
+        }
+        if (!slot->late && (!WIFEXITED(slot->statuses[rank]) || WEXITSTATUS(slot->statuses[rank]) != 0 || !r->ended)) {
+            snprintf(text, sizeof(text), "rank %d crashed: status %#x in %s", rank, slot->statuses[rank], r->step);
+            return text;
+        }
+        if (r->wrong[0] != '\0') {
+            snprintf(text, sizeof(text), "rank %d: %s", rank, r->wrong);
+            return text;
+        }
+    }
+    if (slot->late) {
+        snprintf(text, sizeof(text), "hang: not ended after %.1f s", slot->limit);
+        return text;
+    }
+    for (int rank = 0; rank < RANKS; rank++) {
+        const struct rank_record *r = &job->ranks[rank];
+        failed += r->failed_step != 0;
+        all_failed &= r->failed_step != 0 || !r->initialized;
+        same_step &= r->failed_step == job->ranks[0].failed_step && strcmp(r->failed_call, job->ranks[0].failed_call) == 0;
+        next_calls += r->next_code != NO_CODE;
+        next_errors += r->next_code != NO_CODE && r->next_code != RONDO_SUCCESS;
+    }
+    if (slot->point.function < 0 && failed > 0)
+        return "a call failed in a run without a failure";
+    if (failed > 0 && !all_failed)
+        return "disagreement: a call failed on some ranks, and a rank saw no error at all";
+    if (failed > 0 && next_errors < next_calls && !(same_step && next_errors == 0))
+        return "disagreement: the next call succeeded on a rank";
+    int way = slot->point.function >= 0 ? inject_way(slot->point.function, slot->point.way) : 0;
+    if (failed > 0 && job->ranks[slot->point.rank].inject.fired && (way == EINTR || way == INJECT_SHORT))
+        return "a call that was interrupted, or moved a part, is not made again";
+    for (int rank = 0; rank < RANKS; rank++) {
+        const struct rank_record *r = &job->ranks[rank], *normal = &clean[slot->point.part][rank];
+        if (r->initialized && r->finalize_code != RONDO_SUCCESS) {
+            snprintf(text, sizeof(text), "rank %d: rondo_finalize returned %s", rank, rondo_strerror(r->finalize_code));
+            return text;
+        }
+        if (slot->point.function < 0)
+            continue;
+        *leaking = rank;
+        if (r->live > normal->live) {
+            snprintf(text, sizeof(text), "rank %d left %ld allocations", rank, r->live - normal->live);
+            return text;
+        }
+        if (r->leaks_by_sanitizer > normal->leaks_by_sanitizer) {
+            snprintf(text, sizeof(text), "rank %d: the sanitizer finds a leak", rank);
+            return text;
+        }
+        if (r->descriptors > normal->descriptors) {
+            snprintf(text, sizeof(text), "rank %d left %d descriptors", rank, r->descriptors - normal->descriptors);
+            return text;
+        }
+        if (r->threads > normal->threads) {
+            snprintf(text, sizeof(text), "rank %d left %d threads", rank, r->threads - normal->threads);
+            return text;
+        }
+        *leaking = -1;
+    }
+    return NULL;
+}
+
+int judge(struct slot *slot)
+{
+    const struct point *point = &slot->point;
+    const struct job *job = slot->job;
+    char name[200], where[SITE_TEXT];
+    int leaking, failed = 0;
+    const char *fault = find_fault(slot, &leaking);
+    for (int rank = 0; rank < RANKS; rank++)
+        failed |= job->ranks[rank].failed_step != 0;
+    if (fault == NULL && !failed)
+        usual += ((now() - slot->begun) - usual) / 16;
+    const struct inject_record *injected = &job->ranks[point->rank].inject;
+    name_point(point, name, sizeof(name));
+    int in_time = 1; /* whether no rank gave up waiting for the others to join */
+    for (int rank = 0; rank < RANKS; rank++)
+        in_time &= job->ranks[rank].code != RONDO_ERR_BOOTSTRAP && job->ranks[rank].code != RONDO_ERR_TIMEOUT;
+    if ((slot->late || (fault != NULL && !in_time)) && !slot->again) {
+        repeated++;
+        return 1;
+    }
+    if (point->function >= 0) {
+        if (injected->fired) {
+            tried++;
+            tried_of[point->function]++;
+        }
+        if (injected->fired && fault == NULL) {
+            absorbed += !failed;
+            gave_errors += failed;
+            absorbed_of[point->function] += !failed;
+            errors_of[point->function] += failed;
+        }
+    }
+    if (fault != NULL && point->function >= 0 && !injected->fired && slot->late == 0 && !slot->again) {
+        repeated++; /* the machine was too busy to connect in time */
+        return 1;
+    }
+    if (fault != NULL || options.verbose) {
+        describe_site(injected->fired_site, where, sizeof(where));
+        printf("%s %s at %s: %s\n",
+               fault != NULL ? "VIOLATION"
+               : failed      ? "error"
+                             : "absorbed",
+               name, where, fault != NULL ? fault : "");
+    }
+    if (fault != NULL) {
+        violations++;
+        if (point->function >= 0)
+            violations_of[point->function]++;
+        for (int i = 2; i < injected->fired_depth; i++) {
+            describe_site((uintptr_t) injected->fired_stack[i], where, sizeof(where));
+            printf("    by %s\n", where);
+        }
+        print_ranks(slot);
+        if (leaking >= 0)
+            print_leaks(&job->ranks[leaking]);
+        print_log(slot);
+    } else if (options.verbose > 1) {
+        print_ranks(slot);
+    }
+    fflush(stdout);
+    return 0;
+}
+
+long judged_points(void)
+{
+    return tried;
+}
+
+long judged_violations(void)
+{
+    return violations;
+}
+
+void print_totals(void)
+{
+    for (int f = 0; f < INJECT_FUNCTION_COUNT; f++)
+        if (tried_of[f] > 0)
+            printf("%-20s %6ld points: %6ld absorbed, %6ld errors, %4ld violations\n", inject_function_name(f), tried_of[f],
+                   absorbed_of[f], errors_of[f], violations_of[f]);
+    printf("injection: %ld points, %ld absorbed, %ld errors, %ld repeated, %ld violations\n", tried, absorbed, gave_errors,
+           repeated, violations);
+}
