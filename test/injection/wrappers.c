@@ -40,7 +40,7 @@
         return failure;                                                                                                        \
     }
 
-/* One that moves bytes: INJECT_SHORT moves one byte less than half, but one at least; INJECT_END moves none. */
+/* One that moves bytes: INJECT_SHORT moves half of them, rounded up; INJECT_END moves none. */
 #define MOVES(name, count, parameters, arguments)                                                                              \
     ssize_t __real_##name parameters;                                                                                          \
     ssize_t __wrap_##name parameters;                                                                                          \
