@@ -21,17 +21,17 @@ static void append(char *text, size_t bytes, const char *more)
 /* Reads the boot id. Returns its length; 0 if the system has none, and -1 if it cannot be read now. */
 static ssize_t read_boot_id(char *text, size_t bytes)
 {
-    int fd, lacking;
+    int fd, refused;
     ssize_t got = -1;
     do
         fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     while (fd < 0 && errno == EINTR);
-    lacking = fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == EPERM);
     while (fd >= 0 && (got = read(fd, text, bytes)) < 0 && errno == EINTR)
         ;
+    refused = got < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM);
     if (fd >= 0)
         close(fd);
-    return lacking ? 0 : got;
+    return got < 0 && !refused ? 0 : got;
 }
 
 rondo_result_t rondo_host_id(const char *override, char *text, size_t bytes)

@@ -14,9 +14,8 @@
 
 enum { FLUSH_MS = 1000, QUIET_MS = 5 };
 
-void rondo_ucx_finish(struct rondo_ucx *ucx, ucs_status_ptr_t request)
+void rondo_ucx_finish(struct rondo_ucx *ucx, ucs_status_ptr_t request, int64_t deadline)
 {
-    int64_t deadline = rondo_clock_ms() + FLUSH_MS;
     if (!UCS_PTR_IS_PTR(request))
         return;
     while (ucx->library->ucp_request_check_status(request) == UCS_INPROGRESS && rondo_clock_ms() < deadline)
@@ -44,7 +43,8 @@ void rondo_ucx_close(void *state)
     ucx->closing = 1;
     if (ucx->worker != NULL) {
         ucp_request_param_t none = {0};
-        rondo_ucx_finish(ucx, ucx->library->ucp_worker_flush_nbx(ucx->worker, &none));
+        rondo_ucx_finish(ucx, ucx->library->ucp_worker_flush_nbx(ucx->worker, &none), rondo_clock_ms() + FLUSH_MS);
+        ucx->closing_until = rondo_clock_ms() + FLUSH_MS;
         for (int rank = 0; rank < ucx->context->size; rank++)
             rondo_ucx_drop_endpoints(ucx, &ucx->peers[rank]);
         wait_quiet(ucx);

@@ -60,7 +60,7 @@ void rondo_ucx_drop_endpoints(struct rondo_ucx *ucx, struct rondo_ucx_peer *peer
         peer->endpoints[i] = NULL;
         /* A worker is destroyed only once its endpoints are closed: UCX ends the process over what is still queued on one. */
         if (ucx->closing)
-            rondo_ucx_finish(ucx, request);
+            rondo_ucx_finish(ucx, request, ucx->closing_until);
         else if (UCS_PTR_IS_PTR(request))
             ucx->library->ucp_request_free(request);
     }

@@ -82,6 +82,7 @@ struct rondo_ucx {
     int pads;           /* slots for ranks on the host device are sent with padding */
     int dropping;       /* endpoints of lost peers are to be closed, outside UCX's callbacks */
     int closing;
+    int64_t closing_until; /* until when closing waits for endpoints */
 };
 
 extern const struct rondo_network rondo_network_ucx;
@@ -95,9 +96,9 @@ rondo_result_t rondo_ucx_open(struct rondo_transport_context *context, struct ro
 /* Of struct rondo_network: has what is on its way sent, for at most a second, and closes everything but the state itself. */
 void rondo_ucx_close(void *state);
 
-/* Waits for at most a second until UCX has carried out what it returned the request for (or NULL, or an error), and frees it.
- */
-void rondo_ucx_finish(struct rondo_ucx *ucx, ucs_status_ptr_t request);
+/* Waits until UCX has carried out what it returned the request for (or NULL, or an error), or the deadline (rondo_clock_ms())
+ * has passed, and frees the request. */
+void rondo_ucx_finish(struct rondo_ucx *ucx, ucs_status_ptr_t request, int64_t deadline);
 
 /* ---- peers (transport/ucx/peers.c) ---- */
 
