@@ -63,20 +63,20 @@ rondo_result_t rondo_random_bytes(void *bytes, size_t count)
     return RONDO_SUCCESS;
 }
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned char process_random[RONDO_PROCESS_TOKEN_BYTES - sizeof(int32_t)];
-static rondo_result_t process_result;
-
-static void make_process_random(void)
-{
-    process_result = rondo_random_bytes(process_random, sizeof(process_random));
-}
+static int process_random_made;
 
 rondo_result_t rondo_process_token(unsigned char token[RONDO_PROCESS_TOKEN_BYTES])
 {
-    pthread_once(&once, make_process_random);
-    if (process_result != RONDO_SUCCESS)
-        return rondo_fail(process_result, "no random bytes for the process token");
+    pthread_mutex_lock(&process_lock);
+    rondo_result_t result = RONDO_SUCCESS;
+    if (!process_random_made)
+        result = rondo_random_bytes(process_random, sizeof(process_random));
+    process_random_made = result == RONDO_SUCCESS;
+    pthread_mutex_unlock(&process_lock);
+    if (result != RONDO_SUCCESS)
+        return result;
     /* A forked child inherits the random part but not the process id. */
     int32_t process = (int32_t) getpid();
     memcpy(token, process_random, sizeof(process_random));

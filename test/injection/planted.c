@@ -3,7 +3,6 @@
 #include "test/injection/planted.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static rondo_result_t sum(rondo_comm_t world, int32_t in, int32_t *out)
 {
@@ -13,7 +12,7 @@ static rondo_result_t sum(rondo_comm_t world, int32_t in, int32_t *out)
 rondo_result_t planted_unchecked(rondo_comm_t world, int32_t in, int32_t *out)
 {
     char *volatile memory = malloc(100);
-    memset(memory, 1, 100);
+    ((volatile char *) memory)[99] = 1;
     free(memory);
     return sum(world, in, out);
 }
