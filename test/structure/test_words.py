@@ -90,6 +90,10 @@ def split_c(text):
     return "".join(code), "".join(comments)
 
 
+# Kinds of tokens that are no code. From Python 3.12 on a formatted string is several tokens: its text, and what it evaluates.
+NO_CODE = {"STRING", "FSTRING_START", "FSTRING_MIDDLE", "FSTRING_END", "INDENT", "DEDENT", "NEWLINE", "NL", "ENDMARKER"}
+
+
 def split_python(text):
     """As split_c; docstrings are comments. What a formatted string evaluates is code."""
     code = [list(blank(line)) for line in text.split("\n")]
@@ -114,7 +118,7 @@ def split_python(text):
             for braces in re.finditer(r"\{([^{}\n]*)\}", item.string):
                 if "\n" not in item.string:
                     copy(code, (item.start[0], item.start[1] + braces.start(1)), (item.start[0], item.start[1] + braces.end(1)))
-        elif item.type not in (tokenize.STRING, tokenize.INDENT, tokenize.DEDENT, tokenize.NEWLINE, tokenize.NL, tokenize.ENDMARKER):
+        elif tokenize.tok_name[item.type] not in NO_CODE:
             copy(code, item.start, item.end)
     return "\n".join(map("".join, code)), "\n".join(map("".join, comments))
 
