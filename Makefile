@@ -191,7 +191,7 @@ test:
 	@make/deps test
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all tests
 	@$(MAKE) --no-print-directory check-layers check-format
-	@RONDO_BUILD=$(BUILD) $(PYTHON) -m pytest -q --durations=15 -m "$(MARKS)" $(TESTS)
+	@RONDO_X_BUILD=$(BUILD) $(PYTHON) -m pytest -q --durations=15 -m "$(MARKS)" $(TESTS)
 # The slow ones too: large counts, long stress, all types and operators on 8 ranks, installations.
 test-all:
 	@$(MAKE) --no-print-directory test MARKS=""
@@ -211,7 +211,7 @@ test-rdma:
 bench-network:
 	@make/deps network
 	@$(MAKE) --no-print-directory -s -j$$(nproc) tool
-	@RONDO_BUILD=$(BUILD) $(PYTHON) test/network_speed.py $(PARTS) $(OPTIONS)
+	@RONDO_X_BUILD=$(BUILD) $(PYTHON) test/network_speed.py $(PARTS) $(OPTIONS)
 
 # On a machine with GPUs. Tables of speed go to RESULTS; OPTIONS are those of the scripts.
 RESULTS ?= $(BUILD)/gpu-bench
@@ -233,12 +233,12 @@ ASAN_OPTIONS_ := detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=0
 asan:
 	@make/deps test
 	$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(BUILD)/asan CUDA=0 OPT="-O1 -g" SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" all tests
-	ASAN_OPTIONS=$(ASAN_OPTIONS_) UBSAN_OPTIONS=print_stacktrace=1 RONDO_BUILD=$(BUILD)/asan $(PYTHON) -m pytest -q -m "not slow" $(TESTS)
+	ASAN_OPTIONS=$(ASAN_OPTIONS_) UBSAN_OPTIONS=print_stacktrace=1 RONDO_X_BUILD=$(BUILD)/asan $(PYTHON) -m pytest -q -m "not slow" $(TESTS)
 # UCX's hooks of memory calls take a lock in a thread that the sanitizer has already taken down: without them.
 tsan:
 	@make/deps test
 	$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(BUILD)/tsan CUDA=0 OPT="-O1 -g" SANITIZE="-fsanitize=thread" all tests
-	UCX_MEM_EVENTS=no TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$(CURDIR)/test/tsan.supp" RONDO_BUILD=$(BUILD)/tsan $(PYTHON) -m pytest -q -m "not slow" $(TESTS)
+	UCX_MEM_EVENTS=no TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$(CURDIR)/test/tsan.supp" RONDO_X_BUILD=$(BUILD)/tsan $(PYTHON) -m pytest -q -m "not slow" $(TESTS)
 
 # The readers of files, the language and verification on hostile input, under the sanitizers: SECONDS each. What finds new paths is
 # kept in the build folder; `make fuzz-merge` takes the smallest of it into the repository's corpus.

@@ -164,7 +164,8 @@ RONDO_API rondo_result_t rondo_datatype_size(rondo_datatype_t type, size_t *byte
 /* ---- runtime --------------------------------------------------------------------------------------------------------------*/
 
 /** How a runtime is made. A field that is left at its value in RONDO_CONFIG_DEFAULT is taken from the environment, else it is
- * the default that `rondo info` prints. The scheduling fields (check to residency_us) must be equal on all ranks. */
+ * the default that `rondo info` prints; an empty text counts as left. A field may have the values that its variable may
+ * have (rondo_environment_describe()). The scheduling fields (check to residency_us) must be equal on all ranks. */
 typedef struct {
     int rank, size; /**< 0 to size - 1, and the number of ranks; -1: from the environment. Set both or none */
     const rondo_unique_id_t *unique_id; /**< where the ranks meet; NULL: as the environment says */
@@ -1248,18 +1249,37 @@ RONDO_API rondo_result_t rondo_group_end(rondo_comm_t comm);
 
 /* ---- the environment as data ----------------------------------------------------------------------------------------------*/
 
+/** What the value of an environment variable is. */
+typedef enum {
+    RONDO_VARIABLE_INTEGER = 0, /**< decimal digits, after a minus if least is below 0: least to most, or one of words */
+    RONDO_VARIABLE_SIZE = 1,    /**< bytes: decimal digits and at most one of K, M, G (powers of 1024): least to most */
+    RONDO_VARIABLE_REAL = 2,    /**< decimal digits, perhaps a point and more of them: least to most */
+    RONDO_VARIABLE_CHOICE = 3,  /**< one of words */
+    RONDO_VARIABLE_LIST = 4,    /**< some of words, each once, separated by commas; any names if there are no words */
+    RONDO_VARIABLE_TEXT = 5,    /**< any text of least to most bytes without control characters */
+    RONDO_VARIABLE_PATH = 6,    /**< a path of least to most bytes without control characters */
+    RONDO_VARIABLE_ADDRESS = 7, /**< host or host:port; an IPv6 address stands in brackets; the port is least to most */
+    RONDO_VARIABLE_SIGNAL = 8   /**< one of words, with or without SIG before it, or a number from least to most */
+} rondo_variable_kind_t;
+
 /** An environment variable that the library reads. Later versions may add fields at the end. */
 typedef struct rondo_variable {
-    const char *topic;    /**< what it belongs to; variables of one topic follow each other */
-    const char *name;     /**< RONDO_X */
-    const char *fallback; /**< its value where it is unset or empty; "" where there is none */
-    const char *meaning;  /**< one line, with the unit */
+    const char *topic;          /**< what it belongs to; variables of one topic follow each other */
+    const char *name;           /**< RONDO_X */
+    const char *fallback;       /**< its value where it is unset or empty; "" where there is none */
+    const char *meaning;        /**< one line, with the unit */
+    rondo_variable_kind_t kind; /**< what its value is */
+    const char *unit;           /**< what is counted, such as "seconds"; "" where nothing is */
+    double least, most;         /**< the bounds of kind; 0 where it has none */
+    const char *words;          /**< the words of kind, separated by commas; "" where there are none */
 } rondo_variable_t;
 
 /**
  * Describes an environment variable.
  *
- * The library reads the variables when a runtime starts, and no others beside those of launchers.
+ * The library reads the variables when a runtime starts, and no others beside those of launchers. A value that its description
+ * does not allow makes rondo_init() and rondo_get_unique_id() fail with RONDO_ERR_ARGUMENT. Names that begin with RONDO_X_ are
+ * reserved for builds and tests, and never read.
  *
  * @param index   0 for the first; each number below that of the first NULL has one
  * @return The description, a constant of the library; NULL if index is negative or there are no more.

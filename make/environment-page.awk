@@ -23,9 +23,10 @@ BEGIN {
 /^\| / {
     split($0, cell, / *\| */)
     print ".TP\n" mark(cell[2]) (cell[3] == "unset" ? "" : " (" mark(cell[3]) ")")
-    print mark(cell[4])
+    print mark(cell[4]) "\n.br\nAllowed: " mark(cell[5]) "."
     next
 }
+/^- / { print ".IP \\(bu 2\n" mark(substr($0, 3)); had_blank = 0; next }
 /^$/ { if (!had_blank) print ".PP"; had_blank = 1; next }
 { had_blank = 0; print mark($0) }
 END { print ".SH SEE ALSO\n\\fBrondo\\fR(1), \\fBrondo.h\\fR(7)" }

@@ -36,9 +36,6 @@ rondo_result_t rondo_proxies_create(struct rondo_transport_context *context, str
 {
     int64_t wanted = 0;
     rondo_result_t status = rondo_environment_integer("RONDO_PROXY_THREADS", &wanted);
-    if (status == RONDO_SUCCESS && (wanted < 0 || wanted > RONDO_PROXIES_MAX))
-        status = rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_PROXY_THREADS is %lld, not within 0 to %d", (long long) wanted,
-                            RONDO_PROXIES_MAX);
     if (status != RONDO_SUCCESS)
         return status;
     struct rondo_proxies *proxies = calloc(1, sizeof(*proxies));

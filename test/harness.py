@@ -1,6 +1,6 @@
 """Runs the programs of the build with time limits, and shows their whole output when they fail.
 
-RONDO_BUILD names the build directory (default: build); a sanitizer's build gets more time.
+RONDO_X_BUILD names the build directory (default: build); a sanitizer's build gets more time.
 """
 import os
 import queue
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-BUILD = (ROOT / os.environ.get("RONDO_BUILD", "build")).resolve()
+BUILD = (ROOT / os.environ.get("RONDO_X_BUILD", "build")).resolve()
 SANITIZED = any(word in BUILD.name for word in ("asan", "tsan", "ubsan"))
 PATIENCE = 6 if SANITIZED else 1
 

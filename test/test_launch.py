@@ -1,4 +1,5 @@
 """How ranks are started: launchers, plain processes, threads, and several of these together."""
+import os
 import re
 
 import pytest
@@ -101,3 +102,30 @@ def test_mix_of_processes(ranks):
 def test_messages_between_processes():
     with Job(3, program("p2p"), "--ranks", 0) as job:
         job.finish()
+
+
+def test_unknown_variables():
+    """Rank 0 alone warns of names that Rondo lacks, once, and not of reserved ones."""
+    with Job(3, program("matrix"), "--ranks", 0, *SUBSET, RONDO_TIMOUT=5, RONDO_NONESUCH=1, RONDO_X_OF_A_TEST=1) as job:
+        job.finish()
+        said = {rank: [line for line in process.lines if "is not a variable" in line] for rank, process in job.ranks.items()}
+    assert sorted(said[0]) == ["rondo rank 0 WARN: RONDO_NONESUCH is not a variable of Rondo; rondo info lists them",
+                               "rondo rank 0 WARN: RONDO_TIMOUT is not a variable of Rondo; did you mean RONDO_TIMEOUT?"]
+    assert said[1] == said[2] == []
+
+
+def test_garbage_from_a_launcher():
+    """Each rank refuses a rank or size that is no number, and names the launcher's variable."""
+    for wrong, variables in (("OMPI_COMM_WORLD_RANK", {"OMPI_COMM_WORLD_RANK": "zero", "OMPI_COMM_WORLD_SIZE": 1}),
+                             ("PMI_SIZE", {"PMI_RANK": 0, "PMI_SIZE": "1 "}),
+                             ("SLURM_PROCID", {"SLURM_PROCID": "-1", "SLURM_NTASKS": 1}),
+                             ("RONDO_RANK", {"RONDO_RANK": 1, "RONDO_SIZE": 1})):
+        output = run(program("matrix"), "--ranks", 0, *SUBSET, expect=1, **variables)
+        assert f"{wrong}=" in output, output
+
+
+def test_fifo_as_tuning_table(tmp_path):
+    """A pipe without a writer is refused, not waited for."""
+    os.mkfifo(tmp_path / "pipe")
+    said = run(program("matrix"), "--ranks", 2, *SUBSET, expect=1, RONDO_TUNING=tmp_path / "pipe")
+    assert "RONDO_TUNING=" in said and "not a regular file" in said

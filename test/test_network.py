@@ -235,7 +235,7 @@ def test_a_device_that_ucx_does_not_have():
 
 @pytest.mark.parametrize("choice, why", [("dmabuf", "RONDO_GPUDIRECT=dmabuf is for the memory of GPUs"),
                                          ("peermem", "RONDO_GPUDIRECT=peermem is for the memory of GPUs"),
-                                         ("dma-buf", 'RONDO_GPUDIRECT="dma-buf" is not auto')])
+                                         ("dma-buf", 'RONDO_GPUDIRECT="dma-buf" is not allowed: it must be auto, ')])
 def test_slots_where_they_cannot_be(choice, why):
     with Job(2, program("faults"), "--scenario", "blocking", seconds=20, each=pretend([0, 1]), UCX_TLS="tcp",
              RONDO_GPUDIRECT=choice) as job:

@@ -25,6 +25,13 @@ static int debug_level(void)
     return 0;
 }
 
+int rondo_nccl_is_set(const char *name)
+{
+    const char *text = getenv(name);
+    return text != NULL && *text != '\0';
+}
+
+/* RONDO_LOG, or its default where it is none of its words, which rondo_init refuses. */
 static int rondo_level(void)
 {
     static const char *const names[] = {"error", "warn", "info", "debug"};

@@ -136,6 +136,8 @@ void rondo_nccl_not_offered(int *said, const char *name);
 void rondo_nccl_introduce(void);
 /* Whether communicators are made on the host device (RONDO_DEVICE=host). */
 int rondo_nccl_on_host(void);
+/* Whether a variable of the environment is set and not empty. */
+int rondo_nccl_is_set(const char *name);
 
 /* ---- comm.c: the registry, so that no freed or foreign pointer is followed ---- */
 

@@ -84,11 +84,11 @@ ncclResult_t rondo_nccl_world_create(const rondo_unique_id_t *id, int rank, int 
     config.unique_id = id;
     config.device = device >= 0 ? RONDO_DEVICE_CUDA : RONDO_DEVICE_HOST;
     config.device_index = device;
-    if (getenv("RONDO_CONNECT_TIMEOUT") == NULL) /* NCCL's programs expect to be waited for */
+    if (!rondo_nccl_is_set("RONDO_CONNECT_TIMEOUT")) /* NCCL's programs expect to be waited for */
         config.connect_timeout = CONNECT_SECONDS;
-    if (device >= 0 && getenv("RONDO_BLOCKS") == NULL && has_others(world->clique))
+    if (device >= 0 && !rondo_nccl_is_set("RONDO_BLOCKS") && has_others(world->clique))
         config.blocks = BLOCKS_BESIDE;
-    if (device >= 0 && getenv("RONDO_STREAM_BLOCKS") == NULL && size > 2)
+    if (device >= 0 && !rondo_nccl_is_set("RONDO_STREAM_BLOCKS") && size > 2)
         config.stream_blocks = STREAM_BLOCKS;
     rondo_result_t status = rondo_init(&world->runtime, &config);
     if (status != RONDO_SUCCESS) {

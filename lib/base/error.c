@@ -1,14 +1,12 @@
-/* See lib/base/error.h. RONDO_LOG is read here and not through lib/base/environment.h, which reports its own errors through
- * this file. */
+/* See lib/base/error.h. */
 #include "lib/base/error.h"
 
+#include "lib/base/environment.h"
 #include "lib/base/signals.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define MESSAGE_BYTES 1024
 
@@ -90,18 +88,14 @@ int rondo_last_error_refuses(void)
     return refuses;
 }
 
-/* RONDO_LOG is read once a process: by each thread that comes before the first result is stored, with the same result. */
+/* RONDO_LOG is read once a process: by each thread that comes before the first result is stored, with the same result. Its
+ * words are the levels; a wrong one, which rondo_init refuses, counts as unset here. */
 int rondo_log_admits(enum rondo_log_level level)
 {
-    static const char *const names[] = {"error", "warn", "info", "debug"};
     static int most = -1;
     int admitted = __atomic_load_n(&most, __ATOMIC_RELAXED);
     if (admitted < 0) {
-        const char *wanted = getenv("RONDO_LOG");
-        admitted = RONDO_LOG_WARN;
-        for (int i = 0; wanted != NULL && i < 4; i++)
-            if (strcmp(wanted, names[i]) == 0)
-                admitted = i;
+        admitted = rondo_environment_choice_or_default("RONDO_LOG");
         __atomic_store_n(&most, admitted, __ATOMIC_RELAXED);
     }
     return (int) level <= admitted;

@@ -3,6 +3,7 @@
 
 #include "lib/base/environment.h"
 #include "lib/base/error.h"
+#include "lib/base/sha256.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +17,26 @@ static void append(char *text, size_t bytes, const char *more)
     size_t at = strlen(text);
     if (at + 1 < bytes)
         snprintf(text + at, bytes - at, "%s", more);
+}
+
+/* A name of more than NAME_MOST bytes is cut and made distinct again by its hash, so that what follows has room. */
+static void append_name(char *text, size_t bytes, const char *name)
+{
+    enum { NAME_MOST = 40, RETAINED = 8, HASHED = 16 };
+    char part[RETAINED + 2 * HASHED + 1];
+    unsigned char digest[RONDO_SHA256_BYTES];
+    struct rondo_sha256 hash;
+    if (strlen(name) <= NAME_MOST) {
+        append(text, bytes, name);
+        return;
+    }
+    rondo_sha256_begin(&hash);
+    rondo_sha256_add(&hash, name, strlen(name));
+    rondo_sha256_end(&hash, digest);
+    int at = snprintf(part, sizeof(part), "%.*s", RETAINED, name);
+    for (int i = 0; i < HASHED; i++)
+        at += snprintf(part + at, sizeof(part) - (size_t) at, "%02x", digest[i]);
+    append(text, bytes, part);
 }
 
 /* Reads the boot id. Returns its length; 0 if the system has none, and -1 if it cannot be read now. */
@@ -44,7 +65,7 @@ rondo_result_t rondo_host_id(const char *override, char *text, size_t bytes)
     if (override == NULL || *override == '\0')
         rondo_environment_text("RONDO_HOSTID", &override);
     if (override != NULL && *override != '\0') {
-        append(text, bytes, override);
+        append_name(text, bytes, override);
         append(text, bytes, "@");
     }
     ssize_t got = read_boot_id(part, sizeof(part) - 1);

@@ -247,6 +247,10 @@ rondo_result_t rondo_control_connect(struct rondo_control **result, const struct
     if (!(options->connect_timeout > 0) || !isfinite(options->connect_timeout) || options->connect_timeout > 1e9)
         return rondo_fail(RONDO_ERR_ARGUMENT, "the connect timeout of %g s must be more than 0 and at most 1e9",
                           options->connect_timeout);
+    int heartbeat;
+    rondo_result_t status = rondo_heartbeat_seconds(&heartbeat);
+    if (status != RONDO_SUCCESS)
+        return status;
     struct rondo_control *control = calloc(1, sizeof(*control));
     if (control == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the control plane");
@@ -260,7 +264,6 @@ rondo_result_t rondo_control_connect(struct rondo_control **result, const struct
     pthread_mutex_init(&control->watch_mutex, NULL);
     control->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     control->gone = calloc((size_t) options->size, sizeof(*control->gone));
-    rondo_result_t status = RONDO_SUCCESS;
     if (control->wake < 0)
         status = rondo_fail(RONDO_ERR_SYSTEM, "eventfd: %s", strerror(errno));
     else if (control->gone == NULL)
@@ -272,7 +275,7 @@ rondo_result_t rondo_control_connect(struct rondo_control **result, const struct
     if (status == RONDO_SUCCESS) {
         /* The handler may be called at once, and may send. */
         *result = control;
-        rondo_heartbeat_begin(&control->heartbeat, control->connection.fd);
+        rondo_heartbeat_begin(&control->heartbeat, control->connection.fd, heartbeat);
         status = rondo_thread_start(&control->thread, "rondo-control", STACK_BYTES, run, control);
     }
     if (status != RONDO_SUCCESS) {

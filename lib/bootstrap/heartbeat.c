@@ -9,19 +9,27 @@
 
 #define BEAT_MS 1000 /* between two signs, and between two looks */
 
-void rondo_heartbeat_begin(struct rondo_heartbeat *heartbeat, int fd)
+rondo_result_t rondo_heartbeat_seconds(int *seconds)
+{
+    int64_t value;
+    rondo_result_t result = rondo_environment_integer("RONDO_HEARTBEAT", &value);
+    if (result == RONDO_SUCCESS)
+        *seconds = (int) value;
+    return result;
+}
+
+void rondo_heartbeat_begin(struct rondo_heartbeat *heartbeat, int fd, int seconds)
 {
     struct rondo_address other;
-    int64_t most = 0;
     memset(&other, 0, sizeof(other));
     other.bytes = sizeof(other.storage);
     *heartbeat = (struct rondo_heartbeat){.next = INT64_MAX};
     if (getpeername(fd, (struct sockaddr *) &other.storage, &other.bytes) != 0 ||
         (other.storage.ss_family != AF_INET && other.storage.ss_family != AF_INET6) || rondo_address_is_loopback(&other))
         return;
-    if (rondo_environment_integer("RONDO_HEARTBEAT", &most) != RONDO_SUCCESS || most <= 0)
+    if (seconds == 0)
         return;
-    heartbeat->most = most > 86400 ? 86400 : (int) most;
+    heartbeat->most = seconds;
     heartbeat->next = rondo_clock_ms() + BEAT_MS;
 }
 

@@ -9,6 +9,8 @@
 #ifndef RONDO_LIB_BOOTSTRAP_HEARTBEAT_H
 #define RONDO_LIB_BOOTSTRAP_HEARTBEAT_H
 
+#include "rondo.h"
+
 #include <stdint.h>
 
 struct rondo_heartbeat {
@@ -18,8 +20,11 @@ struct rondo_heartbeat {
 
 enum rondo_heartbeat_due { RONDO_HEARTBEAT_NOTHING, RONDO_HEARTBEAT_SEND, RONDO_HEARTBEAT_DEAD };
 
-/* Starts to count on the connection fd; does not if that stays on this host or RONDO_HEARTBEAT is 0. */
-void rondo_heartbeat_begin(struct rondo_heartbeat *heartbeat, int fd);
+/* Stores RONDO_HEARTBEAT. RONDO_ERR_ARGUMENT. Reads the environment, so it is called at init alone. */
+rondo_result_t rondo_heartbeat_seconds(int *seconds);
+/* Starts to count on the connection fd; does not if that stays on this host or seconds, of silence until the other end counts
+ * as dead, are 0. */
+void rondo_heartbeat_begin(struct rondo_heartbeat *heartbeat, int fd, int seconds);
 /* Something was received. */
 void rondo_heartbeat_heard(struct rondo_heartbeat *heartbeat);
 /* Says what is due at `now` (rondo_clock_ms): nothing, to send a sign, or to give the other end up. Call it after reading what

@@ -44,6 +44,7 @@ struct rondo_members {
     int abandoned;                   /* the last rank of this process has ended while it was HELD: it waits no longer */
     int beats;                       /* some members are on other hosts */
     int64_t next_beat;
+    int heartbeat;                 /* seconds of silence after which a member on another host counts as dead; 0: never */
     struct rondo_member **by_rank; /* NULL: not JOINED */
     unsigned char *gone;           /* by rank: was JOINED after forming, and is no more */
     struct rondo_member *first, *dirty;

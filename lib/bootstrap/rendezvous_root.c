@@ -3,6 +3,7 @@
 
 #include "lib/base/thread.h"
 #include "lib/base/error.h"
+#include "lib/bootstrap/heartbeat.h"
 #include "lib/bootstrap/router.h"
 #include "lib/bootstrap/unique_id.h"
 
@@ -172,8 +173,8 @@ rondo_result_t rondo_rendezvous_start_root(const struct rondo_control_options *o
     struct rondo_router_options root = {.secret = *secret, .size = options->size, .local = -1};
     int pair[2];
     int64_t now = rondo_clock_ms(), limit = deadline < now + ADDRESS_IN_USE_MS ? deadline : now + ADDRESS_IN_USE_MS;
-    rondo_result_t result = RONDO_SUCCESS;
-    if (options->size > 1)
+    rondo_result_t result = rondo_heartbeat_seconds(&root.heartbeat);
+    if (result == RONDO_SUCCESS && options->size > 1)
         result = options->root != NULL ? listen_tcp(options, limit, &root) : listen_unix(options, limit, &root);
     if (result != RONDO_SUCCESS)
         return result;

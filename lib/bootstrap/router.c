@@ -290,6 +290,7 @@ rondo_result_t rondo_router_start(const struct rondo_router_options *options)
     router->waited = options->timeout;
     router->deadline = rondo_clock_ms() + (int64_t) (options->timeout * 1000);
     rondo_result_t result = rondo_members_create(&router->members, options->size);
+    router->members.heartbeat = options->heartbeat;
     if (result == RONDO_SUCCESS)
         result = rondo_process_token(router->process);
     if (result != RONDO_SUCCESS && options->local >= 0)

@@ -17,6 +17,7 @@ enum { RONDO_ROUTER_LISTENERS = 9 };
 struct rondo_router_options {
     struct rondo_hmac secret;
     int size;       /* ranks of the job; 0: as the first rank says */
+    int heartbeat;  /* seconds of silence after which a rank on another host counts as dead; 0: never */
     double timeout; /* seconds to wait for the first rank; the thread ends if none comes */
     int listeners[RONDO_ROUTER_LISTENERS], listener_count; /* listening sockets */
     int local; /* a connected socket of the rank that starts the root, which unauthenticated peers cannot displace; -1: none */

@@ -6,6 +6,7 @@
 #include "lib/base/environment.h"
 #include "lib/base/handle.h"
 #include "lib/base/error.h"
+#include "lib/bootstrap/heartbeat.h"
 #include "lib/bootstrap/router.h"
 #include "lib/base/host.h"
 #include "lib/bootstrap/frame_connection.h"
@@ -134,13 +135,13 @@ rondo_result_t rondo_get_unique_id(rondo_unique_id_t *id)
     struct rondo_router_options options = {.local = -1};
     struct rondo_address local, remote;
     unsigned char bytes[sizeof(id->bytes)] = {0};
-    if ((result = rondo_environment_real("RONDO_CONNECT_TIMEOUT", &options.timeout)) != RONDO_SUCCESS ||
+    if ((result = rondo_environment_check()) != RONDO_SUCCESS ||
+        (result = rondo_environment_real("RONDO_CONNECT_TIMEOUT", &options.timeout)) != RONDO_SUCCESS ||
+        (result = rondo_heartbeat_seconds(&options.heartbeat)) != RONDO_SUCCESS ||
         (result = rondo_random_bytes(bytes + SECRET, RONDO_UNIQUE_ID_SECRET)) != RONDO_SUCCESS ||
         (result = rondo_random_bytes(bytes + NAME, NAME_BYTES)) != RONDO_SUCCESS ||
         (result = choose_address(&remote)) != RONDO_SUCCESS || (result = local_address(bytes + NAME, &local)) != RONDO_SUCCESS)
         return result;
-    if (!(options.timeout > 0))
-        return rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_CONNECT_TIMEOUT=%g must be more than 0 seconds", options.timeout);
     memcpy(bytes, magic, sizeof(magic));
     rondo_unique_id_this_host(bytes + HOST);
     rondo_hmac_begin(&options.secret, bytes + SECRET, RONDO_UNIQUE_ID_SECRET);

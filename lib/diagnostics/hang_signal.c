@@ -9,8 +9,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int watchers, caught_signal;
@@ -26,36 +24,16 @@ static void handle(int number, siginfo_t *info, void *context)
         previous.sa_handler(number);
 }
 
-/* The number of a signal given as USR1, SIGUSR1 or 10. 0 if the text names none, or one that cannot or should not be caught. */
-static int signal_number(const char *text)
-{
-    static const struct {
-        const char *name;
-        int number;
-    } names[] = {{"USR1", SIGUSR1}, {"USR2", SIGUSR2},   {"QUIT", SIGQUIT},
-                 {"HUP", SIGHUP},   {"WINCH", SIGWINCH}, {"URG", SIGURG}};
-    const char *name = strncmp(text, "SIG", 3) == 0 ? text + 3 : text;
-    char *end;
-    long number = strtol(text, &end, 10);
-    if (end != text && *end == '\0' && number > 0 && number <= SIGRTMAX && number != SIGKILL && number != SIGSTOP &&
-        number != SIGSEGV && number != SIGBUS && number != SIGFPE && number != SIGILL)
-        return (int) number;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(name, names[i].name) == 0)
-            return names[i].number;
-    return 0;
-}
-
 rondo_result_t rondo_hang_signal_watch(int *watched)
 {
-    const char *text;
+    int64_t value;
     *watched = 0;
-    rondo_result_t result = rondo_environment_text("RONDO_REPORT_SIGNAL", &text);
-    if (result != RONDO_SUCCESS || text == NULL)
+    if (!rondo_environment_is_set("RONDO_REPORT_SIGNAL"))
+        return RONDO_SUCCESS;
+    rondo_result_t result = rondo_environment_integer("RONDO_REPORT_SIGNAL", &value);
+    if (result != RONDO_SUCCESS)
         return result;
-    int number = signal_number(text);
-    if (number == 0)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_REPORT_SIGNAL=\"%s\" is no signal that can be caught (e.g. USR1)", text);
+    int number = (int) value;
     struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_RESTART};
     sigemptyset(&action.sa_mask);
     pthread_mutex_lock(&lock);
@@ -63,7 +41,7 @@ rondo_result_t rondo_hang_signal_watch(int *watched)
         caught_signal = number;
         sigaction(number, NULL, &previous);
         if (sigaction(number, &action, NULL) != 0)
-            result = rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_REPORT_SIGNAL=\"%s\" cannot be caught", text);
+            result = rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_REPORT_SIGNAL: signal %d cannot be caught", number);
     }
     *watched = result == RONDO_SUCCESS;
     watchers += *watched;

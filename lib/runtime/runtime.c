@@ -124,7 +124,7 @@ static rondo_result_t connect_control(struct rondo_runtime *runtime, const rondo
 {
     struct rondo_launch launch;
     struct rondo_control_options options = {0};
-    int given = config != NULL && (config->rank >= 0 || config->size >= 0);
+    int given = config != NULL && (config->rank != -1 || config->size != -1);
     rondo_result_t result = RONDO_SUCCESS;
     memset(&launch, 0, sizeof(launch));
     if (!given || config->unique_id == NULL)
@@ -158,16 +158,15 @@ static rondo_result_t choose_transports(struct rondo_runtime *runtime, const cha
     struct rondo_transport_context *context = &runtime->transport;
     int count;
     const struct rondo_transport *const *all = rondo_transport_table(&count);
-    if (names == NULL || *names == '\0') {
+    if (names == NULL) {
         for (int i = 0; i < count; i++) /* compare_networks finds out later which networks are usable */
             if (all[i]->network != NULL || all[i]->unusable() == NULL)
                 context->transports[context->transport_count++] = all[i];
         return RONDO_SUCCESS;
     }
+    /* The settings have found each name in the table of variables, and once. */
     char list[256], *rest = list, *name;
-    if (strlen(names) >= sizeof(list))
-        return rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_TRANSPORTS has %zu characters", strlen(names));
-    strcpy(list, names);
+    snprintf(list, sizeof(list), "%s", names);
     while ((name = strsep(&rest, ",")) != NULL) {
         const struct rondo_transport *transport = rondo_transport_find(name);
         if (transport == NULL || transport->unusable() != NULL)
@@ -593,7 +592,7 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
         result = rondo_timeline_begin(runtime);
     if (result == RONDO_SUCCESS)
         result = rondo_poller_create(runtime);
-    if (result == RONDO_SUCCESS && strcmp(startup.spin, "profile") == 0)
+    if (result == RONDO_SUCCESS && startup.profile)
         result = rondo_profile(runtime);
     if (result == RONDO_SUCCESS && (runtime->handle = rondo_handle_open(RONDO_HANDLE_RUNTIME, runtime)) == NULL)
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a runtime's handle");
@@ -607,6 +606,8 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
         return rondo_fail(result, "%s", message);
     }
     __atomic_store_n(&runtime->forming, 0, __ATOMIC_RELAXED);
+    if (runtime->rank == 0)
+        rondo_environment_warn_of_unknown(runtime->rank);
     *rt = runtime->handle;
     return RONDO_SUCCESS;
 }

@@ -12,13 +12,15 @@ struct rondo_startup {
     int64_t stream_blocks;
     int64_t slot_bytes; /* 0: the default */
     int64_t memory;     /* bytes of connector memory that the rank may reserve */
-    const char *transports, *host_id, *spin, *tuning;
+    const char *transports, *host_id, *tuning;
     struct rondo_policy policy;
+    int profile;    /* the polls of the policy are to be measured */
     int spin_given; /* the user has set the polls of the policy */
 };
 
 /* Fills in both structures. A field of config that is set wins over its environment variable; config NULL:
- * RONDO_CONFIG_DEFAULT. Local. Returns RONDO_ERR_ARGUMENT with the name and value of the first wrong setting. */
+ * RONDO_CONFIG_DEFAULT. Local. Returns RONDO_ERR_ARGUMENT with the name, the value and what is allowed, for the first wrong
+ * setting. */
 rondo_result_t rondo_settings_read(const rondo_config_t *config, struct rondo_settings *settings,
                                    struct rondo_startup *startup);
 

@@ -12,6 +12,7 @@
 #include "lib/select/tuning.h"
 #include "lib/base/error.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define KIB ((size_t) 1024)
@@ -221,6 +222,38 @@ static const struct rondo_algorithm *by_rule(const struct rondo_comm *comm, cons
     return rondo_algorithm_find(call->rate != 0 ? compressed_by_size(comm, call) : by_size(comm, call, direct), call->kind);
 }
 
+/* Appends a name to a list that is cut where it gets too long. */
+static void list(char *text, size_t bytes, const char *name)
+{
+    size_t at = strlen(text);
+    snprintf(text + at, bytes - at, "%s%s", at > 0 ? ", " : "", name);
+}
+
+/* RONDO_ALGORITHM must be built in, or be registered with the communicator by the time of a call: registering is collective, so
+ * that all its ranks judge alike. */
+static rondo_result_t check_name(const struct rondo_comm *comm, const char *name)
+{
+    char names[512] = "";
+    int count;
+    const struct rondo_algorithm *table = rondo_algorithm_table(&count);
+    for (const struct rondo_registered *p = rondo_program_next(comm, NULL); p != NULL; p = rondo_program_next(comm, p))
+        if (strcmp(p->algorithm.name, name) == 0)
+            return RONDO_SUCCESS;
+    for (int i = 0; i < count; i++) {
+        if (strcmp(table[i].name, name) == 0)
+            return RONDO_SUCCESS;
+        if (i == 0 || strcmp(table[i].name, table[i - 1].name) != 0)
+            list(names, sizeof(names), table[i].name);
+    }
+    for (const struct rondo_registered *p = rondo_program_next(comm, NULL); p != NULL; p = rondo_program_next(comm, p))
+        list(names, sizeof(names), p->algorithm.name);
+    return rondo_fail(
+        RONDO_ERR_ARGUMENT,
+        "RONDO_ALGORITHM=\"%s\" is not allowed: it must be a program that is registered with the communicator, or "
+        "one of these: %s",
+        name, names);
+}
+
 /* An algorithm that the call demands is used, or the call fails. One that the settings name is used where it can run the call.
  */
 static rondo_result_t choose(const struct rondo_comm *comm, const struct rondo_call *call, int direct, const char *insisted,
@@ -232,6 +265,11 @@ static rondo_result_t choose(const struct rondo_comm *comm, const struct rondo_c
     if (*wanted != '\0' && (algorithm = rondo_program_named(comm, wanted, call->kind)) == NULL)
         algorithm = rondo_algorithm_find(wanted, call->kind);
     choice->why = insisted != NULL ? "asked for" : "by RONDO_ALGORITHM";
+    if (insisted == NULL && *wanted != '\0' && algorithm == NULL) {
+        rondo_result_t status = check_name(comm, wanted);
+        if (status != RONDO_SUCCESS)
+            return status;
+    }
     if (insisted != NULL && algorithm == NULL)
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "there is no algorithm '%s' for %s", insisted, rondo_kind_name(call->kind));
     if (alone) {

@@ -255,7 +255,7 @@ rondo_result_t rondo_tuning_read(const char *path, struct rondo_tuning **tuning)
     size_t bytes = 0;
     *tuning = NULL;
     if (file == NULL)
-        result = rondo_fail(RONDO_ERR_SYSTEM, "RONDO_TUNING: %s: %s", path,
+        result = rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_TUNING=\"%s\" cannot be read: %s", path,
                             rondo_file_reason(descriptor < 0 ? -descriptor : errno, reason));
     else if (text_ == NULL)
         result = rondo_fail(RONDO_ERR_MEMORY, "RONDO_TUNING: %s: no memory", path);
@@ -266,8 +266,8 @@ rondo_result_t rondo_tuning_read(const char *path, struct rondo_tuning **tuning)
         else if (bytes == BYTES_MAX)
             result = rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_TUNING: %s is larger than %zu bytes", path, BYTES_MAX);
     }
-    if (result == RONDO_SUCCESS)
-        result = rondo_tuning_parse(text_, bytes, path, tuning);
+    if (result == RONDO_SUCCESS && (result = rondo_tuning_parse(text_, bytes, path, tuning)) != RONDO_SUCCESS)
+        rondo_fail(result, "RONDO_TUNING: %s", rondo_last_error());
     if (file != NULL)
         fclose(file);
     else if (descriptor >= 0)

@@ -11,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-os.environ.setdefault("RONDO_BUILD", "build")
+os.environ.setdefault("RONDO_X_BUILD", "build")
 from harness import program  # noqa: E402
 from namespaces import Hosts  # noqa: E402
 

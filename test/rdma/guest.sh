@@ -183,7 +183,7 @@ refused() { # name, RONDO_GPUDIRECT, what both ranks must print
 }
 refused dmabuf-refused dmabuf "RONDO_GPUDIRECT=dmabuf: the driver of rxe0 registers no dma-bufs"
 refused peermem-refused peermem "RONDO_GPUDIRECT=peermem: peermem is for the memory of GPUs"
-refused nonsense-refused yes 'RONDO_GPUDIRECT="yes" is not auto'
+refused nonsense-refused yes 'RONDO_GPUDIRECT="yes" is not allowed: it must be auto'
 # If the limit of locked memory is too small, the error names the limit.
 if wanted locked-memory; then
     chmod a+rw /dev/infiniband/*
@@ -203,7 +203,7 @@ fi
 # A device that does not exist.
 if wanted no-such-device; then
     RONDO_RDMA_DEVICES=mlx5_7 ranks "0 1" faults --scenario blocking
-    grep -q 'RONDO_RDMA_DEVICES "mlx5_7"' /tmp/out.0 && grep -q 'RONDO_RDMA_DEVICES "mlx5_7"' /tmp/out.1
+    grep -q 'RONDO_RDMA_DEVICES="mlx5_7"' /tmp/out.0 && grep -q 'RONDO_RDMA_DEVICES="mlx5_7"' /tmp/out.1
     verdict no-such-device $?
 fi
 # A connection request without the job's token is refused and has no effect on the job.

@@ -243,8 +243,8 @@ static int read_mode(struct bench_options *o, const char *text)
 /* The transports that Rondo may use, for a peer that is to use no better ones. */
 static bool between_gpus(const struct bench_options *o)
 {
-    const char *list = o->runtime.transports != NULL ? o->runtime.transports : getenv("RONDO_TRANSPORTS");
-    return list == NULL || list[0] == '\0' || strstr(list, "p2p") != NULL;
+    const char *list = o->runtime.transports != NULL ? o->runtime.transports : options_variable_text("RONDO_TRANSPORTS");
+    return list == NULL || strstr(list, "p2p") != NULL;
 }
 
 static int read_peer(struct bench_options *o, const char *text)
@@ -294,7 +294,7 @@ static int check_combination(const struct bench_options *o)
         return options_refuse(VERB, "-r %d is not one of %d ranks", o->root, o->runtime.threads);
     if (o->mode == FORM_PERSISTENT_STREAM && c->id == COLLECTIVE_SENDRECV)
         return options_refuse(VERB, "sendrecv has no --mode persistent-stream: one stream would start its two halves in turn");
-    if (o->trace_cost && (getenv("RONDO_TRACE") == NULL || o->peer != NULL || o->compress > 0 || o->tune != NULL))
+    if (o->trace_cost && (!options_variable_is_set("RONDO_TRACE") || o->peer != NULL || o->compress > 0 || o->tune != NULL))
         return options_refuse(VERB,
                               "--trace-cost needs RONDO_TRACE=FILE, and takes turns with no --peer, --compress or --tune");
     if (o->check && o->compress > 0)

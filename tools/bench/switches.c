@@ -31,7 +31,7 @@ static int set_up(void)
         {"RONDO_SPIN_CAP", "1"}, {"RONDO_QUIT_STUCK", "2000000"}, {"RONDO_RESIDENCY", "2000000"}};
     int code = 0;
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && code == 0; i++)
-        if (getenv(variables[i][0]) == NULL)
+        if (!options_variable_is_set(variables[i][0]))
             code = bench_set_variable("switches", variables[i][0], variables[i][1]);
     return code;
 }

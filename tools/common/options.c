@@ -1,5 +1,8 @@
-/* Values of options with their checks and refusals (tools/common/options.h). Relies on the public header for names. */
+/* Values of options with their checks and refusals (tools/common/options.h). Relies on the public header for names, and on
+ * the library's table for variables of the environment. */
 #include "tools/common/options.h"
+
+#include "lib/base/environment.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -72,15 +75,24 @@ int options_integer(const char *verb, const char *option, const char *text, int6
     return 0;
 }
 
-int options_variable(const char *verb, const char *name, int64_t minimum, int64_t maximum, int64_t *value)
+int options_variable(const char *verb, const char *name, int64_t *value)
 {
-    const rondo_variable_t *variable;
-    const char *text = getenv(name);
-    for (int i = 0; (variable = rondo_environment_describe(i)) != NULL && strcmp(variable->name, name) != 0; i++)
-        ;
-    if (variable == NULL)
+    if (rondo_environment_find(name) == NULL)
         return options_refuse(verb, "this library reads no %s", name);
-    return options_integer(verb, name, text != NULL && text[0] != '\0' ? text : variable->fallback, minimum, maximum, value);
+    if (rondo_environment_integer(name, value) != RONDO_SUCCESS)
+        return options_refuse(verb, "%s", rondo_last_error());
+    return 0;
+}
+
+bool options_variable_is_set(const char *name)
+{
+    return rondo_environment_is_set(name);
+}
+
+const char *options_variable_text(const char *name)
+{
+    const char *text = NULL;
+    return rondo_environment_text(name, &text) == RONDO_SUCCESS ? text : NULL;
 }
 
 int options_size(const char *verb, const char *option, const char *text, size_t *bytes)

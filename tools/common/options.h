@@ -33,8 +33,12 @@ int options_unknown(const char *verb, int code, char *const *argv);
 
 /* These return 0, or EXIT_USAGE after saying why. minimum and maximum are inclusive. */
 int options_integer(const char *verb, const char *option, const char *text, int64_t minimum, int64_t maximum, int64_t *value);
-/* The same of an environment variable that the library reads: its value, or its default where it is unset or empty. */
-int options_variable(const char *verb, const char *name, int64_t minimum, int64_t maximum, int64_t *value);
+/* The same of an environment variable that the library reads: its value, or its default where it is unset or empty. Its row of
+ * the library's table has the bounds. */
+int options_variable(const char *verb, const char *name, int64_t *value);
+bool options_variable_is_set(const char *name); /* and not empty */
+/* NULL: neither set, nor with a default; or wrong, which rondo_init will say. */
+const char *options_variable_text(const char *name);
 int options_size(const char *verb, const char *option, const char *text, size_t *bytes); /* 16, 16K, 16M, 16G; K = 1024 */
 int options_real(const char *verb, const char *option, const char *text, double minimum, double *value);
 int options_type(const char *verb, const char *option, const char *text, rondo_datatype_t *type);

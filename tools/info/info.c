@@ -128,30 +128,48 @@ static json_t *describe_nics(FILE *stream)
 }
 
 /* What is printed for a variable: a secret does not get into a log. */
-static const char *shown(const char *name, const char *value)
+static const char *shown(const rondo_variable_t *variable, const char *value)
 {
-    return value[0] != '\0' && strcmp(name, "RONDO_SECRET") == 0 ? "(hidden)" : value;
+    return value[0] != '\0' && rondo_environment_is_secret(variable) ? "(hidden)" : value;
+}
+
+static json_t *describe_words(const char *words)
+{
+    json_t *array = json_array();
+    while (*words != '\0') {
+        size_t length = strcspn(words, ",");
+        json_array_append_new(array, json_stringn(words, length));
+        words += length + (words[length] == ',');
+    }
+    return array;
 }
 
 static json_t *describe_environment(FILE *stream)
 {
+    static const char *const kinds[] = {"integer", "size", "real", "choice", "list", "text", "path", "address", "signal"};
     const rondo_variable_t *variable;
     json_t *array = json_array();
     fprintf(stream, "\nenvironment (* = set; else the default)\n");
     for (int i = 0; (variable = rondo_environment_describe(i)) != NULL; i++) {
-        const char *set = getenv(variable->name), *value;
-        if (set != NULL && set[0] == '\0')
-            set = NULL;
-        value = shown(variable->name, set != NULL ? set : variable->fallback);
-        fprintf(stream, "  %-24s %s %-12s %s\n", variable->name, set != NULL ? "*" : " ", value[0] == '\0' ? "-" : value,
-                variable->meaning);
+        int set = rondo_environment_is_set(variable->name);
+        const char *value = shown(variable, set ? getenv(variable->name) : variable->fallback);
+        char allowed[400];
+        rondo_environment_allowed(variable, allowed, sizeof(allowed));
+        fprintf(stream, "  %-24s %s %-12s %s\n%41s[%s]\n", variable->name, set ? "*" : " ", value[0] == '\0' ? "-" : value,
+                variable->meaning, "", allowed);
         json_t *object = json_object();
         json_object_set_new(object, "topic", json_string(variable->topic));
         json_object_set_new(object, "name", json_string(variable->name));
         json_object_set_new(object, "value", json_string(value));
-        json_object_set_new(object, "set", json_boolean(set != NULL));
+        json_object_set_new(object, "set", json_boolean(set));
         json_object_set_new(object, "default", json_string(variable->fallback));
         json_object_set_new(object, "meaning", json_string(variable->meaning));
+        json_object_set_new(object, "kind", json_string(kinds[variable->kind]));
+        json_object_set_new(object, "unit", json_string(variable->unit));
+        json_object_set_new(object, "least", json_real(variable->least));
+        json_object_set_new(object, "most", json_real(variable->most));
+        json_object_set_new(object, "words", describe_words(variable->words));
+        json_object_set_new(object, "allowed", json_string(allowed));
         json_array_append_new(array, object);
     }
     return array;

@@ -22,13 +22,13 @@ int sim_machine_read(const struct sim_rondo_options *o, int default_cores, struc
                     {"RONDO_RESIDENCY", 1e3, &machine->residency}};
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
         int64_t value;
-        int code = options_variable(VERB, settings[i].name, 0, INT64_MAX, &value);
+        int code = options_variable(VERB, settings[i].name, &value);
         if (code != 0)
             return code;
         *settings[i].value = settings[i].scale * (double) value;
     }
     int64_t readiness_check;
-    int code = options_variable(VERB, "RONDO_READINESS_CHECK", 0, 1, &readiness_check);
+    int code = options_variable(VERB, "RONDO_READINESS_CHECK", &readiness_check);
     if (code != 0)
         return code;
     if (readiness_check == 0)

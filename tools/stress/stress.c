@@ -305,7 +305,7 @@ static int read_limit(struct stress *s)
 {
     static const double slack = 0.05;
     int64_t residency = 0;
-    int code = options_variable(VERB, "RONDO_RESIDENCY", INT64_MIN, INT64_MAX, &residency);
+    int code = options_variable(VERB, "RONDO_RESIDENCY", &residency);
     if (code != 0)
         return code;
     if (s->options.interfere && s->options.streams == 0)

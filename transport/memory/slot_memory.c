@@ -15,19 +15,14 @@ const char *const rondo_slot_memory_names[RONDO_SLOTS_KINDS] = {"off", "dmabuf",
 
 rondo_result_t rondo_slot_memory_wanted(int *automatic, enum rondo_slot_memory *kind)
 {
-    const char *text;
-    rondo_result_t result = rondo_environment_text("RONDO_GPUDIRECT", &text);
+    int place; /* auto, then the kinds */
+    rondo_result_t result = rondo_environment_choice("RONDO_GPUDIRECT", &place);
     if (result != RONDO_SUCCESS)
         return result;
-    *automatic = text == NULL || strcmp(text, "auto") == 0;
-    if (*automatic)
-        return RONDO_SUCCESS;
-    for (int i = 0; i < RONDO_SLOTS_KINDS; i++)
-        if (strcmp(text, rondo_slot_memory_names[i]) == 0) {
-            *kind = (enum rondo_slot_memory) i;
-            return RONDO_SUCCESS;
-        }
-    return rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_GPUDIRECT=\"%s\" is not auto, dmabuf, peermem, apart or off", text);
+    *automatic = place == 0;
+    if (!*automatic)
+        *kind = (enum rondo_slot_memory)(place - 1);
+    return RONDO_SUCCESS;
 }
 
 int rondo_slot_memory_is_host(enum rondo_slot_memory kind, int gpu)

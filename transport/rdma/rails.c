@@ -43,21 +43,45 @@ static void watch(const struct rondo_rdma *rdma, int descriptor)
     epoll_ctl(rdma->descriptor, EPOLL_CTL_ADD, descriptor, &event);
 }
 
-/* Whether "name" or "name:port" of the list is the rail; an empty list names all. */
-static int is_wanted(const char *list, const struct rondo_rdma_rail *rail)
+/* Whether so many bytes are the rail's "name" or "name:port". */
+static int is_name_of(const struct rondo_rdma_rail *rail, const char *name, size_t length)
 {
     char with_port[80];
     snprintf(with_port, sizeof(with_port), "%s:%u", rail->name, rail->port);
+    return (length == strlen(rail->name) && strncmp(name, rail->name, length) == 0) ||
+           (length == strlen(with_port) && strncmp(name, with_port, length) == 0);
+}
+
+/* Whether the list names the rail; an empty list names all. */
+static int is_wanted(const char *list, const struct rondo_rdma_rail *rail)
+{
     if (list == NULL)
         return 1;
     for (const char *at = list; *at != '\0';) {
         size_t length = strcspn(at, ",");
-        if ((length == strlen(rail->name) && strncmp(at, rail->name, length) == 0) ||
-            (length == strlen(with_port) && strncmp(at, with_port, length) == 0))
+        if (is_name_of(rail, at, length))
             return 1;
         at += length + (at[length] == ',');
     }
     return 0;
+}
+
+/* RONDO_ERR_ARGUMENT if the list has a name that is no found port's. */
+static rondo_result_t check_names(const char *list, int64_t gid, const struct found *found)
+{
+    for (const char *at = list; at != NULL && *at != '\0';) {
+        size_t length = strcspn(at, ",");
+        int known = 0;
+        for (int i = 0; i < found->count; i++)
+            known |= is_name_of(&found->ports[i], at, length);
+        if (!known)
+            return rondo_fail(RONDO_ERR_ARGUMENT,
+                              "RONDO_RDMA_DEVICES=\"%s\": %.*s is no RDMA device with an IP address for rdma_cm "
+                              "(RONDO_RDMA_GID=%lld)",
+                              list, (int) length, at, (long long) gid);
+        at += length + (at[length] == ',');
+    }
+    return RONDO_SUCCESS;
 }
 
 /* Whether the address is the one of that index in the port's table; -1: any is. */
@@ -226,6 +250,8 @@ rondo_result_t rondo_rdma_open_rails(struct rondo_rdma *rdma)
     if (found == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the ports of RDMA devices");
     result = find(rdma, devices, gid, found);
+    if (result == RONDO_SUCCESS)
+        result = check_names(devices, gid, found);
     take(rdma, found, devices != NULL);
     free(found);
     if (result == RONDO_SUCCESS && rdma->rail_count == 0)

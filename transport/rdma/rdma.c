@@ -280,9 +280,6 @@ static rondo_result_t open_network(struct rondo_transport_context *context, stru
     rondo_result_t result = rdma->descriptor >= 0 ? RONDO_SUCCESS : rondo_fail(RONDO_ERR_SYSTEM, "epoll: %s", strerror(errno));
     if (result == RONDO_SUCCESS)
         result = rondo_environment_integer("RONDO_RDMA_QUEUES", &queues);
-    if (result == RONDO_SUCCESS && (queues < 1 || queues > RONDO_RDMA_QUEUES))
-        result =
-            rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_RDMA_QUEUES = %lld is not in [1, %d]", (long long) queues, RONDO_RDMA_QUEUES);
     rdma->queues = (int) queues;
     if (result == RONDO_SUCCESS)
         result = rondo_random_bytes(&rdma->token, sizeof(rdma->token));
