@@ -51,7 +51,7 @@ EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train program)
 UNIT_TESTS  := $(patsubst test/unit/%.c,$(BUILD)/test/%,$(wildcard test/unit/*.c))
 MULTIRANK_SHARED := test/multirank/ranks.c test/multirank/device_memory.c
 MULTIRANK   := $(patsubst test/multirank/%.c,$(BUILD)/test/%,$(filter-out $(MULTIRANK_SHARED),$(wildcard test/multirank/*.c)))
-FUZZERS     ?= xml language verify tuning
+FUZZERS     ?= xml language verify tuning environment frame handshake $(if $(HAS_JANSSON),trace)
 REPLAYS     := $(FUZZERS:%=$(BUILD)/test/replay_%)
 # For machines with GPUs; they link cudart themselves.
 GPU_TESTS   := $(if $(HAS_CUDA),$(patsubst test/gpu/%.c,$(BUILD)/test/gpu_%,$(wildcard test/gpu/*.c)))
@@ -177,7 +177,9 @@ $(KERNEL_TESTS): $(BUILD)/test/gpu_%: $(BUILD)/obj/test/gpu/%.cu.o $(BUILD)/libr
 
 $(REPLAYS): $(BUILD)/test/replay_%: $(BUILD)/obj/test/fuzz/%.o $(BUILD)/obj/test/fuzz/replay.o $(BUILD)/librondo.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
+	$(Q)$(CC) $(LDFLAGS) $(filter-out %.a,$^) $(BUILD)/librondo.a -o $@ $(LDLIBS_OF_TARGET) $(LDLIBS)
+$(BUILD)/test/replay_trace: $(BUILD)/obj/tools/trace/load.o
+$(BUILD)/test/replay_trace: LDLIBS_OF_TARGET := $(JANSSON_LIB)
 
 # ---- what a newcomer runs; both install what they lack ----
 .PHONY: deps
@@ -240,24 +242,28 @@ tsan:
 	$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(BUILD)/tsan CUDA=0 OPT="-O1 -g" SANITIZE="-fsanitize=thread" all tests
 	UCX_MEM_EVENTS=no TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$(CURDIR)/test/tsan.supp" RONDO_X_BUILD=$(BUILD)/tsan $(PYTHON) -m pytest -q -m "not slow" $(TESTS)
 
-# The readers of files, the language and verification on hostile input, under the sanitizers: SECONDS each. What finds new paths is
-# kept in the build folder; `make fuzz-merge` takes the smallest of it into the repository's corpus.
+# What reads what others have written, on hostile input, under the sanitizers: SECONDS each. A target's corpus is one archive
+# (make/fuzz-corpus). What finds new paths is kept in the build folder; `make fuzz-merge` takes the smallest of it into the archive.
 SECONDS ?= 60
-FUZZ_SOURCES := lib/base/containers.c lib/base/error.c lib/base/file.c lib/base/signals.c lib/base/text.c lib/base/xml.c lib/select/tuning.c $(wildcard lib/call/*.c lib/program/*.c lib/algorithms/*.c)
+FUZZ_SOURCES := $(filter-out lib/base/host.c,$(wildcard lib/base/*.c)) lib/bootstrap/frame_connection.c lib/bootstrap/handshake.c \
+                lib/select/tuning.c $(wildcard lib/call/*.c lib/program/*.c lib/algorithms/*.c)
 FUZZ_FLAGS := -g -O1 -std=c11 -D_GNU_SOURCE -fsanitize=address,undefined -fno-sanitize-recover=undefined -MMD -MP
 $(BUILD)/fuzz/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)clang $(FUZZ_FLAGS) $(CPPFLAGS) -fsanitize=fuzzer-no-link -c $< -o $@
 $(BUILD)/fuzz_%: $(BUILD)/fuzz/test/fuzz/%.o $(FUZZ_SOURCES:%.c=$(BUILD)/fuzz/%.o)
-	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer $^ -o $@
+	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer $^ -o $@ $(LDLIBS_OF_TARGET)
+$(BUILD)/fuzz_trace: $(BUILD)/fuzz/tools/trace/load.o
+$(BUILD)/fuzz_trace: LDLIBS_OF_TARGET := $(JANSSON_LIB)
 .PRECIOUS: $(BUILD)/fuzz/%.o
 fuzz: $(FUZZERS:%=$(BUILD)/fuzz_%)
-	@set -e; for f in $(FUZZERS); do mkdir -p $(BUILD)/fuzz-corpus/$$f; \
+	@set -e; for f in $(FUZZERS); do mkdir -p $(BUILD)/fuzz-corpus/$$f; make/fuzz-corpus unpack test/fuzz/corpus/$$f.zip $(BUILD)/fuzz-seeds/$$f; \
 	    $(BUILD)/fuzz_$$f -max_total_time=$(SECONDS) -max_len=16384 -rss_limit_mb=2048 -timeout=20 $$(test -f test/fuzz/words/$$f && echo -dict=test/fuzz/words/$$f) \
-	    -artifact_prefix=$(BUILD)/fuzz-corpus/ -print_final_stats=1 $(BUILD)/fuzz-corpus/$$f test/fuzz/corpus/$$f; done
+	    -artifact_prefix=$(BUILD)/fuzz-corpus/ -print_final_stats=1 $(BUILD)/fuzz-corpus/$$f $(BUILD)/fuzz-seeds/$$f; done
 fuzz-merge: $(FUZZERS:%=$(BUILD)/fuzz_%)
-	@set -e; for f in $(FUZZERS); do mkdir -p $(BUILD)/fuzz-corpus/$$f; \
-	    $(BUILD)/fuzz_$$f -merge=1 -use_counters=0 -max_len=2048 -timeout=20 test/fuzz/corpus/$$f $(BUILD)/fuzz-corpus/$$f; done
+	@set -e; for f in $(FUZZERS); do mkdir -p $(BUILD)/fuzz-corpus/$$f; make/fuzz-corpus unpack test/fuzz/corpus/$$f.zip $(BUILD)/fuzz-seeds/$$f; \
+	    $(BUILD)/fuzz_$$f -merge=1 -use_counters=0 -max_len=2048 -timeout=20 $(BUILD)/fuzz-seeds/$$f $(BUILD)/fuzz-corpus/$$f; \
+	    make/fuzz-corpus pack $(BUILD)/fuzz-seeds/$$f test/fuzz/corpus/$$f.zip; done
 
 compile-commands: compile_commands.json
 compile_commands.json: Makefile make/detect.mk

@@ -28,5 +28,5 @@ BEGIN {
 }
 /^- / { print ".IP \\(bu 2\n" mark(substr($0, 3)); had_blank = 0; next }
 /^$/ { if (!had_blank) print ".PP"; had_blank = 1; next }
-{ had_blank = 0; print mark($0) }
+{ had_blank = 0; sub(/^ +/, ""); print mark($0) }
 END { print ".SH SEE ALSO\n\\fBrondo\\fR(1), \\fBrondo.h\\fR(7)" }

@@ -21,7 +21,7 @@ Tests
   make test-all        the slow tests too
   make asan            the tests with AddressSanitizer and UndefinedBehaviorSanitizer
   make tsan            the tests with ThreadSanitizer
-  make fuzz            hostile files, programs and plans, with the sanitizers (SECONDS=60 FUZZERS='xml verify')
+  make fuzz            hostile files, frames, variables, programs and plans, with the sanitizers (SECONDS=60 FUZZERS='xml frame')
   make fuzz-merge      takes the smallest of what fuzz has found into the repository
   make failure-injection   one call fails on one rank, for every call (OPTIONS="--part life")
   make test-rdma       the rdma transport, in a virtual machine with SoftRoCE

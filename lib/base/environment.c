@@ -33,6 +33,7 @@ static const char launching[] = "Launching", connecting[] = "Transports and netw
 #define POLLS_MOST        1e12
 #define BYTES_MOST        ((double) ((int64_t) 1 << 50))
 #define SIGNAL_MOST       64
+#define TRACE_LEAST       65536 /* the names of the tracks of a host's ranks take so much */
 #define TEXT_MOST         1024
 #define PATH_MOST         4095
 
@@ -95,7 +96,7 @@ static const rondo_variable_t table[] = {
      PATH_MOST, ""},
     {observing, "RONDO_TRACE_BYTES", "256M",
      "largest size of that file in bytes, of which each rank of the host has an equal share; suffixes K, M, G; 0: no limit",
-     SIZE, "bytes", 0, BYTES_MOST, ""},
+     SIZE, "bytes", TRACE_LEAST, BYTES_MOST, "0"},
     {scheduling, "RONDO_PREEMPT", "1", "0: a stuck operation is never preempted (for comparison only)", INTEGER, "", 0, 1, ""},
     {scheduling, "RONDO_BLOCKS", "0", "blocks that the daemon runs; 0: chosen by the device's cores", INTEGER, "blocks", 0, 120,
      ""},

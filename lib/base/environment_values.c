@@ -159,6 +159,8 @@ int rondo_environment_parse(const rondo_variable_t *variable, const char *text, 
         value->real = (double) value->integer;
         break;
     case RONDO_VARIABLE_SIZE:
+        if (place_of(variable->words, text, strlen(text)) >= 0)
+            return parse_size(text, &value->integer);
         status = parse_size(text, &value->integer);
         value->real = (double) value->integer;
         break;
@@ -227,7 +229,8 @@ void rondo_environment_allowed(const rondo_variable_t *variable, char *text, siz
                  *words != '\0' ? " or " : "", least, most, unit);
         break;
     case RONDO_VARIABLE_SIZE:
-        snprintf(text, bytes, "digits and at most one of K, M, G, from %s to %s%s", least, most, unit);
+        snprintf(text, bytes, "%s%sdigits and at most one of K, M, G, from %s to %s%s", words, *words != '\0' ? " or " : "",
+                 least, most, unit);
         break;
     case RONDO_VARIABLE_REAL:
         snprintf(text, bytes, "a decimal number from %s to %s%s", least, most, unit);

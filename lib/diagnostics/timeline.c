@@ -15,7 +15,6 @@
 
 #define RETAINED_MAX ((size_t) 2 << 20) /* most records that are retained before they are written */
 #define QUIET_NS     200000000u
-#define LEAST_BYTES  65536 /* of RONDO_TRACE_BYTES: the names of the tracks of a host's ranks take so much */
 /* Between two looks: a block that records all it can fills its ring in twice the shorter time. */
 #define BUSY_NS      5000000u
 #define CALM_NS      10000000u
@@ -148,10 +147,7 @@ static int count_on_host(const struct rondo_runtime *runtime, int ranks)
 static rondo_result_t read_share(const struct rondo_runtime *runtime, uint64_t *share)
 {
     int64_t bytes;
-    rondo_result_t result = rondo_environment_size("RONDO_TRACE_BYTES", &bytes);
-    if (result == RONDO_SUCCESS && bytes != 0 && bytes < LEAST_BYTES)
-        result = rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_TRACE_BYTES = %lld is neither 0 nor at least %d", (long long) bytes,
-                            LEAST_BYTES);
+    rondo_result_t result = rondo_environment_integer("RONDO_TRACE_BYTES", &bytes);
     if (result != RONDO_SUCCESS)
         return result;
     *share = (uint64_t) bytes / ((uint64_t) count_on_host(runtime, runtime->size) + 1);

@@ -123,6 +123,19 @@ def test_include_without_its_folder(copy):
     assert any(f"{room}/planted.c" in line for line in found), found
 
 
+def test_any_folder_with_many_files(copy):
+    """Of a checkout, a folder of 31 files that are no sources counts too, but not by files that git ignores."""
+    subprocess.run(["git", "init", "-q", copy], check=True)
+    (copy / ".gitignore").write_text("*.o\n")
+    _, before = check(copy)
+    for number in range(30):
+        plant(copy, f"docs/pages/{number}.md", "text")
+        plant(copy, f"docs/pages/{number}.o", "text")
+    assert check(copy)[1] == before
+    plant(copy, "docs/pages/more.zip", "text")
+    assert "docs/pages: 31 files, more than 30" in new_problems(copy, before)
+
+
 def test_folder_with_many_files(copy):
     """A folder of more than 30 files."""
     _, before = check(copy)
