@@ -30,6 +30,8 @@
     X(opendir, EMFILE)                                          \
     X(read, EIO, EINTR, INJECT_SHORT, INJECT_END)               \
     X(write, ENOSPC, EINTR, INJECT_SHORT)                       \
+    X(pread, EIO, EINTR, INJECT_SHORT)                          \
+    X(fdopen, ENOMEM)                                           \
     X(pwrite, ENOSPC, EINTR, INJECT_SHORT)                      \
     X(fread, EIO)                                               \
     X(fwrite, ENOSPC)                                           \

@@ -169,6 +169,8 @@ FAILS(size_t, fread, 0, (void *to, size_t bytes, size_t count, FILE *file), (to,
 FAILS(size_t, fwrite, 0, (const void *from, size_t bytes, size_t count, FILE *file), (from, bytes, count, file))
 MOVES(read, count, (int fd, void *to, size_t count), (fd, to, count))
 MOVES(write, count, (int fd, const void *from, size_t count), (fd, from, count))
+MOVES(pread, count, (int fd, void *to, size_t count, off_t offset), (fd, to, count, offset))
+FAILS(FILE *, fdopen, NULL, (int fd, const char *mode), (fd, mode))
 MOVES(pwrite, count, (int fd, const void *from, size_t count, off_t offset), (fd, from, count, offset))
 
 int __real_open(const char *path, int flags, ...);
