@@ -39,9 +39,10 @@ def test_processes_on_one_host(ranks):
     processes(ranks)
 
 
+@pytest.mark.parametrize("secret", [None, "open sesame"])
 @pytest.mark.parametrize("ranks", [1, 2, 5])
-def test_processes_with_a_root(ranks):
-    processes(ranks, root=f"127.0.0.1:{free_port()}")
+def test_processes_with_a_root(ranks, secret):
+    processes(ranks, root=f"127.0.0.1:{free_port()}", RONDO_SECRET=secret)
 
 
 def test_processes_with_a_root_by_name_and_a_secret():

@@ -27,6 +27,7 @@ struct rondo_member {
     struct rondo_member *next_dirty;
     struct rondo_frame_connection connection;
     struct rondo_handshake handshake;
+    const struct rondo_hmac *secret;  /* that the handshake proves; the router's */
     struct rondo_heartbeat heartbeat; /* once JOINED */
     enum rondo_member_phase phase;
     int rank, local;    /* local: a rank of this process */

@@ -23,10 +23,14 @@ enum {
 
 struct attempt {
     const struct rondo_control_options *options;
-    struct rondo_hmac secret;
+    struct rondo_rendezvous_secrets secrets;
+    const struct rondo_hmac *secret; /* the one of secrets that counts at the address being tried */
     struct rondo_handshake handshake;
     int64_t deadline;
     int fd;
+    int round;         /* of attempts at all addresses, from 1 */
+    int absent;        /* no Unix socket of this user listens, as far as this round has come */
+    int demanded;      /* the round in which a root on TCP has first demanded a secret that this rank does not have; 0: none */
     char failure[256]; /* why the last attempt failed */
 };
 
@@ -87,19 +91,43 @@ static const char *root_holder(const struct rondo_control_options *options)
     return options->unique_id != NULL ? "the root (of the process that made the unique id)" : "the root (of rank 0)";
 }
 
+/* This rank has no secret, and a root on TCP demands one. A root of this user without a secret listens on its Unix socket
+ * before it answers on TCP. So if the demand has been made in an earlier round, and no such socket was there since, that root
+ * is not one for this rank. */
+static enum outcome refuse_unproven(struct attempt *attempt)
+{
+    const struct rondo_control_options *options = attempt->options;
+    static const char reason[] =
+        "without a secret only ranks of one user on one host may join, and the root there is another "
+        "user's or has a secret; set the same one on all ranks: export RONDO_SECRET=$(openssl rand -hex 16)";
+    if (attempt->absent && attempt->demanded > 0 && attempt->demanded < attempt->round) {
+        rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s refused rank %d: %s", root_name(options), options->rank, reason);
+        return REFUSED;
+    }
+    if (attempt->demanded == 0)
+        attempt->demanded = attempt->round;
+    snprintf(attempt->failure, sizeof(attempt->failure), "%s", reason);
+    return RETRY;
+}
+
 static enum outcome take_verdict(struct attempt *attempt)
 {
     const struct rondo_control_options *options = attempt->options;
     enum rondo_handshake_verdict verdict;
-    int detail;
-    if (rondo_handshake_read_verdict(&attempt->handshake, &attempt->secret, &verdict, &detail) < 0) {
-        snprintf(attempt->failure, sizeof(attempt->failure), "what answers there does not know the secret");
+    int detail, unproven = attempt->secret == &attempt->secrets.tcp && !attempt->secrets.known;
+    if (rondo_handshake_read_verdict(&attempt->handshake, attempt->secret, &verdict, &detail) < 0) {
+        snprintf(attempt->failure, sizeof(attempt->failure),
+                 unproven ? "what answers there does not know the secret, because there is none: set it on all ranks, export "
+                            "RONDO_SECRET=$(openssl rand -hex 16)"
+                          : "what answers there does not know the secret");
         return RETRY;
     }
     switch (verdict) {
     case RONDO_HANDSHAKE_WELCOME:
         return JOINED;
     case RONDO_HANDSHAKE_SECRET:
+        if (unproven)
+            return refuse_unproven(attempt);
         rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s refused the secret of rank %d: %s", root_name(options), options->rank,
                    options->unique_id != NULL ? "the unique id is not its own" : "RONDO_SECRET must be the same on all ranks");
         return REFUSED;
@@ -144,7 +172,7 @@ static enum outcome shake_hands(struct attempt *attempt)
     uint32_t wait_ms = left <= 0 ? 0 : left > INT32_MAX ? INT32_MAX : (uint32_t) left;
     struct rondo_handshake_claim claim = {options->rank, options->size, wait_ms, {0}};
     if (rondo_process_token(claim.process) != RONDO_SUCCESS ||
-        rondo_handshake_make_hello(handshake, &attempt->secret, &claim) != RONDO_SUCCESS)
+        rondo_handshake_make_hello(handshake, attempt->secret, &claim) != RONDO_SUCCESS)
         return REFUSED;
     /* A fresh socket has room for it. */
     if (rondo_address_send(attempt->fd, handshake->hello, sizeof(handshake->hello)) != 0) {
@@ -158,7 +186,8 @@ static enum outcome shake_hands(struct attempt *attempt)
 
 static enum outcome try_address(struct attempt *attempt, const struct rondo_address *address)
 {
-    int error;
+    int error, is_unix = address->storage.ss_family == AF_UNIX;
+    attempt->secret = is_unix ? &attempt->secrets.same_user : &attempt->secrets.tcp;
     attempt->fd = rondo_address_connect(address);
     if (attempt->fd < 0)
         error = errno;
@@ -168,10 +197,12 @@ static enum outcome try_address(struct attempt *attempt, const struct rondo_addr
         error = rondo_address_connected(attempt->fd);
     if (error != 0)
         snprintf(attempt->failure, sizeof(attempt->failure), "%s", strerror(error));
-    else if (address->storage.ss_family == AF_UNIX && !rondo_address_same_user(attempt->fd)) {
+    else if (is_unix && !rondo_address_same_user(attempt->fd)) {
         snprintf(attempt->failure, sizeof(attempt->failure), "another user listens under its name");
         error = EPERM;
     }
+    if (is_unix && error != ECONNREFUSED && error != EPERM)
+        attempt->absent = 0;
     enum outcome outcome = error == 0 ? shake_hands(attempt) : RETRY;
     if (outcome != JOINED && attempt->fd >= 0)
         close(attempt->fd);
@@ -194,6 +225,8 @@ static rondo_result_t connect_root(struct attempt *attempt, const struct rondo_a
 {
     char failure[sizeof(attempt->failure)] = "no time";
     for (int pause = PAUSE_FIRST_MS;; pause = pause * 2 < PAUSE_MOST_MS ? pause * 2 : PAUSE_MOST_MS) {
+        attempt->round++;
+        attempt->absent = 1;
         for (int i = 0; i < count; i++) {
             enum outcome outcome = try_address(attempt, &addresses[i]);
             if (outcome != RETRY)
@@ -246,7 +279,9 @@ static rondo_result_t join(struct attempt *attempt)
         unsigned char host[RONDO_UNIQUE_ID_HOST];
         if ((result = rondo_unique_id_read(options->unique_id, &content)) != RONDO_SUCCESS)
             return result;
-        rondo_hmac_begin(&attempt->secret, content.secret, sizeof(content.secret));
+        rondo_hmac_begin(&attempt->secrets.same_user, content.secret, sizeof(content.secret));
+        attempt->secrets.tcp = attempt->secrets.same_user;
+        attempt->secrets.known = 1;
         explicit_bzero(content.secret, sizeof(content.secret));
         rondo_unique_id_this_host(host);
         if (memcmp(host, content.host, sizeof(host)) == 0)
@@ -258,13 +293,14 @@ static rondo_result_t join(struct attempt *attempt)
                               "the unique id was made on a host without a network and is of use there only");
         return connect_root(attempt, addresses, count);
     }
-    const char *secret = options->secret != NULL ? options->secret : "";
-    rondo_hmac_begin(&attempt->secret, secret, strlen(secret));
+    if ((result = rondo_rendezvous_secrets(options, &attempt->secrets)) != RONDO_SUCCESS)
+        return result;
     if (options->rank > 0) {
         result = rondo_rendezvous_addresses(options, attempt->deadline, addresses, &count);
         return result == RONDO_SUCCESS ? connect_root(attempt, addresses, count) : result;
     }
-    result = rondo_rendezvous_start_root(options, &attempt->secret, attempt->deadline, &attempt->fd);
+    attempt->secret = &attempt->secrets.same_user;
+    result = rondo_rendezvous_start_root(options, &attempt->secrets, attempt->deadline, &attempt->fd);
     if (result != RONDO_SUCCESS)
         return result;
     enum outcome outcome = shake_hands(attempt);
@@ -282,7 +318,7 @@ rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *options
     attempt.deadline = rondo_clock_ms() + (int64_t) (options->connect_timeout * 1000);
     rondo_result_t result = join(&attempt);
     if (result == RONDO_SUCCESS) {
-        rondo_handshake_keys(&attempt.handshake, &attempt.secret, &to_root, &to_rank);
+        rondo_handshake_keys(&attempt.handshake, attempt.secret, &to_root, &to_rank);
         rondo_frame_connection_open(connection, attempt.fd, &to_root, &to_rank);
         result = wait_ready(&attempt, connection);
         if (result != RONDO_SUCCESS)

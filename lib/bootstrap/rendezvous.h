@@ -17,14 +17,26 @@ rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *options
 
 /* ---- where there is no unique id (lib/bootstrap/rendezvous_root.c) ---- */
 
+/*
+ * A job without a secret meets on a Unix socket of the same user, and both sides ask the kernel for the other's user. With
+ * options->root on a loopback address the Unix socket is named by the port, and rank 0 listens on TCP as well, by a secret that
+ * no rank knows: there a rank with a secret or of another user learns why it is refused.
+ */
+struct rondo_rendezvous_secrets {
+    struct rondo_hmac same_user; /* of Unix sockets */
+    struct rondo_hmac tcp;
+    int known; /* tcp is one that other ranks know, too */
+};
+/* Fills *secrets for a job without a unique id. The caller clears it. RONDO_ERR_SYSTEM without random bytes. */
+rondo_result_t rondo_rendezvous_secrets(const struct rondo_control_options *options, struct rondo_rendezvous_secrets *secrets);
 /* Rank 0's part: listens, starts the root, and stores a socket that is connected to it, which the caller closes. deadline: by
  * rondo_clock_ms. */
-rondo_result_t rondo_rendezvous_start_root(const struct rondo_control_options *options, const struct rondo_hmac *secret,
-                                           int64_t deadline, int *fd);
-/* The addresses at which this job's root may listen: those of options->root's name, or all Unix sockets' names that rank 0 may
- * have had to choose from. RONDO_ERR_BOOTSTRAP if the name does not resolve before the deadline, or an address that is not
- * loopback comes without a secret. */
-enum { RONDO_RENDEZVOUS_ADDRESSES = 16 };
+rondo_result_t rondo_rendezvous_start_root(const struct rondo_control_options *options,
+                                           const struct rondo_rendezvous_secrets *secrets, int64_t deadline, int *fd);
+/* The addresses at which this job's root may listen, to be tried in this order: without a secret all names of Unix sockets that
+ * rank 0 may have had to choose from, then those of options->root's name. RONDO_ERR_BOOTSTRAP if the name does not resolve
+ * before the deadline, or an address that is not loopback comes without a secret. */
+enum { RONDO_RENDEZVOUS_NAMES = 16, RONDO_RENDEZVOUS_ADDRESSES = RONDO_RENDEZVOUS_NAMES + RONDO_ADDRESS_MOST };
 rondo_result_t rondo_rendezvous_addresses(const struct rondo_control_options *options, int64_t deadline,
                                           struct rondo_address addresses[RONDO_RENDEZVOUS_ADDRESSES], int *count);
 /* Sleeps for so many milliseconds, but not past the deadline. */

@@ -27,11 +27,47 @@ void rondo_rendezvous_pause(int milliseconds, int64_t deadline)
     nanosleep(&pause, NULL);
 }
 
+static int has_secret(const struct rondo_control_options *options)
+{
+    return options->secret != NULL && *options->secret != '\0';
+}
+
+rondo_result_t rondo_rendezvous_secrets(const struct rondo_control_options *options, struct rondo_rendezvous_secrets *secrets)
+{
+    unsigned char unknown[RONDO_SHA256_BYTES];
+    secrets->known = has_secret(options);
+    rondo_hmac_begin(&secrets->same_user, options->secret, secrets->known ? strlen(options->secret) : 0);
+    secrets->tcp = secrets->same_user;
+    if (secrets->known)
+        return RONDO_SUCCESS;
+    rondo_result_t result = rondo_random_bytes(unknown, sizeof(unknown));
+    rondo_hmac_begin(&secrets->tcp, unknown, sizeof(unknown));
+    explicit_bzero(unknown, sizeof(unknown));
+    return result;
+}
+
+/* Stores what the names of the Unix sockets tell jobs apart by: the port of RONDO_ROOT, else the job. */
+static rondo_result_t name_meeting(const struct rondo_control_options *options, char name[300])
+{
+    char host[256], port[16];
+    if (options->root == NULL) {
+        snprintf(name, 300, "%s", options->job != NULL ? options->job : "");
+        return RONDO_SUCCESS;
+    }
+    rondo_result_t result = rondo_address_split(options->root, 0, host, port);
+    if (result == RONDO_SUCCESS)
+        snprintf(name, 300, "port %s of loopback", port);
+    return result;
+}
+
 /* The name of the job's candidate-th Unix socket. It is easy to guess, so a process of another user may hold it; rank 0 then
  * takes the next candidate, and the other ranks try all. */
 static rondo_result_t unix_address(const struct rondo_control_options *options, int candidate, struct rondo_address *address)
 {
-    const char *job = options->job != NULL ? options->job : "";
+    char job[300];
+    rondo_result_t result = name_meeting(options, job);
+    if (result != RONDO_SUCCESS)
+        return result;
     struct rondo_sha256 hash;
     unsigned char digest[RONDO_SHA256_BYTES];
     char name[100];
@@ -58,7 +94,7 @@ static rondo_result_t resolve(const struct rondo_control_options *options, int64
             return result;
         rondo_rendezvous_pause(200, deadline);
     }
-    if (options->secret != NULL && *options->secret != '\0')
+    if (has_secret(options))
         return RONDO_SUCCESS;
     for (int i = 0; i < *count; i++)
         if (!rondo_address_is_loopback(&addresses[i]))
@@ -73,13 +109,19 @@ rondo_result_t rondo_rendezvous_addresses(const struct rondo_control_options *op
                                           struct rondo_address addresses[RONDO_RENDEZVOUS_ADDRESSES], int *count)
 {
     char host[256];
-    if (options->root != NULL)
-        return resolve(options, deadline, addresses, count, host);
-    for (*count = 0; *count < RONDO_RENDEZVOUS_ADDRESSES; (*count)++) {
-        rondo_result_t result = unix_address(options, *count, &addresses[*count]);
+    int names = options->root == NULL || !has_secret(options) ? RONDO_RENDEZVOUS_NAMES : 0;
+    *count = 0;
+    if (options->root != NULL) {
+        rondo_result_t result = resolve(options, deadline, addresses + names, count, host);
         if (result != RONDO_SUCCESS)
             return result;
     }
+    for (int i = 0; i < names; i++) {
+        rondo_result_t result = unix_address(options, i, &addresses[i]);
+        if (result != RONDO_SUCCESS)
+            return result;
+    }
+    *count += names;
     return RONDO_SUCCESS;
 }
 
@@ -96,7 +138,7 @@ static int is_same_users(const struct rondo_address *address)
 static rondo_result_t listen_unix(const struct rondo_control_options *options, int64_t deadline,
                                   struct rondo_router_options *root)
 {
-    for (int candidate = 0; candidate < RONDO_RENDEZVOUS_ADDRESSES; candidate++) {
+    for (int candidate = 0; candidate < RONDO_RENDEZVOUS_NAMES; candidate++) {
         struct rondo_address address;
         rondo_result_t result = unix_address(options, candidate, &address);
         if (result != RONDO_SUCCESS)
@@ -107,6 +149,9 @@ static rondo_result_t listen_unix(const struct rondo_control_options *options, i
                 return rondo_fail(RONDO_ERR_SYSTEM, "cannot listen on a Unix socket: %s", strerror(errno));
             if (!is_same_users(&address))
                 break;
+            if (rondo_clock_ms() >= deadline && options->root != NULL)
+                return rondo_fail(RONDO_ERR_BOOTSTRAP,
+                                  "rank 0 cannot listen on RONDO_ROOT=%s: the port is in use by another rank 0", options->root);
             if (rondo_clock_ms() >= deadline)
                 return rondo_fail(RONDO_ERR_BOOTSTRAP,
                                   "rank 0 of a job named \"%s\" is already running here; set RONDO_JOB to tell jobs apart",
@@ -118,15 +163,21 @@ static rondo_result_t listen_unix(const struct rondo_control_options *options, i
             return RONDO_SUCCESS;
         }
     }
-    return rondo_fail(RONDO_ERR_BOOTSTRAP, "other users hold all names of job \"%s\"; set RONDO_JOB to something else",
-                      options->job);
+    return options->root != NULL
+               ? rondo_fail(
+                     RONDO_ERR_BOOTSTRAP,
+                     "other users hold all names of Unix sockets for RONDO_ROOT=%s; take another port, or set a secret on all "
+                     "ranks: export RONDO_SECRET=$(openssl rand -hex 16)",
+                     options->root)
+               : rondo_fail(RONDO_ERR_BOOTSTRAP, "other users hold all names of job \"%s\"; set RONDO_JOB to something else",
+                            options->job);
 }
 
 static rondo_result_t listen_tcp(const struct rondo_control_options *options, int64_t deadline,
                                  struct rondo_router_options *root)
 {
-    struct rondo_address addresses[RONDO_RENDEZVOUS_ADDRESSES];
-    int count, error = 0, outside = 0, all[2] = {0, 0};
+    struct rondo_address addresses[RONDO_ADDRESS_MOST];
+    int count, error = 0, outside = 0, all[2] = {0, 0}, before = root->listener_count;
     char host[256];
     rondo_result_t result = resolve(options, deadline, addresses, &count, host);
     if (result != RONDO_SUCCESS)
@@ -135,8 +186,7 @@ static rondo_result_t listen_tcp(const struct rondo_control_options *options, in
      * a name means all interfaces. */
     for (int i = 0; i < count; i++)
         outside |= !rondo_address_is_loopback(&addresses[i]);
-    int own_name = !outside && options->secret != NULL && *options->secret != '\0' && !rondo_address_is_numeric(host) &&
-                   strcmp(host, "localhost") != 0;
+    int own_name = !outside && has_secret(options) && !rondo_address_is_numeric(host) && strcmp(host, "localhost") != 0;
     for (int i = 0; i < count; i++) {
         int family = addresses[i].storage.ss_family == AF_INET6, fd = -1, any = own_name;
         while (!all[family]) {
@@ -160,37 +210,54 @@ static rondo_result_t listen_tcp(const struct rondo_control_options *options, in
         if (error == EADDRINUSE)
             break;
     }
-    if (root->listener_count > 0 && error != EADDRINUSE)
+    if (root->listener_count > before && error != EADDRINUSE)
         return RONDO_SUCCESS;
-    while (root->listener_count > 0)
-        close(root->listeners[--root->listener_count]);
     return rondo_fail(RONDO_ERR_BOOTSTRAP, "rank 0 cannot listen on RONDO_ROOT=%s: %s", options->root, strerror(error));
 }
 
-rondo_result_t rondo_rendezvous_start_root(const struct rondo_control_options *options, const struct rondo_hmac *secret,
-                                           int64_t deadline, int *fd)
+/* The Unix socket comes first: a rank that TCP has refused finds it at its next attempt. */
+static rondo_result_t listen_all(const struct rondo_control_options *options, int64_t deadline,
+                                 struct rondo_router_options *root)
 {
-    struct rondo_router_options root = {.secret = *secret, .size = options->size, .local = -1};
-    int pair[2];
+    rondo_result_t result = RONDO_SUCCESS;
+    if (options->root == NULL || !has_secret(options)) {
+        struct rondo_address addresses[RONDO_ADDRESS_MOST];
+        char host[256];
+        int count;
+        if (options->root != NULL) /* fails on an address that needs a secret */
+            result = resolve(options, deadline, addresses, &count, host);
+        if (result == RONDO_SUCCESS)
+            result = listen_unix(options, deadline, root);
+    }
+    if (result == RONDO_SUCCESS && options->root != NULL)
+        result = listen_tcp(options, deadline, root);
+    return result;
+}
+
+rondo_result_t rondo_rendezvous_start_root(const struct rondo_control_options *options,
+                                           const struct rondo_rendezvous_secrets *secrets, int64_t deadline, int *fd)
+{
+    struct rondo_router_options root = {
+        .secret = secrets->same_user, .tcp_secret = secrets->tcp, .size = options->size, .local = -1};
+    int pair[2] = {-1, -1};
     int64_t now = rondo_clock_ms(), limit = deadline < now + ADDRESS_IN_USE_MS ? deadline : now + ADDRESS_IN_USE_MS;
     rondo_result_t result = rondo_heartbeat_seconds(&root.heartbeat);
     if (result == RONDO_SUCCESS && options->size > 1)
-        result = options->root != NULL ? listen_tcp(options, limit, &root) : listen_unix(options, limit, &root);
-    if (result != RONDO_SUCCESS)
-        return result;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) != 0) {
+        result = listen_all(options, limit, &root);
+    if (result == RONDO_SUCCESS && socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) != 0)
         result = rondo_fail(RONDO_ERR_SYSTEM, "socketpair: %s", strerror(errno));
+    if (result == RONDO_SUCCESS) {
+        root.local = pair[0];
+        root.timeout = options->connect_timeout;
+        result = rondo_router_start(&root); /* the sockets are its own now */
+        if (result != RONDO_SUCCESS)
+            close(pair[1]);
+        else
+            *fd = pair[1];
+    } else {
         while (root.listener_count > 0)
             close(root.listeners[--root.listener_count]);
-        return result;
     }
-    root.local = pair[0];
-    root.timeout = options->connect_timeout;
-    result = rondo_router_start(&root);
-    explicit_bzero(&root.secret, sizeof(root.secret));
-    if (result != RONDO_SUCCESS)
-        close(pair[1]);
-    else
-        *fd = pair[1];
+    explicit_bzero(&root, sizeof(root));
     return result;
 }

@@ -48,12 +48,13 @@ static void drop_oldest_unauthenticated(struct router *router)
 }
 
 /* Makes a member of fd, which is closed on failure, and sends it a challenge. Returns NULL on failure. */
-static struct rondo_member *send_challenge(struct router *router, int fd, int64_t deadline)
+static struct rondo_member *send_challenge(struct router *router, int fd, const struct rondo_hmac *secret, int64_t deadline)
 {
     rondo_address_tune(fd);
     struct rondo_member *member = rondo_members_add(&router->members, fd);
     if (member == NULL)
         return NULL;
+    member->secret = secret;
     member->deadline = deadline;
     /* A fresh socket takes so few bytes at once; one that does not is dropped rather than waited for. */
     if (rondo_handshake_make_challenge(&member->handshake) != RONDO_SUCCESS ||
@@ -84,7 +85,8 @@ static void accept_some(struct router *router, int listener)
         }
         if (router->members.counts[RONDO_MEMBER_PENDING] >= PENDING_MOST)
             drop_oldest_unauthenticated(router);
-        send_challenge(router, fd, rondo_clock_ms() + PENDING_MS);
+        send_challenge(router, fd, from.ss_family == AF_UNIX ? &router->options.secret : &router->options.tcp_secret,
+                       rondo_clock_ms() + PENDING_MS);
     }
 }
 
@@ -108,7 +110,7 @@ static enum rondo_handshake_verdict decide_verdict(struct router *router, const 
 
 static void send_verdict(struct router *router, struct rondo_member *member, enum rondo_handshake_verdict code, int detail)
 {
-    rondo_handshake_make_verdict(&member->handshake, &router->options.secret, code, detail);
+    rondo_handshake_make_verdict(&member->handshake, member->secret, code, detail);
     int failed = rondo_address_send(member->connection.fd, member->handshake.verdict, RONDO_HANDSHAKE_VERDICT) != 0;
     if (failed || code != RONDO_HANDSHAKE_WELCOME)
         rondo_members_lose(&router->members, member);
@@ -120,7 +122,7 @@ static void admit(struct router *router, struct rondo_member *member, const stru
     send_verdict(router, member, RONDO_HANDSHAKE_WELCOME, local);
     if (member->phase == RONDO_MEMBER_ENDED)
         return;
-    rondo_handshake_keys(&member->handshake, &router->options.secret, &to_root, &to_rank);
+    rondo_handshake_keys(&member->handshake, member->secret, &to_root, &to_rank);
     rondo_frame_connection_open(&member->connection, member->connection.fd, &to_rank, &to_root);
     int64_t until = rondo_clock_ms() + claim->wait_ms;
     if (router->members.joined == 0 || until < router->deadline) {
@@ -148,7 +150,7 @@ static void read_hello(struct router *router, struct rondo_member *member)
     if (member->hello_bytes < RONDO_HANDSHAKE_HELLO)
         return;
     struct rondo_handshake_claim claim;
-    int detail = 0, proven = rondo_handshake_read_hello(handshake, &router->options.secret, &claim);
+    int detail = 0, proven = rondo_handshake_read_hello(handshake, member->secret, &claim);
     if (proven < 0) {
         rondo_members_lose(&router->members, member);
         return;
@@ -254,6 +256,7 @@ static void destroy(struct router *router)
     }
     rondo_members_destroy(&router->members);
     explicit_bzero(&router->options.secret, sizeof(router->options.secret));
+    explicit_bzero(&router->options.tcp_secret, sizeof(router->options.tcp_secret));
     free(router);
 }
 
@@ -296,7 +299,7 @@ rondo_result_t rondo_router_start(const struct rondo_router_options *options)
     if (result != RONDO_SUCCESS && options->local >= 0)
         close(options->local);
     if (result == RONDO_SUCCESS && options->local >= 0) {
-        router->members.anchor = send_challenge(router, options->local, INT64_MAX);
+        router->members.anchor = send_challenge(router, options->local, &router->options.secret, INT64_MAX);
         if (router->members.anchor == NULL)
             result = rondo_fail(RONDO_ERR_SYSTEM, "the root cannot reach its own rank: %s", strerror(errno));
     }

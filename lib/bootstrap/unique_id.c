@@ -145,6 +145,7 @@ rondo_result_t rondo_get_unique_id(rondo_unique_id_t *id)
     memcpy(bytes, magic, sizeof(magic));
     rondo_unique_id_this_host(bytes + HOST);
     rondo_hmac_begin(&options.secret, bytes + SECRET, RONDO_UNIQUE_ID_SECRET);
+    options.tcp_secret = options.secret;
     int fd = rondo_address_listen(&local);
     if (fd < 0)
         return rondo_fail(RONDO_ERR_SYSTEM, "cannot listen on a Unix socket: %s", strerror(errno));
@@ -161,5 +162,6 @@ rondo_result_t rondo_get_unique_id(rondo_unique_id_t *id)
         memcpy(id->bytes, bytes, sizeof(bytes));
     explicit_bzero(bytes, sizeof(bytes));
     explicit_bzero(&options.secret, sizeof(options.secret));
+    explicit_bzero(&options.tcp_secret, sizeof(options.tcp_secret));
     return result;
 }

@@ -7,6 +7,8 @@ import time
 import pytest
 from harness import BOOTSTRAP, SUCCESS, Job, free_port, program
 
+from peers import listens, unix_listeners
+
 SECRET = "open sesame"
 
 
@@ -103,20 +105,14 @@ def test_attack_while_the_job_runs(attack):
         peer.close()
 
 
-def listening(port):
-    """Whether a process listens on the port, found without a connection."""
-    with open("/proc/net/tcp") as table:
-        return any(line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A" for line in list(table)[1:])
-
-
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
 def test_attack_while_ranks_meet(attack):
     port, held = free_port(), []
     with serving(3, port, only=[0], seconds=1) as job:
         deadline = time.monotonic() + 10
-        while not listening(port) and time.monotonic() < deadline:
+        while not listens(port) and time.monotonic() < deadline:
             time.sleep(0.02)
-        assert listening(port), job.output()
+        assert listens(port), job.output()
         attack(port, held)
         with serving(3, port, only=[1, 2], seconds=1) as others:
             all_well(others)
@@ -165,7 +161,7 @@ def test_garbage_on_the_sockets_of_one_host():
     with Job(3, program("faults"), "--scenario", "serve", "--seconds", 3, seconds=40) as job:
         job.wait_for("READY")
         tried = 0
-        for name in unix_listeners(job):
+        for name in unix_listeners([rank.process.pid for rank in job.ranks.values()]):
             for data in (b"", b"\0", os.urandom(8), os.urandom(5000)):
                 with socket.socket(socket.AF_UNIX) as peer:
                     peer.settimeout(2)
@@ -177,23 +173,3 @@ def test_garbage_on_the_sockets_of_one_host():
                         pass
         assert tried > 0, "the job listens on no Unix socket"
         all_well(job)
-
-
-def unix_listeners(job):
-    """Addresses of the Unix sockets on which processes of the job listen, abstract ones included."""
-    inodes = set()
-    for rank in job.ranks.values():
-        folder = f"/proc/{rank.process.pid}/fd"
-        for descriptor in os.listdir(folder):
-            try:
-                target = os.readlink(f"{folder}/{descriptor}")
-            except FileNotFoundError:
-                continue
-            if target.startswith("socket:["):
-                inodes.add(target[8:-1])
-    with open("/proc/net/unix") as table:
-        for line in list(table)[1:]:
-            fields = line.split(None, 7)
-            if len(fields) == 8 and fields[6] in inodes and int(fields[3], 16) & 0x10000:
-                name = fields[7].rstrip("\n")
-                yield "\0" + name[1:] if name.startswith("@") else name
