@@ -19,6 +19,9 @@ VERBS     ?= 1
 UCX       ?= 1
 HAS_VERBS := $(if $(filter-out 0,$(VERBS)),$(and $(call has_header,infiniband/verbs.h),$(call has_header,rdma/rdma_cma.h)))
 HAS_UCX   := $(if $(filter-out 0,$(UCX)),$(call has_header,ucp/api/ucp.h))
+# SODIUM=0 leaves encryption out.
+SODIUM     ?= 1
+HAS_SODIUM := $(if $(filter-out 0,$(SODIUM)),$(call has_header,sodium.h))
 # NUMA=0 leaves libnuma out.
 NUMA      ?= 1
 HAS_NUMA  := $(if $(filter-out 0,$(NUMA)),$(and $(call has_header,numa.h),$(call has_header,numaif.h)))
@@ -40,7 +43,8 @@ endif
 endif
 
 DETECTED_DEFINES := -DRONDO_WITH_CUDA=$(if $(HAS_CUDA),1,0) -DRONDO_WITH_VERBS=$(if $(HAS_VERBS),1,0) -DRONDO_WITH_UCX=$(if $(HAS_UCX),1,0) \
-                    -DRONDO_WITH_NUMA=$(if $(HAS_NUMA),1,0) -DRONDO_WITH_MPI=$(if $(MPIS),1,0) $(if $(HAS_CUDA),-I$(CUDA_HOME)/include)
+                    -DRONDO_WITH_NUMA=$(if $(HAS_NUMA),1,0) -DRONDO_WITH_MPI=$(if $(MPIS),1,0) \
+                    -DRONDO_WITH_SODIUM=$(if $(HAS_SODIUM),1,0) $(if $(HAS_CUDA),-I$(CUDA_HOME)/include)
 
 ifeq ($(shell uname -m),x86_64)
 VECTOR_VARIANTS := avx2 avx512
@@ -61,6 +65,7 @@ detect: compiler
 	@printf '%-9s %-4s %s\n' CUDA $(if $(HAS_CUDA),yes "$(NVCC)$(comma) sm_$(subst $() ,$(comma) sm_,$(strip $(CUDA_BUILT))) and PTX",no "$(if $(filter 0,$(CUDA)),CUDA=0,no nvcc)")
 	@printf '%-9s %-4s %s\n' verbs $(if $(HAS_VERBS),yes "the rdma transport; its libraries are looked for at run time",no "$(if $(filter 0,$(VERBS)),VERBS=0,no infiniband/verbs.h or rdma/rdma_cma.h)")
 	@printf '%-9s %-4s %s\n' UCX $(if $(HAS_UCX),yes "the ucx transport; its libraries are looked for at run time",no "$(if $(filter 0,$(UCX)),UCX=0,no ucp/api/ucp.h)")
+	@printf '%-9s %-4s %s\n' libsodium $(if $(HAS_SODIUM),yes "RONDO_ENCRYPT=1; the library is looked for at run time",no "$(if $(filter 0,$(SODIUM)),SODIUM=0,no sodium.h): no encryption")
 	@printf '%-9s %-4s %s\n' libnuma $(if $(HAS_NUMA),yes "slots in host memory lie near the rank's GPU",no "$(if $(filter 0,$(NUMA)),NUMA=0,no numa.h)")
 	@printf '%-9s %-4s %s\n' MPI $(if $(MPIS),yes "rondo bench --peer $(subst $() ,$(comma),$(foreach m,$(MPIS),mpi:$(firstword $(subst :, ,$(m)))))",no "no mpicc: rondo bench has no --peer mpi")
 	@printf '%-9s %-4s %s\n' NCCL $(if $(HAS_NCCL),yes "$(NCCL_INCLUDE)/nccl.h: build/nccl/libnccl.so.2$(comma) for NCCL's programs",no "$(if $(filter 0,$(NCCL)),NCCL=0,$(if $(HAS_CUDA),no nccl.h of 2.28 or later,without CUDA))")

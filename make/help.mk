@@ -7,7 +7,7 @@ Build
   make examples        the examples
   make nccl            the drop-in for NCCL programs, $(BUILD)/nccl/libnccl.so.2
   make tests           the tests' programs
-  make detect          what was found on this machine; CUDA=0, UCX=0, VERBS=0, NUMA=0, NCCL=0, JANSSON=0 leave it out
+  make detect          what was found on this machine; CUDA=0, UCX=0, VERBS=0, NUMA=0, SODIUM=0, NCCL=0, JANSSON=0 leave it out
   make deps            prints, then installs, the packages that are missing (FOR=build, demo, test, network or rdma)
   make clean           removes $(BUILD)/
   make compile_commands.json   for editors

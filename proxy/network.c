@@ -46,6 +46,7 @@ static rondo_result_t open_port(struct rondo_transport_context *context, struct 
                                      .proxy = rondo_proxy_index(proxy)};
     memcpy(data.access, port->access, sizeof(data.access));
     memcpy(data.slot_access, port->slot_access, sizeof(data.slot_access));
+    memcpy(data.cipher, port->cipher, sizeof(data.cipher));
     memcpy(ticket->bytes, &data, sizeof(data));
     return RONDO_SUCCESS;
 }
@@ -84,6 +85,7 @@ rondo_result_t rondo_network_join(struct rondo_transport_context *context, struc
     port->other_slots = data.slots;
     memcpy(port->other_access, data.access, sizeof(port->other_access));
     memcpy(port->other_slot_access, data.slot_access, sizeof(port->other_slot_access));
+    memcpy(port->other_cipher, data.cipher, sizeof(port->other_cipher));
     rondo_proxy_join(port->proxy, port);
     return RONDO_SUCCESS;
 }

@@ -182,6 +182,8 @@ static void free_port(struct rondo_transport_context *context, struct rondo_port
     free(port->ready);
     free(port->source_references);
     free(port->receive_actions);
+    explicit_bzero(port->cipher, sizeof(port->cipher));
+    explicit_bzero(port->other_cipher, sizeof(port->other_cipher));
     free(port);
 }
 
@@ -201,6 +203,8 @@ rondo_result_t rondo_port_open(struct rondo_transport_context *context, struct r
     port->slot_bytes = spec->slot_bytes;
     port->slot_count = spec->slot_count;
     rondo_result_t status = rondo_random_bytes(&port->key, sizeof(port->key));
+    if (status == RONDO_SUCCESS && context->encrypts)
+        status = rondo_random_bytes(port->cipher, sizeof(port->cipher));
     if (status == RONDO_SUCCESS)
         status = take_memory(context, port);
     if (status == RONDO_SUCCESS) {

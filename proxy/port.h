@@ -6,6 +6,7 @@
 #define RONDO_PROXY_PORT_H
 
 #include "device/abi/structures.h"
+#include "lib/base/cipher.h"
 #include "transport/memory/arena.h"
 #include "transport/transport.h"
 
@@ -27,8 +28,9 @@ struct rondo_endpoint_address {
 
 struct rondo_port {
     uint32_t number;
-    uint64_t key; /* random */
-    int32_t peer; /* rank in the world */
+    uint64_t key;                           /* random */
+    unsigned char cipher[RONDO_CIPHER_KEY]; /* random; with encryption of what is sent to this port, and of nothing else */
+    int32_t peer;                           /* rank in the world */
     enum rondo_direction direction;
     struct rondo_proxy *proxy; /* that works it */
     const struct rondo_network *network;
@@ -53,6 +55,7 @@ struct rondo_port {
     const struct rondo_endpoint_address *endpoint_address;
     uint32_t other_proxy, other_number; /* its proxy's number, and its own there */
     uint64_t other_key;
+    unsigned char other_cipher[RONDO_CIPHER_KEY];
     uint64_t other_address; /* of its region */
     uint64_t other_slots;
     uint32_t other_access[4], other_slot_access[4];
@@ -84,6 +87,7 @@ struct rondo_port_ticket {
     uint32_t number;
     uint32_t access[4], slot_access[4];
     uint32_t proxy;
+    unsigned char cipher[RONDO_CIPHER_KEY];
 };
 
 struct rondo_proxy;

@@ -286,9 +286,9 @@ def detected(said):
 
 def test_headers_are_looked_for(tmp_path):
     """What a compiler does not find is left out, not tried."""
-    missing = without(tmp_path, "infiniband/verbs.h", "ucp/api/ucp.h", "numa.h", "jansson.h")
+    missing = without(tmp_path, "infiniband/verbs.h", "ucp/api/ucp.h", "numa.h", "sodium.h", "jansson.h")
     found = detected(make("-s", "detect", env=missing, check=True).stdout)
-    assert [found[name][0] for name in ("verbs", "UCX", "libnuma", "jansson")] == ["no"] * 4, found
+    assert [found[name][0] for name in ("verbs", "UCX", "libnuma", "libsodium", "jansson")] == ["no"] * 5, found
 
 
 def test_without_jansson(tmp_path):

@@ -37,6 +37,7 @@ struct rondo_transport_upcalls {
 
 struct rondo_transport_context {
     int rank, size;             /* of the world */
+    int encrypts;               /* RONDO_ENCRYPT: what goes over networks must be encrypted */
     rondo_device_t device_type; /* never RONDO_DEVICE_AUTO */
     int device_index;           /* which GPU; -1: the host device */
     struct rondo_device *device;

@@ -60,6 +60,11 @@ uint32_t rondo_transport_networks(const struct rondo_transport_context *context)
     return set;
 }
 
+int rondo_transport_keeps_secret(const struct rondo_transport_context *context, const struct rondo_transport *transport)
+{
+    return transport->network == NULL || transport->encrypts || !context->encrypts;
+}
+
 rondo_result_t rondo_transport_choose(const struct rondo_transport_context *context, int peer,
                                       const struct rondo_transport **transport)
 {
@@ -68,6 +73,7 @@ rondo_result_t rondo_transport_choose(const struct rondo_transport_context *cont
             *transport = context->transports[i];
             return RONDO_SUCCESS;
         }
-    return rondo_fail(RONDO_ERR_TRANSPORT, "no transport of this build connects rank %d (host %s) and rank %d (host %s)",
-                      context->rank, context->peers[context->rank].host_id, peer, context->peers[peer].host_id);
+    return rondo_fail(RONDO_ERR_TRANSPORT, "no transport of this build connects rank %d (host %s) and rank %d (host %s)%s",
+                      context->rank, context->peers[context->rank].host_id, peer, context->peers[peer].host_id,
+                      context->encrypts ? "; with RONDO_ENCRYPT=1 only ucx connects hosts" : "");
 }

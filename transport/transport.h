@@ -56,6 +56,8 @@ struct rondo_transport {
     const struct rondo_network *network; /* by which the proxy moves the bytes (proxy/network.h); NULL: the device does */
     /* NULL if this build and machine can use it, else why not. */
     const char *(*unusable)(void);
+    /* A network's: whether what it transmits is encrypted where the context says so. */
+    int encrypts;
     /* Whether it connects this rank and the peer. The answer may depend only on what both ranks know, and is the same on both.
      */
     int (*reaches)(const struct rondo_transport_context *context, int peer);
@@ -100,6 +102,8 @@ RONDO_TRANSPORT_ROWS(RONDO_TRANSPORT_DECLARE)
 const struct rondo_transport *const *rondo_transport_table(int *count);
 /* NULL if this build has none of that name. */
 const struct rondo_transport *rondo_transport_find(const char *name);
+/* Whether nothing leaves the host in plain text by this transport, or may: without encryption anything may. */
+int rondo_transport_keeps_secret(const struct rondo_transport_context *context, const struct rondo_transport *transport);
 /* Whether this rank and the peer both can use that network, as they have told each other (struct rondo_peer). */
 int rondo_transport_is_open_to(const struct rondo_transport_context *context, const struct rondo_transport *transport,
                                int peer);

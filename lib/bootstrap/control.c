@@ -8,6 +8,7 @@
 #include "lib/bootstrap/control.h"
 
 #include "lib/base/thread.h"
+#include "lib/base/environment.h"
 #include "lib/base/error.h"
 #include "lib/bootstrap/heartbeat.h"
 #include "lib/bootstrap/rendezvous.h"
@@ -225,6 +226,18 @@ static void *run(void *argument)
 
 /* ---- the contract ---------------------------------------------------------------------------------------------------------
  */
+
+rondo_result_t rondo_control_encrypts(int *encrypts)
+{
+    int64_t wanted = 0;
+    rondo_result_t result = rondo_environment_integer("RONDO_ENCRYPT", &wanted);
+    if (result == RONDO_SUCCESS && wanted != 0 && wanted != 1)
+        result = rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_ENCRYPT = %lld is neither 0 nor 1", (long long) wanted);
+    if (result == RONDO_SUCCESS && wanted == 1 && rondo_cipher_unusable() != NULL)
+        result = rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_ENCRYPT=1, but nothing can be encrypted: %s", rondo_cipher_unusable());
+    *encrypts = wanted == 1;
+    return result;
+}
 
 static void destroy(struct rondo_control *control)
 {

@@ -32,12 +32,17 @@ enum rondo_control_event {
 
 struct rondo_control_options {
     int rank, size;
-    const rondo_unique_id_t *unique_id; /* where the root is; of the rest only connect_timeout then counts. NULL: none */
+    const rondo_unique_id_t *unique_id; /* where the root is; root, secret and job then do not count. NULL: none */
     const char *root;                   /* "host:port"; NULL: a Unix socket of this host, found by job and user */
     const char *secret;                 /* NULL: none; a root that is not on loopback then refuses to start */
     const char *job;                    /* NULL: the empty one */
+    int encrypts;                       /* rondo_control_encrypts; the same on all ranks */
     double connect_timeout;             /* seconds, more than 0 */
 };
+
+/* Stores whether the environment asks for encryption (RONDO_ENCRYPT). RONDO_ERR_ARGUMENT if it does and this build or this
+ * machine cannot encrypt. */
+rondo_result_t rondo_control_encrypts(int *encrypts);
 
 /*
  * Called on the control thread (512 KiB of stack), one message at a time, in order for each source, until rondo_control_close

@@ -1,6 +1,7 @@
 /*
  * See lib/bootstrap/frame_connection.h. A frame: length, type, source, destination (32 bits each), sequence number (64), data,
  * zeros up to a multiple of 8 (so that data is always aligned), and the first 16 bytes of the HMAC-SHA256 of all before them.
+ * An encrypted frame has the same form: all after the length is the cipher's, by the number of the frame, and so is the tag.
  */
 #include "lib/bootstrap/frame_connection.h"
 
@@ -53,8 +54,48 @@ static uint64_t load64(const unsigned char *from)
     return rondo_frame_load32(from) | (uint64_t) rondo_frame_load32(from + 4) << 32;
 }
 
-void rondo_frame_connection_open(struct rondo_frame_connection *connection, int fd, const struct rondo_hmac *send_key,
-                                 const struct rondo_hmac *receive_key)
+/* ---- tags and encryption ---- */
+
+enum {
+    CLEAR = 4, /* bytes of a frame that are never encrypted: the length */
+};
+_Static_assert((int) RONDO_FRAME_TAG == (int) RONDO_CIPHER_TAG, "frames have one form");
+
+static void tag_of(const struct rondo_frame_key *key, const unsigned char *frame, size_t covered,
+                   unsigned char tag[RONDO_SHA256_BYTES])
+{
+    struct rondo_hmac hmac = key->hmac;
+    rondo_hmac_add(&hmac, frame, covered);
+    rondo_hmac_end(&hmac, tag);
+}
+
+static void protect(const struct rondo_frame_key *key, uint64_t number, unsigned char *frame, size_t covered)
+{
+    unsigned char tag[RONDO_SHA256_BYTES];
+    struct rondo_cipher_message message = {key->cipher, number, frame, CLEAR};
+    if (key->encrypts) {
+        rondo_cipher_seal(&message, frame + CLEAR, frame + CLEAR, covered - CLEAR, frame + covered);
+    } else {
+        tag_of(key, frame, covered, tag);
+        memcpy(frame + covered, tag, RONDO_FRAME_TAG);
+    }
+}
+
+/* Returns whether the frame is what the other end has sent as this number; it is then in plain text. */
+static int verify(const struct rondo_frame_key *key, uint64_t number, unsigned char *frame, size_t covered)
+{
+    unsigned char tag[RONDO_SHA256_BYTES];
+    struct rondo_cipher_message message = {key->cipher, number, frame, CLEAR};
+    if (key->encrypts)
+        return rondo_cipher_open(&message, frame + CLEAR, frame + CLEAR, covered - CLEAR, frame + covered);
+    tag_of(key, frame, covered, tag);
+    return rondo_sha256_equal(tag, frame + covered, RONDO_FRAME_TAG);
+}
+
+/* ---- the connection ---- */
+
+void rondo_frame_connection_open(struct rondo_frame_connection *connection, int fd, const struct rondo_frame_key *send_key,
+                                 const struct rondo_frame_key *receive_key)
 {
     memset(connection, 0, sizeof(*connection));
     connection->fd = fd;
@@ -126,7 +167,6 @@ static unsigned char *reserve(struct rondo_frame_connection *connection, size_t 
 int rondo_frame_connection_put(struct rondo_frame_connection *connection, uint32_t type, int source, int destination,
                                const void *data, size_t bytes)
 {
-    unsigned char tag[RONDO_SHA256_BYTES];
     size_t covered = RONDO_FRAME_HEADER + padded(bytes);
     unsigned char *frame = reserve(connection, covered + RONDO_FRAME_TAG);
     if (frame == NULL)
@@ -135,14 +175,11 @@ int rondo_frame_connection_put(struct rondo_frame_connection *connection, uint32
     rondo_frame_store32(frame + 4, type);
     rondo_frame_store32(frame + 8, (uint32_t) source);
     rondo_frame_store32(frame + 12, (uint32_t) destination);
-    store64(frame + 16, connection->sent++);
+    store64(frame + 16, connection->sent);
     if (bytes > 0)
         memcpy(frame + RONDO_FRAME_HEADER, data, bytes);
     memset(frame + RONDO_FRAME_HEADER + bytes, 0, padded(bytes) - bytes);
-    struct rondo_hmac hmac = connection->send_key;
-    rondo_hmac_add(&hmac, frame, covered);
-    rondo_hmac_end(&hmac, tag);
-    memcpy(frame + covered, tag, RONDO_FRAME_TAG);
+    protect(&connection->send_key, connection->sent++, frame, covered);
     return 0;
 }
 
@@ -271,11 +308,10 @@ int rondo_frame_connection_fill(struct rondo_frame_connection *connection)
 
 int rondo_frame_connection_next(struct rondo_frame_connection *connection, struct rondo_frame *frame)
 {
-    unsigned char tag[RONDO_SHA256_BYTES];
     size_t held = connection->end - connection->begin;
     if (held < RONDO_FRAME_HEADER)
         return 0;
-    const unsigned char *header = connection->input + connection->begin;
+    unsigned char *header = connection->input + connection->begin;
     uint32_t bytes = rondo_frame_load32(header);
     /* The length alone is acted upon before the tag is checked. All a false one can do is to make this end wait for so many
      * bytes. */
@@ -284,10 +320,7 @@ int rondo_frame_connection_next(struct rondo_frame_connection *connection, struc
     size_t covered = RONDO_FRAME_HEADER + padded(bytes);
     if (held < covered + RONDO_FRAME_TAG)
         return 0;
-    struct rondo_hmac hmac = connection->receive_key;
-    rondo_hmac_add(&hmac, header, covered);
-    rondo_hmac_end(&hmac, tag);
-    if (!rondo_sha256_equal(tag, header + covered, RONDO_FRAME_TAG) || load64(header + 16) != connection->received)
+    if (!verify(&connection->receive_key, connection->received, header, covered) || load64(header + 16) != connection->received)
         return -1;
     connection->received++;
     connection->begin += covered + RONDO_FRAME_TAG;

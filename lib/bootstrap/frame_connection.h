@@ -1,11 +1,11 @@
 /*
  * One authenticated connection of the control plane, as both of its ends see it: frames with a type, source, destination,
  * length, sequence number and tag on a non-blocking stream socket, and the buffers on both sides of it. Relies on
- * lib/base/sha256.h for the tags and on lib/bootstrap/handshake.h for the keys.
+ * lib/base/sha256.h for the tags, or lib/base/cipher.h for encryption, and on lib/bootstrap/handshake.h for the keys.
  *
  * A frame is believed only after its tag has been checked. The tag covers the frame's number in the stream, and each direction
  * has a key of its own, so an attacker on the network can neither forge, alter, repeat, reorder nor leave out a frame
- * unnoticed, nor send it back to its sender. Contents are not encrypted.
+ * unnoticed, nor send it back to its sender. All but the length is encrypted where the keys say so (RONDO_ENCRYPT).
  *
  * Sending (put, flush) and receiving (fill, next) touch different fields: one thread may send while another receives, but no
  * two threads may do the same at once. Opening and closing need both.
@@ -13,6 +13,7 @@
 #ifndef RONDO_LIB_BOOTSTRAP_FRAME_CONNECTION_H
 #define RONDO_LIB_BOOTSTRAP_FRAME_CONNECTION_H
 
+#include "lib/base/cipher.h"
 #include "lib/base/sha256.h"
 #include <stddef.h>
 #include <stdint.h>
@@ -28,10 +29,17 @@ enum rondo_frame_type {
 enum { RONDO_FRAME_HEADER = 24, RONDO_FRAME_TAG = 16 }; /* bytes */
 enum { RONDO_FRAME_SPARE_DATA = 4096 };                 /* bytes of data of a frame for which memory is set aside */
 
+/* The key of one direction: of the cipher if frames are encrypted, else of the tags. */
+struct rondo_frame_key {
+    int encrypts;
+    struct rondo_hmac hmac;
+    unsigned char cipher[RONDO_CIPHER_KEY];
+};
+
 struct rondo_frame_chunk;
 struct rondo_frame_connection {
     int fd; /* -1: closed */
-    struct rondo_hmac send_key, receive_key;
+    struct rondo_frame_key send_key, receive_key;
     uint64_t sent, received; /* frames */
     unsigned char *input;    /* received and not yet taken: input[begin, end) */
     size_t begin, end, capacity;
@@ -48,8 +56,8 @@ struct rondo_frame {
 };
 
 /* Makes a connection of the socket fd, which it owns from then on. The keys are copied. */
-void rondo_frame_connection_open(struct rondo_frame_connection *connection, int fd, const struct rondo_hmac *send_key,
-                                 const struct rondo_hmac *receive_key);
+void rondo_frame_connection_open(struct rondo_frame_connection *connection, int fd, const struct rondo_frame_key *send_key,
+                                 const struct rondo_frame_key *receive_key);
 /* Ends the connection for the other side too, even where a forked child has inherited the descriptor; frees the buffers and
  * clears the keys. May be called again. */
 void rondo_frame_connection_close(struct rondo_frame_connection *connection);

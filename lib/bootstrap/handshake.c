@@ -6,7 +6,9 @@
 
 #include <string.h>
 
-enum { VERSION = 1, NONCE = 32 };
+enum { VERSION = 2, NONCE = 32 };
+enum { CHALLENGE_ENCRYPTS = 12, CHALLENGE_NONCE = 16 }; /* offsets in the challenge */
+_Static_assert((int) NONCE == (int) RONDO_EXCHANGE_BYTES, "a nonce may be what is told in an exchange");
 /* Offsets in the hello, which begins as a challenge does: magic (8), version (4). */
 enum { HELLO_RANK = 12, HELLO_SIZE = 16, HELLO_WAIT = 20, HELLO_PROCESS = 24, HELLO_NONCE = 40, HELLO_PROOF = 72 };
 
@@ -25,19 +27,26 @@ static void sign(const struct rondo_handshake *handshake, const struct rondo_hma
     rondo_hmac_end(&hmac, proof);
 }
 
+static rondo_result_t make_nonce(struct rondo_handshake *handshake, unsigned char *nonce)
+{
+    return handshake->encrypts ? rondo_exchange_begin(handshake->exchange, nonce) : rondo_random_bytes(nonce, NONCE);
+}
+
 rondo_result_t rondo_handshake_make_challenge(struct rondo_handshake *handshake)
 {
     memset(handshake->challenge, 0, sizeof(handshake->challenge));
     memcpy(handshake->challenge, magic, sizeof(magic));
     rondo_frame_store32(handshake->challenge + 8, VERSION);
-    return rondo_random_bytes(handshake->challenge + 16, NONCE);
+    rondo_frame_store32(handshake->challenge + CHALLENGE_ENCRYPTS, handshake->encrypts != 0);
+    return make_nonce(handshake, handshake->challenge + CHALLENGE_NONCE);
 }
 
-int rondo_handshake_read_challenge(const struct rondo_handshake *handshake, uint32_t *version)
+int rondo_handshake_read_challenge(const struct rondo_handshake *handshake, uint32_t *version, int *encrypts)
 {
     if (memcmp(handshake->challenge, magic, sizeof(magic)) != 0)
         return -1;
     *version = rondo_frame_load32(handshake->challenge + 8);
+    *encrypts = rondo_frame_load32(handshake->challenge + CHALLENGE_ENCRYPTS) != 0;
     return *version == VERSION;
 }
 
@@ -50,7 +59,7 @@ rondo_result_t rondo_handshake_make_hello(struct rondo_handshake *handshake, con
     rondo_frame_store32(handshake->hello + HELLO_SIZE, (uint32_t) claim->size);
     rondo_frame_store32(handshake->hello + HELLO_WAIT, claim->wait_ms);
     memcpy(handshake->hello + HELLO_PROCESS, claim->process, sizeof(claim->process));
-    rondo_result_t result = rondo_random_bytes(handshake->hello + HELLO_NONCE, NONCE);
+    rondo_result_t result = make_nonce(handshake, handshake->hello + HELLO_NONCE);
     if (result == RONDO_SUCCESS)
         sign(handshake, secret, "rondo rank", 0, handshake->hello + HELLO_PROOF);
     return result;
@@ -96,13 +105,52 @@ int rondo_handshake_read_verdict(const struct rondo_handshake *handshake, const 
     return said <= RONDO_HANDSHAKE_OVER && rondo_sha256_equal(proof, handshake->verdict + 8, sizeof(proof)) ? 1 : -1;
 }
 
-void rondo_handshake_keys(const struct rondo_handshake *handshake, const struct rondo_hmac *secret, struct rondo_hmac *to_root,
-                          struct rondo_hmac *to_rank)
+/* ---- keys ---- */
+
+struct derivation {
+    const struct rondo_handshake *handshake;
+    const struct rondo_hmac *secret;
+    unsigned char shared[RONDO_EXCHANGE_BYTES]; /* with encryption: the outcome of the exchange */
+};
+
+static void derive(const struct derivation *from, const char *label, struct rondo_frame_key *key)
 {
-    unsigned char key[RONDO_SHA256_BYTES];
-    sign(handshake, secret, "rondo key to root", sizeof(handshake->verdict), key);
-    rondo_hmac_begin(to_root, key, sizeof(key));
-    sign(handshake, secret, "rondo key to rank", sizeof(handshake->verdict), key);
-    rondo_hmac_begin(to_rank, key, sizeof(key));
-    explicit_bzero(key, sizeof(key));
+    unsigned char bytes[RONDO_SHA256_BYTES];
+    struct rondo_hmac hmac;
+    memset(key, 0, sizeof(*key));
+    key->encrypts = from->handshake->encrypts;
+    sign(from->handshake, from->secret, label, sizeof(from->handshake->verdict), bytes);
+    if (key->encrypts) {
+        rondo_hmac_begin(&hmac, bytes, sizeof(bytes));
+        rondo_hmac_add(&hmac, from->shared, sizeof(from->shared));
+        rondo_hmac_end(&hmac, key->cipher);
+        explicit_bzero(&hmac, sizeof(hmac));
+    } else {
+        rondo_hmac_begin(&key->hmac, bytes, sizeof(bytes));
+    }
+    explicit_bzero(bytes, sizeof(bytes));
+}
+
+static int make_keys(struct rondo_handshake *handshake, const struct rondo_hmac *secret, const unsigned char *told,
+                     struct rondo_frame_key *to_root, struct rondo_frame_key *to_rank)
+{
+    struct derivation from = {handshake, secret, {0}};
+    int good = !handshake->encrypts || rondo_exchange_end(handshake->exchange, told, from.shared);
+    explicit_bzero(handshake->exchange, sizeof(handshake->exchange));
+    derive(&from, "rondo key to root", to_root);
+    derive(&from, "rondo key to rank", to_rank);
+    explicit_bzero(&from, sizeof(from));
+    return good;
+}
+
+int rondo_handshake_root_keys(struct rondo_handshake *handshake, const struct rondo_hmac *secret,
+                              struct rondo_frame_key *to_root, struct rondo_frame_key *to_rank)
+{
+    return make_keys(handshake, secret, handshake->hello + HELLO_NONCE, to_root, to_rank);
+}
+
+int rondo_handshake_rank_keys(struct rondo_handshake *handshake, const struct rondo_hmac *secret,
+                              struct rondo_frame_key *to_root, struct rondo_frame_key *to_rank)
+{
+    return make_keys(handshake, secret, handshake->challenge + CHALLENGE_NONCE, to_root, to_rank);
 }

@@ -10,6 +10,10 @@
  * twice; the label says which side made it, so it cannot be sent back. The rank proves first: the root is the side that
  * strangers can reach, and must not hand them anything by which they could test guesses of the secret.
  *
+ * With encryption the nonces are also what the two sides tell of an X25519 exchange, and the keys come from its outcome, too:
+ * so a recorded connection stays secret even when the secret becomes known later. The challenge says whether the root encrypts;
+ * a rank that does otherwise does not answer, and what was said is in every proof.
+ *
  * One struct rondo_handshake serves one connection and belongs to one thread at a time.
  */
 #ifndef RONDO_LIB_BOOTSTRAP_HANDSHAKE_H
@@ -18,6 +22,7 @@
 #include "rondo.h"
 #include "lib/base/thread.h"
 #include "lib/base/sha256.h"
+#include "lib/bootstrap/frame_connection.h"
 
 enum {
     RONDO_HANDSHAKE_CHALLENGE = 48, /* bytes of the three messages */
@@ -37,6 +42,8 @@ struct rondo_handshake {
     unsigned char challenge[RONDO_HANDSHAKE_CHALLENGE];
     unsigned char hello[RONDO_HANDSHAKE_HELLO];
     unsigned char verdict[RONDO_HANDSHAKE_VERDICT];
+    int encrypts;                                 /* set before the first message is made or read */
+    unsigned char exchange[RONDO_EXCHANGE_BYTES]; /* this side's secret number, until the keys are derived */
 };
 
 struct rondo_handshake_claim {
@@ -60,8 +67,8 @@ void rondo_handshake_make_verdict(struct rondo_handshake *handshake, const struc
 /* ---- the rank's side ---- */
 
 /* Judges handshake->challenge. Returns 1 if it is a root's of this version; 0 if it is a root's of another version, which is
- * stored; -1 if it is not a root's. */
-int rondo_handshake_read_challenge(const struct rondo_handshake *handshake, uint32_t *version);
+ * stored; -1 if it is not a root's. *encrypts: whether that root does. */
+int rondo_handshake_read_challenge(const struct rondo_handshake *handshake, uint32_t *version, int *encrypts);
 /* Fills handshake->hello, in answer to the challenge. RONDO_ERR_SYSTEM without random bytes. */
 rondo_result_t rondo_handshake_make_hello(struct rondo_handshake *handshake, const struct rondo_hmac *secret,
                                           const struct rondo_handshake_claim *claim);
@@ -70,9 +77,12 @@ rondo_result_t rondo_handshake_make_hello(struct rondo_handshake *handshake, con
 int rondo_handshake_read_verdict(const struct rondo_handshake *handshake, const struct rondo_hmac *secret,
                                  enum rondo_handshake_verdict *code, int *detail);
 
-/* Derives the keys of the two directions from the secret and all three messages. Either side calls it, after both proofs were
- * found right and the verdict is RONDO_HANDSHAKE_WELCOME. */
-void rondo_handshake_keys(const struct rondo_handshake *handshake, const struct rondo_hmac *secret, struct rondo_hmac *to_root,
-                          struct rondo_hmac *to_rank);
+/* Derives the keys of the two directions from the secret and all three messages, and forgets this side's secret number. Either
+ * side calls it, after both proofs were found right and the verdict is RONDO_HANDSHAKE_WELCOME. Returns 0 if the other side has
+ * broken the exchange: the connection must be closed. The caller clears the keys. */
+int rondo_handshake_root_keys(struct rondo_handshake *handshake, const struct rondo_hmac *secret,
+                              struct rondo_frame_key *to_root, struct rondo_frame_key *to_rank);
+int rondo_handshake_rank_keys(struct rondo_handshake *handshake, const struct rondo_hmac *secret,
+                              struct rondo_frame_key *to_root, struct rondo_frame_key *to_rank);
 
 #endif

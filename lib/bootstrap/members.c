@@ -332,6 +332,7 @@ static void free_ended(struct rondo_members *members)
         if (member == members->anchor)
             members->anchor = NULL;
         members->counts[RONDO_MEMBER_ENDED]--;
+        explicit_bzero(&member->handshake, sizeof(member->handshake));
         free(member);
     }
 }

@@ -156,9 +156,11 @@ static enum outcome shake_hands(struct attempt *attempt)
     const struct rondo_control_options *options = attempt->options;
     struct rondo_handshake *handshake = &attempt->handshake;
     uint32_t version = 0;
+    int encrypts = 0;
+    handshake->encrypts = options->encrypts;
     if (!receive(attempt, handshake->challenge, sizeof(handshake->challenge), "challenge"))
         return RETRY;
-    int understood = rondo_handshake_read_challenge(handshake, &version);
+    int understood = rondo_handshake_read_challenge(handshake, &version, &encrypts);
     if (understood < 0) {
         snprintf(attempt->failure, sizeof(attempt->failure), "what answers there is not Rondo");
         return RETRY;
@@ -166,6 +168,12 @@ static enum outcome shake_hands(struct attempt *attempt)
     if (understood == 0) {
         rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s speaks version %u of the protocol, not this one", root_name(options),
                    version);
+        return REFUSED;
+    }
+    if (encrypts != options->encrypts) {
+        rondo_fail(RONDO_ERR_BOOTSTRAP,
+                   "the root at %s has RONDO_ENCRYPT=%d and rank %d has %d: it must be the same on all ranks",
+                   root_name(options), encrypts, options->rank, options->encrypts);
         return REFUSED;
     }
     int64_t left = attempt->deadline - rondo_clock_ms();
@@ -314,13 +322,16 @@ static rondo_result_t join(struct attempt *attempt)
 rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *options, struct rondo_frame_connection *connection)
 {
     struct attempt attempt = {.options = options, .fd = -1};
-    struct rondo_hmac to_root, to_rank;
+    struct rondo_frame_key to_root, to_rank;
     attempt.deadline = rondo_clock_ms() + (int64_t) (options->connect_timeout * 1000);
     rondo_result_t result = join(&attempt);
     if (result == RONDO_SUCCESS) {
-        rondo_handshake_keys(&attempt.handshake, attempt.secret, &to_root, &to_rank);
+        int good = rondo_handshake_rank_keys(&attempt.handshake, attempt.secret, &to_root, &to_rank);
         rondo_frame_connection_open(connection, attempt.fd, &to_root, &to_rank);
-        result = wait_ready(&attempt, connection);
+        result = good ? wait_ready(&attempt, connection)
+                      : rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s has broken the exchange of keys", root_name(options));
+        explicit_bzero(&to_root, sizeof(to_root));
+        explicit_bzero(&to_rank, sizeof(to_rank));
         if (result != RONDO_SUCCESS)
             rondo_frame_connection_close(connection);
     }

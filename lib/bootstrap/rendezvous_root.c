@@ -47,7 +47,7 @@ rondo_result_t rondo_rendezvous_secrets(const struct rondo_control_options *opti
 }
 
 /* Stores what the names of the Unix sockets tell jobs apart by: the port of RONDO_ROOT, else the job. */
-static rondo_result_t name_meeting(const struct rondo_control_options *options, char name[300])
+static rondo_result_t name_rendezvous(const struct rondo_control_options *options, char name[300])
 {
     char host[256], port[16];
     if (options->root == NULL) {
@@ -65,7 +65,7 @@ static rondo_result_t name_meeting(const struct rondo_control_options *options, 
 static rondo_result_t unix_address(const struct rondo_control_options *options, int candidate, struct rondo_address *address)
 {
     char job[300];
-    rondo_result_t result = name_meeting(options, job);
+    rondo_result_t result = name_rendezvous(options, job);
     if (result != RONDO_SUCCESS)
         return result;
     struct rondo_sha256 hash;
@@ -237,8 +237,11 @@ static rondo_result_t listen_all(const struct rondo_control_options *options, in
 rondo_result_t rondo_rendezvous_start_root(const struct rondo_control_options *options,
                                            const struct rondo_rendezvous_secrets *secrets, int64_t deadline, int *fd)
 {
-    struct rondo_router_options root = {
-        .secret = secrets->same_user, .tcp_secret = secrets->tcp, .size = options->size, .local = -1};
+    struct rondo_router_options root = {.secret = secrets->same_user,
+                                        .tcp_secret = secrets->tcp,
+                                        .encrypts = options->encrypts,
+                                        .size = options->size,
+                                        .local = -1};
     int pair[2] = {-1, -1};
     int64_t now = rondo_clock_ms(), limit = deadline < now + ADDRESS_IN_USE_MS ? deadline : now + ADDRESS_IN_USE_MS;
     rondo_result_t result = rondo_heartbeat_seconds(&root.heartbeat);

@@ -55,6 +55,7 @@ static struct rondo_member *send_challenge(struct router *router, int fd, const 
     if (member == NULL)
         return NULL;
     member->secret = secret;
+    member->handshake.encrypts = router->options.encrypts;
     member->deadline = deadline;
     /* A fresh socket takes so few bytes at once; one that does not is dropped rather than waited for. */
     if (rondo_handshake_make_challenge(&member->handshake) != RONDO_SUCCESS ||
@@ -118,12 +119,19 @@ static void send_verdict(struct router *router, struct rondo_member *member, enu
 
 static void admit(struct router *router, struct rondo_member *member, const struct rondo_handshake_claim *claim, int local)
 {
-    struct rondo_hmac to_root, to_rank;
+    struct rondo_frame_key to_root, to_rank;
     send_verdict(router, member, RONDO_HANDSHAKE_WELCOME, local);
     if (member->phase == RONDO_MEMBER_ENDED)
         return;
-    rondo_handshake_keys(&member->handshake, member->secret, &to_root, &to_rank);
-    rondo_frame_connection_open(&member->connection, member->connection.fd, &to_rank, &to_root);
+    int good = rondo_handshake_root_keys(&member->handshake, member->secret, &to_root, &to_rank);
+    if (good)
+        rondo_frame_connection_open(&member->connection, member->connection.fd, &to_rank, &to_root);
+    else
+        rondo_members_lose(&router->members, member);
+    explicit_bzero(&to_root, sizeof(to_root));
+    explicit_bzero(&to_rank, sizeof(to_rank));
+    if (!good)
+        return;
     int64_t until = rondo_clock_ms() + claim->wait_ms;
     if (router->members.joined == 0 || until < router->deadline) {
         router->deadline = until;

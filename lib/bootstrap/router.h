@@ -17,6 +17,7 @@ enum { RONDO_ROUTER_LISTENERS = 9 };
 struct rondo_router_options {
     struct rondo_hmac secret;     /* of Unix sockets, on which the same user alone is heard, and of `local` */
     struct rondo_hmac tcp_secret; /* of TCP: the same, or one that no rank knows, where TCP is there to refuse alone */
+    int encrypts;                 /* RONDO_ENCRYPT */
     int size;                     /* ranks of the job; 0: as the first rank says */
     int heartbeat;                /* seconds of silence after which a rank on another host counts as dead; 0: never */
     double timeout;               /* seconds to wait for the first rank; the thread ends if none comes */

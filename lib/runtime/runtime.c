@@ -144,6 +144,7 @@ static rondo_result_t connect_control(struct rondo_runtime *runtime, const rondo
     options.size = runtime->size;
     options.unique_id = config != NULL ? config->unique_id : NULL;
     options.job = launch.job;
+    options.encrypts = runtime->transport.encrypts;
     options.connect_timeout = runtime->settings.connect_timeout;
     runtime->gone = calloc((size_t) runtime->size, sizeof(*runtime->gone));
     runtime->peers = calloc((size_t) runtime->size, sizeof(*runtime->peers));
@@ -158,9 +159,12 @@ static rondo_result_t choose_transports(struct rondo_runtime *runtime, const cha
     struct rondo_transport_context *context = &runtime->transport;
     int count;
     const struct rondo_transport *const *all = rondo_transport_table(&count);
+    rondo_result_t result = rondo_control_encrypts(&context->encrypts);
+    if (result != RONDO_SUCCESS)
+        return result;
     if (names == NULL) {
         for (int i = 0; i < count; i++) /* compare_networks finds out later which networks are usable */
-            if (all[i]->network != NULL || all[i]->unusable() == NULL)
+            if (all[i]->network != NULL ? rondo_transport_keeps_secret(context, all[i]) : all[i]->unusable() == NULL)
                 context->transports[context->transport_count++] = all[i];
         return RONDO_SUCCESS;
     }
@@ -169,6 +173,8 @@ static rondo_result_t choose_transports(struct rondo_runtime *runtime, const cha
     snprintf(list, sizeof(list), "%s", names);
     while ((name = strsep(&rest, ",")) != NULL) {
         const struct rondo_transport *transport = rondo_transport_find(name);
+        if (transport != NULL && !rondo_transport_keeps_secret(context, transport))
+            return rondo_fail(RONDO_ERR_TRANSPORT, "transport '%s': RONDO_ENCRYPT=1, and it does not encrypt", name);
         if (transport == NULL || transport->unusable() != NULL)
             return rondo_fail(RONDO_ERR_TRANSPORT, "transport '%s': %s", name,
                               transport == NULL ? "there is none of that name in this build" : transport->unusable());

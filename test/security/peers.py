@@ -1,4 +1,4 @@
-"""What the tests of this folder share: other users, the control plane's handshake as anybody may write it, listening ports."""
+"""What the tests of this folder share: other users, the control plane's handshake as any program may write it, listening ports."""
 import hashlib
 import hmac
 import os
@@ -11,7 +11,7 @@ import textwrap
 import pytest
 
 OTHER_USER = 65534
-MAGIC, VERSION = b"RONDOctl", 1
+MAGIC, VERSION = b"RONDOctl", 2
 CHALLENGE, HELLO, VERDICT = 48, 104, 40
 WELCOME, REFUSED = 0, 1
 

@@ -98,7 +98,7 @@ def await_root(port):
 
 
 @pytest.mark.parametrize("secret", ["open sesame", None])
-def test_a_job_joins_beside_strangers(secret, capsys):
+def test_a_job_joins_beside_a_flood(secret, capsys):
     size, soft = 3, resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     count = min(500, (soft - 100) // len(KINDS))
     assert count >= 100, f"{soft} descriptors are too few (ulimit -n)"

@@ -84,6 +84,36 @@ def test_tcp_proves_nothing_to_the_same_user_either():
             all_well(job)
 
 
+ASK = """
+    import socket, struct, sys
+    for name in sys.argv[1:]:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
+            peer.settimeout(5)
+            try:
+                peer.connect("\\0" + name)
+            except OSError:
+                continue  # another kind of socket
+            try:
+                peer.send(struct.pack("<Q16x", 1))
+                print("answer" if peer.recv(64) else "closed", flush=True)
+            except ConnectionError:
+                print("closed", flush=True)
+"""
+
+
+@pytest.mark.parametrize("other_user, reaction", [(False, "answer"), (True, "closed")])
+def test_another_user_asks_for_descriptors(other_user, reaction):
+    """The sockets by which ranks pass shared memory answer this user's question (there is no such number), and no other's."""
+    port = free_port()
+    with serving(2, port, seconds=3) as job:
+        job.wait_for("READY")
+        names = [name[1:] for name in unix_listeners([rank.process.pid for rank in job.ranks.values()])]
+        with python(ASK, *names, other_user=other_user) as attacker:
+            lines = attacker.stdout.read().split()
+        assert lines and set(lines) == {reaction}, lines
+        all_well(job)
+
+
 FALSE_ROOT = """
     import socket, sys
     from peers import play_root

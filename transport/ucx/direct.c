@@ -36,6 +36,10 @@ rondo_result_t rondo_ucx_direct_check(const struct rondo_ucx_direct *direct, con
 {
     const char *wish = rondo_slot_memory_names[direct->slots];
     ucp_context_attr_t attributes = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
+    if (direct->gpu >= 0 && direct->context->encrypts)
+        return rondo_fail(RONDO_ERR_TRANSPORT,
+                          "RONDO_GPUDIRECT=%s and RONDO_ENCRYPT=1: slots in the memory of GPU %d cannot be encrypted", wish,
+                          direct->gpu);
     if (direct->gpu < 0)
         return direct->slots == RONDO_SLOTS_WITH_COUNTERS || direct->slots == RONDO_SLOTS_APART
                    ? RONDO_SUCCESS

@@ -20,6 +20,18 @@ static void take_slot(struct rondo_port *port, uint64_t number)
     rondo_store_release(port->remote_tail != NULL ? port->remote_tail : port->watched, port->arrived);
 }
 
+/* Whether the slot's data are what the sender has sealed; they are then at `to` in plain text. Else the peer is lost: a message
+ * for this port that does not hold was altered on its way or forged. */
+static int unseal_slot(struct rondo_ucx *ucx, const struct rondo_port *port, const struct rondo_ucx_slot_header *header,
+                       const unsigned char *tag, const void *from, void *to)
+{
+    struct rondo_cipher_message message = {port->cipher, header->number, header, sizeof(*header)};
+    int good = rondo_cipher_open(&message, from, to, header->bytes, tag);
+    if (!good)
+        rondo_ucx_lose(ucx, port->peer, "an encrypted message was altered on its way");
+    return good;
+}
+
 static void received(void *request, ucs_status_t status, size_t length, void *argument)
 {
     struct rondo_ucx_fetched_slot *fetched = argument;
@@ -29,20 +41,25 @@ static void received(void *request, ucs_status_t status, size_t length, void *ar
     port->receiving--;
     ucx->under_way--;
     ucx->events++;
-    if (status == UCS_OK)
-        take_slot(port, fetched->number);
-    else
+    char *slot = port->slots + (size_t) (fetched->header.number & (port->slot_count - 1)) * port->slot_bytes;
+    if (status == UCS_OK && (!ucx->context->encrypts || unseal_slot(ucx, port, &fetched->header, fetched->tag, slot, slot)))
+        take_slot(port, fetched->header.number);
+    else if (status != UCS_OK)
         rondo_ucx_lose(ucx, port->peer, ucx->library->ucs_status_string(status));
     ucx->library->ucp_request_free(request);
 }
 
 /* UCX fetches the data into the slot. */
-static ucs_status_t fetch_slot(struct rondo_ucx *ucx, struct rondo_port *port, uint64_t number, void *descriptor, size_t bytes)
+static ucs_status_t fetch_slot(struct rondo_ucx *ucx, struct rondo_port *port, const struct rondo_ucx_slot_header *header,
+                               const unsigned char *tag, void *descriptor)
 {
     struct rondo_ucx_incoming *incoming = port->messages;
-    uint32_t slot = (uint32_t) (number & (port->slot_count - 1));
+    uint32_t slot = (uint32_t) (header->number & (port->slot_count - 1));
     struct rondo_ucx_fetched_slot *fetched = &incoming->fetched[slot];
-    *fetched = (struct rondo_ucx_fetched_slot){port, number};
+    char *to = port->slots + (size_t) slot * port->slot_bytes;
+    fetched->port = port;
+    fetched->header = *header;
+    memcpy(fetched->tag, tag, sizeof(fetched->tag));
     ucp_request_param_t parameters = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE,
         .cb.recv_am = received,
@@ -51,16 +68,15 @@ static ucs_status_t fetch_slot(struct rondo_ucx *ucx, struct rondo_port *port, u
     };
     port->receiving++;
     ucx->under_way++;
-    ucs_status_ptr_t request = ucx->library->ucp_am_recv_data_nbx(
-        ucx->worker, descriptor, port->slots + (size_t) slot * port->slot_bytes, bytes, &parameters);
+    ucs_status_ptr_t request = ucx->library->ucp_am_recv_data_nbx(ucx->worker, descriptor, to, header->bytes, &parameters);
     if (UCS_PTR_IS_PTR(request))
         return UCS_INPROGRESS;
     port->receiving--;
     ucx->under_way--;
     if (UCS_PTR_IS_ERR(request))
         rondo_ucx_lose(ucx, port->peer, ucx->library->ucs_status_string(UCS_PTR_STATUS(request)));
-    else
-        take_slot(port, number);
+    else if (!ucx->context->encrypts || unseal_slot(ucx, port, header, tag, to, to))
+        take_slot(port, header->number);
     return UCS_INPROGRESS; /* the descriptor is UCX's again in any case */
 }
 
@@ -91,12 +107,21 @@ ucs_status_t rondo_ucx_slot_came(void *argument, const void *text, size_t text_b
     if (header.number - rondo_load_acquire(port->published) >= port->slot_count || header.number < port->arrived ||
         port->ready[slot] == (uint32_t) header.number + 1)
         return UCS_OK;
+    const unsigned char *tag = (const unsigned char *) text + sizeof(header);
     if (fetched)
-        return fetch_slot(ucx, port, header.number, data, bytes);
+        return fetch_slot(ucx, port, &header, tag, data);
     const char *own = (const char *) data + padding;
+    char *place = port->slots + (size_t) slot * port->slot_bytes;
+    if (ucx->context->encrypts) {
+        if (!unseal_slot(ucx, port, &header, tag, own, place))
+            return UCS_OK;
+        own = place;
+    }
     if (port->receive_actions == NULL ||
-        !rondo_receive_action_run(&port->receive_actions[slot], header.number, own, header.bytes))
-        memcpy(port->slots + (size_t) slot * port->slot_bytes, own, header.bytes);
+        !rondo_receive_action_run(&port->receive_actions[slot], header.number, own, header.bytes)) {
+        if (own != place)
+            memcpy(place, own, header.bytes);
+    }
     take_slot(port, header.number);
     return UCS_OK;
 }
@@ -115,6 +140,11 @@ ucs_status_t rondo_ucx_credit_came(void *argument, const void *text, size_t text
     struct rondo_port *port = addressee(ucx, header.port, header.key, RONDO_OUTGOING);
     if (port == NULL || header.head <= port->arrived || header.head > port->transmitted)
         return UCS_OK;
+    struct rondo_cipher_message message = {port->cipher, header.head, &header, sizeof(header)};
+    if (ucx->context->encrypts && !rondo_cipher_open(&message, NULL, NULL, 0, (const unsigned char *) text + sizeof(header))) {
+        rondo_ucx_lose(ucx, port->peer, "a message was altered on its way");
+        return UCS_OK;
+    }
     port->arrived = header.head;
     rondo_store_release(port->watched, header.head);
     return UCS_OK;

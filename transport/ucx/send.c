@@ -95,8 +95,13 @@ static void send_slots(struct rondo_ucx *ucx, ucp_ep_h endpoint, struct rondo_po
         const char *source = reference != NULL ? reference->source : NULL;
         uint32_t bytes = source != NULL ? (uint32_t) reference->bytes : rondo_load_relaxed32(port->sizes + slot);
         bytes = bytes < port->slot_bytes ? bytes : port->slot_bytes;
+        char *own = port->slots + (size_t) slot * port->slot_bytes;
         slots[slot].header = (struct rondo_ucx_slot_header){port->other_key, port->transmitted, port->other_number, bytes};
-        send_slot(ucx, endpoint, port, &slots[slot], source != NULL ? source : port->slots + (size_t) slot * port->slot_bytes);
+        if (ucx->context->encrypts) /* there are no source references, and the device reads no slot that it has published */
+            rondo_cipher_seal(&(struct rondo_cipher_message){port->other_cipher, port->transmitted, &slots[slot].header,
+                                                             sizeof(slots[slot].header)},
+                              own, own, bytes, slots[slot].tag);
+        send_slot(ucx, endpoint, port, &slots[slot], source != NULL ? source : own);
         sent_bytes += bytes;
     }
     settle(port);
@@ -109,6 +114,9 @@ static int send_credit(struct rondo_ucx *ucx, ucp_ep_h endpoint, struct rondo_po
     if (port->sending > 0)
         return 0;
     incoming->credit = (struct rondo_ucx_credit_header){port->other_key, head, port->other_number, 0};
+    if (ucx->context->encrypts)
+        rondo_cipher_seal(&(struct rondo_cipher_message){port->other_cipher, head, &incoming->credit, sizeof(incoming->credit)},
+                          NULL, NULL, 0, incoming->tag);
     port->transmitted = head;
     send_message(
         ucx, endpoint, port,

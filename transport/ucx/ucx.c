@@ -33,7 +33,8 @@ static rondo_result_t prepare(void *state, struct rondo_port *port)
     const struct rondo_ucx *ucx = state;
     size_t bytes = port->slot_count * sizeof(struct rondo_ucx_sent_slot);
     int receives = port->direction == RONDO_INCOMING, host = ucx->context->device_type == RONDO_DEVICE_HOST;
-    if (host && !receives)
+    int references = host && !receives && !ucx->context->encrypts; /* slots are encrypted in place, a user's buffer is not */
+    if (references)
         port->source_references =
             calloc(1, sizeof(*port->source_references) + port->slot_count * sizeof(port->source_references->slots[0]));
     if (host && receives)
@@ -43,8 +44,8 @@ static rondo_result_t prepare(void *state, struct rondo_port *port)
         port->ready = calloc(port->slot_count, sizeof(*port->ready));
     }
     port->messages = calloc(1, bytes);
-    int lacks = (receives && port->ready == NULL) ||
-                (host && (receives ? port->receive_actions == NULL : port->source_references == NULL));
+    int lacks = (receives && port->ready == NULL) || (host && receives && port->receive_actions == NULL) ||
+                (references && port->source_references == NULL);
     if (port->messages == NULL || lacks)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a network connector");
     return RONDO_SUCCESS;
@@ -128,6 +129,7 @@ const struct rondo_network rondo_network_ucx = {
 const struct rondo_transport rondo_transport_ucx = {
     .name = "ucx",
     .network = &rondo_network_ucx,
+    .encrypts = 1,
     .unusable = unusable,
     .reaches = reaches,
     RONDO_NETWORK_FUNCTIONS,

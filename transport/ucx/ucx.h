@@ -29,13 +29,15 @@ enum {
     RONDO_UCX_CREDIT_HEADER_BYTES = RONDO_UCX_LINE - RONDO_UCX_OWN_BYTES
 };
 
-/* What precedes a slot's data: which port it is for, its key, the slot's number since the connector began, and its bytes. */
+/* What precedes a slot's data: which port it is for, its key, the slot's number since the connector began, and its bytes. With
+ * encryption the data are encrypted by the port's cipher and the slot's number, and the tag covers them and this. */
 struct rondo_ucx_slot_header {
     uint64_t key, number;
     uint32_t port, bytes;
 };
 
-/* A credit: the number of slots that the receiver has given back since the connector began. */
+/* A credit: the number of slots that the receiver has given back since the connector began. With encryption the tag covers it;
+ * its number for the cipher is head, which grows from one credit to the next. */
 struct rondo_ucx_credit_header {
     uint64_t key, head;
     uint32_t port, unused;
@@ -44,20 +46,23 @@ struct rondo_ucx_credit_header {
 /* A slot that is being sent: what UCX reads until it has been. */
 struct rondo_ucx_sent_slot {
     struct rondo_ucx_slot_header header;
-    char rest[RONDO_UCX_SLOT_HEADER_BYTES - sizeof(struct rondo_ucx_slot_header)];
+    unsigned char tag[RONDO_CIPHER_TAG];
+    char rest[RONDO_UCX_SLOT_HEADER_BYTES - sizeof(struct rondo_ucx_slot_header) - RONDO_CIPHER_TAG];
     ucp_dt_iov_t parts[2]; /* the padding and the data */
 };
 
 /* A slot that UCX is fetching from its sender. */
 struct rondo_ucx_fetched_slot {
     struct rondo_port *port;
-    uint64_t number;
+    struct rondo_ucx_slot_header header;
+    unsigned char tag[RONDO_CIPHER_TAG];
 };
 
 /* port->messages: of an outgoing port an array of struct rondo_ucx_sent_slot, one a slot; of an incoming port this. */
 struct rondo_ucx_incoming {
-    struct rondo_ucx_credit_header credit; /* that is being sent */
-    char rest[RONDO_UCX_LINE - sizeof(struct rondo_ucx_credit_header)];
+    struct rondo_ucx_credit_header credit; /* that is being sent, and its tag */
+    unsigned char tag[RONDO_CIPHER_TAG];
+    char rest[RONDO_UCX_LINE - sizeof(struct rondo_ucx_credit_header) - RONDO_CIPHER_TAG];
     struct rondo_ucx_fetched_slot fetched[]; /* one a slot */
 };
 
