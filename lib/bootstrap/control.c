@@ -231,8 +231,6 @@ rondo_result_t rondo_control_encrypts(int *encrypts)
 {
     int64_t wanted = 0;
     rondo_result_t result = rondo_environment_integer("RONDO_ENCRYPT", &wanted);
-    if (result == RONDO_SUCCESS && wanted != 0 && wanted != 1)
-        result = rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_ENCRYPT = %lld is neither 0 nor 1", (long long) wanted);
     if (result == RONDO_SUCCESS && wanted == 1 && rondo_cipher_unusable() != NULL)
         result = rondo_fail(RONDO_ERR_ARGUMENT, "RONDO_ENCRYPT=1, but nothing can be encrypted: %s", rondo_cipher_unusable());
     *encrypts = wanted == 1;

@@ -319,8 +319,10 @@ static rondo_result_t join(struct attempt *attempt)
                               : rondo_fail(RONDO_ERR_BOOTSTRAP, "rank 0 could not join its own root: %s", attempt->failure);
 }
 
-rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *options, struct rondo_frame_connection *connection)
+rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *given, struct rondo_frame_connection *connection)
 {
+    char key[RONDO_LAUNCHER_KEY];
+    struct rondo_control_options completed = rondo_rendezvous_options(given, key), *options = &completed;
     struct attempt attempt = {.options = options, .fd = -1};
     struct rondo_frame_key to_root, to_rank;
     attempt.deadline = rondo_clock_ms() + (int64_t) (options->connect_timeout * 1000);
@@ -336,5 +338,6 @@ rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *options
             rondo_frame_connection_close(connection);
     }
     explicit_bzero(&attempt, sizeof(attempt));
+    explicit_bzero(key, sizeof(key));
     return result;
 }

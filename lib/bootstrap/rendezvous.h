@@ -8,6 +8,7 @@
 #include "lib/bootstrap/address.h"
 #include "lib/bootstrap/control.h"
 #include "lib/bootstrap/frame_connection.h"
+#include "lib/bootstrap/launcher_key.h"
 
 /*
  * Joins the job. Blocks for at most options->connect_timeout and a little. On success the connection is open and may hold input
@@ -27,6 +28,10 @@ struct rondo_rendezvous_secrets {
     struct rondo_hmac tcp;
     int known; /* tcp is one that other ranks know, too */
 };
+/* Completes options: a root that other hosts may reach gets the launcher's key for a secret where none is given; *key holds it,
+ * and the caller clears it. */
+struct rondo_control_options rondo_rendezvous_options(const struct rondo_control_options *options,
+                                                      char key[RONDO_LAUNCHER_KEY]);
 /* Fills *secrets for a job without a unique id. The caller clears it. RONDO_ERR_SYSTEM without random bytes. */
 rondo_result_t rondo_rendezvous_secrets(const struct rondo_control_options *options, struct rondo_rendezvous_secrets *secrets);
 /* Rank 0's part: listens, starts the root, and stores a socket that is connected to it, which the caller closes. deadline: by

@@ -32,6 +32,27 @@ static int has_secret(const struct rondo_control_options *options)
     return options->secret != NULL && *options->secret != '\0';
 }
 
+struct rondo_control_options rondo_rendezvous_options(const struct rondo_control_options *options, char key[RONDO_LAUNCHER_KEY])
+{
+    struct rondo_control_options completed = *options;
+    struct rondo_address addresses[RONDO_ADDRESS_MOST];
+    char host[256], port[16];
+    int count = 0, again;
+    key[0] = '\0';
+    if (options->unique_id != NULL || options->root == NULL || has_secret(options) ||
+        rondo_address_split(options->root, 0, host, port) != RONDO_SUCCESS || strcmp(host, "localhost") == 0)
+        return completed;
+    if (rondo_address_is_numeric(host) && rondo_address_resolve(host, port, addresses, &count, &again) == RONDO_SUCCESS &&
+        rondo_address_is_loopback(&addresses[0]))
+        return completed;
+    const char *source = rondo_launcher_key(key);
+    if (source != NULL) {
+        rondo_log(RONDO_LOG_DEBUG, options->rank, "the secret is the launcher's %s", source);
+        completed.secret = key;
+    }
+    return completed;
+}
+
 rondo_result_t rondo_rendezvous_secrets(const struct rondo_control_options *options, struct rondo_rendezvous_secrets *secrets)
 {
     unsigned char unknown[RONDO_SHA256_BYTES];
@@ -98,10 +119,11 @@ static rondo_result_t resolve(const struct rondo_control_options *options, int64
         return RONDO_SUCCESS;
     for (int i = 0; i < *count; i++)
         if (!rondo_address_is_loopback(&addresses[i]))
-            return rondo_fail(RONDO_ERR_BOOTSTRAP,
-                              "RONDO_ROOT=%s can be reached by strangers, so a secret is needed, the same on all ranks: "
-                              "export RONDO_SECRET=$(openssl rand -hex 16)",
-                              options->root);
+            return rondo_fail(
+                RONDO_ERR_BOOTSTRAP,
+                "RONDO_ROOT=%s can be reached by strangers, so a secret is needed, the same on all ranks, and the "
+                "launcher gives none: export RONDO_SECRET=$(openssl rand -hex 16)",
+                options->root);
     return RONDO_SUCCESS;
 }
 
