@@ -25,7 +25,7 @@ struct put {
 
 struct wire {
     struct rondo_frame_connection sender, receiver;
-    struct rondo_hmac key;
+    struct rondo_frame_key key;
     int from_sender, to_receiver; /* the attacker's ends */
     struct put puts[FRAMES_MOST];
     int count, accepted;
@@ -100,7 +100,7 @@ static void forge(struct wire *wire, const uint8_t *data, size_t bytes)
         rondo_frame_store32(frame + 16, (uint32_t) wire->receiver.received);
         rondo_frame_store32(frame + 20, 0);
     }
-    struct rondo_hmac hmac = wire->key;
+    struct rondo_hmac hmac = wire->key.hmac;
     rondo_hmac_add(&hmac, frame, RONDO_FRAME_HEADER + held);
     rondo_hmac_end(&hmac, tag);
     memcpy(frame + RONDO_FRAME_HEADER + held, tag, RONDO_FRAME_TAG);
@@ -123,12 +123,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static struct wire wire;
     int near[2], far[2];
-    struct rondo_hmac other;
+    struct rondo_frame_key other = {0};
     memset(&wire, 0, sizeof(wire));
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, near) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, far) != 0)
         abort();
-    rondo_hmac_begin(&wire.key, "to receiver", 11);
-    rondo_hmac_begin(&other, "to sender", 9);
+    rondo_hmac_begin(&wire.key.hmac, "to receiver", 11);
+    rondo_hmac_begin(&other.hmac, "to sender", 9);
     rondo_frame_connection_open(&wire.sender, near[0], &wire.key, &other);
     rondo_frame_connection_open(&wire.receiver, far[0], &other, &wire.key);
     wire.from_sender = near[1];

@@ -60,10 +60,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct input input = {data, data + bytes};
     struct rondo_handshake root, rank;
     struct rondo_handshake_claim claim, believed;
-    struct rondo_hmac roots, ranks, keys[4];
+    struct rondo_hmac roots, ranks;
+    struct rondo_frame_key keys[4];
     enum rondo_handshake_verdict code;
     uint32_t version;
-    int detail;
+    int detail, encrypts = 0;
     memset(&root, 0, sizeof(root));
     memset(&rank, 0, sizeof(rank));
     memset(&claim, 0, sizeof(claim));
@@ -80,8 +81,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
     check(rondo_handshake_make_challenge(&root) == RONDO_SUCCESS);
     int whole = deliver(&input, root.challenge, rank.challenge, sizeof(root.challenge));
-    int challenged = rondo_handshake_read_challenge(&rank, &version);
-    check(challenged == 1 || !whole);
+    int challenged = rondo_handshake_read_challenge(&rank, &version, &encrypts);
+    check((challenged == 1 && !encrypts) || !whole);
     check(rondo_handshake_make_hello(&rank, &ranks, &claim) == RONDO_SUCCESS); /* even if a rank would give up here */
     whole &= deliver(&input, rank.hello, root.hello, sizeof(root.hello));
     int judged = rondo_handshake_read_hello(&root, &roots, &believed);
@@ -96,12 +97,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     int answered = rondo_handshake_read_verdict(&rank, &ranks, &code, &detail);
     check(answered != 1 || code == RONDO_HANDSHAKE_SECRET || (whole && same));
     check(answered == 1 || !(whole && same));
-    rondo_handshake_keys(&root, &roots, &keys[0], &keys[1]);
-    rondo_handshake_keys(&rank, &ranks, &keys[2], &keys[3]);
+    check(rondo_handshake_root_keys(&root, &roots, &keys[0], &keys[1]) &&
+          rondo_handshake_rank_keys(&rank, &ranks, &keys[2], &keys[3]));
     /* A changed proof of the rank is in no key, but the root does not go on after one. */
-    int equal = memcmp(&keys[0], &keys[2], sizeof(keys[0])) == 0 && memcmp(&keys[1], &keys[3], sizeof(keys[1])) == 0;
+    int equal = memcmp(&keys[0].hmac, &keys[2].hmac, sizeof(keys[0].hmac)) == 0 &&
+                memcmp(&keys[1].hmac, &keys[3].hmac, sizeof(keys[1].hmac)) == 0;
     check(equal || !(whole && same));
     check(equal || verdict != RONDO_HANDSHAKE_WELCOME || answered != 1 || code != RONDO_HANDSHAKE_WELCOME);
-    check(memcmp(&keys[0], &keys[1], sizeof(keys[0])) != 0);
+    check(memcmp(&keys[0].hmac, &keys[1].hmac, sizeof(keys[0].hmac)) != 0);
     return 0;
 }
