@@ -1,9 +1,9 @@
 /*
  * The language and the compiler: the input is a sequence of valid calls, and the value that each output chunk ends with becomes
  * its requirement. Such a program must compile for any number of blocks and slots, be accepted by the verifier, and compute the
- * right result when its plans are simulated (test/unit/plans.h).
+ * right result when its plans are simulated (test/unit/support/plans.h).
  */
-#include "test/unit/plans.h"
+#include "test/unit/support/plans.h"
 
 #include "lib/base/error.h"
 #include "lib/program/program.h"

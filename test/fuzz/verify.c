@@ -1,9 +1,9 @@
 /*
  * The verifier on plans that are nearly right: the input names a library algorithm and overwrites bytes of its instructions,
- * waits and connections. Each plan that the verifier accepts is simulated with numbers in random turns (test/unit/plans.h) and
- * must compute the right result.
+ * waits and connections. Each plan that the verifier accepts is simulated with numbers in random turns
+ * (test/unit/support/plans.h) and must compute the right result.
  */
-#include "test/unit/plans.h"
+#include "test/unit/support/plans.h"
 
 #include "lib/algorithms/algorithms.h"
 #include "lib/base/error.h"

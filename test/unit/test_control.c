@@ -1,5 +1,5 @@
 /* The control plane among correct ranks: every form of rendezvous, ordered messages, leaving, failing and missing ranks. */
-#include "test/unit/ranks.h"
+#include "test/unit/support/ranks.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "test/unit/open_runtime.h"
+#include "test/unit/support/open_runtime.h"
 #include "lib/submission/state.h"
 
 enum { MESSAGES = 40 }; /* more operations than a lane holds on the device */

@@ -330,7 +330,8 @@ static int is_documented(const rondo_variable_t *variable, const char *text)
             value *= 1 << 20;
         else if (matches("[Gg]$", text))
             value *= 1 << 30;
-        return matches("^[0-9]+[KMGkmg]?$", text) && value >= variable->least && value <= variable->most;
+        return (matches("^[0-9]+[KMGkmg]?$", text) && value >= variable->least && value <= variable->most) ||
+               is_word(variable->words, text);
     case RONDO_VARIABLE_REAL:
         return matches("^[0-9]+([.][0-9]+)?$", text) && value >= variable->least && value <= variable->most;
     case RONDO_VARIABLE_CHOICE:

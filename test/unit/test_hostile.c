@@ -1,6 +1,6 @@
 /* The control plane under attack: garbage, floods, wrong secrets, and an intermediary that repeats, alters, drops or swaps the
  * ranks' messages. The job is not affected, or reports what it is: a broken connection. */
-#include "test/unit/ranks.h"
+#include "test/unit/support/ranks.h"
 
 #include "lib/bootstrap/handshake.h"
 #include "lib/bootstrap/frame_connection.h"

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "test/unit/verdicts.h"
+#include "test/unit/support/verdicts.h"
 
 static rondo_program_t make(const char *collective, int ranks, int chunks, int in_place)
 {

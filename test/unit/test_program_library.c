@@ -1,7 +1,7 @@
 /* The built-in algorithms: those in the language and the hand-written ones pass the verifier for all ranks, channels and slots,
  * and the compiler turns a program into the same plan as the hand-written algorithm. */
-#include "test/unit/builtins.h"
-#include "test/unit/plans.h"
+#include "test/unit/support/builtins.h"
+#include "test/unit/support/plans.h"
 #include "lib/program/program.h"
 #include "test/reference/reference_pairs.h"
 #include "test/reference/reference_ring.h"
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "test/unit/verdicts.h"
+#include "test/unit/support/verdicts.h"
 
 static void check_builtin(const char *name, const char *collective, int ranks, int channels, int root)
 {

@@ -1,6 +1,6 @@
 /* Compiled plans compute the right result in any order of turns, and mutated plans do so if the verifier accepts them. */
-#include "test/unit/builtins.h"
-#include "test/unit/plans.h"
+#include "test/unit/support/builtins.h"
+#include "test/unit/support/plans.h"
 #include "lib/program/program.h"
 #include "rondo_program.h"
 
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "test/unit/verdicts.h"
+#include "test/unit/support/verdicts.h"
 
 static struct rondo_plan_set *compiled(const char *name, const char *collective, int ranks, int channels, uint32_t blocks)
 {

@@ -1,6 +1,6 @@
 /* Programs as XML: written programs can be read again, msccl-tools' programs can be read, and malformed or hostile files are
  * refused. */
-#include "test/unit/builtins.h"
+#include "test/unit/support/builtins.h"
 #include "lib/program/program.h"
 #include "rondo_program.h"
 
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "test/unit/verdicts.h"
+#include "test/unit/support/verdicts.h"
 
 static void write_and_read(const char *name, const char *collective, void *with)
 {

@@ -1,6 +1,6 @@
 /* Segments: shared within a process as one mapping, and with other processes through a descriptor that only the owner of the
  * key receives. */
-#include "test/unit/ranks.h"
+#include "test/unit/support/ranks.h"
 
 #include "lib/base/host.h"
 #include "transport/memory/descriptor_passing.h"

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "test/unit/open_runtime.h"
+#include "test/unit/support/open_runtime.h"
 
 enum { ENQUEUED = 5, EXECUTED = 3 };
 

@@ -1,8 +1,8 @@
 /* Ranks for the tests of the control plane. Each has a control connection whose handler records the messages and checks that
  * those of every source arrive in order. Threads other than the first may not use cmocka's assertions, so functions that run on
  * them report by value. */
-#ifndef RONDO_TEST_UNIT_RANKS_H
-#define RONDO_TEST_UNIT_RANKS_H
+#ifndef RONDO_TEST_UNIT_SUPPORT_RANKS_H
+#define RONDO_TEST_UNIT_SUPPORT_RANKS_H
 
 #include "lib/base/thread.h"
 #include "lib/bootstrap/control.h"
