@@ -28,3 +28,17 @@ def test_recursive_doubling(ranks):
     """The algorithm of hosts with a core for each rank for small all-reduces."""
     run(program("matrix"), "--ranks", ranks, "--collectives", "allreduce", "--counts", "0,1,17,1000,4099",
         RONDO_ALGORITHM="recursive-doubling")
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 5])
+def test_multicast(ranks):
+    """The algorithm for small data, also beyond the sizes for which it is chosen."""
+    run(program("matrix"), "--ranks", ranks, "--collectives", "bcast,allreduce,allgather,allgatherv,scatter,barrier", "--types",
+        "int8,float16,float,double", "--ops", "sum,max,avg", "--counts", "0,1,3,17,255,1000,4099,70001", "--seed", 20 + ranks,
+        RONDO_ALGORITHM="multicast")
+
+
+def test_without_multicast():
+    """The algorithms for small data where ranks do not share memory, and where they are more than multicast is for."""
+    run(program("matrix"), "--ranks", 4, "--collectives", "bcast,allreduce,allgather,allgatherv,scatter,barrier", "--types",
+        "int8,float", "--ops", "sum,avg", "--counts", "0,1,17,1000,4099", "--seed", 30, RONDO_MULTICAST="off")

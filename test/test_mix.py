@@ -41,3 +41,10 @@ def test_readiness_check(blocks, readiness_check):
     """A preempted task is visited in every round, or only when what it waits for seems to have arrived."""
     run(program("mix"), "--ranks", 4, "--blocks", blocks, "--spin", 4, "--persistent", 12, "--iterations", 4, "--seed", 600 + blocks,
         RONDO_READINESS_CHECK=readiness_check)
+
+
+@pytest.mark.parametrize("spin", [1, 1000])
+def test_multicast(spin):
+    """Multicast connectors of several lanes at once, with and without preemption at nearly every wait."""
+    run(program("mix"), "--ranks", 5, "--threads", 2, "--persistent", 8, "--spin", spin, "--iterations", 4, "--seed", 700 + spin,
+        RONDO_ALGORITHM="multicast")

@@ -6,9 +6,10 @@ import pytest
 from harness import program, run
 
 
-def stress(tmp_path, *options, expect=0, seconds=60):
+def stress(tmp_path, *options, expect=0, seconds=60, **extra):
     where = tmp_path / "stress.json"
-    output = run(program("rondo"), "stress", "--device", "host", *options, "--json", where, expect=expect, seconds=seconds)
+    output = run(program("rondo"), "stress", "--device", "host", *options, "--json", where, expect=expect, seconds=seconds,
+                 **extra)
     return output, json.loads(where.read_text())
 
 
@@ -19,6 +20,15 @@ def test_finishes(tmp_path, ranks, collectives, options):
     assert found["finished"] == found["expected"] == ranks * collectives * 20
     assert found["wrong"] == 0
     assert found["deadlock"] is False
+
+
+@pytest.mark.parametrize("sync", [(), ("--sync",)])
+def test_multicast_finishes(tmp_path, sync):
+    """Persistent operations over multicast connectors, in an order of each rank's own."""
+    _, found = stress(tmp_path, "--ranks", 6, "--collectives", 8, "--iterations", 20, "--order", "random", "--seed", 3, *sync,
+                      RONDO_ALGORITHM="multicast")
+    assert found["finished"] == found["expected"] == 6 * 8 * 20
+    assert found["wrong"] == 0
 
 
 @pytest.mark.slow

@@ -77,3 +77,9 @@ rondo_result_t rondo_transport_choose(const struct rondo_transport_context *cont
                       context->rank, context->peers[context->rank].host_id, peer, context->peers[peer].host_id,
                       context->encrypts ? "; with RONDO_ENCRYPT=1 only ucx connects hosts" : "");
 }
+
+int rondo_transport_multicasts(const struct rondo_transport_context *context, int peer)
+{
+    const struct rondo_transport *transport;
+    return rondo_transport_choose(context, peer, &transport) == RONDO_SUCCESS && transport->multicast_offer != NULL;
+}

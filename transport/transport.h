@@ -24,7 +24,10 @@ struct rondo_connector_spec {
     uint32_t slot_bytes; /* a multiple of 64 */
     uint32_t slot_count; /* a power of two */
     uint32_t protocol;   /* enum rondo_protocol */
-    int32_t peer;        /* the other side's rank in the world */
+    int32_t peer;        /* the other side's rank in the world; of a multicast sender: its own */
+    /* Of a multicast connector (device/abi/structures.h): how many ranks receive, and a receiver's place among them. 0: the
+     * connector has one receiver. */
+    uint32_t receivers, place;
 };
 
 /* What one side tells the other; plain data, at most this long. */
@@ -75,6 +78,14 @@ struct rondo_transport {
                             struct rondo_ticket *ticket);
     rondo_result_t (*accept)(struct rondo_transport_context *context, struct rondo_connector *connector,
                              const struct rondo_ticket *ticket);
+    /* A multicast connector (spec.receivers > 0) has the sender's memory alone. multicast_offer makes it, zeroed, as listen
+     * does; it has a head for each receiver, and the sender's watched is the first one. multicast_accept has a receiver reach
+     * it, as connect does. Both NULL where the transport has no memory that several ranks reach. Undone by close_listener and
+     * by close_sender. */
+    rondo_result_t (*multicast_offer)(struct rondo_transport_context *context, struct rondo_connector *connector,
+                                      struct rondo_ticket *ticket);
+    rondo_result_t (*multicast_accept)(struct rondo_transport_context *context, struct rondo_connector *connector,
+                                       const struct rondo_ticket *ticket);
     /* Undo connect and accept. May wait for the device; not on a control thread. close_receiver is NULL without accept. */
     void (*close_sender)(struct rondo_transport_context *context, struct rondo_connector *connector);
     void (*close_receiver)(struct rondo_transport_context *context, struct rondo_connector *connector);
@@ -113,5 +124,7 @@ uint32_t rondo_transport_networks(const struct rondo_transport_context *context)
  * choose alike, because the choice depends only on what both know. */
 rondo_result_t rondo_transport_choose(const struct rondo_transport_context *context, int peer,
                                       const struct rondo_transport **transport);
+/* Whether the transport that connects this rank and the peer has multicast connectors. Both answer alike. */
+int rondo_transport_multicasts(const struct rondo_transport_context *context, int peer);
 
 #endif

@@ -52,7 +52,7 @@ struct rondo_instruction {
     uint8_t feedback;      /* enum rondo_feedback, of the residuals at the place of the source chunk */
     uint32_t remote_index; /* direct: the peer's chunk, of its input (in) or its output (out) */
     uint16_t dependency_first, dependencies; /* into the program's dependency list */
-    uint32_t unused_word;
+    uint32_t slot_chunk;                     /* of a multicast slot with more chunks than are received: the first received */
 } __attribute__((aligned(16)));
 
 struct rondo_dependency {
@@ -150,7 +150,9 @@ struct rondo_operation {
 /* SMALL is the simple protocol in small slots, so that connectors for small operations need little memory. TINY is the same
  * in many tiny slots, for senders that do not wait, each with its own tail in the line where its data begin. TMA is the same
  * in slots of one bulk copy each. COMPRESSED is the same with slots that hold ZFP streams (device/codec/zfp_block.h), one
- * for each chunk's slice, at the operation's rate. */
+ * for each chunk's slice, at the operation's rate. MULTICAST and MULTICAST_TINY are SMALL and TINY with one sender and several
+ * receivers: the slots are the sender's, written once and read by all, and each receiver has a head of its own
+ * (struct rondo_multicast_head). */
 enum rondo_protocol {
     RONDO_PROTOCOL_SIMPLE,
     RONDO_PROTOCOL_LL,
@@ -158,10 +160,13 @@ enum rondo_protocol {
     RONDO_PROTOCOL_COMPRESSED,
     RONDO_PROTOCOL_LL128, /* between GPUs joined by NVLink (device/move/low_latency.h) */
     RONDO_PROTOCOL_TMA,   /* between GPUs that have bulk copies (device/cuda/move_tma.h) */
-    RONDO_PROTOCOL_TINY,  /* between host devices of one host */
+    /* Between host devices of one host: */
+    RONDO_PROTOCOL_TINY,
+    RONDO_PROTOCOL_MULTICAST_TINY,
+    RONDO_PROTOCOL_MULTICAST,
     RONDO_PROTOCOLS
 };
-#define RONDO_TINY_HEAD 16 /* bytes of a TINY slot before its data; the tail is the first word */
+#define RONDO_TINY_HEAD 16 /* bytes of a TINY or MULTICAST_TINY slot before its data; the tail is the first word */
 
 /* A slot's source reference: the slot's bytes are sent from where they lie in a buffer, which is not written before settled
  * says that they have been sent. Host memory. */
@@ -193,6 +198,14 @@ struct rondo_head {
     uint64_t unused[7];
     uint64_t direct_write; /* address for the next part; RONDO_DIRECT_WRITE_NONE: not said yet; _IN_SLOTS: none */
 };
+/* What one receiver of a multicast connector tells the sender: two cache lines of its own, because adjacent lines are fetched
+ * in pairs. The sender's memory, one for each receiver in the order of their ranks. */
+struct rondo_multicast_head {
+    uint64_t taken; /* slots; the receiver writes */
+    int64_t peer;   /* its rank in the world, for reports; the sender writes it before the first operation */
+    uint64_t unused[14];
+};
+
 #define RONDO_DIRECT_WRITE_NONE     0
 #define RONDO_DIRECT_WRITE_IN_SLOTS 1
 
@@ -213,9 +226,10 @@ struct rondo_end {
     uint32_t slot_bytes; /* stride; LL slots hold half as much payload, LL128 slots 7 of 8 bytes */
     uint32_t slot_count; /* a power of two */
     uint16_t protocol;
-    uint16_t posts_receive_actions; /* a receiver's: receive actions may be posted for its slots */
-    int32_t peer;                   /* rank in the world, for reports */
-    char *const *windows;           /* base addresses of the peer's memory on this rank; window 0 is the address space itself */
+    uint8_t posts_receive_actions; /* a receiver's: receive actions may be posted for its slots */
+    uint8_t receivers;             /* a multicast sender's: watched is the first of so many rondo_multicast_head; else 0 */
+    int32_t peer;                  /* rank in the world, for reports */
+    char *const *windows;          /* base addresses of the peer's memory on this rank; window 0 is the address space itself */
     union {
         char *direct[2]; /* a receiver's: the peer's input and output in the current operation, as its SIGNAL told */
         struct rondo_receive_action

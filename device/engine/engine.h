@@ -75,7 +75,7 @@ RONDO_FUNCTION int rondo_move(struct rondo_run *run, const struct rondo_instruct
                               struct rondo_stretch stretch)
 {
     int polls = RONDO_WORKERS_POLLS_LL && rondo_receives_ll(run, instruction);
-    size_t slot_offset = 0;
+    size_t slot_offset = rondo_slot_skip(run, instruction, measured, stretch);
     for (uint32_t k = 0; k < instruction->count; k++) {
         if (k > 0)
             measured = rondo_measured_chunk(run->operation, instruction, k);

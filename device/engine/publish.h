@@ -93,7 +93,8 @@ RONDO_FUNCTION void rondo_publish(struct rondo_run *run)
     rondo_workers_rest(run->workers);
     for (uint32_t i = 0; receives && i < instruction->receive_count; i++) {
         struct rondo_end *end = rondo_end_of(run, instruction->receive_first + i);
-        rondo_publish_word(end->published, end->position);
+        if (rondo_gives_back(end))
+            rondo_publish_word(end->published, end->position);
     }
 }
 

@@ -67,6 +67,23 @@ RONDO_FUNCTION size_t rondo_slice_bytes(const struct rondo_run *run, const struc
     return bytes;
 }
 
+/* Bytes of a slot's payload before the first chunk that the instruction takes; the chunks before it are as long. */
+RONDO_FUNCTION size_t rondo_slot_skip(const struct rondo_run *run, const struct rondo_instruction *instruction,
+                                      struct rondo_extent first, struct rondo_stretch stretch)
+{
+#if defined(__CUDACC__)
+    (void) run; /* multicast connectors are the host's */
+    (void) instruction;
+    (void) first;
+    (void) stretch;
+    return 0;
+#else
+    return instruction->slot_chunk == 0
+               ? 0
+               : instruction->slot_chunk * rondo_slice_op_bytes(rondo_payload_bytes(run, rondo_covered(first, stretch)));
+#endif
+}
+
 /* Bytes of a slot's payload that a slice operation of so many bytes takes: one after the other, whole lines if the slot has
  * lines. */
 RONDO_FUNCTION size_t rondo_slice_op_room(const struct rondo_run *run, const struct rondo_instruction *instruction,

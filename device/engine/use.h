@@ -32,17 +32,43 @@ RONDO_FUNCTION char *rondo_slot_at(const struct rondo_end *end, uint64_t positio
     return end->slots + (position & (end->slot_count - 1)) * end->slot_bytes;
 }
 
+/* Whether the end's slots have their tails in them: in the line where the data begin, so that one line travels instead of two.
+ */
+RONDO_FUNCTION int rondo_has_tails_in_slots(const struct rondo_end *end)
+{
+    return end->protocol == RONDO_PROTOCOL_TINY || end->protocol == RONDO_PROTOCOL_MULTICAST_TINY;
+}
+
+/* Whether the slots are one sender's for several receivers. */
+RONDO_FUNCTION int rondo_is_multicast(uint32_t protocol)
+{
+    return protocol == RONDO_PROTOCOL_MULTICAST || protocol == RONDO_PROTOCOL_MULTICAST_TINY;
+}
+
+/* Whether a receiver that has taken the end's slots up to its position tells the sender now. Rings of many slots give slots
+ * back by the quarter: the sender then fetches the head's line less often while the ring is full, and the receiver seldom
+ * stores it. It withholds less than a quarter of the slots, so a sender without a free one has filled more than the receiver
+ * has taken: the receiver can go on, and comes to the end of the quarter. */
+RONDO_FUNCTION int rondo_gives_back(const struct rondo_end *end)
+{
+#if defined(__CUDACC__)
+    (void) end;
+    return 1; /* such connectors are the host's */
+#else
+    const int by_quarters = rondo_has_tails_in_slots(end) || rondo_is_multicast(end->protocol);
+    return !by_quarters || (end->position & (end->slot_count / 4 - 1)) == 0;
+#endif
+}
+
 /* The word in which the sender announces a slot, and at which the receiver looks. beside: the tail of connectors whose slots
- * have none. A TINY slot has its own in the line where its data begin, so that one line travels instead of two; it holds the
- * same count. */
+ * have none. A tail in a slot holds the same count. */
 RONDO_FUNCTION uint64_t *rondo_tail(const struct rondo_end *end, uint64_t position, uint64_t *beside)
 {
 #if defined(__CUDACC__)
     (void) position;
-    return beside; /* TINY connectors are the host's */
+    return beside; /* such connectors are the host's */
 #else
-    return end->protocol == RONDO_PROTOCOL_TINY ? (uint64_t *) (void *) (rondo_slot_at(end, position) - RONDO_TINY_HEAD)
-                                                : beside;
+    return rondo_has_tails_in_slots(end) ? (uint64_t *) (void *) (rondo_slot_at(end, position) - RONDO_TINY_HEAD) : beside;
 #endif
 }
 

@@ -28,12 +28,51 @@ RONDO_FUNCTION int rondo_arrived(struct rondo_end *end, size_t bytes)
     return end->seen > end->position;
 }
 
-/* Whether the next slot is free. Acquire pairs with the consumer's release of the head: it has finished reading. */
+/* The head of the multicast receiver that has given back the fewest slots, and their number. NULL: the end is no multicast
+ * sender's. */
+RONDO_FUNCTION const struct rondo_multicast_head *rondo_slowest_head(const struct rondo_end *end, uint64_t *taken)
+{
+    const struct rondo_multicast_head *slowest = NULL;
+#if defined(__CUDACC__)
+    (void) end; /* multicast connectors are the host's */
+    (void) taken;
+#else
+    const struct rondo_multicast_head *heads = (const struct rondo_multicast_head *) (const void *) end->watched;
+    for (uint32_t i = 0; i < end->receivers; i++) {
+        /* Acquire pairs with this receiver's release: its reading of the slots below comes before the sender's next stores to
+         * them. That must hold of every receiver, not of the slowest alone. */
+        const uint64_t count = rondo_load_acquire(&heads[i].taken);
+        if (i == 0 || count < *taken) {
+            slowest = &heads[i];
+            *taken = count;
+        }
+    }
+#endif
+    return slowest;
+}
+
+/* The number of slots that the end's peer, or all of its receivers, have given back. Acquire pairs with the release of the
+ * head: what was given back has been read. */
+RONDO_FUNCTION uint64_t rondo_given_back(const struct rondo_end *end)
+{
+    uint64_t taken;
+    return rondo_slowest_head(end, &taken) != NULL ? taken : rondo_load_acquire(end->watched);
+}
+
+/* Whether the next slot is free. */
 RONDO_FUNCTION int rondo_has_room(struct rondo_end *end)
 {
     if (end->position - end->seen >= end->slot_count)
-        end->seen = rondo_load_acquire(end->watched);
+        end->seen = rondo_given_back(end);
     return end->position - end->seen < end->slot_count;
+}
+
+/* The rank in the world that a sender without a free slot waits for. */
+RONDO_FUNCTION int32_t rondo_awaited_receiver(const struct rondo_end *end)
+{
+    uint64_t taken;
+    const struct rondo_multicast_head *slowest = rondo_slowest_head(end, &taken);
+    return slowest != NULL ? (int32_t) slowest->peer : end->peer;
 }
 
 /* The value of a block's semaphore after it has executed a step of the current tile. */
@@ -68,7 +107,7 @@ RONDO_FUNCTION int32_t rondo_missing(struct rondo_run *run, const struct rondo_i
         for (uint32_t i = 0; i < instruction->send_count; i++) {
             struct rondo_end *end = rondo_end_of(run, instruction->send_first + i);
             if (!rondo_has_room(end))
-                return end->peer + 1;
+                return rondo_awaited_receiver(end) + 1;
         }
     return RONDO_MISSES_NOTHING;
 }
@@ -86,6 +125,14 @@ RONDO_FUNCTION int rondo_outrun(const struct rondo_run *run, uint64_t polls)
     if (run->policy->preempt)
         return polls >= run->budget;
     return rondo_load_relaxed32(run->failed) != 0 || rondo_load_relaxed(&run->queues->interrupts) != *run->interrupts;
+}
+
+/* The word by which the end's peer, or the slowest of its receivers, gives slots back. */
+RONDO_FUNCTION const uint64_t *rondo_awaited_head(const struct rondo_end *end)
+{
+    uint64_t taken;
+    const struct rondo_multicast_head *slowest = rondo_slowest_head(end, &taken);
+    return slowest != NULL ? &slowest->taken : end->watched;
 }
 
 /* What a stuck run waits for, for the readiness check: the first of its slots that is missing, or the first receiver without
@@ -114,7 +161,8 @@ RONDO_FUNCTION struct rondo_awaited rondo_awaits(const struct rondo_run *run)
             if (rondo_writes_directly(run) && run->direct_write == RONDO_DIRECT_WRITE_UNSAID)
                 return (struct rondo_awaited){rondo_direct_write_word(end->watched), 1, RONDO_AWAITS_COUNT, 0};
             if (end->position - end->seen >= end->slot_count)
-                return (struct rondo_awaited){end->watched, end->position - end->slot_count + 1, RONDO_AWAITS_COUNT, 0};
+                return (struct rondo_awaited){rondo_awaited_head(end), end->position - end->slot_count + 1, RONDO_AWAITS_COUNT,
+                                              0};
         }
     return anything;
 }

@@ -62,6 +62,12 @@ static const struct rondo_algorithm algorithms[] = {
      .build = rondo_build_direct,
      .direct = 1,
      .reduces_all = 1},
+    {.name = "multicast",
+     .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_ALLGATHER) | ONE(RONDO_KIND_ALLGATHERV) |
+              ONE(RONDO_KIND_SCATTER) | ONE(RONDO_KIND_BARRIER),
+     .build = rondo_build_multicast,
+     .multicast = 1,
+     .reduces_all = 1},
     {.name = "linear",
      .kinds = ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE) | ONE(RONDO_KIND_GATHER) | ONE(RONDO_KIND_SCATTER) |
               ONE(RONDO_KIND_ALLTOALL) | ONE(RONDO_KIND_ALLTOALLV),

@@ -96,6 +96,10 @@ static void find_locality(struct rondo_comm *comm)
         comm->same_process &= one_process && !peer->gpu.present && !self->gpu.present;
     }
     comm->networked = !comm->same_host || !stays_off_network(runtime);
+    comm->multicast = runtime->settings.multicast && comm->hosts_only && !comm->networked && comm->size > 1 &&
+                      comm->size - 1 <= RONDO_PROGRAM_ENDS_MAX;
+    for (int i = 0; i < comm->size && comm->multicast; i++)
+        comm->multicast = rondo_transport_multicasts(&runtime->transport, comm->members[i]);
     comm->linked = all_linked(comm);
     comm->tma = all_tma(comm);
     comm->direct_writes = one_process && !comm->networked && (comm->same_process || comm->linked) &&

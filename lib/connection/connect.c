@@ -3,6 +3,8 @@
  * for a peer's answer. One lock, the connect lock, protects both. Relies on the transports and the control plane.
  */
 #include "lib/connection/connect.h"
+
+#include "device/engine/use.h"
 #include "lib/base/error.h"
 
 #include <stdio.h>
@@ -13,7 +15,8 @@
 #define SHUT_MS 2000 /* longest wait at finalize for peers to release this rank's memory */
 
 /* This rank's half of a connector: memory that the peer accesses. The receiver always has one. The sender has one if the
- * transport has the operation offer. */
+ * transport has the operation offer. Of a multicast connector the sender has one that all receivers access, and the receivers
+ * have none. */
 struct half {
     struct half *next;
     struct rondo_connector_key key;
@@ -21,7 +24,8 @@ struct half {
     struct rondo_connector connector;
     struct rondo_ticket ticket;
     enum { UNOPENED, OPEN, CLOSED } opened;   /* by this rank's lane */
-    enum { UNASKED, ASKED, WITHDRAWN } asked; /* by the other side */
+    enum { UNASKED, ASKED, WITHDRAWN } asked; /* by the other side; WITHDRAWN: by all other sides */
+    uint32_t withdrawn;                       /* receivers of a multicast connector that have withdrawn */
     int joined;                               /* the peer's memory is mapped, if the peer has any */
 };
 
@@ -50,7 +54,8 @@ struct ask {
     uint64_t cookie;
     struct rondo_connector_key key;
     uint32_t slot_bytes, slot_count;
-    uint64_t direction;
+    uint32_t receivers; /* of a multicast connector; else 0 */
+    uint32_t direction;
 };
 
 struct withdrawal {
@@ -92,7 +97,7 @@ static void leave_other(struct rondo_runtime *runtime, struct half *half)
 static void free_half(struct rondo_runtime *runtime, struct half *half)
 {
     const struct rondo_transport *transport = half->connector.transport;
-    if (half->direction == RONDO_INCOMING)
+    if (half->direction == RONDO_INCOMING || half->connector.spec.receivers > 0)
         transport->close_listener(&runtime->transport, &half->connector);
     else
         transport->close_offer(&runtime->transport, &half->connector);
@@ -179,7 +184,12 @@ static rondo_result_t make_half(struct rondo_runtime *runtime, const struct rond
     half->direction = direction;
     connector->spec = *spec;
     rondo_result_t status = rondo_transport_choose(&runtime->transport, spec->peer, &connector->transport);
-    if (status == RONDO_SUCCESS && direction == RONDO_INCOMING)
+    if (status == RONDO_SUCCESS && spec->receivers > 0)
+        status = connector->transport->multicast_offer != NULL
+                     ? connector->transport->multicast_offer(&runtime->transport, connector, &half->ticket)
+                     : rondo_fail(RONDO_ERR_TRANSPORT, "transport %s of rank %d has no multicast connectors",
+                                  connector->transport->name, runtime->rank);
+    else if (status == RONDO_SUCCESS && direction == RONDO_INCOMING)
         status = connector->transport->listen(&runtime->transport, connector, &half->ticket);
     else if (status == RONDO_SUCCESS && connector->transport->offer != NULL)
         status = connector->transport->offer(&runtime->transport, connector, &half->ticket);
@@ -211,12 +221,13 @@ static rondo_result_t get_half(struct rondo_runtime *runtime, const struct rondo
     if (*result == NULL)
         return make_half(runtime, key, direction, spec, result);
     const struct rondo_connector_spec *other = &(*result)->connector.spec;
-    if (other->slot_bytes != spec->slot_bytes || other->slot_count != spec->slot_count)
-        return rondo_fail(RONDO_ERR_MISMATCH,
-                          "ranks %d and %d disagree about a connector: %u slots of %u bytes against %u of %u (do their calls "
-                          "match?)",
-                          key->source, key->destination, other->slot_count, other->slot_bytes, spec->slot_count,
-                          spec->slot_bytes);
+    if (other->slot_bytes != spec->slot_bytes || other->slot_count != spec->slot_count || other->receivers != spec->receivers)
+        return rondo_fail(
+            RONDO_ERR_MISMATCH,
+            "ranks %d and %d disagree about a connector: %u slots of %u bytes for %u receivers against %u of %u for "
+            "%u (do their calls match?)",
+            key->source, key->destination, other->slot_count, other->slot_bytes, other->receivers, spec->slot_count,
+            spec->slot_bytes, spec->receivers);
     return RONDO_SUCCESS;
 }
 
@@ -240,18 +251,25 @@ static int names_half(const struct rondo_runtime *runtime, int source, const str
 {
     if (direction == RONDO_INCOMING)
         return key->source == source && key->destination == runtime->rank;
-    return direction == RONDO_OUTGOING && key->destination == source && key->source == runtime->rank;
+    return direction == RONDO_OUTGOING && (key->destination == source || key->destination == RONDO_ALL_RECEIVE) &&
+           key->source == runtime->rank;
 }
 
 static void answer_ask(struct rondo_runtime *runtime, int source, const struct ask *ask)
 {
     struct answer answer = {.cookie = ask->cookie};
-    struct rondo_connector_spec spec = {ask->slot_bytes, ask->slot_count, ask->key.protocol, source};
+    const int multicast = ask->key.destination == RONDO_ALL_RECEIVE;
+    struct rondo_connector_spec spec = {.slot_bytes = ask->slot_bytes,
+                                        .slot_count = ask->slot_count,
+                                        .protocol = ask->key.protocol,
+                                        .peer = multicast ? runtime->rank : source,
+                                        .receivers = ask->receivers};
     struct half *half = NULL;
     rondo_result_t result;
     int sane = names_half(runtime, source, &ask->key, ask->direction) && ask->slot_bytes >= 64 && ask->slot_bytes % 64 == 0 &&
                ask->slot_bytes <= 1u << 26 && ask->slot_count > 0 && ask->slot_count <= 1024 &&
-               (ask->slot_count & (ask->slot_count - 1)) == 0;
+               (ask->slot_count & (ask->slot_count - 1)) == 0 && (multicast ? ask->receivers > 0 : ask->receivers == 0) &&
+               ask->receivers < (uint32_t) runtime->size && multicast == rondo_is_multicast(ask->key.protocol);
     pthread_mutex_lock(&runtime->connections->lock);
     if (!sane)
         result = rondo_fail(RONDO_ERR_TRANSPORT, "rank %d asks for a connector %d -> %d with %u slots of %u bytes", source,
@@ -280,7 +298,8 @@ static void withdraw(struct rondo_runtime *runtime, int source, const struct wit
     pthread_mutex_lock(&table->lock);
     struct half *half = find(table, &what->key, (enum rondo_direction) what->direction);
     if (half != NULL) {
-        half->asked = WITHDRAWN;
+        if (half->connector.spec.receivers == 0 || ++half->withdrawn == half->connector.spec.receivers)
+            half->asked = WITHDRAWN;
         close_if_unused(runtime, half);
     }
     pthread_cond_broadcast(&table->answered);
@@ -365,30 +384,38 @@ static rondo_result_t await(const struct rondo_comm *comm, struct pending *pendi
 struct attempt {
     struct pending pending; /* cookie 0: the peer has not been asked */
     const struct rondo_transport *transport;
-    struct half *half; /* NULL: a sender without memory of its own */
+    struct half *half; /* NULL: a sender, or a multicast receiver, without memory of its own */
 };
+
+/* The other side's rank in the world; a multicast sender's own. */
+static int peer_of(const struct rondo_connector_request *request)
+{
+    const int outgoing = request->direction == RONDO_OUTGOING && request->spec.receivers == 0;
+    return outgoing ? request->key.destination : request->key.source;
+}
 
 /* Creates this rank's half, if this side has memory, and asks the peer for its half, if that side has memory. Does not wait. */
 static rondo_result_t begin(struct rondo_runtime *runtime, struct rondo_connector_request *request, struct attempt *attempt)
 {
     struct rondo_connect_table *table = runtime->connections;
-    int outgoing = request->direction == RONDO_OUTGOING;
-    int peer = outgoing ? request->key.destination : request->key.source;
+    const int outgoing = request->direction == RONDO_OUTGOING, multicast = request->spec.receivers > 0;
+    const int peer = peer_of(request);
     struct rondo_connector_spec spec = request->spec;
     spec.peer = peer;
     request->connector = NULL;
     rondo_result_t result = rondo_transport_choose(&runtime->transport, peer, &attempt->transport);
     if (result != RONDO_SUCCESS)
         return result;
-    int both_have_memory = attempt->transport->offer != NULL;
+    const int both_have_memory = attempt->transport->offer != NULL && !multicast;
+    const int has_memory = both_have_memory || outgoing == multicast;
     pthread_mutex_lock(&table->lock);
-    if (!outgoing || both_have_memory)
+    if (has_memory)
         result = get_half(runtime, &request->key, request->direction, &spec, &attempt->half);
     if (result == RONDO_SUCCESS && attempt->half != NULL) {
         attempt->half->opened = OPEN;
         request->connector = &attempt->half->connector;
     }
-    int asks = result == RONDO_SUCCESS && (outgoing || both_have_memory);
+    int asks = result == RONDO_SUCCESS && (!has_memory || both_have_memory);
     if (asks) {
         attempt->pending.cookie = ++table->next_cookie;
         attempt->pending.peer = peer;
@@ -398,8 +425,8 @@ static rondo_result_t begin(struct rondo_runtime *runtime, struct rondo_connecto
     pthread_mutex_unlock(&table->lock);
     if (!asks)
         return result;
-    struct ask ask = {attempt->pending.cookie, request->key, spec.slot_bytes, spec.slot_count,
-                      outgoing ? RONDO_INCOMING : RONDO_OUTGOING};
+    struct ask ask = {attempt->pending.cookie, request->key,   spec.slot_bytes,
+                      spec.slot_count,         spec.receivers, outgoing ? RONDO_INCOMING : RONDO_OUTGOING};
     return rondo_control_send(runtime->control, peer, RONDO_MESSAGE_CONNECT, &ask, sizeof(ask));
 }
 
@@ -412,7 +439,7 @@ static rondo_result_t join(struct rondo_runtime *runtime, struct rondo_connector
         return rondo_fail(RONDO_ERR_TRANSPORT,
                           "rank %d offers transport %s where this rank chose %s (do RONDO_TRANSPORTS match?)",
                           attempt->pending.peer, ticket->transport, transport->name);
-    if (request->direction == RONDO_INCOMING) {
+    if (request->direction == RONDO_INCOMING && request->spec.receivers == 0) {
         rondo_result_t result = transport->accept(&runtime->transport, &attempt->half->connector, ticket);
         attempt->half->joined = result == RONDO_SUCCESS;
         return result;
@@ -427,7 +454,8 @@ static rondo_result_t join(struct rondo_runtime *runtime, struct rondo_connector
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a connector");
     connector->spec = request->spec;
     connector->transport = transport;
-    rondo_result_t result = transport->connect(&runtime->transport, connector, ticket);
+    rondo_result_t result = request->spec.receivers > 0 ? transport->multicast_accept(&runtime->transport, connector, ticket)
+                                                        : transport->connect(&runtime->transport, connector, ticket);
     if (result != RONDO_SUCCESS)
         free(connector);
     else
@@ -488,7 +516,8 @@ rondo_result_t rondo_connect(const struct rondo_comm *comm, struct rondo_connect
     return result;
 }
 
-/* The half that contains the connector. NULL if the connector is a sender's without memory of its own. */
+/* The half that contains the connector. NULL if the connector is a sender's, or a multicast receiver's, without memory of its
+ * own. */
 static struct half *half_of(struct rondo_connect_table *table, const struct rondo_connector_key *key,
                             const struct rondo_connector *connector)
 {
@@ -501,8 +530,9 @@ static struct half *half_of(struct rondo_connect_table *table, const struct rond
 void rondo_disconnect(struct rondo_runtime *runtime, const struct rondo_connector_key *key, struct rondo_connector *connector)
 {
     struct rondo_connect_table *table = runtime->connections;
-    struct withdrawal what = {*key, RONDO_INCOMING};
-    int peer = key->destination, tells = 1;
+    const int multicast = key->destination == RONDO_ALL_RECEIVE;
+    struct withdrawal what = {*key, multicast ? RONDO_OUTGOING : RONDO_INCOMING};
+    int peer = multicast ? key->source : key->destination, tells = 1;
     pthread_mutex_lock(&table->lock);
     struct half *half = half_of(table, key, connector);
     pthread_mutex_unlock(&table->lock);
@@ -517,6 +547,8 @@ void rondo_disconnect(struct rondo_runtime *runtime, const struct rondo_connecto
             peer = key->source;
             tells = connector->transport->offer != NULL;
         }
+        if (multicast) /* the receivers have no half */
+            tells = 0;
         leave_other(runtime, half); /* an open half is not moved or freed by other threads */
         pthread_mutex_lock(&table->lock);
         half->opened = CLOSED;

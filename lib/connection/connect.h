@@ -9,10 +9,12 @@
 #include "lib/context/runtime.h"
 #include "lib/program/plan.h"
 
+#define RONDO_ALL_RECEIVE (-1) /* the destination of a multicast connector: all other members of the communicator */
+
 /* Identifies a connector in the whole job. Plain data without padding: it is hashed and transmitted as bytes. */
 struct rondo_connector_key {
     uint64_t comm, lane;
-    int32_t source, destination; /* ranks in the world */
+    int32_t source, destination; /* ranks in the world; destination may be RONDO_ALL_RECEIVE */
     uint32_t channel, protocol;
 };
 

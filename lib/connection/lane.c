@@ -6,6 +6,7 @@
 
 #include "lib/connection/connect.h"
 #include "device/abi/platform.h"
+#include "device/engine/use.h"
 #include "lib/program/program.h"
 #include "lib/connection/plan_cache.h"
 #include "lib/connection/comm_connections.h"
@@ -97,7 +98,8 @@ static void key_of(const struct rondo_host_lane *lane, const struct rondo_connec
     key->comm = comm->id;
     key->lane = lane->id;
     key->source = comm->members[outgoing ? comm->rank : what->peer];
-    key->destination = comm->members[outgoing ? what->peer : comm->rank];
+    key->destination =
+        rondo_is_multicast(what->protocol) ? RONDO_ALL_RECEIVE : comm->members[outgoing ? what->peer : comm->rank];
     key->channel = what->channel;
     key->protocol = what->protocol;
 }
@@ -170,6 +172,15 @@ static struct rondo_link *find_link(struct rondo_host_lane *lane, const struct r
     return NULL;
 }
 
+/* Sets what a multicast sender's end has of its receivers: all other members, in the order of ranks. */
+static void name_receivers(const struct rondo_comm *comm, struct rondo_end *end, uint32_t receivers)
+{
+    struct rondo_multicast_head *heads = (struct rondo_multicast_head *) (void *) end->watched;
+    end->receivers = (uint8_t) receivers;
+    for (uint32_t i = 0; i < receivers; i++)
+        heads[i].peer = comm->members[i + (i >= (uint32_t) comm->rank)];
+}
+
 /* Allocates the ends of count new connectors together, in device memory. NULL if there is no memory. */
 static struct rondo_end *make_ends(struct rondo_host_lane *lane, const struct rondo_connector_request *requests,
                                    const struct rondo_connection *const *whats, int count)
@@ -182,7 +193,6 @@ static struct rondo_end *make_ends(struct rondo_host_lane *lane, const struct ro
         const struct rondo_connector *connector = requests[i].connector;
         values[i].watched = connector->watched;
         values[i].published = connector->published;
-        values[i].slots = connector->slots + (connector->spec.protocol == RONDO_PROTOCOL_TINY ? RONDO_TINY_HEAD : 0);
         values[i].sizes = connector->sizes;
         values[i].source_references = connector->source_references;
         if (connector->receive_actions != NULL) { /* this field shares its storage with a sender's */
@@ -192,7 +202,10 @@ static struct rondo_end *make_ends(struct rondo_host_lane *lane, const struct ro
         values[i].slot_bytes = connector->spec.slot_bytes;
         values[i].slot_count = connector->spec.slot_count;
         values[i].protocol = (uint16_t) connector->spec.protocol;
+        values[i].slots = connector->slots + (rondo_has_tails_in_slots(&values[i]) ? RONDO_TINY_HEAD : 0);
         values[i].peer = connector->spec.peer;
+        if (requests[i].direction == RONDO_OUTGOING && connector->spec.receivers > 0)
+            name_receivers(lane->comm, &values[i], connector->spec.receivers);
         values[i].windows = lane->comm->connections->windows + (size_t) whats[i]->peer * RONDO_WINDOWS_MAX;
         rondo_log(RONDO_LOG_DEBUG, runtime->rank, "connector with rank %d over %s: slots %p, watches %p, publishes %p",
                   connector->spec.peer, connector->transport->name, (void *) connector->slots, (void *) connector->watched,
@@ -237,11 +250,13 @@ static rondo_result_t connect_missing(struct rondo_host_lane *lane, const struct
         requests[missing].direction = (enum rondo_direction) what->direction;
         key_of(lane, what, &requests[missing].key);
         requests[missing].spec.slot_bytes = lane->slot_bytes[what->protocol];
-        requests[missing].spec.slot_count = what->protocol == RONDO_PROTOCOL_TMA    ? RONDO_TMA_SLOTS
-                                            : what->protocol == RONDO_PROTOCOL_TINY ? RONDO_TINY_SLOTS
-                                                                                    : lane->slot_count;
+        requests[missing].spec.slot_count = rondo_protocol_slots((enum rondo_protocol) what->protocol, lane->slot_count);
         requests[missing].spec.protocol = what->protocol;
         requests[missing].spec.peer = lane->comm->members[what->peer];
+        if (rondo_is_multicast(what->protocol)) {
+            requests[missing].spec.receivers = (uint32_t) lane->comm->size - 1;
+            requests[missing].spec.place = (uint32_t) (lane->comm->rank - (lane->comm->rank > what->peer));
+        }
         missing++;
     }
     if (result == RONDO_SUCCESS && missing > 0)

@@ -16,6 +16,21 @@ uint32_t rondo_network_slices(const struct rondo_runtime *runtime)
     return rondo_network_scale(runtime->size) > 1 ? RONDO_NETWORK_SLICES / 2 : RONDO_NETWORK_SLICES;
 }
 
+uint32_t rondo_protocol_slots(enum rondo_protocol protocol, uint32_t lane_slots)
+{
+    switch (protocol) {
+    case RONDO_PROTOCOL_TMA:
+        return RONDO_TMA_SLOTS;
+    case RONDO_PROTOCOL_TINY:
+    case RONDO_PROTOCOL_MULTICAST_TINY:
+        return RONDO_TINY_SLOTS;
+    case RONDO_PROTOCOL_MULTICAST:
+        return RONDO_MULTICAST_SLOTS;
+    default:
+        return lane_slots;
+    }
+}
+
 void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_PROTOCOLS])
 {
     int gpus = comm->gpus_only;
@@ -27,6 +42,8 @@ void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_P
     slot_bytes[RONDO_PROTOCOL_SIMPLE] = most;
     slot_bytes[RONDO_PROTOCOL_SMALL] = most < RONDO_SMALL_BYTES_MAX ? most : RONDO_SMALL_BYTES_MAX;
     slot_bytes[RONDO_PROTOCOL_TINY] = RONDO_TINY_SLOT(most < RONDO_TINY_BYTES_MAX ? most : RONDO_TINY_BYTES_MAX);
+    slot_bytes[RONDO_PROTOCOL_MULTICAST_TINY] = slot_bytes[RONDO_PROTOCOL_TINY];
+    slot_bytes[RONDO_PROTOCOL_MULTICAST] = most < RONDO_MULTICAST_BYTES_MAX ? most : RONDO_MULTICAST_BYTES_MAX;
     slot_bytes[RONDO_PROTOCOL_COMPRESSED] = comm->by_host && most > RONDO_HOST_CODED_BYTES ? RONDO_HOST_CODED_BYTES : most;
     slot_bytes[RONDO_PROTOCOL_TMA] = RONDO_TMA_BYTES;
     slot_bytes[RONDO_PROTOCOL_LL] = 2 * (gpus ? RONDO_GPU_LL_BYTES : RONDO_LL_BYTES_MAX);

@@ -8,11 +8,15 @@
 #include "lib/connection/lane.h"
 #include "transport/network_slots.h"
 
-#define RONDO_LL_BYTES_MAX     8192  /* payload of a slot, protocol LL */
-#define RONDO_SMALL_BYTES_MAX  16384 /* of a slot, protocol SMALL */
-#define RONDO_TINY_BYTES_MAX   256   /* of a slot, protocol TINY */
-#define RONDO_TINY_SLOTS       64
-#define RONDO_TINY_SLOT(bytes) ((bytes) + 64) /* with its tail, in whole cache lines */
+#define RONDO_LL_BYTES_MAX        8192  /* payload of a slot, protocol LL */
+#define RONDO_SMALL_BYTES_MAX     16384 /* of a slot, protocol SMALL */
+#define RONDO_TINY_BYTES_MAX      256   /* of a slot, protocol TINY */
+#define RONDO_TINY_SLOTS          64
+#define RONDO_TINY_SLOT(bytes)    ((bytes) + 64) /* with its tail, in whole cache lines */
+/* MULTICAST: few bytes, so that receivers read a slot while the sender writes the next. */
+#define RONDO_MULTICAST_BYTES_MAX 4096 /* of a slot */
+#define RONDO_MULTICAST_SLOTS     16
+_Static_assert(RONDO_TINY_SLOTS >= 4 && RONDO_MULTICAST_SLOTS >= 4, "slots are given back by the quarter (rondo_gives_back)");
 /* Between GPUs. LL: one slot holds what LL is used for, per block. Simple: a multiple of what a block's warps move in one
  * round. */
 #define RONDO_GPU_LL_BYTES     19200
@@ -32,6 +36,9 @@ int rondo_is_wide(const struct rondo_comm *comm);
 /* The number of slots of a connector between hosts, and the number of slices of a tile on it. */
 uint32_t rondo_network_slots(const struct rondo_runtime *runtime);
 uint32_t rondo_network_slices(const struct rondo_runtime *runtime);
+
+/* The number of slots of a lane's connectors of that protocol. lane_slots: of the protocols for all sizes. */
+uint32_t rondo_protocol_slots(enum rondo_protocol protocol, uint32_t lane_slots);
 
 /* Sets the slot sizes, by protocol, of a lane that serves operations of all sizes. */
 void rondo_lane_slots(const struct rondo_comm *comm, uint32_t slot_bytes[RONDO_PROTOCOLS]);

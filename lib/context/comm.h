@@ -25,6 +25,7 @@ struct rondo_comm {
     int same_process, same_host; /* all members */
     int hosts_only;              /* all members are on the host device */
     int gpus_only;               /* all members are on GPUs */
+    int multicast;               /* each member can write slots that all others read: host devices of one host */
     int by_host;                 /* GPUs of one host whose data pass through host memory */
     int linked;                  /* each member has its own GPU, and every two are joined by NVLink and use it */
     int tma;                     /* linked, and all GPUs have TMA copies (device/cuda/move_tma.h) */

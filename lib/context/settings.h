@@ -24,6 +24,7 @@ struct rondo_settings {
     struct rondo_tuning *tuning;          /* NULL: none; owned */
     uint32_t wanted_channels;             /* 0: chosen */
     enum rondo_direct_write direct_write; /* OFF: never used; REFUSED: receivers never offer their buffers */
+    int multicast;                        /* whether multicast connectors may be used */
     rondo_compression_t compression;      /* of the world */
 };
 

@@ -37,6 +37,7 @@ struct rondo_algorithm {
     /* Of all collectives: */
     int low_latency;   /* it may run over LL connectors; for small sizes */
     int direct;        /* it reads and writes the peers' buffers */
+    int multicast;     /* it runs over multicast connectors, between host devices of one host */
     int several_hosts; /* it needs several hosts with equally many ranks each, and more than one */
     int reduces_all;   /* one primitive reduces all ranks' data: at most RONDO_REDUCE_SOURCES_MAX ranks */
     int blocks_a_peer; /* it has a block for each direction between two ranks, in each channel */

@@ -11,7 +11,7 @@
 
 /* An end that a block of the program uses, by what the two ranks must agree on. */
 struct rondo_connection {
-    int32_t peer; /* rank in the communicator */
+    int32_t peer; /* rank in the communicator; of an end that sends by multicast: this rank itself */
     uint16_t channel;
     uint8_t direction; /* enum rondo_direction */
     uint8_t protocol;  /* enum rondo_protocol */

@@ -80,7 +80,10 @@ static void check_ends(struct rondo_verification *c, uint32_t instruction, uint3
         return;
     }
     for (uint32_t i = first; i < first + count; i++) {
-        c->connectors[c->end_connectors[c->blocks[c->instructions[instruction].block].connectors + i]].used = 1;
+        struct rondo_verify_connector *connector =
+            &c->connectors[c->end_connectors[c->blocks[c->instructions[instruction].block].connectors + i]];
+        for (uint32_t w = 0; w < (direction == RONDO_OUTGOING ? rondo_verify_fan(c, connector) : 1); w++)
+            connector[w].used = 1;
         if (connections[i].direction != direction)
             rondo_verification_fail(c, instruction, "end %u, to rank %d, is of the other direction", i, connections[i].peer);
         for (uint32_t k = first; k < i; k++)
@@ -136,6 +139,8 @@ static void check_instruction(struct rondo_verification *c, uint32_t number, uin
     if ((i->flags & RONDO_EXCHANGE) &&
         (!receives || !(i->actions & RONDO_SEND) || (i->flags & ~(RONDO_EXCHANGE | RONDO_FINISH | RONDO_NOTIFY))))
         rondo_verification_fail(c, number, "an exchange sends and receives, through slots");
+    if (i->slot_chunk != 0 && !in_slots)
+        rondo_verification_fail(c, number, "takes chunks from %u on of a slot that it does not receive", i->slot_chunk);
     if (signal && (i->actions & (RONDO_REDUCE | RONDO_COPY)))
         rondo_verification_fail(c, number, "a signal moves no chunk");
     int reads_source = (i->actions & RONDO_REDUCE) || !receives;
@@ -168,46 +173,66 @@ static void check_instruction(struct rondo_verification *c, uint32_t number, uin
     }
 }
 
-/* Finds or makes the connector of an end. Each side of a connector is worked by one block. */
-static void add_connector(struct rondo_verification *c, uint32_t rank, uint32_t block, const struct rondo_connection *what,
-                          uint32_t *at)
+/* Finds or makes the connectors of a connection: one, or one to each rank but the source. Returns the first; RONDO_NONE if
+ * memory is out. */
+static uint32_t find_connectors(struct rondo_verification *c, uint32_t source, uint32_t destination,
+                                const struct rondo_connection *what)
 {
-    const struct rondo_conditions *conditions = c->conditions;
-    int outgoing = what->direction == RONDO_OUTGOING;
-    if (what->peer < 0 || (uint32_t) what->peer >= conditions->ranks || (uint32_t) what->peer == rank ||
-        what->protocol >= RONDO_PROTOCOLS || what->direction > RONDO_OUTGOING) {
-        c->result = rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': rank %u, block %u: a connection with rank %d, of %u", c->name,
-                               rank, c->blocks[block].number, what->peer, conditions->ranks);
-        return;
-    }
-    uint32_t source = outgoing ? rank : (uint32_t) what->peer, destination = outgoing ? (uint32_t) what->peer : rank;
-    uint32_t *found = rondo_map_at(&c->connector_map, rondo_connection_key(source, destination, what->channel));
-    if (found == NULL || (*found == RONDO_NONE && !rondo_grow((void **) &c->connectors, c->connector_count, &c->connector_room,
-                                                              sizeof(*c->connectors)))) {
-        c->result = rondo_fail(RONDO_ERR_MEMORY, "no memory to check program '%s'", c->name);
-        return;
-    }
-    if (*found == RONDO_NONE) {
-        *found = (uint32_t) c->connector_count;
+    const uint32_t ranks = c->conditions->ranks;
+    const int multicast = rondo_is_multicast(what->protocol); /* in the map to the rank behind the last */
+    uint32_t *found =
+        rondo_map_at(&c->connector_map, rondo_connection_key(source, multicast ? ranks : destination, what->channel));
+    if (found == NULL || *found != RONDO_NONE)
+        return found == NULL ? RONDO_NONE : *found;
+    const uint32_t first = (uint32_t) c->connector_count;
+    for (uint32_t rank = multicast ? 0 : destination; rank < (multicast ? ranks : destination + 1); rank++) {
+        if (rank == source)
+            continue;
+        if (!rondo_grow((void **) &c->connectors, c->connector_count, &c->connector_room, sizeof(*c->connectors)))
+            return RONDO_NONE;
         c->connectors[c->connector_count++] = (struct rondo_verify_connector){.source = source,
-                                                                              .destination = destination,
+                                                                              .destination = rank,
                                                                               .sending_block = RONDO_NONE,
                                                                               .receiving_block = RONDO_NONE,
                                                                               .channel = what->channel,
                                                                               .protocol = what->protocol};
     }
-    struct rondo_verify_connector *connector = &c->connectors[*found];
-    uint32_t *side = outgoing ? &connector->sending_block : &connector->receiving_block;
-    if (*side != RONDO_NONE && *side != block)
-        c->result = rondo_fail(RONDO_ERR_ARGUMENT,
-                               "program '%s': rank %u: blocks %u and %u both work the connection %s rank %d on channel %u",
-                               c->name, rank, c->blocks[*side].number, c->blocks[block].number, outgoing ? "to" : "from",
-                               what->peer, what->channel);
-    if (connector->protocol != what->protocol)
-        c->result = rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': ranks %u and %u differ in the protocol of channel %u",
-                               c->name, source, destination, what->channel);
-    *side = block;
-    *at = *found;
+    return *found = first;
+}
+
+/* Finds or makes the connectors of an end. Each side of a connector is worked by one block. */
+static void add_connectors(struct rondo_verification *c, uint32_t rank, uint32_t block, const struct rondo_connection *what,
+                           uint32_t *at)
+{
+    const struct rondo_conditions *conditions = c->conditions;
+    const int outgoing = what->direction == RONDO_OUTGOING, multicast = rondo_is_multicast(what->protocol);
+    const int to_itself = what->peer >= 0 && (uint32_t) what->peer == rank;
+    if (what->peer < 0 || (uint32_t) what->peer >= conditions->ranks || to_itself != (multicast && outgoing) ||
+        what->protocol >= RONDO_PROTOCOLS || what->direction > RONDO_OUTGOING) {
+        c->result = rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': rank %u, block %u: a connection with rank %d, of %u", c->name,
+                               rank, c->blocks[block].number, what->peer, conditions->ranks);
+        return;
+    }
+    const uint32_t source = outgoing ? rank : (uint32_t) what->peer, destination = outgoing ? (uint32_t) what->peer : rank;
+    const uint32_t first = find_connectors(c, source, destination, what);
+    if (first == RONDO_NONE) {
+        c->result = rondo_fail(RONDO_ERR_MEMORY, "no memory to check program '%s'", c->name);
+        return;
+    }
+    *at = first + (multicast && !outgoing ? rank - (rank > source) : 0);
+    for (uint32_t w = 0; w < (outgoing ? rondo_verify_fan(c, &c->connectors[first]) : 1); w++) {
+        struct rondo_verify_connector *connector = &c->connectors[*at + w];
+        uint32_t *side = outgoing ? &connector->sending_block : &connector->receiving_block;
+        if (*side != RONDO_NONE && *side != block)
+            c->result = rondo_fail(RONDO_ERR_ARGUMENT,
+                                   "program '%s': rank %u: blocks %u and %u both work the connection %s rank %u on channel %u",
+                                   c->name, rank, c->blocks[*side].number, c->blocks[block].number, outgoing ? "to" : "from",
+                                   outgoing ? connector->destination : source, what->channel);
+        if (connector->protocol != what->protocol)
+            c->result = rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': ranks %u and %u differ in the protocol of channel %u",
+                                   c->name, source, connector->destination, what->channel);
+        *side = block;
+    }
 }
 
 static rondo_result_t check_rank(struct rondo_verification *c, uint32_t rank)
@@ -229,8 +254,8 @@ static rondo_result_t check_rank(struct rondo_verification *c, uint32_t rank)
     for (uint32_t b = c->rank_first[rank]; b < c->rank_first[rank + 1] && c->result == RONDO_SUCCESS; b++) {
         const struct rondo_program_block *block = rondo_program_blocks(program) + c->blocks[b].number;
         for (uint32_t e = 0; e < block->ends && c->result == RONDO_SUCCESS; e++)
-            add_connector(c, rank, b, &c->set->plans[rank]->connections[block->end_first + e],
-                          &c->end_connectors[c->blocks[b].connectors + e]);
+            add_connectors(c, rank, b, &c->set->plans[rank]->connections[block->end_first + e],
+                           &c->end_connectors[c->blocks[b].connectors + e]);
         for (uint32_t i = 0; i < block->instructions && c->result == RONDO_SUCCESS; i++)
             check_instruction(c, c->blocks[b].first + i, rank, block);
     }

@@ -11,6 +11,7 @@
 #ifndef RONDO_LIB_PROGRAM_VERIFY_H
 #define RONDO_LIB_PROGRAM_VERIFY_H
 
+#include "device/engine/use.h"
 #include "lib/program/graph.h"
 
 /* What a slot holds. */
@@ -25,6 +26,8 @@ struct rondo_verify_message {
     } chunks[];
 };
 
+/* A multicast connector counts as one to each other rank, side by side in the order of ranks: each receiver takes the slots by
+ * itself, and the sender waits for all. */
 struct rondo_verify_connector {
     uint32_t source, destination;            /* ranks */
     uint32_t sending_block, receiving_block; /* numbered through all ranks; RONDO_NONE */
@@ -73,7 +76,7 @@ struct rondo_verification {
     size_t block_count, instruction_count;
     struct rondo_verify_connector *connectors;
     size_t connector_count, connector_room;
-    uint32_t *end_connectors; /* of all blocks' ends */
+    uint32_t *end_connectors; /* of all blocks' ends: the first of rondo_verify_fan */
     struct rondo_map connector_map;
     struct rondo_verify_chunk *held;
     size_t *chunk_first; /* [rank][buffer]: in held */
@@ -93,6 +96,11 @@ struct rondo_verification {
 /* The instruction by its number; the program of a rank. */
 const struct rondo_instruction *rondo_verification_instruction(const struct rondo_verification *c, uint32_t instruction);
 const struct rondo_program *rondo_verification_program(const struct rondo_verification *c, uint32_t rank);
+/* The number of connectors that an end stands for which sends by this one: it and those beside it. */
+static inline uint32_t rondo_verify_fan(const struct rondo_verification *c, const struct rondo_verify_connector *connector)
+{
+    return rondo_is_multicast(connector->protocol) ? c->conditions->ranks - 1 : 1;
+}
 /* Notes the first error in c->result; the message begins with program, rank, block and step. */
 void rondo_verification_fail(struct rondo_verification *c, uint32_t instruction, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -63,11 +63,13 @@ static const char *find_missing(const struct rondo_verification *c, const struct
     if ((i->actions & RONDO_SEND) && !(i->flags & RONDO_DIRECT_OUT) && !block->sent)
         for (uint32_t s = 0; s < i->send_count; s++) {
             const struct rondo_verify_connector *connector = connector_of(c, block, i->send_first + s);
-            if (connector->filled - connector->taken >= c->limits->slots) {
-                snprintf(text, bytes, "one of the %u slots to rank %u on channel %u", c->limits->slots, connector->destination,
-                         connector->channel);
-                return text;
-            }
+            const struct rondo_verify_connector *last = connector + rondo_verify_fan(c, connector) - 1;
+            for (; connector <= last; connector++)
+                if (connector->filled - connector->taken >= c->limits->slots) {
+                    snprintf(text, bytes, "one of the %u slots to rank %u on channel %u", c->limits->slots,
+                             connector->destination, connector->channel);
+                    return text;
+                }
         }
     return NULL;
 }
@@ -180,8 +182,9 @@ static void run_chunk(struct rondo_verification *c, uint32_t instruction, const 
         }
         const struct rondo_verify_connector *connector = connector_of(c, block, i->receive_first + (uint32_t) r);
         const struct rondo_verify_message *message = connector->slots[connector->taken % c->limits->slots];
-        result = combine(c, instruction, result, &sources, message->chunks[k].value);
-        expect_class(c, instruction, message->chunks[k].class, measured, "received chunk", k);
+        result = combine(c, instruction, result, &sources, message->chunks[i->slot_chunk + k].value);
+        for (uint32_t before = 0; before <= i->slot_chunk; before++) /* those that are skipped must be as long */
+            expect_class(c, instruction, message->chunks[before + k].class, measured, "received chunk", before + k);
     }
     if ((i->actions & RONDO_REDUCE) || received == 0) {
         result =
@@ -250,10 +253,15 @@ static void receive(struct rondo_verification *c, uint32_t instruction, const st
         struct rondo_verify_connector *connector = connector_of(c, block, i->receive_first + r);
         const struct rondo_verify_message *message = connector->slots[connector->taken % c->limits->slots];
         const struct rondo_verify_block *sender = &c->blocks[c->instructions[message->sender].block];
-        if (message->is_signal != signal || (!signal && message->count != i->count)) {
-            rondo_verification_fail(c, instruction, "receives %u chunk%s, but rank %u, block %u, step %u sends %u%s", i->count,
-                                    i->count == 1 ? "" : "s", sender->rank, sender->number, message->sender - sender->first,
-                                    message->count, message->is_signal != signal ? " (one is a signal)" : "");
+        /* Of a multicast slot each receiver may take other chunks. */
+        const int part = rondo_is_multicast(connector->protocol) && i->slot_chunk < message->count &&
+                         i->count <= message->count - i->slot_chunk;
+        const int whole = message->count == i->count && i->slot_chunk == 0;
+        if (message->is_signal != signal || (!signal && !part && !whole)) {
+            rondo_verification_fail(c, instruction, "receives %u chunk%s from %u on, but rank %u, block %u, step %u sends %u%s",
+                                    i->count, i->count == 1 ? "" : "s", i->slot_chunk, sender->rank, sender->number,
+                                    message->sender - sender->first, message->count,
+                                    message->is_signal != signal ? " (one is a signal)" : "");
             return;
         }
         if (signal)
@@ -279,22 +287,31 @@ static void release_slots(struct rondo_verification *c, const struct rondo_verif
     }
 }
 
+/* Fills the next slot of a connector. */
+static void fill_slot(struct rondo_verification *c, uint32_t instruction, const struct rondo_instruction *i,
+                      struct rondo_verify_connector *connector, const struct rondo_value *values, const uint32_t *classes)
+{
+    int signal = (i->flags & RONDO_SIGNAL) != 0;
+    struct rondo_verify_message *message = new_message(c, instruction, signal ? 0 : i->count, signal);
+    if (message == NULL)
+        return;
+    for (uint32_t k = 0; k < message->count; k++) {
+        message->chunks[k].value = values[k];
+        message->chunks[k].class = classes[k];
+    }
+    connector->slots[connector->filled++ % c->limits->slots] = message;
+    enqueue(c, connector->receiving_block);
+}
+
 static void send(struct rondo_verification *c, uint32_t instruction, const struct rondo_instruction *i,
                  const struct rondo_value *values, const uint32_t *classes)
 {
     const struct rondo_verify_block *block = &c->blocks[c->instructions[instruction].block];
     for (uint32_t s = 0; s < i->send_count; s++) {
         struct rondo_verify_connector *connector = connector_of(c, block, i->send_first + s);
-        int signal = (i->flags & RONDO_SIGNAL) != 0;
-        struct rondo_verify_message *message = new_message(c, instruction, signal ? 0 : i->count, signal);
-        if (message == NULL)
-            return;
-        for (uint32_t k = 0; k < message->count; k++) {
-            message->chunks[k].value = values[k];
-            message->chunks[k].class = classes[k];
-        }
-        connector->slots[connector->filled++ % c->limits->slots] = message;
-        enqueue(c, connector->receiving_block);
+        const uint32_t fan = rondo_verify_fan(c, connector);
+        for (uint32_t w = 0; w < fan && c->result == RONDO_SUCCESS; w++)
+            fill_slot(c, instruction, i, connector + w, values, classes);
     }
 }
 

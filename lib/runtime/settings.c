@@ -130,6 +130,7 @@ rondo_result_t rondo_settings_read(const rondo_config_t *given, struct rondo_set
     snprintf(settings->protocol, sizeof(settings->protocol), "%s", value == NULL ? "" : value);
     settings->wanted_channels = (uint32_t) integer(&reader, -1, "RONDO_CHANNELS", NULL);
     settings->direct_write = (enum rondo_direct_write) choice(&reader, NULL, "RONDO_DIRECT_WRITE", NULL);
+    settings->multicast = choice(&reader, NULL, "RONDO_MULTICAST", NULL) == 0;
     read_policy(&reader, config, startup);
     return reader.result;
 }

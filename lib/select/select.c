@@ -5,7 +5,9 @@
  */
 #include "lib/select/select.h"
 
+#include "device/engine/use.h"
 #include "device/reduce/reduce.h"
+#include "lib/connection/slots.h"
 #include "lib/select/registered_programs.h"
 #include "lib/select/select_gpu.h"
 #include "lib/algorithms/algorithms.h"
@@ -96,6 +98,22 @@ static int doubles_on_host(const struct rondo_comm *comm, size_t bytes)
            bytes * size >= 4 * KIB && bytes <= 16 * KIB;
 }
 
+/* Whether one rank's writing for all others to read is chosen for messages of so many bytes. With two ranks it is the same as a
+ * message. A broadcast's cost hardly grows with the ranks; where all write, each reads from all, as in one-shot, but writes
+ * once. */
+#define MULTICAST_BCAST_BYTES_MAX   (16 * KIB)
+/* A scatter's receivers read one part of the slot each. It pays where several parts share a cache line. */
+#define MULTICAST_SCATTER_BYTES_MAX RONDO_TINY_BYTES_MAX
+
+static int multicasts(const struct rondo_comm *comm, enum rondo_kind kind, size_t bytes)
+{
+    const int rooted = kind == RONDO_KIND_BCAST || kind == RONDO_KIND_SCATTER;
+    const size_t most = kind == RONDO_KIND_BCAST     ? MULTICAST_BCAST_BYTES_MAX
+                        : kind == RONDO_KIND_SCATTER ? MULTICAST_SCATTER_BYTES_MAX
+                                                     : one_shot_limit(comm->size);
+    return comm->multicast && comm->size > 2 && bytes <= most && (rooted || comm->size <= RONDO_REDUCE_SOURCES_MAX);
+}
+
 static int is_float8(rondo_datatype_t type)
 {
     return type == RONDO_FLOAT8E4M3 || type == RONDO_FLOAT8E5M2;
@@ -112,6 +130,7 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
         if (comm->size == 2 && rondo_is_wide(comm) && !comm->same_host)
             return bytes <= (is_float8(call->type) ? NETWORK_PAIR_BYTES_F8 : NETWORK_PAIR_BYTES) ? "allpairs" : "twoshot";
         return doubles_on_host(comm, bytes)          ? "recursive-doubling"
+               : multicasts(comm, call->kind, bytes) ? "multicast"
                : bytes <= one_shot_limit(comm->size) ? "allpairs"
                : doubles(comm, bytes)                ? "recursive-doubling"
                : use_direct                          ? "direct"
@@ -121,11 +140,19 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
                : use_direct && call->send != RONDO_IN_PLACE ? "direct"
                                                             : around;
     case RONDO_KIND_ALLGATHER:
-        return per_rank <= one_shot_limit(comm->size) ? "allpairs" : use_direct ? "direct" : around;
+        return multicasts(comm, call->kind, per_rank)   ? "multicast"
+               : per_rank <= one_shot_limit(comm->size) ? "allpairs"
+               : use_direct                             ? "direct"
+                                                        : around;
     case RONDO_KIND_ALLGATHERV:
-        return per_rank <= one_shot_limit(comm->size) ? "allpairs" : "ring";
+        return multicasts(comm, call->kind, per_rank)   ? "multicast"
+               : per_rank <= one_shot_limit(comm->size) ? "allpairs"
+                                                        : "ring";
     case RONDO_KIND_BCAST:
-        return bytes <= one_shot_limit(comm->size) ? "linear" : use_direct ? "direct" : around;
+        return multicasts(comm, call->kind, bytes)   ? "multicast"
+               : bytes <= one_shot_limit(comm->size) ? "linear"
+               : use_direct                          ? "direct"
+                                                     : around;
     case RONDO_KIND_REDUCE:
         return bytes <= one_shot_limit(comm->size) ? "linear" : "ring";
     case RONDO_KIND_ALLTOALL:
@@ -133,12 +160,13 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
                : apart && comm->size > RONDO_REDUCE_SOURCES_MAX
                    ? "hierarchical" /* a rank has fewer connectors than there are ranks */
                    : "linear";
+    case RONDO_KIND_SCATTER:
+        return multicasts(comm, call->kind, rondo_multicast_bytes(comm, call)) ? "multicast" : "linear";
     case RONDO_KIND_ALLTOALLV:
     case RONDO_KIND_GATHER:
-    case RONDO_KIND_SCATTER:
         return "linear";
     case RONDO_KIND_BARRIER:
-        return "allpairs";
+        return multicasts(comm, call->kind, 0) ? "multicast" : "allpairs";
     default:
         return "chain";
     }
@@ -150,6 +178,12 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
     if (rondo_collective_of(call->kind)->rule.send_extent == RONDO_EXTENT_COUNTS)
         return SIZE_MAX;
     return rondo_kind_has_blocks(call->kind) || rondo_kind_has_counts(call->kind) ? bytes / (size_t) comm->size : bytes;
+}
+
+size_t rondo_multicast_bytes(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    const size_t message = rondo_message_bytes(comm, call);
+    return call->kind == RONDO_KIND_SCATTER ? (size_t) comm->size * rondo_slice_op_bytes(message) : message;
 }
 
 const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
@@ -166,6 +200,11 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
         return "these are more ranks than it folds at a time";
     if (algorithm->several_hosts && (comm->topology.nodes < 2 || comm->topology.locals < 2))
         return "it needs several hosts with equally many ranks, more than one, each";
+    if (algorithm->multicast && call->kind == RONDO_KIND_SCATTER &&
+        comm->runtime->settings.slot_bytes < (size_t) comm->size * RONDO_SLICE_OP_ALIGNMENT)
+        return "a slot does not hold a part for each rank";
+    if (algorithm->multicast && !comm->multicast)
+        return "it needs ranks on host devices of one host, that share memory";
     if (rondo_algorithm_blocks(algorithm, call->kind, comm->size) > 2 * (int) comm->runtime->settings.channels)
         return "these are more ranks than a program has blocks here";
     if (algorithm->direct && !direct)
@@ -322,25 +361,29 @@ static rondo_result_t select_all(const struct rondo_comm *comm, const struct ron
     /* Never over a network, which transmits whole slots: the proxy would have to inspect the data to know that a slot is full.
      */
     const char *protocol = choice->tuned != NULL && *settings->protocol == '\0' ? choice->tuned->protocol : settings->protocol;
-    int low_latency = strcmp(protocol, "ll") == 0 && !choice->algorithm->direct && !comm->networked;
-    int lines = strcmp(protocol, "ll128") == 0 && !choice->algorithm->direct && comm->linked;
-    int tma = strcmp(protocol, "tma") == 0 && !choice->algorithm->direct && comm->tma;
+    const int multicast = choice->algorithm->multicast, plain = !choice->algorithm->direct && !multicast;
+    int low_latency = strcmp(protocol, "ll") == 0 && plain && !comm->networked;
+    int lines = strcmp(protocol, "ll128") == 0 && plain && comm->linked;
+    int tma = strcmp(protocol, "tma") == 0 && plain && comm->tma;
     int small = choice->algorithm->low_latency && message <= RONDO_SMALL_BYTES_MAX;
     int tiny = small && message <= RONDO_TINY_BYTES_MAX && !comm->networked && comm->hosts_only;
-    choice->protocol = call->rate != 0 && choice->algorithm->build != rondo_build_local ? RONDO_PROTOCOL_COMPRESSED
-                       : low_latency                                                    ? RONDO_PROTOCOL_LL
-                       : lines                                                          ? RONDO_PROTOCOL_LL128
-                       : tma                                                            ? RONDO_PROTOCOL_TMA
-                       : tiny                                                           ? RONDO_PROTOCOL_TINY
-                       : small                                                          ? RONDO_PROTOCOL_SMALL
-                                                                                        : RONDO_PROTOCOL_SIMPLE;
+    choice->protocol = call->rate != 0 && choice->algorithm->build != rondo_build_local         ? RONDO_PROTOCOL_COMPRESSED
+                       : low_latency                                                            ? RONDO_PROTOCOL_LL
+                       : lines                                                                  ? RONDO_PROTOCOL_LL128
+                       : tma                                                                    ? RONDO_PROTOCOL_TMA
+                       : multicast && rondo_multicast_bytes(comm, call) <= RONDO_TINY_BYTES_MAX ? RONDO_PROTOCOL_MULTICAST_TINY
+                       : multicast                                                              ? RONDO_PROTOCOL_MULTICAST
+                       : tiny                                                                   ? RONDO_PROTOCOL_TINY
+                       : small                                                                  ? RONDO_PROTOCOL_SMALL
+                                                                                                : RONDO_PROTOCOL_SIMPLE;
 
     size_t channel_bytes = call->rate != 0 && comm->gpus_only ? 64 * KIB /* a block compresses more slowly than it moves data */
                            : rondo_is_wide(comm) && call->rate == 0 ? NETWORK_CHANNEL_BYTES
                                                                     : 256 * KIB;
     size_t channels = message / channel_bytes;
     int single = (choice->algorithm->compose == rondo_compose_all_pairs && !comm->gpus_only) ||
-                 choice->algorithm->build == rondo_build_local || call->kind == RONDO_KIND_BARRIER;
+                 choice->algorithm->build == rondo_build_local || choice->algorithm->multicast ||
+                 call->kind == RONDO_KIND_BARRIER;
     if (settings->wanted_channels > 0)
         channels = settings->wanted_channels;
     else if (choice->tuned != NULL && choice->tuned->channels > 0)

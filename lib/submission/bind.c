@@ -331,6 +331,7 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
                   : choice->protocol == RONDO_PROTOCOL_SMALL      ? "simple in small slots"
                   : choice->protocol == RONDO_PROTOCOL_TINY       ? "simple in tiny slots"
                   : choice->protocol == RONDO_PROTOCOL_TMA        ? "tma"
+                  : rondo_is_multicast(choice->protocol)          ? "multicast"
                                                                   : "simple",
                   choice->channels, choice->channels == 1 ? "" : "s", (unsigned long long) operation->tiles,
                   (unsigned long long) operation->tile);

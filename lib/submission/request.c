@@ -134,17 +134,20 @@ static rondo_result_t own_lane(struct rondo_request *request, uint64_t id, int p
     size_t bytes = rondo_message_bytes(comm, call);
     if (choice->algorithm->direct)
         bytes = 0; /* signals only */
+    else if (choice->algorithm->multicast)
+        bytes = rondo_multicast_bytes(comm, call);
     else if (choice->algorithm->adapt == rondo_adapt_ring && call->kind == RONDO_KIND_ALLREDUCE)
         bytes = bytes / (size_t) comm->size + RONDO_CACHE_LINE;
     else if (!rondo_algorithm_single(choice->algorithm) &&
              bytes < COMPILED_SLOT) /* an instruction of it may send many chunks together */
         bytes = COMPILED_SLOT;
     for (int p = 0; p < RONDO_PROTOCOLS && bytes < SLOT_USEFUL; p++)
-        options.slot_bytes[p] = clamp_slot(p == RONDO_PROTOCOL_LL      ? 2 * bytes
-                                           : p == RONDO_PROTOCOL_TINY  ? RONDO_TINY_SLOT(bytes)
-                                           : p == RONDO_PROTOCOL_LL128 ? rondo_line_bytes(bytes + RONDO_LINE_DATA)
-                                                                       : bytes,
-                                           options.slot_bytes[p]);
+        options.slot_bytes[p] =
+            clamp_slot(p == RONDO_PROTOCOL_LL                                           ? 2 * bytes
+                       : p == RONDO_PROTOCOL_TINY || p == RONDO_PROTOCOL_MULTICAST_TINY ? RONDO_TINY_SLOT(bytes)
+                       : p == RONDO_PROTOCOL_LL128 ? rondo_line_bytes(bytes + RONDO_LINE_DATA)
+                                                   : bytes,
+                       options.slot_bytes[p]);
     request->owns_lane = 1;
     return rondo_queue_lane(comm, &options, &request->lane);
 }

@@ -52,6 +52,7 @@ static uint64_t slot_payload(const struct rondo_request *request, const struct r
     case RONDO_PROTOCOL_LL128: /* each chunk has whole lines */
         return slot / RONDO_LINE_BYTES / chunks * chunks * RONDO_LINE_DATA;
     case RONDO_PROTOCOL_TINY:
+    case RONDO_PROTOCOL_MULTICAST_TINY:
         return slot - RONDO_TINY_SLOT(0);
     case RONDO_PROTOCOL_SIMPLE:
     case RONDO_PROTOCOL_COMPRESSED:

@@ -30,7 +30,7 @@ static void change(struct rondo_plan_set *set, const uint8_t *data)
     struct rondo_dependency *waits = (struct rondo_dependency *) (void *) ((char *) program + program->dependency_offset);
     if (data[1] < 160 && instructions > 0) {
         list += where % instructions;
-        ((uint8_t *) list)[data[1] % offsetof(struct rondo_instruction, unused_word)] = data[4];
+        ((uint8_t *) list)[data[1] % sizeof(struct rondo_instruction)] = data[4];
     } else if (data[1] < 190 && instructions > 1) { /* swaps two steps */
         struct rondo_instruction saved = list[where % (instructions - 1)];
         list[where % (instructions - 1)] = list[where % (instructions - 1) + 1];

@@ -65,6 +65,20 @@ MODELS = {
             "NO_SAVE": ASSERTION,
         },
     },
+    "multicast": {
+        "fair": True,
+        "holds": [""],
+        "caught": {
+            "NO_RELEASE": ASSERTION,
+            "NO_ACQUIRE": ASSERTION,
+            "NO_CREDIT": ASSERTION,
+            "ONE_OVERLOOKED": ASSERTION,
+            "SHARED_HEAD": ASSERTION,
+            "ADVANCE_BEFORE_COPY": ASSERTION,
+            "NO_SAVE": ASSERTION,
+            "WITHHOLD": LIVELOCK,
+        },
+    },
     "direct_write": {
         "fair": True,
         "holds": [""],

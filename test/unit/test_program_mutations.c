@@ -61,7 +61,7 @@ static void mutate(struct rondo_plan_set *set, uint64_t *seed)
     size_t dependencies = (plan->program->bytes - plan->program->dependency_offset) / sizeof(struct rondo_dependency);
     struct rondo_dependency *list =
         (struct rondo_dependency *) (void *) ((char *) plan->program + plan->program->dependency_offset);
-    switch (played_random(seed) % 16) {
+    switch (played_random(seed) % 17) {
     case 0:
         i->actions ^= (uint8_t) (1u << small);
         break;
@@ -106,6 +106,9 @@ static void mutate(struct rondo_plan_set *set, uint64_t *seed)
     case 13:
         i->dependencies = (uint16_t) (i->dependencies > 0 ? i->dependencies - 1 : 0);
         break;
+    case 15:
+        i->slot_chunk = small;
+        break;
     case 14: { /* swaps two steps */
         struct rondo_instruction *other = played_instruction(plan, b, (at + 1) % block->instructions), saved = *i;
         *i = *other;
@@ -124,6 +127,15 @@ static void mutate(struct rondo_plan_set *set, uint64_t *seed)
     }
 }
 
+/* Plans by multicast, of a collective by chance. */
+static struct rondo_plan_set *multicast_plans(int ranks, uint64_t *seed, const char **collective)
+{
+    static const enum rondo_kind kinds[] = {RONDO_KIND_BCAST, RONDO_KIND_SCATTER, RONDO_KIND_ALLREDUCE, RONDO_KIND_ALLGATHER};
+    const struct rondo_shape shape = {.kind = kinds[played_random(seed) % 4], .size = ranks, .root = ranks / 2, .channels = 1};
+    *collective = rondo_kind_name(shape.kind);
+    return plans_by_hand(rondo_algorithm_find("multicast", shape.kind), &shape);
+}
+
 /* Every plan that the verifier accepts computes the right result. */
 static void test_mutations(void **state)
 {
@@ -138,6 +150,11 @@ static void test_mutations(void **state)
         int ranks = 2 + (int) (played_random(&seed) % 4);
         struct rondo_plan_set *set =
             compiled(name, collective, ranks, 1 + (int) (played_random(&seed) % 2), 1 + (uint32_t) (played_random(&seed) % 8));
+        if (played_random(&seed) % 4 == 0) {
+            rondo_plan_set_free(set);
+            name = "multicast";
+            set = multicast_plans(ranks, &seed, &collective);
+        }
         if (set == NULL)
             continue;
         int shared = rondo_conditions_always_shared(&set->conditions);

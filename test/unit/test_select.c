@@ -13,29 +13,39 @@
 
 #include <cmocka.h>
 
-static struct rondo_choice choose(int size, size_t bytes, int oversubscribed, int same_host, int gpus_only)
+struct members {
+    int size, oversubscribed, same_host, gpus_only, multicast;
+};
+
+static struct rondo_choice choose_for(enum rondo_kind kind, struct members members, size_t count)
 {
     static struct rondo_runtime runtime;
     static struct rondo_comm world;
     static struct rondo_comm_programs programs; /* none is registered */
     static char from, to;
     struct rondo_choice choice = {0};
-    struct rondo_call call = {
-        .kind = RONDO_KIND_ALLREDUCE, .type = RONDO_INT8, .op = RONDO_SUM, .send = &from, .recv = &to, .count = bytes};
+    struct rondo_call call = {.kind = kind, .type = RONDO_INT8, .op = RONDO_SUM, .send = &from, .recv = &to, .count = count};
     memset(&runtime, 0, sizeof(runtime));
     memset(&world, 0, sizeof(world));
-    runtime.size = world.size = size;
+    runtime.size = world.size = members.size;
     runtime.settings.channels = 1;
-    runtime.oversubscribed = oversubscribed;
+    runtime.settings.slot_bytes = 65536;
+    runtime.oversubscribed = members.oversubscribed;
     runtime.world = &world;
     world.runtime = &runtime;
     world.programs = &programs;
-    world.same_host = same_host;
-    world.gpus_only = gpus_only;
-    world.hosts_only = !gpus_only;
-    world.networked = !same_host;
+    world.same_host = members.same_host;
+    world.gpus_only = members.gpus_only;
+    world.hosts_only = !members.gpus_only;
+    world.networked = !members.same_host;
+    world.multicast = members.multicast;
     assert_int_equal(rondo_select(&world, &call, 0, 0, NULL, &choice), RONDO_SUCCESS);
     return choice;
+}
+
+static struct rondo_choice choose(int size, size_t bytes, int oversubscribed, int same_host, int gpus_only)
+{
+    return choose_for(RONDO_KIND_ALLREDUCE, (struct members){size, oversubscribed, same_host, gpus_only, 0}, bytes);
 }
 
 static const char *chosen(int size, size_t bytes, int oversubscribed, int same_host, int gpus_only)
@@ -78,12 +88,41 @@ static void test_slots(void **state)
     assert_int_not_equal(choose(4, 8, 0, 1, 1).protocol, RONDO_PROTOCOL_TINY);
 }
 
+static void expect_multicast(enum rondo_kind kind, int size, size_t count, enum rondo_protocol protocol)
+{
+    const struct rondo_choice choice = choose_for(kind, (struct members){size, 0, 1, 0, 1}, count);
+    assert_string_equal(choice.algorithm->name, "multicast");
+    assert_int_equal(choice.protocol, protocol);
+    assert_int_equal(choice.channels, 1);
+    const struct rondo_choice without = choose_for(kind, (struct members){size, 0, 1, 0, 0}, count);
+    assert_string_not_equal(without.algorithm->name, "multicast");
+}
+
+/* Small data of three ranks and more that can read each other's slots. */
+static void test_multicast(void **state)
+{
+    (void) state;
+    expect_multicast(RONDO_KIND_BCAST, 16, 8, RONDO_PROTOCOL_MULTICAST_TINY);
+    expect_multicast(RONDO_KIND_BCAST, 3, 256, RONDO_PROTOCOL_MULTICAST_TINY);
+    expect_multicast(RONDO_KIND_BCAST, 256, 257, RONDO_PROTOCOL_MULTICAST);
+    expect_multicast(RONDO_KIND_ALLREDUCE, 16, 8, RONDO_PROTOCOL_MULTICAST_TINY);
+    expect_multicast(RONDO_KIND_ALLGATHER, 8, 1024, RONDO_PROTOCOL_MULTICAST);
+    expect_multicast(RONDO_KIND_BARRIER, 64, 0, RONDO_PROTOCOL_MULTICAST_TINY);
+    expect_multicast(RONDO_KIND_SCATTER, 16, 8, RONDO_PROTOCOL_MULTICAST_TINY);
+    const struct members two = {2, 0, 1, 0, 1}, many = {65, 0, 1, 0, 1}, four = {4, 0, 1, 0, 1};
+    assert_string_equal(choose_for(RONDO_KIND_BCAST, two, 8).algorithm->name, "linear");
+    assert_string_equal(choose_for(RONDO_KIND_BARRIER, many, 0).algorithm->name, "allpairs");
+    assert_string_not_equal(choose_for(RONDO_KIND_BCAST, four, 65536).algorithm->name, "multicast");
+    assert_string_equal(choose_for(RONDO_KIND_SCATTER, four, 65).algorithm->name, "linear"); /* a part has lines of its own */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_doubling_where_every_rank_has_a_core),
         cmocka_unit_test(test_slots),
         cmocka_unit_test(test_one_shot_elsewhere),
+        cmocka_unit_test(test_multicast),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

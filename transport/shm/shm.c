@@ -1,7 +1,8 @@
 /*
  * Shared memory: between processes of one host through segments, inside one process through the same addresses. The receiver
- * owns the region, which has tail, head and slots; the sender maps it. A rank on a GPU has the segments registered with the
- * GPU, and its own on the memory node next to it. Relies on transport/memory/segment.h and transport/memory/adopted.h.
+ * owns the region, which has tail, head and slots; the sender maps it. Of a multicast connector the sender owns the region,
+ * which has tail, heads and slots; the receivers map it. A rank on a GPU has the segments registered with the GPU, and its own
+ * on the memory node next to it. Relies on transport/memory/segment.h and transport/memory/adopted.h.
  */
 #include "transport/transport.h"
 
@@ -20,6 +21,7 @@
 #define HEAD_OFFSET  128
 #define SLOTS_OFFSET 256
 _Static_assert(HEAD_OFFSET + sizeof(struct rondo_head) <= SLOTS_OFFSET, "what the receiver tells, before the slots");
+_Static_assert(sizeof(struct rondo_multicast_head) == 128, "two cache lines");
 
 struct ticket_data {
     struct rondo_segment_handle segment;
@@ -37,9 +39,14 @@ static int reaches(const struct rondo_transport_context *context, int peer)
     return strcmp(context->peers[peer].host_id, context->peers[context->rank].host_id) == 0;
 }
 
+static size_t slots_offset(const struct rondo_connector_spec *spec)
+{
+    return spec->receivers > 0 ? HEAD_OFFSET + spec->receivers * sizeof(struct rondo_multicast_head) : SLOTS_OFFSET;
+}
+
 static size_t region_bytes(const struct rondo_connector_spec *spec)
 {
-    return SLOTS_OFFSET + (size_t) spec->slot_bytes * spec->slot_count;
+    return slots_offset(spec) + (size_t) spec->slot_bytes * spec->slot_count;
 }
 
 /* ---- the receiver's memory ---- */
@@ -83,8 +90,9 @@ static const struct rondo_slab_source pinned_slabs = {(size_t) 8 << 20, slab_all
 
 /* ---- connectors ---- */
 
-static rondo_result_t listen(struct rondo_transport_context *context, struct rondo_connector *connector,
-                             struct rondo_ticket *ticket)
+/* Makes the connector's region in this rank's memory. Sets *base to it, and the ticket by which other ranks find it. */
+static rondo_result_t make_region(struct rondo_transport_context *context, struct rondo_connector *connector,
+                                  struct rondo_ticket *ticket, char **base)
 {
     struct rondo_region *region = calloc(1, sizeof(*region));
     if (region == NULL)
@@ -95,11 +103,9 @@ static rondo_result_t listen(struct rondo_transport_context *context, struct ron
         free(region);
         return result;
     }
-    char *base = region->slab->base + region->offset;
+    *base = region->slab->base + region->offset;
     connector->own = region;
-    connector->watched = (uint64_t *) (void *) (base + TAIL_OFFSET);
-    connector->published = (uint64_t *) (void *) (base + HEAD_OFFSET);
-    connector->slots = base + SLOTS_OFFSET;
+    connector->slots = *base + slots_offset(&connector->spec);
 
     struct ticket_data data = {.offset = region->offset, .bytes = region->bytes};
     rondo_segment_export(region->slab->own, &data.segment);
@@ -107,8 +113,9 @@ static rondo_result_t listen(struct rondo_transport_context *context, struct ron
     return RONDO_SUCCESS;
 }
 
-static rondo_result_t connect(struct rondo_transport_context *context, struct rondo_connector *connector,
-                              const struct rondo_ticket *ticket)
+/* Maps the region that the ticket names, in the peer's memory. Sets *base to it. */
+static rondo_result_t map_region(struct rondo_transport_context *context, struct rondo_connector *connector,
+                                 const struct rondo_ticket *ticket, char **base)
 {
     struct ticket_data data;
     struct rondo_segment *segment;
@@ -128,11 +135,58 @@ static rondo_result_t connect(struct rondo_transport_context *context, struct ro
         rondo_segment_release(context->segments, segment);
         return result;
     }
-    char *base = segment->base + data.offset;
+    *base = segment->base + data.offset;
     connector->own = segment;
+    connector->slots = *base + slots_offset(&connector->spec);
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t listen(struct rondo_transport_context *context, struct rondo_connector *connector,
+                             struct rondo_ticket *ticket)
+{
+    char *base;
+    rondo_result_t result = make_region(context, connector, ticket, &base);
+    if (result != RONDO_SUCCESS)
+        return result;
+    connector->watched = (uint64_t *) (void *) (base + TAIL_OFFSET);
+    connector->published = (uint64_t *) (void *) (base + HEAD_OFFSET);
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t connect(struct rondo_transport_context *context, struct rondo_connector *connector,
+                              const struct rondo_ticket *ticket)
+{
+    char *base;
+    rondo_result_t result = map_region(context, connector, ticket, &base);
+    if (result != RONDO_SUCCESS)
+        return result;
     connector->watched = (uint64_t *) (void *) (base + HEAD_OFFSET);
     connector->published = (uint64_t *) (void *) (base + TAIL_OFFSET);
-    connector->slots = base + SLOTS_OFFSET;
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t multicast_offer(struct rondo_transport_context *context, struct rondo_connector *connector,
+                                      struct rondo_ticket *ticket)
+{
+    char *base;
+    rondo_result_t result = make_region(context, connector, ticket, &base);
+    if (result != RONDO_SUCCESS)
+        return result;
+    connector->watched = (uint64_t *) (void *) (base + HEAD_OFFSET);
+    connector->published = (uint64_t *) (void *) (base + TAIL_OFFSET);
+    return RONDO_SUCCESS;
+}
+
+static rondo_result_t multicast_accept(struct rondo_transport_context *context, struct rondo_connector *connector,
+                                       const struct rondo_ticket *ticket)
+{
+    char *base;
+    rondo_result_t result = map_region(context, connector, ticket, &base);
+    if (result != RONDO_SUCCESS)
+        return result;
+    struct rondo_multicast_head *heads = (struct rondo_multicast_head *) (void *) (base + HEAD_OFFSET);
+    connector->watched = (uint64_t *) (void *) (base + TAIL_OFFSET);
+    connector->published = &heads[connector->spec.place].taken;
     return RONDO_SUCCESS;
 }
 
@@ -154,6 +208,8 @@ const struct rondo_transport rondo_transport_shm = {
     .reaches = reaches,
     .listen = listen,
     .connect = connect,
+    .multicast_offer = multicast_offer,
+    .multicast_accept = multicast_accept,
     .close_listener = close_listener,
     .close_sender = close_sender,
 };

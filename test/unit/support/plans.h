@@ -5,6 +5,7 @@
 #ifndef RONDO_TEST_PLANS_H
 #define RONDO_TEST_PLANS_H
 
+#include "device/engine/use.h"
 #include "lib/algorithms/algorithms.h"
 #include "lib/call/conditions.h"
 #include "lib/program/plan_set.h"
@@ -78,40 +79,62 @@ static inline uint64_t *played_chunk(struct played *p, uint32_t rank, uint32_t b
     return &p->memory[rank][where][index];
 }
 
-static inline struct played_wire *played_wire(struct played *p, uint32_t rank, uint32_t block, uint32_t end)
+static inline const struct rondo_connection *played_end(const struct played *p, uint32_t rank, uint32_t block, uint32_t end)
 {
     const struct rondo_plan *plan = p->set->plans[rank];
-    const struct rondo_connection *c = plan->connections + played_block(plan, block)->end_first + end;
-    uint32_t source = c->direction == RONDO_OUTGOING ? rank : (uint32_t) c->peer;
-    uint32_t destination = c->direction == RONDO_OUTGOING ? (uint32_t) c->peer : rank;
+    return plan->connections + played_block(plan, block)->end_first + end;
+}
+
+/* The wire between two ranks. Those of multicast connectors are apart from those of the others. */
+static inline struct played_wire *played_wire_between(struct played *p, uint32_t source, uint32_t destination,
+                                                      const struct rondo_connection *c)
+{
+    const uint32_t channel = c->channel + (rondo_is_multicast(c->protocol) ? 0x10000u : 0);
     for (uint32_t w = 0; w < p->wire_count; w++)
-        if (p->wires[w].source == source && p->wires[w].destination == destination && p->wires[w].channel == c->channel)
+        if (p->wires[w].source == source && p->wires[w].destination == destination && p->wires[w].channel == channel)
             return &p->wires[w];
     if (p->wire_count == PLAYED_WIRES)
         abort();
-    p->wires[p->wire_count] = (struct played_wire){.source = source, .destination = destination, .channel = c->channel};
+    p->wires[p->wire_count] = (struct played_wire){.source = source, .destination = destination, .channel = channel};
     return &p->wires[p->wire_count++];
+}
+
+/* The wire from which an end receives. */
+static inline struct played_wire *played_wire(struct played *p, uint32_t rank, uint32_t block, uint32_t end)
+{
+    const struct rondo_connection *c = played_end(p, rank, block, end);
+    return played_wire_between(p, (uint32_t) c->peer, rank, c);
+}
+
+/* The w-th wire to which an end sends: a multicast end has one to every other rank. NULL: there are no more. */
+static inline struct played_wire *played_wire_out(struct played *p, uint32_t rank, uint32_t block, uint32_t end, uint32_t w)
+{
+    const struct rondo_connection *c = played_end(p, rank, block, end);
+    if (!rondo_is_multicast(c->protocol))
+        return w > 0 ? NULL : played_wire_between(p, rank, (uint32_t) c->peer, c);
+    return w == p->set->conditions.ranks - 1 ? NULL : played_wire_between(p, rank, w + (w >= rank), c);
 }
 
 static inline int played_has_room(struct played *p, uint32_t rank, uint32_t b, const struct rondo_instruction *i)
 {
-    for (uint32_t s = 0; s < i->send_count; s++) {
-        struct played_wire *w = played_wire(p, rank, b, i->send_first + s);
-        if (w->filled - w->taken == PLAYED_SLOTS)
-            return 0;
-    }
+    const struct played_wire *wire;
+    for (uint32_t s = 0; s < i->send_count; s++)
+        for (uint32_t w = 0; (wire = played_wire_out(p, rank, b, i->send_first + s, w)) != NULL; w++)
+            if (wire->filled - wire->taken == PLAYED_SLOTS)
+                return 0;
     return 1;
 }
 
 static inline void played_send(struct played *p, uint32_t rank, uint32_t b, const struct rondo_instruction *i,
                                const uint64_t *values)
 {
-    for (uint32_t s = 0; s < i->send_count; s++) {
-        struct played_wire *w = played_wire(p, rank, b, i->send_first + s);
-        uint64_t *slot = malloc(i->count * sizeof(*slot));
-        memcpy(slot, values, i->count * sizeof(*slot));
-        w->slots[w->filled++ % PLAYED_SLOTS] = slot;
-    }
+    struct played_wire *wire;
+    for (uint32_t s = 0; s < i->send_count; s++)
+        for (uint32_t w = 0; (wire = played_wire_out(p, rank, b, i->send_first + s, w)) != NULL; w++) {
+            uint64_t *slot = malloc(i->count * sizeof(*slot));
+            memcpy(slot, values, i->count * sizeof(*slot));
+            wire->slots[wire->filled++ % PLAYED_SLOTS] = slot;
+        }
 }
 
 /* An exchange sends its source, and then acts as a reduction that sends nothing. */
@@ -162,7 +185,7 @@ static inline int played_step(struct played *p, uint32_t rank, uint32_t b)
                 continue;
             for (int r = 0; r < receives; r++) {
                 struct played_wire *w = played_wire(p, rank, b, i->receive_first + (uint32_t) r);
-                result[k] += w->slots[w->taken % PLAYED_SLOTS][k];
+                result[k] += w->slots[w->taken % PLAYED_SLOTS][i->slot_chunk + k];
             }
             if ((i->actions & RONDO_REDUCE) || receives == 0)
                 result[k] += *played_chunk(p, rank, i->source_buffer, i->source_index + k);
