@@ -30,15 +30,25 @@ def test_recursive_doubling(ranks):
         RONDO_ALGORITHM="recursive-doubling")
 
 
+MULTICAST = "bcast,allreduce,reduce_scatter_block,allgather,allgatherv,alltoall,scatter,barrier"
+
+
 @pytest.mark.parametrize("ranks", [2, 4, 5])
 def test_multicast(ranks):
     """The algorithm for small data, also beyond the sizes for which it is chosen."""
-    run(program("matrix"), "--ranks", ranks, "--collectives", "bcast,allreduce,allgather,allgatherv,scatter,barrier", "--types",
-        "int8,float16,float,double", "--ops", "sum,max,avg", "--counts", "0,1,3,17,255,1000,4099,70001", "--seed", 20 + ranks,
-        RONDO_ALGORITHM="multicast")
+    run(program("matrix"), "--ranks", ranks, "--collectives", MULTICAST, "--types", "int8,float16,float,double", "--ops",
+        "sum,max,avg", "--counts", "0,1,3,17,255,1000,4099,70001", "--seed", 20 + ranks, RONDO_ALGORITHM="multicast")
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 5])
+def test_multicast_two_shot(ranks):
+    """Counts that the ranks divide evenly; of the others another algorithm takes care."""
+    run(program("matrix"), "--ranks", ranks, "--collectives", "allreduce", "--counts",
+        ",".join(str(ranks * each) for each in (1, 3, 8, 250, 1001, 14000)) + ",7", "--seed", 25 + ranks,
+        RONDO_ALGORITHM="multicast-twoshot")
 
 
 def test_without_multicast():
     """The algorithms for small data where ranks do not share memory, and where they are more than multicast is for."""
-    run(program("matrix"), "--ranks", 4, "--collectives", "bcast,allreduce,allgather,allgatherv,scatter,barrier", "--types",
-        "int8,float", "--ops", "sum,avg", "--counts", "0,1,17,1000,4099", "--seed", 30, RONDO_MULTICAST="off")
+    run(program("matrix"), "--ranks", 4, "--collectives", MULTICAST, "--types", "int8,float", "--ops", "sum,avg", "--counts",
+        "0,1,17,1000,4099", "--seed", 30, RONDO_MULTICAST="off")

@@ -198,6 +198,9 @@ struct rondo_head {
     uint64_t unused[7];
     uint64_t direct_write; /* address for the next part; RONDO_DIRECT_WRITE_NONE: not said yet; _IN_SLOTS: none */
 };
+#define RONDO_DIRECT_WRITE_NONE     0
+#define RONDO_DIRECT_WRITE_IN_SLOTS 1
+
 /* What one receiver of a multicast connector tells the sender: two cache lines of its own, because adjacent lines are fetched
  * in pairs. The sender's memory, one for each receiver in the order of their ranks. */
 struct rondo_multicast_head {
@@ -205,9 +208,6 @@ struct rondo_multicast_head {
     int64_t peer;   /* its rank in the world, for reports; the sender writes it before the first operation */
     uint64_t unused[14];
 };
-
-#define RONDO_DIRECT_WRITE_NONE     0
-#define RONDO_DIRECT_WRITE_IN_SLOTS 1
 
 struct rondo_receive_action;
 

@@ -19,6 +19,7 @@ const struct rondo_algorithm *rondo_algorithm_table(int *count);
  */
 rondo_result_t rondo_build_local(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_multicast(const struct rondo_shape *shape, struct rondo_plan **plan);
+rondo_result_t rondo_build_multicast_two_shot(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_doubling(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_direct(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_linear(const struct rondo_shape *shape, struct rondo_plan **plan);

@@ -11,6 +11,10 @@
 struct rondo_program_builder;
 struct rondo_registered;
 
+/* Whether an algorithm runs over multicast connectors, between host devices of one host, and what a slot holds: what all others
+ * need, or a part for each rank. */
+enum rondo_multicast_use { RONDO_MULTICAST_NOT, RONDO_MULTICAST_WHOLE, RONDO_MULTICAST_PARTS };
+
 /* Exactly one of build, compose and registered is set. Sets of collectives are bits 1 << enum rondo_kind. */
 struct rondo_algorithm {
     const char *name;
@@ -35,9 +39,10 @@ struct rondo_algorithm {
     uint32_t two_blocks_inside;         /* for which a rank that is neither first nor last has two blocks a channel */
 
     /* Of all collectives: */
-    int low_latency;   /* it may run over LL connectors; for small sizes */
-    int direct;        /* it reads and writes the peers' buffers */
-    int multicast;     /* it runs over multicast connectors, between host devices of one host */
+    int low_latency; /* it may run over LL connectors; for small sizes */
+    int direct;      /* it reads and writes the peers' buffers */
+    enum rondo_multicast_use multicast;
+    int even;          /* each rank has a chunk of an all-reduce, and all must be equally long */
     int several_hosts; /* it needs several hosts with equally many ranks each, and more than one */
     int reduces_all;   /* one primitive reduces all ranks' data: at most RONDO_REDUCE_SOURCES_MAX ranks */
     int blocks_a_peer; /* it has a block for each direction between two ranks, in each channel */

@@ -139,8 +139,8 @@ static void check_instruction(struct rondo_verification *c, uint32_t number, uin
     if ((i->flags & RONDO_EXCHANGE) &&
         (!receives || !(i->actions & RONDO_SEND) || (i->flags & ~(RONDO_EXCHANGE | RONDO_FINISH | RONDO_NOTIFY))))
         rondo_verification_fail(c, number, "an exchange sends and receives, through slots");
-    if (i->slot_chunk != 0 && !in_slots)
-        rondo_verification_fail(c, number, "takes chunks from %u on of a slot that it does not receive", i->slot_chunk);
+    if (i->slot_chunk != 0 && (!in_slots || (i->actions & RONDO_SEND)))
+        rondo_verification_fail(c, number, "takes chunks from %u on of a slot, and does not only receive", i->slot_chunk);
     if (signal && (i->actions & (RONDO_REDUCE | RONDO_COPY)))
         rondo_verification_fail(c, number, "a signal moves no chunk");
     int reads_source = (i->actions & RONDO_REDUCE) || !receives;

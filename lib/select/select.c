@@ -161,7 +161,7 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
                    ? "hierarchical" /* a rank has fewer connectors than there are ranks */
                    : "linear";
     case RONDO_KIND_SCATTER:
-        return multicasts(comm, call->kind, rondo_multicast_bytes(comm, call)) ? "multicast" : "linear";
+        return multicasts(comm, call->kind, (size_t) comm->size * rondo_slice_op_bytes(per_rank)) ? "multicast" : "linear";
     case RONDO_KIND_ALLTOALLV:
     case RONDO_KIND_GATHER:
         return "linear";
@@ -180,10 +180,13 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
     return rondo_kind_has_blocks(call->kind) || rondo_kind_has_counts(call->kind) ? bytes / (size_t) comm->size : bytes;
 }
 
-size_t rondo_multicast_bytes(const struct rondo_comm *comm, const struct rondo_call *call)
+size_t rondo_multicast_bytes(const struct rondo_comm *comm, const struct rondo_call *call,
+                             const struct rondo_algorithm *algorithm)
 {
-    const size_t message = rondo_message_bytes(comm, call);
-    return call->kind == RONDO_KIND_SCATTER ? (size_t) comm->size * rondo_slice_op_bytes(message) : message;
+    const size_t message = rondo_message_bytes(comm, call), size = (size_t) comm->size;
+    if (algorithm->multicast != RONDO_MULTICAST_PARTS)
+        return message;
+    return size * rondo_slice_op_bytes(algorithm->even ? message / size : message);
 }
 
 const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
@@ -200,9 +203,11 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
         return "these are more ranks than it folds at a time";
     if (algorithm->several_hosts && (comm->topology.nodes < 2 || comm->topology.locals < 2))
         return "it needs several hosts with equally many ranks, more than one, each";
-    if (algorithm->multicast && call->kind == RONDO_KIND_SCATTER &&
+    if (algorithm->multicast == RONDO_MULTICAST_PARTS &&
         comm->runtime->settings.slot_bytes < (size_t) comm->size * RONDO_SLICE_OP_ALIGNMENT)
         return "a slot does not hold a part for each rank";
+    if (algorithm->even && call->count % (size_t) comm->size != 0)
+        return "its ranks' parts would not be equally long";
     if (algorithm->multicast && !comm->multicast)
         return "it needs ranks on host devices of one host, that share memory";
     if (rondo_algorithm_blocks(algorithm, call->kind, comm->size) > 2 * (int) comm->runtime->settings.channels)
@@ -367,15 +372,16 @@ static rondo_result_t select_all(const struct rondo_comm *comm, const struct ron
     int tma = strcmp(protocol, "tma") == 0 && plain && comm->tma;
     int small = choice->algorithm->low_latency && message <= RONDO_SMALL_BYTES_MAX;
     int tiny = small && message <= RONDO_TINY_BYTES_MAX && !comm->networked && comm->hosts_only;
-    choice->protocol = call->rate != 0 && choice->algorithm->build != rondo_build_local         ? RONDO_PROTOCOL_COMPRESSED
-                       : low_latency                                                            ? RONDO_PROTOCOL_LL
-                       : lines                                                                  ? RONDO_PROTOCOL_LL128
-                       : tma                                                                    ? RONDO_PROTOCOL_TMA
-                       : multicast && rondo_multicast_bytes(comm, call) <= RONDO_TINY_BYTES_MAX ? RONDO_PROTOCOL_MULTICAST_TINY
-                       : multicast                                                              ? RONDO_PROTOCOL_MULTICAST
-                       : tiny                                                                   ? RONDO_PROTOCOL_TINY
-                       : small                                                                  ? RONDO_PROTOCOL_SMALL
-                                                                                                : RONDO_PROTOCOL_SIMPLE;
+    choice->protocol = call->rate != 0 && choice->algorithm->build != rondo_build_local ? RONDO_PROTOCOL_COMPRESSED
+                       : low_latency                                                    ? RONDO_PROTOCOL_LL
+                       : lines                                                          ? RONDO_PROTOCOL_LL128
+                       : tma                                                            ? RONDO_PROTOCOL_TMA
+                       : multicast && rondo_multicast_bytes(comm, call, choice->algorithm) <= RONDO_TINY_BYTES_MAX
+                           ? RONDO_PROTOCOL_MULTICAST_TINY
+                       : multicast ? RONDO_PROTOCOL_MULTICAST
+                       : tiny      ? RONDO_PROTOCOL_TINY
+                       : small     ? RONDO_PROTOCOL_SMALL
+                                   : RONDO_PROTOCOL_SIMPLE;
 
     size_t channel_bytes = call->rate != 0 && comm->gpus_only ? 64 * KIB /* a block compresses more slowly than it moves data */
                            : rondo_is_wide(comm) && call->rate == 0 ? NETWORK_CHANNEL_BYTES

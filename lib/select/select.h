@@ -40,7 +40,8 @@ size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *
 
 /* The bytes that one connector transmits for the call, by which the protocol is chosen. SIZE_MAX if ranks cannot know it. */
 size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_call *call);
-/* The bytes of a slot that holds all that a rank sends by multicast for the call: of a scatter all ranks' blocks. */
-size_t rondo_multicast_bytes(const struct rondo_comm *comm, const struct rondo_call *call);
+/* The bytes of a slot that holds all that a rank sends by multicast for the call. */
+size_t rondo_multicast_bytes(const struct rondo_comm *comm, const struct rondo_call *call,
+                             const struct rondo_algorithm *algorithm);
 
 #endif

@@ -135,7 +135,7 @@ static rondo_result_t own_lane(struct rondo_request *request, uint64_t id, int p
     if (choice->algorithm->direct)
         bytes = 0; /* signals only */
     else if (choice->algorithm->multicast)
-        bytes = rondo_multicast_bytes(comm, call);
+        bytes = rondo_multicast_bytes(comm, call, choice->algorithm);
     else if (choice->algorithm->adapt == rondo_adapt_ring && call->kind == RONDO_KIND_ALLREDUCE)
         bytes = bytes / (size_t) comm->size + RONDO_CACHE_LINE;
     else if (!rondo_algorithm_single(choice->algorithm) &&

@@ -128,12 +128,14 @@ static void mutate(struct rondo_plan_set *set, uint64_t *seed)
 }
 
 /* Plans by multicast, of a collective by chance. */
-static struct rondo_plan_set *multicast_plans(int ranks, uint64_t *seed, const char **collective)
+static struct rondo_plan_set *multicast_plans(int ranks, uint64_t *seed, const char **name, const char **collective)
 {
-    static const enum rondo_kind kinds[] = {RONDO_KIND_BCAST, RONDO_KIND_SCATTER, RONDO_KIND_ALLREDUCE, RONDO_KIND_ALLGATHER};
-    const struct rondo_shape shape = {.kind = kinds[played_random(seed) % 4], .size = ranks, .root = ranks / 2, .channels = 1};
+    static const enum rondo_kind kinds[] = {RONDO_KIND_BCAST,     RONDO_KIND_SCATTER,  RONDO_KIND_ALLREDUCE,
+                                            RONDO_KIND_ALLGATHER, RONDO_KIND_ALLTOALL, RONDO_KIND_REDUCE_SCATTER_BLOCK};
+    const struct rondo_shape shape = {.kind = kinds[played_random(seed) % 6], .size = ranks, .root = ranks / 2, .channels = 1};
+    *name = shape.kind == RONDO_KIND_ALLREDUCE && played_random(seed) % 2 ? "multicast-twoshot" : "multicast";
     *collective = rondo_kind_name(shape.kind);
-    return plans_by_hand(rondo_algorithm_find("multicast", shape.kind), &shape);
+    return plans_by_hand(rondo_algorithm_find(*name, shape.kind), &shape);
 }
 
 /* Every plan that the verifier accepts computes the right result. */
@@ -152,8 +154,7 @@ static void test_mutations(void **state)
             compiled(name, collective, ranks, 1 + (int) (played_random(&seed) % 2), 1 + (uint32_t) (played_random(&seed) % 8));
         if (played_random(&seed) % 4 == 0) {
             rondo_plan_set_free(set);
-            name = "multicast";
-            set = multicast_plans(ranks, &seed, &collective);
+            set = multicast_plans(ranks, &seed, &name, &collective);
         }
         if (set == NULL)
             continue;

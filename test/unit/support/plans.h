@@ -290,6 +290,7 @@ static inline struct rondo_plan_set *plans_by_hand(const struct rondo_algorithm 
     }
     uint32_t groups = rondo_conditions_chunks(&set->conditions, set->conditions.root, RONDO_INPUT);
     set->conditions.block_chunks = set->plans[shape->root]->program->chunks[RONDO_INPUT] / groups;
+    set->even = set->plans[shape->root]->even;
     return set;
 }
 
