@@ -107,11 +107,13 @@ static int doubles_on_host(const struct rondo_comm *comm, size_t bytes)
 
 static int multicasts(const struct rondo_comm *comm, enum rondo_kind kind, size_t bytes)
 {
-    const int rooted = kind == RONDO_KIND_BCAST || kind == RONDO_KIND_SCATTER;
-    const size_t most = kind == RONDO_KIND_BCAST     ? MULTICAST_BCAST_BYTES_MAX
-                        : kind == RONDO_KIND_SCATTER ? MULTICAST_SCATTER_BYTES_MAX
-                                                     : one_shot_limit(comm->size);
-    return comm->multicast && comm->size > 2 && bytes <= most && (rooted || comm->size <= RONDO_REDUCE_SOURCES_MAX);
+    if (!comm->multicast || comm->size <= 2)
+        return 0;
+    if (kind == RONDO_KIND_BCAST)
+        return bytes <= MULTICAST_BCAST_BYTES_MAX;
+    if (kind == RONDO_KIND_SCATTER) /* a slot has a part for each rank */
+        return bytes <= MULTICAST_SCATTER_BYTES_MAX && bytes <= comm->runtime->settings.slot_bytes;
+    return bytes <= one_shot_limit(comm->size) && comm->size <= RONDO_REDUCE_SOURCES_MAX;
 }
 
 static int is_float8(rondo_datatype_t type)
