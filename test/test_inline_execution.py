@@ -18,6 +18,13 @@ def test_stuck(ranks):
         run(program("inline_execution"), "--scenario", "late", "--ranks", ranks, "--seed", seed)
 
 
+@pytest.mark.parametrize("algorithm", [None, "multicast", "linear"])
+def test_late_receiver(algorithm):
+    """A root with more to send than there are slots waits for the slowest receiver. Without that (rondo_slowest_head) the late
+    receiver reads what came a ring later, or waits for ever."""
+    run(program("inline_execution"), "--scenario", "receiver", "--ranks", 3, "--rounds", 12, RONDO_ALGORITHM=algorithm)
+
+
 def test_many_threads():
     run(program("inline_execution"), "--scenario", "together", "--ranks", 2, "--rounds", 300)
 

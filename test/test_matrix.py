@@ -37,15 +37,21 @@ MULTICAST = "bcast,allreduce,reduce_scatter_block,allgather,allgatherv,alltoall,
 def test_multicast(ranks):
     """The algorithm for small data, also beyond the sizes for which it is chosen."""
     run(program("matrix"), "--ranks", ranks, "--collectives", MULTICAST, "--types", "int8,float16,float,double", "--ops",
-        "sum,max,avg", "--counts", "0,1,3,17,255,1000,4099,70001", "--seed", 20 + ranks, RONDO_ALGORITHM="multicast")
+        "sum,max,avg", "--counts", "0,1,3,17,1000,4099,70001", "--seed", 20 + ranks, RONDO_ALGORITHM="multicast")
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 5])
 def test_multicast_two_shot(ranks):
-    """Counts that the ranks divide evenly; of the others another algorithm takes care."""
-    run(program("matrix"), "--ranks", ranks, "--collectives", "allreduce", "--counts",
-        ",".join(str(ranks * each) for each in (1, 3, 8, 250, 1001, 14000)) + ",7", "--seed", 25 + ranks,
+    """1000 elements are the same number for each rank; where ranks' parts differ, another algorithm is taken."""
+    run(program("matrix"), "--ranks", ranks, "--collectives", "allreduce", "--counts", "0,1,17,1000", "--seed", 25 + ranks,
         RONDO_ALGORITHM="multicast-twoshot")
+
+
+@pytest.mark.parametrize("collective", ["allreduce", "alltoall", "reduce_scatter_block", "scatter"])
+def test_multicast_parts(collective):
+    """Slots with a part for each rank, and many of them one after the other."""
+    run(program("rondo"), "bench", collective, "--ranks", 4, "--device", "host", "-b", 64, "-e", "1M", "-f", 64, "-n", 5, "-c",
+        RONDO_ALGORITHM="multicast-twoshot" if collective == "allreduce" else "multicast")
 
 
 def test_without_multicast():

@@ -95,6 +95,26 @@ static void late(struct rank *me)
     CHECK(stats.preemptions > 0, "nothing got stuck in %ld rounds", rounds);
 }
 
+/* One receiver of a multicast connector is late, and the root has more to send than there are slots: it waits for that one, not
+ * for those that have taken all. */
+static void late_receiver(struct rank *me)
+{
+    uint64_t words[TINY_MAX];
+    for (long round = 0; round < rounds; round++) {
+        const int root = (int) (round % me->size), sleeper = (root + 1 + (int) (round / me->size) % (me->size - 1)) % me->size;
+        STEP("round %ld", round);
+        if (me->rank == sleeper)
+            ranks_sleep(0.01);
+        for (int message = 0; message < 2 * MESSAGES; message++) {
+            const int count = 1 + message % TINY_MAX;
+            for (int i = 0; i < count; i++)
+                words[i] = me->rank == root ? word(root, round, message, i) : 0;
+            MUST(rondo_bcast(words, (size_t) count, RONDO_UINT64, root, me->world));
+            check_words(words, count, root, round, message);
+        }
+    }
+}
+
 /* ---- in groups ---- */
 
 enum { GROUP_MOST = 6, GROUP_WORDS = 24 };
@@ -304,6 +324,8 @@ static void run(struct rank *me)
         together(me);
     else if (strcmp(scenario, "groups") == 0)
         groups(me), arrays(me);
+    else if (strcmp(scenario, "receiver") == 0)
+        late_receiver(me);
     else
         late(me);
 }
@@ -315,7 +337,7 @@ int main(int argc, char **argv)
         {"--seed", &seed, NULL, "of counts and of who is late"},
         {"--rounds", &rounds, NULL, "of each thread"},
         {"--threads", &threads, NULL, "that send, and as many that receive, a rank (at most 16)"},
-        {"--scenario", NULL, &scenario, "late, alone, together, order or groups"},
+        {"--scenario", NULL, &scenario, "late, receiver, alone, together, order or groups"},
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
     ranks_run((int) ranks, NULL, run, NULL);
