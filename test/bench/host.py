@@ -4,7 +4,8 @@
 usage: host.py RONDO --peers mpi:NAME,... [options]
   --ranks N,...       numbers of ranks (2, 4, 8 and 16, as far as there are cores; and 4 on two cores)
   --only NAME,...     only these collectives
-  --largest SIZE      of the sizes in powers of four (2M); 16 MiB come on top
+  --largest SIZE      of the sizes in powers of four (2M)
+  --beyond SIZE       one more size (16M); 0: none
   --rounds N          (5)
   --seconds S         no cell begins that would end later (none)
   --json FILE         what was measured, raw
@@ -28,7 +29,6 @@ import time
 import provenance
 
 COLLECTIVES = ("allreduce", "bcast", "reduce", "reduce_scatter_block", "allgather", "alltoall", "gather", "scatter", "barrier")
-LARGE = 16 << 20
 GOAL_CELLS, GOAL_LEAST, GOAL_EACH, GOAL_ALL = 0.95, 0.95, 1.15, 1.5
 
 
@@ -100,6 +100,7 @@ def main():
     reader.add_argument("--ranks", default=",".join(str(n) for n in (2, 4, 8, 16) if n <= cores or n == 2 * cores == 4))
     reader.add_argument("--only", default=",".join(COLLECTIVES))
     reader.add_argument("--largest", default="2M")
+    reader.add_argument("--beyond", default="16M")
     reader.add_argument("--rounds", type=int, default=5)
     reader.add_argument("--seconds", type=float, default=math.inf)
     reader.add_argument("--json", type=pathlib.Path)
@@ -112,7 +113,9 @@ def main():
                 print(f"no time is left for {collective} of {ranks} ranks", flush=True)
                 failed += 1
                 continue
-            parts = [("-b", "8", "-e", "8")] if collective == "barrier" else [("-b", "8", "-e", options.largest), ("-b", str(LARGE), "-e", str(LARGE))]
+            parts = [("-b", "8", "-e", "8" if collective == "barrier" else options.largest)]
+            if options.beyond != "0" and collective != "barrier":
+                parts.append(("-b", options.beyond, "-e", options.beyond))
             for sizes in parts:
                 found = run(options, collective, ranks, sizes)
                 failed += found is None
