@@ -161,7 +161,8 @@ $(MULTIRANK): $(BUILD)/test/%: $(BUILD)/obj/test/multirank/%.o $(MULTIRANK_SHARE
 	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
 
 # Between the library and libc stand wrappers that can make a call fail.
-INJECTED := $(shell grep -o 'X.[a-z][a-z_0-9]*' test/injection/functions.h | cut -c3-)
+paren := (
+INJECTED := $(patsubst X$(paren)%,%,$(shell grep -o 'X.[a-z][a-z_0-9]*' test/injection/functions.h 2>/dev/null))
 INJECTION_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard test/injection/*.c))
 $(BUILD)/test/injection: $(INJECTION_OBJECTS) $(BUILD)/librondo.a test/injection/functions.h
 	@mkdir -p $(@D)

@@ -55,7 +55,7 @@ def test_a_tuning_file_that_is_none(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     for path, reason in ((tmp_path / "fifo", "it is not a regular file"), (tmp_path, "Is a directory")):
         output = run(program("rondo"), "stress", "--ranks", 1, "--device", "host", "--iterations", 1, expect=1, RONDO_TUNING=path)
-        assert f"RONDO_TUNING: {path}: {reason}" in output
+        assert f'RONDO_TUNING="{path}" cannot be read: {reason}' in output
 
 
 def test_messages_to_a_closed_pipe():

@@ -412,7 +412,7 @@ static void read_memory(struct side *side)
     fill(pointers[2], 300, 7);
     struct rondo_cuda_handle wrong = handles[0];
     memset(wrong.bytes + 24, 0xff, 40);
-    expect(rondo_cuda_import(side->device, &wrong, &again, &same) == RONDO_ERR_ARGUMENT, "no handle");
+    expect(rondo_cuda_import(side->device, &wrong, &again, &same) == RONDO_ERR_TRANSPORT, "no handle");
     step(side->socket);
     await_step(side->socket);
     rondo_cuda_release(mappings[1]);
