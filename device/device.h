@@ -10,6 +10,7 @@
 #include "device/abi/structures.h"
 
 struct rondo_device;
+struct rondo_single_copy_peer;
 
 struct rondo_device_options {
     int rank;
@@ -17,6 +18,9 @@ struct rondo_device_options {
     uint32_t blocks;
     uint32_t lane_contexts; /* the most program blocks of an operation */
     struct rondo_policy policy;
+    /* On host devices: by rank in the world (device/engine/references.h). It outlives the device, and stays as it is from the
+     * first operation on that references anything. */
+    const struct rondo_single_copy_peer *single_copy_peers;
     int trace; /* the blocks record what they do (trace.h) */
     /* Called after the daemon has quit, and after a completion that no assisting thread will notice. On any thread; must be
      * short and must not call back into the device. */

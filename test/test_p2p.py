@@ -25,7 +25,7 @@ def test_large_messages_by_slots(scenario, direct_write):
 def test_nothing_reaches_a_buffer_that_was_given_back(seed):
     """A receive is aborted while its sender stores into its buffer. Without rondo_withdraw_direct_write 10 to 20 of 150 rounds
     fail."""
-    run(program("abandoned"), "--rounds", 150, "--seed", seed)
+    run(program("single_copy"), "--ranks", 2, "--scenario", "abandon", "--aborter", 0, "--words", 524288, "--rounds", 150, "--seed", seed)
 
 
 def test_all_in_one_job():

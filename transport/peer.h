@@ -5,11 +5,15 @@
 #ifndef RONDO_TRANSPORT_PEER_H
 #define RONDO_TRANSPORT_PEER_H
 
+#include "device/engine/process_memory.h"
 #include "transport/memory/cuda_memory.h"
 
 #include <stdint.h>
 
 #define RONDO_HOST_ID_BYTES 128
+
+/* Whether a rank takes part in single copies (device/engine/references.h). Of several ranks, the smallest counts. */
+enum rondo_peer_single_copy { RONDO_PEER_SLOTS_ONLY, RONDO_PEER_SINGLE_COPY, RONDO_PEER_SINGLE_COPY_ALWAYS };
 
 /* Plain data: it is exchanged as it lies in memory, so all ranks run the same build. */
 struct rondo_peer {
@@ -23,7 +27,9 @@ struct rondo_peer {
     struct rondo_gpu_identity gpu;     /* all zero: a rank on the host device */
     uint32_t networks; /* set of networks that the rank can use (transport/transport.c); told in a later exchange */
     uint64_t tuning;   /* fingerprint of its tuning table; 0: none */
-    uint32_t carriers; /* threads that move its networks' bytes, 0: NICs do; told once all have opened them */
+    struct rondo_process_identity memory; /* by which the ranks of its host read its process's memory */
+    uint32_t single_copy; /* enum rondo_peer_single_copy; told at last, once it has tried to read its neighbours' memory */
+    uint32_t carriers;    /* threads that move its networks' bytes, 0: NICs do; told once all have opened them */
 };
 
 #endif

@@ -132,15 +132,16 @@ struct rondo_operation {
     uint64_t tiles;
     uint32_t slices; /* of a tile, at most */
     uint8_t type, op, element_bytes;
-    uint8_t streaming;     /* results are too large to stay in the cache */
-    uint8_t direct;        /* peers' buffers are reached directly: signals say where they are */
-    uint8_t zero_copy;     /* enum rondo_zero_copy */
-    uint8_t protocol;      /* enum rondo_protocol, of all its connectors */
-    uint8_t warp_mode;     /* enum rondo_warp_mode, of a GPU's kernel on a stream */
-    uint32_t average;      /* divisor of the FINISH step; 0: none */
-    uint8_t rate;          /* bits a value in slots (RONDO_PROTOCOL_COMPRESSED); 0: as they are */
-    uint8_t direct_writes; /* enum rondo_writes_directly */
-    uint16_t unused;
+    uint8_t streaming;      /* results are too large to stay in the cache */
+    uint8_t direct;         /* peers' buffers are reached directly: signals say where they are */
+    uint8_t zero_copy;      /* enum rondo_zero_copy */
+    uint8_t protocol;       /* enum rondo_protocol, of all its connectors */
+    uint8_t warp_mode;      /* enum rondo_warp_mode, of a GPU's kernel on a stream */
+    uint32_t average;       /* divisor of the FINISH step; 0: none */
+    uint8_t rate;           /* bits a value in slots (RONDO_PROTOCOL_COMPRESSED); 0: as they are */
+    uint8_t direct_writes;  /* enum rondo_writes_directly */
+    uint8_t single_copy;    /* set of enum rondo_single_copy_use; 0: none */
+    uint8_t readers;        /* ranks that read from this one at the same time; where single copies are used */
     char *residual;         /* laid out as the input, in the type that the code computes in; NULL: nothing is fed back */
     uint64_t windows[2][2]; /* what a SIGNAL tells: {window, offset} of input and output (see struct rondo_end) */
 } __attribute__((aligned(16)));
@@ -184,6 +185,39 @@ struct rondo_source_references {
     struct rondo_referenced_slot slots[]; /* one for each slot; written by the sender, published with the tail */
 };
 
+/* Single copy between ranks of one host in several processes (device/engine/references.h): slots name where the bytes lie, and
+ * the receiver copies them from there. All ranks agree whether receivers look; what a sender references is its own choice. */
+enum rondo_single_copy_use {
+    RONDO_SINGLE_COPY_USED = 1,
+    RONDO_SINGLE_COPY_INPUT = 2,  /* the input is not written */
+    RONDO_SINGLE_COPY_OUTPUT = 4, /* each element of the output is written once at most */
+    RONDO_SINGLE_COPY_ALWAYS = 8, /* slots of any size are referenced; else where it pays */
+    RONDO_SINGLE_COPY_RULE = 16   /* times enum rondo_cost_rule */
+};
+
+/* Whose time counts where slots are not copied once (device/engine/copy_costs.h). */
+enum rondo_cost_rule { RONDO_COST_BOTH, RONDO_COST_ONE_WAY, RONDO_COST_READER, RONDO_COST_READERS };
+#define RONDO_COST_CLASSES 3
+
+/* The reference of a slot, in shared memory before the slots, each on a line of its own. */
+struct rondo_reference {
+    uint64_t
+        source; /* address in the sender's memory, RONDO_REFERENCE_*: written by the sender, and by a receiver that refuses */
+    uint64_t number; /* of the slot that the reference was made for, + 1; released with that slot's tail */
+    /* The sender's own: */
+    uint64_t bytes, address;
+    /* ... and of all slots, in the first reference: */
+    uint64_t mistrusted;                 /* number of the slot before which none is referenced */
+    uint32_t stores[RONDO_COST_CLASSES]; /* what storing into slots costs */
+    uint32_t sent;                       /* slots for which there was a choice */
+    uint64_t unused;
+};
+#define RONDO_REFERENCE_NONE           0 /* the bytes are in the slot */
+#define RONDO_REFERENCE_REFUSED        1 /* the receiver cannot read the source: the sender is to copy the bytes into the slot */
+#define RONDO_REFERENCE_WITHDRAWN      2 /* the sender's operation has failed, and the source is not the bytes' any more */
+/* Whether connectors of shared memory have references, of this protocol. */
+#define RONDO_HAS_REFERENCES(protocol) ((protocol) == RONDO_PROTOCOL_SIMPLE || (protocol) == RONDO_PROTOCOL_SMALL)
+
 /* Direct write: whether senders store what is received where it belongs (device/engine/direct_write.h). All ranks agree
  * whether receivers say where that is; each rank says it for itself. */
 enum rondo_writes_directly {
@@ -196,7 +230,8 @@ enum rondo_writes_directly {
 struct rondo_head {
     uint64_t taken; /* slots */
     uint64_t unused[7];
-    uint64_t direct_write; /* address for the next part; RONDO_DIRECT_WRITE_NONE: not said yet; _IN_SLOTS: none */
+    uint64_t direct_write;              /* address for the next part; RONDO_DIRECT_WRITE_NONE: not said yet; _IN_SLOTS: none */
+    uint64_t costs[RONDO_COST_CLASSES]; /* of a single copy, << 32, and of reading slots */
 };
 #define RONDO_DIRECT_WRITE_NONE     0
 #define RONDO_DIRECT_WRITE_IN_SLOTS 1

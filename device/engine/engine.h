@@ -14,6 +14,7 @@
 #include "device/engine/direct_write.h"
 #include "device/engine/publish.h"
 #include "device/engine/run.h"
+#include "device/engine/single_copy.h"
 #include "device/engine/slices.h"
 #include "device/engine/use.h"
 #include "device/engine/waits.h"
@@ -148,7 +149,7 @@ RONDO_FUNCTION int rondo_run_slices(struct rondo_run *run, const struct rondo_in
             if (!rondo_wait_ready(run, instruction, bytes))
                 return 0;
         }
-        if (!rondo_move(run, instruction, measured, stretch))
+        if (!rondo_take_references(run, instruction, measured, stretch) || !rondo_move(run, instruction, measured, stretch))
             return 0;
         run->slice++;
         rondo_publish(run); /* publishes the previous primitive if this one moved nothing */
@@ -199,6 +200,8 @@ RONDO_FUNCTION enum rondo_outcome rondo_interpret(struct rondo_run *run)
     if (!rondo_is_settled(run))
         return RONDO_OUTCOME_STUCK;
 #endif
+    if (!rondo_await_readers(run))
+        return RONDO_OUTCOME_STUCK;
     return RONDO_OUTCOME_FINISHED;
 }
 

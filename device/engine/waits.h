@@ -6,6 +6,7 @@
 #define RONDO_DEVICE_ENGINE_WAITS_H
 
 #include "device/move/low_latency.h"
+#include "device/engine/references.h"
 #include "device/engine/run.h"
 #include "device/engine/use.h"
 #include "device/engine/workers.h"
@@ -135,12 +136,43 @@ RONDO_FUNCTION const uint64_t *rondo_awaited_head(const struct rondo_end *end)
     return slowest != NULL ? &slowest->taken : end->watched;
 }
 
+#if defined(__CUDACC__)
+
+/* GPUs reference nothing. */
+RONDO_FUNCTION void rondo_fill_refused(const struct rondo_run *run)
+{
+    (void) run;
+}
+RONDO_FUNCTION int rondo_may_be_refused(const struct rondo_run *run)
+{
+    (void) run;
+    return 0;
+}
+
+#else
+
+/* Copies the bytes of the run's refused references into their slots (device/engine/references.h). */
+RONDO_FUNCTION void rondo_fill_refused(const struct rondo_run *run)
+{
+    rondo_visit_references(run->operation, run->part, run->workers->single_copy_peers, rondo_fill_slots);
+}
+
+/* Whether a reference of the run may yet be refused. */
+RONDO_FUNCTION int rondo_may_be_refused(const struct rondo_run *run)
+{
+    return rondo_visit_references(run->operation, run->part, run->workers->single_copy_peers, rondo_is_unread) != NULL;
+}
+
+#endif
+
 /* What a stuck run waits for, for the readiness check: the first of its slots that is missing, or the first receiver without
  * a free one. */
 RONDO_FUNCTION struct rondo_awaited rondo_awaits(const struct rondo_run *run)
 {
     const struct rondo_instruction *instruction = rondo_workers_instruction(run->workers, run, run->instruction);
     struct rondo_awaited anything = {NULL, 0, RONDO_AWAITS_ANYTHING, 0};
+    if (rondo_may_be_refused(run)) /* its receivers may wait for it */
+        return anything;
     if (run->tile >= run->operation->tiles || (instruction->dependencies > 0 && run->slice == 0))
         return anything;
     if ((instruction->actions & RONDO_RECEIVE) && !(instruction->flags & RONDO_DIRECT_IN))
@@ -175,10 +207,14 @@ RONDO_FUNCTION int rondo_has_come(const struct rondo_awaited *awaited, uint64_t 
                                                  : 1;
 }
 
+#define RONDO_REFUSAL_POLLS 256 /* from one look for refused references to the next: a divisor of policy->yield_polls */
+
 /* After a poll in vain. missing: see rondo_missing. Yields the core now and then. Returns 0 if the budget is spent. */
 RONDO_FUNCTION int rondo_looks_again(struct rondo_run *run, int32_t missing, uint64_t *polls)
 {
     const int over = rondo_outrun(run, *polls);
+    if (over || *polls % RONDO_REFUSAL_POLLS == 0)
+        rondo_fill_refused(run);
     if (over || !run->policy->preempt)
         rondo_report_missing(run, missing);
     if (!over && rondo_relax(*polls, run->policy->yield_mask))

@@ -7,6 +7,7 @@
 #define RONDO_DEVICE_ENGINE_WORKERS_HOST_H
 
 #include "device/codec/codec.h"
+#include "device/engine/references.h"
 #include "device/engine/run.h"
 #include "device/engine/use.h"
 #include "device/engine/zero_copy.h"
@@ -26,6 +27,12 @@ struct rondo_workers {
     struct rondo_store_policy store_policies[RONDO_STORE_POLICIES]; /* by rank in the world */
     int past;      /* the slice operation's remotes are stored past the caches */
     int forwarded; /* the slice operation's stream, whose slot has not been given back, is yet to be decoded */
+    int in_place;  /* what is received next is where it belongs (device/engine/single_copy.h) */
+    const struct rondo_single_copy_peer *single_copy_peers; /* by rank in the world */
+    /* Where the time of copying into and out of slots counts (device/engine/copy_costs.h): */
+    uint32_t slot_copies;       /* number of such slice operations */
+    uint32_t timed_copies;      /* of the slice operation; 0: it is not timed */
+    struct rondo_end *timed[2]; /* the end it receives through, and sends through; NULL: none */
     /* Called when the other blocks have been notified of an operation: their threads may sleep. NULL: nothing is called. */
     void (*gather)(void *argument);
     void *gather_argument;
@@ -53,6 +60,39 @@ RONDO_FUNCTION struct rondo_use *rondo_workers_use(struct rondo_workers *workers
     return &workers->use;
 }
 
+/* Decides whether to time the slice operation, of which the addresses are known. After single copies the first one through
+ * slots is: it may be a trial. */
+RONDO_FUNCTION void rondo_workers_time(struct rondo_workers *workers, const struct rondo_run *run, const struct rondo_use *use,
+                                       int in_place)
+{
+    const struct rondo_slice_op *slice_op = &workers->slice_op;
+    if (slice_op->count * slice_op->element_bytes < RONDO_SINGLE_COPY_BYTES)
+        return;
+    struct rondo_end *in = use->received == 1 && !in_place ? rondo_end_of(run, use->receive_first) : NULL;
+    struct rondo_end *out = slice_op->remotes == 1 && use->sent == 1 ? rondo_end_of(run, use->send_first) : NULL;
+    workers->timed[RONDO_INCOMING] = in != NULL && rondo_is_referenced(workers->single_copy_peers, in) ? in : NULL;
+    workers->timed[RONDO_OUTGOING] = out != NULL && rondo_is_referenced(workers->single_copy_peers, out) ? out : NULL;
+    if (in == NULL && out == NULL) {
+        if (use->received + use->sent > 0)
+            workers->slot_copies = 0;
+    } else if (workers->slot_copies++ % RONDO_COST_SAMPLE == 0) {
+        workers->timed_copies = (slice_op->local != NULL && !in_place) + (uint32_t) slice_op->remotes;
+    }
+}
+
+/* Notes a time. Each copy of the slice operation has its share. */
+RONDO_FUNCTION void rondo_workers_note(const struct rondo_workers *workers, uint64_t ns)
+{
+    const uint64_t bytes = workers->slice_op.count * workers->slice_op.element_bytes;
+    const struct rondo_end *in = workers->timed[RONDO_INCOMING], *out = workers->timed[RONDO_OUTGOING];
+    if (in != NULL)
+        rondo_note_receiving(in, 0, ns / workers->timed_copies, bytes);
+    if (out != NULL) {
+        uint32_t *store = &rondo_reference_at(out, 0)->stores[rondo_cost_class(bytes)];
+        *store = rondo_cost_after(*store, ns / workers->timed_copies, bytes);
+    }
+}
+
 /* Carries out what has been described. */
 RONDO_FUNCTION void rondo_workers_begin(struct rondo_workers *workers, uint64_t polls)
 {
@@ -66,7 +106,11 @@ RONDO_FUNCTION void rondo_workers_begin(struct rondo_workers *workers, uint64_t 
             rondo_codec_run(slice_op);
         return;
     }
+    const uint64_t began = workers->timed_copies > 0 ? rondo_clock_ns() : 0;
     rondo_move_host(slice_op, workers->past);
+    if (workers->timed_copies > 0)
+        rondo_workers_note(workers, rondo_clock_ns() - began);
+    workers->timed_copies = 0;
 }
 
 RONDO_FUNCTION void rondo_workers_repeat(struct rondo_workers *workers)
@@ -207,8 +251,15 @@ RONDO_FUNCTION void rondo_workers_take_ends(struct rondo_workers *workers, const
         const struct rondo_end *from = use->direct_out ? rondo_end_of(run, use->receive_first + i) : NULL;
         rondo_resolve_remote(use, end, from, end->position, i, &workers->slice_op);
     }
+    if (run->operation->single_copy) {
+        rondo_reference_sources(run, workers->single_copy_peers, use, &workers->slice_op);
+        rondo_workers_time(workers, run, use, workers->in_place);
+        if (workers->in_place)
+            workers->slice_op.source[0] = workers->slice_op.local;
+        workers->in_place = 0;
+    }
     workers->past = 0;
-    if (use->sent > 0 && !use->direct_out && workers->slice_op.rate == 0) {
+    if (workers->slice_op.remotes > 0 && !use->direct_out && workers->slice_op.rate == 0) {
         const struct rondo_end *end = rondo_end_of(run, use->send_first); /* of several, the first decides */
         workers->past = rondo_store_policy_is_past(&workers->store_policies[(uint32_t) end->peer % RONDO_STORE_POLICIES],
                                                    workers->slice_op.count * workers->slice_op.element_bytes, rondo_clock_ns);

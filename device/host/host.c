@@ -408,6 +408,7 @@ static rondo_result_t create(struct rondo_device **device, const struct rondo_de
     for (uint32_t b = 0; result == RONDO_SUCCESS && b < options->blocks; b++) {
         struct runner *runner = &host->runners[b];
         runner->host = host;
+        runner->workers.single_copy_peers = options->single_copy_peers;
         runner->workers.gather = gather;
         runner->workers.gather_argument = host;
         result = rondo_thread_start(&runner->thread, "rondo block", THREAD_STACK_BYTES, runner_main, runner);

@@ -84,6 +84,10 @@ static const rondo_variable_t table[] = {
     {connecting, "RONDO_DIRECT_WRITE", "auto",
      "whether a sender stores large messages directly into the receiver's buffer: auto or off; refused: a test of refusal",
      CHOICE, "", 0, 0, "auto,off,refused"},
+    {connecting, "RONDO_SINGLE_COPY", "off",
+     "how processes of a host copy large messages once: off, or auto (where it is measured to be faster); cma: of any size; "
+     "refused: a test of refusal",
+     CHOICE, "", 0, 0, "auto,off,cma,refused"},
     {observing, "RONDO_LOG", "warn", "least severe messages that are printed on standard error: error, warn, info or debug",
      CHOICE, "", 0, 0, "error,warn,info,debug"},
     {observing, "RONDO_CHECK", "0",

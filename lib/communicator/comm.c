@@ -82,6 +82,7 @@ static void find_locality(struct rondo_comm *comm)
     const struct rondo_peer *self = &runtime->peers[runtime->rank];
     int one_process = 1;
     comm->same_process = comm->same_host = comm->gpus_only = comm->hosts_only = 1;
+    comm->single_copy = RONDO_PEER_SINGLE_COPY_ALWAYS;
     for (int i = 0; i < comm->size; i++) {
         const struct rondo_peer *peer = &runtime->peers[comm->members[i]];
         int same_host = strcmp(peer->host_id, self->host_id) == 0;
@@ -90,6 +91,8 @@ static void find_locality(struct rondo_comm *comm)
         comm->hosts_only &= peer->device == RONDO_DEVICE_HOST;
         if (peer->carriers != 0 && (comm->carriers == 0 || peer->carriers < comm->carriers))
             comm->carriers = peer->carriers;
+        if (peer->single_copy < comm->single_copy)
+            comm->single_copy = peer->single_copy;
         one_process &= same_host && memcmp(peer->process, self->process, sizeof(self->process)) == 0;
         /* Not even ranks of one process can use any address of each other's GPU memory: it must be opened
          * (lib/connection/window.c). */
@@ -104,6 +107,8 @@ static void find_locality(struct rondo_comm *comm)
     comm->tma = all_tma(comm);
     comm->direct_writes = one_process && !comm->networked && (comm->same_process || comm->linked) &&
                           runtime->settings.direct_write != RONDO_DIRECT_WRITE_OFF;
+    if (one_process || !comm->same_host || !comm->hosts_only)
+        comm->single_copy = RONDO_PEER_SLOTS_ONLY;
     comm->by_host = comm->gpus_only && comm->same_host && !prefers_p2p(runtime);
 }
 

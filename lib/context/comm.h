@@ -30,6 +30,7 @@ struct rondo_comm {
     int linked;                  /* each member has its own GPU, and every two are joined by NVLink and use it */
     int tma;                     /* linked, and all GPUs have TMA copies (device/cuda/move_tma.h) */
     int direct_writes;           /* members can access most of each other's memory (device/engine/direct_write.h) */
+    uint32_t single_copy;        /* enum rondo_peer_single_copy: of all members, which are of one host and several processes */
     struct rondo_topology topology;
     int group;         /* members per host, if consecutive and equal on all hosts; 0: otherwise, or one host */
     int networked;     /* some members may be connected by a network */

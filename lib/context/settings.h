@@ -12,6 +12,8 @@ struct rondo_tuning;
 
 enum rondo_direct_write { RONDO_DIRECT_WRITE_AUTO, RONDO_DIRECT_WRITE_OFF, RONDO_DIRECT_WRITE_REFUSED };
 
+enum rondo_single_copy { RONDO_SINGLE_COPY_AUTO, RONDO_SINGLE_COPY_OFF, RONDO_SINGLE_COPY_CMA, RONDO_SINGLE_COPY_REFUSED };
+
 struct rondo_settings {
     double timeout;         /* seconds; 0: none */
     double connect_timeout; /* seconds */
@@ -25,6 +27,7 @@ struct rondo_settings {
     uint32_t wanted_channels;             /* 0: chosen */
     enum rondo_direct_write direct_write; /* OFF: never used; REFUSED: receivers never offer their buffers */
     int multicast;                        /* whether multicast connectors may be used */
+    enum rondo_single_copy single_copy;   /* CMA: of any size; REFUSED: the same, but no source can be read */
     rondo_compression_t compression;      /* of the world */
 };
 

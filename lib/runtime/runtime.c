@@ -19,10 +19,12 @@
 #include "lib/connection/mailbox.h"
 #include "lib/connection/window.h"
 #include "device/abi/platform.h"
+#include "device/engine/references.h"
 #include "lib/submission/observe.h"
 #include "lib/submission/poller.h"
 #include "lib/submission/progress.h"
 #include "lib/runtime/profile.h"
+#include "lib/runtime/single_copy.h"
 #include "proxy/proxies.h"
 #include "lib/submission/queue.h"
 #include "lib/submission/request.h"
@@ -148,7 +150,8 @@ static rondo_result_t connect_control(struct rondo_runtime *runtime, const rondo
     options.connect_timeout = runtime->settings.connect_timeout;
     runtime->gone = calloc((size_t) runtime->size, sizeof(*runtime->gone));
     runtime->peers = calloc((size_t) runtime->size, sizeof(*runtime->peers));
-    if (runtime->gone == NULL || runtime->peers == NULL)
+    runtime->single_copy_peers = calloc((size_t) runtime->size, sizeof(*runtime->single_copy_peers));
+    if (runtime->gone == NULL || runtime->peers == NULL || runtime->single_copy_peers == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for %d ranks", runtime->size);
     return rondo_control_connect(&runtime->control, &options, handle, runtime);
 }
@@ -322,6 +325,7 @@ static rondo_result_t create_device(struct rondo_runtime *runtime, struct rondo_
     struct rondo_device_options options = {.rank = runtime->rank,
                                            .blocks = blocks_of(runtime, runtime->rank, near),
                                            .lane_contexts = 2 * runtime->settings.channels,
+                                           .single_copy_peers = runtime->single_copy_peers,
                                            .trace = runtime->trace != NULL,
                                            .notify = notify,
                                            .notify_argument = runtime,
@@ -412,17 +416,19 @@ static rondo_result_t compare_networks(struct rondo_runtime *runtime, struct ron
 
 /* Exchanges what ranks know of themselves, over a rendezvous of the world, and makes device and proxies with it. Collective.
  * The last exchange makes sure that no rank connects to one that does not know the others yet, and tells how many threads of
- * each rank move data over networks. */
+ * each rank move data over networks, and whether it can read its neighbours' memory. */
 static rondo_result_t exchange_peers(struct rondo_runtime *runtime, struct rondo_startup *startup)
 {
     struct rondo_comm_rendezvous *rendezvous = NULL;
     int *members = calloc((size_t) runtime->size, sizeof(*members));
     struct rondo_peer self;
-    uint32_t carriers, *all_carriers = calloc((size_t) runtime->size, sizeof(*all_carriers));
+    struct last_words {
+        uint32_t carriers, single_copy;
+    } last, *all_last = calloc((size_t) runtime->size, sizeof(*all_last));
     cpu_set_t set;
     memset(&self, 0, sizeof(self));
     rondo_result_t result = RONDO_SUCCESS;
-    if (members == NULL || all_carriers == NULL) {
+    if (members == NULL || all_last == NULL) {
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a world of %d ranks", runtime->size);
         goto done;
     }
@@ -445,6 +451,8 @@ static rondo_result_t exchange_peers(struct rondo_runtime *runtime, struct rondo
     if (result == RONDO_SUCCESS)
         result = rondo_process_token((unsigned char *) self.process);
     if (result == RONDO_SUCCESS)
+        result = rondo_single_copy_prepare(runtime, &self);
+    if (result == RONDO_SUCCESS)
         result = rondo_exchange(world, "rondo_init", &self, sizeof(self), runtime->peers);
     if (result == RONDO_SUCCESS) {
         agree(runtime);
@@ -460,16 +468,20 @@ static rondo_result_t exchange_peers(struct rondo_runtime *runtime, struct rondo
         result = rondo_proxies_create(&runtime->transport, &runtime->proxies);
     if (result == RONDO_SUCCESS) {
         runtime->transport.proxies = runtime->proxies;
-        carriers = rondo_proxies_carriers(runtime->proxies);
-        result = rondo_exchange(world, "rondo_init", &carriers, sizeof(carriers), all_carriers);
+        last = (struct last_words){rondo_proxies_carriers(runtime->proxies), rondo_single_copy_probe(runtime)};
+        result = rondo_exchange(world, "rondo_init", &last, sizeof(last), all_last);
     }
-    for (int rank = 0; rank < runtime->size && result == RONDO_SUCCESS; rank++)
-        runtime->peers[rank].carriers = all_carriers[rank];
+    for (int rank = 0; rank < runtime->size && result == RONDO_SUCCESS; rank++) {
+        runtime->peers[rank].carriers = all_last[rank].carriers;
+        runtime->peers[rank].single_copy = all_last[rank].single_copy;
+    }
+    if (result == RONDO_SUCCESS)
+        rondo_single_copy_connect(runtime);
 
 done:
     rondo_comm_rendezvous_close(rendezvous);
     free(members);
-    free(all_carriers);
+    free(all_last);
     return result;
 }
 
@@ -527,6 +539,7 @@ static void tear_down(struct rondo_runtime *runtime, double seconds)
     rondo_tuning_free(runtime->settings.tuning);
     free(runtime->gone);
     free(runtime->peers);
+    free(runtime->single_copy_peers);
     free(runtime);
     rondo_handle_runtime_ended();
 }

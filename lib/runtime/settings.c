@@ -131,6 +131,7 @@ rondo_result_t rondo_settings_read(const rondo_config_t *given, struct rondo_set
     settings->wanted_channels = (uint32_t) integer(&reader, -1, "RONDO_CHANNELS", NULL);
     settings->direct_write = (enum rondo_direct_write) choice(&reader, NULL, "RONDO_DIRECT_WRITE", NULL);
     settings->multicast = choice(&reader, NULL, "RONDO_MULTICAST", NULL) == 0;
+    settings->single_copy = (enum rondo_single_copy) choice(&reader, NULL, "RONDO_SINGLE_COPY", NULL);
     read_policy(&reader, config, startup);
     return reader.result;
 }

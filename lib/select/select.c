@@ -344,6 +344,19 @@ int rondo_writes_directly_by(const struct rondo_comm *comm, const struct rondo_c
            (kinds >> call->kind & 1) && rondo_message_bytes(comm, call) >= DIRECT_WRITE_BYTES_MIN;
 }
 
+/* Collectives that move data and reduce none. */
+#define MOVES                                                                                                                  \
+    (1u << RONDO_KIND_BCAST | 1u << RONDO_KIND_ALLGATHER | 1u << RONDO_KIND_ALLGATHERV | 1u << RONDO_KIND_ALLTOALL |           \
+     1u << RONDO_KIND_ALLTOALLV | 1u << RONDO_KIND_GATHER | 1u << RONDO_KIND_SCATTER | 1u << RONDO_KIND_ALLTONEXT |            \
+     1u << RONDO_KIND_SEND_TO | 1u << RONDO_KIND_RECEIVE_FROM)
+
+int rondo_copies_once(const struct rondo_comm *comm, const struct rondo_call *call, const struct rondo_choice *choice)
+{
+    const int large = choice->protocol == RONDO_PROTOCOL_SIMPLE;
+    const int small = choice->protocol == RONDO_PROTOCOL_SMALL && comm->single_copy == RONDO_PEER_SINGLE_COPY_ALWAYS;
+    return comm->single_copy != RONDO_PEER_SLOTS_ONLY && (large || small) && (MOVES >> call->kind & 1);
+}
+
 static rondo_result_t select_all(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed,
                                  const char *name, struct rondo_choice *choice)
 {
@@ -420,5 +433,6 @@ rondo_result_t rondo_select(const struct rondo_comm *comm, const struct rondo_ca
 {
     rondo_result_t status = select_all(comm, call, direct, streamed, name, choice);
     choice->direct_writes = status == RONDO_SUCCESS && rondo_writes_directly_by(comm, call, streamed, choice);
+    choice->single_copy = status == RONDO_SUCCESS && rondo_copies_once(comm, call, choice);
     return status;
 }

@@ -15,6 +15,7 @@ struct rondo_choice {
     int channels;
     const char *why;                      /* the reason, for the log; static text */
     int direct_writes;                    /* result of rondo_writes_directly_by */
+    int single_copy;                      /* result of rondo_copies_once */
     int measured;                         /* result of rondo_select_gpu; neither name nor protocol was given */
     const struct rondo_tuning_row *tuned; /* the row that decided; NULL: none */
 };
@@ -33,6 +34,10 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
  * otherwise. */
 int rondo_writes_directly_by(const struct rondo_comm *comm, const struct rondo_call *call, int streamed,
                              const struct rondo_choice *choice);
+
+/* Whether slots may name where bytes lie in the senders' memory (device/engine/references.h), and each sender decides which
+ * of its slots do. The choice must be complete otherwise. */
+int rondo_copies_once(const struct rondo_comm *comm, const struct rondo_call *call, const struct rondo_choice *choice);
 
 /* The size, in bytes, by which selection decides: the larger of a rank's input and output. 0 for v-collectives in which a rank
  * knows its own counts alone. */

@@ -227,8 +227,64 @@ static int is_reached(const struct rondo_request *request, const char *buffer)
     return request->runtime->device_type == RONDO_DEVICE_HOST || (buffer != NULL && rondo_buffer_is_plain(buffer));
 }
 
-/* Sets the operation's buffers, and what depends on them. Its direct_writes and zero_copy say already whether it may use them
- * at all. */
+/* Whether the program stores to each chunk of the output once at most. */
+static int writes_once(const struct rondo_program *program)
+{
+    const struct rondo_instruction *instructions = rondo_program_instructions(program);
+    const struct rondo_program_block *blocks = rondo_program_blocks(program);
+    const uint32_t chunks = program->chunks[RONDO_OUTPUT];
+    unsigned char *written = calloc(1, (size_t) chunks + 1);
+    int once = written != NULL;
+    for (uint32_t b = 0; b < program->blocks && once; b++)
+        for (uint32_t i = blocks[b].instruction_first; i < blocks[b].instruction_first + blocks[b].instructions; i++) {
+            const struct rondo_instruction *instruction = &instructions[i];
+            const int stores = (instruction->actions & RONDO_COPY) && instruction->destination_buffer == RONDO_OUTPUT;
+            for (uint32_t k = 0; stores && k < instruction->count; k++) {
+                const uint32_t chunk = instruction->destination_index + k;
+                once = once && chunk < chunks && !written[chunk];
+                if (chunk < chunks)
+                    written[chunk] = 1;
+            }
+        }
+    free(written);
+    return once;
+}
+
+/* Whose time counts where slots are not copied once. On fewer cores than ranks all of it does. */
+static enum rondo_cost_rule cost_rule(const struct rondo_comm *comm, enum rondo_kind kind)
+{
+    const int one_way = rondo_kind_is_p2p(kind) || rondo_kind_is_rooted(kind);
+    if (comm->runtime->oversubscribed || !one_way)
+        return RONDO_COST_BOTH;
+    if (comm->size == 2 || rondo_kind_is_p2p(kind))
+        return RONDO_COST_ONE_WAY;
+    return kind == RONDO_KIND_GATHER ? RONDO_COST_READER : kind == RONDO_KIND_SCATTER ? RONDO_COST_READERS : RONDO_COST_BOTH;
+}
+
+/* The operation's single_copy, but for its buffers. */
+static unsigned single_copy_use(const struct rondo_comm *comm, const struct rondo_call *call,
+                                const struct rondo_program *program)
+{
+    return RONDO_SINGLE_COPY_USED | (writes_once(program) ? RONDO_SINGLE_COPY_OUTPUT : 0u) |
+           (comm->single_copy == RONDO_PEER_SINGLE_COPY_ALWAYS ? RONDO_SINGLE_COPY_ALWAYS : 0u) |
+           RONDO_SINGLE_COPY_RULE * (unsigned) cost_rule(comm, call->kind);
+}
+
+/* Whether the collective leaves its input as it is even if that is the output, too. */
+static int spares_input(enum rondo_kind kind)
+{
+    return kind != RONDO_KIND_ALLTOALL && kind != RONDO_KIND_ALLTOALLV && kind != RONDO_KIND_ALLTONEXT;
+}
+
+/* Whether input and output are buffers of their own. */
+static int are_separate(const struct rondo_call *call, const struct rondo_operation *operation)
+{
+    return call->send != RONDO_IN_PLACE && call->recv != RONDO_IN_PLACE &&
+           operation->buffers[RONDO_INPUT] != operation->buffers[RONDO_OUTPUT];
+}
+
+/* Sets the operation's buffers, and what depends on them. Its direct_writes, zero_copy and single_copy say already whether it
+ * may use them at all. */
 static void place_buffers(struct rondo_request *request)
 {
     const struct rondo_call *call = &request->call;
@@ -242,11 +298,12 @@ static void place_buffers(struct rondo_request *request)
         operation->direct_writes =
             (uint8_t) (is_reached(request, operation->buffers[RONDO_OUTPUT]) ? RONDO_DIRECT_WRITES_HERE
                                                                              : RONDO_DIRECT_WRITES_ELSEWHERE);
-    if (operation->zero_copy != 0) {
-        int separate = call->send != RONDO_IN_PLACE && call->recv != RONDO_IN_PLACE &&
-                       operation->buffers[RONDO_INPUT] != operation->buffers[RONDO_OUTPUT];
-        operation->zero_copy = (uint8_t) (RONDO_ZERO_COPY_RESULT | (separate ? RONDO_ZERO_COPY_INPUT : 0));
-    }
+    if (operation->zero_copy != 0)
+        operation->zero_copy = (uint8_t) (RONDO_ZERO_COPY_RESULT | (are_separate(call, operation) ? RONDO_ZERO_COPY_INPUT : 0));
+    if (operation->single_copy != 0)
+        operation->single_copy =
+            (uint8_t) ((operation->single_copy & ~RONDO_SINGLE_COPY_INPUT) |
+                       (spares_input(call->kind) || are_separate(call, operation) ? RONDO_SINGLE_COPY_INPUT : 0));
 }
 
 rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct rondo_choice *choice)
@@ -293,6 +350,8 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     const int zero_copy = request->runtime->device_type == RONDO_DEVICE_HOST && choice->algorithm->registered == NULL &&
                           request->runtime->settings.timeout <= 0;
     operation->zero_copy = (uint8_t) (zero_copy ? RONDO_ZERO_COPY_RESULT : 0);
+    operation->single_copy = (uint8_t) (choice->single_copy ? single_copy_use(comm, call, binding->plan->program) : 0);
+    operation->readers = (uint8_t) (comm->size <= UINT8_MAX ? comm->size - 1 : UINT8_MAX);
     place_buffers(request);
     uint64_t largest[RONDO_BUFFERS];
     result = set_layouts(request, binding->plan, largest);

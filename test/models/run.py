@@ -90,6 +90,20 @@ MODELS = {
             "NO_WAIT": ASSERTION,
         },
     },
+    "single_copy": {
+        "fair": True,
+        "holds": [""],
+        "caught": {
+            "NO_WITHDRAW": ASSERTION,
+            "NO_WITHDRAW_FENCE": ASSERTION,
+            "NO_LOOK": ASSERTION,
+            "NO_LOOK_FENCE": ASSERTION,
+            "HEAD_FIRST": ASSERTION,
+            "NO_FILL_RELEASE": ASSERTION,
+            "FILL_LATE": STUCK,
+            "NO_TOKEN": ASSERTION,
+        },
+    },
     "arrival": {
         "fair": True,
         "holds": [""],

@@ -5,6 +5,7 @@
 #include "tools/common/output.h"
 #include "rondo.h"
 #include "lib/base/host.h"
+#include "device/engine/process_memory.h"
 #include "transport/transport.h"
 #include "tools/common/verbs.h"
 
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define VERB "info"
@@ -94,22 +96,46 @@ static json_t *describe_gpus(FILE *stream)
 #endif
 }
 
+/* Why processes of this host cannot read each other's memory, which a process started for that tries; NULL: they can. */
+static const char *single_copy_unusable(void)
+{
+    static char why[128];
+    struct rondo_process_identity self;
+    int status = 0;
+    if (rondo_process_identify(&self) != RONDO_SUCCESS)
+        return rondo_last_error();
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(rondo_process_probe(&self));
+    if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
+        return "no process could be started to try it";
+    if (WEXITSTATUS(status) == 0)
+        return NULL;
+    snprintf(why, sizeof(why), "a process cannot read another one's memory: %s", strerror(WEXITSTATUS(status)));
+    return why;
+}
+
+static void add_transport(json_t *array, FILE *stream, const char *name, const char *why_not)
+{
+    json_t *object = json_object();
+    fprintf(stream, "  %-6s %s%s\n", name, why_not == NULL ? "usable" : "not usable: ", why_not == NULL ? "" : why_not);
+    json_object_set_new(object, "transport", json_string(name));
+    json_object_set_new(object, "usable", json_boolean(why_not == NULL));
+    json_object_set_new(object, "why_not", why_not == NULL ? json_null() : json_string(why_not));
+    json_array_append_new(array, object);
+}
+
+/* One for each transport, and cma, by which shm copies large messages between processes once. */
 static json_t *describe_transports(FILE *stream)
 {
     int count;
     const struct rondo_transport *const *transports = rondo_transport_table(&count);
     json_t *array = json_array();
     fprintf(stream, "\ntransports\n");
-    for (int i = 0; i < count; i++) {
-        const char *reason = transports[i]->unusable();
-        fprintf(stream, "  %-6s %s%s\n", transports[i]->name,
-                reason == NULL ? "usable" : "not usable: ", reason == NULL ? "" : reason);
-        json_t *object = json_object();
-        json_object_set_new(object, "transport", json_string(transports[i]->name));
-        json_object_set_new(object, "usable", json_boolean(reason == NULL));
-        json_object_set_new(object, "why_not", reason == NULL ? json_null() : json_string(reason));
-        json_array_append_new(array, object);
-    }
+    for (int i = 0; i < count; i++)
+        add_transport(array, stream, transports[i]->name, transports[i]->unusable());
+    add_transport(array, stream, "cma", single_copy_unusable());
     return array;
 }
 

@@ -1,8 +1,8 @@
 /*
  * Shared memory: between processes of one host through segments, inside one process through the same addresses. The receiver
- * owns the region, which has tail, head and slots; the sender maps it. Of a multicast connector the sender owns the region,
- * which has tail, heads and slots; the receivers map it. A rank on a GPU has the segments registered with the GPU, and its own
- * on the memory node next to it. Relies on transport/memory/segment.h and transport/memory/adopted.h.
+ * owns the region, which has tail, head, references and slots; the sender maps it. Of a multicast connector the sender owns the
+ * region, which has tail, heads and slots; the receivers map it. A rank on a GPU has the segments registered with the GPU, and
+ * its own on the memory node next to it. Relies on transport/memory/segment.h and transport/memory/adopted.h.
  */
 #include "transport/transport.h"
 
@@ -17,10 +17,11 @@
 #include <string.h>
 
 /* Counters are two cache lines apart: adjacent lines are fetched in pairs. */
-#define TAIL_OFFSET  0
-#define HEAD_OFFSET  128
-#define SLOTS_OFFSET 256
-_Static_assert(HEAD_OFFSET + sizeof(struct rondo_head) <= SLOTS_OFFSET, "what the receiver tells, before the slots");
+#define TAIL_OFFSET       0
+#define HEAD_OFFSET       128
+#define REFERENCES_OFFSET 256
+_Static_assert(HEAD_OFFSET + sizeof(struct rondo_head) <= REFERENCES_OFFSET, "what the receiver tells, before the references");
+_Static_assert(sizeof(struct rondo_reference) == RONDO_CACHE_LINE, "each reference on a line of its own");
 _Static_assert(sizeof(struct rondo_multicast_head) == 128, "two cache lines");
 
 struct ticket_data {
@@ -39,9 +40,12 @@ static int reaches(const struct rondo_transport_context *context, int peer)
     return strcmp(context->peers[peer].host_id, context->peers[context->rank].host_id) == 0;
 }
 
+/* Of a connector with references, they end where the slots begin (rondo_reference_at). */
 static size_t slots_offset(const struct rondo_connector_spec *spec)
 {
-    return spec->receivers > 0 ? HEAD_OFFSET + spec->receivers * sizeof(struct rondo_multicast_head) : SLOTS_OFFSET;
+    if (spec->receivers > 0)
+        return HEAD_OFFSET + spec->receivers * sizeof(struct rondo_multicast_head);
+    return REFERENCES_OFFSET + (RONDO_HAS_REFERENCES(spec->protocol) ? spec->slot_count * sizeof(struct rondo_reference) : 0);
 }
 
 static size_t region_bytes(const struct rondo_connector_spec *spec)
