@@ -154,6 +154,13 @@ def host_rivals():
     return pivot(rows, ["collective", "ranks", "rival"], ["collective", "ranks", "rival"], lambda row: ratio(row["ratio"]), missing="not run")
 
 
+def host_multicast():
+    """With multicast connectors, and in brackets without."""
+    without = {(row["collective"], row["bytes"]): row for row in load("host-16-cores-no-multicast").rows}
+    rows = [row for row in load("host-16-cores-multicast").rows if row["bytes"] > 0]
+    return pivot(rows, ["collective"], ["collective"], lambda row: f"{ratio(row['ratio'])} ({without[row['collective'], row['bytes']]['ratio']:.2f})")
+
+
 def host_two_cores():
     return render(["collective", "ratio, mean of the sizes", "lowest", "at"],
                   [[COLLECTIVES[row["collective"]], ratio(row["ratio_mean"]), ratio(row["ratio_lowest"]), size_text(row["bytes_of_lowest"])]
@@ -321,6 +328,7 @@ def sim_model():
 TABLES = {
     "host-allreduce": (host_allreduce, ["host-16-cores"]),
     "host-collectives": (host_collectives, ["host-16-cores"]),
+    "host-multicast": (host_multicast, ["host-16-cores-multicast", "host-16-cores-no-multicast"]),
     "host-rivals": (host_rivals, ["host-16-cores"]),
     "host-2-cores": (host_two_cores, ["host-2-cores"]),
     "host-openmpi-4-allreduce": (host_openmpi_4, ["host-16-cores-openmpi-4-allreduce"]),
