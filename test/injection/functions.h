@@ -33,6 +33,7 @@
     X(pread, EIO, EINTR, INJECT_SHORT)                          \
     X(fdopen, ENOMEM)                                           \
     X(pwrite, ENOSPC, EINTR, INJECT_SHORT)                      \
+    X(process_vm_readv, EPERM, ESRCH, EINTR)                    \
     X(fread, EIO)                                               \
     X(fwrite, ENOSPC)                                           \
     X(socket, EMFILE)                                           \

@@ -477,6 +477,7 @@ const struct part parts[] = {
     {"blocking-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 0, 1, part_blocking},
     {"large", ENVIRONMENT(PROCESSES, ), 0, 0, part_large},
     {"large-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 0, 1, part_large},
+    {"large-once", ENVIRONMENT(PROCESSES, "RONDO_SINGLE_COPY", "cma", ), 0, 0, part_large},
     {"nonblocking", ENVIRONMENT(PROCESSES, "RONDO_CHECK", "1", ), 0, 0, part_nonblocking},
     {"persistent", ENVIRONMENT(PROCESSES, ), 0, 0, part_persistent},
     {"persistent-hosts", ENVIRONMENT("RONDO_TRANSPORTS", "shm,ucx", ), 0, 1, part_persistent},

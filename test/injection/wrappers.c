@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #define HERE __builtin_return_address(0)
 
@@ -210,6 +211,10 @@ FAILS(int, setsockopt, -1, (int fd, int level, int name, const void *value, sock
 MOVES(send, count, (int fd, const void *from, size_t count, int flags), (fd, from, count, flags))
 MOVES(recv, count, (int fd, void *to, size_t count, int flags), (fd, to, count, flags))
 FAILS(ssize_t, sendmsg, -1, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
+FAILS(ssize_t, process_vm_readv, -1,
+      (pid_t process, const struct iovec *local, unsigned long locals, const struct iovec *remote, unsigned long remotes,
+       unsigned long flags),
+      (process, local, locals, remote, remotes, flags))
 FAILS(int, poll, -1, (struct pollfd * all, nfds_t count, int milliseconds), (all, count, milliseconds))
 FAILS(int, ppoll, -1, (struct pollfd * all, nfds_t count, const struct timespec *limit, const sigset_t *mask),
       (all, count, limit, mask))
