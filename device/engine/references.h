@@ -168,13 +168,16 @@ RONDO_FUNCTION int rondo_fill_slots(struct rondo_end *end)
     return 0;
 }
 
-/* Withdraws the end's references that stand. */
+/* Withdraws the end's references that stand. Fence: either the receiver's look at the word (rondo_read_reference) comes later,
+ * and finds it withdrawn; or its copy comes before what the application writes to its buffers afterwards. */
 RONDO_FUNCTION int rondo_withdraw_slots(struct rondo_end *end)
 {
     for (uint64_t slot = 0; slot < end->slot_count; slot++) {
         struct rondo_reference *reference = rondo_reference_at(end, slot);
-        if (rondo_load_relaxed(&reference->source) != RONDO_REFERENCE_NONE)
-            rondo_store_relaxed(&reference->source, RONDO_REFERENCE_WITHDRAWN);
+        if (rondo_load_relaxed(&reference->source) == RONDO_REFERENCE_NONE)
+            continue;
+        rondo_store_relaxed(&reference->source, RONDO_REFERENCE_WITHDRAWN);
+        rondo_fence(&reference->source);
     }
     return 0;
 }
@@ -184,8 +187,6 @@ RONDO_FUNCTION void rondo_withdraw_references(const struct rondo_operation *oper
                                               const struct rondo_single_copy_peer *peers)
 {
     rondo_visit_references(operation, part, peers, rondo_withdraw_slots);
-    if (operation->single_copy)
-        __atomic_thread_fence(__ATOMIC_SEQ_CST); /* the words before what the application writes to its buffers */
 }
 
 /* ---- the receiver's side ---- */
@@ -215,7 +216,7 @@ RONDO_FUNCTION void rondo_note_receiving(const struct rondo_end *end, int once, 
 
 /* Copies the bytes of a reference. Returns 1 if they are the slot's; 0 if they cannot be read or are not the slot's any more.
  */
-RONDO_FUNCTION int rondo_read_reference(const struct rondo_single_copy_peer *peer, const struct rondo_reference *reference,
+RONDO_FUNCTION int rondo_read_reference(const struct rondo_single_copy_peer *peer, struct rondo_reference *reference,
                                         uint64_t source, char *to, size_t bytes)
 {
     const void *from = (const void *) (uintptr_t) source;
@@ -223,7 +224,7 @@ RONDO_FUNCTION int rondo_read_reference(const struct rondo_single_copy_peer *pee
         memcpy(to, from, bytes);
     else if (rondo_process_read(&peer->process, to, from, bytes) != 0)
         return 0;
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* the copy before the look */
+    rondo_fence(&reference->source); /* the copy before the look: see rondo_withdraw_slots */
     return rondo_load_relaxed(&reference->source) == source;
 }
 

@@ -81,7 +81,7 @@ static void be_rank(struct slot *slot, int rank)
     scenario_run(part, slot->job, rank);
     /* The thread behind rondo_get_unique_id ends by itself, once all ranks have left. */
     const struct rank_record *normal = &clean[slot->point.part][rank];
-    for (int i = 0; i < 200 && (me->threads = count_entries("/proc/self/task") - 3) > normal->threads; i++)
+    for (int i = 0; i < 600 && (me->threads = count_entries("/proc/self/task") - 3) > normal->threads; i++)
         nanosleep(&(struct timespec){0, 5000000}, NULL);
     me->descriptors = count_entries("/proc/self/fd") - descriptors;
     me->live = inject_live(me->leaks, sizeof(me->leaks));
