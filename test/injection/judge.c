@@ -11,9 +11,21 @@
 
 enum { SITE_TEXT = 160, LOG_TEXT = 6000 };
 
-static long tried, absorbed, gave_errors, repeated, violations;
-static long tried_of[INJECT_FUNCTION_COUNT], absorbed_of[INJECT_FUNCTION_COUNT], errors_of[INJECT_FUNCTION_COUNT],
-    violations_of[INJECT_FUNCTION_COUNT];
+/* How many points were tried, and what came of them. The last three are violations. */
+enum outcome { TRIED, ABSORBED, ERRORS, HANGS, CRASHES, OTHERS, OUTCOMES };
+struct tally {
+    long of[OUTCOMES];
+};
+static struct tally all, of_function[INJECT_FUNCTION_COUNT], of_part[PARTS_MAX];
+static long repeated;
+
+static void count(const struct point *point, enum outcome outcome)
+{
+    all.of[outcome]++;
+    of_part[point->part].of[outcome]++;
+    if (point->function >= 0)
+        of_function[point->function].of[outcome]++;
+}
 
 /* What lies behind a return address of this program: function and line. */
 static void describe_site(uintptr_t site, char *text, size_t bytes)
@@ -83,6 +95,26 @@ static void print_leaks(const struct rank_record *record)
     }
 }
 
+static int ended_by_signal(const struct slot *slot, int rank)
+{
+    return WIFSIGNALED(slot->statuses[rank]) && !(slot->late && WTERMSIG(slot->statuses[rank]) == SIGKILL);
+}
+
+static int ended_early(const struct slot *slot, int rank)
+{
+    return !slot->late &&
+           (!WIFEXITED(slot->statuses[rank]) || WEXITSTATUS(slot->statuses[rank]) != 0 || !slot->job->ranks[rank].ended);
+}
+
+/* Whether a rank ended otherwise than by itself; a rank that the driver killed, because it hung, did not crash. */
+static int crashed(const struct slot *slot)
+{
+    for (int rank = 0; rank < RANKS; rank++)
+        if (ended_by_signal(slot, rank) || ended_early(slot, rank))
+            return 1;
+    return 0;
+}
+
 /* The first thing that is wrong with a run that has ended; NULL if it is right. *leaking: the rank that has left something. */
 static const char *find_fault(const struct slot *slot, int *leaking)
 {
@@ -93,11 +125,11 @@ static const char *find_fault(const struct slot *slot, int *leaking)
     *leaking = -1;
     for (int rank = 0; rank < RANKS; rank++) {
         const struct rank_record *r = &job->ranks[rank];
-        if (WIFSIGNALED(slot->statuses[rank]) && !(slot->late && WTERMSIG(slot->statuses[rank]) == SIGKILL)) {
+        if (ended_by_signal(slot, rank)) {
             snprintf(text, sizeof(text), "rank %d crashed: signal %d in %s", rank, WTERMSIG(slot->statuses[rank]), r->step);
             return text;
         }
-        if (!slot->late && (!WIFEXITED(slot->statuses[rank]) || WEXITSTATUS(slot->statuses[rank]) != 0 || !r->ended)) {
+        if (ended_early(slot, rank)) {
             snprintf(text, sizeof(text), "rank %d crashed: status %#x in %s", rank, slot->statuses[rank], r->step);
             return text;
         }
@@ -179,16 +211,10 @@ int judge(struct slot *slot)
         return 1;
     }
     if (point->function >= 0) {
-        if (injected->fired) {
-            tried++;
-            tried_of[point->function]++;
-        }
-        if (injected->fired && fault == NULL) {
-            absorbed += !failed;
-            gave_errors += failed;
-            absorbed_of[point->function] += !failed;
-            errors_of[point->function] += failed;
-        }
+        if (injected->fired)
+            count(point, TRIED);
+        if (injected->fired && fault == NULL)
+            count(point, failed ? ERRORS : ABSORBED);
     }
     if (fault != NULL && point->function >= 0 && !injected->fired && slot->late == 0 && !slot->again) {
         repeated++; /* the machine was too busy to connect in time */
@@ -203,9 +229,7 @@ int judge(struct slot *slot)
                name, where, fault != NULL ? fault : "");
     }
     if (fault != NULL) {
-        violations++;
-        if (point->function >= 0)
-            violations_of[point->function]++;
+        count(point, crashed(slot) ? CRASHES : slot->late ? HANGS : OTHERS);
         for (int i = 2; i < injected->fired_depth; i++) {
             describe_site((uintptr_t) injected->fired_stack[i], where, sizeof(where));
             printf("    by %s\n", where);
@@ -223,20 +247,29 @@ int judge(struct slot *slot)
 
 long judged_points(void)
 {
-    return tried;
+    return all.of[TRIED];
 }
 
 long judged_violations(void)
 {
-    return violations;
+    return all.of[HANGS] + all.of[CRASHES] + all.of[OTHERS];
+}
+
+static void print_tally(const char *name, const struct tally *tally)
+{
+    if (tally->of[TRIED] > 0)
+        printf("%-20s %6ld points: %6ld absorbed, %6ld errors, %4ld hangs, %4ld crashes, %4ld other violations\n", name,
+               tally->of[TRIED], tally->of[ABSORBED], tally->of[ERRORS], tally->of[HANGS], tally->of[CRASHES],
+               tally->of[OTHERS]);
 }
 
 void print_totals(void)
 {
     for (int f = 0; f < INJECT_FUNCTION_COUNT; f++)
-        if (tried_of[f] > 0)
-            printf("%-20s %6ld points: %6ld absorbed, %6ld errors, %4ld violations\n", inject_function_name(f), tried_of[f],
-                   absorbed_of[f], errors_of[f], violations_of[f]);
-    printf("injection: %ld points, %ld absorbed, %ld errors, %ld repeated, %ld violations\n", tried, absorbed, gave_errors,
-           repeated, violations);
+        print_tally(inject_function_name(f), &of_function[f]);
+    printf("\n");
+    for (int part = 0; part < part_count; part++)
+        print_tally(parts[part].name, &of_part[part]);
+    printf("injection: %ld points, %ld absorbed, %ld errors, %ld repeated, %ld hangs, %ld crashes, %ld violations\n",
+           all.of[TRIED], all.of[ABSORBED], all.of[ERRORS], repeated, all.of[HANGS], all.of[CRASHES], judged_violations());
 }

@@ -51,7 +51,7 @@ int judge(struct slot *slot);
 /* The number of points tried, and of violations. */
 long judged_points(void);
 long judged_violations(void);
-/* Prints how many points were tried, in all and of each function. */
+/* Prints how many points were tried and what came of them: of each function, of each part, and in all. */
 void print_totals(void);
 
 #endif
