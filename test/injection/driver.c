@@ -150,6 +150,18 @@ static void try_all(void)
         finish_one(NULL);
 }
 
+/* Calls that a run without a failure makes, each once for each of its ways to fail. */
+static long points_of(int part)
+{
+    long points = 0;
+    for (int rank = 0; rank < RANKS; rank++)
+        for (int function = 0; function < INJECT_FUNCTION_COUNT; function++)
+            for (int way = 0; inject_way(function, way) != 0; way++)
+                if (selected(part, rank, function, way))
+                    points += clean[part][rank].inject.calls[function];
+    return points;
+}
+
 static uint64_t mix(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;
@@ -285,6 +297,10 @@ int main(int argc, char **argv)
         printf("injection: runs without a failure fail\n");
         return 2;
     }
+    for (int part = 0; sample == 0 && only_number == 0 && part < part_count; part++)
+        if (part_selected(part))
+            printf("%s: about %ld points\n", parts[part].name, points_of(part));
+    fflush(stdout);
     if (sample > 0)
         try_sample();
     else
