@@ -16,7 +16,10 @@ int rondo_file_open(const char *path, int flags, mode_t mode)
     struct stat about;
     /* What is at the path may change between a look at it and the opening, so the descriptor is looked at. O_NONBLOCK means
      * nothing for a regular file. */
-    int descriptor = open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, mode);
+    int descriptor;
+    do /* file systems of a network and of a user's process may be interrupted */
+        descriptor = open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, mode);
+    while (descriptor < 0 && errno == EINTR);
     if (descriptor < 0)
         return errno == ENXIO ? -ESPIPE : -errno; /* ENXIO: a FIFO that no process reads, or a device that is not there */
     int error = fstat(descriptor, &about) != 0 ? errno : S_ISDIR(about.st_mode) ? EISDIR : S_ISREG(about.st_mode) ? 0 : ESPIPE;
