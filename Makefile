@@ -246,7 +246,7 @@ tsan:
 # What reads what others have written, on hostile input, under the sanitizers: SECONDS each. A target's corpus is one archive
 # (make/fuzz-corpus). What finds new paths is kept in the build folder; `make fuzz-merge` takes the smallest of it into the archive.
 SECONDS ?= 60
-FUZZ_SOURCES := $(filter-out lib/base/host.c,$(wildcard lib/base/*.c)) lib/bootstrap/frame_connection.c lib/bootstrap/handshake.c \
+FUZZ_SOURCES := $(filter-out lib/base/host.c,$(wildcard lib/base/*.c)) lib/bootstrap/frame_connection.c lib/bootstrap/process_socket.c lib/bootstrap/handshake.c \
                 lib/select/tuning.c $(wildcard lib/call/*.c lib/program/*.c lib/algorithms/*.c)
 FUZZ_FLAGS := -g -O1 -std=c11 -D_GNU_SOURCE -fsanitize=address,undefined -fno-sanitize-recover=undefined -MMD -MP
 $(BUILD)/fuzz/%.o: %.c

@@ -21,8 +21,9 @@
  * @par Forked processes
  * In a process that was forked while its parent had a runtime, rondo_init(), rondo_get_unique_id() and every function that
  * takes a handle return RONDO_ERR_STATE, and do nothing else: threads, connections and memory of the runtime are the parent's.
- * The child's end does not disturb the parent. A program that the child executes (exec) may call any function, and so may a
- * child of a process that had no runtime at the fork.
+ * The child's end does not disturb the parent, and the parent's death is noticed by the other ranks while the child lives: fork
+ * closes the library's sockets in the child (not in one that vfork, posix_spawn or clone makes, until it executes). A program
+ * that the child executes (exec) may call any function, and so may a child of a process that had no runtime at the fork.
  *
  * @par Matching
  * Blocking and nonblocking collectives of one communicator match in call order on all of its ranks (MPI-4.1 sections 6.12 and

@@ -1,8 +1,10 @@
 """Ranks that fail, stop, stay away or give up: every other rank gets an error in time and can go on."""
+import os
 import random
 import signal
 import socket
 import time
+import uuid
 
 import pytest
 from harness import ABORTED, BOOTSTRAP, PATIENCE, PEER, SANITIZED, SUCCESS, TIMEOUT, Job, free_port, program
@@ -47,6 +49,22 @@ def test_killed_while_tasks_are_stuck(scenario, readiness_check):
     """A task that waits for a failed peer is visited because of the failure, not because of what it waits for."""
     with faults(4, scenario, RONDO_READINESS_CHECK=readiness_check) as job:
         kill_and_collect(job, 1)
+
+
+@pytest.mark.parametrize("root", ["unix", "tcp"])
+@pytest.mark.parametrize("victim", [0, 2])
+def test_killed_while_a_child_lives(victim, root):
+    """A forked child inherits its parent's connections, and keeps neither them nor the place where ranks meet."""
+    address, name = where(root), uuid.uuid4().hex
+    with faults(3, "blocking", "--forking", victim, root=address, RONDO_JOB=name) as job:
+        child = int(job.wait_for("CHILD ", [victim])[victim].split()[1])
+        try:
+            kill_and_collect(job, victim)
+            with faults(2, "serve", "--seconds", 1, root=address, RONDO_JOB=name) as next_job:
+                next_job.finish()
+            os.kill(child, 0)
+        finally:
+            os.kill(child, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("count", [1, 3000000])

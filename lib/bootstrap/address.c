@@ -2,6 +2,7 @@
 #include "lib/bootstrap/address.h"
 
 #include "lib/base/error.h"
+#include "lib/bootstrap/process_socket.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -172,7 +173,7 @@ rondo_result_t rondo_address_abstract(const char *name, struct rondo_address *ad
 int rondo_address_listen(const struct rondo_address *address)
 {
     int on = 1;
-    int fd = socket(address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = rondo_process_socket(address->storage.ss_family, SOCK_STREAM);
     if (fd < 0)
         return -1;
     if (address->storage.ss_family != AF_UNIX)
@@ -181,9 +182,7 @@ int rondo_address_listen(const struct rondo_address *address)
     if (address->storage.ss_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
     if (bind(fd, (const struct sockaddr *) &address->storage, address->bytes) != 0 || listen(fd, 4096) != 0) {
-        int error = errno;
-        close(fd);
-        errno = error;
+        rondo_process_socket_close(fd);
         return -1;
     }
     return fd;
@@ -191,14 +190,12 @@ int rondo_address_listen(const struct rondo_address *address)
 
 int rondo_address_connect(const struct rondo_address *address)
 {
-    int fd = socket(address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = rondo_process_socket(address->storage.ss_family, SOCK_STREAM);
     if (fd < 0)
         return -1;
     rondo_address_tune(fd);
     if (connect(fd, (const struct sockaddr *) &address->storage, address->bytes) != 0 && errno != EINPROGRESS) {
-        int error = errno;
-        close(fd);
-        errno = error;
+        rondo_process_socket_close(fd);
         return -1;
     }
     return fd;

@@ -1,7 +1,7 @@
 /*
- * Addresses at which ranks can meet: "host:port", or a Unix socket without a file; and the sockets made for them, which are
- * non-blocking and closed on exec. TCP connections have keepalive, so that a host that vanishes is noticed within about 7
- * seconds. Relies on the system's resolver. Any thread may call any function here.
+ * Addresses at which ranks can meet: "host:port", or a Unix socket without a file; and the sockets made for them, which do
+ * not block and are of this process alone (lib/bootstrap/process_socket.h). TCP connections have keepalive, so that a host that
+ * vanishes is noticed within about 7 seconds. Relies on the system's resolver. Any thread may call any function here.
  */
 #ifndef RONDO_LIB_BOOTSTRAP_ADDRESS_H
 #define RONDO_LIB_BOOTSTRAP_ADDRESS_H
@@ -42,10 +42,10 @@ struct rondo_address rondo_address_any(const struct rondo_address *address);
  * if the name does not fit into a socket address. */
 rondo_result_t rondo_address_abstract(const char *name, struct rondo_address *address);
 
-/* Returns a listening socket, or -1 with errno. The caller closes it. */
+/* Returns a listening socket, or -1 with errno. The caller ends it by rondo_process_socket_close. */
 int rondo_address_listen(const struct rondo_address *address);
 /* Returns a socket that is connecting, or -1 with errno. The caller waits until it is writable, then asks
- * rondo_address_connected, and closes it. */
+ * rondo_address_connected, and ends it by rondo_process_socket_close. */
 int rondo_address_connect(const struct rondo_address *address);
 /* Sends so few bytes that a fresh socket has room for them. Returns 0, or -1 with errno; then a part may have been sent. */
 int rondo_address_send(int fd, const void *bytes, size_t count);

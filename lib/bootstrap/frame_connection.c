@@ -6,13 +6,13 @@
 #include "lib/bootstrap/frame_connection.h"
 
 #include "lib/bootstrap/control.h"
+#include "lib/bootstrap/process_socket.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 enum {
     CHUNK_BYTES = 16 << 10, /* small frames share a chunk, so that they leave in one write */
@@ -120,7 +120,7 @@ void rondo_frame_connection_close(struct rondo_frame_connection *connection)
 {
     if (connection->fd >= 0) {
         shutdown(connection->fd, SHUT_RDWR);
-        close(connection->fd);
+        rondo_process_socket_close(connection->fd);
     }
     connection->fd = -1;
     drop_output(connection);

@@ -3,6 +3,7 @@
 
 #include "lib/bootstrap/control.h"
 #include "lib/base/error.h"
+#include "lib/bootstrap/process_socket.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -58,7 +59,7 @@ struct rondo_member *rondo_members_add(struct rondo_members *members, int fd)
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = member};
     if (member == NULL || epoll_ctl(members->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
         free(member);
-        close(fd);
+        rondo_process_socket_close(fd);
         return NULL;
     }
     member->connection.fd = fd;
@@ -95,7 +96,8 @@ void rondo_members_end(struct rondo_members *members, struct rondo_member *membe
     if (member->phase == RONDO_MEMBER_ENDED)
         return;
     set_phase(members, member, RONDO_MEMBER_ENDED);
-    /* A forked child may have inherited the socket, and closing it here would not take it out of the set. */
+    /* A child that was made without the handlers of fork may have the socket; closing it here would then leave it in the set.
+     */
     epoll_ctl(members->epoll, EPOLL_CTL_DEL, member->connection.fd, NULL);
     rondo_frame_connection_close(&member->connection);
 }

@@ -5,13 +5,13 @@
 #include "lib/base/thread.h"
 #include "lib/base/error.h"
 #include "lib/bootstrap/handshake.h"
+#include "lib/bootstrap/process_socket.h"
 #include "lib/bootstrap/unique_id.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     CONNECT_MS = 3000, /* for one address */
@@ -213,7 +213,7 @@ static enum outcome try_address(struct attempt *attempt, const struct rondo_addr
         attempt->absent = 0;
     enum outcome outcome = error == 0 ? shake_hands(attempt) : RETRY;
     if (outcome != JOINED && attempt->fd >= 0)
-        close(attempt->fd);
+        rondo_process_socket_close(attempt->fd);
     return outcome;
 }
 
@@ -314,7 +314,7 @@ static rondo_result_t join(struct attempt *attempt)
     enum outcome outcome = shake_hands(attempt);
     if (outcome == JOINED)
         return RONDO_SUCCESS;
-    close(attempt->fd);
+    rondo_process_socket_close(attempt->fd);
     return outcome == REFUSED ? RONDO_ERR_BOOTSTRAP
                               : rondo_fail(RONDO_ERR_BOOTSTRAP, "rank 0 could not join its own root: %s", attempt->failure);
 }

@@ -4,6 +4,7 @@
 #include "lib/base/thread.h"
 #include "lib/base/error.h"
 #include "lib/bootstrap/heartbeat.h"
+#include "lib/bootstrap/process_socket.h"
 #include "lib/bootstrap/router.h"
 #include "lib/bootstrap/unique_id.h"
 
@@ -153,7 +154,7 @@ static int is_same_users(const struct rondo_address *address)
     int fd = rondo_address_connect(address);
     int same = fd >= 0 && rondo_address_same_user(fd);
     if (fd >= 0)
-        close(fd);
+        rondo_process_socket_close(fd);
     return same;
 }
 
@@ -269,19 +270,19 @@ rondo_result_t rondo_rendezvous_start_root(const struct rondo_control_options *o
     rondo_result_t result = rondo_heartbeat_seconds(&root.heartbeat);
     if (result == RONDO_SUCCESS && options->size > 1)
         result = listen_all(options, limit, &root);
-    if (result == RONDO_SUCCESS && socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) != 0)
+    if (result == RONDO_SUCCESS && rondo_process_socket_pair(pair) != 0)
         result = rondo_fail(RONDO_ERR_SYSTEM, "socketpair: %s", strerror(errno));
     if (result == RONDO_SUCCESS) {
         root.local = pair[0];
         root.timeout = options->connect_timeout;
         result = rondo_router_start(&root); /* the sockets are its own now */
         if (result != RONDO_SUCCESS)
-            close(pair[1]);
+            rondo_process_socket_close(pair[1]);
         else
             *fd = pair[1];
     } else {
         while (root.listener_count > 0)
-            close(root.listeners[--root.listener_count]);
+            rondo_process_socket_close(root.listeners[--root.listener_count]);
     }
     explicit_bzero(&root, sizeof(root));
     return result;

@@ -7,13 +7,13 @@
 #include "lib/bootstrap/control.h"
 #include "lib/base/error.h"
 #include "lib/bootstrap/members.h"
+#include "lib/bootstrap/process_socket.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 enum {
     PENDING_MOST = 128,    /* unauthenticated connections; one more ends the oldest */
@@ -71,7 +71,7 @@ static void accept_some(struct router *router, int listener)
     for (int i = 0; i < ACCEPT_ROUND; i++) {
         struct sockaddr_storage from = {0};
         socklen_t bytes = sizeof(from);
-        int fd = accept4(listener, (struct sockaddr *) &from, &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = rondo_process_socket_accept(listener, (struct sockaddr *) &from, &bytes);
         if (fd < 0) {
             /* Out of descriptors or memory: the listener stays readable, so it must be left alone for a while. */
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
@@ -81,7 +81,7 @@ static void accept_some(struct router *router, int listener)
             return;
         }
         if (from.ss_family == AF_UNIX && !rondo_address_same_user(fd)) {
-            close(fd);
+            rondo_process_socket_close(fd);
             continue;
         }
         if (router->members.counts[RONDO_MEMBER_PENDING] >= PENDING_MOST)
@@ -260,7 +260,7 @@ static void destroy(struct router *router)
     /* shutdown, so that a connecting rank is refused even where a forked child has inherited the listener. */
     for (int i = 0; i < router->options.listener_count; i++) {
         shutdown(router->options.listeners[i], SHUT_RDWR);
-        close(router->options.listeners[i]);
+        rondo_process_socket_close(router->options.listeners[i]);
     }
     rondo_members_destroy(&router->members);
     explicit_bzero(&router->options.secret, sizeof(router->options.secret));
@@ -292,9 +292,9 @@ rondo_result_t rondo_router_start(const struct rondo_router_options *options)
     struct router *router = calloc(1, sizeof(*router));
     if (router == NULL) {
         for (int i = 0; i < options->listener_count; i++)
-            close(options->listeners[i]);
+            rondo_process_socket_close(options->listeners[i]);
         if (options->local >= 0)
-            close(options->local);
+            rondo_process_socket_close(options->local);
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the root");
     }
     router->options = *options;
@@ -305,7 +305,7 @@ rondo_result_t rondo_router_start(const struct rondo_router_options *options)
     if (result == RONDO_SUCCESS)
         result = rondo_process_token(router->process);
     if (result != RONDO_SUCCESS && options->local >= 0)
-        close(options->local);
+        rondo_process_socket_close(options->local);
     if (result == RONDO_SUCCESS && options->local >= 0) {
         router->members.anchor = send_challenge(router, options->local, &router->options.secret, INT64_MAX);
         if (router->members.anchor == NULL)

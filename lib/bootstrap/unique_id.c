@@ -8,6 +8,7 @@
 #include "lib/base/error.h"
 #include "lib/bootstrap/control.h"
 #include "lib/bootstrap/heartbeat.h"
+#include "lib/bootstrap/process_socket.h"
 #include "lib/bootstrap/router.h"
 #include "lib/base/host.h"
 #include "lib/bootstrap/frame_connection.h"
@@ -16,7 +17,6 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Offsets: magic (8), secret (32), host (16), random part of the Unix socket's name (16), address family as 4 or 6 or 0 (4),
  * port (4), address (16). The rest is zero. */
@@ -101,7 +101,7 @@ static int listen_remote(struct rondo_address *address)
     }
     if (fd < 0 || getsockname(fd, (struct sockaddr *) &bound.storage, &bound.bytes) != 0) {
         if (fd >= 0)
-            close(fd);
+            rondo_process_socket_close(fd);
         return -1;
     }
     if (address->storage.ss_family == AF_INET)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 static const char *scenario = "blocking";
-static long count = 1000, absent = -1, seconds = 3;
+static long count = 1000, absent = -1, seconds = 3, forking = -1;
 
 static void report(rondo_result_t result, double started)
 {
@@ -313,6 +313,21 @@ static rondo_result_t late(struct rank *me)
     return RONDO_SUCCESS;
 }
 
+/* Leaves a child behind, which lives for a minute with all that it has inherited from this process, and prints its number. The
+ * output that the test reads is not the child's. */
+static void leave_child(void)
+{
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        if (freopen("/dev/null", "w", stdout) != NULL && dup2(STDOUT_FILENO, STDERR_FILENO) >= 0)
+            sleep(60);
+        _exit(0);
+    }
+    printf("CHILD %d\n", (int) child);
+    fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
     const struct ranks_option options[] = {
@@ -320,6 +335,7 @@ int main(int argc, char **argv)
         {"--count", &count, NULL, "elements"},
         {"--absent", &absent, NULL, "the rank that does not start"},
         {"--seconds", &seconds, NULL, "how long to serve, to be absent or late"},
+        {"--forking", &forking, NULL, "the rank that forks a child, which outlives it"},
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
     rondo_config_t config = RONDO_CONFIG_DEFAULT;
@@ -338,6 +354,8 @@ int main(int argc, char **argv)
     MUST(rondo_comm_size(me.world, &me.size));
     ranks_current = me.rank;
     ranks_use_device(me.runtime);
+    if (me.rank == forking)
+        leave_child();
     start = ranks_seconds();
     STEP("%s", scenario);
     if (strcmp(scenario, "blocking") == 0 || strcmp(scenario, "nonblocking") == 0 || strcmp(scenario, "persistent") == 0)

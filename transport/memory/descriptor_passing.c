@@ -3,6 +3,7 @@
 #include "transport/memory/descriptor_passing.h"
 
 #include "lib/bootstrap/address.h"
+#include "lib/bootstrap/process_socket.h"
 #include "lib/base/thread.h"
 #include "lib/base/error.h"
 
@@ -114,7 +115,7 @@ static void drop_client(struct rondo_descriptor_passing *passing, int index)
     int client = passing->clients[index];
     epoll_ctl(passing->epoll, EPOLL_CTL_DEL, client, NULL);
     shutdown(client, SHUT_RDWR);
-    close(client);
+    rondo_process_socket_close(client);
     passing->client_count--;
     memmove(&passing->clients[index], &passing->clients[index + 1],
             (size_t) (passing->client_count - index) * sizeof(passing->clients[0]));
@@ -126,7 +127,7 @@ static void add_client(struct rondo_descriptor_passing *passing, int client)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = client};
     if (epoll_ctl(passing->epoll, EPOLL_CTL_ADD, client, &event) != 0) {
-        close(client);
+        rondo_process_socket_close(client);
         return;
     }
     if (passing->client_count == CLIENTS_MOST)
@@ -145,7 +146,7 @@ static void listen_for(struct rondo_descriptor_passing *passing, uint32_t events
 static void accept_clients(struct rondo_descriptor_passing *passing)
 {
     for (int i = 0; i < CLIENTS_MOST; i++) {
-        int client = accept4(passing->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int client = rondo_process_socket_accept(passing->listener, NULL, NULL);
         if (client < 0) {
             /* The listener stays readable, so it is not watched for a while. */
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
@@ -158,7 +159,7 @@ static void accept_clients(struct rondo_descriptor_passing *passing)
         }
         if (!rondo_address_same_user(client) || serve_client(passing, client)) {
             shutdown(client, SHUT_RDWR);
-            close(client);
+            rondo_process_socket_close(client);
         } else {
             add_client(passing, client);
         }
@@ -217,7 +218,7 @@ rondo_result_t rondo_descriptor_passing_create(struct rondo_descriptor_passing *
     passing->owner = *owner;
     passing->epoll = epoll_create1(EPOLL_CLOEXEC);
     passing->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    passing->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    passing->listener = rondo_process_socket(AF_UNIX, SOCK_SEQPACKET);
     if (passing->listener < 0 || bind(passing->listener, (struct sockaddr *) &address.storage, address.bytes) != 0 ||
         listen(passing->listener, 4096) != 0 || add(passing, passing->listener) != 0 || add(passing, passing->timer) != 0)
         status = rondo_fail(RONDO_ERR_SYSTEM, "cannot listen on a Unix socket: %s", strerror(errno));
@@ -242,7 +243,7 @@ void rondo_descriptor_passing_destroy(struct rondo_descriptor_passing *passing)
         drop_client(passing, passing->client_count - 1);
     if (passing->listener >= 0) {
         shutdown(passing->listener, SHUT_RDWR);
-        close(passing->listener);
+        rondo_process_socket_close(passing->listener);
     }
     if (passing->timer >= 0)
         close(passing->timer);
@@ -291,7 +292,7 @@ static int receive_answer(int client, struct answer *answer, int *fd)
 static int ask_once(const struct rondo_address *owner, const struct rondo_descriptor_passing_request *request, int64_t deadline,
                     struct answer *answer, int *fd)
 {
-    int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int client = rondo_process_socket(AF_UNIX, SOCK_SEQPACKET);
     if (client < 0)
         return -1;
     int status = 0, error = 0;
@@ -306,7 +307,7 @@ static int ask_once(const struct rondo_address *owner, const struct rondo_descri
                wait_readable(client, deadline)) {
         status = receive_answer(client, answer, fd);
     }
-    close(client);
+    rondo_process_socket_close(client);
     errno = error;
     return status;
 }
