@@ -368,7 +368,7 @@ RONDO_API rondo_result_t rondo_get_stats(rondo_t rt, rondo_stats_t *stats);
  * @param bytes   size of text, at least 1
  * @retval RONDO_ERR_ARGUMENT   rt or text is NULL, or bytes is 0
  * @retval RONDO_ERR_TIMEOUT    rank 0, which collects the report, has not answered for five seconds
- * @retval RONDO_ERR_PEER       rank 0 is gone
+ * @retval RONDO_ERR_PEER       rank 0 is gone, or this rank has lost its connection to the others
  * @ranks    None need call anything: threads of the library answer.
  * @threads  Any.
  * @source   Rondo's own.

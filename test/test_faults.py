@@ -22,9 +22,9 @@ def faults(size, scenario, *options, **extra):
     return Job(size, program("faults"), "--scenario", scenario, *options, seconds=30, **extra)
 
 
-def kill_and_collect(job, victim):
+def kill_and_collect(job, victim, after=0.2):
     job.wait_for("READY")
-    time.sleep(0.2)
+    time.sleep(after)
     job.ranks[victim].process.send_signal(signal.SIGKILL)
     killed = time.monotonic()
     others = [rank for rank in job.ranks if rank != victim]
@@ -49,6 +49,12 @@ def test_killed_while_tasks_are_stuck(scenario, readiness_check):
     """A task that waits for a failed peer is visited because of the failure, not because of what it waits for."""
     with faults(4, scenario, RONDO_READINESS_CHECK=readiness_check) as job:
         kill_and_collect(job, 1)
+
+
+def test_killed_while_others_wait_for_its_report():
+    """Rank 0, which collects the report, is killed before it does: the others learn that, and do not wait for their limit."""
+    with faults(3, "report") as job:
+        kill_and_collect(job, 0, after=1)
 
 
 @pytest.mark.parametrize("root", ["unix", "tcp"])

@@ -313,6 +313,15 @@ static rondo_result_t enqueue(struct rondo_control *control, uint32_t type, int 
     return RONDO_SUCCESS;
 }
 
+rondo_result_t rondo_control_reach(struct rondo_control *control, int dest)
+{
+    if (atomic_load(&control->lost))
+        return rondo_fail(RONDO_ERR_PEER, "rank %d has lost its connection to the root", control->rank);
+    if (dest >= 0 && atomic_load(&control->gone[dest]))
+        return rondo_fail(RONDO_ERR_PEER, "rank %d has died or left", dest);
+    return RONDO_SUCCESS;
+}
+
 rondo_result_t rondo_control_send(struct rondo_control *control, int dest, uint32_t type, const void *data, size_t bytes)
 {
     if (dest < RONDO_CONTROL_ALL || dest >= control->size)
@@ -322,12 +331,10 @@ rondo_result_t rondo_control_send(struct rondo_control *control, int dest, uint3
     if (bytes > RONDO_CONTROL_MESSAGE_MAX || (bytes > 0 && data == NULL))
         return rondo_fail(RONDO_ERR_ARGUMENT, "a message of %zu bytes at %p: at most %d bytes, not at NULL", bytes, data,
                           RONDO_CONTROL_MESSAGE_MAX);
-    if (atomic_load(&control->lost))
-        return rondo_fail(RONDO_ERR_PEER, "rank %d has lost its connection to the root", control->rank);
-    if (dest >= 0 && atomic_load(&control->gone[dest]))
-        return rondo_fail(RONDO_ERR_PEER, "rank %d has died or left", dest);
+    rondo_result_t result = rondo_control_reach(control, dest);
+    if (result != RONDO_SUCCESS)
+        return result;
     pthread_mutex_lock(&control->mutex);
-    rondo_result_t result;
     if (control->closing)
         result = rondo_fail(RONDO_ERR_STATE, "rank %d has said goodbye", control->rank);
     else if (control->broken)

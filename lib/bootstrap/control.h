@@ -72,6 +72,10 @@ rondo_result_t rondo_control_connect(struct rondo_control **control, const struc
  */
 rondo_result_t rondo_control_send(struct rondo_control *control, int dest, uint32_t type, const void *data, size_t bytes);
 
+/* Returns RONDO_ERR_PEER with the reason if dest is known to have died or left, or the root has gone. When that becomes known,
+ * the handler is called after this has begun to say so. Any thread. */
+rondo_result_t rondo_control_reach(struct rondo_control *control, int dest);
+
 /*
  * Sends a message of at most RONDO_CONTROL_NOTICE_MAX bytes to all other ranks, who must get it or learn that this rank is
  * gone. It does not fail for want of memory, for which some is set aside when the rank connects; where even that has been used

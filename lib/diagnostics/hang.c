@@ -30,7 +30,7 @@ struct rondo_hang {
     uint64_t logged_demand;     /* the latest demand of a signal, whose answer is logged (lock) */
     uint64_t answered;          /* the latest demand that has been answered (lock) */
     char *answer;               /* its text, owned (lock) */
-    uint32_t answers, sleepers; /* futex: incremented after each answer */
+    uint32_t answers, sleepers; /* futex: incremented after each answer, and when a rank has gone */
     /* Rank 0: */
     int collecting;
     int due; /* a rank asked because of a timeout: the report ends stuck communicators */
@@ -84,6 +84,14 @@ void rondo_hang_destroy(struct rondo_runtime *runtime)
     free(runtime->hang->answer);
     free(runtime->hang);
 }
+
+/* Wakes the threads in rondo_report, which look whether rank 0 can still answer. */
+static void peer_gone(struct rondo_runtime *runtime)
+{
+    rondo_event_signal(&runtime->hang->answers, &runtime->hang->sleepers);
+}
+
+const struct rondo_failure_listener rondo_hang_failure = {.peer_gone = peer_gone};
 
 /* ---- what this rank is doing ---- */
 
@@ -286,6 +294,8 @@ rondo_result_t rondo_report(rondo_t handle, char *text, size_t bytes)
         uint64_t waited = rondo_clock_ns() - began;
         if (answered)
             return RONDO_SUCCESS;
+        if ((result = rondo_control_reach(runtime->control, 0)) != RONDO_SUCCESS)
+            break;
         if (waited >= REPORT_NS)
             return rondo_fail(RONDO_ERR_TIMEOUT, "rondo_report: rank 0 has not answered for %.1f s", (double) waited / 1e9);
         rondo_event_sleep(&hang->answers, seen, &hang->sleepers, REPORT_NS - waited);

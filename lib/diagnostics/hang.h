@@ -7,6 +7,7 @@
 #ifndef RONDO_LIB_DIAGNOSTICS_HANG_H
 #define RONDO_LIB_DIAGNOSTICS_HANG_H
 
+#include "lib/context/failure.h"
 #include "lib/context/runtime.h"
 #include "lib/diagnostics/hang_report.h"
 
@@ -26,6 +27,8 @@ rondo_result_t rondo_hang_create(struct rondo_hang **hang, const struct rondo_ha
 void rondo_hang_destroy(struct rondo_runtime *runtime);
 /* Checks for overdue operations, demands and expired waits. The poller calls it at every tick, without locks. Does not wait. */
 void rondo_hang_check(struct rondo_runtime *runtime);
+/* Ends the wait of rondo_report for a rank that has gone. */
+extern const struct rondo_failure_listener rondo_hang_failure;
 /* Handles a message of one of the types RONDO_MESSAGE_HANG_* from rank source. Called on the control thread. */
 void rondo_hang_message(struct rondo_runtime *runtime, int source, uint32_t type, const void *data, size_t bytes);
 

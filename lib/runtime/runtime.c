@@ -53,8 +53,8 @@
 #define LEAST_SECONDS    1.0
 
 /* Submission comes last: when it wakes waiting threads, nothing of the communicator is under way any more. */
-static const struct rondo_failure_listener *const failure_listeners[] = {&rondo_connection_failure, &rondo_submission_failure,
-                                                                         NULL};
+static const struct rondo_failure_listener *const failure_listeners[] = {&rondo_hang_failure, &rondo_connection_failure,
+                                                                         &rondo_submission_failure, NULL};
 
 /* Control handler: passes a message to the room whose type it has. Called by the control thread, without locks. */
 static void handle(void *argument, int source, uint32_t type, const void *data, size_t bytes)

@@ -5,6 +5,7 @@
 #include "test/multirank/device_memory.h"
 #include "test/multirank/ranks.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -313,6 +314,18 @@ static rondo_result_t late(struct rank *me)
     return RONDO_SUCCESS;
 }
 
+/* Asks for a report, which rank 0 collects; rank 0 stops itself before that. */
+static rondo_result_t ask(struct rank *me)
+{
+    char text[4000];
+    MUST(rondo_barrier(me->world));
+    ready();
+    if (me->rank == 0)
+        raise(SIGSTOP);
+    ranks_sleep(0.3);
+    return rondo_report(me->runtime, text, sizeof(text));
+}
+
 /* Leaves a child behind, which lives for a minute with all that it has inherited from this process, and prints its number. The
  * output that the test reads is not the child's. */
 static void leave_child(void)
@@ -382,6 +395,8 @@ int main(int argc, char **argv)
         result = churning(&me, make_and_free);
     else if (strcmp(scenario, "finalize") == 0)
         result = late(&me);
+    else if (strcmp(scenario, "report") == 0)
+        result = ask(&me);
     else
         return 2;
     report(result, start);
