@@ -23,11 +23,10 @@ void rondo_ucx_finish(struct rondo_ucx *ucx, ucs_status_ptr_t request, int64_t d
     ucx->library->ucp_request_free(request);
 }
 
-/* Progresses the worker until nothing has happened for QUIET_MS. UCX makes endpoints of its own when a peer connects, and ends
- * the process if the worker is destroyed while it still has to answer on one. */
-static void wait_quiet(struct rondo_ucx *ucx)
+/* Progresses the worker until nothing has happened for QUIET_MS. */
+static void wait_quiet(struct rondo_ucx *ucx, int64_t deadline)
 {
-    int64_t now = rondo_clock_ms(), deadline = now + FLUSH_MS, quiet = now + QUIET_MS;
+    int64_t now = rondo_clock_ms(), quiet = now + QUIET_MS;
     for (; now < quiet && now < deadline; now = rondo_clock_ms()) {
         if (ucx->library->ucp_worker_progress(ucx->worker) > 0)
             quiet = now + QUIET_MS;
@@ -36,10 +35,28 @@ static void wait_quiet(struct rondo_ucx *ucx)
     }
 }
 
+/* UCX makes endpoints of its own when a peer connects, and up to version 1.13 ends the process if the worker is destroyed while
+ * a message that sets one up waits for its connection. A flush that is complete at once says that no connection is being made.
+ * Returns 0 if that does not come to pass in time. */
+static int settle(struct rondo_ucx *ucx)
+{
+    const int64_t deadline = rondo_clock_ms() + FLUSH_MS;
+    const ucp_request_param_t none = {0};
+    do {
+        wait_quiet(ucx, deadline);
+        ucs_status_ptr_t request = ucx->library->ucp_worker_flush_nbx(ucx->worker, &none);
+        if (!UCS_PTR_IS_PTR(request) && UCS_PTR_RAW_STATUS(request) == UCS_OK)
+            return 1;
+        rondo_ucx_finish(ucx, request, deadline);
+    } while (rondo_clock_ms() < deadline);
+    return 0;
+}
+
 void rondo_ucx_close(void *state)
 {
     struct rondo_ucx *ucx = state;
     int entered = rondo_ucx_direct_enter(&ucx->direct);
+    int left = 0;
     ucx->closing = 1;
     if (ucx->worker != NULL) {
         ucp_request_param_t none = {0};
@@ -47,10 +64,14 @@ void rondo_ucx_close(void *state)
         ucx->closing_until = rondo_clock_ms() + FLUSH_MS;
         for (int rank = 0; rank < ucx->context->size; rank++)
             rondo_ucx_drop_endpoints(ucx, &ucx->peers[rank]);
-        wait_quiet(ucx);
-        ucx->library->ucp_worker_destroy(ucx->worker);
+        left = !settle(ucx);
+        if (left) /* no thread touches it any more; its memory and descriptors last until the process ends */
+            rondo_log(RONDO_LOG_WARN, ucx->context->rank, "UCX still waits for connections after %d ms, and is left behind",
+                      FLUSH_MS);
+        else
+            ucx->library->ucp_worker_destroy(ucx->worker);
     }
-    if (ucx->ucp != NULL)
+    if (ucx->ucp != NULL && !left)
         ucx->library->ucp_cleanup(ucx->ucp);
     if (entered)
         rondo_ucx_direct_leave(&ucx->direct);
