@@ -14,13 +14,15 @@
 
 enum { FLUSH_MS = 1000, QUIET_MS = 5 };
 
-void rondo_ucx_finish(struct rondo_ucx *ucx, ucs_status_ptr_t request, int64_t deadline)
+int rondo_ucx_finish(struct rondo_ucx *ucx, ucs_status_ptr_t request, int64_t deadline)
 {
+    int ended = 1;
     if (!UCS_PTR_IS_PTR(request))
-        return;
-    while (ucx->library->ucp_request_check_status(request) == UCS_INPROGRESS && rondo_clock_ms() < deadline)
+        return ended;
+    while ((ended = ucx->library->ucp_request_check_status(request) != UCS_INPROGRESS) == 0 && rondo_clock_ms() < deadline)
         ucx->library->ucp_worker_progress(ucx->worker);
     ucx->library->ucp_request_free(request);
+    return ended;
 }
 
 /* Progresses the worker until nothing has happened for QUIET_MS. */
@@ -36,18 +38,17 @@ static void wait_quiet(struct rondo_ucx *ucx, int64_t deadline)
 }
 
 /* UCX makes endpoints of its own when a peer connects, and up to version 1.13 ends the process if the worker is destroyed while
- * a message that sets one up waits for its connection. A flush that is complete at once says that no connection is being made.
- * Returns 0 if that does not come to pass in time. */
+ * a message that sets one up waits for its connection. A flush that ends without a wait says that there is no such message on
+ * any endpoint that there was when it began. Returns 0 if that does not come to pass in time. */
 static int settle(struct rondo_ucx *ucx)
 {
     const int64_t deadline = rondo_clock_ms() + FLUSH_MS;
     const ucp_request_param_t none = {0};
     do {
         wait_quiet(ucx, deadline);
-        ucs_status_ptr_t request = ucx->library->ucp_worker_flush_nbx(ucx->worker, &none);
-        if (!UCS_PTR_IS_PTR(request) && UCS_PTR_RAW_STATUS(request) == UCS_OK)
+        const int64_t soon = rondo_clock_ms() + QUIET_MS;
+        if (rondo_ucx_finish(ucx, ucx->library->ucp_worker_flush_nbx(ucx->worker, &none), soon))
             return 1;
-        rondo_ucx_finish(ucx, request, deadline);
     } while (rondo_clock_ms() < deadline);
     return 0;
 }

@@ -102,8 +102,8 @@ rondo_result_t rondo_ucx_open(struct rondo_transport_context *context, struct ro
 void rondo_ucx_close(void *state);
 
 /* Waits until UCX has carried out what it returned the request for (or NULL, or an error), or the deadline (rondo_clock_ms())
- * has passed, and frees the request. */
-void rondo_ucx_finish(struct rondo_ucx *ucx, ucs_status_ptr_t request, int64_t deadline);
+ * has passed, and frees the request. Returns whether it has been carried out. */
+int rondo_ucx_finish(struct rondo_ucx *ucx, ucs_status_ptr_t request, int64_t deadline);
 
 /* ---- peers (transport/ucx/peers.c) ---- */
 
