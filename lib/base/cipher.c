@@ -62,13 +62,17 @@ static void make_nonce(uint64_t number, unsigned char nonce[crypto_aead_chacha20
         nonce[i] = (unsigned char) (number >> (8 * i));
 }
 
+/* libsodium wants an address even of no bytes. */
+static unsigned char nothing[1];
+
 void rondo_cipher_seal(const struct rondo_cipher_message *message, const void *from, void *to, size_t bytes,
                        unsigned char tag[RONDO_CIPHER_TAG])
 {
     unsigned char nonce[crypto_aead_chacha20poly1305_ietf_NPUBBYTES];
     make_nonce(message->number, nonce);
-    library.crypto_aead_chacha20poly1305_ietf_encrypt_detached(to, tag, NULL, from, bytes, message->plain, message->plain_bytes,
-                                                               NULL, nonce, message->key);
+    library.crypto_aead_chacha20poly1305_ietf_encrypt_detached(bytes > 0 ? to : nothing, tag, NULL, bytes > 0 ? from : nothing,
+                                                               bytes, message->plain, message->plain_bytes, NULL, nonce,
+                                                               message->key);
 }
 
 int rondo_cipher_open(const struct rondo_cipher_message *message, const void *from, void *to, size_t bytes,
@@ -76,7 +80,8 @@ int rondo_cipher_open(const struct rondo_cipher_message *message, const void *fr
 {
     unsigned char nonce[crypto_aead_chacha20poly1305_ietf_NPUBBYTES];
     make_nonce(message->number, nonce);
-    return library.crypto_aead_chacha20poly1305_ietf_decrypt_detached(to, NULL, from, bytes, tag, message->plain,
+    return library.crypto_aead_chacha20poly1305_ietf_decrypt_detached(bytes > 0 ? to : nothing, NULL,
+                                                                      bytes > 0 ? from : nothing, bytes, tag, message->plain,
                                                                       message->plain_bytes, nonce, message->key) == 0;
 }
 

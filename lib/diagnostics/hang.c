@@ -197,7 +197,7 @@ static void take_statement(struct rondo_runtime *runtime, int source, const void
     if (hang->collecting && !hang->statements[source].arrived && bytes % sizeof(struct rondo_hang_entry) == 0) {
         struct rondo_hang_statement *statement = &hang->statements[source];
         statement->entries = malloc(bytes + 1);
-        if (statement->entries != NULL) {
+        if (statement->entries != NULL && bytes > 0) { /* data is NULL where a rank has nothing to state */
             memcpy(statement->entries, data, bytes);
             statement->count = (int) (bytes / sizeof(struct rondo_hang_entry));
         }
