@@ -49,7 +49,9 @@ static const rondo_variable_t table[] = {
      "host:port at which rank 0 listens and to which the other ranks connect; required if the ranks are on several hosts",
      ADDRESS, "", 1, 65535, ""},
     {launching, "RONDO_SECRET", "",
-     "text that every rank must prove to know; required if RONDO_ROOT is not a loopback address and the launcher gives no key",
+     "text that every rank must prove to know; unset: the launcher's key, else the line in ~/.rondo/secret; without them "
+     "required "
+     "if RONDO_ROOT is not a loopback address",
      TEXT, "bytes", 1, TEXT_MOST, ""},
     {launching, "RONDO_ENCRYPT", "0",
      "1: all that goes over the control plane and over networks is encrypted, by libsodium; the same on all ranks", INTEGER, "",

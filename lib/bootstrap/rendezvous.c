@@ -23,6 +23,7 @@ enum {
 
 struct attempt {
     const struct rondo_control_options *options;
+    struct rondo_rendezvous_found found;
     struct rondo_rendezvous_secrets secrets;
     const struct rondo_hmac *secret; /* the one of secrets that counts at the address being tried */
     struct rondo_handshake handshake;
@@ -128,8 +129,11 @@ static enum outcome take_verdict(struct attempt *attempt)
     case RONDO_HANDSHAKE_SECRET:
         if (unproven)
             return refuse_unproven(attempt);
-        rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s refused the secret of rank %d: %s", root_name(options), options->rank,
-                   options->unique_id != NULL ? "the unique id is not its own" : "RONDO_SECRET must be the same on all ranks");
+        rondo_fail(RONDO_ERR_BOOTSTRAP, "the root at %s refused the secret of rank %d: %s%s%s", root_name(options),
+                   options->rank,
+                   options->unique_id != NULL ? "the unique id is not its own" : "RONDO_SECRET must be the same on all ranks",
+                   attempt->found.source != NULL ? "; it is not set here, and the secret is that of " : "",
+                   attempt->found.source != NULL ? attempt->found.source : "");
         return REFUSED;
     case RONDO_HANDSHAKE_SIZE:
         rondo_fail(RONDO_ERR_BOOTSTRAP, "rank %d was told that the job has %d ranks, but others were told %d", options->rank,
@@ -321,12 +325,13 @@ static rondo_result_t join(struct attempt *attempt)
 
 rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *given, struct rondo_frame_connection *connection)
 {
-    char key[RONDO_LAUNCHER_KEY];
-    struct rondo_control_options completed = rondo_rendezvous_options(given, key), *options = &completed;
+    struct rondo_control_options completed = *given, *options = &completed;
     struct attempt attempt = {.options = options, .fd = -1};
     struct rondo_frame_key to_root, to_rank;
     attempt.deadline = rondo_clock_ms() + (int64_t) (options->connect_timeout * 1000);
-    rondo_result_t result = join(&attempt);
+    rondo_result_t result = rondo_rendezvous_complete(&completed, &attempt.found);
+    if (result == RONDO_SUCCESS)
+        result = join(&attempt);
     if (result == RONDO_SUCCESS) {
         int good = rondo_handshake_rank_keys(&attempt.handshake, attempt.secret, &to_root, &to_rank);
         rondo_frame_connection_open(connection, attempt.fd, &to_root, &to_rank);
@@ -338,6 +343,5 @@ rondo_result_t rondo_rendezvous_join(const struct rondo_control_options *given, 
             rondo_frame_connection_close(connection);
     }
     explicit_bzero(&attempt, sizeof(attempt));
-    explicit_bzero(key, sizeof(key));
     return result;
 }

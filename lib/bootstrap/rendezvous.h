@@ -9,6 +9,7 @@
 #include "lib/bootstrap/control.h"
 #include "lib/bootstrap/frame_connection.h"
 #include "lib/bootstrap/launcher_key.h"
+#include "lib/bootstrap/secret_file.h"
 
 /*
  * Joins the job. Blocks for at most options->connect_timeout and a little. On success the connection is open and may hold input
@@ -28,10 +29,15 @@ struct rondo_rendezvous_secrets {
     struct rondo_hmac tcp;
     int known; /* tcp is one that other ranks know, too */
 };
-/* Completes options: a root that other hosts may reach gets the launcher's key for a secret where none is given; *key holds it,
- * and the caller clears it. */
-struct rondo_control_options rondo_rendezvous_options(const struct rondo_control_options *options,
-                                                      char key[RONDO_LAUNCHER_KEY]);
+/* A secret that was not given, but found. */
+struct rondo_rendezvous_found {
+    const char *source; /* the variable or the file that it is from; NULL: none was looked for, or found */
+    char key[RONDO_LAUNCHER_KEY];
+    struct rondo_secret_file file;
+};
+/* Completes options: where a root that other hosts may reach comes without a secret, it is the launcher's key, else that of the
+ * user's file. *found holds it; the caller clears it. RONDO_ERR_BOOTSTRAP if the file is there and must not be used. */
+rondo_result_t rondo_rendezvous_complete(struct rondo_control_options *options, struct rondo_rendezvous_found *found);
 /* Fills *secrets for a job without a unique id. The caller clears it. RONDO_ERR_SYSTEM without random bytes. */
 rondo_result_t rondo_rendezvous_secrets(const struct rondo_control_options *options, struct rondo_rendezvous_secrets *secrets);
 /* Rank 0's part: listens, starts the root, and stores a socket that is connected to it, which the caller closes. deadline: by

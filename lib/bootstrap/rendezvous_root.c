@@ -33,25 +33,29 @@ static int has_secret(const struct rondo_control_options *options)
     return options->secret != NULL && *options->secret != '\0';
 }
 
-struct rondo_control_options rondo_rendezvous_options(const struct rondo_control_options *options, char key[RONDO_LAUNCHER_KEY])
+rondo_result_t rondo_rendezvous_complete(struct rondo_control_options *options, struct rondo_rendezvous_found *found)
 {
-    struct rondo_control_options completed = *options;
     struct rondo_address addresses[RONDO_ADDRESS_MOST];
     char host[256], port[16];
     int count = 0, again;
-    key[0] = '\0';
+    memset(found, 0, sizeof(*found));
     if (options->unique_id != NULL || options->root == NULL || has_secret(options) ||
         rondo_address_split(options->root, 0, host, port) != RONDO_SUCCESS || strcmp(host, "localhost") == 0)
-        return completed;
+        return RONDO_SUCCESS;
     if (rondo_address_is_numeric(host) && rondo_address_resolve(host, port, addresses, &count, &again) == RONDO_SUCCESS &&
         rondo_address_is_loopback(&addresses[0]))
-        return completed;
-    const char *source = rondo_launcher_key(key);
-    if (source != NULL) {
-        rondo_log(RONDO_LOG_DEBUG, options->rank, "the secret is the launcher's %s", source);
-        completed.secret = key;
+        return RONDO_SUCCESS;
+    if ((found->source = rondo_launcher_key(found->key)) != NULL) {
+        options->secret = found->key;
+    } else {
+        rondo_result_t result = rondo_secret_file_read(&found->file);
+        if (result != RONDO_SUCCESS || found->file.secret[0] == '\0')
+            return result;
+        found->source = found->file.path;
+        options->secret = found->file.secret;
     }
-    return completed;
+    rondo_log(RONDO_LOG_DEBUG, options->rank, "the secret is that of %s", found->source);
+    return RONDO_SUCCESS;
 }
 
 rondo_result_t rondo_rendezvous_secrets(const struct rondo_control_options *options, struct rondo_rendezvous_secrets *secrets)
@@ -122,8 +126,8 @@ static rondo_result_t resolve(const struct rondo_control_options *options, int64
         if (!rondo_address_is_loopback(&addresses[i]))
             return rondo_fail(
                 RONDO_ERR_BOOTSTRAP,
-                "RONDO_ROOT=%s can be reached by strangers, so a secret is needed, the same on all ranks, and the "
-                "launcher gives none: export RONDO_SECRET=$(openssl rand -hex 16)",
+                "RONDO_ROOT=%s can be reached by strangers, so a secret is needed, the same on all ranks, and neither the "
+                "launcher nor a file ~/.rondo/secret gives one: export RONDO_SECRET=$(openssl rand -hex 16)",
                 options->root);
     return RONDO_SUCCESS;
 }

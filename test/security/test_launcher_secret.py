@@ -1,9 +1,11 @@
-"""Across hosts without RONDO_SECRET: Open MPI's key is the secret; without such a key the job is refused, and says why."""
+"""Across hosts without RONDO_SECRET: Open MPI's key is the secret, else the line in ~/.rondo/secret; without either the job is
+refused, and says why."""
+import os
 import re
 import subprocess
 
 import pytest
-from harness import BOOTSTRAP, environment, program, run
+from harness import BOOTSTRAP, SUCCESS, environment, program, run
 from namespaces import Hosts
 
 BENCH = ["bench", "allreduce", "-b", "8", "-e", "1M", "-f", "16", "-c", "-n", "5", "-w", "1", "--device", "host"]
@@ -42,8 +44,63 @@ def test_another_key_is_refused(key, tmp_path):
     assert "RONDO_SECRET" in process.stdout, process.stdout
 
 
-def test_without_a_launchers_key():
-    with Hosts(2) as hosts, hosts.job([0, 1], program("faults"), "--scenario", "serve", RONDO_SECRET="", seconds=30,
-                                      PMI_RANK="0", PMI_SIZE="2") as job:
+def homes(tmp_path, *secrets, mode=0o600):
+    """A home folder for each rank with the secret in it, as job()'s each."""
+    for rank, secret in enumerate(secrets):
+        path = tmp_path / f"{rank}" / ".rondo" / "secret"
+        path.parent.mkdir(parents=True)
+        path.write_text(secret)
+        path.chmod(mode)
+    return lambda rank: {"HOME": str(tmp_path / f"{rank}")}
+
+
+def serve(hosts, **extra):
+    return hosts.job([0, 1], program("faults"), "--scenario", "serve", "--seconds", 1, RONDO_SECRET="", seconds=30,
+                     RONDO_CONNECT_TIMEOUT=8, **extra)
+
+
+@pytest.mark.parametrize("secret", ["0123456789abcdef0123456789abcdef\n", 256 * "x"])
+def test_the_users_file_gives_the_secret(tmp_path, secret):
+    with Hosts(2) as hosts, serve(hosts, each=homes(tmp_path, secret, secret)) as job:
         for code, _, message in job.results().values():
-            assert code == BOOTSTRAP and "export RONDO_SECRET=" in message, message
+            assert code == SUCCESS, message
+        job.finish()
+
+
+def test_users_files_that_differ(tmp_path):
+    """The rank that is refused names the file that its secret is from."""
+    with Hosts(2) as hosts, serve(hosts, each=homes(tmp_path, 32 * "a", 32 * "b")) as job:
+        results = job.results()
+        assert results[0][0] == BOOTSTRAP and results[1][0] == BOOTSTRAP, job.output()
+        assert "RONDO_SECRET must be the same" in results[1][2] and str(tmp_path / "1/.rondo/secret") in results[1][2]
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o620, 0o604])
+def test_a_users_file_that_is_not_the_users_alone(tmp_path, mode):
+    with Hosts(2) as hosts, serve(hosts, each=homes(tmp_path, 32 * "a", 32 * "a", mode=mode)) as job:
+        for rank, (code, _, message) in job.results().items():
+            assert code == BOOTSTRAP and f"{tmp_path}/{rank}/.rondo/secret is not used" in message, message
+            assert f"mode {mode:03o}" in message and "chmod 600" in message, message
+
+
+def test_another_users_file(tmp_path):
+    each = homes(tmp_path, 32 * "a", 32 * "a")
+    for rank in range(2):
+        os.chown(tmp_path / f"{rank}/.rondo/secret", 65534, 65534)
+    with Hosts(2) as hosts, serve(hosts, each=each) as job:
+        for code, _, message in job.results().values():
+            assert code == BOOTSTRAP and "belongs to user 65534" in message, message
+
+
+@pytest.mark.parametrize("secret", ["", "short\n", 257 * "x", 32 * "a" + "\n" + 32 * "b", "a" * 20 + "\0" + "a" * 20])
+def test_a_users_file_that_holds_no_secret(tmp_path, secret):
+    with Hosts(2) as hosts, serve(hosts, each=homes(tmp_path, secret, secret)) as job:
+        for code, _, message in job.results().values():
+            assert code == BOOTSTRAP and "it must be one line of 16 to 256 bytes" in message, message
+
+
+def test_without_a_launchers_key(tmp_path):
+    with Hosts(2) as hosts, hosts.job([0, 1], program("faults"), "--scenario", "serve", RONDO_SECRET="", seconds=30,
+                                      PMI_RANK="0", PMI_SIZE="2", HOME=tmp_path) as job:
+        for code, _, message in job.results().values():
+            assert code == BOOTSTRAP and "export RONDO_SECRET=" in message and "~/.rondo/secret" in message, message
