@@ -50,7 +50,8 @@ JANSSON_LIB := $(or $(filter /%,$(shell $(CC) -print-file-name=libjansson.a 2>/d
 EXAMPLES    := $(patsubst %,$(BUILD)/examples/%,allreduce heat train program)
 UNIT_TESTS  := $(patsubst test/unit/%.c,$(BUILD)/test/%,$(wildcard test/unit/*.c))
 MULTIRANK_SHARED := test/multirank/ranks.c test/multirank/device_memory.c
-MULTIRANK   := $(patsubst test/multirank/%.c,$(BUILD)/test/%,$(filter-out $(MULTIRANK_SHARED),$(wildcard test/multirank/*.c)))
+MULTIRANK_SOURCES := $(filter-out $(MULTIRANK_SHARED),$(wildcard test/multirank/*.c test/operators/*.c))
+MULTIRANK   := $(patsubst %.c,$(BUILD)/test/%,$(notdir $(MULTIRANK_SOURCES)))
 FUZZERS     ?= xml language verify tuning environment frame handshake $(if $(HAS_JANSSON),trace)
 REPLAYS     := $(FUZZERS:%=$(BUILD)/test/replay_%)
 # For machines with GPUs; they link cudart themselves.
@@ -156,9 +157,10 @@ $(UNIT_TESTS): $(BUILD)/test/%: $(BUILD)/obj/test/unit/%.o $(BUILD)/librondo.a
 $(BUILD)/test/test_zfp: LDLIBS += -lzfp
 $(BUILD)/test/test_zfp: $(BUILD)/obj/examples/network.o $(BUILD)/obj/examples/digits.o
 
-$(MULTIRANK): $(BUILD)/test/%: $(BUILD)/obj/test/multirank/%.o $(MULTIRANK_SHARED:%.c=$(BUILD)/obj/%.o) $(BUILD)/librondo.a
+$(foreach s,$(MULTIRANK_SOURCES),$(eval $(BUILD)/test/$(basename $(notdir $s)): $(s:%.c=$(BUILD)/obj/%.o)))
+$(MULTIRANK): $(MULTIRANK_SHARED:%.c=$(BUILD)/obj/%.o) $(BUILD)/librondo.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) $^ -o $@ $(LDLIBS)
+	$(Q)$(CC) $(LDFLAGS) $(filter %.o,$^) $(BUILD)/librondo.a -o $@ $(LDLIBS)
 
 # Between the library and libc stand wrappers that can make a call fail.
 paren := (

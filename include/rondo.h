@@ -77,7 +77,11 @@ typedef enum {
     RONDO_ERR_INTERNAL = 14     /**< a broken invariant of the library; please report it */
 } rondo_result_t;
 
-/** Type of a buffer's elements (MPI-4.1 section 3.2.2, Message Data). */
+/** Type of a buffer's elements (MPI-4.1 section 3.2.2, Message Data). A buffer is aligned as C aligns the type; a complex
+ * number is two floats or doubles, real part first. A pair is a C struct of a value and an int, its index (MPI-4.1
+ * section 6.9.4, MINLOC and MAXLOC), and aligned as that is. Values beyond RONDO_DATATYPE_COUNT are of rondo_type_create(). A
+ * GPU moves every type. It does not combine RONDO_LONG_DOUBLE, pairs and types of rondo_type_create(), nor multiply complex
+ * numbers: such a call is RONDO_ERR_UNSUPPORTED on all ranks of a communicator with a GPU. */
 typedef enum {
     RONDO_INT8 = 0,
     RONDO_UINT8 = 1,
@@ -91,24 +95,44 @@ typedef enum {
     RONDO_DOUBLE = 9,      /**< IEEE 754 binary64 */
     RONDO_FLOAT8E4M3 = 10, /**< OCP 8-bit: no infinities; NaN is 0x7f and 0xff */
     RONDO_FLOAT8E5M2 = 11, /**< OCP 8-bit, with infinities */
-    RONDO_DATATYPE_COUNT = 12
+    RONDO_INT16 = 12,
+    RONDO_UINT16 = 13,
+    RONDO_BOOL = 14,            /**< one byte, 0 or 1: C's _Bool */
+    RONDO_COMPLEX_FLOAT = 15,   /**< float _Complex */
+    RONDO_COMPLEX_DOUBLE = 16,  /**< double _Complex */
+    RONDO_LONG_DOUBLE = 17,     /**< long double: 80 bits in 16 bytes on x86; results have zeros in the rest */
+    RONDO_FLOAT_INT = 18,       /**< struct { float value; int index; }; results have zeros in a pair's padding */
+    RONDO_DOUBLE_INT = 19,      /**< struct { double value; int index; } */
+    RONDO_LONG_INT = 20,        /**< struct { long value; int index; } */
+    RONDO_2INT = 21,            /**< struct { int value; int index; } */
+    RONDO_SHORT_INT = 22,       /**< struct { short value; int index; } */
+    RONDO_LONG_DOUBLE_INT = 23, /**< struct { long double value; int index; } */
+    RONDO_DATATYPE_COUNT = 24,
+    RONDO_DATATYPE_NONE = 0x7fffffff /**< no type */
 } rondo_datatype_t;
 
 /** Operator of a reduction (MPI-4.1 section 6.9.2, Predefined Reduction Operations). Sums and products of integers wrap. The
- * logical operators take every type: non-zero is true, and the result is 0 or 1. The bitwise operators take integers only. */
+ * logical operators take integers, floats and RONDO_BOOL: non-zero is true, and the result is 0 or 1. The bitwise operators
+ * take integers only; RONDO_BOOL takes logical ones alone, complex numbers RONDO_SUM, RONDO_PROD and RONDO_AVG, pairs
+ * RONDO_MINLOC and RONDO_MAXLOC, and a type of rondo_type_create() the operators of rondo_op_create(), which take every type
+ * and have values beyond RONDO_OP_COUNT. */
 typedef enum {
     RONDO_SUM = 0,
     RONDO_PROD = 1,
     RONDO_MIN = 2,
     RONDO_MAX = 3,
-    RONDO_AVG = 4,   /**< the sum divided by the number of ranks; integers truncate towards zero */
-    RONDO_LAND = 5,  /**< logical and */
-    RONDO_LOR = 6,   /**< logical or */
-    RONDO_LXOR = 7,  /**< logical exclusive or */
-    RONDO_BAND = 8,  /**< bitwise and */
-    RONDO_BOR = 9,   /**< bitwise or */
-    RONDO_BXOR = 10, /**< bitwise exclusive or */
-    RONDO_OP_COUNT = 11
+    RONDO_AVG = 4,     /**< the sum divided by the number of ranks; integers truncate towards zero */
+    RONDO_LAND = 5,    /**< logical and */
+    RONDO_LOR = 6,     /**< logical or */
+    RONDO_LXOR = 7,    /**< logical exclusive or */
+    RONDO_BAND = 8,    /**< bitwise and */
+    RONDO_BOR = 9,     /**< bitwise or */
+    RONDO_BXOR = 10,   /**< bitwise exclusive or */
+    RONDO_MINLOC = 11, /**< the least value and its index; the lowest index of equal values. A NaN is less than all values */
+    RONDO_MAXLOC =
+        12, /**< the largest value and its index; the lowest index of equal values. A NaN is larger than all values */
+    RONDO_OP_COUNT = 13,
+    RONDO_OP_NONE = 0x7fffffff /**< no operator: what rondo_op_free() leaves */
 } rondo_op_t;
 
 /** What executes a runtime's operations. AUTO: a GPU where there is one, else host threads. */
@@ -161,6 +185,118 @@ RONDO_API const char *rondo_last_error(void);
  * @source   MPI-4.1 section 5.1.5, Address and Size Functions (MPI_Type_size).
  */
 RONDO_API rondo_result_t rondo_datatype_size(rondo_datatype_t type, size_t *bytes);
+
+/* ---- types and operators of the user
+ * ---------------------------------------------------------------------------------------*/
+
+/** Bytes of the largest element that an operator combines. Larger ones may be moved. */
+#define RONDO_COMBINED_BYTES_MAX 16384
+
+/**
+ * Gives the datatype of elements of so many bytes, of which the library knows the size alone.
+ *
+ * Every collective moves them; only operators of rondo_op_create() combine them. Types of equal size are equal, on all ranks
+ * and in all processes: they are a number, and hold no memory. Buffers of them need no alignment for the library.
+ *
+ * @param bytes   size of an element, 1 to 2^29
+ * @param type    becomes the type, for rondo_type_free(); RONDO_DATATYPE_NONE on failure
+ * @retval RONDO_ERR_ARGUMENT   bytes is out of range, or type is NULL
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   MPI-4.1 section 5.1.2, Datatype Constructors (MPI_Type_contiguous).
+ */
+RONDO_API rondo_result_t rondo_type_create(size_t bytes, rondo_datatype_t *type);
+
+/**
+ * Frees a datatype of rondo_type_create().
+ *
+ * Operations that use it are not disturbed.
+ *
+ * @param type   the type; becomes RONDO_DATATYPE_NONE
+ * @retval RONDO_ERR_ARGUMENT   type is NULL, or *type is not of rondo_type_create()
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   MPI-4.1 section 5.1.9, Commit and Free (MPI_Type_free).
+ */
+RONDO_API rondo_result_t rondo_type_free(rondo_datatype_t *type);
+
+/**
+ * An operator of the user: inout[i] = in[i] op inout[i] for each i below count (MPI-4.1 section 6.9.5, User-Defined Reduction
+ * Operations). in is the contribution of lower ranks.
+ *
+ * It must be associative, must not call the library, and may be called by any thread of the process, the library's own
+ * included, by several at once, and with any part of the elements. in and inout do not overlap, and are aligned as C aligns
+ * objects of that size, up to 16 bytes.
+ *
+ * @param in         elements that it must not change
+ * @param inout      elements that it replaces
+ * @param count      number of elements, at least 1
+ * @param type       the call's datatype
+ * @param argument   of rondo_op_create_with(); NULL of rondo_op_create()
+ */
+typedef void rondo_op_function_t(const void *in, void *inout, size_t count, rondo_datatype_t type, void *argument);
+
+/**
+ * Makes an operator of a function, for any collective that has one. Operators of the user run on host devices.
+ *
+ * The result is a0 op a1 op ... op an-1, the contributions in the order of ranks if commutative is 0, with any association, and
+ * the same bits on every rank that gets it. Each rank gives an operator that it has made itself, with equal commutative; which
+ * function that is the library does not compare. In one collective, all ranks use such an operator or none does. With
+ * commutative 0 there is no RONDO_ERR_UNSUPPORTED for a number of ranks, but programs that do not keep the order
+ * (rondo_program.h) are not used, and RONDO_ERR_UNSUPPORTED if they are asked for.
+ *
+ * @param function      the function
+ * @param commutative   1: a op b is b op a, and the library may combine in any order; 0: in the order of ranks
+ * @param op            becomes the operator, for rondo_op_free(); RONDO_OP_NONE on failure
+ * @retval RONDO_ERR_ARGUMENT   function or op is NULL, or commutative is neither 0 nor 1
+ * @retval RONDO_ERR_MEMORY     out of memory, or 65536 operators exist
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   MPI-4.1 section 6.9.5, User-Defined Reduction Operations (MPI_Op_create).
+ */
+RONDO_API rondo_result_t rondo_op_create(rondo_op_function_t *function, int commutative, rondo_op_t *op);
+
+/**
+ * As rondo_op_create(), of a function with an argument.
+ *
+ * @param function      the function
+ * @param argument      given to each call of the function. What it points to must live until the operator has been freed, all
+ *                      operations with it have completed, and all persistent ones have been freed
+ * @param commutative   as in rondo_op_create()
+ * @param op            becomes the operator
+ * @retval RONDO_ERR_ARGUMENT   function or op is NULL, or commutative is neither 0 nor 1
+ * @retval RONDO_ERR_MEMORY     out of memory, or 65536 operators exist
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   Rondo's own; MPI_Op_create_c() of MPI has no argument.
+ */
+RONDO_API rondo_result_t rondo_op_create_with(rondo_op_function_t *function, void *argument, int commutative, rondo_op_t *op);
+
+/**
+ * Frees an operator of rondo_op_create() or rondo_op_create_with().
+ *
+ * Calls with it are RONDO_ERR_ARGUMENT from then on. Operations that were made before, persistent ones included, go on to use
+ * its function.
+ *
+ * @param op   the operator; becomes RONDO_OP_NONE
+ * @retval RONDO_ERR_ARGUMENT   op is NULL, or *op is none, was freed before, or is built in
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   MPI-4.1 section 6.9.5, User-Defined Reduction Operations (MPI_Op_free).
+ */
+RONDO_API rondo_result_t rondo_op_free(rondo_op_t *op);
+
+/**
+ * Tells whether an operator is commutative.
+ *
+ * @param op            an operator
+ * @param commutative   becomes 1 or 0; built-in operators are commutative
+ * @retval RONDO_ERR_ARGUMENT   op is unknown or was freed, or commutative is NULL
+ * @ranks    None: the call is local.
+ * @threads  Any.
+ * @source   MPI-4.1 section 6.9.5, User-Defined Reduction Operations (MPI_Op_commutative).
+ */
+RONDO_API rondo_result_t rondo_op_commutative(rondo_op_t op, int *commutative);
 
 /* ---- runtime --------------------------------------------------------------------------------------------------------------*/
 

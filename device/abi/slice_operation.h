@@ -28,6 +28,15 @@ enum rondo_slice_op_codec {
     RONDO_CODEC_STORED = 4   /* what is read of a stream is rounded to the type first */
 };
 
+/* An operator of the user, which combines elements of a type of so many bytes (rondo_op_create). Host memory that outlives the
+ * operation. */
+struct rondo_user_operator {
+    rondo_op_function_t *function;
+    void *argument;
+    rondo_datatype_t type;
+    uint32_t bytes; /* at most RONDO_COMBINED_BYTES_MAX */
+};
+
 /* result[i] = source[0][i] op source[1][i] op ..., i < count, reduced from left to right by the rules of
  * device/reduce/operators.h (with one source an exact copy), divided by average if that is not 0, and stored to local (if not
  * NULL) and to every remote. Pointers are aligned to the element, sources and destinations alike or not. local may be the same
@@ -37,7 +46,8 @@ enum rondo_slice_op_codec {
 struct rondo_slice_op {
     uint64_t count; /* elements */
     uint32_t average;
-    uint8_t type, op, element_bytes;
+    uint32_t element_bytes;
+    uint8_t type, op;
     uint8_t streaming; /* the result will not be read soon: a hint */
     uint8_t sources, remotes;
     uint8_t exchanges; /* remotes get the source without flags before the sources with flags are waited for (where worker groups
@@ -50,6 +60,7 @@ struct rondo_slice_op {
     uint64_t coded_sources;          /* bit i: source i is a stream; all remotes are, where there is a rate */
     char *residual;                  /* of the local source's elements, floats or (of doubles) doubles; NULL: none */
     uint8_t feedback;                /* enum rondo_feedback */
+    const struct rondo_user_operator *user; /* of host devices: combines instead of type and op; NULL: they do */
     char *local;
     const char *source[RONDO_REDUCE_SOURCES_MAX];
     char *remote[RONDO_REDUCE_SOURCES_MAX];

@@ -89,6 +89,7 @@ struct rondo_layout {
 };
 
 struct rondo_end;
+struct rondo_user_operator;
 
 /* Limits of program blocks that move_tma and the warp interpreter execute: ends, instructions, and sources or remotes of an
  * instruction. */
@@ -131,18 +132,20 @@ struct rondo_operation {
     uint64_t tile;  /* elements of one chunk that an instruction handles before the next instruction gets its turn */
     uint64_t tiles;
     uint32_t slices; /* of a tile, at most */
-    uint8_t type, op, element_bytes;
-    uint8_t streaming;      /* results are too large to stay in the cache */
-    uint8_t direct;         /* peers' buffers are reached directly: signals say where they are */
-    uint8_t zero_copy;      /* enum rondo_zero_copy */
-    uint8_t protocol;       /* enum rondo_protocol, of all its connectors */
-    uint8_t warp_mode;      /* enum rondo_warp_mode, of a GPU's kernel on a stream */
-    uint32_t average;       /* divisor of the FINISH step; 0: none */
-    uint8_t rate;           /* bits a value in slots (RONDO_PROTOCOL_COMPRESSED); 0: as they are */
-    uint8_t direct_writes;  /* enum rondo_writes_directly */
-    uint8_t single_copy;    /* set of enum rondo_single_copy_use; 0: none */
-    uint8_t readers;        /* ranks that read from this one at the same time; where single copies are used */
-    char *residual;         /* laid out as the input, in the type that the code computes in; NULL: nothing is fed back */
+    uint32_t element_bytes;
+    uint8_t type, op;
+    uint8_t streaming;     /* results are too large to stay in the cache */
+    uint8_t direct;        /* peers' buffers are reached directly: signals say where they are */
+    uint8_t zero_copy;     /* enum rondo_zero_copy */
+    uint8_t protocol;      /* enum rondo_protocol, of all its connectors */
+    uint8_t warp_mode;     /* enum rondo_warp_mode, of a GPU's kernel on a stream */
+    uint32_t average;      /* divisor of the FINISH step; 0: none */
+    uint8_t rate;          /* bits a value in slots (RONDO_PROTOCOL_COMPRESSED); 0: as they are */
+    uint8_t direct_writes; /* enum rondo_writes_directly */
+    uint8_t single_copy;   /* set of enum rondo_single_copy_use; 0: none */
+    uint8_t readers;       /* ranks that read from this one at the same time; where single copies are used */
+    char *residual;        /* laid out as the input, in the type that the code computes in; NULL: nothing is fed back */
+    const struct rondo_user_operator *user; /* of host devices: combines instead of type and op; NULL: they do */
     uint64_t windows[2][2]; /* what a SIGNAL tells: {window, offset} of input and output (see struct rondo_end) */
 } __attribute__((aligned(16)));
 

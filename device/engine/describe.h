@@ -67,7 +67,10 @@ RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct ron
     slice_op->count = rondo_covered(part.measured, part.stretch);
     slice_op->average = finishes ? operation->average : 0;
     slice_op->type = operation->type;
-    slice_op->element_bytes = (uint8_t) run->element_bytes;
+    slice_op->element_bytes = run->element_bytes;
+#if !defined(__CUDACC__)
+    slice_op->user = operation->user;
+#endif
     slice_op->streaming = operation->streaming;
     slice_op->local = copies ? rondo_local(run, instruction->destination_buffer, part.measured, part.stretch) : NULL;
     slice_op->exchanges = (flags & RONDO_EXCHANGE) != 0;

@@ -24,7 +24,7 @@ RONDO_FUNCTION const struct rondo_end *rondo_receive_action_end(const struct ron
 {
     const uint8_t wanted = RONDO_RECEIVE | RONDO_COPY;
     if ((instruction->actions & wanted) != wanted || instruction->receive_count != 1 || instruction->count != 1 ||
-        (instruction->flags & (RONDO_DIRECT_IN | RONDO_SIGNAL)) || run->operation->rate != 0)
+        (instruction->flags & (RONDO_DIRECT_IN | RONDO_SIGNAL)) || run->operation->rate != 0 || run->operation->user != NULL)
         return NULL;
     const struct rondo_end *end = rondo_end_of(run, instruction->receive_first);
     return end->posts_receive_actions ? end : NULL;
@@ -61,7 +61,7 @@ RONDO_FUNCTION uint64_t rondo_post_receive_actions(const struct rondo_run *run, 
         action->average = slice_op.average;
         action->type = slice_op.type;
         action->op = slice_op.op;
-        action->element_bytes = slice_op.element_bytes;
+        action->element_bytes = (uint8_t) slice_op.element_bytes;        /* of a built-in type */
         action->streaming = slice_op.streaming && slice_op.remotes == 0; /* what is sent on is read soon */
         rondo_store_release(&action->state, RONDO_RECEIVE_ACTION(position, RONDO_RECEIVE_ACTION_OFFERED));
     }

@@ -45,6 +45,7 @@ RONDO_FUNCTION void rondo_move_host(const struct rondo_slice_op *slice_op, int p
                                               .count = slice_op->count,
                                               .type = (rondo_datatype_t) slice_op->type,
                                               .op = (rondo_op_t) slice_op->op,
+                                              .user = slice_op->user,
                                               .average = (int) slice_op->average,
                                               .streaming = slice_op->streaming};
     if (remote_count > 0)

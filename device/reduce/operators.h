@@ -7,20 +7,23 @@
  *  - MIN and MAX of floats are IEEE 754-2019 minimum and maximum: a NaN wins, and -0 is less than +0, so any order of reducing
  *    gives the same bits.
  *  - Logical operators take non-zero (so a NaN, not -0) as true and give 0 or 1; bitwise ones exist for integers only.
+ * Complex sums are sums of floats or doubles, and RONDO_BOOL's logical operators those of uint8 (lib/call/elements.c).
  */
 #ifndef RONDO_DEVICE_REDUCE_OPERATORS_H
 #define RONDO_DEVICE_REDUCE_OPERATORS_H
 
 #include "device/abi/types.h"
 
-/* X(enumerator's suffix, name, accumulator's name, accumulator type): operators of any type, those of integers only, and all
- * that integers have. RONDO_AVG is a sum and then one rondo_mean. The library's names and argument checks come from these rows
- * too (lib/call/call.c). */
-#define RONDO_OPERATORS(X, accumulator, type)                                                                                  \
+/* X(enumerator's suffix, name, accumulator's name, accumulator type): operators by the types that have them, those of any
+ * number, and all that integers have. RONDO_AVG is a sum and then one rondo_mean. The library's names and argument checks come
+ * from these rows too (lib/call/call.c). */
+#define RONDO_ARITHMETIC_OPERATORS(X, accumulator, type)                                                                       \
     X(SUM, sum, accumulator, type)                                                                                             \
-    X(PROD, prod, accumulator, type)                                                                                           \
+    X(PROD, prod, accumulator, type)
+#define RONDO_ORDER_OPERATORS(X, accumulator, type)                                                                            \
     X(MIN, min, accumulator, type)                                                                                             \
-    X(MAX, max, accumulator, type)                                                                                             \
+    X(MAX, max, accumulator, type)
+#define RONDO_LOGICAL_OPERATORS(X, accumulator, type)                                                                          \
     X(LAND, land, accumulator, type)                                                                                           \
     X(LOR, lor, accumulator, type)                                                                                             \
     X(LXOR, lxor, accumulator, type)
@@ -28,6 +31,13 @@
     X(BAND, band, accumulator, type)                                                                                           \
     X(BOR, bor, accumulator, type)                                                                                             \
     X(BXOR, bxor, accumulator, type)
+#define RONDO_LOCATION_OPERATORS(X, accumulator, type)                                                                         \
+    X(MINLOC, minloc, accumulator, type)                                                                                       \
+    X(MAXLOC, maxloc, accumulator, type)
+#define RONDO_OPERATORS(X, accumulator, type)                                                                                  \
+    RONDO_ARITHMETIC_OPERATORS(X, accumulator, type)                                                                           \
+    RONDO_ORDER_OPERATORS(X, accumulator, type)                                                                                \
+    RONDO_LOGICAL_OPERATORS(X, accumulator, type)
 #define RONDO_INTEGER_OPERATORS(X, accumulator, type)                                                                          \
     RONDO_OPERATORS(X, accumulator, type)                                                                                      \
     RONDO_BITWISE_OPERATORS(X, accumulator, type)

@@ -20,7 +20,21 @@ enum { STREAM_MIN = 16384 }; /* bytes below which a destination is worth its pla
 
 typedef void reduce_kernel(void *dst, const void *a, const void *b, size_t count);
 
-static const uint8_t element_size[RONDO_DATATYPE_COUNT] = {1, 1, 4, 4, 8, 8, 2, 2, 4, 8, 1, 1};
+static const uint8_t element_size[RONDO_DATATYPE_COUNT] = {
+    [RONDO_INT8] = 1,          [RONDO_UINT8] = 1,           [RONDO_INT32] = 4,
+    [RONDO_UINT32] = 4,        [RONDO_INT64] = 8,           [RONDO_UINT64] = 8,
+    [RONDO_FLOAT16] = 2,       [RONDO_BFLOAT16] = 2,        [RONDO_FLOAT] = 4,
+    [RONDO_DOUBLE] = 8,        [RONDO_FLOAT8E4M3] = 1,      [RONDO_FLOAT8E5M2] = 1,
+    [RONDO_INT16] = 2,         [RONDO_UINT16] = 2,          [RONDO_BOOL] = 1,
+    [RONDO_COMPLEX_FLOAT] = 8, [RONDO_COMPLEX_DOUBLE] = 16, [RONDO_LONG_DOUBLE] = 16,
+    [RONDO_FLOAT_INT] = 8,     [RONDO_DOUBLE_INT] = 16,     [RONDO_LONG_INT] = 16,
+    [RONDO_2INT] = 8,          [RONDO_SHORT_INT] = 8,       [RONDO_LONG_DOUBLE_INT] = 32};
+
+/* Bytes of an element of the reduction. */
+static size_t size_of(const struct rondo_reduction *reduction)
+{
+    return reduction->user != NULL ? reduction->user->bytes : element_size[reduction->type];
+}
 
 /* The one table in use: written with the same value by every thread that finds it unset, so relaxed order will do. */
 static _Atomic(const struct rondo_reduce_kernels *) chosen;
@@ -155,7 +169,7 @@ static void reduce_all(const struct job *job)
 {
     const struct rondo_reduce_kernels *kernels = job->kernels;
     int direct = job->computed == job->type && job->average <= 0 && job->sources > 1;
-    int sum = job->op == RONDO_SUM || job->op == RONDO_AVG;
+    int sum = (job->op == RONDO_SUM || job->op == RONDO_AVG) && kernels->sum_twice[job->computed] != NULL;
     int twice = direct && sum && job->sources == 2 && job->destinations == 2 && !job->streaming;
     int store_streaming = direct && sum && job->destinations == 1 && job->streaming;
     /* With no step between reading and the only writing, one part will do. */
@@ -171,6 +185,8 @@ static void reduce_all(const struct job *job)
         /* A short first part makes the others begin on a line of destination 0. */
         size_t beyond = job->count * job->size < ALIGN_MIN ? 0 : beyond_line(job, offset);
         n = beyond ? (LINE - beyond) / job->size : block_count;
+        if (n == 0) /* a line ends in the middle of an element */
+            n = block_count;
         if (n > job->count - offset)
             n = job->count - offset;
         char *first = destination(job, 0, offset);
@@ -257,8 +273,42 @@ static __attribute__((noinline)) void reduce_job(const struct rondo_reduction *r
         kernels->fence();
 }
 
+/* Where C would align an object of so many bytes, at most. */
+static size_t alignment_of(size_t bytes)
+{
+    const size_t natural = bytes & (~bytes + 1);
+    return natural < 16 ? natural : 16;
+}
+
+/* By the user's operator, which takes the right operand and leaves the result there. A part of the last source becomes the
+ * result, by a copy where a destination may be any of the sources; the others are combined into it from the last to the first.
+ */
+static __attribute__((noinline)) void reduce_by_user(const struct rondo_reduction *reduction)
+{
+    _Alignas(LINE) char result[RONDO_COMBINED_BYTES_MAX], aligned[RONDO_COMBINED_BYTES_MAX];
+    const struct rondo_user_operator *user = reduction->user;
+    const size_t size = user->bytes, block_count = sizeof(result) / size, alignment = alignment_of(size);
+    const int last = reduction->sources - 1;
+    for (size_t offset = 0, n; offset < reduction->count; offset += n) {
+        n = block_count < reduction->count - offset ? block_count : reduction->count - offset;
+        memcpy(result, (const char *) reduction->src[last] + offset * size, n * size);
+        for (int s = last - 1; s >= 0; s--) {
+            const void *in = (const char *) reduction->src[s] + offset * size;
+            if ((uintptr_t) in % alignment != 0)
+                in = memcpy(aligned, in, n * size);
+            user->function(in, result, n, user->type, user->argument);
+        }
+        for (int d = 0; d < reduction->destinations; d++)
+            memcpy((char *) reduction->dst[d] + offset * size, result, n * size);
+    }
+}
+
 void rondo_reduce_elements(const struct rondo_reduction *reduction)
 {
+    if (__builtin_expect(reduction->user != NULL, 0)) {
+        reduce_by_user(reduction);
+        return;
+    }
     const struct rondo_reduce_kernels *kernels = kernels_in_use();
     const size_t bytes = reduction->count * element_size[reduction->type];
     if (bytes < ALIGN_MIN && reduction->destinations == 1 && reduction->average <= 0) { /* what the job would come to */
@@ -282,7 +332,7 @@ void rondo_reduce_out(const struct rondo_reduction *reduction, void *local, int 
     enum { OUT_BLOCK = 32 * 1024 }; /* stays in the second-level cache with its sources */
     _Alignas(LINE) char scratch[OUT_BLOCK];
     const void *from[RONDO_REDUCE_SOURCES_MAX];
-    const size_t size = element_size[reduction->type], block_count = OUT_BLOCK / size, count = reduction->count;
+    const size_t size = size_of(reduction), block_count = OUT_BLOCK / size, count = reduction->count;
     const int sources = reduction->sources, computes = sources > 1 || reduction->average > 0;
     const struct rondo_reduce_kernels *kernels = kernels_in_use();
     for (size_t offset = 0; offset < count; offset += block_count) {
@@ -299,6 +349,7 @@ void rondo_reduce_out(const struct rondo_reduction *reduction, void *local, int 
                                                             .count = n,
                                                             .type = reduction->type,
                                                             .op = reduction->op,
+                                                            .user = reduction->user,
                                                             .average = reduction->average});
         else if (local == NULL)
             result = from[0];

@@ -18,8 +18,9 @@ struct rondo_reduction {
     size_t count;              /* elements */
     rondo_datatype_t type;
     rondo_op_t op;
-    int average;   /* greater than 0: the results are divided by it */
-    int streaming; /* destination 0 will not be read soon: a hint */
+    const struct rondo_user_operator *user; /* NULL: type and op say how to combine; else it says, and they are not looked at */
+    int average;                            /* greater than 0: the results are divided by it */
+    int streaming;                          /* destination 0 will not be read soon: a hint */
 };
 
 /*
@@ -28,6 +29,7 @@ struct rondo_reduction {
  * average > 0: the results are then divided by it (the last step of RONDO_AVG, which otherwise sums).
  * 16- and 8-bit floats are reduced in float and rounded once (nearest even; float8e4m3 and e5m2 as OCP says: e4m3 saturates to
  * NaN, e5m2 overflows to infinity).
+ * An operator of the user is called from right to left, which is another association of the same order, and divides nothing.
  * Destinations are aligned to the element, sources to anything. A destination may be the same as a source, but must not overlap
  * one otherwise. destinations 1 to 64, sources 1 to 64. The operator exists for the type (bitwise ones do for integers only).
  * streaming not 0: a hint that destination 0 will not be read soon. From 16 KiB, and unless it is also a source, it is then

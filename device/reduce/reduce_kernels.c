@@ -4,6 +4,7 @@
  * the cache and the processor's own float16 conversion. Relies on -O3 and -ffp-contract=off.
  */
 #include "device/reduce/reduce_kernels.h"
+#include "device/reduce/host_operators.h"
 #include "device/reduce/operators.h"
 
 #if defined(__SSE2__)
@@ -84,8 +85,14 @@ static void fence(void)
 #define DEFINE_FLOATING(accumulator, type, unused, unused_too)                                                                 \
     RONDO_OPERATORS(DEFINE_REDUCE, accumulator, type)                                                                          \
     DEFINE_DIVIDE(accumulator, type)
+#define DEFINE_COMPLEX(name, unused, unused_too) DEFINE_REDUCE(PROD, prod, name, struct rondo_##name)
+#define DEFINE_PAIR(name, unused, unused_too)    RONDO_LOCATION_OPERATORS(DEFINE_REDUCE, name, struct rondo_##name)
 RONDO_INTEGER_ACCUMULATORS(DEFINE_INTEGER)
 RONDO_FLOATING_ACCUMULATORS(DEFINE_FLOATING)
+RONDO_COMPLEX_TYPES(DEFINE_COMPLEX)
+RONDO_OPERATORS(DEFINE_REDUCE, long_double, struct rondo_long_double)
+DEFINE_DIVIDE(long_double, struct rondo_long_double)
+RONDO_PAIR_TYPES(DEFINE_PAIR)
 
 #define DEFINE_CONVERSIONS(name, type)                                                                                         \
     static void widen_##name(float *restrict dst, const void *restrict src, size_t count)                                      \
@@ -209,13 +216,16 @@ static void copy_streaming(void *dst, const void *src, size_t bytes)
     {                                                                                                                          \
         OPERATORS(FOLD, accumulator, )[RONDO_AVG] = sum_##accumulator                                                          \
     }
+#define PAIR_ROW(name)                                                                                                         \
+    {                                                                                                                          \
+        RONDO_LOCATION_OPERATORS(FOLD, name, )                                                                                 \
+    }
 /* One entry for each type that is computed as it is, and for each of the others. */
 #define EACH_DIRECT(kernel)                                                                                                    \
-    {                                                                                                                          \
-        [RONDO_INT8] = kernel##_int8, [RONDO_UINT8] = kernel##_uint8, [RONDO_INT32] = kernel##_int32,                          \
-        [RONDO_UINT32] = kernel##_uint32, [RONDO_INT64] = kernel##_int64, [RONDO_UINT64] = kernel##_uint64,                    \
-        [RONDO_FLOAT] = kernel##_float, [RONDO_DOUBLE] = kernel##_double                                                       \
-    }
+    [RONDO_INT8] = kernel##_int8, [RONDO_UINT8] = kernel##_uint8, [RONDO_INT16] = kernel##_int16,                              \
+    [RONDO_UINT16] = kernel##_uint16, [RONDO_INT32] = kernel##_int32, [RONDO_UINT32] = kernel##_uint32,                        \
+    [RONDO_INT64] = kernel##_int64, [RONDO_UINT64] = kernel##_uint64, [RONDO_FLOAT] = kernel##_float,                          \
+    [RONDO_DOUBLE] = kernel##_double
 #define EACH_CONVERTED(kernel)                                                                                                 \
     {                                                                                                                          \
         [RONDO_FLOAT16] = kernel##_float16, [RONDO_BFLOAT16] = kernel##_bfloat16, [RONDO_FLOAT8E4M3] = kernel##_float8e4m3,    \
@@ -226,15 +236,26 @@ const struct rondo_reduce_kernels TABLE(RONDO_VECTOR_VARIANT) = {
     .name = NAME(RONDO_VECTOR_VARIANT),
     .reduce = {[RONDO_INT8] = ROW(RONDO_INTEGER_OPERATORS, int8),
                [RONDO_UINT8] = ROW(RONDO_INTEGER_OPERATORS, uint8),
+               [RONDO_INT16] = ROW(RONDO_INTEGER_OPERATORS, int16),
+               [RONDO_UINT16] = ROW(RONDO_INTEGER_OPERATORS, uint16),
                [RONDO_INT32] = ROW(RONDO_INTEGER_OPERATORS, int32),
                [RONDO_UINT32] = ROW(RONDO_INTEGER_OPERATORS, uint32),
                [RONDO_INT64] = ROW(RONDO_INTEGER_OPERATORS, int64),
                [RONDO_UINT64] = ROW(RONDO_INTEGER_OPERATORS, uint64),
                [RONDO_FLOAT] = ROW(RONDO_OPERATORS, float),
-               [RONDO_DOUBLE] = ROW(RONDO_OPERATORS, double)},
-    .sum_twice = EACH_DIRECT(sum_twice),
-    .sum_streaming = EACH_DIRECT(sum_streaming),
-    .divide = EACH_DIRECT(divide),
+               [RONDO_DOUBLE] = ROW(RONDO_OPERATORS, double),
+               [RONDO_COMPLEX_FLOAT] = {[RONDO_PROD] = prod_complex_float},
+               [RONDO_COMPLEX_DOUBLE] = {[RONDO_PROD] = prod_complex_double},
+               [RONDO_LONG_DOUBLE] = ROW(RONDO_OPERATORS, long_double),
+               [RONDO_FLOAT_INT] = PAIR_ROW(float_int),
+               [RONDO_DOUBLE_INT] = PAIR_ROW(double_int),
+               [RONDO_LONG_INT] = PAIR_ROW(long_int),
+               [RONDO_2INT] = PAIR_ROW(2int),
+               [RONDO_SHORT_INT] = PAIR_ROW(short_int),
+               [RONDO_LONG_DOUBLE_INT] = PAIR_ROW(long_double_int)},
+    .sum_twice = {EACH_DIRECT(sum_twice)},
+    .sum_streaming = {EACH_DIRECT(sum_streaming)},
+    .divide = {EACH_DIRECT(divide), [RONDO_LONG_DOUBLE] = divide_long_double},
     .widen = EACH_CONVERTED(widen),
     .narrow = EACH_CONVERTED(narrow),
     .copy_streaming = copy_streaming,

@@ -13,13 +13,15 @@ enum { RONDO_REDUCE_LINE = 64 }; /* bytes of a cache line */
 /* All pointers are aligned to their elements at least. A destination may equal a source, and overlaps none otherwise. */
 struct rondo_reduce_kernels {
     const char *name;
-    /* dst[i] = a[i] op b[i]; NULL for types that are computed in float, and where the operator does not exist. */
+    /* dst[i] = a[i] op b[i]; NULL for types that are computed in float, where the operator does not exist, and for what
+     * lib/call/elements.c has combined as elements of another type. */
     void (*reduce[RONDO_DATATYPE_COUNT][RONDO_OP_COUNT])(void *dst, const void *a, const void *b, size_t count);
-    /* dst[i] = a[i] + b[i], the hot ones, NULL as above: to two destinations at once; and past the cache, with dst aligned to
-     * RONDO_REDUCE_LINE and the caller owing a fence before it publishes the result. */
+    /* dst[i] = a[i] + b[i], the hot ones, NULL as above and for types that the host alone combines: to two destinations at
+     * once; and past the cache, with dst aligned to RONDO_REDUCE_LINE and the caller owing a fence before it publishes the
+     * result. */
     void (*sum_twice[RONDO_DATATYPE_COUNT])(void *dst0, void *dst1, const void *a, const void *b, size_t count);
     void (*sum_streaming[RONDO_DATATYPE_COUNT])(void *dst, const void *a, const void *b, size_t count);
-    /* values[i] /= divisor; NULL for types that are computed in float. */
+    /* values[i] /= divisor; NULL for types that are computed in float, or have no mean. */
     void (*divide[RONDO_DATATYPE_COUNT])(void *values, int divisor, size_t count);
     /* To float and back, rounding; NULL for types that are not computed in float. A NaN to narrow is the one NaN
      * (device/abi/types.h). */

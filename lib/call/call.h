@@ -21,14 +21,31 @@ struct rondo_call {
     int feedback;            /* what compression loses is fed back */
 };
 
+/* What operators a type has. OPAQUE: those of the user alone (rondo_type_create). */
+enum rondo_type_class {
+    RONDO_TYPE_INTEGER,
+    RONDO_TYPE_FLOATING,
+    RONDO_TYPE_LOGICAL,
+    RONDO_TYPE_COMPLEX,
+    RONDO_TYPE_PAIR,
+    RONDO_TYPE_OPAQUE
+};
+
 /* Bytes of an element; 0 if there is no such type. */
 size_t rondo_type_bytes(rondo_datatype_t type);
-/* 0 for a floating-point type, and if there is no such type. */
-int rondo_type_is_integer(rondo_datatype_t type);
+/* Bytes to which a buffer of such elements is aligned; 1 if there is no such type. */
+size_t rondo_type_alignment(rondo_datatype_t type);
+/* The class; OPAQUE also if there is no such type. */
+enum rondo_type_class rondo_type_class_of(rondo_datatype_t type);
 /* Names as rondo.h and the tools have them; "unknown" if there is no such type or operator. */
 const char *rondo_type_name(rondo_datatype_t type);
 const char *rondo_op_name(rondo_op_t op);
-/* Whether the operator combines elements of the type; 0 also if there is no such type or operator. */
+/* What ranks compare of an operator, a number below 256: which one it is, but of all operators of the user only whether they
+ * are commutative. The second function returns an operator with the code, for its name. */
+uint32_t rondo_op_code(rondo_op_t op);
+rondo_op_t rondo_op_of_code(uint32_t code);
+/* Whether the operator combines elements of the type; 0 also if there is no such type or operator. Operators of the user
+ * combine all (lib/call/user_operators.h says whether there is such an operator). */
 int rondo_op_is_defined(rondo_op_t op, rondo_datatype_t type);
 /* Writes a call for a message, as "allreduce(count 10, float, sum)"; always terminated, and cut off where bytes end. */
 void rondo_call_describe(const struct rondo_call *call, char *text, size_t bytes);

@@ -32,14 +32,14 @@ void rondo_timeline_note_start(struct rondo_timeline *trace, const struct rondo_
     *start = (struct rondo_timeline_start){.time = rondo_clock_ns(),
                                            .count = call->count,
                                            .root = call->root,
-                                           .lane = operation->lane,
+                                           .lane = operation->lane & (RONDO_LANES_MAX - 1),
                                            .number = operation->number & 0x3ffff,
                                            .rate = call->rate & 0xff,
                                            .feedback = call->feedback != 0,
                                            .how = how,
                                            .kind = (uint8_t) call->kind,
-                                           .type = (uint8_t) call->type,
-                                           .op = (uint8_t) call->op};
+                                           .op = (uint8_t) rondo_op_code(call->op),
+                                           .type = (uint32_t) call->type};
     __builtin_prefetch(start + 4, 1); /* as in trace.h: a later store must not wait for this cache line */
 }
 

@@ -27,10 +27,11 @@ enum rondo_timeline_how { RONDO_TIMELINE_STARTED, RONDO_TIMELINE_ENQUEUED, RONDO
 struct rondo_timeline_start {
     uint64_t time, count;
     int32_t root;
-    uint32_t lane;
     uint32_t number : 18, rate : 8, feedback : 1, how : 2; /* number: its lowest bits, as in a record */
-    uint8_t kind, type, op;
+    uint32_t lane : 14, kind : 8, op : 8;                  /* op: rondo_op_code */
+    uint32_t type;
 };
+_Static_assert(RONDO_LANES_MAX <= 1 << 14 && sizeof(struct rondo_timeline_start) == 32, "starts take little memory");
 #define RONDO_TIMELINE_STARTS 32768 /* most starts between two calls of rondo_timeline_drain */
 
 /* What waits to be written. Composing text takes longer than all the rest, and would take time from ranks on the same cores. */

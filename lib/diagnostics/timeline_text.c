@@ -49,7 +49,7 @@ static void write_start(struct rondo_runtime *runtime, const struct rondo_timeli
     struct rondo_call call = {.kind = (enum rondo_kind) s->kind,
                               .count = s->count,
                               .type = (rondo_datatype_t) s->type,
-                              .op = (rondo_op_t) s->op,
+                              .op = rondo_op_of_code(s->op),
                               .root = s->root,
                               .rate = s->rate,
                               .feedback = s->feedback};

@@ -191,6 +191,20 @@ size_t rondo_multicast_bytes(const struct rondo_comm *comm, const struct rondo_c
     return size * rondo_slice_op_bytes(algorithm->even ? message / size : message);
 }
 
+size_t rondo_element_slot(const struct rondo_comm *comm, const struct rondo_call *call, const struct rondo_algorithm *algorithm)
+{
+    const int parts = algorithm->multicast == RONDO_MULTICAST_PARTS || !rondo_algorithm_single(algorithm);
+    return rondo_slice_op_bytes(rondo_type_bytes(call->type)) * (parts ? (size_t) comm->size : 1);
+}
+
+/* Whether a slot holds what it must. */
+static int holds_elements(const struct rondo_comm *comm, const struct rondo_call *call, const struct rondo_algorithm *algorithm)
+{
+    const size_t slot = comm->runtime->settings.slot_bytes,
+                 most = algorithm->multicast && slot > RONDO_MULTICAST_BYTES_MAX ? RONDO_MULTICAST_BYTES_MAX : slot;
+    return rondo_element_slot(comm, call, algorithm) <= most;
+}
+
 const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
                          const struct rondo_algorithm *algorithm)
 {
@@ -230,6 +244,8 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
         return "it does not run this collective in place";
     if ((algorithm->powers >> call->kind & 1) && (comm->size & (comm->size - 1)) != 0)
         return "it needs a power of two of ranks";
+    if (rondo_kind_reduces(call->kind) && !holds_elements(comm, call, algorithm))
+        return "its slots do not hold an element of the type for each chunk";
     if (algorithm->registered != NULL)
         return rondo_program_misfit(comm, call, algorithm->registered);
     return NULL;
@@ -357,6 +373,9 @@ int rondo_copies_once(const struct rondo_comm *comm, const struct rondo_call *ca
     return comm->single_copy != RONDO_PEER_SLOTS_ONLY && (large || small) && (MOVES >> call->kind & 1);
 }
 
+/* Bytes of an element for LL slots, which are short where one primitive receives from many ranks. */
+#define LOW_LATENCY_ELEMENT 64
+
 static rondo_result_t select_all(const struct rondo_comm *comm, const struct rondo_call *call, int direct, int streamed,
                                  const char *name, struct rondo_choice *choice)
 {
@@ -382,7 +401,8 @@ static rondo_result_t select_all(const struct rondo_comm *comm, const struct ron
      */
     const char *protocol = choice->tuned != NULL && *settings->protocol == '\0' ? choice->tuned->protocol : settings->protocol;
     const int multicast = choice->algorithm->multicast, plain = !choice->algorithm->direct && !multicast;
-    int low_latency = strcmp(protocol, "ll") == 0 && plain && !comm->networked;
+    const int short_elements = rondo_type_bytes(call->type) <= LOW_LATENCY_ELEMENT;
+    int low_latency = strcmp(protocol, "ll") == 0 && plain && !comm->networked && short_elements;
     int lines = strcmp(protocol, "ll128") == 0 && plain && comm->linked;
     int tma = strcmp(protocol, "tma") == 0 && plain && comm->tma;
     int small = choice->algorithm->low_latency && message <= RONDO_SMALL_BYTES_MAX;

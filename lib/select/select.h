@@ -49,4 +49,9 @@ size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_cal
 size_t rondo_multicast_bytes(const struct rondo_comm *comm, const struct rondo_call *call,
                              const struct rondo_algorithm *algorithm);
 
+/* Bytes that a slot of the algorithm's connectors must have for a call that combines elements: an element for each chunk that
+ * an instruction takes. */
+size_t rondo_element_slot(const struct rondo_comm *comm, const struct rondo_call *call,
+                          const struct rondo_algorithm *algorithm);
+
 #endif

@@ -3,6 +3,8 @@
 #include "lib/submission/arguments.h"
 
 #include "lib/base/error.h"
+#include "lib/call/elements.h"
+#include "lib/call/user_operators.h"
 #include "transport/memory/cuda_memory.h"
 
 #include <stdint.h>
@@ -59,9 +61,9 @@ static rondo_result_t check_buffer(struct checked *checked, const struct rondo_c
         FAIL(RONDO_ERR_BUFFER, "%s: %s is NULL for %zu elements", function, name, count);
     if (buffer == RONDO_IN_PLACE)
         FAIL(RONDO_ERR_BUFFER, "%s: RONDO_IN_PLACE is not allowed as %s on this rank", function, name);
-    if ((uintptr_t) buffer % element != 0)
-        FAIL(RONDO_ERR_BUFFER, "%s: %s %p is not aligned to the %zu bytes of %s", function, name, buffer, element,
-             rondo_type_name(call->type));
+    if ((uintptr_t) buffer % rondo_type_alignment(call->type) != 0)
+        FAIL(RONDO_ERR_BUFFER, "%s: %s %p is not aligned to the %zu bytes of %s", function, name, buffer,
+             rondo_type_alignment(call->type), rondo_type_name(call->type));
     if ((uintptr_t) buffer > UINTPTR_MAX - count * element)
         FAIL(RONDO_ERR_BUFFER, "%s: %s %p + %zu elements wraps around the address space", function, name, buffer, count);
     checked->buffers[checked->used].address = buffer;
@@ -206,6 +208,38 @@ static rondo_result_t check_buffers(const struct rondo_comm *comm, const struct 
     return result;
 }
 
+/* Checks the operator of a call that has one: that it exists, combines the type, and that the ranks' devices can do it. */
+static rondo_result_t check_operator(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
+    const char *function = rule->name;
+    const int user = rondo_op_is_user(call->op), custom = rule->postcondition == RONDO_POSTCONDITION_REQUIRED;
+    const size_t bytes = rondo_type_bytes(call->type);
+    rondo_op_function_t *operator_function;
+    void *argument;
+    if (!user && (unsigned) call->op >= RONDO_OP_COUNT)
+        FAIL(RONDO_ERR_ARGUMENT, "%s: unknown operator %d", function, (int) call->op);
+    if (user && !rondo_op_find(call->op, &operator_function, &argument))
+        FAIL(RONDO_ERR_ARGUMENT, "%s: operator %#x does not exist, or has been freed", function, (unsigned) call->op);
+    if (!rondo_op_is_defined(call->op, call->type))
+        FAIL(RONDO_ERR_ARGUMENT, "%s: the operator %s is not defined for %s", function, rondo_op_name(call->op),
+             rondo_type_name(call->type));
+    if (call->op == RONDO_AVG && (custom || rule->postcondition == RONDO_POSTCONDITION_PREFIX ||
+                                  rule->postcondition == RONDO_POSTCONDITION_PREFIX_BEFORE))
+        FAIL(RONDO_ERR_ARGUMENT, "%s: the operator avg is not defined for partial reductions", function);
+    if (rondo_op_is_ordered(call->op) && custom)
+        FAIL(RONDO_ERR_UNSUPPORTED, "%s: programs with requirements of their own keep no order, which operator %#x needs",
+             function, (unsigned) call->op);
+    if (!comm->hosts_only && !rondo_elements_of(call).on_gpus)
+        FAIL(RONDO_ERR_UNSUPPORTED,
+             "%s: the operator %s runs on host devices alone for %s, and a rank of the communicator is on a GPU", function,
+             rondo_op_name(call->op), rondo_type_name(call->type));
+    if (user && bytes > RONDO_COMBINED_BYTES_MAX)
+        FAIL(RONDO_ERR_UNSUPPORTED, "%s: an element of %zu bytes can be moved but not combined, which takes at most %d bytes",
+             function, bytes, RONDO_COMBINED_BYTES_MAX);
+    return RONDO_SUCCESS;
+}
+
 /* Checks everything but the memory behind the buffers. */
 static rondo_result_t check_arguments(const struct rondo_comm *comm, const struct rondo_call *call, struct checked *checked)
 {
@@ -213,21 +247,13 @@ static rondo_result_t check_arguments(const struct rondo_comm *comm, const struc
     const char *function = rule->name;
     if (rondo_type_bytes(call->type) == 0)
         FAIL(RONDO_ERR_ARGUMENT, "%s: unknown datatype %d", function, (int) call->type);
-    if (rule->reduces) {
-        if ((unsigned) call->op >= RONDO_OP_COUNT)
-            FAIL(RONDO_ERR_ARGUMENT, "%s: unknown operator %d", function, (int) call->op);
-        if (!rondo_op_is_defined(call->op, call->type))
-            FAIL(RONDO_ERR_ARGUMENT, "%s: the operator %s is not defined for %s", function, rondo_op_name(call->op),
-                 rondo_type_name(call->type));
-        if (call->op == RONDO_AVG &&
-            (rule->postcondition == RONDO_POSTCONDITION_PREFIX || rule->postcondition == RONDO_POSTCONDITION_PREFIX_BEFORE ||
-             rule->postcondition == RONDO_POSTCONDITION_REQUIRED))
-            FAIL(RONDO_ERR_ARGUMENT, "%s: the operator avg is not defined for partial reductions", function);
-    }
+    rondo_result_t result = rule->reduces ? check_operator(comm, call) : RONDO_SUCCESS;
+    if (result != RONDO_SUCCESS)
+        return result;
     if ((rule->rooted || rule->point_to_point) && (call->root < 0 || call->root >= comm->size))
         FAIL(RONDO_ERR_ARGUMENT, "%s: %s %d is not a rank of a communicator of %d", function, rule->rooted ? "root" : "peer",
              call->root, comm->size);
-    rondo_result_t result = check_count(comm, call);
+    result = check_count(comm, call);
     return result == RONDO_SUCCESS ? check_buffers(comm, call, checked) : result;
 }
 
@@ -240,7 +266,9 @@ rondo_result_t rondo_call_check(const struct rondo_comm *comm, const struct rond
             return RONDO_SUCCESS;
         memset(checked, 0, sizeof(*checked));
         result = check_arguments(comm, call, checked);
-        if (result == RONDO_SUCCESS && !rondo_kind_has_counts(call->kind) && call->kind != RONDO_KIND_CUSTOM) {
+        /* An operator of the user may be freed before the next call. */
+        if (result == RONDO_SUCCESS && !rondo_kind_has_counts(call->kind) && call->kind != RONDO_KIND_CUSTOM &&
+            !rondo_op_is_user(call->op)) {
             checked->comm = comm;
             checked->id = comm->id;
             checked->rank = comm->rank;
@@ -263,7 +291,7 @@ void rondo_call_signature(const struct rondo_comm *comm, const struct rondo_call
     if (collective->agreement == RONDO_AGREE_NOTHING)
         return;
     signature->type = (uint32_t) call->type;
-    signature->op = collective->rule.reduces ? (uint32_t) call->op : 0;
+    signature->op = collective->rule.reduces ? rondo_op_code(call->op) : 0;
     signature->root = collective->rule.rooted ? (uint32_t) call->root : 0;
     signature->rate = call->rate;
     signature->feedback = (uint32_t) call->feedback;

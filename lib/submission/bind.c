@@ -2,6 +2,8 @@
  * connectors, and on lib/submission/slicing.h for the slices. */
 #include "lib/submission/bind.h"
 
+#include "lib/call/elements.h"
+#include "lib/call/user_operators.h"
 #include "lib/select/compression.h"
 #include "device/engine/use.h"
 #include "device/move/mover_table.h"
@@ -52,12 +54,18 @@ static uint32_t groups_of(const struct rondo_comm *comm, enum rondo_kind kind, e
     return blocks ? (uint32_t) comm->size : 1;
 }
 
+/* Elements that a cache line has room for; one at least. */
+static uint64_t elements_of_line(size_t element_bytes)
+{
+    return element_bytes < RONDO_CACHE_LINE ? RONDO_CACHE_LINE / element_bytes : 1;
+}
+
 /* Describes chunks of a buffer that has groups blocks of count elements. even: all chunks have one length, which the selection
  * has made sure of. */
 static void regular_layout(struct rondo_layout *layout, uint64_t count, uint32_t groups, uint32_t chunks, size_t element_bytes,
                            int even)
 {
-    uint64_t line = RONDO_CACHE_LINE / element_bytes;
+    uint64_t line = elements_of_line(element_bytes);
     layout->table = NULL;
     layout->group_count = count;
     layout->group_chunks = chunks / groups == 0 ? 1 : chunks / groups;
@@ -68,10 +76,11 @@ static void regular_layout(struct rondo_layout *layout, uint64_t count, uint32_t
         layout->chunk_count = 1;
 }
 
-/* Blocks of a buffer at places of their own, in elements. */
+/* Blocks of a buffer at places of their own, in elements of the call, of which each is factor elements of the operation. */
 struct blocks {
     const size_t *counts, *displacements;
     int count;
+    uint32_t factor;
 };
 
 /* Describes a buffer of such blocks, each cut into parts, one per channel, by a table in device memory. Sets *largest to the
@@ -94,13 +103,14 @@ static rondo_result_t irregular_layout(struct rondo_request *request, enum rondo
     }
     *largest = 0;
     for (int block = 0; block < blocks; block++) {
-        uint64_t part = rondo_divide_up(counts[block], parts);
+        const uint64_t count = counts[block] * given->factor;
+        uint64_t part = rondo_divide_up(count, parts);
         if (parts > 1)
-            part = rondo_round_up(part, RONDO_CACHE_LINE / element_bytes);
+            part = rondo_round_up(part, elements_of_line(element_bytes));
         for (uint32_t p = 0; p < parts; p++) {
-            uint64_t start = p * part < counts[block] ? p * part : counts[block];
-            uint64_t left = counts[block] - start;
-            struct rondo_extent extent = {displacements[block] + start, left < part ? left : part};
+            uint64_t start = p * part < count ? p * part : count;
+            uint64_t left = count - start;
+            struct rondo_extent extent = {displacements[block] * given->factor + start, left < part ? left : part};
             table[(uint32_t) block * parts + p] = extent;
             *largest = extent.count > *largest ? extent.count : *largest;
         }
@@ -111,8 +121,10 @@ static rondo_result_t irregular_layout(struct rondo_request *request, enum rondo
     return result;
 }
 
-/* Sets the layouts of all three buffers. largest: result, the most elements of a chunk of each. */
-static rondo_result_t set_layouts(struct rondo_request *request, const struct rondo_plan *plan, uint64_t largest[RONDO_BUFFERS])
+/* Sets the layouts of all three buffers. factor: as struct blocks has it. largest: result, the most elements of a chunk of
+ * each. */
+static rondo_result_t set_layouts(struct rondo_request *request, const struct rondo_plan *plan, uint32_t factor,
+                                  uint64_t largest[RONDO_BUFFERS])
 {
     const struct rondo_call *call = &request->call;
     const struct rondo_comm *comm = request->comm;
@@ -125,15 +137,15 @@ static rondo_result_t set_layouts(struct rondo_request *request, const struct ro
                                                                          : groups_of(comm, call->kind, (enum rondo_buffer) b);
         if (call->kind == RONDO_KIND_CUSTOM)
             groups = chunks[b] < plan->block_chunks ? 1 : chunks[b] / plan->block_chunks;
-        regular_layout(layout, call->count, groups, chunks[b], element_bytes, plan->even);
+        regular_layout(layout, call->count * factor, groups, chunks[b], element_bytes, plan->even);
         largest[b] = chunks[b] == 0 ? 0 : layout->chunk_count < layout->group_count ? layout->chunk_count : layout->group_count;
     }
     const size_t nowhere = 0;
-    struct blocks send, receive = {call->receive_counts, call->receive_displacements, comm->size};
+    struct blocks send, receive = {call->receive_counts, call->receive_displacements, comm->size, factor};
     if (call->kind == RONDO_KIND_ALLGATHERV)
-        send = (struct blocks){&call->receive_counts[comm->rank], &nowhere, 1};
+        send = (struct blocks){&call->receive_counts[comm->rank], &nowhere, 1, factor};
     else if (call->kind == RONDO_KIND_ALLTOALLV)
-        send = (struct blocks){call->send_counts, call->send_displacements, comm->size};
+        send = (struct blocks){call->send_counts, call->send_displacements, comm->size, factor};
     else
         return RONDO_SUCCESS;
     rondo_result_t result = irregular_layout(request, RONDO_INPUT, &send, chunks[RONDO_INPUT], &largest[RONDO_INPUT]);
@@ -150,7 +162,7 @@ static rondo_result_t lay_out_scratch(struct rondo_request *request, const struc
     struct rondo_device *device = request->runtime->device;
     struct rondo_operation *operation = request->operation;
     uint32_t chunks = plan->program->chunks[RONDO_SCRATCH];
-    uint64_t line = (uint64_t) RONDO_CACHE_LINE / operation->element_bytes, end = 0;
+    uint64_t line = elements_of_line(operation->element_bytes), end = 0;
     struct rondo_extent *table = calloc(chunks, sizeof(*table));
     request->tables[RONDO_SCRATCH] = device->kind->allocate(device, chunks * sizeof(*table));
     request->table_entries[RONDO_SCRATCH] = chunks;
@@ -306,6 +318,23 @@ static void place_buffers(struct rondo_request *request)
                        (spares_input(call->kind) || are_separate(call, operation) ? RONDO_SINGLE_COPY_INPUT : 0));
 }
 
+/* Copies what the operation needs of an operator of the user, which may be freed from then on. */
+static rondo_result_t set_user_operator(struct rondo_request *request)
+{
+    const struct rondo_call *call = &request->call;
+    struct rondo_user_operator *user = &request->user;
+    request->operation->user = NULL;
+    if (!rondo_kind_reduces(call->kind) || !rondo_op_is_user(call->op))
+        return RONDO_SUCCESS;
+    if (!rondo_op_find(call->op, &user->function, &user->argument))
+        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: operator %#x was freed during the call", rondo_kind_name(call->kind),
+                          (unsigned) call->op);
+    user->type = call->type;
+    user->bytes = (uint32_t) rondo_type_bytes(call->type);
+    request->operation->user = user;
+    return RONDO_SUCCESS;
+}
+
 rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct rondo_choice *choice)
 {
     const struct rondo_call *call = &request->call;
@@ -335,10 +364,13 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     operation->parts = binding->parts;
     operation->blocks = binding->plan->program->blocks;
     operation->first = binding->first;
-    operation->type = (uint8_t) call->type;
-    operation->op = (uint8_t) (call->op == RONDO_AVG ? RONDO_SUM : call->op);
+    const struct rondo_elements elements = rondo_elements_of(call);
+    operation->type = (uint8_t) elements.type;
+    operation->op = (uint8_t) elements.op;
     operation->average = call->op == RONDO_AVG ? (uint32_t) comm->size : 0;
-    operation->element_bytes = (uint8_t) rondo_type_bytes(call->type);
+    operation->element_bytes = elements.bytes;
+    if ((result = set_user_operator(request)) != RONDO_SUCCESS)
+        return result;
     operation->lane = request->lane->index;
     operation->protocol = (uint8_t) choice->protocol;
     operation->rate = (uint8_t) (choice->protocol == RONDO_PROTOCOL_COMPRESSED ? call->rate : 0);
@@ -354,10 +386,10 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     operation->readers = (uint8_t) (comm->size <= UINT8_MAX ? comm->size - 1 : UINT8_MAX);
     place_buffers(request);
     uint64_t largest[RONDO_BUFFERS];
-    result = set_layouts(request, binding->plan, largest);
+    result = set_layouts(request, binding->plan, elements.factor, largest);
     if (result == RONDO_SUCCESS && binding->plan->program->chunks[RONDO_SCRATCH] > 0) {
         uint32_t groups = binding->plan->scratch_groups > 0 ? binding->plan->scratch_groups : 1;
-        request->scratch_bytes = call->count * operation->element_bytes * groups;
+        request->scratch_bytes = call->count * elements.factor * operation->element_bytes * groups;
         if (binding->plan->scratch_classes != NULL)
             result = lay_out_scratch(request, binding->plan, largest);
         request->scratch = device->kind->allocate(device, request->scratch_bytes);

@@ -141,6 +141,8 @@ static rondo_result_t own_lane(struct rondo_request *request, uint64_t id, int p
     else if (!rondo_algorithm_single(choice->algorithm) &&
              bytes < COMPILED_SLOT) /* an instruction of it may send many chunks together */
         bytes = COMPILED_SLOT;
+    if (rondo_kind_reduces(call->kind) && bytes < rondo_element_slot(comm, call, choice->algorithm))
+        bytes = rondo_element_slot(comm, call, choice->algorithm);
     for (int p = 0; p < RONDO_PROTOCOLS && bytes < SLOT_USEFUL; p++)
         options.slot_bytes[p] =
             clamp_slot(p == RONDO_PROTOCOL_LL                                           ? 2 * bytes

@@ -5,6 +5,7 @@
 #ifndef RONDO_LIB_SUBMISSION_REQUEST_H
 #define RONDO_LIB_SUBMISSION_REQUEST_H
 
+#include "device/abi/slice_operation.h"
 #include "lib/call/call.h"
 #include "lib/connection/lane.h"
 #include "lib/connection/window.h"
@@ -49,6 +50,7 @@ struct rondo_request {
     rondo_result_t result;
     char *message;                              /* of a failure; owned */
     size_t *counts;                             /* the call's arrays; owned */
+    struct rondo_user_operator user;            /* a copy of the call's operator, if it is the user's */
     struct rondo_extent *tables[RONDO_BUFFERS]; /* layouts; device memory, owned */
     size_t table_entries[RONDO_BUFFERS];
     void *scratch; /* device memory, owned */

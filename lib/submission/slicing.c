@@ -127,7 +127,7 @@ static void tma_slices(struct rondo_operation *operation, uint64_t most)
 static void network_slices(struct rondo_operation *operation, uint64_t most, const struct rondo_runtime *runtime)
 {
     uint64_t slot = operation->slice,
-             whole = RONDO_NETWORK_PACKETS * rondo_network_scale(runtime->size) / operation->element_bytes;
+             whole = larger(RONDO_NETWORK_PACKETS * rondo_network_scale(runtime->size) / operation->element_bytes, 1);
     uint64_t slice = smaller(slot, whole);
     uint64_t longest = (rondo_network_slices(runtime) - 1) * slice + slot, tiles = rondo_divide_up(most, longest);
     operation->slice = slice;

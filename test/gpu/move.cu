@@ -1,9 +1,9 @@
 /*
- * Tests the GPU's movers by themselves: random slice operations, many at a time, against rondo_reduce_elements on the host, bit by
- * bit and with every byte around them. Each is carried out as device/engine/worker_loop.h does, by the row of
- * device/move/mover_table.h that the kernel chooses, and the test fails if some row was never chosen; the codec's row has a case of
- * its own, against rondo_codec_run (test/gpu/zfp.cu tests it further). With --speed it measures the main shapes instead.
- * Usage: move [--seed N] [--rounds N] | --speed
+ * Tests the GPU's movers by themselves: random slice operations, many at a time, against rondo_reduce_elements on the host, bit
+ * by bit and with every byte around them. Each is carried out as device/engine/worker_loop.h does, by the row of
+ * device/move/mover_table.h that the kernel chooses, and the test fails if some row was never chosen; the codec's row has a
+ * case of its own, against rondo_codec_run (test/gpu/zfp.cu tests it further). With --speed it measures the main shapes
+ * instead. Usage: move [--seed N] [--rounds N] | --speed
  */
 extern "C" {
 #include "device/codec/codec.h"
@@ -36,7 +36,7 @@ struct task {
     struct rondo_slice_op slice_op;
     uint32_t threads;
     uint32_t all_lines; /* it has lines, and the kernel's other flags are lines, too */
-    uint32_t again; /* number of executions, each further on by step bytes, of so many in all (0: the same again) */
+    uint32_t again;     /* number of executions, each further on by step bytes, of so many in all (0: the same again) */
     uint64_t step, wrap;
     char *late; /* a byte of a line's flag, which is corrected before the slice operation runs once more */
 };
@@ -48,8 +48,8 @@ static __device__ int work(const struct rondo_slice_op *slice_op, int all_lines,
     const int flagged = rondo_mover_is_flagged(slice_op);
     const struct rondo_mover_facts facts = {threads, flagged, slice_op->lines};
     const enum rondo_mover mover = rondo_mover_choose(slice_op, facts, RONDO_MOVER_LL_SMALL, RONDO_MOVER_RESOLVED);
-    *row = mover != RONDO_MOVER_RESOLVED ? mover
-                                         : rondo_mover_choose(slice_op, facts, RONDO_MOVER_RESOLVED, RONDO_MOVERS_COUNT);
+    *row =
+        mover != RONDO_MOVER_RESOLVED ? mover : rondo_mover_choose(slice_op, facts, RONDO_MOVER_RESOLVED, RONDO_MOVERS_COUNT);
     if (flagged) {
         struct rondo_cuda_own own;
         if (thread >= rondo_workers_members_of(slice_op, flagged, threads))
@@ -136,7 +136,7 @@ static uint64_t random_count(uint64_t most)
 
 /* ---- cases ---- */
 
-static const uint8_t element_bytes[RONDO_DATATYPE_COUNT] = {1, 1, 4, 4, 8, 8, 2, 2, 4, 8, 1, 1};
+static const uint8_t element_bytes[RONDO_DATATYPE_COUNT] = {1, 1, 4, 4, 8, 8, 2, 2, 4, 8, 1, 1, 2, 2};
 
 struct expected {
     struct task task; /* with offsets into the arena in the place of pointers */
@@ -318,9 +318,15 @@ static void expect_result(const struct expected *e, const void *const *values)
     size_t bytes = (size_t) (slice_op->count * slice_op->element_bytes);
     char *result = (char *) malloc(bytes + 8);
     void *destination = result;
-    const struct rondo_reduction reduction = {&destination, values, 1, slice_op->sources, (size_t) slice_op->count,
-                                              (rondo_datatype_t) slice_op->type, (rondo_op_t) slice_op->op,
-                                              (int) slice_op->average, 0};
+    const struct rondo_reduction reduction = {&destination,
+                                              values,
+                                              1,
+                                              slice_op->sources,
+                                              (size_t) slice_op->count,
+                                              (rondo_datatype_t) slice_op->type,
+                                              (rondo_op_t) slice_op->op,
+                                              (int) slice_op->average,
+                                              0};
     rondo_reduce_elements(&reduction);
     if (slice_op->local != NULL)
         memcpy(wanted + (size_t) slice_op->local, result, bytes);
@@ -332,7 +338,8 @@ static void expect_result(const struct expected *e, const void *const *values)
     free(result);
 }
 
-/* Makes the slice operation one that a row of flagged or plain sums takes. Returns the row; RONDO_MOVERS_COUNT: left as it is. */
+/* Makes the slice operation one that a row of flagged or plain sums takes. Returns the row; RONDO_MOVERS_COUNT: left as it is.
+ */
 static int shape_for_row(struct task *task)
 {
     static const uint8_t usual[] = {RONDO_INT32, RONDO_UINT32, RONDO_FLOAT16, RONDO_BFLOAT16, RONDO_FLOAT};

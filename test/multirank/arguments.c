@@ -133,7 +133,7 @@ static void enumerators(struct rank *me)
     EXPECT_EITHER(RONDO_ERR_ARGUMENT, RONDO_ERR_UNSUPPORTED, "",
                   rondo_exscan_init(send, recv, 4, RONDO_INT32, RONDO_AVG, me->world, NULL, &request));
     CHECK(request == NULL, "a refused call made a request %p", (void *) request);
-    static const size_t sizes[] = {1, 1, 4, 4, 8, 8, 2, 2, 4, 8, 1, 1};
+    static const size_t sizes[] = {1, 1, 4, 4, 8, 8, 2, 2, 4, 8, 1, 1, 2, 2, 1, 8, 16, 16, 8, 16, 16, 8, 8, 32};
     for (int type = 0; type < RONDO_DATATYPE_COUNT; type++) {
         MUST(rondo_datatype_size((rondo_datatype_t) type, &bytes));
         CHECK(bytes == sizes[type], "type %d has %zu bytes", type, bytes);

@@ -105,7 +105,7 @@ static void run(struct rank *me)
                     for (int in_place = 0; in_place <= collective_in_place((enum collective) what); in_place++) {
                         t.what = (enum collective) what, t.type = (rondo_datatype_t) type, t.op = (rondo_op_t) op;
                         t.count = all_counts[c], t.in_place = in_place;
-                        if (!listed(collectives, collective_names[what]) || !listed(types, type_names[type]) ||
+                        if (!listed(collectives, collective_names[what]) || !listed(types, type_table[type].name) ||
                             !listed(ops, op_names[op]) || !wanted(&t))
                             continue;
                         number++;

@@ -88,7 +88,7 @@ static inline int collective_in_place(enum collective what)
 }
 static inline int op_allowed(enum collective what, rondo_op_t op, rondo_datatype_t type)
 {
-    if (op_is_bitwise(op) && type_is_float(type))
+    if (collective_reduces(what) && !op_takes(op, type))
         return 0;
     return !(op == RONDO_AVG && (what == SCAN || what == EXSCAN));
 }
@@ -96,14 +96,14 @@ static inline int op_allowed(enum collective what, rondo_op_t op, rondo_datatype
 static inline void trial_describe(const struct trial *t, char *text, size_t bytes)
 {
     snprintf(text, bytes, "%s type %s op %s count %zu root %d in place %d rank %d of %d seed %#llx", collective_names[t->what],
-             type_names[t->type], op_names[t->op], t->count, t->root, t->in_place, t->rank, t->size,
+             type_table[t->type].name, op_names[t->op], t->count, t->root, t->in_place, t->rank, t->size,
              (unsigned long long) t->seed);
 }
 
-/* A payload starts just after the canary, aligned to the element and to nothing more. */
+/* A payload starts just after the canary, aligned as the type is and to nothing more. */
 static inline unsigned char *trial_payload(const struct trial *t, unsigned char *area)
 {
-    return area + CANARY_BYTES + t->element;
+    return area + CANARY_BYTES + type_table[t->type].alignment;
 }
 static inline int trial_uses_in_place(const struct trial *t)
 {
@@ -133,7 +133,7 @@ static inline void trial_prepare(struct trial *t)
     MUST(rondo_comm_rank(t->comm, &t->rank));
     MUST(rondo_comm_size(t->comm, &t->size));
     size_t size = (size_t) t->size, count = t->count;
-    t->element = type_bytes[t->type];
+    t->element = type_table[t->type].bytes;
     const rondo_collective_t *rule = collective_rule(t->what);
     t->send_elements = rule->send_extent == RONDO_EXTENT_BLOCKS ? size * count : count;
     t->recv_elements = rule->recv_extent == RONDO_EXTENT_BLOCKS ? size * count : count;
@@ -193,8 +193,7 @@ static inline struct value reduced_input(const struct trial *t, int round, int r
 {
     uint64_t h = ranks_hash(ranks_hash(t->seed + 1000003u * (uint64_t) round) ^ ranks_hash(index) ^ (uint64_t) rank << 52);
     struct value v = make_value(t->type, t->op, h, rank, t->size);
-    int logical = t->op == RONDO_LAND || t->op == RONDO_LOR || t->op == RONDO_LXOR;
-    if (logical && (t->size == 1 || t->what == SCAN || t->what == EXSCAN)) {
+    if (op_is_logical(t->op) && (t->size == 1 || t->what == SCAN || t->what == EXSCAN)) {
         /* The interface does not say whether the reduction of a single value is normalized to 0 or 1. */
         v.integer = v.integer != 0;
         v.real = v.real != 0;
@@ -209,7 +208,8 @@ static inline void write_input(const struct trial *t, int round, int rank, uint6
     }
     /* Moved bits must arrive unchanged, whatever they mean in the type. */
     uint64_t bits = ranks_hash(ranks_hash(t->seed + 7919u * (uint64_t) round) ^ ranks_hash(index) ^ (uint64_t) rank << 52);
-    memcpy(element, &bits, t->element);
+    for (size_t at = 0; at < t->element; at += sizeof(bits), bits = ranks_hash(bits))
+        memcpy(element + at, &bits, t->element - at < sizeof(bits) ? t->element : sizeof(bits));
 }
 static inline void write_folded(const struct trial *t, int round, int first, int last, uint64_t index, unsigned char *element)
 {
@@ -386,7 +386,7 @@ static inline int trial_verify(const struct trial *t, const char *how, int round
     /* In place, reduce_scatter leaves the input's other blocks undefined. */
     size_t skip_from = 0, skip_bytes = 0;
     if (t->what == REDUCE_SCATTER && t->in_place) {
-        skip_from = CANARY_BYTES + t->element * (1 + t->count);
+        skip_from = CANARY_BYTES + type_table[t->type].alignment + t->element * t->count;
         skip_bytes = t->element * t->count * (size_t) (t->size - 1);
     }
     size_t bad = 0, first = 0;
@@ -399,7 +399,7 @@ static inline int trial_verify(const struct trial *t, const char *how, int round
     int sent_same = memcmp(t->send_area, t->send_copy, t->send_area_bytes) == 0;
     if (bad != 0 || !sent_same)
         trial_describe(t, text, sizeof(text));
-    long long offset = (long long) first - (long long) (CANARY_BYTES + t->element);
+    long long offset = (long long) first - (long long) (CANARY_BYTES + type_table[t->type].alignment);
     CHECK(bad == 0,
           "%s, %s, round %d: %zu wrong bytes, the first at byte %lld (element %lld) of the receive buffer: %#x, not %#x", text,
           how, round, bad, offset, offset / (long long) t->element, t->recv_area[first], t->expected[first]);

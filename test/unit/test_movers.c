@@ -171,7 +171,8 @@ static void unknown_own_sources(void **state)
 
 static struct rondo_slice_op random_slice_op(void)
 {
-    static const uint8_t bytes[RONDO_DATATYPE_COUNT] = {1, 1, 4, 4, 8, 8, 2, 2, 4, 8, 1, 1};
+    static const uint8_t bytes[RONDO_DATATYPE_COUNT] = {1, 1, 4, 4, 8,  8,  2, 2,  4,  8, 1, 1,
+                                                        2, 2, 1, 8, 16, 16, 8, 16, 16, 8, 8, 32};
     const uint32_t off = random_below(3) == 0 ? 1 : 0;
     struct rondo_slice_op slice_op;
     memset(&slice_op, 0, sizeof(slice_op));

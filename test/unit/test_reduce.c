@@ -49,7 +49,11 @@ static struct format formats[] = {
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-static const size_t sizes[RONDO_DATATYPE_COUNT] = {1, 1, 4, 4, 8, 8, 2, 2, 4, 8, 1, 1};
+/* Of types that are one number; test_host_operators.c has the others, which have 0 here. */
+static const size_t sizes[RONDO_DATATYPE_COUNT] = {
+    [RONDO_INT8] = 1,   [RONDO_UINT8] = 1,  [RONDO_INT16] = 2,      [RONDO_UINT16] = 2,    [RONDO_INT32] = 4,
+    [RONDO_UINT32] = 4, [RONDO_INT64] = 8,  [RONDO_UINT64] = 8,     [RONDO_FLOAT16] = 2,   [RONDO_BFLOAT16] = 2,
+    [RONDO_FLOAT] = 4,  [RONDO_DOUBLE] = 8, [RONDO_FLOAT8E4M3] = 1, [RONDO_FLOAT8E5M2] = 1};
 
 static struct format *format_of(rondo_datatype_t type)
 {
@@ -130,6 +134,10 @@ static uint64_t integer_at(rondo_datatype_t type, const void *element)
         return (uint64_t) * (const int8_t *) element;
     case RONDO_UINT8:
         return *(const uint8_t *) element;
+    case RONDO_INT16:
+        return (uint64_t) * (const int16_t *) element;
+    case RONDO_UINT16:
+        return *(const uint16_t *) element;
     case RONDO_INT32:
         return (uint64_t) * (const int32_t *) element;
     case RONDO_UINT32:
@@ -229,7 +237,7 @@ static void reduce_element(void *result, const void *const *src, int sources, si
             value = type == RONDO_DOUBLE ? value / average : (double) (float) (value / average);
         put_float(type, result, value);
     } else {
-        int is_signed = type == RONDO_INT8 || type == RONDO_INT32 || type == RONDO_INT64;
+        int is_signed = type == RONDO_INT8 || type == RONDO_INT16 || type == RONDO_INT32 || type == RONDO_INT64;
         uint64_t value = integer_at(type, (const char *) src[0] + i * size);
         for (int s = 1; s < sources; s++)
             value = combine_integers(op, value, integer_at(type, (const char *) src[s] + i * size), is_signed);
@@ -356,6 +364,8 @@ static void check(const struct data *data, int destinations, int streaming, int 
 
 static int exists(rondo_datatype_t type, rondo_op_t op)
 {
+    if (sizes[type] == 0 || op == RONDO_MINLOC || op == RONDO_MAXLOC)
+        return 0;
     return !is_float(type) || (op != RONDO_BAND && op != RONDO_BOR && op != RONDO_BXOR);
 }
 
@@ -486,7 +496,7 @@ static void test_reduce_large(void **state)
     (void) state;
     static const rondo_op_t ops[] = {RONDO_SUM, RONDO_AVG, RONDO_MAX};
     for (int t = 0; t < RONDO_DATATYPE_COUNT; t++) {
-        for (size_t o = 0; o < 3; o++) {
+        for (size_t o = 0; o < 3 && sizes[t] != 0; o++) {
             for (int sources = 1; sources <= 3; sources++) {
                 size_t count = 16384 / sizes[t] + random_below(5000);
                 int average = ops[o] == RONDO_AVG && sources != 2 ? 3 : 0;

@@ -27,7 +27,7 @@ static struct format format_of(rondo_datatype_t type)
 
 int floats_precision(rondo_datatype_t type)
 {
-    if (type == RONDO_DOUBLE)
+    if (type == RONDO_DOUBLE || type == RONDO_LONG_DOUBLE) /* values are computed as doubles */
         return 53;
     return type == RONDO_FLOAT ? 24 : format_of(type).fraction_bits + 1;
 }

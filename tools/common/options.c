@@ -14,10 +14,37 @@
 
 enum { RANKS_MAX = 1024 }; /* as threads of one process */
 
-static const char *const type_names[RONDO_DATATYPE_COUNT] = {
-    [RONDO_INT8] = "int8",   [RONDO_UINT8] = "uint8",   [RONDO_INT32] = "int32",           [RONDO_UINT32] = "uint32",
-    [RONDO_INT64] = "int64", [RONDO_UINT64] = "uint64", [RONDO_FLOAT16] = "float16",       [RONDO_BFLOAT16] = "bfloat16",
-    [RONDO_FLOAT] = "float", [RONDO_DOUBLE] = "double", [RONDO_FLOAT8E4M3] = "float8e4m3", [RONDO_FLOAT8E5M2] = "float8e5m2",
+/* What operators a type has, as rondo.h says. */
+enum { INTEGER = 1, REAL = 2, LOGICAL = 4, COMPLEX = 8, PAIR = 16 };
+
+static const struct {
+    const char *name;
+    int class;
+} types[RONDO_DATATYPE_COUNT] = {
+    [RONDO_INT8] = {"int8", INTEGER},
+    [RONDO_UINT8] = {"uint8", INTEGER},
+    [RONDO_INT16] = {"int16", INTEGER},
+    [RONDO_UINT16] = {"uint16", INTEGER},
+    [RONDO_INT32] = {"int32", INTEGER},
+    [RONDO_UINT32] = {"uint32", INTEGER},
+    [RONDO_INT64] = {"int64", INTEGER},
+    [RONDO_UINT64] = {"uint64", INTEGER},
+    [RONDO_FLOAT16] = {"float16", REAL},
+    [RONDO_BFLOAT16] = {"bfloat16", REAL},
+    [RONDO_FLOAT] = {"float", REAL},
+    [RONDO_DOUBLE] = {"double", REAL},
+    [RONDO_FLOAT8E4M3] = {"float8e4m3", REAL},
+    [RONDO_FLOAT8E5M2] = {"float8e5m2", REAL},
+    [RONDO_BOOL] = {"bool", LOGICAL},
+    [RONDO_COMPLEX_FLOAT] = {"complex_float", COMPLEX},
+    [RONDO_COMPLEX_DOUBLE] = {"complex_double", COMPLEX},
+    [RONDO_LONG_DOUBLE] = {"long_double", REAL},
+    [RONDO_FLOAT_INT] = {"float_int", PAIR},
+    [RONDO_DOUBLE_INT] = {"double_int", PAIR},
+    [RONDO_LONG_INT] = {"long_int", PAIR},
+    [RONDO_2INT] = {"2int", PAIR},
+    [RONDO_SHORT_INT] = {"short_int", PAIR},
+    [RONDO_LONG_DOUBLE_INT] = {"long_double_int", PAIR},
 };
 
 /* Other spellings people know from nccl-tests. */
@@ -30,12 +57,21 @@ static const struct {
 
 static const struct {
     const char *name;
-    bool integers_only;
+    int classes;
 } operators[] = {
-    [RONDO_SUM] = {"sum", false}, [RONDO_PROD] = {"prod", false}, [RONDO_MIN] = {"min", false},
-    [RONDO_MAX] = {"max", false}, [RONDO_AVG] = {"avg", false},   [RONDO_LAND] = {"land", false},
-    [RONDO_LOR] = {"lor", false}, [RONDO_LXOR] = {"lxor", false}, [RONDO_BAND] = {"band", true},
-    [RONDO_BOR] = {"bor", true},  [RONDO_BXOR] = {"bxor", true},
+    [RONDO_SUM] = {"sum", INTEGER | REAL | COMPLEX},
+    [RONDO_PROD] = {"prod", INTEGER | REAL | COMPLEX},
+    [RONDO_MIN] = {"min", INTEGER | REAL},
+    [RONDO_MAX] = {"max", INTEGER | REAL},
+    [RONDO_AVG] = {"avg", INTEGER | REAL | COMPLEX},
+    [RONDO_LAND] = {"land", INTEGER | REAL | LOGICAL},
+    [RONDO_LOR] = {"lor", INTEGER | REAL | LOGICAL},
+    [RONDO_LXOR] = {"lxor", INTEGER | REAL | LOGICAL},
+    [RONDO_BAND] = {"band", INTEGER},
+    [RONDO_BOR] = {"bor", INTEGER},
+    [RONDO_BXOR] = {"bxor", INTEGER},
+    [RONDO_MINLOC] = {"minloc", PAIR},
+    [RONDO_MAXLOC] = {"maxloc", PAIR},
 };
 _Static_assert(sizeof(operators) / sizeof(operators[0]) == RONDO_OP_COUNT, "each operator has a row");
 
@@ -146,7 +182,7 @@ int options_real(const char *verb, const char *option, const char *text, double 
 int options_type(const char *verb, const char *option, const char *text, rondo_datatype_t *type)
 {
     for (int t = 0; t < RONDO_DATATYPE_COUNT; t++) {
-        if (strcmp(text, type_names[t]) == 0) {
+        if (strcmp(text, types[t].name) == 0) {
             *type = (rondo_datatype_t) t;
             return 0;
         }
@@ -199,7 +235,7 @@ int options_ranks(const char *verb, const char *option, const char *text, int *r
 
 const char *options_type_name(rondo_datatype_t type)
 {
-    return type_names[type];
+    return types[type].name;
 }
 
 const char *options_operator_name(rondo_op_t op)
@@ -209,7 +245,7 @@ const char *options_operator_name(rondo_op_t op)
 
 bool options_operator_takes(rondo_op_t op, rondo_datatype_t type)
 {
-    return !operators[op].integers_only || type <= RONDO_UINT64;
+    return (operators[op].classes & types[type].class) != 0;
 }
 
 /* Appends a name, behind what separates it from the one before. */
@@ -223,7 +259,7 @@ const char *options_type_names(const char *between, struct options_names *names)
 {
     names->text[0] = '\0';
     for (int t = 0; t < RONDO_DATATYPE_COUNT; t++)
-        append(names, between, type_names[t]);
+        append(names, between, types[t].name);
     return names->text;
 }
 

@@ -1,11 +1,15 @@
 /* See tools/common/values.h. Integers are computed as 64-bit patterns kept extended from the type's width, floats as doubles.
  */
 #include "tools/common/values.h"
+#include "tools/common/composites.h"
 #include "tools/common/floats.h"
 
+#include <float.h>
 #include <string.h>
 
-enum { BATCH = 512 }; /* elements encoded at a time */
+enum { BATCH = 512 };                                       /* elements, or parts of complex ones, encoded at a time */
+enum { PART_BYTES_MOST = 32 };                              /* of a long double and its index */
+enum { LONG_DOUBLE_BYTES = LDBL_MANT_DIG == 64 ? 10 : 16 }; /* the others pad it, and are 0 */
 
 static uint64_t scramble(uint64_t x)
 {
@@ -33,13 +37,22 @@ static bool logical(const struct values *v)
 
 void values_prepare(struct values *v, bool prefix)
 {
-    static const int integer_bits[] = {
-        [RONDO_INT8] = 8, [RONDO_UINT8] = 8, [RONDO_INT32] = 32, [RONDO_UINT32] = 32, [RONDO_INT64] = 64, [RONDO_UINT64] = 64};
+    static const int integer_bits[RONDO_DATATYPE_COUNT] = {
+        [RONDO_INT8] = 8,    [RONDO_UINT8] = 8,  [RONDO_INT16] = 16,  [RONDO_UINT16] = 16, [RONDO_INT32] = 32,
+        [RONDO_UINT32] = 32, [RONDO_INT64] = 64, [RONDO_UINT64] = 64, [RONDO_BOOL] = 1};
     rondo_datatype_size(v->type, &v->bytes);
-    v->is_real = v->type > RONDO_UINT64;
-    v->is_signed = v->is_real || v->type == RONDO_INT8 || v->type == RONDO_INT32 || v->type == RONDO_INT64;
-    v->bits = v->is_real ? 0 : integer_bits[v->type];
-    v->only_one_true = prefix || v->ranks == 1;
+    v->is_composite = composites_are(v->type, v->reduces ? v->op : RONDO_OP_NONE);
+    v->part = v->is_composite                   ? v->type
+              : v->type == RONDO_COMPLEX_FLOAT  ? RONDO_FLOAT
+              : v->type == RONDO_COMPLEX_DOUBLE ? RONDO_DOUBLE
+                                                : v->type;
+    rondo_datatype_size(v->part, &v->part_bytes);
+    v->parts = v->bytes / v->part_bytes;
+    v->bits = integer_bits[v->part];
+    v->is_real = v->bits == 0;
+    v->is_signed =
+        v->is_real || v->type == RONDO_INT8 || v->type == RONDO_INT16 || v->type == RONDO_INT32 || v->type == RONDO_INT64;
+    v->only_one_true = prefix || v->ranks == 1 || v->type == RONDO_BOOL;
     v->contributors = v->ranks;
     v->unit = 1;
 
@@ -49,7 +62,11 @@ void values_prepare(struct values *v, bool prefix)
         v->magnitude = limit / ranks > 0 ? limit / ranks : 1; /* used by AVG alone, so that its sum does not wrap */
         return;
     }
-    int precision = floats_precision(v->type);
+    if (v->is_composite) {
+        v->contributors = v->ranks < 6 ? v->ranks : 6;
+        return;
+    }
+    int precision = floats_precision(v->part);
     limit = (uint64_t) 1 << (precision < 40 ? precision : 40);
     v->magnitude = limit;
     if (!v->reduces || v->op == RONDO_MIN || v->op == RONDO_MAX || logical(v))
@@ -128,7 +145,7 @@ static uint64_t integer_value(const struct values *v, uint64_t key, int rank, si
         value = random;
     }
     value = wrap(v, value);
-    return value != 0 ? value : 1;
+    return value != 0 || v->type == RONDO_BOOL ? value : 1;
 }
 
 static double real_value(const struct values *v, uint64_t key, int rank, size_t index)
@@ -228,10 +245,13 @@ static void store_integers(const struct values *v, const uint64_t *from, size_t 
     for (size_t i = 0; i < count; i++) {
         uint8_t narrow = (uint8_t) from[i];
         uint32_t medium = (uint32_t) from[i];
+        uint16_t half = (uint16_t) from[i];
         if (v->bytes == 8)
             memcpy(bytes + 8 * i, &from[i], 8);
         else if (v->bytes == 4)
             memcpy(bytes + 4 * i, &medium, 4);
+        else if (v->bytes == 2)
+            memcpy(bytes + 2 * i, &half, 2);
         else
             memcpy(bytes + i, &narrow, 1);
     }
@@ -241,27 +261,46 @@ static void store_reals(const struct values *v, const double *from, size_t count
 {
     char *bytes = memory;
     for (size_t i = 0; i < count; i++) {
-        if (v->type == RONDO_DOUBLE) {
+        if (v->part == RONDO_DOUBLE) {
             memcpy(bytes + 8 * i, &from[i], 8);
-        } else if (v->type == RONDO_FLOAT) {
+        } else if (v->part == RONDO_LONG_DOUBLE) {
+            long double wide = from[i];
+            memset(bytes + 16 * i, 0, 16);
+            memcpy(bytes + 16 * i, &wide, LONG_DOUBLE_BYTES);
+        } else if (v->part == RONDO_FLOAT) {
             float single = (float) from[i];
             memcpy(bytes + 4 * i, &single, 4);
         } else {
-            uint16_t bits = floats_encode(v->type, from[i]);
+            uint16_t bits = floats_encode(v->part, from[i]);
             uint8_t low = (uint8_t) bits;
             memcpy(bytes + v->bytes * i, v->bytes == 2 ? (void *) &bits : (void *) &low, v->bytes);
         }
     }
 }
 
-/* Writes the combination, at most BATCH elements, as the type holds it. */
+static void composite_combine(const struct values *v, int first, int last, size_t index, size_t count, char *memory)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct composite result = {0, 0, 0, 0};
+        for (int rank = first; rank <= last; rank++) {
+            struct composite value =
+                composites_value(v->type, noise(rank_key(v, rank), index + i), contributes(v, rank, index + i));
+            result = rank == first ? value : composites_combine(v->type, v->op, result, value);
+        }
+        composites_store(v->type, result, memory + i * v->bytes);
+    }
+}
+
+/* Writes the combination, at most BATCH elements or parts of complex ones, as the type holds it. */
 static void combine(const struct values *v, int first, int last, size_t index, size_t count, void *memory)
 {
     union {
         uint64_t integers[BATCH];
         double reals[BATCH];
     } result;
-    if (v->is_real) {
+    if (v->is_composite) {
+        composite_combine(v, first, last, index, count, memory);
+    } else if (v->is_real) {
         real_combine(v, first, last, index, count, result.reals);
         store_reals(v, result.reals, count, memory);
     } else {
@@ -272,24 +311,30 @@ static void combine(const struct values *v, int first, int last, size_t index, s
 
 void values_fill(const struct values *v, int rank, size_t first, size_t count, void *memory)
 {
+    first *= v->parts;
+    count *= v->parts;
     for (size_t done = 0; done < count; done += BATCH) {
         size_t some = count - done < BATCH ? count - done : BATCH;
-        combine(v, rank, rank, first + done, some, (char *) memory + done * v->bytes);
+        combine(v, rank, rank, first + done, some, (char *) memory + done * v->part_bytes);
     }
 }
 
 uint64_t values_differ(const struct values *v, int first, int last, size_t index, size_t count, const void *actual)
 {
-    char expected[BATCH * sizeof(uint64_t)];
+    _Static_assert(BATCH % 2 == 0, "a batch has whole complex numbers");
+    char expected[BATCH * PART_BYTES_MOST];
     uint64_t wrong = 0;
+    index *= v->parts;
+    count *= v->parts;
     for (size_t done = 0; done < count; done += BATCH) {
-        size_t some = count - done < BATCH ? count - done : BATCH;
-        const char *got = (const char *) actual + done * v->bytes;
+        size_t some = count - done < BATCH ? count - done : BATCH, bytes = some * v->part_bytes;
+        const char *got = (const char *) actual + done * v->part_bytes;
         combine(v, first, last, index + done, some, expected);
-        if (memcmp(expected, got, some * v->bytes) == 0)
+        if (memcmp(expected, got, bytes) == 0)
             continue;
-        for (size_t i = 0; i < some; i++)
-            wrong += memcmp(expected + i * v->bytes, got + i * v->bytes, v->bytes) != 0;
+        for (size_t at = 0; at < bytes; at += v->bytes)
+            wrong += v->is_composite ? composites_differ(v->type, expected + at, got + at)
+                                     : memcmp(expected + at, got + at, v->bytes) != 0;
     }
     return wrong;
 }

@@ -20,11 +20,13 @@ struct values {
     int ranks;
     uint64_t seed;
     /* Set by values_prepare. */
-    size_t bytes; /* of an element */
-    bool is_real, is_signed;
-    int bits;           /* of an integer type */
-    int contributors;   /* ranks whose value at an element is not zero */
-    uint64_t magnitude; /* values are 1..magnitude times unit, either sign where there is one */
+    size_t bytes;          /* of an element */
+    rondo_datatype_t part; /* of which an element has parts: complex numbers are two reals */
+    size_t parts, part_bytes;
+    bool is_real, is_signed, is_composite; /* composite: tools/common/composites.h */
+    int bits;                              /* of an integer type */
+    int contributors;                      /* ranks whose value at an element is not zero */
+    uint64_t magnitude;                    /* values are 1..magnitude times unit, either sign where there is one */
     uint64_t unit;
     bool only_one_true; /* true is always 1: for operations in which some rank's result is a lone input */
 };

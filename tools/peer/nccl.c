@@ -50,7 +50,7 @@ int nccl_type(rondo_datatype_t type)
         [RONDO_UINT32] = 3,   [RONDO_INT64] = 4,          [RONDO_UINT64] = 5,
         [RONDO_FLOAT16] = 6,  [RONDO_FLOAT] = NCCL_FLOAT, [RONDO_DOUBLE] = NCCL_DOUBLE,
         [RONDO_BFLOAT16] = 9, [RONDO_FLOAT8E4M3] = 10,    [RONDO_FLOAT8E5M2] = 11};
-    return types[type];
+    return type <= RONDO_FLOAT8E5M2 ? types[type] : -1;
 }
 
 int nccl_operator(rondo_op_t op)

@@ -99,10 +99,54 @@ static bool find_type(rondo_datatype_t type, bool reduces, MPI_Datatype *result)
     case RONDO_BFLOAT16:
         *result = MPI_UINT16_T;
         return !reduces;
-    default:
+    case RONDO_FLOAT8E4M3:
+    case RONDO_FLOAT8E5M2:
         *result = MPI_UINT8_T;
         return !reduces;
+    case RONDO_INT16:
+        *result = MPI_INT16_T;
+        return true;
+    case RONDO_UINT16:
+        *result = MPI_UINT16_T;
+        return true;
+    case RONDO_BOOL:
+        *result = MPI_C_BOOL;
+        return true;
+    case RONDO_COMPLEX_FLOAT:
+        *result = MPI_C_FLOAT_COMPLEX;
+        return true;
+    case RONDO_COMPLEX_DOUBLE:
+        *result = MPI_C_DOUBLE_COMPLEX;
+        return true;
+    case RONDO_LONG_DOUBLE:
+        *result = MPI_LONG_DOUBLE;
+        return true;
+    case RONDO_FLOAT_INT:
+        *result = MPI_FLOAT_INT;
+        return true;
+    case RONDO_DOUBLE_INT:
+        *result = MPI_DOUBLE_INT;
+        return true;
+    case RONDO_LONG_INT:
+        *result = MPI_LONG_INT;
+        return true;
+    case RONDO_2INT:
+        *result = MPI_2INT;
+        return true;
+    case RONDO_SHORT_INT:
+        *result = MPI_SHORT_INT;
+        return true;
+    case RONDO_LONG_DOUBLE_INT:
+        *result = MPI_LONG_DOUBLE_INT;
+        return true;
+    default:
+        return false;
     }
+}
+
+static bool is_real_type(rondo_datatype_t type)
+{
+    return type == RONDO_FLOAT || type == RONDO_DOUBLE || type == RONDO_LONG_DOUBLE;
 }
 
 static bool find_operator(rondo_op_t op, bool is_real, MPI_Op *result)
@@ -138,6 +182,12 @@ static bool find_operator(rondo_op_t op, bool is_real, MPI_Op *result)
     case RONDO_BXOR:
         *result = MPI_BXOR;
         return !is_real;
+    case RONDO_MINLOC:
+        *result = MPI_MINLOC;
+        return true;
+    case RONDO_MAXLOC:
+        *result = MPI_MAXLOC;
+        return true;
     default:
         return false;
     }
@@ -150,7 +200,7 @@ static int prepare(struct peer_state *s, const struct call *call, char *message,
         snprintf(message, bytes, "MPI does not reduce 16- and 8-bit floats");
         return 1;
     }
-    if (reduces && !find_operator(call->op, call->type > RONDO_UINT64, &s->op)) {
+    if (reduces && !find_operator(call->op, is_real_type(call->type), &s->op)) {
         snprintf(message, bytes, "MPI has no such operator on this type");
         return 1;
     }
