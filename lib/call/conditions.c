@@ -132,13 +132,14 @@ struct rondo_value rondo_value_input(uint64_t salt, uint32_t rank, uint32_t inde
 {
     uint64_t place = (uint64_t) rank << 32 | index;
     uint64_t low = mix(salt + mix(place * 0x9e3779b97f4a7c15u + 1));
-    struct rondo_value value = {{low, mix(low ^ mix(salt ^ ~place))}, 1, 0};
+    struct rondo_value value = {{low, mix(low ^ mix(salt ^ ~place))}, 1, 0, rank, rank, 1};
     return value;
 }
 
 struct rondo_value rondo_value_combine(struct rondo_value a, struct rondo_value b)
 {
-    struct rondo_value value = {{a.sum[0] + b.sum[0], a.sum[1] + b.sum[1]}, a.count + b.count, 0};
+    struct rondo_value value = {{a.sum[0] + b.sum[0], a.sum[1] + b.sum[1]}, a.count + b.count, 0, a.first, b.last, 0};
+    value.ordered = a.ordered && b.ordered && b.first == a.last + 1;
     return value;
 }
 
@@ -152,7 +153,7 @@ static rondo_result_t prepare_custom(struct rondo_wants *wants)
     for (size_t r = 0; r < c->requirement_count; r++) {
         const struct rondo_requirement *wish = &c->requirements[r];
         for (uint32_t part = 0; part < c->block_chunks; part++) {
-            struct rondo_value value = {{0, 0}, 0, 0};
+            struct rondo_value value = {.count = 0};
             for (uint32_t t = 0; t < wish->terms; t++) {
                 const struct rondo_term *term = &c->terms[wish->term_first + t];
                 value = rondo_value_combine(value,
@@ -180,7 +181,7 @@ rondo_result_t rondo_wants_prepare(struct rondo_wants *wants, const struct rondo
     if (wants->prefixes == NULL)
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for the postcondition of %u ranks", c->ranks);
     for (uint32_t i = 0; i < wants->indexes; i++) {
-        struct rondo_value value = {{0, 0}, 0, 0};
+        struct rondo_value value = {.count = 0};
         for (uint32_t rank = 0; rank < c->ranks; rank++) {
             value = rondo_value_combine(value, rondo_value_input(salt, rank, i));
             wants->prefixes[(size_t) (scans ? rank : 0) * wants->indexes + i] = value;

@@ -54,13 +54,17 @@ int rondo_conditions_reduces(const struct rondo_conditions *conditions);
 /* ---- values ----
  * What a chunk holds, as a multiset of input chunks: their number, and the sum of a random 128-bit token for each. Two
  * multisets of equal sums are the same but with a probability of about 2^-100, whatever the program: tokens depend on a salt
- * that is drawn anew for every check. */
+ * that is drawn anew for every check. A value also knows whether it has kept the order of ranks: whether all combinations in it
+ * were of a run of ranks and, to its right, the run that follows. */
 struct rondo_value {
     uint64_t sum[2];
     uint32_t count; /* 0: uninitialized */
     uint32_t finished;
+    uint32_t first, last; /* ranks of the run */
+    uint32_t ordered;
 };
-/* A new salt, from the system's random numbers; the value of an untouched input chunk; the value of two chunks combined. */
+/* A new salt, from the system's random numbers; the value of an untouched input chunk; the value of two chunks combined, a as
+ * the left operand. */
 uint64_t rondo_value_salt(void);
 struct rondo_value rondo_value_input(uint64_t salt, uint32_t rank, uint32_t index);
 struct rondo_value rondo_value_combine(struct rondo_value a, struct rondo_value b);

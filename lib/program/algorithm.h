@@ -38,6 +38,9 @@ struct rondo_algorithm {
     uint32_t direct_writes_between_two; /* of which that holds where there are two ranks */
     uint32_t two_blocks_inside;         /* for which a rank that is neither first nor last has two blocks a channel */
 
+    uint32_t
+        ordered; /* that combine in the order of ranks, as operators that are not commutative need it (rondo_verify_order) */
+
     /* Of all collectives: */
     int low_latency; /* it may run over LL connectors; for small sizes */
     int direct;      /* it reads and writes the peers' buffers */

@@ -186,7 +186,7 @@ static struct rondo_msccl_ir_content result_of(struct rondo_msccl_ir_execution *
 {
     const struct rondo_msccl_ir_step *step = &e->ir->steps[e->ir->blocks[block].step_first + e->at[block]];
     uint32_t rank = rank_of_block(e, block);
-    struct rondo_msccl_ir_content result = {{{0, 0}, 0, 0}, 0, 0};
+    struct rondo_msccl_ir_content result = {.value = {.count = 0}};
     int first = 1;
     if (message != NULL) {
         result = message->contents[k];

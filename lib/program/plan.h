@@ -45,6 +45,7 @@ struct rondo_plan {
     uint32_t *scratch_classes;
     uint32_t block_chunks; /* of a compiled program: chunks of a block of the collective's arguments; 0: written by hand */
     int even;              /* all chunks must be equally long */
+    int ordered; /* the verifier has found that the program keeps the order of ranks; 0 also if it has not been asked */
 };
 
 /* Gives up one share of the plan; the last one frees it. NULL: does nothing. Any thread may call. */

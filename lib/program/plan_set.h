@@ -70,5 +70,9 @@ struct rondo_verify_limits {
  */
 rondo_result_t rondo_verify_plans(const struct rondo_plan_set *set, const char *name, const struct rondo_verify_limits *limits,
                                   int shared);
+/* The same; and sets *ordered to whether the plans keep the order of ranks, as operators that are not commutative need it: each
+ * combination is of a run of ranks and, as the right operand, the run that follows. */
+rondo_result_t rondo_verify_order(const struct rondo_plan_set *set, const char *name, const struct rondo_verify_limits *limits,
+                                  int shared, int *ordered);
 
 #endif

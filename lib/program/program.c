@@ -180,7 +180,7 @@ rondo_result_t rondo_program_plan(const struct rondo_algorithm *algorithm, const
     struct rondo_plan_set *set = NULL;
     struct rondo_compile_options options = {
         .blocks = blocks, .slots = slots, .protocol = shape->protocol, .exchanges = shape->exchanges};
-    int only = check ? -1 : shape->rank;
+    int only = check ? -1 : shape->rank, ordered = 0;
     rondo_result_t status = algorithm->registered != NULL
                                 ? rondo_program_compile(algorithm->registered->builder, &options, only, &set)
                                 : compile_builtin(algorithm, shape, shape->channels, &options, only, &set);
@@ -191,13 +191,14 @@ rondo_result_t rondo_program_plan(const struct rondo_algorithm *algorithm, const
         struct rondo_verify_limits limits = {slots, RONDO_COMPILE_BLOCKS_MAX, 0};
         const struct rondo_conditions *c = &set->conditions;
         int always = rondo_conditions_always_shared(c);
-        status = rondo_verify_plans(set, algorithm->name, &limits, always);
+        status = rondo_verify_order(set, algorithm->name, &limits, always, &ordered);
         if (status == RONDO_SUCCESS && algorithm->registered == NULL && !always && rondo_conditions_may_share(c) &&
             !(algorithm->separate >> shape->kind & 1)) /* calls in place are accepted: they must be right, too */
             status = rondo_verify_plans(set, algorithm->name, &limits, 1);
     }
     if (status == RONDO_SUCCESS) {
         *plan = set->plans[shape->rank];
+        (*plan)->ordered = ordered;
         set->plans[shape->rank] = NULL;
     }
     rondo_plan_set_free(set);

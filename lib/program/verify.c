@@ -339,7 +339,7 @@ static rondo_result_t make_chunks(struct rondo_verification *c)
     if (c->held == NULL)
         return RONDO_ERR_MEMORY;
     for (size_t i = 0; i < all; i++)
-        c->held[i] = (struct rondo_verify_chunk){{{0, 0}, 0, 0}, RONDO_NONE, RONDO_NONE};
+        c->held[i] = (struct rondo_verify_chunk){.writer = RONDO_NONE, .readers = RONDO_NONE};
     for (uint32_t rank = 0; rank < conditions->ranks; rank++)
         for (uint32_t i = 0;
              rondo_conditions_given(conditions, rank) && i < rondo_conditions_chunks(conditions, rank, RONDO_INPUT); i++) {
@@ -397,8 +397,20 @@ static void release(struct rondo_verification *c)
 rondo_result_t rondo_verify_plans(const struct rondo_plan_set *set, const char *name, const struct rondo_verify_limits *limits,
                                   int shared)
 {
-    struct rondo_verification c = {
-        .set = set, .conditions = &set->conditions, .limits = limits, .name = name, .shared = shared, .result = RONDO_SUCCESS};
+    int ordered;
+    return rondo_verify_order(set, name, limits, shared, &ordered);
+}
+
+rondo_result_t rondo_verify_order(const struct rondo_plan_set *set, const char *name, const struct rondo_verify_limits *limits,
+                                  int shared, int *ordered)
+{
+    struct rondo_verification c = {.set = set,
+                                   .conditions = &set->conditions,
+                                   .limits = limits,
+                                   .name = name,
+                                   .shared = shared,
+                                   .ordered = 1,
+                                   .result = RONDO_SUCCESS};
     rondo_result_t status = RONDO_SUCCESS;
     for (uint32_t rank = 0; rank < set->conditions.ranks; rank++)
         if (set->plans[rank] == NULL)
@@ -417,5 +429,6 @@ rondo_result_t rondo_verify_plans(const struct rondo_plan_set *set, const char *
     if (status == RONDO_ERR_MEMORY)
         rondo_fail(status, "no memory to check program '%s' of %u ranks", name, set->conditions.ranks);
     release(&c);
+    *ordered = status == RONDO_SUCCESS && c.ordered;
     return status;
 }

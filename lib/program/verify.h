@@ -90,6 +90,7 @@ struct rondo_verification {
     uint64_t search_steps;
     uint32_t *stack;
     size_t stack_room;
+    int ordered;           /* every result that has been checked keeps the order of ranks */
     rondo_result_t result; /* of the first error; its message is the last one of this thread */
 };
 

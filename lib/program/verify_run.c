@@ -168,29 +168,33 @@ static void run_chunk(struct rondo_verification *c, uint32_t instruction, const 
     const struct rondo_verify_block *block = &c->blocks[c->instructions[instruction].block];
     uint32_t rank = block->rank, buffer, index;
     int received = i->actions & RONDO_RECEIVE ? i->receive_count : 0, sources = 0;
-    struct rondo_value result = {{0, 0}, 0, 0};
+    struct rondo_value result = {.count = 0};
     rondo_verification_measured(i, &buffer, &index);
     uint32_t measured = rondo_verification_class(c, rank, buffer, index + k);
-    for (int r = 0; r < received; r++) {
+    const int local = (i->actions & RONDO_REDUCE) || received == 0,
+              local_place = local && i->local_place < received ? i->local_place : received;
+    for (int r = 0; r < received + local; r++) {
+        if (r == local_place) {
+            result = combine(c, instruction, result, &sources,
+                             read_chunk(c, instruction, rank, i->source_buffer, i->source_index + k));
+            expect_class(c, instruction, rondo_verification_class(c, rank, i->source_buffer, i->source_index + k), measured,
+                         "source chunk", i->source_index + k);
+            continue;
+        }
+        const uint32_t end = i->receive_first + (uint32_t) (r < local_place ? r : r - 1);
         if (i->flags & RONDO_DIRECT_IN) {
-            uint32_t peer = peer_of(c, block, i->receive_first + (uint32_t) r);
+            uint32_t peer = peer_of(c, block, end);
             result =
                 combine(c, instruction, result, &sources, read_chunk(c, instruction, peer, RONDO_INPUT, i->remote_index + k));
             expect_class(c, instruction, rondo_verification_class(c, peer, RONDO_INPUT, i->remote_index + k), measured,
                          "the peer's input chunk", i->remote_index + k);
             continue;
         }
-        const struct rondo_verify_connector *connector = connector_of(c, block, i->receive_first + (uint32_t) r);
+        const struct rondo_verify_connector *connector = connector_of(c, block, end);
         const struct rondo_verify_message *message = connector->slots[connector->taken % c->limits->slots];
         result = combine(c, instruction, result, &sources, message->chunks[i->slot_chunk + k].value);
         for (uint32_t before = 0; before <= i->slot_chunk; before++) /* those that are skipped must be as long */
             expect_class(c, instruction, message->chunks[before + k].class, measured, "received chunk", before + k);
-    }
-    if ((i->actions & RONDO_REDUCE) || received == 0) {
-        result =
-            combine(c, instruction, result, &sources, read_chunk(c, instruction, rank, i->source_buffer, i->source_index + k));
-        expect_class(c, instruction, rondo_verification_class(c, rank, i->source_buffer, i->source_index + k), measured,
-                     "source chunk", i->source_index + k);
     }
     if ((i->actions & RONDO_REDUCE) && received == 0) {
         result = combine(c, instruction, result, &sources,
@@ -424,6 +428,7 @@ static void check_result(struct rondo_verification *c)
             if (!rondo_wants_at(&c->wants, rank, i, &want))
                 continue;
             const struct rondo_verify_chunk *chunk = chunk_at(c, rank, RONDO_OUTPUT, i);
+            c->ordered = c->ordered && chunk->value.ordered;
             if (!rondo_value_same(chunk->value, want))
                 c->result = rondo_fail(RONDO_ERR_ARGUMENT,
                                        "program '%s'%s: rank %u, output chunk %u %s %u input chunk%s, but must be %s %u",

@@ -13,6 +13,7 @@
 #include "lib/algorithms/algorithms.h"
 #include "lib/select/tuning.h"
 #include "lib/base/error.h"
+#include "lib/call/user_operators.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -197,6 +198,12 @@ size_t rondo_element_slot(const struct rondo_comm *comm, const struct rondo_call
     return rondo_slice_op_bytes(rondo_type_bytes(call->type)) * (parts ? (size_t) comm->size : 1);
 }
 
+/* Whether the call combines by an operator of the user: of elements of any size, and maybe in the order of ranks. */
+static int is_users(const struct rondo_call *call)
+{
+    return rondo_kind_reduces(call->kind) && rondo_op_is_user(call->op);
+}
+
 /* Whether a slot holds what it must. */
 static int holds_elements(const struct rondo_comm *comm, const struct rondo_call *call, const struct rondo_algorithm *algorithm)
 {
@@ -244,7 +251,9 @@ const char *rondo_misfit(const struct rondo_comm *comm, const struct rondo_call 
         return "it does not run this collective in place";
     if ((algorithm->powers >> call->kind & 1) && (comm->size & (comm->size - 1)) != 0)
         return "it needs a power of two of ranks";
-    if (rondo_kind_reduces(call->kind) && !holds_elements(comm, call, algorithm))
+    if (is_users(call) && rondo_op_is_ordered(call->op) && !(algorithm->ordered >> call->kind & 1))
+        return "it does not combine in the order of ranks";
+    if (is_users(call) && !holds_elements(comm, call, algorithm))
         return "its slots do not hold an element of the type for each chunk";
     if (algorithm->registered != NULL)
         return rondo_program_misfit(comm, call, algorithm->registered);
@@ -273,6 +282,21 @@ static const struct rondo_algorithm *ruled(const struct rondo_comm *comm, const 
     return NULL;
 }
 
+/* The algorithm for an operator of the user that the one chosen by size cannot run. All of these keep the order of ranks. NULL:
+ * none can. */
+static const struct rondo_algorithm *for_operator(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
+                                                  struct rondo_choice *choice)
+{
+    static const char *const names[] = {"direct", "twoshot", "allpairs", "recursive-doubling", "linear", "chain"};
+    choice->why = "for the operator";
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const struct rondo_algorithm *algorithm = rondo_algorithm_find(names[i], call->kind);
+        if (algorithm != NULL && rondo_misfit(comm, call, direct, algorithm) == NULL)
+            return algorithm;
+    }
+    return NULL;
+}
+
 /* The algorithm by the rules that are compiled in. */
 static const struct rondo_algorithm *by_rule(const struct rondo_comm *comm, const struct rondo_call *call, int direct,
                                              struct rondo_choice *choice)
@@ -281,7 +305,10 @@ static const struct rondo_algorithm *by_rule(const struct rondo_comm *comm, cons
     if (algorithm != NULL)
         return algorithm;
     choice->why = "by size";
-    return rondo_algorithm_find(call->rate != 0 ? compressed_by_size(comm, call) : by_size(comm, call, direct), call->kind);
+    algorithm =
+        rondo_algorithm_find(call->rate != 0 ? compressed_by_size(comm, call) : by_size(comm, call, direct), call->kind);
+    return is_users(call) && rondo_misfit(comm, call, direct, algorithm) != NULL ? for_operator(comm, call, direct, choice)
+                                                                                 : algorithm;
 }
 
 /* Appends a name to a list that is cut where it gets too long. */
@@ -345,6 +372,9 @@ static rondo_result_t choose(const struct rondo_comm *comm, const struct rondo_c
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "algorithm '%s' cannot run %s on %d ranks: %s", insisted,
                           rondo_kind_name(call->kind), comm->size, why);
     choice->algorithm = algorithm == NULL || why != NULL ? by_rule(comm, call, direct, choice) : algorithm;
+    if (choice->algorithm == NULL)
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "%s: no algorithm combines elements of %zu bytes by operator %#x on %d ranks",
+                          rondo_kind_name(call->kind), rondo_type_bytes(call->type), (unsigned) call->op, comm->size);
     return RONDO_SUCCESS;
 }
 

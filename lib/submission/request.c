@@ -3,6 +3,7 @@
 #include "lib/algorithms/algorithms.h"
 #include "lib/submission/request.h"
 
+#include "lib/call/user_operators.h"
 #include "lib/submission/arguments.h"
 #include "lib/submission/check.h"
 #include "lib/context/handles.h"
@@ -141,7 +142,8 @@ static rondo_result_t own_lane(struct rondo_request *request, uint64_t id, int p
     else if (!rondo_algorithm_single(choice->algorithm) &&
              bytes < COMPILED_SLOT) /* an instruction of it may send many chunks together */
         bytes = COMPILED_SLOT;
-    if (rondo_kind_reduces(call->kind) && bytes < rondo_element_slot(comm, call, choice->algorithm))
+    if (rondo_kind_reduces(call->kind) && !choice->algorithm->direct &&
+        bytes < rondo_element_slot(comm, call, choice->algorithm))
         bytes = rondo_element_slot(comm, call, choice->algorithm);
     for (int p = 0; p < RONDO_PROTOCOLS && bytes < SLOT_USEFUL; p++)
         options.slot_bytes[p] =
