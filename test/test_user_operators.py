@@ -8,7 +8,7 @@ def test_every_collective(ranks):
     run(program("user_operators"), "--ranks", ranks, "--seed", ranks)
 
 
-@pytest.mark.parametrize("algorithm", ["twoshot", "direct", "recursive-doubling", "ring", "multicast-twoshot", "doubling"])
+@pytest.mark.parametrize("algorithm", ["twoshot", "direct", "recursive-doubling", "ring", "multicast-twoshot", "doubling", "chain"])
 def test_by_name(algorithm):
     """A named algorithm runs what it keeps the order of, and others run the rest."""
     run(program("user_operators"), "--ranks", 4, "--rounds", 24, RONDO_ALGORITHM=algorithm)

@@ -1,6 +1,7 @@
 /*
- * Chain, by hand: scan and exscan (a partial result passes from rank to rank, pipelined by tiles), all-to-next, and a single
- * send or receive. Each channel has blocks of its own; so have sending and receiving where nothing orders them. Written by hand
+ * Chain, by hand: scan and exscan (a partial result passes from rank to rank, pipelined by tiles), reduce and reduce-scatter of
+ * any number of ranks in their order (likewise, and the last rank sends what is complete), all-to-next, and a single send or
+ * receive. Each channel has blocks of its own; so have sending and receiving where nothing orders them. Written by hand
  * because a send and a receive are programs of two ranks that the others do not know of.
  */
 #include "lib/algorithms/algorithms.h"
@@ -72,6 +73,58 @@ static void scan(struct rondo_plan_builder *builder, const struct rondo_shape *s
     }
 }
 
+/* Adds the step of a reduction by which this rank adds its contribution to the partial result of the ranks before it. owner:
+ * the rank that gets the result; source: the chunk of the input. */
+static void add_contribution(struct rondo_plan_builder *builder, const struct rondo_shape *shape, int channel, int owner,
+                             uint32_t source, uint8_t receive, uint8_t send)
+{
+    int first = shape->rank == 0, last = shape->rank == shape->size - 1, stays = last && owner == shape->rank;
+    struct rondo_instruction step = {
+        .actions = (uint8_t) ((first ? 0 : RONDO_RECEIVE | RONDO_REDUCE) | (stays ? RONDO_COPY : RONDO_SEND)),
+        .flags = last ? RONDO_FINISH : 0,
+        .source_index = source,
+        .destination_buffer = RONDO_OUTPUT,
+        .destination_index = (uint32_t) channel,
+        .count = 1,
+        .receive_first = receive,
+        .receive_count = 1,
+        .send_first = send,
+        .send_count = 1,
+        .local_place = 1};
+    rondo_plan_builder_add(builder, &step);
+}
+
+/* Adds a channel's block of a reduce or reduce-scatter. A rank gets its result from the last one when it has passed on all that
+ * comes before in the tile, so a slot for each is enough. */
+static void reduce(struct rondo_plan_builder *builder, const struct rondo_shape *shape, int channel)
+{
+    const int final = shape->size - 1, last = shape->rank == final, scatters = shape->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK;
+    const int from = scatters ? 0 : shape->root, to = scatters ? final : shape->root; /* the ranks that get results */
+    uint8_t receive = 0, send = 0, result = 0;
+    rondo_plan_builder_block(builder);
+    if (shape->rank > 0)
+        receive = end(builder, shape, shape->rank - 1, channel, RONDO_INCOMING);
+    if (!last)
+        send = end(builder, shape, shape->rank + 1, channel, RONDO_OUTGOING);
+    if (!last && shape->rank >= from && shape->rank <= to)
+        result = end(builder, shape, final, channel, RONDO_INCOMING);
+    for (int owner = from; owner <= to; owner++) {
+        if (last && owner != final)
+            send = end(builder, shape, owner, channel, RONDO_OUTGOING);
+        add_contribution(builder, shape, channel, owner, (uint32_t) (scatters ? owner * shape->channels + channel : channel),
+                         receive, send);
+    }
+    if (!last && shape->rank >= from && shape->rank <= to) {
+        struct rondo_instruction take = {.actions = RONDO_RECEIVE | RONDO_COPY,
+                                         .destination_buffer = RONDO_OUTPUT,
+                                         .destination_index = (uint32_t) channel,
+                                         .count = 1,
+                                         .receive_first = result,
+                                         .receive_count = 1};
+        rondo_plan_builder_add(builder, &take);
+    }
+}
+
 rondo_result_t rondo_build_chain(const struct rondo_shape *shape, struct rondo_plan **plan)
 {
     uint32_t chunks[RONDO_BUFFERS];
@@ -90,6 +143,10 @@ rondo_result_t rondo_build_chain(const struct rondo_shape *shape, struct rondo_p
                 one_way(builder, shape, shape->rank + 1, channel, RONDO_OUTGOING);
             if (shape->rank > 0)
                 one_way(builder, shape, shape->rank - 1, channel, RONDO_INCOMING);
+            break;
+        case RONDO_KIND_REDUCE:
+        case RONDO_KIND_REDUCE_SCATTER_BLOCK:
+            reduce(builder, shape, channel);
             break;
         default:
             scan(builder, shape, channel);
