@@ -122,6 +122,7 @@ RONDO_CUDA_INLINE int rondo_cuda_copy(const struct rondo_cuda_view *view, uint32
     RONDO_CUDA_DEFINE_RARE(TYPE, name)                                                                                         \
     RONDO_CUDA_DEFINE_HOT_REDUCE(name##_sum, RONDO_##TYPE, RONDO_SUM)
 RONDO_CUDA_DEFINE_SIGNED(INT8, int8)
+RONDO_CUDA_DEFINE_SIGNED(INT16, int16)
 RONDO_CUDA_DEFINE_SIGNED(INT32, int32)
 RONDO_CUDA_DEFINE_SIGNED(INT64, int64)
 RONDO_CUDA_DEFINE_TYPE(UINT8, uint8)
@@ -131,6 +132,9 @@ RONDO_CUDA_DEFINE_TYPE(FLOAT16, float16)
 RONDO_CUDA_DEFINE_TYPE(BFLOAT16, bfloat16)
 RONDO_CUDA_DEFINE_TYPE(FLOAT, float)
 RONDO_CUDA_DEFINE_TYPE(DOUBLE, double)
+/* Seldom used, so without the hot loops. */
+RONDO_CUDA_DEFINE_RARE(UINT16, uint16)
+RONDO_CUDA_DEFINE_REDUCE(uint16_sum, RONDO_UINT16, RONDO_SUM, 0)
 /* 16 accumulators a vector leave no registers for the hot loops. */
 RONDO_CUDA_DEFINE_RARE(FLOAT8E4M3, float8e4m3)
 RONDO_CUDA_DEFINE_RARE(FLOAT8E5M2, float8e5m2)
@@ -178,6 +182,8 @@ RONDO_CUDA_INLINE int rondo_cuda_reduce_any(const struct rondo_cuda_view *view, 
     switch (view->slice_op->type) {
         RONDO_CUDA_CASE(INT8, int8, uint8)
         RONDO_CUDA_CASE(UINT8, uint8, uint8)
+        RONDO_CUDA_CASE(INT16, int16, uint16)
+        RONDO_CUDA_CASE(UINT16, uint16, uint16)
         RONDO_CUDA_CASE(INT32, int32, uint32)
         RONDO_CUDA_CASE(UINT32, uint32, uint32)
         RONDO_CUDA_CASE(INT64, int64, uint64)

@@ -183,6 +183,25 @@ RONDO_CUDA_INLINE uint32_t rondo_cuda_combine_bytes(int type, int op, int which,
     return result;
 }
 
+/* Two 16-bit integers at once. */
+RONDO_CUDA_INLINE uint32_t rondo_cuda_combine_halves(int type, int op, int which, uint32_t a, uint32_t b)
+{
+    if (op == RONDO_SUM)
+        return __vadd2(a, b);
+    if (op == RONDO_MIN)
+        return type == RONDO_INT16 ? __vmins2(a, b) : __vminu2(a, b);
+    if (op == RONDO_MAX)
+        return type == RONDO_INT16 ? __vmaxs2(a, b) : __vmaxu2(a, b);
+    if (op == RONDO_CUDA_LOGICAL) {
+        uint32_t x = __vsetne2(a, 0), y = __vsetne2(b, 0);
+        return which == RONDO_LAND ? x & y : which == RONDO_LOR ? x | y : x ^ y;
+    }
+    /* What is left does not depend on the sign. */
+    uint16_t low = rondo_cuda_apply_uint16(op, which, (uint16_t) a, (uint16_t) b);
+    uint16_t high = rondo_cuda_apply_uint16(op, which, (uint16_t) (a >> 16), (uint16_t) (b >> 16));
+    return (uint32_t) high << 16 | low;
+}
+
 #define RONDO_CUDA_PAIR(words, i) ((uint64_t) (words)[(i) + 1] << 32 | (words)[i])
 #define RONDO_CUDA_SET_PAIR(words, i, value)                                                                                   \
     do {                                                                                                                       \
@@ -206,6 +225,8 @@ RONDO_CUDA_INLINE uint32_t rondo_cuda_combine_word(int type, int op, int which, 
         return rondo_cuda_apply_uint32(op, which, a, b);
     if (type == RONDO_INT8 || type == RONDO_UINT8)
         return rondo_cuda_combine_bytes(type, op, which, a, b);
+    if (type == RONDO_INT16 || type == RONDO_UINT16)
+        return rondo_cuda_combine_halves(type, op, which, a, b);
     if (type == RONDO_INT32)
         return (uint32_t) rondo_cuda_apply_int32(op, which, (int32_t) a, (int32_t) b);
     if (type == RONDO_UINT32)
@@ -258,12 +279,27 @@ RONDO_CUDA_CALLED uint32_t rondo_cuda_mean_bytes_unsigned(uint32_t sums, int div
     return result;
 }
 
+RONDO_CUDA_CALLED uint32_t rondo_cuda_mean_halves_signed(uint32_t sums, int divisor)
+{
+    uint32_t low = (uint16_t) rondo_mean_int16((int16_t) sums, divisor);
+    return (uint32_t) (uint16_t) rondo_mean_int16((int16_t) (sums >> 16), divisor) << 16 | low;
+}
+RONDO_CUDA_CALLED uint32_t rondo_cuda_mean_halves_unsigned(uint32_t sums, int divisor)
+{
+    uint32_t low = rondo_mean_uint16((uint16_t) sums, divisor);
+    return (uint32_t) rondo_mean_uint16((uint16_t) (sums >> 16), divisor) << 16 | low;
+}
+
 RONDO_CUDA_INLINE uint32_t rondo_cuda_mean_word(int type, uint32_t sum, int divisor)
 {
     if (type == RONDO_INT8)
         return rondo_cuda_mean_bytes_signed(sum, divisor);
     if (type == RONDO_UINT8)
         return rondo_cuda_mean_bytes_unsigned(sum, divisor);
+    if (type == RONDO_INT16)
+        return rondo_cuda_mean_halves_signed(sum, divisor);
+    if (type == RONDO_UINT16)
+        return rondo_cuda_mean_halves_unsigned(sum, divisor);
     if (type == RONDO_INT32)
         return (uint32_t) rondo_mean_int32((int32_t) sum, divisor);
     if (type == RONDO_UINT32)
