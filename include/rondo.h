@@ -242,8 +242,8 @@ typedef void rondo_op_function_t(const void *in, void *inout, size_t count, rond
  * The result is a0 op a1 op ... op an-1, the contributions in the order of ranks if commutative is 0, with any association, and
  * the same bits on every rank that gets it. Each rank gives an operator that it has made itself, with equal commutative; which
  * function that is the library does not compare. In one collective, all ranks use such an operator or none does. With
- * commutative 0 there is no RONDO_ERR_UNSUPPORTED for a number of ranks, but programs that do not keep the order
- * (rondo_program.h) are not used, and RONDO_ERR_UNSUPPORTED if they are asked for.
+ * commutative 0, programs that were registered with the communicator (rondo_program.h) are not used, and an algorithm that is
+ * asked for and does not keep the order is RONDO_ERR_UNSUPPORTED.
  *
  * @param function      the function
  * @param commutative   1: a op b is b op a, and the library may combine in any order; 0: in the order of ranks
@@ -950,7 +950,7 @@ RONDO_API rondo_result_t rondo_request_callback(rondo_request_t request, void (*
  * @param recv   count elements, which do not overlap send
  * @param count  elements, equal on all ranks; 0 is allowed
  * @param type   datatype of the elements
- * @param op     operator; RONDO_BAND, RONDO_BOR and RONDO_BXOR need an integer type
+ * @param op     an operator that the type has (rondo_op_t)
  * @param comm   communicator
  * @forms
  * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal count, type and op.
@@ -976,7 +976,7 @@ RONDO_API rondo_result_t rondo_allreduce_on_stream(const void *send, void *recv,
  * @param recv   count elements at root, which do not overlap send; ignored elsewhere
  * @param count  elements, equal on all ranks; 0 is allowed
  * @param type   datatype of the elements
- * @param op     operator; RONDO_BAND, RONDO_BOR and RONDO_BXOR need an integer type
+ * @param op     an operator that the type has (rondo_op_t)
  * @param root   rank that receives the result
  * @param comm   communicator
  * @forms
@@ -1026,7 +1026,7 @@ RONDO_API rondo_result_t rondo_bcast_on_stream(void *buf, size_t count, rondo_da
  *                   it does not overlap send, except that it may be this rank's own block of send, as in NCCL
  * @param recvcount  elements of one block, equal on all ranks; 0 is allowed
  * @param type   datatype of the elements
- * @param op     operator; RONDO_BAND, RONDO_BOR and RONDO_BXOR need an integer type
+ * @param op     an operator that the type has (rondo_op_t)
  * @param comm   communicator
  * @forms
  * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal recvcount, type and op.
@@ -1236,7 +1236,7 @@ RONDO_API rondo_result_t rondo_barrier_on_stream(rondo_comm_t comm, void *stream
  * @param recv   count elements, which do not overlap send
  * @param count  elements, equal on all ranks; 0 is allowed
  * @param type   datatype of the elements
- * @param op     operator; not RONDO_AVG, whose divisor would differ from rank to rank
+ * @param op     an operator that the type has; not RONDO_AVG, whose divisor would differ from rank to rank
  * @param comm   communicator
  * @forms
  * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal count, type and op.
@@ -1263,7 +1263,7 @@ RONDO_API rondo_result_t rondo_scan_on_stream(const void *send, void *recv, size
  * @param recv   count elements, which do not overlap send; not used at rank 0 unless in place
  * @param count  elements, equal on all ranks; 0 is allowed
  * @param type   datatype of the elements
- * @param op     operator; not RONDO_AVG, whose divisor would differ from rank to rank
+ * @param op     an operator that the type has; not RONDO_AVG, whose divisor would differ from rank to rank
  * @param comm   communicator
  * @forms
  * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal count, type and op.

@@ -7,7 +7,8 @@ from harness import ROOT, Job, program, run
 
 SCENARIOS = ["pointers", "misaligned", "enumerators", "counts", "roots", "aliasing", "requests", "groups", "attributes",
              "streams", "memory", "alone"]
-MISMATCHES = ["count", "type", "op", "rate", "collective", "root", "reduce_root", "barrier", "bcast_count", "scan_alltonext"]
+MISMATCHES = ["count", "type", "op", "rate", "collective", "root", "reduce_root", "barrier", "bcast_count", "scan_alltonext",
+              "commutative", "user_op", "element"]
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])

@@ -46,7 +46,6 @@ struct rondo_user_operator {
 struct rondo_slice_op {
     uint64_t count; /* elements */
     uint32_t average;
-    uint32_t element_bytes;
     uint8_t type, op;
     uint8_t streaming; /* the result will not be read soon: a hint */
     uint8_t sources, remotes;
@@ -60,11 +59,14 @@ struct rondo_slice_op {
     uint64_t coded_sources;          /* bit i: source i is a stream; all remotes are, where there is a rate */
     char *residual;                  /* of the local source's elements, floats or (of doubles) doubles; NULL: none */
     uint8_t feedback;                /* enum rondo_feedback */
-    const struct rondo_user_operator *user; /* of host devices: combines instead of type and op; NULL: they do */
+    uint32_t element_bytes;
     char *local;
     const char *source[RONDO_REDUCE_SOURCES_MAX];
     char *remote[RONDO_REDUCE_SOURCES_MAX];
     uint32_t source_flags[RONDO_REDUCE_SOURCES_MAX], remote_flags[RONDO_REDUCE_SOURCES_MAX];
+#if !defined(__CUDACC__)                    /* shared memory is short, and such operators are the host's */
+    const struct rondo_user_operator *user; /* combines instead of type and op; NULL: they do */
+#endif
 };
 
 /* Whether the slice operation reads or writes streams. */

@@ -91,6 +91,9 @@ struct rondo_layout {
 struct rondo_end;
 struct rondo_user_operator;
 
+/* An operation's op, beside those of rondo_op_t: an operator of the user combines, and type is not looked at. Host devices. */
+#define RONDO_BY_USER UINT8_MAX
+
 /* Limits of program blocks that move_tma and the warp interpreter execute: ends, instructions, and sources or remotes of an
  * instruction. */
 #define RONDO_WARP_ENDS         32
@@ -144,8 +147,10 @@ struct rondo_operation {
     uint8_t direct_writes; /* enum rondo_writes_directly */
     uint8_t single_copy;   /* set of enum rondo_single_copy_use; 0: none */
     uint8_t readers;       /* ranks that read from this one at the same time; where single copies are used */
-    char *residual;        /* laid out as the input, in the type that the code computes in; NULL: nothing is fed back */
-    const struct rondo_user_operator *user; /* of host devices: combines instead of type and op; NULL: they do */
+    union {
+        char *residual; /* laid out as the input, in the type that the code computes in; NULL: nothing is fed back */
+        const struct rondo_user_operator *user; /* with RONDO_BY_USER: how to combine */
+    };
     uint64_t windows[2][2]; /* what a SIGNAL tells: {window, offset} of input and output (see struct rondo_end) */
 } __attribute__((aligned(16)));
 

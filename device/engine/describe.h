@@ -69,7 +69,7 @@ RONDO_FUNCTION void rondo_describe(const struct rondo_run *run, const struct ron
     slice_op->type = operation->type;
     slice_op->element_bytes = run->element_bytes;
 #if !defined(__CUDACC__)
-    slice_op->user = operation->user;
+    slice_op->user = operation->op == RONDO_BY_USER ? operation->user : NULL;
 #endif
     slice_op->streaming = operation->streaming;
     slice_op->local = copies ? rondo_local(run, instruction->destination_buffer, part.measured, part.stretch) : NULL;

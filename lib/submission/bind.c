@@ -323,7 +323,6 @@ static rondo_result_t set_user_operator(struct rondo_request *request)
 {
     const struct rondo_call *call = &request->call;
     struct rondo_user_operator *user = &request->user;
-    request->operation->user = NULL;
     if (!rondo_kind_reduces(call->kind) || !rondo_op_is_user(call->op))
         return RONDO_SUCCESS;
     if (!rondo_op_find(call->op, &user->function, &user->argument))
@@ -331,6 +330,7 @@ static rondo_result_t set_user_operator(struct rondo_request *request)
                           (unsigned) call->op);
     user->type = call->type;
     user->bytes = (uint32_t) rondo_type_bytes(call->type);
+    request->operation->op = RONDO_BY_USER;
     request->operation->user = user;
     return RONDO_SUCCESS;
 }
@@ -369,12 +369,12 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     operation->op = (uint8_t) elements.op;
     operation->average = call->op == RONDO_AVG ? (uint32_t) comm->size : 0;
     operation->element_bytes = elements.bytes;
-    if ((result = set_user_operator(request)) != RONDO_SUCCESS)
-        return result;
     operation->lane = request->lane->index;
     operation->protocol = (uint8_t) choice->protocol;
     operation->rate = (uint8_t) (choice->protocol == RONDO_PROTOCOL_COMPRESSED ? call->rate : 0);
     operation->residual = NULL;
+    if ((result = set_user_operator(request)) != RONDO_SUCCESS)
+        return result;
     operation->direct = (uint8_t) choice->algorithm->direct;
     operation->direct_writes = (uint8_t) (choice->direct_writes ? RONDO_DIRECT_WRITES_HERE : RONDO_DIRECT_WRITES_NOT);
     /* No zero-copy send with a timeout: an operation that ends at its timeout gives the buffers back while a network may still

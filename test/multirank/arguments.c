@@ -3,6 +3,7 @@
  * next good call works. Every rank makes the same bad calls. Where one rank alone makes them, the test shows that nothing was
  * sent.
  */
+#include "test/multirank/elements.h"
 #include "test/multirank/ranks.h"
 
 #include <limits.h>
@@ -99,6 +100,34 @@ static void misaligned(struct rank *me)
     good(me);
 }
 
+/* Every type with every operator: it works, or the message names both. */
+static void type_and_operator(struct rank *me)
+{
+    static _Alignas(64) char zone[64][64];
+    char *send = zone[me->rank], *recv = send + 32;
+    for (int type = 0; type < RONDO_DATATYPE_COUNT; type++)
+        for (int op = 0; op < RONDO_OP_COUNT; op++) {
+            memset(send, 0, 64);
+            if (op_takes((rondo_op_t) op, (rondo_datatype_t) type)) {
+                rondo_result_t result = rondo_allreduce(send, recv, 1, (rondo_datatype_t) type, (rondo_op_t) op, me->world);
+                const int on_gpus = ranks_device() == RONDO_DEVICE_CUDA && result == RONDO_ERR_UNSUPPORTED;
+                CHECK(result == RONDO_SUCCESS || on_gpus, "%s of %s: %s", op_names[op], type_table[type].name,
+                      rondo_last_error());
+                continue;
+            }
+            EXPECT(RONDO_ERR_ARGUMENT, type_table[type].name,
+                   rondo_allreduce(send, recv, 1, (rondo_datatype_t) type, (rondo_op_t) op, me->world));
+            EXPECT(RONDO_ERR_ARGUMENT, op_names[op],
+                   rondo_scan(send, recv, 1, (rondo_datatype_t) type, (rondo_op_t) op, me->world));
+        }
+    /* Buffers are aligned as C aligns the types. */
+    MUST(rondo_bcast(send + 4, 2, RONDO_COMPLEX_FLOAT, 0, me->world));
+    MUST(rondo_bcast(send + 8, 1, RONDO_DOUBLE_INT, 0, me->world));
+    EXPECT(RONDO_ERR_BUFFER, "complex_float", rondo_bcast(send + 2, 2, RONDO_COMPLEX_FLOAT, 0, me->world));
+    EXPECT(RONDO_ERR_BUFFER, "8 bytes of long_int", rondo_bcast(send + 4, 1, RONDO_LONG_INT, 0, me->world));
+    EXPECT(RONDO_ERR_BUFFER, "16 bytes of long_double", rondo_bcast(send + 8, 1, RONDO_LONG_DOUBLE, 0, me->world));
+}
+
 static void enumerators(struct rank *me)
 {
     static double zone[64][64];
@@ -138,6 +167,7 @@ static void enumerators(struct rank *me)
         MUST(rondo_datatype_size((rondo_datatype_t) type, &bytes));
         CHECK(bytes == sizes[type], "type %d has %zu bytes", type, bytes);
     }
+    type_and_operator(me);
     const char *unknown = rondo_strerror(12345);
     CHECK(unknown != NULL && strcmp(unknown, rondo_strerror(RONDO_SUCCESS)) != 0, "strerror(12345) is %s", unknown);
     good(me);

@@ -26,6 +26,13 @@ struct call {
     int root;
 };
 
+/* An operator of the user, which no mismatched call gets to. */
+static void sum_of_floats(const void *in, void *inout, size_t count, rondo_datatype_t type, void *argument)
+{
+    (void) in, (void) inout, (void) type, (void) argument;
+    CHECK(0, "an operator was called for %zu elements", count);
+}
+
 static struct call make_call(struct rank *me)
 {
     struct call call = {{NULL, NULL}, "allreduce", 1234, RONDO_FLOAT, RONDO_SUM, 0};
@@ -64,6 +71,17 @@ static struct call make_call(struct rank *me)
     } else if (strcmp(scenario, "scan_alltonext") == 0) {
         call.collective = odd ? "alltonext" : "scan";
         call.words[0] = "scan", call.words[1] = "alltonext";
+    } else if (strcmp(scenario, "commutative") == 0) {
+        MUST(rondo_op_create(sum_of_floats, !odd, &call.op));
+        call.words[0] = "user's", call.words[1] = "ordered";
+    } else if (strcmp(scenario, "user_op") == 0) { /* a built-in operator and one of the user */
+        if (odd)
+            MUST(rondo_op_create(sum_of_floats, 1, &call.op));
+        call.words[0] = "sum", call.words[1] = "user's";
+    } else if (strcmp(scenario, "element") == 0) { /* types of the user of two sizes */
+        MUST(rondo_type_create(odd ? 12 : 4, &call.type));
+        MUST(rondo_op_create(sum_of_floats, 1, &call.op));
+        call.words[0] = "4 bytes each", call.words[1] = "12 bytes each";
     } else {
         printf("mismatch: no scenario %s\n", scenario);
         exit(2);
