@@ -33,7 +33,7 @@ union rondo_nccl_factor {
         for (size_t i = in_vectors * (VECTOR / sizeof(storage)) + first; i < count; i += stride)                               \
             to[i] = rondo_store_##name(rondo_prod_##accumulator(rondo_load_##name(from[i]), rondo_load_##name(factor)));       \
     }
-RONDO_TYPES(SCALE)
+RONDO_NCCL_TYPES(SCALE)
 
 static __global__ void __launch_bounds__(THREADS)
     scale(void *to, const void *from, size_t count, rondo_datatype_t type, const void *address, union rondo_nccl_factor value)
@@ -45,7 +45,7 @@ static __global__ void __launch_bounds__(THREADS)
     case RONDO_##SUFFIX:                                                                                                       \
         scale_##name((storage *) to, (const storage *) from, count, scalar, vectors);                                          \
         break;
-        RONDO_TYPES(CASE)
+        RONDO_NCCL_TYPES(CASE)
     default:
         break;
     }

@@ -10,6 +10,21 @@
 #include <cuda_runtime_api.h>
 #include <stddef.h>
 
+/* The types of NCCL: X(enumerator's suffix, name, storage type, accumulator's name). */
+#define RONDO_NCCL_TYPES(X)                                                                                                    \
+    X(INT8, int8, int8_t, int8)                                                                                                \
+    X(UINT8, uint8, uint8_t, uint8)                                                                                            \
+    X(INT32, int32, int32_t, int32)                                                                                            \
+    X(UINT32, uint32, uint32_t, uint32)                                                                                        \
+    X(INT64, int64, int64_t, int64)                                                                                            \
+    X(UINT64, uint64, uint64_t, uint64)                                                                                        \
+    X(FLOAT16, float16, uint16_t, float)                                                                                       \
+    X(BFLOAT16, bfloat16, uint16_t, float)                                                                                     \
+    X(FLOAT, float, float, float)                                                                                              \
+    X(DOUBLE, double, double, double)                                                                                          \
+    X(FLOAT8E4M3, float8e4m3, uint8_t, float)                                                                                  \
+    X(FLOAT8E5M2, float8e5m2, uint8_t, float)
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -15,7 +15,7 @@
             memcpy(to + i * sizeof(element), &element, sizeof(element));                                                       \
         }                                                                                                                      \
     }
-RONDO_TYPES(SCALE)
+RONDO_NCCL_TYPES(SCALE)
 
 void rondo_nccl_scale_host(void *to, const void *from, size_t count, rondo_datatype_t type, const void *scalar)
 {
@@ -24,7 +24,7 @@ void rondo_nccl_scale_host(void *to, const void *from, size_t count, rondo_datat
     case RONDO_##SUFFIX:                                                                                                       \
         scale_##name(to, from, count, scalar);                                                                                 \
         break;
-        RONDO_TYPES(CASE)
+        RONDO_NCCL_TYPES(CASE)
     default:
         break;
     }

@@ -327,6 +327,7 @@ static void expect_result(const struct expected *e, const void *const *values)
                                               (size_t) slice_op->count,
                                               (rondo_datatype_t) slice_op->type,
                                               (rondo_op_t) slice_op->op,
+                                              NULL,
                                               (int) slice_op->average,
                                               0};
     rondo_reduce_elements(&reduction);
