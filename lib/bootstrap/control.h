@@ -36,6 +36,7 @@ struct rondo_control_options {
     const char *root;                   /* "host:port"; NULL: a Unix socket of this host, found by job and user */
     const char *secret;                 /* NULL: none; a root that is not on loopback then refuses to start */
     const char *job;                    /* NULL: the empty one */
+    int launched;                       /* by a launcher: without a secret, one is made for the user */
     int encrypts;                       /* rondo_control_encrypts; the same on all ranks */
     double connect_timeout;             /* seconds, more than 0 */
 };

@@ -36,7 +36,8 @@ struct rondo_rendezvous_found {
     struct rondo_secret_file file;
 };
 /* Completes options: where a root that other hosts may reach comes without a secret, it is the launcher's key, else that of the
- * user's file. *found holds it; the caller clears it. RONDO_ERR_BOOTSTRAP if the file is there and must not be used. */
+ * user's file, which is made for a job that a launcher has started. *found holds it; the caller clears it. RONDO_ERR_BOOTSTRAP
+ * if the file is there and must not be used. */
 rondo_result_t rondo_rendezvous_complete(struct rondo_control_options *options, struct rondo_rendezvous_found *found);
 /* Fills *secrets for a job without a unique id. The caller clears it. RONDO_ERR_SYSTEM without random bytes. */
 rondo_result_t rondo_rendezvous_secrets(const struct rondo_control_options *options, struct rondo_rendezvous_secrets *secrets);

@@ -48,7 +48,8 @@ rondo_result_t rondo_rendezvous_complete(struct rondo_control_options *options, 
     if ((found->source = rondo_launcher_key(found->key)) != NULL) {
         options->secret = found->key;
     } else {
-        rondo_result_t result = rondo_secret_file_read(&found->file);
+        rondo_result_t result =
+            options->launched ? rondo_secret_file_provide(&found->file) : rondo_secret_file_read(&found->file);
         if (result != RONDO_SUCCESS || found->file.secret[0] == '\0')
             return result;
         found->source = found->file.path;

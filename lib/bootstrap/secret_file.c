@@ -3,9 +3,11 @@
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
+#include "lib/base/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +63,42 @@ static rondo_result_t read_secret(struct rondo_secret_file *file, int descriptor
         return RONDO_SUCCESS;
     snprintf(reason, sizeof(reason), "it must be one line of %d to %d bytes", RONDO_SECRET_FILE_LEAST, RONDO_SECRET_FILE_MOST);
     return refuse(file, reason);
+}
+
+/* Writes a secret to a file of its own and then gives it the name: the name is never that of a half-written secret, and of
+ * several ranks one is first (link fails where the name is taken, also on network file systems). */
+static void make_secret(const struct rondo_secret_file *file)
+{
+    unsigned char random[RONDO_SECRET_FILE_LEAST];
+    char line[2 * sizeof(random) + 2], draft[RONDO_SECRET_FILE_PATH + 32];
+    uint64_t name;
+    if (rondo_random_bytes(random, sizeof(random)) != RONDO_SUCCESS || rondo_random_bytes(&name, sizeof(name)) != RONDO_SUCCESS)
+        return;
+    for (size_t i = 0; i < sizeof(random); i++)
+        snprintf(line + 2 * i, 4, "%02x\n", random[i]);
+    const int folder = (int) (strrchr(file->path, '/') - file->path);
+    snprintf(draft, sizeof(draft), "%.*s", folder, file->path);
+    mkdir(draft, S_IRWXU); /* or it is there */
+    snprintf(draft, sizeof(draft), "%s.%016llx", file->path, (unsigned long long) name);
+    const int descriptor = rondo_file_open(draft, O_WRONLY | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
+    if (descriptor >= 0) {
+        const int error = rondo_file_write(descriptor, line, strlen(line), 0);
+        const int written = close(descriptor) == 0 && error == 0;
+        if (written && link(draft, file->path) == 0)
+            rondo_log(RONDO_LOG_INFO, -1, "made %s, the secret of this user's jobs across hosts", file->path);
+        unlink(draft);
+    }
+    explicit_bzero(random, sizeof(random));
+    explicit_bzero(line, sizeof(line));
+}
+
+rondo_result_t rondo_secret_file_provide(struct rondo_secret_file *file)
+{
+    rondo_result_t result = rondo_secret_file_read(file);
+    if (result != RONDO_SUCCESS || file->secret[0] != '\0' || file->path[0] == '\0')
+        return result;
+    make_secret(file);
+    return rondo_secret_file_read(file);
 }
 
 rondo_result_t rondo_secret_file_read(struct rondo_secret_file *file)

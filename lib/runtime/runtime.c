@@ -146,6 +146,7 @@ static rondo_result_t connect_control(struct rondo_runtime *runtime, const rondo
     options.size = runtime->size;
     options.unique_id = config != NULL ? config->unique_id : NULL;
     options.job = launch.job;
+    options.launched = !given && strcmp(launch.launcher, "RONDO_RANK") != 0 && strcmp(launch.launcher, "none") != 0;
     options.encrypts = runtime->transport.encrypts;
     options.connect_timeout = runtime->settings.connect_timeout;
     runtime->gone = calloc((size_t) runtime->size, sizeof(*runtime->gone));
@@ -616,7 +617,7 @@ rondo_result_t rondo_init(rondo_t *rt, const rondo_config_t *config)
     if (result == RONDO_SUCCESS && (runtime->handle = rondo_handle_open(RONDO_HANDLE_RUNTIME, runtime)) == NULL)
         result = rondo_fail(RONDO_ERR_MEMORY, "no memory for a runtime's handle");
     if (result == RONDO_SUCCESS) /* no rank has a runtime that another could not make */
-        result = rondo_meet(runtime->world, "rondo_init");
+        result = rondo_meet(runtime->world, "rondo_init", NULL);
     if (result != RONDO_SUCCESS) {
         char message[1024]; /* a call in tear_down may set another message */
         snprintf(message, sizeof(message), "%s", rondo_last_error());
@@ -647,7 +648,7 @@ rondo_result_t rondo_finalize(rondo_t handle)
     /* The exchange keeps this rank from leaving while others may still wait for its last credit or for a connection. After a
      * failure no rank waits for another. */
     if (rondo_comm_failure(runtime->world) == RONDO_SUCCESS) {
-        rondo_result_t met = rondo_meet(runtime->world, "rondo_finalize");
+        rondo_result_t met = rondo_meet(runtime->world, "rondo_finalize", NULL);
         if (met != RONDO_SUCCESS) /* a rank that has met the others may have left before this one heard of it */
             rondo_log(met == RONDO_ERR_PEER ? RONDO_LOG_INFO : RONDO_LOG_WARN, runtime->rank, "%s", rondo_last_error());
     }

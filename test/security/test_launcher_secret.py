@@ -38,7 +38,7 @@ def test_another_key_is_refused(key, tmp_path):
     with Hosts(2) as hosts:
         command = [*hosts.mpirun(tmp_path, 1), "sh", "-c", wrapper, "sh", program("rondo"), *BENCH]
         process = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                 timeout=90, env=environment(60, UCX_TLS="tcp", RONDO_SECRET="", RONDO_CONNECT_TIMEOUT=5,
+                                 timeout=90, env=environment(60, UCX_TLS="tcp", RONDO_SECRET="", RONDO_CONNECT_TIMEOUT=5, HOME=tmp_path,
                                                              RONDO_ROOT=f"{hosts.address(0)}:5555"))
     assert process.returncode != 0, process.stdout
     assert "RONDO_SECRET" in process.stdout, process.stdout
@@ -97,6 +97,41 @@ def test_a_users_file_that_holds_no_secret(tmp_path, secret):
     with Hosts(2) as hosts, serve(hosts, each=homes(tmp_path, secret, secret)) as job:
         for code, _, message in job.results().values():
             assert code == BOOTSTRAP and "it must be one line of 16 to 256 bytes" in message, message
+
+
+def launched(home):
+    """Ranks that Hydra has started, which gives no key."""
+    return lambda rank: {"RONDO_RANK": "", "RONDO_SIZE": "", "PMI_RANK": str(rank), "PMI_SIZE": "2", "HOME": str(home(rank))}
+
+
+def test_a_launched_job_makes_the_users_file(tmp_path):
+    """Both ranks find none at about the same time; one of them is first, and later jobs find what it has made."""
+    secrets = []
+    for _ in range(2):
+        with Hosts(2) as hosts, serve(hosts, each=launched(lambda rank: tmp_path)) as job:
+            for code, _, message in job.results().values():
+                assert code == SUCCESS, message
+            job.finish()
+        folder = tmp_path / ".rondo"
+        assert [path.name for path in folder.iterdir()] == ["secret"], "a draft was left behind"
+        assert folder.stat().st_mode & 0o777 == 0o700 and (folder / "secret").stat().st_mode & 0o777 == 0o600
+        secrets.append((folder / "secret").read_text())
+    assert secrets[0] == secrets[1] and re.fullmatch(r"[0-9a-f]{32}\n", secrets[0]), secrets
+
+
+def test_a_launched_job_with_two_homes(tmp_path):
+    """Each rank makes a secret of its own, and they do not meet."""
+    for rank in range(2):
+        (tmp_path / f"{rank}").mkdir()
+    with Hosts(2) as hosts, serve(hosts, each=launched(lambda rank: tmp_path / f"{rank}")) as job:
+        results = job.results()
+        assert results[1][0] == BOOTSTRAP and str(tmp_path / "1/.rondo/secret") in results[1][2], job.output()
+
+
+def test_a_launched_job_without_a_home(tmp_path):
+    with Hosts(2) as hosts, serve(hosts, each=launched(lambda rank: tmp_path / "nowhere")) as job:
+        for code, _, message in job.results().values():
+            assert code == BOOTSTRAP and "export RONDO_SECRET=" in message, message
 
 
 def test_without_a_launchers_key(tmp_path):
