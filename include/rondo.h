@@ -493,6 +493,24 @@ typedef struct {
 RONDO_API rondo_result_t rondo_get_stats(rondo_t rt, rondo_stats_t *stats);
 
 /**
+ * Names a function that threads call again and again while they wait in the library.
+ *
+ * A thread that waits in rondo_wait(), rondo_waitall(), rondo_group_end() or a blocking operation calls it every millisecond or
+ * more often, as long as it waits; an operation that completes at once calls it never. It is for a program that has to serve
+ * something else meanwhile, such as another communication library whose messages the other ranks wait for. The function must
+ * return soon, and must not call the library.
+ *
+ * @param rt         runtime
+ * @param fn         the function; NULL: none. Replaces the one before, which may still be running when the call returns
+ * @param argument   what the function is called with
+ * @retval RONDO_ERR_ARGUMENT   rt is NULL
+ * @ranks    None: the call is local.
+ * @threads  Any, before other threads use the runtime. The function is called on each thread that waits, on several at a time.
+ * @source   Rondo's own; the progress callbacks of MPI libraries are similar.
+ */
+RONDO_API rondo_result_t rondo_wait_callback(rondo_t rt, void (*fn)(void *argument), void *argument);
+
+/**
  * Writes what all ranks are doing.
  *
  * The report names each operation that is active on any rank, the ranks that have started it, those that have not, and the
@@ -619,6 +637,82 @@ RONDO_API rondo_result_t rondo_comm_dup(rondo_comm_t comm, rondo_comm_t *result)
  * @source   MPI_Comm_shrink of User-Level Failure Mitigation; ncclCommShrink() of NCCL.
  */
 RONDO_API rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *excluded, int count, rondo_comm_t *result);
+
+/**
+ * Makes a communicator of some ranks of another, which alone call it.
+ *
+ * Rank i of the new communicator is ranks[i] of comm. Operations of comm go on meanwhile. It inherits comm's compression.
+ *
+ * @param comm     communicator
+ * @param ranks    count different ranks of comm, the calling one among them
+ * @param count    number of members, 1 to the size of comm
+ * @param tag      not negative; tells apart what several threads of a rank make of comm at one time
+ * @param result   becomes the communicator; NULL on failure
+ * @retval RONDO_ERR_ARGUMENT   an argument is NULL, an entry is no rank of comm or is listed twice, the calling rank is not
+ *                              listed, or count or tag is out of range
+ * @retval RONDO_ERR_MEMORY     out of memory, or over the memory budget
+ * @retval RONDO_ERR_PEER       a member has died or left
+ * @retval RONDO_ERR_TIMEOUT    a member has not called for RONDO_TIMEOUT seconds
+ * @retval RONDO_ERR_MISMATCH   two members that call it with one tag give lists that differ, also if only in order, and whose
+ *                              smallest rank is the same
+ * @retval RONDO_ERR_ABORTED    comm was aborted
+ * @ranks    Collective over the members, which give equal lists and tags. The other ranks of comm call nothing.
+ * @threads  Any; calls with one tag and a member in common are made in one order on all of their members.
+ * @source   MPI-4.1 section 7.4.2, Communicator Constructors (MPI_Comm_create_group, whose group's order is the list's).
+ */
+RONDO_API rondo_result_t rondo_comm_create_group(rondo_comm_t comm, const int *ranks, int count, int tag, rondo_comm_t *result);
+
+/**
+ * Makes a communicator of the same ranks with a graph, for neighbourhood collectives.
+ *
+ * The rank has an edge from each of its sources and one to each of its destinations, in the order of the lists, which is that
+ * of the blocks. The n-th edge from a rank to another is the n-th in both lists. A rank may name itself, and a rank several
+ * times. Ranks keep their numbers. A copy by rondo_comm_dup() has the graph, too.
+ *
+ * @param comm          communicator
+ * @param indegree      number of sources, 0 to 127
+ * @param sources       indegree ranks of comm; may be NULL if there are none
+ * @param outdegree     number of destinations, 0 to 127
+ * @param destinations  outdegree ranks of comm; may be NULL if there are none
+ * @param result        becomes the communicator; NULL on failure
+ * @retval RONDO_ERR_ARGUMENT   comm, a list or result is NULL, a degree is out of range, or an entry is no rank of comm
+ * @retval RONDO_ERR_MEMORY     out of memory on some rank, or over the memory budget
+ * @retval RONDO_ERR_MISMATCH   some rank names a destination that does not name it as a source, or the other way round, or not
+ *                              as often; or a rank of comm called another function
+ * @retval RONDO_ERR_PEER       a rank of comm has died or left
+ * @retval RONDO_ERR_TIMEOUT    a rank of comm has not called for RONDO_TIMEOUT seconds
+ * @retval RONDO_ERR_ABORTED    comm was aborted
+ * @ranks    Collective: all ranks of comm call it, in one order among the calls that make communicators of comm.
+ * @threads  Any, in an order that is the same on all ranks.
+ * @source   MPI-4.1 section 8.5.4, Distributed Graph Constructor (MPI_Dist_graph_create_adjacent, without weights).
+ */
+RONDO_API rondo_result_t rondo_graph_create(rondo_comm_t comm, int indegree, const int *sources, int outdegree,
+                                            const int *destinations, rondo_comm_t *result);
+
+/**
+ * Makes a communicator whose ranks are the points of a grid, for neighbourhood collectives.
+ *
+ * Ranks lie in the grid in row-major order: the last dimension's neighbours have adjacent numbers. Ranks keep their numbers.
+ * Sources and destinations are, for each dimension, the neighbour in the negative and the one in the positive direction. At the
+ * ends of a dimension that is not periodic there is none, and its block is not moved.
+ *
+ * @param comm      communicator
+ * @param ndims     number of dimensions, 0 to 63
+ * @param dims      ndims entries: ranks in each dimension, equal on all ranks; their product is at most the size of comm
+ * @param periods   ndims entries, equal on all ranks: not 0 where the ends of the dimension are neighbours
+ * @param result    becomes the communicator; NULL on failure, and on ranks of comm that are beyond the grid
+ * @retval RONDO_ERR_ARGUMENT   an argument is NULL, ndims or an entry of dims is out of range, or the grid has too many points
+ * @retval RONDO_ERR_MEMORY     out of memory on some rank, or over the memory budget
+ * @retval RONDO_ERR_MISMATCH   ranks give different dims or periods, or a rank of comm called another function
+ * @retval RONDO_ERR_PEER       a rank of comm has died or left
+ * @retval RONDO_ERR_TIMEOUT    a rank of comm has not called for RONDO_TIMEOUT seconds
+ * @retval RONDO_ERR_ABORTED    comm was aborted
+ * @ranks    Collective: all ranks of comm call it, in one order among the calls that make communicators of comm.
+ * @threads  Any, in an order that is the same on all ranks.
+ * @source   MPI-4.1 section 8.5.1, Cartesian Constructor (MPI_Cart_create, without reordering).
+ */
+RONDO_API rondo_result_t rondo_cart_create(rondo_comm_t comm, int ndims, const int *dims, const int *periods,
+                                           rondo_comm_t *result);
 
 /**
  * Tells whether a communicator has failed and whether it has work left.
@@ -1046,6 +1140,35 @@ RONDO_API rondo_result_t rondo_reduce_scatter_block_on_stream(const void *send, 
 /**@}*/
 
 /**
+ * Combines blocks of different sizes of all ranks, and gives each rank one combined block.
+ *
+ * send holds a block of recvcounts[r] elements for each rank r, one after the other. Block r, combined over all ranks, becomes
+ * recv of rank r. With equal counts it is rondo_reduce_scatter_block(), and messages and traces say so.
+ *
+ * @param send        as many elements as all counts together; RONDO_IN_PLACE (on all ranks): the input is in recv
+ * @param recv        recvcounts[rank] elements, which do not overlap send. In place it holds as many elements as all counts
+ *                    together, and the result is at its beginning; what the rest holds then is not said
+ * @param recvcounts  size entries: elements of each rank's block; equal on all ranks. Copied by the call
+ * @param type   datatype of the elements
+ * @param op     operator; RONDO_BAND, RONDO_BOR and RONDO_BXOR need an integer type
+ * @param comm   communicator
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal recvcounts, type and op.
+ * @source MPI-4.1 section 6.10.2, MPI_REDUCE_SCATTER.
+ */
+/**@{*/
+RONDO_API rondo_result_t rondo_reduce_scatter(const void *send, void *recv, const size_t *recvcounts, rondo_datatype_t type,
+                                              rondo_op_t op, rondo_comm_t comm);
+RONDO_API rondo_result_t rondo_ireduce_scatter(const void *send, void *recv, const size_t *recvcounts, rondo_datatype_t type,
+                                               rondo_op_t op, rondo_comm_t comm, rondo_request_t *request);
+RONDO_API rondo_result_t rondo_reduce_scatter_init(const void *send, void *recv, const size_t *recvcounts,
+                                                   rondo_datatype_t type, rondo_op_t op, rondo_comm_t comm,
+                                                   const rondo_attr_t *attr, rondo_request_t *request);
+RONDO_API rondo_result_t rondo_reduce_scatter_on_stream(const void *send, void *recv, const size_t *recvcounts,
+                                                        rondo_datatype_t type, rondo_op_t op, rondo_comm_t comm, void *stream);
+/**@}*/
+
+/**
  * Gives every rank the data of all ranks.
  *
  * recv holds size blocks of sendcount elements; block r becomes rank r's send.
@@ -1130,8 +1253,9 @@ RONDO_API rondo_result_t rondo_alltoall_on_stream(const void *send, void *recv, 
  *
  * scounts[d] elements at send + sdispls[d] go to rank d. rcounts[s] elements from rank s are stored at recv + rdispls[s].
  *
- * @param send     the blocks to send, which may overlap each other; RONDO_IN_PLACE is not allowed
- * @param scounts  size entries: elements for each rank. Copied by the call
+ * @param send     the blocks to send, which may overlap each other; RONDO_IN_PLACE (on all ranks): what recv holds is sent, the
+ *                 block of each rank to that rank, and rank s sends as much as it receives from this rank
+ * @param scounts  size entries: elements for each rank; ignored in place, as sdispls is. Copied by the call
  * @param sdispls  size entries: elements from send to each block. Copied by the call
  * @param recv     the blocks to receive, which overlap neither each other nor send
  * @param rcounts  size entries: elements from each rank; rcounts[s] equals rank s's scounts for this rank. Copied by the call
@@ -1155,6 +1279,44 @@ RONDO_API rondo_result_t rondo_alltoallv_init(const void *send, const size_t *sc
 RONDO_API rondo_result_t rondo_alltoallv_on_stream(const void *send, const size_t *scounts, const size_t *sdispls, void *recv,
                                                    const size_t *rcounts, const size_t *rdispls, rondo_datatype_t type,
                                                    rondo_comm_t comm, void *stream);
+/**@}*/
+
+/**
+ * Sends a block from each rank to each rank, in blocks of different sizes and types.
+ *
+ * scounts[d] elements of stypes[d] at sdispls[d] bytes from send go to rank d. rcounts[s] elements of rtypes[s] from rank s are
+ * stored at rdispls[s] bytes from recv. Bytes are moved as they are: neither buffer nor displacements need be aligned.
+ *
+ * @param send     the blocks to send, which may overlap each other; RONDO_IN_PLACE (on all ranks): what recv holds is sent, the
+ *                 block of each rank to that rank
+ * @param scounts  size entries: elements for each rank; ignored in place, as sdispls and stypes are. Copied by the call
+ * @param sdispls  size entries: bytes from send to each block. Copied by the call
+ * @param stypes   size entries: datatype of each block. Copied by the call
+ * @param recv     the blocks to receive, which overlap neither each other nor send
+ * @param rcounts  size entries: elements from each rank, as many bytes as rank s sends to this rank. Copied by the call
+ * @param rdispls  size entries: bytes from recv to each block. Copied by the call
+ * @param rtypes   size entries: datatype of each block. Copied by the call
+ * @param comm   communicator
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm.
+ * @source MPI-4.1 section 6.8, All-to-All Scatter/Gather (MPI_ALLTOALLW).
+ */
+/**@{*/
+RONDO_API rondo_result_t rondo_alltoallw(const void *send, const size_t *scounts, const size_t *sdispls,
+                                         const rondo_datatype_t *stypes, void *recv, const size_t *rcounts,
+                                         const size_t *rdispls, const rondo_datatype_t *rtypes, rondo_comm_t comm);
+RONDO_API rondo_result_t rondo_ialltoallw(const void *send, const size_t *scounts, const size_t *sdispls,
+                                          const rondo_datatype_t *stypes, void *recv, const size_t *rcounts,
+                                          const size_t *rdispls, const rondo_datatype_t *rtypes, rondo_comm_t comm,
+                                          rondo_request_t *request);
+RONDO_API rondo_result_t rondo_alltoallw_init(const void *send, const size_t *scounts, const size_t *sdispls,
+                                              const rondo_datatype_t *stypes, void *recv, const size_t *rcounts,
+                                              const size_t *rdispls, const rondo_datatype_t *rtypes, rondo_comm_t comm,
+                                              const rondo_attr_t *attr, rondo_request_t *request);
+RONDO_API rondo_result_t rondo_alltoallw_on_stream(const void *send, const size_t *scounts, const size_t *sdispls,
+                                                   const rondo_datatype_t *stypes, void *recv, const size_t *rcounts,
+                                                   const size_t *rdispls, const rondo_datatype_t *rtypes, rondo_comm_t comm,
+                                                   void *stream);
 /**@}*/
 
 /**
@@ -1184,6 +1346,37 @@ RONDO_API rondo_result_t rondo_gather_on_stream(const void *send, void *recv, si
 /**@}*/
 
 /**
+ * Collects a block of each rank at the root, in blocks of different sizes.
+ *
+ * recvcounts[r] elements of rank r are stored at recv + displs[r] of root.
+ *
+ * @param send        sendcount elements; RONDO_IN_PLACE at root only: its block is in recv
+ * @param sendcount   elements of send, equal to root's recvcounts for this rank; ignored in place
+ * @param recv        the blocks at root, which overlap neither each other nor send; ignored elsewhere
+ * @param recvcounts  size entries at root: elements of each rank. Copied by the call; ignored elsewhere
+ * @param displs      size entries at root: elements from recv to each block. Copied by the call; ignored elsewhere
+ * @param type   datatype of the elements
+ * @param root        rank that receives the blocks
+ * @param comm   communicator
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal type and root.
+ * @source MPI-4.1 section 6.5, Gather (MPI_GATHERV).
+ */
+/**@{*/
+RONDO_API rondo_result_t rondo_gatherv(const void *send, size_t sendcount, void *recv, const size_t *recvcounts,
+                                       const size_t *displs, rondo_datatype_t type, int root, rondo_comm_t comm);
+RONDO_API rondo_result_t rondo_igatherv(const void *send, size_t sendcount, void *recv, const size_t *recvcounts,
+                                        const size_t *displs, rondo_datatype_t type, int root, rondo_comm_t comm,
+                                        rondo_request_t *request);
+RONDO_API rondo_result_t rondo_gatherv_init(const void *send, size_t sendcount, void *recv, const size_t *recvcounts,
+                                            const size_t *displs, rondo_datatype_t type, int root, rondo_comm_t comm,
+                                            const rondo_attr_t *attr, rondo_request_t *request);
+RONDO_API rondo_result_t rondo_gatherv_on_stream(const void *send, size_t sendcount, void *recv, const size_t *recvcounts,
+                                                 const size_t *displs, rondo_datatype_t type, int root, rondo_comm_t comm,
+                                                 void *stream);
+/**@}*/
+
+/**
  * Sends a block of the root's data to each rank.
  *
  * send of root holds size blocks of count_per_rank elements; block r becomes recv of rank r.
@@ -1208,6 +1401,37 @@ RONDO_API rondo_result_t rondo_scatter_init(const void *send, void *recv, size_t
                                             int root, rondo_comm_t comm, const rondo_attr_t *attr, rondo_request_t *request);
 RONDO_API rondo_result_t rondo_scatter_on_stream(const void *send, void *recv, size_t count_per_rank, rondo_datatype_t type,
                                                  int root, rondo_comm_t comm, void *stream);
+/**@}*/
+
+/**
+ * Sends a block of the root's data to each rank, in blocks of different sizes.
+ *
+ * sendcounts[r] elements at send + displs[r] of root become recv of rank r.
+ *
+ * @param send        the blocks at root, which may overlap each other; ignored elsewhere
+ * @param sendcounts  size entries at root: elements for each rank. Copied by the call; ignored elsewhere
+ * @param displs      size entries at root: elements from send to each block. Copied by the call; ignored elsewhere
+ * @param recv        recvcount elements, which do not overlap send; RONDO_IN_PLACE at root only: its block stays in send
+ * @param recvcount   elements of recv, equal to root's sendcounts for this rank; ignored in place
+ * @param type   datatype of the elements
+ * @param root        rank that has the data
+ * @param comm   communicator
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal type and root.
+ * @source MPI-4.1 section 6.6, Scatter (MPI_SCATTERV).
+ */
+/**@{*/
+RONDO_API rondo_result_t rondo_scatterv(const void *send, const size_t *sendcounts, const size_t *displs, void *recv,
+                                        size_t recvcount, rondo_datatype_t type, int root, rondo_comm_t comm);
+RONDO_API rondo_result_t rondo_iscatterv(const void *send, const size_t *sendcounts, const size_t *displs, void *recv,
+                                         size_t recvcount, rondo_datatype_t type, int root, rondo_comm_t comm,
+                                         rondo_request_t *request);
+RONDO_API rondo_result_t rondo_scatterv_init(const void *send, const size_t *sendcounts, const size_t *displs, void *recv,
+                                             size_t recvcount, rondo_datatype_t type, int root, rondo_comm_t comm,
+                                             const rondo_attr_t *attr, rondo_request_t *request);
+RONDO_API rondo_result_t rondo_scatterv_on_stream(const void *send, const size_t *sendcounts, const size_t *displs, void *recv,
+                                                  size_t recvcount, rondo_datatype_t type, int root, rondo_comm_t comm,
+                                                  void *stream);
 /**@}*/
 
 /**
@@ -1302,6 +1526,166 @@ RONDO_API rondo_result_t rondo_alltonext_init(const void *send, void *recv, size
                                               rondo_comm_t comm, const rondo_attr_t *attr, rondo_request_t *request);
 RONDO_API rondo_result_t rondo_alltonext_on_stream(const void *send, void *recv, size_t count, rondo_datatype_t type,
                                                    rondo_comm_t comm, void *stream);
+/**@}*/
+
+/* ---- neighbourhoods -------------------------------------------------------------------------------------------------------*/
+
+/**
+ * Gives the data of each rank to its destinations.
+ *
+ * recv holds a block of count elements for each source; the l-th becomes the l-th source's send. Of a grid the sources and
+ * destinations are, for each dimension, the neighbour in the negative and the one in the positive direction; the block of one
+ * that is missing is not changed.
+ *
+ * @param send   count elements; RONDO_IN_PLACE is not allowed
+ * @param recv   a block for each source, which do not overlap send
+ * @param count  elements of one block, equal at both ends of each edge; 0 is allowed
+ * @param type   datatype of the elements
+ * @param comm   a communicator of rondo_graph_create() or rondo_cart_create(), or a copy of one
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal type. A rank
+ *         waits for its neighbours alone.
+ * @source MPI-4.1 section 8.6, Neighborhood Collective Communication (MPI_NEIGHBOR_ALLGATHER).
+ */
+/**@{*/
+RONDO_API rondo_result_t rondo_neighbor_allgather(const void *send, void *recv, size_t count, rondo_datatype_t type,
+                                                  rondo_comm_t comm);
+RONDO_API rondo_result_t rondo_ineighbor_allgather(const void *send, void *recv, size_t count, rondo_datatype_t type,
+                                                   rondo_comm_t comm, rondo_request_t *request);
+RONDO_API rondo_result_t rondo_neighbor_allgather_init(const void *send, void *recv, size_t count, rondo_datatype_t type,
+                                                       rondo_comm_t comm, const rondo_attr_t *attr, rondo_request_t *request);
+RONDO_API rondo_result_t rondo_neighbor_allgather_on_stream(const void *send, void *recv, size_t count, rondo_datatype_t type,
+                                                            rondo_comm_t comm, void *stream);
+/**@}*/
+
+/**
+ * Gives the data of each rank to its destinations, in blocks of different sizes.
+ *
+ * recvcounts[l] elements of the l-th source are stored at recv + displs[l].
+ *
+ * @param send        sendcount elements; RONDO_IN_PLACE is not allowed
+ * @param sendcount   elements of send, equal to the count that each destination has for it
+ * @param recv        the blocks, which overlap neither each other nor send
+ * @param recvcounts  an entry for each source: its elements. Copied by the call
+ * @param displs      an entry for each source: elements from recv to its block. Copied by the call
+ * @param type   datatype of the elements
+ * @param comm   a communicator with a graph, as for rondo_neighbor_allgather()
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal type. A rank
+ *         waits for its neighbours alone.
+ * @source MPI-4.1 section 8.6, Neighborhood Collective Communication (MPI_NEIGHBOR_ALLGATHERV).
+ */
+/**@{*/
+RONDO_API rondo_result_t rondo_neighbor_allgatherv(const void *send, size_t sendcount, void *recv, const size_t *recvcounts,
+                                                   const size_t *displs, rondo_datatype_t type, rondo_comm_t comm);
+RONDO_API rondo_result_t rondo_ineighbor_allgatherv(const void *send, size_t sendcount, void *recv, const size_t *recvcounts,
+                                                    const size_t *displs, rondo_datatype_t type, rondo_comm_t comm,
+                                                    rondo_request_t *request);
+RONDO_API rondo_result_t rondo_neighbor_allgatherv_init(const void *send, size_t sendcount, void *recv,
+                                                        const size_t *recvcounts, const size_t *displs, rondo_datatype_t type,
+                                                        rondo_comm_t comm, const rondo_attr_t *attr, rondo_request_t *request);
+RONDO_API rondo_result_t rondo_neighbor_allgatherv_on_stream(const void *send, size_t sendcount, void *recv,
+                                                             const size_t *recvcounts, const size_t *displs,
+                                                             rondo_datatype_t type, rondo_comm_t comm, void *stream);
+/**@}*/
+
+/**
+ * Sends a block to each destination, and receives one from each source.
+ *
+ * send holds a block of count elements for each destination, recv one for each source. The k-th block goes along the k-th edge,
+ * and becomes the block of recv that is that edge's at its other end: of several edges from one rank to another the n-th there,
+ * too. What a rank of a grid sends in the negative direction of a dimension its neighbour receives as from the positive one,
+ * also where both neighbours are one rank, or the rank itself.
+ *
+ * @param send   a block for each destination; RONDO_IN_PLACE is not allowed
+ * @param recv   a block for each source, which do not overlap send
+ * @param count  elements of one block, equal at both ends of each edge; 0 is allowed
+ * @param type   datatype of the elements
+ * @param comm   a communicator with a graph, as for rondo_neighbor_allgather()
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal type. A rank
+ *         waits for its neighbours alone.
+ * @source MPI-4.1 section 8.6, Neighborhood Collective Communication (MPI_NEIGHBOR_ALLTOALL).
+ */
+/**@{*/
+RONDO_API rondo_result_t rondo_neighbor_alltoall(const void *send, void *recv, size_t count, rondo_datatype_t type,
+                                                 rondo_comm_t comm);
+RONDO_API rondo_result_t rondo_ineighbor_alltoall(const void *send, void *recv, size_t count, rondo_datatype_t type,
+                                                  rondo_comm_t comm, rondo_request_t *request);
+RONDO_API rondo_result_t rondo_neighbor_alltoall_init(const void *send, void *recv, size_t count, rondo_datatype_t type,
+                                                      rondo_comm_t comm, const rondo_attr_t *attr, rondo_request_t *request);
+RONDO_API rondo_result_t rondo_neighbor_alltoall_on_stream(const void *send, void *recv, size_t count, rondo_datatype_t type,
+                                                           rondo_comm_t comm, void *stream);
+/**@}*/
+
+/**
+ * Sends a block to each destination, and receives one from each source, in blocks of different sizes.
+ *
+ * As rondo_neighbor_alltoall(), with scounts[k] elements at send + sdispls[k] and rcounts[l] elements at recv + rdispls[l].
+ *
+ * @param send     the blocks to send, which may overlap each other; RONDO_IN_PLACE is not allowed
+ * @param scounts  an entry for each destination: elements. Copied by the call
+ * @param sdispls  an entry for each destination: elements from send to its block. Copied by the call
+ * @param recv     the blocks to receive, which overlap neither each other nor send
+ * @param rcounts  an entry for each source: elements, equal to its scounts for the edge. Copied by the call
+ * @param rdispls  an entry for each source: elements from recv to its block. Copied by the call
+ * @param type   datatype of the elements
+ * @param comm   a communicator with a graph, as for rondo_neighbor_allgather()
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm, with equal type. A rank
+ *         waits for its neighbours alone.
+ * @source MPI-4.1 section 8.6, Neighborhood Collective Communication (MPI_NEIGHBOR_ALLTOALLV).
+ */
+/**@{*/
+RONDO_API rondo_result_t rondo_neighbor_alltoallv(const void *send, const size_t *scounts, const size_t *sdispls, void *recv,
+                                                  const size_t *rcounts, const size_t *rdispls, rondo_datatype_t type,
+                                                  rondo_comm_t comm);
+RONDO_API rondo_result_t rondo_ineighbor_alltoallv(const void *send, const size_t *scounts, const size_t *sdispls, void *recv,
+                                                   const size_t *rcounts, const size_t *rdispls, rondo_datatype_t type,
+                                                   rondo_comm_t comm, rondo_request_t *request);
+RONDO_API rondo_result_t rondo_neighbor_alltoallv_init(const void *send, const size_t *scounts, const size_t *sdispls,
+                                                       void *recv, const size_t *rcounts, const size_t *rdispls,
+                                                       rondo_datatype_t type, rondo_comm_t comm, const rondo_attr_t *attr,
+                                                       rondo_request_t *request);
+RONDO_API rondo_result_t rondo_neighbor_alltoallv_on_stream(const void *send, const size_t *scounts, const size_t *sdispls,
+                                                            void *recv, const size_t *rcounts, const size_t *rdispls,
+                                                            rondo_datatype_t type, rondo_comm_t comm, void *stream);
+/**@}*/
+
+/**
+ * Sends a block to each destination, and receives one from each source, in blocks of different sizes and types.
+ *
+ * As rondo_neighbor_alltoallv(), with a datatype for each block and displacements in bytes, as rondo_alltoallw() has them.
+ *
+ * @param send     the blocks to send, which may overlap each other; RONDO_IN_PLACE is not allowed
+ * @param scounts  an entry for each destination: elements. Copied by the call
+ * @param sdispls  an entry for each destination: bytes from send to its block. Copied by the call
+ * @param stypes   an entry for each destination: datatype. Copied by the call
+ * @param recv     the blocks to receive, which overlap neither each other nor send
+ * @param rcounts  an entry for each source: elements, as many bytes as it sends along the edge. Copied by the call
+ * @param rdispls  an entry for each source: bytes from recv to its block. Copied by the call
+ * @param rtypes   an entry for each source: datatype. Copied by the call
+ * @param comm   a communicator with a graph, as for rondo_neighbor_allgather()
+ * @forms
+ * @ranks  All ranks of comm call it, in one order among the collectives of comm. A rank waits for its neighbours alone.
+ * @source MPI-4.1 section 8.6, Neighborhood Collective Communication (MPI_NEIGHBOR_ALLTOALLW).
+ */
+/**@{*/
+RONDO_API rondo_result_t rondo_neighbor_alltoallw(const void *send, const size_t *scounts, const size_t *sdispls,
+                                                  const rondo_datatype_t *stypes, void *recv, const size_t *rcounts,
+                                                  const size_t *rdispls, const rondo_datatype_t *rtypes, rondo_comm_t comm);
+RONDO_API rondo_result_t rondo_ineighbor_alltoallw(const void *send, const size_t *scounts, const size_t *sdispls,
+                                                   const rondo_datatype_t *stypes, void *recv, const size_t *rcounts,
+                                                   const size_t *rdispls, const rondo_datatype_t *rtypes, rondo_comm_t comm,
+                                                   rondo_request_t *request);
+RONDO_API rondo_result_t rondo_neighbor_alltoallw_init(const void *send, const size_t *scounts, const size_t *sdispls,
+                                                       const rondo_datatype_t *stypes, void *recv, const size_t *rcounts,
+                                                       const size_t *rdispls, const rondo_datatype_t *rtypes, rondo_comm_t comm,
+                                                       const rondo_attr_t *attr, rondo_request_t *request);
+RONDO_API rondo_result_t rondo_neighbor_alltoallw_on_stream(const void *send, const size_t *scounts, const size_t *sdispls,
+                                                            const rondo_datatype_t *stypes, void *recv, const size_t *rcounts,
+                                                            const size_t *rdispls, const rondo_datatype_t *rtypes,
+                                                            rondo_comm_t comm, void *stream);
 /**@}*/
 
 /* ---- point to point -------------------------------------------------------------------------------------------------------*/
@@ -1486,6 +1870,9 @@ typedef struct {
     /** Factor between the size divided by the time and what each link carries, as nccl-tests define bus bandwidth: this times
      * (ranks - 1) / ranks; 0: the factor is 1. */
     int bus_factor;
+    /** Its blocks are those of this rank's neighbours in the communicator's graph, not of all ranks: of its destinations in the
+     * input, and of its sources in the output. "Rank s" of postcondition is the s-th source. */
+    int neighborhood;
 } rondo_collective_t;
 
 /**

@@ -6,9 +6,9 @@ import pytest
 from harness import ROOT, Job, program, run
 
 SCENARIOS = ["pointers", "misaligned", "enumerators", "counts", "roots", "aliasing", "requests", "groups", "attributes",
-             "streams", "memory", "alone"]
+              "streams", "memory", "alone", "graphs"]
 MISMATCHES = ["count", "type", "op", "rate", "collective", "root", "reduce_root", "barrier", "bcast_count", "scan_alltonext",
-              "commutative", "user_op", "element"]
+              "commutative", "user_op", "element", "gatherv_root", "scatterv_type", "reduce_scatter"]
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])

@@ -6,7 +6,7 @@ import pytest
 from harness import BUILD, program, run
 
 COLLECTIVES = ["allreduce", "reduce", "bcast", "reduce_scatter_block", "allgather", "allgatherv", "alltoall", "alltoallv",
-               "gather", "scatter", "barrier", "scan", "exscan", "alltonext", "sendrecv"]
+               "gather", "scatter", "barrier", "scan", "exscan", "alltonext", "sendrecv", "reduce_scatter", "alltoallw", "gatherv", "scatterv"]
 
 
 def bench(tmp_path, *options, expect=0):
@@ -25,7 +25,7 @@ def test_every_element(tmp_path, collective, mode):
 
 def test_beginning_of_a_name(tmp_path):
     """A name's beginning will do where no other begins so; a whole name is never taken for a beginning."""
-    for name, meant in (("reduce_scatter", "reduce_scatter_block"), ("reduce", "reduce"), ("broadcast", "bcast"), ("sc", None),
+    for name, meant in (("reduce_scatter", "reduce_scatter"), ("reduce_scatter_", "reduce_scatter_block"), ("reduce", "reduce"), ("broadcast", "bcast"), ("sc", None),
                         ("all", None), ("reduce_scatters", None)):
         options = (name, "--ranks", 2, "-b", 8, "-e", 8, "-n", 1)
         if meant is not None:

@@ -86,7 +86,7 @@ def test_killed_before_it_did_its_part(scenario):
 
 
 @pytest.mark.parametrize("victim", [0, 2])
-@pytest.mark.parametrize("scenario", ["dup", "split", "register", "init"])
+@pytest.mark.parametrize("scenario", ["dup", "split", "create_group", "register", "init"])
 def test_killed_between_operations(scenario, victim):
     """A rank is killed somewhere in one of many calls, and where all others wait for it in such a call."""
     with faults(4, scenario) as job:

@@ -31,17 +31,17 @@ def test_runtimes():
     run(program("lifecycle"), "--scenario", "runtimes")
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 5])
-def test_shrink(ranks):
-    run(program("shrink"), "--ranks", ranks)
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 9])
+def test_members_alone(ranks):
+    run(program("members_alone"), "--ranks", ranks)
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "allpairs", "pairs", "direct"])
-def test_shrink_by(algorithm):
+def test_reduce_scatter_by(algorithm):
     """The in-place reduce-scatter works with any algorithm."""
-    run(program("shrink"), "--ranks", 4, RONDO_ALGORITHM=algorithm, RONDO_BLOCKS=4)
+    run(program("members_alone"), "--ranks", 4, RONDO_ALGORITHM=algorithm, RONDO_BLOCKS=4)
 
 
-def test_shrink_processes():
-    with Job(3, program("shrink"), "--ranks", 0) as job:
+def test_members_alone_processes():
+    with Job(3, program("members_alone"), "--ranks", 0) as job:
         job.finish()

@@ -3,7 +3,8 @@ import pytest
 from harness import program, run
 
 COLLECTIVES = ["allreduce", "reduce", "reduce_scatter_block", "scan", "exscan", "bcast", "allgather", "allgatherv", "alltoall",
-               "alltoallv", "gather", "scatter", "alltonext", "barrier"]
+               "alltoallv", "alltoallw", "gather", "gatherv", "scatter", "scatterv", "reduce_scatter", "alltonext", "barrier",
+               "neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw"]
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES)

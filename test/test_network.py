@@ -51,7 +51,8 @@ def test_without_preemption():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("collective", ["allreduce", "reduce_scatter_block", "alltoallv", "exscan", "allgatherv"])
+@pytest.mark.parametrize("collective", ["allreduce", "reduce_scatter_block", "alltoallv", "exscan", "allgatherv", "gatherv", "scatterv", "reduce_scatter",
+                                        "alltoallw"])
 def test_whole_matrix_over_a_network(collective):
     on_one_host([0, 1, 1], "matrix", "--collectives", collective)
 

@@ -24,7 +24,8 @@ RONDO_FUNCTION const struct rondo_end *rondo_receive_action_end(const struct ron
 {
     const uint8_t wanted = RONDO_RECEIVE | RONDO_COPY;
     if ((instruction->actions & wanted) != wanted || instruction->receive_count != 1 || instruction->count != 1 ||
-        (instruction->flags & (RONDO_DIRECT_IN | RONDO_SIGNAL)) || run->operation->rate != 0 || run->operation->op == RONDO_BY_USER)
+        (instruction->flags & (RONDO_DIRECT_IN | RONDO_SIGNAL)) || run->operation->rate != 0 ||
+        run->operation->op == RONDO_BY_USER)
         return NULL;
     const struct rondo_end *end = rondo_end_of(run, instruction->receive_first);
     return end->posts_receive_actions ? end : NULL;

@@ -9,14 +9,18 @@
 
 #define ONE(kind) (1u << (kind)) /* the set of this collective alone; ONE(RONDO_KINDS) - 1: of all */
 
+#define NEIGHBORS                                                                                                              \
+    (ONE(RONDO_KIND_NEIGHBOR_ALLGATHER) | ONE(RONDO_KIND_NEIGHBOR_ALLGATHERV) | ONE(RONDO_KIND_NEIGHBOR_ALLTOALL) |            \
+     ONE(RONDO_KIND_NEIGHBOR_ALLTOALLV) | ONE(RONDO_KIND_NEIGHBOR_ALLTOALLW))
+
 static const struct rondo_algorithm algorithms[] = {
-    {.name = "local", .kinds = ONE(RONDO_KINDS) - 1, .build = rondo_build_local},
+    {.name = "local", .kinds = (ONE(RONDO_KINDS) - 1) & ~NEIGHBORS, .build = rondo_build_local},
     {.name = "ring",
      .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_ALLGATHER) |
-              ONE(RONDO_KIND_ALLGATHERV) | ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE),
+              ONE(RONDO_KIND_ALLGATHERV) | ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER),
      .compose = rondo_compose_ring,
      .adapt = rondo_adapt_ring,
-     .one_block = ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK),
+     .one_block = ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_REDUCE_SCATTER),
      .compresses = ONE(RONDO_KINDS) - 1},
     {.name = "ring-hop",
      .kinds = ONE(RONDO_KIND_ALLREDUCE),
@@ -35,10 +39,11 @@ static const struct rondo_algorithm algorithms[] = {
      .several_hosts = 1},
     {.name = "allpairs",
      .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_ALLGATHER) |
-              ONE(RONDO_KIND_ALLGATHERV) | ONE(RONDO_KIND_BARRIER),
+              ONE(RONDO_KIND_ALLGATHERV) | ONE(RONDO_KIND_BARRIER) | ONE(RONDO_KIND_REDUCE_SCATTER),
      .compose = rondo_compose_all_pairs,
+     .separate = ONE(RONDO_KIND_REDUCE_SCATTER),
      .one_block = ONE(RONDO_KINDS) - 1,
-     .ordered = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK),
+     .ordered = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_REDUCE_SCATTER),
      .low_latency = 1,
      .reduces_all = 1,
      .single_chunks = 1},
@@ -51,11 +56,12 @@ static const struct rondo_algorithm algorithms[] = {
      .reduces_all = 1,
      .single_chunks = 1},
     {.name = "pairs",
-     .kinds = ONE(RONDO_KIND_ALLGATHER) | ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_ALLTOALL),
+     .kinds = ONE(RONDO_KIND_ALLGATHER) | ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_REDUCE_SCATTER) |
+              ONE(RONDO_KIND_ALLTOALL),
      .compose = rondo_compose_pairs,
-     .separate = ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_ALLTOALL),
+     .separate = ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_REDUCE_SCATTER) | ONE(RONDO_KIND_ALLTOALL),
      .direct_writes = ONE(RONDO_KIND_ALLGATHER) | ONE(RONDO_KIND_ALLTOALL),
-     .ordered = ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK),
+     .ordered = ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) | ONE(RONDO_KIND_REDUCE_SCATTER),
      .low_latency = 1,
      .blocks_a_peer = 1,
      .reduces_all = 1,
@@ -96,7 +102,8 @@ static const struct rondo_algorithm algorithms[] = {
      .reduces_all = 1},
     {.name = "linear",
      .kinds = ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE) | ONE(RONDO_KIND_GATHER) | ONE(RONDO_KIND_SCATTER) |
-              ONE(RONDO_KIND_ALLTOALL) | ONE(RONDO_KIND_ALLTOALLV),
+              ONE(RONDO_KIND_ALLTOALL) | ONE(RONDO_KIND_ALLTOALLV) | ONE(RONDO_KIND_ALLTOALLW) | ONE(RONDO_KIND_GATHERV) |
+              ONE(RONDO_KIND_SCATTERV),
      .build = rondo_build_linear,
      .ordered = ONE(RONDO_KIND_REDUCE),
      .direct_writes_between_two = ONE(RONDO_KIND_BCAST),
@@ -111,6 +118,7 @@ static const struct rondo_algorithm algorithms[] = {
      .direct_writes = ONE(RONDO_KIND_ALLTONEXT) | ONE(RONDO_KIND_SEND_TO) | ONE(RONDO_KIND_RECEIVE_FROM),
      .low_latency = 1,
      .two_blocks_inside = ONE(RONDO_KIND_ALLTONEXT)},
+    {.name = "neighbors", .kinds = NEIGHBORS, .build = rondo_build_neighbors},
     {.name = "tree",
      .kinds = ONE(RONDO_KIND_ALLREDUCE) | ONE(RONDO_KIND_BCAST) | ONE(RONDO_KIND_REDUCE),
      .compose = rondo_compose_tree},

@@ -36,6 +36,7 @@ rondo_result_t rondo_compose_all_pairs(const struct rondo_shape *shape, struct r
             rondo_reduce_at_owner(p, n, r, rondo_chunk(p, r, IN, 0, 1));
         break;
     case RONDO_KIND_REDUCE_SCATTER_BLOCK:
+    case RONDO_KIND_REDUCE_SCATTER:
         rondo_reduce_scatter_pairs(p, n);
         break;
     case RONDO_KIND_BARRIER:

@@ -13,7 +13,7 @@ rondo_result_t rondo_compose_pairs(const struct rondo_shape *shape, struct rondo
         return status;
     struct rondo_program_builder *p = *result;
     rondo_program_parallelize(p, shape->channels);
-    if (shape->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK) {
+    if (rondo_kind_reduces(shape->kind)) {
         rondo_reduce_scatter_pairs(p, n);
     } else {
         for (int r = 0; r < n; r++)

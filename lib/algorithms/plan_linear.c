@@ -13,6 +13,17 @@ struct exchange {
     uint32_t channel;
 };
 
+/* Whether each rank sends to each, and whether the root sends. */
+static int is_both_ways(const struct rondo_shape *shape)
+{
+    return rondo_collective_of(shape->kind)->rule.postcondition == RONDO_POSTCONDITION_TRANSPOSED;
+}
+
+static int is_outwards(const struct rondo_shape *shape)
+{
+    return rondo_collective_of(shape->kind)->rule.send_ranks == RONDO_RANKS_ROOT;
+}
+
 /* Returns the channel's chunk of a rank's block. */
 static uint32_t part(const struct exchange *exchange, int rank)
 {
@@ -77,7 +88,7 @@ static void at_root(const struct exchange *exchange)
         rondo_plan_builder_add(exchange->builder, &all);
         return;
     }
-    int gathers = shape->kind == RONDO_KIND_GATHER;
+    const int gathers = !is_outwards(shape);
     keep(exchange, gathers ? own : part(exchange, shape->rank), gathers ? part(exchange, shape->rank) : own);
     for (int step = 1; step < shape->size; step++) {
         int peer = (shape->rank + step) % shape->size;
@@ -91,8 +102,8 @@ static void at_root(const struct exchange *exchange)
 static void one_channel(const struct exchange *exchange)
 {
     const struct rondo_shape *shape = exchange->shape;
-    int outwards = shape->kind == RONDO_KIND_BCAST || shape->kind == RONDO_KIND_SCATTER;
-    if (shape->kind == RONDO_KIND_ALLTOALL || shape->kind == RONDO_KIND_ALLTOALLV) {
+    const int outwards = is_outwards(shape);
+    if (is_both_ways(shape)) {
         keep(exchange, part(exchange, shape->rank), part(exchange, shape->rank));
         for (int step = 1; step < shape->size; step++) {
             int peer = (shape->rank + step) % shape->size;
@@ -116,8 +127,7 @@ rondo_result_t rondo_build_linear(const struct rondo_shape *shape, struct rondo_
     uint32_t chunks[RONDO_BUFFERS];
     rondo_shape_chunks(shape, chunks);
     struct exchange exchange = {shape, rondo_plan_builder_create(), {0, 0, 0}, 0};
-    int both_ways = shape->kind == RONDO_KIND_ALLTOALL || shape->kind == RONDO_KIND_ALLTOALLV;
-    int outwards = shape->kind == RONDO_KIND_BCAST || shape->kind == RONDO_KIND_SCATTER;
+    const int both_ways = is_both_ways(shape), outwards = is_outwards(shape);
     for (int channel = 0; channel < shape->channels; channel++) {
         exchange.channel = (uint32_t) channel;
         rondo_plan_builder_block(exchange.builder);

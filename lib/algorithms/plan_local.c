@@ -12,8 +12,7 @@ rondo_result_t rondo_build_local(const struct rondo_shape *shape, struct rondo_p
     rondo_plan_builder_block(builder);
     int copies = shape->kind != RONDO_KIND_BARRIER && shape->kind != RONDO_KIND_EXSCAN && shape->kind != RONDO_KIND_ALLTONEXT &&
                  shape->kind != RONDO_KIND_BCAST;
-    int reduces = shape->kind == RONDO_KIND_ALLREDUCE || shape->kind == RONDO_KIND_REDUCE ||
-                  shape->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK || shape->kind == RONDO_KIND_SCAN;
+    int reduces = rondo_kind_reduces(shape->kind) && shape->kind != RONDO_KIND_CUSTOM;
     struct rondo_instruction copy = {
         .actions = RONDO_COPY, .flags = reduces ? RONDO_FINISH : 0, .destination_buffer = RONDO_OUTPUT, .count = 1};
     if (copies)

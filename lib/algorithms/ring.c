@@ -37,8 +37,11 @@ rondo_result_t rondo_compose_ring(const struct rondo_shape *shape, struct rondo_
             give(around(p, n, r), n, r, rondo_chunk_index(r));
         break;
     case RONDO_KIND_REDUCE_SCATTER_BLOCK:
+    case RONDO_KIND_REDUCE_SCATTER:
         for (int r = 0; r < n; r++)
-            rondo_chunk_copy(around(p, n, r), r, OUT, 0);
+            rondo_chunk_copy(around(p, n, r), r, shape->across ? SCRATCH : OUT, 0);
+        for (int r = 0; r < n && shape->across; r++)
+            rondo_chunk_copy(rondo_chunk(p, r, SCRATCH, 0, 1), r, OUT, 0);
         break;
     case RONDO_KIND_ALLGATHER:
     case RONDO_KIND_ALLGATHERV:

@@ -110,6 +110,11 @@ static const rondo_variable_t table[] = {
     {observing, "RONDO_TRACE_BYTES", "256M",
      "largest size of that file in bytes, of which each rank of the host has an equal share; suffixes K, M, G; 0: no limit",
      SIZE, "bytes", TRACE_LEAST, BYTES_MOST, "0"},
+    {observing, "RONDO_MPI_REPORT", "",
+     "of the drop-in for MPI programs: 1: MPI_Finalize prints which collectives Rondo took and which it left to MPI, and why; "
+     "a "
+     "file's name: writes them there as JSON; unset: neither",
+     PATH, "bytes", 1, PATH_MOST, ""},
     {scheduling, "RONDO_PREEMPT", "1", "0: a stuck operation is never preempted (for comparison only)", INTEGER, "", 0, 1, ""},
     {scheduling, "RONDO_BLOCKS", "0", "blocks that the daemon runs; 0: chosen by the device's cores", INTEGER, "blocks", 0, 120,
      ""},

@@ -160,8 +160,10 @@ void rondo_call_describe(const struct rondo_call *call, char *text, size_t bytes
         snprintf(type, sizeof(type), "%zu bytes each", opaque_bytes(call->type));
     if (collective->agreement == RONDO_AGREE_NOTHING)
         snprintf(text, bytes, "%s()", rule->name);
+    else if (collective->agreement == RONDO_AGREE_KIND)
+        snprintf(text, bytes, "%s(own types)", rule->name);
     else if (collective->agreement == RONDO_AGREE_TYPE)
-        snprintf(text, bytes, "%s(%s%s)", rule->name, type, rate);
+        snprintf(text, bytes, "%s(%s%s%s)", rule->name, type, root, rate);
     else
         snprintf(text, bytes, "%s(count %zu, %s%s%s%s%s)", rule->name, call->count, type, rule->reduces ? ", " : "",
                  rule->reduces ? rondo_op_name(call->op) : "", root, rate);

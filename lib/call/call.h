@@ -12,7 +12,10 @@ struct rondo_call {
     const void *send;
     void *recv;
     size_t count; /* elements of a block, as the collective's function defines it */
-    const size_t *send_counts, *send_displacements, *receive_counts, *receive_displacements; /* owned by the request */
+    /* An entry for each block (struct rondo_blocks). The user's, as they were given, and NULL where the collective has none or
+     * this rank's are not significant; resolved (rondo_call_resolve) they are the request's own. */
+    const size_t *send_counts, *send_displacements, *receive_counts, *receive_displacements;
+    const rondo_datatype_t *send_types, *receive_types; /* of the blocks; displacements are in bytes then; resolved: NULL */
     rondo_datatype_t type;
     rondo_op_t op;
     int root;                /* or the peer */
@@ -31,6 +34,12 @@ enum rondo_type_class {
     RONDO_TYPE_OPAQUE
 };
 
+/* How many blocks the buffers of a call have that have blocks, on the calling rank of so many. */
+struct rondo_blocks {
+    int rank, size;
+    int sent, received;
+};
+
 /* Bytes of an element; 0 if there is no such type. */
 size_t rondo_type_bytes(rondo_datatype_t type);
 /* Bytes to which a buffer of such elements is aligned; 1 if there is no such type. */
@@ -47,6 +56,21 @@ rondo_op_t rondo_op_of_code(uint32_t code);
 /* Whether the operator combines elements of the type; 0 also if there is no such type or operator. Operators of the user
  * combine all (lib/call/user_operators.h says whether there is such an operator). */
 int rondo_op_is_defined(rondo_op_t op, rondo_datatype_t type);
+/* The elements of the call's type in one rank's block of the arrays as the user gave them. With types of their own: bytes.
+ * Valid types. */
+static inline size_t rondo_block_count(const size_t *counts, const rondo_datatype_t *types, int rank)
+{
+    return counts[rank] * (types != NULL ? rondo_type_bytes(types[rank]) : 1);
+}
+/* Whether the output lies across the input's blocks. */
+static inline int rondo_call_lies_across(const struct rondo_call *call)
+{
+    return call->send == RONDO_IN_PLACE && rondo_kind_lies_across(call->kind);
+}
+/* Makes the arrays whole, of a call whose arguments are right: in room (2 * (sent + received) entries, which the call refers to
+ * from then on), in elements of the call's type, those of both buffers where there are such. In place, what is to be sent is
+ * what is received. Sets count where the collective has one block, and this rank's array has its length. */
+void rondo_call_resolve(struct rondo_call *call, const struct rondo_blocks *blocks, size_t *room);
 /* Writes a call for a message, as "allreduce(count 10, float, sum)"; always terminated, and cut off where bytes end. */
 void rondo_call_describe(const struct rondo_call *call, char *text, size_t bytes);
 

@@ -16,16 +16,25 @@ enum rondo_kind {
     RONDO_KIND_REDUCE,
     RONDO_KIND_BCAST,
     RONDO_KIND_REDUCE_SCATTER_BLOCK,
+    RONDO_KIND_REDUCE_SCATTER,
     RONDO_KIND_ALLGATHER,
     RONDO_KIND_ALLGATHERV,
     RONDO_KIND_ALLTOALL,
     RONDO_KIND_ALLTOALLV,
+    RONDO_KIND_ALLTOALLW,
     RONDO_KIND_GATHER,
+    RONDO_KIND_GATHERV,
     RONDO_KIND_SCATTER,
+    RONDO_KIND_SCATTERV,
     RONDO_KIND_BARRIER,
     RONDO_KIND_SCAN,
     RONDO_KIND_EXSCAN,
     RONDO_KIND_ALLTONEXT,
+    RONDO_KIND_NEIGHBOR_ALLGATHER,
+    RONDO_KIND_NEIGHBOR_ALLGATHERV,
+    RONDO_KIND_NEIGHBOR_ALLTOALL,
+    RONDO_KIND_NEIGHBOR_ALLTOALLV,
+    RONDO_KIND_NEIGHBOR_ALLTOALLW,
     RONDO_KIND_SEND_TO,
     RONDO_KIND_RECEIVE_FROM,
     RONDO_KIND_CUSTOM, /* a program's own pre- and postcondition */
@@ -36,8 +45,9 @@ enum rondo_kind {
 enum rondo_agreement {
     RONDO_AGREE_COUNT,
     RONDO_AGREE_COUNTS,  /* the receive counts of all ranks */
-    RONDO_AGREE_TYPE,    /* no count: it differs between ranks */
-    RONDO_AGREE_NOTHING, /* not even a datatype */
+    RONDO_AGREE_TYPE,    /* no count: each two ranks know what they exchange, or root and the other rank */
+    RONDO_AGREE_KIND,    /* not even a datatype: each two ranks have their own */
+    RONDO_AGREE_NOTHING, /* there are no arguments */
 };
 
 struct rondo_collective {
@@ -78,10 +88,36 @@ static inline int rondo_kind_is_p2p(enum rondo_kind kind)
 {
     return rondo_collective_of(kind)->rule.point_to_point;
 }
-/* Whether a call has arrays of counts and displacements. */
+/* Whether a call has arrays of counts. */
 static inline int rondo_kind_has_counts(enum rondo_kind kind)
 {
-    return rondo_collective_of(kind)->rule.recv_extent == RONDO_EXTENT_COUNTS;
+    const rondo_collective_t *rule = &rondo_collective_of(kind)->rule;
+    return rule->send_extent == RONDO_EXTENT_COUNTS || rule->recv_extent == RONDO_EXTENT_COUNTS;
+}
+/* Whether blocks are those of neighbours in the communicator's graph. */
+static inline int rondo_kind_is_neighborhood(enum rondo_kind kind)
+{
+    return rondo_collective_of(kind)->rule.neighborhood;
+}
+/* Whether a rank knows but the counts of what it sends and receives itself. Then nothing that other ranks must do alike may
+ * depend on them. Ranks that are not joined by any way of a graph know nothing of each other. */
+static inline int rondo_kind_has_own_counts(enum rondo_kind kind)
+{
+    return (rondo_kind_has_counts(kind) || rondo_kind_is_neighborhood(kind)) &&
+           rondo_collective_of(kind)->agreement != RONDO_AGREE_COUNTS;
+}
+/* Whether in place the output begins where the input does, and is as long as another block than the one there. Then no chunk of
+ * one is a chunk of the other, and a program stores a tile of the output when it has read that tile of all of its input. */
+static inline int rondo_kind_lies_across(enum rondo_kind kind)
+{
+    const rondo_collective_t *rule = &rondo_collective_of(kind)->rule;
+    return rule->placement == RONDO_PLACEMENT_SEND && !rule->own_block && rule->send_extent == RONDO_EXTENT_COUNTS &&
+           rule->recv_extent == RONDO_EXTENT_BLOCK;
+}
+/* Whether the blocks have types of their own. The call's type is of one byte then, and so are its elements. */
+static inline int rondo_kind_has_types(enum rondo_kind kind)
+{
+    return rondo_collective_of(kind)->agreement == RONDO_AGREE_KIND;
 }
 /* Whether the input or the output is one block of rondo_call.count elements for each rank. */
 static inline int rondo_kind_has_blocks(enum rondo_kind kind)
@@ -95,6 +131,7 @@ uint32_t rondo_kind_blocks(enum rondo_kind kind, enum rondo_buffer buffer, uint3
 int rondo_ranks_include(rondo_ranks_t ranks, int rank, int size, int root);
 
 struct rondo_topology;
+struct rondo_graph;
 
 /* Everything a program may depend on. The same on all ranks but for rank (and peer). */
 struct rondo_shape {
@@ -104,8 +141,10 @@ struct rondo_shape {
     int channels;
     enum rondo_protocol protocol;
     int group; /* ranks of each host, which lie side by side and are as many on all; 0: they do not, or there is but one host */
+    int across;    /* the call is in place, and rondo_kind_lies_across; ranks need not agree */
     int exchanges; /* RONDO_EXCHANGE can be used: LL on a device whose worker groups poll; ranks need not agree */
     const struct rondo_topology *topology; /* the communicator's */
+    const struct rondo_graph *graph;       /* this rank's part of it; NULL: the communicator has none */
 };
 
 /* The chunks of the collective's buffers when every block of its arguments (a rank's part; all of an all-reduce, cut into

@@ -36,7 +36,7 @@ int rondo_conditions_always_shared(const struct rondo_conditions *c)
 
 int rondo_conditions_may_share(const struct rondo_conditions *c)
 {
-    return rule_of(c)->placement != RONDO_PLACEMENT_APART;
+    return rule_of(c)->placement != RONDO_PLACEMENT_APART && !rondo_kind_lies_across(c->kind);
 }
 
 /* Where the smaller buffer begins in the larger. 0: the rank has but one buffer, or they share nothing. */
@@ -82,10 +82,11 @@ int rondo_conditions_twin(const struct rondo_conditions *c, uint32_t rank, uint3
 uint32_t rondo_conditions_class(const struct rondo_conditions *c, uint32_t rank, enum rondo_buffer buffer, uint32_t index)
 {
     const rondo_collective_t *rule = rule_of(c);
-    if (rule->recv_extent != RONDO_EXTENT_COUNTS)
+    const int sends = rule->send_extent == RONDO_EXTENT_COUNTS, receives = rule->recv_extent == RONDO_EXTENT_COUNTS;
+    if (!sends && !receives)
         return index % c->block_chunks;
-    if (rule->send_extent != RONDO_EXTENT_COUNTS)
-        return buffer == RONDO_INPUT ? rank * c->block_chunks + index : index;
+    if (sends != receives) /* as in the buffer that has a block for each rank */
+        return (buffer == RONDO_INPUT) == receives ? rank * c->block_chunks + index : index;
     uint32_t other = index / c->block_chunks, part = index % c->block_chunks;
     return ((buffer == RONDO_INPUT ? rank : other) * c->ranks + (buffer == RONDO_INPUT ? other : rank)) * c->block_chunks +
            part;
@@ -93,12 +94,18 @@ uint32_t rondo_conditions_class(const struct rondo_conditions *c, uint32_t rank,
 
 int rondo_conditions_ordered(const struct rondo_conditions *c)
 {
-    return rule_of(c)->recv_extent != RONDO_EXTENT_COUNTS;
+    return !rondo_kind_has_counts(c->kind);
 }
 
 int rondo_conditions_reduces(const struct rondo_conditions *c)
 {
     return rule_of(c)->reduces && c->kind != RONDO_KIND_CUSTOM;
+}
+
+int rondo_conditions_whole(const struct rondo_conditions *c)
+{
+    rondo_postcondition_t postcondition = rule_of(c)->postcondition;
+    return postcondition == RONDO_POSTCONDITION_REDUCED || postcondition == RONDO_POSTCONDITION_REDUCED_BLOCK;
 }
 
 static int is_prefix(const struct rondo_conditions *c)

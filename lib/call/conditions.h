@@ -50,6 +50,8 @@ uint32_t rondo_conditions_class(const struct rondo_conditions *conditions, uint3
 int rondo_conditions_ordered(const struct rondo_conditions *conditions);
 /* The operator is applied: results need its last step. */
 int rondo_conditions_reduces(const struct rondo_conditions *conditions);
+/* Every result combines the inputs of all ranks. */
+int rondo_conditions_whole(const struct rondo_conditions *conditions);
 
 /* ---- values ----
  * What a chunk holds, as a multiset of input chunks: their number, and the sum of a random 128-bit token for each. Two

@@ -41,6 +41,9 @@ FORMS(bcast, (BCAST, .recv = buf, .count = count, .type = type, .root = root),
 FORMS(reduce_scatter_block, (REDUCE_SCATTER_BLOCK, .send = send, .recv = recv, .count = recvcount, .type = type, .op = op),
       const void *send, void *recv, size_t recvcount, rondo_datatype_t type, rondo_op_t op, rondo_comm_t comm)
 
+FORMS(reduce_scatter, (REDUCE_SCATTER, .send = send, .recv = recv, .receive_counts = recvcounts, .type = type, .op = op),
+      const void *send, void *recv, const size_t *recvcounts, rondo_datatype_t type, rondo_op_t op, rondo_comm_t comm)
+
 FORMS(allgather, (ALLGATHER, .send = send, .recv = recv, .count = sendcount, .type = type),
       const void *send, void *recv, size_t sendcount, rondo_datatype_t type, rondo_comm_t comm)
 
@@ -57,11 +60,27 @@ FORMS(alltoallv, (ALLTOALLV, .send = send, .recv = recv, .send_counts = scounts,
       const void *send, const size_t *scounts, const size_t *sdispls, void *recv, const size_t *rcounts, const size_t *rdispls,
       rondo_datatype_t type, rondo_comm_t comm)
 
+FORMS(alltoallw, (ALLTOALLW, .send = send, .recv = recv, .send_counts = scounts, .send_displacements = sdispls,
+                  .send_types = stypes, .receive_counts = rcounts, .receive_displacements = rdispls, .receive_types = rtypes,
+                  .type = RONDO_UINT8),
+      const void *send, const size_t *scounts, const size_t *sdispls, const rondo_datatype_t *stypes, void *recv,
+      const size_t *rcounts, const size_t *rdispls, const rondo_datatype_t *rtypes, rondo_comm_t comm)
+
 FORMS(gather, (GATHER, .send = send, .recv = recv, .count = count_per_rank, .type = type, .root = root),
       const void *send, void *recv, size_t count_per_rank, rondo_datatype_t type, int root, rondo_comm_t comm)
 
 FORMS(scatter, (SCATTER, .send = send, .recv = recv, .count = count_per_rank, .type = type, .root = root),
       const void *send, void *recv, size_t count_per_rank, rondo_datatype_t type, int root, rondo_comm_t comm)
+
+FORMS(gatherv, (GATHERV, .send = send, .recv = recv, .count = sendcount, .receive_counts = recvcounts,
+                .receive_displacements = displs, .type = type, .root = root),
+      const void *send, size_t sendcount, void *recv, const size_t *recvcounts, const size_t *displs, rondo_datatype_t type,
+      int root, rondo_comm_t comm)
+
+FORMS(scatterv, (SCATTERV, .send = send, .recv = recv, .count = recvcount, .send_counts = sendcounts,
+                 .send_displacements = displs, .type = type, .root = root),
+      const void *send, const size_t *sendcounts, const size_t *displs, void *recv, size_t recvcount, rondo_datatype_t type,
+      int root, rondo_comm_t comm)
 
 FORMS(barrier, (BARRIER, .count = 1, .type = RONDO_UINT8), rondo_comm_t comm)
 
@@ -73,6 +92,29 @@ FORMS(exscan, (EXSCAN, .send = send, .recv = recv, .count = count, .type = type,
 
 FORMS(alltonext, (ALLTONEXT, .send = send, .recv = recv, .count = count, .type = type),
       const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_comm_t comm)
+
+FORMS(neighbor_allgather, (NEIGHBOR_ALLGATHER, .send = send, .recv = recv, .count = count, .type = type),
+      const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_comm_t comm)
+
+FORMS(neighbor_allgatherv, (NEIGHBOR_ALLGATHERV, .send = send, .recv = recv, .count = sendcount, .receive_counts = recvcounts,
+                            .receive_displacements = displs, .type = type),
+      const void *send, size_t sendcount, void *recv, const size_t *recvcounts, const size_t *displs, rondo_datatype_t type,
+      rondo_comm_t comm)
+
+FORMS(neighbor_alltoall, (NEIGHBOR_ALLTOALL, .send = send, .recv = recv, .count = count, .type = type),
+      const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_comm_t comm)
+
+FORMS(neighbor_alltoallv, (NEIGHBOR_ALLTOALLV, .send = send, .recv = recv, .send_counts = scounts,
+                           .send_displacements = sdispls, .receive_counts = rcounts, .receive_displacements = rdispls,
+                           .type = type),
+      const void *send, const size_t *scounts, const size_t *sdispls, void *recv, const size_t *rcounts, const size_t *rdispls,
+      rondo_datatype_t type, rondo_comm_t comm)
+
+FORMS(neighbor_alltoallw, (NEIGHBOR_ALLTOALLW, .send = send, .recv = recv, .send_counts = scounts,
+                           .send_displacements = sdispls, .send_types = stypes, .receive_counts = rcounts,
+                           .receive_displacements = rdispls, .receive_types = rtypes, .type = RONDO_UINT8),
+      const void *send, const size_t *scounts, const size_t *sdispls, const rondo_datatype_t *stypes, void *recv,
+      const size_t *rcounts, const size_t *rdispls, const rondo_datatype_t *rtypes, rondo_comm_t comm)
 
 FORMS(send, (SEND_TO, .send = buf, .count = count, .type = type, .root = dest),
       const void *buf, size_t count, rondo_datatype_t type, int dest, rondo_comm_t comm)

@@ -1,6 +1,7 @@
 /* Communicators and the public functions on them (lib/communicator/comm.h). Relies on runtime->peers, which all ranks know
  * since init, so that the properties of a communicator are the same on all its members. */
 #include "lib/communicator/comm.h"
+#include "lib/communicator/graph.h"
 
 #include "lib/connection/lane.h"
 #include "lib/context/handles.h"
@@ -274,7 +275,8 @@ void rondo_comm_destroy(struct rondo_comm *comm)
     rondo_topology_free(&comm->topology);
     free(comm->requests->persistent_p2p);
     free(comm->requests->messages);
-    free(comm->shrunk);
+    free(comm->alone);
+    rondo_graph_free(comm->graph);
     free(comm->members);
     free_parts(comm);
 }
@@ -384,7 +386,7 @@ static rondo_result_t split(struct rondo_comm *comm, const char *function, int c
         result = rondo_comm_conclude(comm, function, divide(comm, all, color, &id, &made));
     free(all);
     if (result == RONDO_SUCCESS)
-        result = rondo_meet(comm, function);
+        result = rondo_meet(comm, function, NULL);
     if (result == RONDO_SUCCESS) {
         *result_comm = made != NULL ? made->handle : NULL;
         return RONDO_SUCCESS;
@@ -398,7 +400,7 @@ static rondo_result_t split(struct rondo_comm *comm, const char *function, int c
     return rondo_fail(result, "%s", message);
 }
 
-static rondo_result_t checked_split(rondo_comm_t handle, const char *function, int color, int key, rondo_comm_t *result_comm)
+rondo_result_t rondo_comm_divide(rondo_comm_t handle, const char *function, int color, int key, rondo_comm_t *result_comm)
 {
     struct rondo_comm *comm;
     rondo_result_t result = check(handle, result_comm, function, &comm);
@@ -412,12 +414,17 @@ static rondo_result_t checked_split(rondo_comm_t handle, const char *function, i
 
 rondo_result_t rondo_comm_split(rondo_comm_t comm, int color, int key, rondo_comm_t *result)
 {
-    return checked_split(comm, "rondo_comm_split", color, key, result);
+    return rondo_comm_divide(comm, "rondo_comm_split", color, key, result);
 }
 
 rondo_result_t rondo_comm_dup(rondo_comm_t comm, rondo_comm_t *result)
 {
-    return checked_split(comm, "rondo_comm_dup", 0, 0, result);
+    struct rondo_comm *old, *made;
+    rondo_result_t status = rondo_comm_divide(comm, "rondo_comm_dup", 0, 0, result);
+    if (status == RONDO_SUCCESS && rondo_comm_of(comm, "rondo_comm_dup", &old) == RONDO_SUCCESS &&
+        rondo_comm_of(*result, "rondo_comm_dup", &made) == RONDO_SUCCESS)
+        made->graph = rondo_graph_share(old->graph);
+    return status;
 }
 
 /* Returns RONDO_ERR_STATE while operations on streams have not been executed, because waiting for them is the user's task. The

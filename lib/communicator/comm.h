@@ -20,6 +20,9 @@ void rondo_comm_list(struct rondo_comm *comm);
  * listed. Takes the runtime lock. */
 void rondo_comm_unlist(struct rondo_comm *comm);
 
+/* rondo_comm_split for another public function, which is named in messages. */
+rondo_result_t rondo_comm_divide(rondo_comm_t comm, const char *function, int color, int key, rondo_comm_t *result);
+
 /* A rendezvous: a communicator without a lane, only for exchanges (lib/connection/mailbox.h) before a real one exists. It is
  * listed, so that it fails if one of its members dies. */
 struct rondo_comm_rendezvous;

@@ -1,82 +1,27 @@
-/* rondo_comm_shrink: a communicator of the ranks that remain of another. They agree among themselves, over a rendezvous, so
- * that neither the excluded ranks nor the old communicator have to work. */
-#include "lib/communicator/comm.h"
-#include "lib/connection/mailbox.h"
+/* rondo_comm_shrink: a communicator of the ranks that remain of another, which neither the excluded ranks nor the old
+ * communicator have to work for. rondo_comm_create_group: a communicator of ranks that are listed. */
+#include "lib/communicator/members_alone.h"
+
 #include "lib/context/handles.h"
 #include "lib/base/error.h"
-#include "lib/submission/request.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define MADE_HERE  ((uint64_t) 1 << 63) /* tells these ids from those of rondo_comm_split */
-#define RENDEZVOUS ((uint64_t) 1 << 62) /* tells a rendezvous from the communicator that it is for */
-
-/* FNV-1a of eight more bytes. */
-static uint64_t hash(uint64_t value, uint64_t more)
+/* Without memory for the list there is no name for what the other members wait for: all learn that this rank has failed. */
+static rondo_result_t no_members(struct rondo_comm *comm, const char *function)
 {
-    for (int byte = 0; byte < 8; byte++)
-        value = (value ^ (more >> 8 * byte & 255)) * 1099511628211u;
-    return value;
-}
-
-/* Sets *id, also on failure, which is the same on all remaining ranks: a hash of the old communicator, the members, and how
- * many communicators of just these members have been made of it before. */
-static rondo_result_t derive_id(struct rondo_comm *comm, const int *members, int size, uint64_t *id)
-{
-    uint64_t list = hash(14695981039346656037u, comm->id), before = 0;
-    rondo_result_t result = RONDO_SUCCESS;
-    for (int i = 0; i < size; i++)
-        list = hash(list, (uint64_t) members[i]);
-    pthread_mutex_lock(&comm->requests->lane_lock);
-    for (int i = 0; i < comm->shrunk_count; i++)
-        before += comm->shrunk[i] == list;
-    uint64_t *more = realloc(comm->shrunk, ((size_t) comm->shrunk_count + 1) * sizeof(*more));
-    if (more == NULL) {
-        result = rondo_fail(RONDO_ERR_MEMORY, "no memory to shrink a communicator");
-    } else {
-        comm->shrunk = more;
-        comm->shrunk[comm->shrunk_count++] = list;
-    }
-    pthread_mutex_unlock(&comm->requests->lane_lock);
-    *id = (hash(list, before) | MADE_HERE) & ~RENDEZVOUS;
+    rondo_result_t result =
+        rondo_fail(RONDO_ERR_MEMORY, "%s: rank %d has no memory for %d ranks", function, comm->runtime->rank, comm->size);
+    rondo_rank_fail(comm->runtime, result, rondo_last_error());
     return result;
 }
 
-/* Makes the communicator of the members once all of them have called rondo_comm_shrink; no rank has one that another lacks.
- * rank: the caller's index. Collective over them. */
-static rondo_result_t make(struct rondo_comm *comm, uint64_t id, int *members, int rank, int size, struct rondo_comm **made)
-{
-    struct rondo_runtime *runtime = comm->runtime;
-    struct rondo_comm_rendezvous *rendezvous = NULL;
-    rondo_result_t result = rondo_comm_rendezvous_open(runtime, id | RENDEZVOUS, members, rank, size, &rendezvous);
-    if (result == RONDO_SUCCESS)
-        result = rondo_meet(rondo_comm_rendezvous_comm(rendezvous), "rondo_comm_shrink");
-    if (result == RONDO_SUCCESS)
-        result = rondo_comm_create(runtime, id, members, size, made);
-    if (result == RONDO_SUCCESS) {
-        (*made)->compression = comm->compression;
-        result = rondo_meet(rondo_comm_rendezvous_comm(rendezvous), "rondo_comm_shrink");
-    }
-    rondo_comm_rendezvous_close(rendezvous);
-    return result;
-}
+/* ---- the ranks that remain ---- */
 
-/* The other members learn that this rank has failed: those that wait for it, and those that have the new communicator. */
-static rondo_result_t give_up(struct rondo_runtime *runtime, uint64_t id, struct rondo_comm *made, rondo_result_t result)
-{
-    char message[1024];
-    snprintf(message, sizeof(message), "%s", rondo_last_error());
-    rondo_comm_fail_by_id(runtime, id | RENDEZVOUS, result, "rondo_comm_shrink");
-    rondo_comm_fail_by_id(runtime, id, result, "rondo_comm_shrink");
-    if (made != NULL)
-        rondo_comm_destroy(made);
-    return rondo_fail(result, "%s", message);
-}
+#define SHRINK_TAG (-1) /* not one of rondo_comm_create_group */
 
 /* Checks the arguments, except the communicator. */
-static rondo_result_t check(const struct rondo_comm *comm, const int *excluded, int count, const rondo_comm_t *result)
+static rondo_result_t check_excluded(const struct rondo_comm *comm, const int *excluded, int count, const rondo_comm_t *result)
 {
     if (result == NULL || (excluded == NULL && count > 0))
         return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_shrink: %s is NULL",
@@ -92,37 +37,89 @@ static rondo_result_t check(const struct rondo_comm *comm, const int *excluded, 
 
 rondo_result_t rondo_comm_shrink(rondo_comm_t handle, const int *excluded, int count, rondo_comm_t *result_comm)
 {
-    struct rondo_comm *comm, *made = NULL;
+    struct rondo_comm *comm, *made;
     rondo_result_t result = rondo_comm_of(handle, "rondo_comm_shrink", &comm);
     if (result == RONDO_SUCCESS)
-        result = check(comm, excluded, count, result_comm);
+        result = check_excluded(comm, excluded, count, result_comm);
     if (result != RONDO_SUCCESS)
         return result;
     *result_comm = NULL;
-    int size = 0, rank = 0, *members = calloc((size_t) comm->size, sizeof(*members));
-    uint64_t id;
-    if (members == NULL) { /* and no name for what the others wait for */
-        result = rondo_fail(RONDO_ERR_MEMORY, "rondo_comm_shrink: rank %d has no memory for %d ranks", comm->runtime->rank,
-                            comm->size);
-        rondo_rank_fail(comm->runtime, result, rondo_last_error());
-        return result;
-    }
+    struct rondo_alone alone = {.function = "rondo_comm_shrink", .tag = SHRINK_TAG};
+    alone.members = calloc((size_t) comm->size, sizeof(*alone.members));
+    if (alone.members == NULL)
+        return no_members(comm, alone.function);
     for (int old = 0; old < comm->size; old++) {
         int gone = 0;
         for (int i = 0; i < count; i++)
             gone |= excluded[i] == old;
-        if (old == comm->rank)
-            rank = size;
         if (!gone)
-            members[size++] = comm->members[old];
+            alone.members[alone.size++] = comm->members[old];
     }
-    result = derive_id(comm, members, size, &id);
-    if (result == RONDO_SUCCESS)
-        result = make(comm, id, members, rank, size, &made);
+    result = rondo_comm_make_alone(comm, &alone, &made);
     if (result == RONDO_SUCCESS)
         *result_comm = made->handle;
-    else
-        result = give_up(comm->runtime, id, made, result);
-    free(members);
+    free(alone.members);
+    return result;
+}
+
+/* ---- the ranks that are listed ---- */
+
+/* Checks the arguments, except the communicator. Not that ranks differ: rondo_comm_create_group sees it by its list. */
+static rondo_result_t check_listed(const struct rondo_comm *comm, const int *ranks, int count, int tag,
+                                   const rondo_comm_t *result)
+{
+    int own = 0;
+    if (result == NULL || ranks == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_create_group: %s is NULL",
+                          result == NULL ? "the result pointer" : "the list of ranks");
+    if (count < 1 || count > comm->size)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_create_group: %d ranks of %d are listed", count, comm->size);
+    if (tag < 0)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_create_group: tag %d is negative", tag);
+    for (int i = 0; i < count; i++) {
+        if (ranks[i] < 0 || ranks[i] >= comm->size)
+            return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_create_group: entry %d, %d, is not a rank of %d", i, ranks[i],
+                              comm->size);
+        own |= ranks[i] == comm->rank;
+    }
+    if (!own)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_create_group: the calling rank %d is not listed", comm->rank);
+    return RONDO_SUCCESS;
+}
+
+/* Lists the members' ranks in the world. RONDO_ERR_ARGUMENT if one is listed twice. */
+static rondo_result_t list_members(const struct rondo_comm *comm, const int *ranks, int count, struct rondo_alone *alone,
+                                   unsigned char *listed)
+{
+    for (int i = 0; i < count; i++) {
+        if (listed[ranks[i]]++)
+            return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_comm_create_group: rank %d is listed twice", ranks[i]);
+        alone->members[alone->size++] = comm->members[ranks[i]];
+    }
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_comm_create_group(rondo_comm_t handle, const int *ranks, int count, int tag, rondo_comm_t *result_comm)
+{
+    struct rondo_comm *comm, *made;
+    rondo_result_t result = rondo_comm_of(handle, "rondo_comm_create_group", &comm);
+    if (result == RONDO_SUCCESS)
+        result = check_listed(comm, ranks, count, tag, result_comm);
+    if (result != RONDO_SUCCESS)
+        return result;
+    *result_comm = NULL;
+    if (rondo_comm_failure(comm) != RONDO_SUCCESS)
+        return rondo_fail(rondo_comm_failure(comm), "rondo_comm_create_group: %s", comm->failure);
+    struct rondo_alone alone = {.function = "rondo_comm_create_group", .tag = tag};
+    alone.members = calloc((size_t) count, sizeof(*alone.members));
+    unsigned char *listed = calloc((size_t) comm->size, 1);
+    result = alone.members == NULL || listed == NULL ? no_members(comm, alone.function)
+                                                     : list_members(comm, ranks, count, &alone, listed);
+    if (result == RONDO_SUCCESS)
+        result = rondo_comm_make_alone(comm, &alone, &made);
+    if (result == RONDO_SUCCESS)
+        *result_comm = made->handle;
+    free(alone.members);
+    free(listed);
     return result;
 }

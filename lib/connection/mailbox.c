@@ -1,6 +1,6 @@
 /*
  * The mailbox and the exchange (lib/connection/mailbox.h). In an exchange the first member gathers the contributions and sends
- * the whole to every other member. Relies on the control plane.
+ * the whole to every other member; when they meet, that all have come. Relies on the control plane.
  */
 #include "lib/connection/mailbox.h"
 #include "lib/base/error.h"
@@ -14,7 +14,8 @@
 
 struct header {
     uint64_t comm, number;
-    uint64_t step; /* 0: to the first member, 1: from it */
+    uint64_t step;       /* 0: to the first member, 1: from it */
+    uint64_t membership; /* struct rondo_membership's key */
 };
 
 struct letter {
@@ -101,6 +102,31 @@ static struct letter *take(struct rondo_mailbox *mailbox, int source, const stru
     return NULL;
 }
 
+/* A letter of the same source and membership's key that is about another communicator, one that has not failed. NULL: none. */
+static const struct letter *find_stray(struct rondo_runtime *runtime, int source, const struct header *header)
+{
+    for (const struct letter *letter = runtime->mailbox->letters; letter != NULL; letter = letter->next)
+        if (letter->source == source && letter->header.membership == header->membership &&
+            letter->header.step == header->step && letter->header.comm != header->comm &&
+            !rondo_comm_failed_early(runtime, letter->header.comm))
+            return letter;
+    return NULL;
+}
+
+/* Whether the source of a membership's letter names other members. Sets *other to what it says, *comm to the communicator that
+ * it means. Mailbox lock held. */
+static int has_strayed(struct rondo_runtime *runtime, int source, const struct header *header, struct rondo_membership *other,
+                       uint64_t *comm)
+{
+    const struct letter *stray = header->membership != 0 ? find_stray(runtime, source, header) : NULL;
+    if (stray == NULL || stray->bytes != sizeof(*other))
+        return 0;
+    memcpy(other, stray->data, sizeof(*other));
+    other->text[sizeof(other->text) - 1] = '\0';
+    *comm = stray->header.comm;
+    return 1;
+}
+
 static void deadline_in(struct timespec *deadline, double seconds)
 {
     clock_gettime(CLOCK_REALTIME, deadline);
@@ -119,6 +145,8 @@ static rondo_result_t receive(struct rondo_comm *comm, const char *name, int sou
     struct rondo_mailbox *mailbox = runtime->mailbox;
     struct timespec deadline;
     struct letter *letter;
+    struct rondo_membership other;
+    uint64_t strayed = 0;
     rondo_result_t result = RONDO_SUCCESS;
     double timeout = __atomic_load_n(&runtime->forming, __ATOMIC_RELAXED) ? runtime->settings.connect_timeout
                      : runtime->settings.timeout > 0                      ? runtime->settings.timeout
@@ -129,11 +157,18 @@ static rondo_result_t receive(struct rondo_comm *comm, const char *name, int sou
         rondo_result_t failed = rondo_comm_failure(comm);
         if (failed != RONDO_SUCCESS)
             result = rondo_fail(failed, "%s: %s", name, comm->failure);
+        else if (has_strayed(runtime, source, header, &other, &strayed))
+            result = RONDO_ERR_MISMATCH;
         else if (pthread_cond_timedwait(&mailbox->arrived, &mailbox->lock, &deadline) != 0)
             result = rondo_fail(RONDO_ERR_TIMEOUT, "%s: rank %d has not %s within %g s", name, source,
                                 header->step == 0 ? "joined" : "answered, which waits for all ranks,", timeout);
     }
     pthread_mutex_unlock(&mailbox->lock);
+    if (strayed != 0) { /* those who wait for that communicator learn it, too */
+        rondo_fail(result, "%s: ranks disagree: rank %d gives other ranks than rank %d, which gives %s", name, runtime->rank,
+                   source, other.text);
+        rondo_comm_fail_by_id(runtime, strayed, result, name);
+    }
     if (letter == NULL)
         return result;
     if (letter->bytes == bytes)
@@ -160,11 +195,13 @@ static rondo_result_t deliver(struct rondo_runtime *runtime, int destination, co
     return result;
 }
 
-static rondo_result_t exchange(struct rondo_comm *comm, const char *name, const void *mine, size_t bytes, void *all)
+/* bytes of mine from every member are gathered at the first one, in gathered (size * bytes), and total bytes of it are sent to
+ * every other member's gathered. membership: 0, or a key by which letters for another communicator are known. */
+static rondo_result_t exchange(struct rondo_comm *comm, const char *name, uint64_t membership, const void *mine, size_t bytes,
+                               void *gathered, size_t total)
 {
     struct rondo_runtime *runtime = comm->runtime;
-    struct header header = {comm->id, __atomic_fetch_add(&comm->connections->exchanges, 1, __ATOMIC_RELAXED), 0};
-    size_t total = (size_t) comm->size * bytes;
+    struct header header = {comm->id, __atomic_fetch_add(&comm->connections->exchanges, 1, __ATOMIC_RELAXED), 0, membership};
     rondo_result_t result = RONDO_SUCCESS;
     if (total > RONDO_CONTROL_MESSAGE_MAX - sizeof(header))
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "%s: %zu bytes from each of %d ranks are more than an exchange carries", name,
@@ -173,31 +210,32 @@ static rondo_result_t exchange(struct rondo_comm *comm, const char *name, const 
         result = deliver(runtime, comm->members[0], &header, mine, bytes);
         header.step = 1;
         if (result == RONDO_SUCCESS)
-            result = receive(comm, name, comm->members[0], &header, all, total);
+            result = receive(comm, name, comm->members[0], &header, gathered, total);
         return result;
     }
-    memcpy(all, mine, bytes);
+    memcpy(gathered, mine, bytes);
     for (int rank = 1; rank < comm->size && result == RONDO_SUCCESS; rank++)
-        result = receive(comm, name, comm->members[rank], &header, (char *) all + (size_t) rank * bytes, bytes);
+        result = receive(comm, name, comm->members[rank], &header, (char *) gathered + (size_t) rank * bytes, bytes);
     header.step = 1;
     for (int rank = 1; rank < comm->size && result == RONDO_SUCCESS; rank++)
-        result = deliver(runtime, comm->members[rank], &header, all, total);
+        result = deliver(runtime, comm->members[rank], &header, gathered, total);
     return result;
 }
 
 rondo_result_t rondo_exchange(struct rondo_comm *comm, const char *name, const void *mine, size_t bytes, void *all)
 {
-    return rondo_comm_conclude(comm, name, exchange(comm, name, mine, bytes, all));
+    return rondo_comm_conclude(comm, name, exchange(comm, name, 0, mine, bytes, all, (size_t) comm->size * bytes));
 }
 
-rondo_result_t rondo_meet(struct rondo_comm *comm, const char *name)
+rondo_result_t rondo_meet(struct rondo_comm *comm, const char *name, const struct rondo_membership *membership)
 {
-    char here = 1, *all = calloc(1, (size_t) comm->size);
-    if (all == NULL)
-        return rondo_comm_conclude(comm, name, rondo_fail(RONDO_ERR_MEMORY, "no memory to meet %d ranks", comm->size));
-    rondo_result_t result = rondo_exchange(comm, name, &here, 1, all);
+    static const struct rondo_membership plain;
+    const struct rondo_membership *mine = membership != NULL ? membership : &plain;
+    char *all = calloc((size_t) comm->size, sizeof(*mine));
+    rondo_result_t result = all == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory to meet %d ranks", comm->size)
+                                        : exchange(comm, name, mine->key, mine, sizeof(*mine), all, 1);
     free(all);
-    return result;
+    return rondo_comm_conclude(comm, name, result);
 }
 
 static rondo_result_t first_failure(const struct rondo_comm *comm, const char *name, const int32_t *codes)

@@ -16,8 +16,16 @@ void rondo_mailbox_deliver(struct rondo_runtime *runtime, int source, const void
 /* Wakes the threads that wait in an exchange, which then check whether their communicator has failed. Any thread. */
 void rondo_mailbox_wake(struct rondo_runtime *runtime);
 
-/* Waits until all members have called it. Collective, as rondo_exchange, and fails as that does. */
-rondo_result_t rondo_meet(struct rondo_comm *comm, const char *name);
+/* What ranks that meet have in common before they know that they are members of one communicator. Plain data: transmitted as
+ * bytes. */
+struct rondo_membership {
+    uint64_t key;  /* not 0; a rank that has this key and another communicator's id lists other members */
+    char text[72]; /* what this rank says of the members, for the message */
+};
+/* Waits until all members have called it. Collective, as rondo_exchange, and fails as that does. membership NULL: the members
+ * know each other. Otherwise RONDO_ERR_MISMATCH, also on the ranks of the other communicator, if a member comes to the first
+ * one with the same key and the id of a communicator that has not failed. */
+rondo_result_t rondo_meet(struct rondo_comm *comm, const char *name, const struct rondo_membership *membership);
 /* An allgather over the control plane: every member contributes bytes of mine, and all (size * bytes) receives the
  * contributions in rank order. Collective over the communicator: all members call it, in the same order and with equal bytes.
  * Not on a control thread and without locks. name: the calling function, for error messages. Returns the communicator's failure

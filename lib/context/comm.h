@@ -7,6 +7,7 @@
 
 #include "rondo.h"
 #include "lib/bootstrap/topology.h"
+#include "lib/call/graph.h"
 
 #include <stdint.h>
 
@@ -14,6 +15,12 @@ struct rondo_runtime;
 struct rondo_comm_connections;
 struct rondo_comm_programs;
 struct rondo_comm_requests;
+
+/* How many communicators of the same members, in one order and with one tag, were made of a communicator. */
+struct rondo_alone_count {
+    uint64_t list; /* hash of members and tag */
+    uint64_t made;
+};
 
 struct rondo_comm {
     struct rondo_comm *next;
@@ -36,9 +43,10 @@ struct rondo_comm {
     int networked;     /* some members may be connected by a network */
     uint32_t carriers; /* proxy threads per member (the minimum); 0: the adapters move data */
     rondo_compression_t compression;
-    int pins;         /* library threads that use the struct (runtime lock) */
-    uint64_t *shrunk; /* hashes of the member lists that it was shrunk to; lane_lock */
-    int shrunk_count;
+    struct rondo_graph *graph;       /* lib/call/graph.h; NULL: none */
+    int pins;                        /* library threads that use the struct (runtime lock) */
+    struct rondo_alone_count *alone; /* what members have made of it by themselves; lane_lock */
+    int alone_count;
     uint32_t failed; /* a rondo_result_t; sticky; stored with release after the text */
     char failure[1000];
     /* Parts, each declared and accessed by one room alone: */

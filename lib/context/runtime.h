@@ -69,6 +69,8 @@ struct rondo_runtime {
     uint32_t *gone;                                       /* [rank]: enum rondo_gone; atomic */
     struct rondo_early_notice early[RONDO_EARLY_NOTICES]; /* lib/context/failure.h */
     uint32_t early_count;
+    void (*wait_callback)(void *argument); /* of rondo_wait_callback(); NULL: none; release */
+    void *wait_argument;
     int forming; /* rondo_init has not returned: exchanges end by the connect timeout */
 };
 

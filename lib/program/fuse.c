@@ -55,6 +55,8 @@ static void receive_into(struct rondo_graph *graph, uint32_t node)
     if (consumer == RONDO_NONE)
         return;
     struct rondo_node *x = &graph->nodes[consumer];
+    if (graph->options->across && x->destination_buffer == RONDO_OUTPUT)
+        return;
     if ((x->actions & (RONDO_RECEIVE | RONDO_SEND)) || x->count != r->count || r->clobbered <= x->op)
         return;
     if (x->actions & RONDO_REDUCE) {

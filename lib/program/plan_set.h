@@ -29,8 +29,10 @@ struct rondo_compile_options {
     /* Each direction between two ranks has a block, however many are asked for, so that it waits for nothing else; only what is
      * reduced into one chunk is joined in one block. What moves within the rank has a block, too. */
     int apart;
-    int msccl; /* only instructions that MSCCL has */
-    int plain; /* nothing is fused and the order is that of the calls (for comparison) */
+    int across; /* nothing that arrives goes straight to the output, which may be the memory of any input (struct rondo_shape)
+                 */
+    int msccl;  /* only instructions that MSCCL has */
+    int plain;  /* nothing is fused and the order is that of the calls (for comparison) */
 };
 #define RONDO_COMPILE_SLOTS      4
 #define RONDO_COMPILE_BLOCKS     64

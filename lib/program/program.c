@@ -57,7 +57,7 @@ rondo_result_t rondo_program_create(rondo_program_t *program, const rondo_progra
         return rondo_fail(RONDO_ERR_ARGUMENT, "a program's name has 1 to %d letters, digits and -_.", RONDO_NAME_BYTES - 1);
     enum rondo_kind kind = rondo_kind_find(signature->collective);
     int custom = kind == RONDO_KIND_CUSTOM;
-    if (kind == RONDO_KINDS || kind == RONDO_KIND_SEND_TO || kind == RONDO_KIND_RECEIVE_FROM)
+    if (kind == RONDO_KINDS || rondo_kind_is_p2p(kind) || rondo_kind_is_neighborhood(kind))
         return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': '%s' is not a collective", signature->name,
                           signature->collective == NULL ? "NULL" : signature->collective);
     if (signature->ranks < 1 || signature->ranks > RONDO_RANKS_MAX)
@@ -179,7 +179,7 @@ rondo_result_t rondo_program_plan(const struct rondo_algorithm *algorithm, const
 {
     struct rondo_plan_set *set = NULL;
     struct rondo_compile_options options = {
-        .blocks = blocks, .slots = slots, .protocol = shape->protocol, .exchanges = shape->exchanges};
+        .blocks = blocks, .slots = slots, .protocol = shape->protocol, .exchanges = shape->exchanges, .across = shape->across};
     int only = check ? -1 : shape->rank, ordered = 0;
     rondo_result_t status = algorithm->registered != NULL
                                 ? rondo_program_compile(algorithm->registered->builder, &options, only, &set)

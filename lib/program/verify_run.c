@@ -202,8 +202,7 @@ static void run_chunk(struct rondo_verification *c, uint32_t instruction, const 
         expect_class(c, instruction, rondo_verification_class(c, rank, i->destination_buffer, i->destination_index + k),
                      measured, "destination chunk", i->destination_index + k);
     }
-    int whole = c->conditions->kind == RONDO_KIND_ALLREDUCE || c->conditions->kind == RONDO_KIND_REDUCE ||
-                c->conditions->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK;
+    int whole = rondo_conditions_whole(c->conditions);
     if ((i->flags & RONDO_FINISH) && whole) {
         if (result.finished)
             rondo_verification_fail(c, instruction, "completes a result that is complete already");
@@ -420,8 +419,7 @@ static void report_deadlock(struct rondo_verification *c)
 static void check_result(struct rondo_verification *c)
 {
     const struct rondo_conditions *conditions = c->conditions;
-    int whole = conditions->kind == RONDO_KIND_ALLREDUCE || conditions->kind == RONDO_KIND_REDUCE ||
-                conditions->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK;
+    int whole = rondo_conditions_whole(conditions);
     for (uint32_t rank = 0; rank < conditions->ranks && c->result == RONDO_SUCCESS; rank++)
         for (uint32_t i = 0; i < rondo_conditions_chunks(conditions, rank, RONDO_OUTPUT) && c->result == RONDO_SUCCESS; i++) {
             struct rondo_value want;

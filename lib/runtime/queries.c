@@ -1,5 +1,5 @@
-/* The public calls that ask a runtime something: its device, its counts, and whether its device is idle. Relies on the queue
- * lock and the runtime lock for what changes meanwhile. */
+/* The public calls that ask a runtime something, or tell it: its device, its counts, whether its device is idle, and what
+ * waiting threads call. Relies on the queue lock and the runtime lock for what changes meanwhile. */
 #include "lib/base/error.h"
 #include "lib/context/handles.h"
 #include "lib/context/runtime.h"
@@ -42,6 +42,18 @@ rondo_result_t rondo_device_synchronize(rondo_t handle)
     if (result != RONDO_SUCCESS)
         return result;
     return runtime->device->kind->synchronize(runtime->device);
+}
+
+rondo_result_t rondo_wait_callback(rondo_t handle, void (*function)(void *argument), void *argument)
+{
+    struct rondo_runtime *runtime;
+    rondo_result_t result = rondo_runtime_of(handle, "rondo_wait_callback", &runtime);
+    if (result != RONDO_SUCCESS)
+        return result;
+    __atomic_store_n(&runtime->wait_callback, NULL, __ATOMIC_RELEASE);
+    runtime->wait_argument = argument;
+    __atomic_store_n(&runtime->wait_callback, function, __ATOMIC_RELEASE); /* a thread that sees it sees the argument */
+    return RONDO_SUCCESS;
 }
 
 rondo_result_t rondo_get_stats(rondo_t handle, rondo_stats_t *stats)

@@ -108,9 +108,9 @@ rondo_result_t rondo_compression_choose(const struct rondo_comm *comm, const ron
     if (attr->error_feedback && common->rate == 0)
         FAIL(RONDO_ERR_ARGUMENT, "%s: error_feedback without compress_rate", rondo_kind_name(call->kind));
     /* A call of a kind, type or operator that cannot be compressed is transmitted unchanged. All ranks compute the same bytes,
-     * except in alltoallv, where a rank does not know the sizes of its peers. */
+     * except where a rank does not know the sizes of its peers. */
     size_t bytes = rondo_call_bytes(comm, call);
-    if (call->kind == RONDO_KIND_ALLTOALLV || bytes < common->smallest || !fits(call, common->rate))
+    if (rondo_kind_has_own_counts(call->kind) || bytes < common->smallest || !fits(call, common->rate))
         return RONDO_SUCCESS;
     call->rate = (uint32_t) common->rate;
     call->feedback = (common->error_feedback || attr->error_feedback) && can_feed_back(call, persistent);

@@ -22,13 +22,12 @@
 
 size_t rondo_call_bytes(const struct rondo_comm *comm, const struct rondo_call *call)
 {
-    const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
     size_t type_bytes = rondo_type_bytes(call->type), most = 0;
-    if (rule->send_extent == RONDO_EXTENT_COUNTS) /* ranks know only their own counts */
+    if (rondo_kind_has_own_counts(call->kind))
         return 0;
     if (rondo_kind_has_blocks(call->kind))
         return call->count * type_bytes * (size_t) comm->size;
-    if (rule->recv_extent != RONDO_EXTENT_COUNTS)
+    if (!rondo_kind_has_counts(call->kind))
         return call->count * type_bytes;
     for (int rank = 0; rank < comm->size; rank++)
         most = call->receive_counts[rank] > most ? call->receive_counts[rank] : most;
@@ -142,6 +141,8 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
         return per_rank <= one_shot_limit(comm->size)       ? "allpairs"
                : use_direct && call->send != RONDO_IN_PLACE ? "direct"
                                                             : around;
+    case RONDO_KIND_REDUCE_SCATTER:
+        return per_rank <= one_shot_limit(comm->size) && call->send != RONDO_IN_PLACE ? "allpairs" : "ring";
     case RONDO_KIND_ALLGATHER:
         return multicasts(comm, call->kind, per_rank)   ? "multicast"
                : per_rank <= one_shot_limit(comm->size) ? "allpairs"
@@ -166,8 +167,17 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
     case RONDO_KIND_SCATTER:
         return multicasts(comm, call->kind, (size_t) comm->size * rondo_slice_op_bytes(per_rank)) ? "multicast" : "linear";
     case RONDO_KIND_ALLTOALLV:
+    case RONDO_KIND_ALLTOALLW:
     case RONDO_KIND_GATHER:
+    case RONDO_KIND_GATHERV:
+    case RONDO_KIND_SCATTERV:
         return "linear";
+    case RONDO_KIND_NEIGHBOR_ALLGATHER:
+    case RONDO_KIND_NEIGHBOR_ALLGATHERV:
+    case RONDO_KIND_NEIGHBOR_ALLTOALL:
+    case RONDO_KIND_NEIGHBOR_ALLTOALLV:
+    case RONDO_KIND_NEIGHBOR_ALLTOALLW:
+        return "neighbors";
     case RONDO_KIND_BARRIER:
         return multicasts(comm, call->kind, 0) ? "multicast" : "allpairs";
     default:
@@ -178,7 +188,7 @@ static const char *by_size(const struct rondo_comm *comm, const struct rondo_cal
 size_t rondo_message_bytes(const struct rondo_comm *comm, const struct rondo_call *call)
 {
     size_t bytes = rondo_call_bytes(comm, call);
-    if (rondo_collective_of(call->kind)->rule.send_extent == RONDO_EXTENT_COUNTS)
+    if (rondo_kind_has_own_counts(call->kind))
         return SIZE_MAX;
     return rondo_kind_has_blocks(call->kind) || rondo_kind_has_counts(call->kind) ? bytes / (size_t) comm->size : bytes;
 }
@@ -349,7 +359,8 @@ static rondo_result_t choose(const struct rondo_comm *comm, const struct rondo_c
                              struct rondo_choice *choice)
 {
     const char *wanted = insisted != NULL ? insisted : comm->runtime->settings.algorithm;
-    int alone = comm->size == 1 && call->kind != RONDO_KIND_SEND_TO && call->kind != RONDO_KIND_RECEIVE_FROM;
+    int alone = comm->size == 1 && call->kind != RONDO_KIND_SEND_TO && call->kind != RONDO_KIND_RECEIVE_FROM &&
+                !rondo_kind_is_neighborhood(call->kind);
     const struct rondo_algorithm *algorithm = NULL;
     if (*wanted != '\0' && (algorithm = rondo_program_named(comm, wanted, call->kind)) == NULL)
         algorithm = rondo_algorithm_find(wanted, call->kind);
@@ -393,14 +404,16 @@ int rondo_writes_directly_by(const struct rondo_comm *comm, const struct rondo_c
 /* Collectives that move data and reduce none. */
 #define MOVES                                                                                                                  \
     (1u << RONDO_KIND_BCAST | 1u << RONDO_KIND_ALLGATHER | 1u << RONDO_KIND_ALLGATHERV | 1u << RONDO_KIND_ALLTOALL |           \
-     1u << RONDO_KIND_ALLTOALLV | 1u << RONDO_KIND_GATHER | 1u << RONDO_KIND_SCATTER | 1u << RONDO_KIND_ALLTONEXT |            \
-     1u << RONDO_KIND_SEND_TO | 1u << RONDO_KIND_RECEIVE_FROM)
+     1u << RONDO_KIND_ALLTOALLV | 1u << RONDO_KIND_ALLTOALLW | 1u << RONDO_KIND_GATHER | 1u << RONDO_KIND_GATHERV |            \
+     1u << RONDO_KIND_SCATTER | 1u << RONDO_KIND_SCATTERV | 1u << RONDO_KIND_ALLTONEXT | 1u << RONDO_KIND_SEND_TO |            \
+     1u << RONDO_KIND_RECEIVE_FROM)
 
 int rondo_copies_once(const struct rondo_comm *comm, const struct rondo_call *call, const struct rondo_choice *choice)
 {
     const int large = choice->protocol == RONDO_PROTOCOL_SIMPLE;
     const int small = choice->protocol == RONDO_PROTOCOL_SMALL && comm->single_copy == RONDO_PEER_SINGLE_COPY_ALWAYS;
-    return comm->single_copy != RONDO_PEER_SLOTS_ONLY && (large || small) && (MOVES >> call->kind & 1);
+    return comm->single_copy != RONDO_PEER_SLOTS_ONLY && (large || small) &&
+           ((MOVES >> call->kind & 1) || rondo_kind_is_neighborhood(call->kind));
 }
 
 /* Bytes of an element for LL slots, which are short where one primitive receives from many ranks. */
@@ -459,7 +472,7 @@ static rondo_result_t select_all(const struct rondo_comm *comm, const struct ron
         channels = settings->wanted_channels;
     else if (choice->tuned != NULL && choice->tuned->channels > 0)
         channels = (size_t) choice->tuned->channels;
-    if (single || channels < 1 || call->kind == RONDO_KIND_ALLTOALLV)
+    if (single || channels < 1 || rondo_kind_has_own_counts(call->kind) || rondo_call_lies_across(call))
         channels = 1;
     if (choice->algorithm->registered != NULL)
         channels = 1; /* it says itself what it does side by side */

@@ -80,8 +80,7 @@ static rondo_result_t check_apart(const struct rondo_call *call, int rank, const
     if (send_count == 0 || receive_count == 0 || send == NULL || receive == NULL)
         return RONDO_SUCCESS;
     /* Only this rank reads its own block of the input, and it reads every element before it writes the result there. */
-    if (rondo_collective_of(call->kind)->rule.postcondition == RONDO_POSTCONDITION_REDUCED_BLOCK &&
-        r == s + (size_t) rank * receive_count * element)
+    if (call->kind == RONDO_KIND_REDUCE_SCATTER_BLOCK && r == s + (size_t) rank * receive_count * element)
         return RONDO_SUCCESS;
     if (s < r + receive_count * element && r < s + send_count * element)
         FAIL(RONDO_ERR_BUFFER, "%s: send [%p, +%zu bytes) and recv [%p, +%zu bytes) overlap%s", rondo_kind_name(call->kind),
@@ -89,34 +88,85 @@ static rondo_result_t check_apart(const struct rondo_call *call, int rank, const
     return RONDO_SUCCESS;
 }
 
-/* Sets *extent to the elements that blocks of these counts and displacements span. */
-static rondo_result_t extent_of(const struct rondo_call *call, const char *name, const size_t *counts,
-                                const size_t *displacements, int blocks, size_t *extent)
+struct rondo_blocks rondo_call_blocks(const struct rondo_comm *comm, enum rondo_kind kind)
 {
-    const char *function = rondo_kind_name(call->kind);
+    struct rondo_blocks blocks = {comm->rank, comm->size, comm->size, comm->size};
+    if (rondo_kind_is_neighborhood(kind)) {
+        blocks.sent = comm->graph != NULL ? comm->graph->destinations : 0;
+        blocks.received = comm->graph != NULL ? comm->graph->sources : 0;
+    }
+    return blocks;
+}
+
+/* One of the two pairs of arrays of a call, as the user gave them. */
+struct arrays {
+    const char *name; /* of the buffer */
+    const size_t *counts, *displacements;
+    const rondo_datatype_t *types;
+    int blocks;
+    int adjacent; /* the blocks follow each other: there are no displacements */
+};
+
+/* Sets *extent to the elements that the blocks span: bytes, if they have types of their own. */
+static rondo_result_t extent_of(const struct rondo_call *call, const struct arrays *arrays, size_t *extent)
+{
+    const char *function = rondo_kind_name(call->kind), *name = arrays->name;
+    size_t end = 0;
     *extent = 0;
-    if (counts == NULL || displacements == NULL)
-        FAIL(RONDO_ERR_ARGUMENT, "%s: %s counts or displacements are NULL", function, name);
-    for (int i = 0; i < blocks; i++) {
-        if (counts[i] > PTRDIFF_MAX || displacements[i] > PTRDIFF_MAX - counts[i])
-            FAIL(RONDO_ERR_ARGUMENT, "%s: %s count %zu at displacement %zu of rank %d overflows", function, name, counts[i],
-                 displacements[i], i);
-        if (counts[i] > 0 && displacements[i] + counts[i] > *extent)
-            *extent = displacements[i] + counts[i];
+    if (arrays->blocks > 0 && (arrays->counts == NULL || (!arrays->adjacent && arrays->displacements == NULL)))
+        FAIL(RONDO_ERR_ARGUMENT, "%s: %s counts%s are NULL", function, name, arrays->adjacent ? "" : " or displacements");
+    if (arrays->blocks > 0 && rondo_kind_has_types(call->kind) && arrays->types == NULL)
+        FAIL(RONDO_ERR_ARGUMENT, "%s: %s types are NULL", function, name);
+    for (int i = 0; i < arrays->blocks; i++) {
+        size_t element = arrays->types != NULL ? rondo_type_bytes(arrays->types[i]) : 1;
+        size_t start = arrays->adjacent ? end : arrays->displacements[i];
+        if (element == 0)
+            FAIL(RONDO_ERR_ARGUMENT, "%s: unknown datatype %d of %s block %d", function, (int) arrays->types[i], name, i);
+        if (arrays->counts[i] > PTRDIFF_MAX / element || start > PTRDIFF_MAX - arrays->counts[i] * element)
+            FAIL(RONDO_ERR_ARGUMENT, "%s: %s count %zu at displacement %zu of block %d overflows", function, name,
+                 arrays->counts[i], start, i);
+        end = start + arrays->counts[i] * element;
+        if (arrays->counts[i] > 0 && end > *extent)
+            *extent = end;
     }
     return RONDO_SUCCESS;
 }
 
-/* Checks that no two received blocks overlap. */
-static rondo_result_t check_disjoint(const struct rondo_call *call, const size_t *counts, const size_t *displacements,
-                                     int blocks)
+/* The arrays of the call's input or output, where that has some and this rank's are significant. In place, the input's are the
+ * output's. */
+static int arrays_of(const struct rondo_comm *comm, const struct rondo_call *call, enum rondo_buffer buffer,
+                     struct arrays *arrays)
 {
-    for (int i = 0; i < blocks; i++)
-        for (int k = i + 1; k < blocks; k++)
-            if (counts[i] > 0 && counts[k] > 0 && displacements[i] < displacements[k] + counts[k] &&
-                displacements[k] < displacements[i] + counts[i])
-                FAIL(RONDO_ERR_ARGUMENT, "%s: the received blocks of ranks %d [%zu, +%zu) and %d [%zu, +%zu) overlap",
-                     rondo_kind_name(call->kind), i, displacements[i], counts[i], k, displacements[k], counts[k]);
+    const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
+    const int input = buffer == RONDO_INPUT, receives = rule->recv_extent == RONDO_EXTENT_COUNTS;
+    const struct rondo_blocks blocks = rondo_call_blocks(comm, call->kind);
+    if ((input ? rule->send_extent : rule->recv_extent) != RONDO_EXTENT_COUNTS ||
+        !rondo_ranks_include(input ? rule->send_ranks : rule->recv_ranks, comm->rank, comm->size, call->root))
+        return 0;
+    if (input && !(receives && call->send == RONDO_IN_PLACE))
+        *arrays = (struct arrays){"send", call->send_counts, call->send_displacements, call->send_types, blocks.sent, 0};
+    else
+        *arrays =
+            (struct arrays){"recv", call->receive_counts, call->receive_displacements, call->receive_types, blocks.received, 0};
+    if (rule->reduces) { /* a reduce-scatter's input has the blocks that the ranks receive */
+        arrays->counts = call->receive_counts;
+        arrays->name = "recv";
+        arrays->adjacent = 1;
+    }
+    return 1;
+}
+
+/* Checks that no two received blocks overlap. */
+static rondo_result_t check_disjoint(const struct rondo_call *call, const struct arrays *arrays)
+{
+    for (int i = 0; i < arrays->blocks; i++)
+        for (int k = i + 1; k < arrays->blocks; k++) {
+            const size_t one = rondo_block_count(arrays->counts, arrays->types, i), a = arrays->displacements[i];
+            const size_t other = rondo_block_count(arrays->counts, arrays->types, k), b = arrays->displacements[k];
+            if (one > 0 && other > 0 && a < b + other && b < a + one)
+                FAIL(RONDO_ERR_ARGUMENT, "%s: the received blocks %d [%zu, +%zu) and %d [%zu, +%zu) overlap",
+                     rondo_kind_name(call->kind), i, a, one, k, b, other);
+        }
     return RONDO_SUCCESS;
 }
 
@@ -125,59 +175,82 @@ static rondo_result_t check_count(const struct rondo_comm *comm, const struct ro
 {
     const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
     int blocks = rondo_kind_has_blocks(call->kind);
-    size_t largest = blocks ? (size_t) comm->size : 1;
+    const struct rondo_blocks many = rondo_call_blocks(comm, call->kind);
+    size_t largest = !blocks || many.sent + many.received == 0 ? 1
+                     : many.sent > many.received               ? (size_t) many.sent
+                                                               : (size_t) many.received;
     if (rule->recv_extent == RONDO_EXTENT_CHUNKS)
         largest = call->custom_chunks[RONDO_INPUT] + call->custom_chunks[RONDO_OUTPUT] + 1;
     if (call->count > PTRDIFF_MAX / rondo_type_bytes(call->type) / largest)
         FAIL(RONDO_ERR_ARGUMENT, "%s: count %zu of %s%s is more bytes than an object can have", rule->name, call->count,
-             rondo_type_name(call->type), blocks ? " for each rank" : "");
+             rondo_type_name(call->type),
+             !blocks              ? ""
+             : rule->neighborhood ? " for each neighbour"
+                                  : " for each rank");
     return RONDO_SUCCESS;
 }
 
-/* Checks the arrays of a call that has them. */
-static rondo_result_t check_arrays(const struct rondo_comm *comm, const struct rondo_call *call)
+/* Checks that what this rank sends itself is as long as what it receives of it. one: its block of the arrays. */
+static rondo_result_t check_own(const struct rondo_comm *comm, const struct rondo_call *call, size_t one)
 {
     const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
-    const size_t *received = call->receive_counts;
-    size_t extent;
-    if (rule->recv_extent != RONDO_EXTENT_COUNTS)
+    const int both = rule->send_extent == RONDO_EXTENT_COUNTS && rule->recv_extent == RONDO_EXTENT_COUNTS;
+    const int in_place = call->send == RONDO_IN_PLACE || call->recv == RONDO_IN_PLACE;
+    if (in_place || rule->reduces) /* one count says it */
         return RONDO_SUCCESS;
-    rondo_result_t result = extent_of(call, "recv", received, call->receive_displacements, comm->size, &extent);
-    if (result == RONDO_SUCCESS && rule->send_extent == RONDO_EXTENT_COUNTS)
-        result = extent_of(call, "send", call->send_counts, call->send_displacements, comm->size, &extent);
-    if (result == RONDO_SUCCESS)
-        result = check_disjoint(call, received, call->receive_displacements, comm->size);
-    if (result != RONDO_SUCCESS)
-        return result;
-    if (rule->send_extent == RONDO_EXTENT_COUNTS && call->send_counts[comm->rank] != received[comm->rank])
-        FAIL(RONDO_ERR_ARGUMENT, "%s: this rank sends itself %zu elements and receives %zu", rule->name,
-             call->send_counts[comm->rank], received[comm->rank]);
-    if (rule->send_extent == RONDO_EXTENT_BLOCK && call->send != RONDO_IN_PLACE && call->count != received[comm->rank])
-        FAIL(RONDO_ERR_ARGUMENT, "%s: sendcount %zu is not counts[%d] = %zu", rule->name, call->count, comm->rank,
-             received[comm->rank]);
+    if (both) {
+        const size_t sent = rondo_block_count(call->send_counts, call->send_types, comm->rank);
+        if (sent != one)
+            FAIL(RONDO_ERR_ARGUMENT, "%s: this rank sends itself %zu %s and receives %zu", rule->name, sent,
+                 call->send_types != NULL ? "bytes" : "elements", one);
+    } else if (call->count != one) {
+        FAIL(RONDO_ERR_ARGUMENT, "%s: %s %zu is not %s[%d] = %zu", rule->name,
+             rule->recv_extent == RONDO_EXTENT_COUNTS ? "sendcount" : "recvcount", call->count,
+             rule->recv_extent == RONDO_EXTENT_COUNTS ? "counts" : "sendcounts", comm->rank, one);
+    }
     return RONDO_SUCCESS;
+}
+
+/* Checks the arrays of a call that has them, where this rank's are significant. */
+static rondo_result_t check_arrays(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    struct arrays sent, received;
+    size_t extent;
+    rondo_result_t result = RONDO_SUCCESS;
+    const int sends = arrays_of(comm, call, RONDO_INPUT, &sent), receives = arrays_of(comm, call, RONDO_OUTPUT, &received);
+    if (receives)
+        result = extent_of(call, &received, &extent);
+    if (result == RONDO_SUCCESS && sends)
+        result = extent_of(call, &sent, &extent);
+    if (result == RONDO_SUCCESS && receives)
+        result = check_disjoint(call, &received);
+    if (result == RONDO_SUCCESS && (sends || receives) && !rondo_kind_is_neighborhood(call->kind))
+        result = check_own(
+            comm, call,
+            rondo_block_count(receives ? received.counts : sent.counts, receives ? received.types : sent.types, comm->rank));
+    return result;
 }
 
 /* The elements of the input or output, with the gaps between blocks. The arrays have been checked. */
 static size_t elements_of(const struct rondo_comm *comm, const struct rondo_call *call, enum rondo_buffer buffer)
 {
     const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
+    const struct rondo_blocks blocks = rondo_call_blocks(comm, call->kind);
+    struct arrays arrays;
     size_t extent = 0;
     switch (buffer == RONDO_INPUT ? rule->send_extent : rule->recv_extent) {
     case RONDO_EXTENT_BLOCKS:
-        return call->count * (size_t) comm->size;
+        return call->count * (size_t) (buffer == RONDO_INPUT ? blocks.sent : blocks.received);
     case RONDO_EXTENT_CHUNKS:
         return call->count * call->custom_chunks[buffer];
     case RONDO_EXTENT_COUNTS:
-        if (buffer == RONDO_INPUT)
-            extent_of(call, "send", call->send_counts, call->send_displacements, comm->size, &extent);
-        else
-            extent_of(call, "recv", call->receive_counts, call->receive_displacements, comm->size, &extent);
+        if (arrays_of(comm, call, buffer, &arrays))
+            extent_of(call, &arrays, &extent);
         return extent;
     case RONDO_EXTENT_BLOCK:
         break;
     }
-    return call->count;
+    return rule->reduces && rule->send_extent == RONDO_EXTENT_COUNTS ? call->receive_counts[comm->rank] : call->count;
 }
 
 /* Checks the arrays and the buffers that this rank uses, and notes the buffers in *checked. */
@@ -195,7 +268,7 @@ static rondo_result_t check_buffers(const struct rondo_comm *comm, const struct 
         (rule->placement == RONDO_PLACEMENT_SEND || (rule->placement == RONDO_PLACEMENT_SEND_AT_ROOT && at_root))) {
         uses_send = 0; /* recv has the input, also on a rank without output */
         uses_receive = 1;
-        receive = rule->send_extent == RONDO_EXTENT_BLOCKS ? send : receive;
+        receive = rule->send_extent == RONDO_EXTENT_BLOCK ? receive : send;
     }
     if (rule->placement == RONDO_PLACEMENT_RECV_AT_ROOT && at_root && call->recv == RONDO_IN_PLACE)
         uses_receive = 0;
@@ -253,6 +326,8 @@ static rondo_result_t check_arguments(const struct rondo_comm *comm, const struc
     if ((rule->rooted || rule->point_to_point) && (call->root < 0 || call->root >= comm->size))
         FAIL(RONDO_ERR_ARGUMENT, "%s: %s %d is not a rank of a communicator of %d", function, rule->rooted ? "root" : "peer",
              call->root, comm->size);
+    if (rule->neighborhood && comm->graph == NULL)
+        FAIL(RONDO_ERR_ARGUMENT, "%s: the communicator has no graph (rondo_graph_create, rondo_cart_create)", function);
     result = check_count(comm, call);
     return result == RONDO_SUCCESS ? check_buffers(comm, call, checked) : result;
 }
@@ -290,7 +365,7 @@ void rondo_call_signature(const struct rondo_comm *comm, const struct rondo_call
     signature->kind = collective->rule.point_to_point ? RONDO_KIND_SEND_TO : call->kind;
     if (collective->agreement == RONDO_AGREE_NOTHING)
         return;
-    signature->type = (uint32_t) call->type;
+    signature->type = (uint32_t) call->type; /* blocks with types of their own: the one byte's */
     signature->op = collective->rule.reduces ? rondo_op_code(call->op) : 0;
     signature->root = collective->rule.rooted ? (uint32_t) call->root : 0;
     signature->rate = call->rate;

@@ -15,6 +15,8 @@ struct rondo_signature {
     uint32_t kind, type, op, root, rate, feedback;
     uint64_t count;
 };
+/* How many blocks the call's buffers have on this rank, where they have blocks. */
+struct rondo_blocks rondo_call_blocks(const struct rondo_comm *comm, enum rondo_kind kind);
 /* Fills in the signature of a call that rondo_call_check has accepted. A field on which the ranks need not agree is 0. A send
  * has the signature of its receive. */
 void rondo_call_signature(const struct rondo_comm *comm, const struct rondo_call *call, struct rondo_signature *signature);

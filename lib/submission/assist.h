@@ -28,6 +28,15 @@ int rondo_assist(struct rondo_runtime *runtime, const struct rondo_request *requ
  * a round may last for ever then. Not under a lock. */
 void rondo_assist_once(struct rondo_runtime *runtime);
 
+/* Calls the function of rondo_wait_callback(), if there is one. Not under a lock; only on a thread that waits in a call of the
+ * application. */
+static inline void rondo_assist_call_back(struct rondo_runtime *runtime)
+{
+    void (*callback)(void *argument) = __atomic_load_n(&runtime->wait_callback, __ATOMIC_ACQUIRE);
+    if (__builtin_expect(callback != NULL, 0))
+        callback(runtime->wait_argument);
+}
+
 /* The state of a request, without the queue lock. Acquire: after DONE, result and message can be read. */
 static inline uint32_t rondo_request_state(const struct rondo_request *request)
 {

@@ -10,6 +10,7 @@
 #include "lib/connection/lane.h"
 #include "lib/connection/window.h"
 #include "lib/select/select.h"
+#include "lib/submission/arguments.h"
 #include "lib/submission/slicing.h"
 #include "lib/base/error.h"
 
@@ -27,9 +28,10 @@ void rondo_call_buffers(const struct rondo_comm *comm, const struct rondo_call *
     char *send = (char *) (uintptr_t) call->send, *receive = (char *) call->recv;
     int at_root = comm->rank == call->root;
     size_t own = 0; /* in place: where the shorter buffer begins in the longer one, first in elements, then in bytes */
-    if (rule->own_block)
-        own = rule->recv_extent == RONDO_EXTENT_COUNTS ? call->receive_displacements[comm->rank]
-                                                       : (size_t) comm->rank * call->count;
+    if (rule->own_block && (!rule->rooted || at_root) && (call->send == RONDO_IN_PLACE || call->recv == RONDO_IN_PLACE))
+        own = rule->recv_extent == RONDO_EXTENT_COUNTS   ? call->receive_displacements[comm->rank]
+              : rule->send_extent == RONDO_EXTENT_COUNTS ? call->send_displacements[comm->rank]
+                                                         : (size_t) comm->rank * call->count;
     own *= rondo_type_bytes(call->type);
     *input = call->send == RONDO_IN_PLACE ? receive + own : send;
     *output = call->recv == RONDO_IN_PLACE ? send + own : receive;
@@ -51,7 +53,9 @@ static uint32_t groups_of(const struct rondo_comm *comm, enum rondo_kind kind, e
     const rondo_collective_t *rule = &rondo_collective_of(kind)->rule;
     int input = rule->send_extent == RONDO_EXTENT_BLOCKS, output = rule->recv_extent == RONDO_EXTENT_BLOCKS;
     int blocks = buffer == RONDO_INPUT ? input : buffer == RONDO_OUTPUT ? output : input && output;
-    return blocks ? (uint32_t) comm->size : 1;
+    const struct rondo_blocks many = rondo_call_blocks(comm, kind);
+    const int count = buffer == RONDO_INPUT ? many.sent : buffer == RONDO_OUTPUT ? many.received : many.size;
+    return blocks && count > 0 ? (uint32_t) count : 1;
 }
 
 /* Elements that a cache line has room for; one at least. */
@@ -93,6 +97,9 @@ static rondo_result_t irregular_layout(struct rondo_request *request, enum rondo
     const size_t *counts = given->counts, *displacements = given->displacements;
     const size_t element_bytes = request->operation->element_bytes;
     const int blocks = given->count;
+    *largest = 0;
+    if (blocks == 0)
+        return RONDO_SUCCESS;
     uint32_t parts = chunks / (uint32_t) blocks;
     struct rondo_extent *table = calloc(chunks, sizeof(*table));
     request->tables[which] = device->kind->allocate(device, chunks * sizeof(*table));
@@ -101,7 +108,6 @@ static rondo_result_t irregular_layout(struct rondo_request *request, enum rondo
         free(table);
         return rondo_fail(RONDO_ERR_MEMORY, "no memory for a layout of %u chunks", chunks);
     }
-    *largest = 0;
     for (int block = 0; block < blocks; block++) {
         const uint64_t count = counts[block] * given->factor;
         uint64_t part = rondo_divide_up(count, parts);
@@ -140,16 +146,15 @@ static rondo_result_t set_layouts(struct rondo_request *request, const struct ro
         regular_layout(layout, call->count * factor, groups, chunks[b], element_bytes, plan->even);
         largest[b] = chunks[b] == 0 ? 0 : layout->chunk_count < layout->group_count ? layout->chunk_count : layout->group_count;
     }
-    const size_t nowhere = 0;
-    struct blocks send, receive = {call->receive_counts, call->receive_displacements, comm->size, factor};
-    if (call->kind == RONDO_KIND_ALLGATHERV)
-        send = (struct blocks){&call->receive_counts[comm->rank], &nowhere, 1, factor};
-    else if (call->kind == RONDO_KIND_ALLTOALLV)
-        send = (struct blocks){call->send_counts, call->send_displacements, comm->size, factor};
-    else
-        return RONDO_SUCCESS;
-    rondo_result_t result = irregular_layout(request, RONDO_INPUT, &send, chunks[RONDO_INPUT], &largest[RONDO_INPUT]);
-    if (result == RONDO_SUCCESS)
+    const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
+    const struct rondo_blocks many = rondo_call_blocks(comm, call->kind);
+    const struct blocks send = {call->send_counts, call->send_displacements, many.sent, factor};
+    const struct blocks receive = {call->receive_counts, call->receive_displacements, many.received, factor};
+    rondo_result_t result = RONDO_SUCCESS;
+    if (rule->send_extent == RONDO_EXTENT_COUNTS && rondo_ranks_include(rule->send_ranks, comm->rank, comm->size, call->root))
+        result = irregular_layout(request, RONDO_INPUT, &send, chunks[RONDO_INPUT], &largest[RONDO_INPUT]);
+    if (result == RONDO_SUCCESS && rule->recv_extent == RONDO_EXTENT_COUNTS &&
+        rondo_ranks_include(rule->recv_ranks, comm->rank, comm->size, call->root))
         result = irregular_layout(request, RONDO_OUTPUT, &receive, chunks[RONDO_OUTPUT], &largest[RONDO_OUTPUT]);
     return result;
 }
@@ -163,6 +168,7 @@ static rondo_result_t lay_out_scratch(struct rondo_request *request, const struc
     struct rondo_operation *operation = request->operation;
     uint32_t chunks = plan->program->chunks[RONDO_SCRATCH];
     uint64_t line = elements_of_line(operation->element_bytes), end = 0;
+    const int by_input = rondo_collective_of(request->call.kind)->rule.send_extent == RONDO_EXTENT_COUNTS;
     struct rondo_extent *table = calloc(chunks, sizeof(*table));
     request->tables[RONDO_SCRATCH] = device->kind->allocate(device, chunks * sizeof(*table));
     request->table_entries[RONDO_SCRATCH] = chunks;
@@ -173,7 +179,8 @@ static rondo_result_t lay_out_scratch(struct rondo_request *request, const struc
     largest[RONDO_SCRATCH] = 0;
     for (uint32_t i = 0; i < chunks; i++) {
         uint32_t class = plan->scratch_classes[i];
-        enum rondo_buffer like = plan->program->chunks[RONDO_OUTPUT] > class ? RONDO_OUTPUT : RONDO_INPUT;
+        /* A class is the index of a chunk in the buffer with arrays of counts, if there is but one of them. */
+        enum rondo_buffer like = plan->program->chunks[RONDO_OUTPUT] > class && !by_input ? RONDO_OUTPUT : RONDO_INPUT;
         table[i].offset = end;
         table[i].count = rondo_chunk_extent(&operation->layouts[like], class).count;
         end = rondo_round_up(end + table[i].count, line);
@@ -230,6 +237,20 @@ static int all_write_directly(const struct rondo_program *program)
     return 1;
 }
 
+/* Whether there is one block, which stores to the output with its last instruction alone, and of scratch. */
+static int stores_last(const struct rondo_program *program)
+{
+    const struct rondo_instruction *list = rondo_program_instructions(program);
+    const uint32_t first = rondo_program_blocks(program)[0].instruction_first;
+    const uint32_t last = first + rondo_program_blocks(program)[0].instructions - 1;
+    int good = program->blocks == 1;
+    for (uint32_t i = first; good && i <= last; i++) {
+        const int stores = (list[i].actions & RONDO_COPY) && list[i].destination_buffer == RONDO_OUTPUT;
+        good = i < last ? !stores : stores && list[i].actions == RONDO_COPY && list[i].source_buffer == RONDO_SCRATCH;
+    }
+    return good;
+}
+
 /* Whether members of a communicator with direct_writes may store into the buffer. They are of one process, which reaches all
  * memory of the host, and memory from cudaMalloc. */
 static int is_reached(const struct rondo_request *request, const char *buffer)
@@ -270,7 +291,10 @@ static enum rondo_cost_rule cost_rule(const struct rondo_comm *comm, enum rondo_
         return RONDO_COST_BOTH;
     if (comm->size == 2 || rondo_kind_is_p2p(kind))
         return RONDO_COST_ONE_WAY;
-    return kind == RONDO_KIND_GATHER ? RONDO_COST_READER : kind == RONDO_KIND_SCATTER ? RONDO_COST_READERS : RONDO_COST_BOTH;
+    const rondo_collective_t *rule = &rondo_collective_of(kind)->rule;
+    return rule->reduces || rule->placement == RONDO_PLACEMENT_SHARED ? RONDO_COST_BOTH
+           : rule->recv_ranks == RONDO_RANKS_ROOT                     ? RONDO_COST_READER
+                                                                      : RONDO_COST_READERS;
 }
 
 /* The operation's single_copy, but for its buffers. */
@@ -285,7 +309,8 @@ static unsigned single_copy_use(const struct rondo_comm *comm, const struct rond
 /* Whether the collective leaves its input as it is even if that is the output, too. */
 static int spares_input(enum rondo_kind kind)
 {
-    return kind != RONDO_KIND_ALLTOALL && kind != RONDO_KIND_ALLTOALLV && kind != RONDO_KIND_ALLTONEXT;
+    const rondo_postcondition_t postcondition = rondo_collective_of(kind)->rule.postcondition;
+    return postcondition != RONDO_POSTCONDITION_TRANSPOSED && postcondition != RONDO_POSTCONDITION_PREVIOUS;
 }
 
 /* Whether input and output are buffers of their own. */
@@ -353,12 +378,19 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     shape.group = comm->group;
     shape.exchanges = (choice->protocol == RONDO_PROTOCOL_LL || choice->protocol == RONDO_PROTOCOL_LL128) &&
                       request->runtime->device_type == RONDO_DEVICE_CUDA;
+    shape.across = rondo_call_lies_across(call);
     shape.topology = &comm->topology;
+    shape.graph = rondo_kind_is_neighborhood(call->kind) ? comm->graph : NULL;
     rondo_result_t result = rondo_lane_bind(request->lane, choice->algorithm, &shape, &binding);
     if (result != RONDO_SUCCESS)
         return result;
     if (choice->direct_writes && !all_write_directly(binding->plan->program))
         return rondo_fail(RONDO_ERR_INTERNAL, "algorithm %s for %s: its blocks were said to write directly and do not",
+                          choice->algorithm->name, rondo_kind_name(call->kind));
+
+    if (shape.across && !stores_last(binding->plan->program))
+        return rondo_fail(RONDO_ERR_INTERNAL,
+                          "algorithm %s for %s: it stores a tile of the output before it has read its input",
                           choice->algorithm->name, rondo_kind_name(call->kind));
 
     operation->parts = binding->parts;

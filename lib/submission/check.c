@@ -82,7 +82,10 @@ static void fill_in(const struct rondo_comm *comm, const struct rondo_call *call
     statement->rank = comm->rank;
     statement->sender = statement->receiver = -1;
     rondo_call_signature(comm, call, &statement->signature);
-    rondo_call_describe(call, statement->text, sizeof(statement->text));
+    struct rondo_call described = *call;
+    if (rondo_collective_of(call->kind)->agreement == RONDO_AGREE_COUNTS) /* the array has it if the call does not */
+        described.count = call->receive_counts[comm->rank];
+    rondo_call_describe(&described, statement->text, sizeof(statement->text));
 }
 
 /* Says which two calls differ. */

@@ -44,6 +44,7 @@ static void watch_done(struct rondo_request *request)
             rondo_relax(0, UINT32_MAX);
             continue;
         }
+        rondo_assist_call_back(runtime);
         uint64_t now = rondo_clock_ns();
         since = since == 0 ? now : since;
         rondo_queue_restart(runtime, RONDO_ASSIST_NEVER);
@@ -103,6 +104,7 @@ static void wait_done(struct rondo_request *request)
             rondo_assist(runtime, request);
             continue;
         }
+        rondo_assist_call_back(runtime);
         pass_time(runtime, request, seen, pause > 0 ? pause : BACKOFF_NS);
     }
 }

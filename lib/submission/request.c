@@ -43,26 +43,20 @@ static int is_p2p(const struct rondo_call *call)
 
 static int moves_nothing(const struct rondo_call *call)
 {
-    return call->count == 0 && !rondo_kind_has_counts(call->kind);
+    return call->count == 0 && !rondo_kind_has_counts(call->kind) && !rondo_kind_is_neighborhood(call->kind);
 }
 
 /* Copies the arrays of a v-collective, because the user's may go out of scope. */
 static rondo_result_t copy_arrays(struct rondo_request *request)
 {
-    struct rondo_call *call = &request->call;
-    size_t n = (size_t) request->comm->size;
-    const size_t **arrays[4] = {&call->send_counts, &call->send_displacements, &call->receive_counts,
-                                &call->receive_displacements};
-    if (!rondo_kind_has_counts(call->kind))
+    const struct rondo_blocks blocks = rondo_call_blocks(request->comm, request->call.kind);
+    const size_t entries = 2 * (size_t) (blocks.sent + blocks.received);
+    if (!rondo_kind_has_counts(request->call.kind))
         return RONDO_SUCCESS;
-    request->counts = calloc(4 * n, sizeof(size_t));
+    request->counts = calloc(entries + 1, sizeof(size_t));
     if (request->counts == NULL)
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the counts of %zu ranks", n);
-    for (size_t i = 0; i < 4; i++)
-        if (*arrays[i] != NULL) {
-            memcpy(request->counts + i * n, *arrays[i], n * sizeof(size_t));
-            *arrays[i] = request->counts + i * n;
-        }
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for %zu counts and displacements", entries);
+    rondo_call_resolve(&request->call, &blocks, request->counts);
     return RONDO_SUCCESS;
 }
 
@@ -374,11 +368,31 @@ static rondo_result_t refuse_result(const struct rondo_call *call, enum rondo_fo
     return rondo_fail(RONDO_ERR_ARGUMENT, "%s: request is NULL", function_name(call, form, name, sizeof(name)));
 }
 
-/* Finds the communicator, and checks the arguments. */
-static rondo_result_t check(rondo_comm_t handle, const struct rondo_call *call, enum rondo_form form, struct rondo_comm **comm)
+/* A reduce-scatter of equal counts is its block form: what all ranks know, they conclude alike. block: room for that call. */
+static __attribute__((noinline, cold)) const struct rondo_call *
+in_block_form(const struct rondo_comm *comm, const struct rondo_call *call, struct rondo_call *block)
+{
+    for (int i = 1; i < comm->size; i++)
+        if (call->receive_counts[i] != call->receive_counts[0])
+            return call;
+    *block = *call;
+    block->kind = RONDO_KIND_REDUCE_SCATTER_BLOCK;
+    block->count = call->receive_counts[0];
+    block->receive_counts = NULL;
+    return block;
+}
+
+/* Finds the communicator, and checks the arguments. Sets *call to the call to make, which may be in room. */
+static rondo_result_t check(rondo_comm_t handle, const struct rondo_call **call, struct rondo_call *room, enum rondo_form form,
+                            struct rondo_comm **comm)
 {
     *comm = rondo_handle_find(handle, RONDO_HANDLE_COMM);
-    return *comm != NULL ? rondo_call_check(*comm, call) : refuse(handle, call, form);
+    if (*comm == NULL)
+        return refuse(handle, *call, form);
+    rondo_result_t result = rondo_call_check(*comm, *call);
+    if (result == RONDO_SUCCESS && (*call)->kind == RONDO_KIND_REDUCE_SCATTER)
+        *call = in_block_form(*comm, *call, room);
+    return result;
 }
 
 rondo_result_t rondo_request_make_blocking(struct rondo_comm *comm, const struct rondo_call *call,
@@ -408,8 +422,9 @@ static int run_cached(struct rondo_comm *comm, const struct rondo_call *call, ro
 rondo_result_t rondo_call_blocking(rondo_comm_t handle, const struct rondo_call *call)
 {
     struct rondo_comm *comm;
+    struct rondo_call room;
     struct rondo_request *request;
-    rondo_result_t result = check(handle, call, RONDO_FORM_BLOCKING, &comm);
+    rondo_result_t result = check(handle, &call, &room, RONDO_FORM_BLOCKING, &comm);
     if (result == RONDO_SUCCESS && run_cached(comm, call, &result))
         return result;
     if (result == RONDO_SUCCESS)
@@ -424,11 +439,12 @@ rondo_result_t rondo_call_blocking(rondo_comm_t handle, const struct rondo_call 
 rondo_result_t rondo_call_nonblocking(rondo_comm_t handle, const struct rondo_call *call, rondo_request_t *result_request)
 {
     struct rondo_comm *comm;
+    struct rondo_call room;
     struct rondo_request *request;
     if (result_request == NULL)
         return refuse_result(call, RONDO_FORM_STARTED);
     *result_request = NULL;
-    rondo_result_t result = check(handle, call, RONDO_FORM_STARTED, &comm);
+    rondo_result_t result = check(handle, &call, &room, RONDO_FORM_STARTED, &comm);
     if (result == RONDO_SUCCESS)
         result = make(comm, call, NULL, RONDO_FORM_STARTED, &request);
     if (result != RONDO_SUCCESS)
@@ -444,11 +460,12 @@ rondo_result_t rondo_call_persistent(rondo_comm_t handle, const struct rondo_cal
                                      rondo_request_t *result_request)
 {
     struct rondo_comm *comm;
+    struct rondo_call room;
     struct rondo_request *request;
     if (result_request == NULL)
         return refuse_result(call, RONDO_FORM_PERSISTENT);
     *result_request = NULL;
-    rondo_result_t result = check(handle, call, RONDO_FORM_PERSISTENT, &comm);
+    rondo_result_t result = check(handle, &call, &room, RONDO_FORM_PERSISTENT, &comm);
     if (result == RONDO_SUCCESS)
         result = make(comm, call, attr, RONDO_FORM_PERSISTENT, &request);
     if (result == RONDO_SUCCESS)
@@ -459,9 +476,10 @@ rondo_result_t rondo_call_persistent(rondo_comm_t handle, const struct rondo_cal
 rondo_result_t rondo_call_on_stream(rondo_comm_t handle, const struct rondo_call *call, void *stream)
 {
     struct rondo_comm *comm;
+    struct rondo_call room;
     struct rondo_request *request;
     int captured;
-    rondo_result_t result = check(handle, call, RONDO_FORM_STREAM, &comm);
+    rondo_result_t result = check(handle, &call, &room, RONDO_FORM_STREAM, &comm);
     if (result == RONDO_SUCCESS)
         result = rondo_stream_check(comm->runtime, rondo_kind_name(call->kind), stream, &captured);
     if (result == RONDO_SUCCESS)

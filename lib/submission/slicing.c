@@ -6,6 +6,7 @@
 #include "lib/connection/lane.h"
 #include "lib/base/error.h"
 
+#define UNKNOWN_CHUNK        ((uint64_t) 1 << 40)
 #define DIRECT_SLICE_BYTES   ((uint64_t) 256 * 1024)
 /* Elements of a compressed slice, most and least. A GPU's block takes longer to code a slice than the link to move it, so peers
  * work on one slice while the block codes the next. Each slice has a fixed cost, so shorter ones do not pay
@@ -176,9 +177,11 @@ rondo_result_t rondo_slice_operation(struct rondo_request *request, const struct
 {
     struct rondo_operation *operation = request->operation;
     const struct rondo_comm *comm = request->comm;
-    uint64_t most = 1;
+    uint64_t longest = 1;
     for (int b = 0; b < RONDO_BUFFERS; b++)
-        most = larger(most, largest[b]);
+        longest = larger(longest, largest[b]);
+    /* Where a rank knows but its own chunks, ranks cut alike as if there were much longer ones. */
+    const uint64_t most = rondo_kind_has_own_counts(request->call.kind) ? UNKNOWN_CHUNK : longest;
     operation->slices = 0;
     if (plan->unsliced) {
         operation->slice = DIRECT_SLICE_BYTES / operation->element_bytes;
@@ -194,7 +197,7 @@ rondo_result_t rondo_slice_operation(struct rondo_request *request, const struct
         else if (rondo_is_wide(comm) && rondo_algorithm_single(choice->algorithm))
             wide_slices(request, most);
     }
-    operation->tiles = rondo_divide_up(most, operation->tile);
+    operation->tiles = rondo_divide_up(longest, operation->tile);
     if (operation->slices == 0)
         operation->slices = (uint32_t) rondo_divide_up(operation->tile, operation->slice);
     return RONDO_SUCCESS;

@@ -148,6 +148,14 @@ static void part_blocking(UNUSED struct rank_record *record, int rank, UNUSED ro
     TRY(world, rondo_alltoallv(in, counts, displacements, out, own, own_displacements, T, world));
     for (int r = 0; r < RANKS; r++)
         expect(out + own_displacements[r], own[r], 1, 1000 * r + (int32_t) displacements[rank]);
+    TRY(world, rondo_gatherv(in, counts[rank], out, counts, displacements, T, 1, world));
+    for (int r = 0; rank == 1 && r < RANKS; r++)
+        expect(out + displacements[r], counts[r], 1, 1000 * r);
+    TRY(world, rondo_scatterv(in, counts, displacements, out, counts[rank], T, 2, world));
+    expect(out, counts[rank], 1, 2000 + (int32_t) displacements[rank]);
+    memcpy(out, in, sizeof(in)); /* in place, and of different sizes */
+    TRY(world, rondo_reduce_scatter(RONDO_IN_PLACE, out, counts, T, RONDO_SUM, world));
+    expect(out, counts[rank], 3, 3000 + 3 * (int32_t) displacements[rank]);
     TRY(world, rondo_gather(in, out, SMALL, T, 0, world));
     for (int r = 0; r < RANKS && rank == 0; r++)
         expect(out + r * SMALL, SMALL, 1, 1000 * r);
@@ -258,7 +266,7 @@ static void part_persistent(UNUSED struct rank_record *record, int rank, UNUSED 
 
 static void part_communicators(UNUSED struct rank_record *record, int rank, UNUSED rondo_t runtime, rondo_comm_t world)
 {
-    rondo_comm_t copy = NULL, half = NULL, rest = NULL;
+    rondo_comm_t copy = NULL, half = NULL, rest = NULL, pair = NULL, ring = NULL;
     const int last = 2;
     TRY(world, rondo_comm_dup(world, &copy));
     allreduce(copy, SMALL);
@@ -273,6 +281,12 @@ static void part_communicators(UNUSED struct rank_record *record, int rank, UNUS
         expect(out, SMALL, 2, 2000);
     LOCAL(rondo_comm_free(&half));
     TRY(world, rondo_barrier(world));
+    const int next = (rank + 1) % RANKS, previous = (rank + RANKS - 1) % RANKS;
+    TRY(world, rondo_graph_create(world, 1, &previous, 1, &next, &ring));
+    TRY(ring, rondo_neighbor_allgather(in, out, SMALL, T, ring));
+    expect(out, SMALL, 1, 1000 * previous);
+    TRY(world, rondo_barrier(world));
+    LOCAL(rondo_comm_free(&ring));
     if (rank != last) {
         begin("rondo_comm_shrink");
         if (!end(world, rondo_comm_shrink(copy, &last, 1, &rest))) {
@@ -280,6 +294,12 @@ static void part_communicators(UNUSED struct rank_record *record, int rank, UNUS
             return;
         }
         TRY(rest, rondo_barrier(rest));
+        begin("rondo_comm_create_group");
+        if (!end(world, rondo_comm_create_group(copy, (const int[]){1, 0}, 2, 4, &pair))) {
+            rondo_comm_abort(world, 1);
+            return;
+        }
+        TRY(pair, rondo_barrier(pair));
     }
     TRY(world, rondo_barrier(world));
 }

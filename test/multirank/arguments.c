@@ -60,6 +60,22 @@ static void pointers(struct rank *me)
     EXPECT(RONDO_ERR_ARGUMENT, "displ", rondo_allgatherv(send, 0, recv, counts, NULL, RONDO_DOUBLE, world));
     EXPECT(RONDO_ERR_ARGUMENT, "counts", rondo_alltoallv(send, NULL, displs, recv, counts, displs, RONDO_DOUBLE, world));
     EXPECT(RONDO_ERR_ARGUMENT, "displ", rondo_alltoallv(send, counts, displs, recv, counts, NULL, RONDO_DOUBLE, world));
+    static rondo_datatype_t types[64];
+    EXPECT(RONDO_ERR_ARGUMENT, "counts", rondo_reduce_scatter(send, recv, NULL, RONDO_DOUBLE, RONDO_SUM, world));
+    EXPECT(RONDO_ERR_ARGUMENT, "counts", rondo_alltoallw(send, counts, displs, types, recv, NULL, displs, types, world));
+    EXPECT(RONDO_ERR_ARGUMENT, "types", rondo_alltoallw(send, counts, displs, NULL, recv, counts, displs, types, world));
+    EXPECT(RONDO_ERR_ARGUMENT, "types", rondo_alltoallw(send, counts, displs, types, recv, counts, displs, NULL, world));
+    EXPECT(RONDO_ERR_ARGUMENT, "counts", rondo_gatherv(send, 0, recv, NULL, displs, RONDO_DOUBLE, me->rank, world));
+    EXPECT(RONDO_ERR_ARGUMENT, "displ", rondo_gatherv(send, 0, recv, counts, NULL, RONDO_DOUBLE, me->rank, world));
+    EXPECT(RONDO_ERR_ARGUMENT, "counts", rondo_scatterv(send, NULL, displs, recv, 0, RONDO_DOUBLE, me->rank, world));
+    EXPECT(RONDO_ERR_ARGUMENT, "displ", rondo_scatterv(send, counts, NULL, recv, 0, RONDO_DOUBLE, me->rank, world));
+    counts[me->rank] = 1;
+    EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_gatherv(NULL, 1, recv, counts, displs, RONDO_DOUBLE, me->rank, world));
+    EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_gatherv(send, 1, NULL, counts, displs, RONDO_DOUBLE, me->rank, world));
+    EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_scatterv(NULL, counts, displs, recv, 1, RONDO_DOUBLE, me->rank, world));
+    EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_scatterv(send, counts, displs, NULL, 1, RONDO_DOUBLE, me->rank, world));
+    EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_reduce_scatter(send, NULL, counts, RONDO_DOUBLE, RONDO_SUM, world));
+    counts[me->rank] = 0;
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_comm_rank(NULL, &number));
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_comm_rank(world, NULL));
     EXPECT(RONDO_ERR_ARGUMENT, "", rondo_comm_size(world, NULL));
@@ -193,10 +209,32 @@ static void counts(struct rank *me)
         EXPECT(RONDO_ERR_ARGUMENT, quarter,
                rondo_reduce_scatter_block_init(send, recv, SIZE_MAX / 4, RONDO_FLOAT16, RONDO_SUM, me->world, NULL, &request));
     }
-    size_t lengths[64] = {0}, displs[64] = {0};
+    size_t lengths[64] = {0}, displs[64] = {0}, ones[64], adjacent[64];
+    for (int r = 0; r < 64; r++)
+        ones[r] = 1, adjacent[r] = (size_t) r;
     lengths[0] = HUGE_COUNT;
     EXPECT(RONDO_ERR_ARGUMENT, huge, rondo_allgatherv(send, lengths[me->rank], recv, lengths, displs, RONDO_INT64, me->world));
     EXPECT(RONDO_ERR_ARGUMENT, huge, rondo_alltoallv(send, lengths, displs, recv, displs, displs, RONDO_INT64, me->world));
+    EXPECT(RONDO_ERR_ARGUMENT, huge, rondo_reduce_scatter(send, recv, lengths, RONDO_INT64, RONDO_SUM, me->world));
+    EXPECT(RONDO_ERR_ARGUMENT, huge,
+           rondo_gatherv(send, lengths[me->rank], recv, lengths, displs, RONDO_INT64, me->rank, me->world));
+    EXPECT(RONDO_ERR_ARGUMENT, huge,
+           rondo_scatterv(send, lengths, displs, recv, lengths[me->rank], RONDO_INT64, me->rank, me->world));
+    EXPECT(RONDO_ERR_ARGUMENT, huge, rondo_gatherv(send, HUGE_COUNT, NULL, NULL, NULL, RONDO_INT64, 0, me->world));
+    rondo_datatype_t types[64];
+    for (int r = 0; r < me->size; r++)
+        types[r] = RONDO_DOUBLE;
+    EXPECT(RONDO_ERR_ARGUMENT, huge, rondo_alltoallw(send, lengths, displs, types, recv, displs, displs, types, me->world));
+    if (me->size > 1)
+        EXPECT(RONDO_ERR_ARGUMENT, "overlap",
+               rondo_alltoallw(send, ones, adjacent, types, recv, ones, adjacent, types, me->world));
+    types[0] = (rondo_datatype_t) 99;
+    EXPECT(RONDO_ERR_ARGUMENT, "datatype 99",
+           rondo_alltoallw(send, displs, displs, types, recv, displs, displs, types, me->world));
+    EXPECT(RONDO_ERR_ARGUMENT, "recvcount 3 is not",
+           rondo_scatterv(send, ones, displs, recv, 3, RONDO_INT64, me->rank, me->world));
+    EXPECT(RONDO_ERR_ARGUMENT, "sendcount 3 is not",
+           rondo_gatherv(send, 3, recv, ones, adjacent, RONDO_INT64, me->rank, me->world));
     lengths[0] = 1;
     displs[0] = HUGE_COUNT;
     EXPECT(RONDO_ERR_ARGUMENT, huge, rondo_allgatherv(send, lengths[me->rank], recv, lengths, displs, RONDO_INT64, me->world));
@@ -238,6 +276,58 @@ static void roots(struct rank *me)
     good(me);
 }
 
+static void graphs(struct rank *me)
+{
+    static int32_t zone[64][512];
+    int32_t *send = zone[me->rank], *recv = send + 256;
+    rondo_comm_t world = me->world, made = world, copy;
+    const int here = me->rank, next = (me->rank + 1) % me->size, previous = (me->rank + me->size - 1) % me->size;
+    const int last = me->rank == me->size - 1, beyond = me->size;
+    const int dims[] = {me->size, 1}, none[] = {0, 0}, periods[] = {1, 1}, odd[] = {1, 1};
+    size_t counts[4] = {1, 1, 1, 1}, displs[4] = {0, 1, 2, 3};
+    EXPECT(RONDO_ERR_ARGUMENT, "no graph", rondo_neighbor_allgather(send, recv, 1, RONDO_INT32, world));
+    EXPECT(RONDO_ERR_ARGUMENT, "no graph",
+           rondo_neighbor_alltoallv(send, counts, displs, recv, counts, displs, RONDO_INT32, world));
+    EXPECT(RONDO_ERR_ARGUMENT, "result pointer", rondo_graph_create(world, 0, NULL, 0, NULL, NULL));
+    EXPECT(RONDO_ERR_ARGUMENT, "list of 1 sources is NULL", rondo_graph_create(world, 1, NULL, 0, NULL, &made));
+    EXPECT(RONDO_ERR_ARGUMENT, "list of 2 destinations is NULL", rondo_graph_create(world, 0, NULL, 2, NULL, &made));
+    EXPECT(RONDO_ERR_ARGUMENT, "-1 sources", rondo_graph_create(world, -1, NULL, 0, NULL, &made));
+    EXPECT(RONDO_ERR_ARGUMENT, "128 destinations", rondo_graph_create(world, 0, NULL, 128, &here, &made));
+    EXPECT(RONDO_ERR_ARGUMENT, "is not a rank", rondo_graph_create(world, 1, &beyond, 0, NULL, &made));
+    EXPECT(RONDO_ERR_ARGUMENT, "dims or periods", rondo_cart_create(world, 1, NULL, periods, &made));
+    EXPECT(RONDO_ERR_ARGUMENT, "dimension 0 has 0", rondo_cart_create(world, 1, none, periods, &made));
+    EXPECT(RONDO_ERR_ARGUMENT, "a grid of", rondo_cart_create(world, 1, &(int){me->size + 1}, periods, &made));
+    EXPECT(RONDO_ERR_ARGUMENT, "64 dimensions", rondo_cart_create(world, 64, dims, periods, &made));
+    /* An edge with one end: the last rank sends, and no rank receives. */
+    EXPECT(RONDO_ERR_MISMATCH, "does not name it", rondo_graph_create(world, 0, NULL, last, &here, &made));
+    CHECK(made == NULL, "a communicator was made");
+    if (me->size > 1) {
+        EXPECT(RONDO_ERR_MISMATCH, "different dimensions", rondo_cart_create(world, 1 + last, odd, periods, &made));
+        EXPECT(RONDO_ERR_MISMATCH, "different functions",
+               last ? rondo_cart_create(world, 0, NULL, NULL, &made) : rondo_graph_create(world, 0, NULL, 0, NULL, &made));
+    }
+    /* A grid of one point: the other ranks are beyond it. */
+    MUST(rondo_cart_create(world, 0, NULL, NULL, &made));
+    CHECK((made != NULL) == (me->rank == 0), "rank %d got %p", me->rank, (void *) made);
+    if (made != NULL) {
+        MUST(rondo_neighbor_alltoall(NULL, NULL, 3, RONDO_INT32, made));
+        MUST(rondo_comm_free(&made));
+    }
+    MUST(rondo_graph_create(world, 1, &previous, 1, &next, &made));
+    EXPECT(RONDO_ERR_ARGUMENT, "counts", rondo_neighbor_allgatherv(send, 1, recv, NULL, displs, RONDO_INT32, made));
+    EXPECT(RONDO_ERR_BUFFER, "NULL", rondo_neighbor_allgather(NULL, recv, 1, RONDO_INT32, made));
+    EXPECT(RONDO_ERR_BUFFER, "IN_PLACE", rondo_neighbor_alltoall(RONDO_IN_PLACE, recv, 1, RONDO_INT32, made));
+    EXPECT(RONDO_ERR_BUFFER, "overlap", rondo_neighbor_allgather(recv, recv, 1, RONDO_INT32, made));
+    /* A copy has the graph, also after the original is gone. */
+    MUST(rondo_comm_dup(made, &copy));
+    MUST(rondo_comm_free(&made));
+    send[0] = me->rank;
+    MUST(rondo_neighbor_allgather(send, recv, 1, RONDO_INT32, copy));
+    CHECK(recv[0] == previous, "%d, not %d", recv[0], previous);
+    MUST(rondo_comm_free(&copy));
+    good(me);
+}
+
 static void aliasing(struct rank *me)
 {
     static double zone[64][512];
@@ -265,8 +355,22 @@ static void aliasing(struct rank *me)
         lengths[r] = 2, displs[r] = 2 * r;
     EXPECT(RONDO_ERR_BUFFER, "", rondo_allgatherv(buffer + 1, 2, buffer, lengths, displs, RONDO_DOUBLE, world));
     EXPECT(RONDO_ERR_BUFFER, "", rondo_alltoallv(buffer, lengths, displs, buffer, lengths, displs, RONDO_DOUBLE, world));
-    EXPECT_EITHER(RONDO_ERR_BUFFER, RONDO_ERR_ARGUMENT, "",
-                  rondo_alltoallv(RONDO_IN_PLACE, lengths, displs, buffer, lengths, displs, RONDO_DOUBLE, world));
+    EXPECT(RONDO_ERR_BUFFER, "", rondo_gatherv(buffer + 1, 2, buffer, lengths, displs, RONDO_DOUBLE, me->rank, world));
+    EXPECT(RONDO_ERR_BUFFER, "", rondo_scatterv(buffer, lengths, displs, buffer + 1, 2, RONDO_DOUBLE, me->rank, world));
+    if (size > 1) {
+        EXPECT(RONDO_ERR_BUFFER, "IN_PLACE",
+               rondo_gatherv(RONDO_IN_PLACE, 2, NULL, NULL, NULL, RONDO_DOUBLE, (me->rank + 1) % me->size, world));
+        EXPECT(RONDO_ERR_BUFFER, "IN_PLACE",
+               rondo_scatterv(NULL, NULL, NULL, RONDO_IN_PLACE, 2, RONDO_DOUBLE, (me->rank + 1) % me->size, world));
+    }
+    lengths[0] = 3; /* not even this rank's own block of the input: blocks have different sizes */
+    for (size_t r = 1; r < size; r++)
+        displs[r] = displs[r - 1] + lengths[r - 1];
+    EXPECT(RONDO_ERR_BUFFER, "overlap",
+           rondo_reduce_scatter(buffer, buffer + displs[me->rank], lengths, RONDO_DOUBLE, RONDO_SUM, world));
+    lengths[0] = 2;
+    for (size_t r = 0; r < size; r++)
+        displs[r] = 2 * r;
     EXPECT_EITHER(RONDO_ERR_BUFFER, RONDO_ERR_ARGUMENT, "", rondo_bcast(RONDO_IN_PLACE, 2, RONDO_DOUBLE, 0, world));
     EXPECT_EITHER(RONDO_ERR_BUFFER, RONDO_ERR_ARGUMENT, "",
                   rondo_allreduce(buffer, RONDO_IN_PLACE, 2, RONDO_DOUBLE, RONDO_SUM, world));
@@ -377,9 +481,10 @@ static void streams(struct rank *me)
     const rondo_datatype_t type = RONDO_INT32;
     const rondo_op_t op = RONDO_SUM;
     void *stream = NULL;
-    size_t lengths[64], displs[64];
+    size_t lengths[64], displs[64], offsets[64];
+    rondo_datatype_t types[64];
     for (int r = 0; r < me->size; r++)
-        lengths[r] = 1, displs[r] = (size_t) r;
+        lengths[r] = 1, displs[r] = (size_t) r, offsets[r] = sizeof(int32_t) * (size_t) r, types[r] = type;
     rondo_request_t request = NULL;
     const rondo_result_t no = RONDO_ERR_UNSUPPORTED;
     EXPECT(no, "", rondo_allreduce_on_stream(send, recv, 1, type, op, world, stream));
@@ -390,6 +495,10 @@ static void streams(struct rank *me)
     EXPECT(no, "", rondo_allgatherv_on_stream(send, 1, recv, lengths, displs, type, world, stream));
     EXPECT(no, "", rondo_alltoall_on_stream(send, recv, 1, type, world, stream));
     EXPECT(no, "", rondo_alltoallv_on_stream(send, lengths, displs, recv, lengths, displs, type, world, stream));
+    EXPECT(no, "", rondo_reduce_scatter_on_stream(send, recv, lengths, type, op, world, stream));
+    EXPECT(no, "", rondo_alltoallw_on_stream(send, lengths, offsets, types, recv, lengths, offsets, types, world, stream));
+    EXPECT(no, "", rondo_gatherv_on_stream(send, 1, recv, lengths, displs, type, 0, world, stream));
+    EXPECT(no, "", rondo_scatterv_on_stream(send, lengths, displs, recv, 1, type, 0, world, stream));
     EXPECT(no, "", rondo_gather_on_stream(send, recv, 1, type, 0, world, stream));
     EXPECT(no, "", rondo_scatter_on_stream(send, recv, 1, type, 0, world, stream));
     EXPECT(no, "", rondo_barrier_on_stream(world, stream));
@@ -459,9 +568,10 @@ static void alone(struct rank *me)
 static const struct {
     const char *name;
     rank_function_t function;
-} scenarios[] = {{"pointers", pointers},     {"misaligned", misaligned}, {"enumerators", enumerators}, {"counts", counts},
-                 {"roots", roots},           {"aliasing", aliasing},     {"requests", requests},       {"groups", groups},
-                 {"attributes", attributes}, {"streams", streams},       {"memory", memory},           {"alone", alone}};
+} scenarios[] = {{"pointers", pointers}, {"misaligned", misaligned}, {"enumerators", enumerators}, {"counts", counts},
+                 {"graphs", graphs},     {"roots", roots},           {"aliasing", aliasing},       {"requests", requests},
+                 {"groups", groups},     {"attributes", attributes}, {"streams", streams},         {"memory", memory},
+                 {"alone", alone}};
 
 static void run(struct rank *me)
 {

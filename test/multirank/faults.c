@@ -254,6 +254,20 @@ static rondo_result_t divide(struct rank *me, struct churn *churn)
     return result;
 }
 
+/* All ranks make a communicator by themselves, in another order each time. */
+static rondo_result_t make_group(struct rank *me, struct churn *churn)
+{
+    rondo_comm_t comm = NULL;
+    int list[64];
+    for (int i = 0; i < me->size; i++)
+        list[i] = (i + (int) churn->round) % me->size;
+    rondo_result_t result = rondo_comm_create_group(me->world, list, me->size, (int) (churn->round % 2), &comm);
+    CHECK((result == RONDO_SUCCESS) == (comm != NULL), "%s: communicator %p", rondo_strerror(result), (void *) comm);
+    if (comm != NULL)
+        MUST(rondo_comm_free(&comm));
+    return result;
+}
+
 static rondo_result_t open_and_close(struct rank *me, struct churn *churn)
 {
     rondo_result_t result = rondo_comm_register(me->world, churn->send, churn->bytes);
@@ -389,6 +403,8 @@ int main(int argc, char **argv)
         result = exits_early(&me);
     else if (strcmp(scenario, "dup") == 0 || strcmp(scenario, "split") == 0)
         result = churning(&me, divide);
+    else if (strcmp(scenario, "create_group") == 0)
+        result = churning(&me, make_group);
     else if (strcmp(scenario, "register") == 0)
         result = churning(&me, open_and_close);
     else if (strcmp(scenario, "init") == 0)

@@ -20,6 +20,7 @@ static const char *scenario = "all";
 /* Arguments that would be right, if the handle were. */
 static int64_t input[64], output[64];
 static size_t counts[64], displacements[64];
+static rondo_datatype_t types[64];
 static rondo_request_t made_request;
 static rondo_comm_t made_comm;
 
@@ -47,8 +48,12 @@ static void nothing(void *argument, rondo_result_t result)
     FORMS(X, allgatherv, input, 0, output, counts, displacements, T)                                                           \
     FORMS(X, alltoall, input, output, 1, T)                                                                                    \
     FORMS(X, alltoallv, input, counts, displacements, output, counts, displacements, T)                                        \
+    FORMS(X, alltoallw, input, counts, displacements, types, output, counts, displacements, types)                             \
+    FORMS(X, reduce_scatter, input, output, counts, T, S)                                                                      \
     FORMS(X, gather, input, output, 1, T, 0)                                                                                   \
+    FORMS(X, gatherv, input, 0, output, counts, displacements, T, 0)                                                           \
     FORMS(X, scatter, input, output, 1, T, 0)                                                                                  \
+    FORMS(X, scatterv, input, counts, displacements, output, 0, T, 0)                                                          \
     X(rondo_barrier, h)                                                                                                        \
     X(rondo_ibarrier, h, R)                                                                                                    \
     X(rondo_barrier_init, h, NULL, R)                                                                                          \
@@ -56,6 +61,11 @@ static void nothing(void *argument, rondo_result_t result)
     FORMS(X, scan, input, output, 1, T, S)                                                                                     \
     FORMS(X, exscan, input, output, 1, T, S)                                                                                   \
     FORMS(X, alltonext, input, output, 1, T)                                                                                   \
+    FORMS(X, neighbor_allgather, input, output, 1, T)                                                                          \
+    FORMS(X, neighbor_allgatherv, input, 0, output, counts, displacements, T)                                                  \
+    FORMS(X, neighbor_alltoall, input, output, 1, T)                                                                           \
+    FORMS(X, neighbor_alltoallv, input, counts, displacements, output, counts, displacements, T)                               \
+    FORMS(X, neighbor_alltoallw, input, counts, displacements, types, output, counts, displacements, types)                    \
     FORMS(X, send, input, 1, T, 0)                                                                                             \
     FORMS(X, recv, input, 1, T, 0)                                                                                             \
     X(rondo_group_start, h)                                                                                                    \
@@ -66,6 +76,9 @@ static void nothing(void *argument, rondo_result_t result)
     X(rondo_comm_split, h, 0, 0, &made_comm)                                                                                   \
     X(rondo_comm_dup, h, &made_comm)                                                                                           \
     X(rondo_comm_shrink, h, NULL, 0, &made_comm)                                                                               \
+    X(rondo_comm_create_group, h, &(int){0}, 1, 0, &made_comm)                                                                 \
+    X(rondo_graph_create, h, 0, NULL, 0, NULL, &made_comm)                                                                     \
+    X(rondo_cart_create, h, 0, NULL, NULL, &made_comm)                                                                         \
     X(rondo_comm_status, h, NULL, NULL)                                                                                        \
     X(rondo_comm_free, &h)                                                                                                     \
     X(rondo_comm_abort, h, 7)                                                                                                  \
@@ -79,6 +92,7 @@ static void nothing(void *argument, rondo_result_t result)
     X(rondo_finalize, h)                                                                                                       \
     X(rondo_device, h, &(rondo_device_t){0})                                                                                   \
     X(rondo_device_index, h, &(int){0})                                                                                        \
+    X(rondo_wait_callback, h, NULL, NULL)                                                                                      \
     X(rondo_alloc, h, 64, &(void *){0})                                                                                        \
     X(rondo_free, h, input)                                                                                                    \
     X(rondo_comm_world, h, &made_comm)                                                                                         \

@@ -95,9 +95,15 @@ static void run_trial(struct trial *t, uint64_t number)
 
 static void run(struct rank *me)
 {
+    /* Neighbourhood collectives have graphs one after the other; the others have none. */
+    enum { GRAPHS = 8 };
+    struct graph *graphs = calloc(GRAPHS, sizeof(*graphs));
+    rondo_comm_t joined[GRAPHS];
     struct trial t = {.comm = me->world};
     uint64_t number = 0;
     int in_range = 0;
+    for (int i = 0; i < GRAPHS; i++)
+        make_graph(me->world, (uint64_t) (seed * GRAPHS + i), &graphs[i], &joined[i]);
     for (int what = 0; what < COLLECTIVES; what++)
         for (int type = 0; type < RONDO_DATATYPE_COUNT; type++)
             for (int op = 0; op < RONDO_OP_COUNT; op++)
@@ -113,11 +119,16 @@ static void run(struct rank *me)
                         int all = collective_has_root(t.what) && t.count == 17 && t.op == RONDO_SUM;
                         for (int k = 0; k < (all ? me->size : 1); k++) {
                             t.root = (int) ((number + (uint64_t) k) % (uint64_t) me->size);
+                            t.comm = is_neighborhood(t.what) ? joined[number % GRAPHS] : me->world;
+                            t.graph = is_neighborhood(t.what) ? &graphs[number % GRAPHS] : NULL;
                             t.seed = ranks_hash((uint64_t) seed * 65537 + number * 64 + (uint64_t) k);
                             run_trial(&t, number);
                             in_range++;
                         }
                     }
+    for (int i = 0; i < GRAPHS; i++)
+        MUST(rondo_comm_free(&joined[i]));
+    free(graphs);
     CHECK(in_range > 0, "the options leave no case (collective %s, types %s, operators %s, counts %s)", collectives, types, ops,
           counts);
     if (me->rank == 0)

@@ -24,6 +24,7 @@ struct call {
     rondo_datatype_t type;
     rondo_op_t op;
     int root;
+    int equal; /* counts of a reduce-scatter */
 };
 
 /* An operator of the user, which no mismatched call gets to. */
@@ -35,7 +36,7 @@ static void sum_of_floats(const void *in, void *inout, size_t count, rondo_datat
 
 static struct call make_call(struct rank *me)
 {
-    struct call call = {{NULL, NULL}, "allreduce", 1234, RONDO_FLOAT, RONDO_SUM, 0};
+    struct call call = {{NULL, NULL}, "allreduce", 1234, RONDO_FLOAT, RONDO_SUM, 0, 0};
     int odd = odd_one(me);
     if (strcmp(scenario, "count") == 0) {
         call.count = odd ? 4321 : 1234;
@@ -82,6 +83,18 @@ static struct call make_call(struct rank *me)
         MUST(rondo_type_create(odd ? 12 : 4, &call.type));
         MUST(rondo_op_create(sum_of_floats, 1, &call.op));
         call.words[0] = "4 bytes each", call.words[1] = "12 bytes each";
+    } else if (strcmp(scenario, "gatherv_root") == 0) {
+        call.collective = "gatherv";
+        call.root = odd ? 1 : 0;
+        call.words[0] = "root 0", call.words[1] = "root 1";
+    } else if (strcmp(scenario, "scatterv_type") == 0) {
+        call.collective = "scatterv";
+        call.type = odd ? RONDO_INT32 : RONDO_FLOAT;
+        call.words[0] = "float", call.words[1] = "int32";
+    } else if (strcmp(scenario, "reduce_scatter") == 0) { /* equal counts on the odd rank alone: the block form */
+        call.collective = "reduce_scatter";
+        call.equal = odd, call.count = 7;
+        call.words[0] = "reduce_scatter(", call.words[1] = "reduce_scatter_block(count 7";
     } else {
         printf("mismatch: no scenario %s\n", scenario);
         exit(2);
@@ -104,12 +117,20 @@ static rondo_result_t perform(const struct call *call, void *send, void *recv, r
     result = strcmp(form, "blocking") == 0 ? rondo_##name(__VA_ARGS__)                                                         \
              : persistent                  ? rondo_##name##_init(__VA_ARGS__, NULL, &request)                                  \
                                            : rondo_i##name(__VA_ARGS__, &request)
+    size_t counts[64], displacements[64];
+    for (int r = 0; r < 64; r++) {
+        counts[r] = strcmp(call->collective, "reduce_scatter") == 0 && !call->equal ? (size_t) r + 1 : call->count;
+        displacements[r] = (size_t) r * call->count;
+    }
     IN_FORM(allreduce, send, recv, call->count, call->type, call->op, comm);
     else IN_FORM(reduce, send, recv, call->count, call->type, call->op, call->root, comm);
     else IN_FORM(bcast, send, call->count, call->type, call->root, comm);
     else IN_FORM(allgather, send, recv, call->count, call->type, comm);
     else IN_FORM(scan, send, recv, call->count, call->type, call->op, comm);
     else IN_FORM(alltonext, send, recv, call->count, call->type, comm);
+    else IN_FORM(gatherv, send, call->count, recv, counts, displacements, call->type, call->root, comm);
+    else IN_FORM(scatterv, send, counts, displacements, recv, call->count, call->type, call->root, comm);
+    else IN_FORM(reduce_scatter, send, recv, counts, call->type, call->op, comm);
     else IN_FORM(barrier, comm);
     else result = RONDO_ERR_INTERNAL;
 #undef IN_FORM

@@ -38,6 +38,7 @@ struct worker {
     int number;
     rondo_comm_t comms[COMMUNICATORS];
     uint64_t comm_seeds[COMMUNICATORS]; /* each is the same on all ranks of its communicator */
+    struct graph graphs[COMMUNICATORS]; /* of the communicators, which all have one */
 };
 
 static void called_back(void *argument, rondo_result_t result)
@@ -47,10 +48,12 @@ static void called_back(void *argument, rondo_result_t result)
     atomic_fetch_add(&operation->called, 1);
 }
 
-static void plan_trial(struct trial *t, rondo_comm_t comm, uint64_t *plan)
+static void plan_trial(struct trial *t, const struct worker *worker, int c, uint64_t *plan)
 {
+    const rondo_comm_t comm = worker->comms[c];
     memset(t, 0, sizeof(*t));
     t->comm = comm;
+    t->graph = &worker->graphs[c];
     int size;
     MUST(rondo_comm_size(comm, &size));
     t->what = (enum collective) ranks_below(plan, COLLECTIVES);
@@ -138,7 +141,7 @@ static int make_operations(struct worker *worker, struct operation *operations)
             struct operation *operation = &operations[count++];
             operation->kind = PERSISTENT_COLLECTIVE;
             operation->communicator = c;
-            plan_trial(&operation->trial, worker->comms[c], &plan);
+            plan_trial(&operation->trial, worker, c, &plan);
             rondo_attr_t attr = RONDO_ATTR_DEFAULT;
             attr.priority = ranks_below(&plan, 5) - 2;
             STEP("init %s of communicator %d", collective_names[operation->trial.what], c);
@@ -183,7 +186,7 @@ static void iterate(struct worker *worker, struct operation *operations, int cou
             MUST(rondo_start(operation->request));
             break;
         case NEXT_COLLECTIVE: /* the next collective of the communicator's plan */
-            plan_trial(&operation->trial, worker->comms[c], &plans[c]);
+            plan_trial(&operation->trial, worker, c, &plans[c]);
             trial_fill(&operation->trial, iteration);
             MUST(trial_call(&operation->trial, NONBLOCKING, NULL, &operation->request));
             break;
@@ -260,6 +263,13 @@ static void make_communicators(struct worker *worker)
     uint64_t colors[COMMUNICATORS] = {0, (uint64_t) (me->rank % 2), 0, (uint64_t) (me->rank % 2 * 2 + (me->rank % 3 == 2))};
     for (int c = 0; c < COMMUNICATORS; c++)
         worker->comm_seeds[c] = ranks_hash(base + (uint64_t) c * 16 + colors[c]);
+    for (int c = 0; c < COMMUNICATORS; c++) {
+        rondo_comm_t plain = worker->comms[c];
+        if (plain == NULL)
+            continue;
+        make_graph(plain, worker->comm_seeds[c] >> 8, &worker->graphs[c], &worker->comms[c]);
+        MUST(rondo_comm_free(&plain));
+    }
     int size = 0, rank = -1;
     CHECK((worker->comms[2] == NULL) == (me->rank == me->size - 1), "split gave %p", (void *) worker->comms[2]);
     if (worker->comms[2] != NULL) {

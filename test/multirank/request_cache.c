@@ -16,7 +16,7 @@ enum { GROUPED = 2 };
 enum { SHORT = 3, LONG = 40 }; /* messages */
 
 static const enum collective shapes[] = {ALLREDUCE /* programs' */,
-                                         REDUCE_SCATTER,
+                                         REDUCE_SCATTER_BLOCK,
                                          ALLGATHER,
                                          BCAST,
                                          REDUCE,

@@ -13,6 +13,7 @@
 enum collective {
     ALLREDUCE,
     REDUCE,
+    REDUCE_SCATTER_BLOCK,
     REDUCE_SCATTER,
     SCAN,
     EXSCAN,
@@ -21,25 +22,63 @@ enum collective {
     ALLGATHERV,
     ALLTOALL,
     ALLTOALLV,
+    ALLTOALLW,
     GATHER,
+    GATHERV,
     SCATTER,
+    SCATTERV,
     ALLTONEXT,
     BARRIER,
+    NEIGHBOR_ALLGATHER,
+    NEIGHBOR_ALLGATHERV,
+    NEIGHBOR_ALLTOALL,
+    NEIGHBOR_ALLTOALLV,
+    NEIGHBOR_ALLTOALLW,
     COLLECTIVES
 };
 /* In the library's words, which tell a collective's description. */
-static const char *const collective_names[COLLECTIVES] = {"allreduce", "reduce",     "reduce_scatter_block",
-                                                          "scan",      "exscan",     "bcast",
-                                                          "allgather", "allgatherv", "alltoall",
-                                                          "alltoallv", "gather",     "scatter",
-                                                          "alltonext", "barrier"};
+static const char *const collective_names[COLLECTIVES] = {"allreduce",
+                                                          "reduce",
+                                                          "reduce_scatter_block",
+                                                          "reduce_scatter",
+                                                          "scan",
+                                                          "exscan",
+                                                          "bcast",
+                                                          "allgather",
+                                                          "allgatherv",
+                                                          "alltoall",
+                                                          "alltoallv",
+                                                          "alltoallw",
+                                                          "gather",
+                                                          "gatherv",
+                                                          "scatter",
+                                                          "scatterv",
+                                                          "alltonext",
+                                                          "barrier",
+                                                          "neighbor_allgather",
+                                                          "neighbor_allgatherv",
+                                                          "neighbor_alltoall",
+                                                          "neighbor_alltoallv",
+                                                          "neighbor_alltoallw"};
 
 enum form { BLOCKING, NONBLOCKING, PERSISTENT, FORMS };
 static const char *const form_names[FORMS] = {"blocking", "nonblocking", "persistent"};
 
 enum { CANARY_BYTES = 64, CANARY = 0xa5, TRIAL_RANKS = 64 };
 
+/* A communicator's graph, as rondo.h's words say: each end of an edge has the rank at the other end (-1: there is none) and the
+ * edge's place in that rank's list. */
+struct edge {
+    int peer, place;
+};
+struct graph {
+    int outs[TRIAL_RANKS], ins[TRIAL_RANKS];
+    struct edge out[TRIAL_RANKS][TRIAL_RANKS], in[TRIAL_RANKS][TRIAL_RANKS];
+};
+
 struct trial {
+    const struct graph *graph; /* comm's; NULL: none, and no neighbourhood collective is called */
+    int outs, ins;             /* blocks of the input and the output, where there are some */
     enum collective what;
     rondo_datatype_t type;
     rondo_op_t op;
@@ -55,6 +94,9 @@ struct trial {
     unsigned char *send_copy, *expected;
     size_t send_area_bytes, recv_area_bytes;
     size_t out_counts[TRIAL_RANKS], out_displs[TRIAL_RANKS], in_counts[TRIAL_RANKS], in_displs[TRIAL_RANKS];
+    /* What alltoallw is given instead: types, elements of them, and bytes. */
+    size_t w_out_counts[TRIAL_RANKS], w_out_displs[TRIAL_RANKS], w_in_counts[TRIAL_RANKS], w_in_displs[TRIAL_RANKS];
+    rondo_datatype_t out_types[TRIAL_RANKS], in_types[TRIAL_RANKS];
 };
 
 /* The library's description: arguments and sizes. What a result must be this header computes by itself, from rondo.h's words,
@@ -100,6 +142,79 @@ static inline void trial_describe(const struct trial *t, char *text, size_t byte
              (unsigned long long) t->seed);
 }
 
+static inline int is_neighborhood(enum collective what)
+{
+    return what >= NEIGHBOR_ALLGATHER && what <= NEIGHBOR_ALLTOALLW;
+}
+
+/* ---- graphs ---- */
+
+static inline void add_edge(struct graph *graph, int from, int to)
+{
+    if (graph->outs[from] == TRIAL_RANKS || graph->ins[to] == TRIAL_RANKS)
+        return;
+    graph->out[from][graph->outs[from]] = (struct edge){to, graph->ins[to]};
+    graph->in[to][graph->ins[to]++] = (struct edge){from, graph->outs[from]++};
+}
+
+/* Up to three edges from each rank, also several to one, and to itself. */
+static inline void random_edges(struct graph *graph, int size, uint64_t plan)
+{
+    memset(graph, 0, sizeof(*graph));
+    for (int round = 0; round < 3; round++)
+        for (int from = 0; from < size; from++)
+            if (ranks_below(&plan, 3) > 0)
+                add_edge(graph, from, ranks_below(&plan, size));
+}
+
+/* Neighbours in a grid: its points in row-major order, each with two edges a dimension. */
+static inline void grid_edges(struct graph *graph, int ndims, const int *dims, const int *periods)
+{
+    int size = 1;
+    memset(graph, 0, sizeof(*graph));
+    for (int d = 0; d < ndims; d++)
+        size *= dims[d];
+    for (int rank = 0; rank < size; rank++) {
+        int stride = size;
+        for (int d = 0; d < ndims; d++) {
+            stride /= dims[d];
+            const int at = rank / stride % dims[d], below = rank - at * stride;
+            for (int up = 0; up < 2; up++) {
+                int to = up ? at + 1 : at - 1;
+                int peer = to >= 0 && to < dims[d] ? below + to * stride
+                           : periods[d]            ? below + (up ? 0 : dims[d] - 1) * stride
+                                                   : -1;
+                graph->out[rank][graph->outs[rank]++] = (struct edge){peer, 2 * d + !up};
+                graph->in[rank][graph->ins[rank]++] = (struct edge){peer, 2 * d + !up};
+            }
+        }
+    }
+}
+
+/* Makes a communicator of all ranks of another, with a graph of a kind that the seed says, and fills in the graph. */
+static inline void make_graph(rondo_comm_t comm, uint64_t seed, struct graph *graph, rondo_comm_t *made)
+{
+    int rank, size, sources[TRIAL_RANKS], destinations[TRIAL_RANKS];
+    MUST(rondo_comm_rank(comm, &rank));
+    MUST(rondo_comm_size(comm, &size));
+    if (seed % 2 == 0) {
+        int two = size % 2 == 0 ? 2 : 1, kind = (int) (seed / 2 % 4);
+        const int dims[3] = {kind % 2 == 0 ? two : size, kind % 2 == 0 ? size / two : 1, 1};
+        const int periods[3] = {kind < 2, kind != 2, 1}, ndims = kind == 3 ? 1 : 3;
+        grid_edges(graph, ndims, dims, periods);
+        MUST(rondo_cart_create(comm, ndims, dims, periods, made));
+        return;
+    }
+    random_edges(graph, size, seed);
+    for (int i = 0; i < graph->ins[rank]; i++)
+        sources[i] = graph->in[rank][i].peer;
+    for (int i = 0; i < graph->outs[rank]; i++)
+        destinations[i] = graph->out[rank][i].peer;
+    MUST(rondo_graph_create(comm, graph->ins[rank], sources, graph->outs[rank], destinations, made));
+}
+
+/* ---- trials ---- */
+
 /* A payload starts just after the canary, aligned as the type is and to nothing more. */
 static inline unsigned char *trial_payload(const struct trial *t, unsigned char *area)
 {
@@ -110,21 +225,75 @@ static inline int trial_uses_in_place(const struct trial *t)
     return t->in_place && (!collective_has_root(t->what) || t->rank == t->root);
 }
 
+/* Elements of a block, where blocks have sizes of their own: some of about one size, all of one size, one rank's alone, or a
+ * few large ones among many small and empty ones. */
 static inline size_t v_count(const struct trial *t, int from, int to)
 {
-    return t->count == 0 ? 0 : (t->count + 5 * (size_t) from + 3 * (size_t) to) % (t->count + 3);
+    const size_t a = (size_t) from, b = (size_t) to;
+    switch (t->count == 0 ? 4 : t->seed / 2 % 4) {
+    case 0:
+        return (t->count + 5 * a + 3 * b) % (t->count + 3);
+    case 1:
+        return t->count;
+    case 2:
+        return (a + b) % (size_t) t->size == t->seed / 8 % (size_t) t->size ? t->count : 0;
+    case 3:
+        return 4 * t->count >> 4 * ((a + b + t->seed / 8) % 5);
+    default:
+        return 0;
+    }
+}
+
+/* The same between two ranks that send each other as much. */
+static inline size_t v_count_between(const struct trial *t, int one, int other)
+{
+    return t->in_place ? v_count(t, one < other ? one : other, one < other ? other : one) : v_count(t, one, other);
+}
+
+/* Whether blocks of sizes of their own are sent to each rank, or neighbour. */
+static inline int is_uneven_alltoall(const struct trial *t)
+{
+    return t->what == ALLTOALLV || t->what == ALLTOALLW || t->what == NEIGHBOR_ALLTOALLV || t->what == NEIGHBOR_ALLTOALLW;
+}
+
+/* The rank that gives the block of the output, and the block of its input that this is; rank -1: the block is not written. */
+static inline struct edge origin_of(const struct trial *t, int block)
+{
+    return is_neighborhood(t->what) ? t->graph->in[t->rank][block] : (struct edge){block, t->rank};
+}
+/* The number by which a block's size is computed: the other rank's, or the edge's. */
+static inline size_t out_count(const struct trial *t, int from, int block)
+{
+    return is_neighborhood(t->what) ? v_count(t, from, block) : v_count_between(t, from, block);
 }
 
 /* Places the blocks in rank order on even ranks and in reverse on odd ones, with a gap of one element here and there. */
-static inline size_t lay_out(const struct trial *t, const size_t *counts, size_t *displs)
+static inline size_t lay_out(const struct trial *t, int blocks, const size_t *counts, size_t *displs)
 {
     size_t at = 0;
-    for (int k = 0; k < t->size; k++) {
-        int r = t->rank % 2 == 0 ? k : t->size - 1 - k;
+    for (int k = 0; k < blocks; k++) {
+        int r = t->rank % 2 == 0 ? k : blocks - 1 - k;
         displs[r] = at;
         at += counts[r] + (size_t) (k % 2);
     }
     return at;
+}
+
+/* Each block has the trial's type or, for a third of the pairs on one of their sides, is as many single bytes. */
+static inline void give_types(struct trial *t)
+{
+    for (int r = 0; r < t->outs; r++) {
+        const int bytes = (t->rank + 2 * r) % 3 == 0;
+        t->out_types[r] = bytes ? RONDO_UINT8 : t->type;
+        t->w_out_counts[r] = t->out_counts[r] * (bytes ? t->element : 1);
+        t->w_out_displs[r] = t->out_displs[r] * t->element;
+    }
+    for (int r = 0; r < t->ins; r++) {
+        const int bytes = (r + 2 * t->rank + 1) % 3 == 0;
+        t->in_types[r] = bytes ? RONDO_UINT8 : t->type;
+        t->w_in_counts[r] = t->in_counts[r] * (bytes ? t->element : 1);
+        t->w_in_displs[r] = t->in_displs[r] * t->element;
+    }
 }
 
 /* Sets the lengths and allocates. The caller has set all fields from what to comm. */
@@ -133,25 +302,49 @@ static inline void trial_prepare(struct trial *t)
     MUST(rondo_comm_rank(t->comm, &t->rank));
     MUST(rondo_comm_size(t->comm, &t->size));
     size_t size = (size_t) t->size, count = t->count;
+    t->outs = is_neighborhood(t->what) ? t->graph->outs[t->rank] : t->size;
+    t->ins = is_neighborhood(t->what) ? t->graph->ins[t->rank] : t->size;
     t->element = type_table[t->type].bytes;
     const rondo_collective_t *rule = collective_rule(t->what);
-    t->send_elements = rule->send_extent == RONDO_EXTENT_BLOCKS ? size * count : count;
-    t->recv_elements = rule->recv_extent == RONDO_EXTENT_BLOCKS ? size * count : count;
-    if (t->what == REDUCE_SCATTER && t->in_place)
+    t->send_elements = rule->send_extent == RONDO_EXTENT_BLOCKS ? (size_t) t->outs * count : count;
+    t->recv_elements = rule->recv_extent == RONDO_EXTENT_BLOCKS ? (size_t) t->ins * count : count;
+    if (t->what == REDUCE_SCATTER_BLOCK && t->in_place)
         t->recv_elements = size * count;
-    if (t->what == ALLGATHERV) {
+    if (t->what == ALLGATHERV || t->what == GATHERV) {
         for (int r = 0; r < t->size; r++)
             t->in_counts[r] = v_count(t, r, 0);
-        t->recv_elements = lay_out(t, t->in_counts, t->in_displs);
+        t->recv_elements = lay_out(t, t->size, t->in_counts, t->in_displs);
         t->send_elements = t->in_counts[t->rank];
     }
-    if (t->what == ALLTOALLV) {
+    if (t->what == NEIGHBOR_ALLGATHERV) {
+        for (int l = 0; l < t->ins; l++)
+            t->in_counts[l] = origin_of(t, l).peer < 0 ? 3 : v_count(t, origin_of(t, l).peer, 0);
+        t->recv_elements = lay_out(t, t->ins, t->in_counts, t->in_displs);
+        t->send_elements = v_count(t, t->rank, 0);
+    }
+    if (t->what == SCATTERV) {
+        for (int r = 0; r < t->size; r++)
+            t->out_counts[r] = v_count(t, 0, r);
+        t->send_elements = lay_out(t, t->size, t->out_counts, t->out_displs);
+        t->recv_elements = t->out_counts[t->rank];
+    }
+    if (t->what == REDUCE_SCATTER) {
+        t->send_elements = 0;
         for (int r = 0; r < t->size; r++) {
-            t->out_counts[r] = v_count(t, t->rank, r);
-            t->in_counts[r] = v_count(t, r, t->rank);
+            t->in_counts[r] = v_count(t, r, 0);
+            t->out_displs[r] = t->send_elements;
+            t->send_elements += t->in_counts[r];
         }
-        t->send_elements = lay_out(t, t->out_counts, t->out_displs);
-        t->recv_elements = lay_out(t, t->in_counts, t->in_displs);
+        t->recv_elements = t->in_place ? t->send_elements : t->in_counts[t->rank];
+    }
+    if (is_uneven_alltoall(t)) {
+        for (int r = 0; r < t->outs; r++)
+            t->out_counts[r] = out_count(t, t->rank, r);
+        for (int r = 0; r < t->ins; r++)
+            t->in_counts[r] = origin_of(t, r).peer < 0 ? 3 : out_count(t, origin_of(t, r).peer, origin_of(t, r).place);
+        t->send_elements = lay_out(t, t->outs, t->out_counts, t->out_displs);
+        t->recv_elements = lay_out(t, t->ins, t->in_counts, t->in_displs);
+        give_types(t);
     }
     if (rule->send_ranks == RONDO_RANKS_NONE || rule->placement == RONDO_PLACEMENT_SHARED ||
         (rule->send_ranks == RONDO_RANKS_ROOT && t->rank != t->root))
@@ -231,26 +424,43 @@ static inline void fill_inputs(const struct trial *t, int round, unsigned char *
             write_input(t, round, t->rank, i, recv + i * e);
         return;
     case ALLTOALLV:
-        for (int r = 0; r < t->size; r++)
+    case ALLTOALLW:
+    case NEIGHBOR_ALLTOALLV:
+    case NEIGHBOR_ALLTOALLW:
+    case SCATTERV:
+        if (t->what == SCATTERV && t->rank != t->root)
+            return;
+        if (in_place && t->what != SCATTERV) /* where the blocks of the same ranks are received */
+            send = recv;
+        for (int r = 0; r < t->outs; r++)
             for (size_t i = 0; i < t->out_counts[r]; i++)
                 write_input(t, round, t->rank, block_index(r, i), send + (t->out_displs[r] + i) * e);
         return;
     case REDUCE_SCATTER:
+        for (int r = 0; r < t->size; r++)
+            for (size_t i = 0; i < t->in_counts[r]; i++)
+                write_input(t, round, t->rank, block_index(r, i), (in_place ? recv : send) + (t->out_displs[r] + i) * e);
+        return;
+    case REDUCE_SCATTER_BLOCK:
     case ALLTOALL:
+    case NEIGHBOR_ALLTOALL:
     case SCATTER:
         if (t->what == SCATTER && t->rank != t->root)
             return;
         if (in_place && t->what != SCATTER)
             send = recv;
-        for (int r = 0; r < t->size; r++)
+        for (int r = 0; r < t->outs; r++)
             for (size_t i = 0; i < count; i++)
                 write_input(t, round, t->rank, block_index(r, i), send + ((size_t) r * count + i) * e);
         return;
     case ALLGATHER:
     case ALLGATHERV:
     case GATHER:
+    case GATHERV:
+    case NEIGHBOR_ALLGATHER:
+    case NEIGHBOR_ALLGATHERV:
         if (in_place)
-            send = recv + (t->what == ALLGATHERV ? t->in_displs[t->rank] : (size_t) t->rank * count) * e;
+            send = recv + (t->what == ALLGATHERV || t->what == GATHERV ? t->in_displs[t->rank] : (size_t) t->rank * count) * e;
         for (size_t i = 0; i < t->send_elements; i++)
             write_input(t, round, t->rank, i, send + i * e);
         return;
@@ -267,8 +477,9 @@ static inline void fill_expected(const struct trial *t, int round, unsigned char
     const size_t e = t->element, count = t->count;
     int first = 0, last = t->size - 1;
     switch (t->what) {
+    case REDUCE_SCATTER_BLOCK:
     case REDUCE_SCATTER:
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < (t->what == REDUCE_SCATTER ? t->in_counts[t->rank] : count); i++)
             write_folded(t, round, 0, last, block_index(t->rank, i), out + i * e);
         return;
     case BCAST:
@@ -282,7 +493,8 @@ static inline void fill_expected(const struct trial *t, int round, unsigned char
                 write_input(t, round, r, i, out + ((size_t) r * count + i) * e);
         return;
     case ALLGATHERV:
-        for (int r = 0; r < t->size; r++)
+    case GATHERV:
+        for (int r = 0; (t->what == ALLGATHERV || t->rank == t->root) && r < t->size; r++)
             for (size_t i = 0; i < t->in_counts[r]; i++)
                 write_input(t, round, r, i, out + (t->in_displs[r] + i) * e);
         return;
@@ -292,12 +504,30 @@ static inline void fill_expected(const struct trial *t, int round, unsigned char
                 write_input(t, round, r, block_index(t->rank, i), out + ((size_t) r * count + i) * e);
         return;
     case ALLTOALLV:
-        for (int r = 0; r < t->size; r++)
-            for (size_t i = 0; i < t->in_counts[r]; i++)
-                write_input(t, round, r, block_index(t->rank, i), out + (t->in_displs[r] + i) * e);
+    case ALLTOALLW:
+    case NEIGHBOR_ALLTOALLV:
+    case NEIGHBOR_ALLTOALLW:
+        for (int r = 0; r < t->ins; r++)
+            for (size_t i = 0; origin_of(t, r).peer >= 0 && i < t->in_counts[r]; i++)
+                write_input(t, round, origin_of(t, r).peer, block_index(origin_of(t, r).place, i),
+                            out + (t->in_displs[r] + i) * e);
+        return;
+    case NEIGHBOR_ALLTOALL:
+    case NEIGHBOR_ALLGATHER:
+        for (int r = 0; r < t->ins; r++)
+            for (size_t i = 0; origin_of(t, r).peer >= 0 && i < count; i++)
+                write_input(t, round, origin_of(t, r).peer,
+                            t->what == NEIGHBOR_ALLGATHER ? i : block_index(origin_of(t, r).place, i),
+                            out + ((size_t) r * count + i) * e);
+        return;
+    case NEIGHBOR_ALLGATHERV:
+        for (int r = 0; r < t->ins; r++)
+            for (size_t i = 0; origin_of(t, r).peer >= 0 && i < t->in_counts[r]; i++)
+                write_input(t, round, origin_of(t, r).peer, i, out + (t->in_displs[r] + i) * e);
         return;
     case SCATTER:
-        for (size_t i = 0; !trial_uses_in_place(t) && i < count; i++)
+    case SCATTERV:
+        for (size_t i = 0; !trial_uses_in_place(t) && i < (t->what == SCATTERV ? t->out_counts[t->rank] : count); i++)
             write_input(t, round, t->root, block_index(t->rank, i), out + i * e);
         return;
     case ALLTONEXT:
@@ -341,13 +571,20 @@ static inline rondo_result_t trial_call(const struct trial *t, enum form form, c
                            : rondo_##name##_init(__VA_ARGS__, attr, request))
     const void *send = trial_uses_in_place(t) ? RONDO_IN_PLACE : trial_payload(t, t->send_device);
     void *recv = trial_payload(t, t->recv_device);
-    int ignored_null = (t->seed & 1) != 0 && collective_has_root(t->what) && t->rank != t->root;
+    int ignored = collective_has_root(t->what) && t->rank != t->root, ignored_null = (t->seed & 1) != 0 && ignored;
+    /* Arrays that only the root's are significant of, and in place what is sent is not said again. */
+    static const size_t senseless[TRIAL_RANKS] = {[0 ... TRIAL_RANKS - 1] = (size_t) -7};
+    const size_t *null_or_senseless = ignored_null || (t->seed & 1) != 0 ? NULL : senseless;
+#define UNLESS(condition, array) ((condition) ? null_or_senseless : (array))
+    const int in_place = trial_uses_in_place(t);
     switch (t->what) {
     case ALLREDUCE:
         return IN_FORM(allreduce, send, recv, t->count, t->type, t->op, t->comm);
     case REDUCE:
         return IN_FORM(reduce, send, ignored_null ? NULL : recv, t->count, t->type, t->op, t->root, t->comm);
     case REDUCE_SCATTER:
+        return IN_FORM(reduce_scatter, send, recv, t->in_counts, t->type, t->op, t->comm);
+    case REDUCE_SCATTER_BLOCK:
         return IN_FORM(reduce_scatter_block, send, recv, t->count, t->type, t->op, t->comm);
     case SCAN:
         return IN_FORM(scan, send, recv, t->count, t->type, t->op, t->comm);
@@ -362,18 +599,44 @@ static inline rondo_result_t trial_call(const struct trial *t, enum form form, c
     case ALLTOALL:
         return IN_FORM(alltoall, send, recv, t->count, t->type, t->comm);
     case ALLTOALLV:
-        return IN_FORM(alltoallv, send, t->out_counts, t->out_displs, recv, t->in_counts, t->in_displs, t->type, t->comm);
+        return IN_FORM(alltoallv, send, UNLESS(in_place, t->out_counts), UNLESS(in_place, t->out_displs), recv, t->in_counts,
+                       t->in_displs, t->type, t->comm);
+    case ALLTOALLW:
+        return IN_FORM(alltoallw, send, UNLESS(in_place, t->w_out_counts), UNLESS(in_place, t->w_out_displs),
+                       in_place ? NULL : t->out_types, recv, t->w_in_counts, t->w_in_displs, t->in_types, t->comm);
+    case GATHERV:
+        return IN_FORM(gatherv, send, in_place ? 12345 : t->in_counts[t->rank], ignored_null ? NULL : recv,
+                       UNLESS(ignored, t->in_counts), UNLESS(ignored, t->in_displs), t->type, t->root, t->comm);
+    case SCATTERV:
+        if (in_place)
+            return IN_FORM(scatterv, trial_payload(t, t->send_device), t->out_counts, t->out_displs, RONDO_IN_PLACE, 12345,
+                           t->type, t->root, t->comm);
+        return IN_FORM(scatterv, ignored_null ? NULL : send, UNLESS(ignored, t->out_counts), UNLESS(ignored, t->out_displs),
+                       recv, t->out_counts[t->rank], t->type, t->root, t->comm);
     case GATHER:
         return IN_FORM(gather, send, ignored_null ? NULL : recv, t->count, t->type, t->root, t->comm);
     case SCATTER:
         if (trial_uses_in_place(t))
             return IN_FORM(scatter, trial_payload(t, t->send_device), RONDO_IN_PLACE, t->count, t->type, t->root, t->comm);
         return IN_FORM(scatter, ignored_null ? NULL : send, recv, t->count, t->type, t->root, t->comm);
+    case NEIGHBOR_ALLGATHER:
+        return IN_FORM(neighbor_allgather, send, recv, t->count, t->type, t->comm);
+    case NEIGHBOR_ALLGATHERV:
+        return IN_FORM(neighbor_allgatherv, send, t->send_elements, recv, t->in_counts, t->in_displs, t->type, t->comm);
+    case NEIGHBOR_ALLTOALL:
+        return IN_FORM(neighbor_alltoall, send, recv, t->count, t->type, t->comm);
+    case NEIGHBOR_ALLTOALLV:
+        return IN_FORM(neighbor_alltoallv, send, t->out_counts, t->out_displs, recv, t->in_counts, t->in_displs, t->type,
+                       t->comm);
+    case NEIGHBOR_ALLTOALLW:
+        return IN_FORM(neighbor_alltoallw, send, t->w_out_counts, t->w_out_displs, t->out_types, recv, t->w_in_counts,
+                       t->w_in_displs, t->in_types, t->comm);
     case ALLTONEXT:
         return IN_FORM(alltonext, send, recv, t->count, t->type, t->comm);
     default:
         return IN_FORM(barrier, t->comm);
     }
+#undef UNLESS
 #undef IN_FORM
 }
 
@@ -385,9 +648,10 @@ static inline int trial_verify(const struct trial *t, const char *how, int round
     ranks_get(t->recv_area, t->recv_device, t->recv_area_bytes);
     /* In place, reduce_scatter leaves the input's other blocks undefined. */
     size_t skip_from = 0, skip_bytes = 0;
-    if (t->what == REDUCE_SCATTER && t->in_place) {
-        skip_from = CANARY_BYTES + type_table[t->type].alignment + t->element * t->count;
-        skip_bytes = t->element * t->count * (size_t) (t->size - 1);
+    if ((t->what == REDUCE_SCATTER_BLOCK || t->what == REDUCE_SCATTER) && t->in_place) {
+        const size_t result = t->what == REDUCE_SCATTER ? t->in_counts[t->rank] : t->count;
+        skip_from = CANARY_BYTES + type_table[t->type].alignment + t->element * result;
+        skip_bytes = t->element * (t->recv_elements - result);
     }
     size_t bad = 0, first = 0;
     for (size_t i = 0; i < t->recv_area_bytes; i++) {

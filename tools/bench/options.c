@@ -71,8 +71,9 @@ static const struct option long_options[] = {
 /* For printf, with the names of the types and of the operators. */
 static const char help[] =
     "usage: rondo bench COLLECTIVE [OPTIONS]\n"
-    "  allreduce reduce bcast reduce_scatter_block allgather allgatherv alltoall alltoallv gather scatter barrier scan exscan\n"
-    "  alltonext sendrecv, or the beginning of one of these names alone; or gradients: the 161 tensors of a ResNet-50, a\n"
+    "  allreduce reduce bcast reduce_scatter_block reduce_scatter allgather allgatherv alltoall alltoallv alltoallw gather\n"
+    "  gatherv scatter scatterv barrier scan exscan alltonext sendrecv, or the beginning of one of these names alone; or "
+    "gradients: the 161 tensors of a ResNet-50, a\n"
     "  persistent all-reduce each, started in an order of the rank's own (the peer's: the same on all ranks); or switches: "
     "how\n"
     "  long the daemon takes from one stuck operation to another. Exit 1: wrong data or another error.\n"

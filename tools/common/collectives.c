@@ -21,12 +21,16 @@ static struct collective table[COLLECTIVE_COUNT] = {
     {.name = "reduce", .id = COLLECTIVE_REDUCE},
     {.name = "bcast", .id = COLLECTIVE_BCAST},
     {.name = "reduce_scatter_block", .id = COLLECTIVE_REDUCE_SCATTER_BLOCK},
+    {.name = "reduce_scatter", .id = COLLECTIVE_REDUCE_SCATTER},
     {.name = "allgather", .id = COLLECTIVE_ALLGATHER},
     {.name = "allgatherv", .id = COLLECTIVE_ALLGATHERV},
     {.name = "alltoall", .id = COLLECTIVE_ALLTOALL},
     {.name = "alltoallv", .id = COLLECTIVE_ALLTOALLV},
+    {.name = "alltoallw", .id = COLLECTIVE_ALLTOALLW},
     {.name = "gather", .id = COLLECTIVE_GATHER},
+    {.name = "gatherv", .id = COLLECTIVE_GATHERV},
     {.name = "scatter", .id = COLLECTIVE_SCATTER},
+    {.name = "scatterv", .id = COLLECTIVE_SCATTERV},
     {.name = "barrier", .id = COLLECTIVE_BARRIER},
     {.name = "scan", .id = COLLECTIVE_SCAN},
     {.name = "exscan", .id = COLLECTIVE_EXSCAN},
@@ -99,22 +103,24 @@ static size_t share(size_t total, int ranks, int part)
     return (part % 2 == 1 ? even + half : even - half) + extra;
 }
 
-/* What source sends to destination in alltoallv; a rank's row and its column both add up to total. */
+/* What source sends to destination in alltoallv; a rank's row and its column both add up to total. In place, two ranks send
+ * each other as much. */
 static size_t share_between(const struct call *c, int source, int destination)
 {
-    return share(c->count, c->ranks, (destination - source + c->ranks) % c->ranks);
+    int ahead = (destination - source + c->ranks) % c->ranks;
+    return share(c->count, c->ranks, c->in_place && 2 * ahead > c->ranks ? c->ranks - ahead : ahead);
 }
 
-static void spread_unevenly(struct call *c)
+/* Sets the counts and displacements of blocks that all ranks know. Returns the elements of all of them. */
+static size_t spread_unevenly(const struct call *c, size_t *counts, size_t *displacements)
 {
     size_t offset = 0;
     for (int r = 0; r < c->ranks; r++) {
-        c->receive_counts[r] = share(c->count, c->ranks, r);
-        c->receive_displacements[r] = offset;
-        offset += c->receive_counts[r];
+        counts[r] = share(c->count, c->ranks, r);
+        displacements[r] = offset;
+        offset += counts[r];
     }
-    c->input_elements = c->receive_counts[c->rank];
-    c->output_elements = offset;
+    return offset;
 }
 
 static void exchange_unevenly(struct call *c)
@@ -138,12 +144,20 @@ static void set_extents(struct call *c)
 {
     const rondo_collective_t *rule = c->collective->rule;
     size_t all = c->count * (size_t) c->ranks;
-    if (rule->send_extent == RONDO_EXTENT_COUNTS) {
+    if (rule->send_extent == RONDO_EXTENT_COUNTS && rule->recv_extent == RONDO_EXTENT_COUNTS) {
         exchange_unevenly(c);
         return;
     }
     if (rule->recv_extent == RONDO_EXTENT_COUNTS) {
-        spread_unevenly(c);
+        c->output_elements = spread_unevenly(c, c->receive_counts, c->receive_displacements);
+        c->input_elements = c->receive_counts[c->rank];
+        return;
+    }
+    if (rule->send_extent == RONDO_EXTENT_COUNTS) {
+        size_t sent = spread_unevenly(c, c->send_counts, c->send_displacements);
+        memcpy(c->receive_counts, c->send_counts, (size_t) c->ranks * sizeof(*c->receive_counts)); /* a reduce-scatter's */
+        c->input_elements = rule->send_ranks == RONDO_RANKS_ROOT && c->rank != c->root ? 0 : sent;
+        c->output_elements = c->in_place && rule->placement == RONDO_PLACEMENT_SEND ? sent : c->send_counts[c->rank];
         return;
     }
     c->input_elements = rule->send_extent == RONDO_EXTENT_BLOCKS ? all : c->count;
@@ -203,6 +217,10 @@ static struct origin uneven_block_of_each(const struct call *c, size_t index, bo
 struct origin call_origin(const struct call *c, size_t index)
 {
     const rondo_collective_t *rule = c->collective->rule;
+    /* This rank's block of an input that has one for each rank. */
+    const bool uneven = rule->send_extent == RONDO_EXTENT_COUNTS;
+    const size_t own = uneven ? c->send_counts[c->rank] : c->count;
+    const size_t start = uneven ? c->send_displacements[c->rank] : (size_t) c->rank * c->count;
     size_t rest = c->output_elements - index;
     int previous = (c->rank + c->ranks - 1) % c->ranks;
     bool transposed = rule->postcondition == RONDO_POSTCONDITION_TRANSPOSED;
@@ -214,9 +232,9 @@ struct origin call_origin(const struct call *c, size_t index)
     case RONDO_POSTCONDITION_REDUCED:
         return inputs(0, c->ranks - 1, index, rest);
     case RONDO_POSTCONDITION_REDUCED_BLOCK:
-        if (index >= c->count) /* in place: what the other blocks hold afterwards is not said */
+        if (index >= own) /* in place: what the other blocks hold afterwards is not said */
             return (struct origin){.kind = ORIGIN_ANYTHING, .length = rest};
-        return inputs(0, c->ranks - 1, (size_t) c->rank * c->count + index, c->count - index);
+        return inputs(0, c->ranks - 1, start + index, own - index);
     case RONDO_POSTCONDITION_PREFIX:
         return inputs(0, c->rank, index, rest);
     case RONDO_POSTCONDITION_PREFIX_BEFORE:
@@ -228,7 +246,7 @@ struct origin call_origin(const struct call *c, size_t index)
     case RONDO_POSTCONDITION_ROOT:
         return inputs(c->root, c->root, index, rest);
     case RONDO_POSTCONDITION_ROOT_BLOCK:
-        return inputs(c->root, c->root, (size_t) c->rank * c->count + index, rest);
+        return inputs(c->root, c->root, start + index, rest);
     case RONDO_POSTCONDITION_PREVIOUS:
         return inputs(previous, previous, index, rest);
     case RONDO_POSTCONDITION_NOTHING:
@@ -252,14 +270,24 @@ bool call_shape(struct call *c, size_t bytes)
     c->bytes = c->count * parts * c->type_bytes;
     if (rule->recv_ranks == RONDO_RANKS_NONE)
         c->count = c->bytes = 0;
-    c->counts = calloc(4 * ranks, sizeof(*c->counts));
-    if (c->counts == NULL)
+    c->counts = calloc(6 * ranks, sizeof(*c->counts));
+    c->types = calloc(ranks, sizeof(*c->types));
+    if (c->counts == NULL || c->types == NULL) {
+        call_release(c);
         return false;
+    }
     c->send_counts = c->counts;
     c->send_displacements = c->counts + ranks;
     c->receive_counts = c->counts + 2 * ranks;
     c->receive_displacements = c->counts + 3 * ranks;
+    c->send_offsets = c->counts + 4 * ranks;
+    c->receive_offsets = c->counts + 5 * ranks;
     set_extents(c);
+    for (size_t r = 0; r < ranks; r++) {
+        c->types[r] = c->type;
+        c->send_offsets[r] = c->send_displacements[r] * c->type_bytes;
+        c->receive_offsets[r] = c->receive_displacements[r] * c->type_bytes;
+    }
     return true;
 }
 
@@ -297,7 +325,9 @@ void call_bind(struct call *c, void *input, void *output)
 void call_release(struct call *c)
 {
     free(c->counts);
+    free(c->types);
     c->counts = NULL;
+    c->types = NULL;
 }
 
 bool form_is_persistent(enum form form)

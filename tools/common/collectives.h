@@ -16,12 +16,16 @@ enum collective_id {
     COLLECTIVE_REDUCE,
     COLLECTIVE_BCAST,
     COLLECTIVE_REDUCE_SCATTER_BLOCK,
+    COLLECTIVE_REDUCE_SCATTER,
     COLLECTIVE_ALLGATHER,
     COLLECTIVE_ALLGATHERV,
     COLLECTIVE_ALLTOALL,
     COLLECTIVE_ALLTOALLV,
+    COLLECTIVE_ALLTOALLW,
     COLLECTIVE_GATHER,
+    COLLECTIVE_GATHERV,
     COLLECTIVE_SCATTER,
+    COLLECTIVE_SCATTERV,
     COLLECTIVE_BARRIER,
     COLLECTIVE_SCAN,
     COLLECTIVE_EXSCAN,
@@ -51,8 +55,10 @@ struct call {
     size_t type_bytes;
     size_t input_elements;  /* that this rank contributes */
     size_t output_elements; /* in its receive buffer */
-    size_t *counts;         /* four arrays of one entry a rank, in one allocation */
+    size_t *counts;         /* six arrays of one entry a rank, in one allocation */
     size_t *send_counts, *send_displacements, *receive_counts, *receive_displacements;
+    size_t *send_offsets, *receive_offsets; /* the displacements in bytes */
+    rondo_datatype_t *types;                /* type once for each rank */
 
     char *input; /* where this rank's input is; in place, inside the output */
     char *output;

@@ -32,6 +32,11 @@ FORMS(allgatherv, c->send, c->input_elements, c->receive, c->receive_counts, c->
 FORMS(alltoall, c->send, c->receive, c->count, c->type, c->comm)
 FORMS(alltoallv, c->send, c->send_counts, c->send_displacements, c->receive, c->receive_counts, c->receive_displacements,
       c->type, c->comm)
+FORMS(alltoallw, c->send, c->send_counts, c->send_offsets, c->types, c->receive, c->receive_counts, c->receive_offsets,
+      c->types, c->comm)
+FORMS(reduce_scatter, c->send, c->receive, c->receive_counts, c->type, c->op, c->comm)
+FORMS(gatherv, c->send, c->input_elements, c->receive, c->receive_counts, c->receive_displacements, c->type, c->root, c->comm)
+FORMS(scatterv, c->send, c->send_counts, c->send_displacements, c->receive, c->output_elements, c->type, c->root, c->comm)
 FORMS(gather, c->send, c->receive, c->count, c->type, c->root, c->comm)
 FORMS(scatter, c->send, c->receive, c->count, c->type, c->root, c->comm)
 FORMS(barrier, c->comm)
@@ -80,14 +85,25 @@ static rondo_result_t invoke_sendrecv(struct call *c, enum form form)
 rondo_result_t call_invoke(struct call *c, enum form form)
 {
     static rondo_result_t (*const invoke[COLLECTIVE_COUNT])(struct call *, enum form) = {
-        [COLLECTIVE_ALLREDUCE] = invoke_allreduce, [COLLECTIVE_REDUCE] = invoke_reduce,
-        [COLLECTIVE_BCAST] = invoke_bcast,         [COLLECTIVE_REDUCE_SCATTER_BLOCK] = invoke_reduce_scatter_block,
-        [COLLECTIVE_ALLGATHER] = invoke_allgather, [COLLECTIVE_ALLGATHERV] = invoke_allgatherv,
-        [COLLECTIVE_ALLTOALL] = invoke_alltoall,   [COLLECTIVE_ALLTOALLV] = invoke_alltoallv,
-        [COLLECTIVE_GATHER] = invoke_gather,       [COLLECTIVE_SCATTER] = invoke_scatter,
-        [COLLECTIVE_BARRIER] = invoke_barrier,     [COLLECTIVE_SCAN] = invoke_scan,
-        [COLLECTIVE_EXSCAN] = invoke_exscan,       [COLLECTIVE_ALLTONEXT] = invoke_alltonext,
+        [COLLECTIVE_ALLREDUCE] = invoke_allreduce,
+        [COLLECTIVE_REDUCE] = invoke_reduce,
+        [COLLECTIVE_BCAST] = invoke_bcast,
+        [COLLECTIVE_REDUCE_SCATTER_BLOCK] = invoke_reduce_scatter_block,
+        [COLLECTIVE_ALLGATHER] = invoke_allgather,
+        [COLLECTIVE_ALLGATHERV] = invoke_allgatherv,
+        [COLLECTIVE_ALLTOALL] = invoke_alltoall,
+        [COLLECTIVE_ALLTOALLV] = invoke_alltoallv,
+        [COLLECTIVE_GATHER] = invoke_gather,
+        [COLLECTIVE_SCATTER] = invoke_scatter,
+        [COLLECTIVE_BARRIER] = invoke_barrier,
+        [COLLECTIVE_SCAN] = invoke_scan,
+        [COLLECTIVE_EXSCAN] = invoke_exscan,
+        [COLLECTIVE_ALLTONEXT] = invoke_alltonext,
         [COLLECTIVE_SENDRECV] = invoke_sendrecv,
+        [COLLECTIVE_ALLTOALLW] = invoke_alltoallw,
+        [COLLECTIVE_GATHERV] = invoke_gatherv,
+        [COLLECTIVE_SCATTERV] = invoke_scatterv,
+        [COLLECTIVE_REDUCE_SCATTER] = invoke_reduce_scatter,
     };
     return invoke[c->collective->id](c, form);
 }

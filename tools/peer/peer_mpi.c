@@ -16,10 +16,11 @@ struct peer_state {
     const struct call *call;
     MPI_Datatype type;
     MPI_Op op;
-    int count, receive_count; /* receive_count: a rank's part, where counts are uneven */
+    int count, given, received; /* given, received: of this rank, where counts are uneven */
     int ranks, next, previous;
-    int *counts; /* the four arrays of call, as MPI's integers */
-    int *send_counts, *send_displacements, *receive_counts, *receive_displacements;
+    int *counts; /* the six arrays of call, as MPI's integers */
+    MPI_Datatype *types;
+    int *send_counts, *send_displacements, *receive_counts, *receive_displacements, *send_offsets, *receive_offsets;
 };
 
 static int failed(int error, char *message, size_t bytes)
@@ -49,9 +50,15 @@ static int open_mpi(struct peer_state **result, const struct peer_place *place, 
         return 1;
     }
     struct peer_state *state = calloc(1, sizeof(*state));
-    if (state != NULL)
-        state->counts = calloc(4 * (size_t) size, sizeof(int));
-    if (state == NULL || state->counts == NULL) {
+    if (state != NULL) {
+        state->counts = calloc(6 * (size_t) size, sizeof(int));
+        state->types = calloc((size_t) size, sizeof(*state->types));
+    }
+    if (state == NULL || state->counts == NULL || state->types == NULL) {
+        if (state != NULL) {
+            free(state->counts);
+            free(state->types);
+        }
         free(state);
         snprintf(message, bytes, "out of memory");
         return 1;
@@ -63,6 +70,8 @@ static int open_mpi(struct peer_state **result, const struct peer_place *place, 
     state->send_displacements = state->counts + size;
     state->receive_counts = state->counts + 2 * size;
     state->receive_displacements = state->counts + 3 * size;
+    state->send_offsets = state->counts + 4 * size;
+    state->receive_offsets = state->counts + 5 * size;
     *result = state;
     return 0;
 }
@@ -211,9 +220,12 @@ static int prepare(struct peer_state *s, const struct call *call, char *message,
     }
     s->call = call;
     s->count = (int) call->count;
-    s->receive_count = (int) call->input_elements;
-    for (int i = 0; i < 4 * s->ranks; i++)
+    s->given = (int) call->input_elements;
+    s->received = (int) call->output_elements;
+    for (int i = 0; i < 6 * s->ranks; i++)
         s->counts[i] = (int) call->counts[i];
+    for (int i = 0; i < s->ranks; i++)
+        s->types[i] = s->type;
     return 0;
 }
 
@@ -245,13 +257,22 @@ static int invoke(struct peer_state *s)
     case COLLECTIVE_ALLGATHER:
         return MPI_Allgather(send, s->count, s->type, receive, s->count, s->type, comm);
     case COLLECTIVE_ALLGATHERV:
-        return MPI_Allgatherv(send, s->receive_count, s->type, receive, s->receive_counts, s->receive_displacements, s->type,
-                              comm);
+        return MPI_Allgatherv(send, s->given, s->type, receive, s->receive_counts, s->receive_displacements, s->type, comm);
     case COLLECTIVE_ALLTOALL:
         return MPI_Alltoall(send, s->count, s->type, receive, s->count, s->type, comm);
     case COLLECTIVE_ALLTOALLV:
         return MPI_Alltoallv(send, s->send_counts, s->send_displacements, s->type, receive, s->receive_counts,
                              s->receive_displacements, s->type, comm);
+    case COLLECTIVE_ALLTOALLW:
+        return MPI_Alltoallw(send, s->send_counts, s->send_offsets, s->types, receive, s->receive_counts, s->receive_offsets,
+                             s->types, comm);
+    case COLLECTIVE_REDUCE_SCATTER:
+        return MPI_Reduce_scatter(send, receive, s->receive_counts, s->type, s->op, comm);
+    case COLLECTIVE_GATHERV:
+        return MPI_Gatherv(send, s->given, s->type, receive, s->receive_counts, s->receive_displacements, s->type, c->root,
+                           comm);
+    case COLLECTIVE_SCATTERV:
+        return MPI_Scatterv(send, s->send_counts, s->send_displacements, s->type, receive, s->received, s->type, c->root, comm);
     case COLLECTIVE_GATHER:
         return MPI_Gather(send, s->count, s->type, receive, s->count, s->type, c->root, comm);
     case COLLECTIVE_SCATTER:
@@ -289,6 +310,7 @@ static int barrier(struct peer_state *state, char *message, size_t bytes)
 static void close_mpi(struct peer_state *state)
 {
     free(state->counts);
+    free(state->types);
     free(state);
     MPI_Finalize();
 }

@@ -100,7 +100,9 @@ static int prepare(struct peer_state *s, const struct call *call, char *message,
         snprintf(message, bytes, "NCCL has no such operator");
         return 1;
     }
-    if (collective->id == COLLECTIVE_SCAN || collective->id == COLLECTIVE_EXSCAN) {
+    if (collective->id == COLLECTIVE_SCAN || collective->id == COLLECTIVE_EXSCAN ||
+        collective->id == COLLECTIVE_REDUCE_SCATTER || collective->id == COLLECTIVE_ALLTOALLW ||
+        collective->id == COLLECTIVE_GATHERV || collective->id == COLLECTIVE_SCATTERV) {
         snprintf(message, bytes, "NCCL has no %s", collective->name);
         return 1;
     }

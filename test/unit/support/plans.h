@@ -239,21 +239,27 @@ static inline int played_expected(const struct rondo_conditions *c, uint32_t ran
             return 0;
         break;
     case RONDO_KIND_REDUCE_SCATTER_BLOCK:
+    case RONDO_KIND_REDUCE_SCATTER:
         index = rank * p + i;
         break;
     case RONDO_KIND_ALLGATHER:
+    case RONDO_KIND_ALLGATHERV:
     case RONDO_KIND_GATHER:
-        if (c->kind == RONDO_KIND_GATHER && rank != c->root)
+    case RONDO_KIND_GATHERV:
+        if ((c->kind == RONDO_KIND_GATHER || c->kind == RONDO_KIND_GATHERV) && rank != c->root)
             return 0;
         first = last = i / p, index = i % p, factor = 1;
         break;
     case RONDO_KIND_ALLTOALL:
+    case RONDO_KIND_ALLTOALLV:
+    case RONDO_KIND_ALLTOALLW:
         first = last = i / p, index = rank * p + i % p, factor = 1;
         break;
     case RONDO_KIND_BCAST:
         first = last = c->root, factor = 1;
         break;
     case RONDO_KIND_SCATTER:
+    case RONDO_KIND_SCATTERV:
         first = last = c->root, index = rank * p + i, factor = 1;
         break;
     case RONDO_KIND_ALLTONEXT:

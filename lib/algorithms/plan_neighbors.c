@@ -1,0 +1,68 @@
+/*
+ * Neighbours, by hand: each rank sends along its edges and receives along the edges that end at it, on a communicator with a
+ * graph. What two ranks send each other has a connector for each edge, whose channel is the edge's label. All sends of a tile
+ * come before its receives. Written by hand because a rank knows its own edges alone.
+ */
+#include "lib/algorithms/algorithms.h"
+
+#include "lib/base/error.h"
+#include "lib/call/graph.h"
+
+/* The block's chunk of the output with an edge's label from this rank to itself; -1: there is none. */
+static int own_source(const struct rondo_graph *graph, int rank, uint16_t label)
+{
+    for (int s = 0; s < graph->sources; s++)
+        if (graph->from[s].peer == rank && graph->from[s].label == label)
+            return s;
+    return -1;
+}
+
+static void send_along(struct rondo_plan_builder *builder, const struct rondo_shape *shape, const struct rondo_edge *edge,
+                       uint32_t source)
+{
+    struct rondo_instruction send = {.actions = RONDO_SEND, .source_index = source, .count = 1, .send_count = 1};
+    send.send_first = rondo_plan_builder_end(builder, edge->peer, edge->label, RONDO_OUTGOING, shape->protocol);
+    rondo_plan_builder_add(builder, &send);
+}
+
+static void receive_along(struct rondo_plan_builder *builder, const struct rondo_shape *shape, const struct rondo_edge *edge,
+                          uint32_t destination)
+{
+    struct rondo_instruction receive = {.actions = RONDO_RECEIVE | RONDO_COPY,
+                                        .destination_buffer = RONDO_OUTPUT,
+                                        .destination_index = destination,
+                                        .count = 1,
+                                        .receive_count = 1};
+    receive.receive_first = rondo_plan_builder_end(builder, edge->peer, edge->label, RONDO_INCOMING, shape->protocol);
+    rondo_plan_builder_add(builder, &receive);
+}
+
+rondo_result_t rondo_build_neighbors(const struct rondo_shape *shape, struct rondo_plan **plan)
+{
+    const struct rondo_graph *graph = shape->graph;
+    const int differ = rondo_collective_of(shape->kind)->rule.postcondition == RONDO_POSTCONDITION_TRANSPOSED;
+    if (graph == NULL)
+        return rondo_fail(RONDO_ERR_INTERNAL, "%s without a graph", rondo_kind_name(shape->kind));
+    const uint32_t chunks[RONDO_BUFFERS] = {
+        [RONDO_INPUT] = differ ? (uint32_t) graph->destinations : 1, [RONDO_OUTPUT] = (uint32_t) graph->sources};
+    struct rondo_plan_builder *builder = rondo_plan_builder_create();
+    rondo_plan_builder_block(builder);
+    for (int d = 0; d < graph->destinations; d++) {
+        const struct rondo_edge *edge = &graph->to[d];
+        const uint32_t source = differ ? (uint32_t) d : 0;
+        const int own = edge->peer == shape->rank ? own_source(graph, shape->rank, edge->label) : -1;
+        struct rondo_instruction copy = {.actions = RONDO_COPY,
+                                         .source_index = source,
+                                         .destination_buffer = RONDO_OUTPUT,
+                                         .destination_index = (uint32_t) own,
+                                         .count = 1};
+        if (own >= 0)
+            rondo_plan_builder_add(builder, &copy);
+        else if (edge->peer != RONDO_NO_NEIGHBOR)
+            send_along(builder, shape, edge, source);
+    }
+    for (int s = 0; s < graph->sources; s++)
+        if (graph->from[s].peer != RONDO_NO_NEIGHBOR && graph->from[s].peer != shape->rank)
+            receive_along(builder, shape, &graph->from[s], (uint32_t) s);
+    return rondo_plan_builder_finish(builder, chunks, plan);
+}
