@@ -66,7 +66,7 @@ SONAME  := librondo.so.$(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(fi
 ALL_GPU     = lib tool examples nccl $(MULTIRANK) $(GPU_TESTS) $(KERNEL_TESTS) $(NCCL_TESTS)
 
 .PHONY: FORCE all lib tool examples tests fuzz fuzz-merge interpreter-cost ucx-exchange need-jansson demo test test-all failure-injection test-rdma bench-network gpu-test gpu-bench gpu-programs gpu-network asan tsan clean compile-commands
-all: detect lib $(if $(HAS_JANSSON),tool) examples nccl
+all: detect lib $(if $(HAS_JANSSON),tool) examples nccl mpi
 
 lib: $(BUILD)/librondo.so $(BUILD)/librondo.a
 MPI_PEERS := $(foreach m,$(MPIS),$(BUILD)/rondo-peer-mpi-$(firstword $(subst :, ,$(m))).so)
@@ -275,6 +275,7 @@ compile_commands.json: Makefile make/detect.mk
 clean:
 	rm -rf $(BUILD) compile_commands.json
 
+include make/mpi.mk
 include make/nccl.mk
 include make/help.mk
 include make/install.mk

@@ -9,10 +9,10 @@ JANSSON     ?= 1
 HAS_CC      := $(call has_header,stdio.h)
 HAS_JANSSON := $(if $(filter-out 0,$(JANSSON)),$(call has_header,jansson.h))
 
-# The MPIs that are measured beside Rondo, by their compiler wrappers; MPICC="WRAPPER ..." names others. Each word of MPIS is
-# NAME:MPICC:MPIRUN.
-MPICC     := $(firstword $(shell command -v mpicc 2>/dev/null))
-MPIS      := $(foreach wrapper,$(MPICC),$(shell make/mpi-peer $(wrapper)))
+# The MPIs that Rondo is measured beside, and has drop-ins for, by their compiler wrappers; MPICC="WRAPPER ..." names others. Each
+# word of MPIS is NAME:MPICC:MPIRUN:ABI, of each name the first.
+MPICC     := $(foreach wrapper,mpicc mpicc.openmpi mpicc.mpich,$(shell command -v $(wrapper) 2>/dev/null))
+MPIS      := $(shell for wrapper in $(MPICC); do make/mpi-peer $$wrapper; done | awk -F: '!seen[$$1]++')
 NVCC      := $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
 # VERBS=0 and UCX=0 leave those transports out.
 VERBS     ?= 1
@@ -67,5 +67,5 @@ detect: compiler
 	@printf '%-9s %-4s %s\n' UCX $(if $(HAS_UCX),yes "the ucx transport; its libraries are looked for at run time",no "$(if $(filter 0,$(UCX)),UCX=0,no ucp/api/ucp.h)")
 	@printf '%-9s %-4s %s\n' libsodium $(if $(HAS_SODIUM),yes "RONDO_ENCRYPT=1; the library is looked for at run time",no "$(if $(filter 0,$(SODIUM)),SODIUM=0,no sodium.h): no encryption")
 	@printf '%-9s %-4s %s\n' libnuma $(if $(HAS_NUMA),yes "slots in host memory lie near the rank's GPU",no "$(if $(filter 0,$(NUMA)),NUMA=0,no numa.h)")
-	@printf '%-9s %-4s %s\n' MPI $(if $(MPIS),yes "rondo bench --peer $(subst $() ,$(comma),$(foreach m,$(MPIS),mpi:$(firstword $(subst :, ,$(m)))))",no "no mpicc: rondo bench has no --peer mpi")
+	@printf '%-9s %-4s %s\n' MPI $(if $(MPIS),yes "rondo bench --peer $(subst $() ,$(comma),$(foreach m,$(MPIS),mpi:$(firstword $(subst :, ,$(m)))));$(MPI_ABIS:%= librondo-mpi-%.so)",no "no mpicc: rondo bench has no --peer mpi$(comma) and MPI programs have no drop-in")
 	@printf '%-9s %-4s %s\n' NCCL $(if $(HAS_NCCL),yes "$(NCCL_INCLUDE)/nccl.h: build/nccl/libnccl.so.2$(comma) for NCCL's programs",no "$(if $(filter 0,$(NCCL)),NCCL=0,$(if $(HAS_CUDA),no nccl.h of 2.28 or later,without CUDA))")

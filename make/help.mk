@@ -6,8 +6,9 @@ Build
   make tool            the rondo command
   make examples        the examples
   make nccl            the drop-in for NCCL programs, $(BUILD)/nccl/libnccl.so.2
+  make mpi             the drop-ins for MPI programs, $(BUILD)/mpi/librondo-mpi-*.so (MPICC="mpicc1 mpicc2": for those MPIs)
   make tests           the tests' programs
-  make detect          what was found on this machine; CUDA=0, UCX=0, VERBS=0, NUMA=0, SODIUM=0, NCCL=0, JANSSON=0 leave it out
+  make detect          what was found on this machine; CUDA=0, UCX=0, VERBS=0, NUMA=0, SODIUM=0, NCCL=0, MPI=0, JANSSON=0 leave it out
   make deps            prints, then installs, the packages that are missing (FOR=build, demo, test, network or rdma)
   make clean           removes $(BUILD)/
   make compile_commands.json   for editors
@@ -24,6 +25,7 @@ Tests
   make fuzz            hostile files, frames, variables, programs and plans, with the sanitizers (SECONDS=60 FUZZERS='xml frame')
   make fuzz-merge      takes the smallest of what fuzz has found into the repository
   make failure-injection   one call fails on one rank, for every call (OPTIONS="--part life")
+  make mpi-test        MPI programs with the drop-in, beside plain MPI (MPI_STEPS=300 MPI_RANKS=2,3,5)
   make test-rdma       the rdma transport, in a virtual machine with SoftRoCE
   make gpu-test        the tests that need GPUs
 Checks

