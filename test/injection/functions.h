@@ -24,6 +24,7 @@
     X(stat, EACCES)                                             \
     X(lseek, EOVERFLOW)                                         \
     X(flock, ENOLCK, EINTR)                                     \
+    X(link, EPERM)                                              \
     X(fcntl, EMFILE)                                            \
     X(open, EMFILE, EINTR)                                      \
     X(fopen, EMFILE)                                            \
