@@ -179,7 +179,7 @@ enum rondo_mpi_reason rondo_mpi_reduction_find(const struct rondo_mpi_type *type
                                                struct rondo_mpi_reduction *reduction, int *failure);
 void rondo_mpi_reduction_end(struct rondo_mpi_reduction *reduction);
 
-/* ---- operations (operation.c, transfer.c, reduce.c) ---- */
+/* ---- operations (describe.c, operation.c) ---- */
 
 /* A piece of a program's buffer: count elements of the type, at so many bytes from the buffer; packed they are so many bytes,
  * at the offset in the staging memory. */
