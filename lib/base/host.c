@@ -34,8 +34,7 @@ static void append_name(char *text, size_t bytes, const char *name)
     rondo_sha256_add(&hash, name, strlen(name));
     rondo_sha256_end(&hash, digest);
     int at = snprintf(part, sizeof(part), "%.*s", RETAINED, name);
-    for (int i = 0; i < HASHED; i++)
-        at += snprintf(part + at, sizeof(part) - (size_t) at, "%02x", digest[i]);
+    rondo_hexadecimal(part + at, digest, HASHED);
     append(text, bytes, part);
 }
 

@@ -49,8 +49,7 @@ static void name_job(struct rondo_launch *launch, const char *prefix, const char
     rondo_sha256_end(&hash, digest);
     int retained = (int) sizeof(launch->job) - 1 - 32;
     int at = snprintf(launch->job, sizeof(launch->job), "%.*s", retained, whole);
-    for (int i = 0; i < 16; i++)
-        at += snprintf(launch->job + at, sizeof(launch->job) - (size_t) at, "%02x", digest[i]);
+    rondo_hexadecimal(launch->job + at, digest, 16);
 }
 
 /* Stores a name of the job that all its ranks on this host find. Without a better one, ranks that one parent started share its

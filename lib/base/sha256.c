@@ -131,3 +131,14 @@ int rondo_sha256_equal(const void *left, const void *right, size_t bytes)
         difference = (unsigned char) (difference | (a[i] ^ b[i]));
     return difference == 0;
 }
+
+int rondo_hexadecimal(char *to, const unsigned char *bytes, size_t count)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < count; i++) {
+        to[2 * i] = digits[bytes[i] >> 4];
+        to[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    to[2 * count] = '\0';
+    return (int) (2 * count);
+}

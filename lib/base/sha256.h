@@ -32,4 +32,7 @@ void rondo_hmac_end(struct rondo_hmac *hmac, unsigned char tag[RONDO_SHA256_BYTE
 /* Returns 1 if the bytes are equal. Takes the same time wherever they differ. */
 int rondo_sha256_equal(const void *left, const void *right, size_t bytes);
 
+/* Writes bytes, a digest or a random number, as 2 * count hexadecimal digits and a terminating zero. Returns 2 * count. */
+int rondo_hexadecimal(char *to, const unsigned char *bytes, size_t count);
+
 #endif

@@ -102,8 +102,7 @@ static rondo_result_t unix_address(const struct rondo_control_options *options, 
     rondo_sha256_add(&hash, job, strlen(job));
     rondo_sha256_end(&hash, digest);
     int at = snprintf(name, sizeof(name), "rondo-%lu-", (unsigned long) geteuid());
-    for (int i = 0; i < 16; i++)
-        at += snprintf(name + at, sizeof(name) - (size_t) at, "%02x", digest[i]);
+    at += rondo_hexadecimal(name + at, digest, 16);
     snprintf(name + at, sizeof(name) - (size_t) at, "-%d", candidate);
     return rondo_address_abstract(name, address);
 }

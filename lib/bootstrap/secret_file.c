@@ -3,6 +3,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
+#include "lib/base/sha256.h"
 #include "lib/base/thread.h"
 
 #include <errno.h>
@@ -74,8 +75,8 @@ static void make_secret(const struct rondo_secret_file *file)
     uint64_t name;
     if (rondo_random_bytes(random, sizeof(random)) != RONDO_SUCCESS || rondo_random_bytes(&name, sizeof(name)) != RONDO_SUCCESS)
         return;
-    for (size_t i = 0; i < sizeof(random); i++)
-        snprintf(line + 2 * i, 4, "%02x\n", random[i]);
+    rondo_hexadecimal(line, random, sizeof(random));
+    strcat(line, "\n");
     const int folder = (int) (strrchr(file->path, '/') - file->path);
     snprintf(draft, sizeof(draft), "%.*s", folder, file->path);
     mkdir(draft, S_IRWXU); /* or it is there */

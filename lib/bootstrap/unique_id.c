@@ -38,8 +38,7 @@ void rondo_unique_id_this_host(unsigned char host[RONDO_UNIQUE_ID_HOST])
 static rondo_result_t local_address(const unsigned char *random, struct rondo_address *address)
 {
     char name[16 + 2 * NAME_BYTES] = "rondo-id-";
-    for (size_t i = 0, at = strlen(name); i < NAME_BYTES; i++, at += 2)
-        snprintf(name + at, sizeof(name) - at, "%02x", random[i]);
+    rondo_hexadecimal(name + strlen(name), random, NAME_BYTES);
     return rondo_address_abstract(name, address);
 }
 
