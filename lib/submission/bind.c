@@ -80,6 +80,44 @@ static void regular_layout(struct rondo_layout *layout, uint64_t count, uint32_t
         layout->chunk_count = 1;
 }
 
+/* What binding knows of the buffers' chunks: the most elements of one, and the tables of those that are described by tables,
+ * in the host's memory (NULL: there is none). */
+struct extents {
+    uint64_t largest[RONDO_BUFFERS];
+    struct rondo_extent *tables[RONDO_BUFFERS];
+};
+
+/* Allocates the table of a buffer's chunks, in the host's memory and in the device's. RONDO_ERR_MEMORY. */
+static rondo_result_t make_table(struct rondo_request *request, enum rondo_buffer which, uint32_t chunks,
+                                 struct extents *extents)
+{
+    struct rondo_device *device = request->runtime->device;
+    extents->tables[which] = calloc(chunks, sizeof(struct rondo_extent));
+    request->tables[which] = device->kind->allocate(device, chunks * sizeof(struct rondo_extent));
+    request->table_entries[which] = chunks;
+    if (extents->tables[which] == NULL || request->tables[which] == NULL)
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a layout of %u chunks", chunks);
+    request->operation->layouts[which].table = request->tables[which];
+    return RONDO_SUCCESS;
+}
+
+/* Copies a table that is filled in to the device. Returns the copy's error. */
+static rondo_result_t upload_table(struct rondo_request *request, enum rondo_buffer which, const struct extents *extents)
+{
+    struct rondo_device *device = request->runtime->device;
+    return device->kind->upload(device, request->tables[which], extents->tables[which],
+                                request->table_entries[which] * sizeof(struct rondo_extent));
+}
+
+/* Elements of a chunk, without a look at the device's memory. */
+static uint64_t chunk_elements(const struct rondo_request *request, const struct extents *extents, enum rondo_buffer which,
+                               uint32_t index)
+{
+    if (extents->tables[which] != NULL)
+        return extents->tables[which][index].count;
+    return rondo_chunk_extent(&request->operation->layouts[which], index).count;
+}
+
 /* Blocks of a buffer at places of their own, in elements of the call, of which each is factor elements of the operation. */
 struct blocks {
     const size_t *counts, *displacements;
@@ -87,13 +125,12 @@ struct blocks {
     uint32_t factor;
 };
 
-/* Describes a buffer of such blocks, each cut into parts, one per channel, by a table in device memory. Sets *largest to the
- * elements of the longest part. RONDO_ERR_MEMORY, or the upload's error. */
+/* Describes a buffer of such blocks, each cut into parts, one per channel, by a table. RONDO_ERR_MEMORY, or the upload's
+ * error. */
 static rondo_result_t irregular_layout(struct rondo_request *request, enum rondo_buffer which, const struct blocks *given,
-                                       uint32_t chunks, uint64_t *largest)
+                                       uint32_t chunks, struct extents *extents)
 {
-    struct rondo_device *device = request->runtime->device;
-    struct rondo_layout *layout = &request->operation->layouts[which];
+    uint64_t *largest = &extents->largest[which];
     const size_t *counts = given->counts, *displacements = given->displacements;
     const size_t element_bytes = request->operation->element_bytes;
     const int blocks = given->count;
@@ -101,13 +138,9 @@ static rondo_result_t irregular_layout(struct rondo_request *request, enum rondo
     if (blocks == 0)
         return RONDO_SUCCESS;
     uint32_t parts = chunks / (uint32_t) blocks;
-    struct rondo_extent *table = calloc(chunks, sizeof(*table));
-    request->tables[which] = device->kind->allocate(device, chunks * sizeof(*table));
-    request->table_entries[which] = chunks;
-    if (table == NULL || request->tables[which] == NULL) {
-        free(table);
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a layout of %u chunks", chunks);
-    }
+    rondo_result_t result = make_table(request, which, chunks, extents);
+    if (result != RONDO_SUCCESS)
+        return result;
     for (int block = 0; block < blocks; block++) {
         const uint64_t count = counts[block] * given->factor;
         uint64_t part = rondo_divide_up(count, parts);
@@ -117,20 +150,16 @@ static rondo_result_t irregular_layout(struct rondo_request *request, enum rondo
             uint64_t start = p * part < count ? p * part : count;
             uint64_t left = count - start;
             struct rondo_extent extent = {displacements[block] * given->factor + start, left < part ? left : part};
-            table[(uint32_t) block * parts + p] = extent;
+            extents->tables[which][(uint32_t) block * parts + p] = extent;
             *largest = extent.count > *largest ? extent.count : *largest;
         }
     }
-    layout->table = request->tables[which];
-    rondo_result_t result = device->kind->upload(device, request->tables[which], table, chunks * sizeof(*table));
-    free(table);
-    return result;
+    return upload_table(request, which, extents);
 }
 
-/* Sets the layouts of all three buffers. factor: as struct blocks has it. largest: result, the most elements of a chunk of
- * each. */
+/* Sets the layouts of all three buffers, and *extents. factor: as struct blocks has it. */
 static rondo_result_t set_layouts(struct rondo_request *request, const struct rondo_plan *plan, uint32_t factor,
-                                  uint64_t largest[RONDO_BUFFERS])
+                                  struct extents *extents)
 {
     const struct rondo_call *call = &request->call;
     const struct rondo_comm *comm = request->comm;
@@ -144,7 +173,7 @@ static rondo_result_t set_layouts(struct rondo_request *request, const struct ro
         if (call->kind == RONDO_KIND_CUSTOM)
             groups = chunks[b] < plan->block_chunks ? 1 : chunks[b] / plan->block_chunks;
         regular_layout(layout, call->count * factor, groups, chunks[b], element_bytes, plan->even);
-        largest[b] = chunks[b] == 0 ? 0 : layout->chunk_count < layout->group_count ? layout->chunk_count : layout->group_count;
+        extents->largest[b] = chunks[b] == 0 ? 0 : layout->chunk_count < layout->group_count ? layout->chunk_count : layout->group_count;
     }
     const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
     const struct rondo_blocks many = rondo_call_blocks(comm, call->kind);
@@ -152,45 +181,38 @@ static rondo_result_t set_layouts(struct rondo_request *request, const struct ro
     const struct blocks receive = {call->receive_counts, call->receive_displacements, many.received, factor};
     rondo_result_t result = RONDO_SUCCESS;
     if (rule->send_extent == RONDO_EXTENT_COUNTS && rondo_ranks_include(rule->send_ranks, comm->rank, comm->size, call->root))
-        result = irregular_layout(request, RONDO_INPUT, &send, chunks[RONDO_INPUT], &largest[RONDO_INPUT]);
+        result = irregular_layout(request, RONDO_INPUT, &send, chunks[RONDO_INPUT], extents);
     if (result == RONDO_SUCCESS && rule->recv_extent == RONDO_EXTENT_COUNTS &&
         rondo_ranks_include(rule->recv_ranks, comm->rank, comm->size, call->root))
-        result = irregular_layout(request, RONDO_OUTPUT, &receive, chunks[RONDO_OUTPUT], &largest[RONDO_OUTPUT]);
+        result = irregular_layout(request, RONDO_OUTPUT, &receive, chunks[RONDO_OUTPUT], extents);
     return result;
 }
 
 /* Describes the scratch of a compiled program, where each chunk is as long as the input or output chunk that it mirrors. Sets
  * request->scratch_bytes. */
-static rondo_result_t lay_out_scratch(struct rondo_request *request, const struct rondo_plan *plan,
-                                      uint64_t largest[RONDO_BUFFERS])
+static rondo_result_t lay_out_scratch(struct rondo_request *request, const struct rondo_plan *plan, struct extents *extents)
 {
-    struct rondo_device *device = request->runtime->device;
     struct rondo_operation *operation = request->operation;
     uint32_t chunks = plan->program->chunks[RONDO_SCRATCH];
     uint64_t line = elements_of_line(operation->element_bytes), end = 0;
     const int by_input = rondo_collective_of(request->call.kind)->rule.send_extent == RONDO_EXTENT_COUNTS;
-    struct rondo_extent *table = calloc(chunks, sizeof(*table));
-    request->tables[RONDO_SCRATCH] = device->kind->allocate(device, chunks * sizeof(*table));
-    request->table_entries[RONDO_SCRATCH] = chunks;
-    if (table == NULL || request->tables[RONDO_SCRATCH] == NULL) {
-        free(table);
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory for a layout of %u chunks", chunks);
-    }
-    largest[RONDO_SCRATCH] = 0;
+    rondo_result_t result = make_table(request, RONDO_SCRATCH, chunks, extents);
+    if (result != RONDO_SUCCESS)
+        return result;
+    struct rondo_extent *table = extents->tables[RONDO_SCRATCH];
+    extents->largest[RONDO_SCRATCH] = 0;
     for (uint32_t i = 0; i < chunks; i++) {
         uint32_t class = plan->scratch_classes[i];
         /* A class is the index of a chunk in the buffer with arrays of counts, if there is but one of them. */
         enum rondo_buffer like = plan->program->chunks[RONDO_OUTPUT] > class && !by_input ? RONDO_OUTPUT : RONDO_INPUT;
         table[i].offset = end;
-        table[i].count = rondo_chunk_extent(&operation->layouts[like], class).count;
+        table[i].count = chunk_elements(request, extents, like, class);
         end = rondo_round_up(end + table[i].count, line);
-        largest[RONDO_SCRATCH] = table[i].count > largest[RONDO_SCRATCH] ? table[i].count : largest[RONDO_SCRATCH];
+        if (table[i].count > extents->largest[RONDO_SCRATCH])
+            extents->largest[RONDO_SCRATCH] = table[i].count;
     }
     request->scratch_bytes = end * operation->element_bytes + RONDO_CACHE_LINE;
-    operation->layouts[RONDO_SCRATCH].table = request->tables[RONDO_SCRATCH];
-    rondo_result_t result = device->kind->upload(device, request->tables[RONDO_SCRATCH], table, chunks * sizeof(*table));
-    free(table);
-    return result;
+    return upload_table(request, RONDO_SCRATCH, extents);
 }
 
 /* Sets {window, offset} by which the other ranks access a buffer. */
@@ -417,13 +439,13 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     operation->single_copy = (uint8_t) (choice->single_copy ? single_copy_use(comm, call, binding->plan->program) : 0);
     operation->readers = (uint8_t) (comm->size <= UINT8_MAX ? comm->size - 1 : UINT8_MAX);
     place_buffers(request);
-    uint64_t largest[RONDO_BUFFERS];
-    result = set_layouts(request, binding->plan, elements.factor, largest);
+    struct extents extents = {0};
+    result = set_layouts(request, binding->plan, elements.factor, &extents);
     if (result == RONDO_SUCCESS && binding->plan->program->chunks[RONDO_SCRATCH] > 0) {
         uint32_t groups = binding->plan->scratch_groups > 0 ? binding->plan->scratch_groups : 1;
         request->scratch_bytes = call->count * elements.factor * operation->element_bytes * groups;
         if (binding->plan->scratch_classes != NULL)
-            result = lay_out_scratch(request, binding->plan, largest);
+            result = lay_out_scratch(request, binding->plan, &extents);
         request->scratch = device->kind->allocate(device, request->scratch_bytes);
         operation->buffers[RONDO_SCRATCH] = request->scratch;
         if (request->scratch == NULL && result == RONDO_SUCCESS)
@@ -432,7 +454,9 @@ rondo_result_t rondo_operation_bind(struct rondo_request *request, const struct 
     if (result == RONDO_SUCCESS && operation->rate != 0 && call->feedback)
         result = make_residual(request);
     if (result == RONDO_SUCCESS)
-        result = rondo_slice_operation(request, binding->plan, choice, largest);
+        result = rondo_slice_operation(request, binding->plan, choice, extents.largest);
+    for (int b = 0; b < RONDO_BUFFERS; b++)
+        free(extents.tables[b]);
     if (result != RONDO_SUCCESS) {
         rondo_operation_unbind(request);
         return result;
