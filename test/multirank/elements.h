@@ -88,6 +88,13 @@ static inline int op_takes(rondo_op_t op, rondo_datatype_t type)
     }
 }
 
+/* Whether rondo.h says that GPUs combine elements of the type by the operator, which takes it. */
+static inline int op_runs_on_gpus(rondo_op_t op, rondo_datatype_t type)
+{
+    return type != RONDO_LONG_DOUBLE && type_table[type].class != PAIR &&
+           (type_table[type].class != COMPLEX || op != RONDO_PROD);
+}
+
 static inline int64_t truncate_integer(rondo_datatype_t type, uint64_t bits)
 {
     switch (type) {

@@ -66,11 +66,31 @@ static void run_persistent(struct trial *t)
     CHECK(request == NULL, "request_free left %p", (void *) request);
 }
 
+/* A call that the ranks' devices do not execute is refused in all of its forms, and leaves nothing behind. */
+static void run_refused(struct trial *t, const char *text)
+{
+    STEP("refused %s", text);
+    trial_fill(t, 0);
+    for (int form = 0; form < FORMS; form++) {
+        rondo_request_t request = NULL;
+        rondo_result_t result = trial_call(t, (enum form) form, NULL, &request);
+        CHECK(result == RONDO_ERR_UNSUPPORTED && request == NULL, "%s: %s gives %d, request %p", text, form_names[form],
+              (int) result, (void *) request);
+    }
+    memcpy(t->expected, t->recv_area, t->recv_area_bytes); /* nothing was written */
+    trial_verify(t, "refused", 0);
+    trial_release(t);
+}
+
 static void run_trial(struct trial *t, uint64_t number)
 {
     char text[256];
     trial_prepare(t);
     trial_describe(t, text, sizeof(text));
+    if (!op_runs(t->what, t->op, t->type)) {
+        run_refused(t, text);
+        return;
+    }
     if (listed(forms, "blocking")) {
         STEP("blocking %s", text);
         trial_fill(t, 100);

@@ -57,10 +57,10 @@ static void plan_trial(struct trial *t, const struct worker *worker, int c, uint
     int size;
     MUST(rondo_comm_size(comm, &size));
     t->what = (enum collective) ranks_below(plan, COLLECTIVES);
-    t->type = (rondo_datatype_t) ranks_below(plan, RONDO_DATATYPE_COUNT);
-    do
+    do {
+        t->type = (rondo_datatype_t) ranks_below(plan, RONDO_DATATYPE_COUNT);
         t->op = (rondo_op_t) ranks_below(plan, RONDO_OP_COUNT);
-    while (!op_allowed(t->what, t->op, t->type));
+    } while (!op_allowed(t->what, t->op, t->type) || !op_runs(t->what, t->op, t->type));
     int scale = ranks_below(plan, 4); /* many small counts, and some that need several slots */
     t->count = (size_t) ranks_below(plan, scale == 0 ? 4 : scale == 1 ? 64 : (int) max_count);
     t->root = ranks_below(plan, size);

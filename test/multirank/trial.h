@@ -135,6 +135,12 @@ static inline int op_allowed(enum collective what, rondo_op_t op, rondo_datatype
     return !(op == RONDO_AVG && (what == SCAN || what == EXSCAN));
 }
 
+/* Whether the ranks' devices execute the collective with this operator, which is allowed. If not, calls are refused. */
+static inline int op_runs(enum collective what, rondo_op_t op, rondo_datatype_t type)
+{
+    return ranks_device() == RONDO_DEVICE_HOST || !collective_reduces(what) || op_runs_on_gpus(op, type);
+}
+
 static inline void trial_describe(const struct trial *t, char *text, size_t bytes)
 {
     snprintf(text, bytes, "%s type %s op %s count %zu root %d in place %d rank %d of %d seed %#llx", collective_names[t->what],

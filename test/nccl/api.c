@@ -42,8 +42,8 @@ void open_me(struct me *me)
 void close_me(struct me *me)
 {
     stream_destroy(me->stream);
-    device_free(me->send);
-    device_free(me->recv);
+    device_free_at_end(me->send);
+    device_free_at_end(me->recv);
 }
 
 static void thread_main(int rank, void *argument)

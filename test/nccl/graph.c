@@ -132,8 +132,8 @@ static void rank_main(int rank, void *argument)
     for (int c = 0; c < 2; c++)
         NCCL(ncclCommDestroy(me.comms[c]));
     stream_destroy(me.stream);
-    device_free(me.a);
-    device_free(me.b);
+    device_free_at_end(me.a);
+    device_free_at_end(me.b);
 }
 
 int main(int argc, char **argv)

@@ -66,6 +66,35 @@ void device_free(void *memory)
         CUDA(cudaFree(memory));
 }
 
+static struct ended {
+    struct ended *next;
+    void *memory;
+    int device;
+} *ended; /* what run_threads frees */
+
+void device_free_at_end(void *memory)
+{
+    struct ended *entry = calloc(1, sizeof(*entry));
+    if (!on_host())
+        CUDA(cudaGetDevice(&entry->device));
+    entry->memory = memory;
+    entry->next = __atomic_load_n(&ended, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&ended, &entry->next, entry, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
+}
+
+/* By the only thread that is left. */
+static void free_ended(void)
+{
+    while (ended != NULL) {
+        struct ended *entry = ended;
+        ended = entry->next;
+        use_device(entry->device);
+        device_free(entry->memory);
+        free(entry);
+    }
+}
+
 void device_put(void *memory, const void *from, size_t bytes)
 {
     if (on_host()) {
@@ -253,6 +282,7 @@ void run_threads(int count, void (*f)(int rank, void *argument), void *argument)
     for (int rank = 0; rank < count; rank++)
         pthread_join(members[rank].thread, NULL);
     free(members);
+    free_ended();
 }
 
 ncclComm_t join(const ncclUniqueId *id, int rank, int size)

@@ -18,6 +18,9 @@ int count_devices(void);
 void use_device(int device);
 void *device_allocate(size_t bytes);
 void device_free(void *memory);
+/* Frees it when run_threads has waited for all of its threads. Where ranks share a GPU, freeing waits for the kernels of other
+ * ranks and keeps these from launching any: a rank that has ended would make a hang of what the others still do. */
+void device_free_at_end(void *memory);
 void device_put(void *memory, const void *from, size_t bytes);
 void device_get(void *to, const void *memory, size_t bytes);
 cudaStream_t stream_create(void);
