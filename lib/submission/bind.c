@@ -173,7 +173,9 @@ static rondo_result_t set_layouts(struct rondo_request *request, const struct ro
         if (call->kind == RONDO_KIND_CUSTOM)
             groups = chunks[b] < plan->block_chunks ? 1 : chunks[b] / plan->block_chunks;
         regular_layout(layout, call->count * factor, groups, chunks[b], element_bytes, plan->even);
-        extents->largest[b] = chunks[b] == 0 ? 0 : layout->chunk_count < layout->group_count ? layout->chunk_count : layout->group_count;
+        extents->largest[b] = chunks[b] == 0                              ? 0
+                              : layout->chunk_count < layout->group_count ? layout->chunk_count
+                                                                          : layout->group_count;
     }
     const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
     const struct rondo_blocks many = rondo_call_blocks(comm, call->kind);

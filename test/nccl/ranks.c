@@ -66,11 +66,12 @@ void device_free(void *memory)
         CUDA(cudaFree(memory));
 }
 
-static struct ended {
+struct ended {
     struct ended *next;
     void *memory;
     int device;
-} *ended; /* what run_threads frees */
+};
+static struct ended *ended; /* what run_threads frees */
 
 void device_free_at_end(void *memory)
 {
