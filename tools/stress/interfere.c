@@ -31,6 +31,7 @@ static void end(struct interfere *f, enum interfere_call call, cudaError_t error
 {
     double seconds = ranks_clock() - f->began;
     f->record.counts[call]++;
+    f->record.late[call] += f->record.limit > 0 && seconds > f->record.limit;
     if (seconds > f->record.longest[call])
         f->record.longest[call] = seconds;
     if (error != cudaSuccess && f->record.failure[0] == '\0')
@@ -100,12 +101,13 @@ static void *interfere(void *argument)
     return NULL;
 }
 
-struct interfere *interfere_start(int gpu)
+struct interfere *interfere_start(int gpu, double limit)
 {
     struct interfere *f = calloc(1, sizeof(*f));
     if (f == NULL)
         return NULL;
     f->gpu = gpu;
+    f->record.limit = limit;
     if (pthread_create(&f->thread, NULL, interfere, f) != 0) {
         free(f);
         return NULL;

@@ -21,15 +21,17 @@ enum interfere_call {
 extern const char *const interfere_names[INTERFERE_CALLS]; /* in tools/stress/stress.c */
 
 struct interfere_record {
+    double limit; /* seconds; 0: no call is late */
     uint64_t counts[INTERFERE_CALLS];
+    uint64_t late[INTERFERE_CALLS];  /* of these, those that took longer than the limit */
     double longest[INTERFERE_CALLS]; /* seconds */
     char failure[128];               /* empty: every call succeeded */
 };
 
 struct interfere; /* a running thread */
 
-/* NULL: no thread or memory. */
-struct interfere *interfere_start(int gpu);
+/* NULL: no thread or memory. limit: as the record has it. */
+struct interfere *interfere_start(int gpu, double limit);
 /* Ends it, when the call in progress has returned. */
 void interfere_stop(struct interfere *interfere, struct interfere_record *record);
 

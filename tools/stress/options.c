@@ -62,8 +62,8 @@ static const char help[] =
     "                    all-reduces are enqueued; the order among communicators is each rank's own\n"
     "  --interfere       on CUDA: beside each rank a thread that calls cudaFree, cudaFreeHost, cudaHostUnregister and "
     "launches\n"
-    "                    new kernels; the longest time of each is told. Without --streams, exit 1 if one took longer than\n"
-    "                    twice RONDO_RESIDENCY and 50 ms\n"
+    "                    new kernels; the longest time of each is told. Without --streams, exit 1 if one in 200 of a kind\n"
+    "                    took longer than twice RONDO_RESIDENCY and 50 ms, or one 20 times that\n"
     "  --peer nccl       first the same orders on NCCL (a communicator for each collective, or for each stream), in a process\n"
     "                    that is killed when it hangs for --timeout; with --ranks. Tells if it did; the exit code is Rondo's\n"
     "  --device host|cuda (auto: a GPU where there is one), --transports LIST, --json FILE (- for standard output)\n";

@@ -63,17 +63,20 @@ const char *const interfere_names[INTERFERE_CALLS] = {
 
 /* Of the calls beside the collectives, over all ranks. */
 struct interference {
-    uint64_t counts[INTERFERE_CALLS];
+    uint64_t counts[INTERFERE_CALLS], late[INTERFERE_CALLS];
     double longest[INTERFERE_CALLS];
     double limit; /* seconds; 0: none */
 };
 
+/* Whether calls wait for the daemon: more than one of a kind, and more than one in LATE_ONE_IN, took longer than the limit, or
+ * one took LATE_MOST times that. Other programs of the machine delay one call of thousands, too. */
+enum { LATE_ONE_IN = 200, LATE_MOST = 20 };
 static bool in_the_way(const struct interference *found)
 {
-    for (int i = 0; found != NULL && i < INTERFERE_CALLS; i++) {
-        if (found->limit > 0 && found->longest[i] > found->limit)
+    for (int i = 0; found != NULL && found->limit > 0 && i < INTERFERE_CALLS; i++)
+        if ((found->late[i] > 1 && found->late[i] * LATE_ONE_IN > found->counts[i]) ||
+            found->longest[i] > LATE_MOST * found->limit)
             return true;
-    }
     return false;
 }
 
@@ -82,9 +85,12 @@ static void print_interference(FILE *stream, const struct interference *found)
     fprintf(stream, "  calls beside the collectives, the longest of each in ms");
     if (found->limit > 0)
         fprintf(stream, " (limit %.1f)", found->limit * 1e3);
-    for (int i = 0; i < INTERFERE_CALLS; i++)
+    for (int i = 0; i < INTERFERE_CALLS; i++) {
         fprintf(stream, "%s %s %.3f of %" PRIu64, i == 0 ? ":" : ",", interfere_names[i], found->longest[i] * 1e3,
                 found->counts[i]);
+        if (found->late[i] > 0)
+            fprintf(stream, " (%" PRIu64 " late)", found->late[i]);
+    }
     fprintf(stream, "\n");
 }
 
@@ -95,6 +101,7 @@ static json_t *json_interference(const struct interference *found)
     for (int i = 0; i < INTERFERE_CALLS; i++) {
         json_t *call = json_object();
         json_object_set_new(call, "calls", json_integer((json_int_t) found->counts[i]));
+        json_object_set_new(call, "late", json_integer((json_int_t) found->late[i]));
         json_object_set_new(call, "longest_us", json_real(found->longest[i] * 1e6));
         json_object_set_new(object, interfere_names[i], call);
     }
@@ -248,8 +255,11 @@ static rondo_result_t run_program(struct stress *s, struct rank *rank, struct st
 static rondo_result_t collect(struct rank *rank, const struct interfere_record *record, struct interference *found)
 {
     memcpy(found->counts, record->counts, sizeof(found->counts));
+    memcpy(found->late, record->late, sizeof(found->late));
     memcpy(found->longest, record->longest, sizeof(found->longest));
     rondo_result_t code = ranks_total(rank, found->counts, INTERFERE_CALLS);
+    if (code == RONDO_SUCCESS)
+        code = ranks_total(rank, found->late, INTERFERE_CALLS);
     return code == RONDO_SUCCESS ? ranks_most(rank, found->longest, INTERFERE_CALLS) : code;
 }
 
@@ -258,7 +268,7 @@ static rondo_result_t run_with_interference(struct stress *s, struct rank *rank,
                                             struct interfere_record *record, char *message, size_t bytes)
 {
 #if RONDO_WITH_CUDA
-    struct interfere *beside = s->options.interfere ? interfere_start(rank->buffers.gpu) : NULL;
+    struct interfere *beside = s->options.interfere ? interfere_start(rank->buffers.gpu, s->limit) : NULL;
     rondo_result_t error = run_program(s, rank, outcome, message, bytes);
     if (beside != NULL)
         interfere_stop(beside, record);
@@ -299,7 +309,8 @@ static int body(struct rank *rank, void *argument)
     return report(s, totals, rank->size, complete, s->options.interfere ? &beside : NULL);
 }
 
-/* How long a call beside persistent operations may take: none, if operations are on streams, for it may have to wait for those.
+/* After how long a call beside persistent operations is late: never, if operations are on streams, for it may have to wait for
+ * those.
  */
 static int read_limit(struct stress *s)
 {
