@@ -1,4 +1,5 @@
 """Ranks that fail, stop, stay away or give up: every other rank gets an error in time and can go on."""
+import ctypes
 import os
 import random
 import signal
@@ -290,13 +291,15 @@ def own_address():
             return None
 
 
-@pytest.mark.parametrize("found_by", ["timeout", "heartbeat"])
+@pytest.mark.parametrize("found_by", ["timeout", "heartbeat", "freeze"])
 @pytest.mark.parametrize("frozen", [0, 2])
 def test_finalize_beside_a_frozen_rank(frozen, found_by):
     """Rank 0, which holds the root, leaves the frozen rank behind and says so; so do the others where rank 0 is frozen."""
     address = own_address()
     if found_by == "timeout":
         extra = {"RONDO_TIMEOUT": 3}
+    elif found_by == "freeze":
+        extra = {"RONDO_FREEZE": 2}
     elif address is not None:
         extra = {"RONDO_HEARTBEAT": 2, "root": f"{address}:{free_port()}", "RONDO_SECRET": "of this test"}
     else:
@@ -311,6 +314,64 @@ def test_finalize_beside_a_frozen_rank(frozen, found_by):
         assert time.monotonic() - stopped < 5 + LIMIT, job.output()
         if frozen != 0 and found_by == "timeout":
             assert "the root leaves rank 2" in job.output(), job.output()
+
+
+@pytest.mark.parametrize("root", ["unix", "tcp"])
+@pytest.mark.parametrize("frozen", [0, 2])
+def test_frozen_in_the_middle(frozen, root):
+    """A rank that is stopped is an error on the others, and one of its own once it goes on."""
+    with faults(3, "blocking", root=where(root), RONDO_FREEZE=2) as job:
+        job.wait_for("READY")
+        job.ranks[frozen].process.send_signal(signal.SIGSTOP)
+        stopped = time.monotonic()
+        others = [rank for rank in job.ranks if rank != frozen]
+        for rank, (code, _, message) in job.results(others).items():
+            assert code == PEER and (frozen == 0 or f"rank {frozen}" in message), f"rank {rank}: {code}: {message}"
+        assert time.monotonic() - stopped < LIMIT, job.output()
+        job.ranks[frozen].process.send_signal(signal.SIGCONT)
+        assert job.results([frozen])[frozen][0] == PEER, job.output()
+        job.wait_for("FINALIZED")
+        job.finish()
+
+
+class Traced:
+    """All threads of a process are stopped as a debugger stops them."""
+
+    SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17
+
+    def __init__(self, process):
+        self.process = process
+
+    def request(self, number, thread):
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+        return libc.ptrace(number, thread, None, None)
+
+    def __enter__(self):
+        self.threads = [int(name) for name in os.listdir(f"/proc/{self.process}/task")]
+        for thread in self.threads:
+            if self.request(self.SEIZE, thread) != 0:
+                pytest.skip("this machine allows no tracing of other processes")
+            self.request(self.INTERRUPT, thread)
+        for thread in self.threads:
+            os.waitpid(thread, 0x40000000)  # __WALL: of any thread
+
+    def __exit__(self, *_):
+        for thread in self.threads:
+            self.request(self.DETACH, thread)
+
+
+def test_debugged_in_the_middle():
+    """A rank that a debugger has stopped is waited for, however long that takes."""
+    with faults(3, "blocking", RONDO_FREEZE=1) as job:
+        job.wait_for("READY")
+        with Traced(job.ranks[1].process.pid):
+            time.sleep(4)
+        job.ranks[2].process.kill()
+        for rank, (code, _, message) in job.results([0, 1]).items():
+            assert code == PEER and "rank 2" in message, f"rank {rank}: {code}: {message}"
+        job.wait_for("FINALIZED", [0, 1])
+        job.finish([0, 1])
 
 
 @pytest.mark.parametrize("lives", [20, pytest.param(200, marks=pytest.mark.slow)])

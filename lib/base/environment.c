@@ -101,6 +101,10 @@ static const rondo_variable_t table[] = {
     {observing, "RONDO_HEARTBEAT", "6",
      "seconds of silence after which a rank on another host counts as dead; 0: only if TCP reports it", INTEGER, "seconds", 0,
      86400, ""},
+    {observing, "RONDO_FREEZE", "0",
+     "seconds of silence after which a rank on the same host counts as dead, unless a debugger has stopped it; 0: only if the "
+     "kernel reports its end; programs written for MPI: 3",
+     INTEGER, "seconds", 0, 86400, ""},
     {observing, "RONDO_REPORT_SIGNAL", "",
      "signal (for example USR1) on which a process logs what every rank does and waits for; unset: none", SIGNAL, "", 1,
      SIGNAL_MOST, "USR1,USR2,QUIT,HUP,WINCH,URG"},

@@ -84,6 +84,24 @@ int rondo_address_is_loopback(const struct rondo_address *address)
     return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
 }
 
+int rondo_address_is_local(const struct rondo_address *address)
+{
+    return (address->storage.ss_family != AF_INET && address->storage.ss_family != AF_INET6) ||
+           rondo_address_is_loopback(address);
+}
+
+int rondo_address_is_same_host(const struct rondo_address *a, const struct rondo_address *b)
+{
+    if (a->storage.ss_family != b->storage.ss_family)
+        return 0;
+    if (a->storage.ss_family == AF_INET)
+        return ((const struct sockaddr_in *) &a->storage)->sin_addr.s_addr ==
+               ((const struct sockaddr_in *) &b->storage)->sin_addr.s_addr;
+    return a->storage.ss_family == AF_INET6 &&
+           memcmp(&((const struct sockaddr_in6 *) &a->storage)->sin6_addr,
+                  &((const struct sockaddr_in6 *) &b->storage)->sin6_addr, sizeof(struct in6_addr)) == 0;
+}
+
 int rondo_address_is_numeric(const char *host)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST}, *found = NULL;

@@ -31,6 +31,10 @@ rondo_result_t rondo_address_resolve(const char *host, const char *port, struct 
                                      int *again);
 /* Whether it is an address of 127.0.0.0/8, ::1, or the former mapped to IPv6. */
 int rondo_address_is_loopback(const struct rondo_address *address);
+/* Whether it is a loopback address, or no Internet address at all. */
+int rondo_address_is_local(const struct rondo_address *address);
+/* Whether both are the same Internet address; ports may differ. */
+int rondo_address_is_same_host(const struct rondo_address *a, const struct rondo_address *b);
 /* Whether host is a numeric address, as against a name. */
 int rondo_address_is_numeric(const char *host);
 /* Stores an address of this host that other hosts can reach, or a loopback address if there is none. The port is 0. */

@@ -143,7 +143,8 @@ static void beat(struct rondo_control *control, int closing)
     case RONDO_HEARTBEAT_NOTHING:
         return;
     case RONDO_HEARTBEAT_DEAD:
-        rondo_log(RONDO_LOG_INFO, control->rank, "the root has been silent for %d s", control->heartbeat.most);
+        rondo_log(RONDO_LOG_INFO, control->rank, "the root has been silent for %d s",
+                  control->heartbeat.most / RONDO_HEARTBEATS_A_SECOND);
         lose_root(control);
         return;
     case RONDO_HEARTBEAT_SEND:
@@ -258,8 +259,8 @@ rondo_result_t rondo_control_connect(struct rondo_control **result, const struct
     if (!(options->connect_timeout > 0) || !isfinite(options->connect_timeout) || options->connect_timeout > 1e9)
         return rondo_fail(RONDO_ERR_ARGUMENT, "the connect timeout of %g s must be more than 0 and at most 1e9",
                           options->connect_timeout);
-    int heartbeat;
-    rondo_result_t status = rondo_heartbeat_seconds(&heartbeat);
+    struct rondo_heartbeat_limits limits;
+    rondo_result_t status = rondo_heartbeat_read_limits(&limits);
     if (status != RONDO_SUCCESS)
         return status;
     struct rondo_control *control = calloc(1, sizeof(*control));
@@ -286,7 +287,7 @@ rondo_result_t rondo_control_connect(struct rondo_control **result, const struct
     if (status == RONDO_SUCCESS) {
         /* The handler may be called at once, and may send. */
         *result = control;
-        rondo_heartbeat_begin(&control->heartbeat, control->connection.fd, heartbeat);
+        rondo_heartbeat_begin(&control->heartbeat, control->connection.fd, &limits);
         status = rondo_thread_start(&control->thread, "rondo-control", STACK_BYTES, run, control);
     }
     if (status != RONDO_SUCCESS) {

@@ -81,7 +81,7 @@ void rondo_members_join(struct rondo_members *members, struct rondo_member *memb
     member->local = local;
     member->deadline = INT64_MAX;
     member->progress = rondo_clock_ms();
-    rondo_heartbeat_begin(&member->heartbeat, member->connection.fd, members->heartbeat);
+    rondo_heartbeat_begin(&member->heartbeat, member->connection.fd, &members->heartbeat);
     members->beats |= member->heartbeat.next != INT64_MAX;
     members->by_rank[rank] = member;
     members->joined++;

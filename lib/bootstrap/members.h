@@ -43,9 +43,9 @@ struct rondo_members {
     int formed, failed;              /* formed: all ranks have joined. failed: they never will */
     int counts[RONDO_MEMBER_PHASES]; /* members in each phase */
     int abandoned;                   /* the last rank of this process has ended while it was HELD: it waits no longer */
-    int beats;                       /* some members are on other hosts */
+    int beats;                       /* signs of life are expected of some members */
     int64_t next_beat;
-    int heartbeat;                 /* seconds of silence after which a member on another host counts as dead; 0: never */
+    struct rondo_heartbeat_limits heartbeat;
     struct rondo_member **by_rank; /* NULL: not JOINED */
     unsigned char *gone;           /* by rank: was JOINED after forming, and is no more */
     struct rondo_member *first, *dirty;

@@ -271,7 +271,7 @@ rondo_result_t rondo_rendezvous_start_root(const struct rondo_control_options *o
                                         .local = -1};
     int pair[2] = {-1, -1};
     int64_t now = rondo_clock_ms(), limit = deadline < now + ADDRESS_IN_USE_MS ? deadline : now + ADDRESS_IN_USE_MS;
-    rondo_result_t result = rondo_heartbeat_seconds(&root.heartbeat);
+    rondo_result_t result = rondo_heartbeat_read_limits(&root.heartbeat);
     if (result == RONDO_SUCCESS && options->size > 1)
         result = listen_all(options, limit, &root);
     if (result == RONDO_SUCCESS && rondo_process_socket_pair(pair) != 0)

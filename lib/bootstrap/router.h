@@ -11,6 +11,7 @@
 
 #include "rondo.h"
 #include "lib/base/sha256.h"
+#include "lib/bootstrap/heartbeat.h"
 
 enum { RONDO_ROUTER_LISTENERS = 9 };
 
@@ -19,8 +20,8 @@ struct rondo_router_options {
     struct rondo_hmac tcp_secret; /* of TCP: the same, or one that no rank knows, where TCP is there to refuse alone */
     int encrypts;                 /* RONDO_ENCRYPT */
     int size;                     /* ranks of the job; 0: as the first rank says */
-    int heartbeat;                /* seconds of silence after which a rank on another host counts as dead; 0: never */
-    double timeout;               /* seconds to wait for the first rank; the thread ends if none comes */
+    struct rondo_heartbeat_limits heartbeat;
+    double timeout; /* seconds to wait for the first rank; the thread ends if none comes */
     int listeners[RONDO_ROUTER_LISTENERS], listener_count; /* listening sockets */
     int local; /* a connected socket of the rank that starts the root, which unauthenticated peers cannot displace; -1: none */
 };

@@ -137,7 +137,7 @@ rondo_result_t rondo_get_unique_id(rondo_unique_id_t *id)
     unsigned char bytes[sizeof(id->bytes)] = {0};
     if ((result = rondo_environment_check()) != RONDO_SUCCESS ||
         (result = rondo_environment_real("RONDO_CONNECT_TIMEOUT", &options.timeout)) != RONDO_SUCCESS ||
-        (result = rondo_heartbeat_seconds(&options.heartbeat)) != RONDO_SUCCESS ||
+        (result = rondo_heartbeat_read_limits(&options.heartbeat)) != RONDO_SUCCESS ||
         (result = rondo_control_encrypts(&options.encrypts)) != RONDO_SUCCESS ||
         (result = rondo_random_bytes(bytes + SECRET, RONDO_UNIQUE_ID_SECRET)) != RONDO_SUCCESS ||
         (result = rondo_random_bytes(bytes + NAME, NAME_BYTES)) != RONDO_SUCCESS ||
