@@ -19,6 +19,12 @@ def test_processes(scenario):
         job.finish()
 
 
+@pytest.mark.parametrize("blocks", [2, 4])
+def test_success_is_of_all_blocks(blocks):
+    """An operation of which a failure has cut off one block does not succeed because another one ended well, and last."""
+    run(program("lifecycle"), "--ranks", 3, "--scenario", "failures", RONDO_BLOCKS=blocks)
+
+
 @pytest.mark.parametrize("poor", [0, 2])
 def test_budget_of_one_rank(poor):
     """The other ranks could create the operations that this one cannot."""

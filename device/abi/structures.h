@@ -300,7 +300,8 @@ struct rondo_lane {
     uint64_t submitted;      /* operations appended; block 0 writes */
     uint64_t completed;      /* released by the block that finishes the first operation last, after all blocks' effects */
     uint64_t ordered;        /* number of completed operations that kernels on streams executed in an order given by the host */
-    uint64_t finished_parts; /* program blocks of the first operation that are done; 0 again when it completes */
+    uint64_t finished_parts; /* program blocks of the first operation that are done, and above bit 32 how many of these were cut
+                                off by a failure (on a stream: told that they are stuck); 0 again when it completes */
     uint64_t ring[RONDO_LANE_DEPTH]; /* RONDO_RING */
     uint32_t failed;                 /* a rondo_result_t, written by block 0: operations end with it instead of waiting */
     uint32_t priority; /* an int32_t; atomic, because a late notification of a lane's earlier life may read it while a new one

@@ -210,7 +210,8 @@ RONDO_FUNCTION void rondo_read_notifications(const struct rondo_daemon *daemon, 
 
 enum rondo_visit { RONDO_VISIT_KEEP, RONDO_VISIT_REQUEUE, RONDO_VISIT_REMOVE };
 
-/* Ends this block's part of the lane's first operation. The last block completes the operation. */
+/* Ends this block's part of the lane's first operation, with a failure or whole (result 0). The last block completes the
+ * operation, and with a failure if any part had one: each counts its own in the upper half of the sum. */
 RONDO_FUNCTION void rondo_finish_part(const struct rondo_daemon *daemon, struct rondo_block *block,
                                       const struct rondo_task *task, uint32_t blocks, uint32_t result)
 {
@@ -218,10 +219,14 @@ RONDO_FUNCTION void rondo_finish_part(const struct rondo_daemon *daemon, struct 
     const uint64_t done = rondo_trace_now(block);
     if (blocks > 1) {
         /* Acquire-release: the last block has seen the effects of all the others, and hands them on with the completion. */
-        if (rondo_fetch_add(&lane->finished_parts, 1) + 1 != blocks) {
+        const uint64_t more = 1 + ((uint64_t) (result != 0) << 32);
+        const uint64_t parts = rondo_fetch_add(&lane->finished_parts, more) + more;
+        if ((uint32_t) parts != blocks) {
             rondo_trace_done(block, RONDO_TRACE_PART, done);
             return;
         }
+        if (result == 0 && parts >> 32 != 0) /* set before the other block counted, and not taken back before completed */
+            result = rondo_load_relaxed32(&lane->failed);
         rondo_store_relaxed(&lane->finished_parts, 0); /* released with completed, before any block can add again */
     }
     uint64_t ticket = rondo_fetch_add_relaxed(&daemon->exchange->cq_ticket, 1);

@@ -2,6 +2,7 @@
  * Creation and destruction: communicators, requests, whole runtimes, connector memory up to its budget, callbacks that start
  * operations. What is destroyed must return all its resources. Each scenario is one behaviour, named on the command line.
  */
+#include "rondo_program.h"
 #include "test/multirank/ranks.h"
 
 #include <dirent.h>
@@ -232,6 +233,70 @@ static int entries(const char *folder)
     return count;
 }
 
+/* An all-gather in which a rank has a block for each peer and direction. */
+static rondo_program_t to_each_peer(int size)
+{
+    rondo_program_signature_t signature = RONDO_PROGRAM_SIGNATURE_DEFAULT;
+    rondo_program_t program;
+    signature.name = "to-each-peer";
+    signature.collective = "allgather";
+    signature.ranks = size;
+    MUST(rondo_program_create(&program, &signature));
+    for (int from = 0; from < size; from++)
+        for (int to = 0; to < size; to++)
+            rondo_chunk_copy(rondo_chunk(program, from, RONDO_BUFFER_INPUT, 0, 1), to, RONDO_BUFFER_OUTPUT, (size_t) from);
+    MUST(rondo_program_check(program, NULL));
+    return program;
+}
+
+/* A communicator fails while the blocks of an operation are at work, sooner or later: where the operation says that it
+ * succeeded, each of them has done its part. */
+static void failures(struct rank *me)
+{
+    enum { COUNT = 1 << 14, ROUNDS = 400 };
+    int32_t *in = malloc(COUNT * sizeof(*in)), *out = malloc((size_t) me->size * COUNT * sizeof(*out));
+    uint64_t seed = 5;
+    long succeeded = 0;
+    rondo_program_t program = to_each_peer(me->size);
+    rondo_attr_t attributes = RONDO_ATTR_DEFAULT;
+    attributes.program = "to-each-peer";
+    for (int i = 0; i < COUNT; i++)
+        in[i] = me->rank + 1;
+    for (int round = 0; round < ROUNDS; round++) {
+        rondo_comm_t comm = NULL;
+        rondo_request_t request = NULL;
+        const int fails = ranks_below(&seed, me->size), late = ranks_below(&seed, me->size), after = ranks_below(&seed, 150);
+        STEP("round %d", round);
+        MUST(rondo_comm_dup(me->world, &comm));
+        MUST(rondo_program_register(comm, program, 0, 0));
+        MUST(rondo_allgather_init(in, out, COUNT, RONDO_INT32, comm, &attributes, &request));
+        MUST(rondo_start(request));
+        MUST(rondo_wait(request)); /* its connectors are there now */
+        memset(out, 0, (size_t) me->size * COUNT * sizeof(*out));
+        MUST(rondo_barrier(me->world));
+        if (me->rank == late)
+            ranks_sleep(100e-6);
+        rondo_result_t result = rondo_start(request);
+        if (me->rank == fails) {
+            ranks_sleep(after * 1e-6);
+            MUST(rondo_comm_abort(comm, 1));
+        }
+        if (result == RONDO_SUCCESS && rondo_wait(request) == RONDO_SUCCESS) {
+            int wrong = 0;
+            for (int i = 0; i < me->size * COUNT; i++)
+                wrong += out[i] != i / COUNT + 1;
+            CHECK(wrong == 0, "round %d: %d elements are wrong after a success", round, wrong);
+            succeeded++;
+        }
+        MUST(rondo_barrier(me->world));
+        MUST(rondo_comm_free(&comm));
+    }
+    printf("rank %d: %ld of %d succeeded\n", me->rank, succeeded, ROUNDS);
+    rondo_program_destroy(program);
+    free(in);
+    free(out);
+}
+
 static void one_call(struct rank *me)
 {
     good(me, me->world);
@@ -257,9 +322,13 @@ static void runtimes(void)
 static const struct {
     const char *name;
     rank_function_t function;
-} scenarios[] = {{"communicators", communicators}, {"many_communicators", many_communicators},
-                 {"requests", requests},           {"budget", budget},
-                 {"callbacks", callbacks},         {"left_alive", left_alive}};
+} scenarios[] = {{"communicators", communicators},
+                 {"many_communicators", many_communicators},
+                 {"requests", requests},
+                 {"budget", budget},
+                 {"callbacks", callbacks},
+                 {"left_alive", left_alive},
+                 {"failures", failures}};
 
 static void run(struct rank *me)
 {
