@@ -2,8 +2,8 @@
 
 Every process that the tests start inherits an environment variable with this run's mark. What a runtime holds (segments, sockets
 in the abstract namespace, threads) ends with its process, so a leak of it is a marked process that is still there. What outlives
-processes are files in /dev/shm and sockets in /tmp: those with Rondo's name count, and those of UCX, which makes them for Rondo's
-ucx transport, unless a process without the mark has one open.
+processes are files in /dev/shm and sockets in /tmp: those with Rondo's name count, and files of UCX, which makes them for Rondo's
+ucx transport; no file counts that a process without the mark has open.
 """
 import contextlib
 import os
@@ -60,8 +60,8 @@ def _is_foreign(path):
 
 def files():
     """Files in /dev/shm and sockets in /tmp that Rondo, or UCX for Rondo, can have made."""
-    found = {f"/dev/shm/{name}" for name in os.listdir("/dev/shm") if name.startswith("rondo")}
-    found |= {path for name in os.listdir("/dev/shm") if name.startswith("ucx_") and not _is_foreign(path := f"/dev/shm/{name}")}
+    found = {path for name in os.listdir("/dev/shm")
+             if name.startswith(("rondo", "ucx_")) and not _is_foreign(path := f"/dev/shm/{name}")}
     for entry in Path("/tmp").iterdir():
         with contextlib.suppress(FileNotFoundError):
             if entry.name.startswith("rondo") and stat.S_ISSOCK(entry.lstat().st_mode):

@@ -3,7 +3,11 @@ import random
 import signal
 
 import pytest
-from harness import PEER, Job, program, run
+from harness import PEER, SANITIZED, Job, program, run
+
+
+# Sanitizers make the reference slow: there a trial runs twice instead of five times.
+SHORT = ["--forms", "blocking,persistent", "--restarts", 1] if SANITIZED else []
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
@@ -20,7 +24,7 @@ def test_processes(ranks):
 @pytest.mark.parametrize("algorithm", ["direct", "allpairs", "local"])
 def test_algorithm_of_the_environment(algorithm):
     """RONDO_ALGORITHM is used where it fits; every other call gets the algorithm that it would have got without."""
-    few = ["--types", "float", "--ops", "sum", "--counts", "17,70001"]
+    few = ["--types", "float", "--ops", "sum", "--counts", "17,70001", *SHORT]
     run(program("matrix"), "--ranks", 3, *few, RONDO_ALGORITHM=algorithm)
     run(program("direct"), "--ranks", 3, RONDO_ALGORITHM=algorithm)
     with Job(2, program("matrix"), "--ranks", 0, *few, RONDO_ALGORITHM=algorithm) as job:
@@ -47,7 +51,7 @@ def test_single_copies(ranks, how):
 
 @pytest.mark.parametrize("how", SINGLE_COPIES)
 @pytest.mark.parametrize("name, options", [
-    ("matrix", ["--types", "int8,float", "--ops", "sum", "--counts", "0,1,17,4099,70001"]),
+    ("matrix", ["--types", "int8,float", "--ops", "sum", "--counts", "0,1,17,4099,70001", *SHORT]),
     ("p2p", []),
     ("direct", []),
 ])

@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import pytest
-from harness import BUILD, ROOT, program, run
+from harness import BUILD, ROOT, SANITIZED, program, run
 
 # What the library calls of libc that is not made to fail: it cannot fail, or not with these arguments, or its result is not used.
 # One word stands for all functions that begin with it if it ends with *. nvcc writes calls of exit, in the host's unreachable bodies of
@@ -55,6 +55,6 @@ def test_planted_bugs_are_found(bug, found):
 
 def test_a_sample_of_all_points():
     """A point of each place in the library that calls such a function, within the time that there is."""
-    output = run(program("injection"), "--sample", 500, "--seconds", 75, "--jobs", 3, seconds=120)
+    output = run(program("injection"), "--sample", 500, "--seconds", 75 if SANITIZED else 30, "--jobs", 3, seconds=120)
     points = int(re.search(r"injection: (\d+) points", output).group(1))
     assert points >= 50, output

@@ -81,7 +81,10 @@ def check_options(commands):
                 assert re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", known[key]), f"{key}: no option {word}"
 
 
-@pytest.mark.parametrize("gpus", [1, 2, 4, 8])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("gpus", [1, pytest.param(2, marks=SLOW), 4, pytest.param(8, marks=SLOW)])
 def test_every_step(runner, gpus):
     """On any number of GPUs each listed step has one line. If all programs succeed it passes, or says why it is skipped; its
     commands have only options that the programs know; its output is in the log."""
