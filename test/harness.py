@@ -41,8 +41,12 @@ def environment(seconds=60, **extra):
     return clean
 
 
+FAILURE = "not 0"
+
+
 def run(*command, seconds=60, expect=0, **extra):
-    """Runs a program to its end and returns its output (both streams). The test fails at any other exit status than expect."""
+    """Runs a program to its end and returns its output (both streams). The test fails at any other exit status than expect, which
+    is a number, or FAILURE for any but 0."""
     command = [str(word) for word in command]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                                stdin=subprocess.DEVNULL, env=environment(seconds, **extra), start_new_session=True, cwd=ROOT)
@@ -52,7 +56,7 @@ def run(*command, seconds=60, expect=0, **extra):
         os.killpg(process.pid, signal.SIGKILL)
         output, _ = process.communicate()
         pytest.fail(f"{' '.join(command)}: still running after {seconds * PATIENCE + 10} s\n{output[-6000:]}")
-    if process.returncode != expect:
+    if process.returncode == 0 if expect == FAILURE else process.returncode != expect:
         pytest.fail(f"{' '.join(command)}: status {process.returncode}, not {expect}\n{output[-6000:]}")
     return output
 

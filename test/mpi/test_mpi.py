@@ -1,13 +1,15 @@
 """MPI programs with the drop-in preloaded do what they do without, and the drop-in takes their collectives: a test that passes
 while nothing was taken would test MPI."""
 import json
+import re
 import subprocess
+import time
 from collections import Counter
 from pathlib import Path
 
 import mpis
 import pytest
-from harness import ROOT
+from harness import FAILURE, PATIENCE, ROOT
 
 HERE = ROOT / "test" / "mpi"
 FOUND = mpis.found()
@@ -65,6 +67,22 @@ def test_fortran_program(mpi, language, tmp_path):
     output = mpi.run(3, program, preloaded=True, RONDO_MPI_REPORT=report)
     assert "wrong" not in output and "3 ranks finished" in output, output
     check_taken(read_counts(report), "allreduce", "allgather", "barrier", "bcast", "reduce")
+
+
+@pytest.mark.parametrize("handler", ["return", "fatal"])
+@pytest.mark.parametrize("mpi", [m for m in FOUND if m.c], ids=[m.name for m in FOUND if m.c])
+def test_frozen_rank(mpi, handler, tmp_path):
+    """A rank that is stopped is MPI's error on the others, by the communicator's handler, within five seconds."""
+    program = tmp_path / "frozen"
+    subprocess.run([mpi.c, HERE / "frozen.c", "-o", program], check=True)
+    began = time.monotonic()
+    output = mpi.run(3, program, handler, preloaded=True, expect=FAILURE)
+    assert "rank 2 has died" in output and "no error" not in output, output
+    if handler == "return":
+        waited = re.findall(r"rank [01]: error of class \d+ after ([\d.]+) s", output)
+        assert len(waited) == 2 and max(map(float, waited)) < 5 * PATIENCE, output
+    else:
+        assert time.monotonic() - began < 15 * PATIENCE, output  # with the launcher's beginning and end
 
 
 @pytest.fixture(scope="session")
