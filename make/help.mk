@@ -34,6 +34,7 @@ Checks
   make check-format    the format; make format changes it
   make check-results   the documents' tables and charts are those of docs/results/data
 Measurements
+  make mpi-apps        programs written for MPI with the drop-in and without: IMB, hpcc, LAMMPS, GROMACS
   make bench-host      every collective beside Open MPI and MPICH, from PyPI (OPTIONS="--ranks 2 --rounds 3")
   make bench-network   speed between network namespaces (PARTS="veth gigabit"), as root
   make gpu-bench       speed beside NCCL, in tables with targets (OPTIONS=--quick: fewer)

@@ -32,6 +32,15 @@ MPI_RANKS   ?= 2,3,5
 mpi-test: $(MPI_WHEELS:%=$(MPI_FOLDER)/%/bin/mpicc)
 	@$(MAKE) --no-print-directory -s CUDA=0 MPICC="$(MPICC) $(MPI_WHEELS:%=$(MPI_FOLDER)/%/bin/mpicc)" lib mpi
 	@RONDO_X_BUILD=$(BUILD) RONDO_X_MPI_STEPS=$(MPI_STEPS) RONDO_X_MPI_RANKS=$(MPI_RANKS) $(PYTHON) -m pytest -q -rs test/mpi
+# Whole programs with the drop-in and without, and the table of docs/guide/mpi.md (then `make results`). OPTIONS="--ranks 2 --only IMB".
+.PHONY: mpi-apps
+mpi-apps: $(MPI_FOLDER)/impi/bin/IMB-MPI1
+	@make/deps programs
+	@$(MAKE) --no-print-directory -s CUDA=0 lib mpi
+	@RONDO_X_BUILD=$(BUILD) $(PYTHON) test/mpi/programs.py --csv docs/results/data/other/mpi-programs.csv $(OPTIONS)
+$(MPI_FOLDER)/impi/bin/IMB-MPI1:
+	@echo "installing: impi-rt into $(MPI_FOLDER)/impi"
+	@$(PYTHON) -m venv $(MPI_FOLDER)/impi && $(MPI_FOLDER)/impi/bin/python -m pip install -q --disable-pip-version-check impi-rt
 $(MPI_FOLDER)/%/bin/mpicc:
 	@echo "installing: $* and mpi4py into $(MPI_FOLDER)/$*"
 	@$(PYTHON) -m venv $(MPI_FOLDER)/$* && $(MPI_FOLDER)/$*/bin/python -m pip install -q --disable-pip-version-check $* mpi4py

@@ -34,7 +34,7 @@ def processes(size, *options, **extra):
         all_passed("\n".join(line for rank in job.ranks.values() for line in rank.lines), size)
 
 
-@pytest.mark.parametrize("ranks", range(1, 10))
+@pytest.mark.parametrize("ranks", [pytest.param(n, marks=[pytest.mark.slow] if n in (4, 6, 7, 8) else []) for n in range(1, 10)])
 def test_processes_on_one_host(ranks):
     processes(ranks)
 

@@ -180,6 +180,12 @@ def host_openmpi_4_two_cores():
     return times_beside_peer("host-2-cores-openmpi-4", "Open MPI, us")
 
 
+def mpi_programs():
+    return render(["program", "ranks", "calls taken", "left", "without, ms", "with, ms", "with / without", "without / without", "results"],
+                  [[row["program"], row["ranks"], number(row["taken"]), number(row["left"]), row["plain_ms"], row["rondo_ms"], row["ratio"],
+                    span(row["noise_low"], row["noise_high"]), row["results"]] for row in load("mpi-programs").rows])
+
+
 def times_beside_peer(name, peer, extra=()):
     rows = load(name).rows
     return render(["size", "Rondo, us", peer, "ratio", *(head for head, _ in extra)],
@@ -366,6 +372,7 @@ TABLES = {
     "gains-gpu": (lambda: gains("gains-gpu"), ["gains-gpu"]),
     "gains-gpu-ll128": (lambda: pivot(load("gains-gpu-ll128").rows, ["step"], ["step"], lambda row: number(row["time_us"])), ["gains-gpu-ll128"]),
     "gains-gpu-gradients": (lambda: columns("gains-gpu-gradients", ["change", "ms"]), ["gains-gpu-gradients"]),
+    "mpi-programs": (mpi_programs, ["mpi-programs"]),
     "nccl-tests": (nccl_tests, ["nccl-tests"]),
     "pytorch": (pytorch, ["pytorch"]),
     "sim-paper": (sim_paper, ["sim-paper"]),
