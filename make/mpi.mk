@@ -38,10 +38,11 @@ mpi-apps: $(MPI_FOLDER)/impi/bin/IMB-MPI1
 	@make/deps programs
 	@$(MAKE) --no-print-directory -s CUDA=0 lib mpi
 	@RONDO_X_BUILD=$(BUILD) $(PYTHON) test/mpi/programs.py --csv docs/results/data/other/mpi-programs.csv $(OPTIONS)
+# $(1): a folder of MPI_FOLDER, $(2): packages of PyPI, which get a virtual environment there.
+mpi_install = @echo "installing: $(2) into $(MPI_FOLDER)/$(1)"; \
+    $(PYTHON) -m venv $(MPI_FOLDER)/$(1) && $(MPI_FOLDER)/$(1)/bin/python -m pip install -q --disable-pip-version-check $(2)
 $(MPI_FOLDER)/impi/bin/IMB-MPI1:
-	@echo "installing: impi-rt into $(MPI_FOLDER)/impi"
-	@$(PYTHON) -m venv $(MPI_FOLDER)/impi && $(MPI_FOLDER)/impi/bin/python -m pip install -q --disable-pip-version-check impi-rt
+	$(call mpi_install,impi,impi-rt)
 $(MPI_FOLDER)/%/bin/mpicc:
-	@echo "installing: $* and mpi4py into $(MPI_FOLDER)/$*"
-	@$(PYTHON) -m venv $(MPI_FOLDER)/$* && $(MPI_FOLDER)/$*/bin/python -m pip install -q --disable-pip-version-check $* mpi4py
+	$(call mpi_install,$*,$* mpi4py)
 tests: $(MPI_LIBS)

@@ -180,9 +180,13 @@ def host_openmpi_4_two_cores():
     return times_beside_peer("host-2-cores-openmpi-4", "Open MPI, us")
 
 
+def milliseconds(text):
+    return number(f"{float(text):.0f}") if float(text) >= 1000 else text
+
+
 def mpi_programs():
     return render(["program", "ranks", "calls taken", "left", "without, ms", "with, ms", "with / without", "without / without", "results"],
-                  [[row["program"], row["ranks"], number(row["taken"]), number(row["left"]), row["plain_ms"], row["rondo_ms"], row["ratio"],
+                  [[row["program"], row["ranks"], number(row["taken"]), number(row["left"]), milliseconds(row["plain_ms"]), milliseconds(row["rondo_ms"]), row["ratio"],
                     span(row["noise_low"], row["noise_high"]), row["results"]] for row in load("mpi-programs").rows])
 
 

@@ -29,6 +29,22 @@ int rondo_file_open(const char *path, int flags, mode_t mode)
     return -error;
 }
 
+ssize_t rondo_file_read(const char *path, char *text, size_t bytes)
+{
+    int descriptor;
+    ssize_t got = -1;
+    do
+        descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    while (descriptor < 0 && errno == EINTR);
+    while (descriptor >= 0 && (got = read(descriptor, text, bytes)) < 0 && errno == EINTR)
+        ;
+    if (got < 0)
+        got = -errno;
+    if (descriptor >= 0)
+        close(descriptor);
+    return got;
+}
+
 int rondo_file_write(int descriptor, const void *data, size_t bytes, off_t offset)
 {
     const char *at = data;

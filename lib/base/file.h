@@ -1,5 +1,6 @@
 /*
- * Files that a user names: opened without waiting for another process, and written without a signal. Errors are errno values.
+ * Files that a user names: opened without waiting for another process, and written without a signal; and small files of the
+ * system. Errors are errno values.
  * Relies on lib/base/signals.h. Any thread may call any function here.
  */
 #ifndef RONDO_LIB_BASE_FILE_H
@@ -13,6 +14,9 @@
 int rondo_file_open(const char *path, int flags, mode_t mode);
 /* Writes all bytes at the offset. Returns 0 or the errno value; then any part may have been written. */
 int rondo_file_write(int descriptor, const void *data, size_t bytes, off_t offset);
+/* Reads a small file of the system (proc(5)) in one piece. Returns how many bytes of it there are, at most bytes, or an errno
+ * value as a negative number. */
+ssize_t rondo_file_read(const char *path, char *text, size_t bytes);
 /* Sets the size of a file or of a memory file (memfd). Returns 0 or the errno value. */
 int rondo_file_resize(int descriptor, off_t bytes);
 

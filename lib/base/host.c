@@ -3,10 +3,10 @@
 
 #include "lib/base/environment.h"
 #include "lib/base/error.h"
+#include "lib/base/file.h"
 #include "lib/base/sha256.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -41,17 +41,10 @@ static void append_name(char *text, size_t bytes, const char *name)
 /* Reads the boot id. Returns its length; 0 if the system has none, and -1 if it cannot be read now. */
 static ssize_t read_boot_id(char *text, size_t bytes)
 {
-    int fd, refused;
-    ssize_t got = -1;
-    do
-        fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    while (fd < 0 && errno == EINTR);
-    while (fd >= 0 && (got = read(fd, text, bytes)) < 0 && errno == EINTR)
-        ;
-    refused = got < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM);
-    if (fd >= 0)
-        close(fd);
-    return got < 0 && !refused ? 0 : got;
+    const ssize_t got = rondo_file_read("/proc/sys/kernel/random/boot_id", text, bytes);
+    if (got >= 0)
+        return got;
+    return got == -EMFILE || got == -ENFILE || got == -ENOMEM ? -1 : 0;
 }
 
 rondo_result_t rondo_host_id(const char *override, char *text, size_t bytes)

@@ -84,12 +84,6 @@ int rondo_address_is_loopback(const struct rondo_address *address)
     return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
 }
 
-int rondo_address_is_local(const struct rondo_address *address)
-{
-    return (address->storage.ss_family != AF_INET && address->storage.ss_family != AF_INET6) ||
-           rondo_address_is_loopback(address);
-}
-
 int rondo_address_is_same_host(const struct rondo_address *a, const struct rondo_address *b)
 {
     if (a->storage.ss_family != b->storage.ss_family)
@@ -257,9 +251,21 @@ void rondo_address_tune(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms, sizeof(unanswered_ms));
 }
 
+/* Of the other end of a Unix socket. Returns 0 if it is not known. */
+static int credentials_of_peer(int fd, struct ucred *peer)
+{
+    socklen_t bytes = sizeof(*peer);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &bytes) == 0;
+}
+
 int rondo_address_same_user(int fd)
 {
     struct ucred peer;
-    socklen_t bytes = sizeof(peer);
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == geteuid();
+    return credentials_of_peer(fd, &peer) && peer.uid == geteuid();
+}
+
+int rondo_address_process(int fd)
+{
+    struct ucred peer;
+    return credentials_of_peer(fd, &peer) && peer.pid > 0 ? peer.pid : 0;
 }

@@ -31,8 +31,6 @@ rondo_result_t rondo_address_resolve(const char *host, const char *port, struct 
                                      int *again);
 /* Whether it is an address of 127.0.0.0/8, ::1, or the former mapped to IPv6. */
 int rondo_address_is_loopback(const struct rondo_address *address);
-/* Whether it is a loopback address, or no Internet address at all. */
-int rondo_address_is_local(const struct rondo_address *address);
 /* Whether both are the same Internet address; ports may differ. */
 int rondo_address_is_same_host(const struct rondo_address *a, const struct rondo_address *b);
 /* Whether host is a numeric address, as against a name. */
@@ -60,5 +58,7 @@ void rondo_address_tune(int fd);
 /* Returns 1 if the process at the other end of a Unix socket had the same effective user when it connected or began to listen.
  */
 int rondo_address_same_user(int fd);
+/* Returns the number of that process; 0: it is not known, as on other sockets. */
+int rondo_address_process(int fd);
 
 #endif

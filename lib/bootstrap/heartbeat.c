@@ -4,11 +4,10 @@
 #include "lib/bootstrap/address.h"
 #include "lib/base/thread.h"
 #include "lib/base/environment.h"
+#include "lib/base/file.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define BEAT_MS (1000 / RONDO_HEARTBEATS_A_SECOND) /* between two signs, and between two looks */
 
@@ -23,14 +22,6 @@ rondo_result_t rondo_heartbeat_read_limits(struct rondo_heartbeat_limits *limits
     return result;
 }
 
-/* The process at the other end of a Unix socket, on this host; 0: it is not known. */
-static int process_of(int fd)
-{
-    struct ucred peer;
-    socklen_t bytes = sizeof(peer);
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.pid > 0 ? peer.pid : 0;
-}
-
 void rondo_heartbeat_begin(struct rondo_heartbeat *heartbeat, int fd, const struct rondo_heartbeat_limits *limits)
 {
     struct rondo_address other, own;
@@ -42,14 +33,16 @@ void rondo_heartbeat_begin(struct rondo_heartbeat *heartbeat, int fd, const stru
     if (getpeername(fd, (struct sockaddr *) &other.storage, &other.bytes) != 0 ||
         getsockname(fd, (struct sockaddr *) &own.storage, &own.bytes) != 0)
         return;
-    const int within = rondo_address_is_local(&other) || rondo_address_is_same_host(&other, &own);
-    heartbeat->most = within ? limits->within_host : 0;
-    if (heartbeat->most == 0 && !rondo_address_is_local(&other))
+    const int is_internet = other.storage.ss_family == AF_INET || other.storage.ss_family == AF_INET6;
+    const int is_local = !is_internet || rondo_address_is_loopback(&other);
+    if (is_local || rondo_address_is_same_host(&other, &own))
+        heartbeat->most = limits->within_host;
+    if (heartbeat->most == 0 && !is_local)
         heartbeat->most = limits->between_hosts;
     if (heartbeat->most == 0)
         return;
     heartbeat->most *= RONDO_HEARTBEATS_A_SECOND;
-    heartbeat->process = other.storage.ss_family == AF_UNIX ? process_of(fd) : 0;
+    heartbeat->process = is_internet ? 0 : rondo_address_process(fd);
     heartbeat->next = rondo_clock_ms() + BEAT_MS;
 }
 
@@ -65,10 +58,7 @@ static int is_traced(int process)
     if (process == 0)
         return 0;
     snprintf(path, sizeof(path), "/proc/%d/stat", process);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t bytes = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
-    if (fd >= 0)
-        close(fd);
+    const ssize_t bytes = rondo_file_read(path, text, sizeof(text) - 1);
     text[bytes > 0 ? bytes : 0] = '\0';
     const char *name_end = strrchr(text, ')'); /* the name may have any character */
     return name_end != NULL && strncmp(name_end, ") t", 3) == 0;

@@ -30,7 +30,8 @@ enum rondo_heartbeat_due { RONDO_HEARTBEAT_NOTHING, RONDO_HEARTBEAT_SEND, RONDO_
 
 /* Stores RONDO_HEARTBEAT and RONDO_FREEZE. RONDO_ERR_ARGUMENT. Reads the environment, so it is called at init alone. */
 rondo_result_t rondo_heartbeat_read_limits(struct rondo_heartbeat_limits *limits);
-/* Starts to count on the connection fd; does not if the limit for where that leads is 0. */
+/* Starts to count on the connection fd; does not if the limit for where that leads is 0. A connection by an address that other
+ * hosts reach, too, has the limit between hosts where there is none within one. */
 void rondo_heartbeat_begin(struct rondo_heartbeat *heartbeat, int fd, const struct rondo_heartbeat_limits *limits);
 /* Something was received. */
 void rondo_heartbeat_heard(struct rondo_heartbeat *heartbeat);

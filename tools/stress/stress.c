@@ -309,9 +309,7 @@ static int body(struct rank *rank, void *argument)
     return report(s, totals, rank->size, complete, s->options.interfere ? &beside : NULL);
 }
 
-/* After how long a call beside persistent operations is late: never, if operations are on streams, for it may have to wait for
- * those.
- */
+/* After how long a call beside persistent operations is late. On streams never: it may have to wait for those. */
 static int read_limit(struct stress *s)
 {
     static const double slack = 0.05;
