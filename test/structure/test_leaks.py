@@ -80,9 +80,10 @@ def test_a_socket_of_rondo_is_found():
 
 
 def await_process(command):
-    """A process has no environment to be read between fork and the end of exec, which takes long on a busy machine."""
+    """Waits for a process whose command line ends so: a shell's child has the shell's line until it is the command itself, and
+    between the two no environment that could be read, which takes long on a busy machine."""
     deadline = time.monotonic() + 10
-    while not any(command in process for process in leaks.marked_processes()):
+    while not any(process.endswith(f"{command})") for process in leaks.marked_processes()):
         assert time.monotonic() < deadline, f"{command} does not run"
         time.sleep(0.01)
 
@@ -105,5 +106,5 @@ def test_a_process_that_left_its_parent_is_found():
     with pytest.raises(AssertionError, match=r"\(sleep 61\)") as caught:
         with leaks.nothing_left_behind(0.3):
             subprocess.run(["sh", "-c", "sleep 61 >/dev/null 2>&1 &"], check=True, start_new_session=True)
-            await_process("sleep 61")
+            await_process("(sleep 61")
     os.kill(int(str(caught.value).split("process ")[1].split()[0]), signal.SIGKILL)
