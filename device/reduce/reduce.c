@@ -332,7 +332,8 @@ void rondo_reduce_out(const struct rondo_reduction *reduction, void *local, int 
     enum { OUT_BLOCK = 32 * 1024 }; /* stays in the second-level cache with its sources */
     _Alignas(LINE) char scratch[OUT_BLOCK];
     const void *from[RONDO_REDUCE_SOURCES_MAX];
-    const size_t size = size_of(reduction), block_count = OUT_BLOCK / size, count = reduction->count;
+    const size_t size = size_of(reduction), count = reduction->count;
+    const size_t block_count = count * size <= OUT_BLOCK ? count : OUT_BLOCK / size; /* a division is slow */
     const int sources = reduction->sources, computes = sources > 1 || reduction->average > 0;
     const struct rondo_reduce_kernels *kernels = kernels_in_use();
     for (size_t offset = 0; offset < count; offset += block_count) {
