@@ -27,6 +27,7 @@ struct rondo_peer {
     struct rondo_gpu_identity gpu;     /* all zero: a rank on the host device */
     uint32_t networks; /* set of networks that the rank can use (transport/transport.c); told in a later exchange */
     uint64_t tuning;   /* fingerprint of its tuning table; 0: none */
+    uint64_t programs; /* of the files of RONDO_PROGRAMS; 0: none */
     struct rondo_process_identity memory; /* by which the ranks of its host read its process's memory */
     uint32_t single_copy; /* enum rondo_peer_single_copy; told at last, once it has tried to read its neighbours' memory */
     uint32_t carriers;    /* threads that move its networks' bytes, 0: NICs do; told once all have opened them */

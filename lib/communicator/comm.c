@@ -259,6 +259,8 @@ void rondo_comm_destroy(struct rondo_comm *comm)
     struct rondo_runtime *runtime = comm->runtime;
     rondo_handle_close(comm->handle);
     rondo_comm_unlist(comm);
+    if (runtime->mailbox != NULL)
+        rondo_mailbox_forget(runtime, comm->id);
     rondo_stream_forget(comm);
     while (comm->connections->lanes != NULL)
         rondo_lane_free(comm->connections->lanes);

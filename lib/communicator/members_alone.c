@@ -47,14 +47,18 @@ static rondo_result_t count(struct rondo_comm *comm, uint64_t list, uint64_t *be
 }
 
 /* Sets *id, also on failure, which is the same on all members: a hash of comm, the members, the tag, and how many communicators
- * of just these have been made before. */
-static rondo_result_t derive_id(struct rondo_comm *comm, const struct rondo_alone *alone, uint64_t *id)
+ * of just these have been made before; and what a membership says of them. */
+static rondo_result_t derive_id(struct rondo_comm *comm, const struct rondo_alone *alone, uint64_t *id,
+                                struct rondo_membership *membership)
 {
-    uint64_t list = hash(hash(BASIS, comm->id), (uint64_t) alone->tag), before;
+    uint64_t list = hash(hash(BASIS, comm->id), (uint64_t) alone->tag);
+    membership->key = list | 1;
+    membership->parent = comm->id;
     for (int i = 0; i < alone->size; i++)
         list = hash(list, (uint64_t) alone->members[i]);
-    rondo_result_t result = count(comm, list, &before);
-    *id = (hash(list, before) | MADE_HERE) & ~RENDEZVOUS;
+    membership->list = list | 1;
+    rondo_result_t result = count(comm, list, &membership->attempt);
+    *id = (hash(list, membership->attempt) | MADE_HERE) & ~RENDEZVOUS;
     return result;
 }
 
@@ -73,14 +77,13 @@ static void describe(const struct rondo_alone *alone, struct rondo_membership *m
 }
 
 /* Makes this rank's communicator, and meets the other members, which have made theirs then. sorted: the members' ranks. */
-static rondo_result_t make(struct rondo_comm *comm, uint64_t id, const struct rondo_alone *alone, int *sorted,
-                           struct rondo_comm **made)
+static rondo_result_t make(struct rondo_comm *comm, uint64_t id, const struct rondo_alone *alone,
+                           struct rondo_membership *membership, int *sorted, struct rondo_comm **made)
 {
     struct rondo_runtime *runtime = comm->runtime;
     struct rondo_comm_rendezvous *rendezvous = NULL;
-    struct rondo_membership membership = {.key = hash(hash(BASIS, comm->id), (uint64_t) alone->tag) | 1};
     int rank = 0;
-    describe(alone, &membership);
+    describe(alone, membership);
     memcpy(sorted, alone->members, (size_t) alone->size * sizeof(*sorted));
     qsort(sorted, (size_t) alone->size, sizeof(*sorted), by_rank);
     while (sorted[rank] != runtime->rank)
@@ -91,8 +94,9 @@ static rondo_result_t make(struct rondo_comm *comm, uint64_t id, const struct ro
         result = rondo_comm_rendezvous_open(runtime, id | RENDEZVOUS, sorted, rank, alone->size, &rendezvous);
     }
     if (result == RONDO_SUCCESS)
-        result = rondo_meet(rondo_comm_rendezvous_comm(rendezvous), alone->function, &membership);
+        result = rondo_meet(rondo_comm_rendezvous_comm(rendezvous), alone->function, membership);
     rondo_comm_rendezvous_close(rendezvous);
+    rondo_mailbox_end_attempt(runtime, id | RENDEZVOUS, membership, rank == 0, result);
     return result;
 }
 
@@ -113,13 +117,14 @@ static rondo_result_t give_up(struct rondo_runtime *runtime, uint64_t id, const 
 rondo_result_t rondo_comm_make_alone(struct rondo_comm *comm, const struct rondo_alone *alone, struct rondo_comm **made)
 {
     uint64_t id;
+    struct rondo_membership membership = {0};
     int *sorted = calloc((size_t) alone->size, sizeof(*sorted));
     *made = NULL;
-    rondo_result_t result = derive_id(comm, alone, &id);
+    rondo_result_t result = derive_id(comm, alone, &id, &membership);
     if (result == RONDO_SUCCESS && sorted == NULL)
         result = rondo_fail(RONDO_ERR_MEMORY, "%s: no memory for %d ranks", alone->function, alone->size);
     if (result == RONDO_SUCCESS)
-        result = make(comm, id, alone, sorted, made);
+        result = make(comm, id, alone, &membership, sorted, made);
     if (result != RONDO_SUCCESS)
         result = give_up(comm->runtime, id, alone->function, made, result);
     free(sorted);

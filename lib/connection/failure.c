@@ -28,4 +28,4 @@ static void wake_connecting(struct rondo_runtime *runtime)
 }
 
 const struct rondo_failure_listener rondo_connection_failure = {
-    .failing = fail_lanes, .failed = wake_waiting, .peer_gone = wake_connecting};
+    .failing = fail_lanes, .failed = wake_waiting, .unlisted = rondo_mailbox_withdraw, .peer_gone = wake_connecting};

@@ -1,6 +1,12 @@
 /*
  * The mailbox and the exchange (lib/connection/mailbox.h). In an exchange the first member gathers the contributions and sends
- * the whole to every other member; when they meet, that all have come. Relies on the control plane.
+ * the whole to every other member; when they meet, that all have come. Relies on the control plane, and on its order: what a
+ * rank sends, notices of failure among it, arrives in the order in which it was sent.
+ *
+ * A message about an attempt to meet stays only while its source waits. The source tells all ranks when it gives up, before it
+ * makes another attempt: the notice marks the message as withdrawn, and what remains is the memory that the attempt has failed,
+ * until the source makes a later one with that list. The first member drops all messages of an attempt that it ends, and
+ * answers those that come later.
  */
 #include "lib/connection/mailbox.h"
 #include "lib/base/error.h"
@@ -12,24 +18,36 @@
 
 #define MESSAGE_BYTES 1024
 
+static const struct rondo_membership plain; /* of members that know each other */
+
 struct header {
     uint64_t comm, number;
-    uint64_t step;       /* 0: to the first member, 1: from it */
-    uint64_t membership; /* struct rondo_membership's key */
+    uint64_t step;               /* 0: to the first member, 1: from it */
+    uint64_t key, list, attempt; /* struct rondo_membership's; 0: the members know each other */
 };
 
 struct letter {
     struct letter *next;
     int source;
     struct header header;
+    rondo_result_t withdrawn; /* why the source does not wait for an answer any more; RONDO_SUCCESS: it does */
     size_t bytes;
     char data[];
+};
+
+/* Attempts with a list that have ended on this rank, the first member. */
+struct ended {
+    struct ended *next;
+    uint64_t list, parent;
+    uint64_t attempts;     /* those with lower numbers have ended */
+    rondo_result_t result; /* of the last one */
 };
 
 struct rondo_mailbox {
     pthread_mutex_t lock;
     pthread_cond_t arrived;
     struct letter *letters;
+    struct ended *ended;
 };
 
 rondo_result_t rondo_mailbox_create(struct rondo_mailbox **result)
@@ -52,36 +70,174 @@ void rondo_mailbox_destroy(struct rondo_mailbox *mailbox)
         mailbox->letters = letter->next;
         free(letter);
     }
+    while (mailbox->ended != NULL) {
+        struct ended *ended = mailbox->ended;
+        mailbox->ended = ended->next;
+        free(ended);
+    }
     pthread_cond_destroy(&mailbox->arrived);
     pthread_mutex_destroy(&mailbox->lock);
     free(mailbox);
+}
+
+/* ---- messages that nothing waits for ---- */
+
+/* Frees the letters about the communicator, and those of attempts with the list up to that one. list 0: none. Mailbox lock
+ * held. */
+static void drop(struct rondo_mailbox *mailbox, uint64_t comm, uint64_t list, uint64_t attempt)
+{
+    for (struct letter **link = &mailbox->letters; *link != NULL;) {
+        struct letter *letter = *link;
+        const struct header *header = &letter->header;
+        if (header->comm == comm || (list != 0 && header->list == list && header->step == 0 && header->attempt <= attempt)) {
+            *link = letter->next;
+            free(letter);
+        } else {
+            link = &letter->next;
+        }
+    }
+}
+
+static struct ended *find_ended(struct rondo_mailbox *mailbox, uint64_t list)
+{
+    struct ended *ended = mailbox->ended;
+    while (ended != NULL && ended->list != list)
+        ended = ended->next;
+    return ended;
+}
+
+void rondo_mailbox_end_attempt(struct rondo_runtime *runtime, uint64_t comm, const struct rondo_membership *membership,
+                               int first, rondo_result_t result)
+{
+    struct rondo_mailbox *mailbox = runtime->mailbox;
+    pthread_mutex_lock(&mailbox->lock);
+    struct ended *ended = first ? find_ended(mailbox, membership->list) : NULL;
+    if (first && ended == NULL && (ended = calloc(1, sizeof(*ended))) != NULL) { /* else the notice alone tells the others */
+        ended->next = mailbox->ended;
+        ended->list = membership->list;
+        ended->parent = membership->parent;
+        mailbox->ended = ended;
+    }
+    if (ended != NULL) {
+        ended->attempts = membership->attempt + 1;
+        ended->result = result;
+    }
+    drop(mailbox, comm, first ? membership->list : 0, membership->attempt);
+    pthread_mutex_unlock(&mailbox->lock);
+}
+
+void rondo_mailbox_forget(struct rondo_runtime *runtime, uint64_t comm)
+{
+    struct rondo_mailbox *mailbox = runtime->mailbox;
+    pthread_mutex_lock(&mailbox->lock);
+    drop(mailbox, comm, 0, 0);
+    for (struct ended **link = &mailbox->ended; *link != NULL;) {
+        struct ended *ended = *link;
+        if (ended->parent == comm) {
+            *link = ended->next;
+            free(ended);
+        } else {
+            link = &ended->next;
+        }
+    }
+    pthread_mutex_unlock(&mailbox->lock);
+}
+
+void rondo_mailbox_withdraw(struct rondo_runtime *runtime, uint64_t comm, rondo_result_t code)
+{
+    struct rondo_mailbox *mailbox = runtime->mailbox;
+    pthread_mutex_lock(&mailbox->lock);
+    for (struct letter *letter = mailbox->letters; letter != NULL; letter = letter->next)
+        if (letter->header.comm == comm && letter->header.key != 0 && letter->withdrawn == RONDO_SUCCESS)
+            letter->withdrawn = code;
+    pthread_cond_broadcast(&mailbox->arrived);
+    pthread_mutex_unlock(&mailbox->lock);
+}
+
+/* A source that makes an attempt has ended its earlier ones with that key. With the same list they are forgotten, because the
+ * later number tells as much. Mailbox lock held. */
+static void supersede(struct rondo_mailbox *mailbox, int source, const struct header *header)
+{
+    for (struct letter **link = &mailbox->letters; *link != NULL;) {
+        struct letter *letter = *link;
+        const int earlier = letter->source == source && letter->header.step == 0 && letter->header.key == header->key;
+        if (earlier && letter->header.list == header->list) {
+            *link = letter->next;
+            free(letter);
+            continue;
+        }
+        if (earlier && letter->withdrawn == RONDO_SUCCESS)
+            letter->withdrawn = RONDO_ERR_MISMATCH;
+        link = &letter->next;
+    }
+}
+
+/* Stores a letter. Returns RONDO_SUCCESS, or the result of the attempt that it is about, which has ended; then the letter is
+ * freed. */
+static rondo_result_t store(struct rondo_mailbox *mailbox, struct letter *letter)
+{
+    const struct header *header = &letter->header;
+    const int attempts = header->key != 0 && header->step == 0;
+    pthread_mutex_lock(&mailbox->lock);
+    const struct ended *ended = attempts ? find_ended(mailbox, header->list) : NULL;
+    if (ended != NULL && header->attempt < ended->attempts) {
+        const rondo_result_t result = ended->result;
+        pthread_mutex_unlock(&mailbox->lock);
+        free(letter);
+        return result;
+    }
+    if (attempts)
+        supersede(mailbox, letter->source, header);
+    letter->next = mailbox->letters;
+    mailbox->letters = letter;
+    pthread_cond_broadcast(&mailbox->arrived);
+    pthread_mutex_unlock(&mailbox->lock);
+    return RONDO_SUCCESS;
+}
+
+/* Whether this rank makes the communicator that a letter is about only after the letter may have come. Of all others, a letter
+ * comes while they are listed, or nothing waits for it. */
+static int may_come_early(const struct rondo_runtime *runtime, const struct header *header)
+{
+    return __atomic_load_n(&runtime->forming, __ATOMIC_RELAXED) || (header->key != 0 && header->step == 0);
 }
 
 void rondo_mailbox_deliver(struct rondo_runtime *runtime, int source, const void *data, size_t bytes)
 {
     struct rondo_mailbox *mailbox = runtime->mailbox;
     struct letter *letter;
+    struct rondo_comm *listed;
     struct header header;
     if (bytes < sizeof(header)) {
         rondo_log(RONDO_LOG_WARN, runtime->rank, "dropped mail of %zu bytes from rank %d", bytes, source);
         return;
     }
     memcpy(&header, data, sizeof(header));
+    /* Pinned until the letter is stored, so that what unlists the communicator finds the letter. */
+    if ((listed = rondo_comm_pin(runtime, header.comm)) == NULL && !may_come_early(runtime, &header))
+        return;
     if ((letter = malloc(sizeof(*letter) + bytes)) == NULL) {
         rondo_result_t result = rondo_fail(RONDO_ERR_MEMORY, "no memory for %zu bytes from rank %d", bytes, source);
+        if (listed != NULL)
+            rondo_comm_unpin(listed);
         rondo_comm_fail_by_id(runtime, header.comm, result, "an exchange");
         return;
     }
     letter->source = source;
     letter->bytes = bytes - sizeof(header);
     letter->header = header;
+    letter->withdrawn = RONDO_SUCCESS;
     memcpy(letter->data, (const char *) data + sizeof(struct header), letter->bytes);
-    pthread_mutex_lock(&mailbox->lock);
-    letter->next = mailbox->letters;
-    mailbox->letters = letter;
-    pthread_cond_broadcast(&mailbox->arrived);
-    pthread_mutex_unlock(&mailbox->lock);
+    const rondo_result_t ended = store(mailbox, letter);
+    if (listed != NULL)
+        rondo_comm_unpin(listed);
+    if (ended != RONDO_SUCCESS) {
+        rondo_fail(ended, "rank %d comes to an attempt that has failed", source);
+        rondo_comm_fail_by_id(runtime, header.comm, ended, "a meeting of the members");
+    }
 }
+
+/* ---- waiting ---- */
 
 void rondo_mailbox_wake(struct rondo_runtime *runtime)
 {
@@ -94,7 +250,8 @@ static struct letter *take(struct rondo_mailbox *mailbox, int source, const stru
 {
     for (struct letter **link = &mailbox->letters; *link != NULL; link = &(*link)->next) {
         struct letter *letter = *link;
-        if (letter->source == source && memcmp(&letter->header, header, sizeof(*header)) == 0) {
+        if (letter->source == source && letter->withdrawn == RONDO_SUCCESS &&
+            memcmp(&letter->header, header, sizeof(*header)) == 0) {
             *link = letter->next;
             return letter;
         }
@@ -102,15 +259,28 @@ static struct letter *take(struct rondo_mailbox *mailbox, int source, const stru
     return NULL;
 }
 
-/* A letter of the same source and membership's key that is about another communicator, one that has not failed. NULL: none. */
+/* A letter of the same source and key with another list, for whose answer the source waits. NULL: none. */
 static const struct letter *find_stray(struct rondo_runtime *runtime, int source, const struct header *header)
 {
     for (const struct letter *letter = runtime->mailbox->letters; letter != NULL; letter = letter->next)
-        if (letter->source == source && letter->header.membership == header->membership &&
-            letter->header.step == header->step && letter->header.comm != header->comm &&
-            !rondo_comm_failed_early(runtime, letter->header.comm))
+        if (letter->source == source && letter->withdrawn == RONDO_SUCCESS && letter->header.key == header->key &&
+            letter->header.step == header->step && letter->header.list != header->list)
             return letter;
     return NULL;
+}
+
+/* RONDO_SUCCESS, or why the source waits no more in the attempt that this rank makes, or never will. Mailbox lock held. */
+static rondo_result_t given_up(const struct rondo_mailbox *mailbox, int source, const struct header *header)
+{
+    for (const struct letter *letter = mailbox->letters; letter != NULL && header->key != 0 && header->step == 0;
+         letter = letter->next)
+        if (letter->source == source && letter->header.step == 0 && letter->header.list == header->list) {
+            if (letter->header.attempt == header->attempt && letter->withdrawn != RONDO_SUCCESS)
+                return letter->withdrawn;
+            if (letter->header.attempt > header->attempt)
+                return RONDO_ERR_MISMATCH;
+        }
+    return RONDO_SUCCESS;
 }
 
 /* Whether the source of a membership's letter names other members. Sets *other to what it says, *comm to the communicator that
@@ -118,7 +288,7 @@ static const struct letter *find_stray(struct rondo_runtime *runtime, int source
 static int has_strayed(struct rondo_runtime *runtime, int source, const struct header *header, struct rondo_membership *other,
                        uint64_t *comm)
 {
-    const struct letter *stray = header->membership != 0 ? find_stray(runtime, source, header) : NULL;
+    const struct letter *stray = header->key != 0 ? find_stray(runtime, source, header) : NULL;
     if (stray == NULL || stray->bytes != sizeof(*other))
         return 0;
     memcpy(other, stray->data, sizeof(*other));
@@ -154,9 +324,11 @@ static rondo_result_t receive(struct rondo_comm *comm, const char *name, int sou
     deadline_in(&deadline, timeout);
     pthread_mutex_lock(&mailbox->lock);
     while ((letter = take(mailbox, source, header)) == NULL && result == RONDO_SUCCESS) {
-        rondo_result_t failed = rondo_comm_failure(comm);
+        rondo_result_t failed = rondo_comm_failure(comm), gave_up;
         if (failed != RONDO_SUCCESS)
             result = rondo_fail(failed, "%s: %s", name, comm->failure);
+        else if ((gave_up = given_up(mailbox, source, header)) != RONDO_SUCCESS)
+            result = rondo_fail(gave_up, "%s: it failed on rank %d, which has called it before", name, source);
         else if (has_strayed(runtime, source, header, &other, &strayed))
             result = RONDO_ERR_MISMATCH;
         else if (pthread_cond_timedwait(&mailbox->arrived, &mailbox->lock, &deadline) != 0)
@@ -195,14 +367,27 @@ static rondo_result_t deliver(struct rondo_runtime *runtime, int destination, co
     return result;
 }
 
+/* An attempt that has failed sends no more messages: its members have been told, and may have ended it. */
+static rondo_result_t attempt_failure(const struct rondo_comm *comm, const char *name, const struct header *header)
+{
+    const rondo_result_t failed = header->key != 0 ? rondo_comm_failure(comm) : RONDO_SUCCESS;
+    return failed != RONDO_SUCCESS ? rondo_fail(failed, "%s: %s", name, comm->failure) : RONDO_SUCCESS;
+}
+
 /* bytes of mine from every member are gathered at the first one, in gathered (size * bytes), and total bytes of it are sent to
- * every other member's gathered. membership: 0, or a key by which letters for another communicator are known. */
-static rondo_result_t exchange(struct rondo_comm *comm, const char *name, uint64_t membership, const void *mine, size_t bytes,
-                               void *gathered, size_t total)
+ * every other member's gathered. membership: all zeros if the members know each other. */
+static rondo_result_t exchange(struct rondo_comm *comm, const char *name, const struct rondo_membership *membership,
+                               const void *mine, size_t bytes, void *gathered, size_t total)
 {
     struct rondo_runtime *runtime = comm->runtime;
-    struct header header = {comm->id, __atomic_fetch_add(&comm->connections->exchanges, 1, __ATOMIC_RELAXED), 0, membership};
-    rondo_result_t result = RONDO_SUCCESS;
+    struct header header = {.comm = comm->id,
+                            .number = __atomic_fetch_add(&comm->connections->exchanges, 1, __ATOMIC_RELAXED),
+                            .key = membership->key,
+                            .list = membership->list,
+                            .attempt = membership->attempt};
+    rondo_result_t result = attempt_failure(comm, name, &header);
+    if (result != RONDO_SUCCESS)
+        return result;
     if (total > RONDO_CONTROL_MESSAGE_MAX - sizeof(header))
         return rondo_fail(RONDO_ERR_UNSUPPORTED, "%s: %zu bytes from each of %d ranks are more than an exchange carries", name,
                           bytes, comm->size);
@@ -216,6 +401,8 @@ static rondo_result_t exchange(struct rondo_comm *comm, const char *name, uint64
     memcpy(gathered, mine, bytes);
     for (int rank = 1; rank < comm->size && result == RONDO_SUCCESS; rank++)
         result = receive(comm, name, comm->members[rank], &header, (char *) gathered + (size_t) rank * bytes, bytes);
+    if (result == RONDO_SUCCESS) /* a member whose message has been taken may have given up since */
+        result = attempt_failure(comm, name, &header);
     header.step = 1;
     for (int rank = 1; rank < comm->size && result == RONDO_SUCCESS; rank++)
         result = deliver(runtime, comm->members[rank], &header, gathered, total);
@@ -224,16 +411,15 @@ static rondo_result_t exchange(struct rondo_comm *comm, const char *name, uint64
 
 rondo_result_t rondo_exchange(struct rondo_comm *comm, const char *name, const void *mine, size_t bytes, void *all)
 {
-    return rondo_comm_conclude(comm, name, exchange(comm, name, 0, mine, bytes, all, (size_t) comm->size * bytes));
+    return rondo_comm_conclude(comm, name, exchange(comm, name, &plain, mine, bytes, all, (size_t) comm->size * bytes));
 }
 
 rondo_result_t rondo_meet(struct rondo_comm *comm, const char *name, const struct rondo_membership *membership)
 {
-    static const struct rondo_membership plain;
     const struct rondo_membership *mine = membership != NULL ? membership : &plain;
     char *all = calloc((size_t) comm->size, sizeof(*mine));
     rondo_result_t result = all == NULL ? rondo_fail(RONDO_ERR_MEMORY, "no memory to meet %d ranks", comm->size)
-                                        : exchange(comm, name, mine->key, mine, sizeof(*mine), all, 1);
+                                        : exchange(comm, name, mine, mine, sizeof(*mine), all, 1);
     free(all);
     return rondo_comm_conclude(comm, name, result);
 }

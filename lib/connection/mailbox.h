@@ -11,20 +11,41 @@
 rondo_result_t rondo_mailbox_create(struct rondo_mailbox **mailbox);
 /* Frees the mailbox and the messages that it retains. The control thread must have ended. */
 void rondo_mailbox_destroy(struct rondo_mailbox *mailbox);
-/* Stores a message of type RONDO_MESSAGE_MAIL from rank source, and wakes its receiver. Called on the control thread. */
+/* Stores a message of type RONDO_MESSAGE_MAIL from rank source, and wakes its receiver; drops it if this rank waits for it no
+ * more. Called on the control thread. */
 void rondo_mailbox_deliver(struct rondo_runtime *runtime, int source, const void *data, size_t bytes);
 /* Wakes the threads that wait in an exchange, which then check whether their communicator has failed. Any thread. */
 void rondo_mailbox_wake(struct rondo_runtime *runtime);
 
+/* Drops the messages about the communicator, which has been freed and will not be made again, and what is known of attempts to
+ * make others of it. Any thread, without the runtime lock. */
+void rondo_mailbox_forget(struct rondo_runtime *runtime, uint64_t comm);
+
 /* What ranks that meet have in common before they know that they are members of one communicator. Plain data: transmitted as
- * bytes. */
+ * bytes.
+ *
+ * A rank makes one attempt at a time with one key, and counts its attempts with each list. An attempt that fails on one member
+ * fails on all: members that have not come to it yet get its failure when they come, and the next attempt of all of them has
+ * the next number. So a message of an earlier attempt is never taken for one of a later attempt. */
 struct rondo_membership {
-    uint64_t key;  /* not 0; a rank that has this key and another communicator's id lists other members */
-    char text[72]; /* what this rank says of the members, for the message */
+    uint64_t key;     /* not 0; a rank that has this key and another list has given other members */
+    uint64_t list;    /* of the members in their order; has the key in it */
+    uint64_t attempt; /* earlier attempts with this list */
+    uint64_t parent;  /* id of the communicator that the members are ranks of */
+    char text[72];    /* what this rank says of the members, for the message */
 };
+/* Ends an attempt on this rank, for which it waits no more: drops the messages about it. comm: the id of the communicator that
+ * the members met with, which is not listed any more. first: this rank is the first member; then members that come to the
+ * attempt later are told its result, if it is not RONDO_SUCCESS. Any thread, without the runtime lock. */
+void rondo_mailbox_end_attempt(struct rondo_runtime *runtime, uint64_t comm, const struct rondo_membership *membership,
+                               int first, rondo_result_t result);
+/* The communicator of that id, which this rank does not have, has failed: members that have sent a message about it wait for an
+ * answer no more. Any thread, without the runtime lock. */
+void rondo_mailbox_withdraw(struct rondo_runtime *runtime, uint64_t comm, rondo_result_t code);
 /* Waits until all members have called it. Collective, as rondo_exchange, and fails as that does. membership NULL: the members
  * know each other. Otherwise RONDO_ERR_MISMATCH, also on the ranks of the other communicator, if a member comes to the first
- * one with the same key and the id of a communicator that has not failed. */
+ * one with the same key and another list; and the failure of an attempt that a member has given up. Each attempt must be ended
+ * by rondo_mailbox_end_attempt. */
 rondo_result_t rondo_meet(struct rondo_comm *comm, const char *name, const struct rondo_membership *membership);
 /* An allgather over the control plane: every member contributes bytes of mine, and all (size * bytes) receives the
  * contributions in rank order. Collective over the communicator: all members call it, in the same order and with equal bytes.

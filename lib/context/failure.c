@@ -197,16 +197,6 @@ void rondo_comm_fail_early(struct rondo_comm *comm)
         fail_by_gone(comm);
 }
 
-int rondo_comm_failed_early(struct rondo_runtime *runtime, uint64_t id)
-{
-    int failed = 0;
-    pthread_mutex_lock(&runtime->lock);
-    for (int i = 0; i < RONDO_EARLY_NOTICES; i++)
-        failed |= runtime->early[i].scope == SCOPE_COMM && runtime->early[i].comm == id;
-    pthread_mutex_unlock(&runtime->lock);
-    return failed;
-}
-
 /* Fails the communicators that the notice is about. */
 static void apply(struct rondo_runtime *runtime, int source, const struct notice *notice)
 {
@@ -216,6 +206,9 @@ static void apply(struct rondo_runtime *runtime, int source, const struct notice
         struct rondo_comm *comm = rondo_comm_pin(runtime, notice->comm);
         if (comm == NULL) {
             remember(runtime, source, notice);
+            for (const struct rondo_failure_listener *const *l = runtime->failure_listeners; *l != NULL; l++)
+                if ((*l)->unlisted != NULL)
+                    (*l)->unlisted(runtime, notice->comm, code);
             comm = rondo_comm_pin(runtime, notice->comm); /* it may have been listed just before it was remembered */
         }
         if (comm == NULL)

@@ -20,6 +20,8 @@ struct rondo_failure_listener {
     void (*failing)(struct rondo_comm *comm, rondo_result_t code);
     /* Called after the runtime lock has been released. */
     void (*failed)(struct rondo_comm *comm);
+    /* Called when a communicator has failed that this rank has not made yet, or has freed. No lock held. */
+    void (*unlisted)(struct rondo_runtime *runtime, uint64_t id, rondo_result_t code);
     /* Called when a rank has gone, before its communicators fail. No lock held. */
     void (*peer_gone)(struct rondo_runtime *runtime);
 };
@@ -61,8 +63,6 @@ int rondo_comms_fail(struct rondo_runtime *runtime, const int *ranks, int count,
 void rondo_rank_fail(struct rondo_runtime *runtime, rondo_result_t code, const char *text);
 /* Fails a communicator that has just been listed if a member has gone or a notice about it came early. Without locks. */
 void rondo_comm_fail_early(struct rondo_comm *comm);
-/* Whether a notice about a communicator of that id came before the communicator, and is kept. Takes the runtime lock. */
-int rondo_comm_failed_early(struct rondo_runtime *runtime, uint64_t id);
 /* Returns the communicator of that id, which is not freed until rondo_comm_unpin; NULL if there is none. Takes the runtime
  * lock. */
 struct rondo_comm *rondo_comm_pin(struct rondo_runtime *runtime, uint64_t id);

@@ -87,7 +87,7 @@ static void nothing(void *argument, rondo_result_t result)
     X(rondo_comm_set_compression, h, NULL)                                                                                     \
     X(rondo_comm_get_compression, h, &(rondo_compression_t){0})                                                                \
     X(rondo_program_register, h, NULL, 0, 0)                                                                                   \
-    X(rondo_custom_init, input, output, 1, T, S, h, NULL, R)
+    FORMS(X, program_run, "none", input, output, 1, T, S)
 #define RUNTIME_CALLS(X)                                                                                                       \
     X(rondo_finalize, h)                                                                                                       \
     X(rondo_device, h, &(rondo_device_t){0})                                                                                   \

@@ -8,10 +8,11 @@
 #include "test/multirank/ranks.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static long ranks = 3, threads = 3, rounds = 5;
+static long ranks = 3, threads = 3, rounds = 5, late = 0;
 
 static void good(rondo_comm_t comm, int size)
 {
@@ -300,6 +301,75 @@ static void mismatches(struct rank *me)
     }
 }
 
+enum { FORGOTTEN = 20 }; /* more notices than a rank remembers */
+
+static atomic_int given_up;
+
+/* Makes the other ranks forget earlier notices, by new ones about communicators that they do not have. */
+static void fill_memory(struct rank *me)
+{
+    rondo_comm_t alone;
+    if (me->rank == 0)
+        return;
+    for (int i = 0; i < FORGOTTEN; i++) {
+        MUST(rondo_comm_create_group(me->world, &me->rank, 1, i, &alone));
+        MUST(rondo_comm_abort(alone, 1));
+        MUST(rondo_comm_free(&alone));
+    }
+}
+
+/* Returns when all ranks have called it, and have handled what the others had sent before. */
+static void meet_all(struct rank *me)
+{
+    rondo_comm_t all;
+    MUST(rondo_comm_create_group(me->world, (const int[]){0, 1, 2}, 3, 7, &all));
+    MUST(rondo_comm_free(&all));
+}
+
+static void good_pair(struct rank *me, int other, int tag)
+{
+    rondo_comm_t pair;
+    int64_t sum = 0;
+    const int list[2] = {0, other};
+    MUST(rondo_comm_create_group(me->world, list, 2, tag, &pair));
+    MUST(ranks_sum(pair, me->rank + 1, &sum));
+    CHECK(sum == other + 2, "ranks 0 and %d: %lld", other, (long long) sum);
+    MUST(rondo_comm_free(&pair));
+}
+
+/* Some members do not come until the others have given up (RONDO_TIMEOUT, which must be set): rank 1 waits for rank 0, the
+ * first member, and rank 0 for rank 2. The late ones get the failure, also long after the notices of it have been forgotten,
+ * and what all make next with the same members and tag is right. Three ranks as threads. */
+static void attempts(struct rank *me)
+{
+    rondo_comm_t made = NULL;
+    const int first[2] = {0, 1}, second[2] = {0, 2};
+    for (int round = 1; round <= 2; round++) {
+        meet_all(me);
+        if (me->rank == 1)
+            EXPECT(RONDO_ERR_TIMEOUT, "rank 0 has not answered", rondo_comm_create_group(me->world, first, 2, 5, &made));
+        if (me->rank == 0)
+            EXPECT(RONDO_ERR_TIMEOUT, "rank 2 has not joined", rondo_comm_create_group(me->world, second, 2, 6, &made));
+        atomic_fetch_add(&given_up, me->rank < 2);
+        for (double end = ranks_seconds() + 60; atomic_load(&given_up) < 2 * round && ranks_seconds() < end;)
+            ranks_sleep(0.001);
+        if (round == 1) /* in the second round the notices are still there */
+            fill_memory(me);
+        meet_all(me);
+        if (me->rank == 0)
+            EXPECT(RONDO_ERR_TIMEOUT, "failed", rondo_comm_create_group(me->world, first, 2, 5, &made));
+        if (me->rank == 2)
+            EXPECT(RONDO_ERR_TIMEOUT, "failed", rondo_comm_create_group(me->world, second, 2, 6, &made));
+        CHECK(made == NULL, "a communicator was made without a member");
+        fill_memory(me);
+        meet_all(me);
+        if (me->rank < 2)
+            good_pair(me, 1, 5);
+        if (me->rank != 1)
+            good_pair(me, 2, 6);
+    }
+}
+
 static void measure(struct rank *me)
 {
     int list[RANKS_MOST];
@@ -342,8 +412,9 @@ int main(int argc, char **argv)
 {
     const struct ranks_option options[] = {{"--ranks", &ranks, NULL, "ranks as threads; 0: the environment says"},
                                            {"--threads", &threads, NULL, "of each rank that make groups"},
-                                           {"--rounds", &rounds, NULL, "groups of each thread"}};
+                                           {"--rounds", &rounds, NULL, "groups of each thread"},
+                                           {"--late", &late, NULL, "1: three ranks, of which some come too late"}};
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
-    ranks_run((int) ranks, NULL, member, NULL);
+    ranks_run(late ? 3 : (int) ranks, NULL, late ? attempts : member, NULL);
     return ranks_finish("members_alone");
 }
