@@ -30,7 +30,8 @@
  * 6.14, Nonblocking Collective Operations and Correctness). Persistent collectives match at their init call, which all ranks
  * make in one order (section 6.13, Persistent Collective Operations); after that, each rank may start them in any order. A
  * send matches a receive in the order of the calls for one communicator, source and destination (section 3.5, Semantics of
- * Point-to-Point Communication).
+ * Point-to-Point Communication). A collective with a count that all ranks give, and that is 0 (or all 0, where all ranks give
+ * the counts of all), is over as soon as it is called: it waits for no other rank, and only RONDO_CHECK=1 compares it.
  */
 #ifndef RONDO_H
 #define RONDO_H
@@ -657,6 +658,8 @@ RONDO_API rondo_result_t rondo_comm_shrink(rondo_comm_t comm, const int *exclude
  *                              smallest rank is the same
  * @retval RONDO_ERR_ABORTED    comm was aborted
  * @ranks    Collective over the members, which give equal lists and tags. The other ranks of comm call nothing.
+ *           A call that fails on a member counts on all: a member that makes it later gets the failure, and its next one is
+ *           the next of all.
  * @threads  Any; calls with one tag and a member in common are made in one order on all of their members.
  * @source   MPI-4.1 section 7.4.2, Communicator Constructors (MPI_Comm_create_group, whose group's order is the list's).
  */

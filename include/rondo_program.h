@@ -56,13 +56,19 @@ typedef struct {
      * buffer, and what it writes to an input chunk is stored in the output or, where the rank has none, in scratch. 0: two
      * buffers. */
     int in_place;
-    int inputs, outputs; /**< custom: chunks of every rank's input and output */
+    int inputs, outputs;  /**< custom: chunks of every rank's input and output */
+    const char *protocol; /**< "simple", "ll" or "ll128": what the program's connectors use where the ranks' links have it, as
+                               RONDO_PROTOCOL, which wins; NULL: RONDO_PROTOCOL's, or chosen */
+    const char *op; /**< the one operator of the calls that the program is for, as `rondo bench` names it; NULL: any. NULL for a
+                         collective that reduces nothing */
+    size_t min_bytes, max_bytes; /**< sizes of the calls that use the program unasked, within those that it is registered for;
+                                      max_bytes 0: no bound */
 } rondo_program_signature_t;
 
 /** Static initializer of a rondo_program_signature_t. */
 #define RONDO_PROGRAM_SIGNATURE_DEFAULT                                                                                        \
     {                                                                                                                          \
-        NULL, NULL, 0, 1, 0, 0, 0, 0                                                                                           \
+        NULL, NULL, 0, 1, 0, 0, 0, 0, NULL, NULL, 0, 0                                                                         \
     }
 
 /** A reference to count chunks as they are now. Only the latest reference to a place may be used: once any of its chunks has
@@ -80,7 +86,8 @@ typedef struct {
  *
  * @param program     becomes the program, to be given to rondo_program_destroy(); NULL on failure
  * @param signature   what the program is for; the strings are copied
- * @retval RONDO_ERR_ARGUMENT   an argument is NULL or a field out of range, or the collective has no in-place form
+ * @retval RONDO_ERR_ARGUMENT   an argument is NULL or a field out of range, an unknown protocol or operator, an operator of a
+ *                              collective that reduces nothing, or the collective has no in-place form
  * @retval RONDO_ERR_MEMORY     out of memory
  * @ranks    None: the call is local.
  * @threads  Any; one thread at a time for one program.
@@ -211,10 +218,35 @@ RONDO_API void rondo_program_parallelize(rondo_program_t program, int factor);
 RONDO_API void rondo_program_serialize(rondo_program_t program);
 
 /**
+ * Adds to a custom program's precondition: what one input chunk holds at the start.
+ *
+ * Without it input chunk i of rank r holds data of its own, named (r, i) here and in rondo_program_require(). With it the chunk
+ * holds the combination of count such data: that of another chunk (a copy which the caller has put there), or a sum. With a
+ * count of 0 it holds nothing that the program may read. A later call for the same chunk replaces an earlier one.
+ *
+ * @param program   a program whose collective is "custom", before its first operation, or read from a file
+ * @param rank      rank of the input chunk
+ * @param input     number of the input chunk
+ * @param count     number of data, 0 or more
+ * @param ranks     count entries: r of each; copied by the call
+ * @param indexes   count entries: i of each; copied by the call
+ * @return Nothing. Errors are sticky (see rondo_program_check()):
+ * @retval RONDO_ERR_ARGUMENT   a chunk does not exist, an argument is out of range, or the program is not custom
+ * @retval RONDO_ERR_STATE      the program has operations already
+ * @retval RONDO_ERR_MEMORY     out of memory
+ * @ranks    None: the call is local.
+ * @threads  Any; one thread at a time for one program.
+ * @source   GC3 section 3.2, Collective (preconditions).
+ */
+RONDO_API void rondo_program_assume(rondo_program_t program, int rank, size_t input, int count, const int *ranks,
+                                    const size_t *indexes);
+
+/**
  * Adds to a custom program's postcondition: what one output chunk must be.
  *
- * The chunk must end up as the combination of count input chunks; of one, as a copy of it. Output chunks without a requirement
- * may hold anything.
+ * The chunk must end up as the combination of count data of input chunks; of one, as a copy of it. Output chunks without a
+ * requirement may hold anything. A program needs one requirement at least. A later call for the same chunk replaces an earlier
+ * one.
  *
  * @param program   a program whose collective is "custom"
  * @param rank      rank of the output chunk
@@ -224,7 +256,6 @@ RONDO_API void rondo_program_serialize(rondo_program_t program);
  * @param indexes   count entries: number of each input chunk; copied by the call
  * @return Nothing. Errors are sticky (see rondo_program_check()):
  * @retval RONDO_ERR_ARGUMENT   a chunk does not exist, an argument is out of range, or the program is not custom
- * @retval RONDO_ERR_STATE      the program was read from a file
  * @retval RONDO_ERR_MEMORY     out of memory
  * @ranks    None: the call is local.
  * @threads  Any; one thread at a time for one program.
@@ -263,7 +294,7 @@ RONDO_API rondo_result_t rondo_program_check(rondo_program_t program, const rond
  * Makes a program available on a communicator, after checking it.
  *
  * Calls select it by its name (rondo_attr_t.program, RONDO_ALGORITHM). Calls of its collective whose size is in the given
- * range use it before anything built in, the latest registered first.
+ * range, and in the program's own, use it before anything built in, the latest registered first.
  *
  * @param comm        communicator of as many ranks as the program has
  * @param program     program, equal on all ranks; it may be destroyed after the call
@@ -282,27 +313,41 @@ RONDO_API rondo_result_t rondo_program_check(rondo_program_t program, const rond
 RONDO_API rondo_result_t rondo_program_register(rondo_comm_t comm, rondo_program_t program, size_t min_bytes, size_t max_bytes);
 
 /**
- * Makes a persistent operation of a registered custom program.
+ * Runs a registered custom program.
  *
+ * It has been proved when it was registered. Input chunk i is elements i * count and on of send, output chunk i those of recv.
+ * What send holds is the caller's promise: rondo_program_assume() says what the program counts on.
+ *
+ * @param program   name of the program
  * @param send      the program's input: inputs * count elements
  * @param recv      the program's output: outputs * count elements, which do not overlap send
  * @param count     elements of one chunk, equal on all ranks
  * @param type      datatype of the elements
  * @param op        operator of the program's reductions; not RONDO_AVG
  * @param comm      communicator with which the program is registered
- * @param attr      attributes, equal on all ranks; attr->program names the program
- * @param request   becomes the request; NULL on failure
  * @forms
- * @ranks    All ranks of comm call it, in one order among the init calls of comm, with equal count, type, op and program.
+ * @retval RONDO_ERR_ARGUMENT      program is NULL, or attr names another one
+ * @retval RONDO_ERR_UNSUPPORTED   no custom program of that name is registered with comm
+ * @ranks    All ranks of comm, with equal program, count, type and op.
  * @source   GC3 section 7.4, Custom Collectives; MPI-4.1 section 6.13, Persistent Collective Operations.
  */
-RONDO_API rondo_result_t rondo_custom_init(const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_op_t op,
-                                           rondo_comm_t comm, const rondo_attr_t *attr, rondo_request_t *request);
+RONDO_API rondo_result_t rondo_program_run(const char *program, const void *send, void *recv, size_t count,
+                                           rondo_datatype_t type, rondo_op_t op, rondo_comm_t comm);
+RONDO_API rondo_result_t rondo_iprogram_run(const char *program, const void *send, void *recv, size_t count,
+                                            rondo_datatype_t type, rondo_op_t op, rondo_comm_t comm, rondo_request_t *request);
+RONDO_API rondo_result_t rondo_program_run_init(const char *program, const void *send, void *recv, size_t count,
+                                                rondo_datatype_t type, rondo_op_t op, rondo_comm_t comm,
+                                                const rondo_attr_t *attr, rondo_request_t *request);
+RONDO_API rondo_result_t rondo_program_run_on_stream(const char *program, const void *send, void *recv, size_t count,
+                                                     rondo_datatype_t type, rondo_op_t op, rondo_comm_t comm, void *stream);
 
 /**
  * Reads a program in MSCCL's XML.
  *
- * The result has not been checked: see rondo_program_check().
+ * The result has not been checked: see rondo_program_check(). A file whose coll is "custom" does not say what it computes:
+ * rondo_program_assume() and rondo_program_require() do. Its inputs and outputs are the most i_chunks and o_chunks of a rank.
+ * proto, redop, minBytes and maxBytes become fields of the signature. Of a file with outofplace="0", calls with two buffers do
+ * not use the program. Any other attribute means what it means to MSCCL, or is refused with its value.
  *
  * @param text      the file's content, which need not be terminated
  * @param bytes     its size

@@ -437,7 +437,7 @@ END {
     say(".SH FUNCTIONS")
     last = ""
     for (i = 1; i <= listed_count; i++) {
-        if (header == "rondo_program.h" && listed_names[i] !~ /rondo_(program|chunk|custom)/) continue
+        if (header == "rondo_program.h" && listed_names[i] !~ /rondo_(i?program|chunk)/) continue
         if (listed_chapter[i] != last) { say(".SS " toupper(substr(listed_chapter[i], 1, 1)) substr(listed_chapter[i], 2)); last = listed_chapter[i] }
         say(".TP"); say("\\fB" listed[i] "\\fR(3)")
         say(mark(listed_brief[i]) (listed_names[i] ~ /,/ ? "; also \\fB" rest_of(listed_names[i]) "\\fR" : ""))

@@ -19,14 +19,20 @@ static const size_t *resolve_displacements(const size_t *displacements, const si
     return room;
 }
 
+/* Whether the rank's input (output) has arrays, which are then significant. */
+static int has_arrays(const struct rondo_call *call, const struct rondo_blocks *blocks, int output)
+{
+    const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
+    return (output ? rule->recv_extent : rule->send_extent) == RONDO_EXTENT_COUNTS &&
+           rondo_ranks_include(output ? rule->recv_ranks : rule->send_ranks, blocks->rank, blocks->size, call->root);
+}
+
 void rondo_call_resolve(struct rondo_call *call, const struct rondo_blocks *blocks, size_t *room)
 {
-    const int rank = blocks->rank, size = blocks->size, sent = blocks->sent, received = blocks->received;
+    const int rank = blocks->rank, sent = blocks->sent, received = blocks->received;
     size_t *other = room + 2 * received;
     const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
-    const int sends = rule->send_extent == RONDO_EXTENT_COUNTS && rondo_ranks_include(rule->send_ranks, rank, size, call->root);
-    const int receives =
-        rule->recv_extent == RONDO_EXTENT_COUNTS && rondo_ranks_include(rule->recv_ranks, rank, size, call->root);
+    const int sends = has_arrays(call, blocks, 0), receives = has_arrays(call, blocks, 1);
     if (receives) {
         call->receive_counts = resolve_counts(call->receive_counts, call->receive_types, received, room);
         call->receive_displacements =
@@ -47,4 +53,48 @@ void rondo_call_resolve(struct rondo_call *call, const struct rondo_blocks *bloc
         call->count = call->receive_counts[rank];
     if (sends && rule->reduces)
         call->receive_counts = call->send_counts;
+}
+
+/* Whether the arrays would be resolved to those counts and displacements. */
+static int are_equal(const size_t *counts, const size_t *displacements, const rondo_datatype_t *types, int blocks,
+                     const size_t *resolved_counts, const size_t *resolved_displacements)
+{
+    size_t at = 0;
+    for (int i = 0; i < blocks; i++) {
+        const size_t count = rondo_block_count(counts, types, i);
+        if (count != resolved_counts[i] || (displacements != NULL ? displacements[i] : at) != resolved_displacements[i])
+            return 0;
+        at += count;
+    }
+    return 1;
+}
+
+int rondo_call_resolves_to(const struct rondo_call *call, const struct rondo_blocks *blocks, const struct rondo_call *resolved)
+{
+    const rondo_collective_t *rule = &rondo_collective_of(call->kind)->rule;
+    const int sends = has_arrays(call, blocks, 0), receives = has_arrays(call, blocks, 1);
+    const int derived = (sends && !receives && (call->recv == RONDO_IN_PLACE || rule->reduces)) ||
+                        (receives && !sends && call->send == RONDO_IN_PLACE); /* the count, from the arrays */
+    if (!derived && call->count != resolved->count)
+        return 0;
+    if (receives && !are_equal(call->receive_counts, call->receive_displacements, call->receive_types, blocks->received,
+                               resolved->receive_counts, resolved->receive_displacements))
+        return 0;
+    if (!sends || (receives && call->send == RONDO_IN_PLACE))
+        return 1;
+    return are_equal(call->send_counts != NULL ? call->send_counts : call->receive_counts, call->send_displacements,
+                     call->send_types, blocks->sent, resolved->send_counts, resolved->send_displacements);
+}
+
+uint64_t rondo_call_counts_hash(const struct rondo_call *call, const struct rondo_blocks *blocks)
+{
+    const int sends = has_arrays(call, blocks, 0), receives = has_arrays(call, blocks, 1);
+    const size_t *counts = receives || call->send_counts == NULL ? call->receive_counts : call->send_counts;
+    const rondo_datatype_t *types = receives ? call->receive_types : call->send_types;
+    uint64_t hash = 0;
+    if (!sends && !receives)
+        return call->count;
+    for (int i = 0; i < (receives ? blocks->received : blocks->sent); i++)
+        hash = hash * 31 + rondo_block_count(counts, types, i);
+    return hash;
 }

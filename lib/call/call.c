@@ -165,6 +165,7 @@ void rondo_call_describe(const struct rondo_call *call, char *text, size_t bytes
     else if (collective->agreement == RONDO_AGREE_TYPE)
         snprintf(text, bytes, "%s(%s%s%s)", rule->name, type, root, rate);
     else
-        snprintf(text, bytes, "%s(count %zu, %s%s%s%s%s)", rule->name, call->count, type, rule->reduces ? ", " : "",
+        snprintf(text, bytes, "%s(%s%scount %zu, %s%s%s%s%s)", rule->name, call->program != NULL ? call->program : "",
+                 call->program != NULL ? ", " : "", call->count, type, rule->reduces ? ", " : "",
                  rule->reduces ? rondo_op_name(call->op) : "", root, rate);
 }

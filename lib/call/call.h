@@ -19,6 +19,7 @@ struct rondo_call {
     rondo_datatype_t type;
     rondo_op_t op;
     int root;                /* or the peer */
+    const char *program;     /* custom: the name of the registered program, the list's own string; else NULL */
     size_t custom_chunks[2]; /* of a custom program's input and output; count elements each */
     uint32_t rate;           /* bits a value in slots; 0: as they are */
     int feedback;            /* what compression loses is fed back */
@@ -71,6 +72,11 @@ static inline int rondo_call_lies_across(const struct rondo_call *call)
  * from then on), in elements of the call's type, those of both buffers where there are such. In place, what is to be sent is
  * what is received. Sets count where the collective has one block, and this rank's array has its length. */
 void rondo_call_resolve(struct rondo_call *call, const struct rondo_blocks *blocks, size_t *room);
+/* Whether a call with arrays, whose arguments are right, would resolve to the sizes and places of one that is resolved already:
+ * by what the arrays hold, never by where they lie. Kind, type, root and in-place of both are equal. */
+int rondo_call_resolves_to(const struct rondo_call *call, const struct rondo_blocks *blocks, const struct rondo_call *resolved);
+/* A number in which calls with arrays that differ in their counts mostly differ, the same before and after resolving. */
+uint64_t rondo_call_counts_hash(const struct rondo_call *call, const struct rondo_blocks *blocks);
 /* Writes a call for a message, as "allreduce(count 10, float, sum)"; always terminated, and cut off where bytes end. */
 void rondo_call_describe(const struct rondo_call *call, char *text, size_t bytes);
 

@@ -92,7 +92,8 @@ const struct rondo_collective rondo_collectives[RONDO_KINDS] = {
     [RONDO_KIND_RECEIVE_FROM] = {{"recv", .point_to_point = 1, SENDS(NONE, BLOCK), RECEIVES(ALL, BLOCK), IN_PLACE(APART),
                                   GIVES(PEER)}},
     [RONDO_KIND_CUSTOM] = {{"custom", .reduces = 1, SENDS(ALL, CHUNKS), RECEIVES(ALL, CHUNKS), IN_PLACE(APART),
-                            GIVES(REQUIRED)}},
+                            GIVES(REQUIRED)},
+                           .msccl_name = "custom"},
 };
 
 const rondo_collective_t *rondo_collective_describe(int index)

@@ -150,25 +150,38 @@ struct rondo_value rondo_value_combine(struct rondo_value a, struct rondo_value 
     return value;
 }
 
-static rondo_result_t prepare_custom(struct rondo_wants *wants)
+/* Fills in values[rank][chunk], of so many chunks before they are cut, for each part of the chunks that are listed. */
+static void fill_in(const struct rondo_wants *wants, const struct rondo_holding *list, size_t count, uint32_t chunks,
+                    struct rondo_value *values)
 {
     const struct rondo_conditions *c = wants->conditions;
-    uint32_t outputs = c->outputs * c->block_chunks;
-    wants->custom = calloc((size_t) c->ranks * outputs + 1, sizeof(*wants->custom));
-    if (wants->custom == NULL)
-        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the postcondition of %u ranks", c->ranks);
-    for (size_t r = 0; r < c->requirement_count; r++) {
-        const struct rondo_requirement *wish = &c->requirements[r];
+    for (size_t i = 0; i < count; i++)
         for (uint32_t part = 0; part < c->block_chunks; part++) {
             struct rondo_value value = {.count = 0};
-            for (uint32_t t = 0; t < wish->terms; t++) {
-                const struct rondo_term *term = &c->terms[wish->term_first + t];
+            for (uint32_t t = 0; t < list[i].terms; t++) {
+                const struct rondo_term *term = &c->terms[list[i].term_first + t];
                 value = rondo_value_combine(value,
                                             rondo_value_input(wants->salt, term->rank, term->index * c->block_chunks + part));
             }
-            wants->custom[(size_t) wish->rank * outputs + wish->output * c->block_chunks + part] = value;
+            values[((size_t) list[i].rank * chunks + list[i].chunk) * c->block_chunks + part] = value;
         }
+}
+
+static rondo_result_t prepare_custom(struct rondo_wants *wants)
+{
+    const struct rondo_conditions *c = wants->conditions;
+    const size_t inputs = (size_t) c->inputs * c->block_chunks, outputs = (size_t) c->outputs * c->block_chunks;
+    wants->custom = calloc(c->ranks * outputs + 1, sizeof(*wants->custom));
+    if (c->assumption_count > 0)
+        wants->assumed = calloc(c->ranks * inputs + 1, sizeof(*wants->assumed));
+    if (wants->custom == NULL || (c->assumption_count > 0 && wants->assumed == NULL)) {
+        rondo_wants_release(wants);
+        return rondo_fail(RONDO_ERR_MEMORY, "no memory for the conditions of %u ranks", c->ranks);
     }
+    for (size_t i = 0; wants->assumed != NULL && i < c->ranks * inputs; i++)
+        wants->assumed[i] = rondo_value_input(wants->salt, (uint32_t) (i / inputs), (uint32_t) (i % inputs));
+    fill_in(wants, c->assumptions, c->assumption_count, c->inputs, wants->assumed);
+    fill_in(wants, c->requirements, c->requirement_count, c->outputs, wants->custom);
     return RONDO_SUCCESS;
 }
 
@@ -201,7 +214,15 @@ void rondo_wants_release(struct rondo_wants *wants)
 {
     free(wants->prefixes);
     free(wants->custom);
-    wants->prefixes = wants->custom = NULL;
+    free(wants->assumed);
+    wants->prefixes = wants->custom = wants->assumed = NULL;
+}
+
+struct rondo_value rondo_wants_input(const struct rondo_wants *wants, uint32_t rank, uint32_t input)
+{
+    const struct rondo_conditions *c = wants->conditions;
+    return wants->assumed != NULL ? wants->assumed[(size_t) rank * c->inputs * c->block_chunks + input]
+                                  : rondo_value_input(wants->salt, rank, input);
 }
 
 int rondo_wants_at(const struct rondo_wants *wants, uint32_t rank, uint32_t output, struct rondo_value *value)

@@ -8,10 +8,12 @@
 
 #include "lib/call/collective.h"
 
-/* What a custom program's output chunk must be: the combination of terms, which lie in the conditions' list of terms. */
-struct rondo_requirement {
-    uint32_t rank, output, term_first, terms;
+/* What a chunk of a custom program holds: the combination of terms, which lie in the conditions' list of terms; without terms,
+ * nothing. Of an input chunk at the start (precondition), of an output chunk at the end (postcondition). */
+struct rondo_holding {
+    uint32_t rank, chunk, term_first, terms;
 };
+/* What chunk `index` of a rank's input holds where no precondition says otherwise. */
 struct rondo_term {
     uint32_t rank, index;
 };
@@ -19,10 +21,10 @@ struct rondo_term {
 struct rondo_conditions {
     enum rondo_kind kind;
     uint32_t ranks, root;
-    uint32_t block_chunks;    /* chunks of a block of the collective's arguments */
-    uint32_t inputs, outputs; /* custom: chunks */
-    struct rondo_requirement *requirements;
-    size_t requirement_count, requirement_room;
+    uint32_t block_chunks;                            /* chunks of a block of the collective's arguments */
+    uint32_t inputs, outputs;                         /* custom: chunks */
+    struct rondo_holding *assumptions, *requirements; /* custom: pre- and postcondition */
+    size_t assumption_count, assumption_room, requirement_count, requirement_room;
     struct rondo_term *terms;
     size_t term_count, term_room;
 };
@@ -81,11 +83,14 @@ struct rondo_wants {
     uint64_t salt;
     struct rondo_value *prefixes; /* [rank][index]: inputs of index of ranks 0 .. rank, for reductions */
     struct rondo_value *custom;   /* [rank][output] */
+    struct rondo_value *assumed;  /* [rank][input]; NULL: no precondition */
     uint32_t indexes;
 };
 /* Computes the values; RONDO_ERR_MEMORY leaves nothing to release. The conditions must outlive wants. */
 rondo_result_t rondo_wants_prepare(struct rondo_wants *wants, const struct rondo_conditions *conditions, uint64_t salt);
 void rondo_wants_release(struct rondo_wants *wants);
+/* What an input chunk of the rank holds at the start: as the precondition says, else data of its own. count 0: nothing. */
+struct rondo_value rondo_wants_input(const struct rondo_wants *wants, uint32_t rank, uint32_t input);
 /* Stores what an output chunk of the rank must hold, and returns 1; 0: anything will do. */
 int rondo_wants_at(const struct rondo_wants *wants, uint32_t rank, uint32_t output, struct rondo_value *value);
 /* The value is all ranks' contributions, to which nothing can be added. */

@@ -21,10 +21,15 @@ static uint64_t hash(uint64_t value, const void *data, size_t bytes)
     return value;
 }
 
-static uint64_t hash_plans(const struct rondo_plan_set *set, const char *name, size_t min_bytes, size_t max_bytes)
+static uint64_t hash_plans(const struct rondo_plan_set *set, const struct rondo_program_builder *builder, size_t min_bytes,
+                           size_t max_bytes)
 {
-    uint64_t value = hash(14695981039346656037u, name, strlen(name)), range[2] = {min_bytes, max_bytes};
-    value = hash(value, range, sizeof(range));
+    const struct rondo_directives *own = &builder->directives;
+    const uint64_t numbers[] = {min_bytes,      max_bytes,          own->min_bytes,
+                                own->max_bytes, (uint64_t) own->op, (uint64_t) own->in_place_only};
+    uint64_t value = hash(14695981039346656037u, builder->name, strlen(builder->name));
+    value = hash(value, numbers, sizeof(numbers));
+    value = hash(value, own->protocol != NULL ? own->protocol : "", own->protocol != NULL ? strlen(own->protocol) : 0);
     for (uint32_t rank = 0; rank < set->conditions.ranks; rank++) {
         const struct rondo_plan *plan = set->plans[rank];
         value = hash(value, plan->program, plan->program->bytes);
@@ -48,7 +53,7 @@ static rondo_result_t prepare(struct rondo_comm *comm, struct rondo_program_buil
     if (rondo_program_named(comm, builder->name, builder->conditions.kind) != NULL)
         return rondo_fail(RONDO_ERR_STATE, "the communicator has a program '%s' for %s already", builder->name,
                           rondo_kind_name(builder->conditions.kind));
-    rondo_result_t status = builder->ir != NULL ? builder->result : rondo_program_builder_verify(builder);
+    rondo_result_t status = rondo_program_builder_verify(builder);
     if (status != RONDO_SUCCESS)
         return status;
     struct rondo_registered *program = calloc(1, sizeof(*program));
@@ -73,14 +78,18 @@ static rondo_result_t prepare(struct rondo_comm *comm, struct rondo_program_buil
     if (status == RONDO_SUCCESS)
         status = rondo_program_prove(builder, set, &limits, &program->in_place);
     if (status == RONDO_SUCCESS) {
-        *fingerprint = hash_plans(set, builder->name, min_bytes, max_bytes);
+        *fingerprint = hash_plans(set, builder, min_bytes, max_bytes);
         program->block_chunks = set->conditions.block_chunks;
         program->even = set->even;
     }
     rondo_plan_set_free(set);
     program->root = builder->conditions.root;
-    program->min_bytes = min_bytes;
-    program->max_bytes = max_bytes;
+    const struct rondo_directives *own = &builder->directives;
+    program->min_bytes = own->min_bytes > min_bytes ? own->min_bytes : min_bytes;
+    program->max_bytes = own->max_bytes > 0 && own->max_bytes < max_bytes ? own->max_bytes : max_bytes;
+    program->protocol = own->protocol;
+    program->op = own->op;
+    program->in_place_only = own->in_place_only;
     program->builder = builder;
     program->algorithm.name = builder->name;
     program->algorithm.kinds = 1u << builder->conditions.kind;
@@ -125,20 +134,63 @@ rondo_result_t rondo_program_register(rondo_comm_t handle, rondo_program_t build
     return RONDO_SUCCESS;
 }
 
-rondo_result_t rondo_custom_init(const void *send, void *recv, size_t count, rondo_datatype_t type, rondo_op_t op,
-                                 rondo_comm_t handle, const rondo_attr_t *attr, rondo_request_t *request)
+/* ---- running ---- */
+
+/* Finds the custom program of that name, and makes the call of it whole. function: for messages. */
+static rondo_result_t find(rondo_comm_t handle, const char *function, const char *name, struct rondo_call *call)
 {
     struct rondo_comm *comm;
-    struct rondo_call call = {.kind = RONDO_KIND_CUSTOM, .send = send, .recv = recv, .count = count, .type = type, .op = op};
-    rondo_result_t result = rondo_comm_of(handle, "rondo_custom_init", &comm);
+    rondo_result_t result = rondo_comm_of(handle, function, &comm);
     if (result != RONDO_SUCCESS)
         return result;
-    if (attr == NULL || attr->program == NULL)
-        return rondo_fail(RONDO_ERR_ARGUMENT, "rondo_custom_init: attr names no program");
-    const struct rondo_algorithm *algorithm = rondo_program_named(comm, attr->program, RONDO_KIND_CUSTOM);
+    if (name == NULL)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "%s: program is NULL", function);
+    const struct rondo_algorithm *algorithm = rondo_program_named(comm, name, RONDO_KIND_CUSTOM);
     if (algorithm == NULL)
-        return rondo_fail(RONDO_ERR_UNSUPPORTED, "no custom program '%s' is registered with the communicator", attr->program);
-    call.custom_chunks[0] = algorithm->registered->builder->conditions.inputs;
-    call.custom_chunks[1] = algorithm->registered->builder->conditions.outputs;
-    return rondo_call_persistent(handle, &call, attr, request);
+        return rondo_fail(RONDO_ERR_UNSUPPORTED, "%s: no custom program '%s' is registered with the communicator", function,
+                          name);
+    call->kind = RONDO_KIND_CUSTOM;
+    call->program = algorithm->name;
+    call->custom_chunks[0] = algorithm->registered->builder->conditions.inputs;
+    call->custom_chunks[1] = algorithm->registered->builder->conditions.outputs;
+    return RONDO_SUCCESS;
+}
+
+rondo_result_t rondo_program_run(const char *program, const void *send, void *recv, size_t count, rondo_datatype_t type,
+                                 rondo_op_t op, rondo_comm_t comm)
+{
+    struct rondo_call call = {.send = send, .recv = recv, .count = count, .type = type, .op = op};
+    rondo_result_t result = find(comm, "rondo_program_run", program, &call);
+    return result == RONDO_SUCCESS ? rondo_call_blocking(comm, &call) : result;
+}
+
+rondo_result_t rondo_iprogram_run(const char *program, const void *send, void *recv, size_t count, rondo_datatype_t type,
+                                  rondo_op_t op, rondo_comm_t comm, rondo_request_t *request)
+{
+    struct rondo_call call = {.send = send, .recv = recv, .count = count, .type = type, .op = op};
+    rondo_result_t result = find(comm, "rondo_iprogram_run", program, &call);
+    if (result != RONDO_SUCCESS && request != NULL)
+        *request = NULL;
+    return result == RONDO_SUCCESS ? rondo_call_nonblocking(comm, &call, request) : result;
+}
+
+rondo_result_t rondo_program_run_init(const char *program, const void *send, void *recv, size_t count, rondo_datatype_t type,
+                                      rondo_op_t op, rondo_comm_t comm, const rondo_attr_t *attr, rondo_request_t *request)
+{
+    struct rondo_call call = {.send = send, .recv = recv, .count = count, .type = type, .op = op};
+    rondo_result_t result = find(comm, "rondo_program_run_init", program, &call);
+    if (result == RONDO_SUCCESS && attr != NULL && attr->program != NULL && strcmp(attr->program, program) != 0)
+        result = rondo_fail(RONDO_ERR_ARGUMENT, "rondo_program_run_init: program is '%s', and attr->program is '%s'", program,
+                            attr->program);
+    if (result != RONDO_SUCCESS && request != NULL)
+        *request = NULL;
+    return result == RONDO_SUCCESS ? rondo_call_persistent(comm, &call, attr, request) : result;
+}
+
+rondo_result_t rondo_program_run_on_stream(const char *program, const void *send, void *recv, size_t count,
+                                           rondo_datatype_t type, rondo_op_t op, rondo_comm_t comm, void *stream)
+{
+    struct rondo_call call = {.send = send, .recv = recv, .count = count, .type = type, .op = op};
+    rondo_result_t result = find(comm, "rondo_program_run_on_stream", program, &call);
+    return result == RONDO_SUCCESS ? rondo_call_on_stream(comm, &call, stream) : result;
 }

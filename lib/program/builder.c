@@ -74,6 +74,7 @@ rondo_result_t rondo_program_builder_create(struct rondo_program_builder **resul
     builder->references = 1;
     builder->conditions = *conditions;
     builder->in_place = in_place || rondo_conditions_always_shared(conditions);
+    builder->directives = (struct rondo_directives) RONDO_DIRECTIVES_NONE;
     builder->channel = RONDO_CHANNEL_AUTO;
     builder->channels = 1;
     builder->factor = builder->granularity = 1;
@@ -112,6 +113,7 @@ void rondo_program_destroy(rondo_program_t builder)
     rondo_msccl_ir_free(builder->ir);
     free(builder->buffers);
     free(builder->ops);
+    free(builder->conditions.assumptions);
     free(builder->conditions.requirements);
     free(builder->conditions.terms);
     free(builder);
@@ -431,38 +433,82 @@ void rondo_program_serialize(rondo_program_t builder)
     builder->factor = builder->factors[--builder->depth];
 }
 
-void rondo_program_require(rondo_program_t builder, int rank, size_t output, int count, const int *ranks, const size_t *indexes)
+/* Adds to a custom program's pre- or postcondition what a chunk holds; `what` names the call. */
+static void add_holding(struct rondo_program_builder *builder, const char *what, const struct rondo_holding *given,
+                        const int *ranks, const size_t *indexes)
 {
-    if (builder == NULL || builder->result != RONDO_SUCCESS)
-        return;
-    builder->calls++;
     struct rondo_conditions *c = &builder->conditions;
-    if (c->kind != RONDO_KIND_CUSTOM || rank < 0 || (uint32_t) rank >= c->ranks || output >= c->outputs || count < 1 ||
-        ranks == NULL || indexes == NULL) {
-        rondo_program_builder_fail(
-            builder, RONDO_ERR_ARGUMENT, "require: rank %d, output chunk %zu, %d terms: %s", rank, output, count,
-            c->kind != RONDO_KIND_CUSTOM ? "the collective says itself what it requires" : "out of range");
-        return;
-    }
-    struct rondo_requirement wish = {(uint32_t) rank, (uint32_t) output, (uint32_t) c->term_count, (uint32_t) count};
-    for (int i = 0; i < count; i++) {
+    struct rondo_holding holding = *given;
+    const int assumes = *what == 'a';
+    struct rondo_holding **list = assumes ? &c->assumptions : &c->requirements;
+    size_t *count = assumes ? &c->assumption_count : &c->requirement_count;
+    holding.term_first = (uint32_t) c->term_count;
+    for (uint32_t i = 0; i < holding.terms; i++) {
         struct rondo_term term = {(uint32_t) ranks[i], (uint32_t) indexes[i]};
         if (ranks[i] < 0 || term.rank >= c->ranks || indexes[i] >= c->inputs) {
-            rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "require: there is no input chunk %zu of rank %d",
+            rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "%s: there is no input chunk %zu of rank %d", what,
                                        indexes[i], ranks[i]);
             return;
         }
         if (!rondo_grow((void **) &c->terms, c->term_count, &c->term_room, sizeof(term))) {
-            rondo_program_builder_fail(builder, RONDO_ERR_MEMORY, "no memory for requirements");
+            rondo_program_builder_fail(builder, RONDO_ERR_MEMORY, "no memory for conditions");
             return;
         }
         c->terms[c->term_count++] = term;
     }
-    if (!rondo_grow((void **) &c->requirements, c->requirement_count, &c->requirement_room, sizeof(wish))) {
-        rondo_program_builder_fail(builder, RONDO_ERR_MEMORY, "no memory for requirements");
+    if (!rondo_grow((void **) list, *count, assumes ? &c->assumption_room : &c->requirement_room, sizeof(holding))) {
+        rondo_program_builder_fail(builder, RONDO_ERR_MEMORY, "no memory for conditions");
         return;
     }
-    c->requirements[c->requirement_count++] = wish;
+    (*list)[(*count)++] = holding;
+    if (builder->ir != NULL)
+        builder->ir->conditions = *c;
+}
+
+/* Checks what a call adds to a condition, of so many chunks a rank, at least so many terms. Returns 0 after noting the error.
+ */
+static int check_holding(struct rondo_program_builder *builder, const char *what, int64_t rank, uint64_t chunk, int64_t terms,
+                         uint32_t chunks, int least, const void *ranks, const void *indexes)
+{
+    const struct rondo_conditions *c = &builder->conditions;
+    builder->calls++;
+    if (c->kind == RONDO_KIND_CUSTOM && rank >= 0 && rank < c->ranks && chunk < chunks && terms >= least &&
+        (terms == 0 || (ranks != NULL && indexes != NULL)))
+        return 1;
+    rondo_program_builder_fail(builder, RONDO_ERR_ARGUMENT, "%s: rank %lld, %s chunk %llu, %lld terms: %s", what,
+                               (long long) rank, *what == 'a' ? "input" : "output", (unsigned long long) chunk,
+                               (long long) terms,
+                               c->kind != RONDO_KIND_CUSTOM ? "the collective says itself what it requires" : "out of range");
+    return 0;
+}
+
+void rondo_program_require(rondo_program_t builder, int rank, size_t output, int count, const int *ranks, const size_t *indexes)
+{
+    if (builder == NULL || builder->result != RONDO_SUCCESS ||
+        !check_holding(builder, "require", rank, output, count, builder->conditions.outputs, 1, ranks, indexes))
+        return;
+    const struct rondo_holding holding = {.rank = (uint32_t) rank, .chunk = (uint32_t) output, .terms = (uint32_t) count};
+    add_holding(builder, "require", &holding, ranks, indexes);
+}
+
+void rondo_program_assume(rondo_program_t builder, int rank, size_t input, int count, const int *ranks, const size_t *indexes)
+{
+    if (builder == NULL || builder->result != RONDO_SUCCESS ||
+        !check_holding(builder, "assume", rank, input, count, builder->conditions.inputs, 0, ranks, indexes))
+        return;
+    if (builder->op_count > 0) {
+        rondo_program_builder_fail(builder, RONDO_ERR_STATE, "assume: rank %d, input chunk %zu: after the first operation",
+                                   rank, input);
+        return;
+    }
+    const struct rondo_holding holding = {.rank = (uint32_t) rank, .chunk = (uint32_t) input, .terms = (uint32_t) count};
+    add_holding(builder, "assume", &holding, ranks, indexes);
+    if (builder->ir != NULL || builder->result != RONDO_SUCCESS)
+        return;
+    struct rondo_value value = {.count = 0};
+    for (int i = 0; i < count; i++)
+        value = rondo_value_combine(value, rondo_value_input(builder->wants.salt, (uint32_t) ranks[i], (uint32_t) indexes[i]));
+    cells_of(builder, (uint32_t) rank, RONDO_INPUT)->cells[input].value = value;
 }
 
 /* ---- the end ---- */
@@ -472,6 +518,12 @@ rondo_result_t rondo_program_builder_verify(struct rondo_program_builder *builde
     const struct rondo_conditions *c = &builder->conditions;
     if (builder->result != RONDO_SUCCESS)
         return rondo_fail(builder->result, "%s", builder->message);
+    if (c->kind == RONDO_KIND_CUSTOM && c->requirement_count == 0)
+        return rondo_fail(RONDO_ERR_ARGUMENT,
+                          "program '%s': a custom program without a postcondition, which says what it must compute",
+                          builder->name);
+    if (builder->ir != NULL) /* what it computes is known when it is compiled */
+        return RONDO_SUCCESS;
     if (builder->depth != 0)
         return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %d parallelize without serialize", builder->name, builder->depth);
     struct rondo_wants wants;

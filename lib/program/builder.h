@@ -41,10 +41,23 @@ struct rondo_cells {
 
 struct rondo_msccl_ir;
 
+/* For which calls a program is, and how it runs: a part of its signature. */
+struct rondo_directives {
+    const char *protocol;        /* static: "simple", "ll" or "ll128"; NULL: chosen */
+    int op;                      /* rondo_op_t; -1: any */
+    int in_place_only;           /* calls with two buffers do not use it */
+    size_t min_bytes, max_bytes; /* max_bytes 0: no bound */
+};
+#define RONDO_DIRECTIVES_NONE                                                                                                  \
+    {                                                                                                                          \
+        NULL, -1, 0, 0, 0                                                                                                      \
+    }
+
 struct rondo_program_builder {
     char name[RONDO_NAME_BYTES];
     struct rondo_conditions conditions;
     int in_place;
+    struct rondo_directives directives;
     struct rondo_op *ops;
     size_t op_count, op_room;
     struct rondo_cells *buffers; /* [rank][RONDO_BUFFERS] */
@@ -75,9 +88,15 @@ rondo_result_t rondo_program_builder_create(struct rondo_program_builder **build
 /* The same for a shape's kind, size and root, with so many chunks a block of the arguments: the built-in algorithms' way. */
 rondo_result_t rondo_program_builder_create_shaped(struct rondo_program_builder **builder, const char *name,
                                                    const struct rondo_shape *shape, int chunks, int in_place);
-/* Checks a program that was written by calls: RONDO_SUCCESS if no call was wrong, every rondo_program_parallelize is closed,
- * and all output chunks end as the collective asks; else the error, as rondo_last_error says. */
+/* Checks a program before it is compiled: RONDO_SUCCESS if no call was wrong, it has a postcondition, every
+ * rondo_program_parallelize is closed, and, if it was written by calls, all output chunks end as the collective asks; else the
+ * error, as rondo_last_error says. */
 rondo_result_t rondo_program_builder_verify(struct rondo_program_builder *builder);
+
+/* Sets a directive by the name that a signature has for it, in any case. NULL, or "": none. Returns 0 if there is none of the
+ * name, or the collective has no operator. */
+int rondo_directives_set_protocol(struct rondo_directives *directives, const char *name);
+int rondo_directives_set_op(struct rondo_directives *directives, enum rondo_kind kind, const char *name);
 
 /* For messages. */
 static inline const char *rondo_buffer_name(int buffer)

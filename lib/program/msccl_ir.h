@@ -13,6 +13,7 @@ struct rondo_msccl_ir_step {
     uint8_t source_buffer, destination_buffer;
     uint32_t source, destination, count;
     int32_t wait_block, wait_step; /* of the rank: it runs after that step; -1: none */
+    int8_t notifies;               /* hasdep: another step may wait for it; -1: the file does not say */
     int line;                      /* of the file */
 };
 

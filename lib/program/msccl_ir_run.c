@@ -316,7 +316,7 @@ static void give_input(struct rondo_msccl_ir_execution *e)
             uint32_t output;
             resolve(e->ir, rank, &chunk);
             struct rondo_msccl_ir_place *place = rondo_msccl_ir_place_at(e, rank, chunk);
-            place->content.value = rondo_value_input(e->wants.salt, rank, i);
+            place->content.value = rondo_wants_input(&e->wants, rank, i);
             place->content.index = i;
             place->content.class = rondo_conditions_class(c, rank, RONDO_INPUT, i);
             place->written = e->ir->ranks[rank].copied &&

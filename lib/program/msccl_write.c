@@ -4,10 +4,12 @@
  */
 #include "lib/base/error.h"
 #include "lib/base/text.h"
+#include "lib/call/call.h"
 #include "lib/program/builder.h"
 #include "lib/program/program.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct writing {
     struct rondo_text text;
@@ -136,6 +138,12 @@ static rondo_result_t write_rank(struct writing *w, uint32_t rank)
     return status;
 }
 
+static const char *protocol_of(const struct rondo_directives *directives)
+{
+    const char *name = directives->protocol;
+    return name == NULL || strcmp(name, "simple") == 0 ? "Simple" : strcmp(name, "ll") == 0 ? "LL" : "LL128";
+}
+
 rondo_result_t rondo_program_write_xml(rondo_program_t builder, char **text)
 {
     struct rondo_compile_options options = {
@@ -154,6 +162,7 @@ rondo_result_t rondo_program_write_xml(rondo_program_t builder, char **text)
     const char *collective = rondo_collective_of(c->kind)->msccl_name;
     if (collective == NULL)
         status = rondo_fail(RONDO_ERR_UNSUPPORTED, "MSCCL's files have no word for %s", rondo_kind_name(c->kind));
+    const struct rondo_directives *own = &builder->directives;
     uint32_t channels = 1, most = 1;
     for (uint32_t rank = 0; rank < c->ranks; rank++) {
         for (uint32_t e = 0; e < set->plans[rank]->program->ends; e++)
@@ -164,10 +173,14 @@ rondo_result_t rondo_program_write_xml(rondo_program_t builder, char **text)
                 most = rondo_conditions_chunks(c, rank, (enum rondo_buffer) b);
     }
     rondo_text_add(&w.text,
-                   "<algo name=\"%s\" proto=\"Simple\" nchannels=\"%u\" nchunksperloop=\"%u\" ngpus=\"%u\" coll=\"%s\" "
-                   "inplace=\"%d\" outofplace=\"1\" minBytes=\"0\" maxBytes=\"%lld\" root=\"%u\">\n",
-                   builder->name, channels, most, c->ranks, collective != NULL ? collective : "",
-                   rondo_conditions_always_shared(c), 1LL << 40, c->root);
+                   "<algo name=\"%s\" proto=\"%s\" nchannels=\"%u\" nchunksperloop=\"%u\" ngpus=\"%u\" coll=\"%s\" "
+                   "inplace=\"%d\" outofplace=\"%d\" minBytes=\"%zu\" maxBytes=\"%zu\" root=\"%u\"",
+                   builder->name, protocol_of(own), channels, most, c->ranks, collective != NULL ? collective : "",
+                   rondo_conditions_always_shared(c) || own->in_place_only, !own->in_place_only, own->min_bytes,
+                   own->max_bytes > 0 ? own->max_bytes : (size_t) 1 << 40, c->root);
+    if (own->op >= 0)
+        rondo_text_add(&w.text, " redop=\"%s\"", rondo_op_name((rondo_op_t) own->op));
+    rondo_text_add(&w.text, ">\n");
     for (uint32_t rank = 0; rank < c->ranks && status == RONDO_SUCCESS; rank++)
         status = write_rank(&w, rank);
     rondo_text_add(&w.text, "</algo>\n");

@@ -2,12 +2,14 @@
 #include "lib/program/program.h"
 
 #include "lib/base/error.h"
+#include "lib/call/call.h"
 #include "lib/program/builder.h"
 #include "lib/program/msccl_ir.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 rondo_result_t rondo_program_compile(const struct rondo_program_builder *builder, const struct rondo_compile_options *options,
                                      int only, struct rondo_plan_set **set)
@@ -48,6 +50,25 @@ static int name_is_good(const char *name)
     return length > 0 && length < RONDO_NAME_BYTES;
 }
 
+int rondo_directives_set_protocol(struct rondo_directives *directives, const char *name)
+{
+    static const char *const names[] = {"simple", "ll", "ll128"};
+    directives->protocol = NULL;
+    for (size_t i = 0; name != NULL && i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcasecmp(name, names[i]) == 0)
+            directives->protocol = names[i];
+    return name == NULL || *name == '\0' || directives->protocol != NULL;
+}
+
+int rondo_directives_set_op(struct rondo_directives *directives, enum rondo_kind kind, const char *name)
+{
+    directives->op = -1;
+    for (int op = 0; name != NULL && op < RONDO_OP_COUNT; op++)
+        if (strcasecmp(name, rondo_op_name((rondo_op_t) op)) == 0)
+            directives->op = op;
+    return name == NULL || *name == '\0' || (directives->op >= 0 && rondo_collective_of(kind)->rule.reduces);
+}
+
 rondo_result_t rondo_program_create(rondo_program_t *program, const rondo_program_signature_t *signature)
 {
     if (program == NULL || signature == NULL)
@@ -81,7 +102,22 @@ rondo_result_t rondo_program_create(rondo_program_t *program, const rondo_progra
                                           .outputs = custom ? (uint32_t) signature->outputs : 0};
     if (signature->in_place && !rondo_conditions_may_share(&conditions))
         return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': %s has no in-place form", signature->name, signature->collective);
-    return rondo_program_builder_create(program, signature->name, &conditions, signature->in_place);
+    struct rondo_directives directives = RONDO_DIRECTIVES_NONE;
+    if (!rondo_directives_set_protocol(&directives, signature->protocol))
+        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': protocol '%s' is none of simple, ll and ll128", signature->name,
+                          signature->protocol);
+    if (!rondo_directives_set_op(&directives, kind, signature->op))
+        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': '%s' is no operator of %s", signature->name, signature->op,
+                          signature->collective);
+    if (signature->max_bytes > 0 && signature->min_bytes > signature->max_bytes)
+        return rondo_fail(RONDO_ERR_ARGUMENT, "program '%s': from %zu to %zu bytes", signature->name, signature->min_bytes,
+                          signature->max_bytes);
+    directives.min_bytes = signature->min_bytes;
+    directives.max_bytes = signature->max_bytes;
+    rondo_result_t status = rondo_program_builder_create(program, signature->name, &conditions, signature->in_place);
+    if (status == RONDO_SUCCESS)
+        (*program)->directives = directives;
+    return status;
 }
 
 rondo_result_t rondo_program_check(rondo_program_t builder, const rondo_program_limits_t *given)
@@ -102,7 +138,7 @@ rondo_result_t rondo_program_check(rondo_program_t builder, const rondo_program_
     if (given != NULL)
         limits.concurrent = (uint32_t) given->concurrent;
     struct rondo_compile_options options = {.blocks = limits.blocks, .slots = limits.slots, .protocol = RONDO_PROTOCOL_SIMPLE};
-    rondo_result_t status = builder->ir != NULL ? builder->result : rondo_program_builder_verify(builder);
+    rondo_result_t status = rondo_program_builder_verify(builder);
     if (status == RONDO_SUCCESS)
         status = rondo_program_compile(builder, &options, -1, &set);
     if (status == RONDO_SUCCESS)
@@ -124,6 +160,10 @@ rondo_result_t rondo_program_describe(rondo_program_t builder, rondo_program_sig
     signature->in_place = builder->ir != NULL ? builder->ir->in_place : builder->in_place;
     signature->inputs = (int) c->inputs;
     signature->outputs = (int) c->outputs;
+    signature->protocol = builder->directives.protocol;
+    signature->op = builder->directives.op >= 0 ? rondo_op_name((rondo_op_t) builder->directives.op) : NULL;
+    signature->min_bytes = builder->directives.min_bytes;
+    signature->max_bytes = builder->directives.max_bytes;
     return RONDO_SUCCESS;
 }
 

@@ -13,8 +13,10 @@ struct rondo_registered {
     struct rondo_program_builder *builder; /* one reference; owned */
     size_t min_bytes, max_bytes;           /* of a call that may use it */
     uint32_t block_chunks, root;
-    int even;     /* all chunks must be equally long */
-    int in_place; /* it also runs in place */
+    int even;             /* all chunks must be equally long */
+    int in_place;         /* it also runs in place */
+    const char *protocol; /* of struct rondo_directives, as the two that follow */
+    int op, in_place_only;
 };
 
 /* As rondo_compile; of a program that was read from XML, the plans of all ranks whatever `only` says. */

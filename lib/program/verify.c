@@ -346,7 +346,7 @@ static rondo_result_t make_chunks(struct rondo_verification *c)
             enum rondo_buffer buffer = RONDO_INPUT;
             uint32_t index = i;
             rondo_conditions_resolve(conditions, c->shared, rank, &buffer, &index);
-            c->held[c->chunk_first[rank * RONDO_BUFFERS + buffer] + index].value = rondo_value_input(c->wants.salt, rank, i);
+            c->held[c->chunk_first[rank * RONDO_BUFFERS + buffer] + index].value = rondo_wants_input(&c->wants, rank, i);
         }
     for (uint32_t i = 0; i < c->instruction_count; i++) {
         const struct rondo_instruction *instruction = rondo_verification_instruction(c, i);

@@ -370,6 +370,8 @@ void rondo_call_signature(const struct rondo_comm *comm, const struct rondo_call
     signature->root = collective->rule.rooted ? (uint32_t) call->root : 0;
     signature->rate = call->rate;
     signature->feedback = (uint32_t) call->feedback;
+    for (const char *at = call->program; at != NULL && *at != '\0'; at++) /* FNV-1a */
+        signature->program = (signature->program ^ (unsigned char) *at) * 16777619u;
     if (collective->agreement == RONDO_AGREE_COUNT)
         signature->count = call->count;
     if (collective->agreement == RONDO_AGREE_COUNTS) {

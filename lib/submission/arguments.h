@@ -12,7 +12,7 @@ rondo_result_t rondo_call_check(const struct rondo_comm *comm, const struct rond
 
 /* What all ranks of a call must have in common: plain data without padding, which check.c compares byte by byte. */
 struct rondo_signature {
-    uint32_t kind, type, op, root, rate, feedback;
+    uint32_t kind, type, op, root, rate, feedback, program;
     uint64_t count;
 };
 /* How many blocks the call's buffers have on this rank, where they have blocks. */

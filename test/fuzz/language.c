@@ -95,8 +95,10 @@ static void call(struct writing *w, const uint8_t *data)
     }
 }
 
-static void require(struct writing *w)
+/* Returns whether the program computes anything. */
+static int require(struct writing *w)
 {
+    int required = 0;
     for (int rank = 0; rank < w->ranks; rank++)
         for (size_t i = 0; i < CHUNKS; i++) {
             const struct held *held = &w->held[rank][RONDO_BUFFER_OUTPUT * CHUNKS + (int) i];
@@ -109,7 +111,9 @@ static void require(struct writing *w)
                 }
             if (count > 0)
                 rondo_program_require(w->program, rank, i, count, ranks, indexes);
+            required |= count > 0;
         }
+    return required;
 }
 
 static void judge(rondo_program_t program, uint8_t blocks, uint8_t slots)
@@ -148,8 +152,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         call(&w, data + at);
     while (w.depth-- > 0)
         rondo_program_serialize(w.program);
-    require(&w);
-    judge(w.program, data[1], data[2]);
+    if (require(&w))
+        judge(w.program, data[1], data[2]);
     rondo_program_destroy(w.program);
     return 0;
 }

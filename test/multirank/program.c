@@ -69,6 +69,24 @@ static void sum(struct rank *me, const char *program, size_t count, int in_place
     free(host);
 }
 
+/* A custom program: every rank gets the previous one's input. */
+static void register_previous(struct rank *me)
+{
+    rondo_program_signature_t signature = RONDO_PROGRAM_SIGNATURE_DEFAULT;
+    rondo_program_t p;
+    size_t zero = 0;
+    signature.name = "previous", signature.collective = "custom", signature.ranks = me->size;
+    signature.inputs = signature.outputs = 1;
+    MUST(rondo_program_create(&p, &signature));
+    for (int r = 0; r < me->size; r++) {
+        int left = (r + me->size - 1) % me->size;
+        rondo_program_require(p, r, 0, 1, &left, &zero);
+        rondo_chunk_copy(rondo_chunk(p, left, RONDO_BUFFER_INPUT, 0, 1), r, RONDO_BUFFER_OUTPUT, 0);
+    }
+    MUST(rondo_program_register(me->world, p, 0, 0));
+    rondo_program_destroy(p);
+}
+
 /* A custom program: every rank gets the sum of its neighbours' inputs, each in a chunk of its own. */
 static void custom(struct rank *me)
 {
@@ -89,6 +107,7 @@ static void custom(struct rank *me)
     }
     MUST(rondo_program_register(me->world, p, 0, 0));
     rondo_program_destroy(p);
+    register_previous(me);
     enum { COUNT = 1001 };
     rondo_attr_t attr = RONDO_ATTR_DEFAULT;
     rondo_request_t request;
@@ -96,23 +115,45 @@ static void custom(struct rank *me)
     for (int i = 0; i < COUNT; i++)
         host[i] = 1000 * me->rank + i;
     ranks_put(input, host, COUNT * 4);
-    EXPECT(RONDO_ERR_ARGUMENT, "names no program",
-           rondo_custom_init(input, output, COUNT, RONDO_INT32, RONDO_SUM, me->world, NULL, &request));
-    attr.program = "nobody";
-    EXPECT(RONDO_ERR_UNSUPPORTED, "nobody",
-           rondo_custom_init(input, output, COUNT, RONDO_INT32, RONDO_SUM, me->world, &attr, &request));
-    attr.program = "neighbours";
-    EXPECT(RONDO_ERR_ARGUMENT, "avg",
-           rondo_custom_init(input, output, COUNT, RONDO_INT32, RONDO_AVG, me->world, &attr, &request));
-    MUST(rondo_custom_init(input, output, COUNT, RONDO_INT32, RONDO_SUM, me->world, &attr, &request));
-    MUST(rondo_start(request));
-    MUST(rondo_wait(request));
-    MUST(rondo_request_free(&request));
-    ranks_get(host, output, 2 * COUNT * 4);
-    int left = (me->rank + n - 1) % n, wrong = 0;
-    for (int i = 0; i < COUNT; i++)
-        wrong += host[i] != 1000 * left + i || host[COUNT + i] != 1000 * left + i + 1000 * me->rank + i;
-    CHECK(wrong == 0, "%d elements are wrong", wrong);
+    EXPECT(RONDO_ERR_ARGUMENT, "program is NULL",
+           rondo_program_run_init(NULL, input, output, COUNT, RONDO_INT32, RONDO_SUM, me->world, NULL, &request));
+    EXPECT(RONDO_ERR_UNSUPPORTED, "no-such",
+           rondo_program_run("no-such", input, output, COUNT, RONDO_INT32, RONDO_SUM, me->world));
+    attr.program = "no-such";
+    EXPECT(RONDO_ERR_ARGUMENT, "attr->program is 'no-such'",
+           rondo_program_run_init("neighbours", input, output, COUNT, RONDO_INT32, RONDO_SUM, me->world, &attr, &request));
+    EXPECT(RONDO_ERR_ARGUMENT, "avg", rondo_program_run("neighbours", input, output, COUNT, RONDO_INT32, RONDO_AVG, me->world));
+    static const char *const forms[] = {"blocking", "non-blocking", "persistent"};
+    for (int form = 0; form < 6; form++) { /* each twice, for the request cache */
+        const char *name = form % 2 == 0 ? "neighbours" : "previous";
+        const size_t count = (size_t) (form % 2 == 0 ? COUNT : COUNT - form);
+        memset(host, 0, sizeof(host));
+        ranks_put(output, host, sizeof(host));
+        STEP("%s by %s", forms[form / 2], name);
+        if (form / 2 == 0) {
+            MUST(rondo_program_run(name, input, output, count, RONDO_INT32, RONDO_SUM, me->world));
+        } else if (form / 2 == 1) {
+            MUST(rondo_iprogram_run(name, input, output, count, RONDO_INT32, RONDO_SUM, me->world, &request));
+            MUST(rondo_wait(request));
+        } else {
+            MUST(rondo_program_run_init(name, input, output, count, RONDO_INT32, RONDO_SUM, me->world, NULL, &request));
+            MUST(rondo_start(request));
+            MUST(rondo_wait(request));
+            MUST(rondo_request_free(&request));
+        }
+        ranks_get(host, output, sizeof(host));
+        int left = (me->rank + n - 1) % n, wrong = 0;
+        for (int i = 0; i < (int) count; i++) {
+            wrong += host[i] != 1000 * left + i;
+            wrong += form % 2 == 0 && host[COUNT + i] != 1000 * left + i + 1000 * me->rank + i;
+        }
+        CHECK(wrong == 0, "%d elements are wrong", wrong);
+    }
+    if (n > 1) { /* the two have equal arguments but for the program */
+        rondo_result_t result =
+            rondo_program_run(me->rank == 0 ? "neighbours" : "previous", input, output, 8, RONDO_INT32, RONDO_SUM, me->world);
+        CHECK(result == RONDO_ERR_MISMATCH, "%d (%s)", (int) result, rondo_last_error());
+    }
     ranks_release(input);
     ranks_release(output);
 }

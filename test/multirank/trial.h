@@ -64,7 +64,7 @@ static const char *const collective_names[COLLECTIVES] = {"allreduce",
 enum form { BLOCKING, NONBLOCKING, PERSISTENT, FORMS };
 static const char *const form_names[FORMS] = {"blocking", "nonblocking", "persistent"};
 
-enum { CANARY_BYTES = 64, CANARY = 0xa5, TRIAL_RANKS = 64 };
+enum { CANARY_BYTES = 64, CANARY = 0xa5, TRIAL_RANKS = 260, TRIAL_EDGES = 16 /* of a rank, each way */ };
 
 /* A communicator's graph, as rondo.h's words say: each end of an edge has the rank at the other end (-1: there is none) and the
  * edge's place in that rank's list. */
@@ -73,7 +73,7 @@ struct edge {
 };
 struct graph {
     int outs[TRIAL_RANKS], ins[TRIAL_RANKS];
-    struct edge out[TRIAL_RANKS][TRIAL_RANKS], in[TRIAL_RANKS][TRIAL_RANKS];
+    struct edge out[TRIAL_RANKS][TRIAL_EDGES], in[TRIAL_RANKS][TRIAL_EDGES];
 };
 
 struct trial {
@@ -157,7 +157,7 @@ static inline int is_neighborhood(enum collective what)
 
 static inline void add_edge(struct graph *graph, int from, int to)
 {
-    if (graph->outs[from] == TRIAL_RANKS || graph->ins[to] == TRIAL_RANKS)
+    if (graph->outs[from] == TRIAL_EDGES || graph->ins[to] == TRIAL_EDGES)
         return;
     graph->out[from][graph->outs[from]] = (struct edge){to, graph->ins[to]};
     graph->in[to][graph->ins[to]++] = (struct edge){from, graph->outs[from]++};
@@ -200,7 +200,7 @@ static inline void grid_edges(struct graph *graph, int ndims, const int *dims, c
 /* Makes a communicator of all ranks of another, with a graph of a kind that the seed says, and fills in the graph. */
 static inline void make_graph(rondo_comm_t comm, uint64_t seed, struct graph *graph, rondo_comm_t *made)
 {
-    int rank, size, sources[TRIAL_RANKS], destinations[TRIAL_RANKS];
+    int rank, size, sources[TRIAL_EDGES], destinations[TRIAL_EDGES];
     MUST(rondo_comm_rank(comm, &rank));
     MUST(rondo_comm_size(comm, &size));
     if (seed % 2 == 0) {

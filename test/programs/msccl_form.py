@@ -274,6 +274,59 @@ def reduce_scatter_ring(n):
     return p
 
 
+def alltonext(hosts, group, backward=False):
+    """Each rank's input becomes the next rank's output. Between hosts all ranks of both take a part of the way. msccl-tools writes
+    its AllToNext as a custom collective in place, though the steps use two buffers."""
+    n = hosts * group
+    p = Program("alltonext-backward" if backward else "alltonext-forward", "custom", n, True)
+    at = lambda rank: n - 1 - rank if backward else rank
+    for rank in range(n - 1):
+        if (rank + 1) % group != 0:
+            p.copy((at(rank), "i", 0), (at(rank + 1), "o", 0), group, channel=rank % 2)
+            continue
+        for part in range(group):
+            place, near, far = (at(rank), "i", part), rank + 1 - group + part, rank + 1 + part
+            if part < group - 1:
+                place = p.copy(place, (at(near), "s", 0), channel=part % 2)
+            if part > 0:
+                place = p.copy(place, (at(far), "s", 1), channel=part % 2)
+            p.copy(place, (at(rank + 1), "o", part), channel=part % 2)
+    return p
+
+
+def spread_one(n):
+    """Rank 0's chunk gets to ranks 1 and 2."""
+    p = Program("spread_one", "custom", n, False)
+    for rank in range(1, n):
+        p.copy((0, "i", 0), (rank, "o", 0), channel=rank - 1)
+    return p
+
+
+def sum_of_neighbours(n):
+    """Every rank gets the sum of its own and the previous rank's input."""
+    p = Program("sum_of_neighbours", "custom", n, False)
+    for rank in range(n):
+        p.copy((rank, "i", 0), (rank, "o", 0))
+        p.reduce((rank, "o", 0), ((rank - 1) % n, "i", 0))
+    return p
+
+
+# Custom programs, each with the name of its postcondition or [(rank, chunk, holds)], and with a precondition.
+def spread(n):
+    return [(rank, 0, [[0, 0]]) for rank in range(1, n)]
+
+
+CUSTOM = {
+    "alltonext-forward-2x2": (lambda: alltonext(2, 2), "alltonext", []),
+    "alltonext-forward-3x3": (lambda: alltonext(3, 3), "alltonext", [(8, c, []) for c in range(3)]),
+    "alltonext-backward-2x2": (lambda: alltonext(2, 2, True), [(r, c, [[r + 1, c]]) for r in range(3) for c in range(2)], []),
+    "custom-spread-3": (lambda: spread_one(3), spread(3), [(1, 0, []), (2, 0, [])]),
+    "custom-sum-4": (lambda: sum_of_neighbours(4), [(r, 0, [[(r - 1) % 4, 0], [r, 0]]) for r in range(4)], []),
+    # Rank 1's input is rank 0's already: twice the same.
+    "custom-sum-of-copies-3": (lambda: sum_of_neighbours(3), [(0, 0, [[0, 0], [2, 0]]), (1, 0, [[0, 0], [0, 0]]), (2, 0, [[0, 0], [2, 0]])],
+                               [(1, 0, [[0, 0]])]),
+}
+
 PROGRAMS = {
     "allreduce-ring-3": lambda: allreduce_ring(3),
     "allreduce-ring-4-channels-2": lambda: allreduce_ring(4, 2),
@@ -290,4 +343,6 @@ PROGRAMS = {
 
 if __name__ == "__main__":
     for name, make in PROGRAMS.items():
+        (pathlib.Path(sys.argv[1]) / f"{name}.xml").write_text(make().xml())
+    for name, (make, _, _) in CUSTOM.items():
         (pathlib.Path(sys.argv[1]) / f"{name}.xml").write_text(make().xml())

@@ -144,6 +144,63 @@ static void test_custom(void **state)
     }
 }
 
+static rondo_program_t start_custom(int ranks, int inputs, int outputs)
+{
+    rondo_program_signature_t signature = RONDO_PROGRAM_SIGNATURE_DEFAULT;
+    rondo_program_t p;
+    signature.name = "own", signature.collective = "custom", signature.ranks = ranks, signature.inputs = inputs,
+    signature.outputs = outputs;
+    assert_right(rondo_program_create(&p, &signature));
+    return p;
+}
+
+/* Rank 1 has a copy of rank 0's input, and rank 2 the sum of both its own and rank 0's. */
+static void test_precondition(void **state)
+{
+    (void) state;
+    const int zero = 0, both[] = {0, 2};
+    const size_t first[] = {0, 0};
+    rondo_program_t p = start_custom(3, 1, 1); /* the copy of a copy is the original */
+    rondo_program_assume(p, 1, 0, 1, &zero, first);
+    rondo_program_assume(p, 2, 0, 2, both, first);
+    rondo_program_require(p, 2, 0, 1, &zero, first);
+    rondo_program_require(p, 0, 0, 2, both, first);
+    rondo_chunk_copy(in(p, 1, 0), 2, RONDO_BUFFER_OUTPUT, 0);
+    rondo_chunk_copy(in(p, 2, 0), 0, RONDO_BUFFER_OUTPUT, 0);
+    assert_right(rondo_program_check(p, NULL));
+    rondo_program_destroy(p);
+
+    p = start_custom(3, 1, 1); /* without the precondition the same program is wrong */
+    rondo_program_require(p, 2, 0, 1, &zero, first);
+    rondo_chunk_copy(in(p, 1, 0), 2, RONDO_BUFFER_OUTPUT, 0);
+    assert_says(rondo_program_check(p, NULL), RONDO_ERR_ARGUMENT, "but others");
+    rondo_program_destroy(p);
+
+    p = start_custom(2, 1, 1); /* nothing to read */
+    rondo_program_assume(p, 1, 0, 0, NULL, NULL);
+    rondo_program_require(p, 0, 0, 1, &zero, first);
+    in(p, 1, 0);
+    assert_says(rondo_program_check(p, NULL), RONDO_ERR_ARGUMENT, "chunk 0 of rank 1's input");
+    rondo_program_destroy(p);
+
+    p = start_custom(2, 1, 1); /* what an instruction counts on comes first */
+    rondo_program_require(p, 0, 0, 1, &zero, first);
+    rondo_chunk_copy(in(p, 0, 0), 0, RONDO_BUFFER_OUTPUT, 0);
+    rondo_program_assume(p, 1, 0, 1, &zero, first);
+    assert_says(rondo_program_check(p, NULL), RONDO_ERR_STATE, "after the first operation");
+    rondo_program_destroy(p);
+
+    p = start_custom(2, 1, 1);
+    rondo_chunk_copy(in(p, 0, 0), 1, RONDO_BUFFER_OUTPUT, 0);
+    assert_says(rondo_program_check(p, NULL), RONDO_ERR_ARGUMENT, "without a postcondition");
+    rondo_program_destroy(p);
+
+    p = start_custom(2, 1, 1);
+    rondo_program_assume(p, 0, 1, 1, &zero, first);
+    assert_says(rondo_program_check(p, NULL), RONDO_ERR_ARGUMENT, "assume: rank 0, input chunk 1, 1 terms: out of range");
+    rondo_program_destroy(p);
+}
+
 /* ---- budgets ---- */
 
 static double seconds(void)
@@ -185,8 +242,8 @@ static void test_budgets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_rank), cmocka_unit_test(test_errors),  cmocka_unit_test(test_wrong_results),
-        cmocka_unit_test(test_custom),   cmocka_unit_test(test_budgets),
+        cmocka_unit_test(test_one_rank), cmocka_unit_test(test_errors),       cmocka_unit_test(test_wrong_results),
+        cmocka_unit_test(test_custom),   cmocka_unit_test(test_precondition), cmocka_unit_test(test_budgets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

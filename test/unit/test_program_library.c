@@ -154,6 +154,42 @@ static void test_hand_written(void **state)
                 }
 }
 
+/* The plans of more ranks than a block has connectors to: right, also in place, with connectors to as many ranks each way as
+ * the number of ranks has bits, and small. */
+static void check_many(const char *name, enum rondo_kind kind, int ranks, int root)
+{
+    struct rondo_verify_limits limits = {1, 1, 0};
+    struct rondo_shape shape = {.kind = kind, .size = ranks, .root = root, .channels = 1};
+    struct rondo_plan_set *set = hand_written(rondo_algorithm_find(name, kind), &shape);
+    uint32_t bits = 0;
+    while ((ranks - 1) >> bits > 0)
+        bits++;
+    for (int rank = 0; rank < ranks; rank++) {
+        assert_true(set->plans[rank]->program->ends <=
+                    (kind == RONDO_KIND_ALLTOALL || kind == RONDO_KIND_BARRIER ? 2 : 1) * bits);
+        assert_true(set->plans[rank]->program->bytes <= 256 + 32 * (uint32_t) ranks * (2 + bits));
+    }
+    for (int shared = 0; shared <= rondo_conditions_may_share(&set->conditions); shared++)
+        if (rondo_verify_plans(set, name, &limits, shared) != RONDO_SUCCESS)
+            fail_msg("%s %s, %d ranks, root %d, shared %d: %s", name, rondo_kind_name(kind), ranks, root, shared,
+                     rondo_last_error());
+    rondo_plan_set_free(set);
+}
+
+static void test_many_ranks(void **state)
+{
+    (void) state;
+    static const int sizes[] = {64, 129, 130, 200, 257};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        check_many("bruck", RONDO_KIND_BARRIER, sizes[i], 0);
+        check_many("bruck", RONDO_KIND_ALLTOALL, sizes[i], 0);
+        for (int root = 0; root < sizes[i]; root += sizes[i] / 3 + 1) {
+            check_many("binomial", RONDO_KIND_GATHER, sizes[i], root);
+            check_many("binomial", RONDO_KIND_SCATTER, sizes[i], root);
+        }
+    }
+}
+
 /* Direct access stays within the peers' buffers. */
 static void test_remote_chunks(void **state)
 {
@@ -344,9 +380,9 @@ static void test_exchanges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_by_hand),   cmocka_unit_test(test_library),       cmocka_unit_test(test_slots),
-        cmocka_unit_test(test_hand_written), cmocka_unit_test(test_remote_chunks), cmocka_unit_test(test_multiplied),
-        cmocka_unit_test(test_exchanges),
+        cmocka_unit_test(test_as_by_hand),   cmocka_unit_test(test_library),    cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_hand_written), cmocka_unit_test(test_many_ranks), cmocka_unit_test(test_remote_chunks),
+        cmocka_unit_test(test_multiplied),   cmocka_unit_test(test_exchanges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

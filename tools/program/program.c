@@ -25,18 +25,29 @@ enum {
     OPT_OUTPUT,
     OPT_BYTES,
     OPT_DEVICE,
+    OPT_PRECONDITION,
+    OPT_POSTCONDITION,
     OPT_JSON,
     OPT_HELP
 };
 
 static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, OPT_RANKS},   {"channels", required_argument, NULL, OPT_CHANNELS},
-    {"root", required_argument, NULL, OPT_ROOT},     {"collective", required_argument, NULL, OPT_COLLECTIVE},
-    {"format", required_argument, NULL, OPT_FORMAT}, {"slots", required_argument, NULL, OPT_SLOTS},
-    {"blocks", required_argument, NULL, OPT_BLOCKS}, {"concurrent", required_argument, NULL, OPT_CONCURRENT},
-    {"output", required_argument, NULL, OPT_OUTPUT}, {"bytes", required_argument, NULL, OPT_BYTES},
-    {"device", required_argument, NULL, OPT_DEVICE}, {"json", required_argument, NULL, OPT_JSON},
-    {"help", no_argument, NULL, OPT_HELP},           {NULL, 0, NULL, 0},
+    {"ranks", required_argument, NULL, OPT_RANKS},
+    {"channels", required_argument, NULL, OPT_CHANNELS},
+    {"root", required_argument, NULL, OPT_ROOT},
+    {"collective", required_argument, NULL, OPT_COLLECTIVE},
+    {"format", required_argument, NULL, OPT_FORMAT},
+    {"slots", required_argument, NULL, OPT_SLOTS},
+    {"blocks", required_argument, NULL, OPT_BLOCKS},
+    {"concurrent", required_argument, NULL, OPT_CONCURRENT},
+    {"output", required_argument, NULL, OPT_OUTPUT},
+    {"bytes", required_argument, NULL, OPT_BYTES},
+    {"device", required_argument, NULL, OPT_DEVICE},
+    {"json", required_argument, NULL, OPT_JSON},
+    {"help", no_argument, NULL, OPT_HELP},
+    {"precondition", required_argument, NULL, OPT_PRECONDITION},
+    {"postcondition", required_argument, NULL, OPT_POSTCONDITION},
+    {NULL, 0, NULL, 0},
 };
 
 static const char help[] =
@@ -53,6 +64,8 @@ static const char help[] =
     "  --format text|dot|svg  of show (text); svg needs Graphviz's dot\n"
     "  --bytes LIST           run: sizes, comma-separated (suffixes K, M)\n"
     "  --device host|cuda     run\n"
+    "  --precondition FILE, --postcondition FILE|NAME   of a custom program: what its input chunks hold at the start, and its\n"
+    "                         output chunks at the end. NAME: alltonext, allgather, alltoall or allreduce\n"
     "  --output FILE          of show and export (standard output)\n"
     "  --json FILE            - for standard output\n";
 
@@ -96,6 +109,12 @@ static int read_one(int option, struct program_options *o)
         return 0;
     case OPT_DEVICE:
         return options_device(VERB, "--device", optarg, &o->device);
+    case OPT_PRECONDITION:
+        o->precondition = optarg;
+        return 0;
+    case OPT_POSTCONDITION:
+        o->postcondition = optarg;
+        return 0;
     default:
         o->json = optarg;
         return 0;
@@ -156,7 +175,24 @@ rondo_result_t program_load(const struct program_options *o, rondo_program_t *pr
         return RONDO_ERR_SYSTEM;
     rondo_result_t result = rondo_program_read_xml(text, bytes, program);
     free(text);
+    if (result == RONDO_SUCCESS)
+        conditions_apply(&o->before, &o->after, *program);
     return result;
+}
+
+/* Reads the conditions that the command line names, and gives them to the program, which has none yet. */
+static int read_conditions(struct program_options *o, rondo_program_t program)
+{
+    rondo_program_signature_t signature;
+    int code = 0;
+    rondo_program_describe(program, &signature);
+    if (o->precondition != NULL)
+        code = conditions_read("precondition", o->precondition, &signature, &o->before);
+    if (code == 0 && o->postcondition != NULL)
+        code = conditions_read("postcondition", o->postcondition, &signature, &o->after);
+    if (code == 0)
+        conditions_apply(&o->before, &o->after, program);
+    return code;
 }
 
 static int fail(const struct program_options *o, rondo_result_t code, json_t *json)
@@ -275,6 +311,10 @@ int verb_program(int argc, char **argv)
         rondo_result_t result = program_load(&o, &program);
         if (result != RONDO_SUCCESS)
             code = fail(&o, result, json);
+        else
+            code = read_conditions(&o, program);
+        if (code != 0)
+            ; /* has been said */
         else if (strcmp(o.action, "check") == 0)
             code = check(&o, program, json);
         else if (strcmp(o.action, "run") == 0)
@@ -283,6 +323,8 @@ int verb_program(int argc, char **argv)
             code = show(&o, program, json);
     }
     rondo_program_destroy(program);
+    conditions_free(&o.before);
+    conditions_free(&o.after);
     int written = output_json(VERB, o.json, json);
     return code != 0 ? code : written;
 }

@@ -45,6 +45,9 @@ static int run_row(struct rank *rank, struct running *running, size_t bytes, boo
     void *memory[2] = {NULL, NULL};
     uint64_t wrong = 0;
     int code = 0;
+    if (running->signature.op != NULL && (code = options_operator("program", "redop", running->signature.op, &call.op)) != 0)
+        return code;
+    values.op = call.op;
     call.attr.program = running->signature.name;
     values_prepare(&values, collective_is_prefix(collective));
     if (!call_shape(&call, bytes))
@@ -89,6 +92,23 @@ static int run_row(struct rank *rank, struct running *running, size_t bytes, boo
     return code;
 }
 
+/* One size of a custom program. */
+static int run_custom_row(struct rank *rank, struct running *running, size_t bytes)
+{
+    struct program_row row = {.form = "start"};
+    rondo_result_t result = program_run_custom(rank, running->options, &running->signature, bytes, &row);
+    if (result != RONDO_SUCCESS)
+        return say(rank, row.form, result);
+    if (rank->rank == 0) {
+        fprintf(output_stream(running->options->json), "%10zu B  %-12s %s\n", row.bytes, "custom",
+                row.wrong == 0 ? "right" : "WRONG");
+        json_array_append_new(running->rows, json_pack("{s:I, s:b, s:b, s:I}", "bytes", (json_int_t) row.bytes, "in_place", 0,
+                                                       "ran", 1, "wrong", (json_int_t) row.wrong));
+    }
+    __atomic_fetch_add(&running->wrong, row.wrong, __ATOMIC_RELAXED);
+    return 0;
+}
+
 static int body(struct rank *rank, void *argument)
 {
     struct running *running = argument;
@@ -100,7 +120,8 @@ static int body(struct rank *rank, void *argument)
     if (result != RONDO_SUCCESS)
         return say(rank, "register", result);
     const char *at = running->options->bytes != NULL ? running->options->bytes : default_bytes;
-    bool may_be_in_place = collective_shares(collective_find(running->signature.collective));
+    const bool custom = strcmp(running->signature.collective, "custom") == 0;
+    const bool may_be_in_place = !custom && collective_shares(collective_find(running->signature.collective));
     for (int code; *at != '\0';) {
         char text[32];
         size_t length = strcspn(at, ","), bytes;
@@ -108,7 +129,9 @@ static int body(struct rank *rank, void *argument)
         at += length + (at[length] == ',');
         if ((code = options_size("program", "--bytes", text, &bytes)) != 0)
             return code;
-        for (int in_place = 0; in_place <= (int) may_be_in_place; in_place++)
+        if (custom && (code = run_custom_row(rank, running, bytes)) != 0)
+            return code;
+        for (int in_place = 0; !custom && in_place <= (int) may_be_in_place; in_place++)
             if ((code = run_row(rank, running, bytes, in_place != 0)) != 0)
                 return code;
     }
@@ -122,7 +145,7 @@ int program_run(const struct program_options *options, rondo_program_t program, 
     struct options_runtime runtime = OPTIONS_RUNTIME_DEFAULT;
     runtime.threads = running.signature.ranks;
     runtime.device = options->device;
-    if (collective_find(running.signature.collective) == NULL) {
+    if (strcmp(running.signature.collective, "custom") != 0 && collective_find(running.signature.collective) == NULL) {
         json_decref(running.rows);
         return options_refuse("program", "run: there is no way to check %s", running.signature.collective);
     }

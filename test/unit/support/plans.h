@@ -214,8 +214,8 @@ static inline int played_step(struct played *p, uint32_t rank, uint32_t b)
 static inline int played_wish(const struct rondo_conditions *c, uint32_t rank, uint32_t i, uint64_t *value)
 {
     for (size_t r = 0; r < c->requirement_count; r++) {
-        const struct rondo_requirement *wish = &c->requirements[r];
-        if (wish->rank != rank || wish->output != i / c->block_chunks)
+        const struct rondo_holding *wish = &c->requirements[r];
+        if (wish->rank != rank || wish->chunk != i / c->block_chunks)
             continue;
         *value = 0;
         for (uint32_t t = 0; t < wish->terms; t++) {
