@@ -19,9 +19,9 @@ def test_insisted(algorithm):
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_in_turn(ranks):
-    """Four calls that are made in turn are bound once each."""
+    """Four calls that are made in turn, and then three with counts, are bound once each."""
     said = run(program("request_cache"), "--ranks", ranks, "--in-turn", 300, RONDO_DEVICE="host", RONDO_LOG="debug")
-    assert said.count(": algorithm ") == 4 * ranks
+    assert said.count(": algorithm ") == 7 * ranks
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 4])
@@ -34,3 +34,11 @@ def test_small_calls_wake_no_thread(blocks):
 def test_small_starts_wake_hardly_any_thread(ranks, count):
     """A thread that starts an operation and waits for it carries it out itself."""
     run(program("idle"), "--ranks", ranks, "--small", 20000, "--started", 1, "--count", count)
+
+
+@pytest.mark.parametrize("check", [0, 1])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
+def test_zero_count(ranks, check):
+    """Calls that move nothing need no request of a lane. Without RONDO_CHECK no rank waits for another; with it they are compared. Either
+    way, all other calls match."""
+    run(program("zero_count"), "--ranks", ranks, "--seed", ranks, RONDO_CHECK=check)

@@ -41,9 +41,21 @@ static int is_p2p(const struct rondo_call *call)
     return rondo_kind_is_p2p(call->kind);
 }
 
-static int moves_nothing(const struct rondo_call *call)
+/* Whether no rank of the call moves anything, which each concludes from what all of them give alike. A rank that knows but its
+ * own counts cannot tell. The call's arguments are right, and its arrays not yet resolved. */
+static int moves_nothing(const struct rondo_comm *comm, const struct rondo_call *call)
 {
-    return call->count == 0 && !rondo_kind_has_counts(call->kind) && !rondo_kind_is_neighborhood(call->kind);
+    switch (rondo_collective_of(call->kind)->agreement) {
+    case RONDO_AGREE_COUNT:
+        return call->count == 0;
+    case RONDO_AGREE_COUNTS:
+        for (int i = 0; i < comm->size; i++)
+            if (call->receive_counts[i] != 0)
+                return 0;
+        return 1;
+    default:
+        return 0;
+    }
 }
 
 /* Copies the arrays of a v-collective, because the user's may go out of scope. */
@@ -226,13 +238,14 @@ static rondo_result_t build(struct making *making, struct rondo_request **result
     request->persistent = making->persistent;
     request->streamed = making->streamed;
     request->checked = comm->runtime->settings.check && (!making->persistent || is_p2p(call));
-    request->empty = moves_nothing(call);
+    request->empty = moves_nothing(comm, call);
     memcpy(request->windows, making->windows, sizeof(request->windows));
     status = copy_arrays(request);
     request->programs = __atomic_load_n(&comm->programs->registered, __ATOMIC_RELAXED);
     request->reachable = rondo_is_reachable(comm, &request->call, request->windows);
     if (status == RONDO_SUCCESS)
-        status = rondo_select(comm, &request->call, request->reachable, making->streamed, making->attr->program, &choice);
+        status = rondo_select(comm, &request->call, request->reachable, making->streamed,
+                              request->call.program != NULL ? request->call.program : making->attr->program, &choice);
     if (status == RONDO_SUCCESS) {
         rondo_select_gpu_oversubscribed(comm, &request->call, request->reachable, making->oversubscription, &choice);
         status = choose_lane(making, request, &choice);
@@ -309,7 +322,7 @@ static rondo_result_t make_anew(struct rondo_comm *comm, const struct rondo_call
     /* What is over the budget can be refused at an init, where nothing has been done yet; all ranks are told. */
     if (!persistent || !rondo_last_error_refuses())
         status = rondo_comm_conclude(comm, rondo_kind_name(call->kind), status);
-    if (persistent && !is_p2p(call) && comm->size > 1 && !moves_nothing(call) &&
+    if (persistent && !is_p2p(call) && comm->size > 1 && !moves_nothing(comm, call) &&
         (status == RONDO_SUCCESS || rondo_comm_failure(comm) == RONDO_SUCCESS))
         status = rondo_agree(comm, rondo_kind_name(call->kind), status, &making.refused);
     if (status != RONDO_SUCCESS)
@@ -322,15 +335,22 @@ static rondo_result_t make_anew(struct rondo_comm *comm, const struct rondo_call
     return RONDO_SUCCESS;
 }
 
+/* The communicator's failure, as the calling thread's error. */
+static rondo_result_t check_failure(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    const rondo_result_t status = rondo_comm_failure(comm);
+    return status == RONDO_SUCCESS ? status : rondo_fail(status, "%s: %s", rondo_kind_name(call->kind), comm->failure);
+}
+
 /* Takes a request of that form from the cache or makes one. The arguments have been checked. */
 static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *given, const rondo_attr_t *attr,
                            enum rondo_form form, struct rondo_request **result)
 {
     static const rondo_attr_t defaults = RONDO_ATTR_DEFAULT;
     struct rondo_call call = *given;
-    rondo_result_t status = rondo_comm_failure(comm);
+    rondo_result_t status = check_failure(comm, &call);
     if (status != RONDO_SUCCESS)
-        return rondo_fail(status, "%s: %s", rondo_kind_name(call.kind), comm->failure);
+        return status;
     attr = attr != NULL ? attr : &defaults;
     status = rondo_compression_choose(comm, attr, form == RONDO_FORM_PERSISTENT, &call);
     if (status != RONDO_SUCCESS)
@@ -351,7 +371,7 @@ static rondo_result_t make(struct rondo_comm *comm, const struct rondo_call *giv
 static const char *function_name(const struct rondo_call *call, enum rondo_form form, char *name, size_t bytes)
 {
     static const char *const formats[] = {"rondo_%s", "rondo_i%s", "rondo_%s_init", "rondo_%s_on_stream"}; /* by the form */
-    snprintf(name, bytes, formats[form], rondo_kind_name(call->kind));
+    snprintf(name, bytes, formats[form], call->kind == RONDO_KIND_CUSTOM ? "program_run" : rondo_kind_name(call->kind));
     return name;
 }
 
@@ -419,12 +439,39 @@ static int run_cached(struct rondo_comm *comm, const struct rondo_call *call, ro
     return 1;
 }
 
+/* Whether the call has completed as soon as it is made, without a request's lane and number. All ranks conclude it alike, so
+ * the numbers of later operations match. A comparison of the calls needs the number, and a group its request. */
+static int is_over_at_once(const struct rondo_comm *comm, const struct rondo_call *call)
+{
+    return moves_nothing(comm, call) && !comm->runtime->settings.check && !rondo_group_is_open(comm);
+}
+
+/* Makes a request for a call that is over at once: DONE, and bound to nothing. */
+static rondo_result_t make_over(struct rondo_comm *comm, const struct rondo_call *call, struct rondo_request **result)
+{
+    rondo_result_t status = check_failure(comm, call);
+    if (status == RONDO_SUCCESS)
+        status = rondo_request_take(comm->runtime, result);
+    if (status != RONDO_SUCCESS)
+        return status;
+    struct rondo_request *request = *result;
+    request->comm = comm;
+    request->call = (struct rondo_call){.kind = call->kind, .type = call->type, .root = call->root};
+    request->empty = 1;
+    /* No other thread has the handle yet; the queue lock, under which by_slot is read, is released by a later taking or
+     * giving back. */
+    __atomic_store_n(&request->state, RONDO_REQUEST_DONE, __ATOMIC_RELEASE);
+    return RONDO_SUCCESS;
+}
+
 rondo_result_t rondo_call_blocking(rondo_comm_t handle, const struct rondo_call *call)
 {
     struct rondo_comm *comm;
     struct rondo_call room;
     struct rondo_request *request;
     rondo_result_t result = check(handle, &call, &room, RONDO_FORM_BLOCKING, &comm);
+    if (result == RONDO_SUCCESS && is_over_at_once(comm, call))
+        return check_failure(comm, call);
     if (result == RONDO_SUCCESS && run_cached(comm, call, &result))
         return result;
     if (result == RONDO_SUCCESS)
@@ -445,12 +492,13 @@ rondo_result_t rondo_call_nonblocking(rondo_comm_t handle, const struct rondo_ca
         return refuse_result(call, RONDO_FORM_STARTED);
     *result_request = NULL;
     rondo_result_t result = check(handle, &call, &room, RONDO_FORM_STARTED, &comm);
+    const int over = result == RONDO_SUCCESS && is_over_at_once(comm, call);
     if (result == RONDO_SUCCESS)
-        result = make(comm, call, NULL, RONDO_FORM_STARTED, &request);
+        result = over ? make_over(comm, call, &request) : make(comm, call, NULL, RONDO_FORM_STARTED, &request);
     if (result != RONDO_SUCCESS)
         return result;
     *result_request = request->handle;
-    if (!rondo_group_joins(comm, request))
+    if (!over && !rondo_group_joins(comm, request))
         rondo_submit(request->runtime,
                      &(struct rondo_submission){.request = request, .count = 1, .assist = RONDO_ASSIST_MAYBE});
     return RONDO_SUCCESS;

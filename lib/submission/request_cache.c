@@ -4,6 +4,7 @@
 
 #include "device/device.h"
 #include "lib/base/handle.h"
+#include "lib/submission/arguments.h"
 #include "lib/submission/bind.h"
 #include "lib/submission/reach.h"
 #include "lib/submission/request.h"
@@ -21,27 +22,49 @@ static int has_buffers(const struct rondo_request *request, const struct rondo_c
     return request->call.send == call->send && request->call.recv == call->recv;
 }
 
+/* Whether the call has the request's count, and counts and displacements for each rank where there are such. */
+static int has_sizes(const struct rondo_request *request, const struct rondo_call *call)
+{
+    if (!rondo_kind_has_counts(call->kind))
+        return request->call.count == call->count;
+    const struct rondo_blocks blocks = rondo_call_blocks(request->comm, call->kind);
+    return rondo_call_resolves_to(call, &blocks, &request->call);
+}
+
+static int is_in_place_alike(const struct rondo_call *one, const struct rondo_call *other)
+{
+    return (one->send == RONDO_IN_PLACE) == (other->send == RONDO_IN_PLACE) &&
+           (one->recv == RONDO_IN_PLACE) == (other->recv == RONDO_IN_PLACE);
+}
+
 /* Whether the choice for the call would be the one that the request was bound to: everything that a choice depends on is equal.
  * Settings do not change, and the call has its compression. */
 static int is_alike(const struct rondo_request *request, const struct rondo_call *call, int reachable)
 {
     const struct rondo_call *own = &request->call;
-    if (own->type != call->type || own->count != call->count || own->op != call->op || own->kind != call->kind ||
-        own->root != call->root || own->rate != call->rate || /* in this order: lib/submission/arguments.c, is_known */
+    /* In this order: lib/submission/arguments.c, is_known. */
+    if (own->type != call->type || own->op != call->op || own->kind != call->kind || own->root != call->root ||
+        own->rate != call->rate || own->program != call->program || !is_in_place_alike(own, call) ||
+        !has_sizes(request, call) ||
         request->programs != __atomic_load_n(&request->comm->programs->registered, __ATOMIC_RELAXED) ||
         request->reachable != reachable)
         return 0;
     if (has_buffers(request, call))
         return 1;
     /* With other buffers, a reduce-scatter's result may be a block of its input or not, which the binding depends on. */
-    return (own->send == RONDO_IN_PLACE) == (call->send == RONDO_IN_PLACE) &&
-           (own->recv == RONDO_IN_PLACE) == (call->recv == RONDO_IN_PLACE) && own->kind != RONDO_KIND_REDUCE_SCATTER_BLOCK;
+    return own->kind != RONDO_KIND_REDUCE_SCATTER_BLOCK;
 }
 
-/* The call's place in the lane's cache: a hash of what calls differ in most. Written under the queue lock. */
+/* The call's place in the lane's cache: a hash of what calls differ in most, the same of a resolved call. Written under the
+ * queue lock. */
 static struct rondo_request **place_of(struct rondo_host_lane *lane, const struct rondo_call *call)
 {
-    const uint64_t mixed = ((uint64_t) call->kind + 31 * (uint64_t) call->root + call->count) * 0x9e3779b97f4a7c15u;
+    uint64_t sizes = call->count;
+    if (rondo_kind_has_counts(call->kind)) {
+        const struct rondo_blocks blocks = rondo_call_blocks(lane->comm, call->kind);
+        sizes = rondo_call_counts_hash(call, &blocks);
+    }
+    const uint64_t mixed = ((uint64_t) call->kind + 31 * (uint64_t) call->root + sizes) * 0x9e3779b97f4a7c15u;
     return &lane->requests->cached[(mixed >> 32) % RONDO_REQUEST_CACHE_SIZE];
 }
 
@@ -92,13 +115,15 @@ struct rondo_request *rondo_request_cache_take(struct rondo_host_lane *lane, con
     return request;
 }
 
-/* Whether the request has allocated memory, which the cache would hold without use. */
+#define TABLES_MOST 1024 /* entries of a cached request's layouts, of 16 bytes each */
+
+/* Whether the request has allocated more memory than the cache may hold without use: layouts of calls with counts are small. */
 static int owns_memory(const struct rondo_request *request)
 {
+    size_t entries = 0;
     for (int b = 0; b < RONDO_BUFFERS; b++)
-        if (request->tables[b] != NULL) /* of a v-collective */
-            return 1;
-    return request->scratch != NULL;
+        entries += request->tables[b] != NULL ? request->table_entries[b] : 0;
+    return entries > TABLES_MOST || request->scratch != NULL;
 }
 
 /* The cache uses only the lower half of all operation slots, so that the other half is free for requests in use. */

@@ -206,6 +206,75 @@ static void play_all(rondo_comm_t comm, int size)
     }
 }
 
+/* Calls with counts whose arrays lie where they lay, with other contents now and then: what is compared is what they hold. */
+static void play_counts(const struct rank *me, rondo_comm_t comm)
+{
+    enum { RANKS = 16, MOST = 5, ROOM = 4 * RANKS * RANKS * MOST };
+    static _Thread_local int32_t send[ROOM], recv[ROOM];
+    size_t sent[RANKS], from[RANKS], received[RANKS], to[RANKS];
+    uint64_t common = (uint64_t) seed + 7;
+    size_t base = 1, gap = 0;
+    for (int round = 0; round < 120 && me->size <= RANKS; round++) {
+        if (ranks_below(&common, 3) == 0) {
+            base = 1 + (size_t) ranks_below(&common, MOST - 2);
+            gap = (size_t) ranks_below(&common, 3);
+        }
+        const int what = ranks_below(&common, 3);
+        size_t at = 0, put = 0;
+        STEP("round %d: counts of %zu, gaps of %zu", round, base, gap);
+        for (int i = 0; i < me->size; i++) { /* rank r sends base + (r + i) % 2 elements to rank i */
+            sent[i] = received[i] = base + (size_t) ((me->rank + i) % 2);
+            if (what == 1)
+                received[i] = base + (size_t) (i % 2);
+            from[i] = at, to[i] = put;
+            at += sent[i] + gap, put += received[i] + 2 * gap;
+        }
+        for (int i = 0; i < ROOM; i++)
+            send[i] = 1000 * me->rank + i + round, recv[i] = -1;
+        if (what == 0)
+            MUST(rondo_alltoallv(send, sent, from, recv, received, to, RONDO_INT32, comm));
+        else if (what == 1)
+            MUST(rondo_allgatherv(send, received[me->rank], recv, received, to, RONDO_INT32, comm));
+        else
+            MUST(rondo_gatherv(send, base + (size_t) (me->rank % 2), recv, received, to, RONDO_INT32, 0, comm));
+        size_t wrong = 0;
+        for (int i = 0; i < me->size; i++) {
+            size_t first = 0; /* of rank i's block for this rank */
+            for (int k = 0; k < me->rank && what == 0; k++)
+                first += base + (size_t) ((i + k) % 2) + gap;
+            for (size_t k = 0; k < received[i] && (what < 2 || me->rank == 0); k++)
+                wrong += recv[to[i] + k] != 1000 * i + (int32_t) (first + k) + round;
+            const size_t behind = to[i] + received[i];
+            wrong += (i + 1 == me->size || gap > 0) && recv[behind] != -1;
+        }
+        CHECK(wrong == 0, "round %d, collective %d: %zu elements are wrong", round, what, wrong);
+    }
+}
+
+/* The same call with counts over and over, then the next one: of arrays that the program makes anew each time. */
+static void repeat_with_counts(const struct rank *me)
+{
+    enum { RANKS = 16 };
+    for (long round = 0; round < 3 * in_turn && me->size <= RANKS; round++) {
+        const int32_t number = (int32_t) round;
+        int32_t send[3 * RANKS] = {0}, recv[3 * RANKS];
+        size_t sent[RANKS], received[RANKS], from[RANKS];
+        for (int i = 0; i < me->size; i++) {
+            sent[i] = 1 + (size_t) (me->rank % 2), received[i] = 1 + (size_t) (i % 2), from[i] = 3 * (size_t) i;
+            send[3 * i] = number + me->rank;
+        }
+        STEP("calls with counts, round %ld", round);
+        if (round < in_turn)
+            MUST(rondo_alltoallv(send, sent, from, recv, received, from, RONDO_INT32, me->world));
+        else if (round < 2 * in_turn)
+            MUST(rondo_allgatherv(send, sent[0], recv, received, from, RONDO_INT32, me->world));
+        else
+            MUST(rondo_gatherv(send, sent[0], recv, received, from, RONDO_INT32, 0, me->world));
+        for (int i = 0; i < me->size && (me->rank == 0 || round < 2 * in_turn); i++)
+            CHECK(recv[3 * i] == number + i, "round %ld: %d from rank %d", round, recv[3 * i], i);
+    }
+}
+
 /* Calls in turn, as solvers make them. All of them should be cached. */
 static void play_in_turn(struct rank *me)
 {
@@ -230,12 +299,15 @@ static void run(struct rank *me)
 {
     if (in_turn > 0) {
         play_in_turn(me);
+        repeat_with_counts(me);
         return;
     }
     struct trial trials[SHAPES][VARIANTS];
     rondo_comm_t comm;
     MUST(rondo_comm_dup(me->world, &comm));
     play_all(comm, me->size);
+    if (ranks_device() == RONDO_DEVICE_HOST) /* its buffers are memory of the host */
+        play_counts(me, comm);
     prepare(trials, comm, me->size);
     play(trials, me, comm);
     MUST(rondo_comm_free(&comm));
@@ -250,7 +322,7 @@ int main(int argc, char **argv)
         {"--ranks", &ranks, NULL, "ranks as threads; 0: from the environment"},
         {"--seed", &seed, NULL, "of the calls and their order"},
         {"--rounds", &rounds, NULL, "calls, or groups of them"},
-        {"--in-turn", &in_turn, NULL, "not those, but so many rounds of the same four calls"},
+        {"--in-turn", &in_turn, NULL, "not those, but so many rounds of the same calls"},
         {"--max-count", &max_count, NULL, "elements of the largest"},
     };
     ranks_parse(argc, argv, options, sizeof(options) / sizeof(options[0]));
