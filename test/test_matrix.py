@@ -31,6 +31,35 @@ def test_recursive_doubling(ranks):
         RONDO_ALGORITHM="recursive-doubling")
 
 
+BY_DISTANCE = {"bruck": "alltoall,barrier", "binomial": "gather,scatter"}
+
+
+@pytest.mark.parametrize("algorithm", BY_DISTANCE)
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_by_distance(algorithm, ranks):
+    """The algorithms of many ranks, on few: all types, counts, roots and forms."""
+    run(program("matrix"), "--ranks", ranks, "--collectives", BY_DISTANCE[algorithm], "--counts", "0,1,3,17,4099,70001", "--types",
+        "int8,float,double", RONDO_ALGORITHM=algorithm, RONDO_BLOCKS=4)
+
+
+def many_ranks(ranks, collective, counts, seconds):
+    one_type = [] if collective == "barrier" else ["--types", "int32", "--ops", "sum", "--counts", counts]
+    run(program("matrix"), "--ranks", ranks, "--collectives", collective, "--large", 0, "--restarts", 2, *one_type, seconds=seconds)
+
+
+@pytest.mark.parametrize("collective", ["barrier", "alltoall", "gather", "scatter", "gatherv", "scatterv"])
+def test_many_ranks(collective):
+    """More ranks than a block has connectors to in both directions."""
+    many_ranks(130, collective, "1", 120)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("ranks", [129, 200])
+def test_many_ranks_all(collective, ranks):
+    many_ranks(ranks, collective, "1,17", 600)
+
+
 MULTICAST = "bcast,allreduce,reduce_scatter_block,allgather,allgatherv,alltoall,scatter,barrier"
 
 

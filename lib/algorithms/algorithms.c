@@ -110,6 +110,14 @@ static const struct rondo_algorithm algorithms[] = {
      .low_latency = 1,
      .compresses = ONE(RONDO_KIND_REDUCE) | ONE(RONDO_KIND_GATHER) | ONE(RONDO_KIND_SCATTER) | ONE(RONDO_KIND_ALLTOALL) |
                    ONE(RONDO_KIND_ALLTOALLV)},
+    {.name = "binomial",
+     .kinds = ONE(RONDO_KIND_GATHER) | ONE(RONDO_KIND_SCATTER),
+     .build = rondo_build_binomial,
+     .low_latency = 1},
+    {.name = "bruck",
+     .kinds = ONE(RONDO_KIND_ALLTOALL) | ONE(RONDO_KIND_BARRIER),
+     .build = rondo_build_bruck,
+     .low_latency = 1},
     {.name = "chain",
      .kinds = ONE(RONDO_KIND_SCAN) | ONE(RONDO_KIND_EXSCAN) | ONE(RONDO_KIND_REDUCE) | ONE(RONDO_KIND_REDUCE_SCATTER_BLOCK) |
               ONE(RONDO_KIND_ALLTONEXT) | ONE(RONDO_KIND_SEND_TO) | ONE(RONDO_KIND_RECEIVE_FROM),

@@ -24,6 +24,8 @@ rondo_result_t rondo_build_doubling(const struct rondo_shape *shape, struct rond
 rondo_result_t rondo_build_direct(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_neighbors(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_linear(const struct rondo_shape *shape, struct rondo_plan **plan);
+rondo_result_t rondo_build_binomial(const struct rondo_shape *shape, struct rondo_plan **plan);
+rondo_result_t rondo_build_bruck(const struct rondo_shape *shape, struct rondo_plan **plan);
 /* Needs shape->topology with as many ranks on every host. */
 rondo_result_t rondo_build_hierarchical(const struct rondo_shape *shape, struct rondo_plan **plan);
 rondo_result_t rondo_build_chain(const struct rondo_shape *shape, struct rondo_plan **plan);
